@@ -1,0 +1,136 @@
+# ranklab: `make help` lists the targets.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := build
+
+BUILD    ?= build
+MARCH    ?= native
+CXX      := $(if $(filter default,$(origin CXX)),g++,$(CXX))
+OPTIMISE ?= -O3 -march=$(MARCH)
+SANITIZE ?=
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+# GCC 12 reports a false -Wrestrict inside std::string; clang does not know the flag.
+WARNINGS += $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null)),,-Wno-restrict)
+# OpenBLAS is linked directly: with the wrapper library a reference BLAS can sneak in.
+ARMA     := -DARMA_DONT_USE_WRAPPER -DARMA_DONT_USE_OPENMP -DARMA_WARN_LEVEL=0
+CXXFLAGS := -std=c++20 $(OPTIMISE) $(SANITIZE) $(WARNINGS) $(ARMA) -MMD -MP -pthread
+LDLIBS   := -lopenblas -lpthread
+INCLUDE  := -Isrc -I$(BUILD)/generated
+
+SOURCES  := $(filter-out src/main.cpp,$(sort $(shell find src -name '*.cpp')))
+TESTS    := $(sort $(shell find tests/unit -name '*.cpp'))
+OBJECTS  := $(SOURCES:%.cpp=$(BUILD)/%.o)
+LIBRARY  := $(BUILD)/libranklab.a
+BINARY   := $(BUILD)/ranklab
+PRESETS  := $(sort $(patsubst experiments/%.json,%,$(wildcard experiments/*.json)))
+RESULTS  := $(PRESETS:%=results/%.json)
+
+RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev librandom123-dev gnuplot-nox
+TEST_PACKAGES := doctest-dev python3 python3-jsonschema
+LINT_PACKAGES := clang-format clang-tidy
+
+# Without -j on the command line every core compiles.
+JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
+
+.PHONY: help deps build test unit smoke reproduce bench lint format sanitize clean $(PRESETS)
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@echo "<preset>      run one preset into results/<preset>.json and draw results/<preset>.svg:"
+	@echo "              $(PRESETS)"
+
+deps: ## install the Debian packages that are missing
+	@tools="$(RUN_PACKAGES) $(TEST_PACKAGES) $(EXTRA_PACKAGES)"; missing=; \
+	for p in $$tools; do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	if [ -n "$$missing" ]; then \
+	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; echo "installing:$$missing"; \
+	  $$sudo apt-get update -q >/dev/null; \
+	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing >/dev/null; \
+	fi
+
+build: deps ## the binary, build/ranklab
+	@$(MAKE) --no-print-directory $(JOBS) $(BINARY)
+
+# --- compiling -------------------------------------------------------------------------------------------------------
+VERSION_BASE := 0.1.0
+GIT_DESCRIBE := $(shell git describe --always --dirty --abbrev=10 --match 'v[0-9]*' 2>/dev/null || echo unknown)
+
+# Rewritten only when it changes, so that one commit does not rebuild everything.
+$(BUILD)/generated/version.hpp: FORCE
+	@mkdir -p $(@D)
+	@{ echo '#pragma once'; \
+	   echo '#define RANKLAB_VERSION "$(VERSION_BASE)"'; \
+	   echo '#define RANKLAB_GIT "$(GIT_DESCRIBE)"'; \
+	   echo '#define RANKLAB_FLAGS "$(strip $(OPTIMISE) $(SANITIZE))"'; } > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+FORCE:
+
+$(BUILD)/src/report/environment.o: $(BUILD)/generated/version.hpp
+
+$(BUILD)/tests/%.o: INCLUDE += -Itests/unit
+
+$(BUILD)/%.o: %.cpp
+	@mkdir -p $(@D)
+	@echo "  compile $<"
+	@$(CXX) $(CXXFLAGS) $(INCLUDE) -c $< -o $@
+
+$(LIBRARY): $(OBJECTS)
+	@rm -f $@ && ar rcs $@ $^
+
+$(BINARY): $(BUILD)/src/main.o $(LIBRARY)
+	@echo "  link    $@"
+	@$(CXX) $(CXXFLAGS) $^ $(LDLIBS) -o $@
+
+$(BUILD)/unit-tests: $(TESTS:%.cpp=$(BUILD)/%.o) $(LIBRARY)
+	@echo "  link    $@"
+	@$(CXX) $(CXXFLAGS) $^ $(LDLIBS) -o $@
+
+$(BUILD)/bench: $(BUILD)/tests/bench/bench.o $(LIBRARY)
+	@echo "  link    $@"
+	@$(CXX) $(CXXFLAGS) $^ $(LDLIBS) -o $@
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+# --- testing ---------------------------------------------------------------------------------------------------------
+test: deps ## deps, build, unit tests, end-to-end tests, smoke runs, schema checks
+	@$(MAKE) --no-print-directory $(JOBS) $(BINARY) $(BUILD)/unit-tests
+	@RANKLAB_BUILD=$(BUILD) python3 tests/run_tests.py
+
+smoke: build ## each command and study at toy size, in seconds
+	@RANKLAB_BUILD=$(BUILD) python3 tests/run_tests.py smoke
+
+sanitize: deps ## the tests under the address and undefined-behaviour sanitizers
+	@$(MAKE) --no-print-directory test BUILD=build-sanitize OPTIMISE='-O1 -g -march=$(MARCH)' \
+	  SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
+
+bench: build ## speed against the authors' method and against the machine's limits
+	@$(MAKE) --no-print-directory $(BUILD)/bench
+	@python3 tests/bench/bench.py $(BUILD)
+
+FORMATTED = $(shell find src tests -name '*.hpp' -o -name '*.cpp')
+
+lint: ## clang-format and clang-tidy, without a finding
+	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(LINT_PACKAGES)'
+	@clang-format --dry-run -Werror $(FORMATTED)
+	@$(MAKE) --no-print-directory $(BUILD)/generated/version.hpp
+	@printf '%s\n' $(sort $(shell find src -name '*.cpp')) | \
+	  xargs -P $$(nproc) -n 1 sh -c 'clang-tidy --quiet "$$0" -- -std=c++20 $(ARMA) $(INCLUDE) 2>/dev/null || { echo "clang-tidy: $$0"; exit 255; }'
+
+format: ## clang-format over every source
+	@clang-format -i $(FORMATTED)
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+# A preset's own file says which command it is for.
+command_of = $$(sed -nE 's/^ *"command": *"([a-z-]+)".*/\1/p' experiments/$(1).json)
+
+$(PRESETS): build
+	@$(BINARY) $(call command_of,$@) --preset $@ --out results/$@.json
+	@$(BINARY) plot results/$@.json --out results/$@.svg
+
+reproduce: build ## everything: all presets, then results/report.html
+	@for preset in $(PRESETS); do $(MAKE) --no-print-directory $$preset; done
+	@$(BINARY) report $(RESULTS) --out results/report.html
+
+clean: ## remove what was built; results stay
+	@rm -rf build build-*

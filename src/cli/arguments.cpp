@@ -1,0 +1,108 @@
+#include "cli/arguments.hpp"
+
+#include <algorithm>
+#include <cxxopts.hpp>
+
+#include "core/error.hpp"
+
+namespace ranklab {
+namespace {
+
+const FlagShape* find_shape(const std::vector<FlagShape>& known, const std::string& name) {
+  const auto found = std::find_if(known.begin(), known.end(), [&](const FlagShape& shape) { return shape.name == name; });
+  return found == known.end() ? nullptr : &*found;
+}
+
+// Words as cxxopts takes them. It wants two letters after two dashes (but takes `-m 3`), never gives the next word to a flag
+// that may stand alone (so `--name on` becomes `--name=on`), and gives any next word to one that may not, even in
+// `--trials --seed 3`, where a value was forgotten.
+std::vector<std::string> prepared(const std::vector<std::string>& words, const std::vector<FlagShape>& known) {
+  static const std::vector<std::string> switch_values = {"on", "off", "true", "false"};
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    const std::string name = words[i].starts_with("--") ? words[i].substr(2, equals - 2) : "";
+    const FlagShape* shape = name.empty() ? nullptr : find_shape(known, name);
+    if (shape == nullptr) {
+      out.push_back(words[i]);
+      continue;
+    }
+    const std::string flag = (name.size() == 1 ? "-" : "--") + name;
+    const bool has_next = equals == std::string::npos && i + 1 < words.size();
+    if (shape->is_switch) {
+      const bool takes_next =
+          has_next && std::find(switch_values.begin(), switch_values.end(), words[i + 1]) != switch_values.end();
+      out.push_back(takes_next ? flag + "=" + words[++i] : words[i]);
+      continue;
+    }
+    if (equals == std::string::npos && (!has_next || (words[i + 1].starts_with("--") && words[i + 1].size() > 2))) {
+      throw UsageError(words[i] + " needs a value");
+    }
+    out.push_back(flag);
+    out.push_back(equals == std::string::npos ? words[++i] : words[i].substr(equals + 1));
+  }
+  return out;
+}
+
+[[noreturn]] void refuse_flag(const std::string& word, const std::vector<FlagShape>& known) {
+  const std::string name = word.substr(0, word.find('='));
+  std::vector<std::string> names;
+  for (const auto& shape : known) names.push_back("--" + shape.name);
+  const std::string close = nearest(name, names);
+  throw UsageError("unknown flag '" + name + "'" +
+                   (close.empty() ? "; --help lists the flags" : "; did you mean '" + close + "'?"));
+}
+
+}  // namespace
+
+const std::string* Arguments::find(const std::string& name) const {
+  const auto found = std::find_if(flags.rbegin(), flags.rend(), [&](const auto& flag) { return flag.first == name; });
+  return found == flags.rend() ? nullptr : &found->second;
+}
+
+Arguments parse_arguments(const std::vector<std::string>& words, const std::vector<FlagShape>& known) {
+  cxxopts::Options options("ranklab");
+  options.allow_unrecognised_options();
+  auto add = options.add_options();
+  add("h,help", "", cxxopts::value<bool>());
+  for (const auto& shape : known) {
+    if (shape.is_switch) {
+      add(shape.name, "", cxxopts::value<std::string>()->implicit_value("on"));
+    } else {
+      add(shape.name, "", cxxopts::value<std::string>());
+    }
+  }
+  const std::vector<std::string> prepared_words = prepared(words, known);
+  std::vector<const char*> argv = {"ranklab"};
+  for (const auto& word : prepared_words) argv.push_back(word.c_str());
+
+  Arguments out;
+  try {
+    const auto parsed = options.parse(static_cast<int>(argv.size()), argv.data());
+    out.help = parsed.count("help") > 0;
+    for (const auto& flag : parsed.arguments()) {
+      if (flag.key() != "help") out.flags.emplace_back(flag.key(), flag.value());
+    }
+    out.positional = parsed.unmatched();
+  } catch (const cxxopts::exceptions::parsing& error) {
+    throw UsageError(error.what());
+  }
+  for (const auto& word : out.positional) {
+    if (word.size() > 1 && word[0] == '-') refuse_flag(word, known);
+  }
+  return out;
+}
+
+Arguments parse_utility(const std::vector<std::string>& words, const std::vector<Field>& fields) {
+  std::vector<FlagShape> shapes;
+  for (const Field& field : fields) shapes.push_back({field.name, field.is_switch()});
+  Arguments arguments = parse_arguments(words, shapes);
+  for (const auto& [name, value] : arguments.flags) {
+    for (const Field& field : fields) {
+      if (field.name == name) field.parse(value, "--" + name);
+    }
+  }
+  return arguments;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,33 @@
+// The one list of commands.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/study.hpp"
+
+namespace ranklab {
+
+/// The experiments that exist, in the order of the help text. A new one is one line here.
+const std::vector<Experiment>& experiments();
+
+/// A command around the experiments: plot, report, verify, list.
+struct Utility {
+  std::string name;
+  std::string usage;                                  // what follows the name
+  std::string summary;                                // one line
+  int (*run)(const std::vector<std::string>& words);  // returns the exit code
+};
+const std::vector<Utility>& utilities();
+
+/// Runs the command line; `argv` without the program. Returns the exit code; throws UsageError and Failure.
+int run_command_line(const std::vector<std::string>& argv);
+
+// The commands themselves, each in its own file.
+int run_experiment(const Experiment& experiment, const std::vector<std::string>& words);
+int plot_command(const std::vector<std::string>& words);
+int report_command(const std::vector<std::string>& words);
+int verify_command(const std::vector<std::string>& words);
+int list_command(const std::vector<std::string>& words);
+
+}  // namespace ranklab

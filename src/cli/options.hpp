@@ -1,0 +1,34 @@
+// The flags that every experiment command has.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+
+namespace ranklab {
+
+struct CommonOptions {
+  std::string study;          // one study of the command
+  std::string preset;         // a file of experiments/, without .json; empty: none
+  std::string config;         // a preset file or an earlier result; empty: none
+  std::string out;            // where the result goes; "-": standard output; empty: the default place
+  std::uint64_t seed = 1;     // master seed
+  std::uint64_t trials = 1;   // independent repetitions
+  std::uint64_t threads = 1;  // trials run at once
+  std::uint64_t blas_threads = 1;
+  std::string precision = "f64";
+  std::string progress = "auto";
+  bool quiet = false;
+  bool dry_run = false;
+  bool strict = false;
+  bool resume = false;
+};
+
+/// The declarations, bound to `options`. Those of config_fields() stand in the result's config, the others do not change
+/// a result.
+std::vector<Field> config_fields(CommonOptions& options, const std::vector<std::string>& studies);
+std::vector<Field> session_fields(CommonOptions& options);
+
+}  // namespace ranklab

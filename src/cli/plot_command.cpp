@@ -1,0 +1,53 @@
+// `ranklab plot RESULT.json`: draws the figure that a result describes.
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/help.hpp"
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+#include "report/gnuplot.hpp"
+#include "report/result_json.hpp"
+
+namespace ranklab {
+namespace {
+
+std::string default_picture(const std::string& result) {
+  return (result.ends_with(".json") ? result.substr(0, result.size() - 5) : result) + ".svg";
+}
+
+}  // namespace
+
+int plot_command(const std::vector<std::string>& words) {
+  std::string out;
+  bool keep_script = false, quiet = false;
+  const std::vector<Field> fields = {
+      text_field("out", out, "the picture, .svg, .png or .pdf; without it RESULT.svg"),
+      switch_field("keep-script", keep_script, "leave the gnuplot script beside the picture, with .gp added to its name"),
+      switch_field("quiet", quiet, "nothing on standard error but errors"),
+  };
+  const Arguments arguments = parse_utility(words, fields);
+  if (arguments.help) {
+    std::fputs(
+        utility_help("plot RESULT.json [--out PICTURE]", "Draws the figure that a result describes, through gnuplot.", fields)
+            .c_str(),
+        stdout);
+    return 0;
+  }
+  if (arguments.positional.size() != 1)
+    throw UsageError("plot takes one result file, " + std::to_string(arguments.positional.size()) + " given");
+  const std::string& path = arguments.positional[0];
+  const nlohmann::json result = read_result(path);
+  if (out.empty()) out = default_picture(path);
+  try {
+    draw_figure(result, out, keep_script);
+  } catch (const Failure& error) {
+    throw Failure(printable(path) + ": " + error.what());
+  }
+  if (!quiet) std::fprintf(stderr, "%s\n", printable(out).c_str());
+  return 0;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,97 @@
+#include "cli/presets.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/fields.hpp"
+#include "io/atomic_file.hpp"
+#include "report/result_json.hpp"
+
+namespace ranklab {
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::vector<std::string> preset_keys = {"command", "title", "source", "summary", "expected_time", "config"};
+
+void require_text(const nlohmann::json& object, const char* key, const std::string& where) {
+  if (object.contains(key) && !object[key].is_string()) throw UsageError(where + ": '" + key + "' must be text");
+}
+
+// The keys that presets and results share are checked alike, so that what follows can rely on their types.
+void check_shared_keys(const nlohmann::json& document, const std::string& where) {
+  for (const char* key : {"command", "title", "summary", "expected_time"}) require_text(document, key, where);
+  if (!document.contains("command")) throw UsageError(where + ": no 'command'");
+  if (!document.contains("config") || !document["config"].is_object())
+    throw UsageError(where + ": no 'config' with the parameters");
+  if (!document.contains("source") || document["source"].is_null()) return;
+  if (!document["source"].is_object()) throw UsageError(where + ": 'source' must have 'paper' and 'figure'");
+  for (const auto& [key, value] : document["source"].items()) {
+    if (key != "paper" && key != "figure")
+      throw UsageError(where + ": unknown key '" + key + "' in 'source'; allowed: paper, figure");
+    if (!value.is_string()) throw UsageError(where + ": 'source." + key + "' must be text");
+  }
+}
+
+void check_preset(const nlohmann::json& document, const std::string& where) {
+  if (!document.is_object()) throw UsageError(where + ": not a preset or result file (a JSON object)");
+  for (const auto& [key, value] : document.items()) {
+    if (std::find(preset_keys.begin(), preset_keys.end(), key) != preset_keys.end()) continue;
+    const std::string close = nearest(key, preset_keys);
+    throw UsageError(where + ": unknown key '" + key + "'" +
+                     (close.empty() ? "; a preset has command, title, source, summary, expected_time, config"
+                                    : "; did you mean '" + close + "'?"));
+  }
+  check_shared_keys(document, where);
+}
+
+}  // namespace
+
+std::string presets_folder() {
+  std::error_code error;
+  if (fs::is_directory("experiments", error)) return "experiments";
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  const fs::path beside = program.parent_path().parent_path() / "experiments";
+  return fs::is_directory(beside, error) ? beside.string() : "";
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  const std::string folder = presets_folder();
+  if (folder.empty()) return names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+nlohmann::json read_preset(const std::string& name) {
+  const std::vector<std::string> names = preset_names();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    const std::string close = nearest(name, names);
+    throw UsageError("--preset: unknown preset '" + name + "'" +
+                     (close.empty() ? "; `ranklab list` shows them" : "; did you mean '" + close + "'?"));
+  }
+  nlohmann::json document = read_json(presets_folder() + "/" + name + ".json");
+  check_preset(document, "preset " + name);
+  return document;
+}
+
+nlohmann::json read_config_file(const std::string& path) {
+  nlohmann::json document = read_json(path);
+  const std::string where = "--config " + path;
+  if (document.is_object() && document.contains("schema")) {
+    if (document["schema"] != "ranklab.result/1") throw UsageError(where + ": 'schema' is not ranklab.result/1");
+    check_shared_keys(document, where);
+  } else {
+    check_preset(document, where);
+  }
+  return document;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,24 @@
+// Presets: files experiments/<name>.json that hold the parameters of one figure or table.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace ranklab {
+
+/// The folder `experiments`: that of the working directory, else the one beside the program's folder. "" where there is none.
+std::string presets_folder();
+
+/// Names of the presets, sorted.
+std::vector<std::string> preset_names();
+
+/// Reads a preset. Throws UsageError for an unknown name (with the nearest known one) and for a key that a preset file
+/// does not have; Failure for a file that cannot be read.
+nlohmann::json read_preset(const std::string& name);
+
+/// Reads the file of --config: a preset file or a result file. Throws Failure where it cannot be read or is no JSON,
+/// UsageError for JSON that is neither.
+nlohmann::json read_config_file(const std::string& path);
+
+}  // namespace ranklab

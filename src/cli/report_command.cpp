@@ -1,0 +1,46 @@
+// `ranklab report RESULT.json...`: one self-contained HTML page.
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/help.hpp"
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+#include "report/html.hpp"
+#include "report/result_json.hpp"
+
+namespace ranklab {
+
+int report_command(const std::vector<std::string>& words) {
+  std::string out = "results/report.html";
+  bool quiet = false;
+  const std::vector<Field> fields = {
+      text_field("out", out, "the page; - is standard output"),
+      switch_field("quiet", quiet, "nothing on standard error but errors"),
+  };
+  const Arguments arguments = parse_utility(words, fields);
+  if (arguments.help) {
+    std::fputs(
+        utility_help("report RESULT.json... [--out PAGE.html]",
+                     "Makes one self-contained HTML page of results: figures, claims with their verdicts, config and provenance.",
+                     fields)
+            .c_str(),
+        stdout);
+    return 0;
+  }
+  if (arguments.positional.empty()) throw UsageError("report takes one result file or more, none given");
+  std::vector<nlohmann::json> results;
+  for (const auto& path : arguments.positional) results.push_back(read_result(path));
+  const std::string page = html_report(results, arguments.positional);
+  if (out == "-") {
+    std::fwrite(page.data(), 1, page.size(), stdout);
+    return 0;
+  }
+  write_file_atomically(out, page);
+  if (!quiet) std::fprintf(stderr, "%s\n", printable(out).c_str());
+  return 0;
+}
+
+}  // namespace ranklab

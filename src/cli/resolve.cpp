@@ -1,0 +1,227 @@
+#include "cli/resolve.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/presets.hpp"
+#include "core/error.hpp"
+#include "report/environment.hpp"
+#include "report/result_json.hpp"
+
+namespace ranklab {
+namespace {
+
+// Parameters read from one file, and how messages call it.
+struct ConfigFile {
+  std::string label;
+  nlohmann::json document;
+
+  const nlohmann::json* find(const std::string& key) const {
+    if (document.is_null() || !document["config"].contains(key)) return nullptr;
+    return &document["config"][key];
+  }
+};
+
+std::string text_of(const nlohmann::json* value, const std::string& label) {
+  if (value == nullptr || value->is_null()) return "";
+  if (!value->is_string()) throw UsageError(label + ": must be text");
+  return value->get<std::string>();
+}
+
+std::vector<std::string> study_names(const Experiment& experiment) {
+  std::vector<std::string> names;
+  for (const auto& entry : experiment.studies) names.push_back(entry.name);
+  return names;
+}
+
+// Other studies of the command that have a parameter of this name.
+std::string studies_with(const Experiment& experiment, const std::string& name) {
+  std::string out;
+  for (const auto& entry : experiment.studies) {
+    const auto study = entry.make();
+    for (const Field& field : study->fields()) {
+      if (field.name == name) out += (out.empty() ? "" : ", ") + entry.name;
+    }
+  }
+  return out;
+}
+
+const Field* find_field(const std::vector<Field>& fields, const std::string& name) {
+  const auto found = std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.name == name; });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+[[noreturn]] void refuse_key(const Experiment& experiment, const std::string& study, const std::vector<Field>& fields,
+                             const std::string& name, const std::string& label) {
+  const std::string others = studies_with(experiment, name);
+  if (!others.empty()) throw UsageError(label + ": belongs to --study " + others + ", this run is --study " + study);
+  std::vector<std::string> names;
+  for (const Field& field : fields) names.push_back(field.name);
+  const std::string close = nearest(name, names);
+  throw UsageError(label + ": unknown parameter" +
+                   (close.empty() ? "; `ranklab " + experiment.name + " --help` lists them" : "; did you mean '" + close + "'?"));
+}
+
+void apply_file(const ConfigFile& file, const Experiment& experiment, const std::string& study, const std::vector<Field>& fields) {
+  if (file.document.is_null()) return;
+  if (file.document["command"] != experiment.name) {
+    throw UsageError(file.label + ": is for the command " + file.document["command"].dump() + ", not " + experiment.name);
+  }
+  for (const auto& [key, value] : file.document["config"].items()) {
+    const std::string label = file.label + ": " + key;
+    if (key == "study" || key == "preset") continue;  // settled before the study's fields were known
+    const Field* field = find_field(fields, key);
+    if (field == nullptr) refuse_key(experiment, study, fields, key, label);
+    set_field(*field, value, label);
+  }
+}
+
+void take_title(ResolvedRun& run, const nlohmann::json& document) {
+  if (document.is_null()) return;
+  run.title = document.value("title", "");
+  if (document.contains("source") && document["source"].is_object()) {
+    run.paper = document["source"].value("paper", "");
+    run.figure = document["source"].value("figure", "");
+  }
+}
+
+const StudyEntry& find_study(const Experiment& experiment, CommonOptions& options, const std::string& name,
+                             const std::string& label) {
+  if (name.empty() && label.empty()) return experiment.studies.front();
+  choice_field("study", options.study, study_names(experiment), "", "").parse(name, label);
+  return *std::find_if(experiment.studies.begin(), experiment.studies.end(),
+                       [&](const StudyEntry& entry) { return entry.name == name; });
+}
+
+// The study that the flag names, else the config file, else the preset, else the first.
+const StudyEntry& choose_study(const Experiment& experiment, const Arguments& arguments, const ConfigFile& config,
+                               const ConfigFile& preset, CommonOptions& options) {
+  if (const std::string* flag = arguments.find("study")) return find_study(experiment, options, *flag, "--study");
+  for (const ConfigFile* file : {&config, &preset}) {
+    if (const auto* value = file->find("study"))
+      return find_study(experiment, options, text_of(value, file->label + ": study"), file->label + ": study");
+  }
+  return experiment.studies.front();
+}
+
+ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, ConfigFile config) {
+  ResolvedRun run;
+  run.experiment = &experiment;
+  CommonOptions& options = run.options;
+
+  ConfigFile preset;
+  const std::string* preset_flag = arguments.find("preset");
+  if (preset_flag != nullptr) {
+    options.preset = *preset_flag;
+  } else {
+    options.preset = text_of(config.find("preset"), config.label + ": preset");
+  }
+  const std::vector<std::string> known = preset_names();
+  // A replayed config holds every parameter, so that a preset that is not on this machine is not missed.
+  if (preset_flag != nullptr || std::find(known.begin(), known.end(), options.preset) != known.end()) {
+    preset = {"preset " + options.preset, read_preset(options.preset)};
+  }
+
+  const StudyEntry& entry = choose_study(experiment, arguments, config, preset, options);
+  options.study = entry.name;
+  options.trials = entry.default_trials;
+  run.study = entry.make();
+
+  std::vector<Field> fields = config_fields(options, study_names(experiment));
+  for (Field& field : run.study->fields()) fields.push_back(std::move(field));
+  apply_file(preset, experiment, entry.name, fields);
+  apply_file(config, experiment, entry.name, fields);
+  take_title(run, preset.document.is_null() ? config.document : preset.document);
+
+  for (Field& field : session_fields(options)) fields.push_back(std::move(field));
+  options.threads = 0;
+  for (const auto& [name, value] : arguments.flags) {
+    if (name == "preset") continue;
+    const Field* field = find_field(fields, name);
+    if (field == nullptr) refuse_key(experiment, entry.name, fields, name, "--" + name);
+    field->parse(value, "--" + name);
+  }
+  if (options.threads == 0) options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
+  run.study->validate();
+  return run;
+}
+
+std::string size_text(double bytes) {
+  char buffer[32];
+  const char* unit = "bytes";
+  for (const char* larger : {"kB", "MB", "GB", "TB", "PB", "EB"}) {
+    if (bytes < 1000) break;
+    bytes /= 1000;
+    unit = larger;
+  }
+  std::snprintf(buffer, sizeof buffer, "%.3g %s", bytes, unit);
+  return buffer;
+}
+
+}  // namespace
+
+nlohmann::ordered_json ResolvedRun::config() {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  std::vector<Field> fields = config_fields(options, study_names(*experiment));
+  for (Field& field : study->fields()) fields.push_back(std::move(field));
+  for (const Field& field : fields) out[field.name] = field_json(field);
+  if (options.preset.empty()) out["preset"] = nullptr;
+  return out;
+}
+
+ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments) {
+  ConfigFile config;
+  if (const std::string* path = arguments.find("config")) config = {"--config " + *path, read_config_file(*path)};
+  return resolve(experiment, arguments, std::move(config));
+}
+
+ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& result, const std::string& path) {
+  return resolve(experiment, {}, {path, result});
+}
+
+std::vector<FlagShape> flag_shapes(const Experiment& experiment) {
+  CommonOptions options;
+  std::vector<Field> fields = config_fields(options, {});
+  for (Field& field : session_fields(options)) fields.push_back(std::move(field));
+  std::set<std::string> seen;
+  std::vector<FlagShape> shapes;
+  for (const Field& field : fields) shapes.push_back({field.name, field.is_switch()});
+  for (const auto& entry : experiment.studies) {
+    const auto study = entry.make();
+    for (const Field& field : study->fields()) {
+      if (seen.insert(field.name).second) shapes.push_back({field.name, field.is_switch()});
+    }
+  }
+  return shapes;
+}
+
+double memory_estimate(const ResolvedRun& run, std::uint64_t threads) {
+  constexpr double program = 60e6;  // code, libraries and BLAS buffers, measured
+  const auto at_once = static_cast<double>(std::min(threads, run.options.trials));
+  return program + run.study->estimate().bytes * at_once;
+}
+
+void check_memory(const ResolvedRun& run) {
+  const double needed = memory_estimate(run, run.options.threads), available = available_memory();
+  if (needed <= available) return;
+  std::string sizes;
+  const auto defaults = [&] {
+    for (const auto& entry : run.experiment->studies) {
+      if (entry.name == run.options.study) return entry.make();
+    }
+    return run.experiment->studies.front().make();
+  }();
+  // Name the parameters that differ from their defaults: one of them is what makes the run large.
+  const auto mine = run.study->fields(), usual = defaults->fields();
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (mine[i].value_text() != usual[i].value_text())
+      sizes += (sizes.empty() ? "--" : ", --") + mine[i].name + " " + mine[i].value_text();
+  }
+  const bool fewer_threads_fit = memory_estimate(run, 1) <= available;
+  throw UsageError((sizes.empty() ? "--threads " + std::to_string(run.options.threads) : sizes) + ": this run needs about " +
+                   size_text(needed) + " of memory, the machine has " + size_text(available) + "; " +
+                   (fewer_threads_fit ? "allowed: fewer --threads" : "allowed: sizes that fit"));
+}
+
+}  // namespace ranklab

@@ -1,0 +1,40 @@
+// From flags, preset and config file to a study that is ready to run: default < preset < config file < flag.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "cli/arguments.hpp"
+#include "cli/options.hpp"
+#include "experiments/study.hpp"
+
+namespace ranklab {
+
+struct ResolvedRun {
+  const Experiment* experiment = nullptr;
+  CommonOptions options;
+  std::unique_ptr<Study> study;
+  std::string title, paper, figure;  // of the preset or the replayed file; empty: none
+
+  /// The result's config: every parameter that can change a number.
+  nlohmann::ordered_json config();
+};
+
+/// Throws UsageError for a study, key or value that is not allowed, a file of another command, and sizes that do not fit the
+/// machine's memory; Failure for files that cannot be read.
+ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments);
+
+/// The same from the config of a result file.
+ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& result, const std::string& path);
+
+/// Flags of the command, over all its studies.
+std::vector<FlagShape> flag_shapes(const Experiment& experiment);
+
+/// Bytes the run needs at once, on `threads` threads.
+double memory_estimate(const ResolvedRun& run, std::uint64_t threads);
+
+/// Throws UsageError where the run needs more memory than the machine has.
+void check_memory(const ResolvedRun& run);
+
+}  // namespace ranklab

@@ -1,0 +1,129 @@
+// An experiment command: parse, resolve, check, run, report.
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/commands.hpp"
+#include "cli/execute.hpp"
+#include "cli/help.hpp"
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+#include "report/environment.hpp"
+#include "report/result_json.hpp"
+
+namespace ranklab {
+namespace {
+
+std::string default_out(const ResolvedRun& run) {
+  const std::string name = run.options.preset.empty() ? run.experiment->name + "-" + run.options.study : run.options.preset;
+  return "results/" + name + ".json";
+}
+
+void print_dry_run(ResolvedRun& run) {
+  const Estimate cost = run.study->estimate();
+  const double bytes = memory_estimate(run, run.options.threads);
+  const nlohmann::ordered_json plan = {
+      {"command", run.experiment->name},
+      {"study", run.options.study},
+      {"out", run.options.out},
+      {"config", run.config()},
+      {"threads", run.options.threads},
+      {"estimate",
+       {{"memory_bytes", bytes},
+        {"memory_available_bytes", available_memory()},
+        {"fits", bytes <= available_memory()},
+        {"flops_per_trial", cost.flops},
+        {"flops", cost.flops * static_cast<double>(run.options.trials)}}},
+  };
+  std::fputs(format_json(plan).c_str(), stdout);
+}
+
+// The identity of a run: --resume continues a journal only where every line of it agrees.
+std::string journal_identity(ResolvedRun& run) {
+  std::string out = "program: " + version_line() + "\ncommand: " + run.experiment->name + "\n";
+  const nlohmann::ordered_json config = run.config();
+  for (const auto& [key, value] : config.items()) out += key + ": " + value.dump() + "\n";
+  return out;
+}
+
+std::string count_text(std::uint64_t n, const char* what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+void print_summary(const ResolvedRun& run, const Execution& execution) {
+  const nlohmann::ordered_json& document = execution.document;
+  std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(), run.options.study.c_str(),
+               count_text(execution.completed, "trial").c_str(), execution.wall_seconds,
+               document["status"].get<std::string>().c_str());
+  for (const auto& claim : document["claims"]) {
+    std::fprintf(stderr, "  %-15s %s: %s\n", claim["verdict"].get<std::string>().c_str(), claim["id"].get<std::string>().c_str(),
+                 claim["detail"].get<std::string>().c_str());
+  }
+}
+
+void write_result(const std::string& out, const nlohmann::ordered_json& document) {
+  const std::string text = format_json(document);
+  if (out == "-") {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) throw Failure("cannot write to standard output");
+  } else {
+    write_file_atomically(out, text);
+  }
+}
+
+int exit_code(const ResolvedRun& run, const Execution& execution) {
+  if (execution.signal != 0) return 128 + execution.signal;
+  return run.options.strict && execution.a_claim_fails ? 3 : 0;
+}
+
+}  // namespace
+
+int run_experiment(const Experiment& experiment, const std::vector<std::string>& words) {
+  const Arguments arguments = parse_arguments(words, flag_shapes(experiment));
+  if (arguments.help) {
+    std::fputs(experiment_help(experiment).c_str(), stdout);
+    return 0;
+  }
+  if (!arguments.positional.empty())
+    throw UsageError("unexpected argument '" + arguments.positional[0] + "'; a flag starts with --");
+  ResolvedRun run = resolve_run(experiment, arguments);
+  CommonOptions& options = run.options;
+  if (options.out.empty()) options.out = default_out(run);
+  if (options.dry_run) {
+    print_dry_run(run);
+    return 0;
+  }
+  check_memory(run);
+
+  const bool to_stdout = options.out == "-", keeps_journal = !to_stdout && !is_special_file(options.out);
+  if (options.resume && !keeps_journal) throw UsageError("--resume needs --out with a file: the journal lies beside it");
+  if (!to_stdout) check_writable(options.out);
+  std::optional<Journal> journal;
+  if (keeps_journal) journal.emplace(options.out, journal_identity(run), options.resume);
+  if (journal && journal->discarded() && !options.quiet) {
+    std::fprintf(
+        stderr,
+        "ranklab: starting afresh; the finished trials of an interrupted run were discarded (--resume would have kept them)\n");
+  }
+
+  const bool show_progress =
+      !options.quiet && (options.progress == "always" || (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));
+  std::vector<std::string> argv = {"ranklab", experiment.name};
+  argv.insert(argv.end(), words.begin(), words.end());
+  const Execution execution = execute(run, journal ? &*journal : nullptr, show_progress, argv);
+
+  if (!execution.document.is_null()) write_result(options.out, execution.document);
+  if (execution.signal == 0 && journal) journal->remove();
+  if (options.quiet) return exit_code(run, execution);
+  if (!execution.document.is_null()) print_summary(run, execution);
+  if (execution.signal != 0) {
+    std::fprintf(stderr, "ranklab: interrupted; %s of %llu finished%s\n", count_text(execution.completed, "trial").c_str(),
+                 static_cast<unsigned long long>(options.trials), journal ? ", --resume continues" : "");
+  }
+  if (!to_stdout && !execution.document.is_null()) std::fprintf(stderr, "%s\n", printable(options.out).c_str());
+  return exit_code(run, execution);
+}
+
+}  // namespace ranklab

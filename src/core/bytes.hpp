@@ -1,0 +1,16 @@
+// A 64-bit checksum of bytes, for records that may be torn.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace ranklab {
+
+/// FNV-1a, 64 bits: finds a torn or overwritten record; not a defence against anybody.
+constexpr std::uint64_t checksum(std::string_view bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,257 @@
+#include "core/fields.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <type_traits>
+
+#include "core/error.hpp"
+
+namespace ranklab {
+namespace {
+
+template <class T>
+struct Element {
+  using type = T;
+};
+template <class T>
+struct Element<std::vector<T>> {
+  using type = T;
+};
+
+template <class T>
+constexpr bool is_vector = !std::is_same_v<typename Element<T>::type, T>;
+
+// The shortest text that reads back as the same number.
+std::string number_text(double value) {
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  return std::string(buffer, end);
+}
+
+std::string to_text(std::uint64_t value) {
+  return std::to_string(value);
+}
+std::string to_text(double value) {
+  return number_text(value);
+}
+std::string to_text(bool value) {
+  return value ? "on" : "off";
+}
+std::string to_text(const std::string& value) {
+  return value;
+}
+
+std::string join(const std::vector<std::string>& words, const char* separator) {
+  std::string out;
+  for (const auto& word : words) out += (out.empty() ? "" : separator) + word;
+  return out;
+}
+
+// Parses one element of a field; what is wrong is reported by the caller, who knows the label.
+bool parse_element(const Field& field, std::string_view text, std::uint64_t& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return false;
+  return field.high == 0.0 || (static_cast<double>(out) >= field.low && static_cast<double>(out) <= field.high);
+}
+
+bool parse_element(const Field& field, std::string_view text, double& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty() || !std::isfinite(out)) return false;
+  return (field.low_is_excluded ? out > field.low : out >= field.low) && out <= field.high;
+}
+
+bool parse_element(const Field&, std::string_view text, bool& out) {
+  out = text == "on" || text == "true";
+  return out || text == "off" || text == "false";
+}
+
+bool parse_element(const Field& field, std::string_view text, std::string& out) {
+  out = std::string(text);
+  return field.choices.empty() || std::find(field.choices.begin(), field.choices.end(), out) != field.choices.end();
+}
+
+std::string quoted(std::string_view text) {
+  return "'" + std::string(text) + "'";
+}
+
+[[noreturn]] void refuse(const Field& field, std::string_view text, std::string_view element, const std::string& label) {
+  std::string message = label + ": " + quoted(text) + " is not allowed";
+  if (text != element) message += " (at " + quoted(element) + ")";
+  message += "; allowed: " + field.domain_text();
+  const std::string close = nearest(element, field.choices);
+  if (!close.empty()) message += "; did you mean " + quoted(close) + "?";
+  throw UsageError(message);
+}
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (std::size_t start = 0;;) {
+    const std::size_t comma = text.find(',', start);
+    parts.push_back(text.substr(start, comma - start));
+    if (comma == std::string_view::npos) return parts;
+    start = comma + 1;
+  }
+}
+
+Field numeric_field(std::string name, Field::Target target, double low, double high, std::string symbol, std::string help) {
+  Field field{std::move(name), target, std::move(symbol), std::move(help)};
+  field.low = low;
+  field.high = high;
+  return field;
+}
+
+}  // namespace
+
+void Field::parse(std::string_view text, const std::string& label) const {
+  std::visit(
+      [&](auto* value) {
+        using Value = std::remove_pointer_t<decltype(value)>;
+        if constexpr (is_vector<Value>) {
+          Value parsed;
+          for (const std::string_view part : split(text)) {
+            typename Value::value_type element{};
+            if (!parse_element(*this, part, element)) refuse(*this, text, part, label);
+            if (std::find(parsed.begin(), parsed.end(), element) != parsed.end()) {
+              throw UsageError(label + ": '" + std::string(part) + "' stands twice in the list");
+            }
+            parsed.push_back(std::move(element));
+          }
+          *value = std::move(parsed);
+        } else {
+          Value parsed{};
+          if (!parse_element(*this, text, parsed)) refuse(*this, text, text, label);
+          *value = std::move(parsed);
+        }
+      },
+      target);
+}
+
+bool Field::is_list() const {
+  return std::visit([](auto* value) { return is_vector<std::remove_pointer_t<decltype(value)>>; }, target);
+}
+
+bool Field::is_switch() const {
+  return std::holds_alternative<bool*>(target);
+}
+
+std::string Field::value_text() const {
+  return std::visit(
+      [&](auto* value) -> std::string {
+        using Value = std::remove_pointer_t<decltype(value)>;
+        if constexpr (is_vector<Value>) {
+          std::vector<std::string> words;
+          for (const auto& element : *value) words.push_back(to_text(element));
+          return join(words, ",");
+        } else {
+          return to_text(*value);
+        }
+      },
+      target);
+}
+
+std::string Field::domain_text() const {
+  const std::string list = is_list() ? "comma-separated list of " : "";
+  const bool integers =
+      std::holds_alternative<std::uint64_t*>(target) || std::holds_alternative<std::vector<std::uint64_t>*>(target);
+  const bool reals = std::holds_alternative<double*>(target) || std::holds_alternative<std::vector<double>*>(target);
+  if (is_switch()) return "on|off";
+  if (!choices.empty()) return list + join(choices, "|");
+  if (integers && high == 0.0) return list + "unsigned 64-bit integer";
+  if (integers) {
+    return list + "integer from " + to_text(static_cast<std::uint64_t>(low)) + " to " + to_text(static_cast<std::uint64_t>(high));
+  }
+  if (reals) {
+    const bool unbounded = high >= std::numeric_limits<double>::max();
+    return list + "finite number " + (low_is_excluded ? "above " : "from ") + number_text(low) +
+           (unbounded ? "" : " to " + number_text(high));
+  }
+  return list + "text";
+}
+
+Field size_field(std::string name, std::uint64_t& value, std::uint64_t low, std::uint64_t high, std::string symbol,
+                 std::string help) {
+  return numeric_field(std::move(name), &value, static_cast<double>(low), static_cast<double>(high), std::move(symbol),
+                       std::move(help));
+}
+
+Field size_list_field(std::string name, std::vector<std::uint64_t>& value, std::uint64_t low, std::uint64_t high,
+                      std::string symbol, std::string help) {
+  return numeric_field(std::move(name), &value, static_cast<double>(low), static_cast<double>(high), std::move(symbol),
+                       std::move(help));
+}
+
+Field real_field(std::string name, double& value, double low, double high, std::string symbol, std::string help) {
+  return numeric_field(std::move(name), &value, low, high, std::move(symbol), std::move(help));
+}
+
+Field real_list_field(std::string name, std::vector<double>& value, double low, double high, std::string symbol, std::string help) {
+  return numeric_field(std::move(name), &value, low, high, std::move(symbol), std::move(help));
+}
+
+Field excluding_low(Field field) {
+  field.low_is_excluded = true;
+  return field;
+}
+
+Field choice_field(std::string name, std::string& value, std::vector<std::string> choices, std::string symbol, std::string help) {
+  Field field{std::move(name), &value, std::move(symbol), std::move(help)};
+  field.choices = std::move(choices);
+  return field;
+}
+
+Field choice_list_field(std::string name, std::vector<std::string>& value, std::vector<std::string> choices, std::string symbol,
+                        std::string help) {
+  Field field{std::move(name), &value, std::move(symbol), std::move(help)};
+  field.choices = std::move(choices);
+  return field;
+}
+
+Field switch_field(std::string name, bool& value, std::string help) {
+  return Field{std::move(name), &value, "", std::move(help)};
+}
+
+Field text_field(std::string name, std::string& value, std::string help) {
+  return Field{std::move(name), &value, "", std::move(help)};
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  // Edit distance with transpositions (optimal string alignment): a swap of neighbours is the commonest slip.
+  const auto distance = [&](const std::string& other) {
+    const std::size_t rows = word.size() + 1, columns = other.size() + 1;
+    std::vector<std::size_t> d(rows * columns);
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t j = 0; j < columns; ++j) {
+        if (i == 0 || j == 0) {
+          d[i * columns + j] = i + j;
+          continue;
+        }
+        const std::size_t change = word[i - 1] != other[j - 1] ? 1 : 0;
+        std::size_t best =
+            std::min({d[(i - 1) * columns + j] + 1, d[i * columns + j - 1] + 1, d[(i - 1) * columns + j - 1] + change});
+        if (i > 1 && j > 1 && word[i - 1] == other[j - 2] && word[i - 2] == other[j - 1]) {
+          best = std::min(best, d[(i - 2) * columns + j - 2] + 1);
+        }
+        d[i * columns + j] = best;
+      }
+    }
+    return d.back();
+  };
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, std::min<std::size_t>(3, word.size() / 2)) + 1;
+  for (const auto& candidate : candidates) {
+    // Arguments from a shell can be long; a word far from every name needs no quadratic work.
+    if (word.size() > candidate.size() + 3 || candidate.size() > word.size() + 3) continue;
+    const std::size_t d = distance(candidate);
+    if (d < best_distance) {
+      best_distance = d;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+}  // namespace ranklab

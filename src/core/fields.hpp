@@ -1,0 +1,56 @@
+// Parameters: a field is declared once, and the declaration parses flags and config files, checks the domain, prints the
+// help, and writes the config of the result.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace ranklab {
+
+/// One parameter, bound to the variable that holds its value (and, before parsing, its default).
+struct Field {
+  using Target = std::variant<std::uint64_t*, double*, bool*, std::string*, std::vector<std::uint64_t>*, std::vector<double>*,
+                              std::vector<std::string>*>;
+
+  std::string name;    // flag without dashes, and config key
+  Target target;       // where the value lives; must outlive the field
+  std::string symbol;  // the paper's symbol, may be empty
+  std::string help;    // one line
+  double low = 0.0;    // numbers: smallest allowed value
+  double high = 0.0;   // numbers: largest allowed value
+  bool low_is_excluded = false;
+  std::vector<std::string> choices = {};  // strings: allowed values; empty allows any
+
+  /// Sets the value from text; lists are comma-separated. Throws UsageError that names the field (as `label`), the text and
+  /// what is allowed, with the nearest known word where one is close.
+  void parse(std::string_view text, const std::string& label) const;
+
+  bool is_list() const;
+  bool is_switch() const;
+  /// The current value as text, as parse() would take it.
+  std::string value_text() const;
+  /// The allowed values in words, such as `integer, 1 to 1000000` or `relu|abs`.
+  std::string domain_text() const;
+};
+
+Field size_field(std::string name, std::uint64_t& value, std::uint64_t low, std::uint64_t high, std::string symbol,
+                 std::string help);
+Field size_list_field(std::string name, std::vector<std::uint64_t>& value, std::uint64_t low, std::uint64_t high,
+                      std::string symbol, std::string help);
+Field real_field(std::string name, double& value, double low, double high, std::string symbol, std::string help);
+Field real_list_field(std::string name, std::vector<double>& value, double low, double high, std::string symbol, std::string help);
+/// The same field with the lower end of its domain left out.
+Field excluding_low(Field field);
+Field choice_field(std::string name, std::string& value, std::vector<std::string> choices, std::string symbol, std::string help);
+Field choice_list_field(std::string name, std::vector<std::string>& value, std::vector<std::string> choices, std::string symbol,
+                        std::string help);
+Field switch_field(std::string name, bool& value, std::string help);
+Field text_field(std::string name, std::string& value, std::string help);
+
+/// The candidate nearest to `word` in edit distance, or "" where none is close enough to be a likely misspelling.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace ranklab

@@ -1,0 +1,24 @@
+// Means, sample standard deviations and confidence intervals over trials.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace ranklab {
+
+/// Of the finite values alone: a value that is not finite is undefined and leaves the statistic.
+struct Summary {
+  double mean = 0.0;  // NaN where no value is finite
+  double std = 0.0;   // sample standard deviation (n - 1), 0 for n = 1, NaN for n = 0
+  std::size_t n = 0;  // number of finite values
+};
+
+Summary summarise(std::span<const double> values);
+
+/// Half width of the confidence interval of the mean at z standard errors; infinite for n < 2, where the spread is unknown.
+double confidence_half_width(const Summary& summary, double z = 3.0);
+
+/// Median of the finite values (mean of the middle two); NaN where there is none.
+double median(std::span<const double> values);
+
+}  // namespace ranklab

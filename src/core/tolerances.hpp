@@ -1,0 +1,39 @@
+// The one list of named tolerances, by precision T. Tests and guards take them from here and give no bare numbers.
+#pragma once
+
+#include <limits>
+#include <type_traits>
+
+namespace ranklab::tolerance {
+
+/// The unit of rounding: the distance from 1 to the next number.
+template <class T>
+inline constexpr double epsilon = std::numeric_limits<T>::epsilon();
+
+/// Relative error of a closed form: a handful of roundings.
+template <class T>
+inline constexpr double closed_form = 64 * epsilon<T>;
+
+/// Relative residual of a backward stable decomposition or product of matrices of a few hundred rows.
+template <class T>
+inline constexpr double residual = 300 * epsilon<T>;
+
+/// Agreement of a polar factor (per entry of the unit sphere: Frobenius norm over the root of the rank) and of a nuclear
+/// norm (relative) with those of LAPACK's singular value decomposition.
+template <class T>
+inline constexpr double polar_agreement = std::is_same_v<T, double> ? 1e-10 : 1e-4;
+
+/// Largest ||G||_F ||G^-1||_F at which a polar factor may be iterated instead of decomposed. The factor moves by up to
+/// epsilon times the condition number, whatever computes it: the limit keeps polar_agreement within reach.
+template <class T>
+inline constexpr double polar_condition_limit = std::is_same_v<T, double> ? 1e7 : 1e5;
+
+/// ||I - X'X||_F predicted at the last step of the polar iteration, before rounding.
+template <class T>
+inline constexpr double polar_defect = std::is_same_v<T, double> ? 1e-12 : 1e-6;
+
+/// Statistical thresholds: standard errors between an estimate and its expectation. Seeds are fixed, so a test either
+/// always passes or always fails; five is where chance stops being an excuse over the few hundred estimates made.
+inline constexpr double standard_errors = 5.0;
+
+}  // namespace ranklab::tolerance

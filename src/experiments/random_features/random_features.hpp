@@ -1,0 +1,10 @@
+// The command `random-features`: GD against SpecGD on random-feature regression, and the stable rank of post-activations.
+#pragma once
+
+#include "experiments/study.hpp"
+
+namespace ranklab {
+
+Experiment random_features_experiment();
+
+}  // namespace ranklab

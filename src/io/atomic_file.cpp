@@ -1,0 +1,160 @@
+#include "io/atomic_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "core/error.hpp"
+
+namespace ranklab {
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what, const std::string& path, int error) {
+  throw Failure(what + " " + printable(path) + ": " + std::strerror(error));
+}
+
+void create_parent_folders(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  if (parent.empty()) return;
+  std::error_code error;
+  fs::create_directories(parent, error);
+  if (error) throw Failure("cannot create the folder of " + printable(path) + ": " + error.message());
+}
+
+void write_all(int descriptor, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("cannot write", path, errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// Owns a file descriptor and, until it is kept, the file behind it.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& target) : path_(target + ".tmp." + std::to_string(::getpid())) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) fail("cannot write", target, errno);
+  }
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!kept_) ::unlink(path_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  int descriptor() const { return descriptor_; }
+
+  void keep_as(const std::string& target) {
+    if (::fsync(descriptor_) != 0 && errno != EINVAL) fail("cannot write", target, errno);
+    const int closed = ::close(descriptor_);
+    descriptor_ = -1;
+    if (closed != 0) fail("cannot write", target, errno);
+    if (::rename(path_.c_str(), target.c_str()) != 0) fail("cannot write", target, errno);
+    kept_ = true;
+  }
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  bool kept_ = false;
+};
+
+std::size_t utf8_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(at);
+  const std::size_t length = lead < 0x80                    ? 1
+                             : lead >= 0xC2 && lead <= 0xDF ? 2
+                             : lead >= 0xE0 && lead <= 0xEF ? 3
+                             : lead >= 0xF0 && lead <= 0xF4 ? 4
+                                                            : 0;
+  if (length == 0 || at + length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0) != 0x80) return 0;
+  }
+  return length;
+}
+
+}  // namespace
+
+void write_file_atomically(const std::string& path, std::string_view bytes) {
+  if (is_special_file(path)) {
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) fail("cannot write", path, errno);
+    write_all(descriptor, bytes, path);
+    ::close(descriptor);
+    return;
+  }
+  create_parent_folders(path);
+  TemporaryFile temporary(path);
+  write_all(temporary.descriptor(), bytes, path);
+  temporary.keep_as(path);
+}
+
+void check_writable(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) throw Failure("cannot write " + printable(path) + ": it is a folder");
+  if (is_special_file(path)) {
+    if (::access(path.c_str(), W_OK) != 0) fail("cannot write", path, errno);
+    return;
+  }
+  create_parent_folders(path);
+  TemporaryFile probe(path);
+}
+
+std::string read_file(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail("cannot read", path, errno);
+  std::string content;
+  std::array<char, 1 << 16> buffer;
+  for (;;) {
+    const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      const int error = errno;
+      ::close(descriptor);
+      fail("cannot read", path, error);
+    }
+    if (got == 0) break;
+    content.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  ::close(descriptor);
+  return content;
+}
+
+bool is_special_file(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
+}
+
+std::string printable(std::string_view text) {
+  static constexpr char hex[] = "0123456789abcdef";
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const std::size_t length = utf8_length(text, i);
+    // U+0080 to U+009F are control characters too, although they are valid UTF-8.
+    const bool control =
+        byte < 0x20 || byte == 0x7F || (byte == 0xC2 && length == 2 && static_cast<unsigned char>(text[i + 1]) < 0xA0);
+    if (length == 0 || control) {
+      out += "\\x";
+      out += hex[byte >> 4];
+      out += hex[byte & 15];
+      ++i;
+    } else {
+      out.append(text.substr(i, length));
+      i += length;
+    }
+  }
+  return out;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,153 @@
+#include "io/subprocess.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+extern char** environ;
+
+namespace ranklab {
+namespace {
+
+[[noreturn]] void fail(const std::string& what, int error) {
+  throw Failure(what + ": " + std::strerror(error));
+}
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    close();
+    value_ = std::exchange(other.value_, -1);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  int get() const { return value_; }
+  bool open() const { return value_ >= 0; }
+  void close() {
+    if (value_ >= 0) ::close(value_);
+    value_ = -1;
+  }
+
+ private:
+  int value_ = -1;
+};
+
+struct Channel {
+  Descriptor ours, theirs;
+};
+
+// A socket pair and not a pipe: send() can be told not to raise SIGPIPE, which would end the whole program when the
+// child stops reading.
+Channel make_channel() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail("cannot talk to a child process", errno);
+  Descriptor low_ours(ends[0]), low_theirs(ends[1]);
+  // Kept off 0, 1 and 2, which may be free here and are overwritten in the child.
+  Channel channel{Descriptor(::fcntl(ends[0], F_DUPFD_CLOEXEC, 3)), Descriptor(::fcntl(ends[1], F_DUPFD_CLOEXEC, 3))};
+  if (!channel.ours.open() || !channel.theirs.open()) fail("cannot talk to a child process", errno);
+  return channel;
+}
+
+struct FileActions {
+  posix_spawn_file_actions_t actions;
+  FileActions() { ::posix_spawn_file_actions_init(&actions); }
+  ~FileActions() { ::posix_spawn_file_actions_destroy(&actions); }
+  FileActions(const FileActions&) = delete;
+  FileActions& operator=(const FileActions&) = delete;
+};
+
+// Ends and reaps the child on every way out, so that none is left behind.
+class Child {
+ public:
+  Child(const std::vector<std::string>& words, int in, int out, int err) {
+    FileActions files;
+    ::posix_spawn_file_actions_adddup2(&files.actions, in, STDIN_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files.actions, out, STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files.actions, err, STDERR_FILENO);
+    std::vector<char*> argv;
+    for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
+    const int error = ::posix_spawnp(&pid_, argv[0], &files.actions, nullptr, argv.data(), environ);
+    if (error == 0) return;
+    pid_ = -1;
+    // A PATH whose folders are missing, not folders or closed to us holds no program either.
+    if (error == ENOENT || error == ENOTDIR || error == EACCES) throw ProgramMissing(words[0] + " is not installed");
+    fail("cannot start " + words[0], error);
+  }
+  ~Child() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    wait();
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  int wait() {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+void send_some(Descriptor& socket, std::string_view& input) {
+  const ssize_t sent = input.empty() ? 0 : ::send(socket.get(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent > 0) input.remove_prefix(static_cast<std::size_t>(sent));
+  // A child that no longer reads has said why on its standard error; that is not our failure.
+  const bool again = sent < 0 && (errno == EAGAIN || errno == EINTR);
+  if (input.empty() || (sent < 0 && !again)) socket.close();
+}
+
+void receive_some(Descriptor& socket, std::string& output) {
+  std::array<char, 1 << 16> buffer;
+  const ssize_t got = ::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (got > 0) output.append(buffer.data(), static_cast<std::size_t>(got));
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) socket.close();
+}
+
+// All three at once: a child blocked on a full output would otherwise never read the rest of its input.
+void exchange(Descriptor& in, Descriptor& out, Descriptor& err, std::string_view input, ProcessOutput& result) {
+  while (in.open() || out.open() || err.open()) {
+    std::array<pollfd, 3> waiting = {pollfd{in.get(), POLLOUT, 0}, pollfd{out.get(), POLLIN, 0}, pollfd{err.get(), POLLIN, 0}};
+    if (::poll(waiting.data(), waiting.size(), -1) < 0) {
+      if (errno == EINTR) continue;
+      fail("cannot wait for a child process", errno);
+    }
+    if (waiting[0].revents != 0) send_some(in, input);
+    if (waiting[1].revents != 0) receive_some(out, result.out);
+    if (waiting[2].revents != 0) receive_some(err, result.err);
+  }
+}
+
+}  // namespace
+
+ProcessOutput run_process(const std::vector<std::string>& words, std::string_view input) {
+  if (words.empty()) throw Failure("no program to run");
+  Channel in = make_channel(), out = make_channel(), err = make_channel();
+  Child child(words, in.theirs.get(), out.theirs.get(), err.theirs.get());
+  in.theirs.close();
+  out.theirs.close();
+  err.theirs.close();
+  ProcessOutput result;
+  exchange(in.ours, out.ours, err.ours, input, result);
+  result.exit_code = child.wait();
+  return result;
+}
+
+}  // namespace ranklab

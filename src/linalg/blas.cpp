@@ -1,0 +1,55 @@
+#include "linalg/blas.hpp"
+
+#include <cblas.h>
+#include <unistd.h>
+
+#include <armadillo>
+#include <cstdlib>
+#include <sstream>
+
+namespace ranklab {
+namespace {
+
+bool cpu_has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl");
+}
+
+}  // namespace
+
+std::string better_kernel(const std::string& core, bool has_avx512) {
+  const bool without_avx512 =
+      core == "Haswell" || core == "Zen" || core == "Sandybridge" || core == "Prescott" || core == "Nehalem";
+  return has_avx512 && without_avx512 ? "SkylakeX" : "";
+}
+
+void choose_blas_kernel(char** argv) {
+  if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;
+  const std::string kernel = better_kernel(blas_core(), cpu_has_avx512());
+  if (kernel.empty()) return;
+  ::setenv("OPENBLAS_CORETYPE", kernel.c_str(), 1);
+  ::execv("/proc/self/exe", argv);
+  // Where the program cannot start itself again, the slower kernel serves.
+  ::unsetenv("OPENBLAS_CORETYPE");
+}
+
+void set_blas_threads(std::uint64_t threads) {
+  openblas_set_num_threads(static_cast<int>(threads));
+}
+
+std::string blas_name() {
+  std::istringstream config(openblas_get_config());
+  std::string name, version;
+  config >> name >> version;
+  return name + " " + version;
+}
+
+std::string blas_core() {
+  return openblas_get_corename();
+}
+
+std::string armadillo_name() {
+  return std::to_string(ARMA_VERSION_MAJOR) + "." + std::to_string(ARMA_VERSION_MINOR) + "." + std::to_string(ARMA_VERSION_PATCH);
+}
+
+}  // namespace ranklab

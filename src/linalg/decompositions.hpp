@@ -1,0 +1,39 @@
+// Checked decompositions: every LAPACK return is looked at; where the divide-and-conquer driver does not converge the
+// standard driver is tried, and where that fails too, Failure names the matrix's shape.
+#pragma once
+
+#include <armadillo>
+
+namespace ranklab {
+
+/// Throws Failure where an entry of A is not finite; `what` is computed, and begins the message.
+template <class T>
+void require_finite(const char* what, const arma::Mat<T>& A);
+
+/// A = U diag(s) V', thin: U is m x r, V is n x r, r = min(m, n), s descending.
+template <class T>
+struct Svd {
+  arma::Mat<T> U, V;
+  arma::Col<T> s;
+};
+
+/// Thin singular value decomposition; of an empty matrix, r = 0. Throws Failure for non-finite entries or where no driver
+/// converges.
+template <class T>
+Svd<T> thin_svd(const arma::Mat<T>& A);
+
+/// Singular values in descending order. Throws as thin_svd.
+arma::vec singular_values(const arma::mat& A);
+
+/// S = Q diag(w) Q', w ascending, S symmetric: the upper triangle alone is read. Throws Failure for a non-square or non-finite S,
+/// or where no driver converges.
+struct SymmetricEigen {
+  arma::vec w;
+  arma::mat Q;
+};
+SymmetricEigen symmetric_eigen(const arma::mat& S);
+
+/// Eigenvalues of a symmetric matrix, ascending. Reads and throws as symmetric_eigen.
+arma::vec symmetric_eigenvalues(const arma::mat& S);
+
+}  // namespace ranklab

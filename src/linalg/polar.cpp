@@ -1,0 +1,238 @@
+// Two routes to the polar factor.
+//
+// The definition: LAPACK's singular value decomposition. It serves every matrix that may be singular to working precision,
+// and the small ones, where it costs little.
+//
+// The fast route, for matrices that are certainly of full rank, is made of inverses, Cholesky factors and products:
+//   1. One scaled Newton step, X <- (z X + X^-T / z) / 2 (Higham, "Functions of Matrices", 2008, Section 8.6), brings a
+//      condition number c down to about sqrt(c) / 2. Its inverse also bounds the smallest singular value from below,
+//      s_n >= 1 / ||X^-1||_F, and that is the guard.
+//   2. Dynamically weighted Halley steps (Nakatsukasa, Bai, Gygi, SIAM J. Matrix Anal. Appl. 31, 2010) in their Cholesky
+//      form, which is accurate while their weights are moderate: after step 1 they are.
+//   3. The power series of (I - E)^(-1/2) in the defect E = I - X'X, once its measured norm is small.
+// Legend: X (n, n) is the iterate, its singular values lie in [low, high].
+#include "linalg/polar.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "core/tolerances.hpp"
+#include "linalg/decompositions.hpp"
+
+namespace ranklab {
+namespace {
+
+// Below this size the two routes cost the same.
+constexpr arma::uword smallest_iterated = 16;
+
+// Matrices within the limit take at most six, the tests say; more would mean that rounding has broken a bound.
+constexpr int most_steps = 8;
+
+/// X <- X L^-1, or X L^-T.
+void divide_by_lower(arma::mat& X, const arma::mat& L, CBLAS_TRANSPOSE form) {
+  const int n = static_cast<int>(X.n_cols);
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, form, CblasNonUnit, n, n, 1.0, L.memptr(), n, X.memptr(), n);
+}
+void divide_by_lower(arma::fmat& X, const arma::fmat& L, CBLAS_TRANSPOSE form) {
+  const int n = static_cast<int>(X.n_cols);
+  cblas_strsm(CblasColMajor, CblasRight, CblasLower, form, CblasNonUnit, n, n, 1.0f, L.memptr(), n, X.memptr(), n);
+}
+
+// LAPACK directly: Armadillo's inv() adds a condition estimate, and its chol() clears the other triangle.
+template <class T>
+bool invert(arma::Mat<T>& X) {
+  arma::blas_int n = static_cast<arma::blas_int>(X.n_rows), info = 0, work_size = 64 * n;
+  arma::Col<arma::blas_int> pivots(X.n_rows, arma::fill::none);
+  arma::Col<T> work(static_cast<arma::uword>(work_size), arma::fill::none);
+  arma::lapack::getrf(&n, &n, X.memptr(), &n, pivots.memptr(), &info);
+  if (info != 0) return false;
+  arma::lapack::getri(&n, X.memptr(), &n, pivots.memptr(), work.memptr(), &work_size, &info);
+  return info == 0;
+}
+
+template <class T>
+bool cholesky_lower(arma::Mat<T>& M) {
+  arma::blas_int n = static_cast<arma::blas_int>(M.n_rows), info = 0;
+  char uplo = 'L';
+  arma::lapack::potrf(&uplo, &n, M.memptr(), &n, &info);
+  return info == 0;
+}
+
+template <class T>
+double frobenius(const arma::Mat<T>& A) {
+  // arma::norm guards against overflow at a cost; the iterates here are scaled.
+  return std::sqrt(static_cast<double>(arma::dot(A, A)));
+}
+
+template <class T>
+struct Iterate {
+  arma::Mat<T> X;
+  double low = 0, high = 0;
+  int steps = 0;
+};
+
+/// One Newton step from X, or nothing where ||X||_F ||X^-1||_F exceeds the limit or X is singular.
+template <class T>
+std::optional<Iterate<T>> newton_step(const arma::Mat<T>& X, double condition_limit) {
+  arma::Mat<T> inverse = X;
+  if (!invert(inverse)) return std::nullopt;
+  const double norm = frobenius(X), inverse_norm = frobenius(inverse), condition = norm * inverse_norm;
+  if (!(condition <= condition_limit)) return std::nullopt;  // NaN, after an overflow, stops here too
+
+  const double z = std::sqrt(inverse_norm / norm);
+  arma::inplace_trans(inverse);
+  Iterate<T> next;
+  next.X = static_cast<T>(z / 2) * X + static_cast<T>(0.5 / z) * inverse;
+  // z s lies in [1 / root, root], where (z s + 1 / (z s)) / 2 is at least 1 and largest at the ends.
+  const double root = std::sqrt(condition);
+  next.low = 1;
+  next.steps = 1;
+  next.high = (root + 1 / root) / 2;
+  return next;
+}
+
+/// s -> s (a + b s^2) / (1 + c s^2) maps [low, 1] into [image_of_low, 1], the best map of its form.
+struct HalleyWeights {
+  double a, b, c, image_of_low;
+};
+
+HalleyWeights halley_weights(double low) {
+  const double square = low * low;
+  const double d = std::cbrt(4 * (1 - square) / (square * square)), root = std::sqrt(1 + d);
+  const double a = root + std::sqrt(8 - 4 * d + 8 * (2 - square) / (square * root)) / 2;
+  const double b = (a - 1) * (a - 1) / 4, c = a + b - 1;
+  return {a, b, c, std::min(1.0, low * (a + b * square) / (1 + c * square))};
+}
+
+/// One weighted Halley step, centred so that [image_of_low, 1] becomes [1 - r, 1 + r]. Overwrites gram = X'X.
+template <class T>
+bool halley_step(Iterate<T>& iterate, arma::Mat<T>& gram) {
+  const double high = iterate.high;
+  const auto [a, b, c, image_of_low] = halley_weights(std::min(iterate.low / high, 1.0));  // bounds may cross by rounding
+  gram *= static_cast<T>(c / (high * high));
+  gram.diag() += T(1);
+  if (!cholesky_lower(gram)) return false;
+  // X / high (b/c I + (a - b/c) (I + c X'X / high^2)^-1)
+  arma::Mat<T> solved = iterate.X;
+  divide_by_lower(solved, gram, CblasTrans);
+  divide_by_lower(solved, gram, CblasNoTrans);
+  const double centre = 2 / (1 + image_of_low), scale = centre / high;
+  iterate.X = static_cast<T>(scale * b / c) * iterate.X + static_cast<T>(scale * (a - b / c)) * solved;
+  iterate.low = centre * image_of_low;
+  iterate.high = centre;
+  return true;
+}
+
+/// X <- X (I - E)^(-1/2), its series cut after E^order; order is 1, 2 or 4.
+template <class T>
+void series_step(arma::Mat<T>& X, const arma::Mat<T>& E, int order) {
+  arma::Mat<T> P = T(0.5) * E;
+  if (order >= 2) {
+    const arma::Mat<T> square = E.t() * E;
+    P += T(0.375) * square;
+    if (order == 4) P += square * (T(0.3125) * E + T(35.0 / 128) * square);
+  }
+  X += X * P;
+}
+
+/// The lowest order whose step leaves a defect below the tolerance, from ||E||_F; 0 where none does.
+double defect_after(int order, double e) {
+  return order == 1 ? 0.75 * e * e : order == 2 ? 0.625 * e * e * e : 0.5 * std::pow(e, 5);
+}
+
+template <class T>
+int last_order(double e) {
+  for (const int order : {1, 2, 4})
+    if (defect_after(order, e) <= tolerance::polar_defect<T>) return order;
+  return 0;
+}
+
+/// Steps until X is orthogonal; false where that takes more than `most_steps`, or a step breaks down.
+template <class T>
+bool converge(Iterate<T>& iterate) {
+  constexpr double series_radius = 0.05;  // below, a series step gains more than a Halley step and costs less
+  while (iterate.steps++ < most_steps) {
+    arma::Mat<T> gram = iterate.X.t() * iterate.X;
+    arma::Mat<T> E = -gram;
+    E.diag() += T(1);
+    const double e = frobenius(E);
+    if (const int order = last_order<T>(e); order > 0) {
+      series_step(iterate.X, E, order);
+      return true;
+    }
+    // s_1^2 <= ||X'X||_F is often much sharper than what the bounds so far allow.
+    iterate.high = std::min(iterate.high, std::sqrt(frobenius(gram)));
+    if (e < series_radius) {
+      series_step(iterate.X, E, 2);
+    } else if (!halley_step(iterate, gram)) {
+      return false;
+    }
+  }
+  return false;
+}
+
+/// The converged iterate of a square X, or nothing where the guard or the iteration gives up.
+template <class T>
+std::optional<Iterate<T>> iterate_square(const arma::Mat<T>& X, double condition_limit) {
+  auto iterate = newton_step(X, condition_limit);
+  if (iterate && !converge(*iterate)) iterate.reset();
+  return iterate;
+}
+
+/// The same for any shape: a tall X = Q R has the factor Q polar(R), and the singular values of R.
+template <class T>
+std::optional<Iterate<T>> iterate_any(const arma::Mat<T>& X, double condition_limit) {
+  if (X.is_square()) return iterate_square(X, condition_limit);
+  const bool tall = X.n_rows > X.n_cols;
+  arma::Mat<T> Q, R;
+  if (!(tall ? arma::qr_econ(Q, R, X) : arma::qr_econ(Q, R, X.t()))) return std::nullopt;
+  auto iterate = iterate_square(R, condition_limit);
+  if (iterate) iterate->X = tall ? arma::Mat<T>(Q * iterate->X) : arma::Mat<T>(iterate->X.t() * Q.t());
+  return iterate;
+}
+
+template <class T>
+Polar<T> polar_by_svd(const arma::Mat<T>& G, double relative_tolerance) {
+  const Svd<T> svd = thin_svd(G);
+  const arma::vec s = arma::conv_to<arma::vec>::from(svd.s);
+  Polar<T> polar;
+  polar.nuclear_norm = arma::accu(s);
+  polar.rank = s.is_empty() ? 0 : arma::accu(s > relative_tolerance * s(0));
+  polar.factor = svd.U.head_cols(polar.rank) * svd.V.head_cols(polar.rank).t();  // zero for rank 0
+  return polar;
+}
+
+/// The exponent that brings the largest entry into [1, 2); 0 for a matrix that has no such entry.
+template <class T>
+int scale_exponent(const arma::Mat<T>& G) {
+  const T largest = arma::abs(G).max();
+  return largest > 0 ? std::ilogb(largest) : 0;
+}
+
+}  // namespace
+
+template <class T>
+Polar<T> polar_factor(const arma::Mat<T>& G, double relative_tolerance) {
+  if (relative_tolerance < 0) relative_tolerance = static_cast<double>(std::max(G.n_rows, G.n_cols)) * tolerance::epsilon<T>;
+  const arma::uword rank = std::min(G.n_rows, G.n_cols);
+  if (rank < smallest_iterated || !G.is_finite()) return polar_by_svd(G, relative_tolerance);
+
+  // A power of two, so that scaling is exact. Clamped, so that it is finite for subnormal entries.
+  const int exponent = std::max(scale_exponent(G), std::numeric_limits<T>::min_exponent);
+  const arma::Mat<T> X = G * std::ldexp(T(1), -exponent);
+  // s_n / s_1 >= 1 / (||X||_F ||X^-1||_F): every singular value is certain to be kept. The margin covers rounding.
+  const double condition_limit = std::min(tolerance::polar_condition_limit<T>, 0.99 / relative_tolerance);
+  auto iterate = iterate_any(X, condition_limit);
+  if (!iterate) return polar_by_svd(G, relative_tolerance);
+  const double nuclear_norm = std::ldexp(static_cast<double>(arma::dot(iterate->X, X)), exponent);
+  return {std::move(iterate->X), nuclear_norm, rank, iterate->steps};
+}
+
+template Polar<float> polar_factor<float>(const arma::fmat&, double);
+template Polar<double> polar_factor<double>(const arma::mat&, double);
+
+}  // namespace ranklab

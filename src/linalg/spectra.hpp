@@ -1,0 +1,31 @@
+// Measures of rank of a matrix, from its singular values s_1 >= s_2 >= ... All are undefined, and NaN here, for a zero
+// matrix and for a vector with a value that is not finite; a matrix with such an entry throws Failure. Scaling a matrix
+// changes no rank measure, not even by 1e200: every function scales its argument first. Citation keys are explained in
+// README.md. An arma::vec is taken for a spectrum, an arma::mat for a matrix; an expression must be made one of the two.
+#pragma once
+
+#include <armadillo>
+
+namespace ranklab {
+
+/// [Spectral] Section 1.1: st(A) = ||A||_F^2 / ||A||_op^2, between 1 and rank(A). Of a matrix, from the smaller
+/// Gram matrix, whose largest eigenvalue is accurate to rounding, about 10 min(m, n) epsilon.
+double stable_rank(const arma::vec& singular_values);
+double stable_rank(const arma::mat& A);
+
+/// st(A) from the symmetric Gram matrix A A' (or A' A, or a positive multiple): trace / largest eigenvalue.
+/// Accurate to rounding, as only the largest eigenvalue is used.
+double stable_rank_from_gram(const arma::mat& gram);
+
+/// [Spectral] eq. (1.5): nr(G) = ||G||_*^2 / ||G||_F^2, between 1 and rank(G). Of a matrix, from its singular values,
+/// as a Gram matrix would lose those below 1e-8 s_1.
+double nuclear_rank(const arma::vec& singular_values);
+double nuclear_rank(const arma::mat& G);
+
+/// [Spectral] Section 2: er(M) = tr(M) / ||M||_op of a positive semidefinite M, from its eigenvalues (any order).
+double effective_rank(const arma::vec& eigenvalues);
+
+/// ||A||_op, the largest singular value, to the accuracy of stable_rank; 0 for a zero matrix.
+double operator_norm(const arma::mat& A);
+
+}  // namespace ranklab

@@ -1,0 +1,47 @@
+// Activation functions by name, and what [Spectral] Figure 12 prints about their Gaussian moments.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace ranklab {
+
+/// A pointwise activation sigma. A gated one multiplies sigma(first pre-activation) by a second pre-activation, entry by
+/// entry, so that it takes two weight matrices: swiglu(Z, G) = silu(Z) o G.
+struct Activation {
+  std::string name;
+  double (*value)(double);       // sigma(t); for a gated activation that of the first pre-activation
+  double (*derivative)(double);  // sigma'(t); at a kink the value from the left, except 0 for abs
+  bool gated = false;
+  int degree = 0;  // p where sigma(c t) = c^p sigma(t) for every c > 0, and 0 where there is no such p
+};
+
+/// Names in the order in which help texts list them.
+const std::vector<std::string>& activation_names();
+
+/// Throws UsageError that lists the names where `name` is none of them.
+const Activation& find_activation(std::string_view name);
+
+/// Z <- sigma(Z), in double precision whatever the type of the entries. `Matrix` is anything that iterates over them.
+template <class Matrix>
+void apply(const Activation& activation, Matrix& Z) {
+  for (auto& z : Z) z = static_cast<std::remove_reference_t<decltype(z)>>(activation.value(static_cast<double>(z)));
+}
+
+/// The row of [Spectral] Figure 12 for one activation: constants of inequality (2.9) with f(w) = (s^2)^power, where s is
+/// the standard deviation of <w, x>. Only GELU's constants depend on s_*, a lower bound on what the rows of W reach.
+struct PrintedMoments {
+  int power;
+  double (*alpha)(double s_star);
+  double beta;
+  double (*nsr_bound)(double s_star);
+  bool depends_on_s_star = false;
+};
+
+/// Empty where the figure has no such row.
+std::optional<PrintedMoments> printed_moments(std::string_view activation);
+
+}  // namespace ranklab

@@ -1,0 +1,42 @@
+// The range and the ticks of an axis. gnuplot's own choices are not used: labels of known width let the layout reserve
+// exactly the room that they need, and text of result files never reaches gnuplot's format language.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/result.hpp"
+
+namespace ranklab {
+
+struct Tick {
+  double at = 0.0;
+  std::string label;  // empty: none. Numbers are in gnuplot's enhanced notation (10^{−3}), names are plain text.
+  std::string plain;  // the label as a reader sees it, for its width
+  bool minor = false;
+};
+
+struct DrawnAxis {
+  bool log = false;
+  bool named = false;
+  double low = 0.0, high = 1.0;
+  std::vector<Tick> ticks;
+
+  /// Position in the axis: 0 at `low`, 1 at `high`.
+  double fraction(double value) const;
+  /// Width in pixels of the widest label.
+  double label_width(double font_size) const;
+};
+
+/// The smallest and largest value to be shown.
+struct Extent {
+  double low, high;   // low > high: nothing to show
+  bool whole = true;  // all values are whole numbers
+  Extent();
+  void include(double value);
+};
+
+/// An axis over `extent`, widened by `padding` (a fraction of its length) on both sides, with about `target` ticks.
+DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, int target);
+
+}  // namespace ranklab

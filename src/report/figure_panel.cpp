@@ -1,0 +1,125 @@
+#include "report/figure_panel.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "report/figure_text.hpp"
+#include "report/palette.hpp"
+
+namespace ranklab {
+namespace {
+
+Look look_of(const std::string& style) {
+  if (style == "dashed") return Look::dashed;
+  if (style == "dotted") return Look::dotted;
+  return style == "points" ? Look::scatter : Look::solid;
+}
+
+// Curves without a colour of their own take the palette's next one that no curve of the panel asks for.
+std::vector<std::size_t> colours(const std::vector<Curve>& curves) {
+  std::set<std::size_t> taken;
+  for (const Curve& curve : curves) {
+    if (curve.colour >= 0) taken.insert(static_cast<std::size_t>(curve.colour) % palette.size());
+  }
+  std::vector<std::size_t> out;
+  std::size_t next = 0;
+  for (const Curve& curve : curves) {
+    while (curve.colour < 0 && taken.size() < palette.size() && taken.contains(next % palette.size())) ++next;
+    out.push_back(curve.colour >= 0 ? static_cast<std::size_t>(curve.colour) : next++);
+  }
+  return out;
+}
+
+// A line needs markers where its dash alone does not tell it from a line of another colour. Families that share colour
+// and dash (restarts, say) are one thing to the reader and stay plain.
+bool needs_markers(const DrawnPanel& panel, const std::vector<Curve>& curves, std::size_t which) {
+  const DrawnCurve& self = panel.curves[which];
+  if (self.look == Look::scatter || curves[which].style == "line+points") return true;
+  bool another_colour = false;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const DrawnCurve& other = panel.curves[i];
+    if (i == which || other.look != self.look) continue;
+    const bool same_colour = palette_entry(other.colour).colour == palette_entry(self.colour).colour;
+    if (same_colour && (curves[i].label.empty() || curves[which].label.empty())) return false;
+    another_colour |= !same_colour;
+  }
+  return another_colour;
+}
+
+void add_markers(DrawnPanel& panel, const std::vector<Curve>& curves) {
+  double phase = 0.3;
+  for (std::size_t i = 0; i < panel.curves.size(); ++i) {
+    DrawnCurve& curve = panel.curves[i];
+    if (!needs_markers(panel, curves, i)) continue;
+    phase += 0.381966;  // the golden section keeps any number of phases apart
+    if (phase >= 1) phase -= 1;
+    if (curve.look == Look::scatter) {
+      for (const auto& run : curve.runs) curve.markers.insert(curve.markers.end(), run.begin(), run.end());
+    } else {
+      curve.markers = marker_points(curve.runs, panel.x, phase);
+    }
+  }
+}
+
+void add_lines(DrawnPanel& panel, const Panel& source) {
+  constexpr double widest_beside = 90, font_size = 11;
+  constexpr std::size_t most_beside = 6;
+  bool beside = source.lines.size() <= most_beside;
+  for (const auto& line : source.lines) beside = beside && text_width(one_line(line.label), font_size) <= widest_beside;
+  for (const auto& line : source.lines) {
+    if (panel.y.log && line.y <= panel.y.low) continue;  // not positive: make_axes did not include it
+    const std::string label = one_line(line.label);
+    panel.lines.push_back({line.y, beside ? label : ""});
+    if (!beside && !label.empty()) panel.legend.push_back({label, -1});
+  }
+}
+
+void make_axes(DrawnPanel& panel, const Panel& source) {
+  Extent x, y;
+  bool scatter = false;
+  for (const DrawnCurve& curve : panel.curves) {
+    scatter |= curve.look == Look::scatter;
+    for (const auto& run : curve.runs) {
+      for (const DrawnPoint& point : run) {
+        x.include(point.x);
+        y.include(point.y);
+        // Unknown spreads (NaN) are no part of the range.
+        if (point.high >= point.low) y.include(point.low), y.include(point.high);
+      }
+    }
+  }
+  panel.empty = x.low > x.high;
+  for (const auto& line : source.lines) {
+    if (source.y.scale != "log" || line.y > 1e-290) y.include(line.y);
+  }
+  panel.x = make_axis(source.x, x, scatter ? 0.03 : 0.0, 5);
+  panel.y = make_axis(source.y, y, 0.04, 6);
+}
+
+}  // namespace
+
+DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& series) {
+  DrawnPanel panel;
+  panel.title = one_line(source.title);
+  panel.x_label = one_line(source.x.label);
+  panel.y_label = one_line(source.y.label);
+  const bool log_x = source.x.scale == "log", log_y = source.y.scale == "log";
+  const std::vector<std::size_t> colour = colours(source.curves);
+  for (std::size_t i = 0; i < source.curves.size(); ++i) {
+    const Curve& curve = source.curves[i];
+    DrawnCurve drawn;
+    drawn.look = look_of(curve.style);
+    drawn.runs = thinned(drawn_runs(series.at(curve.series), curve, log_x, log_y), log_x, drawn.look != Look::scatter);
+    drawn.colour = colour[i];
+    drawn.band = has_band(drawn.runs);
+    const std::string label = one_line(curve.label);
+    if (!label.empty()) panel.legend.push_back({label, static_cast<int>(i)});
+    panel.curves.push_back(std::move(drawn));
+  }
+  make_axes(panel, source);
+  add_markers(panel, source.curves);
+  add_lines(panel, source);
+  return panel;
+}
+
+}  // namespace ranklab

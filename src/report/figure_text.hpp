@@ -1,0 +1,32 @@
+// Text in figures: made harmless, measured and fitted. Text comes from result files and is never trusted.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ranklab {
+
+/// Valid UTF-8 on one line: control characters become spaces, runs of spaces one space, broken bytes U+FFFD.
+std::string one_line(std::string_view text);
+
+/// Width in pixels at a font size. Estimated for a wide sans-serif face, so that the real text is rarely wider.
+double text_width(std::string_view text, double font_size);
+
+/// The text, or its beginning and an ellipsis where it is wider than `width` pixels.
+std::string shorten(const std::string& text, double font_size, double width);
+
+/// At most `max_lines` lines broken at spaces, the last one shortened where the text is longer.
+std::vector<std::string> wrap(const std::string& text, double font_size, double width, std::size_t max_lines);
+
+/// The text with a box in place of characters that a plain sans-serif font may lack: other than European letters,
+/// punctuation, arrows and mathematical signs.
+std::string common_characters(std::string_view text);
+
+/// A gnuplot string: literals in single quotes, in which nothing but the quote itself is special, joined around quotes.
+std::string gnuplot_quote(std::string_view text);
+
+/// A finite number as gnuplot reads it, whatever the locale.
+std::string gnuplot_number(double value, int digits = 9);
+
+}  // namespace ranklab

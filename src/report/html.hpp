@@ -1,0 +1,15 @@
+// The report: one self-contained HTML page of results, without scripts or outside resources. Same results, same bytes.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace ranklab {
+
+/// The page. `file_names`, of the same length, is where each result was read from; it appears in the command that repeats
+/// the run. Parts of a document that are missing or of the wrong type are shown as such and never stop the page, nor does a
+/// missing gnuplot or a figure that cannot be drawn.
+std::string html_report(const std::vector<nlohmann::json>& results, const std::vector<std::string>& file_names);
+
+}  // namespace ranklab

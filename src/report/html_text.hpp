@@ -1,0 +1,27 @@
+// Values of a result document as HTML text, whatever their type.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace ranklab {
+
+/// The value under `key`; null where it is missing or `object` is no object.
+const nlohmann::json& member(const nlohmann::json& object, const char* key);
+
+/// Plain text of any value: strings as they are, null as "", the rest as JSON.
+std::string plain(const nlohmann::json& value);
+
+/// The same, escaped for HTML.
+std::string html(const nlohmann::json& value);
+
+/// A number with four significant digits (whole numbers whole), null as a dash with a tool tip, the rest as escaped text.
+std::string html_number(const nlohmann::json& value);
+
+/// What a claim expects: a number, a range of which an end may be open, or nothing.
+std::string html_expected(const nlohmann::json& value);
+
+/// A word for a POSIX shell, quoted where it has to be.
+std::string shell_word(const std::string& word);
+
+}  // namespace ranklab

@@ -1,0 +1,221 @@
+#include "report/result_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The one place where a double becomes JSON: the library would write NaN as null too, but silently.
+class Numbers {
+ public:
+  Json operator()(double value) {
+    if (std::isfinite(value)) return value;
+    ++non_finite_;
+    return nullptr;
+  }
+  Json operator()(const std::vector<double>& values) {
+    Json out = Json::array();
+    for (const double value : values) out.push_back((*this)(value));
+    return out;
+  }
+  std::uint64_t non_finite() const { return non_finite_; }
+
+ private:
+  std::uint64_t non_finite_ = 0;
+};
+
+const char* verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::holds:
+      return "holds";
+    case Verdict::fails:
+      return "fails";
+    case Verdict::not_applicable:
+      break;
+  }
+  return "not-applicable";
+}
+
+Json expected_json(const Claim& claim) {
+  // Null here means "no expectation" or "unbounded on this side", not a failed computation: it is not counted.
+  const auto plain = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
+  if (const auto* value = std::get_if<double>(&claim.expected)) return plain(*value);
+  if (const auto* range = std::get_if<std::pair<double, double>>(&claim.expected))
+    return Json::array({plain(range->first), plain(range->second)});
+  return nullptr;
+}
+
+Json claims_json(const Result& result) {
+  Json out = Json::array();
+  for (const Claim& claim : result.claims) {
+    out.push_back({{"id", claim.id},
+                   {"source", claim.source},
+                   {"statement", claim.statement},
+                   {"verdict", verdict_name(claim.verdict)},
+                   {"measured", std::isfinite(claim.measured) ? Json(claim.measured) : Json(nullptr)},
+                   {"expected", expected_json(claim)},
+                   {"detail", claim.detail}});
+  }
+  return out;
+}
+
+Json axis_json(const Axis& axis) {
+  Json out = {{"label", axis.label}, {"scale", axis.scale}};
+  if (!axis.ticks.empty()) out["ticks"] = axis.ticks;
+  return out;
+}
+
+Json figure_json(const Figure& figure) {
+  if (figure.panels.empty()) return nullptr;
+  Json panels = Json::array();
+  for (const Panel& panel : figure.panels) {
+    Json curves = Json::array(), lines = Json::array();
+    for (const Curve& curve : panel.curves) {
+      Json entry = {{"series", curve.series}, {"label", curve.label}, {"style", curve.style}};
+      if (curve.colour >= 0) entry["colour"] = curve.colour;
+      if (curve.x_offset != 0) entry["x_offset"] = curve.x_offset;
+      curves.push_back(std::move(entry));
+    }
+    for (const ReferenceLine& line : panel.lines) lines.push_back({{"y", line.y}, {"label", line.label}});
+    panels.push_back(
+        {{"title", panel.title}, {"x", axis_json(panel.x)}, {"y", axis_json(panel.y)}, {"curves", curves}, {"lines", lines}});
+  }
+  return {{"panels", panels}};
+}
+
+void append_formatted(std::string& out, const Json& value, std::size_t indent) {
+  const bool plain = std::all_of(value.begin(), value.end(), [](const Json& item) { return !item.is_structured(); });
+  if (!value.is_structured() || value.empty() || (value.is_array() && plain)) {
+    out += value.dump();
+    return;
+  }
+  const std::string line = "\n" + std::string(indent + 1, ' ');
+  out += value.is_object() ? "{" : "[";
+  bool first = true;
+  for (const auto& [key, item] : value.items()) {
+    out += (first ? "" : ",") + line;
+    if (value.is_object()) out += Json(key).dump() + ": ";
+    append_formatted(out, item, indent + 1);
+    first = false;
+  }
+  out += "\n" + std::string(indent, ' ') + (value.is_object() ? "}" : "]");
+}
+
+std::vector<std::string> words(const nlohmann::json& value, const std::string& label, const Field& field) {
+  const bool strings =
+      std::holds_alternative<std::string*>(field.target) || std::holds_alternative<std::vector<std::string>*>(field.target);
+  const auto text = [&](const nlohmann::json& item) {
+    if (strings ? item.is_string() : item.is_number()) return item.is_string() ? item.get<std::string>() : item.dump();
+    throw UsageError(label + ": " + printable(item.dump(-1, ' ', true)) + " is not allowed; allowed: " + field.domain_text());
+  };
+  std::vector<std::string> out;
+  if (!value.is_array()) return {text(value)};
+  for (const auto& item : value) out.push_back(text(item));
+  return out;
+}
+
+}  // namespace
+
+Json result_json(const ResultFile& file, const Result& result, Json config, Json environment) {
+  Numbers number;
+  Json scalars = Json::object(), trial_values = Json::object(), series = Json::array();
+  for (const Scalar& scalar : result.scalars) {
+    const Summary summary = summarise(scalar.per_trial);
+    scalars[scalar.name] = {{"mean", number(summary.mean)}, {"std", number(summary.std)}, {"n", summary.n}};
+    trial_values[scalar.name] = number(scalar.per_trial);
+  }
+  for (const Series& s : result.series) {
+    series.push_back(
+        {{"name", s.name}, {"x_name", s.x_name}, {"x", number(s.x)}, {"mean", number(s.mean)}, {"std", number(s.std)}});
+  }
+  const bool no_source = file.paper.empty() && file.figure.empty();
+  Json out = {{"schema", "ranklab.result/1"},
+              {"command", file.command},
+              {"study", file.study},
+              {"preset", file.preset.empty() ? Json(nullptr) : Json(file.preset)},
+              {"title", file.title.empty() ? result.title : file.title},
+              {"source", no_source ? Json(nullptr) : Json({{"paper", file.paper}, {"figure", file.figure}})},
+              {"config", std::move(config)},
+              {"status", file.interrupted  ? "interrupted"
+                         : result.diverged ? "diverged"
+                                           : "complete"},
+              {"trials", {{"requested", file.trials_requested}, {"completed", file.trials_completed}}},
+              {"scalars", std::move(scalars)},
+              {"series", std::move(series)},
+              {"claims", claims_json(result)},
+              {"figure", figure_json(result.figure)}};
+  if (!result.notes.empty()) out["notes"] = result.notes;
+  out["environment"] = std::move(environment);
+  out["trial_values"] = std::move(trial_values);
+  out["non_finite"] = number.non_finite();
+  out["timing"] = {{"wall_s", file.wall_seconds}, {"cpu_s", file.cpu_seconds}, {"trials_s", file.trial_seconds}};
+  return out;
+}
+
+std::string format_json(const Json& document) {
+  std::string out;
+  append_formatted(out, document, 0);
+  return out + "\n";
+}
+
+Json field_json(const Field& field) {
+  return std::visit([](const auto* value) { return Json(*value); }, field.target);
+}
+
+void set_field(const Field& field, const nlohmann::json& value, const std::string& label) {
+  if (field.is_switch()) {
+    if (!value.is_boolean())
+      throw UsageError(label + ": " + printable(value.dump(-1, ' ', true)) + " is not allowed; allowed: true|false");
+    field.parse(value.get<bool>() ? "on" : "off", label);
+    return;
+  }
+  if (value.is_array() && (!field.is_list() || value.empty())) {
+    throw UsageError(label + ": " + printable(value.dump(-1, ' ', true)) + " is not allowed; allowed: " + field.domain_text());
+  }
+  std::string text;
+  for (const auto& word : words(value, label, field)) text += (text.empty() ? "" : ",") + word;
+  field.parse(text, label);
+}
+
+nlohmann::json read_json(const std::string& path) {
+  const std::string text = read_file(path);
+  std::vector<std::set<std::string>> keys;
+  std::string twice;
+  const auto watch = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    using Event = nlohmann::json::parse_event_t;
+    if (event == Event::object_start) keys.emplace_back();
+    if (event == Event::object_end) keys.pop_back();
+    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second) twice = parsed.get<std::string>();
+    return true;
+  };
+  nlohmann::json document;
+  try {
+    document = nlohmann::json::parse(text, watch);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw Failure(printable(path) + ": not valid JSON, at byte " + std::to_string(error.byte));
+  }
+  if (!twice.empty()) throw Failure(printable(path) + ": the key '" + printable(twice) + "' stands twice in one object");
+  return document;
+}
+
+nlohmann::json read_result(const std::string& path) {
+  nlohmann::json document = read_json(path);
+  if (!document.is_object() || document.value("schema", nlohmann::json()) != "ranklab.result/1") {
+    throw Failure(printable(path) + ": not a result file (its \"schema\" is not \"ranklab.result/1\")");
+  }
+  for (const char* key :
+       {"command", "study", "title", "config", "status", "trials", "scalars", "series", "claims", "figure", "environment"}) {
+    if (!document.contains(key)) throw Failure(printable(path) + ": the key \"" + key + "\" is missing");
+  }
+  return document;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,42 @@
+#include "run/interrupt.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace ranklab {
+namespace {
+
+std::atomic<int> received{0};
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only use lock-free atomics");
+
+void on_signal(int signal) {
+  int none = 0;
+  if (!received.compare_exchange_strong(none, signal)) ::_exit(128 + signal);
+}
+
+struct sigaction old_interrupt, old_terminate;
+
+}  // namespace
+
+InterruptGuard::InterruptGuard() {
+  received = 0;
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGINT, &action, &old_interrupt);
+  ::sigaction(SIGTERM, &action, &old_terminate);
+}
+
+InterruptGuard::~InterruptGuard() {
+  ::sigaction(SIGINT, &old_interrupt, nullptr);
+  ::sigaction(SIGTERM, &old_terminate, nullptr);
+}
+
+int interrupt_signal() {
+  return received;
+}
+
+}  // namespace ranklab

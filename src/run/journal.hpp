@@ -1,0 +1,54 @@
+// The journal beside a result file: the finished trials of a run that has not ended, so that --resume is exact.
+//
+// Layout: a header record (the identity of the run as text), then a record per finished trial, in the order in which they
+// ended. A record is its length, its checksum and its bytes; one that is torn ends the reading and is cut off.
+// Deliberately without an interchange format: the file belongs to one binary on one machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "run/trials.hpp"
+
+namespace ranklab {
+
+class Journal {
+ public:
+  /// The journal of the result file `out`.
+  static std::string path_for(const std::string& out) { return out + ".journal"; }
+
+  /// Opens (or creates) the journal and locks it for this process. `identity` says which run it belongs to, one
+  /// `key: value` a line. With `resume` the finished trials of a journal of the same identity are read back; otherwise an
+  /// old journal is discarded. Throws UsageError when resuming another run (the journal is left alone; the message names the
+  /// first difference), Failure when another process holds the journal or it cannot be read or written.
+  Journal(const std::string& out, const std::string& identity, bool resume);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  /// The trials that were finished when the journal was opened.
+  const std::map<std::uint64_t, TrialRecord>& finished() const { return finished_; }
+  /// True where an old journal with finished trials was discarded.
+  bool discarded() const { return discarded_; }
+
+  /// Adds a finished trial. Not thread-safe. Throws Failure where it cannot be written.
+  void append(std::uint64_t trial, const TrialRecord& record);
+  /// Removes the file: the run is complete.
+  void remove();
+
+ private:
+  void start_afresh(const std::string& identity);
+
+  std::string path_;
+  int descriptor_ = -1;
+  std::map<std::uint64_t, TrialRecord> finished_;
+  bool discarded_ = false;
+};
+
+/// The bytes of a trial's record, and back. decode_trial throws Failure for bytes that encode_trial did not write.
+std::string encode_trial(std::uint64_t trial, const TrialRecord& record);
+std::pair<std::uint64_t, TrialRecord> decode_trial(std::string_view bytes);
+
+}  // namespace ranklab

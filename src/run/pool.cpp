@@ -1,0 +1,77 @@
+#include "run/pool.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "core/error.hpp"
+#include "run/progress.hpp"
+
+namespace ranklab {
+
+std::vector<TrialRecord> Pool::run(const std::function<TrialRecord(Trial&)>& body) {
+  std::vector<std::optional<TrialRecord>> records(settings_.trials);
+  if (journal_ != nullptr) {
+    for (const auto& [index, record] : journal_->finished()) {
+      if (index < records.size()) records[index] = record;
+    }
+  }
+  std::vector<std::uint64_t> open;
+  for (std::uint64_t i = 0; i < records.size(); ++i) {
+    if (!records[i]) open.push_back(i);
+  }
+
+  const std::uint64_t threads = std::max<std::uint64_t>(1, std::min<std::uint64_t>(settings_.threads, open.size()));
+  const std::uint64_t spare_threads = settings_.threads / threads - 1;
+  Progress progress(settings_.show_progress, records.size(), records.size() - open.size());
+  std::atomic<std::size_t> next{0};
+  std::mutex lock;  // guards the records, the journal, the progress bar, the clock and the error
+  std::exception_ptr error;
+  std::uint64_t error_trial = 0;
+
+  const auto work = [&] {
+    for (std::size_t i; (i = next++) < open.size();) {
+      const std::uint64_t index = open[i];
+      try {
+        Trial trial(settings_.seed, index, spare_threads);
+        trial.check_interrupt();
+        const auto start = std::chrono::steady_clock::now();
+        TrialRecord record = body(trial);
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        const std::lock_guard guard(lock);
+        if (journal_ != nullptr) journal_->append(index, record);
+        records[index] = std::move(record);
+        trial_seconds_ += seconds.count();
+        progress.advance();
+      } catch (const Interrupted&) {
+        return;
+      } catch (...) {
+        const std::lock_guard guard(lock);
+        if (!error || index < error_trial) {
+          error = std::current_exception();
+          error_trial = index;
+        }
+        next = open.size();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (std::uint64_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+    work();
+  }
+  if (error) std::rethrow_exception(error);
+
+  std::vector<TrialRecord> finished;
+  for (auto& record : records) {
+    if (record) finished.push_back(std::move(*record));
+  }
+  completed_ = finished.size();
+  return finished;
+}
+
+}  // namespace ranklab

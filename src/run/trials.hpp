@@ -1,0 +1,63 @@
+// Trials: independent repetitions, run at once on a pool of threads, stored by index.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/random.hpp"
+
+namespace ranklab {
+
+/// What one trial measured: named arrays (a scalar is an array of one). The journal stores it bit for bit.
+class TrialRecord {
+ public:
+  void set(const std::string& name, double value) { arrays_[name] = {value}; }
+  void set(const std::string& name, std::vector<double> values) { arrays_[name] = std::move(values); }
+  bool has(const std::string& name) const { return arrays_.contains(name); }
+  /// Throws std::logic_error where the name was never set.
+  const std::vector<double>& array(const std::string& name) const;
+  double scalar(const std::string& name) const { return array(name).at(0); }
+  const std::map<std::string, std::vector<double>>& arrays() const { return arrays_; }
+
+ private:
+  std::map<std::string, std::vector<double>> arrays_;
+};
+
+/// One scalar, or one array, of every record.
+std::vector<double> scalars_of(const std::vector<TrialRecord>& records, const std::string& name);
+std::vector<std::vector<double>> arrays_of(const std::vector<TrialRecord>& records, const std::string& name);
+
+/// What the body of a trial may ask for.
+class Trial {
+ public:
+  Trial(std::uint64_t seed, std::uint64_t index, std::uint64_t spare_threads)
+      : seed_(seed), index_(index), spare_threads_(spare_threads) {}
+
+  std::uint64_t index() const { return index_; }
+  /// The stream of the matrix `name` in this trial.
+  Stream stream(std::string_view name) const { return Stream(seed_, index_, name); }
+  /// Throws Interrupted when a signal has asked the run to stop. To be called every few milliseconds of work.
+  void check_interrupt() const;
+  /// Calls part(0) ... part(n - 1), on spare threads where the run has fewer trials than threads. The parts must be
+  /// independent of each other, so that the result does not depend on the number of threads.
+  void for_each_part(std::size_t n, const std::function<void(std::size_t)>& part) const;
+
+ private:
+  std::uint64_t seed_, index_, spare_threads_;
+};
+
+/// How a study gets its trials done; the command line provides it.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  virtual std::uint64_t trials() const = 0;
+  virtual bool single_precision() const = 0;
+  /// Runs the body for each trial and returns the finished records by index; fewer than trials() after an interruption.
+  virtual std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) = 0;
+};
+
+}  // namespace ranklab

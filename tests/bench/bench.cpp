@@ -1,0 +1,101 @@
+// Speed of the building blocks against the machine's limits, and of one step of Figure 3 against the authors' way of
+// computing it: n-sized gradients and a full singular value decomposition at each step, in the same BLAS on one thread.
+// Prints `name value unit` lines; bench.py makes the table.
+
+#include <algorithm>
+#include <armadillo>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+
+#include "core/random.hpp"
+#include "linalg/blas.hpp"
+#include "linalg/decompositions.hpp"
+#include "linalg/polar.hpp"
+#include "linalg/spectra.hpp"
+#include "models/random_features.hpp"
+#include "optim/steps.hpp"
+
+namespace {
+
+using namespace ranklab;
+
+// Seconds of one call: the fastest of several batches, since the machine may be busy with other things.
+double seconds_per_call(const std::function<void()>& call) {
+  using Clock = std::chrono::steady_clock;
+  call();
+  double best = 1e300;
+  for (int batch = 0; batch < 7; ++batch) {
+    const auto start = Clock::now();
+    int calls = 0;
+    std::chrono::duration<double> elapsed{};
+    do {
+      call();
+      ++calls;
+      elapsed = Clock::now() - start;
+    } while (elapsed.count() < 0.05);
+    best = std::min(best, elapsed.count() / calls);
+  }
+  return best;
+}
+
+void print(const std::string& name, double value, const char* unit) { std::printf("%s\t%.4g\t%s\n", name.c_str(), value, unit); }
+
+void random_numbers() {
+  std::vector<double> values(100'000);
+  Stream stream(1, 0, "X");
+  const double normal = seconds_per_call([&] { stream.fill_normal(values); });
+  const double copy = seconds_per_call([&] { std::fill(values.begin(), values.end(), 1.0); });
+  print("normal draws", normal / static_cast<double>(values.size()) * 1e9, "ns each");
+  print("filling memory, for comparison", copy / static_cast<double>(values.size()) * 1e9, "ns each");
+}
+
+void decompositions(arma::uword n) {
+  const Trial trial(1, 0, 0);
+  const arma::mat G = draw_gaussian<double>(trial, "G", n, n, 1.0);
+  arma::mat product;
+  const std::string size = std::to_string(n) + " x " + std::to_string(n);
+  const double gemm = seconds_per_call([&] { product = G * G; });
+  const double svd = seconds_per_call([&] { thin_svd(G); });
+  const double polar = seconds_per_call([&] { polar_factor(G); });
+  const double values = seconds_per_call([&] { nuclear_rank(G); });
+  print("matrix product " + size, 2e-9 * static_cast<double>(n * n * n) / gemm, "GFLOP/s");
+  print("singular value decomposition " + size, svd * 1e3, "ms");
+  print("polar factor " + size, polar * 1e3, "ms");
+  print("polar factor against the SVD " + size, svd / polar, "times as fast");
+  print("nuclear rank " + size, values * 1e3, "ms");
+}
+
+void figure_3_step() {
+  const Trial trial(1, 0, 0);
+  const FeatureSizes sizes;
+  const arma::mat A = draw_random_features<double>(trial, sizes, "relu", 0.14);
+  const auto problem = regression_problem(A, draw_gaussian<double>(trial, "W_sharp", sizes.m, sizes.k, 0.1));
+  const arma::mat Y = problem.W_sharp * A, W = draw_gaussian<double>(trial, "W", sizes.m, sizes.k, 0.1);
+  const arma::mat E = W - problem.W_sharp;
+  const double n = static_cast<double>(sizes.n);
+  arma::mat next;
+  const double ours = seconds_per_call([&] {
+    const arma::mat G = problem.gradient(E);
+    next = E + spectral_step(G, problem.L_op, -1.0).step;
+  });
+  const double theirs = seconds_per_call([&] {
+    const arma::mat residual = W * A - Y, G = residual * A.t() / n;
+    const Svd<double> svd = thin_svd(G);
+    next = W - arma::accu(svd.s) / problem.L_op * (svd.U * svd.V.t());
+  });
+  print("Figure 3, one SpecGD step", ours * 1e3, "ms");
+  print("Figure 3, the authors' way", theirs * 1e3, "ms");
+  print("Figure 3, gain", theirs / ours, "times as fast");
+}
+
+}  // namespace
+
+int main() {
+  set_blas_threads(1);
+  random_numbers();
+  decompositions(100);
+  decompositions(512);
+  figure_3_step();
+  return 0;
+}

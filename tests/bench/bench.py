@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""The table of `make bench`: building blocks, then whole runs with their wall time and largest memory.
+
+Usage: bench.py BUILD_FOLDER. Each target is printed beside what was measured; nothing here fails a build, since machines
+are shared and noisy. Whole runs are the median of three.
+"""
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+# (what, arguments, seconds wanted, MB wanted); the authors' script for Figure 3 takes about 60 s a trial on 2 cores.
+RUNS = (
+    ("spectral-fig03, one trial", "random-features --preset spectral-fig03 --trials 1", 5.0, 200),
+    ("spectral-fig11", "random-features --preset spectral-fig11", None, 200),
+    ("spectral-fig12", "random-features --preset spectral-fig12", 30.0, 400),
+    ("start-up (--version)", "--version", 0.1, 60),
+)
+
+
+def whole_run(binary, arguments, folder):
+    """Wall seconds and largest resident megabytes of one process."""
+    words = arguments.split()
+    if not arguments.startswith("--"):
+        words += ["--quiet", "--out", os.path.join(folder, "out.json")]
+    start = time.monotonic()
+    process = subprocess.Popen([binary] + words, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{arguments}: exit {process.returncode}")
+    return time.monotonic() - start, usage.ru_maxrss / 1000
+
+
+def main():
+    build = sys.argv[1] if len(sys.argv) > 1 else "build"
+    subprocess.run([os.path.join(build, "ranklab"), "--version"], check=True)
+    print()
+    for line in subprocess.run([os.path.join(build, "bench")], check=True, capture_output=True, text=True).stdout.splitlines():
+        name, value, unit = line.split("\t")
+        print(f"{name:46} {value:>8} {unit}")
+    print(f"\n{'whole runs (median of three)':46} {'seconds':>8} {'wanted':>8} {'MB':>6} {'wanted':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        for what, arguments, seconds, megabytes in RUNS:
+            runs = [whole_run(os.path.join(build, "ranklab"), arguments, folder) for _ in range(3)]
+            wanted = f"< {seconds:g}" if seconds else "-"
+            print(f"{what:46} {statistics.median(r[0] for r in runs):8.2f} {wanted:>8} {max(r[1] for r in runs):6.0f} {'< %d' % megabytes:>8}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""plot, report and verify on results of the binary itself."""
+import html.parser
+import json
+import os
+import re
+import unittest
+import xml.etree.ElementTree
+
+from program import TINY, ProgramTest, loads
+
+
+class PlotTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.document = self.result(TINY)
+
+    def test_the_same_result_gives_the_same_svg(self):
+        for name in ("one.svg", "two.svg"):
+            self.run_program(f"plot out.json --quiet --out {name}")
+        first = self.read("one.svg")
+        self.assertEqual(first, self.read("two.svg"))
+        root = xml.etree.ElementTree.fromstring(first)
+        space = "{http://www.w3.org/2000/svg}"
+        self.assertEqual(root.find(f"{space}title").text, self.document["title"])
+        self.assertGreater(len(root.find(f"{space}desc").text), 40)
+
+    def test_formats_and_script(self):
+        for name, start in (("p.png", b"\x89PNG"), ("p.pdf", b"%PDF"), ("p.svg", b"<?xml")):
+            self.run_program(f"plot out.json --quiet --keep-script --out {name}")
+            with open(self.path(name), "rb") as file:
+                self.assertTrue(file.read(5).startswith(start))
+            self.assertTrue(os.path.exists(self.path(name + ".gp")))
+        self.refused("plot out.json --out p.bmp", ".bmp", ".svg")
+
+    def test_broken_results_are_refused(self):
+        self.write("bad.json", json.dumps(self.document)[:300])
+        self.refused("plot bad.json", "bad.json", exit_code=1)
+        self.write("bad.json", {"schema": "ranklab.result/1"})
+        self.refused("plot bad.json", "bad.json", "missing", exit_code=1)
+        for change in (lambda d: d["figure"]["panels"][0]["curves"][0].update({"series": "none"}), lambda d: d["figure"].update({"panels": 3}),
+                       lambda d: d.update({"series": {"a": 1}}), lambda d: d["series"][0].update({"mean": ["x"]}),
+                       lambda d: d.update({"figure": None}), lambda d: d.update({"title": 7})):
+            document = json.loads(json.dumps(self.document))
+            change(document)
+            self.write("bad.json", document)
+            self.refused("plot bad.json", "bad.json", exit_code=1)
+        self.refused("plot none.json", "none.json", exit_code=1)
+        self.refused("plot", "one result file")
+
+    def test_hostile_labels_do_not_run(self):
+        self.document["figure"]["panels"][0]["title"] = "'; system(\"touch owned\"); print '`touch owned`"
+        self.document["figure"]["panels"][0]["curves"][0]["label"] = "\n!touch owned\n"
+        self.document["title"] = "\\\n$(touch owned) `touch owned`"
+        self.write("out.json", self.document)
+        self.run_program("plot out.json --quiet")
+        self.assertFalse(os.path.exists(self.path("owned")))
+
+    def test_without_gnuplot_the_message_says_how_to_get_it(self):
+        run = self.run_program("plot out.json", 1, env={"PATH": "/nowhere"})
+        self.assertIn("gnuplot-nox", run.stderr)
+        self.assertEqual(len(run.stderr.splitlines()), 1)
+
+
+class Collector(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.ids, self.links, self.tags = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        for key, value in attributes:
+            if key == "id":
+                self.ids.append(value)
+            if key in ("src", "href", "xlink:href") and value:
+                self.links.append(value)
+
+
+class ReportTest(ProgramTest):
+    def test_one_self_contained_page(self):
+        first = self.result(TINY, name="a.json")
+        self.result(f"{TINY} --activation swiglu", name="b.json")
+        self.run_program("report a.json b.json --quiet --out page.html")
+        page = self.read("page.html")
+        collector = Collector()
+        collector.feed(page)
+        self.assertEqual(len(collector.ids), len(set(collector.ids)), "ids collide")
+        self.assertEqual([link for link in collector.links if not link.startswith("#")], [], "the page refers to something outside")
+        self.assertNotIn("script", collector.tags)
+        self.assertEqual(collector.tags.count("svg"), 2)
+        for claim in first["claims"]:
+            self.assertIn(claim["id"], page)
+        self.run_program("report", 2)
+        self.refused("report a.json none.json", "none.json", exit_code=1)
+
+    def test_text_from_the_file_is_escaped(self):
+        document = self.result(TINY)
+        document["title"] = "<script>alert(1)</script> & co"
+        document["claims"][0]["detail"] = "\"><img src=x onerror=alert(1)>"
+        self.write("evil.json", document)
+        self.run_program("report evil.json --quiet --out page.html")
+        page = self.read("page.html")
+        self.assertNotIn("<script>", page)
+        self.assertNotIn("<img", page)
+        self.assertIn("&lt;script&gt;", page)
+
+
+class VerifyTest(ProgramTest):
+    def test_the_same_bits(self):
+        self.result(TINY)
+        run = self.run_program("verify out.json")
+        self.assertRegex(run.stdout, r"out\.json: holds, the same bits")
+
+    def test_rounding_elsewhere_is_within_error_bars(self):
+        document = self.result(TINY)
+        for series in document["series"]:
+            series["mean"] = [v * (1 + 1e-13) if v else v for v in series["mean"]]
+        self.write("out.json", document)
+        self.assertIn("within its error bars", self.run_program("verify out.json").stdout)
+
+    def test_a_changed_number_or_verdict_does_not_hold(self):
+        document = self.result(TINY)
+        for change, needle in ((lambda d: d["scalars"]["stable_rank_A"].update({"mean": 99.0}), "stable_rank_A"),
+                               (lambda d: d["claims"][0].update({"verdict": "fails" if d["claims"][0]["verdict"] == "holds" else "holds"}),
+                                document["claims"][0]["id"]),
+                               (lambda d: d["series"][0]["mean"].__setitem__(3, 1e6), document["series"][0]["name"])):
+            changed = json.loads(json.dumps(document))
+            change(changed)
+            self.write("changed.json", changed)
+            run = self.run_program("verify changed.json", 1)
+            self.assertIn("does not hold", run.stdout)
+            self.assertIn(needle, run.stdout)
+
+    def test_what_cannot_be_verified(self):
+        document = self.result(TINY)
+        document["status"] = "interrupted"
+        self.write("part.json", document)
+        self.refused("verify part.json", "interrupted", exit_code=1)
+        document["status"], document["command"] = "complete", "no-such"
+        self.write("part.json", document)
+        self.refused("verify part.json", "no-such", exit_code=1)
+        self.refused("verify", "one result file")
+
+
+if __name__ == "__main__":
+    unittest.main()

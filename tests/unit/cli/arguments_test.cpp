@@ -1,0 +1,39 @@
+#include "cli/arguments.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+
+using namespace ranklab;
+
+namespace {
+const std::vector<FlagShape> known = {{"m", false}, {"trials", false}, {"lambda", false}, {"from-peak", true}, {"quiet", true}};
+}
+
+TEST_CASE("flags with one letter, with =, with negative values, empty, repeated") {
+  const Arguments a = parse_arguments({"--m", "3", "--trials=5", "--lambda", "-2,-1,0", "--trials", "", "--m=-7"}, known);
+  CHECK(a.flags.size() == 5);
+  CHECK(*a.find("m") == "-7");
+  CHECK(*a.find("trials") == "");
+  CHECK(*a.find("lambda") == "-2,-1,0");
+  CHECK(a.find("quiet") == nullptr);
+  CHECK(!a.help);
+}
+
+TEST_CASE("switches stand alone, before on or off, or with =; they do not eat a positional") {
+  const Arguments a = parse_arguments({"--from-peak", "off", "--quiet", "file.json"}, known);
+  CHECK(*a.find("from-peak") == "off");
+  CHECK(*a.find("quiet") == "on");
+  CHECK(a.positional == std::vector<std::string>{"file.json"});
+  CHECK(*parse_arguments({"--from-peak=false"}, known).find("from-peak") == "false");
+  CHECK(parse_arguments({"--help"}, known).help);
+  CHECK(parse_arguments({"-h"}, known).help);
+}
+
+TEST_CASE("unknown flags and missing values are usage errors") {
+  CHECK_THROWS_WITH_AS(parse_arguments({"--trails", "3"}, known), "unknown flag '--trails'; did you mean '--trials'?", UsageError);
+  CHECK_THROWS_WITH_AS(parse_arguments({"--zzzzz=1"}, known), "unknown flag '--zzzzz'; --help lists the flags", UsageError);
+  CHECK_THROWS_WITH_AS(parse_arguments({"--trials"}, known), "--trials needs a value", UsageError);
+  CHECK_THROWS_WITH_AS(parse_arguments({"--m", "--trials", "2"}, known), "--m needs a value", UsageError);
+  CHECK_THROWS_AS(parse_arguments({"-x"}, known), UsageError);
+}

@@ -1,0 +1,90 @@
+#include "core/fields.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+std::string refusal(const Field& field, const std::string& text) {
+  try {
+    field.parse(text, "--x");
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("integers: whole text, within the domain, 64 bits") {
+  std::uint64_t value = 7;
+  const Field field = size_field("x", value, 1, 1000, "x", "help");
+  field.parse("1000", "--x");
+  CHECK(value == 1000);
+  for (const char* bad : {"0", "1001", "-1", "1.5", "2x", "", " 3", "0x10", "1e2", "+3", "99999999999999999999"}) {
+    const std::string message = refusal(field, bad);
+    CHECK(contains(message, "--x: '" + std::string(bad) + "'"));
+    CHECK(contains(message, "integer from 1 to 1000"));
+  }
+  CHECK(value == 1000);  // a refused value changes nothing
+
+  const Field seed = size_field("seed", value, 0, 0, "", "");
+  seed.parse("18446744073709551615", "--seed");
+  CHECK(value == 18446744073709551615u);
+  CHECK(contains(refusal(seed, "18446744073709551616"), "unsigned 64-bit"));
+}
+
+TEST_CASE("reals: finite, with an open or closed lower end") {
+  double value = 0.5;
+  const Field field = real_field("x", value, 0.0, 1.0, "", "");
+  field.parse("1e-3", "--x");
+  CHECK(value == 1e-3);
+  field.parse("0", "--x");
+  for (const char* bad : {"nan", "inf", "-0.1", "1.1", "", "1,2", "one"}) CHECK(!refusal(field, bad).empty());
+  CHECK(contains(refusal(excluding_low(field), "0"), "above 0"));
+}
+
+TEST_CASE("choices suggest the nearest word") {
+  std::string value;
+  const Field field = choice_field("x", value, {"relu", "gelu", "silu"}, "", "");
+  const std::string message = refusal(field, "rellu");
+  CHECK(contains(message, "'rellu'"));
+  CHECK(contains(message, "relu|gelu|silu"));
+  CHECK(contains(message, "did you mean 'relu'"));
+  CHECK(!contains(refusal(field, "something"), "did you mean"));
+}
+
+TEST_CASE("lists are comma-separated and name the bad element") {
+  std::vector<double> value;
+  const Field list = real_list_field("x", value, -5, 5, "", "");
+  list.parse("-2,-1,0,1.5", "--x");
+  CHECK(value == std::vector<double>{-2, -1, 0, 1.5});
+  CHECK(list.value_text() == "-2,-1,0,1.5");
+  CHECK(contains(refusal(list, "1,9,2"), "'9'"));
+  CHECK(contains(refusal(list, "1,,2"), "''"));
+  CHECK(contains(refusal(list, "1,2,1"), "twice"));
+}
+
+TEST_CASE("value_text reads back as the same value") {
+  double value = 0.1 + 0.2;
+  const Field field = real_field("x", value, 0, 1, "", "");
+  const std::string text = field.value_text();
+  value = 0;
+  field.parse(text, "--x");
+  CHECK(value == 0.1 + 0.2);
+}
+
+TEST_CASE("nearest: edit distance with swapped neighbours, nothing far-fetched") {
+  CHECK(nearest("random-featurs", {"rank-collapse", "random-features"}) == "random-features");
+  CHECK(nearest("spectral-fig3", {"spectral-fig12", "spectral-fig03"}) == "spectral-fig03");
+  CHECK(nearest("--trails", {"--trials", "--threads"}) == "--trials");
+  CHECK(nearest("xyz", {"trials", "steps"}).empty());
+  CHECK(nearest(std::string(100000, 'a'), {"trials"}).empty());
+}

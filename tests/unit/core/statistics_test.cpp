@@ -1,0 +1,101 @@
+#include "core/statistics.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/tolerances.hpp"
+
+using namespace ranklab;
+
+namespace {
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+
+doctest::Approx close(double expected) {
+  return doctest::Approx(expected).scale(0).epsilon(tolerance::closed_form<double>);
+}
+}  // namespace
+
+TEST_CASE("summary of 1, ..., n: mean (n + 1) / 2, variance n (n + 1) / 12") {
+  for (const int n : {2, 3, 10, 1001}) {
+    std::vector<double> values;
+    for (int i = 1; i <= n; ++i) values.push_back(i);
+    const Summary summary = summarise(values);
+    CHECK(summary.n == values.size());
+    CHECK(summary.mean == close((n + 1) / 2.0));
+    CHECK(summary.std == close(std::sqrt(n * (n + 1) / 12.0)));
+  }
+}
+
+TEST_CASE("values that are not finite leave the summary") {
+  const Summary summary = summarise(std::vector<double>{undefined, 3.0, infinity, 5.0, -infinity});
+  CHECK(summary.n == 2);
+  CHECK(summary.mean == close(4.0));
+  CHECK(summary.std == close(std::sqrt(2.0)));
+}
+
+TEST_CASE("summary of one value and of none") {
+  const Summary one = summarise(std::vector<double>{7.0});
+  CHECK(one.n == 1);
+  CHECK(one.mean == 7.0);
+  CHECK(one.std == 0.0);
+  for (const std::vector<double>& nothing : {std::vector<double>{}, std::vector<double>{undefined, infinity}}) {
+    const Summary none = summarise(nothing);
+    CHECK(none.n == 0);
+    CHECK(std::isnan(none.mean));
+    CHECK(std::isnan(none.std));
+  }
+}
+
+TEST_CASE("summary of equal values has no spread") {
+  for (const double value : {0.0, 0.1, -1e300}) {
+    const Summary summary = summarise(std::vector<double>(7, value));
+    CHECK(summary.mean == value);
+    CHECK(summary.std == 0.0);
+  }
+}
+
+TEST_CASE("a large offset does not drown the spread") {
+  // 2^30 + {-1, 0, 1}: the textbook formula sum x^2 - n mean^2 would lose every digit.
+  const double offset = 0x1p30;
+  const Summary summary = summarise(std::vector<double>{offset - 1, offset, offset + 1});
+  CHECK(summary.mean == offset);
+  CHECK(summary.std == close(1.0));
+}
+
+TEST_CASE("summary neither overflows nor vanishes") {
+  for (const double scale : {1e-200, 1e200, 0x1p1023, 0x1p-1000}) {
+    const Summary summary = summarise(std::vector<double>{-scale, 0.0, scale});
+    CHECK(summary.mean == 0.0);
+    CHECK(summary.std == close(scale));
+  }
+  CHECK(summarise(std::vector<double>{1.5e308, 1.5e308}).mean == close(1.5e308));
+}
+
+TEST_CASE("confidence half width is z std / sqrt(n)") {
+  const Summary summary = {.mean = 1.0, .std = 2.0, .n = 16};
+  CHECK(confidence_half_width(summary) == close(1.5));
+  CHECK(confidence_half_width(summary, 2.0) == close(1.0));
+}
+
+TEST_CASE("confidence half width is infinite where the spread is unknown") {
+  CHECK(confidence_half_width(summarise(std::vector<double>{7.0})) == infinity);
+  CHECK(confidence_half_width(summarise(std::vector<double>{})) == infinity);
+}
+
+TEST_CASE("median, odd and even, in any order") {
+  CHECK(median(std::vector<double>{5.0, 1.0, 3.0}) == 3.0);
+  CHECK(median(std::vector<double>{4.0, 1.0, 8.0, 2.0}) == 3.0);
+  CHECK(median(std::vector<double>{1.0, 3.0, 2.0, 9.0, 7.0, 8.0, 5.0, 4.0}) == 4.5);
+  std::vector<double> shuffled;
+  for (int i = 0; i < 100; ++i) shuffled.push_back(37 * i % 100);
+  CHECK(median(shuffled) == 49.5);
+  CHECK(median(std::vector<double>{9.0}) == 9.0);
+  CHECK(median(std::vector<double>{undefined, 2.0, infinity, 4.0}) == 3.0);
+  CHECK(median(std::vector<double>{1.5e308, 1.5e308}) == 1.5e308);
+  CHECK(std::isnan(median(std::vector<double>{undefined})));
+  CHECK(std::isnan(median(std::vector<double>{})));
+}

@@ -1,0 +1,56 @@
+#include "io/atomic_file.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "core/error.hpp"
+#include "temporary_folder.hpp"
+
+using namespace ranklab;
+
+TEST_CASE("a file is written whole, into folders that did not exist, and replaces the old one") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a/b/file.txt";
+  write_file_atomically(path, "first");
+  CHECK(read_file(path) == "first");
+  const std::string large(3'000'000, 'x');
+  write_file_atomically(path, large);
+  CHECK(read_file(path) == large);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder / "a/b"), std::filesystem::directory_iterator()) == 1);
+}
+
+TEST_CASE("failures name the path and leave the old file") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "file", "old");
+  CHECK_THROWS_AS(write_file_atomically(folder / "file/below", "x"), Failure);
+  CHECK_THROWS_AS(check_writable(folder / "file/below"), Failure);
+  CHECK_THROWS_AS(check_writable(folder / "."), Failure);
+  CHECK(read_file(folder / "file") == "old");
+  try {
+    read_file(folder / "none");
+    FAIL("reading a missing file must throw");
+  } catch (const Failure& error) {
+    CHECK(std::string(error.what()).find("none: No such file") != std::string::npos);
+  }
+  CHECK_THROWS_AS(write_file_atomically("/dev/full", "x"), Failure);
+}
+
+TEST_CASE("check_writable leaves nothing behind") {
+  const TemporaryFolder folder;
+  check_writable(folder / "out.json");
+  CHECK(std::filesystem::is_empty(folder.path()));
+  check_writable("/dev/null");
+}
+
+TEST_CASE("printable: control characters and invalid UTF-8 as \\xNN, the rest untouched") {
+  CHECK(printable("plain, \xC3\xA9 and \xE2\x89\xA5") == "plain, \xC3\xA9 and \xE2\x89\xA5");
+  CHECK(printable("a\nb\x1b[31m\x7f") == "a\\x0ab\\x1b[31m\\x7f");
+  CHECK(printable("\xff\xfe") == "\\xff\\xfe");
+  CHECK(printable("\xC3") == "\\xc3");           // cut short
+  CHECK(printable("\xC0\xAF") == "\\xc0\\xaf");  // overlong
+  CHECK(printable("\xC2\x9B") == "\\xc2\\x9b");  // the control sequence introducer, as U+009B
+  CHECK(printable(std::string("\0x", 2)) == "\\x00x");
+}

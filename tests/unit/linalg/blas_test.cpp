@@ -1,0 +1,17 @@
+#include "linalg/blas.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace ranklab;
+
+TEST_CASE("another kernel is asked for only where the processor has AVX-512 and OpenBLAS did not notice") {
+  CHECK(better_kernel("Haswell", true) == "SkylakeX");
+  CHECK(better_kernel("Zen", true) == "SkylakeX");
+  CHECK(better_kernel("Haswell", false).empty());
+  CHECK(better_kernel("SkylakeX", true).empty());
+  CHECK(better_kernel("Cooperlake", true).empty());
+}
+
+TEST_CASE("the BLAS is OpenBLAS") {
+  CHECK(blas_name().starts_with("OpenBLAS 0."));
+}

@@ -1,0 +1,137 @@
+#include "linalg/decompositions.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/random.hpp"
+#include "core/tolerances.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+arma::mat gaussian(arma::uword rows, arma::uword columns, const char* name) {
+  arma::mat drawn(rows, columns);
+  Stream(1, 0, name).fill_normal({drawn.memptr(), drawn.n_elem});
+  return drawn;
+}
+
+/// ||X||_F / scale in double, for either precision.
+template <class M>
+double size_of(const M& X, double scale = 1.0) {
+  return arma::norm(arma::conv_to<arma::mat>::from(X), "fro") / scale;
+}
+
+template <class T>
+void check_svd(const arma::Mat<T>& A) {
+  CAPTURE(A.n_rows);
+  CAPTURE(A.n_cols);
+  const Svd<T> svd = thin_svd(A);
+  const arma::uword r = std::min(A.n_rows, A.n_cols);
+  const arma::Mat<T> identity(r, r, arma::fill::eye);
+  REQUIRE(svd.U.n_rows == A.n_rows);
+  REQUIRE(svd.U.n_cols == r);
+  REQUIRE(svd.V.n_rows == A.n_cols);
+  REQUIRE(svd.V.n_cols == r);
+  REQUIRE(svd.s.n_elem == r);
+  CHECK(svd.s.is_sorted("descend"));
+  CHECK(svd.s.min() >= 0);
+  const double tolerance = tolerance::residual<T>;
+  CHECK(size_of(arma::Mat<T>(svd.U.t() * svd.U - identity)) < tolerance);
+  CHECK(size_of(arma::Mat<T>(svd.V.t() * svd.V - identity)) < tolerance);
+  CHECK(size_of(arma::Mat<T>(svd.U * arma::diagmat(svd.s) * svd.V.t() - A), size_of(A)) < tolerance);
+}
+
+template <class F>
+std::string failure_of(F compute) {
+  try {
+    compute();
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "no failure";
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("thin SVD: orthonormal factors, no residual, descending values", T, float, double) {
+  for (const auto& [rows, columns] : {std::pair{1, 1}, {1, 7}, {7, 1}, {30, 30}, {60, 20}, {20, 60}}) {
+    const arma::mat A = gaussian(static_cast<arma::uword>(rows), static_cast<arma::uword>(columns), "A");
+    check_svd(arma::conv_to<arma::Mat<T>>::from(A));
+  }
+  const arma::mat low_rank = gaussian(40, 3, "left") * gaussian(3, 50, "right");
+  check_svd(arma::conv_to<arma::Mat<T>>::from(low_rank));
+}
+
+TEST_CASE("singular values of a diagonal matrix are the sorted moduli") {
+  const arma::vec diagonal = {-2.0, 0.0, 1e-200, 5.0, 1e200};
+  const arma::vec expected = {1e200, 5.0, 2.0, 1e-200, 0.0};
+  // Relative to the largest, as for every backward stable method.
+  const arma::vec s = singular_values(arma::diagmat(diagonal));
+  CHECK(arma::abs(s - expected).max() <= tolerance::residual<double> * 1e200);
+  CHECK(thin_svd(arma::mat(arma::diagmat(diagonal))).s(0) == doctest::Approx(1e200).epsilon(tolerance::closed_form<double>));
+}
+
+TEST_CASE("singular values without vectors are those with them") {
+  for (const auto& [rows, columns] : {std::pair{1, 4}, {30, 30}, {60, 20}, {20, 60}}) {
+    const arma::mat A = gaussian(static_cast<arma::uword>(rows), static_cast<arma::uword>(columns), "A");
+    const arma::vec s = singular_values(A), with_vectors = thin_svd(A).s;
+    REQUIRE(s.n_elem == with_vectors.n_elem);
+    CHECK(arma::abs(s - with_vectors).max() < tolerance::residual<double> * s(0));
+  }
+}
+
+TEST_CASE("symmetric eigendecomposition: orthogonal vectors, no residual, ascending values") {
+  for (const arma::uword n : {1u, 2u, 30u, 80u}) {
+    const arma::mat A = gaussian(n, n, "A"), S = A + A.t();
+    const SymmetricEigen eigen = symmetric_eigen(S);
+    CHECK(eigen.w.is_sorted("ascend"));
+    CHECK(size_of(arma::mat(eigen.Q.t() * eigen.Q - arma::eye(n, n))) < tolerance::residual<double>);
+    CHECK(size_of(arma::mat(S * eigen.Q - eigen.Q * arma::diagmat(eigen.w)), size_of(S)) < tolerance::residual<double>);
+    CHECK(arma::abs(symmetric_eigenvalues(S) - eigen.w).max() < tolerance::residual<double> * size_of(S));
+  }
+}
+
+TEST_CASE("eigenvalues of the second difference matrix: 2 - 2 cos(j pi / (n + 1))") {
+  const arma::uword n = 50;
+  arma::mat S = 2.0 * arma::eye(n, n);
+  S.diag(1).fill(-1.0);
+  S.diag(-1).fill(-1.0);
+  const arma::vec expected = 2.0 - 2.0 * arma::cos(arma::regspace(1, n) * arma::datum::pi / (n + 1.0));
+  CHECK(arma::abs(symmetric_eigenvalues(S) - expected).max() < tolerance::residual<double>);
+  CHECK(arma::abs(symmetric_eigen(S).w - expected).max() < tolerance::residual<double>);
+}
+
+TEST_CASE("non-finite entries are refused by shape") {
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    arma::mat A(3, 4, arma::fill::ones), S(3, 3, arma::fill::ones);
+    A(2, 1) = S(2, 1) = bad;
+    const std::string svd_message = "singular value decomposition: 3 x 4 matrix has non-finite entries";
+    const std::string eigen_message = "symmetric eigendecomposition: 3 x 3 matrix has non-finite entries";
+    CHECK(failure_of([&] { thin_svd(A); }) == svd_message);
+    CHECK(failure_of([&] { thin_svd(arma::conv_to<arma::fmat>::from(A)); }) == svd_message);
+    CHECK(failure_of([&] { singular_values(A); }) == svd_message);
+    CHECK(failure_of([&] { symmetric_eigen(S); }) == eigen_message);
+    CHECK(failure_of([&] { symmetric_eigenvalues(S); }) == eigen_message);
+  }
+}
+
+TEST_CASE("a matrix that is not square has no symmetric eigendecomposition") {
+  const std::string message = "symmetric eigendecomposition: 3 x 4 matrix is not square";
+  CHECK(failure_of([] { symmetric_eigen(arma::mat(3, 4)); }) == message);
+  CHECK(failure_of([] { symmetric_eigenvalues(arma::mat(3, 4)); }) == message);
+}
+
+TEST_CASE("empty matrices have empty decompositions") {
+  const Svd<double> svd = thin_svd(arma::mat(3, 0));
+  CHECK(arma::size(svd.U) == arma::SizeMat(3, 0));
+  CHECK(arma::size(svd.V) == arma::SizeMat(0, 0));
+  CHECK(svd.s.n_elem == 0);
+  CHECK(singular_values(arma::mat(0, 4)).n_elem == 0);
+  CHECK(symmetric_eigen(arma::mat()).w.n_elem == 0);
+  CHECK(symmetric_eigenvalues(arma::mat()).n_elem == 0);
+}

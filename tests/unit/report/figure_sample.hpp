@@ -1,0 +1,71 @@
+// A small result document for tests of figures and pages.
+#pragma once
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace ranklab::testing {
+
+inline nlohmann::json sample_series(const std::string& name, int points, double scale = 1.0) {
+  nlohmann::json x = nlohmann::json::array(), mean = x, std = x;
+  for (int i = 0; i < points; ++i) {
+    x.push_back(i);
+    mean.push_back(scale * std::exp(-0.01 * i));
+    std.push_back(2 * scale * std::exp(-0.01 * i));
+  }
+  return {{"name", name}, {"x_name", "iteration"}, {"x", x}, {"mean", mean}, {"std", std}};
+}
+
+/// Two panels: a log y axis with two curves whose spread exceeds their mean, and a linear one with a reference line.
+inline nlohmann::json sample_result() {
+  const nlohmann::json gap = {{"title", "Objective gap"},
+                              {"x", {{"label", "iteration"}, {"scale", "linear"}}},
+                              {"y", {{"label", "gap"}, {"scale", "log"}}},
+                              {"curves",
+                               {{{"series", "gd.gap"}, {"label", "GD"}, {"style", "line"}, {"colour", 0}},
+                                {{"series", "specgd.gap"}, {"label", "SpecGD"}, {"style", "dashed"}, {"colour", 1}}}},
+                              {"lines", nlohmann::json::array()}};
+  const nlohmann::json rank = {{"title", "Nuclear rank"},
+                               {"x", {{"label", "iteration"}, {"scale", "linear"}}},
+                               {"y", {{"label", "nr"}, {"scale", "linear"}}},
+                               {"curves", {{{"series", "gd.gap"}, {"label", "GD"}, {"style", "points"}}}},
+                               {"lines", {{{"y", 0.5}, {"label", "st(A)"}}}}};
+  return {{"schema", "ranklab.result/1"},
+          {"command", "random-features"},
+          {"study", "trajectory"},
+          {"preset", "spectral-fig03"},
+          {"title", "GD against SpecGD"},
+          {"source", {{"paper", "[Spectral]"}, {"figure", "Figure 3"}}},
+          {"config", {{"study", "trajectory"}, {"seed", 1}}},
+          {"status", "complete"},
+          {"trials", {{"requested", 10}, {"completed", 10}}},
+          {"scalars",
+           {{"stable_rank_A", {{"mean", 3.14159}, {"std", 0.5}, {"n", 10}}},
+            {"nowhere", {{"mean", nullptr}, {"std", nullptr}, {"n", 0}}}}},
+          {"series", {sample_series("gd.gap", 40), sample_series("specgd.gap", 40, 0.5)}},
+          {"claims",
+           {{{"id", "spectral/eq-1.5"},
+             {"source", "Section 1.2"},
+             {"statement", "nr >= st"},
+             {"verdict", "holds"},
+             {"measured", 12.34567},
+             {"expected", {3.0, nullptr}},
+             {"detail", ""}},
+            {{"id", "spectral/fig-3"},
+             {"source", "Figure 3"},
+             {"statement", "ahead"},
+             {"verdict", "fails"},
+             {"measured", nullptr},
+             {"expected", nullptr},
+             {"detail", "behind"}}}},
+          {"figure", {{"panels", {gap, rank}}}},
+          {"environment", {{"version", "0.1.0"}, {"cpu", "a machine"}}},
+          {"timing", {{"wall_s", 1.5}}}};
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace ranklab::testing

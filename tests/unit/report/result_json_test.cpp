@@ -1,0 +1,109 @@
+#include "report/result_json.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+#include "temporary_folder.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+Result sample_result() {
+  Result result;
+  result.title = "T";
+  result.scalars = {{"defined", {1, 3}}, {"partly", {2, NAN}}, {"never", {NAN, INFINITY}}};
+  result.series = {{"s", "t", {0, 1}, {1, NAN}, {0, NAN}}};
+  Claim claim = judge_mean("spectral/eq-1.5", "s", "st", {1, 1}, 0, std::numeric_limits<double>::infinity());
+  result.claims = {claim};
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("non-finite numbers are null and counted; undefined values leave the statistic") {
+  ResultFile file;
+  file.trials_requested = file.trials_completed = 2;
+  const auto document = result_json(file, sample_result(), {{"seed", 1}}, {});
+  CHECK(document["scalars"]["defined"]["mean"] == 2.0);
+  CHECK(document["scalars"]["partly"]["mean"] == 2.0);
+  CHECK(document["scalars"]["partly"]["n"] == 1);
+  CHECK(document["scalars"]["partly"]["std"] == 0.0);
+  CHECK(document["scalars"]["never"]["mean"].is_null());
+  CHECK(document["scalars"]["never"]["n"] == 0);
+  CHECK(document["trial_values"]["partly"].dump() == "[2.0,null]");
+  CHECK(document["series"][0]["mean"].dump() == "[1.0,null]");
+  // partly: 1 trial value; never: mean, std and 2 trial values; the series: mean and std.
+  CHECK(document["non_finite"] == 7);
+  CHECK(document["claims"][0]["expected"].dump() == "[0.0,null]");
+  CHECK(document["source"].is_null());
+  CHECK(document["figure"].is_null());
+  CHECK(document["status"] == "complete");
+  CHECK(document["title"] == "T");
+}
+
+TEST_CASE("status: an interruption counts more than a divergence") {
+  Result result = sample_result();
+  result.diverged = true;
+  ResultFile file;
+  CHECK(result_json(file, result, {}, {})["status"] == "diverged");
+  file.interrupted = true;
+  CHECK(result_json(file, result, {}, {})["status"] == "interrupted");
+}
+
+TEST_CASE("formatted text is the same document, with plain lists on one line") {
+  const nlohmann::ordered_json document = {
+      {"a", {1.5, nullptr, 3}}, {"b", {{"c", "x\ny"}, {"d", nlohmann::ordered_json::array()}}}, {"e", {{{"f", 1}}}}};
+  const std::string text = format_json(document);
+  CHECK(nlohmann::ordered_json::parse(text) == document);
+  CHECK(text.find("\"a\": [1.5,null,3]") != std::string::npos);
+}
+
+TEST_CASE("fields to JSON and back; a wrong type names the label") {
+  std::vector<std::uint64_t> list = {1, 2};
+  double real = 0.1 + 0.2;
+  bool flag = true;
+  std::string word = "relu";
+  const Field list_field = size_list_field("l", list, 1, 9, "", "");
+  const Field real_value = real_field("r", real, 0, 1, "", "");
+  const Field flag_field = switch_field("f", flag, "");
+  const Field word_field = choice_field("w", word, {"relu", "abs"}, "", "");
+  for (const Field* field : {&list_field, &real_value, &flag_field, &word_field}) {
+    const auto json = nlohmann::json::parse(field_json(*field).dump());
+    const std::string before = field->value_text();
+    set_field(*field, json, "label");
+    CHECK(field->value_text() == before);
+  }
+  CHECK(field_json(list_field).dump() == "[1,2]");
+  CHECK_THROWS_AS(set_field(real_value, "0.5", "label"), UsageError);
+  CHECK_THROWS_AS(set_field(flag_field, 1, "label"), UsageError);
+  CHECK_THROWS_AS(set_field(word_field, 3, "label"), UsageError);
+  CHECK_THROWS_AS(set_field(word_field, {"relu"}, "label"), UsageError);
+  CHECK_THROWS_AS(set_field(list_field, nlohmann::json::array(), "label"), UsageError);
+  CHECK_THROWS_AS(set_field(list_field, {1, 2.5}, "label"), UsageError);
+  CHECK_THROWS_AS(set_field(list_field, nullptr, "label"), UsageError);
+}
+
+TEST_CASE("reading JSON is strict") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.json";
+  const auto refused = [&](const std::string& text) {
+    write_file_atomically(path, text);
+    CHECK_THROWS_AS(read_json(path), Failure);
+  };
+  refused("");
+  refused("{\"a\": 1");
+  refused("{\"a\": NaN}");
+  refused("{\"a\": 1, \"a\": 2}");
+  refused("{\"b\": [{\"a\": 1, \"a\": 2}]}");
+  refused("{} {}");
+  refused("{\"a\": \"\xff\"}");
+  write_file_atomically(path, "{\"a\": {\"k\": 1}, \"b\": {\"k\": 2}}");
+  CHECK(read_json(path)["b"]["k"] == 2);
+  CHECK_THROWS_AS(read_result(path), Failure);
+}

@@ -1,0 +1,106 @@
+#include "run/journal.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+#include "temporary_folder.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+const std::string identity = "program: 1\ncommand: c\nseed: 1\nsteps: 5\n";
+
+TrialRecord sample(double x) {
+  TrialRecord record;
+  record.set("scalar", x);
+  record.set("series", std::vector<double>{1.0, std::nan(""), -std::numeric_limits<double>::infinity(), 5e-324, -0.0});
+  record.set("empty", std::vector<double>{});
+  return record;
+}
+
+bool same_bits(const TrialRecord& a, const TrialRecord& b) {
+  if (a.arrays().size() != b.arrays().size()) return false;
+  for (const auto& [name, values] : a.arrays()) {
+    if (!b.has(name) || b.array(name).size() != values.size()) return false;
+    if (!values.empty() && std::memcmp(values.data(), b.array(name).data(), values.size() * sizeof(double)) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("a trial's record survives encoding bit for bit") {
+  const auto [trial, record] = decode_trial(encode_trial(41, sample(0.1)));
+  CHECK(trial == 41);
+  CHECK(same_bits(record, sample(0.1)));
+  const std::string bytes = encode_trial(41, sample(0.1));
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    CHECK_THROWS_AS(decode_trial(std::string_view(bytes).substr(0, length)), Failure);
+}
+
+TEST_CASE("finished trials are read back, another run is refused, and remove() leaves nothing") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out.json";
+  {
+    Journal journal(out, identity, false);
+    journal.append(3, sample(3.0));
+    journal.append(0, sample(0.5));
+  }
+  {
+    Journal journal(out, identity, true);
+    REQUIRE(journal.finished().size() == 2);
+    CHECK(same_bits(journal.finished().at(3), sample(3.0)));
+    CHECK_THROWS_AS(Journal(out, identity, true), Failure);  // held by another
+    journal.append(1, sample(1.0));
+  }
+  try {
+    Journal journal(out, "program: 1\ncommand: c\nseed: 2\nsteps: 5\n", true);
+    FAIL("another run must be refused");
+  } catch (const UsageError& error) {
+    CHECK(std::string(error.what()).find("seed is 1 there, 2 here") != std::string::npos);
+  }
+  Journal journal(out, identity, true);
+  CHECK(journal.finished().size() == 3);
+  journal.remove();
+  CHECK(!std::filesystem::exists(Journal::path_for(out)));
+}
+
+TEST_CASE("every torn length is a shorter journal, never an error") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out.json", path = Journal::path_for(out);
+  {
+    Journal journal(out, identity, false);
+    journal.append(0, sample(0.0));
+    journal.append(1, sample(1.0));
+  }
+  const std::string whole = read_file(path);
+  std::size_t most = 0;
+  for (std::size_t length = 0; length <= whole.size(); ++length) {
+    write_file_atomically(path, std::string_view(whole).substr(0, length));
+    Journal journal(out, identity, true);
+    CHECK(journal.finished().size() >= most);
+    most = journal.finished().size();
+    for (const auto& [trial, record] : journal.finished()) CHECK(same_bits(record, sample(static_cast<double>(trial))));
+    if (length + 1 == whole.size()) {
+      // What is torn is cut off, so that the next record is found behind the whole ones.
+      journal.append(2, sample(2.0));
+    }
+  }
+  CHECK(most == 2);
+}
+
+TEST_CASE("without resume an old journal is discarded and says so") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out.json";
+  { Journal(out, identity, false).append(0, sample(0.0)); }
+  const Journal journal(out, identity, false);
+  CHECK(journal.discarded());
+  CHECK(journal.finished().empty());
+}

@@ -1,0 +1,106 @@
+#include "run/pool.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <csignal>
+#include <stdexcept>
+
+#include "core/error.hpp"
+#include "run/interrupt.hpp"
+#include "temporary_folder.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+TrialRecord draw(Trial& trial) {
+  std::vector<double> values(5);
+  trial.stream("X").fill_normal(values);
+  TrialRecord record;
+  record.set("index", static_cast<double>(trial.index()));
+  record.set("values", values);
+  return record;
+}
+
+Pool::Settings settings(std::uint64_t trials, std::uint64_t threads) {
+  Pool::Settings out;
+  out.trials = trials;
+  out.threads = threads;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("records come back by index and do not depend on the threads") {
+  Pool one(settings(23, 1), nullptr), many(settings(23, 6), nullptr);
+  const auto a = one.run(draw), b = many.run(draw);
+  REQUIRE(a.size() == 23);
+  REQUIRE(b.size() == 23);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CHECK(a[i].scalar("index") == static_cast<double>(i));
+    CHECK(a[i].array("values") == b[i].array("values"));
+  }
+  CHECK(a[0].array("values") != a[1].array("values"));
+}
+
+TEST_CASE("an error in a trial ends the pool and is thrown again, the lowest trial first") {
+  Pool pool(settings(8, 1), nullptr);
+  std::atomic<int> started{0};
+  const auto body = [&](Trial& trial) -> TrialRecord {
+    ++started;
+    if (trial.index() >= 2) throw Failure("trial " + std::to_string(trial.index()));
+    return {};
+  };
+  CHECK_THROWS_WITH_AS(pool.run(body), "trial 2", Failure);
+  CHECK(started == 3);
+}
+
+TEST_CASE("after a signal the finished trials are returned, and resuming runs the others alone") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out.json";
+  std::vector<TrialRecord> whole = Pool(settings(6, 1), nullptr).run(draw);
+  {
+    Journal journal(out, "run", false);
+    const InterruptGuard guard;
+    Pool pool(settings(6, 1), &journal);
+    const auto part = pool.run([](Trial& trial) {
+      if (trial.index() == 3) std::raise(SIGTERM);
+      trial.check_interrupt();
+      return draw(trial);
+    });
+    CHECK(interrupt_signal() == SIGTERM);
+    CHECK(part.size() == 3);
+    CHECK(pool.completed() == 3);
+  }
+  Journal journal(out, "run", true);
+  const InterruptGuard guard;  // clears the flag
+  std::atomic<int> started{0};
+  Pool pool(settings(6, 2), &journal);
+  const auto resumed = pool.run([&](Trial& trial) {
+    ++started;
+    return draw(trial);
+  });
+  CHECK(started == 3);
+  REQUIRE(resumed.size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) CHECK(resumed[i].array("values") == whole[i].array("values"));
+}
+
+TEST_CASE("parts of a trial: each once, on any number of spare threads; an error is thrown again") {
+  for (const std::uint64_t spare : {0u, 1u, 5u}) {
+    const Trial trial(1, 0, spare);
+    std::vector<std::atomic<int>> calls(17);
+    trial.for_each_part(calls.size(), [&](std::size_t i) { ++calls[i]; });
+    for (const auto& count : calls) CHECK(count == 1);
+    trial.for_each_part(0, [](std::size_t) { FAIL("no part to call"); });
+    CHECK_THROWS_AS(trial.for_each_part(5,
+                                        [](std::size_t i) {
+                                          if (i == 3) throw Failure("part");
+                                        }),
+                    Failure);
+  }
+}
+
+TEST_CASE("a record that was never set is a programming error") {
+  CHECK_THROWS_AS(TrialRecord().array("none"), std::logic_error);
+}
