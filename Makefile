@@ -115,7 +115,7 @@ lint: ## clang-format and clang-tidy, without a finding
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@$(MAKE) --no-print-directory $(BUILD)/generated/version.hpp
 	@printf '%s\n' $(sort $(shell find src -name '*.cpp')) | \
-	  xargs -P $$(nproc) -n 1 sh -c 'clang-tidy --quiet "$$0" -- -std=c++20 $(ARMA) $(INCLUDE) 2>/dev/null || { echo "clang-tidy: $$0"; exit 255; }'
+	  xargs -P $$(nproc) -n 1 sh -c 'clang-tidy --quiet "$$0" -- -std=c++20 $(ARMA) $(INCLUDE) 2>/dev/null || { echo "clang-tidy: $$0"; exit 1; }'
 
 format: ## clang-format over every source
 	@clang-format -i $(FORMATTED)

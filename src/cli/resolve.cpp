@@ -105,7 +105,7 @@ const StudyEntry& choose_study(const Experiment& experiment, const Arguments& ar
   return experiment.studies.front();
 }
 
-ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, ConfigFile config) {
+ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, const ConfigFile& config) {
   ResolvedRun run;
   run.experiment = &experiment;
   CommonOptions& options = run.options;
@@ -173,7 +173,7 @@ nlohmann::ordered_json ResolvedRun::config() {
 ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments) {
   ConfigFile config;
   if (const std::string* path = arguments.find("config")) config = {"--config " + *path, read_config_file(*path)};
-  return resolve(experiment, arguments, std::move(config));
+  return resolve(experiment, arguments, config);
 }
 
 ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& result, const std::string& path) {

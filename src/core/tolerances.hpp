@@ -26,7 +26,7 @@ inline constexpr double polar_agreement = std::is_same_v<T, double> ? 1e-10 : 1e
 /// Largest ||G||_F ||G^-1||_F at which a polar factor may be iterated instead of decomposed. The factor moves by up to
 /// epsilon times the condition number, whatever computes it: the limit keeps polar_agreement within reach.
 template <class T>
-inline constexpr double polar_condition_limit = std::is_same_v<T, double> ? 1e7 : 1e5;
+inline constexpr double polar_condition_limit = std::is_same_v<T, double> ? 5e7 : 1e5;
 
 /// ||I - X'X||_F predicted at the last step of the polar iteration, before rounding.
 template <class T>

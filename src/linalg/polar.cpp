@@ -42,16 +42,25 @@ void divide_by_lower(arma::fmat& X, const arma::fmat& L, CBLAS_TRANSPOSE form) {
   cblas_strsm(CblasColMajor, CblasRight, CblasLower, form, CblasNonUnit, n, n, 1.0f, L.memptr(), n, X.memptr(), n);
 }
 
-// LAPACK directly: Armadillo's inv() adds a condition estimate, and its chol() clears the other triangle.
+/// The smallest entry of the diagonal of U against the largest, where A = P L U.
 template <class T>
-bool invert(arma::Mat<T>& X) {
+double pivot_ratio(const arma::Mat<T>& factors) {
+  const arma::Col<T> pivots = arma::abs(factors.diag());
+  return static_cast<double>(pivots.min()) / static_cast<double>(pivots.max());
+}
+
+/// X^-1, or nothing for a matrix that its pivots show to be worse conditioned than the limit: they cost a third of the
+/// inverse, and s_n <= n min |u_ii|. LAPACK directly: Armadillo's inv() adds a condition estimate.
+template <class T>
+std::optional<arma::Mat<T>> inverse_within(arma::Mat<T> X, double condition_limit) {
   arma::blas_int n = static_cast<arma::blas_int>(X.n_rows), info = 0, work_size = 64 * n;
   arma::Col<arma::blas_int> pivots(X.n_rows, arma::fill::none);
   arma::Col<T> work(static_cast<arma::uword>(work_size), arma::fill::none);
   arma::lapack::getrf(&n, &n, X.memptr(), &n, pivots.memptr(), &info);
-  if (info != 0) return false;
+  if (info != 0 || !(pivot_ratio(X) * condition_limit > 1)) return std::nullopt;
   arma::lapack::getri(&n, X.memptr(), &n, pivots.memptr(), work.memptr(), &work_size, &info);
-  return info == 0;
+  if (info != 0) return std::nullopt;
+  return X;
 }
 
 template <class T>
@@ -75,11 +84,9 @@ struct Iterate {
   int steps = 0;
 };
 
-/// One Newton step from X, or nothing where ||X||_F ||X^-1||_F exceeds the limit or X is singular.
+/// One Newton step from X with its inverse, or nothing where ||X||_F ||X^-1||_F exceeds the limit.
 template <class T>
-std::optional<Iterate<T>> newton_step(const arma::Mat<T>& X, double condition_limit) {
-  arma::Mat<T> inverse = X;
-  if (!invert(inverse)) return std::nullopt;
+std::optional<Iterate<T>> newton_step(const arma::Mat<T>& X, arma::Mat<T> inverse, double condition_limit) {
   const double norm = frobenius(X), inverse_norm = frobenius(inverse), condition = norm * inverse_norm;
   if (!(condition <= condition_limit)) return std::nullopt;  // NaN, after an overflow, stops here too
 
@@ -178,15 +185,41 @@ bool converge(Iterate<T>& iterate) {
 /// The converged iterate of a square X, or nothing where the guard or the iteration gives up.
 template <class T>
 std::optional<Iterate<T>> iterate_square(const arma::Mat<T>& X, double condition_limit) {
-  auto iterate = newton_step(X, condition_limit);
+  auto inverse = inverse_within(X, condition_limit);
+  if (!inverse) return std::nullopt;
+  auto iterate = newton_step(X, std::move(*inverse), condition_limit);
   if (iterate && !converge(*iterate)) iterate.reset();
+  return iterate;
+}
+
+/// The same for a square X whose column j alone is zero: a gradient that a step 1/lambda_1 has freed of one direction.
+/// With u the unit vector orthogonal to the other columns, X + s u e_j' has the singular values of X, with s for the 0,
+/// and the factor polar(X) + u e_j'. Any M that differs from X in column j alone has row j of M^-1 along u.
+template <class T>
+std::optional<Iterate<T>> iterate_without_column(arma::Mat<T> X, arma::uword j, double condition_limit) {
+  const double s = frobenius(X) / std::sqrt(static_cast<double>(X.n_cols));
+  X.col(j) =
+      static_cast<T>(s) * arma::cos(arma::regspace<arma::Col<T>>(1, static_cast<T>(X.n_rows)));  // lies in no special subspace
+  auto inverse = inverse_within(X, condition_limit);
+  if (!inverse || !(frobenius(X) * frobenius(*inverse) <= condition_limit)) return std::nullopt;
+  const arma::Row<T> u = arma::normalise(inverse->row(j));
+  *inverse -= (*inverse * u.t()) * u;
+  inverse->row(j) = u / static_cast<T>(s);
+  X.col(j) = static_cast<T>(s) * u.t();
+  auto iterate = newton_step(X, std::move(*inverse), condition_limit);
+  if (iterate && !converge(*iterate)) iterate.reset();
+  if (iterate) iterate->X.col(j).zeros();
   return iterate;
 }
 
 /// The same for any shape: a tall X = Q R has the factor Q polar(R), and the singular values of R.
 template <class T>
 std::optional<Iterate<T>> iterate_any(const arma::Mat<T>& X, double condition_limit) {
-  if (X.is_square()) return iterate_square(X, condition_limit);
+  if (X.is_square()) {
+    const arma::uvec zero = arma::find(arma::all(X == T(0), 0));
+    if (zero.n_elem == 1) return iterate_without_column(X, zero(0), condition_limit);
+    return zero.is_empty() ? iterate_square(X, condition_limit) : std::nullopt;
+  }
   const bool tall = X.n_rows > X.n_cols;
   arma::Mat<T> Q, R;
   if (!(tall ? arma::qr_econ(Q, R, X) : arma::qr_econ(Q, R, X.t()))) return std::nullopt;
@@ -203,6 +236,8 @@ Polar<T> polar_by_svd(const arma::Mat<T>& G, double relative_tolerance) {
   polar.nuclear_norm = arma::accu(s);
   polar.rank = s.is_empty() ? 0 : arma::accu(s > relative_tolerance * s(0));
   polar.factor = svd.U.head_cols(polar.rank) * svd.V.head_cols(polar.rank).t();  // zero for rank 0
+  // Zero columns stay exactly zero: noise of rounding size would make the next gradient a matrix of full rank.
+  polar.factor.cols(arma::find(arma::all(G == T(0), 0))).zeros();
   return polar;
 }
 
@@ -229,7 +264,8 @@ Polar<T> polar_factor(const arma::Mat<T>& G, double relative_tolerance) {
   auto iterate = iterate_any(X, condition_limit);
   if (!iterate) return polar_by_svd(G, relative_tolerance);
   const double nuclear_norm = std::ldexp(static_cast<double>(arma::dot(iterate->X, X)), exponent);
-  return {std::move(iterate->X), nuclear_norm, rank, iterate->steps};
+  const bool lacks_one = G.is_square() && arma::any(arma::all(G == T(0), 0));
+  return {std::move(iterate->X), nuclear_norm, lacks_one ? rank - 1 : rank, iterate->steps};
 }
 
 template Polar<float> polar_factor<float>(const arma::fmat&, double);

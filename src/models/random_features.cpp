@@ -1,7 +1,7 @@
 #include "models/random_features.hpp"
 
+#include <algorithm>
 #include <limits>
-#include <type_traits>
 
 #include "linalg/decompositions.hpp"
 #include "models/activations.hpp"
@@ -27,23 +27,44 @@ arma::Mat<T> draw_random_features(const Trial& trial, const FeatureSizes& sizes,
 }
 
 template <class T>
-double RegressionProblem<T>::objective_gap(const arma::Mat<T>& E, const arma::Mat<T>& G) const {
-  if constexpr (std::is_same_v<T, double>) {
-    return 0.5 * arma::dot(E, G);
-  } else {
-    return 0.5 * arma::dot(arma::conv_to<arma::mat>::from(E), arma::conv_to<arma::mat>::from(G));
-  }
+arma::Mat<T> RegressionProblem<T>::gradient(const arma::Mat<T>& E) const {
+  return E.each_row() % lambda;
 }
 
 template <class T>
-RegressionProblem<T> regression_problem(const arma::Mat<T>& A, arma::Mat<T> W_sharp) {
+double RegressionProblem<T>::objective_gap(const arma::Mat<T>& E) const {
+  double sum = 0;
+  for (arma::uword j = 0; j < E.n_cols; ++j) {
+    double squared_norm = 0;
+    for (const T* e = E.begin_col(j); e != E.end_col(j); ++e) squared_norm += static_cast<double>(*e) * static_cast<double>(*e);
+    if (lambda(j) > 0) sum += static_cast<double>(lambda(j)) * squared_norm;
+  }
+  return sum / 2;
+}
+
+template <class T>
+arma::Mat<T> RegressionProblem<T>::after_euclidean_step(const arma::Mat<T>& E, double scale) const {
+  if (L_F == 0) return E;
+  return E.each_row() % (T(1) - static_cast<T>(scale) * (lambda / lambda(0)));
+}
+
+template <class T>
+RegressionProblem<T> regression_problem(const arma::Mat<T>& A, const arma::Mat<T>& W_sharp) {
+  const arma::Mat<T> gram = A * A.t() / static_cast<T>(A.n_cols);
+  const arma::mat B = arma::conv_to<arma::mat>::from(gram);
+  SymmetricEigen eigen = symmetric_eigen(B);
+  arma::vec lambda = arma::reverse(eigen.w);
+  // A rank-deficient A leaves eigenvalues of rounding size, of either sign.
+  const double rounding = static_cast<double>(B.n_rows) * std::numeric_limits<T>::epsilon() * std::max(lambda(0), 0.0);
+  lambda.elem(arma::find(lambda <= rounding)).zeros();
+
   RegressionProblem<T> problem;
-  problem.W_sharp = std::move(W_sharp);
-  problem.B = A * A.t() / static_cast<T>(A.n_cols);
-  const arma::mat B = arma::conv_to<arma::mat>::from(problem.B);
+  problem.lambda = arma::conv_to<arma::Row<T>>::from(lambda);
+  problem.basis = arma::conv_to<arma::Mat<T>>::from(arma::fliplr(eigen.Q));
+  problem.start = -W_sharp * problem.basis;
   problem.L_op = arma::trace(B);
-  problem.L_F = symmetric_eigenvalues(B).max();
-  problem.stable_rank_A = problem.L_op > 0 ? problem.L_op / problem.L_F : std::numeric_limits<double>::quiet_NaN();
+  problem.L_F = lambda(0);
+  problem.stable_rank_A = problem.L_F > 0 ? problem.L_op / problem.L_F : std::numeric_limits<double>::quiet_NaN();
   return problem;
 }
 
@@ -51,7 +72,7 @@ RegressionProblem<T> regression_problem(const arma::Mat<T>& A, arma::Mat<T> W_sh
   template arma::Mat<T> draw_gaussian<T>(const Trial&, const char*, std::uint64_t, std::uint64_t, double);      \
   template arma::Mat<T> draw_random_features<T>(const Trial&, const FeatureSizes&, const std::string&, double); \
   template struct RegressionProblem<T>;                                                                         \
-  template RegressionProblem<T> regression_problem<T>(const arma::Mat<T>&, arma::Mat<T>);
+  template RegressionProblem<T> regression_problem<T>(const arma::Mat<T>&, const arma::Mat<T>&);
 RANKLAB_INSTANTIATE(float)
 RANKLAB_INSTANTIATE(double)
 #undef RANKLAB_INSTANTIATE

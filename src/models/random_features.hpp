@@ -1,7 +1,9 @@
 // Random-feature regression, [Spectral] Section 1.2: L(W) = ||W A - Y||_F^2 / (2 n) with Y = W# A realizable.
 //
 // Shapes: X (d, n), samples in columns; V (k, d); A (k, n); W and W# (m, k); B = A A' / n (k, k).
-// Everything after A is done in B: the gradient (W - W#) B costs m k^2 instead of m k n, and equals the n-sized formula.
+// Everything after A is done in the eigenbasis of B = U diag(lambda) U': with the error E = (W - W#) U, the gradient times U
+// is E diag(lambda). Losses, norms, singular values and polar factors do not see the rotation; a step 1/lambda_1 clears the
+// first column of E exactly, where the n-sized formulas leave rounding noise that a spectral step would then blow up.
 #pragma once
 
 #include <armadillo>
@@ -28,22 +30,26 @@ arma::Mat<T> draw_random_features(const Trial& trial, const FeatureSizes& sizes,
 template <class T>
 arma::Mat<T> draw_gaussian(const Trial& trial, const char* name, std::uint64_t rows, std::uint64_t columns, double std);
 
-/// The regression problem, seen through the error E = W - W#: L(W) - min L = tr(E B E') / 2, gradient E B.
+/// The regression problem, seen through the error E = (W - W#) U, m x k.
 template <class T>
 struct RegressionProblem {
-  arma::Mat<T> W_sharp;        // (m, k)
-  arma::Mat<T> B;              // (k, k)
-  double L_F = 0.0;            // ||A||_op^2 / n, the largest eigenvalue of B
+  arma::Mat<T> start;          // E of W_0 = 0, that is -W# U
+  arma::Mat<T> basis;          // U (k, k), so that W = W# + E U'
+  arma::Row<T> lambda;         // eigenvalues of B, descending; those that are zero to rounding are zero
+  double L_F = 0.0;            // ||A||_op^2 / n = lambda_1
   double L_op = 0.0;           // ||A||_F^2 / n, the trace of B
   double stable_rank_A = 0.0;  // L_op / L_F; NaN for A = 0
 
-  arma::Mat<T> gradient(const arma::Mat<T>& E) const { return E * B; }
-  /// L(W) - min L from the error and its gradient.
-  double objective_gap(const arma::Mat<T>& E, const arma::Mat<T>& G) const;
+  /// The gradient (W - W#) B, times U.
+  arma::Mat<T> gradient(const arma::Mat<T>& E) const;
+  /// L(W) - min L = sum_j lambda_j ||e_j||^2 / 2 over the columns e_j of E.
+  double objective_gap(const arma::Mat<T>& E) const;
+  /// The error after the Euclidean step -(scale / L_F) gradient. At scale 1 the first column is exactly zero.
+  arma::Mat<T> after_euclidean_step(const arma::Mat<T>& E, double scale = 1.0) const;
 };
 
 /// The problem of features A and ground truth W#.
 template <class T>
-RegressionProblem<T> regression_problem(const arma::Mat<T>& A, arma::Mat<T> W_sharp);
+RegressionProblem<T> regression_problem(const arma::Mat<T>& A, const arma::Mat<T>& W_sharp);
 
 }  // namespace ranklab

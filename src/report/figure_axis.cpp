@@ -107,8 +107,10 @@ std::vector<Tick> log_ticks(const DrawnAxis& axis, int target) {
   return ticks;
 }
 
-// Ranges of no or hardly any length are widened, so that there is something to divide by.
+// Ranges of no or hardly any length are widened, so that there is something to divide by; all others at least by so much
+// that a point at the end is not clipped when its digits are rounded.
 void widen(DrawnAxis& axis, double padding) {
+  padding = std::max(padding, 1e-6);
   if (axis.log) {
     double low = std::log10(axis.low), high = std::log10(axis.high);
     const double extra = high - low < 1e-6 ? 0.3 : padding * (high - low);

@@ -41,7 +41,7 @@ std::string text(const Json& object, const char* key, const std::string& where, 
 
 template <std::size_t N>
 std::string choice(const Json& object, const char* key, const std::string& where, const std::array<std::string_view, N>& allowed) {
-  const std::string value = text(object, key, where, std::string(allowed[0]));
+  std::string value = text(object, key, where, std::string(allowed[0]));
   if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return value;
   std::string names;
   for (const auto name : allowed) names += (names.empty() ? "" : ", ") + std::string(name);

@@ -69,8 +69,9 @@ void add_lines(DrawnPanel& panel, const Panel& source) {
   for (const auto& line : source.lines) {
     if (panel.y.log && line.y <= panel.y.low) continue;  // not positive: make_axes did not include it
     const std::string label = one_line(line.label);
-    panel.lines.push_back({line.y, beside ? label : ""});
-    if (!beside && !label.empty()) panel.legend.push_back({label, -1});
+    const std::size_t dash = beside ? 0 : panel.lines.size();
+    panel.lines.push_back({line.y, dash, beside ? label : ""});
+    if (!beside && !label.empty()) panel.legend.push_back({label, true, dash});
   }
 }
 
@@ -113,7 +114,7 @@ DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& 
     drawn.colour = colour[i];
     drawn.band = has_band(drawn.runs);
     const std::string label = one_line(curve.label);
-    if (!label.empty()) panel.legend.push_back({label, static_cast<int>(i)});
+    if (!label.empty()) panel.legend.push_back({label, false, i});
     panel.curves.push_back(std::move(drawn));
   }
   make_axes(panel, source);

@@ -22,13 +22,15 @@ struct DrawnCurve {
 
 struct DrawnLine {
   double y = 0.0;
-  std::string label;  // beside the panel; empty: none, or in the legend
+  std::size_t dash = 0;  // of those in the legend each has another dash
+  std::string label;     // beside the panel; empty: none, or in the legend
 };
 
-/// A sample of a curve or, where `curve` is -1, of a reference line.
+/// What stands in front of a label in the legend: a sample of a curve or of a reference line.
 struct LegendEntry {
   std::string label;
-  int curve = -1;
+  bool is_line = false;
+  std::size_t index = 0;  // of the curve, or the reference line's dash
 };
 
 struct DrawnPanel {

@@ -1,6 +1,7 @@
 // The gnuplot script. Every text in it is a quoted literal drawn without markup, every data block holds numbers only.
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -16,6 +17,11 @@ constexpr const char *ink = "#222222", *frame = "#555555", *faint = "#E2E2E2";
 
 std::string pixels(double value) {
   return gnuplot_number(value, 6);
+}
+
+std::string reference_text(std::size_t dash) {
+  static constexpr std::array<const char*, 4> dashes = {"(5,4)", "(12,4)", "(2,3)", "(12,4,2,4)"};
+  return std::string("dt ") + dashes[dash % dashes.size()] + " lw 1.1 lc rgb 'black'";
 }
 
 std::string terminal(const std::string& format, double width, double height) {
@@ -157,8 +163,8 @@ class ScriptWriter {
     double free_from = placed.top - 10;
     for (const DrawnLine& reference : lines) {
       const double y = placed.top + placed.height * (1 - placed.panel.y.fraction(reference.y));
-      line("set arrow from " + at(placed.left, y) + " to " + at(placed.left + placed.width, y) +
-           " nohead back dt (5,4) lw 1.1 lc rgb 'black'");
+      line("set arrow from " + at(placed.left, y) + " to " + at(placed.left + placed.width, y) + " nohead back " +
+           reference_text(reference.dash));
       if (reference.label.empty()) continue;
       const double label = std::max(y, free_from);  // labels of near lines are moved apart
       text(reference.label, placed.left + placed.width + 6, label, FontSize::tick, "left");
@@ -168,17 +174,18 @@ class ScriptWriter {
 
   void write_legend_entry(const PlacedPanel& placed, std::size_t i) {
     const LegendEntry& entry = placed.panel.legend[i];
-    const double x = placed.legend_left + placed.legend_column * static_cast<double>(i % placed.legend_columns);
-    const double y = placed.legend_top + line_height(FontSize::legend) * (static_cast<double>(i / placed.legend_columns) + 0.5);
+    const std::size_t row = i / placed.legend_columns, column = i % placed.legend_columns;
+    const double x = placed.legend_left + placed.legend_column * static_cast<double>(column);
+    const double y = placed.legend_top + line_height(FontSize::legend) * (static_cast<double>(row) + 0.5);
     const auto sample = [&](const std::string& how) {
       line("set arrow from " + at(x, y) + " to " + at(x + 26, y) + " nohead front " + how);
     };
     text(entry.label, x + 32, y, FontSize::legend, "left");
-    if (entry.curve < 0) {
-      sample("dt (5,4) lw 1.1 lc rgb 'black'");
+    if (entry.is_line) {
+      sample(reference_text(entry.index));
       return;
     }
-    const DrawnCurve& curve = placed.panel.curves[static_cast<std::size_t>(entry.curve)];
+    const DrawnCurve& curve = placed.panel.curves[entry.index];
     const std::string colour = colour_text(curve);
     if (curve.look != Look::scatter) sample(line_text(curve) + " " + colour);
     if (curve.look != Look::scatter && curve.band) {

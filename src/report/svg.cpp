@@ -86,9 +86,8 @@ std::string size_attributes(std::string_view tag) {
 std::string opening_tag(std::string_view drawn, const std::string& title, const std::string& description) {
   std::string tag(drawn.substr(0, drawn.size() - 1));
   while (is_space(tag.back())) tag.pop_back();
-  tag += size_attributes(drawn) + " role=\"img\" aria-labelledby=\"title description\" style=\"max-width:100%;height:auto\">\n";
-  return tag + "<title id=\"title\">" + escape_markup(title) + "</title>\n<desc id=\"description\">" + escape_markup(description) +
-         "</desc>";
+  tag += size_attributes(drawn) + " role=\"img\" style=\"max-width:100%;height:auto\">\n";
+  return tag + "<title>" + escape_markup(title) + "</title>\n<desc>" + escape_markup(description) + "</desc>";
 }
 
 }  // namespace

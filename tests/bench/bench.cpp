@@ -39,7 +39,9 @@ double seconds_per_call(const std::function<void()>& call) {
   return best;
 }
 
-void print(const std::string& name, double value, const char* unit) { std::printf("%s\t%.4g\t%s\n", name.c_str(), value, unit); }
+void print(const std::string& name, double value, const char* unit) {
+  std::printf("%s\t%.4g\t%s\n", name.c_str(), value, unit);
+}
 
 void random_numbers() {
   std::vector<double> values(100'000);
@@ -70,9 +72,10 @@ void figure_3_step() {
   const Trial trial(1, 0, 0);
   const FeatureSizes sizes;
   const arma::mat A = draw_random_features<double>(trial, sizes, "relu", 0.14);
-  const auto problem = regression_problem(A, draw_gaussian<double>(trial, "W_sharp", sizes.m, sizes.k, 0.1));
-  const arma::mat Y = problem.W_sharp * A, W = draw_gaussian<double>(trial, "W", sizes.m, sizes.k, 0.1);
-  const arma::mat E = W - problem.W_sharp;
+  const arma::mat W_sharp = draw_gaussian<double>(trial, "W_sharp", sizes.m, sizes.k, 0.1);
+  const auto problem = regression_problem(A, W_sharp);
+  const arma::mat Y = W_sharp * A, W = draw_gaussian<double>(trial, "W", sizes.m, sizes.k, 0.1);
+  const arma::mat E = (W - W_sharp) * problem.basis;
   const double n = static_cast<double>(sizes.n);
   arma::mat next;
   const double ours = seconds_per_call([&] {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "experiments/random_features/trajectory_report.hpp"
@@ -35,26 +36,33 @@ double slack() {
   return std::is_same_v<T, float> ? 1e-3 : rounding_slack;
 }
 
+// Where a run of SpecGD starts: the error E after `iteration` steps of GD.
+template <class T>
+struct Start {
+  std::string name;  // of its series
+  std::uint64_t iteration = 0;
+  arma::Mat<T> E;
+};
+
 template <class T>
 struct GradientDescentRun {
   Path path;
   StepChecks checks;
-  std::vector<arma::Mat<T>> restarts;  // E at the iterates restart_every, 2 restart_every, ...
-  arma::Mat<T> at_peak;                // E where the gradient's nuclear rank is largest
-  std::uint64_t peak = 0;
+  std::vector<Start<T>> restarts;  // at iterations restart_every, 2 restart_every, ...
+  Start<T> peak;                   // where the gradient's nuclear rank is largest
 };
 
 template <class T>
 GradientDescentRun<T> run_gradient_descent(const RegressionProblem<T>& problem, const TrajectoryConfig& config,
                                            const Trial& trial) {
-  GradientDescentRun<T> run{Path(config.steps), {}, {}, {}, 0};
-  arma::Mat<T> E = -problem.W_sharp;  // W_0 = 0
-  run.at_peak = E;
+  GradientDescentRun<T> run{Path(config.steps), {}, {}, {}};
+  arma::Mat<T> E = problem.start;
+  run.peak = {"specgd_from_peak", 0, E};
   double largest = -1.0, promised = 0.0;
   for (std::uint64_t t = 0; t <= config.steps; ++t) {
     trial.check_interrupt();
     const arma::Mat<T> G = problem.gradient(E);
-    const double gap = problem.objective_gap(E, G);
+    const double gap = problem.objective_gap(E);
     if (!std::isfinite(gap)) {
       run.path.diverged = true;
       break;
@@ -64,17 +72,19 @@ GradientDescentRun<T> run_gradient_descent(const RegressionProblem<T>& problem, 
     run.path.nuclear_rank[t] = nuclear_rank(G64);
     if (run.path.nuclear_rank[t] > largest) {
       largest = run.path.nuclear_rank[t];
-      run.peak = t;
-      run.at_peak = E;
+      run.peak.iteration = t;
+      run.peak.E = E;
     }
-    if (config.restart_every > 0 && t > 0 && t < config.steps && t % config.restart_every == 0) run.restarts.push_back(E);
+    if (config.restart_every > 0 && t > 0 && t < config.steps && t % config.restart_every == 0) {
+      run.restarts.push_back({"specgd_from_" + std::to_string(t), t, E});
+    }
     if (t > 0 && config.step_scale == 1.0) {
       run.checks.cases += 1;
       if (run.path.gap[t - 1] - gap < promised - slack<T>() * run.path.gap[t - 1]) run.checks.guarantee_violations += 1;
     }
     // Guaranteed decrease of the step: ||G||_F^2 / (2 L_F).
     promised = problem.L_F > 0 ? arma::dot(G64, G64) / (2 * problem.L_F) : 0.0;
-    E += static_cast<T>(config.step_scale) * euclidean_step(G, problem.L_F);
+    E = problem.after_euclidean_step(E, config.step_scale);
   }
   return run;
 }
@@ -95,7 +105,7 @@ SpectralDescentRun<T> run_spectral_descent(const RegressionProblem<T>& problem, 
   for (std::uint64_t t = 0; t <= steps; ++t) {
     trial.check_interrupt();
     const arma::Mat<T> G = problem.gradient(E);
-    const double gap = problem.objective_gap(E, G);
+    const double gap = problem.objective_gap(E);
     if (!std::isfinite(gap)) {
       run.path.diverged = true;
       break;
@@ -116,10 +126,7 @@ SpectralDescentRun<T> run_spectral_descent(const RegressionProblem<T>& problem, 
     // Guaranteed decrease of the step: ||G||_*^2 / (2 L_op); and the loss that one Euclidean step would have reached from here.
     promised = problem.L_op > 0 ? spectral.nuclear_norm * spectral.nuclear_norm / (2 * problem.L_op) : 0.0;
     ratio = run.path.nuclear_rank[t] / problem.stable_rank_A;
-    if (ratio >= 2) {
-      const arma::Mat<T> euclidean = E + euclidean_step(G, problem.L_F);
-      euclidean_gap = problem.objective_gap(euclidean, problem.gradient(euclidean));
-    }
+    if (ratio >= 2) euclidean_gap = problem.objective_gap(problem.after_euclidean_step(E));
     E += static_cast<T>(config.step_scale) * spectral.step;
   }
   return run;
@@ -142,14 +149,14 @@ TrialRecord run_trial(const TrajectoryConfig& config, const Trial& trial) {
                                                           draw_gaussian<T>(trial, "W_sharp", sizes.m, sizes.k, w_std));
 
   GradientDescentRun<T> gd = run_gradient_descent(problem, config, trial);
-  const std::size_t restarts = gd.restarts.size();
-  // Part 0 starts at W_0; parts 1 ... at the restarts; the last, if wanted, at the peak.
-  std::vector<SpectralDescentRun<T>> runs(1 + restarts + (config.from_peak ? 1 : 0), SpectralDescentRun<T>{Path(0), {}});
-  trial.for_each_part(runs.size(), [&](std::size_t part) {
-    const bool at_peak = part > restarts;
-    const std::uint64_t start = part == 0 ? 0 : at_peak ? gd.peak : part * config.restart_every;
-    const arma::Mat<T> E = part == 0 ? arma::Mat<T>(-problem.W_sharp) : at_peak ? gd.at_peak : gd.restarts[part - 1];
-    runs[part] = run_spectral_descent(problem, E, config.steps - start, config, trial);
+  const std::uint64_t peak = gd.peak.iteration;
+  // The longest runs come first, so that threads end together.
+  std::vector<Start<T>> starts = {{"specgd", 0, problem.start}};
+  if (config.from_peak) starts.push_back(std::move(gd.peak));
+  std::move(gd.restarts.begin(), gd.restarts.end(), std::back_inserter(starts));
+  std::vector<SpectralDescentRun<T>> runs(starts.size(), SpectralDescentRun<T>{Path(0), {}});
+  trial.for_each_part(starts.size(), [&](std::size_t i) {
+    runs[i] = run_spectral_descent(problem, starts[i].E, config.steps - starts[i].iteration, config, trial);
   });
 
   TrialRecord record;
@@ -164,21 +171,17 @@ TrialRecord run_trial(const TrajectoryConfig& config, const Trial& trial) {
   }
   record.set("stable_rank_A", problem.stable_rank_A);
   record.set("nuclear_rank_init", gd.path.nuclear_rank[0]);
-  record.set("gd.nuclear_rank_peak", gd.path.nuclear_rank[gd.peak]);
-  record.set("gd.nuclear_rank_peak_iteration", static_cast<double>(gd.peak));
+  record.set("gd.nuclear_rank_peak", gd.path.nuclear_rank[peak]);
+  record.set("gd.nuclear_rank_peak_iteration", static_cast<double>(peak));
   record.set("first_iteration_specgd_ahead", first_ahead(runs[0].path.gap, gd.path.gap));
   record.set("diverged_trajectories", diverged);
   record.set("checks.gd", {gd.checks.cases, gd.checks.guarantee_violations});
   record.set("checks.specgd", {spectral_checks.cases, spectral_checks.guarantee_violations, spectral_checks.two_sided_cases,
                                spectral_checks.two_sided_violations});
-  for (std::size_t part = 1; part < runs.size(); ++part) {
-    const std::string start = part > restarts ? "peak" : std::to_string(part * config.restart_every);
-    record.set("specgd_from_" + start + ".objective_gap", std::move(runs[part].path.gap));
-  }
   record.set("gd.objective_gap", std::move(gd.path.gap));
   record.set("gd.nuclear_rank", std::move(gd.path.nuclear_rank));
-  record.set("specgd.objective_gap", std::move(runs[0].path.gap));
   record.set("specgd.nuclear_rank", std::move(runs[0].path.nuclear_rank));
+  for (std::size_t i = 0; i < runs.size(); ++i) record.set(starts[i].name + ".objective_gap", std::move(runs[i].path.gap));
   return record;
 }
 

@@ -289,3 +289,31 @@ TEST_CASE("non-finite entries are refused, at every size") {
     }
   }
 }
+
+TEST_CASE("a square matrix with one zero column is iterated too, and its factor has that column zero") {
+  for (const arma::uword n : {20u, 100u}) {
+    for (const arma::uword j : {arma::uword(0), n / 2, n - 1}) {
+      arma::mat G = gaussian(n, n, "G");
+      G.col(j).zeros();
+      const auto polar = polar_factor(G);
+      CHECK(polar.iterations > 0);
+      CHECK(polar.rank == n - 1);
+      CHECK(arma::norm(polar.factor.col(j)) == 0.0);
+      arma::mat U, V;
+      arma::vec s;
+      REQUIRE(arma::svd_econ(U, s, V, G, "both", "std"));
+      const arma::mat expected = U.head_cols(n - 1) * V.head_cols(n - 1).t();
+      CHECK(arma::norm(polar.factor - expected, "fro") <= tolerance::polar_agreement<double> * std::sqrt(static_cast<double>(n)));
+      CHECK(polar.nuclear_norm == doctest::Approx(arma::accu(s)).epsilon(tolerance::polar_agreement<double>));
+    }
+  }
+  // Two zero columns, or a dependent third, leave the singular value decomposition as the only route.
+  arma::mat G = gaussian(30, 30, "G");
+  G.col(3).zeros();
+  G.col(4) = G.col(5);
+  CHECK(polar_factor(G).iterations == 0);
+  CHECK(polar_factor(G).rank == 28);
+  G.col(4).zeros();
+  CHECK(polar_factor(G).iterations == 0);
+  CHECK(polar_factor(G).rank == 28);
+}

@@ -60,7 +60,8 @@ TEST_CASE("gelu: closed forms") {
   for (const double v : variances) {
     CAPTURE(v);
     CHECK(moments("gelu", v).mean == close(v / std::sqrt(2.0 * pi * (1.0 + v))));
-    const double second = v * (0.25 + std::atan(v / std::sqrt(1.0 + 2.0 * v)) / (2.0 * pi) + v / (pi * (1.0 + v) * std::sqrt(1.0 + 2.0 * v)));
+    const double second =
+        v * (0.25 + std::atan(v / std::sqrt(1.0 + 2.0 * v)) / (2.0 * pi) + v / (pi * (1.0 + v) * std::sqrt(1.0 + 2.0 * v)));
     CHECK(moments("gelu", v).second == close(second));
   }
 }

@@ -17,33 +17,46 @@ arma::mat features(const std::string& activation) {
 
 }  // namespace
 
-TEST_CASE("the Gram form equals the n-sized formulas of loss, gradient and smoothness constants") {
-  const arma::mat A = features("relu");
-  const auto problem = regression_problem(A, draw_gaussian<double>(trial, "W_sharp", sizes.m, sizes.k, 0.3));
+TEST_CASE("the eigenbasis of the Gram matrix gives the n-sized loss, gradient, step and smoothness constants") {
+  const arma::mat A = features("relu"), W_sharp = draw_gaussian<double>(trial, "W_sharp", sizes.m, sizes.k, 0.3);
+  const auto problem = regression_problem(A, W_sharp);
   const arma::mat W = draw_gaussian<double>(trial, "W", sizes.m, sizes.k, 1.0);
-  const arma::mat Y = problem.W_sharp * A, E = W - problem.W_sharp;
+  const arma::mat Y = W_sharp * A, E = (W - W_sharp) * problem.basis;
   const double n = static_cast<double>(sizes.n);
 
   const arma::mat gradient = (W * A - Y) * A.t() / n;
-  const arma::mat G = problem.gradient(E);
-  CHECK(arma::norm(G - gradient, "fro") <= 1e-13 * arma::norm(gradient, "fro"));
+  CHECK(arma::norm(problem.gradient(E) * problem.basis.t() - gradient, "fro") <= 1e-13 * arma::norm(gradient, "fro"));
   const double loss = std::pow(arma::norm(W * A - Y, "fro"), 2) / (2 * n);
-  CHECK(problem.objective_gap(E, G) == doctest::Approx(loss).epsilon(1e-13));
+  CHECK(problem.objective_gap(E) == doctest::Approx(loss).epsilon(1e-13));
+  CHECK(arma::norm(problem.start * problem.basis.t() + W_sharp, "fro") <= 1e-13);
 
   const arma::vec s = arma::svd(A);
-  CHECK(problem.L_F == doctest::Approx(s(0) * s(0) / n).epsilon(1e-12));
+  const double L_F = s(0) * s(0) / n;
+  CHECK(problem.L_F == doctest::Approx(L_F).epsilon(1e-12));
   CHECK(problem.L_op == doctest::Approx(arma::dot(s, s) / n).epsilon(1e-12));
   CHECK(problem.stable_rank_A == doctest::Approx(arma::dot(s, s) / (s(0) * s(0))).epsilon(1e-12));
+
+  const arma::mat next = problem.after_euclidean_step(E, 0.7) * problem.basis.t() + W_sharp;
+  CHECK(arma::norm(next - (W - 0.7 / L_F * gradient), "fro") <= 1e-12 * arma::norm(W, "fro"));
+  CHECK(arma::norm(problem.after_euclidean_step(E).col(0)) == 0.0);
 }
 
 TEST_CASE("the gradient is the derivative of the loss") {
   const auto problem = regression_problem(features("gelu"), draw_gaussian<double>(trial, "W_sharp", sizes.m, sizes.k, 0.3));
   const arma::mat E = draw_gaussian<double>(trial, "E", sizes.m, sizes.k, 1.0);
   const arma::mat direction = draw_gaussian<double>(trial, "D", sizes.m, sizes.k, 1.0);
-  const auto loss = [&](double t) { return problem.objective_gap(E + t * direction, problem.gradient(E + t * direction)); };
+  const auto loss = [&](double t) { return problem.objective_gap(E + t * direction); };
   // A quadratic: the central difference is exact but for rounding.
   const double h = 1e-3;
   CHECK((loss(h) - loss(-h)) / (2 * h) == doctest::Approx(arma::dot(problem.gradient(E), direction)).epsilon(1e-9));
+}
+
+TEST_CASE("fewer samples than features: the eigenvalues beyond the samples are exactly zero") {
+  const FeatureSizes few{3, 12, 4, 5};
+  const auto problem =
+      regression_problem(draw_random_features<double>(trial, few, "gelu", 0.5), arma::mat(3, 12, arma::fill::ones));
+  CHECK(arma::accu(problem.lambda > 0) == 5);
+  CHECK(arma::accu(problem.lambda < 0) == 0);
 }
 
 TEST_CASE("features: the activation of V X, entry by entry; a gated one multiplies by V2 X") {
@@ -68,4 +81,5 @@ TEST_CASE("zero features: undefined stable rank, zero constants") {
   const auto problem = regression_problem(arma::mat(3, 4, arma::fill::zeros), arma::mat(2, 3, arma::fill::ones));
   CHECK(std::isnan(problem.stable_rank_A));
   CHECK(problem.L_F == 0.0);
+  CHECK(arma::approx_equal(problem.after_euclidean_step(problem.start), problem.start, "absdiff", 0.0));
 }

@@ -72,7 +72,7 @@ TEST_CASE("the same document gives the same SVG bytes, with a title, a descripti
   const auto result = sample_result();
   const std::string svg = draw_svg(result);
   CHECK(svg == draw_svg(result));
-  CHECK(contains(svg, "<title id=\"title\">GD against SpecGD</title>"));
+  CHECK(contains(svg, "<title>GD against SpecGD</title>"));
   CHECK(contains(svg, "Objective gap: gap (log scale) against iteration; curves: GD (line), SpecGD (dashed)."));
   CHECK(contains(svg, "reference lines: st(A) at 0.5"));
   CHECK(contains(svg, "over 10 trials"));
@@ -185,6 +185,20 @@ TEST_CASE("long curves are thinned, their ends and their peak survive") {
     CHECK(line.back()[0] == 19999);
     const bool peak = std::any_of(line.begin(), line.end(), [](const auto& row) { return row[1] == 99.0; });
     CHECK(peak);
+  }
+}
+
+TEST_CASE("a point at the end of an axis lies inside the range, whatever its rounding") {
+  auto result = sample_result();
+  for (auto& series : result["series"]) {
+    for (auto& x : series["x"]) x = (x.get<double>() + 1) * 2 / 3;
+  }
+  for (const char* scale : {"linear", "log"}) {
+    result["figure"]["panels"][0]["x"]["scale"] = scale;
+    const std::string script = gnuplot_script(result, "svg");
+    const std::size_t range = script.find("set xrange [") + 12;
+    CHECK(std::stod(script.substr(range)) < 0.666666666);
+    CHECK(std::stod(script.substr(script.find(":", range) + 1)) > 26.6666667);
   }
 }
 
