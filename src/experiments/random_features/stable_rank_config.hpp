@@ -12,7 +12,7 @@ struct StableRankConfig {
   std::vector<std::string> activation = {"abs", "relu", "leaky-relu", "relu2", "gelu", "silu"};  // sigma, a list
   std::uint64_t k = 512;                                                                         // rows of every W
   std::uint64_t d = 256;                                       // input dimension, also of the token embedding
-  std::uint64_t n = 1024;                                      // samples
+  std::uint64_t n = 2048;                                      // samples
   std::uint64_t depth = 5;                                     // layers
   double epsilon = 0.1;                                        // eps_1 = eps_2 of Theorems 2.6 and 2.7, in (0, 1)
   std::uint64_t rank = 5;                                      // rank of the low-rank W, at most min(k, d)

@@ -158,6 +158,15 @@ void add_figure_11_claims(Result& result, const TrajectoryConfig& config, const 
                               : not_applicable("spectral/fig-11/gd-ahead", "Figure 11, left", ahead, reason));
 }
 
+// True where the mean turns up or down at most steps, as the step 1/L_op overshoots the steepest directions.
+bool alternates(const Series& series) {
+  std::size_t turns = 0;
+  for (std::size_t t = 2; t < series.mean.size(); ++t) {
+    if ((series.mean[t] - series.mean[t - 1]) * (series.mean[t - 1] - series.mean[t - 2]) < 0) ++turns;
+  }
+  return 2 * turns > series.mean.size();
+}
+
 Figure trajectory_figure(const TrajectoryConfig& config, const Records& records, bool with_peak) {
   const double stable_rank = summarise(scalars_of(records, "stable_rank_A")).mean;
   const double peak = std::round(summarise(scalars_of(records, "gd.nuclear_rank_peak_iteration")).mean);
@@ -172,7 +181,7 @@ Figure trajectory_figure(const TrajectoryConfig& config, const Records& records,
   }
   if (with_peak)
     gap.curves.push_back({"specgd_from_peak.objective_gap", "SpecGD from the peak of GD's nuclear rank", "dotted", 2, peak});
-  Panel rank{"Nuclear rank of the gradient", {"iteration"}, {"nr"}, {}, {}};
+  Panel rank{"Nuclear rank of the gradient", {"iteration"}, {"nr", "log"}, {}, {}};
   rank.curves.push_back({"gd.nuclear_rank", "GD", "line", 0});
   rank.curves.push_back({"specgd.nuclear_rank", "SpecGD", "line", 1});
   if (std::isfinite(stable_rank)) rank.lines.push_back({stable_rank, "st(A)"});
@@ -196,7 +205,13 @@ Result trajectory_result(const TrajectoryConfig& config, const Records& records)
   std::vector<std::string> names = {"gd.objective_gap", "specgd.objective_gap", "gd.nuclear_rank", "specgd.nuclear_rank"};
   for (const auto& name : restart_names(config)) names.push_back(name + ".objective_gap");
   if (config.from_peak) names.push_back("specgd_from_peak.objective_gap");
-  for (const auto& name : names) result.series.push_back(series_over_trials(name, "iteration", arrays_of(records, name)));
+  for (const auto& name : names) {
+    result.series.push_back(series_over_trials(name, "iteration", arrays_of(records, name)));
+    if (name == "specgd.nuclear_rank" && alternates(result.series.back())) {
+      result.notes.push_back(
+          "The nuclear rank along SpecGD goes up and down from step to step; its curve in the figure is that zigzag.");
+    }
+  }
 
   result.claims.push_back(condition_claim(records, "gd", "GD"));
   result.claims.push_back(condition_claim(records, "specgd", "SpecGD"));
