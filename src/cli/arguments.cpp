@@ -1,5 +1,7 @@
 #include "cli/arguments.hpp"
 
+// Its own scanner instead of std::regex, which takes longer to compile than the rest of the file.
+#define CXXOPTS_NO_REGEX true
 #include <algorithm>
 #include <cxxopts.hpp>
 
