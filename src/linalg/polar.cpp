@@ -19,6 +19,7 @@
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/tolerances.hpp"
 #include "linalg/decompositions.hpp"
@@ -182,6 +183,15 @@ bool converge(Iterate<T>& iterate) {
   return false;
 }
 
+template <class T>
+std::vector<arma::uword> zero_columns(const arma::Mat<T>& A) {
+  std::vector<arma::uword> out;
+  for (arma::uword j = 0; j < A.n_cols && !A.is_empty(); ++j) {
+    if (std::all_of(A.begin_col(j), A.end_col(j), [](T a) { return a == T(0); })) out.push_back(j);
+  }
+  return out;
+}
+
 /// The converged iterate of a square X, or nothing where the guard or the iteration gives up.
 template <class T>
 std::optional<Iterate<T>> iterate_square(const arma::Mat<T>& X, double condition_limit) {
@@ -216,9 +226,9 @@ std::optional<Iterate<T>> iterate_without_column(arma::Mat<T> X, arma::uword j, 
 template <class T>
 std::optional<Iterate<T>> iterate_any(const arma::Mat<T>& X, double condition_limit) {
   if (X.is_square()) {
-    const arma::uvec zero = arma::find(arma::all(X == T(0), 0));
-    if (zero.n_elem == 1) return iterate_without_column(X, zero(0), condition_limit);
-    return zero.is_empty() ? iterate_square(X, condition_limit) : std::nullopt;
+    const std::vector<arma::uword> zero = zero_columns(X);
+    if (zero.size() == 1) return iterate_without_column(X, zero[0], condition_limit);
+    return zero.empty() ? iterate_square(X, condition_limit) : std::nullopt;
   }
   const bool tall = X.n_rows > X.n_cols;
   arma::Mat<T> Q, R;
@@ -237,7 +247,7 @@ Polar<T> polar_by_svd(const arma::Mat<T>& G, double relative_tolerance) {
   polar.rank = s.is_empty() ? 0 : arma::accu(s > relative_tolerance * s(0));
   polar.factor = svd.U.head_cols(polar.rank) * svd.V.head_cols(polar.rank).t();  // zero for rank 0
   // Zero columns stay exactly zero: noise of rounding size would make the next gradient a matrix of full rank.
-  polar.factor.cols(arma::find(arma::all(G == T(0), 0))).zeros();
+  for (const arma::uword j : zero_columns(G)) polar.factor.col(j).zeros();
   return polar;
 }
 
@@ -264,7 +274,7 @@ Polar<T> polar_factor(const arma::Mat<T>& G, double relative_tolerance) {
   auto iterate = iterate_any(X, condition_limit);
   if (!iterate) return polar_by_svd(G, relative_tolerance);
   const double nuclear_norm = std::ldexp(static_cast<double>(arma::dot(iterate->X, X)), exponent);
-  const bool lacks_one = G.is_square() && arma::any(arma::all(G == T(0), 0));
+  const bool lacks_one = G.is_square() && !zero_columns(G).empty();
   return {std::move(iterate->X), nuclear_norm, lacks_one ? rank - 1 : rank, iterate->steps};
 }
 
