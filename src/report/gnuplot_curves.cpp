@@ -36,7 +36,7 @@ class CurveWriter {
   // A block of numbers, named by panel and count; runs are separated by an empty line, which gnuplot takes as a gap.
   template <typename Row>
   std::string block(const Runs& runs, const Row& row) {
-    const std::string name = "$panel" + std::to_string(panel_) + "_" + std::to_string(++block_);
+    std::string name = "$panel" + std::to_string(panel_) + "_" + std::to_string(++block_);
     data_ += name + " << EOD\n";
     bool first = true;
     for (const auto& run : runs) {
