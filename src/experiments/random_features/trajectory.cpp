@@ -19,6 +19,14 @@ constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 // One run of an optimiser. Entry t belongs to W_t; after a non-finite loss the entries are undefined.
 struct Path {
   explicit Path(std::uint64_t steps) : gap(steps + 1, undefined), nuclear_rank(steps + 1, undefined) {}
+
+  /// Notes the gap at W_t; false where it is not finite, and the trajectory ends.
+  bool record_gap(std::uint64_t t, double value) {
+    diverged = !std::isfinite(value);
+    if (!diverged) gap[t] = value;
+    return !diverged;
+  }
+
   std::vector<double> gap, nuclear_rank;
   bool diverged = false;
 };
@@ -63,11 +71,7 @@ GradientDescentRun<T> run_gradient_descent(const RegressionProblem<T>& problem, 
     trial.check_interrupt();
     const arma::Mat<T> G = problem.gradient(E);
     const double gap = problem.objective_gap(E);
-    if (!std::isfinite(gap)) {
-      run.path.diverged = true;
-      break;
-    }
-    run.path.gap[t] = gap;
+    if (!run.path.record_gap(t, gap)) break;
     const arma::mat G64 = arma::conv_to<arma::mat>::from(G);
     run.path.nuclear_rank[t] = nuclear_rank(G64);
     if (run.path.nuclear_rank[t] > largest) {
@@ -106,11 +110,7 @@ SpectralDescentRun<T> run_spectral_descent(const RegressionProblem<T>& problem, 
     trial.check_interrupt();
     const arma::Mat<T> G = problem.gradient(E);
     const double gap = problem.objective_gap(E);
-    if (!std::isfinite(gap)) {
-      run.path.diverged = true;
-      break;
-    }
-    run.path.gap[t] = gap;
+    if (!run.path.record_gap(t, gap)) break;
     if (t > 0 && config.step_scale == 1.0) {
       const double previous = run.path.gap[t - 1];
       run.checks.cases += 1;

@@ -8,21 +8,11 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/random_features/stable_rank_trial.hpp"
+#include "experiments/stable_rank_tiny.hpp"
 
 using namespace ranklab;
 
 namespace {
-
-StableRankConfig tiny() {
-  StableRankConfig config;
-  config.k = 24;
-  config.d = 16;
-  config.n = 60;
-  config.depth = 3;
-  config.tokens = 200;
-  config.vocabulary = 100;
-  return config;
-}
 
 const Claim& claim(const std::vector<Claim>& claims, const std::string& id) {
   const auto found = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.id == id; });

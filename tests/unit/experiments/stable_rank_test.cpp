@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/random_features/stable_rank_trial.hpp"
+#include "experiments/stable_rank_tiny.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 
@@ -35,17 +36,6 @@ class SerialRunner : public Runner {
  private:
   std::uint64_t trials_;
 };
-
-StableRankConfig tiny() {
-  StableRankConfig config;
-  config.k = 24;
-  config.d = 16;
-  config.n = 60;
-  config.depth = 3;
-  config.tokens = 200;
-  config.vocabulary = 100;
-  return config;
-}
 
 void set(Study& study, const std::string& name, const std::string& text) {
   for (const auto& field : study.fields()) {

@@ -7,18 +7,12 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "core/random.hpp"
 #include "core/tolerances.hpp"
+#include "gaussian.hpp"
 
 using namespace ranklab;
 
 namespace {
-
-arma::mat gaussian(arma::uword rows, arma::uword columns, const char* name) {
-  arma::mat drawn(rows, columns);
-  Stream(1, 0, name).fill_normal({drawn.memptr(), drawn.n_elem});
-  return drawn;
-}
 
 /// ||X||_F / scale in double, for either precision.
 template <class M>

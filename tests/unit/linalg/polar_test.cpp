@@ -7,19 +7,13 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "core/random.hpp"
 #include "core/tolerances.hpp"
+#include "gaussian.hpp"
 #include "linalg/decompositions.hpp"
 
 using namespace ranklab;
 
 namespace {
-
-arma::mat gaussian(arma::uword rows, arma::uword columns, const char* name) {
-  arma::mat drawn(rows, columns);
-  Stream(1, 0, name).fill_normal({drawn.memptr(), drawn.n_elem});
-  return drawn;
-}
 
 /// G = U diag(s) V' with known factors; U V' over the positive s is its polar factor.
 struct Known {

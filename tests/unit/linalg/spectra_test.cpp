@@ -6,18 +6,12 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "core/random.hpp"
 #include "core/tolerances.hpp"
+#include "gaussian.hpp"
 
 using namespace ranklab;
 
 namespace {
-
-arma::mat gaussian(arma::uword rows, arma::uword columns, const char* name) {
-  arma::mat drawn(rows, columns);
-  Stream(1, 0, name).fill_normal({drawn.memptr(), drawn.n_elem});
-  return drawn;
-}
 
 /// A rows x columns matrix with the given singular values and random orthonormal factors.
 arma::mat with_singular_values(arma::uword rows, arma::uword columns, const arma::vec& s) {
