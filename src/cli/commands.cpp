@@ -4,6 +4,7 @@
 
 #include "cli/help.hpp"
 #include "core/error.hpp"
+#include "experiments/nuclear_rank/commands.hpp"
 #include "experiments/random_features/random_features.hpp"
 #include "report/environment.hpp"
 
@@ -12,6 +13,8 @@ namespace ranklab {
 const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> list = {
       random_features_experiment(),
+      spiked_model_experiment(),
+      teacher_student_experiment(),
   };
   return list;
 }

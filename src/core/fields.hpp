@@ -23,6 +23,7 @@ struct Field {
   double high = 0.0;   // numbers: largest allowed value
   bool low_is_excluded = false;
   std::vector<std::string> choices = {};  // strings: allowed values; empty allows any
+  bool numeric_words = false;             // words: those made of digits are numbers in a config file
 
   /// Sets the value from text; lists are comma-separated. Throws UsageError that names the field (as `label`), the text and
   /// what is allowed, with the nearest known word where one is close.

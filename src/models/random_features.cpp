@@ -17,12 +17,13 @@ arma::Mat<T> draw_gaussian(const Trial& trial, const char* name, std::uint64_t r
 }
 
 template <class T>
-arma::Mat<T> draw_random_features(const Trial& trial, const FeatureSizes& sizes, const std::string& activation, double v_std) {
+arma::Mat<T> draw_random_features(const Trial& trial, const FeatureSizes& sizes, const std::string& activation, double v_std,
+                                  const FeatureStreams& streams) {
   const Activation& sigma = find_activation(activation);
-  const arma::Mat<T> X = draw_gaussian<T>(trial, "X", sizes.d, sizes.n, 1.0);
-  arma::Mat<T> A = draw_gaussian<T>(trial, "V", sizes.k, sizes.d, v_std) * X;
+  const arma::Mat<T> X = draw_gaussian<T>(trial, streams.X.c_str(), sizes.d, sizes.n, 1.0);
+  arma::Mat<T> A = draw_gaussian<T>(trial, streams.V.c_str(), sizes.k, sizes.d, v_std) * X;
   apply(sigma, A);
-  if (sigma.gated) A %= draw_gaussian<T>(trial, "V2", sizes.k, sizes.d, v_std) * X;
+  if (sigma.gated) A %= draw_gaussian<T>(trial, streams.V2.c_str(), sizes.k, sizes.d, v_std) * X;
   return A;
 }
 
@@ -68,10 +69,11 @@ RegressionProblem<T> regression_problem(const arma::Mat<T>& A, const arma::Mat<T
   return problem;
 }
 
-#define RANKLAB_INSTANTIATE(T)                                                                                  \
-  template arma::Mat<T> draw_gaussian<T>(const Trial&, const char*, std::uint64_t, std::uint64_t, double);      \
-  template arma::Mat<T> draw_random_features<T>(const Trial&, const FeatureSizes&, const std::string&, double); \
-  template struct RegressionProblem<T>;                                                                         \
+#define RANKLAB_INSTANTIATE(T)                                                                                 \
+  template arma::Mat<T> draw_gaussian<T>(const Trial&, const char*, std::uint64_t, std::uint64_t, double);     \
+  template arma::Mat<T> draw_random_features<T>(const Trial&, const FeatureSizes&, const std::string&, double, \
+                                                const FeatureStreams&);                                        \
+  template struct RegressionProblem<T>;                                                                        \
   template RegressionProblem<T> regression_problem<T>(const arma::Mat<T>&, const arma::Mat<T>&);
 RANKLAB_INSTANTIATE(float)
 RANKLAB_INSTANTIATE(double)

@@ -21,10 +21,16 @@ struct FeatureSizes {
   std::uint64_t n = 400;  // samples
 };
 
+/// Names of the streams that random features are drawn from: two draws with one name are the same matrix.
+struct FeatureStreams {
+  std::string X = "X", V = "V", V2 = "V2";
+};
+
 /// The post-activations A (k, n) of Gaussian inputs X: sigma(V X), or gated, SiLU(V X) o (V_2 X). Entries of X are N(0, 1),
-/// those of V and V_2 are N(0, v_std^2). Draws the streams "X", "V" and, if gated, "V2".
+/// those of V and V_2 are N(0, v_std^2). Draws the streams X, V and, if gated, V2.
 template <class T>
-arma::Mat<T> draw_random_features(const Trial& trial, const FeatureSizes& sizes, const std::string& activation, double v_std);
+arma::Mat<T> draw_random_features(const Trial& trial, const FeatureSizes& sizes, const std::string& activation, double v_std,
+                                  const FeatureStreams& streams = {});
 
 /// A matrix of independent N(0, std^2) entries from the trial's stream `name`, filled column by column.
 template <class T>

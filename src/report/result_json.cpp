@@ -113,7 +113,9 @@ std::vector<std::string> words(const nlohmann::json& value, const std::string& l
   const bool strings =
       std::holds_alternative<std::string*>(field.target) || std::holds_alternative<std::vector<std::string>*>(field.target);
   const auto text = [&](const nlohmann::json& item) {
-    if (strings ? item.is_string() : item.is_number()) return item.is_string() ? item.get<std::string>() : item.dump();
+    const bool number_for_word = field.numeric_words && item.is_number_integer() && item >= 0;
+    if (number_for_word || (strings ? item.is_string() : item.is_number()))
+      return item.is_string() ? item.get<std::string>() : item.dump();
     throw UsageError(label + ": " + printable(item.dump(-1, ' ', true)) + " is not allowed; allowed: " + field.domain_text());
   };
   std::vector<std::string> out;
@@ -167,7 +169,13 @@ std::string format_json(const Json& document) {
 }
 
 Json field_json(const Field& field) {
-  return std::visit([](const auto* value) { return Json(*value); }, field.target);
+  Json out = std::visit([](const auto* value) { return Json(*value); }, field.target);
+  if (!field.numeric_words) return out;
+  for (auto& word : out) {
+    const std::string text = word.get<std::string>();
+    if (text.find_first_not_of("0123456789") == std::string::npos) word = std::stoull(text);
+  }
+  return out;
 }
 
 void set_field(const Field& field, const nlohmann::json& value, const std::string& label) {

@@ -16,6 +16,8 @@ RUNS = (
     ("spectral-fig03, one trial", "random-features --preset spectral-fig03 --trials 1", 5.0, 200),
     ("spectral-fig11", "random-features --preset spectral-fig11", None, 200),
     ("spectral-fig12", "random-features --preset spectral-fig12", 30.0, 400),
+    ("spectral-fig14a", "spiked-model --preset spectral-fig14a", 60.0, 500),
+    ("spectral-fig16", "spiked-model --preset spectral-fig16", None, 500),
     ("start-up (--version)", "--version", 0.1, 60),
 )
 

@@ -33,6 +33,47 @@ class DeterminismTest(ProgramTest):
         self.assertEqual(both["trial_values"]["abs.stable_rank"], alone["trial_values"]["abs.stable_rank"])
 
 
+SPIKED = [f"{command} --study {study}" for command in ("spiked-model", "teacher-student")
+          for study in ("gradient-rank --k 8,12,16 --steps 12 --sample-steps 0,1,2,12 --trials 2", "features --k 8,16 --trials 2",
+                        "multi-spike --d 16,20 --trials 2")]
+
+
+class SpikedModelTest(ProgramTest):
+    def test_threads_replay_and_the_list_of_sizes(self):
+        for arguments in SPIKED:
+            with self.subTest(arguments):
+                one = self.result_text(f"{arguments} --threads 1", name="one.json")
+                self.assertEqual(reproducible(one), reproducible(self.result_text(f"{arguments} --threads 3")))
+                command = arguments.split()[0]
+                self.assertEqual(reproducible(one), reproducible(self.result_text(f"{command} --config one.json")))
+
+    def test_sample_steps_stand_as_numbers_in_the_config(self):
+        self.assertEqual(self.result(SPIKED[0])["config"]["sample-steps"], [0, 1, 2, 12])
+        every = self.result("spiked-model --k 8,12,16 --steps 5 --trials 2")
+        self.assertEqual(every["config"]["sample-steps"], ["all"])
+        series = next(s for s in every["series"] if s["name"] == "k8.nuclear_rank")
+        self.assertEqual(series["x"], [0, 1, 2, 3, 4, 5])
+
+    def test_one_size_keeps_its_numbers_in_a_longer_list(self):
+        few = self.result("spiked-model --k 8 --steps 3 --trials 2")["trial_values"]
+        many = self.result("spiked-model --k 8,12,16 --steps 3 --trials 2")["trial_values"]
+        self.assertEqual(few["k8.nuclear_rank_1"], many["k8.nuclear_rank_1"])
+
+    def test_one_dimension_gives_the_plain_scalars(self):
+        for command in ("spiked-model", "teacher-student"):
+            scalars = self.result(f"{command} --study multi-spike --d 24 --trials 2")["scalars"]
+            self.assertIn("burn_in", scalars)
+            self.assertIn("window_end", scalars)
+
+    def test_bad_input(self):
+        self.refused("spiked-model --k 1", "--k", "'1'")
+        self.refused("spiked-model --k 8,8", "--k", "twice")
+        self.refused("spiked-model --sample-steps 0,9999", "--sample-steps", "9999")
+        self.refused("spiked-model --sample-steps all,1", "--sample-steps")
+        self.refused("spiked-model --study multi-spike --d 1", "--d")
+        self.refused("teacher-student --study features --d 4 --steps 3", "--steps", "gradient-rank")
+
+
 class ReplayTest(ProgramTest):
     def test_an_earlier_result_replays(self):
         for arguments in (TINY, TINY_STABLE_RANK):

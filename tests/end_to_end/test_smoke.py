@@ -11,6 +11,10 @@ RUNS = {
     "trajectory at the paper's scale": TINY + " --scale paper --from-peak off --restart-every 0",
     "stable-rank": TINY_STABLE_RANK,
 }
+for _command in ("spiked-model", "teacher-student"):
+    RUNS[f"{_command} gradient-rank"] = f"{_command} --study gradient-rank --k 8,12,16 --steps 12 --trials 3"
+    RUNS[f"{_command} features"] = f"{_command} --study features --k 8,16,24 --trials 3"
+    RUNS[f"{_command} multi-spike"] = f"{_command} --study multi-spike --d 16,20,24 --trials 3"
 
 
 class SmokeTest(ProgramTest):

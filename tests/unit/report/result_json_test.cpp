@@ -89,6 +89,19 @@ TEST_CASE("fields to JSON and back; a wrong type names the label") {
   CHECK_THROWS_AS(set_field(list_field, nullptr, "label"), UsageError);
 }
 
+TEST_CASE("a list of words that may be numbers") {
+  std::vector<std::string> steps = {"0", "16"};
+  Field field{"steps", &steps, "", ""};
+  field.numeric_words = true;
+  CHECK(field_json(field).dump() == "[0,16]");
+  set_field(field, {1, 2}, "label");
+  CHECK(steps == std::vector<std::string>{"1", "2"});
+  set_field(field, {"all"}, "label");
+  CHECK(field_json(field).dump() == "[\"all\"]");
+  CHECK_THROWS_AS(set_field(field, {-1}, "label"), UsageError);
+  CHECK_THROWS_AS(set_field(field, {1.5}, "label"), UsageError);
+}
+
 TEST_CASE("reading JSON is strict") {
   const TemporaryFolder folder;
   const std::string path = folder / "x.json";

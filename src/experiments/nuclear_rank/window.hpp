@@ -1,0 +1,73 @@
+// When is the nuclear rank of the gradient large? First passages of t -> nr(G_t) along G_t = G_0 D^t, found without a singular
+// value decomposition at every t, and yet exactly.
+//
+// Let D be symmetric with |D| <= I. Then t -> log ||G_t||_* is convex and does not increase: signs of D turn columns of G_t only,
+// and for D >= 0 the function z -> G_0 D^z is analytic with ||G_0 D^(x+iy)||_* = ||G_0 D^x||_*, so that Hadamard's three-lines
+// theorem applies. So evaluations at some t enclose it everywhere: it lies below the chord between two of them and above the
+// continuation of the neighbouring chords. As log ||G_t||_F is known in closed form (a convex function, too), and
+//   log nr(G_t) / 2 = log ||G_t||_* - log ||G_t||_F,
+// an interval whose enclosure stays on one side of a threshold needs no further evaluation; any other is halved.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace ranklab {
+
+/// A path G_0, G_1, ... as described above.
+struct RankPath {
+  std::function<double(std::uint64_t)> nuclear_rank;  // nr(G_t): one singular value decomposition
+  std::function<double(double)> log_frobenius;        // log ||G_t||_F for real t, with 0^0 = 1
+};
+
+/// Iterations from `from` up to and including `to`; from < to.
+struct Span {
+  std::uint64_t from, to;
+};
+
+class WindowSearch {
+ public:
+  explicit WindowSearch(RankPath path) : path_(std::move(path)) {}
+
+  /// nr(G_t), evaluated once and remembered: every value helps later searches.
+  double nuclear_rank(std::uint64_t t);
+  /// ||G_t||_* in the unit of log_frobenius.
+  double nuclear_norm(std::uint64_t t);
+
+  /// The smallest t of the span with nr(G_t) >= threshold, or with nr(G_t) < threshold; nothing where there is none. All smaller
+  /// t are evaluated or enclosed.
+  std::optional<std::uint64_t> first_at_least(double threshold, Span span);
+  std::optional<std::uint64_t> first_below(double threshold, Span span);
+
+  struct Peak {
+    std::uint64_t iteration;  // where the largest evaluated value stands
+    double nuclear_rank;      // no value in the span exceeds it by more than the tolerance
+  };
+  /// The largest nr(G_t) of the span, to a relative tolerance above 0.
+  Peak peak(Span span, double tolerance);
+
+  std::size_t evaluations() const { return log_nuclear_.size(); }
+
+ private:
+  struct Bound {
+    std::uint64_t at;
+    double half_log;  // of nr
+  };
+
+  double log_nuclear(std::uint64_t t);
+  double half_log_rank(std::uint64_t t);
+  std::vector<std::uint64_t> known_in(Span span);
+  std::optional<std::uint64_t> first_at_least_after(double half_log, std::uint64_t a, std::uint64_t b);
+  std::optional<std::uint64_t> first_below_after(double half_log, std::uint64_t a, std::uint64_t b);
+  Bound upper_bound(std::uint64_t a, std::uint64_t b);
+  bool stays_above(double half_log, std::uint64_t a, std::uint64_t b);
+
+  RankPath path_;
+  std::map<std::uint64_t, double> log_nuclear_;  // log ||G_t||_* by t
+};
+
+}  // namespace ranklab

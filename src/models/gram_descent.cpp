@@ -1,0 +1,133 @@
+#include "models/gram_descent.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "core/error.hpp"
+#include "linalg/decompositions.hpp"
+#include "linalg/spectra.hpp"
+
+namespace ranklab {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double epsilon = std::numeric_limits<double>::epsilon();
+
+std::string shape(const arma::mat& M) {
+  return std::to_string(M.n_rows) + " x " + std::to_string(M.n_cols);
+}
+
+// t log |f|, where 0 log 0 = 0: the zeroth power of anything is 1.
+double log_power(std::uint64_t t, double log_f) {
+  return t == 0 ? 0.0 : static_cast<double>(t) * log_f;
+}
+
+}  // namespace
+
+GramDescent::Eigenbasis GramDescent::eigenbasis(const arma::mat& G_0, const arma::mat& B) {
+  if (B.n_rows != B.n_cols || B.n_rows != G_0.n_cols || B.is_empty()) {
+    throw Failure("gradient descent: a gradient of " + shape(G_0) + " and a Gram matrix of " + shape(B) + " do not pair");
+  }
+  require_finite("gradient descent: the gradient", G_0);
+  SymmetricEigen eigen = symmetric_eigen(B);
+  Eigenbasis basis{arma::reverse(eigen.w), arma::fliplr(eigen.Q)};
+  const double smallest = basis.lambda.back(), largest = std::max(basis.lambda.front(), -smallest);
+  const double rounding = static_cast<double>(B.n_rows) * epsilon * largest;
+  if (smallest < -rounding) {
+    throw Failure("gradient descent: the Gram matrix of " + shape(B) + " has the negative eigenvalue " + std::to_string(smallest));
+  }
+  basis.lambda.elem(arma::find(basis.lambda <= rounding)).zeros();
+  return basis;
+}
+
+GramDescent::GramDescent(const arma::mat& G_0, Eigenbasis basis, double eta)
+    : U_(std::move(basis.U)), rotated_(G_0 * U_), lambda_(std::move(basis.lambda)), eta_(eta) {
+  require_step();
+  // Rounding errors in the kernel of B would never decay and take over in the end.
+  rotated_.cols(arma::find(lambda_ == 0)).zeros();
+}
+
+void GramDescent::require_step() const {
+  if (lambda_(0) > 0 && !(eta_ > 0 && std::isfinite(eta_))) {
+    throw Failure("gradient descent: the step " + std::to_string(eta_) + " is not a positive number");
+  }
+}
+
+GramDescent::GramDescent(const arma::mat& G_0, const arma::mat& B, double eta) : GramDescent(G_0, eigenbasis(G_0, B), eta) {}
+
+GramDescent GramDescent::with_step(const arma::mat& G_0, const arma::mat& B, double c, double offset) {
+  Eigenbasis basis = eigenbasis(G_0, B);
+  const double eta = step(basis.lambda, c, offset);
+  return GramDescent(G_0, std::move(basis), eta);
+}
+
+GramDescent GramDescent::with_eta(double eta) const {
+  GramDescent other = *this;
+  other.eta_ = eta;
+  other.require_step();
+  return other;
+}
+
+double GramDescent::step(const arma::vec& lambda, double c, double offset) {
+  return 1.0 / (c * lambda(0) + offset);
+}
+
+double GramDescent::log_factor(arma::uword j) const {
+  if (lambda_(j) == 0) return 0.0;
+  const double x = eta_ * lambda_(j);
+  if (std::abs(1.0 - x) <= 4 * epsilon) return -infinity;  // eta = 1 / lambda_j, rounded
+  return x < 1 ? std::log1p(-x) : std::log(x - 1);
+}
+
+arma::mat GramDescent::gradient(std::uint64_t t) const {
+  arma::mat gradient = rotated_;
+  for (arma::uword j = 0; j < lambda_.n_elem && lambda_(j) > 0; ++j) {
+    const bool negative = t % 2 == 1 && eta_ * lambda_(j) > 1;
+    const double power = std::exp(log_power(t, log_factor(j)));
+    gradient.col(j) *= negative ? -power : power;
+  }
+  return gradient * U_.t();
+}
+
+double GramDescent::decrease_to_minimum() const {
+  double sum = 0;
+  for (arma::uword j = 0; j < lambda_.n_elem && lambda_(j) > 0; ++j) {
+    sum += arma::dot(rotated_.col(j), rotated_.col(j)) / lambda_(j);
+  }
+  return sum / 2;
+}
+
+arma::vec GramDescent::singular_values(std::uint64_t t) const {
+  // Column j of G_t U is (1 - eta lambda_j)^t times that of G_0 U. The sizes of the columns are taken in logarithms, from which
+  // the largest is subtracted; a column's sign does not matter to singular values.
+  const arma::rowvec norm = arma::sqrt(arma::sum(arma::square(rotated_), 0));
+  arma::rowvec log_size(norm.n_elem);
+  for (arma::uword j = 0; j < norm.n_elem; ++j) log_size(j) = log_power(t, log_factor(j)) + std::log(norm(j));
+  const double largest = log_size.max();
+  if (largest == -infinity) return arma::vec(std::min(rotated_.n_rows, rotated_.n_cols), arma::fill::zeros);
+  arma::mat gradient = rotated_;
+  for (arma::uword j = 0; j < norm.n_elem; ++j) {
+    if (norm(j) > 0) gradient.col(j) *= std::exp(log_size(j) - largest) / norm(j);
+  }
+  return ranklab::singular_values(gradient);
+}
+
+double GramDescent::nuclear_rank(std::uint64_t t) const {
+  return ranklab::nuclear_rank(singular_values(t));
+}
+
+double GramDescent::condition(std::uint64_t t) const {
+  double low = infinity, high = -infinity;
+  for (arma::uword j = 0; j < lambda_.n_elem && lambda_(j) > 0; ++j) {
+    const double log_eigenvalue = std::log(lambda_(j)) + log_power(t, log_factor(j));
+    low = std::min(low, log_eigenvalue);
+    high = std::max(high, log_eigenvalue);
+  }
+  if (low == infinity) return std::numeric_limits<double>::quiet_NaN();
+  return low == -infinity ? infinity : std::exp(high - low);
+}
+
+}  // namespace ranklab
