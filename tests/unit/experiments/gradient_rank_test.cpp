@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "experiments/nuclear_rank/gradient_rank_trial.hpp"
+#include "experiments/result_parts.hpp"
 #include "run/pool.hpp"
 
 using namespace ranklab;
@@ -45,25 +46,6 @@ std::string usage_error(const Values& values) {
     return error.what();
   }
   return "";
-}
-
-const Series& find_series(const Result& result, const std::string& name) {
-  const auto found = std::find_if(result.series.begin(), result.series.end(), [&](const Series& s) { return s.name == name; });
-  REQUIRE(found != result.series.end());
-  return *found;
-}
-
-const std::vector<double>& find_scalar(const Result& result, const std::string& name) {
-  const auto found = std::find_if(result.scalars.begin(), result.scalars.end(), [&](const Scalar& s) { return s.name == name; });
-  REQUIRE(found != result.scalars.end());
-  return found->per_trial;
-}
-
-const Claim& find_claim(const Result& result, const std::string& id) {
-  const auto found = std::find_if(result.claims.begin(), result.claims.end(), [&](const Claim& c) { return c.id == id; });
-  CAPTURE(id);
-  REQUIRE(found != result.claims.end());
-  return *found;
 }
 
 double rank_of(const arma::mat& G) {

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "experiments/random_features/trajectory_report.hpp"
+#include "experiments/result_parts.hpp"
 #include "run/pool.hpp"
 
 using namespace ranklab;
@@ -31,18 +32,6 @@ Result run_study(const std::string& activation, const std::vector<std::pair<std:
   settings.trials = trials;
   Pool pool(settings, nullptr);
   return study->run(pool);
-}
-
-const Series& find_series(const Result& result, const std::string& name) {
-  const auto found = std::find_if(result.series.begin(), result.series.end(), [&](const Series& s) { return s.name == name; });
-  REQUIRE(found != result.series.end());
-  return *found;
-}
-
-const Claim& find_claim(const Result& result, const std::string& id) {
-  const auto found = std::find_if(result.claims.begin(), result.claims.end(), [&](const Claim& c) { return c.id == id; });
-  REQUIRE(found != result.claims.end());
-  return *found;
 }
 
 // Losses and nuclear ranks of one method from W_0, as the paper writes them.
