@@ -81,6 +81,12 @@ Axis read_axis(const Json& panel, const char* key, const std::string& where) {
   return out;
 }
 
+int read_colour(const Json& object, const std::string& where) {
+  const double colour = number(object, "colour", where, -1.0);
+  if (colour != std::floor(colour) || colour < -1 || colour > 1000) fail(where, "needs a palette index, 0 to 1000, as 'colour'");
+  return static_cast<int>(colour);
+}
+
 Curve read_curve(const Json& curve, const std::string& where) {
   Curve out;
   out.series = text(curve, "series", where);
@@ -88,10 +94,15 @@ Curve read_curve(const Json& curve, const std::string& where) {
   out.label = text(curve, "label", here);
   out.style = choice(curve, "style", here, std::array<std::string_view, 5>{"line", "dashed", "dotted", "points", "line+points"});
   out.x_offset = number(curve, "x_offset", here, 0.0);
-  const double colour = number(curve, "colour", here, -1.0);
-  if (colour != std::floor(colour) || colour < -1 || colour > 1000) fail(here, "needs a palette index, 0 to 1000, as 'colour'");
-  out.colour = static_cast<int>(colour);
+  out.colour = read_colour(curve, here);
   return out;
+}
+
+Band read_band(const Json& band, const std::string& where) {
+  constexpr double missing = std::numeric_limits<double>::quiet_NaN();
+  const double low = number(band, "x_low", where, missing), high = number(band, "x_high", where, missing);
+  if (!(low <= high)) fail(where, "needs numbers 'x_low' <= 'x_high'");
+  return {low, high, text(band, "label", where), read_colour(band, where)};
 }
 
 Panel read_panel(const Json& panel, const std::string& where) {
@@ -101,6 +112,7 @@ Panel read_panel(const Json& panel, const std::string& where) {
     const double y = number(line, "y", where + ", a line", std::numeric_limits<double>::quiet_NaN());
     if (!std::isnan(y)) out.lines.push_back({y, text(line, "label", where + ", a line")});
   }
+  for (const Json& band : list(panel, "bands", where, max_curves)) out.bands.push_back(read_band(band, where + ", a band"));
   return out;
 }
 

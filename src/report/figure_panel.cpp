@@ -71,7 +71,18 @@ void add_lines(DrawnPanel& panel, const Panel& source) {
     const std::string label = one_line(line.label);
     const std::size_t dash = beside ? 0 : panel.lines.size();
     panel.lines.push_back({line.y, dash, beside ? label : ""});
-    if (!beside && !label.empty()) panel.legend.push_back({label, true, dash});
+    if (!beside && !label.empty()) panel.legend.push_back({label, Sample::line, dash});
+  }
+}
+
+// Bands are cut at the range of the curves: a prediction that reaches far beyond the data must not squeeze the data.
+void add_bands(DrawnPanel& panel, const Panel& source) {
+  for (const Band& band : source.bands) {
+    const double low = std::max(band.x_low, panel.x.low), high = std::min(band.x_high, panel.x.high);
+    if (low > high) continue;
+    const std::string label = one_line(band.label);
+    if (!label.empty()) panel.legend.push_back({label, Sample::band, panel.bands.size()});
+    panel.bands.push_back({low, high, band.colour >= 0 ? static_cast<std::size_t>(band.colour) : neutral_colour});
   }
 }
 
@@ -114,11 +125,12 @@ DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& 
     drawn.colour = colour[i];
     drawn.band = has_band(drawn.runs);
     const std::string label = one_line(curve.label);
-    if (!label.empty()) panel.legend.push_back({label, false, i});
+    if (!label.empty()) panel.legend.push_back({label, Sample::curve, i});
     panel.curves.push_back(std::move(drawn));
   }
   make_axes(panel, source);
   add_markers(panel, source.curves);
+  add_bands(panel, source);
   add_lines(panel, source);
   return panel;
 }

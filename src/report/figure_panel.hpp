@@ -26,11 +26,18 @@ struct DrawnLine {
   std::string label;     // beside the panel; empty: none, or in the legend
 };
 
-/// What stands in front of a label in the legend: a sample of a curve or of a reference line.
+struct DrawnBand {
+  double low = 0.0, high = 0.0;  // inside the x axis
+  std::size_t colour = 0;        // palette index
+};
+
+/// What stands in front of a label in the legend.
+enum class Sample { curve, line, band };
+
 struct LegendEntry {
   std::string label;
-  bool is_line = false;
-  std::size_t index = 0;  // of the curve, or the reference line's dash
+  Sample sample = Sample::curve;
+  std::size_t index = 0;  // of the curve or the band, or the reference line's dash
 };
 
 struct DrawnPanel {
@@ -38,6 +45,7 @@ struct DrawnPanel {
   DrawnAxis x, y;
   std::vector<DrawnCurve> curves;
   std::vector<DrawnLine> lines;
+  std::vector<DrawnBand> bands;
   std::vector<LegendEntry> legend;
   bool empty = false;  // no value that its axes can show
 };

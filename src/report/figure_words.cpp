@@ -19,7 +19,7 @@ void append_item(std::string& list, const std::string& item) {
 std::string panel_words(const Panel& panel) {
   const std::string title = one_line(panel.title);
   std::string out = (title.empty() ? "" : title + ": ") + axis_words(panel.y, "values") + " against " + axis_words(panel.x, "x");
-  std::string curves, lines;
+  std::string curves, shaded, lines;
   std::size_t unlabelled = 0;
   for (const Curve& curve : panel.curves) {
     const std::string label = one_line(curve.label);
@@ -34,7 +34,13 @@ std::string panel_words(const Panel& panel) {
     const std::string label = one_line(line.label);
     append_item(lines, (label.empty() ? "" : label + " at ") + gnuplot_number(line.y, 4));
   }
+  for (const auto& band : panel.bands) {
+    const std::string label = one_line(band.label);
+    append_item(shaded, (label.empty() ? "" : label + " ") + "from " + gnuplot_number(band.x_low, 4) + " to " +
+                            gnuplot_number(band.x_high, 4));
+  }
   if (!curves.empty()) out += "; curves: " + curves;
+  if (!shaded.empty()) out += "; shaded: " + shaded;
   if (!lines.empty()) out += "; reference lines: " + lines;
   return out + ".";
 }

@@ -7,7 +7,7 @@
 
 namespace ranklab {
 
-/// The panels with their axes, curves and reference lines, and the number of trials.
+/// The panels with their axes, curves, shaded ranges and reference lines, and the number of trials.
 std::string describe_figure(const FigureSource& source);
 
 }  // namespace ranklab

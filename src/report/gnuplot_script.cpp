@@ -9,6 +9,7 @@
 #include "report/figure_text.hpp"
 #include "report/gnuplot.hpp"
 #include "report/gnuplot_curves.hpp"
+#include "report/palette.hpp"
 
 namespace ranklab {
 namespace {
@@ -22,6 +23,12 @@ std::string pixels(double value) {
 std::string reference_text(std::size_t dash) {
   static constexpr std::array<const char*, 4> dashes = {"(5,4)", "(12,4)", "(2,3)", "(12,4,2,4)"};
   return std::string("dt ") + dashes[dash % dashes.size()] + " lw 1.1 lc rgb 'black'";
+}
+
+// With a border, so that the ends are seen where bands overlap.
+std::string band_text(const DrawnBand& band) {
+  const std::string colour = "rgb " + gnuplot_quote(palette_entry(band.colour).colour);
+  return "lw 0.7 fs transparent solid 0.12 border lc " + colour + " fc " + colour;
 }
 
 std::string terminal(const std::string& format, double width, double height) {
@@ -75,6 +82,10 @@ class ScriptWriter {
     label(gnuplot_quote(every_glyph_ ? words : common_characters(words)), x, y, font_size, how + " noenhanced");
   }
 
+  void rectangle(double left, double top, double right, double bottom, const std::string& how) {
+    line("set object rectangle from " + at(left, top) + " to " + at(right, bottom) + " " + how);
+  }
+
   void lines_of_text(const std::vector<std::string>& lines, double x, double top, double font_size) {
     for (std::size_t i = 0; i < lines.size(); ++i) {
       text(lines[i], x, top + line_height(font_size) * (static_cast<double>(i) + 0.5), font_size, "center");
@@ -94,6 +105,7 @@ class ScriptWriter {
     write_ticks("x", placed.panel.x);
     write_ticks("y", placed.panel.y);
     write_tick_texts(placed);
+    write_bands(placed);
     write_reference_lines(placed);
     for (std::size_t i = 0; i < placed.panel.legend.size(); ++i) write_legend_entry(placed, i);
     out_ += plot_text(placed.panel, panel_);
@@ -157,6 +169,14 @@ class ScriptWriter {
     }
   }
 
+  // Behind everything, at places on the page like all but the curves, so that none sticks out of the panel.
+  void write_bands(const PlacedPanel& placed) {
+    for (const DrawnBand& band : placed.panel.bands) {
+      const auto place = [&](double x) { return placed.left + placed.width * placed.panel.x.fraction(x); };
+      rectangle(place(band.low), placed.top, place(band.high), placed.top + placed.height, "behind " + band_text(band));
+    }
+  }
+
   void write_reference_lines(const PlacedPanel& placed) {
     std::vector<DrawnLine> lines = placed.panel.lines;
     std::stable_sort(lines.begin(), lines.end(), [](const DrawnLine& a, const DrawnLine& b) { return a.y > b.y; });
@@ -181,16 +201,15 @@ class ScriptWriter {
       line("set arrow from " + at(x, y) + " to " + at(x + 26, y) + " nohead front " + how);
     };
     text(entry.label, x + 32, y, FontSize::legend, "left");
-    if (entry.is_line) {
-      sample(reference_text(entry.index));
-      return;
+    if (entry.sample == Sample::line) return sample(reference_text(entry.index));
+    if (entry.sample == Sample::band) {
+      return rectangle(x, y - 4.5, x + 26, y + 4.5, "back " + band_text(placed.panel.bands[entry.index]));
     }
     const DrawnCurve& curve = placed.panel.curves[entry.index];
     const std::string colour = colour_text(curve);
     if (curve.look != Look::scatter) sample(line_text(curve) + " " + colour);
     if (curve.look != Look::scatter && curve.band) {
-      line("set object rectangle from " + at(x, y - 4.5) + " to " + at(x + 26, y + 4.5) +
-           " back fs transparent solid 0.18 noborder fc " + colour.substr(3));
+      rectangle(x, y - 4.5, x + 26, y + 4.5, "back fs transparent solid 0.18 noborder fc " + colour.substr(3));
     }
     if (!curve.markers.empty()) line("set label '' at " + at(x + 13, y) + " front point " + marker_text(curve) + " " + colour);
   }

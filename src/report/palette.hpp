@@ -25,6 +25,9 @@ inline constexpr std::array<PaletteEntry, 7> palette = {{
     {"#5F5F5F", 4},   // grey, open square; black is for reference lines
 }};
 
+/// The grey, for what belongs to no curve.
+inline constexpr std::size_t neutral_colour = palette.size() - 1;
+
 /// Palette entries repeat when there are more curves than colours.
 constexpr const PaletteEntry& palette_entry(std::size_t index) {
   return palette[index % palette.size()];

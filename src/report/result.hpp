@@ -54,11 +54,19 @@ struct ReferenceLine {
   std::string label;
 };
 
+/// A shaded range of x over the panel's full height, such as the iterations that a theorem speaks of.
+struct Band {
+  double x_low, x_high;  // finite, x_low <= x_high
+  std::string label;     // empty: no legend entry
+  int colour = -1;       // palette index, that of the curve it belongs to; -1: grey
+};
+
 struct Panel {
   std::string title;
   Axis x, y;
   std::vector<Curve> curves;
   std::vector<ReferenceLine> lines;
+  std::vector<Band> bands = {};
 };
 
 struct Figure {

@@ -77,7 +77,7 @@ Json figure_json(const Figure& figure) {
   if (figure.panels.empty()) return nullptr;
   Json panels = Json::array();
   for (const Panel& panel : figure.panels) {
-    Json curves = Json::array(), lines = Json::array();
+    Json curves = Json::array(), lines = Json::array(), bands = Json::array();
     for (const Curve& curve : panel.curves) {
       Json entry = {{"series", curve.series}, {"label", curve.label}, {"style", curve.style}};
       if (curve.colour >= 0) entry["colour"] = curve.colour;
@@ -85,8 +85,13 @@ Json figure_json(const Figure& figure) {
       curves.push_back(std::move(entry));
     }
     for (const ReferenceLine& line : panel.lines) lines.push_back({{"y", line.y}, {"label", line.label}});
+    for (const Band& band : panel.bands) {
+      bands.push_back({{"x_low", band.x_low}, {"x_high", band.x_high}, {"label", band.label}});
+      if (band.colour >= 0) bands.back()["colour"] = band.colour;
+    }
     panels.push_back(
         {{"title", panel.title}, {"x", axis_json(panel.x)}, {"y", axis_json(panel.y)}, {"curves", curves}, {"lines", lines}});
+    if (!bands.empty()) panels.back()["bands"] = bands;
   }
   return {{"panels", panels}};
 }

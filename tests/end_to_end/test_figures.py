@@ -32,6 +32,14 @@ class PlotTest(ProgramTest):
             self.assertTrue(os.path.exists(self.path(name + ".gp")))
         self.refused("plot out.json --out p.bmp", ".bmp", ".svg")
 
+    def test_a_shaded_range_stands_in_the_picture_and_in_its_description(self):
+        self.run_program("plot out.json --quiet --out plain.svg")
+        self.document["figure"]["panels"][0]["bands"] = [{"x_low": 1, "x_high": 3, "label": "the window", "colour": 1}]
+        self.write("out.json", self.document)
+        self.run_program("plot out.json --quiet --out shaded.svg")
+        self.assertIn("shaded: the window from 1 to 3", self.read("shaded.svg"))
+        self.assertEqual(self.read("shaded.svg").count("<polygon"), self.read("plain.svg").count("<polygon") + 2)
+
     def test_broken_results_are_refused(self):
         self.write("bad.json", json.dumps(self.document)[:300])
         self.refused("plot bad.json", "bad.json", exit_code=1)
@@ -39,7 +47,8 @@ class PlotTest(ProgramTest):
         self.refused("plot bad.json", "bad.json", "missing", exit_code=1)
         for change in (lambda d: d["figure"]["panels"][0]["curves"][0].update({"series": "none"}), lambda d: d["figure"].update({"panels": 3}),
                        lambda d: d.update({"series": {"a": 1}}), lambda d: d["series"][0].update({"mean": ["x"]}),
-                       lambda d: d.update({"figure": None}), lambda d: d.update({"title": 7})):
+                       lambda d: d.update({"figure": None}),
+                       lambda d: d["figure"]["panels"][0].update({"bands": [{"x_low": 2, "x_high": 1, "label": ""}]}), lambda d: d.update({"title": 7})):
             document = json.loads(json.dumps(self.document))
             change(document)
             self.write("bad.json", document)

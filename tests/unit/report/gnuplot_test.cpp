@@ -66,6 +66,17 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
+std::string lines_with(const std::string& text, const std::string& part) {
+  std::istringstream lines(text);
+  std::string found;
+  for (std::string line; std::getline(lines, line);) found += contains(line, part) ? line + "\n" : "";
+  return found;
+}
+
+double number_after(const std::string& text, const std::string& words) {
+  return std::stod(text.substr(text.find(words) + words.size()));
+}
+
 }  // namespace
 
 TEST_CASE("the same document gives the same SVG bytes, with a title, a description and a size") {
@@ -99,6 +110,7 @@ TEST_CASE("text of the document never reaches gnuplot as code, and appears as it
   result["series"][0]["name"] = hostile;
   result["figure"]["panels"][1]["curves"][0]["series"] = hostile;
   panel["lines"] = {{{"y", 0.1}, {"label", hostile}}};
+  panel["bands"] = {{{"x_low", 1}, {"x_high", 2}, {"label", hostile}}};
   for (const char* format : {"svg", "png", "pdf"}) draw_figure(result, (folder.path / "x.").string() + format, true);
   CHECK_FALSE(fs::exists(pwned));
   const std::string svg = read_file((folder.path / "x.svg").string());
@@ -208,6 +220,49 @@ TEST_CASE("x_offset moves a curve") {
   CHECK(contains(gnuplot_script(result, "svg"), "\n100 1\n"));
 }
 
+TEST_CASE("bands fill the height of the panel, are cut at its sides and leave the axes alone") {
+  for (const bool log : {false, true}) {
+    CAPTURE(log);
+    auto result = sample_result();
+    result["figure"]["panels"].erase(1);
+    auto& panel = result["figure"]["panels"][0];
+    panel["x"]["scale"] = log ? "log" : "linear";
+    const std::string ranges = lines_with(gnuplot_script(result, "svg"), "range [");
+    panel["bands"] = {{{"x_low", 10}, {"x_high", 20}, {"label", "window"}, {"colour", 1}},
+                      {{"x_low", -1e9}, {"x_high", 1e9}},
+                      {{"x_low", 40}, {"x_high", 50}, {"label", "beyond"}}};
+    const std::string script = gnuplot_script(result, "svg");
+    CHECK(lines_with(script, "range [") == ranges);
+    CHECK_FALSE(contains(script, "beyond"));
+    // One sample in the legend, in the colour of the band with a label.
+    CHECK(count(lines_with(script, "window"), "\n") == 1);
+    CHECK(count(lines_with(script, " back lw 0.7 "), "\n") == 1);
+    CHECK(contains(lines_with(script, " back lw 0.7 "), "fc rgb '#D55E00'"));
+
+    const double left = number_after(script, "set lmargin at screen "), right = number_after(script, "set rmargin at screen ");
+    const double top = number_after(script, "set tmargin at screen "), bottom = number_after(script, "set bmargin at screen ");
+    // The curves reach from 0 to 39, on a log axis from 1.
+    const auto place = [&](double x) { return left + (right - left) * (log ? std::log(x) / std::log(39.0) : x / 39); };
+    std::istringstream drawn(lines_with(script, " behind "));
+    std::string coloured, grey;
+    std::getline(drawn, coloured);
+    std::getline(drawn, grey);
+    CHECK(drawn.peek() == EOF);
+    CHECK(contains(coloured, "transparent solid 0.12 border lc rgb '#D55E00' fc rgb '#D55E00'"));
+    CHECK(contains(grey, "fc rgb '#5F5F5F'"));
+    const auto stands = [](const std::string& rectangle, const std::vector<double>& corners) {
+      std::size_t at = 0;
+      for (const double corner : corners) {
+        at = rectangle.find("screen ", at) + 7;
+        CHECK(std::stod(rectangle.substr(at)) == doctest::Approx(corner).epsilon(1e-4));
+      }
+    };
+    stands(coloured, {place(10), top, place(20), bottom});
+    stands(grey, {left, top, right, bottom});
+    CHECK(contains(draw_svg(result), "; shaded: window from 10 to 20, from -1e+09 to 1e+09, beyond from 40 to 50."));
+  }
+}
+
 TEST_CASE("broken documents are one-line failures that say what is wrong") {
   const auto failure = [](const char* pointer, const nlohmann::json& value) -> std::string {
     auto result = sample_result();
@@ -231,6 +286,14 @@ TEST_CASE("broken documents are one-line failures that say what is wrong") {
   CHECK(contains(failure("/figure/panels/0/x", 7), "is not an object"));
   CHECK(contains(failure("/figure/panels/0/lines", 7), "needs a list as 'lines'"));
   CHECK(contains(failure("/figure/panels/0", 7), "needs objects in 'panels'"));
+  CHECK(contains(failure("/figure/panels/0/bands", 7), "needs a list as 'bands'"));
+  CHECK(failure("/figure/panels/0/bands", {{{"x_low", 2}, {"x_high", 1}}}) ==
+        "figure: panel 1, a band needs numbers 'x_low' <= 'x_high'");
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 2}, {"x_high", nullptr}}}), "needs numbers 'x_low' <= 'x_high'"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", "1"}, {"x_high", 2}}}), "a band needs a number as 'x_low'"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 1}, {"x_high", 1e300}}}), "a band needs a number as 'x_high'"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 1}, {"x_high", 2}, {"colour", 0.5}}}), "palette index"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 1}, {"x_high", 2}, {"label", 7}}}), "needs text as 'label'"));
   CHECK(contains(failure("/series/0/mean/3", "system"), "series 'gd.gap' needs numbers or null in 'mean'"));
   CHECK(contains(failure("/series/0/x", {1, 2}), "of unequal length"));
 }

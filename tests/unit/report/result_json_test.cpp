@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "io/atomic_file.hpp"
+#include "report/figure_json.hpp"
 #include "temporary_folder.hpp"
 
 using namespace ranklab;
@@ -54,6 +55,25 @@ TEST_CASE("status: an interruption counts more than a divergence") {
   CHECK(result_json(file, result, {}, {})["status"] == "diverged");
   file.interrupted = true;
   CHECK(result_json(file, result, {}, {})["status"] == "interrupted");
+}
+
+TEST_CASE("a figure with bands reads back as it was; a panel without any has no such key") {
+  Result result = sample_result();
+  Panel plain{"p", {"t", "log"}, {"v"}, {{"s", "S"}}, {}}, shaded = plain;
+  shaded.bands = {{0.1, 2, "window", 3}, {-1, -1, ""}};
+  result.figure = {{plain, shaded}};
+  const nlohmann::json document = result_json({}, result, {}, {});
+  CHECK_FALSE(document["figure"]["panels"][0].contains("bands"));
+  const std::vector<Panel> panels = read_figure(document).figure.panels;
+  CHECK(panels.at(0).bands.empty());
+  const std::vector<Band>& bands = panels.at(1).bands;
+  REQUIRE(bands.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(bands[i].x_low == shaded.bands[i].x_low);
+    CHECK(bands[i].x_high == shaded.bands[i].x_high);
+    CHECK(bands[i].label == shaded.bands[i].label);
+    CHECK(bands[i].colour == shaded.bands[i].colour);
+  }
 }
 
 TEST_CASE("formatted text is the same document, with plain lists on one line") {
