@@ -15,10 +15,11 @@ struct Room {
   double left = 0, right = 0, top = 0, below_ticks = 0, legend = 0;
 };
 
+// Two rows as long as they are short enough for a page, then rows of three.
 std::size_t grid_columns(std::size_t panels) {
   if (panels <= 3) return panels;
   if (panels == 4) return 2;
-  return panels <= 6 ? 3 : 4;
+  return panels == 7 || panels == 8 ? 4 : 3;
 }
 
 double height_of(const std::vector<std::string>& lines, double font_size) {

@@ -55,12 +55,6 @@ void add_scalars(const MultiSpikeRun& run, Result& result) {
   }
 }
 
-// The same two points in every trial: a level over the predicted window.
-Series level_series(std::string name, const Span& window, double level, std::size_t trials) {
-  return series_over_trials(std::move(name), "iteration", {real(std::max<std::uint64_t>(window.from, 1)), real(window.to)},
-                            std::vector<std::vector<double>>(trials, {level, level}));
-}
-
 void add_series(const MultiSpikeRun& run, Result& result) {
   const std::size_t trials = run.records.size();
   const std::vector<double> sizes(run.config.d.begin(), run.config.d.end());
@@ -70,9 +64,6 @@ void add_series(const MultiSpikeRun& run, Result& result) {
       const std::string name = family.at(d) + "nuclear_rank";
       result.series.push_back(series_over_trials(name, "iteration", std::vector<double>(iterations.begin(), iterations.end()),
                                                  arrays_of(run.records, name)));
-      const Span window = predicted_window(family, d);
-      if (window.from <= window.to)
-        result.series.push_back(level_series(family.at(d) + "predicted_window", window, large_rank(run.model, d), trials));
     }
     const auto over_d = [&](const std::string& name, const std::function<double(const TrialRecord&, std::uint64_t)>& value) {
       std::vector<std::vector<double>> values(trials);
@@ -89,22 +80,29 @@ void add_series(const MultiSpikeRun& run, Result& result) {
   }
 }
 
-std::string family_title(const SpikeFamily& family) {
-  return "l = " + short_number(family.pair.low) + ", u = " + short_number(family.pair.high) + ", c = " + short_number(family.c);
+std::string pair_title(const SpikePair& pair) {
+  return "l = " + short_number(pair.low) + ", u = " + short_number(pair.high);
 }
 
-// The nuclear rank over the iterations, with the level that counts as large drawn over the predicted window.
-Panel path_panel(const MultiSpikeRun& run, const SpikeFamily& family) {
-  Panel panel{family_title(family), {"iteration", "log", {}}, {"nuclear rank of the gradient", "log", {}}, {}, {}};
+std::string family_title(const SpikeFamily& family) {
+  return pair_title(family.pair) + ", c = " + short_number(family.c);
+}
+
+// The nuclear rank over the iterations and the windows in which it should exceed the level, a colour for each step. Each size
+// has a panel of its own, as windows of several sizes would cover each other.
+Panel path_panel(const MultiSpikeRun& run, const SpikePair& pair, std::uint64_t d) {
+  Panel panel{pair_title(pair) + ", d = " + std::to_string(d),
+              {"iteration", "log"},
+              {"nuclear rank of the gradient", "log"},
+              {},
+              {{large_rank(run.model, d), run.model == LabelModel::realizable ? "d/4" : "d/5"}}};
   int colour = 0;
-  for (const std::uint64_t d : run.config.d) {
-    panel.curves.push_back({family.at(d) + "nuclear_rank", "d = " + std::to_string(d), "line", colour});
+  for (const SpikeFamily& family : spike_families(run.config)) {
+    if (family.pair.names != pair.names) continue;
+    const std::string step = "c = " + short_number(family.c);
+    panel.curves.push_back({family.at(d) + "nuclear_rank", step, "line", colour});
     const Span window = predicted_window(family, d);
-    if (window.from <= window.to) {
-      const std::string level = run.model == LabelModel::realizable ? "d/4" : "d/5";
-      panel.curves.push_back(
-          {family.at(d) + "predicted_window", colour == 0 ? level + " over the predicted window" : "", "dashed", colour});
-    }
+    if (window.from <= window.to) panel.bands.push_back({real(window.from), real(window.to), "predicted window, " + step, colour});
     ++colour;
   }
   return panel;
@@ -121,16 +119,15 @@ Panel scaling_panel(const MultiSpikeRun& run, const char* title, const char* mea
   return panel;
 }
 
-// Six panels of paths at most: the pairs with the last c, then the last pair with the other c.
+// Nine panels of paths at most; where that is too few, the first sizes are left out.
 Figure multi_spike_figure(const MultiSpikeRun& run) {
-  constexpr std::size_t most = 6;
-  const auto families = spike_families(run.config);
-  const double last_low = families.back().pair.low, last_high = families.back().pair.high;
+  constexpr std::size_t most = 9;
+  const auto pairs = spike_pairs(run.config);
+  const auto& d = run.config.d;
+  const std::size_t sizes = std::clamp<std::size_t>(most / pairs.size(), 1, d.size());
   Figure figure;
-  for (const SpikeFamily& family : families) {
-    const bool last_pair = family.pair.low == last_low && family.pair.high == last_high;
-    const bool shown = families.size() <= most || last_pair || family.c == run.config.c.back();
-    if (shown && figure.panels.size() < most) figure.panels.push_back(path_panel(run, family));
+  for (std::size_t i = 0; i < std::min(pairs.size(), most); ++i) {
+    for (std::size_t j = d.size() - sizes; j < d.size(); ++j) figure.panels.push_back(path_panel(run, pairs[i], d[j]));
   }
   if (run.config.d.size() > 1) {
     figure.panels.push_back(scaling_panel(run, "Burn-in", "burn_in_crossing", "predicted_burn_in", "c u d^(u-l) log d"));

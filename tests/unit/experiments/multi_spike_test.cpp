@@ -243,6 +243,35 @@ TEST_CASE("a level that is not reached by the last iteration leaves burn-in and 
   CHECK(find_claim(result, "spectral/thm-3.6/window").verdict == Verdict::not_applicable);
 }
 
+TEST_CASE("each size has a panel with its level and the predicted windows, in the colours of their curves") {
+  for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
+    const Result result = run_study(model, {{"d", "12,16"}, {"spikes", "2"}, {"c", "2,3"}, {"steps", "9"}}, 1, 1);
+    REQUIRE(result.figure.panels.size() == 4);  // and both ends of the window over d
+    const Panel& panel = result.figure.panels[1];
+    CHECK(panel.title == "l = 0.75, u = 1, d = 16");
+    REQUIRE(panel.lines.size() == 1);
+    CHECK(panel.lines[0].y == doctest::Approx(model == LabelModel::realizable ? 4 : 3.2).epsilon(1e-12));
+    REQUIRE(panel.curves.size() == 2);
+    REQUIRE(panel.bands.size() == 2);
+    // From c u d^(u-l) log d = 2 c log 16 = 5.55 c to c d^u = 16 c.
+    const std::vector<std::pair<double, double>> windows = {{12, 32}, {17, 48}};
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(std::pair(panel.bands[i].x_low, panel.bands[i].x_high) == windows[i]);
+      CHECK(panel.bands[i].label == "predicted window, " + panel.curves[i].label);
+      CHECK(panel.bands[i].colour == panel.curves[i].colour);
+    }
+  }
+}
+
+TEST_CASE("more sizes than there is room for leave the first ones out of the figure") {
+  const Result result =
+      run_study(LabelModel::realizable, {{"d", "4,5,6,7"}, {"spikes", "1"}, {"spike-high", "0.5,0.6,0.7"}, {"steps", "2"}}, 1, 1);
+  const auto& panels = result.figure.panels;
+  REQUIRE(panels.size() == 9 + 2);
+  CHECK(panels[0].title == "l = 0.5, u = 0.5, d = 5");
+  CHECK(panels[8].title == "l = 0.7, u = 0.7, d = 7");
+}
+
 TEST_CASE("single precision sees the same matrices, rounded") {
   const Values values = {{"d", "12"}, {"spikes", "2"}, {"steps", "30"}};
   Pool::Settings settings;
