@@ -11,8 +11,10 @@
 #include "experiments/nuclear_rank/features_claims.hpp"
 #include "experiments/nuclear_rank/features_report.hpp"
 #include "experiments/nuclear_rank/features_trial.hpp"
+#include "experiments/result_parts.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/feature_moments.hpp"
+#include "run/pool.hpp"
 
 using namespace ranklab;
 using std::numbers::pi;
@@ -20,25 +22,6 @@ using std::numbers::pi;
 namespace {
 
 constexpr std::uint64_t seed = 3;
-
-class SerialRunner : public Runner {
- public:
-  explicit SerialRunner(std::uint64_t trials, bool single = false) : trials_(trials), single_(single) {}
-  std::uint64_t trials() const override { return trials_; }
-  bool single_precision() const override { return single_; }
-  std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) override {
-    std::vector<TrialRecord> records;
-    for (std::uint64_t t = 0; t < trials_; ++t) {
-      Trial trial(seed, t, 0);
-      records.push_back(body(trial));
-    }
-    return records;
-  }
-
- private:
-  std::uint64_t trials_;
-  bool single_;
-};
 
 void set(Study& study, const std::string& name, const std::string& text) {
   for (const auto& field : study.fields()) {
@@ -59,19 +42,6 @@ FeaturesConfig tiny(LabelModel model) {
 TrialRecord measure(const FeaturesConfig& config, bool single = false) {
   Trial trial(seed, 0, 0);
   return features_trial(config, single, trial);
-}
-
-template <class Item>
-const Item& named(const std::vector<Item>& items, const std::string& name) {
-  const auto found = std::find_if(items.begin(), items.end(), [&](const Item& item) { return item.name == name; });
-  REQUIRE_MESSAGE(found != items.end(), name << " is missing");
-  return *found;
-}
-
-const Claim& claim(const std::vector<Claim>& claims, const std::string& id) {
-  const auto found = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.id == id; });
-  REQUIRE_MESSAGE(found != claims.end(), "claim " << id << " is missing");
-  return *found;
 }
 
 doctest::Approx close(double expected) {
@@ -270,35 +240,35 @@ TEST_CASE("misprints are told from their corrections") {
   FeaturesConfig config = tiny(LabelModel::realizable);
   config.k = {32, 64, 128};
   config.phi_points = 11;
-  SerialRunner runner(12);
+  Pool runner({.seed = seed, .trials = 12}, nullptr);
   const Result gram = features_result(config, runner.run([&](Trial& trial) { return features_trial(config, false, trial); }));
   config.model = LabelModel::teacher;
   const Result cross = features_result(config, runner.run([&](Trial& trial) { return features_trial(config, false, trial); }));
   for (const std::string id :
        {"thm-3.2/mean-vector/as-printed", "thm-3.2/spike/as-printed", "eq-3.6/as-printed", "lemma-3.3/hypothesis/as-printed"}) {
     CAPTURE(id);
-    CHECK(claim(gram.claims, "spectral/" + id).verdict == Verdict::fails);
+    CHECK(find_claim(gram, "spectral/" + id).verdict == Verdict::fails);
   }
   for (const std::string id :
        {"fig-16/phi", "fig-16/derivatives", "eq-3.5/remainder", "eq-3.6/corrected", "eq-3.6/remainder",
         "thm-3.2/hadamard-square/corrected", "lemma-3.5/interlacing", "lemma-3.3/hypothesis/corrected", "eq-3.7", "eq-3.8"}) {
     CAPTURE(id);
-    CHECK(claim(gram.claims, "spectral/" + id).verdict == Verdict::holds);
+    CHECK(find_claim(gram, "spectral/" + id).verdict == Verdict::holds);
   }
   for (const std::string id :
        {"thm-3.7/decomposition/as-printed", "thm-3.7/covariance-definition/as-printed", "thm-3.7/mean-vector-mu/as-printed",
         "thm-3.7/mean-vector-nu/as-printed", "thm-3.7/coefficient-linear/as-printed", "thm-3.7/coefficient-ones/as-printed",
         "thm-3.7/as-printed", "cor-3.8/rank-one/as-printed", "eq-3.19/order/as-printed"}) {
     CAPTURE(id);
-    CHECK(claim(cross.claims, "spectral/" + id).verdict == Verdict::fails);
+    CHECK(find_claim(cross, "spectral/" + id).verdict == Verdict::fails);
   }
   for (const std::string id : {"thm-3.7/corrected", "cor-3.8/rank-one/corrected", "eq-3.19/order/corrected", "eq-3.21/davis-kahan",
                                "eq-3.22/davis-kahan"}) {
     CAPTURE(id);
-    CHECK(claim(cross.claims, "spectral/" + id).verdict == Verdict::holds);
+    CHECK(find_claim(cross, "spectral/" + id).verdict == Verdict::holds);
   }
   // The mean's coefficient is recovered: five standard errors around 1/sqrt(2 pi), and not around 1/(2 pi).
-  const Summary summary = summarise(named(gram.scalars, "k128.mean_coefficient").per_trial);
+  const Summary summary = summarise(find_scalar(gram, "k128.mean_coefficient"));
   const double error = tolerance::standard_errors * summary.std / std::sqrt(12.0);
   CHECK(std::fabs(summary.mean - 1.0 / std::sqrt(2.0 * pi)) <= error);
   CHECK(std::fabs(summary.mean - 0.5 / pi) > error);
@@ -306,10 +276,10 @@ TEST_CASE("misprints are told from their corrections") {
 
 TEST_CASE("the bounds (3.4) hold on long rows and are not judged on rows far from unit norm") {
   FeaturesConfig config = tiny(LabelModel::realizable);
-  SerialRunner runner(1);
+  Pool runner({.seed = seed, .trials = 1}, nullptr);
   const auto judged = [&](const std::string& id) {
     const auto records = runner.run([&](Trial& trial) { return features_trial(config, false, trial); });
-    return claim(features_result(config, records).claims, id);
+    return find_claim(features_result(config, records), id);
   };
   config.k = {32};
   config.d = 200;
@@ -334,24 +304,36 @@ TEST_CASE("names, figures and other activations") {
       set(*study, "activation", activation);
       if (model == LabelModel::realizable) set(*study, "phi-samples", "1000");
       study->validate();
-      SerialRunner runner(2);
+      Pool runner({.seed = seed, .trials = 2}, nullptr);
       const Result result = study->run(runner);
       for (const auto& panel : result.figure.panels) {
-        for (const auto& curve : panel.curves) named(result.series, curve.series);
+        for (const auto& curve : panel.curves) find_series(result, curve.series);
       }
       for (const auto& c : result.claims) {
         CHECK(c.id.starts_with("spectral/"));
         CHECK(c.detail != "");
       }
+      const auto about_relu = [&](const std::string& id) {
+        return find_claim(result, id).detail.starts_with("the statement is about relu");
+      };
+      const bool tanh = activation == std::string("tanh");
+      if (model == LabelModel::realizable) {
+        CHECK(about_relu("spectral/thm-3.2/mean-vector/corrected") == tanh);
+        CHECK(about_relu("spectral/fig-16/derivatives") == tanh);
+        CHECK_FALSE(about_relu("spectral/fig-16/phi"));
+      } else {
+        CHECK(about_relu("spectral/thm-3.7/mean-vector-mu/corrected") == tanh);
+        CHECK_FALSE(about_relu("spectral/thm-3.7/covariance"));
+      }
       CHECK(result.notes.size() == 1);  // two sizes: no exponents
       if (model == LabelModel::realizable) {
-        CHECK(named(result.scalars, "k8.spike").per_trial.size() == 2);
-        CHECK(named(result.series, "spike").x == std::vector<double>{8.0, 16.0});
-        CHECK(named(result.series, "phi").x.front() == -1.0);
-        CHECK(named(result.series, "phi").mean.size() == 41);
-        if (activation == std::string("relu")) CHECK(named(result.series, "phi").mean.back() == close(pi - 1.0));
+        CHECK(find_scalar(result, "k8.spike").size() == 2);
+        CHECK(find_series(result, "spike").x == std::vector<double>{8.0, 16.0});
+        CHECK(find_series(result, "phi").x.front() == -1.0);
+        CHECK(find_series(result, "phi").mean.size() == 41);
+        if (!tanh) CHECK(find_series(result, "phi").mean.back() == close(pi - 1.0));
       }
-      SerialRunner interrupted(0);
+      Pool interrupted({.seed = seed, .trials = 0}, nullptr);
       CHECK_NOTHROW(study->run(interrupted));
     }
   }

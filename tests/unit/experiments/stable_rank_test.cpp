@@ -9,33 +9,17 @@
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/random_features/stable_rank_trial.hpp"
+#include "experiments/result_parts.hpp"
 #include "experiments/stable_rank_tiny.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
+#include "run/pool.hpp"
 
 using namespace ranklab;
 
 namespace {
 
 constexpr std::uint64_t seed = 11;
-
-class SerialRunner : public Runner {
- public:
-  explicit SerialRunner(std::uint64_t trials) : trials_(trials) {}
-  std::uint64_t trials() const override { return trials_; }
-  bool single_precision() const override { return false; }
-  std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) override {
-    std::vector<TrialRecord> records;
-    for (std::uint64_t t = 0; t < trials_; ++t) {
-      Trial trial(seed, t, 0);
-      records.push_back(body(trial));
-    }
-    return records;
-  }
-
- private:
-  std::uint64_t trials_;
-};
 
 void set(Study& study, const std::string& name, const std::string& text) {
   for (const auto& field : study.fields()) {
@@ -51,24 +35,6 @@ std::unique_ptr<Study> tiny_study() {
     set(*study, name, text);
   }
   return study;
-}
-
-const Claim& claim(const std::vector<Claim>& claims, const std::string& id) {
-  const auto found = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.id == id; });
-  REQUIRE_MESSAGE(found != claims.end(), "claim " << id << " is missing");
-  return *found;
-}
-
-const Series& series(const Result& result, const std::string& name) {
-  const auto found = std::find_if(result.series.begin(), result.series.end(), [&](const Series& s) { return s.name == name; });
-  REQUIRE_MESSAGE(found != result.series.end(), "series " << name << " is missing");
-  return *found;
-}
-
-const Scalar& scalar(const Result& result, const std::string& name) {
-  const auto found = std::find_if(result.scalars.begin(), result.scalars.end(), [&](const Scalar& s) { return s.name == name; });
-  REQUIRE_MESSAGE(found != result.scalars.end(), "scalar " << name << " is missing");
-  return *found;
 }
 
 doctest::Approx close(double expected) {
@@ -161,40 +127,40 @@ TEST_CASE("single precision gives nearly the same stable ranks, quadratic stacks
 TEST_CASE("a tiny run judges the table: gelu fails as printed and holds when corrected") {
   const auto study = tiny_study();
   study->validate();
-  SerialRunner runner(3);
+  Pool runner({.seed = seed, .trials = 3}, nullptr);
   const Result result = study->run(runner);
-  CHECK(claim(result.claims, "spectral/fig-12/gelu/as-printed").verdict == Verdict::fails);
+  CHECK(find_claim(result, "spectral/fig-12/gelu/as-printed").verdict == Verdict::fails);
   for (const char* id : {"spectral/fig-12/gelu/corrected", "spectral/fig-12/gelu/nsr/corrected", "spectral/fig-12/abs",
                          "spectral/fig-12/relu", "spectral/fig-12/leaky-relu", "spectral/fig-12/relu2", "spectral/fig-12/relu/nsr",
                          "spectral/thm-2.8/layer-1", "spectral/eq-2.15", "spectral/lemma-2.9/rms-normalised"}) {
     CAPTURE(id);
-    CHECK(claim(result.claims, id).verdict == Verdict::holds);
+    CHECK(find_claim(result, id).verdict == Verdict::holds);
   }
   // 60 samples: enough for one layer of Theorem 2.8 and not for two.
-  CHECK(claim(result.claims, "spectral/thm-2.8/layer-2").verdict == Verdict::not_applicable);
-  CHECK(claim(result.claims, "spectral/eq-2.15/zipf").verdict == Verdict::not_applicable);
+  CHECK(find_claim(result, "spectral/thm-2.8/layer-2").verdict == Verdict::not_applicable);
+  CHECK(find_claim(result, "spectral/eq-2.15/zipf").verdict == Verdict::not_applicable);
   for (const auto& c : result.claims) CHECK(c.id.starts_with("spectral/"));
 }
 
 TEST_CASE("names that scripts rely on, and the shape of the result") {
   const auto study = tiny_study();
-  SerialRunner runner(2);
+  Pool runner({.seed = seed, .trials = 2}, nullptr);
   const Result result = study->run(runner);
-  CHECK(scalar(result, "relu.stable_rank").per_trial.size() == 2);
-  CHECK(scalar(result, "relu.nsr_bound").per_trial.at(1) == close(3.14159265358979324));
-  CHECK(scalar(result, "relu.nsr_quadrature").per_trial.at(0) == close(3.14159265358979324));
-  CHECK(scalar(result, "gelu.nsr_bound").per_trial.at(0) == close(4.0 * 3.14159265358979324));
-  CHECK(std::isnan(scalar(result, "silu.nsr_bound").per_trial.at(0)));
-  CHECK(scalar(result, "silu.stable_rank").per_trial.at(0) >= 1.0);
-  CHECK(series(result, "relu.depth.stable_rank").x == std::vector<double>{1.0, 2.0, 3.0});
-  CHECK(series(result, "nsr_bound").mean.at(3) == close(6.0));
-  CHECK(series(result, "quadratic.depth.bound").mean.at(0) == close(354294.0));
+  CHECK(find_scalar(result, "relu.stable_rank").size() == 2);
+  CHECK(find_scalar(result, "relu.nsr_bound").at(1) == close(3.14159265358979324));
+  CHECK(find_scalar(result, "relu.nsr_quadrature").at(0) == close(3.14159265358979324));
+  CHECK(find_scalar(result, "gelu.nsr_bound").at(0) == close(4.0 * 3.14159265358979324));
+  CHECK(std::isnan(find_scalar(result, "silu.nsr_bound").at(0)));
+  CHECK(find_scalar(result, "silu.stable_rank").at(0) >= 1.0);
+  CHECK(find_series(result, "relu.depth.stable_rank").x == std::vector<double>{1.0, 2.0, 3.0});
+  CHECK(find_series(result, "nsr_bound").mean.at(3) == close(6.0));
+  CHECK(find_series(result, "quadratic.depth.bound").mean.at(0) == close(354294.0));
   for (const auto& panel : result.figure.panels) {
-    for (const auto& curve : panel.curves) series(result, curve.series);
+    for (const auto& curve : panel.curves) find_series(result, curve.series);
   }
-  CHECK(result.figure.panels.at(0).x.ticks.size() == series(result, "stable_rank").x.size());
+  CHECK(result.figure.panels.at(0).x.ticks.size() == find_series(result, "stable_rank").x.size());
   CHECK(result.notes.size() == 2);  // what Theorems 2.6 and 2.7 cover, and that 2.8 is vacuous here
-  SerialRunner interrupted(0);
+  Pool interrupted({.seed = seed, .trials = 0}, nullptr);
   CHECK_NOTHROW(study->run(interrupted));
 }
 
