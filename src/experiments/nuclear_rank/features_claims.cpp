@@ -31,6 +31,10 @@ FeatureRun::FeatureRun(const FeaturesConfig& run_config, const std::vector<Trial
   no_rates = why_no_rates(sizes);
 }
 
+bool FeatureRun::singular() const {
+  return std::any_of(sizes.begin(), sizes.end(), [](const FeatureSize& size) { return size.n <= size.k; });
+}
+
 std::vector<double> FeatureRun::values(const FeatureSize& size, const std::string& name) const {
   return scalars_of(records, size.prefix() + name);
 }
@@ -58,6 +62,14 @@ std::vector<double> exponents(const FeatureRun& run, const SizeMetric& measured)
     slopes.push_back(enough ? fit_power(d, y).slope : std::numeric_limits<double>::quiet_NaN());
   }
   return slopes;
+}
+
+void only_about_relu(const FeatureRun& run, std::vector<Claim>& claims, std::size_t from) {
+  if (run.config.activation == "relu") return;
+  for (std::size_t i = from; i < claims.size(); ++i) {
+    claims[i] = not_applicable(claims[i].id, claims[i].source, claims[i].statement,
+                               "the statement is about relu, this run about " + run.config.activation);
+  }
 }
 
 std::string range_text(const FeatureRun& run, const SizeMetric& measured) {

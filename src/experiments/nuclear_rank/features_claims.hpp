@@ -29,6 +29,8 @@ struct FeatureRun {
   std::string no_rates;            // why exponents in d mean nothing in this run; empty where they do
 
   const FeatureSize& largest() const { return sizes.back(); }
+  /// Some size has no more samples than features, so that its covariance is singular.
+  bool singular() const;
   /// One number per trial.
   std::vector<double> values(const FeatureSize& size, const std::string& metric) const;
 };
@@ -62,6 +64,9 @@ Claim judge_at_largest(const FeatureRun& run, const ClaimText& text, const std::
 
 /// The margin is >= 0 in every trial at every size; an undefined margin is no case.
 Claim judge_everywhere(const FeatureRun& run, const ClaimText& text, const SizeMetric& margin, const std::string& detail);
+
+/// In a run about another activation, the claims from index `from` on become not applicable.
+void only_about_relu(const FeatureRun& run, std::vector<Claim>& claims, std::size_t from);
 
 /// Smallest and largest of a metric over all trials and sizes, as text.
 std::string range_text(const FeatureRun& run, const SizeMetric& measured);

@@ -88,12 +88,11 @@ std::vector<Claim> asymptotic_claims(const FeatureRun& run) {
       rate("cor-3.8/cross-bulk-above", "Corollary 3.8, after (3.17)", "s_1 of the cross-Gram bulk is bounded", metric("sigma_1"),
            -infinity, exponent_slack),
   };
-  const bool singular = std::any_of(run.sizes.begin(), run.sizes.end(), [](const FeatureSize& s) { return s.n <= s.k; });
   const bool tall = std::all_of(run.sizes.begin(), run.sizes.end(), [](const FeatureSize& s) { return s.k > s.d; });
   const auto only_if = [&](bool met, const char* reason, const Claim& claim) {
     claims.push_back(met ? claim : not_applicable(claim.id, claim.source, claim.statement, reason));
   };
-  only_if(!singular, "n <= k: the corollary asks for n >= C_0 d with a C_0 that is large enough",
+  only_if(!run.singular(), "n <= k: the corollary asks for n >= C_0 d with a C_0 that is large enough",
           rate("cor-3.8/gram-bulk-below", "Corollary 3.8, Assumption G", "Gamma >= c_1 I", metric("gram_bulk_min"), -exponent_slack,
                infinity));
   const char* reason = "k <= d: the statement asks for k/d > 1";
@@ -179,11 +178,7 @@ std::vector<Claim> cross_gram_claims(const FeatureRun& run) {
   for (const auto& part : {constant_claims(run), asymptotic_claims(run), step_claims(run), alignment_claims(run)}) {
     claims.insert(claims.end(), part.begin(), part.end());
   }
-  if (run.config.activation == "relu") return claims;
-  for (std::size_t i = general; i < claims.size(); ++i) {
-    claims[i] = not_applicable(claims[i].id, claims[i].source, claims[i].statement,
-                               "the statement is about relu, this run about " + run.config.activation);
-  }
+  only_about_relu(run, claims, general);
   return claims;
 }
 

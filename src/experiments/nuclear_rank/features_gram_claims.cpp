@@ -1,5 +1,4 @@
 // Claims about Theorems 3.2 and 3.4 and Lemma 3.5 of [Spectral].
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -141,11 +140,10 @@ std::vector<Claim> sampling_claims(const FeatureRun& run) {
                                   "||mu-bar||^2 is " + range_text(run, metric("mean_squared_norm"))));
   const ClaimText below{"spectral/thm-3.4/bulk-below", "Theorem 3.4",
                         "the empirical covariance is bounded below, Sigma-bar >= C_1 I"};
-  const bool singular = std::any_of(run.sizes.begin(), run.sizes.end(), [](const FeatureSize& s) { return s.n <= s.k; });
-  claims.push_back(singular ? not_applicable(below.id, below.source, below.statement,
-                                             "n <= k: the theorem asks for n >= C_0 d with a C_0 that is large enough")
-                            : judge_exponent(run, below, metric("sample_bulk_min"), -exponent_slack, infinity,
-                                             "smallest eigenvalue " + range_text(run, metric("sample_bulk_min"))));
+  claims.push_back(run.singular() ? not_applicable(below.id, below.source, below.statement,
+                                                   "n <= k: the theorem asks for n >= C_0 d with a C_0 that is large enough")
+                                  : judge_exponent(run, below, metric("sample_bulk_min"), -exponent_slack, infinity,
+                                                   "smallest eigenvalue " + range_text(run, metric("sample_bulk_min"))));
   claims.push_back(judge_exponent(
       run, {"spectral/thm-3.4/bulk-above", "Theorem 3.4", "the empirical covariance is bounded above, Sigma-bar <= C_2 I"},
       metric("sample_bulk_max"), -infinity, exponent_slack, "largest eigenvalue " + range_text(run, metric("sample_bulk_max"))));
@@ -162,11 +160,11 @@ std::vector<Claim> sampling_claims(const FeatureRun& run) {
       "over sqrt(d/n): " + range_text(run, metric_over("mean_shift", mean_order)) + ", with mu_i = ||v_i||/sqrt(2 pi)"));
   const ClaimText condition{"spectral/lemma-3.5/condition", "Lemma 3.5",
                             "the condition number of T = (I - eta B) B is bounded at eta = 1/(c + ||B||)"};
-  claims.push_back(singular ? not_applicable(condition.id, condition.source, condition.statement,
-                                             "n <= k: B is singular, and Assumption E asks for a positive definite bulk")
-                            : judge_exponent(run, condition, metric("condition"), -infinity, exponent_slack,
-                                             "condition number " + range_text(run, metric("condition")) +
-                                                 ", c = " + short_number(run.config.offset)));
+  claims.push_back(run.singular() ? not_applicable(condition.id, condition.source, condition.statement,
+                                                   "n <= k: B is singular, and Assumption E asks for a positive definite bulk")
+                                  : judge_exponent(run, condition, metric("condition"), -infinity, exponent_slack,
+                                                   "condition number " + range_text(run, metric("condition")) +
+                                                       ", c = " + short_number(run.config.offset)));
   claims.push_back(judge_everywhere(
       run,
       {"spectral/lemma-3.5/interlacing", "Lemma 3.5, proof",
@@ -196,14 +194,11 @@ std::vector<Claim> formula_claims(const FeatureRun& run) {
 
 std::vector<Claim> gram_claims(const FeatureRun& run) {
   std::vector<Claim> claims = formula_claims(run);
+  const std::size_t general = claims.size();
   for (const auto& part : {mean_claims(run), conditioning_claims(run), sampling_claims(run)}) {
     claims.insert(claims.end(), part.begin(), part.end());
   }
-  if (run.config.activation == "relu") return claims;
-  for (std::size_t i = 2; i < claims.size(); ++i) {
-    claims[i] = not_applicable(claims[i].id, claims[i].source, claims[i].statement,
-                               "the statement is about relu, this run about " + run.config.activation);
-  }
+  only_about_relu(run, claims, general);
   return claims;
 }
 

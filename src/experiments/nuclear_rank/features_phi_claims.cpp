@@ -99,14 +99,11 @@ std::vector<Claim> interval_claims(const FeatureRun& run) {
 
 std::vector<Claim> phi_claims(const FeatureRun& run) {
   std::vector<Claim> claims = {monte_carlo_claim(run)};
-  std::vector<Claim> about_relu = {derivatives_claim(), remainder_claim(run)};
-  for (Claim& claim : interval_claims(run)) about_relu.push_back(std::move(claim));
-  for (Claim& claim : about_relu) {
-    claims.push_back(run.config.activation == "relu"
-                         ? claim
-                         : not_applicable(claim.id, claim.source, claim.statement,
-                                          "the statement is about relu, this run about " + run.config.activation));
-  }
+  const std::size_t general = claims.size();
+  claims.push_back(derivatives_claim());
+  claims.push_back(remainder_claim(run));
+  for (Claim& claim : interval_claims(run)) claims.push_back(std::move(claim));
+  only_about_relu(run, claims, general);
   return claims;
 }
 
