@@ -1,6 +1,7 @@
 #include "report/result_json.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -178,7 +179,11 @@ Json field_json(const Field& field) {
   if (!field.numeric_words) return out;
   for (auto& word : out) {
     const std::string text = word.get<std::string>();
-    if (text.find_first_not_of("0123456789") == std::string::npos) word = std::stoull(text);
+    const char* const text_end = text.data() + text.size();
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text_end, value);
+    // A number too long for 64 bits stays a word, for the study to refuse by name.
+    if (error == std::errc() && end == text_end) word = value;
   }
   return out;
 }

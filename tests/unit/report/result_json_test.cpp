@@ -118,6 +118,9 @@ TEST_CASE("a list of words that may be numbers") {
   CHECK(steps == std::vector<std::string>{"1", "2"});
   set_field(field, {"all"}, "label");
   CHECK(field_json(field).dump() == "[\"all\"]");
+  // 2^64 - 1 is the last number that fits; what is no number or does not fit stays a word.
+  steps = {"18446744073709551615", "18446744073709551616", "12x", "-1", ""};
+  CHECK(field_json(field).dump() == R"([18446744073709551615,"18446744073709551616","12x","-1",""])");
   CHECK_THROWS_AS(set_field(field, {-1}, "label"), UsageError);
   CHECK_THROWS_AS(set_field(field, {1.5}, "label"), UsageError);
 }
