@@ -143,6 +143,7 @@ ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, co
     field->parse(value, "--" + name);
   }
   if (options.threads == 0) options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
+  run.study->settle();
   run.study->validate();
   return run;
 }
@@ -212,6 +213,7 @@ void check_memory(const ResolvedRun& run) {
     }
     return run.experiment->studies.front().make();
   }();
+  defaults->settle();
   // Name the parameters that differ from their defaults: one of them is what makes the run large.
   const auto mine = run.study->fields(), usual = defaults->fields();
   for (std::size_t i = 0; i < mine.size(); ++i) {

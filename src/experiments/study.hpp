@@ -24,6 +24,9 @@ class Study {
   virtual ~Study() = default;
   /// The study's own parameters, bound to this object's config. Names, domains and defaults stand here alone.
   virtual std::vector<Field> fields() = 0;
+  /// Replaces defaults that depend on other fields by their values, so that the config of a result holds what was run.
+  /// Called before validate; calling it twice changes nothing. Throws UsageError that names the flags.
+  virtual void settle() {}
   /// Rules that span several fields; throws UsageError that names the flags.
   virtual void validate() const {}
   virtual Estimate estimate() const = 0;

@@ -1,0 +1,49 @@
+#include "experiments/rank_collapse/model_fields.hpp"
+
+namespace ranklab {
+namespace {
+
+constexpr std::uint64_t largest_size = 1'000'000;
+
+// A word that is "own" until the model is known, which no flag may say.
+Field own_field(std::string name, std::string& value, std::vector<std::string> choices, std::string help) {
+  return choice_field(std::move(name), value, std::move(choices), "", std::move(help) + " (own: the model's)");
+}
+
+Field own_size_field(std::string name, std::uint64_t& value, std::string symbol, std::string help) {
+  return size_field(std::move(name), value, 0, largest_size, std::move(symbol), std::move(help) + " (0: the model's own)");
+}
+
+}  // namespace
+
+std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>& models) {
+  return {
+      choice_field("model", spec.model, models, "", "the sequence model that is stacked"),
+      size_field("layers", spec.layers, 1, largest_size, "K", "layers, or blocks"),
+      size_field("tokens", spec.tokens, 1, largest_size, "N", "tokens of a sequence, at least 2"),
+      size_field("dim", spec.dim, 1, largest_size, "d", "width of a token"),
+      own_size_field("heads", spec.heads, "h", "attention or mixer heads"),
+      own_size_field("ffn", spec.ffn, "q", "width of the feed-forward net"),
+      own_size_field("state", spec.state, "n", "state size of a state-space model"),
+      own_size_field("embedding", spec.embedding, "", "albert: width of the token embedding"),
+      own_size_field("vocabulary", spec.vocabulary, "", "token ids to draw from"),
+      own_field("norm", spec.norm, {"rows", "layer", "rms", "none"}, "normalisation of the tokens"),
+      own_field("gating", spec.gating, {"on", "off"}, "mamba2: the multiplicative gate"),
+      own_field("mlp", spec.mlp, {"on", "off"}, "transformers: the feed-forward net"),
+      own_field("share-weights", spec.share_weights, {"on", "off"}, "the same weights at every depth"),
+      own_field("input", spec.input, {"gaussian", "cone", "tokens"}, "what enters the first layer"),
+      real_field("cone-width", spec.cone_width, 0.0, 1e6, "", "cone: spread of the tokens around one direction"),
+      real_field("alpha", spec.alpha, -1e6, 1e6, "alpha", "transformers: strength of self-attention"),
+      real_field("weight-scale", spec.weight_scale, 0.0, 1e6, "", "factor on every drawn weight matrix"),
+      choice_field("weight-variance", spec.weight_variance, {"1/d", "h/d"}, "", "transformers: variance of W's entries"),
+      choice_field("value-weights", spec.value_weights, {"gaussian", "orthogonal", "identity"}, "C_V", "attention: the law of W_V"),
+      switch_field("causal", spec.causal, "attention: no token sees later ones"),
+      real_field("decay", spec.decay, 0.0, 1.0, "alpha", "selective-ssm: A_t = alpha I"),
+      choice_field("lambda-at", spec.lambda_at, {"attention", "both"}, "", "encoders: the residual that lambda multiplies"),
+      choice_field("skip-at", spec.skip_at, {"residual", "mixer"}, "", "mamba2: where the lambda-skip stands"),
+      choice_field("skip-input", spec.skip_input, {"stream", "normed"}, "", "mamba2: what lambda multiplies"),
+      choice_field("norm-off", spec.norm_off, {"block", "inner", "both"}, "", "mamba2: the norms that --norm none removes"),
+  };
+}
+
+}  // namespace ranklab

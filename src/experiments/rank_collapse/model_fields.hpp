@@ -1,0 +1,15 @@
+// The flags that say which model is stacked, shared by the studies of `rank-collapse`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "models/model_spec.hpp"
+
+namespace ranklab {
+
+/// Fields of a model spec. `models` are the architectures that the study can run; the spec's model is the default.
+std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>& models = model_names());
+
+}  // namespace ranklab

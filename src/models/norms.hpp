@@ -1,0 +1,46 @@
+// The state that travels through the blocks, and the normalisations of its tokens.
+#pragma once
+
+#include <armadillo>
+#include <cstdint>
+#include <string_view>
+
+namespace ranklab {
+
+/// A representation of N tokens of dimension d, at some depth.
+template <class T>
+struct State {
+  arma::Mat<T> Y;                     // (d, N), one token per column
+  double log2_scale = 0.0;            // the representation is 2^log2_scale Y; not 0 in stacks without a norm alone
+  std::uint64_t degenerate_rows = 0;  // tokens that normalise_rows set to zero, over all depths so far
+};
+
+enum class Norm { rows, layer, rms, none };
+
+/// "rows", "layer", "rms" or "none"; throws UsageError that names --norm.
+Norm find_norm(std::string_view name);
+
+/// [LambdaSkip] eq. (4), D: every token to Euclidean norm 1. A token of norm under 1e-10 becomes zero, as dividing would blow
+/// rounding noise up to a unit vector. Returns how many did.
+template <class T>
+std::uint64_t normalise_rows(arma::Mat<T>& Y);
+
+/// LN(x) = gain (x - mean) / sqrt(variance + epsilon) + bias, with the population variance (divided by d). A null pointer
+/// stands for gain 1, bias 0.
+template <class T>
+void layer_norm(arma::Mat<T>& Y, double epsilon, const arma::Col<T>* gain = nullptr, const arma::Col<T>* bias = nullptr);
+
+/// RMSNorm(x) = gain x / sqrt(mean of x^2 + epsilon). A null pointer stands for gain 1.
+template <class T>
+void rms_norm(arma::Mat<T>& Y, double epsilon, const arma::Col<T>* gain = nullptr);
+
+/// The norm by its name, with gain 1 and bias 0; epsilon 1e-5 for layer and rms. Counts degenerate rows in the state.
+template <class T>
+void normalise(Norm norm, State<T>& state);
+
+/// Moves a power of two from Y into log2_scale, so that the largest entry of Y is in [1/2, 1). Exact. A zero or non-finite Y
+/// stays as it is.
+template <class T>
+void rescale(State<T>& state);
+
+}  // namespace ranklab

@@ -1,0 +1,78 @@
+#include "models/tensors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+namespace ranklab {
+namespace {
+
+void draw(Stream stream, std::span<double> out, const Start& start) {
+  if (start.law == Start::Law::uniform) {
+    stream.fill_uniform(out, start.first, start.second);
+    return;
+  }
+  stream.fill_normal(out, start.second);
+  if (start.first != 0) {
+    for (double& x : out) x += start.first;
+  }
+}
+
+}  // namespace
+
+Start Start::fan_in(arma::uword inputs) {
+  const double bound = 1.0 / std::sqrt(static_cast<double>(inputs));
+  return uniform(-bound, bound);
+}
+
+template <class T>
+void DrawnTensors<T>::fill(Stream stream, std::span<T> out, const Start& start, double scale) const {
+  const auto settled = [&](double x) { return static_cast<T>(scale * (start.map != nullptr ? start.map(x) : x)); };
+  if (start.law == Start::Law::constant) {
+    std::fill(out.begin(), out.end(), settled(start.first));
+    return;
+  }
+  if constexpr (std::is_same_v<T, double>) {
+    draw(stream, out, start);
+    if (start.map == nullptr && scale == 1.0) return;
+    std::transform(out.begin(), out.end(), out.begin(), settled);
+  } else {
+    std::vector<double> drawn(out.size());
+    draw(stream, drawn, start);
+    std::transform(drawn.begin(), drawn.end(), out.begin(), settled);
+  }
+}
+
+template <class T>
+arma::Mat<T> DrawnTensors<T>::matrix(const std::string& name, arma::uword rows, arma::uword cols, const Start& start) {
+  arma::Mat<T> out(rows, cols, arma::fill::none);
+  fill(trial_.stream(prefix_ + name), {out.memptr(), out.n_elem}, start, scale_);
+  parameters_ += out.n_elem;
+  return out;
+}
+
+template <class T>
+arma::Mat<T> DrawnTensors<T>::columns(const std::string& name, arma::uword rows, arma::uword cols,
+                                      const std::vector<std::uint32_t>& ids, const Start& start) {
+  arma::Mat<T> out(rows, ids.size(), arma::fill::none);
+  for (arma::uword j = 0; j < out.n_cols; ++j) {
+    Stream stream = trial_.stream(prefix_ + name);
+    stream.skip(ids[j] * ((rows + 1) / 2));  // a block of the stream makes two draws
+    fill(stream, {out.colptr(j), rows}, start, scale_);
+  }
+  parameters_ += rows * cols;
+  return out;
+}
+
+template <class T>
+arma::Col<T> DrawnTensors<T>::vector(const std::string& name, arma::uword size, const Start& start) {
+  arma::Col<T> out(size, arma::fill::none);
+  fill(trial_.stream(prefix_ + name), {out.memptr(), out.n_elem}, start, 1.0);
+  parameters_ += size;
+  return out;
+}
+
+template class DrawnTensors<float>;
+template class DrawnTensors<double>;
+
+}  // namespace ranklab
