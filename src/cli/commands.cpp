@@ -6,12 +6,14 @@
 #include "core/error.hpp"
 #include "experiments/nuclear_rank/commands.hpp"
 #include "experiments/random_features/random_features.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
 #include "report/environment.hpp"
 
 namespace ranklab {
 
 const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> list = {
+      rank_collapse_experiment(),
       random_features_experiment(),
       spiked_model_experiment(),
       teacher_student_experiment(),

@@ -112,10 +112,14 @@ void Field::parse(std::string_view text, const std::string& label) const {
         using Value = std::remove_pointer_t<decltype(value)>;
         if constexpr (is_vector<Value>) {
           Value parsed;
+          if (text.empty() && may_be_empty) {
+            value->clear();
+            return;
+          }
           for (const std::string_view part : split(text)) {
             typename Value::value_type element{};
             if (!parse_element(*this, part, element)) refuse(*this, text, part, label);
-            if (std::find(parsed.begin(), parsed.end(), element) != parsed.end()) {
+            if (!may_repeat && std::find(parsed.begin(), parsed.end(), element) != parsed.end()) {
               throw UsageError(label + ": '" + std::string(part) + "' stands twice in the list");
             }
             parsed.push_back(std::move(element));
@@ -154,7 +158,7 @@ std::string Field::value_text() const {
 }
 
 std::string Field::domain_text() const {
-  const std::string list = is_list() ? "comma-separated list of " : "";
+  const std::string list = is_list() ? may_be_empty ? "comma-separated list, may be empty, of " : "comma-separated list of " : "";
   const bool integers =
       std::holds_alternative<std::uint64_t*>(target) || std::holds_alternative<std::vector<std::uint64_t>*>(target);
   const bool reals = std::holds_alternative<double*>(target) || std::holds_alternative<std::vector<double>*>(target);
@@ -194,6 +198,16 @@ Field real_list_field(std::string name, std::vector<double>& value, double low, 
 
 Field excluding_low(Field field) {
   field.low_is_excluded = true;
+  return field;
+}
+
+Field or_empty(Field field) {
+  field.may_be_empty = true;
+  return field;
+}
+
+Field with_repeats(Field field) {
+  field.may_repeat = true;
   return field;
 }
 

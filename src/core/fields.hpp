@@ -24,6 +24,8 @@ struct Field {
   bool low_is_excluded = false;
   std::vector<std::string> choices = {};  // strings: allowed values; empty allows any
   bool numeric_words = false;             // words: those made of digits are numbers in a config file
+  bool may_be_empty = false;              // lists: no element at all is allowed
+  bool may_repeat = false;                // lists: an element may stand twice
 
   /// Sets the value from text; lists are comma-separated. Throws UsageError that names the field (as `label`), the text and
   /// what is allowed, with the nearest known word where one is close.
@@ -45,6 +47,10 @@ Field real_field(std::string name, double& value, double low, double high, std::
 Field real_list_field(std::string name, std::vector<double>& value, double low, double high, std::string symbol, std::string help);
 /// The same field with the lower end of its domain left out.
 Field excluding_low(Field field);
+/// The same list field, which may be empty.
+Field or_empty(Field field);
+/// The same list field, in which elements may repeat: one for each layer.
+Field with_repeats(Field field);
 Field choice_field(std::string name, std::string& value, std::vector<std::string> choices, std::string symbol, std::string help);
 Field choice_list_field(std::string name, std::vector<std::string>& value, std::vector<std::string> choices, std::string symbol,
                         std::string help);

@@ -195,7 +195,7 @@ void set_field(const Field& field, const nlohmann::json& value, const std::strin
     field.parse(value.get<bool>() ? "on" : "off", label);
     return;
   }
-  if (value.is_array() && (!field.is_list() || value.empty())) {
+  if (value.is_array() && (!field.is_list() || (value.empty() && !field.may_be_empty))) {
     throw UsageError(label + ": " + printable(value.dump(-1, ' ', true)) + " is not allowed; allowed: " + field.domain_text());
   }
   std::string text;

@@ -1,0 +1,105 @@
+#include "experiments/rank_collapse/ablation.hpp"
+
+#include "core/error.hpp"
+#include "experiments/rank_collapse/ablation_claims.hpp"
+#include "experiments/rank_collapse/depth_report.hpp"
+#include "experiments/rank_collapse/model_fields.hpp"
+
+namespace ranklab {
+namespace {
+
+class AblationStudy : public Study {
+ public:
+  std::vector<Field> fields() override {
+    std::vector<Field> fields = model_fields(config_.model);
+    fields.push_back(real_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strength of the skip where it is on"));
+    fields.push_back(real_field("threshold", config_.threshold, 0.0, 1.0, "", "a normalised mu below it counts as collapsed"));
+    return fields;
+  }
+
+  void settle() override { ranklab::settle(config_.model); }
+
+  void validate() const override {
+    if (config_.model.norm == "none") throw UsageError("--norm none is not allowed with --study ablation, which removes it itself");
+    if (config_.part() == "gating" && !config_.model.has_gate()) {
+      throw UsageError("--gating off is not allowed with --study ablation, which removes it itself");
+    }
+    if (config_.lambda == 0) throw UsageError("--lambda 0 is not allowed with --study ablation: it is the skip where it is on");
+  }
+
+  Estimate estimate() const override {
+    const DepthCost cost = depth_cost(ablation_groups(config_));
+    return {cost.bytes, cost.flops};
+  }
+
+  Result run(Runner& runner) const override {
+    const bool single = runner.single_precision();
+    return result_of(runner.run([&](Trial& trial) { return single ? measure<float>(trial) : measure<double>(trial); }));
+  }
+
+ private:
+  template <class T>
+  TrialRecord measure(const Trial& trial) const {
+    TrialRecord record;
+    for (const DepthGroup& group : ablation_groups(config_)) {
+      record_trace(group.curves.front().name, run_depth<T>(group, trial).front(), record);
+    }
+    return record;
+  }
+
+  Result result_of(const std::vector<TrialRecord>& records) const {
+    Result result;
+    result.title = (config_.part() == "gating" ? "Gate and norm removed, " : "Skip and norm removed, ") + config_.model.model;
+    std::vector<std::string> names;
+    for (const DepthGroup& group : ablation_groups(config_)) {
+      names.push_back(group.curves.front().name);
+      add_depth_series(names.back(), records, result);
+      result.scalars.push_back({names.back() + ".final_mu_normalized", final_values(names.back(), "mu_normalized", records)});
+    }
+    add_depth_scalars(names, records, result);
+    result.notes.push_back(collapse_note(names, config_.threshold, records));
+    if (config_.part() == "gating") {
+      result.notes.push_back("Norm off removes: " + config_.model.norm_off +
+                             "; gate off leaves out silu(z) and keeps the per-head skip D.");
+    }
+    result.claims = ablation_claims(config_, records);
+    for (const std::string measure : {"mu_normalized", "rank_one_residual", "log10_norm"}) {
+      const std::string label = measure == "mu_normalized"       ? "normalised mu"
+                                : measure == "rank_one_residual" ? "rank-one residual"
+                                                                 : "log10 of the Frobenius norm";
+      Panel panel{label, {"layer"}, {label}, {}, {}};
+      for (const std::string& name : names) panel.curves.push_back({name + "." + measure, name, "line"});
+      result.figure.panels.push_back(std::move(panel));
+    }
+    return result;
+  }
+
+  AblationConfig config_;
+};
+
+}  // namespace
+
+std::string ablation_name(const std::string& part, bool part_is_on, bool norm_is_on) {
+  return part + "=" + (part_is_on ? "on" : "off") + ",norm=" + (norm_is_on ? "on" : "off");
+}
+
+std::vector<DepthGroup> ablation_groups(const AblationConfig& config) {
+  std::vector<DepthGroup> groups;
+  const std::string part = config.part();
+  for (const bool part_is_on : {true, false}) {
+    for (const bool norm_is_on : {true, false}) {
+      ModelSpec spec = config.model;
+      if (!norm_is_on) spec.norm = "none";
+      if (part == "gating") spec.gating = part_is_on ? "on" : "off";
+      const double lambda = part == "skip" && !part_is_on ? 0.0 : config.lambda;
+      groups.push_back({spec, {{ablation_name(part, part_is_on, norm_is_on), {lambda}, {}}}});
+    }
+  }
+  return groups;
+}
+
+std::unique_ptr<Study> make_ablation_study() {
+  return std::make_unique<AblationStudy>();
+}
+
+}  // namespace ranklab

@@ -1,0 +1,62 @@
+// Depth dynamics: a state goes through the blocks of a model, and its token geometry is measured after each.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "linalg/similarity.hpp"
+#include "models/block.hpp"
+#include "run/trials.hpp"
+
+namespace ranklab {
+
+/// One trajectory through the depth, and what its series are called.
+struct DepthCurve {
+  std::string name;            // "lambda=-1"
+  std::vector<double> lambda;  // strength of the skip: one for each layer, or one for all
+  std::vector<double> tau;     // de-escalation Y - tau 1 1'Y/N at the block's output ([Shallow] eq. (21)); likewise; empty: none
+};
+
+/// Curves that share the input and the weights: each block is drawn once and meets all their states.
+struct DepthGroup {
+  ModelSpec spec;  // settled
+  std::vector<DepthCurve> curves;
+};
+
+/// "%g", as series are named.
+std::string series_number(double value);
+
+/// What one curve went through. Index 0 is the input, k the output of block k; states that are not finite, and those after
+/// them, are undefined.
+struct DepthTrace {
+  std::vector<TokenGeometry> after;   // K + 1; norm and mu of the state itself, its scale included
+  std::vector<TokenGeometry> before;  // K + 1, before de-escalation; empty where it was not asked for
+  std::vector<double> log10_norm;     // K + 1; finite also where the norm is beyond the range of a double
+  std::uint64_t overflow_layer = 0;   // the first layer whose output is not finite; 0: none
+  double degenerate_rows = 0.0;
+};
+
+/// Sees each block with the state of each curve before it goes in. May be called for several curves at once.
+template <class T>
+using DepthObserver = std::function<void(std::size_t curve, const Block<T>& block, const State<T>& state)>;
+
+/// One trace for each curve of the group.
+template <class T>
+std::vector<DepthTrace> run_depth(const DepthGroup& group, const Trial& trial, bool measure_before = false,
+                                  const DepthObserver<T>& observe = {});
+
+/// Names of the measures that record_trace stores: mu, mu_normalized, token_similarity, ...
+const std::vector<std::string>& depth_measures();
+
+/// Stores a trace under `name`: arrays `<name>.<measure>` and `<name>.before.<measure>`, the scalars `<name>.overflow_layer`
+/// and `<name>.degenerate_rows`.
+void record_trace(const std::string& name, const DepthTrace& trace, TrialRecord& record);
+
+/// Memory and work of one trial of these groups.
+struct DepthCost {
+  double bytes = 0.0, flops = 0.0;
+};
+DepthCost depth_cost(const std::vector<DepthGroup>& groups);
+
+}  // namespace ranklab

@@ -1,0 +1,69 @@
+#include "experiments/rank_collapse/lambda_sweep.hpp"
+
+#include <algorithm>
+
+#include "experiments/rank_collapse/lambda_sweep_report.hpp"
+#include "experiments/rank_collapse/lambda_sweep_trial.hpp"
+#include "experiments/rank_collapse/layers.hpp"
+#include "experiments/rank_collapse/model_fields.hpp"
+
+namespace ranklab {
+namespace {
+
+class LambdaSweepStudy : public Study {
+ public:
+  std::vector<Field> fields() override {
+    std::vector<Field> fields = model_fields(config_.model);
+    fields.push_back(real_list_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strengths of the skip"));
+    fields.push_back(also_field(config_.also));
+    fields.push_back(real_field("threshold", config_.threshold, 0.0, 1.0, "",
+                                "to be kept by mu_normalized and by rank_one_residual at every layer"));
+    fields.push_back(size_field("refine", config_.refine, 0, 1000, "",
+                                "further strengths between the largest that fails and the smallest that keeps"));
+    return fields;
+  }
+
+  void settle() override { ranklab::settle(config_.model); }
+
+  void validate() const override { further_models(config_.also, config_.model); }
+
+  Estimate estimate() const override {
+    std::vector<DepthGroup> groups;
+    for (const SweptModel& swept : swept_models(config_)) {
+      groups.push_back({swept.spec, std::vector<DepthCurve>(config_.lambda.size() + 2 * config_.refine)});
+    }
+    const DepthCost cost = depth_cost(groups);
+    return {cost.bytes, cost.flops};
+  }
+
+  Result run(Runner& runner) const override {
+    const bool single = runner.single_precision();
+    const auto records = runner.run([&](Trial& trial) {
+      return single ? lambda_sweep_trial<float>(config_, trial) : lambda_sweep_trial<double>(config_, trial);
+    });
+    return lambda_sweep_result(config_, records);
+  }
+
+ private:
+  LambdaSweepConfig config_;
+};
+
+}  // namespace
+
+std::vector<double> LambdaSweepConfig::ascending_lambda() const {
+  std::vector<double> ascending = lambda;
+  std::sort(ascending.begin(), ascending.end());
+  return ascending;
+}
+
+std::vector<SweptModel> swept_models(const LambdaSweepConfig& config) {
+  std::vector<SweptModel> models = {{config.model, ""}};
+  for (const ModelSpec& spec : further_models(config.also, config.model)) models.push_back({spec, spec.model + "."});
+  return models;
+}
+
+std::unique_ptr<Study> make_lambda_sweep_study() {
+  return std::make_unique<LambdaSweepStudy>();
+}
+
+}  // namespace ranklab

@@ -1,0 +1,149 @@
+#include "experiments/rank_collapse/layers.hpp"
+
+#include <charconv>
+
+#include "core/error.hpp"
+#include "experiments/rank_collapse/layers_report.hpp"
+#include "experiments/rank_collapse/model_fields.hpp"
+
+namespace ranklab {
+namespace {
+
+std::vector<double> own_lambda(const LayersConfig& config) {
+  if (config.de_escalates()) return {1};
+  if (!config.lambda_per_layer.empty()) return {};
+  const bool lambda_is_varied = config.model.is_bare() || config.model.model == "s4d" || config.model.model == "mamba2";
+  return lambda_is_varied ? std::vector<double>{-2, -1, -0.5, 0, 0.5, 1, 2} : std::vector<double>{1};
+}
+
+void require_length(const std::vector<double>& per_layer, const std::string& flag, std::uint64_t layers) {
+  if (per_layer.empty() || per_layer.size() == layers) return;
+  throw UsageError(flag + ": " + std::to_string(per_layer.size()) + " values are not allowed with --layers " +
+                   std::to_string(layers) + "; allowed: one for each layer");
+}
+
+std::vector<DepthCurve> curves_of(const LayersConfig& config, const ModelSpec& spec, const std::string& prefix) {
+  std::vector<DepthCurve> curves;
+  // A list for each layer fits the main model's depth alone.
+  const bool fits = spec.layers == config.model.layers;
+  const bool per_layer_lambda = fits && !config.lambda_per_layer.empty();
+  if (config.de_escalates()) {
+    const std::vector<double>& lambda = per_layer_lambda ? config.lambda_per_layer : config.lambda;
+    for (const double tau : config.tau) curves.push_back({prefix + "tau=" + series_number(tau), lambda, {tau}});
+    if (fits && !config.tau_per_layer.empty()) curves.push_back({prefix + "tau=per-layer", lambda, config.tau_per_layer});
+    return curves;
+  }
+  for (const double lambda : config.lambda) curves.push_back({prefix + "lambda=" + series_number(lambda), {lambda}, {}});
+  if (per_layer_lambda) curves.push_back({prefix + "lambda=per-layer", config.lambda_per_layer, {}});
+  return curves;
+}
+
+class LayersStudy : public Study {
+ public:
+  std::vector<Field> fields() override {
+    std::vector<Field> fields = model_fields(config_.model);
+    const std::vector<Field> own = {
+        or_empty(real_list_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strengths of the skip, one curve for each")),
+        or_empty(with_repeats(real_list_field("lambda-per-layer", config_.lambda_per_layer, -1e12, 1e12, "lambda",
+                                              "one more curve, with a strength for each layer"))),
+        or_empty(real_list_field("tau", config_.tau, 0.0, 1.0, "tau", "strengths of de-escalation, one curve for each")),
+        or_empty(with_repeats(real_list_field("tau-per-layer", config_.tau_per_layer, 0.0, 1.0, "tau",
+                                              "one more curve, with a strength for each block"))),
+        also_field(config_.also),
+        real_field("threshold", config_.threshold, 0.0, 1.0, "", "below it mu_normalized or rank_one_residual counts as collapsed"),
+    };
+    fields.insert(fields.end(), own.begin(), own.end());
+    return fields;
+  }
+
+  void settle() override {
+    ranklab::settle(config_.model);
+    if (config_.lambda.empty()) config_.lambda = own_lambda(config_);
+  }
+
+  void validate() const override {
+    require_length(config_.lambda_per_layer, "--lambda-per-layer", config_.model.layers);
+    require_length(config_.tau_per_layer, "--tau-per-layer", config_.model.layers);
+    if (config_.de_escalates() && config_.lambda.size() > 1) {
+      throw UsageError("--lambda: a list is not allowed beside --tau; allowed: one value");
+    }
+    further_models(config_.also, config_.model);
+  }
+
+  Estimate estimate() const override {
+    const DepthCost cost = depth_cost(depth_groups(config_));
+    return {cost.bytes, cost.flops};
+  }
+
+  Result run(Runner& runner) const override {
+    const bool single = runner.single_precision();
+    const auto records = runner.run([&](Trial& trial) { return single ? measure<float>(trial) : measure<double>(trial); });
+    return layers_result(config_, records);
+  }
+
+ private:
+  template <class T>
+  TrialRecord measure(const Trial& trial) const {
+    TrialRecord record;
+    for (const DepthGroup& group : depth_groups(config_)) {
+      const std::vector<DepthTrace> traces = run_depth<T>(group, trial, config_.de_escalates());
+      for (std::size_t c = 0; c < traces.size(); ++c) record_trace(group.curves[c].name, traces[c], record);
+    }
+    return record;
+  }
+
+  LayersConfig config_;
+};
+
+}  // namespace
+
+Field also_field(std::vector<std::string>& also) {
+  Field field{"also", &also, "", "further models to draw beside, each NAME or NAME:LAYERS, of the same --tokens and --dim"};
+  return or_empty(field);
+}
+
+std::vector<ModelSpec> further_models(const std::vector<std::string>& also, const ModelSpec& main) {
+  std::vector<ModelSpec> models;
+  for (const std::string& word : also) {
+    const std::size_t colon = word.find(':');
+    ModelSpec spec;
+    spec.model = word.substr(0, colon);
+    spec.layers = main.layers;
+    spec.tokens = main.tokens;
+    spec.dim = main.dim;
+    const auto refuse = [&](const std::string& what) { throw UsageError("--also: '" + word + "' is not allowed; " + what); };
+    std::string known;
+    for (const auto& name : model_names()) known += (known.empty() ? "" : "|") + name;
+    const auto& names = model_names();
+    if (std::find(names.begin(), names.end(), spec.model) == names.end()) {
+      const std::string close = nearest(spec.model, names);
+      refuse("allowed: " + known + (close.empty() ? "" : "; did you mean '" + close + "'?"));
+    }
+    if (spec.model == main.model) refuse("it is --model");
+    if (colon != std::string::npos) {
+      const char *first = word.data() + colon + 1, *last = word.data() + word.size();
+      const auto [end, error] = std::from_chars(first, last, spec.layers);
+      if (error != std::errc() || end != last || spec.layers == 0) refuse("the layers are a positive integer");
+    }
+    settle(spec);
+    for (const ModelSpec& other : models) {
+      if (other.model == spec.model) refuse("the model stands twice in the list");
+    }
+    models.push_back(spec);
+  }
+  return models;
+}
+
+std::vector<DepthGroup> depth_groups(const LayersConfig& config) {
+  std::vector<DepthGroup> groups = {{config.model, curves_of(config, config.model, "")}};
+  for (const ModelSpec& spec : further_models(config.also, config.model)) {
+    groups.push_back({spec, curves_of(config, spec, spec.model + ".")});
+  }
+  return groups;
+}
+
+std::unique_ptr<Study> make_layers_study() {
+  return std::make_unique<LayersStudy>();
+}
+
+}  // namespace ranklab
