@@ -75,6 +75,13 @@ void rescale(State<T>& state) {
   state.log2_scale += exponent;
 }
 
+template <class T>
+void unscale(State<T>& state) {
+  if (state.log2_scale == 0.0) return;
+  for (T& y : state.Y) y = std::ldexp(y, static_cast<int>(state.log2_scale));
+  state.log2_scale = 0.0;
+}
+
 template std::uint64_t normalise_rows(arma::Mat<float>&);
 template std::uint64_t normalise_rows(arma::Mat<double>&);
 template void layer_norm(arma::Mat<float>&, double, const arma::Col<float>*, const arma::Col<float>*);
@@ -85,5 +92,7 @@ template void normalise(Norm, State<float>&);
 template void normalise(Norm, State<double>&);
 template void rescale(State<float>&);
 template void rescale(State<double>&);
+template void unscale(State<float>&);
+template void unscale(State<double>&);
 
 }  // namespace ranklab

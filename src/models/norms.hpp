@@ -43,4 +43,8 @@ void normalise(Norm norm, State<T>& state);
 template <class T>
 void rescale(State<T>& state);
 
+/// The inverse, for blocks that are not homogeneous: log2_scale becomes 0. Exact but for entries that leave T's range.
+template <class T>
+void unscale(State<T>& state);
+
 }  // namespace ranklab

@@ -32,6 +32,10 @@ void DrawnTensors<T>::fill(Stream stream, std::span<T> out, const Start& start, 
     std::fill(out.begin(), out.end(), settled(start.first));
     return;
   }
+  if (start.law == Start::Law::ramp) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = settled(start.first * std::fmod(static_cast<double>(i), start.second));
+    return;
+  }
   if constexpr (std::is_same_v<T, double>) {
     draw(stream, out, start);
     if (start.map == nullptr && scale == 1.0) return;

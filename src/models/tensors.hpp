@@ -17,15 +17,17 @@ namespace ranklab {
 
 /// The law of independent entries, each passed through `map` after it was drawn.
 struct Start {
-  enum class Law { constant, normal, uniform };
+  enum class Law { constant, normal, uniform, ramp };
   Law law = Law::constant;
-  double first = 0.0;   // the constant; the mean; the lower end
-  double second = 0.0;  // unused; the standard deviation; the upper end
+  double first = 0.0;   // the constant; the mean; the lower end; the step
+  double second = 0.0;  // unused; the standard deviation; the upper end; the period
   double (*map)(double) = nullptr;
 
   static Start constant(double value) { return {Law::constant, value, 0.0}; }
   static Start normal(double standard_deviation) { return {Law::normal, 0.0, standard_deviation}; }
   static Start uniform(double low, double high) { return {Law::uniform, low, high}; }
+  /// 0, step, 2 step, ..., and from 0 again after `period` entries.
+  static Start ramp(double step, arma::uword period) { return {Law::ramp, step, static_cast<double>(period)}; }
   /// Uniform on (-1/sqrt(fan_in), 1/sqrt(fan_in)): what PyTorch gives linear maps and convolutions.
   static Start fan_in(arma::uword inputs);
   Start mapped(double (*f)(double)) const { return {law, first, second, f}; }
