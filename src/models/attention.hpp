@@ -7,7 +7,7 @@ namespace ranklab {
 
 /// P' (N, N), where column i holds the weights with which token i attends to the others: P = softmax over rows of
 /// `scale` Q K'. Q and K are (d_h, N), one token per column. With `causal`, token i attends to tokens 0 ... i alone.
-/// Every column sums to one, however large the logits are.
+/// scale >= 0. Every column sums to one, however large the logits are.
 template <class T>
 arma::Mat<T> attention_matrix(const arma::Mat<T>& Q, const arma::Mat<T>& K, double scale, bool causal = false);
 
