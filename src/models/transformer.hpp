@@ -34,7 +34,7 @@ arma::Mat<T> attention_step(const arma::Mat<T>& X, const std::vector<arma::Mat<T
                             double lambda);
 
 /// The outputs of steps 1 to 4 of the post-norm block. A step that the spec leaves out (norm none, mlp off) repeats the one
-/// before it. The last is the block's output.
+/// before it; without an MLP, its norm (step 4) goes too. The last is the block's output.
 template <class T>
 std::array<arma::Mat<T>, 4> post_norm_steps(const ModelSpec& spec, const TransformerWeights<T>& weights, const arma::Mat<T>& X,
                                             const std::vector<arma::Mat<T>>& P, double lambda);
