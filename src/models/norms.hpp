@@ -3,9 +3,15 @@
 
 #include <armadillo>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace ranklab {
+
+/// Frobenius norms of what entered the mixing branch of a block, and of what it gave; NaN where the block does not say.
+struct BranchNorms {
+  double input = std::numeric_limits<double>::quiet_NaN(), output = std::numeric_limits<double>::quiet_NaN();
+};
 
 /// A representation of N tokens of dimension d, at some depth.
 template <class T>
@@ -13,6 +19,7 @@ struct State {
   arma::Mat<T> Y;                     // (d, N), one token per column
   double log2_scale = 0.0;            // the representation is 2^log2_scale Y; not 0 in stacks without a norm alone
   std::uint64_t degenerate_rows = 0;  // tokens that normalise_rows set to zero, over all depths so far
+  BranchNorms branch;                 // of the last block
 };
 
 enum class Norm { rows, layer, rms, none };

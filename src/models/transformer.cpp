@@ -100,6 +100,8 @@ class PreNormBlock final : public TransformerBlock<T> {
     const arma::Mat<T> X = state.Y;
     normalise(norm, state);
     const arma::Mat<T> mixed = attended(state.Y, this->attention_of(state), this->weights_.W);
+    // [Shallow] Figure 4 draws them: the branch keeps its size while X grows.
+    state.branch = {static_cast<double>(arma::norm(state.Y, "fro")), static_cast<double>(arma::norm(mixed, "fro"))};
     const arma::Mat<T> Y = static_cast<T>(lambda) * X + static_cast<T>(this->spec_.alpha) * mixed;
     state.Y = Y;
     if (!this->spec_.has_mlp()) return;

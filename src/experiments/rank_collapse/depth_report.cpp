@@ -36,6 +36,10 @@ void add_depth_series(const std::string& curve, const std::vector<TrialRecord>& 
     if (!records.empty() && !records.front().has(name)) continue;
     result.series.push_back(series_over_trials(name, "layer", arrays_of(records, name)));
   }
+  for (const std::string& name : {curve + ".branch_input_norm", curve + ".branch_output_norm"}) {
+    if (records.empty() || !records.front().has(name)) continue;
+    result.series.push_back(series_over_trials(name, "layer", arrays_of(records, name), 1.0));
+  }
 }
 
 void add_depth_scalars(const std::vector<std::string>& curves, const std::vector<TrialRecord>& records, Result& result) {

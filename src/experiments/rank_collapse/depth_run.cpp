@@ -75,6 +75,7 @@ double at_layer(const std::vector<double>& schedule, std::uint64_t layer) {
 template <class T>
 void advance(Traveller<T>& traveller, const Block<T>& block, const DepthCurve& curve, std::uint64_t layer, bool with_before) {
   TokenGeometry before;
+  traveller.state.branch = {};
   if (traveller.trace.overflow_layer == 0) {
     State<T>& state = traveller.state;
     block.forward(state, at_layer(curve.lambda, layer));
@@ -82,6 +83,7 @@ void advance(Traveller<T>& traveller, const Block<T>& block, const DepthCurve& c
     if (!curve.tau.empty()) state.Y.each_col() -= static_cast<T>(at_layer(curve.tau, layer)) * arma::Col<T>(arma::mean(state.Y, 1));
   }
   measure(traveller, layer + 1, with_before, before);
+  traveller.trace.branch.push_back(traveller.trace.overflow_layer == 0 ? traveller.state.branch : BranchNorms{});
 }
 
 }  // namespace
@@ -143,6 +145,15 @@ void record_trace(const std::string& name, const DepthTrace& trace, TrialRecord&
   store(name + ".", trace.after);
   if (!trace.before.empty()) store(name + ".before.", trace.before);
   record.set(name + ".log10_norm", trace.log10_norm);
+  if (!trace.branch.empty() && std::isfinite(trace.branch.front().output)) {
+    std::vector<double> input, output;
+    for (const BranchNorms& norms : trace.branch) {
+      input.push_back(norms.input);
+      output.push_back(norms.output);
+    }
+    record.set(name + ".branch_input_norm", std::move(input));
+    record.set(name + ".branch_output_norm", std::move(output));
+  }
   record.set(name + ".overflow_layer", static_cast<double>(trace.overflow_layer));
   record.set(name + ".degenerate_rows", trace.degenerate_rows);
 }

@@ -33,6 +33,7 @@ struct DepthTrace {
   std::vector<TokenGeometry> after;   // K + 1; norm and mu of the state itself, its scale included
   std::vector<TokenGeometry> before;  // K + 1, before de-escalation; empty where it was not asked for
   std::vector<double> log10_norm;     // K + 1; finite also where the norm is beyond the range of a double
+  std::vector<BranchNorms> branch;    // K, of each block
   std::uint64_t overflow_layer = 0;   // the first layer whose output is not finite; 0: none
   double degenerate_rows = 0.0;
 };
@@ -49,7 +50,8 @@ std::vector<DepthTrace> run_depth(const DepthGroup& group, const Trial& trial, b
 /// Names of the measures that record_trace stores: mu, mu_normalized, token_similarity, ...
 const std::vector<std::string>& depth_measures();
 
-/// Stores a trace under `name`: arrays `<name>.<measure>` and `<name>.before.<measure>`, the scalars `<name>.overflow_layer`
+/// Stores a trace under `name`: arrays `<name>.<measure>` and `<name>.before.<measure>`, `<name>.log10_norm`, where the blocks
+/// say them `<name>.branch_input_norm` and `<name>.branch_output_norm`, the scalars `<name>.overflow_layer`
 /// and `<name>.degenerate_rows`.
 void record_trace(const std::string& name, const DepthTrace& trace, TrialRecord& record);
 

@@ -25,6 +25,10 @@ Panel group_panel(const DepthGroup& group, const Drawn& drawn, bool before) {
     panel.curves.push_back({curve.name + "." + drawn.measure, legend_of(curve.name, group.spec), "line", colour});
     if (before) panel.curves.push_back({curve.name + ".before." + drawn.measure, "", "dashed", colour});
     ++colour;
+    if (drawn.measure == "norm" && group.spec.model == "pre-norm") {
+      panel.curves.push_back({curve.name + ".branch_input_norm", "LN(X)", "dashed"});
+      panel.curves.push_back({curve.name + ".branch_output_norm", "P LN(X) W", "dotted"});
+    }
   }
   return panel;
 }
