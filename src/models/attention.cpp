@@ -21,6 +21,10 @@ void softmax(T* logits, arma::uword size, T scale) {
   for (arma::uword j = 0; j < size; ++j) logits[j] /= sum;
 }
 
+arma::span rows_of_head(arma::uword head, arma::uword width) {
+  return arma::span(head * width, (head + 1) * width - 1);
+}
+
 }  // namespace
 
 template <class T>
@@ -34,6 +38,26 @@ arma::Mat<T> attention_matrix(const arma::Mat<T>& Q, const arma::Mat<T>& K, doub
     std::fill(P.colptr(i) + seen, P.colptr(i) + P.n_rows, T{0});
   }
   return P;
+}
+
+template <class T>
+std::vector<arma::Mat<T>> head_attention_matrices(const arma::Mat<T>& Q, const arma::Mat<T>& K, std::uint64_t heads, double scale) {
+  std::vector<arma::Mat<T>> P;
+  for (arma::uword k = 0; k < heads; ++k) {
+    const arma::span rows = rows_of_head(k, Q.n_rows / heads);
+    P.push_back(attention_matrix<T>(Q(rows, arma::span::all), K(rows, arma::span::all), scale));
+  }
+  return P;
+}
+
+template <class T>
+arma::Mat<T> mixed_heads(const arma::Mat<T>& V, const std::vector<arma::Mat<T>>& P) {
+  arma::Mat<T> Y(V.n_rows, V.n_cols, arma::fill::none);
+  for (arma::uword k = 0; k < P.size(); ++k) {
+    const arma::span rows = rows_of_head(k, V.n_rows / P.size());
+    Y(rows, arma::span::all) = V(rows, arma::span::all) * P[k];
+  }
+  return Y;
 }
 
 template <class T>
@@ -55,6 +79,12 @@ arma::Mat<T> linear_attention(const arma::Mat<T>& Q, const arma::Mat<T>& K, cons
 
 template arma::Mat<float> attention_matrix(const arma::Mat<float>&, const arma::Mat<float>&, double, bool);
 template arma::Mat<double> attention_matrix(const arma::Mat<double>&, const arma::Mat<double>&, double, bool);
+template std::vector<arma::Mat<float>> head_attention_matrices(const arma::Mat<float>&, const arma::Mat<float>&, std::uint64_t,
+                                                               double);
+template std::vector<arma::Mat<double>> head_attention_matrices(const arma::Mat<double>&, const arma::Mat<double>&, std::uint64_t,
+                                                                double);
+template arma::Mat<float> mixed_heads(const arma::Mat<float>&, const std::vector<arma::Mat<float>>&);
+template arma::Mat<double> mixed_heads(const arma::Mat<double>&, const std::vector<arma::Mat<double>>&);
 template void elu_plus_one(arma::Mat<float>&);
 template void elu_plus_one(arma::Mat<double>&);
 template arma::Mat<float> linear_attention(const arma::Mat<float>&, const arma::Mat<float>&, const arma::Mat<float>&, bool);

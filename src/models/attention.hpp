@@ -1,7 +1,9 @@
-// Softmax attention over one sequence, head by head.
+// Softmax attention and linear attention over one sequence.
 #pragma once
 
 #include <armadillo>
+#include <cstdint>
+#include <vector>
 
 namespace ranklab {
 
@@ -10,6 +12,14 @@ namespace ranklab {
 /// scale >= 0. Every column sums to one, however large the logits are.
 template <class T>
 arma::Mat<T> attention_matrix(const arma::Mat<T>& Q, const arma::Mat<T>& K, double scale, bool causal = false);
+
+/// P_k' of each head, where head k owns rows k d/h ... (k+1) d/h - 1 of Q and K (d, N).
+template <class T>
+std::vector<arma::Mat<T>> head_attention_matrices(const arma::Mat<T>& Q, const arma::Mat<T>& K, std::uint64_t heads, double scale);
+
+/// [P_1 V_1 ... P_h V_h] (d, N), where V_k is head k's part of V (d, N) and `P` holds the P_k'.
+template <class T>
+arma::Mat<T> mixed_heads(const arma::Mat<T>& V, const std::vector<arma::Mat<T>>& P);
 
 /// phi(x) = elu(x) + 1 = x + 1 for x > 0, exp(x) otherwise, entry by entry: the feature map of linear attention.
 template <class T>

@@ -13,27 +13,7 @@ template <class T>
 std::vector<arma::Mat<T>> attention_matrices_at(const TransformerWeights<T>& weights, const arma::Mat<T>& X, std::uint64_t heads,
                                                 double log2_scale) {
   const double scale = std::exp2(2 * log2_scale) / std::sqrt(static_cast<double>(X.n_rows));
-  const arma::Mat<T> Q = weights.W_q.t() * X, K = weights.W_k.t() * X;  // (d, N)
-  const arma::uword width = Q.n_rows / heads;
-  std::vector<arma::Mat<T>> P;
-  for (arma::uword k = 0; k < heads; ++k) {
-    const arma::span rows(k * width, (k + 1) * width - 1);
-    P.push_back(attention_matrix<T>(Q(rows, arma::span::all), K(rows, arma::span::all), scale));
-  }
-  return P;
-}
-
-// [P_1 X W_1 ... P_h X W_h]
-template <class T>
-arma::Mat<T> attended(const arma::Mat<T>& X, const std::vector<arma::Mat<T>>& P, const arma::Mat<T>& W) {
-  const arma::Mat<T> values = W.t() * X;  // (d, N)
-  const arma::uword width = values.n_rows / P.size();
-  arma::Mat<T> Y(values.n_rows, values.n_cols, arma::fill::none);
-  for (arma::uword k = 0; k < P.size(); ++k) {
-    const arma::span rows(k * width, (k + 1) * width - 1);
-    Y(rows, arma::span::all) = values(rows, arma::span::all) * P[k];
-  }
-  return Y;
+  return head_attention_matrices<T>(weights.W_q.t() * X, weights.W_k.t() * X, heads, scale);
 }
 
 // X + relu(Y U) V
@@ -99,7 +79,7 @@ class PreNormBlock final : public TransformerBlock<T> {
     const Norm norm = find_norm(this->spec_.norm);
     const arma::Mat<T> X = state.Y;
     normalise(norm, state);
-    const arma::Mat<T> mixed = attended(state.Y, this->attention_of(state), this->weights_.W);
+    const arma::Mat<T> mixed = mixed_heads<T>(this->weights_.W.t() * state.Y, this->attention_of(state));
     // [Shallow] Figure 4 draws them: the branch keeps its size while X grows.
     state.branch = {static_cast<double>(arma::norm(state.Y, "fro")), static_cast<double>(arma::norm(mixed, "fro"))};
     const arma::Mat<T> Y = static_cast<T>(lambda) * X + static_cast<T>(this->spec_.alpha) * mixed;
@@ -136,7 +116,7 @@ std::vector<arma::Mat<T>> attention_matrices(const TransformerWeights<T>& weight
 template <class T>
 arma::Mat<T> attention_step(const arma::Mat<T>& X, const std::vector<arma::Mat<T>>& P, const arma::Mat<T>& W, double alpha,
                             double lambda) {
-  return static_cast<T>(lambda) * X + static_cast<T>(alpha) * attended(X, P, W);
+  return static_cast<T>(lambda) * X + static_cast<T>(alpha) * mixed_heads<T>(W.t() * X, P);
 }
 
 template <class T>
