@@ -15,7 +15,6 @@
 #include <numbers>
 #include <numeric>
 #include <optional>
-#include <utility>
 
 #include "models/activations.hpp"
 #include "models/attention.hpp"
@@ -106,19 +105,12 @@ class EncoderBlock final : public Block<T> {
   }
 
   void forward(State<T>& state, double lambda) const override {
-    unscale(state);
+    unscale(state);  // GELU is not homogeneous
     add_residual(state.Y, lambda, attention_(state.Y), attention_norm_);
     if (feed_forward_) add_residual(state.Y, lambda_at_both_ ? lambda : 1.0, (*feed_forward_)(state.Y), output_norm_);
   }
 
  private:
-  // GELU is not homogeneous: unlike other stacks without a norm, this one needs the representation itself.
-  static void unscale(State<T>& state) {
-    const int exponent = static_cast<int>(std::exchange(state.log2_scale, 0.0));
-    if (exponent == 0) return;
-    for (T& y : state.Y) y = std::ldexp(y, exponent);
-  }
-
   // X <- LN(lambda X + branch)
   static void add_residual(arma::Mat<T>& X, double lambda, const arma::Mat<T>& branch, const std::optional<LayerNorm<T>>& norm) {
     X = static_cast<T>(lambda) * X + branch;
