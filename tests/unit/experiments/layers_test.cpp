@@ -1,0 +1,127 @@
+#include "experiments/rank_collapse/layers.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/tolerances.hpp"
+#include "experiments/result_parts.hpp"
+#include "experiments/study_run.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+const StudyFlags tiny = {{"layers", "6"}, {"tokens", "8"}, {"dim", "12"}, {"state", "4"}};
+
+Result run_layers(StudyFlags flags, std::uint64_t trials = 2) {
+  flags.insert(flags.begin(), tiny.begin(), tiny.end());
+  return run_study(make_layers_study(), flags, trials);
+}
+
+}  // namespace
+
+TEST_CASE("every lambda has its measures from the input to the last layer") {
+  const Result result = run_layers({{"lambda", "-2,0,0.5"}});
+  for (const std::string lambda : {"-2", "0", "0.5"}) {
+    for (const std::string measure : {"mu", "mu_normalized", "token_similarity", "cosine_similarity", "rank_one_residual",
+                                      "stable_rank", "effective_rank", "norm", "log10_norm"}) {
+      const Series& series = find_series(result, "lambda=" + lambda + "." + measure);
+      CHECK(series.x == std::vector<double>{0, 1, 2, 3, 4, 5, 6});
+    }
+    // Unit rows: ||Y||_F^2 = N.
+    for (const double norm : find_series(result, "lambda=" + lambda + ".norm").mean) {
+      CHECK(norm == doctest::Approx(std::sqrt(8.0)).epsilon(tolerance::closed_form<double>));
+    }
+  }
+  CHECK(find_scalar(result, "degenerate_rows") == std::vector<double>{0, 0});
+}
+
+TEST_CASE("attention without a skip collapses to equal tokens, a strong skip keeps the input") {
+  const Result result = run_layers({{"layers", "12"}, {"lambda", "0,1,1e6"}}, 4);
+  CHECK(find_claim(result, "lambda-skip/fig-1/attention/large-lambda-keeps").verdict == Verdict::holds);
+  // mu_normalized of unit tokens moves by O(N / lambda) a layer.
+  const Series& kept = find_series(result, "lambda=1e+06.mu_normalized");
+  CHECK(kept.mean.back() == doctest::Approx(kept.mean.front()).epsilon(1e-3));
+  CHECK(find_series(result, "lambda=0.mu_normalized").mean.back() < 1e-3);
+}
+
+TEST_CASE("de-escalation names its curves by tau, and measures before and after") {
+  const Result result = run_layers({{"model", "post-norm"}, {"tau", "0.5,1"}});
+  for (const double similarity : find_series(result, "tau=1.token_similarity").mean) {
+    if (&similarity == &find_series(result, "tau=1.token_similarity").mean.front()) continue;  // the input is not de-escalated
+    CHECK(std::abs(similarity) < tolerance::residual<double>);
+  }
+  CHECK(find_series(result, "tau=1.before.token_similarity").mean.back() > 0.01);
+  CHECK(find_claim(result, "shallow/fig-5-tau-1/after").verdict == Verdict::holds);
+  CHECK(std::none_of(result.series.begin(), result.series.end(), [](const Series& s) { return s.name.starts_with("lambda="); }));
+}
+
+TEST_CASE("the claim of Figure 5 is judged by the measured diversity, whatever tau is called") {
+  // At tau = 0.1 in few blocks the tokens of a Gaussian input are still apart: 'around 0' is wrong there.
+  const Result result = run_layers({{"model", "post-norm"}, {"layers", "1"}, {"dim", "64"}, {"tau", "0.1"}}, 4);
+  CHECK(find_claim(result, "shallow/fig-5-tau-0.1/after").verdict == Verdict::fails);
+}
+
+TEST_CASE("pre-norm: the stream grows, the branch keeps its size") {
+  const Result result = run_layers({{"model", "pre-norm"}, {"also", "post-norm"}, {"layers", "10"}}, 4);
+  CHECK(find_claim(result, "shallow/fig-4-norm-grows").verdict == Verdict::holds);
+  CHECK(find_claim(result, "shallow/fig-4-normed-constant").verdict == Verdict::holds);
+  const Series& normed = find_series(result, "lambda=1.branch_input_norm");
+  CHECK(normed.x.front() == 1);
+  // LN gives every token the norm sqrt(d): ||LN X||_F^2 = N d, but for epsilon.
+  for (const double norm : normed.mean) CHECK(norm == doctest::Approx(std::sqrt(8.0 * 12.0)).epsilon(1e-4));
+  find_series(result, "post-norm.lambda=1.token_similarity");
+}
+
+TEST_CASE("encoders: the two similarities differ as tokens of one norm make them") {
+  const Result result = run_layers({{"model", "bert"}}, 3);
+  const Series &t_sim = find_series(result, "lambda=1.token_similarity"),
+               &t_cos = find_series(result, "lambda=1.cosine_similarity");
+  // After a block every token has the norm sqrt(d), so that t_sim = (1 + (N - 1) t_cos) / N.
+  for (std::size_t k = 1; k < t_sim.mean.size(); ++k) {
+    CHECK(t_sim.mean[k] == doctest::Approx((1 + 7 * t_cos.mean[k]) / 8).epsilon(1e3 * tolerance::closed_form<double>));
+  }
+  // Few blocks at a small width are far from one.
+  CHECK(find_claim(result, "shallow/fig-1-token-similarity/bert").verdict == Verdict::fails);
+}
+
+TEST_CASE("curves that leave the range of the numbers are counted and named") {
+  const Result result = run_layers({{"model", "pre-norm"}, {"norm", "none"}, {"lambda", "1,1e12"}, {"layers", "40"}});
+  CHECK(result.diverged);
+  CHECK(find_scalar(result, "diverged") == std::vector<double>{1, 1});
+  CHECK(std::any_of(result.notes.begin(), result.notes.end(),
+                    [](const std::string& note) { return note.find("lambda=1e+12 (layer ") != std::string::npos; }));
+  CHECK(std::isnan(find_series(result, "lambda=1e+12.mu_normalized").mean.back()));
+}
+
+TEST_CASE("a collapse that mu does not see is named") {
+  // Two anti-parallel groups of tokens: C_V = I and lambda < -1 flip nothing else. The residual alone is small.
+  const Result result = run_layers({{"model", "lti-ssm"}, {"lambda", "0"}, {"layers", "60"}, {"threshold", "0.1"}}, 4);
+  CHECK(std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
+    return note.find("a collapse that mu does not see) for lambda=0;") != std::string::npos;
+  }));
+}
+
+TEST_CASE("flags that do not fit together are refused by name") {
+  const auto refused = [](const StudyFlags& flags, const std::string& needle) {
+    std::string message;
+    try {
+      with_flags(make_layers_study(), flags);
+    } catch (const UsageError& error) {
+      message = error.what();
+    }
+    CAPTURE(message);
+    CHECK(message.find(needle) != std::string::npos);
+  };
+  refused({{"lambda-per-layer", "1,2"}, {"layers", "3"}}, "--lambda-per-layer: 2 values");
+  refused({{"tau", "0.5"}, {"lambda", "1,2"}}, "beside --tau");
+  refused({{"also", "berd"}}, "did you mean 'bert'?");
+  refused({{"also", "bert:x"}}, "--also: 'bert:x'");
+  refused({{"also", "attention"}}, "it is --model");
+  refused({{"also", "bert,bert:3"}}, "twice");
+  refused({{"tokens", "1"}}, "--tokens 1");
+  refused({{"model", "post-norm"}, {"dim", "10"}, {"heads", "4"}}, "--heads 4 does not divide --dim 10");
+}
