@@ -164,8 +164,15 @@ TEST_CASE("encoder embedding: a token's column depends on its id and its place a
   CHECK(arma::approx_equal(X.col(0), Y.col(0), "absdiff", 0.0));
   CHECK(arma::norm(X.col(0) - X.col(2)) > 0.1);
   CHECK(arma::norm(X.col(1) - Y.col(1)) > 0.1);
-  // More tokens than BERT has positions.
-  CHECK(encoder_embedding(spec, tensors, std::vector<std::uint32_t>(600, 1)).n_cols == 600);
+}
+
+TEST_CASE("encoder embedding: more tokens than BERT has positions lengthen the table") {
+  const ModelSpec spec = spec_of("bert");
+  DrawnTensors<double> usual(trial, ""), longer(trial, "");
+  encoder_embedding(spec, usual, {1, 2});
+  CHECK(usual.parameters() == (spec.vocabulary + 512 + 2 + 2) * d);  // word, position, type, norm
+  CHECK(encoder_embedding(spec, longer, std::vector<std::uint32_t>(600, 1)).n_cols == 600);
+  CHECK(longer.parameters() == (spec.vocabulary + 600 + 2 + 2) * d);
 }
 
 TEST_CASE("encoders: equal tokens stay equal, permuted tokens give the permuted output") {
