@@ -1,5 +1,6 @@
 // A source of tensors for tests: each is drawn as it starts, then moved by 0.1 N(0, 1), so that gains of 1 and biases of 0
-// count too; and a copy is kept, from which a test computes the block once more.
+// count too (or not at all, where a test looks at the starts); and a copy is kept, from which a test computes the block once
+// more.
 #pragma once
 
 #include <map>
@@ -12,6 +13,8 @@
 template <class T>
 class PerturbedTensors final : public ranklab::Tensors<T> {
  public:
+  explicit PerturbedTensors(double step = 0.1) : step_(step) {}
+
   arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols, const ranklab::Start& start) override {
     return keep(name, start_.matrix(name, rows, cols, start));
   }
@@ -28,11 +31,12 @@ class PerturbedTensors final : public ranklab::Tensors<T> {
 
  private:
   arma::Mat<T> keep(const std::string& name, arma::Mat<T> W) {
-    W += arma::conv_to<arma::Mat<T>>::from(0.1 * gaussian(W.n_rows, W.n_cols, ("moved " + name).c_str()));
+    W += arma::conv_to<arma::Mat<T>>::from(step_ * gaussian(W.n_rows, W.n_cols, ("moved " + name).c_str()));
     kept_[name] = arma::conv_to<arma::mat>::from(W);
     return W;
   }
 
+  double step_;
   const ranklab::Trial trial_{7, 0, 0};
   ranklab::DrawnTensors<T> start_{trial_, ""};
   std::map<std::string, arma::mat> kept_;
