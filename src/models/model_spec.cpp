@@ -135,7 +135,7 @@ void settle(ModelSpec& spec) {
 double parameters_per_block(const ModelSpec& spec) {
   const double d = static_cast<double>(spec.dim), q = spec.has_mlp() ? static_cast<double>(spec.ffn) : 0,
                n = static_cast<double>(spec.state), h = static_cast<double>(spec.heads);
-  if (spec.model == "lti-ssm") return 2 * n;
+  if (spec.model == "lti-ssm") return 3 * n;
   if (spec.model == "selective-ssm") return 2 * d * n;
   if (spec.model == "s4d") return 2 * d * d + (2 + 2 * n + 4) * d;  // output map and bias; A, C; D, dt, norm
   if (spec.model == "mamba2") return d * (4 * d + 2 * n + h) + 2 * d * d + 5 * (2 * d + 2 * n) + 3 * h + 3 * d;
