@@ -77,10 +77,10 @@ arma::mat input() {
 }  // namespace
 
 TEST_CASE_TEMPLATE("encoder blocks: token by token and head by head", T, float, double) {
-  for (const char* model : {"bert", "albert"}) {
-    for (const char* norm : {"layer", "none"}) {
-      for (const char* mlp : {"on", "off"}) {
-        for (const char* lambda_at : {"attention", "both"}) {
+  for (const std::string model : {"bert", "albert"}) {
+    for (const std::string norm : {"layer", "none"}) {
+      for (const std::string mlp : {"on", "off"}) {
+        for (const std::string lambda_at : {"attention", "both"}) {
           CAPTURE(model);
           CAPTURE(norm);
           CAPTURE(mlp);
@@ -124,7 +124,7 @@ TEST_CASE("encoder blocks: weights N(0, 0.02^2), biases 0, gains 1; no norm and 
 
 // bert-base has 109,482,240 parameters and albert-base-v2 11,683,584; 590,592 of each are the pooler's, which is not here.
 TEST_CASE("encoders: the published numbers of parameters") {
-  for (const char* model : {"bert", "albert"}) {
+  for (const std::string model : {"bert", "albert"}) {
     ModelSpec spec;
     spec.model = model;
     spec.dim = 768;
@@ -141,7 +141,7 @@ TEST_CASE("encoders: the published numbers of parameters") {
 
 TEST_CASE_TEMPLATE("encoder embedding: word, position and type, a norm, and ALBERT's map", T, float, double) {
   const std::vector<std::uint32_t> ids = {7, 0, 39, 7};
-  for (const char* model : {"bert", "albert"}) {
+  for (const std::string model : {"bert", "albert"}) {
     const ModelSpec spec = spec_of(model);
     PerturbedTensors<T> tensors;
     const arma::Mat<T> X = encoder_embedding<T>(spec, tensors, ids);
@@ -178,7 +178,7 @@ TEST_CASE("encoder embedding: more tokens than BERT has positions lengthen the t
 TEST_CASE("encoders: equal tokens stay equal, permuted tokens give the permuted output") {
   const arma::mat equal = arma::repmat(gaussian(d, 1, "x"), 1, N), X = input();
   const arma::uvec order = {4, 2, 8, 0, 1, 7, 3, 6, 5};
-  for (const char* model : {"bert", "albert"}) {
+  for (const std::string model : {"bert", "albert"}) {
     const auto block = drawn_block(spec_of(model));
     const arma::mat Y = output(*block, X, 1.0);
     CHECK(relative_error<double>(output(*block, X.cols(order), 1.0), Y.cols(order)) <= tolerance::closed_form<double>);

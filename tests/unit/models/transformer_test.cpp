@@ -67,9 +67,9 @@ arma::mat input() {
 }  // namespace
 
 TEST_CASE_TEMPLATE("Transformer blocks: token by token and head by head", T, float, double) {
-  for (const char* model : {"post-norm", "pre-norm"}) {
-    for (const char* norm : {"layer", "rms", "rows", "none"}) {
-      for (const char* mlp : {"on", "off"}) {
+  for (const std::string model : {"post-norm", "pre-norm"}) {
+    for (const std::string norm : {"layer", "rms", "rows", "none"}) {
+      for (const std::string mlp : {"on", "off"}) {
         CAPTURE(model);
         CAPTURE(norm);
         CAPTURE(mlp);
@@ -100,7 +100,7 @@ TEST_CASE("Transformer weights: the laws of their entries") {
     CHECK(std::abs(arma::accu(arma::square(W)) / n - variance) <= tolerance::standard_errors * squares_error);
   };
   const double uniform = 1.8, normal = 3.0;  // their kurtosis
-  for (const char* variance : {"1/d", "h/d"}) {
+  for (const std::string variance : {"1/d", "h/d"}) {
     spec.weight_variance = variance;
     DrawnTensors<double> tensors(trial, "");
     const auto weights = transformer_weights(spec, tensors);
@@ -126,8 +126,8 @@ TEST_CASE("Transformer without an MLP draws none") {
 }
 
 TEST_CASE("post-norm steps: each by loops, the last the block's output") {
-  for (const char* norm : {"layer", "none"}) {
-    for (const char* mlp : {"on", "off"}) {
+  for (const std::string norm : {"layer", "none"}) {
+    for (const std::string mlp : {"on", "off"}) {
       const ModelSpec spec = spec_of("post-norm", norm, mlp);
       PerturbedTensors<double> tensors;
       const auto weights = transformer_weights(spec, tensors);
@@ -153,7 +153,7 @@ TEST_CASE("post-norm steps: each by loops, the last the block's output") {
 }
 
 TEST_CASE("Transformer: without attention the skip is left, without both nothing") {
-  for (const char* model : {"post-norm", "pre-norm"}) {
+  for (const std::string model : {"post-norm", "pre-norm"}) {
     ModelSpec spec = spec_of(model, "none", "off");
     spec.alpha = 0;
     const auto block = drawn_block(spec);
@@ -165,7 +165,7 @@ TEST_CASE("Transformer: without attention the skip is left, without both nothing
 // Every token attends to the same values, so all receive the same.
 TEST_CASE("Transformer: equal tokens stay equal") {
   const arma::mat X = arma::repmat(gaussian(d, 1, "x"), 1, N);
-  for (const char* model : {"post-norm", "pre-norm"}) {
+  for (const std::string model : {"post-norm", "pre-norm"}) {
     for (const double lambda : {1.0, -1.0, 0.0}) {
       CHECK(spread(output(*drawn_block(spec_of(model)), X, lambda)) <= tolerance::closed_form<double>);
     }
@@ -174,7 +174,7 @@ TEST_CASE("Transformer: equal tokens stay equal") {
 
 TEST_CASE("Transformer: permuted tokens give the permuted output") {
   const arma::uvec order = {4, 2, 8, 0, 1, 7, 3, 6, 5};
-  for (const char* model : {"post-norm", "pre-norm"}) {
+  for (const std::string model : {"post-norm", "pre-norm"}) {
     const auto block = drawn_block(spec_of(model));
     const arma::mat X = input(), Y = output(*block, X, 1.0);
     CHECK(relative_error<double>(output(*block, X.cols(order), 1.0), Y.cols(order)) <= tolerance::closed_form<double>);
@@ -182,7 +182,7 @@ TEST_CASE("Transformer: permuted tokens give the permuted output") {
 }
 
 TEST_CASE("Transformer without a norm: the state's scale is part of the representation") {
-  for (const char* model : {"post-norm", "pre-norm"}) {
+  for (const std::string model : {"post-norm", "pre-norm"}) {
     const auto block = drawn_block(spec_of(model, "none"));
     State<double> plain{input()}, scaled{input() / 1024, 10.0};
     block->forward(plain, 0.7);
@@ -193,18 +193,18 @@ TEST_CASE("Transformer without a norm: the state's scale is part of the represen
 }
 
 TEST_CASE("Transformer with the norm rows: zero tokens are counted at every norm") {
-  for (const char* model : {"post-norm", "pre-norm"}) {
-    for (const char* mlp : {"on", "off"}) {
+  for (const std::string model : {"post-norm", "pre-norm"}) {
+    for (const std::string mlp : {"on", "off"}) {
       State<double> state{arma::mat(d, N, arma::fill::zeros)};
       drawn_block(spec_of(model, "rows", mlp))->forward(state, 1.0);
-      CHECK(state.degenerate_rows == (mlp == std::string("on") ? 2 * N : N));
+      CHECK(state.degenerate_rows == (mlp == "on" ? 2 * N : N));
     }
   }
 }
 
 // The logits of an unnormalised stack grow with the square of its entries.
 TEST_CASE_TEMPLATE("Transformer: large entries give finite outputs", T, float, double) {
-  for (const char* model : {"post-norm", "pre-norm"}) {
+  for (const std::string model : {"post-norm", "pre-norm"}) {
     PerturbedTensors<T> tensors;
     const auto block = make_transformer_block<T>(spec_of(model, "none"), tensors);
     CHECK(output(*block, 1e8 * input(), 1.0).is_finite());
