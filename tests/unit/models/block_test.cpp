@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "core/tolerances.hpp"
 #include "models/bare_block.hpp"
 #include "models/encoder.hpp"
@@ -97,13 +99,29 @@ TEST_CASE("token input: equal ids, equal columns; an encoder adds positions") {
 
 TEST_CASE("bare stacks with the norm rows start on the unit sphere, others as drawn") {
   for (const std::string model : {"attention", "linear-attention", "lti-ssm", "selective-ssm", "s4d", "post-norm"}) {
-    ModelSpec spec = spec_of(model, "gaussian");
     CAPTURE(model);
+    ModelSpec spec = spec_of(model, "gaussian");
+    spec.norm = "rows";
     const arma::mat X = input_of(spec);
-    const bool unit = arma::abs(arma::sum(arma::square(X), 0) - 1).max() <= tolerance::closed_form<double>;
-    CHECK(unit == spec.is_bare());
     spec.norm = "none";
-    CHECK(arma::accu(arma::square(input_of(spec))) > 2.0 * static_cast<double>(spec.tokens));
+    const arma::mat drawn = input_of(spec);
+    if (spec.is_bare()) {
+      CHECK(arma::abs(arma::sum(arma::square(X), 0) - 1).max() <= tolerance::closed_form<double>);
+      CHECK_FALSE(equal(X, drawn));
+    } else {
+      CHECK(equal(X, drawn));
+    }
+  }
+}
+
+TEST_CASE("token embeddings: Mamba-2's entries N(0, 0.02^2), those of other models N(0, 1)") {
+  for (const std::string model : {"mamba2", "post-norm"}) {
+    ModelSpec spec = spec_of(model, "tokens");
+    spec.tokens = 400;
+    spec.vocabulary = 1u << 24;  // no two ids alike
+    const arma::mat X = input_of(spec);
+    const double n = static_cast<double>(X.n_elem), variance = model == "mamba2" ? 4e-4 : 1.0;
+    CHECK(std::abs(arma::accu(arma::square(X)) / n - variance) <= tolerance::standard_errors * variance * std::sqrt(2 / n));
   }
 }
 
