@@ -56,6 +56,9 @@ void require_switches(const ModelSpec& spec) {
   require_model(spec, spec.lambda_at != "attention", "--lambda-at both", encoder_models());
   require_model(spec, spec.skip_at != "residual", "--skip-at mixer", mamba2);
   require_model(spec, spec.skip_input != "stream", "--skip-input normed", mamba2);
+  if (spec.skip_at == "mixer" && spec.skip_input == "normed") {
+    throw UsageError("--skip-input normed is not allowed with --skip-at mixer, where the skip's input is the convolution's output");
+  }
   require_model(spec, spec.norm_off != "both", "--norm-off " + spec.norm_off, mamba2);
 }
 

@@ -57,8 +57,10 @@ std::vector<double> LambdaSweepConfig::ascending_lambda() const {
 }
 
 std::vector<SweptModel> swept_models(const LambdaSweepConfig& config) {
-  std::vector<SweptModel> models = {{config.model, ""}};
-  for (const ModelSpec& spec : further_models(config.also, config.model)) models.push_back({spec, spec.model + "."});
+  std::vector<SweptModel> models = {{config.model, model_label(config.model), ""}};
+  for (const ModelSpec& spec : further_models(config.also, config.model)) {
+    models.push_back({spec, model_label(spec), model_label(spec) + "."});
+  }
   return models;
 }
 

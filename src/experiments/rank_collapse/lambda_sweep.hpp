@@ -24,7 +24,8 @@ struct LambdaSweepConfig {
 /// The model and those of `--also`: each with the prefix of its names.
 struct SweptModel {
   ModelSpec spec;
-  std::string prefix;  // "" for the main model, else "<model>."
+  std::string label;   // "mamba2", "attention+identity"
+  std::string prefix;  // "" for the main model, else "<label>."
 };
 std::vector<SweptModel> swept_models(const LambdaSweepConfig& config);
 

@@ -1,5 +1,6 @@
 #include "experiments/rank_collapse/layers.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/error.hpp"
@@ -36,6 +37,40 @@ std::vector<DepthCurve> curves_of(const LayersConfig& config, const ModelSpec& s
   for (const double lambda : config.lambda) curves.push_back({prefix + "lambda=" + series_number(lambda), {lambda}, {}});
   if (per_layer_lambda) curves.push_back({prefix + "lambda=per-layer", config.lambda_per_layer, {}});
   return curves;
+}
+
+[[noreturn]] void refuse_also(const std::string& word, const std::string& why) {
+  throw UsageError("--also: '" + word + "' is not allowed; " + why);
+}
+
+void require_name(const std::string& word, const std::string& name, const std::vector<std::string>& names) {
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  std::string allowed;
+  for (const auto& each : names) allowed += (allowed.empty() ? "" : "|") + each;
+  const std::string close = nearest(name, names);
+  refuse_also(word, "allowed: " + allowed + (close.empty() ? "" : "; did you mean '" + close + "'?"));
+}
+
+// NAME[+VALUE][:LAYERS]
+ModelSpec further_model(const std::string& word, const ModelSpec& main) {
+  const std::size_t colon = word.find(':'), plus = word.find('+');
+  ModelSpec spec;
+  spec.model = word.substr(0, std::min(colon, plus));
+  require_name(word, spec.model, model_names());
+  spec.layers = main.layers;
+  spec.tokens = main.tokens;
+  spec.dim = main.dim;
+  if (plus < colon) {
+    spec.value_weights = word.substr(plus + 1, colon == std::string::npos ? colon : colon - plus - 1);
+    require_name(word, spec.value_weights, {"gaussian", "orthogonal", "identity"});
+  }
+  if (colon != std::string::npos) {
+    const char *first = word.data() + colon + 1, *last = word.data() + word.size();
+    const auto [end, error] = std::from_chars(first, last, spec.layers);
+    if (error != std::errc() || end != last || spec.layers == 0) refuse_also(word, "the layers are a positive integer");
+  }
+  settle(spec);
+  return spec;
 }
 
 class LayersStudy : public Study {
@@ -97,38 +132,24 @@ class LayersStudy : public Study {
 
 }  // namespace
 
+std::string model_label(const ModelSpec& spec) {
+  return spec.value_weights == "gaussian" ? spec.model : spec.model + "+" + spec.value_weights;
+}
+
 Field also_field(std::vector<std::string>& also) {
-  Field field{"also", &also, "", "further models to draw beside, each NAME or NAME:LAYERS, of the same --tokens and --dim"};
+  Field field{
+      "also", &also, "",
+      "further models to draw beside, each NAME, NAME:LAYERS or NAME+C_V (attention+identity), of the same --tokens and --dim"};
   return or_empty(field);
 }
 
 std::vector<ModelSpec> further_models(const std::vector<std::string>& also, const ModelSpec& main) {
   std::vector<ModelSpec> models;
   for (const std::string& word : also) {
-    const std::size_t colon = word.find(':');
-    ModelSpec spec;
-    spec.model = word.substr(0, colon);
-    spec.layers = main.layers;
-    spec.tokens = main.tokens;
-    spec.dim = main.dim;
-    const auto refuse = [&](const std::string& what) { throw UsageError("--also: '" + word + "' is not allowed; " + what); };
-    std::string known;
-    for (const auto& name : model_names()) known += (known.empty() ? "" : "|") + name;
-    const auto& names = model_names();
-    if (std::find(names.begin(), names.end(), spec.model) == names.end()) {
-      const std::string close = nearest(spec.model, names);
-      refuse("allowed: " + known + (close.empty() ? "" : "; did you mean '" + close + "'?"));
-    }
-    if (spec.model == main.model) refuse("it is --model");
-    if (colon != std::string::npos) {
-      const char *first = word.data() + colon + 1, *last = word.data() + word.size();
-      const auto [end, error] = std::from_chars(first, last, spec.layers);
-      if (error != std::errc() || end != last || spec.layers == 0) refuse("the layers are a positive integer");
-    }
-    settle(spec);
-    for (const ModelSpec& other : models) {
-      if (other.model == spec.model) refuse("the model stands twice in the list");
-    }
+    const ModelSpec spec = further_model(word, main);
+    const auto same = [&](const ModelSpec& other) { return model_label(other) == model_label(spec); };
+    if (same(main)) refuse_also(word, "it is --model");
+    if (std::any_of(models.begin(), models.end(), same)) refuse_also(word, "the model stands twice in the list");
     models.push_back(spec);
   }
   return models;
@@ -137,7 +158,7 @@ std::vector<ModelSpec> further_models(const std::vector<std::string>& also, cons
 std::vector<DepthGroup> depth_groups(const LayersConfig& config) {
   std::vector<DepthGroup> groups = {{config.model, curves_of(config, config.model, "")}};
   for (const ModelSpec& spec : further_models(config.also, config.model)) {
-    groups.push_back({spec, curves_of(config, spec, spec.model + ".")});
+    groups.push_back({spec, curves_of(config, spec, model_label(spec) + ".")});
   }
   return groups;
 }

@@ -59,7 +59,7 @@ LambdaCurves sort_curves(const DepthGroup& group) {
 }
 
 void add_lambda_claims(const DepthGroup& group, double threshold, const Records& records, std::vector<Claim>& claims) {
-  const std::string id = "lambda-skip/fig-1/" + group.spec.model + "/", source = "Section 5.1, Figure 1";
+  const std::string id = "lambda-skip/fig-1/" + model_label(group.spec) + "/", source = "Section 5.1, Figure 1";
   const LambdaCurves curves = sort_curves(group);
   const bool gated = group.spec.has_gate();
   const auto judge = [&](const std::string& what, const std::string& statement, const std::vector<std::string>& of,

@@ -10,7 +10,7 @@ using Records = std::vector<TrialRecord>;
 
 // The part of a curve's name that says what varies: without the model.
 std::string legend_of(const std::string& name, const ModelSpec& spec) {
-  const std::string prefix = spec.model + ".";
+  const std::string prefix = model_label(spec) + ".";
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
 
@@ -19,7 +19,7 @@ struct Drawn {
 };
 
 Panel group_panel(const DepthGroup& group, const Drawn& drawn, bool before) {
-  Panel panel{group.spec.model + ": " + drawn.label, {"layer"}, {drawn.label, drawn.scale}, {}, {}};
+  Panel panel{model_label(group.spec) + ": " + drawn.label, {"layer"}, {drawn.label, drawn.scale}, {}, {}};
   int colour = 0;
   for (const DepthCurve& curve : group.curves) {
     panel.curves.push_back({curve.name + "." + drawn.measure, legend_of(curve.name, group.spec), "line", colour});
@@ -52,7 +52,7 @@ Figure layers_figure(const LayersConfig& config) {
 }
 
 std::string setting(const ModelSpec& spec) {
-  std::string text = spec.model + ": norm " + spec.norm;
+  std::string text = model_label(spec) + ": norm " + spec.norm;
   if (spec.model == "mamba2") {
     text += ", gate " + spec.gating + ", lambda on the " + (spec.skip_at == "mixer" ? "mixer's input" : "residual stream") +
             (spec.skip_input == "normed" ? " after its norm" : "") +
