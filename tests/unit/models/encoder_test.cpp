@@ -107,7 +107,9 @@ TEST_CASE("encoder blocks: weights N(0, 0.02^2), biases 0, gains 1; no norm and 
   PerturbedTensors<double> start(0.0), bare(0.0);
   make_encoder_block<double>(spec, start);
   REQUIRE(start.all().size() == 16);
-  for (const auto& [name, W] : start.all()) {
+  for (const auto& tensor : start.all()) {
+    const std::string& name = tensor.first;
+    const arma::mat& W = tensor.second;
     CAPTURE(name);
     const bool bias = name.ends_with(".bias"), gain = !bias && name.find("norm") != std::string::npos;
     if (bias || gain) {
