@@ -19,8 +19,8 @@ constexpr double dramatic_factor = 2.0, unstable_orders = 2.0;
 
 Claim judge_final(const std::string& id, const std::string& source, const std::string& statement, const std::string& curve,
                   bool collapses, double threshold, const Records& records) {
-  return judge_mean(id, source, statement, final_values(curve, "mu_normalized", records), collapses ? 0 : threshold,
-                    collapses ? threshold : 1,
+  return judge_mean(id, source, statement, final_values(curve, "mu_normalized", records), collapses ? -infinity : threshold,
+                    collapses ? threshold : infinity,
                     "normalised mu after the last layer; collapsed: below " + short_number(threshold) + "; " + at_random);
 }
 

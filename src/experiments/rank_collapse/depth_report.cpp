@@ -73,15 +73,16 @@ std::string collapse_note(const std::vector<std::string>& curves, double thresho
   std::vector<std::string> by_mu, by_rank_alone, kept;
   for (const std::string& curve : curves) {
     const double mu = summarise(final_values(curve, "mu_normalized", records)).mean;
-    const double residual = summarise(final_values(curve, "rank_one_residual", records)).mean;
+    // Both are squared distances over ||Y||_F^2, to equal tokens and to parallel ones: compared as mu is, by their roots.
+    const double from_rank_one = std::sqrt(summarise(final_values(curve, "rank_one_residual", records)).mean);
     if (!std::isfinite(mu)) continue;
-    (mu < threshold ? by_mu : residual < threshold ? by_rank_alone : kept).push_back(curve);
+    (mu < threshold ? by_mu : from_rank_one < threshold ? by_rank_alone : kept).push_back(curve);
   }
   const auto list = [](const std::vector<std::string>& names) { return names.empty() ? std::string("none") : joined(names); };
   return "At the last layer, on average, against " + short_number(threshold) +
          ": mu_normalized is below it (the tokens are equal) for " + list(by_mu) +
-         "; rank_one_residual alone is below it (the tokens are parallel or anti-parallel, a collapse that mu does " +
-         "not see) for " + list(by_rank_alone) + "; both are above it for " + list(kept) + ".";
+         "; the root of rank_one_residual alone is below it (the tokens are parallel or anti-parallel, a collapse that " +
+         "mu does not see) for " + list(by_rank_alone) + "; both are above it for " + list(kept) + ".";
 }
 
 }  // namespace ranklab

@@ -19,8 +19,8 @@ void add_depth_scalars(const std::vector<std::string>& curves, const std::vector
 /// `<curve>.<measure>` of each trial at the last layer.
 std::vector<double> final_values(const std::string& curve, const std::string& measure, const std::vector<TrialRecord>& records);
 
-/// One sentence: which curves end with mu_normalized under the threshold, and which with rank_one_residual alone under it,
-/// their tokens being anti-parallel. By means over the trials.
+/// One sentence: which curves end with mu_normalized under the threshold, and which with the root of
+/// rank_one_residual alone under it, their tokens being anti-parallel. By means over the trials.
 std::string collapse_note(const std::vector<std::string>& curves, double threshold, const std::vector<TrialRecord>& records);
 
 }  // namespace ranklab

@@ -11,6 +11,7 @@ namespace {
 
 using Records = std::vector<TrialRecord>;
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
 // "little variation", and statistically equal: the paper gives no number.
 constexpr double little_variation = 0.1, equal_within = 0.05;
 
@@ -51,13 +52,13 @@ void add_dip(const std::vector<double>& lambda, const std::string& prefix, const
   }
   const auto at_zero = static_cast<std::size_t>(zero - lambda.begin());
   const auto lead = from_final(records, prefix, [&](const std::vector<double>& mu) {
-    double least = std::numeric_limits<double>::infinity();
+    double least = infinity;
     for (std::size_t i = 0; i < mu.size(); ++i) {
       if (i != at_zero) least = std::min(least, mu[i]);
     }
     return least - mu[at_zero];
   });
-  claims.push_back(judge_mean(id + "dip-at-0", source, statement, lead, std::numeric_limits<double>::min(), 1,
+  claims.push_back(judge_mean(id + "dip-at-0", source, statement, lead, std::numeric_limits<double>::min(), infinity,
                               "smallest normalised mu elsewhere, less that at 0"));
 }
 
@@ -75,7 +76,8 @@ void add_asymmetry(const std::vector<double>& lambda, const SweptModel& swept, c
     return sum / static_cast<double>(pairs.size());
   });
   const std::string detail = "normalised mu at -lambda less that at lambda, mean over the mirrored pairs";
-  claims.push_back(judge_mean(id + "asymmetry/as-printed", source, statement, lead, std::numeric_limits<double>::min(), 1, detail));
+  claims.push_back(
+      judge_mean(id + "asymmetry/as-printed", source, statement, lead, std::numeric_limits<double>::min(), infinity, detail));
   // Flipping the sign of a weight of mean zero turns lambda into -lambda, up to the sign of the whole state.
   if (swept.spec.value_weights != "identity") {
     claims.push_back(
@@ -86,7 +88,7 @@ void add_asymmetry(const std::vector<double>& lambda, const SweptModel& swept, c
   } else {
     claims.push_back(judge_mean(id + "asymmetry/corrected", source,
                                 "with C_V = I and a mixing matrix of one sign, negative lambda gives a higher mu than positive",
-                                lead, equal_within, 1, detail));
+                                lead, equal_within, infinity, detail));
   }
 }
 
@@ -101,7 +103,7 @@ void add_flatness(const std::vector<double>& lambda, const std::string& prefix, 
   const auto spread = from_final(records, prefix, [&](const std::vector<double>& mu) {
     double widest = 0;  // of each sign by itself
     for (const int sign : {1, -1}) {
-      double low = std::numeric_limits<double>::infinity(), high = -low;
+      double low = infinity, high = -low;
       for (const std::size_t i : outer) {
         if (sign * lambda[i] <= 0) continue;
         low = std::min(low, mu[i]);
@@ -111,7 +113,7 @@ void add_flatness(const std::vector<double>& lambda, const std::string& prefix, 
     }
     return widest;
   });
-  claims.push_back(judge_mean(id + "flat-at-large-lambda", source, statement, spread, 0, little_variation,
+  claims.push_back(judge_mean(id + "flat-at-large-lambda", source, statement, spread, -infinity, little_variation,
                               "range of normalised mu where abs(lambda) >= " + short_number(largest / 2) + ", for each sign"));
 }
 
@@ -127,7 +129,7 @@ void add_theorem(const LambdaSweepConfig& config, const SweptModel& swept, const
   for (const char* name : {"S", "C_M", "theorem_rate", "theorem_condition", "theorem_lambda"}) {
     result.scalars.push_back({swept.prefix + name, scalars_of(records, swept.prefix + name)});
   }
-  std::vector<double> least(records.size(), std::numeric_limits<double>::infinity());
+  std::vector<double> least(records.size(), infinity);
   for (const std::string sign : {"positive", "negative"}) {
     std::vector<double> orders;
     for (std::size_t t = 0; t < records.size(); ++t) {
@@ -138,7 +140,7 @@ void add_theorem(const LambdaSweepConfig& config, const SweptModel& swept, const
     }
     result.scalars.push_back({swept.prefix + "orders_of_magnitude_" + sign, orders});
   }
-  result.claims.push_back(judge_mean(id, source, statement, least, 1, std::numeric_limits<double>::infinity(),
+  result.claims.push_back(judge_mean(id, source, statement, least, 1, infinity,
                                      "log10 of the theorem's abs(lambda), at the rate a that keeps " +
                                          short_number(config.threshold) +
                                          " through all layers, over the smallest measured one; much smaller: by a factor of 10"));

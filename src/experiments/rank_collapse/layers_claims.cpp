@@ -70,7 +70,7 @@ void add_lambda_claims(const DepthGroup& group, double threshold, const Records&
       claims.push_back(not_applicable(id + what, source, statement, "hypothesis not met: no such lambda in the list"));
     } else {
       claims.push_back(judge_mean(id + what, source, statement, extreme_final(of, "mu_normalized", records, collapses),
-                                  collapses ? 0 : threshold, collapses ? threshold : 1,
+                                  collapses ? -infinity : threshold, collapses ? threshold : infinity,
                                   "normalised mu after the last layer, " + std::string(collapses ? "largest" : "smallest") +
                                       " over " + names_of(of) + "; collapsed: below " + short_number(threshold)));
     }
@@ -89,7 +89,7 @@ void add_encoder_claims(const DepthGroup& group, const Records& records, std::ve
     for (const std::string kind : {"token", "cosine"}) {
       claims.push_back(judge_mean("shallow/fig-1-" + kind + "-similarity/" + group.spec.model, source,
                                   kind + " similarity rises to one in " + group.spec.model,
-                                  final_values(curve.name, kind + "_similarity", records), near_one, 1,
+                                  final_values(curve.name, kind + "_similarity", records), near_one, infinity,
                                   "after the last block; near one: above " + short_number(near_one)));
     }
     std::vector<double> gaps;
@@ -100,7 +100,7 @@ void add_encoder_claims(const DepthGroup& group, const Records& records, std::ve
       gaps.push_back(gap);
     }
     claims.push_back(judge_mean("shallow/fig-1-same-curve/" + group.spec.model, source,
-                                "the two similarities have nearly the same curve", gaps, 0, same_curve,
+                                "the two similarities have nearly the same curve", gaps, -infinity, same_curve,
                                 "largest difference over the blocks; tokens of one norm have t_sim = (1 + (n - 1) t_cos)/n"));
   }
 }
@@ -114,7 +114,7 @@ void add_pre_norm_claims(const DepthGroup& group, const std::vector<DepthGroup>&
   std::vector<double> rises;
   for (const auto& t_sim : arrays_of(records, curve + ".token_similarity")) rises.push_back(t_sim.back() - t_sim.front());
   claims.push_back(judge_mean("shallow/fig-4-similarity-rises", source, "token similarity still rises in the pre-norm model", rises,
-                              0, 1, "last block less input"));
+                              std::numeric_limits<double>::min(), infinity, "last block less input"));
   double shrinking = 0, single = 0;
   for (std::size_t k = 1; k < norms.front().size(); ++k) {
     double growth = 0;
@@ -133,7 +133,8 @@ void add_pre_norm_claims(const DepthGroup& group, const std::vector<DepthGroup>&
     const auto [least, most] = std::minmax_element(normed.begin(), normed.end());
     spread.push_back(*most / *least - 1);
   }
-  claims.push_back(judge_mean("shallow/fig-4-normed-constant", source, "||LN(X)||_F is constant", spread, 0, nearly_constant,
+  claims.push_back(judge_mean("shallow/fig-4-normed-constant", source, "||LN(X)||_F is constant", spread, -infinity,
+                              nearly_constant,
                               "relative spread over the blocks; constant: within " + short_number(nearly_constant)));
   const std::string statement = "similarity escalates more slowly than in the post-norm model";
   const auto post = std::find_if(groups.begin(), groups.end(), [](const DepthGroup& g) { return g.spec.model == "post-norm"; });
@@ -150,7 +151,7 @@ void add_pre_norm_claims(const DepthGroup& group, const std::vector<DepthGroup>&
     for (std::size_t k = 1; k < blocks; ++k) sum += post_norm[k] - pre_norm[k];
     gaps.push_back(sum / static_cast<double>(blocks - 1));
   }
-  claims.push_back(judge_mean("shallow/fig-4-slower", source, statement, gaps, std::numeric_limits<double>::min(), 1,
+  claims.push_back(judge_mean("shallow/fig-4-slower", source, statement, gaps, std::numeric_limits<double>::min(), infinity,
                               "lead of the post-norm model's similarity, mean over the blocks"));
 }
 
@@ -167,7 +168,7 @@ void add_de_escalation_claims(const DepthGroup& group, const Records& records, s
         for (double& t_div : diversity) t_div *= t_div;
         claims.push_back(judge_mean("shallow/fig-5-tau-" + series_number(tau) + "/" + when, source,
                                     "with tau = " + series_number(tau) + " the token diversity is around " + series_number(level),
-                                    diversity, std::max(0.0, level - around), std::min(1.0, level + around),
+                                    diversity, level > 0 ? level - around : -infinity, level < 1 ? level + around : infinity,
                                     "t_div at the last block, " + when + " the operation; around: within " + short_number(around)));
       }
     }
