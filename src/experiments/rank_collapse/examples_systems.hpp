@@ -3,8 +3,8 @@
 // In both systems M + lambda I is lower triangular, so that row 1 stays a multiple of e1 and row 2 keeps the plane. With
 // s_k = sign(1 + lambda)^k and x_k, the ratio of row 2's entries,
 //   Y(k) = s_k [ 1, 0 ; x_k/h_k, 1/h_k ],  h_k = sqrt(1 + x_k^2),
-//   Sys-1: x_0 = 0, x_(k+1) = x_k + 2/(1 + lambda) sqrt(1 + x_k^2);   Sys-2: x_k = r^k alpha_0/beta_0, r = (2 + lambda)/(1 +
-//   lambda).
+//   Sys-1: x_0 = 0, x_(k+1) = x_k + 2/(1 + lambda) sqrt(1 + x_k^2)
+//   Sys-2: x_k = r^k alpha_0/beta_0, r = (2 + lambda)/(1 + lambda)
 // Row 1 . row 2 = x_k/h_k, so that mu(k)^2 = 1 - x_k/h_k: rank one is |x_k| -> infinity, and mu sees it where x_k > 0 alone.
 #pragma once
 
