@@ -11,11 +11,13 @@ namespace {
 
 constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
-// A copy in double precision whose largest entry is 1, so that squares neither overflow nor vanish; `scale` undoes it.
+// A copy in double precision whose largest entry is in [1, 2), so that squares neither overflow nor vanish; `scale` undoes it.
+// It is a power of two: tokens that differ in their last bits alone keep their differences.
 template <class T>
 arma::mat scaled_copy(const arma::Mat<T>& Y, double& scale) {
   const arma::mat copy = arma::conv_to<arma::mat>::from(Y);
-  scale = copy.is_empty() ? 0.0 : arma::abs(copy).max();
+  const double largest = copy.is_empty() ? 0.0 : arma::abs(copy).max();
+  scale = largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, std::ilogb(largest)) : largest;
   return scale > 0 ? arma::mat(copy / scale) : copy;
 }
 
@@ -96,7 +98,8 @@ TokenGeometry token_geometry(const arma::Mat<T>& Y) {
   const double largest = squares.max(), total = arma::accu(squares);
   g.rank_one_residual = arma::accu(squares.head(squares.n_elem - 1)) / total;
   g.stable_rank = total / largest;
-  g.effective_rank = entropy_rank(arma::sqrt(squares));
+  const double noise = static_cast<double>(squares.n_elem) * std::numeric_limits<double>::epsilon() * largest;
+  g.effective_rank = entropy_rank(arma::sqrt(squares(arma::find(squares > noise))));
   return g;
 }
 

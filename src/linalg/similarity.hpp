@@ -44,8 +44,9 @@ struct TokenGeometry {
 };
 
 /// From the smaller Gram matrix, so that it costs O(N d min(N, d)) and never more memory than Y. rank_one_residual is
-/// accurate to about min(N, d) epsilon, absolutely; singular values below 1e-8 sigma_1 count as noise in effective_rank.
-/// A zero matrix has norm and mu 0, and everything else NaN. Throws Failure for entries that are not finite.
+/// accurate to about min(N, d) epsilon, absolutely; singular values below sqrt(min(N, d) epsilon) sigma_1, which rounding could
+/// have made, count as zero in effective_rank. A zero matrix has norm and mu 0, and everything else NaN. Throws Failure for entries
+/// that are not finite.
 template <class T>
 TokenGeometry token_geometry(const arma::Mat<T>& Y);
 
