@@ -81,7 +81,7 @@ TokenGeometry token_geometry(const arma::Mat<T>& Y) {
   const arma::mat copy = scaled_copy(Y, scale);
   TokenGeometry g;
   if (scale == 0) {
-    g.mu_normalized = g.token_similarity = g.cosine_similarity = undefined;
+    g.mu_normalized = g.token_similarity = g.token_diversity = g.cosine_similarity = undefined;
     g.rank_one_residual = g.stable_rank = g.effective_rank = undefined;
     return g;
   }
@@ -90,6 +90,7 @@ TokenGeometry token_geometry(const arma::Mat<T>& Y) {
   g.mu = scale * std::sqrt(parts.rest);
   g.mu_normalized = std::sqrt(parts.diversity());
   g.token_similarity = parts.similarity();
+  g.token_diversity = parts.diversity();
   g.cosine_similarity = cosine_of(copy);
 
   const arma::mat gram = copy.n_rows <= copy.n_cols ? arma::mat(copy * copy.t()) : arma::mat(copy.t() * copy);

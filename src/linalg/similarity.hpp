@@ -37,6 +37,7 @@ struct TokenGeometry {
   double mu = 0.0;                 // token_spread
   double mu_normalized = 0.0;      // mu / ||Y||_F = sqrt(t_div)
   double token_similarity = 0.0;   // t_sim
+  double token_diversity = 0.0;    // t_div = 1 - t_sim, without its cancellation
   double cosine_similarity = 0.0;  // t_cos
   double rank_one_residual = 0.0;  // 1 - sigma_1^2 / ||Y||_F^2
   double stable_rank = 0.0;        // ||Y||_F^2 / sigma_1^2

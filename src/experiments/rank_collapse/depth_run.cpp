@@ -19,6 +19,7 @@ const std::vector<Measure>& measures() {
   static const std::vector<Measure> list = {{"mu", &TokenGeometry::mu},
                                             {"mu_normalized", &TokenGeometry::mu_normalized},
                                             {"token_similarity", &TokenGeometry::token_similarity},
+                                            {"token_diversity", &TokenGeometry::token_diversity},
                                             {"cosine_similarity", &TokenGeometry::cosine_similarity},
                                             {"rank_one_residual", &TokenGeometry::rank_one_residual},
                                             {"stable_rank", &TokenGeometry::stable_rank},

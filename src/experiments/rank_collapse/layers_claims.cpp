@@ -164,8 +164,7 @@ void add_de_escalation_claims(const DepthGroup& group, const Records& records, s
     for (const auto& [tau, level] : levels) {
       if (curve.tau != std::vector<double>{tau}) continue;
       for (const std::string when : {"after", "before"}) {
-        std::vector<double> diversity = final_values(curve.name + (when == "before" ? ".before" : ""), "mu_normalized", records);
-        for (double& t_div : diversity) t_div *= t_div;
+        const auto diversity = final_values(curve.name + (when == "before" ? ".before" : ""), "token_diversity", records);
         claims.push_back(judge_mean("shallow/fig-5-tau-" + series_number(tau) + "/" + when, source,
                                     "with tau = " + series_number(tau) + " the token diversity is around " + series_number(level),
                                     diversity, level > 0 ? level - around : -infinity, level < 1 ? level + around : infinity,

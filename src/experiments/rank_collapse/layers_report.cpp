@@ -1,5 +1,7 @@
 #include "experiments/rank_collapse/layers_report.hpp"
 
+#include <algorithm>
+
 #include "experiments/rank_collapse/depth_report.hpp"
 #include "experiments/rank_collapse/layers_claims.hpp"
 
@@ -15,39 +17,59 @@ std::string legend_of(const std::string& name, const ModelSpec& spec) {
 }
 
 struct Drawn {
-  std::string measure, label, scale;
+  std::string measure, label;
 };
 
+// Similarity measures for the encoders, whose figure shows them; else how far the tokens are from equal, and from parallel.
+std::vector<Drawn> drawn_measures(const LayersConfig& config) {
+  if (config.de_escalates()) return {{"token_diversity", "token diversity"}};
+  if (config.model.is_encoder()) return {{"token_similarity", "token similarity"}, {"cosine_similarity", "cosine similarity"}};
+  if (config.model.model == "pre-norm") return {{"token_similarity", "token similarity"}};
+  return {{"mu_normalized", "normalised mu"}, {"rank_one_residual", "rank-one residual"}};
+}
+
 Panel group_panel(const DepthGroup& group, const Drawn& drawn, bool before) {
-  Panel panel{model_label(group.spec) + ": " + drawn.label, {"layer"}, {drawn.label, drawn.scale}, {}, {}};
+  Panel panel{model_label(group.spec) + ": " + drawn.label, {"layer"}, {drawn.label}, {}, {}};
   int colour = 0;
   for (const DepthCurve& curve : group.curves) {
-    panel.curves.push_back({curve.name + "." + drawn.measure, legend_of(curve.name, group.spec), "line", colour});
-    if (before) panel.curves.push_back({curve.name + ".before." + drawn.measure, "", "dashed", colour});
+    panel.curves.push_back(
+        {curve.name + "." + drawn.measure, legend_of(curve.name, group.spec) + (before ? ", after" : ""), "line", colour});
+    if (before) panel.curves.push_back({curve.name + ".before." + drawn.measure, "before", "dashed", colour});
     ++colour;
-    if (drawn.measure == "norm" && group.spec.model == "pre-norm") {
-      panel.curves.push_back({curve.name + ".branch_input_norm", "LN(X)", "dashed"});
-      panel.curves.push_back({curve.name + ".branch_output_norm", "P LN(X) W", "dotted"});
-    }
   }
   return panel;
 }
 
-// Similarity measures for the encoders, whose figure shows them; else how far the tokens are from equal, and from parallel.
-std::vector<Drawn> drawn_measures(const LayersConfig& config) {
-  const std::string& model = config.model.model;
-  if (config.de_escalates()) return {{"mu_normalized", "normalised mu, root of t_div", "linear"}};
-  if (config.model.is_encoder())
-    return {{"token_similarity", "token similarity", "linear"}, {"cosine_similarity", "cosine similarity", "linear"}};
-  if (model == "pre-norm") return {{"token_similarity", "token similarity", "linear"}, {"norm", "Frobenius norm", "log"}};
-  return {{"mu_normalized", "normalised mu", "linear"}, {"rank_one_residual", "rank-one residual", "linear"}};
+// Models with one curve each stand in one panel.
+Panel models_panel(const std::vector<DepthGroup>& groups, const Drawn& drawn) {
+  Panel panel{drawn.label, {"layer"}, {drawn.label}, {}, {}};
+  for (const DepthGroup& group : groups) {
+    panel.curves.push_back({group.curves.front().name + "." + drawn.measure, model_label(group.spec), "line"});
+  }
+  return panel;
+}
+
+Panel pre_norm_panel(const DepthGroup& group) {
+  const std::string& curve = group.curves.front().name;
+  return {"pre-norm: Frobenius norms",
+          {"layer"},
+          {"Frobenius norm", "log"},
+          {{curve + ".norm", "X"}, {curve + ".branch_input_norm", "LN(X)"}, {curve + ".branch_output_norm", "P LN(X) W"}},
+          {}};
 }
 
 Figure layers_figure(const LayersConfig& config) {
   Figure figure;
-  for (const DepthGroup& group : depth_groups(config)) {
-    for (const Drawn& drawn : drawn_measures(config)) figure.panels.push_back(group_panel(group, drawn, config.de_escalates()));
+  const std::vector<DepthGroup> groups = depth_groups(config);
+  const bool one_each = std::all_of(groups.begin(), groups.end(), [](const DepthGroup& g) { return g.curves.size() == 1; });
+  for (const Drawn& drawn : drawn_measures(config)) {
+    if (one_each && groups.size() > 1 && !config.de_escalates()) {
+      figure.panels.push_back(models_panel(groups, drawn));
+      continue;
+    }
+    for (const DepthGroup& group : groups) figure.panels.push_back(group_panel(group, drawn, config.de_escalates()));
   }
+  if (config.model.model == "pre-norm" && !config.de_escalates()) figure.panels.push_back(pre_norm_panel(groups.front()));
   return figure;
 }
 

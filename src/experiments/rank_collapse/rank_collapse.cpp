@@ -1,6 +1,8 @@
 #include "experiments/rank_collapse/rank_collapse.hpp"
 
 #include "experiments/rank_collapse/ablation.hpp"
+#include "experiments/rank_collapse/eta.hpp"
+#include "experiments/rank_collapse/examples.hpp"
 #include "experiments/rank_collapse/lambda_sweep.hpp"
 #include "experiments/rank_collapse/layers.hpp"
 
