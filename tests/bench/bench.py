@@ -18,6 +18,10 @@ RUNS = (
     ("spectral-fig12", "random-features --preset spectral-fig12", 30.0, 400),
     ("spectral-fig14a", "spiked-model --preset spectral-fig14a", 60.0, 500),
     ("spectral-fig16", "spiked-model --preset spectral-fig16", None, 500),
+    ("shallow-fig02", "rank-collapse --preset shallow-fig02", 60.0, 500),
+    ("lambda-skip-fig04", "rank-collapse --preset lambda-skip-fig04", None, 500),
+    ("4096 tokens, linear attention, d 256", "rank-collapse --model linear-attention --tokens 4096 --layers 4 --lambda 1 --trials 1", None, 400),
+    ("4096 tokens, selective SSM, d 256", "rank-collapse --model selective-ssm --tokens 4096 --layers 4 --lambda 1 --trials 1", None, 400),
     ("start-up (--version)", "--version", 0.1, 60),
 )
 

@@ -16,6 +16,22 @@ for _command in ("spiked-model", "teacher-student"):
     RUNS[f"{_command} features"] = f"{_command} --study features --k 8,16,24 --trials 3"
     RUNS[f"{_command} multi-spike"] = f"{_command} --study multi-spike --d 16,20,24 --trials 3"
 
+_MODEL = "--layers 4 --tokens 8 --dim 12 --state 4 --trials 2"
+for _model in ("attention", "linear-attention", "lti-ssm", "s4d", "selective-ssm", "mamba2", "post-norm", "pre-norm", "bert", "albert"):
+    RUNS[f"layers of {_model}"] = f"rank-collapse --model {_model} --lambda -1,1 {_MODEL}"
+RUNS["layers in single precision"] = f"rank-collapse --model mamba2 --precision f32 --lambda -1,1 {_MODEL}"
+RUNS["layers with de-escalation"] = f"rank-collapse --model post-norm --tau 0.1,1 {_MODEL}"
+RUNS["layers of several models"] = f"rank-collapse --model pre-norm --also post-norm:3,attention+identity {_MODEL}"
+RUNS["lambda-sweep"] = f"rank-collapse --study lambda-sweep --lambda -2,-1,0,1,2 --also attention+identity {_MODEL}"
+RUNS["ablation of the gate"] = f"rank-collapse --study ablation {_MODEL}"
+RUNS["ablation of the skip"] = f"rank-collapse --study ablation --model s4d {_MODEL}"
+RUNS["escalation"] = "rank-collapse --study escalation --layers 4 --tokens 8 --dim 16 --heads 2 --trials 2"
+RUNS["escalation-rate"] = "rank-collapse --study escalation-rate --layers 4 --tokens 8 --dim 16 --heads 2 --trials 8"
+RUNS["eta"] = "rank-collapse --study eta --tokens 12 --dim 4,8 --trials 6"
+RUNS["bounds"] = "rank-collapse --study bounds --layers 3 --tokens 4 --dim 3 --trials 2"
+RUNS["examples sys1"] = "rank-collapse --study examples --layers 40"
+RUNS["examples sys2"] = "rank-collapse --study examples --system sys2 --layers 40"
+
 
 class SmokeTest(ProgramTest):
     def test_every_study_runs_draws_and_reports(self):

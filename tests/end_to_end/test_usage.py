@@ -45,6 +45,28 @@ class BadFlagTest(ProgramTest):
             words = RF.split() + ([flag, value] if "=" not in flag else [flag])
             self.refused(words, flag.split("=")[0], value)
 
+    def test_settings_of_a_model_that_do_not_fit_together(self):
+        rc = "rank-collapse --study layers"
+        self.refused(f"{rc} --tokens 1", "--tokens 1", "at least 2")
+        self.refused(f"{rc} --model post-norm --dim 10 --heads 4", "--heads 4", "--dim 10")
+        self.refused(f"{rc} --model attention --heads 2", "--heads 2", "attention")
+        self.refused(f"{rc} --tau 1.5", "--tau", "1.5", "from 0 to 1")
+        self.refused(f"{rc} --model post-norm --tau 0.5 --lambda 1,2", "--lambda", "--tau")
+        self.refused(f"{rc} --model lti-ssm --gating on", "--gating on", "mamba2")
+        self.refused(f"{rc} --model bert --norm rows", "--norm rows", "layer|none")
+        self.refused(f"{rc} --model mamba", "--model", "did you mean 'mamba2'?")
+        self.refused(f"{rc} --lambda 1,x", "--lambda", "x")
+        self.refused(f"{rc} --also bert:0", "--also", "bert:0")
+        self.refused("rank-collapse --study ablation --norm none", "--norm none")
+
+    def test_lambda_of_minus_one_with_a_unit_diagonal_counts_its_zero_rows(self):
+        document = self.result("rank-collapse --study examples --lambda -1 --layers 5")
+        self.assertGreater(document["scalars"]["degenerate_rows"]["mean"], 0)
+
+    def test_a_model_keeps_its_own_settings_in_the_result(self):
+        plan = loads(self.run_program("rank-collapse --model albert --lambda -1,1 --dry-run").stdout)["config"]
+        self.assertEqual((plan["norm"], plan["share-weights"], plan["heads"], plan["lambda"]), ("layer", "on", 4, [-1, 1]))
+
     def test_a_flag_without_its_value(self):
         self.refused(f"{RF} --trials", "--trials", "needs a value")
         self.refused(f"{RF} --trials --seed 3", "--trials", "needs a value")
