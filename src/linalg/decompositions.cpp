@@ -1,5 +1,6 @@
 #include "linalg/decompositions.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "core/error.hpp"
@@ -19,10 +20,12 @@ template <class T>
 
 constexpr const char* svd_name = "singular value decomposition";
 constexpr const char* eigen_name = "symmetric eigendecomposition";
+constexpr const char* qr_name = "QR decomposition";
+constexpr const char* radius_name = "spectral radius";
 
-void require_symmetric_shape(const arma::mat& S) {
-  if (!S.is_square()) throw Failure(std::string(eigen_name) + ": " + shape(S) + " is not square");
-  require_finite(eigen_name, S);
+void require_finite_square(const char* what, const arma::mat& A) {
+  if (!A.is_square()) throw Failure(std::string(what) + ": " + shape(A) + " is not square");
+  require_finite(what, A);
 }
 
 }  // namespace
@@ -61,7 +64,7 @@ arma::vec singular_values(const arma::mat& A) {
 }
 
 SymmetricEigen symmetric_eigen(const arma::mat& S) {
-  require_symmetric_shape(S);
+  require_finite_square(eigen_name, S);
   SymmetricEigen eigen;
   if (arma::eig_sym(eigen.w, eigen.Q, S, "dc")) return eigen;
   if (arma::eig_sym(eigen.w, eigen.Q, S, "std")) return eigen;
@@ -69,10 +72,33 @@ SymmetricEigen symmetric_eigen(const arma::mat& S) {
 }
 
 arma::vec symmetric_eigenvalues(const arma::mat& S) {
-  require_symmetric_shape(S);
+  require_finite_square(eigen_name, S);
   arma::vec w;
   if (arma::eig_sym(w, S)) return w;
   return symmetric_eigen(S).w;
+}
+
+template <class T>
+arma::Mat<T> triangular_factor(const arma::Mat<T>& A) {
+  require_finite(qr_name, A);
+  arma::Mat<T> Q, R;
+  if (A.empty()) return arma::Mat<T>(std::min(A.n_rows, A.n_cols), A.n_cols);
+  if (!arma::qr_econ(Q, R, A)) no_convergence(qr_name, A);
+  for (arma::uword i = 0; i < R.n_rows; ++i) {
+    if (R(i, i) < 0) R.row(i) *= T{-1};
+  }
+  return R;
+}
+
+template arma::fmat triangular_factor<float>(const arma::fmat&);
+template arma::mat triangular_factor<double>(const arma::mat&);
+
+double spectral_radius(const arma::mat& A) {
+  require_finite_square(radius_name, A);
+  if (A.empty()) return 0.0;
+  arma::cx_vec w;
+  if (!arma::eig_gen(w, A) && !arma::eig_gen(w, A, "balance")) no_convergence(radius_name, A);
+  return arma::abs(w).max();
 }
 
 }  // namespace ranklab

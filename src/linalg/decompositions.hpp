@@ -36,4 +36,13 @@ SymmetricEigen symmetric_eigen(const arma::mat& S);
 /// Eigenvalues of a symmetric matrix, ascending. Reads and throws as symmetric_eigen.
 arma::vec symmetric_eigenvalues(const arma::mat& S);
 
+/// The upper trapezoidal R (r x n, r = min(m, n)) of A = QR, Q with orthonormal columns, R with no negative diagonal entry: unique
+/// where the first r columns of A are independent. Throws Failure for non-finite entries.
+template <class T>
+arma::Mat<T> triangular_factor(const arma::Mat<T>& A);
+
+/// The largest modulus of an eigenvalue of A, symmetric or not; 0 of an empty matrix. Throws Failure for a non-square or
+/// non-finite A, or where no driver converges.
+double spectral_radius(const arma::mat& A);
+
 }  // namespace ranklab

@@ -100,6 +100,32 @@ TEST_CASE("eigenvalues of the second difference matrix: 2 - 2 cos(j pi / (n + 1)
   CHECK(arma::abs(symmetric_eigen(S).w - expected).max() < tolerance::residual<double>);
 }
 
+TEST_CASE_TEMPLATE("triangular factor: R'R = A'A, upper trapezoidal, no negative diagonal", T, float, double) {
+  for (const auto& [rows, columns] : {std::pair{1, 4}, {30, 30}, {60, 20}, {20, 60}}) {
+    const arma::mat drawn = gaussian(static_cast<arma::uword>(rows), static_cast<arma::uword>(columns), "A");
+    const arma::Mat<T> A = arma::conv_to<arma::Mat<T>>::from(drawn), R = triangular_factor(A);
+    REQUIRE(R.n_rows == std::min(A.n_rows, A.n_cols));
+    REQUIRE(R.n_cols == A.n_cols);
+    CHECK(size_of(arma::Mat<T>(R.t() * R - A.t() * A), size_of(arma::Mat<T>(A.t() * A))) < tolerance::residual<T>);
+    CHECK(R.diag().min() >= 0);
+    CHECK(arma::accu(arma::abs(R.head_cols(R.n_rows) - arma::trimatu(R.head_cols(R.n_rows)))) == 0);
+    CHECK(failure_of([&] { triangular_factor(arma::Mat<T>(A / T{0})); }).find("QR decomposition") == 0);
+  }
+  CHECK(arma::size(triangular_factor(arma::Mat<T>(3, 0))) == arma::SizeMat(0, 0));
+}
+
+TEST_CASE("spectral radius: complex pairs, nilpotent matrices, symmetric ones, and A against its transpose") {
+  const double angle = 0.7;
+  const arma::mat turn = {{std::cos(angle), -std::sin(angle)}, {std::sin(angle), std::cos(angle)}};
+  CHECK(spectral_radius(-3.0 * turn) == doctest::Approx(3.0).scale(0).epsilon(tolerance::closed_form<double>));
+  arma::mat nilpotent(5, 5, arma::fill::zeros);
+  nilpotent.diag(1).fill(7.0);
+  CHECK(spectral_radius(nilpotent) == 0);
+  const arma::mat A = gaussian(30, 30, "A"), S = A + A.t();
+  CHECK(spectral_radius(S) == doctest::Approx(arma::abs(symmetric_eigenvalues(S)).max()).epsilon(tolerance::residual<double>));
+  CHECK(spectral_radius(A) == doctest::Approx(spectral_radius(A.t())).epsilon(tolerance::residual<double>));
+}
+
 TEST_CASE("non-finite entries are refused by shape") {
   for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     arma::mat A(3, 4, arma::fill::ones), S(3, 3, arma::fill::ones);
@@ -111,6 +137,7 @@ TEST_CASE("non-finite entries are refused by shape") {
     CHECK(failure_of([&] { singular_values(A); }) == svd_message);
     CHECK(failure_of([&] { symmetric_eigen(S); }) == eigen_message);
     CHECK(failure_of([&] { symmetric_eigenvalues(S); }) == eigen_message);
+    CHECK(failure_of([&] { spectral_radius(S); }) == "spectral radius: 3 x 3 matrix has non-finite entries");
   }
 }
 
@@ -118,6 +145,7 @@ TEST_CASE("a matrix that is not square has no symmetric eigendecomposition") {
   const std::string message = "symmetric eigendecomposition: 3 x 4 matrix is not square";
   CHECK(failure_of([] { symmetric_eigen(arma::mat(3, 4)); }) == message);
   CHECK(failure_of([] { symmetric_eigenvalues(arma::mat(3, 4)); }) == message);
+  CHECK(failure_of([] { spectral_radius(arma::mat(3, 4)); }) == "spectral radius: 3 x 4 matrix is not square");
 }
 
 TEST_CASE("empty matrices have empty decompositions") {
@@ -128,4 +156,5 @@ TEST_CASE("empty matrices have empty decompositions") {
   CHECK(singular_values(arma::mat(0, 4)).n_elem == 0);
   CHECK(symmetric_eigen(arma::mat()).w.n_elem == 0);
   CHECK(symmetric_eigenvalues(arma::mat()).n_elem == 0);
+  CHECK(spectral_radius(arma::mat()) == 0);
 }
