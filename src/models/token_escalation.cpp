@@ -1,0 +1,97 @@
+#include "models/token_escalation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "linalg/decompositions.hpp"
+#include "linalg/spectra.hpp"
+
+namespace ranklab {
+namespace {
+
+// A Pi_2, with tokens as columns: the mean of every row removed.
+arma::mat without_shared(arma::mat A) {
+  A.each_col() -= arma::mean(A, 1);
+  return A;
+}
+
+double squared(const arma::mat& A) {
+  return arma::accu(arma::square(A));
+}
+
+}  // namespace
+
+Escalation measure_escalation(const TokenParts& X, const TokenParts& Y) {
+  return {Y.shared / X.shared, Y.rest / X.rest, X.diversity() / Y.diversity()};
+}
+
+double escalation_rate(double excess, double similarity) {
+  return 1 + excess * similarity;
+}
+
+double identity_error(const Escalation& step, double similarity) {
+  return std::abs(escalation_rate(step.xi_ratio() - 1, similarity) - step.rate) / std::max(1.0, step.rate);
+}
+
+template <class T>
+HeadMeasures head_measures(const arma::Mat<T>& P, const arma::Mat<T>& X) {
+  const arma::mat weights = arma::conv_to<arma::mat>::from(P), tokens = arma::conv_to<arma::mat>::from(X);
+  const arma::mat rest = without_shared(tokens);                                    // (Pi_2 X)'
+  const arma::vec column_sums = arma::sum(weights, 1), sum = arma::sum(tokens, 1);  // sqrt(N) (e'P)' and sqrt(N) (e'X)'
+  HeadMeasures head;
+  head.omega = arma::norm(rest * column_sums) / arma::norm(sum);
+  head.delta = operator_norm(without_shared(weights));
+  head.mu_1_squared = squared(tokens * column_sums) / squared(sum);
+  // Pi_2 P X = Pi_2 P Pi_2 X, as Pi_2 P e = 0: without the shared part, rounding is relative to the rest.
+  head.mu_2_squared = squared(without_shared(rest * weights)) / squared(rest);
+  return head;
+}
+
+AttentionMeasures mean_over_heads(const std::vector<HeadMeasures>& heads) {
+  AttentionMeasures mean;
+  const double share = 1 / static_cast<double>(heads.size());
+  for (const HeadMeasures& head : heads) {
+    mean.omega += share * head.omega;
+    mean.delta += share * head.delta;
+    mean.mu_1_squared += share * head.mu_1_squared;
+    mean.mu_2_squared += share * head.mu_2_squared;
+    mean.mu_1_bound += share * head.mu_1_bound();
+    mean.mu_2_bound += share * head.mu_2_bound();
+  }
+  return mean;
+}
+
+template <class T>
+double second_eigenvalue(const arma::Mat<T>& P) {
+  // P' Pi_2 has the eigenvalues of P, with 0 in the place of the 1 of the vector of ones.
+  return spectral_radius(without_shared(arma::conv_to<arma::mat>::from(P)));
+}
+
+template <class T>
+double asymmetry(const arma::Mat<T>& P) {
+  const arma::mat weights = arma::conv_to<arma::mat>::from(P);
+  return arma::norm(weights - weights.t(), "fro") / arma::norm(weights, "fro");
+}
+
+StepStrength step_strength(const ModelSpec& spec, double lambda) {
+  const double variance = spec.weight_variance == "h/d" ? static_cast<double>(spec.heads) : 1.0;  // of W's entries, times d
+  const double size = spec.alpha * spec.weight_scale;
+  return {lambda * lambda, size * size * variance};
+}
+
+double expected_xi(const StepStrength& strength, double mu_squared) {
+  return strength.skip + strength.attention * mu_squared;
+}
+
+double expected_excess(const StepStrength& strength, double mu_1_squared, double mu_2_squared) {
+  return strength.attention * (mu_1_squared - mu_2_squared) / expected_xi(strength, mu_2_squared);
+}
+
+template HeadMeasures head_measures(const arma::Mat<float>&, const arma::Mat<float>&);
+template HeadMeasures head_measures(const arma::Mat<double>&, const arma::Mat<double>&);
+template double second_eigenvalue(const arma::Mat<float>&);
+template double second_eigenvalue(const arma::Mat<double>&);
+template double asymmetry(const arma::Mat<float>&);
+template double asymmetry(const arma::Mat<double>&);
+
+}  // namespace ranklab

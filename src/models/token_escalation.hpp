@@ -1,0 +1,78 @@
+// Token similarity escalation, the theory of [Shallow] Section 2.2: how a step from X to Y divides its growth between what the
+// tokens share and the rest, and what the attention matrices say about it beforehand. The step is step 1 of Algorithm 1,
+//
+//   Y = lambda X + alpha [P_1 X W_1 ... P_h X W_h]
+//
+// Tokens are columns: the paper's X is X' here, and a head's P comes as P' (N, N), whose columns sum to one, as
+// attention_matrices gives it. Everything is computed in double precision, whatever T.
+#pragma once
+
+#include <armadillo>
+#include <vector>
+
+#include "linalg/similarity.hpp"
+#include "models/model_spec.hpp"
+
+namespace ranklab {
+
+/// A step from X to Y; NaN or infinite where X or Y has only one of its two parts.
+struct Escalation {
+  double xi_1 = 0.0, xi_2 = 0.0;  // eq. (7): xi_i = ||Pi_i Y||_F^2 / ||Pi_i X||_F^2
+  double rate = 0.0;              // eq. (5): r = t_div(X) / t_div(Y); above 1 where similarity rises
+
+  double xi_ratio() const { return xi_1 / xi_2; }
+};
+Escalation measure_escalation(const TokenParts& X, const TokenParts& Y);
+
+/// [Shallow] eq. (6): r = 1 + excess t_sim(X), where excess = xi_1/xi_2 - 1.
+double escalation_rate(double excess, double similarity);
+
+/// What the identity (6) misses r by, over the larger of 1 and r: rounding alone. `similarity` is t_sim(X).
+double identity_error(const Escalation& step, double similarity);
+
+/// One head on one X. Undefined values (a zero part of X) are NaN or infinite.
+struct HeadMeasures {
+  double omega = 0.0;                             // eq. (12): ||e'P Pi_2 X|| / ||e'X||, e = 1/sqrt(N)
+  double delta = 0.0;                             // eq. (12): ||Pi_2 P||_2
+  double mu_1_squared = 0.0, mu_2_squared = 0.0;  // eq. (10): mu_i = ||Pi_i P X||_F / ||Pi_i X||_F
+
+  /// The bounds (11): mu_1^2 >= (1 - omega)^2, for omega above 1 too, and mu_2^2 <= delta^2.
+  double mu_1_bound() const { return (1 - omega) * (1 - omega); }
+  double mu_2_bound() const { return delta * delta; }
+};
+
+/// P (N, N) and X (d, N). Throws Failure where an entry of P is not finite.
+template <class T>
+HeadMeasures head_measures(const arma::Mat<T>& P, const arma::Mat<T>& X);
+
+/// Means over the heads of one step: what stands for (10), (11) and (12) in [Shallow] Proposition 2.9.
+struct AttentionMeasures {
+  double omega = 0.0, delta = 0.0;
+  double mu_1_squared = 0.0, mu_2_squared = 0.0;  // mu-bar_1^2 and mu-bar_2^2
+  double mu_1_bound = 0.0, mu_2_bound = 0.0;      // means of (1 - omega_k)^2 and of delta_k^2
+};
+AttentionMeasures mean_over_heads(const std::vector<HeadMeasures>& heads);
+
+/// |lambda_2(P)|: the largest modulus of an eigenvalue other than the 1 of the vector of ones. Throws as spectral_radius.
+template <class T>
+double second_eigenvalue(const arma::Mat<T>& P);
+
+/// ||P - P'||_F / ||P||_F.
+template <class T>
+double asymmetry(const arma::Mat<T>& P);
+
+/// The sizes of the two terms of step 1: lambda^2, and alpha^2 d sigma^2, with sigma^2 the variance of W's entries.
+struct StepStrength {
+  double skip = 1.0, attention = 1.0;
+};
+StepStrength step_strength(const ModelSpec& spec, double lambda);
+
+/// E[xi_i] over W: lambda^2 + alpha^2 d sigma^2 mu_i^2, with mu_i^2 averaged over heads. [Shallow] eq. (9) and (29) have
+/// lambda = 1; the terms linear in W have mean zero for any lambda.
+double expected_xi(const StepStrength& strength, double mu_squared);
+
+/// E[xi_1]/E[xi_2] - 1 = alpha^2 d sigma^2 (mu_1^2 - mu_2^2) / (lambda^2 + alpha^2 d sigma^2 mu_2^2): [Shallow] eq. (13), (18).
+/// Estimate 1, eq. (16), puts the bounds (11) in the place of mu_1^2 and mu_2^2; Estimate 2, eq. (17), 1 and |lambda_2|^2.
+double expected_excess(const StepStrength& strength, double mu_1_squared, double mu_2_squared);
+
+}  // namespace ranklab

@@ -1,0 +1,223 @@
+// The quantities of [Shallow] Section 2.2 against dense projections in the paper's own layout (tokens in rows), against
+// closed forms for circulant attention, and against sample means.
+#include "models/token_escalation.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "core/statistics.hpp"
+#include "core/tolerances.hpp"
+#include "gaussian.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+constexpr double rounding = tolerance::residual<double>;
+
+doctest::Approx close(double expected, double relative = rounding) {
+  return doctest::Approx(expected).scale(0).epsilon(relative);
+}
+
+arma::mat shared_projection(arma::uword N) {
+  return arma::mat(N, N, arma::fill::ones) / static_cast<double>(N);
+}
+arma::mat rest_projection(arma::uword N) {
+  return arma::mat(N, N, arma::fill::eye) - shared_projection(N);
+}
+double squared(const arma::mat& A) {
+  return arma::accu(arma::square(A));
+}
+
+// Row-stochastic; the rows differ more with a larger spread.
+arma::mat stochastic(arma::uword N, double spread, const char* name) {
+  arma::mat P = arma::exp(spread * gaussian(N, N, name));
+  P.each_col() /= arma::sum(P, 1);
+  return P;
+}
+
+// sum_j weights[j] S^j for the cyclic shift S of N tokens: its eigenvalues are the discrete Fourier transform of the weights.
+arma::mat circulant(arma::uword N, const std::vector<double>& weights) {
+  arma::mat P(N, N, arma::fill::zeros);
+  for (arma::uword i = 0; i < N; ++i) {
+    for (arma::uword j = 0; j < weights.size(); ++j) P(i, (i + j) % N) += weights[j];
+  }
+  return P;
+}
+
+}  // namespace
+
+TEST_CASE("token escalation: the measures of a head are the paper's, written with projections") {
+  for (const double spread : {0.1, 1.0, 5.0}) {
+    CAPTURE(spread);
+    const arma::uword N = 7, d = 5;
+    const arma::mat X = gaussian(N, d, "X"), P = stochastic(N, spread, "P");
+    const arma::vec e = arma::vec(N, arma::fill::ones) / std::sqrt(static_cast<double>(N));
+    const arma::mat Pi_1 = shared_projection(N), Pi_2 = rest_projection(N);
+    const HeadMeasures head = head_measures<double>(P.t(), X.t());
+    CHECK(head.omega == close(arma::norm(arma::rowvec(e.t() * P * Pi_2 * X)) / arma::norm(arma::rowvec(e.t() * X))));
+    CHECK(head.delta == close(arma::svd(arma::mat(Pi_2 * P)).max()));
+    CHECK(head.mu_1_squared == close(squared(Pi_1 * P * X) / squared(Pi_1 * X)));
+    CHECK(head.mu_2_squared == close(squared(Pi_2 * P * X) / squared(Pi_2 * X)));
+    CHECK(head.mu_1_bound() == close(std::pow(1 - head.omega, 2)));
+    CHECK(head.mu_2_bound() == close(std::pow(head.delta, 2)));
+
+    arma::vec moduli = arma::sort(arma::abs(arma::eig_gen(P)), "descend");
+    CHECK(moduli[0] == close(1.0));
+    CHECK(second_eigenvalue<double>(P.t()) == close(moduli[1]));
+    CHECK(asymmetry(P) == close(std::sqrt(squared(P - P.t()) / squared(P))));
+
+    const HeadMeasures single =
+        head_measures<float>(arma::conv_to<arma::fmat>::from(P.t()), arma::conv_to<arma::fmat>::from(X.t()));
+    CHECK(single.omega == close(head.omega, 10 * tolerance::residual<float>));
+    CHECK(single.delta == close(head.delta, tolerance::residual<float>));
+  }
+}
+
+TEST_CASE("token escalation: a step's xi, its rate, and the identity (6) between them") {
+  for (const char* name : {"Y1", "Y2", "Y3", "Y4"}) {
+    const arma::uword N = 6, d = 9;
+    const arma::mat X = gaussian(N, d, "X"), Y = gaussian(N, d, name) + 0.5;
+    const arma::mat Pi_1 = shared_projection(N), Pi_2 = rest_projection(N);
+    const Escalation step = measure_escalation(token_parts<double>(X.t()), token_parts<double>(Y.t()));
+    CHECK(step.xi_1 == close(squared(Pi_1 * Y) / squared(Pi_1 * X)));
+    CHECK(step.xi_2 == close(squared(Pi_2 * Y) / squared(Pi_2 * X)));
+    CHECK(step.rate == close((1 - squared(Pi_1 * X) / squared(X)) / (1 - squared(Pi_1 * Y) / squared(Y))));
+    const double similarity = squared(Pi_1 * X) / squared(X);
+    CHECK(escalation_rate(step.xi_ratio() - 1, similarity) == close(step.rate));
+    CHECK(identity_error(step, similarity) < rounding);
+    CHECK(identity_error({step.xi_1, step.xi_2, step.rate + 1}, similarity) == close(1 / (step.rate + 1)));
+  }
+}
+
+// eq. (17): a symmetric P is doubly stochastic, so that omega = 0, mu_1 = 1 and delta = |lambda_2|.
+TEST_CASE("token escalation: circulant attention has closed forms, and mixes without a drift of the mean") {
+  const arma::uword N = 12;
+  const arma::mat X = gaussian(5, N, "X");
+  const auto angle = [](double j) { return 2 * std::numbers::pi * j / 12; };
+  SUBCASE("symmetric") {
+    std::vector<double> weights(N, 0.0);
+    weights[0] = 0.5, weights[1] = weights[11] = 0.15, weights[2] = weights[10] = 0.1;
+    double second = 0;
+    for (double j = 1; j < 12; ++j)
+      second = std::max(second, std::abs(0.5 + 0.3 * std::cos(angle(j)) + 0.2 * std::cos(angle(2 * j))));
+    const arma::mat P = circulant(N, weights);
+    const HeadMeasures head = head_measures(P, X);
+    CHECK(head.delta == close(second));
+    CHECK(second_eigenvalue(P) == close(second));
+    CHECK(head.omega < rounding);
+    CHECK(head.mu_1_squared == close(1.0));
+    CHECK(asymmetry(P) == 0);
+    const StepStrength one;
+    CHECK(expected_excess(one, head.mu_1_bound(), head.mu_2_bound()) == close((1 - second * second) / (1 + second * second)));
+  }
+  SUBCASE("doubly stochastic, not symmetric: complex eigenvalues") {
+    const arma::mat P = circulant(N, {0.7, 0.3});  // 0.7 + 0.3 exp(i angle)
+    const double second = std::sqrt(0.49 + 0.09 + 0.42 * std::cos(angle(1)));
+    const HeadMeasures head = head_measures<double>(P.t(), X);
+    CHECK(head.delta == close(second));
+    CHECK(second_eigenvalue<double>(P.t()) == close(second));
+    CHECK(head.omega < rounding);
+    CHECK(asymmetry(P) == close(std::sqrt(0.18 / 0.58)));
+  }
+  SUBCASE("no mixing, and complete mixing") {
+    const arma::mat identity(N, N, arma::fill::eye), mean = shared_projection(N);
+    CHECK(second_eigenvalue(identity) == close(1.0));
+    CHECK(head_measures(identity, X).delta == close(1.0));
+    CHECK(head_measures(identity, X).mu_2_squared == close(1.0));
+    CHECK(second_eigenvalue(mean) < rounding);
+    CHECK(head_measures(mean, X).delta < rounding);
+  }
+}
+
+TEST_CASE("token escalation: the bounds (11) hold, for omega above 1 too") {
+  double largest_omega = 0, smallest_omega = 1;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+    for (const double spread : {0.2, 1.0, 6.0}) {
+      for (const double shared : {0.0, 0.3, 3.0}) {
+        const HeadMeasures head = head_measures<double>(stochastic(8, spread, name).t(), gaussian(4, 8, name) + shared);
+        CHECK(head.mu_1_squared >= head.mu_1_bound());
+        CHECK(head.mu_2_squared <= head.mu_2_bound());
+        largest_omega = std::max(largest_omega, head.omega);
+        smallest_omega = std::min(smallest_omega, head.omega);
+      }
+    }
+  }
+  CHECK(largest_omega > 1);
+  CHECK(smallest_omega < 0.1);
+}
+
+TEST_CASE("token escalation: means over heads average the bounds, not omega and delta inside them") {
+  const HeadMeasures one{0.1, 0.2, 1.1, 0.03}, two{0.3, 0.6, 0.7, 0.05};
+  const AttentionMeasures mean = mean_over_heads({one, two});
+  CHECK(mean.omega == close(0.2));
+  CHECK(mean.delta == close(0.4));
+  CHECK(mean.mu_1_squared == close(0.9));
+  CHECK(mean.mu_2_squared == close(0.04));
+  CHECK(mean.mu_1_bound == close((0.81 + 0.49) / 2));
+  CHECK(mean.mu_2_bound == close((0.04 + 0.36) / 2));
+}
+
+TEST_CASE("token escalation: strengths of the two terms, and what follows from them") {
+  ModelSpec spec;
+  spec.model = "post-norm";
+  spec.heads = 4;
+  CHECK(step_strength(spec, 1.0).skip == 1);
+  CHECK(step_strength(spec, 1.0).attention == 1);
+  spec.weight_variance = "h/d";
+  spec.alpha = 3;
+  spec.weight_scale = 0.5;
+  CHECK(step_strength(spec, -2.0).skip == 4);
+  CHECK(step_strength(spec, -2.0).attention == 9 * 0.25 * 4);
+  const StepStrength strength{4, 9};
+  CHECK(expected_xi(strength, 0.5) == 8.5);
+  CHECK(expected_excess(strength, 0.9, 0.2) == close((4 + 9 * 0.9) / (4 + 9 * 0.2) - 1));
+  CHECK(expected_excess(strength, 0.2, 0.2) == 0);
+}
+
+// [Shallow] eq. (29), the average over heads, and its extension to lambda other than 1.
+TEST_CASE("token escalation: E[xi_i] against sample means") {
+  const arma::uword N = 6, d = 12, heads = 3, width = d / heads, samples = 4000;
+  ModelSpec spec;
+  spec.model = "post-norm";
+  spec.heads = heads;
+  for (const auto& [alpha, lambda, variance] : {std::tuple{1.0, 1.0, "1/d"}, {0.7, -0.4, "h/d"}}) {
+    spec.alpha = alpha;
+    spec.weight_variance = variance;
+    CAPTURE(variance);
+    const arma::mat X = gaussian(N, d, "X") + 0.2;
+    std::vector<arma::mat> P;
+    double mu_1 = 0, mu_2 = 0;
+    for (const char* name : {"P1", "P2", "P3"}) {
+      P.push_back(stochastic(N, 1.0, name));
+      const HeadMeasures head = head_measures<double>(P.back().t(), X.t());
+      mu_1 += head.mu_1_squared / 3;
+      mu_2 += head.mu_2_squared / 3;
+    }
+    const double std = std::sqrt((variance == std::string("h/d") ? 3.0 : 1.0) / static_cast<double>(d));
+    const arma::mat draws = std * gaussian(d, d * samples, "W");
+    const TokenParts before = token_parts<double>(X.t());
+    std::vector<double> xi_1, xi_2;
+    for (arma::uword s = 0; s < samples; ++s) {
+      arma::mat Y = lambda * X;
+      for (arma::uword k = 0; k < heads; ++k) {
+        const arma::mat W_k = draws.cols(s * d + k * width, s * d + (k + 1) * width - 1);
+        Y.cols(k * width, (k + 1) * width - 1) += alpha * P[k] * X * W_k;
+      }
+      const Escalation step = measure_escalation(before, token_parts<double>(Y.t()));
+      xi_1.push_back(step.xi_1);
+      xi_2.push_back(step.xi_2);
+    }
+    const StepStrength strength = step_strength(spec, lambda);
+    for (const auto& [sampled, expected] :
+         {std::pair{summarise(xi_1), expected_xi(strength, mu_1)}, {summarise(xi_2), expected_xi(strength, mu_2)}}) {
+      CAPTURE(expected);
+      CHECK(std::abs(sampled.mean - expected) < confidence_half_width(sampled, tolerance::standard_errors));
+      CHECK(confidence_half_width(sampled) < 0.05 * expected);  // fine enough to notice a wrong formula
+    }
+  }
+}
