@@ -40,6 +40,8 @@ class Trial {
   std::uint64_t index() const { return index_; }
   /// The stream of the matrix `name` in this trial.
   Stream stream(std::string_view name) const { return Stream(seed_, index_, name); }
+  /// Trial 0 of the same run, for what all trials share.
+  Trial first() const { return {seed_, 0, spare_threads_}; }
   /// Throws Interrupted when a signal has asked the run to stop. To be called every few milliseconds of work.
   void check_interrupt() const;
   /// Calls part(0) ... part(n - 1), on spare threads where the run has fewer trials than threads. The parts must be
