@@ -92,15 +92,19 @@ class PreNormBlock final : public TransformerBlock<T> {
 
 }  // namespace
 
+Start value_start(const ModelSpec& spec) {
+  // Differs from [Shallow]: N(0, 1/d) where the text prints N(0, h/d), because the former alone gives its Figure 2.
+  const double variance = (spec.weight_variance == "h/d" ? static_cast<double>(spec.heads) : 1.0) / static_cast<double>(spec.dim);
+  return Start::normal(std::sqrt(variance));
+}
+
 template <class T>
 TransformerWeights<T> transformer_weights(const ModelSpec& spec, Tensors<T>& tensors) {
   const arma::uword d = spec.dim, q = spec.ffn;
-  // Differs from [Shallow]: N(0, 1/d) where the text prints N(0, h/d), because the former alone gives its Figure 2.
-  const double variance = (spec.weight_variance == "h/d" ? static_cast<double>(spec.heads) : 1.0) / static_cast<double>(d);
   TransformerWeights<T> weights;
   weights.W_q = tensors.matrix("W_q", d, d, Start::fan_in(d));
   weights.W_k = tensors.matrix("W_k", d, d, Start::fan_in(d));
-  weights.W = tensors.matrix("W", d, d, Start::normal(std::sqrt(variance)));
+  weights.W = tensors.matrix("W", d, d, value_start(spec));
   if (spec.has_mlp()) {
     weights.U = tensors.matrix("U", d, q, Start::fan_in(d));
     weights.V = tensors.matrix("V", q, d, Start::fan_in(q));

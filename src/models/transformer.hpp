@@ -24,6 +24,9 @@ struct TransformerWeights {
 template <class T>
 TransformerWeights<T> transformer_weights(const ModelSpec& spec, Tensors<T>& tensors);
 
+/// The law of W's entries.
+Start value_start(const ModelSpec& spec);
+
 /// P_k' (N, N) of each head: column i holds token i's weights. X (d, N).
 template <class T>
 std::vector<arma::Mat<T>> attention_matrices(const TransformerWeights<T>& weights, const arma::Mat<T>& X, std::uint64_t heads);
