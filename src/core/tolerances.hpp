@@ -32,6 +32,11 @@ inline constexpr double polar_condition_limit = std::is_same_v<T, double> ? 5e7 
 template <class T>
 inline constexpr double polar_defect = std::is_same_v<T, double> ? 1e-12 : 1e-6;
 
+/// Token diversity below which the differences between tokens are rounding noise in part: their relative error, some ten
+/// epsilon over the root of the diversity, is 1e-3 here.
+template <class T>
+inline constexpr double smallest_diversity = (1e4 * epsilon<T>)*(1e4 * epsilon<T>);
+
 /// Statistical thresholds: standard errors between an estimate and its expectation. Seeds are fixed, so a test either
 /// always passes or always fails; five is where chance stops being an excuse over the few hundred estimates made.
 inline constexpr double standard_errors = 5.0;
