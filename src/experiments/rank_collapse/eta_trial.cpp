@@ -85,7 +85,7 @@ TrialRecord eta_trial(const EtaConfig& config, const std::vector<EtaCase<T>>& ca
         DrawnTensors<T>(trial, case_prefix(each.dim, each.t)).matrix("W", each.dim, each.dim, Start::normal(scale));
     // Y = X + alpha P X W.
     const arma::Mat<T> Y = each.X + static_cast<T>(config.alpha) * (W.t() * each.PX);
-    const Escalation step = escalation(token_parts(each.X), token_parts(Y));
+    const Escalation step = measure_escalation(token_parts(each.X), token_parts(Y));
     const auto add = [&](const std::string& name, double value) { arrays[eta::at_dim(each.dim, name)].push_back(value); };
     // [Shallow] eq. (14).
     add("eta", each.law[0].mean / each.law[1].mean - step.xi_ratio());

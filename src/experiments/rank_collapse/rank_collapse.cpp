@@ -1,6 +1,8 @@
 #include "experiments/rank_collapse/rank_collapse.hpp"
 
 #include "experiments/rank_collapse/ablation.hpp"
+#include "experiments/rank_collapse/escalation.hpp"
+#include "experiments/rank_collapse/escalation_rate.hpp"
 #include "experiments/rank_collapse/eta.hpp"
 #include "experiments/rank_collapse/examples.hpp"
 #include "experiments/rank_collapse/lambda_sweep.hpp"
@@ -17,6 +19,11 @@ Experiment rank_collapse_experiment() {
           {"lambda-sweep", "the last layer against the strength of the skip, and the smallest that prevents collapse (Figure 2)", 8,
            make_lambda_sweep_study},
           {"ablation", "gate, skip and norm removed ([LambdaSkip] Figures 3, 4)", 8, make_ablation_study},
+          {"escalation", "token similarity and the steps of the Transformer block ([Shallow] Figure 2)", 50, make_escalation_study},
+          {"escalation-rate", "expected escalation as W alone is redrawn, beside its estimates ([Shallow] Figure 3)", 1000,
+           make_escalation_rate_study},
+          {"eta", "how closely xi_1/xi_2 follows the quotient of its expectations ([Shallow] Figure 8)", 50, make_eta_study},
+          {"examples", "two tokens in exact recursion ([LambdaSkip] Propositions A.10.1, 4.3.1, 4.3.2)", 1, make_examples_study},
       }};
 }
 
