@@ -35,3 +35,9 @@ TEST_CASE("a shared value whose making failed is made by the next that asks") {
   CHECK(shared.get([] { return std::string("second"); }) == "second");
   CHECK(shared.get([] { return std::string("third"); }) == "second");
 }
+
+TEST_CASE("the first trial of a run has the seed's draws of trial 0, whichever asks") {
+  const Trial first = Trial(5, 7, 0).first();
+  CHECK(first.index() == 0);
+  CHECK(first.stream("A").uniform() == Stream(5, 0, "A").uniform());
+}
