@@ -105,16 +105,32 @@ void add_encoder_claims(const DepthGroup& group, const Records& records, std::ve
   }
 }
 
-// [Shallow] Figure 4 --------------------------------------------------------------------------------------------------
+// [Shallow] Figures 2 and 4 --------------------------------------------------------------------------------------------------
+
+Claim judge_rise(const std::string& id, const std::string& source, const std::string& statement, const std::string& curve,
+                 const Records& records) {
+  std::vector<double> rises;
+  for (const auto& t_sim : arrays_of(records, curve + ".token_similarity")) rises.push_back(t_sim.back() - t_sim.front());
+  return judge_mean(id, source, statement, rises, std::numeric_limits<double>::min(), infinity, "last block less input");
+}
+
+void add_post_norm_claims(const DepthGroup& group, const Records& records, std::vector<Claim>& claims) {
+  const std::string id = "shallow/fig-2-similarity-rises", source = "Section 2.4, Figure 2",
+                    statement = "token similarity escalates in the post-norm model";
+  for (const DepthCurve& curve : group.curves) {
+    if (curve.lambda != std::vector<double>{1}) continue;
+    claims.push_back(judge_rise(id, source, statement, curve.name, records));
+    return;
+  }
+  claims.push_back(not_applicable(id, source, statement, "hypothesis not met: lambda = 1 is not in the list"));
+}
 
 void add_pre_norm_claims(const DepthGroup& group, const std::vector<DepthGroup>& groups, const Records& records,
                          std::vector<Claim>& claims) {
   const std::string source = "Section 3.1, Figure 4", &curve = group.curves.front().name;
   const auto norms = arrays_of(records, curve + ".norm");
-  std::vector<double> rises;
-  for (const auto& t_sim : arrays_of(records, curve + ".token_similarity")) rises.push_back(t_sim.back() - t_sim.front());
-  claims.push_back(judge_mean("shallow/fig-4-similarity-rises", source, "token similarity still rises in the pre-norm model", rises,
-                              std::numeric_limits<double>::min(), infinity, "last block less input"));
+  claims.push_back(
+      judge_rise("shallow/fig-4-similarity-rises", source, "token similarity still rises in the pre-norm model", curve, records));
   double shrinking = 0, single = 0;
   for (std::size_t k = 1; k < norms.front().size(); ++k) {
     double growth = 0;
@@ -188,7 +204,9 @@ std::vector<Claim> layers_claims(const LayersConfig& config, const Records& reco
       add_encoder_claims(group, records, claims);
     } else if (model == "pre-norm") {
       add_pre_norm_claims(group, groups, records, claims);
-    } else if (model == "mamba2" || group.spec.is_bare()) {
+    } else if (model == "post-norm") {
+      add_post_norm_claims(group, records, claims);
+    } else {
       add_lambda_claims(group, config.threshold, records, claims);
     }
   }

@@ -56,6 +56,13 @@ TEST_CASE("claims of Figures 3 and 4 are judged by the runs") {
   for (const Claim& claim : strict.claims) CHECK(claim.verdict == Verdict::fails);
 }
 
+TEST_CASE("attention without a skip collapses, as Theorem 4.2 says") {
+  const Result result = ablate({{"model", "attention"}, {"layers", "16"}}, 4);
+  CHECK(find_claim(result, "lambda-skip/section-4.2.1/skip=off,norm=on").verdict == Verdict::holds);
+  CHECK(find_series(result, "skip=on,norm=on.mu_normalized").mean.back() >
+        find_series(result, "skip=off,norm=on.mu_normalized").mean.back());
+}
+
 TEST_CASE("what the study removes itself may not be removed by a flag") {
   CHECK_THROWS_AS(with_flags(make_ablation_study(), {{"norm", "none"}}), UsageError);
   CHECK_THROWS_AS(with_flags(make_ablation_study(), {{"gating", "off"}}), UsageError);
