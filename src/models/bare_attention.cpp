@@ -88,7 +88,7 @@ class BareLinearAttention final : public MixingBlock<T> {
   // phi(2^s W'Y) (d, N). For large s it is 2^s max(W'Y, 0), and its factor 2^s cancels in M: where products of two such
   // features would overflow, a smaller s gives the same M.
   arma::Mat<T> features(const arma::Mat<T>& W, const State<T>& state) const {
-    constexpr double largest = std::numeric_limits<T>::max_exponent / 2 - 24;
+    constexpr double largest = 0.5 * std::numeric_limits<T>::max_exponent - 24;
     arma::Mat<T> X = static_cast<T>(std::exp2(std::min(state.log2_scale, largest))) * (W.t() * state.Y);
     elu_plus_one(X);
     return X;
