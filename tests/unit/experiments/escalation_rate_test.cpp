@@ -97,7 +97,8 @@ TEST_CASE("escalation-rate: the path is trial 0's of escalation, and the estimat
 
 // The draw in the span of the tokens has the law of a whole W: its moments at block 1 beside redraws of W.
 TEST_CASE("escalation-rate: a redraw has the mean and the spread of a redrawn W, with fewer tokens than channels or more") {
-  for (const auto& [N, d] : {std::pair{4u, 12u}, {12u, 4u}}) {
+  for (const auto& sizes : {std::pair{4u, 12u}, {12u, 4u}}) {
+    const arma::uword N = sizes.first, d = sizes.second;
     CAPTURE(N);
     constexpr std::uint64_t samples = 4000;
     const Values small = {{"layers", "1"}, {"tokens", std::to_string(N)}, {"dim", std::to_string(d)}, {"heads", "2"}};
@@ -114,7 +115,9 @@ TEST_CASE("escalation-rate: a redraw has the mean and the spread of a redrawn W,
       xi_1.push_back(shared(Y) / shared(block.X));
       xi_2.push_back(rest(Y) / rest(block.X));
     }
-    for (const auto& [name, whole] : {std::pair{"xi_1", summarise(xi_1)}, {"xi_2", summarise(xi_2)}}) {
+    for (const auto& moments : {std::pair{"xi_1", summarise(xi_1)}, {"xi_2", summarise(xi_2)}}) {
+      const std::string name = moments.first;
+      const Summary& whole = moments.second;
       CAPTURE(name);
       const double mean = find_series(result, name).mean[0], std = find_series(result, name).std[0];
       CHECK(std::abs(mean - whole.mean) < std::sqrt(2.0) * confidence_half_width(whole, tolerance::standard_errors));

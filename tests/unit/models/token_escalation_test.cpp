@@ -188,7 +188,7 @@ TEST_CASE("token escalation: E[xi_i] against sample means") {
   for (const auto& [alpha, lambda, variance] : {std::tuple{1.0, 1.0, "1/d"}, {0.7, -0.4, "h/d"}}) {
     spec.alpha = alpha;
     spec.weight_variance = variance;
-    CAPTURE(variance);
+    CAPTURE(spec.weight_variance);
     const arma::mat X = gaussian(N, d, "X") + 0.2;
     std::vector<arma::mat> P;
     double mu_1 = 0, mu_2 = 0;
@@ -215,7 +215,6 @@ TEST_CASE("token escalation: E[xi_i] against sample means") {
     const StepStrength strength = step_strength(spec, lambda);
     for (const auto& [sampled, expected] :
          {std::pair{summarise(xi_1), expected_xi(strength, mu_1)}, {summarise(xi_2), expected_xi(strength, mu_2)}}) {
-      CAPTURE(expected);
       CHECK(std::abs(sampled.mean - expected) < confidence_half_width(sampled, tolerance::standard_errors));
       CHECK(confidence_half_width(sampled) < 0.05 * expected);  // fine enough to notice a wrong formula
     }
