@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   ranklab::choose_blas_kernel(argv);
   // Large matrices go straight back to the system: glibc otherwise raises this threshold by itself, and keeps what one
   // thread freed from the others, so that memory grows with the number of trials. Small ones are kept for the next step.
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   try {
     const int exit_code = ranklab::run_command_line(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));

@@ -1,6 +1,7 @@
 #include "experiments/rank_collapse/rank_collapse.hpp"
 
 #include "experiments/rank_collapse/ablation.hpp"
+#include "experiments/rank_collapse/bounds.hpp"
 #include "experiments/rank_collapse/escalation.hpp"
 #include "experiments/rank_collapse/escalation_rate.hpp"
 #include "experiments/rank_collapse/eta.hpp"
@@ -23,6 +24,8 @@ Experiment rank_collapse_experiment() {
           {"escalation-rate", "expected escalation as W alone is redrawn, beside its estimates ([Shallow] Figure 3)", 1000,
            make_escalation_rate_study},
           {"eta", "how closely xi_1/xi_2 follows the quotient of its expectations ([Shallow] Figure 8)", 50, make_eta_study},
+          {"bounds", "the theorems about mu beside random stacks ([LambdaSkip] Theorems 4.1 to 4.3, A.2 to A.10)", 8,
+           make_bounds_study},
           {"examples", "two tokens in exact recursion ([LambdaSkip] Propositions A.10.1, 4.3.1, 4.3.2)", 1, make_examples_study},
       }};
 }
