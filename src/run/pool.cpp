@@ -1,5 +1,7 @@
 #include "run/pool.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,6 +14,20 @@
 #include "run/progress.hpp"
 
 namespace ranklab {
+namespace {
+
+// Seconds above which a trial is long enough for what release_free_memory costs, about a millisecond.
+constexpr double long_trial = 0.05;
+
+// The records that stay lie among the matrices that a trial has freed, so that the next trial's do not always fit in between:
+// without this the memory grows with the number of trials.
+void release_free_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
+}  // namespace
 
 std::vector<TrialRecord> Pool::run(const std::function<TrialRecord(Trial&)>& body) {
   std::vector<std::optional<TrialRecord>> records(settings_.trials);
@@ -42,6 +58,7 @@ std::vector<TrialRecord> Pool::run(const std::function<TrialRecord(Trial&)>& bod
         const auto start = std::chrono::steady_clock::now();
         TrialRecord record = body(trial);
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        if (seconds.count() > long_trial) release_free_memory();
         const std::lock_guard guard(lock);
         if (journal_ != nullptr) journal_->append(index, record);
         records[index] = std::move(record);
