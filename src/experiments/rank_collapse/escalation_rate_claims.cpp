@@ -159,8 +159,9 @@ Claim expected_rate_claim(const Evidence& run) {
     if (!std::isfinite(mean)) continue;
     low = std::min(low, mean), high = std::max(high, mean);
   }
+  const bool one_head = run.config.spec.heads == 1;
   return judge_violations(
-      "shallow/eq-18", "Proposition 2.5, eq. (13), and Proposition 2.9, eq. (18)",
+      one_head ? "shallow/eq-13" : "shallow/eq-18", one_head ? "Proposition 2.5, eq. (13)" : "Proposition 2.9, eq. (18)",
       "the rate is 1 + (E[xi_1]/E[xi_2] - 1 - eta) t_sim with eta of eq. (14), to rounding in every trial", violations, cases,
       cases > 0 ? "E[eta] from " + short_number(low) + " to " + short_number(high) + " over blocks, " + sharpened : "");
 }

@@ -151,7 +151,8 @@ void add_theorem(const LambdaSweepConfig& config, const SweptModel& swept, const
 Figure sweep_figure(const LambdaSweepConfig& config) {
   Figure figure;
   for (const std::string measure : {"mu_normalized", "rank_one_residual"}) {
-    Panel panel{"Last layer", {"lambda"}, {measure == "mu_normalized" ? "normalised mu" : "rank-one residual"}, {}, {}};
+    const std::string label = measure == "mu_normalized" ? "normalised mu" : "rank-one residual";
+    Panel panel{"Last layer: " + label, {"lambda"}, {label}, {}, {}};
     for (const SweptModel& swept : swept_models(config)) {
       panel.curves.push_back({swept.prefix + "final." + measure, swept.label, "line+points"});
     }

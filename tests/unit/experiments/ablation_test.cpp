@@ -5,19 +5,19 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "experiments/configured_study.hpp"
 #include "experiments/rank_collapse/layers.hpp"
 #include "experiments/result_parts.hpp"
-#include "experiments/study_run.hpp"
 
 using namespace ranklab;
 
 namespace {
 
-const StudyFlags tiny = {{"layers", "4"}, {"tokens", "8"}, {"dim", "8"}, {"state", "4"}};
+const FlagValues tiny = {{"layers", "4"}, {"tokens", "8"}, {"dim", "8"}, {"state", "4"}};
 
-Result ablate(StudyFlags flags, std::uint64_t trials = 3) {
+Result ablate(FlagValues flags, std::uint64_t trials = 3) {
   flags.insert(flags.begin(), tiny.begin(), tiny.end());
-  return run_study(make_ablation_study(), flags, trials);
+  return run_configured(make_ablation_study(), flags, trials);
 }
 
 }  // namespace
@@ -26,9 +26,9 @@ TEST_CASE("the combinations are the runs of the study of the layers with those s
   const Result result = ablate({});
   for (const std::string gate : {"on", "off"}) {
     for (const std::string norm : {"on", "off"}) {
-      StudyFlags flags = tiny;
+      FlagValues flags = tiny;
       flags.insert(flags.end(), {{"model", "mamba2"}, {"gating", gate}, {"norm", norm == "on" ? "rms" : "none"}, {"lambda", "1"}});
-      const Result layers = run_study(make_layers_study(), flags, 3);
+      const Result layers = run_configured(make_layers_study(), flags, 3);
       const std::string name = "gating=" + gate + ",norm=" + norm;
       CHECK(find_series(result, name + ".mu_normalized").mean == find_series(layers, "lambda=1.mu_normalized").mean);
       CHECK(find_series(result, name + ".mu_normalized").x.size() == 5);
@@ -38,9 +38,9 @@ TEST_CASE("the combinations are the runs of the study of the layers with those s
 
 TEST_CASE("without a skip, lambda is zero") {
   const Result result = ablate({{"model", "s4d"}, {"lambda", "0.5"}});
-  StudyFlags flags = tiny;
+  FlagValues flags = tiny;
   flags.insert(flags.end(), {{"model", "s4d"}, {"lambda", "0,0.5"}});
-  const Result layers = run_study(make_layers_study(), flags, 3);
+  const Result layers = run_configured(make_layers_study(), flags, 3);
   CHECK(find_series(result, "skip=off,norm=on.mu_normalized").mean == find_series(layers, "lambda=0.mu_normalized").mean);
   CHECK(find_series(result, "skip=on,norm=on.mu_normalized").mean == find_series(layers, "lambda=0.5.mu_normalized").mean);
 }
@@ -64,7 +64,7 @@ TEST_CASE("attention without a skip collapses, as Theorem 4.2 says") {
 }
 
 TEST_CASE("what the study removes itself may not be removed by a flag") {
-  CHECK_THROWS_AS(with_flags(make_ablation_study(), {{"norm", "none"}}), UsageError);
-  CHECK_THROWS_AS(with_flags(make_ablation_study(), {{"gating", "off"}}), UsageError);
-  CHECK_THROWS_AS(with_flags(make_ablation_study(), {{"model", "s4d"}, {"lambda", "0"}}), UsageError);
+  CHECK_THROWS_AS(configured(make_ablation_study(), {{"norm", "none"}}), UsageError);
+  CHECK_THROWS_AS(configured(make_ablation_study(), {{"gating", "off"}}), UsageError);
+  CHECK_THROWS_AS(configured(make_ablation_study(), {{"model", "s4d"}, {"lambda", "0"}}), UsageError);
 }

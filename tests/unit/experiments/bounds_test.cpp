@@ -9,55 +9,32 @@
 
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
 #include "experiments/rank_collapse/bounds_report.hpp"
 #include "experiments/rank_collapse/bounds_trial.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/similarity.hpp"
 #include "models/bare_block.hpp"
-#include "run/pool.hpp"
 
 using namespace ranklab;
 
 namespace {
 
 constexpr std::uint64_t trials = 3;
-using Values = std::vector<std::pair<std::string, std::string>>;
 
-const Values tiny = {{"tokens", "2,6"}, {"dim", "2,4"}, {"layers", "8"}, {"lambda", "-100,-1,0,1,100,1e6"}, {"a", "0.5,0.9"}};
+const FlagValues tiny = {{"tokens", "2,6"}, {"dim", "2,4"}, {"layers", "8"}, {"lambda", "-100,-1,0,1,100,1e6"}, {"a", "0.5,0.9"}};
 
-std::unique_ptr<Study> configured(const Values& values) {
-  auto study = make_bounds_study();
-  for (const auto& [name, value] : values) {
-    for (const Field& field : study->fields()) {
-      if (field.name == name) field.parse(value, "--" + name);
-    }
-  }
-  study->settle();
-  study->validate();
-  return study;
-}
-
-Values with(Values values, const Values& more) {
+FlagValues with(FlagValues values, const FlagValues& more) {
   values.insert(values.end(), more.begin(), more.end());
   return values;
 }
 
-Result run_study(const Values& values, bool single_precision = false, std::uint64_t threads = 1) {
-  Pool::Settings settings;
-  settings.trials = trials;
-  settings.threads = threads;
-  settings.single_precision = single_precision;
-  Pool pool(settings, nullptr);
-  return configured(values)->run(pool);
+Result run_study(const FlagValues& values, bool single_precision = false, std::uint64_t threads = 1) {
+  return run_configured(make_bounds_study(), values, trials, single_precision, threads);
 }
 
-std::string usage_error(const Values& values) {
-  try {
-    configured(values);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+std::string usage_error(const FlagValues& values) {
+  return refusal(make_bounds_study(), values);
 }
 
 BoundsConfig tiny_config() {
@@ -132,7 +109,7 @@ TEST_CASE("bounds: verdicts at a tiny size") {
 }
 
 TEST_CASE("bounds: what is proved never fails, extremes and single precision included") {
-  const std::vector<Values> extremes = {
+  const std::vector<FlagValues> extremes = {
       {{"weight-scale", "30"}},
       {{"weight-scale", "0.001"}, {"share-weights", "on"}},
       {{"dim", "1"}},
@@ -146,7 +123,7 @@ TEST_CASE("bounds: what is proved never fails, extremes and single precision inc
       {{"model", "lti-ssm"}, {"lambda", "-0.7,-0.01,0.01,0.3"}, {"a", "0.0001"}},
   };
   for (const bool single_precision : {false, true}) {
-    for (const Values& extreme : extremes) {
+    for (const FlagValues& extreme : extremes) {
       CAPTURE(single_precision);
       CAPTURE(extreme.front().first);
       CAPTURE(extreme.front().second);
@@ -355,10 +332,11 @@ TEST_CASE("bounds: values that are refused name their flag") {
 }
 
 TEST_CASE("bounds: the estimate grows with the sizes, and settling fills in the models' own values") {
-  const Estimate small = configured(tiny)->estimate(), large = configured(with(tiny, {{"tokens", "12"}, {"dim", "8"}}))->estimate();
+  const Estimate small = configured(make_bounds_study(), tiny)->estimate(),
+                 large = configured(make_bounds_study(), with(tiny, {{"tokens", "12"}, {"dim", "8"}}))->estimate();
   CHECK(large.bytes > small.bytes);
   CHECK(configured(with(tiny, {{"layers", "16"}}))->estimate().flops == doctest::Approx(2 * small.flops).epsilon(1e-12));
-  const auto study = configured(tiny);
+  const auto study = configured(make_bounds_study(), tiny);
   for (const Field& field : study->fields()) {
     if (field.name == "share-weights") CHECK(field.value_text() == "off");
     if (field.name == "input") CHECK(field.value_text() == "gaussian");

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
 #include "experiments/escalation_reference.hpp"
 #include "experiments/rank_collapse/escalation_rate_report.hpp"
 #include "experiments/result_parts.hpp"
@@ -68,9 +69,9 @@ Result judged(const std::function<void(Arrays&)>& change, double lambda = 1.0) {
 }  // namespace
 
 TEST_CASE("escalation-rate: the path is trial 0's of escalation, and the estimates are its heads'") {
-  const Values tiny = {{"layers", "3"}, {"tokens", "6"}, {"dim", "24"}, {"heads", "4"}};
-  const Result result = run_study(make_escalation_rate_study(), tiny, 5, false, 2);
-  const Series path_similarity = find_series(run_study(make_escalation_study(), tiny, 1), "token_similarity");
+  const FlagValues tiny = {{"layers", "3"}, {"tokens", "6"}, {"dim", "24"}, {"heads", "4"}};
+  const Result result = run_configured(make_escalation_rate_study(), tiny, 5, false, 2);
+  const Series path_similarity = find_series(run_configured(make_escalation_study(), tiny, 1), "token_similarity");
   CHECK(find_series(result, "token_similarity").mean == path_similarity.mean);
   CHECK(find_series(result, "token_similarity").std == std::vector<double>(4, 0.0));
   const std::vector<Block> reference = path(6, 24, 4, 3, 0);
@@ -101,8 +102,8 @@ TEST_CASE("escalation-rate: a redraw has the mean and the spread of a redrawn W,
     const arma::uword N = sizes.first, d = sizes.second;
     CAPTURE(N);
     constexpr std::uint64_t samples = 4000;
-    const Values small = {{"layers", "1"}, {"tokens", std::to_string(N)}, {"dim", std::to_string(d)}, {"heads", "2"}};
-    const Result result = run_study(make_escalation_rate_study(), small, samples, false, 2);
+    const FlagValues small = {{"layers", "1"}, {"tokens", std::to_string(N)}, {"dim", std::to_string(d)}, {"heads", "2"}};
+    const Result result = run_configured(make_escalation_rate_study(), small, samples, false, 2);
     const Block block = path(N, d, 2, 1, 0)[0];
     const arma::mat draws = normal(0, "whole W", d, d * samples, 1 / std::sqrt(static_cast<double>(d)));
     std::vector<double> xi_1, xi_2;
@@ -135,9 +136,9 @@ TEST_CASE("escalation-rate: a redraw has the mean and the spread of a redrawn W,
 }
 
 TEST_CASE("escalation-rate: E[xi_i] and E[r] keep their form at other strengths of the two terms") {
-  const Values other = {{"layers", "3"},  {"tokens", "4"},  {"dim", "12"},         {"heads", "2"},
-                        {"alpha", "0.5"}, {"lambda", "-2"}, {"weight-scale", "3"}, {"weight-variance", "h/d"}};
-  const Result result = run_study(make_escalation_rate_study(), other, 4000, false, 2);
+  const FlagValues other = {{"layers", "3"},  {"tokens", "4"},  {"dim", "12"},         {"heads", "2"},
+                            {"alpha", "0.5"}, {"lambda", "-2"}, {"weight-scale", "3"}, {"weight-variance", "h/d"}};
+  const Result result = run_configured(make_escalation_rate_study(), other, 4000, false, 2);
   for (const char* id : {"shallow/eq-9", "shallow/eq-18", "shallow/eq-6", "shallow/eq-11"}) {
     CHECK(find_claim(result, id).verdict == Verdict::holds);
   }
@@ -146,11 +147,17 @@ TEST_CASE("escalation-rate: E[xi_i] and E[r] keep their form at other strengths 
   CHECK(find_series(result, "xi_1").mean[0] == close(expected, 0.03));
 }
 
+TEST_CASE("escalation-rate: with one head the claim is eq. (13)") {
+  const Result result =
+      run_configured(make_escalation_rate_study(), {{"layers", "2"}, {"tokens", "5"}, {"dim", "8"}, {"heads", "1"}}, 20);
+  CHECK(find_claim(result, "shallow/eq-13").verdict == Verdict::holds);
+}
+
 TEST_CASE("escalation-rate: the same numbers at any number of threads, nearly the same in single precision") {
-  const Values small = {{"layers", "2"}, {"tokens", "5"}, {"dim", "16"}, {"heads", "2"}};
-  const Result one = run_study(make_escalation_rate_study(), small, 6),
-               two = run_study(make_escalation_rate_study(), small, 6, false, 3),
-               single = run_study(make_escalation_rate_study(), small, 6, true);
+  const FlagValues small = {{"layers", "2"}, {"tokens", "5"}, {"dim", "16"}, {"heads", "2"}};
+  const Result one = run_configured(make_escalation_rate_study(), small, 6),
+               two = run_configured(make_escalation_rate_study(), small, 6, false, 3),
+               single = run_configured(make_escalation_rate_study(), small, 6, true);
   for (const char* name : {"rate", "estimate_1", "estimate_2", "xi_1"}) {
     CHECK(find_series(one, name).mean == find_series(two, name).mean);
     for (std::size_t k = 0; k < 2; ++k) {
@@ -159,7 +166,7 @@ TEST_CASE("escalation-rate: the same numbers at any number of threads, nearly th
   }
   // W = 0 leaves X as it is, and uniform attention, which is symmetric.
   const Result still =
-      run_study(make_escalation_rate_study(), {{"layers", "2"}, {"tokens", "5"}, {"dim", "16"}, {"weight-scale", "0"}}, 3);
+      run_configured(make_escalation_rate_study(), {{"layers", "2"}, {"tokens", "5"}, {"dim", "16"}, {"weight-scale", "0"}}, 3);
   CHECK(find_series(still, "rate").mean == std::vector<double>{1, 1});
   CHECK(find_claim(still, "shallow/eq-11").verdict == Verdict::holds);
   CHECK(find_claim(still, "shallow/eq-16").verdict == Verdict::not_applicable);

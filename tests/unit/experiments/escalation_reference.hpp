@@ -9,28 +9,8 @@
 
 #include "core/random.hpp"
 #include "experiments/rank_collapse/escalation.hpp"
-#include "run/pool.hpp"
 
 namespace escalation_reference {
-
-using Values = std::vector<std::pair<std::string, std::string>>;
-
-inline ranklab::Result run_study(std::unique_ptr<ranklab::Study> study, const Values& values, std::uint64_t trials,
-                                 bool single_precision = false, std::uint64_t threads = 1) {
-  for (const auto& [name, value] : values) {
-    for (const ranklab::Field& field : study->fields()) {
-      if (field.name == name) field.parse(value, "--" + name);
-    }
-  }
-  study->settle();
-  study->validate();
-  ranklab::Pool::Settings settings;
-  settings.trials = trials;
-  settings.threads = threads;
-  settings.single_precision = single_precision;
-  ranklab::Pool pool(settings, nullptr);
-  return study->run(pool);
-}
 
 struct Block {
   arma::mat X;               // (N, d)

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
 #include "experiments/escalation_reference.hpp"
 #include "experiments/rank_collapse/escalation_report.hpp"
 #include "experiments/rank_collapse/escalation_trial.hpp"
@@ -22,7 +23,7 @@ doctest::Approx close(double expected, double relative) {
   return doctest::Approx(expected).scale(0).epsilon(relative);
 }
 
-const Values tiny = {{"layers", "3"}, {"tokens", "6"}, {"dim", "24"}, {"heads", "4"}};
+const FlagValues tiny = {{"layers", "3"}, {"tokens", "6"}, {"dim", "24"}, {"heads", "4"}};
 
 using Arrays = std::map<std::string, std::vector<double>>;
 
@@ -72,8 +73,8 @@ Result judged(const std::function<void(Arrays&)>& change, std::size_t blocks = 1
 }  // namespace
 
 TEST_CASE("escalation: every series is Algorithm 1's, written with tokens in rows") {
-  const Result result = run_study(make_escalation_study(), tiny, 2);
-  const Result single = run_study(make_escalation_study(), tiny, 2, true);
+  const Result result = run_configured(make_escalation_study(), tiny, 2);
+  const Result single = run_configured(make_escalation_study(), tiny, 2, true);
   const std::vector<Block> paths[] = {path(6, 24, 4, 3, 0), path(6, 24, 4, 3, 1)};
   const auto check = [&](const std::string& name, std::size_t at, const std::function<double(const std::vector<Block>&)>& value) {
     CAPTURE(name);
@@ -167,8 +168,8 @@ TEST_CASE("escalation: rounding noise and undefined values are left out, other s
 }
 
 TEST_CASE("escalation: a diverging stack ends in undefined values and is counted") {
-  const Values explosive = {{"layers", "40"}, {"tokens", "4"}, {"dim", "8"}, {"norm", "none"}, {"alpha", "1000000"}};
-  const Result result = run_study(make_escalation_study(), explosive, 2, true);
+  const FlagValues explosive = {{"layers", "40"}, {"tokens", "4"}, {"dim", "8"}, {"norm", "none"}, {"alpha", "1000000"}};
+  const Result result = run_configured(make_escalation_study(), explosive, 2, true);
   CHECK(result.diverged);
   CHECK(find_scalar(result, "diverged") == std::vector<double>{1, 1});
   CHECK(std::isfinite(find_series(result, "token_similarity").mean.front()));
@@ -177,10 +178,11 @@ TEST_CASE("escalation: a diverging stack ends in undefined values and is counted
 
 TEST_CASE("escalation: tokens that the norm zeroes are counted, and heads must divide the width") {
   // Without a skip and with W = 0, step 1 gives zero tokens: 4 of them twice per block.
-  const Values zero = {{"layers", "2"}, {"tokens", "4"}, {"dim", "8"}, {"norm", "rows"}, {"weight-scale", "0"}, {"lambda", "0"}};
-  CHECK(find_scalar(run_study(make_escalation_study(), zero, 1), "degenerate_rows")[0] == 16);
+  const FlagValues zero = {{"layers", "2"},  {"tokens", "4"},       {"dim", "8"},
+                           {"norm", "rows"}, {"weight-scale", "0"}, {"lambda", "0"}};
+  CHECK(find_scalar(run_configured(make_escalation_study(), zero, 1), "degenerate_rows")[0] == 16);
   try {
-    run_study(make_escalation_study(), {{"heads", "3"}, {"dim", "8"}}, 1);
+    run_configured(make_escalation_study(), {{"heads", "3"}, {"dim", "8"}}, 1);
     FAIL("not refused");
   } catch (const UsageError& error) {
     CHECK(std::string(error.what()).find("--heads 3") != std::string::npos);

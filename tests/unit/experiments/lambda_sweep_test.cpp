@@ -5,28 +5,28 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
 #include "experiments/rank_collapse/layers.hpp"
 #include "experiments/result_parts.hpp"
-#include "experiments/study_run.hpp"
 
 using namespace ranklab;
 
 namespace {
 
-const StudyFlags tiny = {{"layers", "8"}, {"tokens", "8"}, {"dim", "12"}, {"state", "4"}};
+const FlagValues tiny = {{"layers", "8"}, {"tokens", "8"}, {"dim", "12"}, {"state", "4"}};
 
-Result sweep(StudyFlags flags, std::uint64_t trials = 3) {
+Result sweep(FlagValues flags, std::uint64_t trials = 3) {
   flags.insert(flags.begin(), tiny.begin(), tiny.end());
-  return run_study(make_lambda_sweep_study(), flags, trials);
+  return run_configured(make_lambda_sweep_study(), flags, trials);
 }
 
 }  // namespace
 
 TEST_CASE("the sweep ends where the study of the layers ends") {
   const Result result = sweep({{"lambda", "2,-1,0"}});
-  StudyFlags flags = tiny;
+  FlagValues flags = tiny;
   flags.push_back({"lambda", "-1,0,2"});
-  const Result layers = run_study(make_layers_study(), flags, 3);
+  const Result layers = run_configured(make_layers_study(), flags, 3);
   const Series& final = find_series(result, "final.mu_normalized");
   CHECK(final.x == std::vector<double>{-1, 0, 2});
   for (std::size_t i = 0; i < 3; ++i) {
@@ -37,8 +37,8 @@ TEST_CASE("the sweep ends where the study of the layers ends") {
 }
 
 TEST_CASE("the smallest strength is refined between the grid's neighbours") {
-  const StudyFlags grid = {{"model", "selective-ssm"}, {"lambda", "-8,-4,-2,-1,0,1,2,4,8"}};
-  StudyFlags coarse = grid, fine = grid;
+  const FlagValues grid = {{"model", "selective-ssm"}, {"lambda", "-8,-4,-2,-1,0,1,2,4,8"}};
+  FlagValues coarse = grid, fine = grid;
   coarse.push_back({"refine", "0"});
   fine.push_back({"refine", "3"});
   const Result rough = sweep(coarse), refined = sweep(fine);

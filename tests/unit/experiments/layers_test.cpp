@@ -5,20 +5,19 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.hpp"
 #include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
-#include "experiments/study_run.hpp"
 
 using namespace ranklab;
 
 namespace {
 
-const StudyFlags tiny = {{"layers", "6"}, {"tokens", "8"}, {"dim", "12"}, {"state", "4"}};
+const FlagValues tiny = {{"layers", "6"}, {"tokens", "8"}, {"dim", "12"}, {"state", "4"}};
 
-Result run_layers(StudyFlags flags, std::uint64_t trials = 2) {
+Result run_layers(FlagValues flags, std::uint64_t trials = 2) {
   flags.insert(flags.begin(), tiny.begin(), tiny.end());
-  return run_study(make_layers_study(), flags, trials);
+  return run_configured(make_layers_study(), flags, trials);
 }
 
 }  // namespace
@@ -106,13 +105,8 @@ TEST_CASE("a collapse that mu does not see is named") {
 }
 
 TEST_CASE("flags that do not fit together are refused by name") {
-  const auto refused = [](const StudyFlags& flags, const std::string& needle) {
-    std::string message;
-    try {
-      with_flags(make_layers_study(), flags);
-    } catch (const UsageError& error) {
-      message = error.what();
-    }
+  const auto refused = [](const FlagValues& flags, const std::string& needle) {
+    const std::string message = refusal(make_layers_study(), flags);
     CAPTURE(message);
     CHECK(message.find(needle) != std::string::npos);
   };
