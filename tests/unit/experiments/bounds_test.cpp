@@ -335,7 +335,8 @@ TEST_CASE("bounds: the estimate grows with the sizes, and settling fills in the 
   const Estimate small = configured(make_bounds_study(), tiny)->estimate(),
                  large = configured(make_bounds_study(), with(tiny, {{"tokens", "12"}, {"dim", "8"}}))->estimate();
   CHECK(large.bytes > small.bytes);
-  CHECK(configured(with(tiny, {{"layers", "16"}}))->estimate().flops == doctest::Approx(2 * small.flops).epsilon(1e-12));
+  CHECK(configured(make_bounds_study(), with(tiny, {{"layers", "16"}}))->estimate().flops ==
+        doctest::Approx(2 * small.flops).epsilon(1e-12));
   const auto study = configured(make_bounds_study(), tiny);
   for (const Field& field : study->fields()) {
     if (field.name == "share-weights") CHECK(field.value_text() == "off");
