@@ -61,6 +61,9 @@ std::vector<Tick> linear_ticks(const DrawnAxis& axis, int target, bool whole) {
   return ticks;
 }
 
+// Over more decades, unlabelled ticks run together.
+constexpr int most_ticked_decades = 40;
+
 // Powers of ten, every so many decades, with unlabelled ticks between them.
 std::vector<Tick> decade_ticks(int first, int last, int target) {
   const int every = std::max(1, (last - first + target) / target);
@@ -70,6 +73,7 @@ std::vector<Tick> decade_ticks(int first, int last, int target) {
     const double power = std::pow(10.0, e);
     Tick tick = plain ? plain_tick(power, fixed(power, std::max(0, -e))) : power_tick(power, "", e);
     const bool labelled = ((e % every) + every) % every == 0;
+    if (!labelled && last - first > most_ticked_decades) continue;
     if (!labelled) tick = {power, "", "", true};
     ticks.push_back(tick);
     for (int m = 2; m < 10 && every == 1 && last - first <= 8; ++m) ticks.push_back({m * power, "", "", true});

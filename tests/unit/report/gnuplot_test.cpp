@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -164,6 +165,26 @@ TEST_CASE("on a log axis the band mirrors around the mean and stays positive") {
     }
   }
   CHECK(bands[2][0][2] == doctest::Approx(-1.0).epsilon(1e-6));
+}
+
+TEST_CASE("over very many decades a log axis has ticks at its labels alone") {
+  const auto minor_ticks = [](double decades_a_point) {
+    nlohmann::json document = sample_result();
+    for (auto& series : document["series"]) {
+      for (std::size_t i = 0; i < series["mean"].size(); ++i) {
+        series["mean"][i] = std::pow(10.0, -decades_a_point * static_cast<double>(i));
+        series["std"][i] = 0.0;
+      }
+    }
+    const std::string script = gnuplot_script(document, "svg");
+    const std::size_t start = script.find("set ytics out");
+    const std::string ticks = script.substr(start, script.find('\n', start) - start);
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = ticks.find(" 1,", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  CHECK(minor_ticks(0.5) > 10);
+  CHECK(minor_ticks(5) == 0);
 }
 
 TEST_CASE("nulls break a line, and values that a log axis cannot show are left out") {
