@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "experiments/rank_collapse/bounds_trial.hpp"
+#include "experiments/rank_collapse/series_number.hpp"
 
 namespace ranklab::bounds {
 namespace {
@@ -17,7 +18,7 @@ std::string range_of_needed(const Evidence& run, const std::string& form) {
   for (const std::string& model : run.config.models) {
     double best = infinity;
     for (const double a : run.config.a) {
-      const std::string name = model + (form == "_turning" ? "" : ".a=" + number_text(a)) + ".lambda_needed" + form;
+      const std::string name = model + (form == "_turning" ? "" : ".a=" + series_number(a)) + ".lambda_needed" + form;
       std::vector<double> needed;
       for (const TrialRecord& record : run.records) {
         if (record.has(name)) needed.push_back(record.scalar(name));

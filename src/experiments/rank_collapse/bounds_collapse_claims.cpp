@@ -4,6 +4,7 @@
 #include "experiments/rank_collapse/bounds_claims.hpp"
 #include "experiments/rank_collapse/bounds_report.hpp"
 #include "experiments/rank_collapse/bounds_trial.hpp"
+#include "experiments/rank_collapse/series_number.hpp"
 
 namespace ranklab::bounds {
 namespace {
@@ -133,8 +134,8 @@ void add_lti(const Evidence& run, const std::string& theorem, const std::string&
 void add_pure_selective(const Evidence& run, std::vector<Claim>& out) {
   std::string by_weights;
   for (const double factor : weight_factors) {
-    const Tally tally = run.random("thm-A.10/as-printed/weights=" + number_text(factor));
-    by_weights += (by_weights.empty() ? "violations with weights times " : ", ") + number_text(factor) + ": " +
+    const Tally tally = run.random("thm-A.10/as-printed/weights=" + series_number(factor));
+    by_weights += (by_weights.empty() ? "violations with weights times " : ", ") + series_number(factor) + ": " +
                   count_text(tally.violations) + " of " + count_text(tally.cases);
   }
   const std::string source = "Theorem A.10";

@@ -7,6 +7,7 @@
 #include "experiments/rank_collapse/bounds_claims.hpp"
 #include "experiments/rank_collapse/bounds_examples.hpp"
 #include "experiments/rank_collapse/bounds_trial.hpp"
+#include "experiments/rank_collapse/series_number.hpp"
 
 namespace ranklab::bounds {
 namespace {
@@ -43,7 +44,7 @@ void add_scalars(Result& result, const BoundsConfig& config, const Records& reco
   result.scalars.push_back({"degenerate_rows", scalars_of(records, "degenerate_rows")});
   for (const std::string& model : config.models) {
     for (const double a : config.a) {
-      const std::string name = model + ".a=" + number_text(a) + ".lambda_needed";
+      const std::string name = model + ".a=" + series_number(a) + ".lambda_needed";
       for (const char* form : {"", "_corrected"}) result.scalars.push_back({name + form, optional_scalars(records, name + form)});
     }
     const std::string name = model + ".lambda_needed_turning";

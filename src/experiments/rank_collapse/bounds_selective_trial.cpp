@@ -6,6 +6,7 @@
 
 #include "experiments/rank_collapse/bounds_curves.hpp"
 #include "experiments/rank_collapse/bounds_formulas.hpp"
+#include "experiments/rank_collapse/series_number.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/bare_block.hpp"
 
@@ -137,7 +138,7 @@ CubicCurves cubic_stack(const ModelSpec& spec, double factor, const Trial& trial
   const auto block = make_bare_block(spec, tensors);
   State<T> state = draw_input<T>(spec, trial);
   const double N = static_cast<double>(spec.tokens), log_w = log_w_bc(spec, tensors), start = log_norm(state);
-  const std::string at = "/weights=" + number_text(factor);
+  const std::string at = "/weights=" + series_number(factor);
   logs = {log_mu(state)};
   CubicCurves curves;
   for (std::uint64_t layer = 0; layer < spec.layers; ++layer) {

@@ -5,6 +5,7 @@
 
 #include "experiments/rank_collapse/bounds_curves.hpp"
 #include "experiments/rank_collapse/bounds_layer.hpp"
+#include "experiments/rank_collapse/series_number.hpp"
 #include "models/bare_block.hpp"
 
 namespace ranklab::bounds {
@@ -89,7 +90,7 @@ void record_curves(const BoundsConfig& config, const std::string& model, std::ve
   // Beyond these skips tokens hardly move, so that the suprema no longer depend on the skip.
   const double K = static_cast<double>(layers);
   for (const double a : config.a) {
-    const std::string prefix = model + ".a=" + number_text(a) + ".lambda_needed";
+    const std::string prefix = model + ".a=" + series_number(a) + ".lambda_needed";
     findings.values[prefix] = {lambda_for_printed(a, K, strongest->norms)};
     findings.values[prefix + "_corrected"] = {lambda_for_corrected(a, K, strongest->norms)};
   }

@@ -1,7 +1,8 @@
 #include "experiments/rank_collapse/bounds_trial.hpp"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "experiments/rank_collapse/series_number.hpp"
 
 namespace ranklab::bounds {
 namespace {
@@ -23,14 +24,8 @@ double layer_flops(const BoundsConfig& config, const std::string& model, Sizes s
 
 }  // namespace
 
-std::string number_text(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%g", value);
-  return buffer;
-}
-
 std::string skip_prefix(const std::string& model, double lambda) {
-  return model + ".lambda=" + number_text(lambda) + ".";
+  return model + ".lambda=" + series_number(lambda) + ".";
 }
 
 TrialRecord bounds_trial(const BoundsConfig& config, bool single_precision, const Trial& trial) {

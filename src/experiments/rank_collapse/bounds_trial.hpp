@@ -17,8 +17,6 @@ struct Sizes {
   std::uint64_t tokens = 0, dim = 0;
 };
 
-/// "%g".
-std::string number_text(double value);
 /// "<model>.lambda=<v>."
 std::string skip_prefix(const std::string& model, double lambda);
 

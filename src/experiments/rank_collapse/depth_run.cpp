@@ -1,7 +1,6 @@
 #include "experiments/rank_collapse/depth_run.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <memory>
 
@@ -88,12 +87,6 @@ void advance(Traveller<T>& traveller, const Block<T>& block, const DepthCurve& c
 }
 
 }  // namespace
-
-std::string series_number(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%g", value);
-  return buffer;
-}
 
 template <class T>
 std::vector<DepthTrace> run_depth(const DepthGroup& group, const Trial& trial, bool measure_before,

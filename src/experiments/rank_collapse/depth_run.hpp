@@ -24,9 +24,6 @@ struct DepthGroup {
   std::vector<DepthCurve> curves;
 };
 
-/// "%g", as series are named.
-std::string series_number(double value);
-
 /// What one curve went through. Index 0 is the input, k the output of block k; states that are not finite, and those after
 /// them, are undefined.
 struct DepthTrace {

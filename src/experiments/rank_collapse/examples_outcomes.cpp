@@ -1,16 +1,11 @@
 #include "experiments/rank_collapse/examples_outcomes.hpp"
 
 #include <cmath>
-#include <cstdio>
+
+#include "experiments/rank_collapse/series_number.hpp"
 
 namespace ranklab {
 namespace {
-
-std::string general_number(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%g", value);
-  return buffer;
-}
 
 // By a lower bound on the growth of |x_k| up to the last layer but one; mu is within limit_band of its limit where |x_k| is
 // beyond 1/limit_band or, if it falls, below limit_band.
@@ -29,7 +24,7 @@ bool is_settled(const TwoTokenSystem& system, std::uint64_t layers) {
 }  // namespace
 
 std::string lambda_prefix(double lambda) {
-  return "lambda=" + general_number(lambda) + ".";
+  return "lambda=" + series_number(lambda) + ".";
 }
 
 bool ExampleOutcome::mu_tends_to(double limit) const {
@@ -63,7 +58,7 @@ std::vector<ExampleOutcome> example_outcomes(const ExamplesConfig& config, const
 std::string lambdas_where(const std::vector<ExampleOutcome>& outcomes, const std::function<bool(const ExampleOutcome&)>& belongs) {
   std::string out;
   for (const ExampleOutcome& outcome : outcomes) {
-    if (belongs(outcome)) out += (out.empty() ? "" : ", ") + general_number(outcome.lambda);
+    if (belongs(outcome)) out += (out.empty() ? "" : ", ") + series_number(outcome.lambda);
   }
   return out;
 }

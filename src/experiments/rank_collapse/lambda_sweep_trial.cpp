@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "experiments/rank_collapse/depth_report.hpp"
+#include "experiments/rank_collapse/series_number.hpp"
 #include "experiments/rank_collapse/skip_threshold.hpp"
 #include "models/bare_block.hpp"
 

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "experiments/rank_collapse/layers_report.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
+#include "experiments/rank_collapse/series_number.hpp"
 
 namespace ranklab {
 namespace {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "experiments/rank_collapse/depth_report.hpp"
+#include "experiments/rank_collapse/series_number.hpp"
 
 namespace ranklab {
 namespace {

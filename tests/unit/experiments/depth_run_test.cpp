@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
+#include "experiments/rank_collapse/series_number.hpp"
 
 using namespace ranklab;
 

@@ -7,6 +7,7 @@
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/rank_collapse/layers.hpp"
+#include "experiments/rank_collapse/series_number.hpp"
 #include "experiments/result_parts.hpp"
 
 using namespace ranklab;
