@@ -15,7 +15,7 @@ WARNINGS += $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null)),,-Wno
 # OpenBLAS is linked directly: with the wrapper library a reference BLAS can sneak in.
 ARMA     := -DARMA_DONT_USE_WRAPPER -DARMA_DONT_USE_OPENMP -DARMA_WARN_LEVEL=0
 CXXFLAGS := -std=c++20 $(OPTIMISE) $(SANITIZE) $(WARNINGS) $(ARMA) -MMD -MP -pthread
-LDLIBS   := -lopenblas -lpthread
+LDLIBS   := -lopenblas -lz -lpthread
 INCLUDE  := -Isrc -I$(BUILD)/generated
 
 SOURCES  := $(filter-out src/main.cpp,$(sort $(shell find src -name '*.cpp')))
@@ -26,7 +26,7 @@ BINARY   := $(BUILD)/ranklab
 PRESETS  := $(sort $(patsubst experiments/%.json,%,$(wildcard experiments/*.json)))
 RESULTS  := $(PRESETS:%=results/%.json)
 
-RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev librandom123-dev gnuplot-nox
+RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev librandom123-dev zlib1g-dev gnuplot-nox
 TEST_PACKAGES := doctest-dev python3 python3-jsonschema
 LINT_PACKAGES := clang-format clang-tidy
 

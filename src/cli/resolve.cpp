@@ -1,6 +1,7 @@
 #include "cli/resolve.hpp"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -16,6 +17,7 @@ namespace {
 struct ConfigFile {
   std::string label;
   nlohmann::json document;
+  bool is_verified = false;  // run again to compare: nothing is written
 
   const nlohmann::json* find(const std::string& key) const {
     if (document.is_null() || !document["config"].contains(key)) return nullptr;
@@ -73,6 +75,7 @@ void apply_file(const ConfigFile& file, const Experiment& experiment, const std:
     if (key == "study" || key == "preset") continue;  // settled before the study's fields were known
     const Field* field = find_field(fields, key);
     if (field == nullptr) refuse_key(experiment, study, fields, key, label);
+    if (file.is_verified && field->names_output) continue;
     set_field(*field, value, label);
   }
 }
@@ -120,7 +123,7 @@ ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, co
   const std::vector<std::string> known = preset_names();
   // A replayed config holds every parameter, so that a preset that is not on this machine is not missed.
   if (preset_flag != nullptr || std::find(known.begin(), known.end(), options.preset) != known.end()) {
-    preset = {"preset " + options.preset, read_preset(options.preset)};
+    preset = {"preset " + options.preset, read_preset(options.preset), false};
   }
 
   const StudyEntry& entry = choose_study(experiment, arguments, config, preset, options);
@@ -136,11 +139,17 @@ ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, co
 
   for (Field& field : session_fields(options)) fields.push_back(std::move(field));
   options.threads = 0;
+  std::map<std::string, std::vector<std::string_view>> uses;  // of the flags that stand once for each element
   for (const auto& [name, value] : arguments.flags) {
     if (name == "preset") continue;
     const Field* field = find_field(fields, name);
     if (field == nullptr) refuse_key(experiment, entry.name, fields, name, "--" + name);
-    field->parse(value, "--" + name);
+    if (field->one_per_flag) {
+      uses[name].push_back(value);
+      field->parse_elements(uses[name], "--" + name);
+    } else {
+      field->parse(value, "--" + name);
+    }
   }
   if (options.threads == 0) options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
   run.study->settle();
@@ -173,12 +182,12 @@ nlohmann::ordered_json ResolvedRun::config() {
 
 ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments) {
   ConfigFile config;
-  if (const std::string* path = arguments.find("config")) config = {"--config " + *path, read_config_file(*path)};
+  if (const std::string* path = arguments.find("config")) config = {"--config " + *path, read_config_file(*path), false};
   return resolve(experiment, arguments, config);
 }
 
 ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& result, const std::string& path) {
-  return resolve(experiment, {}, {path, result});
+  return resolve(experiment, {}, {path, result, true});
 }
 
 std::vector<FlagShape> flag_shapes(const Experiment& experiment) {

@@ -45,9 +45,10 @@ std::string to_text(const std::string& value) {
   return value;
 }
 
-std::string join(const std::vector<std::string>& words, const char* separator) {
+template <class Word>
+std::string join(const std::vector<Word>& words, const char* separator) {
   std::string out;
-  for (const auto& word : words) out += (out.empty() ? "" : separator) + word;
+  for (const auto& word : words) out += (out.empty() ? "" : separator) + std::string(word);
   return out;
 }
 
@@ -107,27 +108,39 @@ Field numeric_field(std::string name, Field::Target target, double low, double h
 }  // namespace
 
 void Field::parse(std::string_view text, const std::string& label) const {
+  if (is_list()) {
+    parse_elements(text.empty() && may_be_empty ? std::vector<std::string_view>{}
+                   : one_per_flag               ? std::vector<std::string_view>{text}
+                                                : split(text),
+                   label);
+    return;
+  }
+  std::visit(
+      [&](auto* value) {
+        using Value = std::remove_pointer_t<decltype(value)>;
+        if constexpr (!is_vector<Value>) {
+          Value parsed{};
+          if (!parse_element(*this, text, parsed)) refuse(*this, text, text, label);
+          *value = std::move(parsed);
+        }
+      },
+      target);
+}
+
+void Field::parse_elements(const std::vector<std::string_view>& elements, const std::string& label) const {
   std::visit(
       [&](auto* value) {
         using Value = std::remove_pointer_t<decltype(value)>;
         if constexpr (is_vector<Value>) {
           Value parsed;
-          if (text.empty() && may_be_empty) {
-            value->clear();
-            return;
-          }
-          for (const std::string_view part : split(text)) {
+          for (const std::string_view part : elements) {
             typename Value::value_type element{};
-            if (!parse_element(*this, part, element)) refuse(*this, text, part, label);
+            if (!parse_element(*this, part, element)) refuse(*this, join(elements, ","), part, label);
             if (!may_repeat && std::find(parsed.begin(), parsed.end(), element) != parsed.end()) {
               throw UsageError(label + ": '" + std::string(part) + "' stands twice in the list");
             }
             parsed.push_back(std::move(element));
           }
-          *value = std::move(parsed);
-        } else {
-          Value parsed{};
-          if (!parse_element(*this, text, parsed)) refuse(*this, text, text, label);
           *value = std::move(parsed);
         }
       },
@@ -158,7 +171,10 @@ std::string Field::value_text() const {
 }
 
 std::string Field::domain_text() const {
-  const std::string list = is_list() ? may_be_empty ? "comma-separated list, may be empty, of " : "comma-separated list of " : "";
+  const std::string list = !is_list()     ? ""
+                           : one_per_flag ? "one for each use of the flag, "
+                           : may_be_empty ? "comma-separated list, may be empty, of "
+                                          : "comma-separated list of ";
   const bool integers =
       std::holds_alternative<std::uint64_t*>(target) || std::holds_alternative<std::vector<std::uint64_t>*>(target);
   const bool reals = std::holds_alternative<double*>(target) || std::holds_alternative<std::vector<double>*>(target);
@@ -206,6 +222,11 @@ Field or_empty(Field field) {
   return field;
 }
 
+Field one_per_flag(Field field) {
+  field.one_per_flag = true;
+  return or_empty(std::move(field));
+}
+
 Field with_repeats(Field field) {
   field.may_repeat = true;
   return field;
@@ -226,6 +247,10 @@ Field choice_list_field(std::string name, std::vector<std::string>& value, std::
 
 Field switch_field(std::string name, bool& value, std::string help) {
   return Field{std::move(name), &value, "", std::move(help)};
+}
+
+Field text_list_field(std::string name, std::vector<std::string>& value, std::string help) {
+  return {std::move(name), &value, "", std::move(help)};
 }
 
 Field text_field(std::string name, std::string& value, std::string help) {

@@ -26,10 +26,14 @@ struct Field {
   bool numeric_words = false;             // words: those made of digits are numbers in a config file
   bool may_be_empty = false;              // lists: no element at all is allowed
   bool may_repeat = false;                // lists: an element may stand twice
+  bool one_per_flag = false;              // lists: each use of the flag gives one element, which may hold commas
+  bool names_output = false;              // says where something is written beside the result: verify leaves it out
 
   /// Sets the value from text; lists are comma-separated. Throws UsageError that names the field (as `label`), the text and
   /// what is allowed, with the nearest known word where one is close.
   void parse(std::string_view text, const std::string& label) const;
+  /// Sets a list from the texts of its elements. Throws as parse().
+  void parse_elements(const std::vector<std::string_view>& elements, const std::string& label) const;
 
   bool is_list() const;
   bool is_switch() const;
@@ -49,6 +53,8 @@ Field real_list_field(std::string name, std::vector<double>& value, double low, 
 Field excluding_low(Field field);
 /// The same list field, which may be empty.
 Field or_empty(Field field);
+/// The same list field, whose flag stands once for each element.
+Field one_per_flag(Field field);
 /// The same list field, in which elements may repeat: one for each layer.
 Field with_repeats(Field field);
 Field choice_field(std::string name, std::string& value, std::vector<std::string> choices, std::string symbol, std::string help);
@@ -56,6 +62,7 @@ Field choice_list_field(std::string name, std::vector<std::string>& value, std::
                         std::string help);
 Field switch_field(std::string name, bool& value, std::string help);
 Field text_field(std::string name, std::string& value, std::string help);
+Field text_list_field(std::string name, std::vector<std::string>& value, std::string help);
 
 /// The candidate nearest to `word` in edit distance, or "" where none is close enough to be a likely misspelling.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);

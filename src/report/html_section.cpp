@@ -63,6 +63,21 @@ std::string scalars_html(const Json& result) {
   return out + "</tbody></table>\n";
 }
 
+std::string table_html(const Json& result) {
+  const Json &columns = member(member(result, "table"), "columns"), &rows = member(member(result, "table"), "rows");
+  if (!columns.is_array() || columns.empty() || !rows.is_array()) return "";
+  std::vector<std::string> names;
+  for (const Json& column : columns) names.push_back(html(column));
+  std::string out = "<h3>Table</h3>\n" + table_start("What was found, one row each", names, "cards");
+  for (const Json& row : rows) {
+    if (!row.is_array() || row.size() != names.size()) continue;
+    out += "<tr>";
+    for (std::size_t i = 0; i < names.size(); ++i) out += cell(names[i], html(row[i]));
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table>\n";
+}
+
 std::string notes_html(const Json& result) {
   std::string out;
   const Json &notes = member(result, "notes"), &skipped = member(result, "skipped");
@@ -158,7 +173,7 @@ std::string section_html(const Json& result, const std::string& file_name, std::
   out += "<dl>\n<dt>Source</dt><dd>" + source_html(result) + "</dd>\n<dt>Study</dt><dd>" + html(member(result, "command")) + ", " +
          html(member(result, "study")) + "</dd>\n<dt>Status</dt><dd>" + status_html(result) + "</dd>\n<dt>Repeat it</dt><dd>" +
          commands_html(result, file_name) + "</dd>\n</dl>\n";
-  out += figure_html(result, id + "-") + claims_html(result) + scalars_html(result) + notes_html(result);
+  out += figure_html(result, id + "-") + table_html(result) + claims_html(result) + scalars_html(result) + notes_html(result);
   out += "<h3>Config and provenance</h3>\n" + details_html("Config", member(result, "config")) +
          details_html("Environment", member(result, "environment"));
   out += details_html("Timing, in seconds", member(result, "timing"));

@@ -73,6 +73,18 @@ struct Figure {
   std::vector<Panel> panels;
 };
 
+/// A layer or tensor that was left out.
+struct Skipped {
+  std::string name, reason;
+};
+
+/// What a reader wants to see at once, as text: on standard error after the run, and in the page. Every row has one cell
+/// for each column.
+struct Table {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
 struct Result {
   std::string title;
   bool diverged = false;  // some trajectory ended in a non-finite loss
@@ -80,7 +92,9 @@ struct Result {
   std::vector<Series> series;
   std::vector<Claim> claims;
   Figure figure;
+  Table table;                     // may be empty
   std::vector<std::string> notes;  // what a reader must know, one sentence each
+  std::vector<Skipped> skipped;
 };
 
 // Series and verdicts from trials -------------------------------------------------------------------------------------

@@ -68,6 +68,12 @@ Json claims_json(const Result& result) {
   return out;
 }
 
+Json skipped_json(const Result& result) {
+  Json out = Json::array();
+  for (const Skipped& skipped : result.skipped) out.push_back({{"name", skipped.name}, {"reason", skipped.reason}});
+  return out;
+}
+
 Json axis_json(const Axis& axis) {
   Json out = {{"label", axis.label}, {"scale", axis.scale}};
   if (!axis.ticks.empty()) out["ticks"] = axis.ticks;
@@ -160,7 +166,9 @@ Json result_json(const ResultFile& file, const Result& result, Json config, Json
               {"series", std::move(series)},
               {"claims", claims_json(result)},
               {"figure", figure_json(result.figure)}};
+  if (!result.table.columns.empty()) out["table"] = {{"columns", result.table.columns}, {"rows", result.table.rows}};
   if (!result.notes.empty()) out["notes"] = result.notes;
+  if (!result.skipped.empty()) out["skipped"] = skipped_json(result);
   out["environment"] = std::move(environment);
   out["trial_values"] = std::move(trial_values);
   out["non_finite"] = number.non_finite();
@@ -198,9 +206,12 @@ void set_field(const Field& field, const nlohmann::json& value, const std::strin
   if (value.is_array() && (!field.is_list() || (value.empty() && !field.may_be_empty))) {
     throw UsageError(label + ": " + printable(value.dump(-1, ' ', true)) + " is not allowed; allowed: " + field.domain_text());
   }
-  std::string text;
-  for (const auto& word : words(value, label, field)) text += (text.empty() ? "" : ",") + word;
-  field.parse(text, label);
+  const std::vector<std::string> given = words(value, label, field);
+  if (value.is_array()) {
+    field.parse_elements({given.begin(), given.end()}, label);
+  } else {
+    field.parse(given.front(), label);
+  }
 }
 
 nlohmann::json read_json(const std::string& path) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "experiments/rank_collapse/layers_report.hpp"
@@ -40,6 +41,8 @@ std::vector<DepthCurve> curves_of(const LayersConfig& config, const ModelSpec& s
   return curves;
 }
 
+constexpr char sizes_allowed[] = "after the colon stand LAYERS or LAYERSxDIM, integers from 1 to 1000000";
+
 [[noreturn]] void refuse_also(const std::string& word, const std::string& why) {
   throw UsageError("--also: '" + word + "' is not allowed; " + why);
 }
@@ -52,7 +55,16 @@ void require_name(const std::string& word, const std::string& name, const std::v
   refuse_also(word, "allowed: " + allowed + (close.empty() ? "" : "; did you mean '" + close + "'?"));
 }
 
-// NAME[+VALUE][:LAYERS]
+// A positive integer of at most the largest size from the start of `text`, which loses it.
+std::uint64_t leading_size(std::string_view& text, const std::string& word) {
+  std::uint64_t size = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc() || size == 0 || size > largest_size) refuse_also(word, sizes_allowed);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return size;
+}
+
+// NAME[+VALUE][:LAYERS[xDIM]]
 ModelSpec further_model(const std::string& word, const ModelSpec& main) {
   const std::size_t colon = word.find(':'), plus = word.find('+');
   ModelSpec spec;
@@ -66,9 +78,13 @@ ModelSpec further_model(const std::string& word, const ModelSpec& main) {
     require_name(word, spec.value_weights, {"gaussian", "orthogonal", "identity"});
   }
   if (colon != std::string::npos) {
-    const char *first = word.data() + colon + 1, *last = word.data() + word.size();
-    const auto [end, error] = std::from_chars(first, last, spec.layers);
-    if (error != std::errc() || end != last || spec.layers == 0) refuse_also(word, "the layers are a positive integer");
+    std::string_view sizes = std::string_view(word).substr(colon + 1);
+    spec.layers = leading_size(sizes, word);
+    if (!sizes.empty() && sizes.front() == 'x') {
+      sizes.remove_prefix(1);
+      spec.dim = leading_size(sizes, word);
+    }
+    if (!sizes.empty()) refuse_also(word, sizes_allowed);
   }
   settle(spec);
   return spec;
@@ -140,7 +156,8 @@ std::string model_label(const ModelSpec& spec) {
 Field also_field(std::vector<std::string>& also) {
   Field field{
       "also", &also, "",
-      "further models to draw beside, each NAME, NAME:LAYERS or NAME+C_V (attention+identity), of the same --tokens and --dim"};
+      "further models to draw beside, each NAME, NAME:LAYERS, NAME:LAYERSxDIM or NAME+C_V (attention+identity:64x256), otherwise "
+      "of the same --layers, --tokens and --dim"};
   return or_empty(field);
 }
 

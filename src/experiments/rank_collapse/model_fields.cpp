@@ -3,8 +3,6 @@
 namespace ranklab {
 namespace {
 
-constexpr std::uint64_t largest_size = 1'000'000;
-
 // A word that is "own" until the model is known, which no flag may say.
 Field own_field(std::string name, std::string& value, std::vector<std::string> choices, std::string help) {
   return choice_field(std::move(name), value, std::move(choices), "", std::move(help) + " (own: the model's)");

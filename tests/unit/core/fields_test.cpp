@@ -72,6 +72,18 @@ TEST_CASE("lists are comma-separated and name the bad element") {
   CHECK(contains(refusal(list, "1,2,1"), "twice"));
 }
 
+TEST_CASE("a list with one element per flag keeps the commas of an element") {
+  std::vector<std::string> value;
+  const Field list = one_per_flag(text_list_field("pair", value, ""));
+  list.parse("a,b.npy,c.npy", "--pair");
+  CHECK(value == std::vector<std::string>{"a,b.npy,c.npy"});
+  list.parse_elements({"a,b", "c"}, "--pair");
+  CHECK(value == std::vector<std::string>{"a,b", "c"});
+  CHECK_THROWS_AS(list.parse_elements({"a,b", "a,b"}, "--pair"), UsageError);
+  list.parse("", "--pair");
+  CHECK(value.empty());
+}
+
 TEST_CASE("value_text reads back as the same value") {
   double value = 0.1 + 0.2;
   const Field field = real_field("x", value, 0, 1, "", "");

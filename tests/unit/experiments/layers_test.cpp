@@ -104,6 +104,23 @@ TEST_CASE("a collapse that mu does not see is named") {
   }));
 }
 
+TEST_CASE("further models have the sizes that their words say, otherwise the main model's") {
+  ModelSpec main;
+  main.layers = 5;
+  main.tokens = 7;
+  main.dim = 12;
+  settle(main);
+  const std::vector<ModelSpec> models = further_models({"post-norm:3x24", "attention+identity:4", "bert"}, main);
+  REQUIRE(models.size() == 3);
+  CHECK(models[0].layers == 3);
+  CHECK(models[0].dim == 24);
+  CHECK(models[1].layers == 4);
+  CHECK(models[1].dim == 12);
+  CHECK(models[1].value_weights == "identity");
+  CHECK(models[2].layers == 5);
+  for (const ModelSpec& spec : models) CHECK(spec.tokens == 7);
+}
+
 TEST_CASE("flags that do not fit together are refused by name") {
   const auto refused = [](const FlagValues& flags, const std::string& needle) {
     const std::string message = refusal(make_layers_study(), flags);
@@ -114,6 +131,9 @@ TEST_CASE("flags that do not fit together are refused by name") {
   refused({{"tau", "0.5"}, {"lambda", "1,2"}}, "beside --tau");
   refused({{"also", "berd"}}, "did you mean 'bert'?");
   refused({{"also", "bert:x"}}, "--also: 'bert:x'");
+  refused({{"also", "bert:3x"}}, "LAYERSxDIM");
+  refused({{"also", "bert:3x64y"}}, "LAYERSxDIM");
+  refused({{"also", "bert:3x1000001"}}, "1000000");
   refused({{"also", "attention"}}, "it is --model");
   refused({{"also", "bert,bert:3"}}, "twice");
   refused({{"tokens", "1"}}, "--tokens 1");
