@@ -15,8 +15,9 @@ double largest_entry(const arma::vec& values) {
   return values.is_empty() ? 0.0 : values.max();
 }
 
-double largest_modulus(const arma::mat& A) {
-  return A.is_empty() ? 0.0 : arma::abs(A).max();
+template <class T>
+double largest_modulus(const arma::Mat<T>& A) {
+  return A.is_empty() ? 0.0 : static_cast<double>(arma::abs(A).max());
 }
 
 /// The smaller of A A' and A' A.
@@ -44,7 +45,7 @@ double stable_rank_from_gram(const arma::mat& gram) {
   const double scale = largest_modulus(gram);
   if (scale == 0) return undefined;
   const arma::mat scaled = gram / scale;
-  const double largest = symmetric_eigenvalues(scaled).max();
+  const double largest = largest_eigenvalue(scaled);
   return largest > 0 ? arma::trace(scaled) / largest : undefined;
 }
 
@@ -59,6 +60,14 @@ double nuclear_rank(const arma::mat& G) {
   return nuclear_rank(singular_values(G));
 }
 
+double nuclear_rank(const arma::fmat& G) {
+  require_finite("nuclear rank", G);
+  const double scale = largest_modulus(G);
+  if (scale == 0) return undefined;
+  const arma::vec squares = symmetric_eigenvalues(smaller_gram(arma::conv_to<arma::mat>::from(G) / scale));
+  return nuclear_rank(arma::vec(arma::sqrt(arma::clamp(squares, 0.0, arma::datum::inf))));
+}
+
 double effective_rank(const arma::vec& eigenvalues) {
   const double largest = largest_entry(eigenvalues);
   return largest > 0 ? arma::accu(eigenvalues / largest) : undefined;
@@ -68,7 +77,7 @@ double operator_norm(const arma::mat& A) {
   require_finite("operator norm", A);
   const double scale = largest_modulus(A);
   if (scale == 0) return 0.0;
-  return scale * std::sqrt(std::max(0.0, symmetric_eigenvalues(smaller_gram(A / scale)).max()));
+  return scale * std::sqrt(std::max(0.0, largest_eigenvalue(smaller_gram(A / scale))));
 }
 
 }  // namespace ranklab

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
+#include "linalg/decompositions.hpp"
 
 using namespace ranklab;
 
@@ -140,4 +141,31 @@ TEST_CASE("a matrix with non-finite entries fails, a vector is undefined") {
     CHECK(std::isnan(nuclear_rank(values)));
     CHECK(std::isnan(effective_rank(values)));
   }
+}
+
+TEST_CASE("largest eigenvalue: iterated and decomposed agree for spiked, flat, clustered and slowly falling spectra") {
+  const arma::uword n = 200;
+  arma::vec spiked = arma::linspace(0.1, 1.0, n), cluster(n, arma::fill::ones), falling = arma::linspace(0.9, 1.0, n);
+  spiked(0) = 50.0;
+  cluster(3) = 1.0 + 1e-9;
+  const arma::vec zero_but_one = arma::join_cols(arma::vec{2.0}, arma::zeros(n - 1));
+  arma::mat Q, R;
+  arma::qr(Q, R, gaussian(n, n, "Q"));
+  for (const arma::vec& w : {spiked, cluster, falling, zero_but_one, arma::vec(n, arma::fill::value(3.0))}) {
+    const arma::mat S = Q * arma::diagmat(w) * Q.t();
+    CHECK(largest_eigenvalue(arma::mat(0.5 * (S + S.t()))) == close(w.max()));
+  }
+  CHECK(largest_eigenvalue(arma::zeros(n, n)) == 0.0);
+  CHECK(largest_eigenvalue(arma::mat()) == 0.0);
+  CHECK_THROWS_AS(largest_eigenvalue(gaussian(n, n + 1, "S")), Failure);
+  CHECK_THROWS_AS(largest_eigenvalue(arma::mat(n, n, arma::fill::value(arma::datum::nan))), Failure);
+}
+
+TEST_CASE("nuclear rank of a matrix in single precision: that of the same entries in double") {
+  arma::vec s = arma::exp10(arma::linspace(0, -9, 120));
+  const arma::fmat G = arma::conv_to<arma::fmat>::from(with_singular_values(150, 120, s));
+  const double exact = nuclear_rank(arma::conv_to<arma::mat>::from(G));
+  CHECK(nuclear_rank(G) == doctest::Approx(exact).scale(0).epsilon(tolerance::epsilon<float>));
+  CHECK(nuclear_rank(arma::fmat(1e-30f * G)) == doctest::Approx(exact).scale(0).epsilon(4 * tolerance::epsilon<float>));
+  CHECK(std::isnan(nuclear_rank(arma::fmat(3, 4, arma::fill::zeros))));
 }
