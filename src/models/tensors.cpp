@@ -1,13 +1,17 @@
 #include "models/tensors.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <type_traits>
 
 namespace ranklab {
 namespace {
 
-void draw(Stream stream, std::span<double> out, const Start& start) {
+// Draws in double precision before they are rounded: even, so that a stream goes on where it stopped, and within the cache.
+constexpr std::size_t chunk = 2048;
+
+void draw(Stream& stream, std::span<double> out, const Start& start) {
   if (start.law == Start::Law::uniform) {
     stream.fill_uniform(out, start.first, start.second);
     return;
@@ -41,9 +45,13 @@ void DrawnTensors<T>::fill(Stream stream, std::span<T> out, const Start& start, 
     if (start.map == nullptr && scale == 1.0) return;
     std::transform(out.begin(), out.end(), out.begin(), settled);
   } else {
-    std::vector<double> drawn(out.size());
-    draw(stream, drawn, start);
-    std::transform(drawn.begin(), drawn.end(), out.begin(), settled);
+    std::array<double, chunk> drawn;
+    while (!out.empty()) {
+      const std::span<double> part(drawn.data(), std::min(out.size(), chunk));
+      draw(stream, part, start);
+      std::transform(part.begin(), part.end(), out.begin(), settled);
+      out = out.subspan(part.size());
+    }
   }
 }
 
@@ -76,7 +84,29 @@ arma::Col<T> DrawnTensors<T>::vector(const std::string& name, arma::uword size, 
   return out;
 }
 
+template <class T>
+arma::Mat<T> RememberedTensors<T>::matrix(const std::string& name, arma::uword rows, arma::uword cols, const Start& start) {
+  arma::Mat<T>& known = matrices_[name];
+  if (known.n_rows != rows || known.n_cols != cols) known = source_.matrix(name, rows, cols, start);
+  return known;
+}
+
+template <class T>
+arma::Mat<T> RememberedTensors<T>::columns(const std::string& name, arma::uword rows, arma::uword cols,
+                                           const std::vector<std::uint32_t>& ids, const Start& start) {
+  return source_.columns(name, rows, cols, ids, start);
+}
+
+template <class T>
+arma::Col<T> RememberedTensors<T>::vector(const std::string& name, arma::uword size, const Start& start) {
+  arma::Col<T>& known = vectors_[name];
+  if (known.n_elem != size) known = source_.vector(name, size, start);
+  return known;
+}
+
 template class DrawnTensors<float>;
 template class DrawnTensors<double>;
+template class RememberedTensors<float>;
+template class RememberedTensors<double>;
 
 }  // namespace ranklab

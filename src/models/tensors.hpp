@@ -7,6 +7,7 @@
 
 #include <armadillo>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,6 +70,24 @@ class DrawnTensors final : public Tensors<T> {
   std::string prefix_;
   double scale_;
   std::uint64_t parameters_ = 0;
+};
+
+/// Asks its source for each tensor once and gives copies after that: for several blocks of one layer with the same weights.
+template <class T>
+class RememberedTensors final : public Tensors<T> {
+ public:
+  explicit RememberedTensors(Tensors<T>& source) : source_(source) {}
+
+  arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols, const Start& start) override;
+  /// Not remembered.
+  arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols, const std::vector<std::uint32_t>& ids,
+                       const Start& start) override;
+  arma::Col<T> vector(const std::string& name, arma::uword size, const Start& start) override;
+
+ private:
+  Tensors<T>& source_;
+  std::map<std::string, arma::Mat<T>> matrices_;
+  std::map<std::string, arma::Col<T>> vectors_;
 };
 
 }  // namespace ranklab

@@ -41,8 +41,10 @@ class AblationStudy : public Study {
   template <class T>
   TrialRecord measure(const Trial& trial) const {
     TrialRecord record;
-    for (const DepthGroup& group : ablation_groups(config_)) {
-      record_trace(group.curves.front().name, run_depth<T>(group, trial).front(), record);
+    const std::vector<DepthGroup> groups = ablation_groups(config_);
+    const auto traces = run_variants<T>(groups, trial);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      record_trace(groups[g].curves.front().name, traces[g].front(), record);
     }
     return record;
   }

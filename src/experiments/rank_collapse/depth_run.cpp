@@ -86,18 +86,34 @@ void advance(Traveller<T>& traveller, const Block<T>& block, const DepthCurve& c
   traveller.trace.branch.push_back(traveller.trace.overflow_layer == 0 ? traveller.state.branch : BranchNorms{});
 }
 
+template <class T>
+std::vector<Traveller<T>> at_input(const DepthGroup& group, const Trial& trial, bool measure_before) {
+  const State<T> input = draw_input<T>(group.spec, trial);
+  std::vector<Traveller<T>> travellers(group.curves.size());
+  for (Traveller<T>& traveller : travellers) {
+    traveller.state = input;
+    measure(traveller, 0, measure_before, measure_before ? measured(input) : TokenGeometry{});
+  }
+  return travellers;
+}
+
+template <class T>
+std::vector<DepthTrace> traces_of(std::vector<Traveller<T>>& travellers) {
+  std::vector<DepthTrace> traces;
+  for (Traveller<T>& traveller : travellers) {
+    traveller.trace.degenerate_rows = static_cast<double>(traveller.state.degenerate_rows);
+    traces.push_back(std::move(traveller.trace));
+  }
+  return traces;
+}
+
 }  // namespace
 
 template <class T>
 std::vector<DepthTrace> run_depth(const DepthGroup& group, const Trial& trial, bool measure_before,
                                   const DepthObserver<T>& observe) {
   const ModelSpec& spec = group.spec;
-  const State<T> input = draw_input<T>(spec, trial);
-  std::vector<Traveller<T>> travellers(group.curves.size());
-  for (Traveller<T>& traveller : travellers) {
-    traveller.state = input;
-    measure(traveller, 0, measure_before, measure_before ? measured(input) : TokenGeometry{});
-  }
+  std::vector<Traveller<T>> travellers = at_input<T>(group, trial, measure_before);
   std::unique_ptr<Block<T>> block;
   for (std::uint64_t layer = 0; layer < spec.layers; ++layer) {
     trial.check_interrupt();
@@ -111,11 +127,25 @@ std::vector<DepthTrace> run_depth(const DepthGroup& group, const Trial& trial, b
       advance(travellers[c], *block, group.curves[c], layer, measure_before);
     });
   }
-  std::vector<DepthTrace> traces;
-  for (Traveller<T>& traveller : travellers) {
-    traveller.trace.degenerate_rows = static_cast<double>(traveller.state.degenerate_rows);
-    traces.push_back(std::move(traveller.trace));
+  return traces_of(travellers);
+}
+
+template <class T>
+std::vector<std::vector<DepthTrace>> run_variants(const std::vector<DepthGroup>& groups, const Trial& trial) {
+  std::vector<std::vector<Traveller<T>>> travellers;
+  for (const DepthGroup& group : groups) travellers.push_back(at_input<T>(group, trial, false));
+  for (std::uint64_t layer = 0; layer < groups.front().spec.layers; ++layer) {
+    DrawnTensors<T> drawn = block_tensors<T>(groups.front().spec, trial, layer);
+    RememberedTensors<T> tensors(drawn);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      trial.check_interrupt();
+      const std::unique_ptr<Block<T>> block = make_block<T>(groups[g].spec, tensors);
+      trial.for_each_part(travellers[g].size(),
+                          [&](std::size_t c) { advance(travellers[g][c], *block, groups[g].curves[c], layer, false); });
+    }
   }
+  std::vector<std::vector<DepthTrace>> traces;
+  for (auto& group : travellers) traces.push_back(traces_of(group));
   return traces;
 }
 
@@ -170,5 +200,7 @@ DepthCost depth_cost(const std::vector<DepthGroup>& groups) {
 
 template std::vector<DepthTrace> run_depth(const DepthGroup&, const Trial&, bool, const DepthObserver<float>&);
 template std::vector<DepthTrace> run_depth(const DepthGroup&, const Trial&, bool, const DepthObserver<double>&);
+template std::vector<std::vector<DepthTrace>> run_variants<float>(const std::vector<DepthGroup>&, const Trial&);
+template std::vector<std::vector<DepthTrace>> run_variants<double>(const std::vector<DepthGroup>&, const Trial&);
 
 }  // namespace ranklab

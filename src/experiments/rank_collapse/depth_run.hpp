@@ -44,6 +44,11 @@ template <class T>
 std::vector<DepthTrace> run_depth(const DepthGroup& group, const Trial& trial, bool measure_before = false,
                                   const DepthObserver<T>& observe = {});
 
+/// Traces of the curves of each group, for variants of one model, of equal depth, that differ in their switches alone: a
+/// tensor that several have is drawn once. The same numbers as from each group by itself.
+template <class T>
+std::vector<std::vector<DepthTrace>> run_variants(const std::vector<DepthGroup>& groups, const Trial& trial);
+
 /// Names of the measures that record_trace stores: mu, mu_normalized, token_similarity, ...
 const std::vector<std::string>& depth_measures();
 

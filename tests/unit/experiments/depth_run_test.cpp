@@ -32,6 +32,30 @@ DepthTrace run_one(const ModelSpec& spec, const DepthCurve& curve) {
 
 }  // namespace
 
+TEST_CASE("variants of one model have the same numbers together and apart") {
+  ModelSpec spec;
+  spec.model = "mamba2";
+  spec.layers = 3;
+  spec.tokens = 9;
+  spec.dim = 32;
+  settle(spec);
+  std::vector<DepthGroup> groups;
+  for (const char* gating : {"on", "off"}) {
+    for (const char* norm : {"rms", "none"}) {
+      spec.gating = gating;
+      spec.norm = norm;
+      groups.push_back({spec, {skip(1)}});
+    }
+  }
+  const Trial trial(1, 0, 0);
+  const auto together = run_variants<double>(groups, trial);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const DepthTrace apart = run_depth<double>(groups[g], trial).front();
+    CHECK(together[g].front().log10_norm == apart.log10_norm);
+    if (g > 0) CHECK(together[g].front().log10_norm != together[0].front().log10_norm);
+  }
+}
+
 TEST_CASE("a curve does not depend on the others, and follows the blocks") {
   for (const std::string model : {"attention", "selective-ssm", "s4d", "mamba2", "post-norm", "pre-norm", "bert", "albert"}) {
     CAPTURE(model);
