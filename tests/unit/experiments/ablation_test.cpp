@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "experiments/configured_study.hpp"
+#include "experiments/rank_collapse/ablation_claims.hpp"
 #include "experiments/rank_collapse/layers.hpp"
 #include "experiments/result_parts.hpp"
 
@@ -67,4 +68,48 @@ TEST_CASE("what the study removes itself may not be removed by a flag") {
   CHECK_THROWS_AS(configured(make_ablation_study(), {{"norm", "none"}}), UsageError);
   CHECK_THROWS_AS(configured(make_ablation_study(), {{"gating", "off"}}), UsageError);
   CHECK_THROWS_AS(configured(make_ablation_study(), {{"model", "s4d"}, {"lambda", "0"}}), UsageError);
+}
+
+namespace {
+
+using Values = std::vector<double>;
+
+// What Figure 3 says of curves drawn by hand, the same in three trials; a norm grows by so many orders of magnitude.
+Verdict figure_3(const std::string& claim, const Values& gate_norm, const Values& gate, const Values& norm, const Values& neither,
+                 double orders = 0) {
+  AblationConfig config;
+  settle(config.model);
+  TrialRecord record;
+  for (const auto& [name, mu] : {std::pair{"gating=on,norm=on", gate_norm},
+                                 {"gating=on,norm=off", gate},
+                                 {"gating=off,norm=on", norm},
+                                 {"gating=off,norm=off", neither}}) {
+    record.set(std::string(name) + ".mu_normalized", mu);
+    record.set(std::string(name) + ".log10_norm", {1.0, 1.0 + orders});
+  }
+  Result result;
+  result.claims = ablation_claims(config, {record, record, record});
+  return find_claim(result, "lambda-skip/fig-3/" + claim).verdict;
+}
+
+}  // namespace
+
+TEST_CASE("verdicts about Figure 3 on curves drawn by hand") {
+  const Values high = {0.9, 0.9, 0.8}, low = {0.9, 0.1, 0.01}, valley = {0.9, 0.1, 0.7};
+  for (const bool as_printed : {true, false}) {
+    const Verdict verdict = as_printed ? Verdict::holds : Verdict::fails;
+    const auto judged = [&](const std::string& claim) {
+      return as_printed ? figure_3(claim, high, high, low, valley, 3) : figure_3(claim, low, low, high, high, 1);
+    };
+    CHECK(judged("gate-with-norm-keeps") == verdict);
+    CHECK(judged("gate-without-norm-keeps") == verdict);
+    CHECK(judged("no-gate-with-norm-collapses") == verdict);
+    CHECK(judged("no-gate-no-norm-rises") == verdict);
+    CHECK(judged("no-norm-unstable/gating=on") == verdict);
+    CHECK(judged("no-norm-unstable/gating=off") == verdict);
+  }
+  // Each claim looks at its own curve.
+  CHECK(figure_3("gate-with-norm-keeps", high, low, low, low) == Verdict::holds);
+  CHECK(figure_3("gate-without-norm-keeps", low, high, low, low) == Verdict::holds);
+  CHECK(figure_3("no-gate-with-norm-collapses", high, high, low, high) == Verdict::holds);
 }

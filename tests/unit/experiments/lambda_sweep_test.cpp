@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
+#include "experiments/rank_collapse/lambda_sweep_report.hpp"
 #include "experiments/rank_collapse/layers.hpp"
 #include "experiments/rank_collapse/series_number.hpp"
 #include "experiments/result_parts.hpp"
@@ -82,4 +84,96 @@ TEST_CASE("the sign matters with C_V = I and a mixing matrix of one sign, and no
   }
   CHECK(find_claim(result, "lambda-skip/fig-2/attention+identity/asymmetry/as-printed").verdict == Verdict::holds);
   CHECK(find_claim(result, "lambda-skip/fig-2/attention/asymmetry/as-printed").verdict == Verdict::not_applicable);
+}
+
+TEST_CASE("refined on one sign as a finer grid says") {
+  // With C_V = I and a mixing matrix of one sign the two signs differ.
+  const FlagValues model = {{"model", "attention"}, {"value-weights", "identity"}, {"layers", "12"}, {"threshold", "0.3"}};
+  std::string integers = "0";
+  for (int i = 1; i <= 16; ++i) integers += "," + std::to_string(i) + ",-" + std::to_string(i);
+  FlagValues coarse = model, fine = model;
+  coarse.insert(coarse.end(), {{"lambda", "-16,0,16"}, {"refine", "15"}});
+  fine.insert(fine.end(), {{"lambda", integers}, {"refine", "0"}});
+  const Result refined = sweep(coarse), listed = sweep(fine);
+  for (const std::string sign : {"positive", "negative"}) {
+    CHECK(find_scalar(refined, "smallest_lambda_" + sign) == find_scalar(listed, "smallest_lambda_" + sign));
+  }
+  CHECK(find_scalar(refined, "smallest_lambda_positive") != find_scalar(refined, "smallest_lambda_negative"));
+}
+
+TEST_CASE("the least over the layers leaves out the input alone") {
+  const FlagValues flags = {{"model", "selective-ssm"}, {"lambda", "-4,-1,0,4"}};
+  const Result result = sweep(flags, 1);
+  FlagValues all = tiny;
+  all.insert(all.end(), flags.begin(), flags.end());
+  const Result layers = run_configured(make_layers_study(), all, 1);
+  const Series& least = find_series(result, "least.mu_normalized");
+  std::size_t least_in_first_layer = 0;
+  for (std::size_t i = 0; i < least.x.size(); ++i) {
+    const std::vector<double>& mu = find_series(layers, "lambda=" + series_number(least.x[i]) + ".mu_normalized").mean;
+    CHECK(least.mean[i] == *std::min_element(mu.begin() + 1, mu.end()));
+    least_in_first_layer += least.mean[i] == mu[1] ? 1 : 0;
+  }
+  CHECK(least_in_first_layer > 0);  // else a layer too many left out would go unseen
+}
+
+TEST_CASE("the numbers that Theorem 4.1 speaks of are those of all curves, at the rate that ends at the threshold") {
+  const auto one = [](const char* lambda) { return sweep({{"model", "attention"}, {"lambda", lambda}, {"refine", "0"}}, 1); };
+  const Result both = one("0,3"), first = one("0"), second = one("3");
+  const double a = find_scalar(first, "C_M").front(), b = find_scalar(second, "C_M").front();
+  CHECK(a != b);
+  CHECK(find_scalar(both, "C_M").front() == std::max(a, b));
+
+  FlagValues flags = tiny;
+  flags.insert(flags.end(), {{"model", "attention"}, {"lambda", "0"}});
+  const double mu = find_series(run_configured(make_layers_study(), flags, 1), "lambda=0.mu").mean.front();
+  // Unit rows: the normalised mu is mu over sqrt(N), and a^K mu_0^2 = (threshold sqrt(N))^2.
+  const double rate = find_scalar(first, "theorem_rate").front();
+  CHECK(std::pow(rate, 8) * mu * mu == doctest::Approx(0.1 * 0.1 * 8).epsilon(1e3 * tolerance::closed_form<double>));
+}
+
+namespace {
+
+// Records of a sweep over -2, -1, 0, 1, 2 with these last values of normalised mu, the same in three trials.
+Result judged(const std::vector<double>& mu, double theorem_lambda = 100, double smallest = 1) {
+  LambdaSweepConfig config;
+  config.lambda = {-2, -1, 0, 1, 2};
+  settle(config.model);
+  TrialRecord record;
+  for (const std::string stage : {"final.", "least."}) {
+    for (const std::string measure : {"mu_normalized", "rank_one_residual", "cosine_similarity"}) record.set(stage + measure, mu);
+  }
+  for (const char* name : {"degenerate_rows", "diverged"}) record.set(name, 0.0);
+  for (const char* name : {"smallest_lambda_positive", "smallest_lambda_negative"}) record.set(name, smallest);
+  for (const char* name : {"S", "C_M", "theorem_rate", "theorem_condition"}) record.set(name, 1.0);
+  record.set("theorem_lambda", theorem_lambda);
+  return lambda_sweep_result(config, {record, record, record});
+}
+
+Verdict verdict_of(const Result& result, const std::string& what) {
+  return find_claim(result, "lambda-skip/fig-2/attention/" + what).verdict;
+}
+
+}  // namespace
+
+TEST_CASE("verdicts about Figure 2 on curves drawn by hand") {
+  const Result dip = judged({0.6, 0.5, 0.1, 0.5, 0.6}), bump = judged({0.1, 0.2, 0.9, 0.2, 0.1});
+  CHECK(verdict_of(dip, "dip-at-0") == Verdict::holds);
+  CHECK(verdict_of(bump, "dip-at-0") == Verdict::fails);
+  const Result left = judged({0.9, 0.8, 0.1, 0.2, 0.3}), right = judged({0.3, 0.2, 0.1, 0.8, 0.9});
+  CHECK(verdict_of(left, "asymmetry/as-printed") == Verdict::holds);
+  CHECK(verdict_of(right, "asymmetry/as-printed") == Verdict::fails);
+  CHECK(verdict_of(left, "asymmetry/corrected") == Verdict::fails);
+  CHECK(verdict_of(dip, "asymmetry/corrected") == Verdict::holds);
+  // Flat from abs(lambda) = 1 on, whatever happens at 0; the signs may differ.
+  CHECK(verdict_of(judged({0.9, 0.85, 0.1, 0.2, 0.25}), "flat-at-large-lambda") == Verdict::holds);
+  CHECK(verdict_of(judged({0.9, 0.5, 0.1, 0.2, 0.25}), "flat-at-large-lambda") == Verdict::fails);
+}
+
+TEST_CASE("orders of magnitude between Theorem 4.1 and what is needed") {
+  const Result result = judged({0.5, 0.5, 0.1, 0.5, 0.5}, 500, 5);
+  CHECK(find_scalar(result, "orders_of_magnitude_positive").front() == doctest::Approx(2).epsilon(tolerance::closed_form<double>));
+  CHECK(find_claim(result, "lambda-skip/thm-4.1/conservative/attention").verdict == Verdict::holds);
+  CHECK(find_claim(judged({0.5, 0.5, 0.1, 0.5, 0.5}, 5, 5), "lambda-skip/thm-4.1/conservative/attention").verdict ==
+        Verdict::fails);
 }

@@ -7,6 +7,7 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
+#include "experiments/rank_collapse/layers_claims.hpp"
 #include "experiments/result_parts.hpp"
 
 using namespace ranklab;
@@ -138,4 +139,105 @@ TEST_CASE("flags that do not fit together are refused by name") {
   refused({{"also", "bert,bert:3"}}, "twice");
   refused({{"tokens", "1"}}, "--tokens 1");
   refused({{"model", "post-norm"}, {"dim", "10"}, {"heads", "4"}}, "--heads 4 does not divide --dim 10");
+}
+
+namespace {
+
+// What the claims say of curves drawn by hand: by name, the same in three trials.
+class Drawn {
+ public:
+  explicit Drawn(const std::string& model, std::vector<std::string> also = {}) {
+    config_.model.model = model;
+    settle(config_.model);
+    config_.also = std::move(also);
+    config_.lambda = {1};
+  }
+  Drawn& lambda(std::vector<double> values) {
+    config_.lambda = std::move(values);
+    return *this;
+  }
+  Drawn& gate(const std::string& gating) {
+    config_.model.gating = gating;
+    return *this;
+  }
+  Drawn& curve(const std::string& name, std::vector<double> values) {
+    record_.set(name, std::move(values));
+    return *this;
+  }
+  Verdict verdict(const std::string& id) const {
+    Result result;
+    result.claims = layers_claims(config_, {record_, record_, record_});
+    return find_claim(result, id).verdict;
+  }
+
+ private:
+  LayersConfig config_;
+  TrialRecord record_;
+};
+
+}  // namespace
+
+TEST_CASE("[LambdaSkip] Figure 1 on curves drawn by hand: the worst of the small, the worst of the largest") {
+  const auto judged = [](double at_0, double at_1, double at_2, double at_5, double at_minus_5) {
+    Drawn drawn("attention");
+    drawn.lambda({0, 1, 2, 5, -5});
+    const double last[] = {at_0, at_1, at_2, at_5, at_minus_5};
+    const char* names[] = {"0", "1", "2", "5", "-5"};
+    for (std::size_t i = 0; i < 5; ++i) drawn.curve(std::string("lambda=") + names[i] + ".mu_normalized", {0.9, last[i]});
+    return drawn;
+  };
+  const std::string id = "lambda-skip/fig-1/attention/";
+  const Drawn as_printed = judged(0, 0.01, 0.3, 0.8, 0.9), reversed = judged(0.9, 0.8, 0.5, 0.01, 0);
+  for (const char* claim : {"small-lambda-collapses", "lambda-1-collapses", "large-lambda-keeps"}) {
+    CAPTURE(claim);
+    CHECK(as_printed.verdict(id + claim) == Verdict::holds);
+    CHECK(reversed.verdict(id + claim) == Verdict::fails);
+  }
+  // One of the two ends decides.
+  CHECK(judged(0, 0.5, 0.3, 0.8, 0.9).verdict(id + "small-lambda-collapses") == Verdict::fails);
+  CHECK(judged(0.5, 0.01, 0.3, 0.8, 0.9).verdict(id + "small-lambda-collapses") == Verdict::fails);
+  CHECK(judged(0, 0.01, 0.3, 0.01, 0.9).verdict(id + "large-lambda-keeps") == Verdict::fails);
+  CHECK(judged(0, 0.01, 0.01, 0.8, 0.9).verdict(id + "large-lambda-keeps") == Verdict::holds);  // 2 is neither
+}
+
+TEST_CASE("[LambdaSkip] Figure 1 is about models without their gate") {
+  for (const std::string gating : {"on", "off"}) {
+    const Verdict verdict = Drawn("mamba2")
+                                .gate(gating)
+                                .curve("lambda=1.mu_normalized", {0.9, 0.0})
+                                .verdict("lambda-skip/fig-1/mamba2/lambda-1-collapses");
+    CHECK(verdict == (gating == "on" ? Verdict::not_applicable : Verdict::holds));
+  }
+}
+
+TEST_CASE("[Shallow] Figure 1 on curves drawn by hand") {
+  const auto judged = [](const std::string& claim, const std::vector<double>& t_sim, const std::vector<double>& t_cos) {
+    return Drawn("bert")
+        .curve("lambda=1.token_similarity", t_sim)
+        .curve("lambda=1.cosine_similarity", t_cos)
+        .verdict("shallow/fig-1-" + claim + "/bert");
+  };
+  CHECK(judged("token-similarity", {0, 0.5, 1}, {0, 0.5, 1}) == Verdict::holds);
+  CHECK(judged("token-similarity", {0, 0.5, 0.6}, {0, 0.5, 1}) == Verdict::fails);
+  CHECK(judged("cosine-similarity", {0, 0.5, 1}, {0, 0.5, 0.6}) == Verdict::fails);
+  CHECK(judged("same-curve", {0, 0.5, 1}, {0, 0.49, 1}) == Verdict::holds);
+  CHECK(judged("same-curve", {0, 0.9, 1}, {0, 0.1, 1}) == Verdict::fails);
+}
+
+TEST_CASE("[Shallow] Figure 4 on curves drawn by hand") {
+  const auto judged = [](const std::string& claim, const std::vector<double>& t_sim, const std::vector<double>& norm,
+                         const std::vector<double>& normed, const std::vector<double>& post_norm) {
+    return Drawn("pre-norm", {"post-norm"})
+        .curve("lambda=1.token_similarity", t_sim)
+        .curve("lambda=1.norm", norm)
+        .curve("lambda=1.branch_input_norm", normed)
+        .curve("post-norm.lambda=1.token_similarity", post_norm)
+        .verdict("shallow/fig-4-" + claim);
+  };
+  const std::vector<double> rising = {0.1, 0.2, 0.3}, steep = {0.1, 0.6, 0.9}, falling = {0.3, 0.2, 0.1}, flat = {5, 5};
+  for (const std::string claim : {"similarity-rises", "norm-grows", "normed-constant", "slower"}) {
+    CAPTURE(claim);
+    CHECK(judged(claim, rising, {1, 2, 3}, flat, steep) == Verdict::holds);
+    CHECK(judged(claim, falling, {3, 2, 1}, {5, 7}, {0.1, 0.1, 0.05}) == Verdict::fails);
+  }
 }
