@@ -134,10 +134,10 @@ TEST_CASE("the numbers that Theorem 4.1 speaks of are those of all curves, at th
 
 namespace {
 
-// Records of a sweep over -2, -1, 0, 1, 2 with these last values of normalised mu, the same in three trials.
-Result judged(const std::vector<double>& mu, double theorem_lambda = 100, double smallest = 1) {
+// Records of a sweep over -2, -1, 0, 1, 2 (or another largest) with these last values of normalised mu, the same in three trials.
+Result judged(const std::vector<double>& mu, double theorem_lambda = 100, double smallest = 1, double largest_lambda = 2) {
   LambdaSweepConfig config;
-  config.lambda = {-2, -1, 0, 1, 2};
+  config.lambda = {-largest_lambda, -1, 0, 1, largest_lambda};
   settle(config.model);
   TrialRecord record;
   for (const std::string stage : {"final.", "least."}) {
@@ -168,6 +168,7 @@ TEST_CASE("verdicts about Figure 2 on curves drawn by hand") {
   // Flat from abs(lambda) = 1 on, whatever happens at 0; the signs may differ.
   CHECK(verdict_of(judged({0.9, 0.85, 0.1, 0.2, 0.25}), "flat-at-large-lambda") == Verdict::holds);
   CHECK(verdict_of(judged({0.9, 0.5, 0.1, 0.2, 0.25}), "flat-at-large-lambda") == Verdict::fails);
+  CHECK(verdict_of(judged({0.9, 0.5, 0.1, 0.2, 0.25}, 100, 1, 4), "flat-at-large-lambda") == Verdict::holds);  // 1 < 4/2
 }
 
 TEST_CASE("orders of magnitude between Theorem 4.1 and what is needed") {
