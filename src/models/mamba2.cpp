@@ -11,6 +11,7 @@ namespace {
 
 constexpr double epsilon = 1e-5;  // of both norms
 constexpr arma::uword taps = 4;
+constexpr double largest_unscaled = 0x1p40;  // of the stream's entries: far from the ends of the range of T
 
 // log(1 + exp(t)), without overflow.
 double softplus(double t) {
@@ -106,16 +107,23 @@ class Mamba2Block final : public Block<T> {
         skip_in_mixer_(spec.skip_at == "mixer"),
         skip_normed_(spec.skip_input == "normed") {}
 
+  // The stream may grow like lambda^K, beyond the range of T: it is 2^s Y, and what the norm makes of it is the same for
+  // every s, if epsilon is scaled too.
   void forward(State<T>& state, double lambda) const override {
-    unscale(state);
-    arma::Mat<T>& R = state.Y;
-    arma::Mat<T> U = R;
-    if (has_norm_) rms_norm(U, epsilon, &gain_);
+    if (!has_norm_) unscale(state);  // the mixer is not homogeneous
+    arma::Mat<T>& Y = state.Y;
+    arma::Mat<T> U = Y;
+    if (has_norm_) rms_norm(U, epsilon * std::exp2(-2 * state.log2_scale), &gain_);
+    const T unit = static_cast<T>(std::exp2(-state.log2_scale));
     if (skip_in_mixer_) {
-      R += mixer_(U, lambda);
+      Y += unit * mixer_(U, lambda);
+    } else if (skip_normed_) {
+      Y = static_cast<T>(lambda) * U + mixer_(U, 0.0);
+      state.log2_scale = 0.0;
     } else {
-      R = static_cast<T>(lambda) * (skip_normed_ ? U : R) + mixer_(U, 0.0);
+      Y = static_cast<T>(lambda) * Y + unit * mixer_(U, 0.0);
     }
+    if (has_norm_ && static_cast<double>(arma::abs(Y).max()) > largest_unscaled) rescale(state);
   }
 
  private:

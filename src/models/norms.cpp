@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <type_traits>
 
 #include "core/error.hpp"
 
@@ -10,6 +11,18 @@ namespace {
 
 constexpr double degenerate_norm = 1e-10;  // of a token; catalogued with D
 constexpr double usual_epsilon = 1e-5;
+
+// In double: the square of a float may be beyond its range.
+template <class T>
+double mean_of_squares(const arma::subview_col<T>& token) {
+  if constexpr (std::is_same_v<T, double>) {
+    return arma::dot(token, token) / static_cast<double>(token.n_elem);
+  } else {
+    double sum = 0;
+    for (const T x : token) sum += static_cast<double>(x) * static_cast<double>(x);
+    return sum / static_cast<double>(token.n_elem);
+  }
+}
 
 }  // namespace
 
@@ -41,8 +54,7 @@ void layer_norm(arma::Mat<T>& Y, double epsilon, const arma::Col<T>* gain, const
   for (arma::uword t = 0; t < Y.n_cols; ++t) {
     auto token = Y.col(t);
     token -= arma::mean(token);
-    const T variance = arma::dot(token, token) / static_cast<T>(Y.n_rows);
-    token /= std::sqrt(variance + static_cast<T>(epsilon));
+    token /= static_cast<T>(std::sqrt(mean_of_squares<T>(token) + epsilon));
     if (gain != nullptr) token %= *gain;
     if (bias != nullptr) token += *bias;
   }
@@ -52,8 +64,7 @@ template <class T>
 void rms_norm(arma::Mat<T>& Y, double epsilon, const arma::Col<T>* gain) {
   for (arma::uword t = 0; t < Y.n_cols; ++t) {
     auto token = Y.col(t);
-    const T mean_square = arma::dot(token, token) / static_cast<T>(Y.n_rows);
-    token /= std::sqrt(mean_square + static_cast<T>(epsilon));
+    token /= static_cast<T>(std::sqrt(mean_of_squares<T>(token) + epsilon));
     if (gain != nullptr) token %= *gain;
   }
 }

@@ -17,7 +17,7 @@ struct BranchNorms {
 template <class T>
 struct State {
   arma::Mat<T> Y;                     // (d, N), one token per column
-  double log2_scale = 0.0;            // the representation is 2^log2_scale Y; not 0 in stacks without a norm alone
+  double log2_scale = 0.0;            // the representation is 2^log2_scale Y; not 0 where a stream grows or falls without limit
   std::uint64_t degenerate_rows = 0;  // tokens that normalise_rows set to zero, over all depths so far
   BranchNorms branch = {};            // of the last block
 };

@@ -133,3 +133,18 @@ TEST_CASE("a record holds every measure by layer") {
   CHECK(record.scalar("lambda=2.overflow_layer") == 0);
   CHECK(record.scalar("lambda=2.degenerate_rows") == 0);
 }
+
+TEST_CASE("Mamba-2's stream may leave the range of single precision: its geometry goes on") {
+  ModelSpec spec = tiny("mamba2");
+  spec.layers = 80;
+  spec.dim = 32;
+  const Trial trial(1, 0, 0);
+  const DepthTrace narrow = run_depth<float>({spec, {skip(-5)}}, trial).front(),
+                   wide = run_depth<double>({spec, {skip(-5)}}, trial).front();
+  CHECK(narrow.overflow_layer == 0);
+  CHECK(narrow.log10_norm.back() > 55);  // 5^80 = 8e55
+  for (std::size_t k = 0; k < narrow.after.size(); ++k) {
+    CHECK(narrow.after[k].mu_normalized == doctest::Approx(wide.after[k].mu_normalized).epsilon(1e4 * tolerance::epsilon<float>));
+    CHECK(narrow.log10_norm[k] == doctest::Approx(wide.log10_norm[k]).epsilon(1e3 * tolerance::epsilon<float>));
+  }
+}
