@@ -32,6 +32,7 @@ class StoredTensor {
     bool big_endian = false;
     const unsigned char* data = nullptr;
     std::shared_ptr<const void> keeper;  // of the bytes: the mapped file, or the inflated member
+    bool mapped = false;                 // the bytes are the file's, so the system may forget them after a reading
   };
   explicit StoredTensor(Layout layout);
 

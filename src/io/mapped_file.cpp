@@ -1,0 +1,64 @@
+#include "io/mapped_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+
+namespace ranklab {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const std::string& why) {
+  throw Failure("cannot read " + printable(path) + ": " + why);
+}
+
+class Descriptor {
+ public:
+  // O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever.
+  explicit Descriptor(const std::string& path) : number(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (number < 0) fail(path, std::strerror(errno));
+  }
+  ~Descriptor() { ::close(number); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  const int number;
+};
+
+}  // namespace
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
+  if (path.find('\0') != std::string::npos) fail(path, "a name cannot hold a zero byte");
+  const Descriptor descriptor(path);
+  struct stat status = {};
+  if (::fstat(descriptor.number, &status) != 0) fail(path, std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) fail(path, "it is a folder");
+  if (!S_ISREG(status.st_mode)) fail(path, "it is not a regular file");
+  if (status.st_size == 0) fail(path, "it is empty");
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor.number, 0);
+  if (data == MAP_FAILED) fail(path, std::strerror(errno));
+  return std::shared_ptr<const MappedFile>(new MappedFile(static_cast<const unsigned char*>(data), size));
+}
+
+MappedFile::~MappedFile() {
+  ::munmap(const_cast<unsigned char*>(data_), size_);
+}
+
+void forget_pages(const unsigned char* data, std::uint64_t bytes) {
+  // Whole pages alone: those at the ends belong to neighbours too.
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  const std::uintptr_t first = (begin + page - 1) / page * page;
+  const std::uintptr_t last = (begin + bytes) / page * page;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
+}  // namespace ranklab

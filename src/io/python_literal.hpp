@@ -1,0 +1,31 @@
+// The little of Python's literals that a .npy header may hold.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ranklab {
+
+/// A string, True or False, an integer from 0, a tuple, or a list.
+struct PythonValue {
+  enum class Kind { text, boolean, integer, tuple, list };
+  Kind kind = Kind::integer;
+  std::string text;
+  std::uint64_t integer = 0;  // also of a boolean
+  std::vector<PythonValue> items;
+};
+
+struct PythonDict {
+  std::vector<std::pair<std::string, PythonValue>> entries;
+  /// nullptr where the key is missing.
+  const PythonValue* find(std::string_view key) const;
+};
+
+/// A dict whose keys are strings, with white space alone around it. Throws Failure ("WHAT is not a Python dict: ...") for
+/// anything else, for two equal keys, escapes in strings, numbers beyond 63 bits, and more than a few levels of nesting.
+PythonDict parse_python_dict(std::string_view source, const std::string& what);
+
+}  // namespace ranklab

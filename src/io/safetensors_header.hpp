@@ -1,0 +1,25 @@
+// The JSON header of a .safetensors file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ranklab {
+
+/// One tensor as its header describes it; nothing of it is checked yet.
+struct SafetensorsEntry {
+  std::string key, dtype;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t begin = 0, end = 0;  // in the bytes behind the header
+};
+
+/// The entries in the order of the header. Throws Failure, with `label` before the reason, for anything but one JSON object
+/// of {"dtype", "shape", "data_offsets"} objects, each key once, and a "__metadata__" of strings.
+std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view json, const std::string& label);
+
+/// The header that describes the entries, padded to a multiple of 8 bytes. Keys must be valid UTF-8 and differ.
+std::string format_safetensors_header(const std::vector<SafetensorsEntry>& entries);
+
+}  // namespace ranklab
