@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -52,13 +53,20 @@ MappedFile::~MappedFile() {
   ::munmap(const_cast<unsigned char*>(data_), size_);
 }
 
-void forget_pages(const unsigned char* data, std::uint64_t bytes) {
-  // Whole pages alone: those at the ends belong to neighbours too.
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(data);
-  const std::uintptr_t first = (begin + page - 1) / page * page;
-  const std::uintptr_t last = (begin + bytes) / page * page;
-  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+void MappedFile::read_was(std::uint64_t runs, std::uint64_t run_bytes) const {
+  // A page that is touched brings its neighbours along, in windows of this size.
+  constexpr std::uint64_t window = 1 << 16, budget = std::uint64_t{1} << 30;
+  const std::uint64_t touched = std::min(runs * std::max(run_bytes, window), size_);
+  if (size_ <= 2 * budget || resident_.fetch_add(touched) + touched < budget) return;
+  resident_.store(0);
+  ::madvise(const_cast<unsigned char*>(data_), size_, MADV_DONTNEED);
+}
+
+void prefer_large_pages(void* memory, std::uint64_t bytes) {
+  constexpr std::uintptr_t page = 1 << 21;
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t first = (begin + page - 1) / page * page, last = (begin + bytes) / page * page;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
 }  // namespace ranklab

@@ -26,7 +26,7 @@ class NpyReader : public TensorFile::Reader {
     layout_.column_major = header.fortran_order;
     layout_.big_endian = header.big_endian;
     layout_.data = file->data() + header.bytes;
-    layout_.mapped = true;
+    layout_.file = file.get();
     layout_.keeper = std::move(file);
     add_key("");
   }

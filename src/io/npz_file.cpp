@@ -41,11 +41,11 @@ class NpzReader : public TensorFile::Reader {
       layout.keeper = bytes;
     } else {
       // Once is enough; two threads at the same time do no harm.
-      if (!checked_[index].load()) check_stored_zip_member(member, layout.label);
+      if (!checked_[index].load()) check_stored_zip_member(*file_, member, layout.label);
       checked_[index].store(true);
       layout.data = member.packed + header.bytes;
       layout.keeper = file_;
-      layout.mapped = true;
+      layout.file = file_.get();
     }
     return StoredTensor(std::move(layout));
   }

@@ -75,7 +75,7 @@ class SafetensorsReader : public TensorFile::Reader {
     layout.shape = entry.shape;
     layout.data = data_ + entry.begin;
     layout.keeper = file_;
-    layout.mapped = true;
+    layout.file = file_.get();
     return StoredTensor(std::move(layout));
   }
 

@@ -167,7 +167,7 @@ std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view source, 
 std::string format_safetensors_header(const std::vector<SafetensorsEntry>& entries) {
   json header = json::object();
   for (const SafetensorsEntry& entry : entries) {
-    header[entry.key] = {{"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", {entry.begin, entry.end}}};
+    header[entry.key] = {{"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", json::array({entry.begin, entry.end})}};
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');

@@ -11,9 +11,6 @@ namespace ranklab {
 
 namespace {
 
-// Tensors from this size on are dropped from memory after each reading: the system would do so under pressure only.
-constexpr std::uint64_t large_tensor = std::uint64_t{1} << 28;
-
 // Entries in the order of a column-major tensor, where the first index runs fastest, into the order where the last does.
 std::vector<double> to_row_major(const std::vector<double>& entries, const std::vector<std::uint64_t>& shape) {
   struct Axis {
@@ -42,9 +39,13 @@ arma::mat read_block(const StoredTensor::Layout& layout, const StoredBlock& bloc
   }
   arma::mat out(block.row_count, block.col_count, arma::fill::none);
   if (out.is_empty()) return out;
+  prefer_large_pages(out.memptr(), out.n_elem * sizeof(double));
   widen_block(layout, block, out.memptr());
-  const std::uint64_t bytes = block.rows * block.cols * dtype_bytes(layout.dtype);
-  if (layout.mapped && bytes >= large_tensor) forget_pages(layout.data, bytes);
+  if (layout.file != nullptr) {
+    const bool by_columns = layout.column_major;
+    layout.file->read_was(by_columns ? block.col_count : block.row_count,
+                          (by_columns ? block.row_count : block.col_count) * dtype_bytes(layout.dtype));
+  }
   return out;
 }
 

@@ -13,6 +13,8 @@
 
 namespace ranklab {
 
+class MappedFile;
+
 /// Type of the entries as stored. Integers are there for token ids; no other type of the formats is read.
 enum class Dtype { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
 
@@ -32,7 +34,7 @@ class StoredTensor {
     bool big_endian = false;
     const unsigned char* data = nullptr;
     std::shared_ptr<const void> keeper;  // of the bytes: the mapped file, or the inflated member
-    bool mapped = false;                 // the bytes are the file's, so the system may forget them after a reading
+    const MappedFile* file = nullptr;    // the keeper, where it is a mapped file
   };
   explicit StoredTensor(Layout layout);
 

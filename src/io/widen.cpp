@@ -12,8 +12,8 @@ namespace {
 
 // A tile of a matrix stored row by row: its rows are read where they are contiguous, its columns written where they are.
 // Neither is so in the matrix itself, where entries of a column lie a power of two apart as often as not, and would push
-// each other out of the cache.
-constexpr std::uint64_t tile_rows = 32, tile_cols = 128;
+// each other out of the cache; nor is it in the tile, whose rows are padded.
+constexpr std::uint64_t tile_rows = 8, tile_cols = 64, padding = 8;
 
 template <class Entry, bool big_endian>
 struct Widening {
@@ -29,10 +29,10 @@ struct Widening {
   // `rows` x `cols` entries, contiguous along a row, `row_bytes` from one row to the next, to columns `stride` apart.
   static void tile(const unsigned char* from, std::uint64_t row_bytes, std::uint64_t rows, std::uint64_t cols, double* out,
                    std::uint64_t stride) {
-    std::array<std::array<double, tile_cols>, tile_rows> tile_of_rows;
-    for (std::uint64_t i = 0; i < rows; ++i) run(from + i * row_bytes, cols, tile_of_rows[i].data());
+    std::array<std::array<double, tile_cols + padding>, tile_rows> widened;
+    for (std::uint64_t i = 0; i < rows; ++i) run(from + i * row_bytes, cols, widened[i].data());
     for (std::uint64_t j = 0; j < cols; ++j) {
-      for (std::uint64_t i = 0; i < rows; ++i) out[j * stride + i] = tile_of_rows[i][j];
+      for (std::uint64_t i = 0; i < rows; ++i) out[j * stride + i] = widened[i][j];
     }
   }
 

@@ -30,7 +30,7 @@ std::string zip_member_start(const ZipMember& member, std::uint64_t count, const
 /// the machine has less memory than that.
 std::shared_ptr<const unsigned char[]> inflate_zip_member(const ZipMember& member, const std::string& label);
 
-/// Throws Failure unless the bytes of a stored member agree with its checksum.
-void check_stored_zip_member(const ZipMember& member, const std::string& label);
+/// Throws Failure unless the bytes of a stored member of `file` agree with its checksum.
+void check_stored_zip_member(const MappedFile& file, const ZipMember& member, const std::string& label);
 
 }  // namespace ranklab
