@@ -92,7 +92,8 @@ Curve read_curve(const Json& curve, const std::string& where) {
   out.series = text(curve, "series", where);
   const std::string here = where + ", curve of " + in_quotes(out.series);
   out.label = text(curve, "label", here);
-  out.style = choice(curve, "style", here, std::array<std::string_view, 5>{"line", "dashed", "dotted", "points", "line+points"});
+  out.style =
+      choice(curve, "style", here, std::array<std::string_view, 6>{"line", "dashed", "dotted", "points", "line+points", "bars"});
   out.x_offset = number(curve, "x_offset", here, 0.0);
   out.colour = read_colour(curve, here);
   return out;
@@ -108,6 +109,8 @@ Band read_band(const Json& band, const std::string& where) {
 Panel read_panel(const Json& panel, const std::string& where) {
   Panel out{text(panel, "title", where), read_axis(panel, "x", where), read_axis(panel, "y", where), {}, {}};
   for (const Json& curve : list(panel, "curves", where, max_curves)) out.curves.push_back(read_curve(curve, where));
+  const bool bars = std::any_of(out.curves.begin(), out.curves.end(), [](const Curve& curve) { return curve.style == "bars"; });
+  if (bars && out.x.scale == "log") fail(where, "has bars on a log x axis");
   for (const Json& line : list(panel, "lines", where, max_curves)) {
     const double y = number(line, "y", where + ", a line", std::numeric_limits<double>::quiet_NaN());
     if (!std::isnan(y)) out.lines.push_back({y, text(line, "label", where + ", a line")});

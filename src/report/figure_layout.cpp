@@ -80,7 +80,8 @@ double place_legend(PlacedPanel& placed, double cell_left, double cell_right) {
 std::string note_for(const FigureSource& source, const std::vector<PlacedPanel>& panels) {
   bool bands = false, bars = false;
   for (const auto& placed : panels) {
-    for (const DrawnCurve& curve : placed.panel.curves) (curve.look == Look::scatter ? bars : bands) |= curve.band;
+    for (const DrawnCurve& curve : placed.panel.curves)
+      (curve.look == Look::scatter || curve.look == Look::bars ? bars : bands) |= curve.band;
   }
   const std::string trials = gnuplot_number(source.completed_trials, 12), asked = gnuplot_number(source.requested_trials, 12);
   std::string note = bands && bars ? "Bands and bars" : bands ? "Bands" : bars ? "Bars" : "";

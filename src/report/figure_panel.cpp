@@ -1,6 +1,9 @@
 #include "report/figure_panel.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include "report/figure_text.hpp"
@@ -12,6 +15,7 @@ namespace {
 Look look_of(const std::string& style) {
   if (style == "dashed") return Look::dashed;
   if (style == "dotted") return Look::dotted;
+  if (style == "bars") return Look::bars;
   return style == "points" ? Look::scatter : Look::solid;
 }
 
@@ -34,6 +38,7 @@ std::vector<std::size_t> colours(const std::vector<Curve>& curves) {
 // and dash (restarts, say) are one thing to the reader and stay plain.
 bool needs_markers(const DrawnPanel& panel, const std::vector<Curve>& curves, std::size_t which) {
   const DrawnCurve& self = panel.curves[which];
+  if (self.look == Look::bars) return false;
   if (self.look == Look::scatter || curves[which].style == "line+points") return true;
   bool another_colour = false;
   for (std::size_t i = 0; i < curves.size(); ++i) {
@@ -86,15 +91,53 @@ void add_bands(DrawnPanel& panel, const Panel& source) {
   }
 }
 
+// The smallest distance between the x of two points of one curve of bars, drawn or undefined; 1 where no curve has two.
+double bar_distance(const std::vector<Curve>& curves, const std::map<std::string, Series>& series) {
+  double smallest = std::numeric_limits<double>::infinity();
+  for (const Curve& curve : curves) {
+    if (curve.style != "bars") continue;
+    std::vector<double> x = series.at(curve.series).x;
+    std::erase_if(x, [](double at) { return !std::isfinite(at); });
+    std::sort(x.begin(), x.end());
+    for (std::size_t i = 1; i < x.size(); ++i) {
+      if (x[i] > x[i - 1]) smallest = std::min(smallest, x[i] - x[i - 1]);
+    }
+  }
+  return std::isfinite(smallest) ? smallest : 1.0;
+}
+
+// Side by side, over four fifths of the distance between points. They differ in how full their colour is, so that they are told
+// apart without colour.
+void place_bars(DrawnPanel& panel, double distance) {
+  constexpr std::array<double, 3> fills = {0.9, 0.45, 0.7};
+  const auto is_bars = [](const DrawnCurve& curve) { return curve.look == Look::bars; };
+  const auto curves = std::count_if(panel.curves.begin(), panel.curves.end(), is_bars);
+  if (curves == 0) return;
+  const double group = 0.8 * distance, width = group / static_cast<double>(curves);
+  double left = -group / 2;
+  std::size_t next = 0;
+  for (DrawnCurve& curve : panel.curves) {
+    if (!is_bars(curve)) continue;
+    curve.bar_left = left;
+    curve.bar_right = left += width;
+    curve.bar_fill = fills[next++ % fills.size()];
+  }
+}
+
 void make_axes(DrawnPanel& panel, const Panel& source) {
   Extent x, y;
   bool scatter = false;
+  panel.bar_foot = source.y.scale == "log" ? 1.0 : 0.0;
   for (const DrawnCurve& curve : panel.curves) {
     scatter |= curve.look == Look::scatter;
     for (const auto& run : curve.runs) {
       for (const DrawnPoint& point : run) {
         x.include(point.x);
         y.include(point.y);
+        if (curve.look == Look::bars) {
+          x.include(point.x + curve.bar_left), x.include(point.x + curve.bar_right);
+          y.include(panel.bar_foot);
+        }
         // Unknown spreads (NaN) are no part of the range.
         if (point.high >= point.low) y.include(point.low), y.include(point.high);
       }
@@ -121,13 +164,15 @@ DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& 
     const Curve& curve = source.curves[i];
     DrawnCurve drawn;
     drawn.look = look_of(curve.style);
-    drawn.runs = thinned(drawn_runs(series.at(curve.series), curve, log_x, log_y), log_x, drawn.look != Look::scatter);
+    drawn.runs = thinned(drawn_runs(series.at(curve.series), curve, log_x, log_y), log_x,
+                         drawn.look != Look::scatter && drawn.look != Look::bars);
     drawn.colour = colour[i];
     drawn.band = has_band(drawn.runs);
     const std::string label = one_line(curve.label);
     if (!label.empty()) panel.legend.push_back({label, Sample::curve, i});
     panel.curves.push_back(std::move(drawn));
   }
+  place_bars(panel, bar_distance(source.curves, series));
   make_axes(panel, source);
   add_markers(panel, source.curves);
   add_bands(panel, source);

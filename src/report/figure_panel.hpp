@@ -10,14 +10,16 @@
 
 namespace ranklab {
 
-enum class Look { solid, dashed, dotted, scatter };
+enum class Look { solid, dashed, dotted, scatter, bars };
 
 struct DrawnCurve {
   Runs runs;
   std::vector<DrawnPoint> markers;
   Look look = Look::solid;
   std::size_t colour = 0;  // palette index
-  bool band = false;       // has an error band (lines) or error bars (scatter)
+  bool band = false;       // has an error band (lines) or error bars (scatter, bars)
+  // Bars: where each stands, from its point's x; curves of bars stand side by side. The fill is the share of colour in it.
+  double bar_left = 0.0, bar_right = 0.0, bar_fill = 1.0;
 };
 
 struct DrawnLine {
@@ -47,7 +49,8 @@ struct DrawnPanel {
   std::vector<DrawnLine> lines;
   std::vector<DrawnBand> bands;
   std::vector<LegendEntry> legend;
-  bool empty = false;  // no value that its axes can show
+  bool empty = false;     // no value that its axes can show
+  double bar_foot = 0.0;  // where bars start: 0, on a log axis 1, from which values below hang down
 };
 
 DrawnPanel make_panel(const Panel& panel, const std::map<std::string, Series>& series);

@@ -1,5 +1,7 @@
 #include "report/gnuplot_curves.hpp"
 
+#include <algorithm>
+
 #include "report/figure_text.hpp"
 #include "report/palette.hpp"
 
@@ -18,7 +20,9 @@ class CurveWriter {
   std::string write(const DrawnPanel& panel) {
     for (const DrawnCurve& curve : panel.curves) {
       if (curve.runs.empty()) continue;
-      if (curve.look == Look::scatter) {
+      if (curve.look == Look::bars) {
+        write_bars(curve, panel.bar_foot);
+      } else if (curve.look == Look::scatter) {
         write_scatter(curve);
       } else {
         write_line(curve);
@@ -82,6 +86,25 @@ class CurveWriter {
     above_.push_back(points + marker_text(curve) + " " + colour_text(curve));
   }
 
+  void write_bars(const DrawnCurve& curve, double foot) {
+    Runs spread(1);
+    const auto corners = [&](const DrawnPoint& p) {
+      return gnuplot_number(p.x) + " " + gnuplot_number(p.y) + " " + gnuplot_number(p.x + curve.bar_left) + " " +
+             gnuplot_number(p.x + curve.bar_right) + " " + gnuplot_number(std::min(foot, p.y)) + " " +
+             gnuplot_number(std::max(foot, p.y)) + "\n";
+    };
+    for (const auto& run : curve.runs) {
+      for (DrawnPoint point : run) {
+        point.x += (curve.bar_left + curve.bar_right) / 2;
+        if (point.high > point.low) spread[0].push_back(point);
+      }
+    }
+    lines_.push_back(block(curve.runs, corners) + " using 1:2:3:4:5:6 with boxxyerror " + fill_text(curve) + " lw 0.8 " +
+                     colour_text(curve));
+    if (curve.band)
+      above_.push_back(block(spread, row_with_spread) + " using 1:2:3:4 with yerrorbars pt 0 ps 0 lw 1 dt solid lc rgb 'black'");
+  }
+
   void write_scatter(const DrawnCurve& curve) {
     Runs spread(1);
     for (const DrawnPoint& point : curve.markers) {
@@ -112,6 +135,10 @@ std::string marker_text(const DrawnCurve& curve) {
 
 std::string colour_text(const DrawnCurve& curve) {
   return "lc rgb " + gnuplot_quote(palette_entry(curve.colour).colour);
+}
+
+std::string fill_text(const DrawnCurve& curve) {
+  return "fs solid " + gnuplot_number(curve.bar_fill, 2) + " border " + colour_text(curve);
 }
 
 std::string plot_text(const DrawnPanel& panel, int panel_number) {

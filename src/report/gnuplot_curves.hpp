@@ -11,6 +11,8 @@ namespace ranklab {
 std::string line_text(const DrawnCurve& curve);
 std::string marker_text(const DrawnCurve& curve);
 std::string colour_text(const DrawnCurve& curve);
+/// "fs ..." of a bar, with its border.
+std::string fill_text(const DrawnCurve& curve);
 
 /// The data blocks of a panel, with `panel_number` in their names, and its plot command.
 std::string plot_text(const DrawnPanel& panel, int panel_number);

@@ -180,11 +180,13 @@ class ScriptWriter {
   void write_reference_lines(const PlacedPanel& placed) {
     std::vector<DrawnLine> lines = placed.panel.lines;
     std::stable_sort(lines.begin(), lines.end(), [](const DrawnLine& a, const DrawnLine& b) { return a.y > b.y; });
+    const bool over_bars = std::any_of(placed.panel.curves.begin(), placed.panel.curves.end(),
+                                       [](const DrawnCurve& curve) { return curve.look == Look::bars; });
     double free_from = placed.top - 10;
     for (const DrawnLine& reference : lines) {
       const double y = placed.top + placed.height * (1 - placed.panel.y.fraction(reference.y));
-      line("set arrow from " + at(placed.left, y) + " to " + at(placed.left + placed.width, y) + " nohead back " +
-           reference_text(reference.dash));
+      line("set arrow from " + at(placed.left, y) + " to " + at(placed.left + placed.width, y) +
+           (over_bars ? " nohead front " : " nohead back ") + reference_text(reference.dash));
       if (reference.label.empty()) continue;
       const double label = std::max(y, free_from);  // labels of near lines are moved apart
       text(reference.label, placed.left + placed.width + 6, label, FontSize::tick, "left");
@@ -207,6 +209,8 @@ class ScriptWriter {
     }
     const DrawnCurve& curve = placed.panel.curves[entry.index];
     const std::string colour = colour_text(curve);
+    if (curve.look == Look::bars)
+      return rectangle(x + 4, y - 4.5, x + 22, y + 4.5, "front " + fill_text(curve) + " fc " + colour.substr(3));
     if (curve.look != Look::scatter) sample(line_text(curve) + " " + colour);
     if (curve.look != Look::scatter && curve.band) {
       rectangle(x, y - 4.5, x + 26, y + 4.5, "back fs transparent solid 0.18 noborder fc " + colour.substr(3));

@@ -241,6 +241,47 @@ TEST_CASE("x_offset moves a curve") {
   CHECK(contains(gnuplot_script(result, "svg"), "\n100 1\n"));
 }
 
+TEST_CASE("bars stand side by side on 0, on a log axis on 1 with smaller values hanging from it; a null leaves a gap") {
+  auto result = sample_result();
+  result["figure"]["panels"].erase(1);
+  auto& panel = result["figure"]["panels"][0];
+  for (auto& curve : panel["curves"]) curve["style"] = "bars";
+  for (auto& series : result["series"]) {
+    series["x"] = {1, 3, 5};
+    series["mean"] = {4, nullptr, 0.25};
+    series["std"] = {0, nullptr, 0};
+  }
+  result["series"][1]["std"] = {1, nullptr, 0};
+  for (const bool log : {false, true}) {
+    CAPTURE(log);
+    panel["y"]["scale"] = log ? "log" : "linear";
+    const std::string script = gnuplot_script(result, "svg");
+    CHECK(count(script, " with boxxyerror ") == 2);
+    const auto bars = blocks(script, 6);
+    REQUIRE(bars.size() == 2);
+    // Points are 2 apart: a group is 1.6 wide, a bar half of that.
+    const double foot = log ? 1 : 0;
+    const std::vector<std::vector<double>> left = {{1, 4, 0.2, 1, foot, 4}, {5, 0.25, 4.2, 5, log ? 0.25 : 0, log ? 1 : 0.25}};
+    for (std::size_t i = 0; i < 2; ++i) {
+      REQUIRE(bars[i].size() == 2);
+      for (std::size_t row = 0; row < 2; ++row) {
+        for (std::size_t column = 0; column < 6; ++column) {
+          const double shift = i == 1 && (column == 2 || column == 3) ? 0.8 : 0;
+          CHECK(bars[i][row][column] == doctest::Approx(left[row][column] + shift).epsilon(1e-9));
+        }
+      }
+    }
+    CHECK(contains(script, "set xrange [0.19"));
+    CHECK(contains(script, log ? "set yrange [0.2" : "set yrange [-0"));
+    // The spread of one point of the second curve, over the middle of its bar.
+    REQUIRE(blocks(script, 4).size() == 1);
+    CHECK(blocks(script, 4)[0][0][0] == doctest::Approx(1.4).epsilon(1e-9));
+    CHECK(contains(draw_svg(result), "curves: GD (bars), SpecGD (bars)."));
+  }
+  panel["x"]["scale"] = "log";
+  CHECK_THROWS_WITH_AS(draw_svg(result), "figure: panel 1 has bars on a log x axis", Failure);
+}
+
 TEST_CASE("bands fill the height of the panel, are cut at its sides and leave the axes alone") {
   for (const bool log : {false, true}) {
     CAPTURE(log);
@@ -329,7 +370,10 @@ TEST_CASE("extreme but finite numbers are drawn without complaint") {
       series["mean"] = mean;
       series["std"] = {1e308, 0, 1, 1e-320, nullptr};
     }
-    CHECK(contains(draw_svg(result), "</svg>"));
+    for (const char* style : {"line", "bars"}) {
+      for (auto& panel : result["figure"]["panels"]) panel["curves"][0]["style"] = style;
+      CHECK(contains(draw_svg(result), "</svg>"));
+    }
   }
 }
 
