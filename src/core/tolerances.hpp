@@ -32,6 +32,9 @@ inline constexpr double polar_condition_limit = std::is_same_v<T, double> ? 5e7 
 template <class T>
 inline constexpr double polar_defect = std::is_same_v<T, double> ? 1e-12 : 1e-6;
 
+/// Relative residual at which the Lanczos steps for a largest eigenvalue end; the eigenvalue is at least as good.
+inline constexpr double lanczos_residual = 1e-12;
+
 /// Token diversity below which the differences between tokens are rounding noise in part: their relative error, some ten
 /// epsilon over the root of the diversity, is 1e-3 here.
 template <class T>
