@@ -1,0 +1,37 @@
+// `one-step-compare --study files`: the stable rank of the user's own activations against the nuclear rank of their gradients,
+// layer by layer: which layers should get a spectral update such as Muon's ([Spectral] Sections 1.2 and 1.2.1, eq. (1.8))?
+//
+// Layers are measured one after another, so that a file of 10 GB does not need 10 GB. One trial measures all of them; nothing is
+// drawn, so --seed changes nothing and further trials repeat the first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/study.hpp"
+
+namespace ranklab {
+
+struct FilesConfig {
+  std::vector<std::string> pair;       // NAME,ACTIVATION_FILE,GRADIENT_FILE; one of the files may be missing
+  std::string manifest;                // a JSON file of pairs
+  std::string activations, gradients;  // two archives, paired by key
+  bool transpose_activations = false;  // rows of an activation are samples
+  std::vector<std::string> include;    // globs of pair names, commas between them; none: all
+  std::vector<std::string> exclude;
+  std::vector<std::string> split;  // NAME=PARTS, commas between them
+  std::uint64_t heads = 1;         // of every split layer's parts, or of every layer where none is split
+};
+
+/// `NAME=PARTS` of --split. Throws UsageError that names the flag.
+std::vector<std::pair<std::string, std::uint64_t>> split_counts(const FilesConfig& config);
+
+/// Elements of a flag that may stand several times and may hold commas.
+std::vector<std::string> comma_separated(const std::vector<std::string>& texts);
+
+std::unique_ptr<Study> make_files_study();
+
+}  // namespace ranklab

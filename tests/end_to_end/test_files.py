@@ -1,0 +1,182 @@
+"""one-step-compare --study files: matrices in every format, by every way to name them, through the binary itself."""
+import json
+import os
+import struct
+import unittest
+import zipfile
+
+from program import ProgramTest, loads, reproducible
+
+STUDY = "one-step-compare --study files"
+CODES = {"<f8": "<%dd", "<f4": "<%df", ">f4": ">%df", "<f2": "<%de", ">f8": ">%dd"}
+
+
+def npy(rows, descr="<f8", fortran=False):
+    """A .npy file of a matrix, given as its rows."""
+    order = zip(*rows) if fortran else rows
+    flat = [x for line in order for x in line]
+    header = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': ({len(rows)}, {len(rows[0])}), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(CODES[descr] % len(flat), *flat)
+
+
+def bf16(values):
+    return b"".join(struct.pack("<f", x)[2:] for x in values)
+
+
+def safetensors(tensors):
+    """Of (shape, values) as F32, or (shape, values, "BF16")."""
+    header, data = {}, b""
+    for name, (shape, values, *dtype) in tensors.items():
+        raw = bf16(values) if dtype else struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": dtype[0] if dtype else "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def diagonal(rows, cols, values):
+    return [[values[i] if i == j and i < len(values) else 0.0 for j in range(cols)] for i in range(rows)]
+
+
+def flat(rows):
+    return [len(rows), len(rows[0])], [x for row in rows for x in row]
+
+
+# st = 1: every row is a multiple of the others. st = 4, nr = 3: equal singular values.
+ALIKE = [[float((i + 1) * (j + 1)) for j in range(6)] for i in range(4)]
+ROTATED = diagonal(4, 6, [2.0] * 4)
+GRADIENT = diagonal(5, 4, [-0.5] * 3)
+
+
+class FilesTest(ProgramTest):
+    def files(self, words):
+        return self.result(STUDY.split() + words)
+
+    def check_layer(self, document, name, stable_rank, nuclear_rank, verdict):
+        scalars = document["scalars"]
+        for metric, expected in (("stable_rank", stable_rank), ("nuclear_rank", nuclear_rank), ("predicted_ratio", nuclear_rank / stable_rank)):
+            self.assertLess(abs(scalars[f"{name}.{metric}"]["mean"] - expected), 1e-12 * expected, f"{name}.{metric}")
+        claim = [c for c in document["claims"] if c["id"].endswith(f"{name}/eq-1.8")]
+        self.assertEqual([c["verdict"] for c in claim], [verdict])
+
+    def test_pairs_in_every_format(self):
+        formats = {"f8": npy(GRADIENT), "f4": npy(GRADIENT, "<f4"), "f2": npy(GRADIENT, "<f2"), "big": npy(GRADIENT, ">f4"),
+                   "fortran": npy(GRADIENT, "<f8", True), "both": npy(GRADIENT, ">f8", True)}
+        self.write("a.npy", npy(ALIKE))
+        words = []
+        for name, content in formats.items():
+            self.write(f"{name}.npy", content)
+            words += ["--pair", f"{name},a.npy,{name}.npy"]
+        for name, method in (("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)):
+            with zipfile.ZipFile(self.path(f"{name}.npz"), "w", method) as archive:
+                archive.writestr("g.npy", npy(GRADIENT, "<f4"))
+                archive.writestr("other.npy", npy(ROTATED))
+            words += ["--pair", f"{name},a.npy,{name}.npz:g"]
+        self.write("t.safetensors", safetensors({"x:y": flat(GRADIENT), "half": (*flat(GRADIENT), "BF16")}))
+        words += ["--pair", "tensor,a.npy,t.safetensors:x:y", "--pair", "bf16,a.npy,t.safetensors:half"]
+        document = self.files(words)
+        self.assertEqual(len(document["table"]["rows"]), 10)
+        for name in list(formats) + ["stored", "deflated", "tensor", "bf16"]:
+            self.check_layer(document, name, 1, 3, "holds")
+
+    def test_archives_pair_by_key(self):
+        turned = [list(column) for column in zip(*ROTATED)]
+        self.write("acts.safetensors", safetensors({"one": flat([list(c) for c in zip(*ALIKE)]), "two": flat(turned), "only": flat(turned),
+                                                     "cube": ([2, 2, 2], [1.0] * 8)}))
+        self.write("grads.safetensors", safetensors({"two": flat(GRADIENT), "one": flat(GRADIENT), "bias": ([3], [1.0] * 3), "cube": flat(GRADIENT)}))
+        words = ["--activations", "acts.safetensors", "--gradients", "grads.safetensors", "--transpose-activations"]
+        document = self.files(words)
+        self.check_layer(document, "one", 1, 3, "holds")
+        self.check_layer(document, "two", 4, 3, "fails")
+        skipped = {entry["name"]: entry["reason"] for entry in document["skipped"]}
+        self.assertEqual(set(skipped), {"only", "bias", "cube"})
+        self.assertIn("2 x 2 x 2", skipped["cube"])
+        self.assertIn("acts.safetensors", skipped["only"])
+        self.assertIn("grads.safetensors", skipped["bias"])
+        self.refused(f"{STUDY} " + " ".join(words[:-1]), "6 x 4", "5 x 4", "--transpose-activations", exit_code=1)
+        # One archive alone: what it holds.
+        alone = self.files(["--gradients", "grads.safetensors"])
+        self.assertEqual(alone["claims"], [])
+        self.assertIn("two.nuclear_rank", alone["scalars"])
+
+    def test_a_manifest_lies_beside_its_files(self):
+        os.mkdir(self.path("dump"))
+        self.write("dump/a.npy", npy([list(c) for c in zip(*ALIKE)]))
+        self.write("dump/g.npy", npy(GRADIENT))
+        self.write("dump/pairs.json", {"pairs": [{"name": "fc", "activation": "a.npy", "gradient": "g.npy", "transpose_activations": True}]})
+        self.check_layer(self.files(["--manifest", "dump/pairs.json"]), "fc", 1, 3, "holds")
+        self.write("dump/pairs.json", {"pairs": [{"name": "fc", "activation": "a.npy", "gradent": "g.npy"}]})
+        self.refused(f"{STUDY} --manifest dump/pairs.json", "gradent", "gradient", exit_code=1)
+        self.refused(f"{STUDY} --manifest none.json", "none.json", exit_code=1)
+
+    def test_table_and_what_was_left_out_stand_on_standard_error(self):
+        broken = [row[:] for row in GRADIENT]
+        broken[1][2] = float("nan")
+        self.write("a.npy", npy(ALIKE))
+        self.write("g.npy", npy(GRADIENT))
+        self.write("bad.npy", npy(broken))
+        self.write("zero.npy", npy(diagonal(5, 4, [])))
+        words = STUDY.split() + ["--pair", "fc,a.npy,g.npy", "--pair", "bad,a.npy,bad.npy", "--pair", "zero,a.npy,zero.npy", "--out", "out.json"]
+        run = self.run_program(words)
+        self.assertRegex(run.stderr, r"fc +5 x 4 +6 +F64 +1 of 4 +3 of 4 +3 +holds +Muon")
+        self.assertRegex(run.stderr, r"left out +bad: the gradient has 1 entry that is not finite, the first in row 1, column 2")
+        self.assertRegex(run.stderr, r"left out +zero: the gradient is zero")
+        self.assertEqual(self.run_program(words + ["--quiet"]).stderr, "")
+        self.assertIn("no layer is left", self.run_program(f"{STUDY} --pair bad,a.npy,bad.npy --out x.json", 1).stderr)
+        self.assertFalse(os.path.exists(self.path("x.json")))
+
+    def test_names_from_a_file_are_escaped(self):
+        self.write("g.safetensors", safetensors({"\x1b[31mred": flat(GRADIENT)}))
+        run = self.run_program(f"{STUDY} --gradients g.safetensors --out out.json")
+        self.assertNotIn("\x1b", run.stderr)
+        self.assertIn("\\x1b[31mred.nuclear_rank", loads(self.read("out.json"))["scalars"])
+
+    def test_the_picture_has_bars(self):
+        self.write("a.npy", npy(ALIKE))
+        self.write("g.npy", npy(GRADIENT))
+        document = self.files("--pair one,a.npy,g.npy --pair two,a.npy,g.npy".split())
+        self.assertEqual({c["style"] for panel in document["figure"]["panels"] for c in panel["curves"]}, {"bars"})
+        self.run_program("plot out.json --quiet")
+        self.assertIn("nr(G), gradient (bars)", self.read("out.svg"))
+
+    def test_threads_replay_and_verify(self):
+        rows = [[((37 * i + 11 * j * j) % 101) / 50 - 1 for j in range(700)] for i in range(60)]
+        self.write("a.npy", npy(rows, "<f4"))
+        self.write("g.npy", npy([row[:60] for row in rows[:40]]))
+        one = self.result_text(f"{STUDY} --pair fc,a.npy,g.npy --threads 1")
+        self.assertEqual(reproducible(one), reproducible(self.result_text(f"{STUDY} --pair fc,a.npy,g.npy --threads 4 --seed 1", name="b.json")))
+        self.assertEqual(reproducible(one), reproducible(self.result_text("one-step-compare --config out.json", name="c.json")))
+        self.assertIn("the same bits", self.run_program("verify out.json").stdout)
+        seeds = [loads(self.result_text(f"{STUDY} --pair fc,a.npy,g.npy --seed {seed}"))["scalars"] for seed in (1, 2)]
+        self.assertEqual(seeds[0], seeds[1])
+
+    def test_what_is_refused(self):
+        self.write("a.npy", npy(ALIKE))
+        self.write("g.npy", npy(GRADIENT))
+        good = f"{STUDY} --pair fc,a.npy,g.npy"
+        self.refused(STUDY, "--pair")
+        self.refused(f"{STUDY} --pair fc", "--pair", "NAME,ACTIVATION_FILE,GRADIENT_FILE")
+        self.refused(f"{good} --split fc=3", "--split", "5 rows")
+        self.refused(f"{good} --split fd=5", "--split", "fd", "fc")
+        self.refused(f"{good} --heads 3", "--heads 3")
+        self.refused(f"{good} --include x*", "--include", "x*", "fc")
+        self.refused(f"{good} --pair fc,a.npy,g.npy", "--pair", "twice")
+        self.refused(f"{STUDY} --pair fc,none.npy,g.npy", "none.npy", exit_code=1)
+        self.refused(f"{STUDY} --pair fc,g.npy,a.npy", "5 x 4", "4 x 6", exit_code=1)
+        self.write("short.npy", npy(GRADIENT)[:-8])
+        self.refused(f"{STUDY} --pair fc,a.npy,short.npy", "short.npy", exit_code=1)
+        self.write("g.safetensors", safetensors({"weight": flat(GRADIENT), "other": flat(GRADIENT)}))
+        self.refused(f"{STUDY} --pair fc,a.npy,g.safetensors:wieght", "wieght", "weight", exit_code=1)
+
+    def test_dry_run_knows_the_sizes(self):
+        self.write("a.npy", npy(ALIKE))
+        self.write("g.npy", npy(GRADIENT))
+        plan = loads(self.run_program(f"{STUDY} --pair fc,a.npy,g.npy --dry-run").stdout)
+        self.assertGreater(plan["estimate"]["flops"], 4 * 4 * 6)
+        self.assertEqual(plan["config"]["pair"], ["fc,a.npy,g.npy"])
+
+
+if __name__ == "__main__":
+    unittest.main()
