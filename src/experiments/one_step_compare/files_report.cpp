@@ -159,7 +159,7 @@ Figure figure_of(const std::vector<ReportedLayer>& layers, const Result& result)
   if (has("predicted_ratio")) {
     Panel ratio{"Predicted one-step advantage of the spectral step", names, {"nr(G) / st(A)", "log", {}}, {}, {}};
     ratio.curves = {{"predicted_ratio", "nr(G) / st(A)", "bars"}};
-    ratio.lines = {{2.0, "2: settled"}, {1.0, "1: even"}, {0.5, "1/2: settled"}};
+    ratio.lines = {{2.0, "sure above"}, {1.0, "even"}, {0.5, "sure below"}};
     figure.panels.push_back(ratio);
   }
   Panel ranks{"Ranks", names, {"rank", "log", {}}, {}, {}};

@@ -162,8 +162,7 @@ TEST_CASE("layers that cannot be measured are left out with the reason, the othe
                                           folder.pair("still", A, 0 * G), folder.pair("dark", 0 * A, G)};
   const Result result = run_pairs(pairs);
   CHECK(reason(result, "bad") == "the gradient has 3 entries that are not finite, the first in row 3, column 5 (counted from 0)");
-  CHECK(reason(result, "broken") ==
-        "the activation has 1 entry that is not finite, the first in row 2, column 7 (counted from 0)");
+  CHECK(reason(result, "broken") == "the activation has 1 entry that is not finite, the first in row 2, column 7 (counted from 0)");
   CHECK(contains(reason(result, "still"), "the gradient is zero"));
   CHECK(contains(reason(result, "dark"), "the activation is zero"));
   CHECK(result.table.rows.size() == 1);
