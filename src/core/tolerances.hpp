@@ -18,6 +18,14 @@ inline constexpr double closed_form = 64 * epsilon<T>;
 template <class T>
 inline constexpr double residual = 300 * epsilon<T>;
 
+/// Relative error after a handful of training steps, each of which multiplies the rounding of those before.
+template <class T>
+inline constexpr double trajectory = 1e4 * epsilon<T>;
+
+/// A derivative against the central difference of step cbrt(epsilon), in double: the difference errs by some epsilon^(2/3) =
+/// 4e-11 of the function, which may be a few hundred times the derivative.
+inline constexpr double central_difference = 2e-8;
+
 /// Agreement of a polar factor (per entry of the unit sphere: Frobenius norm over the root of the rank) and of a nuclear
 /// norm (relative) with those of LAPACK's singular value decomposition.
 template <class T>

@@ -1,5 +1,5 @@
-// The spectral step of [Spectral] Section 1.2, for a loss with the curvature bound of eq. (1.4),
-//   ||U A||_F^2 / n <= L_op ||U||_op^2.
+// The two steps of [Spectral] Section 1.2, for a loss with the curvature bounds of eq. (1.4),
+//   ||U A||_F^2 / n <= L_F ||U||_F^2   and   ||U A||_F^2 / n <= L_op ||U||_op^2.
 #pragma once
 
 #include <armadillo>
@@ -7,6 +7,13 @@
 #include "linalg/polar.hpp"
 
 namespace ranklab {
+
+/// The Euclidean step -G / L_F; the zero step where L_F = 0.
+template <class T>
+arma::Mat<T> euclidean_step(const arma::Mat<T>& G, double L_F) {
+  if (L_F == 0) return arma::Mat<T>(G.n_rows, G.n_cols, arma::fill::zeros);
+  return static_cast<T>(-1 / L_F) * G;
+}
 
 template <class T>
 struct SpectralStep {

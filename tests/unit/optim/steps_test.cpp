@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/tolerances.hpp"
 #include "models/random_features.hpp"
 
 using namespace ranklab;
@@ -26,6 +27,21 @@ TEST_CASE("the step minimises its majorant of the loss") {
     const arma::mat other = draw_gaussian<double>(trial, ("U" + std::to_string(i)).c_str(), 5, 7, 0.1);
     CHECK(operator_norm(spectral.step + other) > operator_norm(spectral.step) - 1e-12);
   }
+}
+
+TEST_CASE("the Euclidean step minimises its own majorant") {
+  // [Spectral] eq. (1.4): L(W + U) <= L(W) + <G, U> + L_F ||U||_F^2 / 2; at its minimiser the value is -||G||_F^2 / (2 L_F).
+  const Trial trial(5, 0, 0);
+  const arma::mat G = draw_gaussian<double>(trial, "G", 3, 4, 1.0);
+  const double L_F = 2.5;
+  const auto majorant = [&](const arma::mat& U) { return arma::dot(G, U) + L_F / 2 * arma::dot(U, U); };
+  const arma::mat step = euclidean_step(G, L_F);
+  CHECK(majorant(step) == doctest::Approx(-arma::dot(G, G) / (2 * L_F)).epsilon(tolerance::closed_form<double>));
+  for (int i = 0; i < 20; ++i) {
+    const arma::mat other = draw_gaussian<double>(trial, ("U" + std::to_string(i)).c_str(), 3, 4, 0.1);
+    CHECK(majorant(step + other) > majorant(step));
+  }
+  CHECK(arma::accu(arma::abs(euclidean_step(G, 0.0))) == 0.0);
 }
 
 TEST_CASE("zero curvature means a zero step") {

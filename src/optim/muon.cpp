@@ -1,0 +1,20 @@
+#include "optim/muon.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ranklab {
+
+template <class T>
+arma::Mat<T> Muon<T>::step(const arma::Mat<T>& g) {
+  if (m_.is_empty()) m_.zeros(g.n_rows, g.n_cols);
+  m_ = beta_ * m_ + (1 - beta_) * g;
+  const arma::Mat<T> u = (1 - beta_) * g + beta_ * m_;
+  const double aspect = static_cast<double>(g.n_rows) / static_cast<double>(g.n_cols);
+  return static_cast<T>(-std::sqrt(std::max(1.0, aspect))) * newton_schulz(u);
+}
+
+template class Muon<float>;
+template class Muon<double>;
+
+}  // namespace ranklab

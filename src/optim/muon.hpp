@@ -1,0 +1,27 @@
+// Muon: the spectral step with momentum, and Newton-Schulz in place of the polar factor.
+#pragma once
+
+#include <armadillo>
+
+#include "optim/newton_schulz.hpp"
+
+namespace ranklab {
+
+/// The state of one weight matrix. From m_0 = 0, for each gradient g (rows, columns):
+///   m <- beta m + (1 - beta) g,   u = (1 - beta) g + beta m,   step = -max(1, rows / columns)^(1/2) NewtonSchulz5(u),
+/// to be multiplied by the learning rate. m is an average, not a sum, and u looks ahead (Nesterov). Source: K. Jordan et al.,
+/// "Muon: an optimizer for hidden layers", 2024.
+template <class T>
+class Muon {
+ public:
+  /// 0 <= beta < 1.
+  explicit Muon(double beta = 0.95) : beta_(static_cast<T>(beta)) {}
+  /// The step for the next gradient, of its shape; all gradients must have one shape.
+  arma::Mat<T> step(const arma::Mat<T>& g);
+
+ private:
+  T beta_;
+  arma::Mat<T> m_;  // empty before the first gradient
+};
+
+}  // namespace ranklab
