@@ -1,0 +1,34 @@
+// `one-step-compare --study mlp-init`: stable rank of the post-activations of the study mlp's net before any training, over the
+// number of samples ([Spectral] Figure 17).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "experiments/study.hpp"
+
+namespace ranklab {
+
+struct MlpInitConfig {
+  std::string activation = "swiglu";                                       // sigma of the series layer<l>.stable_rank
+  std::vector<std::string> also = {"relu2"};                               // further activations, for contrast
+  std::uint64_t d = 128;                                                   // input dimension
+  std::uint64_t width = 0;                                                 // h, units of each hidden layer; 0: 4 d
+  std::vector<std::uint64_t> n = {128, 256, 512, 1024, 2048, 4096, 8192};  // samples
+};
+
+/// One activation of a run.
+struct MlpInitNet {
+  std::string activation;
+  std::string prefix;  // of its series and streams: "" for the first, "relu2." for others
+};
+std::vector<MlpInitNet> mlp_init_nets(const MlpInitConfig& config);
+
+/// The values of n, ascending.
+std::vector<std::uint64_t> ascending_n(const MlpInitConfig& config);
+
+std::unique_ptr<Study> make_mlp_init_study();
+
+}  // namespace ranklab
