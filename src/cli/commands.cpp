@@ -5,6 +5,7 @@
 #include "cli/help.hpp"
 #include "core/error.hpp"
 #include "experiments/nuclear_rank/commands.hpp"
+#include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/random_features/random_features.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
 #include "report/environment.hpp"
@@ -17,6 +18,7 @@ const std::vector<Experiment>& experiments() {
       random_features_experiment(),
       spiked_model_experiment(),
       teacher_student_experiment(),
+      one_step_compare_experiment(),
   };
   return list;
 }

@@ -36,11 +36,6 @@ SymmetricEigen symmetric_eigen(const arma::mat& S);
 /// Eigenvalues of a symmetric matrix, ascending. Reads and throws as symmetric_eigen.
 arma::vec symmetric_eigenvalues(const arma::mat& S);
 
-/// The largest eigenvalue of a symmetric positive semidefinite S, both triangles of which are set, to a relative error of a few
-/// epsilon: by Lanczos iteration where few steps suffice, that is where the top of the spectrum is apart from the rest, else
-/// by symmetric_eigenvalues. 0 of an empty matrix. Throws as symmetric_eigenvalues.
-double largest_eigenvalue(const arma::mat& S);
-
 /// The upper trapezoidal R (r x n, r = min(m, n)) of A = QR, Q with orthonormal columns, R with no negative diagonal entry: unique
 /// where the first r columns of A are independent. Throws Failure for non-finite entries.
 template <class T>

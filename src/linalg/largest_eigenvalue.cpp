@@ -11,9 +11,14 @@
 namespace ranklab {
 namespace {
 
-// Up to here all eigenvalues take a few milliseconds.
-constexpr arma::uword small_order = 256;
-constexpr arma::uword most_steps = 400, steps_between_checks = 8;
+// Up to here LAPACK takes no longer for all of them.
+constexpr arma::uword small_order = 96;
+constexpr arma::uword steps_between_checks = 4;
+
+// As many steps as cost about as much as LAPACK, where a bulk without a gap at its top would take more.
+arma::uword most_steps(arma::uword n) {
+  return std::clamp<arma::uword>(n / 12, 32, 400);
+}
 constexpr double residual_limit = tolerance::lanczos_residual;  // ||S x - theta x|| / theta bounds the relative error of theta
 
 // A Gaussian direction has a part in every eigenspace; it is the same in every run, so that no seed moves the last bits.
@@ -48,7 +53,7 @@ double largest_eigenvalue(const arma::mat& S, const std::function<void()>& betwe
     return w.is_empty() ? 0.0 : std::max(0.0, w.max());
   }
   require_finite("largest eigenvalue", S);
-  const arma::uword steps = std::min(most_steps, n);
+  const arma::uword steps = most_steps(n);
   arma::mat Q(n, steps);  // orthonormal columns; S Q = Q T + a remainder in the last column
   Q.col(0) = start(n);
   std::vector<double> alpha, beta;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "linalg/decompositions.hpp"
+#include "linalg/largest_eigenvalue.hpp"
 
 namespace ranklab {
 namespace {

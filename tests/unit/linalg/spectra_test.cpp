@@ -8,7 +8,6 @@
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
-#include "linalg/decompositions.hpp"
 
 using namespace ranklab;
 
@@ -141,24 +140,6 @@ TEST_CASE("a matrix with non-finite entries fails, a vector is undefined") {
     CHECK(std::isnan(nuclear_rank(values)));
     CHECK(std::isnan(effective_rank(values)));
   }
-}
-
-TEST_CASE("largest eigenvalue: iterated and decomposed agree for spiked, flat, clustered and slowly falling spectra") {
-  const arma::uword n = 200;
-  arma::vec spiked = arma::linspace(0.1, 1.0, n), cluster(n, arma::fill::ones), falling = arma::linspace(0.9, 1.0, n);
-  spiked(0) = 50.0;
-  cluster(3) = 1.0 + 1e-9;
-  const arma::vec zero_but_one = arma::join_cols(arma::vec{2.0}, arma::zeros(n - 1));
-  arma::mat Q, R;
-  arma::qr(Q, R, gaussian(n, n, "Q"));
-  for (const arma::vec& w : {spiked, cluster, falling, zero_but_one, arma::vec(n, arma::fill::value(3.0))}) {
-    const arma::mat S = Q * arma::diagmat(w) * Q.t();
-    CHECK(largest_eigenvalue(arma::mat(0.5 * (S + S.t()))) == close(w.max()));
-  }
-  CHECK(largest_eigenvalue(arma::zeros(n, n)) == 0.0);
-  CHECK(largest_eigenvalue(arma::mat()) == 0.0);
-  CHECK_THROWS_AS(largest_eigenvalue(gaussian(n, n + 1, "S")), Failure);
-  CHECK_THROWS_AS(largest_eigenvalue(arma::mat(n, n, arma::fill::value(arma::datum::nan))), Failure);
 }
 
 TEST_CASE("nuclear rank of a matrix in single precision: that of the same entries in double") {
