@@ -31,6 +31,12 @@ RUNS["eta"] = "rank-collapse --study eta --tokens 12 --dim 4,8 --trials 6"
 RUNS["bounds"] = "rank-collapse --study bounds --tokens 2,4 --dim 2,4 --layers 4 --lambda -10,0,10 --trials 2"
 RUNS["examples sys1"] = "rank-collapse --study examples --layers 40"
 RUNS["examples sys2"] = "rank-collapse --study examples --system sys2 --layers 40"
+RUNS["regression"] = "one-step-compare --trials 40 --m-high 12 --k-high 12 --n-high 24"
+_NETWORK = "one-step-compare --study mlp --d 4 --width 8 --n 16 --steps 6 --trials 2"
+RUNS["mlp"] = _NETWORK
+RUNS["mlp of a gated activation"] = _NETWORK + " --activation swiglu"
+RUNS["mlp-init"] = "one-step-compare --study mlp-init --d 4 --width 8 --n 8,16,32 --trials 3"
+RUNS["transformer-init"] = "one-step-compare --study transformer-init --d 16 --n 16 --layers 3 --trials 3"
 
 
 class SmokeTest(ProgramTest):

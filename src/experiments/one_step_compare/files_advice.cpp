@@ -52,7 +52,7 @@ std::string advice(Advantage advantage) {
 Claim advantage_claim(const std::string& layer, double nuclear_rank, double stable_rank) {
   const double ratio = nuclear_rank / stable_rank;
   const Advantage advantage = advantage_of(ratio);
-  Claim claim{"spectral/" + layer + "/eq-1.8",
+  Claim claim{layer + "/eq-1.8",
               "Section 1.2.1, eq. (1.8); Section 1.2, two-sided comparison",
               "nr(G) >= st(A), by a factor of 2 at least: the spectral step is ahead of the Euclidean step",
               Verdict::not_applicable,

@@ -19,7 +19,7 @@ Advantage advantage_of(double ratio);
 /// One line for the user: "Muon: ...", "either: ...", "keep Adam/SGD: ...".
 std::string advice(Advantage advantage);
 
-/// spectral/<layer>/eq-1.8: holds from a ratio of 2 on, fails below 1, not-applicable in between, where nothing is decided.
+/// <layer>/eq-1.8: holds from a ratio of 2 on, fails below 1, not-applicable in between, where nothing is decided.
 Claim advantage_claim(const std::string& layer, double nuclear_rank, double stable_rank);
 
 }  // namespace ranklab

@@ -8,7 +8,7 @@ std::vector<Method> methods(const MlpConfig& config) {
     if (name == "specgd") out.push_back({name, "SpecGD", InnerStep::spectral, config.lr_spec});
     if (name == "muon") out.push_back({name, "Muon", InnerStep::muon, config.lr_spec});
   }
-  if (config.equal_lr) out.push_back({"specgd_equal_lr", "SpecGD, GD's learning rate", InnerStep::spectral, config.lr_gd});
+  if (config.equal_lr) out.push_back({"specgd_equal_lr", "SpecGD at GD's rate", InnerStep::spectral, config.lr_gd});
   return out;
 }
 

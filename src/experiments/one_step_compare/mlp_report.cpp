@@ -74,6 +74,8 @@ Result mlp_result(const MlpConfig& config, const Records& records) {
   result.claims = claims(config, records);
   result.figure = figure(config, records);
   for (const Method& method : methods(config)) note_divergence(result, method, records);
+  if (!config.dump.empty() && !records.empty() && records.front().scalar(config.optimizer.front() + ".diverged") != 0)
+    result.notes.push_back("Nothing was written to --dump: trial 0 of " + config.optimizer.front() + " diverged.");
   return result;
 }
 

@@ -65,7 +65,7 @@ TEST_CASE("a flat gradient behind a rank-one activation has the largest ratio: M
   CHECK(scalar(result, "fc.m") == 8.0);
   CHECK(scalar(result, "fc.k") == 12.0);
   CHECK(scalar(result, "fc.n") == 40.0);
-  const Claim& claim = find_claim(result, "spectral/fc/eq-1.8");
+  const Claim& claim = find_claim(result, "fc/eq-1.8");
   CHECK(claim.verdict == Verdict::holds);
   CHECK(claim.measured == doctest::Approx(8.0).epsilon(exact));
   CHECK(cell(result, "fc", 1) == "8 x 12");
@@ -84,7 +84,7 @@ TEST_CASE("a rank-one gradient behind an orthogonal activation has the smallest 
   CHECK(scalar(result, "fc.stable_rank") == doctest::Approx(10.0).epsilon(exact));
   CHECK(scalar(result, "fc.nuclear_rank") == doctest::Approx(1.0).epsilon(exact));
   CHECK(scalar(result, "fc.predicted_ratio") == doctest::Approx(0.1).epsilon(exact));
-  CHECK(find_claim(result, "spectral/fc/eq-1.8").verdict == Verdict::fails);
+  CHECK(find_claim(result, "fc/eq-1.8").verdict == Verdict::fails);
   CHECK(contains(cell(result, "fc", 8), "keep Adam/SGD"));
 }
 
@@ -95,15 +95,15 @@ TEST_CASE("ratios of exactly 1/2, 1 and 2, and between them") {
   };
   const Result result =
       run_pairs({pair("two", 2, 4), pair("between", 2, 3), pair("one", 3, 3), pair("below", 4, 3), pair("half", 4, 2)});
-  const auto verdict = [&](const std::string& name) { return find_claim(result, "spectral/" + name + "/eq-1.8").verdict; };
+  const auto verdict = [&](const std::string& name) { return find_claim(result, name + "/eq-1.8").verdict; };
   CHECK(verdict("two") == Verdict::holds);
   CHECK(verdict("between") == Verdict::not_applicable);
   CHECK(verdict("one") == Verdict::not_applicable);
   CHECK(verdict("below") == Verdict::fails);
   CHECK(verdict("half") == Verdict::fails);
-  CHECK(contains(find_claim(result, "spectral/between/eq-1.8").detail, "inconclusive"));
-  CHECK(contains(find_claim(result, "spectral/below/eq-1.8").detail, "decides nothing"));
-  CHECK(contains(find_claim(result, "spectral/half/eq-1.8").detail, "sure"));
+  CHECK(contains(find_claim(result, "between/eq-1.8").detail, "inconclusive"));
+  CHECK(contains(find_claim(result, "below/eq-1.8").detail, "decides nothing"));
+  CHECK(contains(find_claim(result, "half/eq-1.8").detail, "sure"));
   CHECK(cell(result, "between", 7) == "inconclusive");
   CHECK(contains(cell(result, "below", 8), "either"));
   CHECK(contains(cell(result, "half", 8), "keep Adam/SGD"));

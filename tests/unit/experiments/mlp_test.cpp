@@ -142,6 +142,8 @@ TEST_CASE("a trial that diverges is counted and named, and what follows is undef
   CHECK(result.diverged);
   CHECK(find_scalar(result, "gd.diverged") == std::vector<double>{1, 1, 1});
   CHECK(find_scalar(result, "specgd.diverged") == std::vector<double>{0, 0, 0});
+  // The first step takes the loss beyond a thousand times its start, though not yet beyond all numbers.
+  CHECK(find_scalar(result, "gd.diverged_at") == std::vector<double>{1, 1, 1});
   const Series& loss = find_series(result, "gd.loss");
   REQUIRE(loss.mean.size() == steps + 1);
   CHECK(std::isfinite(loss.mean[0]));
@@ -182,6 +184,14 @@ TEST_CASE("a dump pairs the last activations and gradients") {
       CHECK(Decomposed(G).nuclear_rank() / Decomposed(A).stable_rank() ==
             doctest::Approx(ratio.mean.back()).epsilon(tolerance::trajectory<double>));
   }
+}
+
+TEST_CASE("a trial that diverged is not dumped, and a note says so") {
+  const TemporaryFolder folder;
+  const Result result = run_study({{"lr-spec", "900"}, {"dump", folder / "dump"}});
+  CHECK(find_scalar(result, "specgd.diverged") == std::vector<double>{1});
+  CHECK(result.notes.back().find("--dump") != std::string::npos);
+  CHECK_THROWS_AS(read_file(folder / "dump/manifest.json"), Failure);
 }
 
 TEST_CASE("the width settles at four times d") {
