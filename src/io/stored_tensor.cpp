@@ -114,7 +114,8 @@ std::vector<double> StoredTensor::values() const {
   Layout line = layout_;
   line.column_major = false;
   widen_block(line, {1, out.size(), 0, 1, 0, out.size()}, out.data());
-  return layout_.column_major ? to_row_major(out, layout_.shape) : out;
+  if (layout_.column_major) return to_row_major(out, layout_.shape);
+  return out;
 }
 
 }  // namespace ranklab

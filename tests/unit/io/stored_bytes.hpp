@@ -12,7 +12,7 @@
 /// The low `count` bytes of a number, least significant first.
 inline std::string little(std::uint64_t number, int count) {
   std::string bytes;
-  for (int i = 0; i < count; ++i) bytes += static_cast<char>((number >> (8 * i)) & 0xFF);
+  for (int i = 0; i < count; ++i) bytes += static_cast<char>(i < 8 ? (number >> (8 * i)) & 0xFF : 0);
   return bytes;
 }
 inline std::string big(std::uint64_t number, int count) {
