@@ -16,6 +16,9 @@ namespace ranklab {
 
 namespace {
 
+// Files up to the first size stay mapped as they are read; of larger ones about the second is.
+constexpr std::uint64_t always_mapped = std::uint64_t{1} << 31, budget = std::uint64_t{1} << 30;
+
 [[noreturn]] void fail(const std::string& path, const std::string& why) {
   throw Failure("cannot read " + printable(path) + ": " + why);
 }
@@ -54,19 +57,21 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::read_was(std::uint64_t runs, std::uint64_t run_bytes) const {
-  // A page that is touched brings its neighbours along, in windows of this size.
-  constexpr std::uint64_t window = 1 << 16, budget = std::uint64_t{1} << 30;
+  // A page that is touched brings its neighbours along, up to a large page of them.
+  constexpr std::uint64_t window = 1 << 21;
   const std::uint64_t touched = std::min(runs * std::max(run_bytes, window), size_);
-  if (size_ <= 2 * budget || resident_.fetch_add(touched) + touched < budget) return;
+  if (size_ <= always_mapped || resident_.fetch_add(touched) + touched < budget) return;
   resident_.store(0);
   ::madvise(const_cast<unsigned char*>(data_), size_, MADV_DONTNEED);
 }
 
 void prefer_large_pages(void* memory, std::uint64_t bytes) {
-  constexpr std::uintptr_t page = 1 << 21;
-  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-  const std::uintptr_t first = (begin + page - 1) / page * page, last = (begin + bytes) / page * page;
-  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  constexpr std::uint64_t large = 1 << 21;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (bytes < large) return;
+  // The advice takes whole pages; those that are cut at the ends stay as they are.
+  const std::uint64_t skip = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
+  ::madvise(static_cast<char*>(memory) + skip, (bytes - skip) / page * page, MADV_HUGEPAGE);
 }
 
 }  // namespace ranklab

@@ -41,11 +41,6 @@ arma::mat read_block(const StoredTensor::Layout& layout, const StoredBlock& bloc
   if (out.is_empty()) return out;
   prefer_large_pages(out.memptr(), out.n_elem * sizeof(double));
   widen_block(layout, block, out.memptr());
-  if (layout.file != nullptr) {
-    const bool by_columns = layout.column_major;
-    layout.file->read_was(by_columns ? block.col_count : block.row_count,
-                          (by_columns ? block.row_count : block.col_count) * dtype_bytes(layout.dtype));
-  }
   return out;
 }
 

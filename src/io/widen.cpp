@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "io/entry_types.hpp"
+#include "io/mapped_file.hpp"
 
 namespace ranklab {
 
@@ -14,6 +15,11 @@ namespace {
 // Neither is so in the matrix itself, where entries of a column lie a power of two apart as often as not, and would push
 // each other out of the cache; nor is it in the tile, whose rows are padded.
 constexpr std::uint64_t tile_rows = 8, tile_cols = 64, padding = 8;
+
+// Within a block, not after it: a few columns of a matrix stored by rows touch as many pages as the whole.
+void were_read(const StoredTensor::Layout& layout, std::uint64_t runs, std::uint64_t run_bytes) {
+  if (layout.file != nullptr) layout.file->read_was(runs, run_bytes);
+}
 
 template <class Entry, bool big_endian>
 struct Widening {
@@ -36,21 +42,23 @@ struct Widening {
     }
   }
 
-  static void column_major(const unsigned char* data, const StoredBlock& block, double* out) {
+  static void column_major(const StoredTensor::Layout& layout, const StoredBlock& block, double* out) {
     for (std::uint64_t j = 0; j < block.col_count; ++j) {
-      run(data + ((block.first_col + j) * block.rows + block.first_row) * bytes, block.row_count, out + j * block.row_count);
+      run(layout.data + ((block.first_col + j) * block.rows + block.first_row) * bytes, block.row_count, out + j * block.row_count);
+      were_read(layout, 1, block.row_count * bytes);
     }
   }
 
-  static void row_major(const unsigned char* data, const StoredBlock& block, double* out) {
+  static void row_major(const StoredTensor::Layout& layout, const StoredBlock& block, double* out) {
     const std::uint64_t row_bytes = block.cols * bytes;
     for (std::uint64_t i = 0; i < block.row_count; i += tile_rows) {
-      const unsigned char* rows_begin = data + (block.first_row + i) * row_bytes + block.first_col * bytes;
+      const unsigned char* rows_begin = layout.data + (block.first_row + i) * row_bytes + block.first_col * bytes;
       const std::uint64_t rows = std::min(tile_rows, block.row_count - i);
       for (std::uint64_t j = 0; j < block.col_count; j += tile_cols) {
         tile(rows_begin + j * bytes, row_bytes, rows, std::min(tile_cols, block.col_count - j), out + j * block.row_count + i,
              block.row_count);
       }
+      were_read(layout, rows, block.col_count * bytes);
     }
   }
 };
@@ -59,12 +67,12 @@ template <class Entry, bool big_endian>
 void widen_as(const StoredTensor::Layout& layout, const StoredBlock& block, double* out) {
   // One row or one column lies the same in either order.
   if (layout.column_major || block.cols == 1) {
-    Widening<Entry, big_endian>::column_major(layout.data, block, out);
+    Widening<Entry, big_endian>::column_major(layout, block, out);
   } else if (block.row_count == 1) {
     Widening<Entry, big_endian>::run(layout.data + (block.first_row * block.cols + block.first_col) * sizeof(typename Entry::Raw),
                                      block.col_count, out);
   } else {
-    Widening<Entry, big_endian>::row_major(layout.data, block, out);
+    Widening<Entry, big_endian>::row_major(layout, block, out);
   }
 }
 

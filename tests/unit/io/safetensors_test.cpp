@@ -77,7 +77,7 @@ TEST_CASE("safetensors: the header is one object of tensors, each key once") {
   }
   CHECK(has(complaint(one("F32", "[2]", "[0,4,8]")), "its data_offsets are not two numbers"));
   for (const std::string& bad : {one(good) + "\n", " " + one(good), "[" + one(good) + "]", std::string(), std::string("   "),
-                                one(good) + std::string(1, '\0')}) {
+                                 one(good) + std::string(1, '\0')}) {
     CHECK(has(complaint(bad), "the header does not start with { and end with }"));
   }
   for (const std::string& bad : {one(good) + "}", "{" + one(good), one(good + ","), one(good) + one(good),
