@@ -42,7 +42,8 @@ std::vector<TrialRecord> Pool::run(const std::function<TrialRecord(Trial&)>& bod
   }
 
   const std::uint64_t threads = std::max<std::uint64_t>(1, std::min<std::uint64_t>(settings_.threads, open.size()));
-  const std::uint64_t spare_threads = settings_.threads / threads - 1;
+  const auto spare_threads =
+      std::make_shared<SpareThreads>(static_cast<std::int64_t>(settings_.threads - std::min(settings_.threads, threads)));
   Progress progress(settings_.show_progress, records.size(), records.size() - open.size());
   std::atomic<std::size_t> next{0};
   std::mutex lock;  // guards the records, the journal, the progress bar, the clock and the error
@@ -65,7 +66,7 @@ std::vector<TrialRecord> Pool::run(const std::function<TrialRecord(Trial&)>& bod
         trial_seconds_ += seconds.count();
         progress.advance();
       } catch (const Interrupted&) {
-        return;
+        break;
       } catch (...) {
         const std::lock_guard guard(lock);
         if (!error || index < error_trial) {
@@ -75,6 +76,7 @@ std::vector<TrialRecord> Pool::run(const std::function<TrialRecord(Trial&)>& bod
         next = open.size();
       }
     }
+    ++*spare_threads;  // for the parts of the trials that still run
   };
   {
     std::vector<std::jthread> helpers;

@@ -1,7 +1,6 @@
 #include "run/trials.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <mutex>
 #include <stdexcept>
@@ -30,6 +29,18 @@ std::vector<std::vector<double>> arrays_of(const std::vector<TrialRecord>& recor
   return out;
 }
 
+namespace {
+
+// One thread, if there is one.
+bool take(SpareThreads& spare) {
+  std::int64_t free = spare;
+  while (free > 0 && !spare.compare_exchange_weak(free, free - 1)) {
+  }
+  return free > 0;
+}
+
+}  // namespace
+
 void Trial::check_interrupt() const {
   if (interrupt_signal() != 0) throw Interrupted();
 }
@@ -51,10 +62,16 @@ void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>&
   };
   {
     std::vector<std::jthread> helpers;
-    const std::size_t helper_count = std::min<std::size_t>(spare_threads_, n == 0 ? 0 : n - 1);
-    for (std::size_t i = 0; i < helper_count; ++i) helpers.emplace_back(work);
+    while (helpers.size() + 1 < n && take(*spare_threads_)) {
+      helpers.emplace_back([&] {
+        work();
+        ++*spare_threads_;
+      });
+    }
     work();
+    ++*spare_threads_;  // this thread now waits: another may work in its place
   }
+  --*spare_threads_;
   if (error) std::rethrow_exception(error);
 }
 

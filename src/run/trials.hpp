@@ -1,9 +1,11 @@
 // Trials: independent repetitions, run at once on a pool of threads, stored by index.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,11 +33,16 @@ class TrialRecord {
 std::vector<double> scalars_of(const std::vector<TrialRecord>& records, const std::string& name);
 std::vector<std::vector<double>> arrays_of(const std::vector<TrialRecord>& records, const std::string& name);
 
+/// Threads that a run may start beyond those that work already: taken and given back by whoever has parts to do.
+using SpareThreads = std::atomic<std::int64_t>;
+
 /// What the body of a trial may ask for.
 class Trial {
  public:
-  Trial(std::uint64_t seed, std::uint64_t index, std::uint64_t spare_threads)
-      : seed_(seed), index_(index), spare_threads_(spare_threads) {}
+  Trial(std::uint64_t seed, std::uint64_t index, std::shared_ptr<SpareThreads> spare_threads)
+      : seed_(seed), index_(index), spare_threads_(std::move(spare_threads)) {}
+  Trial(std::uint64_t seed, std::uint64_t index, std::int64_t spare_threads)
+      : Trial(seed, index, std::make_shared<SpareThreads>(spare_threads)) {}
 
   std::uint64_t index() const { return index_; }
   /// The stream of the matrix `name` in this trial.
@@ -44,12 +51,13 @@ class Trial {
   Trial first() const { return {seed_, 0, spare_threads_}; }
   /// Throws Interrupted when a signal has asked the run to stop. To be called every few milliseconds of work.
   void check_interrupt() const;
-  /// Calls part(0) ... part(n - 1), on spare threads where the run has fewer trials than threads. The parts must be
-  /// independent of each other, so that the result does not depend on the number of threads.
+  /// Calls part(0) ... part(n - 1), on spare threads where the run has fewer trials left than threads. The parts must be
+  /// independent of each other, so that the result does not depend on the number of threads; a part may have parts.
   void for_each_part(std::size_t n, const std::function<void(std::size_t)>& part) const;
 
  private:
-  std::uint64_t seed_, index_, spare_threads_;
+  std::uint64_t seed_, index_;
+  std::shared_ptr<SpareThreads> spare_threads_;
 };
 
 /// How a study gets its trials done; the command line provides it.

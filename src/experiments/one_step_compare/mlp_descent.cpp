@@ -76,16 +76,16 @@ class Descent {
 
   /// The ranks, where they are recorded, and the step, unless this is the last iteration.
   void step(bool recorded, bool last) {
-    for (std::size_t l = 0; l < layers; ++l) {
+    trial_.for_each_part(layers, [&](std::size_t l) {
       trial_.check_interrupt();
-      const arma::mat& G = widened(pass_.G[l], wide_G_);
       double nuclear_norm = undefined;
       const bool euclidean = method_.inner == InnerStep::euclidean || !is_inner(l);
       const Input input = input_of(l, recorded, euclidean && !last);
       if (!last) nuclear_norm = update(l, euclidean, input);
-      if (!recorded || l == hidden_layers) continue;
-      trajectory_.nuclear_rank[l].push_back(std::isnan(nuclear_norm) ? nuclear_rank(G) : rank_from(nuclear_norm, G));
-    }
+      if (!recorded || l == hidden_layers) return;
+      trajectory_.nuclear_rank[l].push_back(std::isnan(nuclear_norm) ? nuclear_rank(pass_.G[l])
+                                                                     : rank_from(nuclear_norm, pass_.G[l]));
+    });
   }
 
   // A_l, which enters layer l + 1.
@@ -95,7 +95,8 @@ class Descent {
   };
 
   Input input_of(std::size_t l, bool recorded, bool operator_norm_is_needed) {
-    const arma::mat& A = widened(l == 0 ? problem_.X : pass_.A[l - 1], wide_A_);
+    arma::mat memory;
+    const arma::mat& A = widened(l == 0 ? problem_.X : pass_.A[l - 1], memory);
     Input input;
     input.squared_norm = squared_norm(A);
     if (l == 0) {
@@ -126,8 +127,9 @@ class Descent {
     return spectral.nuclear_norm;
   }
 
-  static double rank_from(double nuclear_norm, const arma::mat& G) {
-    const double squares = squared_norm(G);
+  static double rank_from(double nuclear_norm, const arma::Mat<T>& G) {
+    arma::mat memory;
+    const double squares = squared_norm(widened(G, memory));
     return squares > 0 ? nuclear_norm * nuclear_norm / squares : undefined;
   }
 
@@ -138,7 +140,6 @@ class Descent {
   MlpPass<T>& pass_;
   Mlp<T> net_;
   std::vector<Muon<T>> muon_;  // one for each layer; only the inner ones are used
-  arma::mat wide_A_, wide_G_;
   Trajectory trajectory_;
 };
 

@@ -3,8 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <memory>
 #include <stdexcept>
+#include <thread>
 
 #include "core/error.hpp"
 #include "run/interrupt.hpp"
@@ -87,7 +90,7 @@ TEST_CASE("after a signal the finished trials are returned, and resuming runs th
 }
 
 TEST_CASE("parts of a trial: each once, on any number of spare threads; an error is thrown again") {
-  for (const std::uint64_t spare : {0u, 1u, 5u}) {
+  for (const std::int64_t spare : {0, 1, 5}) {
     const Trial trial(1, 0, spare);
     std::vector<std::atomic<int>> calls(17);
     trial.for_each_part(calls.size(), [&](std::size_t i) { ++calls[i]; });
@@ -99,6 +102,27 @@ TEST_CASE("parts of a trial: each once, on any number of spare threads; an error
                                         }),
                     Failure);
   }
+}
+
+TEST_CASE("parts of parts share the spare threads, which come back") {
+  const auto spare = std::make_shared<SpareThreads>(2);
+  const Trial trial(1, 0, spare);
+  std::atomic<int> calls{0}, at_once{0}, most{0};
+  for (int round = 0; round < 20; ++round) {
+    trial.for_each_part(4, [&](std::size_t) {
+      trial.for_each_part(3, [&](std::size_t) {
+        const int now = ++at_once;
+        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+        }
+        ++calls;
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        --at_once;
+      });
+    });
+    CHECK(*spare == 2);
+  }
+  CHECK(calls == 20 * 12);
+  CHECK(most == 3);
 }
 
 TEST_CASE("a record that was never set is a programming error") {
