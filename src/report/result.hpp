@@ -44,7 +44,7 @@ struct Axis {
 struct Curve {
   std::string series;
   std::string label;           // empty: no legend entry
-  std::string style = "line";  // "line", "dashed", "dotted", "points", "line+points"
+  std::string style = "line";  // "line", "dashed", "dotted", "points", "line+points", "bars"
   int colour = -1;             // index into the palette; -1: next. Curves of one family share a colour.
   double x_offset = 0.0;       // added to x when drawn: a restart counts from 0 but is drawn where it starts
 };

@@ -60,6 +60,7 @@ void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>&
       }
     }
   };
+  std::int64_t lent = 0;
   {
     std::vector<std::jthread> helpers;
     while (helpers.size() + 1 < n && take(*spare_threads_)) {
@@ -69,9 +70,10 @@ void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>&
       });
     }
     work();
-    ++*spare_threads_;  // this thread now waits: another may work in its place
+    lent = helpers.empty() ? 0 : 1;
+    *spare_threads_ += lent;  // this thread now waits: another may work in its place
   }
-  --*spare_threads_;
+  *spare_threads_ -= lent;
   if (error) std::rethrow_exception(error);
 }
 

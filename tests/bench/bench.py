@@ -22,13 +22,15 @@ RUNS = (
     ("lambda-skip-fig04", "rank-collapse --preset lambda-skip-fig04", None, 500),
     ("4096 tokens, linear attention, d 256", "rank-collapse --model linear-attention --tokens 4096 --layers 4 --lambda 1 --trials 1", None, 400),
     ("4096 tokens, selective SSM, d 256", "rank-collapse --model selective-ssm --tokens 4096 --layers 4 --lambda 1 --trials 1", None, 400),
+    ("spectral-fig04, one trial, every rank at every step", "one-step-compare --preset spectral-fig04 --trials 1", 40.0, 300),
+    ("files, 4096 x 4096, 65536 samples, f32", "one-step-compare --study files --pair layer,{folder}/activation.npy,{folder}/gradient.npy", 120.0, 4000),
     ("start-up (--version)", "--version", 0.1, 60),
 )
 
 
 def whole_run(binary, arguments, folder):
     """Wall seconds and largest resident megabytes of one process."""
-    words = arguments.split()
+    words = arguments.format(folder=folder).split()
     if not arguments.startswith("--"):
         words += ["--quiet", "--out", os.path.join(folder, "out.json")]
     start = time.monotonic()
@@ -49,6 +51,7 @@ def main():
         print(f"{name:46} {value:>8} {unit}")
     print(f"\n{'whole runs (median of three)':46} {'seconds':>8} {'wanted':>8} {'MB':>6} {'wanted':>8}")
     with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([os.path.join(build, "bench"), folder], check=True)
         for what, arguments, seconds, megabytes in RUNS:
             runs = [whole_run(os.path.join(build, "ranklab"), arguments, folder) for _ in range(3)]
             wanted = f"< {seconds:g}" if seconds else "-"

@@ -102,9 +102,12 @@ std::vector<Claim> claims(const MlpConfig& config, const Records& records) {
   std::vector<Claim> out;
   for (const Method& method : methods(config))
     for (std::size_t l = 1; l <= hidden_layers; ++l) out.push_back(condition_claim(config, records, method, l));
-  add_figure_1_claims(config, records, out);
-  add_figure_4_claims(config, records, out);
-  add_figure_18_claims(config, records, out);
+  // Figures 1 and 4 are about relu2, Figure 18 is about swiglu; another activation has no figure.
+  if (config.activation == "relu2") {
+    add_figure_1_claims(config, records, out);
+    add_figure_4_claims(config, records, out);
+  }
+  if (config.activation == "swiglu") add_figure_18_claims(config, records, out);
   return out;
 }
 

@@ -84,18 +84,44 @@ TEST_CASE("Figure 4: faster at first, and ahead at the end") {
   const std::vector<TrialRecord> slow = {with_losses({1, 0.8, 0.1}), with_losses({1, 0.81, 0.11})};
   CHECK(verdict(config(), slow, early) == Verdict::fails);
   CHECK(verdict(config(), slow, end) == Verdict::holds);
-  CHECK(verdict(config("swiglu"), slow, end) == Verdict::not_applicable);
   const Result result = mlp_result(config(), slow);
   CHECK(find_scalar(result, "specgd.early_log10_loss_ratio").at(0) ==
         doctest::Approx(std::log10(0.8 / 0.6)).epsilon(tolerance::closed_form<double>));
   CHECK(verdict(config(), {record(), record()}, "spectral/fig-4/nuclear-rank-large-at-first/W2") == Verdict::holds);
 }
 
+TEST_CASE("Figure 4: a tenth of the loss in fewer steps, where both get there") {
+  const auto with_losses = [](std::vector<double> gd, std::vector<double> spec) {
+    return record([&](TrialRecord& r) {
+      r.set("gd.loss", std::move(gd));
+      r.set("specgd.loss", std::move(spec));
+    });
+  };
+  const std::string id = "spectral/fig-4/first-to-a-tenth/specgd";
+  const std::vector<double> quick = {5, 0.5, 0.4}, slow = {5, 0.6, 0.5}, never = {5, 4, 3};
+  const auto first = with_losses(slow, quick), second = with_losses(quick, slow), open = with_losses(quick, never);
+  CHECK(verdict(config(), {first, first, open}, id) == Verdict::holds);
+  CHECK(verdict(config(), {second, second, open}, id) == Verdict::fails);
+  const Claim claim = find_claim(mlp_result(config(), {first, second, open}), id);
+  CHECK(claim.detail.find("fewer in 1 of the 2 trials in which both get there, of 3") != std::string::npos);
+}
+
 TEST_CASE("Figure 1: below a tenth of the input dimension") {
   const std::string id = "spectral/fig-1/stable-rank-small/gd";
   CHECK(verdict(config(), {record()}, id) == Verdict::holds);
   CHECK(verdict(config(), {record([](TrialRecord& r) { r.set("gd.layer2.stable_rank", {5, 12.9, 5}); })}, id) == Verdict::fails);
-  CHECK(verdict(config("swiglu"), {record()}, id) == Verdict::not_applicable);
+}
+
+TEST_CASE("a figure is judged for its own activation alone") {
+  for (const std::string activation : {"relu2", "swiglu", "gelu"}) {
+    bool has_4 = false, has_18 = false;
+    for (const Claim& claim : mlp_result(config(activation), {record(), record()}).claims) {
+      has_4 |= claim.id.starts_with("spectral/fig-4/");
+      has_18 |= claim.id.starts_with("spectral/fig-18");
+    }
+    CHECK(has_4 == (activation == "relu2"));
+    CHECK(has_18 == (activation == "swiglu"));
+  }
 }
 
 TEST_CASE("the printed maximum of the ranks is refuted by a larger rank alone") {

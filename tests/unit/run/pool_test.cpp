@@ -122,7 +122,8 @@ TEST_CASE("parts of parts share the spare threads, which come back") {
     CHECK(*spare == 2);
   }
   CHECK(calls == 20 * 12);
-  CHECK(most == 3);
+  CHECK(most >= 2);
+  CHECK(most <= 4);  // three, and for a moment the one whose place was taken while it waited
 }
 
 TEST_CASE("a record that was never set is a programming error") {
