@@ -14,11 +14,8 @@ namespace ranklab {
 
 const std::vector<Experiment>& experiments() {
   static const std::vector<Experiment> list = {
-      rank_collapse_experiment(),
-      random_features_experiment(),
-      spiked_model_experiment(),
-      teacher_student_experiment(),
-      one_step_compare_experiment(),
+      rank_collapse_experiment(),   random_features_experiment(),  spiked_model_experiment(),
+      teacher_student_experiment(), one_step_compare_experiment(),
   };
   return list;
 }
