@@ -80,8 +80,13 @@ void add_asymmetry(const std::vector<double>& lambda, const SweptModel& swept, c
   const std::string detail = "normalised mu at -lambda less that at lambda, mean over the mirrored pairs";
   claims.push_back(
       judge_mean(id + "asymmetry/as-printed", source, statement, lead, std::numeric_limits<double>::min(), infinity, detail));
-  // Flipping the sign of a weight of mean zero turns lambda into -lambda, up to the sign of the whole state.
-  if (swept.spec.value_weights != "identity") {
+  // Flipping the sign of a weight of mean zero turns lambda into -lambda, up to the sign of the whole state: where the rest of the
+  // block is odd.
+  if (swept.spec.has_mlp()) {
+    claims.push_back(not_applicable(id + "asymmetry/corrected", source,
+                                    "with a random weight of mean zero lambda and -lambda are statistically equal",
+                                    "hypothesis not met: the feed-forward net is not odd"));
+  } else if (swept.spec.value_weights != "identity") {
     claims.push_back(
         judge_mean(id + "asymmetry/corrected", source,
                    "where a random weight of mean zero stands between the skip and the output of the mixing, lambda and "

@@ -76,6 +76,14 @@ TEST_CASE("a model that is no bare stack has no threshold of Theorem 4.1") {
   CHECK(find_claim(result, "lambda-skip/thm-4.1/conservative/post-norm").verdict == Verdict::not_applicable);
 }
 
+TEST_CASE("a feed-forward net that is not odd leaves the signs unequal: nothing is claimed, without it they are judged") {
+  for (const std::string mlp : {"on", "off"}) {
+    const Result result = sweep({{"model", "post-norm"}, {"mlp", mlp}, {"lambda", "-1,0,1"}});
+    const Claim& claim = find_claim(result, "lambda-skip/fig-2/post-norm/asymmetry/corrected");
+    CHECK((claim.detail.find("not odd") != std::string::npos) == (mlp == "on"));
+  }
+}
+
 TEST_CASE("the sign matters with C_V = I and a mixing matrix of one sign, and not with a random weight of mean zero") {
   const Result result = sweep({{"also", "attention+identity,selective-ssm"}, {"lambda", "-2,-1,1,2"}}, 400);
   for (const std::string model : {"attention", "attention+identity", "selective-ssm"}) {
