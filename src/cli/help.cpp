@@ -89,6 +89,10 @@ std::string experiment_help(const Experiment& experiment) {
   std::vector<Field> common = config_fields(options, names), session = session_fields(options);
   // The default differs from study to study, and stands with each above.
   std::erase_if(common, [](const Field& field) { return field.name == "trials"; });
+  if (!experiment.inquiries.empty()) out += "\nInstead of a run:\n";
+  for (const Inquiry& inquiry : experiment.inquiries) {
+    out += padded("  --" + inquiry.flag + " FILE", 24) + wrapped(inquiry.help, 24);
+  }
   out += "\nFlags of every experiment:\n" + flag_lines(common);
   out += "  --trials              " + wrapped("independent repetitions (integer from 1 to 1000000) [the study's]", 24);
   out += flag_lines(session);

@@ -80,6 +80,22 @@ void apply_file(const ConfigFile& file, const Experiment& experiment, const std:
   }
 }
 
+void apply_flags(const Arguments& arguments, const Experiment& experiment, const std::string& study,
+                 const std::vector<Field>& fields) {
+  std::map<std::string, std::vector<std::string_view>> uses;  // of the flags that stand once for each element
+  for (const auto& [name, value] : arguments.flags) {
+    if (name == "preset") continue;
+    const Field* field = find_field(fields, name);
+    if (field == nullptr) refuse_key(experiment, study, fields, name, "--" + name);
+    if (field->one_per_flag) {
+      uses[name].push_back(value);
+      field->parse_elements(uses[name], "--" + name);
+    } else {
+      field->parse(value, "--" + name);
+    }
+  }
+}
+
 void take_title(ResolvedRun& run, const nlohmann::json& document) {
   if (document.is_null()) return;
   run.title = document.value("title", "");
@@ -139,17 +155,15 @@ ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, co
 
   for (Field& field : session_fields(options)) fields.push_back(std::move(field));
   options.threads = 0;
-  std::map<std::string, std::vector<std::string_view>> uses;  // of the flags that stand once for each element
-  for (const auto& [name, value] : arguments.flags) {
-    if (name == "preset") continue;
-    const Field* field = find_field(fields, name);
-    if (field == nullptr) refuse_key(experiment, entry.name, fields, name, "--" + name);
-    if (field->one_per_flag) {
-      uses[name].push_back(value);
-      field->parse_elements(uses[name], "--" + name);
-    } else {
-      field->parse(value, "--" + name);
-    }
+  apply_flags(arguments, experiment, entry.name, fields);
+  run.study->adopt_files();
+  const std::uint64_t in_files = run.study->trials_in_files();
+  if (in_files > 0) options.trials = in_files;
+  apply_file(config, experiment, entry.name, fields);
+  apply_flags(arguments, experiment, entry.name, fields);
+  if (in_files > 0 && options.trials > in_files) {
+    throw UsageError("--trials " + std::to_string(options.trials) + " is not allowed: the input has " + std::to_string(in_files) +
+                     ", one for each trial");
   }
   if (options.threads == 0) options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
   run.study->settle();
@@ -197,6 +211,7 @@ std::vector<FlagShape> flag_shapes(const Experiment& experiment) {
   std::set<std::string> seen;
   std::vector<FlagShape> shapes;
   for (const Field& field : fields) shapes.push_back({field.name, field.is_switch()});
+  for (const Inquiry& inquiry : experiment.inquiries) shapes.push_back({inquiry.flag, false});
   for (const auto& entry : experiment.studies) {
     const auto study = entry.make();
     for (const Field& field : study->fields()) {
@@ -209,7 +224,8 @@ std::vector<FlagShape> flag_shapes(const Experiment& experiment) {
 double memory_estimate(const ResolvedRun& run, std::uint64_t threads) {
   constexpr double program = 60e6;  // code, libraries and BLAS buffers, measured
   const auto at_once = static_cast<double>(std::min(threads, run.options.trials));
-  return program + run.study->estimate().bytes * at_once;
+  const Estimate cost = run.study->estimate();
+  return program + cost.shared_bytes + cost.bytes * at_once;
 }
 
 void check_memory(const ResolvedRun& run) {

@@ -1,4 +1,5 @@
 // From flags, preset and config file to a study that is ready to run: default < preset < config file < flag.
+// What a file says that the run's fields name (the sizes of published weights) stands between the preset and the config file.
 #pragma once
 
 #include <memory>

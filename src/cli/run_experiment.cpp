@@ -115,6 +115,15 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
     std::fputs(experiment_help(experiment).c_str(), stdout);
     return 0;
   }
+  for (const Inquiry& inquiry : experiment.inquiries) {
+    const std::string* file = arguments.find(inquiry.flag);
+    if (file == nullptr) continue;
+    if (arguments.flags.size() + arguments.positional.size() > 1) {
+      throw UsageError("--" + inquiry.flag + " stands alone: nothing is run");
+    }
+    std::fputs(inquiry.answer(*file).c_str(), stdout);
+    return 0;
+  }
   if (!arguments.positional.empty())
     throw UsageError("unexpected argument '" + arguments.positional[0] + "'; a flag starts with --");
   ResolvedRun run = resolve_run(experiment, arguments);

@@ -59,6 +59,10 @@ class StoredTensor {
   arma::mat matrix() const;
   /// All entries in row-major order, of a tensor of any shape, as doubles (integers beyond 2^53 lose digits).
   std::vector<double> values() const;
+  /// All entries in row-major order to `out` (elements() of them), rounded to float where that is narrower; fast for what is
+  /// stored row by row.
+  void copy_to(double* out) const;
+  void copy_to(float* out) const;
 
  private:
   Layout layout_;

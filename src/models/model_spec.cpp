@@ -27,7 +27,12 @@ const Models& transformer_models() {
   return list;
 }
 const Models& mlp_models() {
-  static const Models list = {"post-norm", "pre-norm", "bert", "albert"};
+  static const Models list = {"post-norm", "pre-norm", "bert", "albert", "gpt2"};
+  return list;
+}
+// With a residual stream of two sub-layers, of which lambda may multiply one or both.
+const Models& lambda_at_models() {
+  static const Models list = {"bert", "albert", "gpt2"};
   return list;
 }
 
@@ -53,7 +58,7 @@ void require_switches(const ModelSpec& spec) {
   require_model(spec, spec.value_weights != "gaussian", "--value-weights " + spec.value_weights, attention);
   require_model(spec, spec.causal, "--causal on", attention);
   require_model(spec, spec.decay != ModelSpec{}.decay, "--decay", selective);
-  require_model(spec, spec.lambda_at != "attention", "--lambda-at both", encoder_models());
+  require_model(spec, spec.lambda_at != "attention", "--lambda-at both", lambda_at_models());
   require_model(spec, spec.skip_at != "residual", "--skip-at mixer", mamba2);
   require_model(spec, spec.skip_input != "stream", "--skip-input normed", mamba2);
   if (spec.skip_at == "mixer" && spec.skip_input == "normed") {
@@ -65,7 +70,7 @@ void require_switches(const ModelSpec& spec) {
 void require_norm(const ModelSpec& spec) {
   Models allowed = {"rows", "layer", "rms", "none"};
   if (spec.model == "mamba2") allowed = {"rms", "none"};
-  if (spec.is_encoder()) allowed = {"layer", "none"};
+  if (spec.is_encoder() || spec.model == "gpt2") allowed = {"layer", "none"};
   if (!among(spec.norm, allowed)) {
     throw UsageError("--norm " + spec.norm + " is not allowed with --model " + spec.model + "; allowed: " + joined(allowed, "|"));
   }
@@ -83,7 +88,7 @@ void require_sizes(const ModelSpec& spec) {
   const bool one_head = spec.is_bare() || spec.model == "s4d";
   if (one_head && spec.heads != 1) {
     throw UsageError("--heads " + std::to_string(spec.heads) + " is not allowed with --model " + spec.model +
-                     ", which has one head; allowed with: post-norm, pre-norm, bert, albert, mamba2");
+                     ", which has one head; allowed with: post-norm, pre-norm, bert, albert, gpt2, mamba2");
   }
   const std::uint64_t width = head_width(spec);
   if (width % spec.heads != 0) {
@@ -102,11 +107,17 @@ void own_size(std::uint64_t& size, std::uint64_t value) {
   if (size == 0) size = value;
 }
 
+std::uint64_t longest(const TokenSequences& sequences) {
+  std::size_t tokens = 0;
+  for (const auto& sequence : sequences) tokens = std::max(tokens, sequence.size());
+  return tokens;
+}
+
 }  // namespace
 
 const std::vector<std::string>& model_names() {
-  static const std::vector<std::string> names = {"attention", "linear-attention", "lti-ssm",  "s4d",  "selective-ssm",
-                                                 "mamba2",    "post-norm",        "pre-norm", "bert", "albert"};
+  static const std::vector<std::string> names = {"attention", "linear-attention", "lti-ssm", "s4d",    "selective-ssm", "mamba2",
+                                                 "post-norm", "pre-norm",         "bert",    "albert", "gpt2"};
   return names;
 }
 
@@ -119,17 +130,21 @@ bool ModelSpec::is_encoder() const {
 }
 
 void settle(ModelSpec& spec) {
-  const bool mamba2 = spec.model == "mamba2", one_head = spec.is_bare() || spec.model == "s4d";
+  const bool mamba2 = spec.model == "mamba2", gpt2 = spec.model == "gpt2", one_head = spec.is_bare() || spec.model == "s4d";
   own_word(spec.norm, spec.is_bare() ? "rows" : mamba2 ? "rms" : "layer");
   own_word(spec.gating, mamba2 ? "on" : "off");
   own_word(spec.mlp, among(spec.model, mlp_models()) ? "on" : "off");
   own_word(spec.share_weights, spec.model == "albert" ? "on" : "off");
-  own_word(spec.input, mamba2 || spec.is_encoder() ? "tokens" : "gaussian");
+  own_word(spec.input, mamba2 || gpt2 || spec.is_encoder() ? "tokens" : "gaussian");
   own_size(spec.heads, one_head ? 1 : head_width(spec) / std::gcd(std::uint64_t{64}, head_width(spec)));
-  own_size(spec.ffn, (spec.is_encoder() ? 4 : 2) * spec.dim);
+  own_size(spec.ffn, (spec.is_encoder() || gpt2 ? 4 : 2) * spec.dim);
   own_size(spec.state, mamba2 ? 128 : 64);
   own_size(spec.embedding, std::min<std::uint64_t>(128, spec.dim));
-  own_size(spec.vocabulary, spec.model == "bert" ? 30522 : spec.model == "albert" ? 30000 : mamba2 ? 50288 : 1000);
+  own_size(spec.vocabulary, spec.model == "bert" ? 30522 : spec.model == "albert" ? 30000 : mamba2 ? 50288 : gpt2 ? 50257 : 1000);
+  own_size(spec.tokens, spec.sequences != nullptr ? longest(*spec.sequences) : 128);
+  own_size(spec.positions, gpt2 ? 1024 : 512);
+  own_word(spec.activation, spec.model == "bert" ? "gelu" : gpt2 || spec.model == "albert" ? "gelu-tanh" : "relu");
+  if (spec.norm_epsilon == 0) spec.norm_epsilon = spec.is_encoder() ? 1e-12 : 1e-5;
   require_switches(spec);
   require_norm(spec);
   require_sizes(spec);
@@ -142,7 +157,7 @@ double parameters_per_block(const ModelSpec& spec) {
   if (spec.model == "selective-ssm") return 2 * d * n;
   if (spec.model == "s4d") return 2 * d * d + (2 + 2 * n + 4) * d;  // output map and bias; A, C; D, dt, norm
   if (spec.model == "mamba2") return d * (4 * d + 2 * n + h) + 2 * d * d + 5 * (2 * d + 2 * n) + 3 * h + 3 * d;
-  if (spec.is_encoder()) return 4 * d * d + 4 * d + 2 * d * q + d + q + 4 * d;
+  if (spec.is_encoder() || spec.model == "gpt2") return 4 * d * d + 4 * d + 2 * d * q + d + q + 4 * d;
   return 3 * d * d + 2 * d * q;
 }
 

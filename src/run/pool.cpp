@@ -30,21 +30,33 @@ void release_free_memory() {
 }  // namespace
 
 std::vector<TrialRecord> Pool::run(const std::function<TrialRecord(Trial&)>& body) {
+  return run_in_batches(1, settings_.threads, [&](std::vector<Trial>& trials) { return std::vector{body(trials.front())}; });
+}
+
+std::vector<TrialRecord> Pool::run_batches(std::uint64_t size, const BatchBody& body) {
+  return run_in_batches(size, 1, body);
+}
+
+std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t at_once, const BatchBody& body) {
   std::vector<std::optional<TrialRecord>> records(settings_.trials);
   if (journal_ != nullptr) {
     for (const auto& [index, record] : journal_->finished()) {
       if (index < records.size()) records[index] = record;
     }
   }
-  std::vector<std::uint64_t> open;
+  std::vector<std::vector<std::uint64_t>> open;  // batches of trials
+  std::uint64_t done = records.size();
   for (std::uint64_t i = 0; i < records.size(); ++i) {
-    if (!records[i]) open.push_back(i);
+    if (records[i]) continue;
+    if (open.empty() || open.back().size() == size) open.emplace_back();
+    open.back().push_back(i);
+    --done;
   }
 
-  const std::uint64_t threads = std::max<std::uint64_t>(1, std::min<std::uint64_t>(settings_.threads, open.size()));
+  const std::uint64_t threads = std::max<std::uint64_t>(1, std::min<std::uint64_t>(at_once, open.size()));
   const auto spare_threads =
       std::make_shared<SpareThreads>(static_cast<std::int64_t>(settings_.threads - std::min(settings_.threads, threads)));
-  Progress progress(settings_.show_progress, records.size(), records.size() - open.size());
+  Progress progress(settings_.show_progress, records.size(), done);
   std::atomic<std::size_t> next{0};
   std::mutex lock;  // guards the records, the journal, the progress bar, the clock and the error
   std::exception_ptr error;
@@ -52,26 +64,29 @@ std::vector<TrialRecord> Pool::run(const std::function<TrialRecord(Trial&)>& bod
 
   const auto work = [&] {
     for (std::size_t i; (i = next++) < open.size();) {
-      const std::uint64_t index = open[i];
+      const std::vector<std::uint64_t>& batch = open[i];
       try {
-        Trial trial(settings_.seed, index, spare_threads);
-        trial.check_interrupt();
+        std::vector<Trial> trials;
+        for (const std::uint64_t index : batch) trials.emplace_back(settings_.seed, index, spare_threads);
+        trials.front().check_interrupt();
         const auto start = std::chrono::steady_clock::now();
-        TrialRecord record = body(trial);
+        std::vector<TrialRecord> finished = body(trials);
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
         if (seconds.count() > long_trial) release_free_memory();
         const std::lock_guard guard(lock);
-        if (journal_ != nullptr) journal_->append(index, record);
-        records[index] = std::move(record);
+        for (std::size_t t = 0; t < batch.size(); ++t) {
+          if (journal_ != nullptr) journal_->append(batch[t], finished.at(t));
+          records[batch[t]] = std::move(finished[t]);
+          progress.advance();
+        }
         trial_seconds_ += seconds.count();
-        progress.advance();
       } catch (const Interrupted&) {
         break;
       } catch (...) {
         const std::lock_guard guard(lock);
-        if (!error || index < error_trial) {
+        if (!error || batch.front() < error_trial) {
           error = std::current_exception();
-          error_trial = index;
+          error_trial = batch.front();
         }
         next = open.size();
       }

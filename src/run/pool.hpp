@@ -27,13 +27,19 @@ class Pool : public Runner {
   /// Each trial's record depends on the seed and the trial's index alone. An error in a trial ends the pool and is thrown
   /// again, that of the lowest trial first; after a signal the finished trials are returned.
   std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) override;
+  std::vector<TrialRecord> run_batches(std::uint64_t size,
+                                       const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) override;
 
-  /// Trials that run() returned.
+  /// Trials that were returned.
   std::uint64_t completed() const { return completed_; }
   /// Seconds spent inside trials of this process, summed over threads.
   double trial_seconds() const { return trial_seconds_; }
 
  private:
+  using BatchBody = std::function<std::vector<TrialRecord>(std::vector<Trial>&)>;
+  // Batches of `size` trials, `at_once` of them at a time.
+  std::vector<TrialRecord> run_in_batches(std::uint64_t size, std::uint64_t at_once, const BatchBody& body);
+
   Settings settings_;
   Journal* journal_;
   std::uint64_t completed_ = 0;

@@ -18,7 +18,8 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
   return {
       choice_field("model", spec.model, models, "", "the sequence model that is stacked"),
       size_field("layers", spec.layers, 1, largest_size, "K", "layers, or blocks"),
-      size_field("tokens", spec.tokens, 1, largest_size, "N", "tokens of a sequence, at least 2"),
+      size_field("tokens", spec.tokens, 1, largest_size, "N",
+                 "tokens of a sequence, at least 2 (own: 128, of a file's the longest)"),
       size_field("dim", spec.dim, 1, largest_size, "d", "width of a token"),
       own_size_field("heads", spec.heads, "h", "attention or mixer heads"),
       own_size_field("ffn", spec.ffn, "q", "width of the feed-forward net"),
@@ -30,6 +31,7 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
       own_field("mlp", spec.mlp, {"on", "off"}, "transformers: the feed-forward net"),
       own_field("share-weights", spec.share_weights, {"on", "off"}, "the same weights at every depth"),
       own_field("input", spec.input, {"gaussian", "cone", "tokens"}, "what enters the first layer"),
+      real_field("zipf", spec.zipf, 0.0, 100.0, "", "input tokens: the id i has frequency proportional to (i + 1)^-zipf"),
       real_field("cone-width", spec.cone_width, 0.0, 1e6, "", "cone: spread of the tokens around one direction"),
       real_field("alpha", spec.alpha, -1e6, 1e6, "alpha", "transformers: strength of self-attention"),
       real_field("weight-scale", spec.weight_scale, 0.0, 1e6, "", "factor on every drawn weight matrix"),
@@ -37,10 +39,20 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
       choice_field("value-weights", spec.value_weights, {"gaussian", "orthogonal", "identity"}, "C_V", "attention: the law of W_V"),
       switch_field("causal", spec.causal, "attention: no token sees later ones"),
       real_field("decay", spec.decay, 0.0, 1.0, "alpha", "selective-ssm: A_t = alpha I"),
-      choice_field("lambda-at", spec.lambda_at, {"attention", "both"}, "", "encoders: the residual that lambda multiplies"),
+      choice_field("lambda-at", spec.lambda_at, {"attention", "both"}, "",
+                   "bert, albert, gpt2: the residual that lambda multiplies"),
       choice_field("skip-at", spec.skip_at, {"residual", "mixer"}, "", "mamba2: where the lambda-skip stands"),
       choice_field("skip-input", spec.skip_input, {"stream", "normed"}, "", "mamba2: what lambda multiplies"),
       choice_field("norm-off", spec.norm_off, {"block", "inner", "both"}, "", "mamba2: the norms that --norm none removes"),
+  };
+}
+
+std::vector<Field> file_fields(ModelSpec& spec) {
+  return {
+      text_field("weights", spec.weights,
+                 "published weights of mamba2, bert, albert or gpt2: .safetensors, or the index.json of shards"),
+      text_field("model-config", spec.model_config, "the config.json of the weights"),
+      text_field("tokens-file", spec.tokens_file, "token ids, one sequence per row, each a trial: .npy, .json or .txt"),
   };
 }
 

@@ -13,15 +13,20 @@
 using FlagValues = std::vector<std::pair<std::string, std::string>>;
 
 inline std::unique_ptr<ranklab::Study> configured(std::unique_ptr<ranklab::Study> study, const FlagValues& values) {
-  for (const auto& [name, value] : values) {
-    bool known = false;
-    for (const ranklab::Field& field : study->fields()) {
-      if (field.name != name) continue;
-      field.parse(value, "--" + name);
-      known = true;
+  const auto apply = [&] {
+    for (const auto& [name, value] : values) {
+      bool known = false;
+      for (const ranklab::Field& field : study->fields()) {
+        if (field.name != name) continue;
+        field.parse(value, "--" + name);
+        known = true;
+      }
+      if (!known) throw ranklab::UsageError("no field " + name);
     }
-    if (!known) throw ranklab::UsageError("no field " + name);
-  }
+  };
+  apply();
+  study->adopt_files();
+  apply();
   study->settle();
   study->validate();
   return study;
