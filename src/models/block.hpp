@@ -26,6 +26,10 @@ std::unique_ptr<Block<T>> make_block(const ModelSpec& spec, Tensors<T>& tensors)
 template <class T>
 DrawnTensors<T> block_tensors(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
 
+/// The same, from the spec's checkpoint where it has one.
+template <class T>
+std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
+
 /// The state that enters the first block: state 0 of every depth series. Bare stacks with the norm `rows` normalise it too.
 template <class T>
 State<T> draw_input(const ModelSpec& spec, const Trial& trial);

@@ -4,6 +4,7 @@
 #include "experiments/rank_collapse/ablation_claims.hpp"
 #include "experiments/rank_collapse/depth_report.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
+#include "experiments/rank_collapse/model_files.hpp"
 
 namespace ranklab {
 namespace {
@@ -12,12 +13,15 @@ class AblationStudy : public Study {
  public:
   std::vector<Field> fields() override {
     std::vector<Field> fields = model_fields(config_.model);
+    for (Field& field : file_fields(config_.model)) fields.push_back(std::move(field));
     fields.push_back(real_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strength of the skip where it is on"));
     fields.push_back(real_field("threshold", config_.threshold, 0.0, 1.0, "", "a normalised mu below it counts as collapsed"));
     return fields;
   }
 
-  void settle() override { ranklab::settle(config_.model); }
+  void adopt_files() override { ranklab::adopt_files(config_.model); }
+  std::uint64_t trials_in_files() const override { return sequences_in_files(config_.model); }
+  void settle() override { settle_with_files(config_.model); }
 
   void validate() const override {
     if (config_.model.norm == "none") throw UsageError("--norm none is not allowed with --study ablation, which removes it itself");
@@ -27,26 +31,27 @@ class AblationStudy : public Study {
     if (config_.lambda == 0) throw UsageError("--lambda 0 is not allowed with --study ablation: it is the skip where it is on");
   }
 
-  Estimate estimate() const override {
-    const DepthCost cost = depth_cost(ablation_groups(config_));
-    return {cost.bytes, cost.flops};
-  }
+  Estimate estimate() const override { return depth_cost(ablation_groups(config_)); }
 
   Result run(Runner& runner) const override {
     const bool single = runner.single_precision();
-    return result_of(runner.run([&](Trial& trial) { return single ? measure<float>(trial) : measure<double>(trial); }));
+    return result_of(runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
+      return single ? measure<float>(trials) : measure<double>(trials);
+    }));
   }
 
  private:
   template <class T>
-  TrialRecord measure(const Trial& trial) const {
-    TrialRecord record;
+  std::vector<TrialRecord> measure(const std::vector<Trial>& trials) const {
     const std::vector<DepthGroup> groups = ablation_groups(config_);
-    const auto traces = run_variants<T>(groups, trial);
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      record_trace(groups[g].curves.front().name, traces[g].front(), record);
+    std::vector<TrialRecord> records;
+    for (const auto& traces : run_variants<T>(groups, trials)) {
+      TrialRecord& record = records.emplace_back();
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        record_trace(groups[g].curves.front().name, traces[g].front(), record);
+      }
     }
-    return record;
+    return records;
   }
 
   Result result_of(const std::vector<TrialRecord>& records) const {
@@ -59,6 +64,7 @@ class AblationStudy : public Study {
       result.scalars.push_back({names.back() + ".final_mu_normalized", final_values(names.back(), "mu_normalized", records)});
     }
     add_depth_scalars(names, records, result);
+    result.notes = file_notes(config_.model);
     result.notes.push_back(collapse_note(names, config_.threshold, records));
     if (config_.part() == "gating") {
       result.notes.push_back("Norm off removes: " + config_.model.norm_off +

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 
 namespace ranklab {
 namespace {
@@ -33,9 +34,10 @@ TokenGeometry undefined_geometry() {
   return g;
 }
 
-// A curve on its way down.
+// A curve of a trial on its way down.
 template <class T>
 struct Traveller {
+  const DepthCurve* curve;
   State<T> state;
   DepthTrace trace;
 };
@@ -73,7 +75,8 @@ double at_layer(const std::vector<double>& schedule, std::uint64_t layer) {
 }
 
 template <class T>
-void advance(Traveller<T>& traveller, const Block<T>& block, const DepthCurve& curve, std::uint64_t layer, bool with_before) {
+void advance(Traveller<T>& traveller, const Block<T>& block, std::uint64_t layer, bool with_before) {
+  const DepthCurve& curve = *traveller.curve;
   TokenGeometry before;
   traveller.state.branch = {};
   if (traveller.trace.overflow_layer == 0) {
@@ -86,25 +89,59 @@ void advance(Traveller<T>& traveller, const Block<T>& block, const DepthCurve& c
   traveller.trace.branch.push_back(traveller.trace.overflow_layer == 0 ? traveller.state.branch : BranchNorms{});
 }
 
+// Appends those of one trial.
 template <class T>
-std::vector<Traveller<T>> at_input(const DepthGroup& group, const Trial& trial, bool measure_before) {
-  const State<T> input = draw_input<T>(group.spec, trial);
-  std::vector<Traveller<T>> travellers(group.curves.size());
-  for (Traveller<T>& traveller : travellers) {
-    traveller.state = input;
-    measure(traveller, 0, measure_before, measure_before ? measured(input) : TokenGeometry{});
+void add_travellers(const ModelSpec& spec, const std::vector<DepthCurve>& curves, const Trial& trial, bool measure_before,
+                    std::vector<Traveller<T>>& travellers) {
+  const State<T> input = draw_input<T>(spec, trial);
+  for (const DepthCurve& curve : curves) {
+    travellers.push_back({&curve, input, {}});
+    measure(travellers.back(), 0, measure_before, measure_before ? measured(input) : TokenGeometry{});
   }
-  return travellers;
+}
+
+// Of `count` travellers, from `first` on.
+template <class T>
+std::vector<DepthTrace> traces_of(std::vector<Traveller<T>>& travellers, std::size_t first, std::size_t count) {
+  std::vector<DepthTrace> traces;
+  for (std::size_t i = first; i < first + count; ++i) {
+    travellers[i].trace.degenerate_rows = static_cast<double>(travellers[i].state.degenerate_rows);
+    traces.push_back(std::move(travellers[i].trace));
+  }
+  return traces;
 }
 
 template <class T>
-std::vector<DepthTrace> traces_of(std::vector<Traveller<T>>& travellers) {
-  std::vector<DepthTrace> traces;
-  for (Traveller<T>& traveller : travellers) {
-    traveller.trace.degenerate_rows = static_cast<double>(traveller.state.degenerate_rows);
-    traces.push_back(std::move(traveller.trace));
+std::unique_ptr<Block<T>> block_at(const ModelSpec& spec, const Trial& trial, std::uint64_t layer) {
+  return make_block<T>(spec, *tensors_of_layer<T>(spec, trial, layer));
+}
+
+// Takes the travellers through all layers. The trial is that of drawn weights, or any of those that share a file's.
+template <class T>
+void walk(const ModelSpec& spec, const Trial& trial, std::vector<Traveller<T>>& travellers, bool measure_before,
+          const DepthObserver<T>& observe) {
+  // Reading a block takes about as long as a few states take through it.
+  const bool reads_ahead = spec.checkpoint != nullptr && !spec.shares_weights();
+  std::unique_ptr<Block<T>> block, next;
+  for (std::uint64_t layer = 0; layer < spec.layers; ++layer) {
+    trial.check_interrupt();
+    if (next != nullptr) {
+      block = std::move(next);
+    } else if (block == nullptr || !spec.shares_weights()) {
+      block.reset();  // before the next is drawn: one block of weights in memory
+      block = block_at<T>(spec, trial, layer);
+    }
+    const std::size_t ahead = reads_ahead && layer + 1 < spec.layers ? 1 : 0;
+    trial.for_each_part(ahead + travellers.size(), [&](std::size_t part) {
+      if (part < ahead) {
+        next = block_at<T>(spec, trial, layer + 1);
+        return;
+      }
+      const std::size_t c = part - ahead;
+      if (observe && travellers[c].trace.overflow_layer == 0) observe(c, *block, travellers[c].state);
+      advance(travellers[c], *block, layer, measure_before);
+    });
   }
-  return traces;
 }
 
 }  // namespace
@@ -112,41 +149,66 @@ std::vector<DepthTrace> traces_of(std::vector<Traveller<T>>& travellers) {
 template <class T>
 std::vector<DepthTrace> run_depth(const DepthGroup& group, const Trial& trial, bool measure_before,
                                   const DepthObserver<T>& observe) {
-  const ModelSpec& spec = group.spec;
-  std::vector<Traveller<T>> travellers = at_input<T>(group, trial, measure_before);
-  std::unique_ptr<Block<T>> block;
-  for (std::uint64_t layer = 0; layer < spec.layers; ++layer) {
-    trial.check_interrupt();
-    if (block == nullptr || !spec.shares_weights()) {
-      block.reset();  // before the next is drawn: one block of weights in memory
-      DrawnTensors<T> tensors = block_tensors<T>(spec, trial, layer);
-      block = make_block<T>(spec, tensors);
-    }
-    trial.for_each_part(travellers.size(), [&](std::size_t c) {
-      if (observe && travellers[c].trace.overflow_layer == 0) observe(c, *block, travellers[c].state);
-      advance(travellers[c], *block, group.curves[c], layer, measure_before);
-    });
-  }
-  return traces_of(travellers);
+  std::vector<Traveller<T>> travellers;
+  add_travellers<T>(group.spec, group.curves, trial, measure_before, travellers);
+  walk(group.spec, trial, travellers, measure_before, observe);
+  return traces_of(travellers, 0, travellers.size());
 }
 
 template <class T>
-std::vector<std::vector<DepthTrace>> run_variants(const std::vector<DepthGroup>& groups, const Trial& trial) {
-  std::vector<std::vector<Traveller<T>>> travellers;
-  for (const DepthGroup& group : groups) travellers.push_back(at_input<T>(group, trial, false));
-  for (std::uint64_t layer = 0; layer < groups.front().spec.layers; ++layer) {
-    DrawnTensors<T> drawn = block_tensors<T>(groups.front().spec, trial, layer);
-    RememberedTensors<T> tensors(drawn);
+std::vector<std::vector<DepthTrace>> run_trials(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
+                                                const std::vector<Trial>& trials, bool measure_before) {
+  std::vector<std::vector<DepthTrace>> traces;
+  if (spec.checkpoint == nullptr) {
+    for (std::size_t t = 0; t < trials.size(); ++t) {
+      traces.push_back(run_depth<T>({spec, curves[t]}, trials[t], measure_before));
+    }
+    return traces;
+  }
+  std::vector<Traveller<T>> travellers;
+  for (std::size_t t = 0; t < trials.size(); ++t) add_travellers<T>(spec, curves[t], trials[t], measure_before, travellers);
+  walk<T>(spec, trials.front(), travellers, measure_before, {});
+  std::size_t first = 0;
+  for (const auto& of_trial : curves) {
+    traces.push_back(traces_of(travellers, first, of_trial.size()));
+    first += of_trial.size();
+  }
+  return traces;
+}
+
+template <class T>
+std::vector<std::vector<std::vector<DepthTrace>>> run_variants(const std::vector<DepthGroup>& groups,
+                                                               const std::vector<Trial>& trials) {
+  const ModelSpec& common = groups.front().spec;
+  if (common.checkpoint == nullptr && trials.size() > 1) throw std::logic_error("run_variants: drawn weights belong to one trial");
+  const Trial& trial = trials.front();
+  std::vector<std::vector<Traveller<T>>> travellers(groups.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const Trial& each : trials) add_travellers<T>(groups[g].spec, groups[g].curves, each, false, travellers[g]);
+  }
+  for (std::uint64_t layer = 0; layer < common.layers; ++layer) {
+    const std::unique_ptr<Tensors<T>> source = tensors_of_layer<T>(common, trial, layer);
+    RememberedTensors<T> tensors(*source);
     for (std::size_t g = 0; g < groups.size(); ++g) {
       trial.check_interrupt();
       const std::unique_ptr<Block<T>> block = make_block<T>(groups[g].spec, tensors);
-      trial.for_each_part(travellers[g].size(),
-                          [&](std::size_t c) { advance(travellers[g][c], *block, groups[g].curves[c], layer, false); });
+      trial.for_each_part(travellers[g].size(), [&](std::size_t c) { advance(travellers[g][c], *block, layer, false); });
     }
   }
-  std::vector<std::vector<DepthTrace>> traces;
-  for (auto& group : travellers) traces.push_back(traces_of(group));
+  std::vector<std::vector<std::vector<DepthTrace>>> traces(trials.size());
+  for (std::size_t t = 0; t < trials.size(); ++t) {
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const std::size_t curves = groups[g].curves.size();
+      traces[t].push_back(traces_of(travellers[g], t * curves, curves));
+    }
+  }
   return traces;
+}
+
+std::uint64_t trials_per_batch(const ModelSpec& spec) {
+  // Enough that reading a layer costs little beside using it, few enough that not much is lost when a run is stopped.
+  constexpr std::uint64_t sequences = 8;
+  return spec.checkpoint != nullptr ? sequences : 1;
 }
 
 const std::vector<std::string>& depth_measures() {
@@ -182,25 +244,39 @@ void record_trace(const std::string& name, const DepthTrace& trace, TrialRecord&
   record.set(name + ".degenerate_rows", trace.degenerate_rows);
 }
 
-DepthCost depth_cost(const std::vector<DepthGroup>& groups) {
-  DepthCost cost;
+Estimate depth_cost(const std::vector<DepthGroup>& groups) {
+  Estimate cost;
   for (const DepthGroup& group : groups) {
     const ModelSpec& spec = group.spec;
     const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim), K = static_cast<double>(spec.layers),
                  curves = static_cast<double>(group.curves.size()), small = std::min(N, d);
     const double scores = spec.model == "attention" || spec.has_mlp() ? N * N * static_cast<double>(spec.heads) : 0;
     const double block = parameters_per_block(spec), width = 8 * d + (spec.has_mlp() ? static_cast<double>(spec.ffn) : 0);
-    cost.bytes = std::max(cost.bytes, 8 * (2 * block + curves * (N * d + 9 * K) + scores + N * width + 4 * small * small));
+    const double weights = 2 * block, states = curves * (N * d + 9 * K), at_work = scores + N * width + 4 * small * small;
     const double geometry = 2 * N * d * small + 4 * small * small * small;
-    const double draws = 30 * block * (spec.shares_weights() ? 1 : K);  // a draw costs about as much as so many operations
-    cost.flops += draws + K * curves * (flops_per_block(spec) + geometry);
+    if (spec.checkpoint != nullptr) {
+      // A batch's states and two layers at once; a value is read about as fast as so many operations are done.
+      cost.shared_bytes = std::max(cost.shared_bytes, 8 * (weights + static_cast<double>(trials_per_batch(spec)) * states));
+      cost.bytes = std::max(cost.bytes, 8 * at_work);
+      cost.flops += 30 * block * K / static_cast<double>(trials_per_batch(spec));
+    } else {
+      cost.bytes = std::max(cost.bytes, 8 * (weights + states + at_work));
+      cost.flops += 30 * block * (spec.shares_weights() ? 1 : K);  // a draw costs about as much as so many operations
+    }
+    cost.flops += K * curves * (flops_per_block(spec) + geometry);
   }
   return cost;
 }
 
 template std::vector<DepthTrace> run_depth(const DepthGroup&, const Trial&, bool, const DepthObserver<float>&);
 template std::vector<DepthTrace> run_depth(const DepthGroup&, const Trial&, bool, const DepthObserver<double>&);
-template std::vector<std::vector<DepthTrace>> run_variants<float>(const std::vector<DepthGroup>&, const Trial&);
-template std::vector<std::vector<DepthTrace>> run_variants<double>(const std::vector<DepthGroup>&, const Trial&);
+template std::vector<std::vector<DepthTrace>> run_trials<float>(const ModelSpec&, const std::vector<std::vector<DepthCurve>>&,
+                                                                const std::vector<Trial>&, bool);
+template std::vector<std::vector<DepthTrace>> run_trials<double>(const ModelSpec&, const std::vector<std::vector<DepthCurve>>&,
+                                                                 const std::vector<Trial>&, bool);
+template std::vector<std::vector<std::vector<DepthTrace>>> run_variants<float>(const std::vector<DepthGroup>&,
+                                                                               const std::vector<Trial>&);
+template std::vector<std::vector<std::vector<DepthTrace>>> run_variants<double>(const std::vector<DepthGroup>&,
+                                                                                const std::vector<Trial>&);
 
 }  // namespace ranklab

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/study.hpp"
 #include "linalg/similarity.hpp"
 #include "models/block.hpp"
 #include "run/trials.hpp"
@@ -18,7 +19,7 @@ struct DepthCurve {
   std::vector<double> tau;     // de-escalation Y - tau 1 1'Y/N at the block's output ([Shallow] eq. (21)); likewise; empty: none
 };
 
-/// Curves that share the input and the weights: each block is drawn once and meets all their states.
+/// Curves that share the input and the weights: each block is drawn or read once and meets all their states.
 struct DepthGroup {
   ModelSpec spec;  // settled
   std::vector<DepthCurve> curves;
@@ -44,10 +45,20 @@ template <class T>
 std::vector<DepthTrace> run_depth(const DepthGroup& group, const Trial& trial, bool measure_before = false,
                                   const DepthObserver<T>& observe = {});
 
-/// Traces of the curves of each group, for variants of one model, of equal depth, that differ in their switches alone: a
-/// tensor that several have is drawn once. The same numbers as from each group by itself.
+/// Traces of each trial, whose curves are `curves[t]`. Where the weights are read from a file, a layer is read once for all of
+/// them, while the one before it is still at work.
 template <class T>
-std::vector<std::vector<DepthTrace>> run_variants(const std::vector<DepthGroup>& groups, const Trial& trial);
+std::vector<std::vector<DepthTrace>> run_trials(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
+                                                const std::vector<Trial>& trials, bool measure_before = false);
+
+/// Traces of each trial, of the curves of each group, for variants of one model, of equal depth, that differ in their switches
+/// alone: a tensor that several have is drawn or read once. The same numbers as from each group by itself.
+template <class T>
+std::vector<std::vector<std::vector<DepthTrace>>> run_variants(const std::vector<DepthGroup>& groups,
+                                                               const std::vector<Trial>& trials);
+
+/// Trials to be run at once: several where they share weights that are read from a file.
+std::uint64_t trials_per_batch(const ModelSpec& spec);
 
 /// Names of the measures that record_trace stores: mu, mu_normalized, token_similarity, ...
 const std::vector<std::string>& depth_measures();
@@ -58,9 +69,6 @@ const std::vector<std::string>& depth_measures();
 void record_trace(const std::string& name, const DepthTrace& trace, TrialRecord& record);
 
 /// Memory and work of one trial of these groups.
-struct DepthCost {
-  double bytes = 0.0, flops = 0.0;
-};
-DepthCost depth_cost(const std::vector<DepthGroup>& groups);
+Estimate depth_cost(const std::vector<DepthGroup>& groups);
 
 }  // namespace ranklab

@@ -6,6 +6,7 @@
 #include "experiments/rank_collapse/lambda_sweep_trial.hpp"
 #include "experiments/rank_collapse/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
+#include "experiments/rank_collapse/model_files.hpp"
 
 namespace ranklab {
 namespace {
@@ -14,6 +15,7 @@ class LambdaSweepStudy : public Study {
  public:
   std::vector<Field> fields() override {
     std::vector<Field> fields = model_fields(config_.model);
+    for (Field& field : file_fields(config_.model)) fields.push_back(std::move(field));
     fields.push_back(real_list_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strengths of the skip"));
     fields.push_back(also_field(config_.also));
     fields.push_back(real_field("threshold", config_.threshold, 0.0, 1.0, "",
@@ -23,7 +25,13 @@ class LambdaSweepStudy : public Study {
     return fields;
   }
 
-  void settle() override { ranklab::settle(config_.model); }
+  void adopt_files() override {
+    ranklab::adopt_files(config_.model);
+    // As in the study layers.
+    if (config_.model.checkpoint != nullptr) config_.also.clear();
+  }
+  std::uint64_t trials_in_files() const override { return sequences_in_files(config_.model); }
+  void settle() override { settle_with_files(config_.model); }
 
   void validate() const override { further_models(config_.also, config_.model); }
 
@@ -32,14 +40,13 @@ class LambdaSweepStudy : public Study {
     for (const SweptModel& swept : swept_models(config_)) {
       groups.push_back({swept.spec, std::vector<DepthCurve>(config_.lambda.size() + 2 * config_.refine)});
     }
-    const DepthCost cost = depth_cost(groups);
-    return {cost.bytes, cost.flops};
+    return depth_cost(groups);
   }
 
   Result run(Runner& runner) const override {
     const bool single = runner.single_precision();
-    const auto records = runner.run([&](Trial& trial) {
-      return single ? lambda_sweep_trial<float>(config_, trial) : lambda_sweep_trial<double>(config_, trial);
+    const auto records = runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
+      return single ? lambda_sweep_trials<float>(config_, trials) : lambda_sweep_trials<double>(config_, trials);
     });
     return lambda_sweep_result(config_, records);
   }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/statistics.hpp"
+#include "experiments/rank_collapse/model_files.hpp"
 
 namespace ranklab {
 namespace {
@@ -82,10 +83,11 @@ void add_asymmetry(const std::vector<double>& lambda, const SweptModel& swept, c
       judge_mean(id + "asymmetry/as-printed", source, statement, lead, std::numeric_limits<double>::min(), infinity, detail));
   // Flipping the sign of a weight of mean zero turns lambda into -lambda, up to the sign of the whole state: where the rest of the
   // block is odd.
-  if (swept.spec.has_mlp()) {
-    claims.push_back(not_applicable(id + "asymmetry/corrected", source,
-                                    "with a random weight of mean zero lambda and -lambda are statistically equal",
-                                    "hypothesis not met: the feed-forward net is not odd"));
+  if (swept.spec.has_mlp() || swept.spec.checkpoint != nullptr) {
+    claims.push_back(not_applicable(
+        id + "asymmetry/corrected", source, "with a random weight of mean zero lambda and -lambda are statistically equal",
+        std::string("hypothesis not met: ") +
+            (swept.spec.has_mlp() ? "the feed-forward net is not odd" : "the weights are published ones")));
   } else if (swept.spec.value_weights != "identity") {
     claims.push_back(
         judge_mean(id + "asymmetry/corrected", source,
@@ -182,6 +184,7 @@ std::string threshold_note(const SweptModel& swept, double threshold, const Reco
 Result lambda_sweep_result(const LambdaSweepConfig& config, const Records& records) {
   Result result;
   result.title = "The last layer against the strength of the skip, " + config.model.model;
+  result.notes = file_notes(config.model);
   const std::vector<double> lambda = config.ascending_lambda();
   std::vector<double> degenerate(records.size(), 0.0), diverged(records.size(), 0.0);
   for (const SweptModel& swept : swept_models(config)) {

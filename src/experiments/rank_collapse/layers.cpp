@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "experiments/rank_collapse/layers_report.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
+#include "experiments/rank_collapse/model_files.hpp"
 #include "experiments/rank_collapse/series_number.hpp"
 
 namespace ranklab {
@@ -105,11 +106,19 @@ class LayersStudy : public Study {
         real_field("threshold", config_.threshold, 0.0, 1.0, "", "below it mu_normalized or rank_one_residual counts as collapsed"),
     };
     fields.insert(fields.end(), own.begin(), own.end());
+    for (Field& field : file_fields(config_.model)) fields.push_back(std::move(field));
     return fields;
   }
 
+  void adopt_files() override {
+    ranklab::adopt_files(config_.model);
+    // A preset's further models are drawn: beside published weights they are not meant unless a flag says so.
+    if (config_.model.checkpoint != nullptr) config_.also.clear();
+  }
+  std::uint64_t trials_in_files() const override { return sequences_in_files(config_.model); }
+
   void settle() override {
-    ranklab::settle(config_.model);
+    settle_with_files(config_.model);
     if (config_.lambda.empty()) config_.lambda = own_lambda(config_);
   }
 
@@ -122,26 +131,27 @@ class LayersStudy : public Study {
     further_models(config_.also, config_.model);
   }
 
-  Estimate estimate() const override {
-    const DepthCost cost = depth_cost(depth_groups(config_));
-    return {cost.bytes, cost.flops};
-  }
+  Estimate estimate() const override { return depth_cost(depth_groups(config_)); }
 
   Result run(Runner& runner) const override {
     const bool single = runner.single_precision();
-    const auto records = runner.run([&](Trial& trial) { return single ? measure<float>(trial) : measure<double>(trial); });
+    const auto records = runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
+      return single ? measure<float>(trials) : measure<double>(trials);
+    });
     return layers_result(config_, records);
   }
 
  private:
   template <class T>
-  TrialRecord measure(const Trial& trial) const {
-    TrialRecord record;
+  std::vector<TrialRecord> measure(const std::vector<Trial>& trials) const {
+    std::vector<TrialRecord> records(trials.size());
     for (const DepthGroup& group : depth_groups(config_)) {
-      const std::vector<DepthTrace> traces = run_depth<T>(group, trial, config_.de_escalates());
-      for (std::size_t c = 0; c < traces.size(); ++c) record_trace(group.curves[c].name, traces[c], record);
+      const auto traces = run_trials<T>(group.spec, {trials.size(), group.curves}, trials, config_.de_escalates());
+      for (std::size_t t = 0; t < trials.size(); ++t) {
+        for (std::size_t c = 0; c < group.curves.size(); ++c) record_trace(group.curves[c].name, traces[t][c], records[t]);
+      }
     }
-    return record;
+    return records;
   }
 
   LayersConfig config_;

@@ -4,6 +4,7 @@
 
 #include "experiments/rank_collapse/depth_report.hpp"
 #include "experiments/rank_collapse/layers_claims.hpp"
+#include "experiments/rank_collapse/model_files.hpp"
 
 namespace ranklab {
 namespace {
@@ -80,9 +81,10 @@ std::string setting(const ModelSpec& spec) {
             (spec.skip_input == "normed" ? " after its norm" : "") +
             (spec.norm == "none" ? ", norms removed: " + spec.norm_off : "") + ", the per-head skip D kept";
   }
-  if (spec.is_encoder())
+  if (spec.is_encoder() || spec.model == "gpt2")
     text += ", lambda on the residual of " + std::string(spec.lambda_at == "both" ? "both sub-layers" : "attention");
-  return text + ", random weights" + (spec.shares_weights() ? ", the same at every depth" : "");
+  return text + (spec.checkpoint != nullptr ? ", published weights" : ", random weights") +
+         (spec.shares_weights() ? ", the same at every depth" : "");
 }
 
 }  // namespace
@@ -91,6 +93,7 @@ Result layers_result(const LayersConfig& config, const Records& records) {
   Result result;
   const std::vector<DepthGroup> groups = depth_groups(config);
   result.title = "Token geometry over the layers of " + config.model.model;
+  result.notes = file_notes(config.model);
   std::vector<std::string> all, own;
   for (const DepthGroup& group : groups) {
     for (const DepthCurve& curve : group.curves) {

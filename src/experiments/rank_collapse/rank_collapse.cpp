@@ -2,6 +2,7 @@
 
 #include "experiments/rank_collapse/ablation.hpp"
 #include "experiments/rank_collapse/bounds.hpp"
+#include "experiments/rank_collapse/describe.hpp"
 #include "experiments/rank_collapse/escalation.hpp"
 #include "experiments/rank_collapse/escalation_rate.hpp"
 #include "experiments/rank_collapse/eta.hpp"
@@ -27,7 +28,9 @@ Experiment rank_collapse_experiment() {
           {"bounds", "the theorems about mu beside random stacks ([LambdaSkip] Theorems 4.1 to 4.3, A.2 to A.10)", 8,
            make_bounds_study},
           {"examples", "two tokens in exact recursion ([LambdaSkip] Propositions A.10.1, 4.3.1, 4.3.2)", 1, make_examples_study},
-      }};
+      },
+      {{"describe", "what published weights are (.safetensors, or the index.json of shards), and what running them would cost",
+        describe_weights}}};
 }
 
 }  // namespace ranklab

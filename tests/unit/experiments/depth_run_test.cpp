@@ -48,7 +48,7 @@ TEST_CASE("variants of one model have the same numbers together and apart") {
     }
   }
   const Trial trial(1, 0, 0);
-  const auto together = run_variants<double>(groups, trial);
+  const auto together = run_variants<double>(groups, {trial}).front();
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const DepthTrace apart = run_depth<double>(groups[g], trial).front();
     CHECK(together[g].front().log10_norm == apart.log10_norm);

@@ -1,0 +1,179 @@
+#include "experiments/rank_collapse/model_files.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+#include "io/model_config.hpp"
+#include "io/token_ids.hpp"
+#include "models/checkpoint.hpp"
+
+namespace ranklab {
+namespace {
+
+// A size that the config and the tensors both know.
+struct SharedSize {
+  const char* what;
+  std::optional<std::uint64_t> in_config;
+  std::uint64_t in_tensors;
+};
+
+void require_agreement(const ModelConfig& config, const ModelSpec& spec) {
+  const std::string file = printable(spec.weights);
+  const auto refuse = [&](const std::string& what, const std::string& said, const std::string& held) {
+    throw Failure(printable(config.path) + ": " + what + " " + said + " does not fit " + file + ", whose tensors have " + held);
+  };
+  if (config.model && *config.model != spec.model) refuse("the model", *config.model, spec.model);
+  const bool mamba2 = spec.model == "mamba2";
+  std::vector<SharedSize> sizes = {{"width", config.dim, spec.dim}, {"feed-forward width", config.ffn, spec.ffn}};
+  if (mamba2) {
+    sizes = {{"width", config.dim, spec.dim},
+             {"heads", config.heads, spec.heads},
+             {"state size", config.state, spec.state},
+             {"convolution taps", config.taps, spec.taps}};
+    if (config.head_width) sizes.push_back({"head width", config.head_width, 2 * spec.dim / spec.heads});
+    if (config.expand) sizes.push_back({"expansion", config.expand, 2});
+  } else {
+    sizes.push_back({"positions", config.positions, spec.positions});
+    sizes.push_back({"vocabulary", config.vocabulary, spec.vocabulary});
+  }
+  if (spec.model == "albert") sizes.push_back({"embedding width", config.embedding, spec.embedding});
+  if (spec.model != "albert") sizes.push_back({"layers", config.layers, spec.layers});
+  for (const SharedSize& size : sizes) {
+    if (size.in_config && *size.in_config != size.in_tensors) {
+      refuse(size.what, std::to_string(*size.in_config), std::to_string(size.in_tensors));
+    }
+  }
+  // Mamba-2's table has rows beyond the config's vocabulary: it is padded to a multiple.
+  if (mamba2 && config.vocabulary && *config.vocabulary > spec.vocabulary) {
+    refuse("vocabulary", std::to_string(*config.vocabulary), std::to_string(spec.vocabulary));
+  }
+}
+
+void adopt_weights(ModelSpec& spec) {
+  const std::shared_ptr<const Checkpoint> checkpoint = Checkpoint::open(spec.weights);
+  std::optional<ModelConfig> config;
+  if (!spec.model_config.empty()) config = read_model_config(spec.model_config);
+  spec.groups = config ? config->groups.value_or(1) : 1;
+  checkpoint->take_sizes(spec);
+  if (config) {
+    require_agreement(*config, spec);
+    if (config->heads) spec.heads = *config->heads;
+    if (config->layers) spec.layers = *config->layers;
+    if (config->norm_epsilon) spec.norm_epsilon = *config->norm_epsilon;
+    if (config->activation && spec.model != "mamba2") spec.activation = *config->activation;
+  }
+  spec.checkpoint = checkpoint;
+}
+
+[[noreturn]] void refuse_size(const ModelSpec& spec, const std::string& flag, const std::string& value, const std::string& held) {
+  throw UsageError("--" + flag + " " + value + " does not fit --weights " + printable(spec.weights) + ", which " + held);
+}
+
+// Flags that were given beside the weights and contradict them.
+void require_sizes_fit(const ModelSpec& spec) {
+  ModelSpec held = spec;
+  spec.checkpoint->take_sizes(held);
+  const auto require = [&](const char* flag, std::uint64_t value, std::uint64_t own) {
+    if (value != own) refuse_size(spec, flag, std::to_string(value), "has " + std::to_string(own));
+  };
+  require("dim", spec.dim, held.dim);
+  require("heads", spec.heads, held.heads);
+  require("ffn", spec.ffn, held.ffn);
+  require("state", spec.state, held.state);
+  require("embedding", spec.embedding, held.embedding);
+  require("vocabulary", spec.vocabulary, held.vocabulary);
+  if (spec.share_weights != held.share_weights) {
+    refuse_size(spec, "share-weights", spec.share_weights, "has one set of weights for all layers");
+  }
+  if (!spec.shares_weights() && spec.layers > held.layers) {
+    refuse_size(spec, "layers", std::to_string(spec.layers), "has " + std::to_string(held.layers));
+  }
+}
+
+// The drawn tables of positions are as long as they need to be.
+bool has_positions(const ModelSpec& spec) {
+  return spec.checkpoint != nullptr && spec.model != "mamba2" && spec.input == "tokens";
+}
+
+void require_ids_fit(const ModelSpec& spec) {
+  for (std::size_t row = 0; row < spec.sequences->size(); ++row) {
+    const auto& ids = (*spec.sequences)[row];
+    const std::string where = printable(spec.tokens_file) + ": sequence " + std::to_string(row + 1);
+    const auto used = std::min<std::uint64_t>(ids.size(), spec.tokens);
+    if (has_positions(spec) && used > spec.positions) {
+      throw Failure(where + " has " + std::to_string(used) + " tokens, " + spec.model + " has " + std::to_string(spec.positions) +
+                    " positions; --tokens N cuts every sequence to its first N");
+    }
+    const auto beyond = std::find_if(ids.begin(), ids.end(), [&](std::uint32_t id) { return id >= spec.vocabulary; });
+    if (beyond != ids.end()) {
+      throw Failure(where + ", token " + std::to_string(beyond - ids.begin() + 1) + ": the id " + std::to_string(*beyond) +
+                    " is beyond the vocabulary, 0 to " + std::to_string(spec.vocabulary - 1));
+    }
+  }
+}
+
+}  // namespace
+
+void adopt_files(ModelSpec& spec) {
+  if (!spec.tokens_file.empty()) {
+    spec.sequences = std::make_shared<const TokenSequences>(read_token_ids(spec.tokens_file));
+    spec.input = "tokens";
+  }
+  if (!spec.weights.empty()) return adopt_weights(spec);
+  if (!spec.model_config.empty()) throw UsageError("--model-config is not allowed without --weights");
+}
+
+void settle_with_files(ModelSpec& spec) {
+  if (spec.checkpoint != nullptr) {
+    if (spec.model != spec.checkpoint->model()) refuse_size(spec, "model", spec.model, "holds " + spec.checkpoint->model());
+    if (spec.heads == 0) {
+      throw UsageError("--heads is needed with --weights " + printable(spec.weights) + ": the tensors of " + spec.model +
+                       " do not say how many there are; --model-config config.json does");
+    }
+  }
+  settle(spec);
+  if (spec.checkpoint != nullptr) {
+    require_sizes_fit(spec);
+    spec.checkpoint->check(spec);
+  }
+  if (spec.sequences != nullptr) {
+    require_ids_fit(spec);
+  } else if (has_positions(spec) && spec.tokens > spec.positions) {
+    refuse_size(spec, "tokens", std::to_string(spec.tokens), "has " + std::to_string(spec.positions) + " positions");
+  }
+}
+
+std::uint64_t sequences_in_files(const ModelSpec& spec) {
+  return spec.sequences == nullptr ? 0 : spec.sequences->size();
+}
+
+std::string grouped_digits(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t end = digits.size(); end > 3; end -= 3) digits.insert(end - 3, ",");
+  return digits;
+}
+
+std::vector<std::string> file_notes(const ModelSpec& spec) {
+  std::vector<std::string> notes;
+  if (spec.checkpoint != nullptr) {
+    const Checkpoint& weights = *spec.checkpoint;
+    notes.push_back("Weights: " + printable(weights.path()) + ", " + weights.model() + ", " + grouped_digits(weights.parameters()) +
+                    " numbers in " + weights.dtypes() + ".");
+  }
+  if (spec.sequences != nullptr) {
+    const auto cut =
+        std::count_if(spec.sequences->begin(), spec.sequences->end(), [&](const auto& ids) { return ids.size() > spec.tokens; });
+    std::string note = "Tokens: " + printable(spec.tokens_file) + ", " + std::to_string(spec.sequences->size()) + " sequences";
+    if (cut > 0) note += ", " + std::to_string(cut) + " of them cut to their first " + std::to_string(spec.tokens) + " tokens";
+    notes.push_back(note + ".");
+  } else if (spec.checkpoint != nullptr && spec.input == "tokens") {
+    notes.push_back(spec.zipf > 0 ? "Tokens: drawn, the id i with frequency proportional to (i + 1)^-zipf."
+                                  : "Tokens: drawn uniformly from the vocabulary.");
+  }
+  return notes;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,30 @@
+// What the files of a model say: --weights, --model-config, --tokens-file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/model_spec.hpp"
+
+namespace ranklab {
+
+/// Opens the files that the spec names and takes over what they say: the model, its sizes, its epsilon and activation, the
+/// token ids. Flags may still override some of it; settle_with_files holds them against the files. Throws Failure for files
+/// that cannot be used or contradict each other, UsageError for --model-config without --weights.
+void adopt_files(ModelSpec& spec);
+
+/// Settles the spec, and refuses what does not fit its files: another model or size than that of the weights, unknown heads
+/// (UsageError that names the flag); a tensor that is missing, misshapen or unknown, an id beyond the vocabulary, a sequence
+/// that is longer than the weights have positions (Failure that names the file).
+void settle_with_files(ModelSpec& spec);
+
+/// Sequences in the token file; 0 without one.
+std::uint64_t sequences_in_files(const ModelSpec& spec);
+
+/// 128,989,632
+std::string grouped_digits(std::uint64_t number);
+
+/// One line for each file, for the result's notes: which weights, how many sequences, and how many of them were cut.
+std::vector<std::string> file_notes(const ModelSpec& spec);
+
+}  // namespace ranklab
