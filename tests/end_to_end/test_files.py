@@ -1,39 +1,12 @@
 """one-step-compare --study files: matrices in every format, by every way to name them, through the binary itself."""
-import json
 import os
-import struct
 import unittest
 import zipfile
 
 from program import ProgramTest, loads, reproducible
+from stored_tensors import npy, safetensors
 
 STUDY = "one-step-compare --study files"
-CODES = {"<f8": "<%dd", "<f4": "<%df", ">f4": ">%df", "<f2": "<%de", ">f8": ">%dd"}
-
-
-def npy(rows, descr="<f8", fortran=False):
-    """A .npy file of a matrix, given as its rows."""
-    order = zip(*rows) if fortran else rows
-    flat = [x for line in order for x in line]
-    header = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': ({len(rows)}, {len(rows[0])}), }}"
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(CODES[descr] % len(flat), *flat)
-
-
-def bf16(values):
-    return b"".join(struct.pack("<f", x)[2:] for x in values)
-
-
-def safetensors(tensors):
-    """Of (shape, values) as F32, or (shape, values, "BF16")."""
-    header, data = {}, b""
-    for name, (shape, values, *dtype) in tensors.items():
-        raw = bf16(values) if dtype else struct.pack(f"<{len(values)}f", *values)
-        header[name] = {"dtype": dtype[0] if dtype else "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + data
 
 
 def diagonal(rows, cols, values):

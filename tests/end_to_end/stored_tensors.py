@@ -1,0 +1,41 @@
+"""Files of tensors as other programs write them: .npy and .safetensors."""
+import json
+import struct
+
+NPY_CODES = {"<f8": "<%dd", "<f4": "<%df", ">f4": ">%df", "<f2": "<%de", ">f8": ">%dd", "<i8": "<%dq", "<i4": "<%di", "<u2": "<%dH"}
+
+
+def npy(rows, descr="<f8", fortran=False):
+    """A .npy file of a matrix, given as its rows."""
+    order = zip(*rows) if fortran else rows
+    flat = [x for line in order for x in line]
+    header = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': ({len(rows)}, {len(rows[0])}), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(NPY_CODES[descr] % len(flat), *flat)
+
+
+def entry_bytes(values, dtype):
+    if dtype == "BF16":
+        return b"".join(struct.pack("<f", x)[2:] for x in values)
+    return struct.pack({"F64": "<%dd", "F32": "<%df", "F16": "<%de", "I64": "<%dq", "U8": "<%dB"}[dtype] % len(values), *values)
+
+
+def rounded(values, dtype):
+    """What is read back."""
+    raw = entry_bytes(values, dtype)
+    if dtype == "BF16":
+        return [struct.unpack("<f", b"\0\0" + raw[i:i + 2])[0] for i in range(0, len(raw), 2)]
+    return list(struct.unpack({"F64": "<%dd", "F32": "<%df", "F16": "<%de"}[dtype] % len(values), raw))
+
+
+def safetensors(tensors, metadata=None):
+    """Of name: (shape, values) as F32, or name: (shape, values, dtype)."""
+    header, data = {} if metadata is None else {"__metadata__": metadata}, b""
+    for name, (shape, values, *dtype) in tensors.items():
+        dtype = dtype[0] if dtype else "F32"
+        raw = entry_bytes(values, dtype)
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data

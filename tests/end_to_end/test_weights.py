@@ -1,0 +1,279 @@
+"""rank-collapse on published weights: hidden states against the equations in loops, every spelling and type, what is refused."""
+import math
+import unittest
+
+import reference_models as models
+from program import ProgramTest, loads, reproducible
+from stored_tensors import npy, rounded, safetensors
+
+IDS = [[3, 0, 7, 7, 1, 10], [5, 2, 9, 4], [8, 8, 6, 1, 0]]  # ragged; below every vocabulary
+LAYERS = "rank-collapse --study layers --weights w.safetensors --tokens-file ids.json --model "
+BERT_CONFIG = {"model_type": "bert", "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12,
+               "hidden_act": "gelu", "layer_norm_eps": 1e-12, "vocab_size": 11, "max_position_embeddings": 9,
+               "position_embedding_type": "absolute", "hidden_dropout_prob": 0.1}
+
+
+class WeightsTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.write("ids.json", IDS)
+
+    def write_weights(self, tensors, dtype="F64", rename=lambda name: name, extra=None, name="w.safetensors"):
+        """Returns the tensors as they are read back."""
+        stored = {rename(key): (shape, values, dtype) for key, (shape, values) in tensors.items()}
+        stored.update(extra or {})
+        self.write(name, safetensors(stored, {"format": "pt"}))
+        return {key: (shape, rounded(values, dtype)) for key, (shape, values) in tensors.items()}
+
+    def check_states(self, document, of_trials, curve="lambda=1", relative=1e-10):
+        """Series over depth against the states of each trial."""
+        series = {s["name"]: s for s in document["series"]}
+        self.assertEqual(document["trials"], {"requested": len(of_trials), "completed": len(of_trials)})
+        for measure, f in (("mu", models.mu), ("norm", models.norm), ("cosine_similarity", models.cosine_similarity),
+                           ("mu_normalized", lambda X: models.mu(X) / models.norm(X))):
+            found = series[f"{curve}.{measure}"]
+            self.assertEqual(found["x"], list(range(len(of_trials[0]))))
+            for k, value in enumerate(found["mean"]):
+                expected = math.fsum(f(states[k]) for states in of_trials) / len(of_trials)
+                self.assertLess(abs(value - expected), relative * max(abs(expected), 0.1), f"{curve}.{measure} at {k}")
+
+    # --- each family against its equations ---
+
+    def test_bert(self):
+        w = self.write_weights(models.bert_checkpoint())
+        document = self.result(LAYERS + "bert --heads 2")
+        self.check_states(document, [models.bert(w, ids, 2, 2) for ids in IDS])
+        self.assertEqual([document["config"][key] for key in ("layers", "dim", "heads", "ffn", "vocabulary", "tokens", "trials")],
+                         [2, 8, 2, 12, 11, 6, 3])
+
+    def test_bert_with_config_and_lambda(self):
+        w = self.write_weights(models.bert_checkpoint())
+        config = dict(BERT_CONFIG, num_attention_heads=4, layer_norm_eps=1e-3, hidden_act="gelu_new")
+        self.write("config.json", config)
+        run = LAYERS + "bert --model-config config.json --lambda -0.5,2 --lambda-at "
+        for where, second in (("attention", lambda lam: 1), ("both", lambda lam: lam)):
+            document = self.result(run + where)
+            for lam in (-0.5, 2):
+                states = [models.bert(w, ids, 4, 2, (lam, second(lam)), 1e-3, models.gelu_new) for ids in IDS]
+                self.check_states(document, states, f"lambda={lam:g}")
+
+    def test_albert(self):
+        w = self.write_weights(models.albert_checkpoint())
+        self.write("config.json", {"model_type": "albert", "hidden_size": 8, "num_hidden_layers": 3, "num_attention_heads": 2,
+                                   "intermediate_size": 12, "embedding_size": 4, "hidden_act": "gelu_new", "layer_norm_eps": 1e-12,
+                                   "vocab_size": 11, "num_hidden_groups": 1, "inner_group_num": 1})
+        self.check_states(self.result(LAYERS + "albert --model-config config.json"), [models.albert(w, ids, 2, 3) for ids in IDS])
+        self.check_states(self.result(LAYERS + "albert --heads 4 --layers 5"), [models.albert(w, ids, 4, 5) for ids in IDS])
+
+    def test_gpt2(self):
+        w = self.write_weights(models.gpt2_checkpoint())
+        self.check_states(self.result(LAYERS + "gpt2 --heads 2"), [models.gpt2(w, ids, 2, 2) for ids in IDS])
+        self.check_states(self.result(LAYERS + "gpt2 --heads 1 --lambda 3 --lambda-at both"),
+                          [models.gpt2(w, ids, 1, 2, (3, 3)) for ids in IDS], "lambda=3")
+
+    def test_mamba2(self):
+        w = self.write_weights(models.mamba2_checkpoint())
+        self.check_states(self.result(LAYERS + "mamba2 --lambda 1"), [models.mamba2(w, ids, 2) for ids in IDS])
+        self.check_states(self.result(LAYERS + "mamba2 --lambda -2 --gating off"),
+                          [models.mamba2(w, ids, 2, lam=-2, gate=False) for ids in IDS], "lambda=-2")
+
+    def test_mamba2_in_groups(self):
+        w = self.write_weights(models.mamba2_checkpoint(groups=2, taps=3))
+        self.write("config.json", {"model_type": "mamba2", "hidden_size": 8, "num_hidden_layers": 2, "num_heads": 4, "head_dim": 4,
+                                   "state_size": 3, "n_groups": 2, "expand": 2, "conv_kernel": 3, "vocab_size": 12,
+                                   "layer_norm_epsilon": 1e-3, "use_conv_bias": True, "use_bias": False, "hidden_act": "silu"})
+        self.check_states(self.result(LAYERS + "mamba2 --lambda 1 --model-config config.json"),
+                          [models.mamba2(w, ids, 2, groups=2, epsilon=1e-3) for ids in IDS])
+
+    def test_the_original_config(self):
+        w = self.write_weights(models.mamba2_checkpoint())
+        self.write("config.json", {"d_model": 8, "d_intermediate": 0, "n_layer": 2, "vocab_size": 11, "ssm_cfg": {"layer": "Mamba2"},
+                                   "attn_layer_idx": [], "attn_cfg": {}, "rms_norm": True, "residual_in_fp32": True,
+                                   "fused_add_norm": True, "pad_vocab_size_multiple": 16, "tie_embeddings": True})
+        self.check_states(self.result(LAYERS + "mamba2 --lambda 1 --model-config config.json"), [models.mamba2(w, ids, 2) for ids in IDS])
+
+    # --- spellings, types, files ---
+
+    def test_spellings(self):
+        gamma = lambda name: "bert." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        heads = {"bert.pooler.dense.weight": ((8, 8), [0.0] * 64), "cls.predictions.bias": ((11,), [0.0] * 11),
+                 "bert.embeddings.position_ids": ((1, 9), list(range(9)), "I64")}
+        w = self.write_weights(models.bert_checkpoint(), rename=gamma, extra=heads)
+        self.check_states(self.result(LAYERS + "bert --heads 2"), [models.bert(w, ids, 2, 2) for ids in IDS])
+
+        heads = {"albert.pooler.weight": ((8, 8), [0.0] * 64), "predictions.bias": ((11,), [0.0] * 11)}
+        w = self.write_weights(models.albert_checkpoint(), rename=lambda name: "albert." + name, extra=heads)
+        self.check_states(self.result(LAYERS + "albert --heads 2 --layers 2"), [models.albert(w, ids, 2, 2) for ids in IDS])
+
+        masks = {f"transformer.h.{i}.attn.bias": ((1, 1, 9, 9), [1.0] * 81) for i in range(2)}
+        w = self.write_weights(models.gpt2_checkpoint(), rename=lambda name: "transformer." + name, extra=masks)
+        self.check_states(self.result(LAYERS + "gpt2 --heads 2"), [models.gpt2(w, ids, 2, 2) for ids in IDS])
+
+        head = {"lm_head.weight": ((13, 8), [0.0] * 104)}
+        w = self.write_weights(models.mamba2_checkpoint(), rename=lambda name: name.replace("embedding.", "embeddings."), extra=head)
+        self.check_states(self.result(LAYERS + "mamba2 --lambda 1"), [models.mamba2(w, ids, 2) for ids in IDS])
+
+    def test_types(self):
+        for dtype in ("F32", "F16", "BF16"):
+            w = self.write_weights(models.mamba2_checkpoint(), dtype)
+            self.check_states(self.result(LAYERS + "mamba2 --lambda 1"), [models.mamba2(w, ids, 2) for ids in IDS])
+            self.check_states(self.result(LAYERS + "mamba2 --lambda 1 --precision f32"), [models.mamba2(w, ids, 2) for ids in IDS],
+                              relative=1e-4)
+            w = self.write_weights(models.gpt2_checkpoint(), dtype)
+            self.check_states(self.result(LAYERS + "gpt2 --heads 2"), [models.gpt2(w, ids, 2, 2) for ids in IDS])
+
+    def test_shards(self):
+        w = models.bert_checkpoint()
+        halves = [dict(list(w.items())[:20]), dict(list(w.items())[20:])]
+        for i, half in enumerate(halves):
+            self.write(f"w-{i}.safetensors", safetensors({key: (*value, "F64") for key, value in half.items()}))
+        where = {key: f"w-{i}.safetensors" for i, half in enumerate(halves) for key in half}
+        self.write("model.safetensors.index.json", {"metadata": {"total_size": 1}, "weight_map": where})
+        run = LAYERS.replace("w.safetensors", "model.safetensors.index.json") + "bert --heads 2"
+        self.check_states(self.result(run), [models.bert(w, ids, 2, 2) for ids in IDS])
+        missing = dict(where, **{"encoder.layer.1.output.dense.bias": "gone.safetensors"})
+        self.write("model.safetensors.index.json", {"weight_map": missing})
+        self.refused(run, "gone.safetensors", exit_code=1)
+        self.write("model.safetensors.index.json", {"weight_map": dict(where, x="../w-0.safetensors")})
+        self.refused(run, "model.safetensors.index.json", "../w-0.safetensors", exit_code=1)
+
+    def test_token_files(self):
+        w = self.write_weights(models.bert_checkpoint())
+        square = [ids[:4] for ids in IDS]
+        expected = [models.bert(w, ids, 2, 2) for ids in square]
+        self.write("ids.npy", npy(square, "<i8"))
+        self.write("ids.txt", "3 0 7 7\n5,2,9,4\n\n8\t8 6 1\n")
+        self.write("ids.json", square)
+        for ending in ("npy", "txt", "json"):
+            self.check_states(self.result(LAYERS.replace("ids.json", "ids." + ending) + "bert --heads 2"), expected)
+        self.write("ids.json", IDS)  # ragged, cut to four tokens each
+        document = self.result(LAYERS + "bert --heads 2 --tokens 4")
+        self.check_states(document, expected)
+        self.assertTrue(any("2 of them cut" in note for note in document.get("notes", [])), document.get("notes"))
+        self.check_states(self.result(LAYERS + "bert --heads 2 --tokens 4 --trials 2"), expected[:2])
+        self.refused(LAYERS + "bert --heads 2 --trials 4", "--trials 4", "3")
+
+    def test_first_layers_alone(self):
+        w = self.write_weights(models.gpt2_checkpoint(layers=3))
+        self.check_states(self.result(LAYERS + "gpt2 --heads 2 --layers 2"), [models.gpt2(w, ids, 2, 2) for ids in IDS])
+        self.refused(LAYERS + "gpt2 --heads 2 --layers 4", "--layers 4", "w.safetensors", "3")
+
+    # --- the other studies, presets, replay ---
+
+    def test_studies(self):
+        w = self.write_weights(models.mamba2_checkpoint())
+        sweep = self.result(LAYERS.replace("layers", "lambda-sweep") + "mamba2 --lambda -1,0,1 --refine 2")
+        final = [s for s in sweep["series"] if s["name"] == "final.mu_normalized"][0]
+        self.assertEqual(final["x"], [-1, 0, 1])
+        for lam, value in zip(final["x"], final["mean"]):
+            states = [models.mamba2(w, ids, 2, lam=lam)[-1] for ids in IDS]
+            self.assertLess(abs(value - sum(models.mu(X) / models.norm(X) for X in states) / 3), 1e-10)
+        ablation = self.result(LAYERS.replace("layers", "ablation") + "mamba2")
+        series = {s["name"]: s["mean"] for s in ablation["series"]}
+        states = [models.mamba2(w, ids, 2, gate=False)[-1] for ids in IDS]
+        self.assertLess(abs(series["gating=off,norm=on.mu_normalized"][-1] - sum(models.mu(X) / models.norm(X) for X in states) / 3), 1e-10)
+
+    def test_presets_take_weights(self):
+        w = self.write_weights(models.mamba2_checkpoint())
+        self.write("ids.json", [ids * 30 for ids in IDS])
+        document = self.result("rank-collapse --preset lambda-skip-fig01 --precision f64 --weights w.safetensors --tokens-file ids.json")
+        self.assertEqual([document["config"][key] for key in ("model", "layers", "dim", "tokens", "gating", "also")],
+                         ["mamba2", 2, 8, 128, "off", []])
+        self.check_states(document, [models.mamba2(w, (ids * 30)[:128], 2, lam=-5, gate=False) for ids in IDS], "lambda=-5", 1e-9)
+        for preset in ("lambda-skip-fig02", "lambda-skip-fig03"):
+            document = self.result(f"rank-collapse --preset {preset} --weights w.safetensors --tokens-file ids.json")
+            self.assertEqual(document["trials"]["completed"], 3)
+        self.write("ids.json", IDS)
+        w = self.write_weights(models.bert_checkpoint())
+        document = self.result("rank-collapse --preset shallow-fig01 --weights w.safetensors --heads 2 --tokens-file ids.json")
+        self.check_states(document, [models.bert(w, ids, 2, 2) for ids in IDS])
+
+    def test_threads_resume_and_replay_give_the_same_bytes(self):
+        self.write_weights(models.gpt2_checkpoint(), "F32")
+        self.write("ids.json", [[(i * j) % 11 for j in range(1, 8)] for i in range(1, 12)])
+        run = LAYERS + "gpt2 --heads 2 --precision f32 --lambda 1,-1"
+        once = self.result_text(run + " --threads 1")
+        self.assertEqual(reproducible(self.result_text(run + " --threads 5")), reproducible(once))
+        self.write("again.json", once)
+        self.assertEqual(reproducible(self.result_text("rank-collapse --config again.json")), reproducible(once))
+        self.run_program("verify again.json")
+        shorter = loads(self.result_text(run + " --trials 3"))
+        for name, values in loads(once)["trial_values"].items():
+            self.assertEqual(shorter["trial_values"][name], values[:3], name)
+
+    def test_drawn_tokens(self):
+        self.write_weights(models.gpt2_checkpoint(), "F16")
+        run = "rank-collapse --model gpt2 --heads 2 --weights w.safetensors --tokens 7 --trials 3"
+        uniform, zipf = self.result(run), self.result(run + " --zipf 3")
+        self.assertNotEqual(uniform["series"], zipf["series"])
+        # Nearly all tokens are the same one.
+        self.assertGreater(zipf["scalars"]["lambda=1.final_cosine_similarity"]["mean"],
+                           uniform["scalars"]["lambda=1.final_cosine_similarity"]["mean"])
+        self.refused(run.replace("--tokens 7", "--tokens 10"), "--tokens 10", "9 positions")
+
+    # --- describe ---
+
+    def test_describe(self):
+        self.write_weights(models.mamba2_checkpoint(), "F16")
+        text = self.run_program("rank-collapse --describe w.safetensors").stdout
+        count = sum(len(values) for name, (_, values) in models.mamba2_checkpoint().items() if name != "backbone.norm_f.weight")
+        for words in ("mamba2", "2 blocks", "dim 8", "4 heads of 4", "state 3", "vocabulary 13", "F16"):
+            self.assertIn(words, text)
+        self.assertRegex(text.replace(",", ""), rf"\b({count}|{count + 8})\b")
+        self.refused("rank-collapse --describe w.safetensors --seed 1", "--describe")
+        self.refused("rank-collapse --describe gone.safetensors", "gone.safetensors", exit_code=1)
+
+    # --- what is refused ---
+
+    def test_tensors_that_do_not_fit(self):
+        good = models.bert_checkpoint()
+        bias = "encoder.layer.1.attention.self.key.bias"
+        run = LAYERS + "bert --heads 2"
+        self.write_weights({key: value for key, value in good.items() if key != bias})
+        self.refused(run, "w.safetensors", bias, "missing", exit_code=1)
+        self.write_weights(dict(good, **{bias: ((7,), [0.0] * 7)}))
+        self.refused(run, "w.safetensors", bias, "7", "8", exit_code=1)
+        self.write_weights(good, extra={"encoder.layer.1.attention.self.rotary.weight": ((2,), [0.0] * 2)})
+        self.refused(run, "w.safetensors", "encoder.layer.1.attention.self.rotary.weight", exit_code=1)
+        self.write_weights({"a": ((2,), [0.0] * 2)})
+        self.refused(run, "w.safetensors", exit_code=1)
+        self.write("w.safetensors", safetensors({"a": ((2,), [0.0] * 2)})[:-1])
+        self.refused(run, "w.safetensors", exit_code=1)
+        self.write("pytorch_model.bin", b"PK\x03\x04" + b"\0" * 100)
+        self.refused(run.replace("w.safetensors", "pytorch_model.bin"), "pytorch_model.bin", "safetensors", exit_code=1)
+
+    def test_flags_that_do_not_fit(self):
+        self.write_weights(models.bert_checkpoint())
+        run = LAYERS + "bert"
+        self.refused(run, "--heads", "--model-config")
+        self.refused(run + " --heads 3", "--heads 3")
+        self.refused(run + " --heads 2 --dim 16", "--dim 16", "8")
+        self.refused(LAYERS + "gpt2 --heads 2", "--model gpt2", "bert")
+        self.refused(run + " --heads 2 --weight-scale 2", "--weight-scale")
+        self.refused("rank-collapse --model bert --model-config c.json", "--model-config", "--weights")
+        self.refused("rank-collapse --model attention --tokens-file ids.json --input gaussian", "--tokens-file", "--input")
+        self.refused(run + " --heads 2 --zipf -1", "--zipf")
+
+    def test_configs_that_do_not_fit(self):
+        self.write_weights(models.bert_checkpoint())
+        run = LAYERS + "bert --model-config config.json"
+        for change, *needles in (({"hidden_size": 16}, "16", "8"), ({"num_hidden_layers": 3}, "3", "2"), ({"model_type": "gpt2"}, "gpt2"),
+                                 ({"hidden_act": "swish9"}, "swish9"), ({"position_embedding_type": "relative_key"}, "relative_key"),
+                                 ({"num_attention_heads": "two"}, "num_attention_heads"), ({"layer_norm_eps": -1}, "layer_norm_eps")):
+            self.write("config.json", dict(BERT_CONFIG, **change))
+            self.refused(run, "config.json", *needles, exit_code=1)
+        self.write("config.json", "{")
+        self.refused(run, "config.json", exit_code=1)
+
+    def test_token_files_that_do_not_fit(self):
+        self.write_weights(models.bert_checkpoint())
+        run = LAYERS + "bert --heads 2"
+        for content, *needles in (([[1, 2], [3, 11]], "sequence 2", "11", "10"), ([[1, 2], [3]], "2"), ([[1, -2]], "-2"), ([[1, 2.5]], "2.5"),
+                                  ([], ""), ([[1] * 10], "10", "9 positions")):
+            self.write("ids.json", content)
+            self.refused(run, "ids.json", *needles, exit_code=1)
+        self.refused(run.replace("ids.json", "ids.csv"), "ids.csv", exit_code=1)
+
+
+if __name__ == "__main__":
+    unittest.main()
