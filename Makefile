@@ -33,12 +33,15 @@ LINT_PACKAGES := clang-format clang-tidy
 # Without -j on the command line every core compiles.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
 
-.PHONY: help deps build test unit smoke reproduce bench lint format sanitize clean $(PRESETS)
+.PHONY: help fetch-help deps build test unit smoke reproduce bench lint format sanitize clean $(PRESETS)
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 	@echo "<preset>      run one preset into results/<preset>.json and draw results/<preset>.svg:"
 	@echo "              $(PRESETS)"
+
+fetch-help: ## which published weights to download, and what to run on them
+	@sed -n '/^### Published weights/,/^### /{/^### [^P]/d;p}' README.md
 
 deps: ## install the Debian packages that are missing
 	@tools="$(RUN_PACKAGES) $(TEST_PACKAGES) $(EXTRA_PACKAGES)"; missing=; \

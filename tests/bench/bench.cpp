@@ -95,6 +95,21 @@ void figure_3_step() {
   print("Figure 3, gain", theirs / ours, "times as fast");
 }
 
+// The linear maps of a layer of mamba2-130m, applied to one sequence of 128 tokens at a time, against a large square product.
+void layer_products() {
+  const Trial trial(1, 0, 0);
+  const auto rate = [&](arma::uword inputs, arma::uword outputs, arma::uword tokens) {
+    const arma::fmat W = draw_gaussian<float>(trial, "W", inputs, outputs, 1.0),
+                     X = draw_gaussian<float>(trial, "X", inputs, tokens, 1.0);
+    arma::fmat product;
+    return 2e-9 * static_cast<double>(inputs * outputs * tokens) / seconds_per_call([&] { product = W.t() * X; });
+  };
+  const double square = rate(2048, 2048, 2048), in = rate(768, 3352, 128), out = rate(1536, 768, 128);
+  print("f32 matrix product 2048 x 2048", square, "GFLOP/s");
+  print("f32 product of a layer, 768 to 3352, 128 tokens", in / square * 100, "% of it");
+  print("f32 product of a layer, 1536 to 768, 128 tokens", out / square * 100, "% of it");
+}
+
 }  // namespace
 
 // What `one-step-compare --study files` is timed with: a layer of 4096 x 4096 and 65536 samples, in single precision.
@@ -122,5 +137,6 @@ int main(int argc, char** argv) {
   decompositions(100);
   decompositions(512);
   figure_3_step();
+  layer_products();
   return 0;
 }

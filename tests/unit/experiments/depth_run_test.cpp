@@ -112,6 +112,17 @@ TEST_CASE("without a norm a bare stack goes on beyond the range of a double") {
   CHECK(std::isfinite(shrunk.log10_norm.back()));
 }
 
+TEST_CASE("norm and mu are those of the state, its scale included") {
+  // Mamba-2's stream grows by 1e4 a layer and is held in a scaled representation beyond 2^40.
+  const DepthTrace trace = run_one(tiny("mamba2"), skip(1e4));
+  REQUIRE(trace.log10_norm.back() > 18);
+  for (std::size_t k = 0; k < trace.after.size(); ++k) {
+    const TokenGeometry& g = trace.after[k];
+    CHECK(std::log10(g.norm) == doctest::Approx(trace.log10_norm[k]).epsilon(tolerance::residual<double>));
+    CHECK(g.mu == doctest::Approx(g.mu_normalized * g.norm).epsilon(tolerance::residual<double>));
+  }
+}
+
 TEST_CASE("a block that cannot be scaled ends with the layer named") {
   ModelSpec spec = tiny("pre-norm");
   spec.norm = "none";
