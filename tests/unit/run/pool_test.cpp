@@ -89,6 +89,57 @@ TEST_CASE("after a signal the finished trials are returned, and resuming runs th
   for (std::size_t i = 0; i < 6; ++i) CHECK(resumed[i].array("values") == whole[i].array("values"));
 }
 
+TEST_CASE("batches of trials run one after the other, with all threads, and give each trial's own record") {
+  const std::vector<TrialRecord> alone = Pool(settings(7, 1), nullptr).run(draw);
+  const auto in_batches = [&](Pool& pool, std::vector<std::vector<std::uint64_t>>& seen) {
+    return pool.run_batches(3, [&](std::vector<Trial>& trials) {
+      std::vector<TrialRecord> records;
+      seen.emplace_back();  // without a lock: one batch at a time
+      for (Trial& trial : trials) {
+        seen.back().push_back(trial.index());
+        records.push_back(draw(trial));
+      }
+      std::atomic<int> calls{0};
+      trials.front().for_each_part(9, [&](std::size_t) { ++calls; });
+      CHECK(calls == 9);
+      return records;
+    });
+  };
+  using Batches = std::vector<std::vector<std::uint64_t>>;
+  Batches seen;
+  Pool pool(settings(7, 4), nullptr);
+  const auto records = in_batches(pool, seen);
+  CHECK(seen == Batches{{0, 1, 2}, {3, 4, 5}, {6}});
+  REQUIRE(records.size() == 7);
+  for (std::size_t i = 0; i < 7; ++i) CHECK(records[i].array("values") == alone[i].array("values"));
+
+  // After a stop the trials that are missing make new batches.
+  const TemporaryFolder folder;
+  {
+    Journal journal(folder / "out.json", "run", false);
+    for (const std::uint64_t index : {0, 1, 4}) journal.append(index, alone[index]);
+  }
+  Journal journal(folder / "out.json", "run", true);
+  Pool resumed(settings(7, 2), &journal);
+  seen.clear();
+  const auto again = in_batches(resumed, seen);
+  CHECK(seen == Batches{{2, 3, 5}, {6}});
+  REQUIRE(again.size() == 7);
+  for (std::size_t i = 0; i < 7; ++i) CHECK(again[i].array("values") == alone[i].array("values"));
+}
+
+TEST_CASE("an error in a batch ends the pool and is thrown again") {
+  Pool pool(settings(6, 3), nullptr);
+  int batches = 0;
+  CHECK_THROWS_WITH_AS(pool.run_batches(2,
+                                        [&](std::vector<Trial>& trials) -> std::vector<TrialRecord> {
+                                          if (++batches == 2) throw Failure("batch of " + std::to_string(trials.front().index()));
+                                          return std::vector<TrialRecord>(trials.size());
+                                        }),
+                       "batch of 2", Failure);
+  CHECK(batches == 2);
+}
+
 TEST_CASE("parts of a trial: each once, on any number of spare threads; an error is thrown again") {
   for (const std::int64_t spare : {0, 1, 5}) {
     const Trial trial(1, 0, spare);
