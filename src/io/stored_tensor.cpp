@@ -12,16 +12,16 @@ namespace ranklab {
 namespace {
 
 // Entries in the order of a column-major tensor, where the first index runs fastest, into the order where the last does.
-std::vector<double> to_row_major(const std::vector<double>& entries, const std::vector<std::uint64_t>& shape) {
+template <class T>
+void to_row_major(const std::vector<T>& entries, const std::vector<std::uint64_t>& shape, T* out) {
   struct Axis {
     std::uint64_t size, stride, index;
   };
   std::vector<Axis> axes;
   for (const std::uint64_t size : shape) axes.push_back({size, axes.empty() ? 1 : axes.back().size * axes.back().stride, 0});
-  std::vector<double> ordered(entries.size());
   std::uint64_t from = 0;
-  for (double& entry : ordered) {
-    entry = entries[from];
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    out[i] = entries[from];
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
       from += axis->stride;
       if (++axis->index < axis->size) break;
@@ -29,7 +29,15 @@ std::vector<double> to_row_major(const std::vector<double>& entries, const std::
       axis->index = 0;
     }
   }
-  return ordered;
+}
+
+template <class T>
+void copy_entries(const StoredTensor::Layout& layout, std::uint64_t count, T* out) {
+  prefer_large_pages(out, count * sizeof(T));
+  if (!layout.column_major || layout.shape.size() < 2) return widen_entries(layout, count, out);
+  std::vector<T> entries(count);
+  widen_entries(layout, count, entries.data());
+  to_row_major(entries, layout.shape, out);
 }
 
 arma::mat read_block(const StoredTensor::Layout& layout, const StoredBlock& block) {
@@ -105,12 +113,15 @@ arma::mat StoredTensor::matrix() const {
 
 std::vector<double> StoredTensor::values() const {
   std::vector<double> out(elements());
-  if (out.empty()) return out;
-  Layout line = layout_;
-  line.column_major = false;
-  widen_block(line, {1, out.size(), 0, 1, 0, out.size()}, out.data());
-  if (layout_.column_major) return to_row_major(out, layout_.shape);
+  copy_to(out.data());
   return out;
+}
+
+void StoredTensor::copy_to(double* out) const {
+  copy_entries(layout_, elements(), out);
+}
+void StoredTensor::copy_to(float* out) const {
+  copy_entries(layout_, elements(), out);
 }
 
 }  // namespace ranklab

@@ -16,6 +16,9 @@ namespace {
 // each other out of the cache; nor is it in the tile, whose rows are padded.
 constexpr std::uint64_t tile_rows = 8, tile_cols = 64, padding = 8;
 
+// What is read at once before the file is told of it.
+constexpr std::uint64_t stretch_bytes = 1 << 22;
+
 // Within a block, not after it: a few columns of a matrix stored by rows touch as many pages as the whole.
 void were_read(const StoredTensor::Layout& layout, std::uint64_t runs, std::uint64_t run_bytes) {
   if (layout.file != nullptr) layout.file->read_was(runs, run_bytes);
@@ -25,11 +28,22 @@ template <class Entry, bool big_endian>
 struct Widening {
   static constexpr std::uint64_t bytes = sizeof(typename Entry::Raw);
 
-  static double entry(const unsigned char* at) { return Entry::value(load_bits<typename Entry::Raw, big_endian>(at)); }
-
   // `count` entries that are contiguous.
-  static void run(const unsigned char* from, std::uint64_t count, double* out) {
-    for (std::uint64_t i = 0; i < count; ++i) out[i] = entry(from + i * bytes);
+  template <class T>
+  static void run(const unsigned char* from, std::uint64_t count, T* out) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      out[i] = static_cast<T>(Entry::value(load_bits<typename Entry::Raw, big_endian>(from + i * bytes)));
+    }
+  }
+
+  template <class T>
+  static void entries(const StoredTensor::Layout& layout, std::uint64_t count, T* out) {
+    constexpr std::uint64_t stretch = stretch_bytes / bytes;
+    for (std::uint64_t i = 0; i < count; i += stretch) {
+      const std::uint64_t size = std::min(stretch, count - i);
+      run(layout.data + i * bytes, size, out + i);
+      were_read(layout, 1, size * bytes);
+    }
   }
 
   // `rows` x `cols` entries, contiguous along a row, `row_bytes` from one row to the next, to columns `stride` apart.
@@ -63,57 +77,65 @@ struct Widening {
   }
 };
 
-template <class Entry, bool big_endian>
-void widen_as(const StoredTensor::Layout& layout, const StoredBlock& block, double* out) {
-  // One row or one column lies the same in either order.
-  if (layout.column_major || block.cols == 1) {
-    Widening<Entry, big_endian>::column_major(layout, block, out);
-  } else if (block.row_count == 1) {
-    Widening<Entry, big_endian>::run(layout.data + (block.first_row * block.cols + block.first_col) * sizeof(typename Entry::Raw),
-                                     block.col_count, out);
-  } else {
-    Widening<Entry, big_endian>::row_major(layout, block, out);
-  }
+// Calls `widen` with the Widening of the layout's entries.
+template <class Entry, class Function>
+void with_order(const StoredTensor::Layout& layout, const Function& widen) {
+  if (layout.big_endian) return widen(Widening<Entry, true>());
+  widen(Widening<Entry, false>());
 }
 
-template <class Entry>
-void widen_in_order(const StoredTensor::Layout& layout, const StoredBlock& block, double* out) {
-  if (layout.big_endian) return widen_as<Entry, true>(layout, block, out);
-  widen_as<Entry, false>(layout, block, out);
+template <class Function>
+void with_widening(const StoredTensor::Layout& layout, const Function& widen) {
+  switch (layout.dtype) {
+    case Dtype::f64:
+      return with_order<Plain<std::uint64_t, double>>(layout, widen);
+    case Dtype::f32:
+      return with_order<Plain<std::uint32_t, float>>(layout, widen);
+    case Dtype::f16:
+      return with_order<Half>(layout, widen);
+    case Dtype::bf16:
+      return with_order<BrainHalf>(layout, widen);
+    case Dtype::i64:
+      return with_order<Plain<std::uint64_t, std::int64_t>>(layout, widen);
+    case Dtype::i32:
+      return with_order<Plain<std::uint32_t, std::int32_t>>(layout, widen);
+    case Dtype::i16:
+      return with_order<Plain<std::uint16_t, std::int16_t>>(layout, widen);
+    case Dtype::i8:
+      return with_order<Plain<std::uint8_t, std::int8_t>>(layout, widen);
+    case Dtype::u64:
+      return with_order<Plain<std::uint64_t, std::uint64_t>>(layout, widen);
+    case Dtype::u32:
+      return with_order<Plain<std::uint32_t, std::uint32_t>>(layout, widen);
+    case Dtype::u16:
+      return with_order<Plain<std::uint16_t, std::uint16_t>>(layout, widen);
+    case Dtype::u8:
+      return with_order<Plain<std::uint8_t, std::uint8_t>>(layout, widen);
+    case Dtype::boolean:
+      return with_order<Boolean>(layout, widen);
+  }
+  throw std::logic_error("widen: no such dtype");
 }
 
 }  // namespace
 
 void widen_block(const StoredTensor::Layout& layout, const StoredBlock& block, double* out) {
-  switch (layout.dtype) {
-    case Dtype::f64:
-      return widen_in_order<Plain<std::uint64_t, double>>(layout, block, out);
-    case Dtype::f32:
-      return widen_in_order<Plain<std::uint32_t, float>>(layout, block, out);
-    case Dtype::f16:
-      return widen_in_order<Half>(layout, block, out);
-    case Dtype::bf16:
-      return widen_in_order<BrainHalf>(layout, block, out);
-    case Dtype::i64:
-      return widen_in_order<Plain<std::uint64_t, std::int64_t>>(layout, block, out);
-    case Dtype::i32:
-      return widen_in_order<Plain<std::uint32_t, std::int32_t>>(layout, block, out);
-    case Dtype::i16:
-      return widen_in_order<Plain<std::uint16_t, std::int16_t>>(layout, block, out);
-    case Dtype::i8:
-      return widen_in_order<Plain<std::uint8_t, std::int8_t>>(layout, block, out);
-    case Dtype::u64:
-      return widen_in_order<Plain<std::uint64_t, std::uint64_t>>(layout, block, out);
-    case Dtype::u32:
-      return widen_in_order<Plain<std::uint32_t, std::uint32_t>>(layout, block, out);
-    case Dtype::u16:
-      return widen_in_order<Plain<std::uint16_t, std::uint16_t>>(layout, block, out);
-    case Dtype::u8:
-      return widen_in_order<Plain<std::uint8_t, std::uint8_t>>(layout, block, out);
-    case Dtype::boolean:
-      return widen_in_order<Boolean>(layout, block, out);
-  }
-  throw std::logic_error("widen_block: no such dtype");
+  with_widening(layout, [&](auto widening) {
+    // One row or one column lies the same in either order.
+    if (layout.column_major || block.cols == 1) {
+      widening.column_major(layout, block, out);
+    } else {
+      widening.row_major(layout, block, out);
+    }
+  });
 }
+
+template <class T>
+void widen_entries(const StoredTensor::Layout& layout, std::uint64_t count, T* out) {
+  with_widening(layout, [&](auto widening) { widening.entries(layout, count, out); });
+}
+
+template void widen_entries<double>(const StoredTensor::Layout&, std::uint64_t, double*);
+template void widen_entries<float>(const StoredTensor::Layout&, std::uint64_t, float*);
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// Blocks of a stored matrix as doubles.
+// Entries of a stored tensor as doubles or floats.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,9 @@ struct StoredBlock {
 
 /// The block, widened, to `out` column by column (row_count x col_count).
 void widen_block(const StoredTensor::Layout& layout, const StoredBlock& block, double* out);
+
+/// The first `count` entries in the order in which they lie, as T (double or float), to `out`.
+template <class T>
+void widen_entries(const StoredTensor::Layout& layout, std::uint64_t count, T* out);
 
 }  // namespace ranklab
