@@ -17,10 +17,10 @@ namespace {
 [[noreturn]] void refuse_format(const std::string& path, const std::string& label) {
   for (const char* ending : {".pt", ".pth", ".bin", ".ckpt"}) {
     if (path.ends_with(ending)) {
-      throw Failure(
-          label +
-          ": PyTorch's pickled files are not loaded; convert it: safetensors.torch.save_file({k: v.contiguous() for k, v in " +
-          "torch.load(path, weights_only=True).items()}, \"x.safetensors\")");
+      throw Failure(label +
+                    ": PyTorch's pickled files are not loaded; convert it: safetensors.torch.save_file({k: v.contiguous().clone() "
+                    "for k, v in " +
+                    "torch.load(path, weights_only=True).items()}, \"x.safetensors\")");
     }
   }
   for (const char* ending : {".pkl", ".pickle"}) {

@@ -227,7 +227,8 @@ TEST_CASE("tensor file: addresses, keys, and the keys that a message lists") {
 
 TEST_CASE("tensor file: what is not such a file is refused in one line, with what to do") {
   CHECK(complaint_about("x", "m.pt") ==
-        "m.pt: PyTorch's pickled files are not loaded; convert it: safetensors.torch.save_file({k: v.contiguous() for k, v in "
+        "m.pt: PyTorch's pickled files are not loaded; convert it: safetensors.torch.save_file({k: v.contiguous().clone() for k, v "
+        "in "
         "torch.load(path, weights_only=True).items()}, \"x.safetensors\")");
   for (const char* name : {"m.pth", "pytorch_model.bin", "m.ckpt"}) {
     CHECK(complaint_about("x", name).find("safetensors.torch.save_file(") != std::string::npos);
