@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "core/random.hpp"
+#include "io/model_config.hpp"
 #include "io/opened.hpp"
 #include "io/stored_bytes.hpp"
+#include "io/token_ids.hpp"
+#include "io/weights_file.hpp"
 
 using namespace ranklab;
 
@@ -103,6 +106,50 @@ TEST_CASE("damaged files are read or refused, never worse") {
       CAPTURE(round);
       std::ofstream(path, std::ios::binary) << damaged(sample.bytes, stream);
       CHECK_NOTHROW(refused += !reads(path));
+    }
+    CHECK(refused > rounds / 3);
+  }
+}
+
+TEST_CASE("damaged token ids, configs and indices of weights are read or refused, never worse") {
+  struct Kind {
+    Sample sample;
+    void (*read)(const std::string&);
+  };
+  const auto ids = [](const std::string& path) {
+    for (const auto& row : read_token_ids(path)) CHECK((row.size() >= 2 && row.size() < 1000));
+  };
+  const auto config = [](const std::string& path) { read_model_config(path); };
+  const auto weights = [](const std::string& path) { WeightsFile::open(path); };
+  const std::vector<Kind> kinds{
+      {{"ids.json", "[[1, 2, 30522], [4,5], [0,4294967295,7]]"}, ids},
+      {{"ids.txt", "1 2,30522\n\n4\t5\n0 4294967295 7\n"}, ids},
+      {{"ids.npy", npy("<u2", "(2, 3)", entries_of<std::uint16_t>({1, 2, 3, 4, 5, 6}))}, ids},
+      {{"config.json", R"({"model_type":"mamba2","hidden_size":8,"time_step_limit":[0.0,Infinity],"hidden_act":"silu"})"}, config},
+      {{"state.json", R"({"d_model":8,"ssm_cfg":{"layer":"Mamba2","d_state":16},"attn_layer_idx":[],"rms_norm":true})"}, config},
+      {{"m.index.json", R"({"metadata":{"total_size":2},"weight_map":{"a":"a.safetensors","b":"b.safetensors"}})"}, weights}};
+  const TemporaryFolder folder;
+  for (const std::string key : {"a", "b"}) {
+    write_file_atomically(folder / (key + ".safetensors"),
+                          safetensors("{\"" + key + R"(":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})", "x"));
+  }
+  const int rounds = std::getenv("RANKLAB_FUZZ") != nullptr ? std::atoi(std::getenv("RANKLAB_FUZZ")) : 400;
+  for (const Kind& kind : kinds) {
+    CAPTURE(kind.sample.name);
+    const std::string path = folder / kind.sample.name;
+    Stream stream(2, 0, kind.sample.name);
+    int refused = 0;
+    for (int round = 0; round <= rounds; ++round) {
+      CAPTURE(round);
+      std::ofstream(path, std::ios::binary) << (round == 0 ? kind.sample.bytes : damaged(kind.sample.bytes, stream));
+      // Any exception but Failure is the test's failure.
+      try {
+        kind.read(path);
+      } catch (const Failure& failure) {
+        CHECK(std::string(failure.what()).find('\n') == std::string::npos);
+        ++refused;
+      }
+      if (round == 0) CHECK(refused == 0);
     }
     CHECK(refused > rounds / 3);
   }
