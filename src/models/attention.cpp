@@ -41,11 +41,12 @@ arma::Mat<T> attention_matrix(const arma::Mat<T>& Q, const arma::Mat<T>& K, doub
 }
 
 template <class T>
-std::vector<arma::Mat<T>> head_attention_matrices(const arma::Mat<T>& Q, const arma::Mat<T>& K, std::uint64_t heads, double scale) {
+std::vector<arma::Mat<T>> head_attention_matrices(const arma::Mat<T>& Q, const arma::Mat<T>& K, std::uint64_t heads, double scale,
+                                                  bool causal) {
   std::vector<arma::Mat<T>> P;
   for (arma::uword k = 0; k < heads; ++k) {
     const arma::span rows = rows_of_head(k, Q.n_rows / heads);
-    P.push_back(attention_matrix<T>(Q(rows, arma::span::all), K(rows, arma::span::all), scale));
+    P.push_back(attention_matrix<T>(Q(rows, arma::span::all), K(rows, arma::span::all), scale, causal));
   }
   return P;
 }
@@ -80,9 +81,9 @@ arma::Mat<T> linear_attention(const arma::Mat<T>& Q, const arma::Mat<T>& K, cons
 template arma::Mat<float> attention_matrix(const arma::Mat<float>&, const arma::Mat<float>&, double, bool);
 template arma::Mat<double> attention_matrix(const arma::Mat<double>&, const arma::Mat<double>&, double, bool);
 template std::vector<arma::Mat<float>> head_attention_matrices(const arma::Mat<float>&, const arma::Mat<float>&, std::uint64_t,
-                                                               double);
+                                                               double, bool);
 template std::vector<arma::Mat<double>> head_attention_matrices(const arma::Mat<double>&, const arma::Mat<double>&, std::uint64_t,
-                                                                double);
+                                                                double, bool);
 template arma::Mat<float> mixed_heads(const arma::Mat<float>&, const std::vector<arma::Mat<float>>&);
 template arma::Mat<double> mixed_heads(const arma::Mat<double>&, const std::vector<arma::Mat<double>>&);
 template void elu_plus_one(arma::Mat<float>&);

@@ -15,7 +15,8 @@ arma::Mat<T> attention_matrix(const arma::Mat<T>& Q, const arma::Mat<T>& K, doub
 
 /// P_k' of each head, where head k owns rows k d/h ... (k+1) d/h - 1 of Q and K (d, N).
 template <class T>
-std::vector<arma::Mat<T>> head_attention_matrices(const arma::Mat<T>& Q, const arma::Mat<T>& K, std::uint64_t heads, double scale);
+std::vector<arma::Mat<T>> head_attention_matrices(const arma::Mat<T>& Q, const arma::Mat<T>& K, std::uint64_t heads, double scale,
+                                                  bool causal = false);
 
 /// [P_1 V_1 ... P_h V_h] (d, N), where V_k is head k's part of V (d, N) and `P` holds the P_k'.
 template <class T>

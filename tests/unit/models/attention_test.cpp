@@ -87,9 +87,12 @@ TEST_CASE("attention weights: close logits of 1e4 keep their ratio") {
 TEST_CASE_TEMPLATE("heads: each has its own rows of Q, K and V", T, float, double) {
   const arma::mat Q = gaussian(12, 9, "Q"), K = gaussian(12, 9, "K"), V = gaussian(12, 9, "V");
   for (const arma::uword heads : {1u, 3u, 12u}) {
-    const auto P = head_attention_matrices(as<T>(Q), as<T>(K), heads, 0.3);
-    REQUIRE(P.size() == heads);
-    CHECK(relative_error(mixed_heads(as<T>(V), P), by_loops::attention(Q, K, V, heads, 0.3)) <= tolerance::closed_form<T>);
+    for (const bool causal : {false, true}) {
+      const auto P = head_attention_matrices(as<T>(Q), as<T>(K), heads, 0.3, causal);
+      REQUIRE(P.size() == heads);
+      CHECK(relative_error(mixed_heads(as<T>(V), P), by_loops::attention(Q, K, V, heads, 0.3, causal)) <=
+            tolerance::closed_form<T>);
+    }
   }
 }
 

@@ -20,12 +20,12 @@ inline arma::mat linear(const arma::mat& W, const arma::mat& X, const arma::mat&
   return Y;
 }
 
-// y_i = sum over j of exp(scale q_i.k_j) v_j / sum over j of exp(scale q_i.k_j), for channels first ... last.
+// y_i = sum over j of exp(scale q_i.k_j) v_j / sum over j of exp(scale q_i.k_j), for channels first ... last; causal: over j <= i.
 inline void attend(const arma::mat& Q, const arma::mat& K, const arma::mat& V, double scale, arma::uword first, arma::uword last,
-                   arma::mat& Y) {
+                   bool causal, arma::mat& Y) {
   for (arma::uword i = 0; i < Q.n_cols; ++i) {
     long double sum = 0;
-    for (arma::uword j = 0; j < K.n_cols; ++j) {
+    for (arma::uword j = 0; j < (causal ? i + 1 : K.n_cols); ++j) {
       long double logit = 0;
       for (arma::uword c = first; c <= last; ++c) logit += static_cast<long double>(Q(c, i)) * K(c, j);
       const long double weight = std::exp(scale * logit);
@@ -37,10 +37,11 @@ inline void attend(const arma::mat& Q, const arma::mat& K, const arma::mat& V, d
 }
 
 // The heads' outputs below each other; small logits, as nothing is subtracted from them.
-inline arma::mat attention(const arma::mat& Q, const arma::mat& K, const arma::mat& V, arma::uword heads, double scale) {
+inline arma::mat attention(const arma::mat& Q, const arma::mat& K, const arma::mat& V, arma::uword heads, double scale,
+                           bool causal = false) {
   arma::mat Y(V.n_rows, V.n_cols, arma::fill::zeros);
   const arma::uword width = V.n_rows / heads;
-  for (arma::uword k = 0; k < heads; ++k) attend(Q, K, V, scale, k * width, (k + 1) * width - 1, Y);
+  for (arma::uword k = 0; k < heads; ++k) attend(Q, K, V, scale, k * width, (k + 1) * width - 1, causal, Y);
   return Y;
 }
 

@@ -30,6 +30,7 @@ ModelSpec spec_of(const std::string& model, const std::string& norm = "layer", c
   spec.mlp = mlp;
   spec.lambda_at = lambda_at;
   settle(spec);
+  CHECK(spec.norm_epsilon == 1e-12);
   return spec;
 }
 
@@ -39,27 +40,28 @@ arma::mat linear(const Weights& w, const std::string& name, const arma::mat& X) 
   return by_loops::linear(w[name + ".weight"], X, w[name + ".bias"]);
 }
 
-arma::mat layer_norm(const Weights& w, const std::string& name, const arma::mat& X) {
-  arma::mat Y = by_loops::normalised(X, "layer", 1e-12);
+arma::mat layer_norm(const ModelSpec& spec, const Weights& w, const std::string& name, const arma::mat& X) {
+  arma::mat Y = by_loops::normalised(X, "layer", spec.norm_epsilon);
   for (arma::uword t = 0; t < Y.n_cols; ++t) {
     for (arma::uword c = 0; c < Y.n_rows; ++c) Y(c, t) = w[name + ".weight"](c) * Y(c, t) + w[name + ".bias"](c);
   }
   return Y;
 }
 
-double gelu(const std::string& model, double x) {
-  if (model == "bert") return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
+double sigma(const std::string& activation, double x) {
+  if (activation == "relu") return std::max(x, 0.0);
+  if (activation == "gelu") return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
   return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * std::pow(x, 3))));
 }
 
 arma::mat expected_output(const ModelSpec& spec, const Weights& w, const arma::mat& X, double lambda) {
-  const auto norm = [&](const char* name, const arma::mat& Y) { return spec.norm == "none" ? Y : layer_norm(w, name, Y); };
+  const auto norm = [&](const char* name, const arma::mat& Y) { return spec.norm == "none" ? Y : layer_norm(spec, w, name, Y); };
   const double scale = 1 / std::sqrt(static_cast<double>(spec.dim / spec.heads));
   const arma::mat mixed = by_loops::attention(linear(w, "query", X), linear(w, "key", X), linear(w, "value", X), spec.heads, scale);
   const arma::mat X1 = norm("attention_norm", lambda * X + linear(w, "dense", mixed));
   if (!spec.has_mlp()) return X1;
   arma::mat Z = linear(w, "ffn", X1);
-  for (double& z : Z) z = gelu(spec.model, z);
+  for (double& z : Z) z = sigma(spec.activation, z);
   return norm("output_norm", (spec.lambda_at == "both" ? lambda : 1.0) * X1 + linear(w, "ffn_output", Z));
 }
 
@@ -96,6 +98,22 @@ TEST_CASE_TEMPLATE("encoder blocks: token by token and head by head", T, float, 
           }
         }
       }
+    }
+  }
+}
+
+TEST_CASE("encoders: epsilon and activation are the spec's") {
+  for (const std::string model : {"bert", "albert"}) {
+    for (const std::string activation : {"gelu", "gelu-tanh", "relu"}) {
+      CAPTURE(model);
+      CAPTURE(activation);
+      ModelSpec spec = spec_of(model);
+      spec.norm_epsilon = 0.3;
+      spec.activation = activation;
+      Weights weights(0.4);
+      const auto block = make_encoder_block<double>(spec, weights);
+      const arma::mat expected = expected_output(spec, weights, input(), 0.8);
+      CHECK(relative_error(output(*block, input(), 0.8), expected) <= tolerance::residual<double>);
     }
   }
 }
@@ -144,7 +162,8 @@ TEST_CASE("encoders: the published numbers of parameters") {
 TEST_CASE_TEMPLATE("encoder embedding: word, position and type, a norm, and ALBERT's map", T, float, double) {
   const std::vector<std::uint32_t> ids = {7, 0, 39, 7};
   for (const std::string model : {"bert", "albert"}) {
-    const ModelSpec spec = spec_of(model);
+    ModelSpec spec = spec_of(model);
+    spec.norm_epsilon = 0.3;
     PerturbedTensors<T> tensors;
     const arma::Mat<T> X = encoder_embedding<T>(spec, tensors, ids);
     Weights w;
@@ -154,7 +173,7 @@ TEST_CASE_TEMPLATE("encoder embedding: word, position and type, a norm, and ALBE
       for (arma::uword c = 0; c < sum.n_rows; ++c) sum(c, t) += w["position.weight"](c, t) + w["type.weight"](c, 0);
     }
     REQUIRE(sum.n_rows == (spec.model == "bert" ? 12 : 5));
-    const arma::mat normed = layer_norm(w, "embedding_norm", sum);
+    const arma::mat normed = layer_norm(spec, w, "embedding_norm", sum);
     CHECK(relative_error(X, spec.model == "bert" ? normed : linear(w, "embedding_map", normed)) <= tolerance::residual<T>);
   }
 }
@@ -175,6 +194,12 @@ TEST_CASE("encoder embedding: more tokens than BERT has positions lengthen the t
   CHECK(usual.parameters() == (spec.vocabulary + 512 + 2 + 2) * d);  // word, position, type, norm
   CHECK(encoder_embedding(spec, longer, std::vector<std::uint32_t>(600, 1)).n_cols == 600);
   CHECK(longer.parameters() == (spec.vocabulary + 600 + 2 + 2) * d);
+
+  ModelSpec wider = spec;
+  wider.positions = 77;
+  DrawnTensors<double> other(trial, "");
+  encoder_embedding(wider, other, {1, 2});
+  CHECK(other.parameters() == (spec.vocabulary + 77 + 2 + 2) * d);
 }
 
 TEST_CASE("encoders: equal tokens stay equal, permuted tokens give the permuted output") {
