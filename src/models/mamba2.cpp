@@ -4,14 +4,11 @@
 #include <cmath>
 
 #include "models/activations.hpp"
+#include "models/residual_stream.hpp"
 #include "models/state_space.hpp"
 
 namespace ranklab {
 namespace {
-
-constexpr double epsilon = 1e-5;  // of both norms
-constexpr arma::uword taps = 4;
-constexpr double largest_unscaled = 0x1p40;  // of the stream's entries: far from the ends of the range of T
 
 // log(1 + exp(t)), without overflow.
 double softplus(double t) {
@@ -33,19 +30,21 @@ class Mamba2Mixer {
  public:
   Mamba2Mixer(const ModelSpec& spec, Tensors<T>& tensors)
       : width_(2 * spec.dim),
+        groups_(spec.groups),
         states_(spec.state),
+        epsilon_(spec.norm_epsilon),
         has_gate_(spec.has_gate()),
         has_norm_(spec.norm != "none" || spec.norm_off == "block"),
-        b_conv_(tensors.vector("mixer.conv1d.bias", width_ + 2 * states_, Start::fan_in(taps))),
+        b_conv_(tensors.vector("mixer.conv1d.bias", channels_of_convolution(), Start::fan_in(spec.taps))),
         dt_bias_(tensors.vector("mixer.dt_bias", spec.heads, Start::uniform(std::log(1e-3), std::log(1e-1)).mapped(bias_of_step))),
         A_(-arma::exp(tensors.vector("mixer.A_log", spec.heads, Start::uniform(1.0, 16.0).mapped(logarithm)))),
         D_(tensors.vector("mixer.D", spec.heads, Start::constant(1.0))),
         gain_(tensors.vector("mixer.norm.weight", width_, Start::constant(1.0))) {
-    const arma::uword rest = width_ + 2 * states_ + spec.heads;
+    const arma::uword rest = channels_of_convolution() + spec.heads;
     const arma::Mat<T> W_in = tensors.matrix("mixer.in_proj.weight", spec.dim, width_ + rest, Start::fan_in(spec.dim));
     if (has_gate_) W_z_ = W_in.head_cols(width_);
     W_xBCdt_ = W_in.tail_cols(rest);
-    w_conv_ = tensors.matrix("mixer.conv1d.weight", taps, b_conv_.n_elem, Start::fan_in(taps)).t();
+    w_conv_ = tensors.matrix("mixer.conv1d.weight", spec.taps, b_conv_.n_elem, Start::fan_in(spec.taps)).t();
     const double bound = 1.0 / std::sqrt(static_cast<double>(width_ * spec.layers));  // fan-in d_i, over sqrt(layers)
     W_out_ = tensors.matrix("mixer.out_proj.weight", width_, spec.dim, Start::uniform(-bound, bound));
   }
@@ -53,12 +52,12 @@ class Mamba2Mixer {
   // U (d, N) -> (d, N). `skip` multiplies the convolved x that is added to y.
   arma::Mat<T> operator()(const arma::Mat<T>& U, double skip) const {
     const arma::Mat<T> projected = W_xBCdt_.t() * U;
-    const arma::uword channels = width_ + 2 * states_;
+    const arma::uword channels = channels_of_convolution(), in_B = groups_ * states_;
     arma::Mat<T> xBC = causal_convolution<T>(projected.head_rows(channels), w_conv_, b_conv_);
     apply(silu_, xBC);
     const arma::Mat<T> x = xBC.head_rows(width_);
 
-    arma::Mat<T> y = state_space(x, xBC.rows(width_, width_ + states_ - 1), xBC.tail_rows(states_),
+    arma::Mat<T> y = state_space(x, xBC.rows(width_, width_ + in_B - 1), xBC.tail_rows(in_B),
                                  steps(projected.tail_rows(projected.n_rows - channels)));
     if (skip != 0.0) y += static_cast<T>(skip) * x;
     if (has_gate_) {
@@ -66,32 +65,52 @@ class Mamba2Mixer {
       apply(silu_, z);
       y %= z;
     }
-    if (has_norm_) rms_norm(y, epsilon, &gain_);
+    if (has_norm_) normalise_groups(y);
     return W_out_.t() * y;
   }
 
  private:
+  arma::uword channels_of_convolution() const { return width_ + 2 * groups_ * states_; }
+
   // softplus(dt + dt_bias), (h, N).
   arma::Mat<T> steps(arma::Mat<T> dt) const {
     dt.each_col() += dt_bias_;
     return dt.transform([](T t) { return static_cast<T>(softplus(static_cast<double>(t))); });
   }
 
-  // Head by head: SSD(A dt, B, C, dt x) + D x. x (d_i, N); B, C (n, N), which the heads share; dt (h, N).
+  // Head by head: SSD(A dt, B, C, dt x) + D x. x (d_i, N); B, C (g n, N), of which a group's heads share n rows; dt (h, N).
   arma::Mat<T> state_space(const arma::Mat<T>& x, const arma::Mat<T>& B, const arma::Mat<T>& C, const arma::Mat<T>& dt) const {
     arma::Mat<T> y(arma::size(x));
     const arma::uword heads = dt.n_rows, channels = width_ / heads;
+    arma::Mat<T> B_group, C_group;
     for (arma::uword k = 0; k < heads; ++k) {
+      const arma::uword group = k * groups_ / heads;
+      if (k == 0 || group != (k - 1) * groups_ / heads) {
+        B_group = B.rows(group * states_, (group + 1) * states_ - 1);
+        C_group = C.rows(group * states_, (group + 1) * states_ - 1);
+      }
       const arma::span own(k * channels, (k + 1) * channels - 1);
       const arma::Mat<T> x_k = x.rows(own.a, own.b);
       const arma::Row<T> dt_k = dt.row(k);
-      y.rows(own.a, own.b) = ssd<T>(A_(k) * dt_k, B, C, x_k.each_row() % dt_k) + D_(k) * x_k;
+      y.rows(own.a, own.b) = ssd<T>(A_(k) * dt_k, B_group, C_group, x_k.each_row() % dt_k) + D_(k) * x_k;
     }
     return y;
   }
 
+  void normalise_groups(arma::Mat<T>& y) const {
+    const arma::uword channels = width_ / groups_;
+    for (arma::uword j = 0; j < groups_; ++j) {
+      const arma::span own(j * channels, (j + 1) * channels - 1);
+      const arma::Col<T> gain = gain_(own);
+      arma::Mat<T> part = y.rows(own.a, own.b);
+      rms_norm(part, epsilon_, &gain);
+      y.rows(own.a, own.b) = part;
+    }
+  }
+
   const Activation& silu_ = find_activation("silu");
-  arma::uword width_, states_;  // d_i, n
+  arma::uword width_, groups_, states_;  // d_i, g, n
+  double epsilon_;
   bool has_gate_, has_norm_;
   arma::Col<T> b_conv_, dt_bias_, A_, D_, gain_;
   arma::Mat<T> W_z_, W_xBCdt_, w_conv_, W_out_;
@@ -104,32 +123,31 @@ class Mamba2Block final : public Block<T> {
       : mixer_(spec, tensors),
         gain_(tensors.vector("norm.weight", spec.dim, Start::constant(1.0))),
         has_norm_(spec.norm != "none" || spec.norm_off == "inner"),
+        epsilon_(spec.norm_epsilon),
         skip_in_mixer_(spec.skip_at == "mixer"),
         skip_normed_(spec.skip_input == "normed") {}
 
-  // The stream may grow like lambda^K, beyond the range of T: it is 2^s Y, and what the norm makes of it is the same for
-  // every s, if epsilon is scaled too.
   void forward(State<T>& state, double lambda) const override {
     if (!has_norm_) unscale(state);  // the mixer is not homogeneous
-    arma::Mat<T>& Y = state.Y;
-    arma::Mat<T> U = Y;
-    if (has_norm_) rms_norm(U, epsilon * std::exp2(-2 * state.log2_scale), &gain_);
-    const T unit = static_cast<T>(std::exp2(-state.log2_scale));
+    arma::Mat<T> U = state.Y;
+    if (has_norm_) rms_norm(U, scaled_epsilon(epsilon_, state), &gain_);
     if (skip_in_mixer_) {
-      Y += unit * mixer_(U, lambda);
+      add_branch(state, 1.0, mixer_(U, lambda));
     } else if (skip_normed_) {
-      Y = static_cast<T>(lambda) * U + mixer_(U, 0.0);
+      state.Y = static_cast<T>(lambda) * U + mixer_(U, 0.0);
       state.log2_scale = 0.0;
     } else {
-      Y = static_cast<T>(lambda) * Y + unit * mixer_(U, 0.0);
+      add_branch(state, lambda, mixer_(U, 0.0));
     }
-    if (has_norm_ && static_cast<double>(arma::abs(Y).max()) > largest_unscaled) rescale(state);
+    if (has_norm_) keep_in_range(state);
   }
 
  private:
   Mamba2Mixer<T> mixer_;
   arma::Col<T> gain_;
-  bool has_norm_, skip_in_mixer_, skip_normed_;
+  bool has_norm_;
+  double epsilon_;
+  bool skip_in_mixer_, skip_normed_;
 };
 
 }  // namespace

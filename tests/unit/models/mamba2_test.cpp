@@ -12,12 +12,15 @@ using namespace by_loops;
 
 namespace {
 
-ModelSpec small_spec() {
+ModelSpec small_spec(const Sizes& sizes = {}) {
   ModelSpec spec;
   spec.model = "mamba2";
   spec.dim = dim;
   spec.heads = heads;
   spec.state = state_size;
+  spec.groups = sizes.groups;
+  spec.taps = sizes.taps;
+  if (sizes.epsilon != 1e-5) spec.norm_epsilon = sizes.epsilon;
   settle(spec);
   return spec;
 }
@@ -35,13 +38,13 @@ double relative(const arma::mat& Y, const arma::mat& expected) {
 }
 
 // Relative deviations added up over several lambda, for 70 tokens: more than one chunk.
-double deviation(const ModelSpec& spec, const Reading& reading) {
+double deviation(const ModelSpec& spec, const Reading& reading, StateSpace state_space = state_space_by_loops) {
   const arma::mat R = 2.0 * gaussian(dim, 70, "R");
   double sum = 0;
   for (const double lambda : {1.0, 0.0, -1.5}) {
     PerturbedTensors<double> tensors;
     const auto block = make_mamba2_block<double>(spec, tensors);
-    sum += relative(output(*block, R, lambda), expected_output(tensors, R, lambda, reading));
+    sum += relative(output(*block, R, lambda), expected_output(tensors, R, lambda, reading, state_space));
   }
   return sum;
 }
@@ -58,6 +61,40 @@ TEST_CASE("Mamba-2 block: by the matrix of each head") {
   const arma::mat R = gaussian(dim, 70, "R");
   CHECK(relative(output(*block, R, 1.0), expected_output(tensors, R, 1.0, {}, state_space_by_matrix)) <=
         tolerance::residual<double>);
+}
+
+TEST_CASE("Mamba-2 block: groups of heads, other taps and another epsilon") {
+  for (const arma::uword groups : {1u, 2u, 4u}) {
+    for (const arma::uword taps : {1u, 3u, 4u, 6u}) {
+      const Sizes sizes{groups, taps, 0.03};
+      CAPTURE(groups);
+      CAPTURE(taps);
+      CHECK(deviation(small_spec(sizes), {.sizes = sizes}) <= tolerance::residual<double>);
+      CHECK(deviation(small_spec(sizes), {.sizes = sizes}, state_space_by_matrix) <= tolerance::residual<double>);
+      ModelSpec bare = small_spec(sizes);
+      bare.gating = "off";
+      bare.norm_off = "block";
+      bare.norm = "none";
+      CHECK(deviation(bare, {.gate = false, .block_norm = false, .sizes = sizes}) <= tolerance::residual<double>);
+    }
+  }
+}
+
+TEST_CASE("Mamba-2 block: lambda = 0 after a stream that outgrew single precision leaves the mixer's output") {
+  PerturbedTensors<float> tensors;
+  const auto block = make_mamba2_block<float>(small_spec(), tensors);
+  State<float> state;
+  state.Y = arma::conv_to<arma::fmat>::from(gaussian(dim, 20, "R"));
+  for (int k = 0; k < 30; ++k) block->forward(state, 1e3);
+  CHECK(state.log2_scale > 200);
+  State<float> shrunk = state;
+  shrunk.log2_scale = 60;  // the norm's epsilon is nothing at either size
+  block->forward(state, 0.0);
+  CHECK(state.log2_scale == 0);
+  CHECK(arma::norm(state.Y, "fro") > 0);
+  block->forward(shrunk, 0.0);
+  CHECK(relative(arma::conv_to<arma::mat>::from(state.Y), arma::conv_to<arma::mat>::from(shrunk.Y)) <=
+        tolerance::closed_form<float>);
 }
 
 TEST_CASE("Mamba-2 block without its gate: y takes the place of y o silu(z), and z's weights count for nothing") {
@@ -155,6 +192,20 @@ TEST_CASE("Mamba-2: tensors have the published names, shapes and starts") {
   spec.state = 8;
   spec.layers = 9;
   settle(spec);
+  ModelSpec grouped = spec;
+  grouped.groups = 3;
+  grouped.taps = 2;
+  const Trial trial(1, 0, 0);
+  DrawnTensors<float> counted(trial, "");
+  make_mamba2_block<float>(grouped, counted);
+  CHECK(static_cast<double>(counted.parameters()) == parameters_per_block(grouped));
+  PerturbedTensors<double> of_groups;
+  make_mamba2_block<double>(grouped, of_groups);
+  CHECK(arma::size(of_groups["mixer.in_proj.weight"]) == arma::SizeMat(300, 600 + 600 + 48 + 600));
+  CHECK(arma::size(of_groups["mixer.conv1d.weight"]) == arma::SizeMat(2, 648));
+  CHECK(of_groups["mixer.conv1d.bias"].n_elem == 648);
+  CHECK(of_groups["mixer.norm.weight"].n_elem == 600);
+
   PerturbedTensors<double> tensors;
   make_mamba2_block<double>(spec, tensors);
   CHECK(tensors.all().size() == 9);
