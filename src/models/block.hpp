@@ -26,11 +26,14 @@ std::unique_ptr<Block<T>> make_block(const ModelSpec& spec, Tensors<T>& tensors)
 template <class T>
 DrawnTensors<T> block_tensors(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
 
-/// The same, from the spec's checkpoint where it has one.
+/// The same, or of the spec's checkpoint where it has one. `trial` must outlive them. Building from them throws Failure as
+/// LoadedTensors does.
 template <class T>
 std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
 
 /// The state that enters the first block: state 0 of every depth series. Bare stacks with the norm `rows` normalise it too.
+/// Tokens are the trial's own of given sequences, else drawn; their embedding is the checkpoint's, else drawn. Throws Failure for
+/// a given id that is not in the vocabulary, and for a sequence longer than published weights have positions.
 template <class T>
 State<T> draw_input(const ModelSpec& spec, const Trial& trial);
 

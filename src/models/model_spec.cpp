@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/error.hpp"
+#include "models/feed_forward_activation.hpp"
 
 namespace ranklab {
 namespace {
@@ -100,6 +101,35 @@ void require_sizes(const ModelSpec& spec) {
   }
 }
 
+void require_input(const ModelSpec& spec) {
+  const bool tokens = spec.input == "tokens";
+  if (!tokens && !spec.tokens_file.empty()) {
+    throw UsageError("--tokens-file is not allowed with --input " + spec.input + "; allowed with: --input tokens");
+  }
+  if (spec.zipf != 0 && !tokens) {
+    throw UsageError("--zipf is not allowed with --input " + spec.input + "; allowed with: --input tokens");
+  }
+  if (spec.zipf != 0 && !spec.tokens_file.empty()) {
+    throw UsageError("--zipf is not allowed with --tokens-file, which gives the token ids");
+  }
+}
+
+// What published weights and their config leave open to flags, and what no block here can be built with.
+void require_weights(const ModelSpec& spec) {
+  if (spec.checkpoint != nullptr && spec.weight_scale != 1.0) {
+    throw UsageError("--weight-scale is not allowed with --weights: it multiplies drawn weights alone");
+  }
+  if (spec.checkpoint != nullptr && spec.model == "albert" && !spec.shares_weights()) {
+    throw UsageError("--share-weights off is not allowed with --weights of albert, which are one block's");
+  }
+  if (spec.groups == 0 || spec.heads % spec.groups != 0) {
+    throw UsageError("the " + std::to_string(spec.groups) + " groups of heads of " + spec.model + " do not divide its " +
+                     std::to_string(spec.heads) + " heads");
+  }
+  if (spec.taps == 0) throw UsageError("a convolution of " + spec.model + " needs at least one tap");
+  if (spec.has_mlp()) find_feed_forward_activation(spec.activation);
+}
+
 void own_word(std::string& word, const std::string& value) {
   if (word == "own") word = value;
 }
@@ -148,16 +178,22 @@ void settle(ModelSpec& spec) {
   require_switches(spec);
   require_norm(spec);
   require_sizes(spec);
+  require_input(spec);
+  require_weights(spec);
 }
 
 double parameters_per_block(const ModelSpec& spec) {
   const double d = static_cast<double>(spec.dim), q = spec.has_mlp() ? static_cast<double>(spec.ffn) : 0,
                n = static_cast<double>(spec.state), h = static_cast<double>(spec.heads);
+  const double sublayers = spec.has_mlp() ? 2 : 1, norms = spec.norm == "none" ? 0 : 2 * d * sublayers;
   if (spec.model == "lti-ssm") return 3 * n;
   if (spec.model == "selective-ssm") return 2 * d * n;
   if (spec.model == "s4d") return 2 * d * d + (2 + 2 * n + 4) * d;  // output map and bias; A, C; D, dt, norm
-  if (spec.model == "mamba2") return d * (4 * d + 2 * n + h) + 2 * d * d + 5 * (2 * d + 2 * n) + 3 * h + 3 * d;
-  if (spec.is_encoder() || spec.model == "gpt2") return 4 * d * d + 4 * d + 2 * d * q + d + q + 4 * d;
+  if (spec.model == "mamba2") {
+    const double in_BC = 2 * n * static_cast<double>(spec.groups), taps = static_cast<double>(spec.taps);
+    return d * (4 * d + in_BC + h) + 2 * d * d + (taps + 1) * (2 * d + in_BC) + 3 * h + 3 * d;
+  }
+  if (spec.is_encoder() || spec.model == "gpt2") return 4 * d * d + 4 * d + (sublayers - 1) * (2 * d * q + d + q) + norms;
   return 3 * d * d + 2 * d * q;
 }
 

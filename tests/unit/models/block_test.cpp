@@ -4,9 +4,11 @@
 
 #include <cmath>
 
+#include "core/error.hpp"
 #include "core/tolerances.hpp"
 #include "models/bare_block.hpp"
 #include "models/encoder.hpp"
+#include "models/gpt2.hpp"
 #include "models/mamba2.hpp"
 #include "models/s4d.hpp"
 #include "models/transformer.hpp"
@@ -91,7 +93,7 @@ TEST_CASE("token input: equal ids, equal columns; an encoder adds positions") {
     CHECK(kinds > 1);
     CHECK(kinds <= 8);
   }
-  for (const std::string model : {"bert", "albert"}) {
+  for (const std::string model : {"bert", "albert", "gpt2"}) {
     const arma::mat X = input_of(spec_of(model));
     for (arma::uword i = 1; i < X.n_cols; ++i) CHECK_FALSE(equal(X.col(i), X.col(0)));
   }
@@ -125,6 +127,68 @@ TEST_CASE("token embeddings: Mamba-2's entries N(0, 0.02^2), those of other mode
   }
 }
 
+TEST_CASE("token input: Zipf ids come in their frequencies, ids of exponent 0 evenly") {
+  ModelSpec spec = spec_of("post-norm", "tokens");
+  spec.tokens = 20000;
+  spec.vocabulary = 4;
+  // The columns of the ids, to count how often each occurs.
+  DrawnTensors<double> tensors(trial, "");
+  const arma::mat table = tensors.columns("embedding", spec.dim, 4, {0, 1, 2, 3}, Start::normal(1.0));
+  for (const double exponent : {0.0, 1.0, 2.5}) {
+    spec.zipf = exponent;
+    const arma::mat X = input_of(spec);
+    double sum = 0;
+    for (int id = 0; id < 4; ++id) sum += std::pow(id + 1.0, -exponent);
+    for (arma::uword id = 0; id < 4; ++id) {
+      double count = 0;
+      for (arma::uword t = 0; t < X.n_cols; ++t) count += X(0, t) == table(0, id) ? 1 : 0;
+      const double p = std::pow(static_cast<double>(id) + 1, -exponent) / sum, n = 20000;
+      CAPTURE(exponent);
+      CAPTURE(id);
+      CHECK(std::abs(count / n - p) <= tolerance::standard_errors * std::sqrt(p * (1 - p) / n));
+    }
+  }
+}
+
+TEST_CASE("token input: given sequences, each trial's own, cut to the tokens") {
+  const auto sequences = std::make_shared<TokenSequences>(TokenSequences{{5, 5, 2}, {7, 0, 1, 7, 3}, {8, 1}});
+  for (const std::string model : {"post-norm", "mamba2", "bert", "albert", "gpt2"}) {
+    CAPTURE(model);
+    ModelSpec spec = spec_of(model, "tokens");
+    spec.sequences = sequences;
+    DrawnTensors<double> tensors(trial, "");
+    const auto embedded = [&](const std::vector<std::uint32_t>& ids) -> arma::mat {
+      if (spec.is_encoder()) return encoder_embedding(spec, tensors, ids);
+      if (model == "gpt2") return gpt2_embedding(spec, tensors, ids);
+      return tensors.columns("embedding", spec.dim, spec.vocabulary, ids, Start::normal(model == "mamba2" ? 0.02 : 1.0));
+    };
+    spec.tokens = 5;
+    CHECK(equal(input_of(spec), embedded({7, 0, 1, 7, 3})));  // the trial's index is 1
+    CHECK(input_of(spec, Trial(3, 0, 0)).n_cols == 3);
+    spec.tokens = 2;
+    CHECK(equal(input_of(spec), embedded({7, 0})));
+    CHECK_THROWS_WITH_AS(input_of(spec, Trial(3, 2, 0)),
+                         "token id 8 of sequence 3 is not in the vocabulary of 8, whose ids are 0 to 7", Failure);
+    spec.tokens_file = "a\nb.npy";
+    CHECK_THROWS_WITH_AS(input_of(spec, Trial(3, 2, 0)),
+                         "a\\x0ab.npy: token id 8 of sequence 3 is not in the vocabulary of 8, whose ids are 0 to 7", Failure);
+  }
+}
+
+TEST_CASE("tensors of a layer: without a checkpoint those that are drawn, by layer or shared") {
+  for (const std::string model : {"gpt2", "albert", "mamba2"}) {
+    CAPTURE(model);
+    ModelSpec spec = spec_of(model);
+    spec.weight_scale = 1.5;
+    for (const std::uint64_t layer : {0u, 3u}) {
+      const auto tensors = tensors_of_layer<double>(spec, trial, layer);
+      DrawnTensors<double> expected(trial, model == "albert" ? "layer0." : "layer" + std::to_string(layer) + ".", 1.5);
+      CHECK(equal(tensors->matrix("W", 3, 4, Start::normal(1.0)), expected.matrix("W", 3, 4, Start::normal(1.0))));
+      CHECK(equal(tensors->vector("b", 5, Start::normal(1.0)), expected.vector("b", 5, Start::normal(1.0))));
+    }
+  }
+}
+
 TEST_CASE("every model is built, keeps the shape, and repeats itself") {
   for (const auto& model : model_names()) {
     CAPTURE(model);
@@ -144,10 +208,29 @@ TEST_CASE("every model is built, keeps the shape, and repeats itself") {
   }
 }
 
+TEST_CASE("parameters of a block: with and without its norms and its MLP") {
+  for (const std::string model : {"bert", "albert", "gpt2"}) {
+    for (const std::string norm : {"layer", "none"}) {
+      for (const std::string mlp : {"on", "off"}) {
+        CAPTURE(model);
+        CAPTURE(norm);
+        CAPTURE(mlp);
+        ModelSpec spec = spec_of(model);
+        spec.norm = norm;
+        spec.mlp = mlp;
+        auto tensors = block_tensors<double>(spec, trial, 0);
+        make_block(spec, tensors);
+        CHECK(static_cast<double>(tensors.parameters()) == parameters_per_block(spec));
+      }
+    }
+  }
+}
+
 TEST_CASE("make_block: every name gets the block of its own file") {
   const auto direct = [](const ModelSpec& spec, Tensors<double>& tensors) -> std::unique_ptr<Block<double>> {
     if (spec.model == "post-norm" || spec.model == "pre-norm") return make_transformer_block(spec, tensors);
     if (spec.model == "bert" || spec.model == "albert") return make_encoder_block(spec, tensors);
+    if (spec.model == "gpt2") return make_gpt2_block(spec, tensors);
     if (spec.model == "mamba2") return make_mamba2_block(spec, tensors);
     if (spec.model == "s4d") return make_s4d_block(spec, tensors);
     return make_bare_block(spec, tensors);
