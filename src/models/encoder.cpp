@@ -11,6 +11,7 @@
 #include "models/encoder.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "models/positions.hpp"
 #include "models/sublayers.hpp"
@@ -27,16 +28,19 @@ struct SelfAttention {
         value(tensors, "value", spec.dim, spec.dim),
         dense(tensors, "dense", spec.dim, spec.dim) {}
 
-  arma::Mat<T> operator()(const arma::Mat<T>& X) const { return dense(attended<T>(query(X), key(X), value(X), heads, false)); }
+  std::vector<arma::Mat<T>> matrices(const arma::Mat<T>& X) const {
+    return scaled_attention_matrices<T>(query(X), key(X), heads, false);
+  }
+  arma::Mat<T> mixed(const arma::Mat<T>& X, const std::vector<arma::Mat<T>>& P) const { return dense(mixed_heads(value(X), P)); }
 
   std::uint64_t heads;
   LinearMap<T> query, key, value, dense;
 };
 
 template <class T>
-class EncoderBlock final : public Block<T> {
+class PostNormEncoderBlock final : public EncoderBlock<T> {
  public:
-  EncoderBlock(const ModelSpec& spec, Tensors<T>& tensors)
+  PostNormEncoderBlock(const ModelSpec& spec, Tensors<T>& tensors)
       : lambda_at_both_(spec.lambda_at == "both"), epsilon_(spec.norm_epsilon), attention_(spec, tensors) {
     const bool normed = spec.norm != "none";
     if (normed) attention_norm_.emplace(tensors, "attention_norm", spec.dim);
@@ -46,17 +50,26 @@ class EncoderBlock final : public Block<T> {
     if (normed) output_norm_.emplace(tensors, "output_norm", spec.dim);
   }
 
+  BlockSteps<T> steps(const arma::Mat<T>& X, double lambda) const override {
+    BlockSteps<T> out{attention_.matrices(X), {}};
+    auto& Y = out.Y;
+    Y[0] = static_cast<T>(lambda) * X + attention_.mixed(X, out.P);
+    Y[1] = normed(Y[0], attention_norm_);
+    Y[2] = Y[1];
+    if (feed_forward_) Y[2] = static_cast<T>(lambda_at_both_ ? lambda : 1.0) * Y[1] + (*feed_forward_)(Y[1]);
+    Y[3] = normed(Y[2], output_norm_);
+    return out;
+  }
+
   void forward(State<T>& state, double lambda) const override {
     unscale(state);  // GELU is not homogeneous
-    add_residual(state.Y, lambda, attention_(state.Y), attention_norm_);
-    if (feed_forward_) add_residual(state.Y, lambda_at_both_ ? lambda : 1.0, (*feed_forward_)(state.Y), output_norm_);
+    state.Y = std::move(steps(state.Y, lambda).Y[3]);
   }
 
  private:
-  // X <- LN(lambda X + branch)
-  void add_residual(arma::Mat<T>& X, double lambda, const arma::Mat<T>& branch, const std::optional<LayerNorm<T>>& norm) const {
-    X = static_cast<T>(lambda) * X + branch;
-    if (norm) (*norm)(X, epsilon_);
+  arma::Mat<T> normed(arma::Mat<T> Y, const std::optional<LayerNorm<T>>& norm) const {
+    if (norm) (*norm)(Y, epsilon_);
+    return Y;
   }
 
   bool lambda_at_both_;
@@ -69,8 +82,8 @@ class EncoderBlock final : public Block<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<Block<T>> make_encoder_block(const ModelSpec& spec, Tensors<T>& tensors) {
-  return std::make_unique<EncoderBlock<T>>(spec, tensors);
+std::unique_ptr<EncoderBlock<T>> make_encoder_block(const ModelSpec& spec, Tensors<T>& tensors) {
+  return std::make_unique<PostNormEncoderBlock<T>>(spec, tensors);
 }
 
 // The norm of the embedding stays with --norm none: it belongs to no block, and the ablation starts from the same state.
@@ -85,8 +98,8 @@ arma::Mat<T> encoder_embedding(const ModelSpec& spec, Tensors<T>& tensors, const
   return spec.model == "albert" ? LinearMap<T>(tensors, "embedding_map", width, spec.dim)(X) : X;
 }
 
-template std::unique_ptr<Block<float>> make_encoder_block(const ModelSpec&, Tensors<float>&);
-template std::unique_ptr<Block<double>> make_encoder_block(const ModelSpec&, Tensors<double>&);
+template std::unique_ptr<EncoderBlock<float>> make_encoder_block(const ModelSpec&, Tensors<float>&);
+template std::unique_ptr<EncoderBlock<double>> make_encoder_block(const ModelSpec&, Tensors<double>&);
 template arma::Mat<float> encoder_embedding(const ModelSpec&, Tensors<float>&, const std::vector<std::uint32_t>&);
 template arma::Mat<double> encoder_embedding(const ModelSpec&, Tensors<double>&, const std::vector<std::uint32_t>&);
 

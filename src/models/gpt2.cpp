@@ -36,7 +36,8 @@ struct CausalAttention {
   arma::Mat<T> operator()(const arma::Mat<T>& X) const {
     const arma::uword d = X.n_rows;
     const arma::Mat<T> QKV = fused(X);  // (3 d, N)
-    return output(attended<T>(QKV.head_rows(d), QKV.rows(d, 2 * d - 1), QKV.tail_rows(d), heads, true));
+    return output(
+        mixed_heads<T>(QKV.tail_rows(d), scaled_attention_matrices<T>(QKV.head_rows(d), QKV.rows(d, 2 * d - 1), heads, true)));
   }
 
   std::uint64_t heads;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "models/attention.hpp"
 #include "models/feed_forward_activation.hpp"
@@ -45,11 +46,11 @@ struct LayerNorm {
   arma::Col<T> gain, bias;
 };
 
-/// [P_1 V_1 ... P_h V_h] (d, N), P_k = softmax over rows of Q_k K_k' / sqrt(d / h); with `causal`, over a token and those before.
+/// P_k' (N, N) of each head, P_k = softmax over rows of Q_k K_k' / sqrt(d / h); with `causal`, over a token and those before.
 template <class T>
-arma::Mat<T> attended(const arma::Mat<T>& Q, const arma::Mat<T>& K, const arma::Mat<T>& V, std::uint64_t heads, bool causal) {
-  const double scale = std::sqrt(static_cast<double>(heads) / static_cast<double>(Q.n_rows));
-  return mixed_heads(V, head_attention_matrices(Q, K, heads, scale, causal));
+std::vector<arma::Mat<T>> scaled_attention_matrices(const arma::Mat<T>& Q, const arma::Mat<T>& K, std::uint64_t heads,
+                                                    bool causal) {
+  return head_attention_matrices(Q, K, heads, std::sqrt(static_cast<double>(heads) / static_cast<double>(Q.n_rows)), causal);
 }
 
 /// W_2' sigma(W_1'X + b_1) + b_2, sigma by its name in find_feed_forward_activation.

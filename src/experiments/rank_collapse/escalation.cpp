@@ -1,16 +1,31 @@
 #include "experiments/rank_collapse/escalation.hpp"
 
+#include "core/error.hpp"
 #include "experiments/rank_collapse/escalation_report.hpp"
 #include "experiments/rank_collapse/escalation_trial.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
+#include "experiments/rank_collapse/model_files.hpp"
+#include "io/atomic_file.hpp"
 
 namespace ranklab {
 namespace {
 
 class EscalationStudy : public Study {
  public:
-  std::vector<Field> fields() override { return escalation_fields(config_); }
-  void settle() override { ranklab::settle(config_.spec); }
+  std::vector<Field> fields() override {
+    std::vector<Field> fields = escalation_fields(config_, {"post-norm", "bert", "albert"});
+    for (Field& field : file_fields(config_.spec)) fields.push_back(std::move(field));
+    return fields;
+  }
+  void adopt_files() override { ranklab::adopt_files(config_.spec); }
+  std::uint64_t trials_in_files() const override { return sequences_in_files(config_.spec); }
+  void settle() override { settle_with_files(config_.spec); }
+  void validate() const override {
+    if (config_.spec.checkpoint != nullptr && !config_.spec.is_encoder()) {
+      throw UsageError("--weights " + printable(config_.spec.weights) + " holds " + config_.spec.model +
+                       ", which has no post-norm blocks; --study escalation runs bert|albert");
+    }
+  }
   Estimate estimate() const override { return path_estimate(config_); }
 
   Result run(Runner& runner) const override {
@@ -33,8 +48,8 @@ EscalationConfig::EscalationConfig() {
   spec.dim = 512;
 }
 
-std::vector<Field> escalation_fields(EscalationConfig& config) {
-  std::vector<Field> fields = model_fields(config.spec, {"post-norm"});
+std::vector<Field> escalation_fields(EscalationConfig& config, const std::vector<std::string>& models) {
+  std::vector<Field> fields = model_fields(config.spec, models);
   fields.push_back(real_field("lambda", config.lambda, -1e6, 1e6, "lambda", "strength of the skip in step 1; 1: the residual"));
   return fields;
 }

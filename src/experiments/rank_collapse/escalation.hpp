@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "experiments/study.hpp"
 #include "models/model_spec.hpp"
@@ -17,7 +19,8 @@ struct EscalationConfig {
   double lambda = 1.0;  // strength of the skip in step 1; the paper's is 1
 };
 
-std::vector<Field> escalation_fields(EscalationConfig& config);
+/// `models` are the architectures that the study can run.
+std::vector<Field> escalation_fields(EscalationConfig& config, const std::vector<std::string>& models);
 
 /// Cost of a path through all blocks.
 Estimate path_estimate(const EscalationConfig& config);

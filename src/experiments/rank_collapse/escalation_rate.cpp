@@ -20,7 +20,7 @@ std::vector<TrialRecord> rate_records(const EscalationConfig& config, Runner& ru
 
 class EscalationRateStudy : public Study {
  public:
-  std::vector<Field> fields() override { return escalation_fields(config_); }
+  std::vector<Field> fields() override { return escalation_fields(config_, {"post-norm"}); }
   void settle() override { ranklab::settle(config_.spec); }
 
   Estimate estimate() const override {

@@ -2,6 +2,7 @@
 
 #include "experiments/rank_collapse/escalation_claims.hpp"
 #include "experiments/rank_collapse/escalation_trial.hpp"
+#include "experiments/rank_collapse/model_files.hpp"
 
 namespace ranklab {
 namespace {
@@ -51,13 +52,16 @@ Figure escalation_figure() {
 Result escalation_result(const EscalationConfig& config, bool single_precision, const std::vector<TrialRecord>& records) {
   const Evidence run(config, single_precision, records);
   Result result;
-  result.title = "Token similarity along post-norm Transformer blocks, step by step";
+  result.title = "Token similarity along " +
+                 (config.spec.is_encoder() ? "the blocks of " + config.spec.model : std::string("post-norm Transformer blocks")) +
+                 ", step by step";
+  result.notes = file_notes(config.spec);
   add_scalars(run, result);
   add_series(records, result);
   result.claims = escalation_claims(run);
   result.figure = escalation_figure();
   result.notes.push_back("mu_1 and mu_2 are the squares of eq. (10), averaged over heads.");
-  if (config.spec.weight_variance == "1/d") {
+  if (config.spec.model == "post-norm" && config.spec.weight_variance == "1/d") {
     result.notes.push_back(
         "Entries of W have variance 1/d; the h/d that the paper prints (--weight-variance h/d) does not give its figure.");
   }
