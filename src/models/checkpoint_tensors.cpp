@@ -1,5 +1,6 @@
 // Tensors of a checkpoint in the form in which blocks ask for them.
-#include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "core/error.hpp"
 #include "io/tensor_reader.hpp"
@@ -23,7 +24,7 @@ void require_matrix(const StoredTensor& tensor, std::uint64_t rows, std::uint64_
 template <class T>
 void require_finite(const StoredTensor& tensor, const arma::Mat<T>& entries) {
   std::uint64_t finite = 0;
-  for (const T entry : entries) finite += entry - entry == T{0} ? 1 : 0;
+  for (const T entry : entries) finite += std::fabs(entry) <= std::numeric_limits<T>::max() ? 1 : 0;
   if (finite == entries.n_elem) return;
   throw Failure(tensor.label() + ": " + std::to_string(entries.n_elem - finite) + " of its entries are infinite or NaN in " +
                 (sizeof(T) == sizeof(float) ? "single" : "double") + " precision");

@@ -142,7 +142,16 @@ TEST_CASE("checkpoint: a layer that is missing between others, and one that a ru
   CHECK(has(with_extra("gpt2", "transformer.h.18446744073709551615.x"), "tensor 'transformer.h.3.ln_1.weight' is missing"));
   CHECK(
       has(with_extra("gpt2", "transformer.h.99999999999999999999.x"), "'transformer.h.99999999999999999999.x' is none that gpt2"));
-  CHECK(has(with_extra("gpt2", "transformer.h.01.ln_1.weight"), "'transformer.h.01.ln_1.weight' is none that gpt2"));
+  CHECK(has(with_extra("gpt2", "transformer.h.03.ln_1.weight"), "'transformer.h.03.ln_1.weight' is none that gpt2"));
+
+  TinyCheckpoint late("bert", {}, Dtype::f32);
+  late.add("bert.encoder.layer.4.output.dense.bias", {6}, Dtype::f32);
+  CHECK(has(complaint(late,
+                      [](const Checkpoint& checkpoint) {
+                        ModelSpec spec;
+                        checkpoint.take_sizes(spec);
+                      }),
+            "'bert.encoder.layer.3.attention.self.query.weight' is missing"));
 
   TinyCheckpoint tiny("mamba2", {}, Dtype::f32);
   const std::string beyond = complaint(tiny, [](const Checkpoint& checkpoint) {

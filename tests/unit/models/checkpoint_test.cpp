@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "core/error.hpp"
 #include "temporary_folder.hpp"
 #include "tiny_checkpoint.hpp"
@@ -163,13 +166,14 @@ TEST_CASE("checkpoint: GPT-2's square projection is transposed by its name, BERT
 }
 
 TEST_CASE_TEMPLATE("checkpoint: embeddings of the ids that are asked for, repeated, falling and in runs", T, float, double) {
-  for (const auto& [model, name] : std::map<std::string, std::string>{
+  for (const auto& example : std::map<std::string, std::string>{
            {"mamba2", "embedding"}, {"bert", "position.weight"}, {"albert", "word.weight"}, {"gpt2", "wpe.weight"}}) {
+    const std::string &model = example.first, &name = example.second;
     CAPTURE(model);
     Written file = written(model, {}, Dtype::bf16);
     const arma::mat table = file.tiny.named(name).wanted();
-    const auto columns = [&, asked = name](const std::vector<std::uint32_t>& ids) {
-      return LoadedTensors<T>(file.checkpoint, "").columns(asked, table.n_rows, table.n_cols, ids, Start::constant(0));
+    const auto columns = [&](const std::vector<std::uint32_t>& ids) {
+      return LoadedTensors<T>(file.checkpoint, "").columns(name, table.n_rows, table.n_cols, ids, Start::constant(0));
     };
     for (const std::vector<std::uint32_t>& ids :
          {std::vector<std::uint32_t>{3, 3, 4, 5, 2, 1, 6, 0}, {0, 1, 2, 3, 4, 5, 6}, {6}, {}}) {
