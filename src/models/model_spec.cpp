@@ -122,7 +122,7 @@ void require_weights(const ModelSpec& spec) {
   if (spec.checkpoint != nullptr && spec.model == "albert" && !spec.shares_weights()) {
     throw UsageError("--share-weights off is not allowed with --weights of albert, which are one block's");
   }
-  if (spec.groups == 0 || spec.heads % spec.groups != 0) {
+  if (spec.model == "mamba2" && (spec.groups == 0 || spec.heads % spec.groups != 0)) {
     throw UsageError("the " + std::to_string(spec.groups) + " groups of heads of " + spec.model + " do not divide its " +
                      std::to_string(spec.heads) + " heads");
   }

@@ -122,9 +122,9 @@ TEST_CASE("checkpoint: the tensors that a spec needs are those that the files ha
 
 TEST_CASE("checkpoint: sizes are those of the shapes") {
   const TinySizes sizes{.layers = 2,
-                        .dim = 10,
+                        .dim = 12,
                         .ffn = 14,
-                        .heads = 5,
+                        .heads = 4,
                         .state = 3,
                         .groups = 2,
                         .taps = 5,
@@ -140,14 +140,14 @@ TEST_CASE("checkpoint: sizes are those of the shapes") {
     spec.layers = 77;
     file.checkpoint->take_sizes(spec);
     CHECK(spec.model == model);
-    CHECK(spec.dim == 10);
+    CHECK(spec.dim == 12);
     CHECK(spec.vocabulary == 13);
     CHECK(spec.layers == (albert ? 77 : 2));
     CHECK(spec.share_weights == (albert ? "on" : "own"));
     CHECK(spec.embedding == (albert ? 7 : 0));
     CHECK(spec.ffn == (mamba2 ? 0 : 14));
     CHECK(spec.positions == (mamba2 ? 0 : 9));
-    CHECK(spec.heads == (mamba2 ? 5 : 0));
+    CHECK(spec.heads == (mamba2 ? 4 : 0));
     CHECK(spec.state == (mamba2 ? 3 : 0));
     CHECK(spec.taps == (mamba2 ? 5 : 4));
     CHECK(file.checkpoint->layers() == (albert ? 1 : 2));
