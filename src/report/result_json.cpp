@@ -4,10 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/error.hpp"
 #include "io/atomic_file.hpp"
+#include "io/json_file.hpp"
 
 namespace ranklab {
 namespace {
@@ -215,24 +215,7 @@ void set_field(const Field& field, const nlohmann::json& value, const std::strin
 }
 
 nlohmann::json read_json(const std::string& path) {
-  const std::string text = read_file(path);
-  std::vector<std::set<std::string>> keys;
-  std::string twice;
-  const auto watch = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
-    using Event = nlohmann::json::parse_event_t;
-    if (event == Event::object_start) keys.emplace_back();
-    if (event == Event::object_end) keys.pop_back();
-    if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second) twice = parsed.get<std::string>();
-    return true;
-  };
-  nlohmann::json document;
-  try {
-    document = nlohmann::json::parse(text, watch);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw Failure(printable(path) + ": not valid JSON, at byte " + std::to_string(error.byte));
-  }
-  if (!twice.empty()) throw Failure(printable(path) + ": the key '" + printable(twice) + "' stands twice in one object");
-  return document;
+  return parse_json(read_file(path), printable(path));
 }
 
 nlohmann::json read_result(const std::string& path) {
