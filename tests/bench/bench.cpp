@@ -18,6 +18,7 @@
 #include "linalg/spectra.hpp"
 #include "models/random_features.hpp"
 #include "optim/steps.hpp"
+#include "tiny_checkpoint.hpp"
 
 namespace {
 
@@ -126,10 +127,26 @@ void write_layer(const std::string& folder) {
   }
 }
 
-// With a folder: writes a large layer there, instead of measuring.
+// What `rank-collapse --weights` is timed with: the sizes of mamba2-130m, or with more layers and width those of mamba2-2.7b.
+void write_mamba2(const std::string& path, std::uint64_t layers, std::uint64_t dim) {
+  TinySizes sizes;
+  sizes.layers = layers;
+  sizes.dim = dim;
+  sizes.heads = 2 * dim / 64;
+  sizes.state = 128;
+  sizes.vocabulary = 50288;
+  write_synthetic_mamba2(path, sizes, Dtype::f16);
+}
+
+// With a folder: writes a large layer and weights there, instead of measuring. With a path, layers and width: such weights.
 int main(int argc, char** argv) {
+  if (argc == 4) {
+    write_mamba2(argv[1], std::stoul(argv[2]), std::stoul(argv[3]));
+    return 0;
+  }
   if (argc > 1) {
     write_layer(argv[1]);
+    write_mamba2(std::string(argv[1]) + "/mamba2.safetensors", 24, 768);
     return 0;
   }
   set_blas_threads(1);

@@ -24,6 +24,7 @@ RUNS = (
     ("4096 tokens, selective SSM, d 256", "rank-collapse --model selective-ssm --tokens 4096 --layers 4 --lambda 1 --trials 1", None, 400),
     ("spectral-fig04, one trial, every rank at every step", "one-step-compare --preset spectral-fig04 --trials 1", 40.0, 300),
     ("files, 4096 x 4096, 65536 samples, f32", "one-step-compare --study files --pair layer,{folder}/activation.npy,{folder}/gradient.npy", 120.0, 4000),
+    ("mamba2-130m, 32 sequences of 128 tokens, f32", "rank-collapse --model mamba2 --weights {folder}/mamba2.safetensors --tokens 128 --lambda 1 --trials 32 --precision f32", 60.0, 1000),
     ("start-up (--version)", "--version", 0.1, 60),
 )
 
