@@ -21,7 +21,7 @@ constexpr const char* mamba1_is_not_built = "Mamba-1 layers are not built here; 
 
 // gelu by the error function, and its approximation by tanh under two names.
 std::optional<std::string> read_activation(const ConfigKeys& keys, const char* key) {
-  const std::optional<std::string> name = keys.text(key);
+  std::optional<std::string> name = keys.text(key);
   if (!name || name == "gelu" || name == "relu") return name;
   if (name == "gelu_new" || name == "gelu_pytorch_tanh") return "gelu-tanh";
   keys.fail(key, "is '" + printable_key(*name) + "', which is not built here; allowed: gelu, gelu_new, gelu_pytorch_tanh, relu");
