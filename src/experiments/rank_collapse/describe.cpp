@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <limits>
-#include <type_traits>
+#include <memory>
 
 #include "experiments/rank_collapse/depth_run.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
@@ -18,20 +18,28 @@ namespace {
 
 constexpr std::uint64_t sequence = 128;  // tokens, for what depends on them
 
-// Multiplications and additions per second of one core, in products of the size of a layer's.
+// Seconds of one core for a sequence and one lambda: the first block, read and run here, times the blocks.
 template <class T>
-double product_rate(std::uint64_t dim) {
+double seconds_per_sequence(const ModelSpec& spec) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
   set_blas_threads(1);
-  const arma::uword d = std::clamp<arma::uword>(dim, 256, 2048);
-  const arma::Mat<T> W(d, d, arma::fill::ones), X(d, sequence, arma::fill::ones);
-  arma::Mat<T> Y = W.t() * X;  // the first product starts the library
-  double best = std::numeric_limits<double>::infinity();
-  for (int run = 0; run < 5; ++run) {
-    const auto start = std::chrono::steady_clock::now();
-    Y = W.t() * X;
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  const Trial trial(1, 0, 0);
+  const State<T> input = draw_input<T>(spec, trial);
+  double reading = std::numeric_limits<double>::infinity(), running = reading;
+  // The fastest of a few: the first starts the library and fills the system's cache.
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    auto start = Clock::now();
+    const std::unique_ptr<Block<T>> block = make_block<T>(spec, *tensors_of_layer<T>(spec, trial, 0));
+    reading = std::min(reading, since(start));
+    State<T> state = input;
+    start = Clock::now();
+    block->forward(state, 1.0);
+    token_geometry(state.Y);
+    running = std::min(running, since(start));
   }
-  return 2.0 * static_cast<double>(d) * static_cast<double>(d) * static_cast<double>(sequence) / best;
+  const double reads = spec.shares_weights() ? 1 : static_cast<double>(spec.layers);
+  return static_cast<double>(spec.layers) * running + reads * reading / static_cast<double>(trials_per_batch(spec));
 }
 
 std::string formatted(const char* format, double value) {
@@ -79,9 +87,9 @@ std::string describe_weights(const std::string& path) {
   const Checkpoint& weights = *spec.checkpoint;
 
   DepthGroup one{spec, {DepthCurve{"", {1.0}, {}}}};
-  one.spec.tokens = sequence;
+  one.spec.tokens = one.spec.model == "mamba2" ? sequence : std::min(sequence, spec.positions);
   const Estimate cost = depth_cost({one});
-  const double K = static_cast<double>(spec.layers), flops = K * flops_per_block(one.spec) / static_cast<double>(sequence);
+  const double flops = static_cast<double>(spec.layers) * flops_per_block(one.spec) / static_cast<double>(one.spec.tokens);
   const double cores = static_cast<double>(available_cores());
   std::string out = printable(path) + ": " + weights.model() + "\n";
   out += line("sizes", sizes_text(spec));
@@ -90,12 +98,10 @@ std::string describe_weights(const std::string& path) {
   out += line("memory", memory_text(cost, 4) + ", " + memory_text(cost, 8) + ", beside the file's pages in the system's cache");
   out += line("work", formatted("%.3g", flops / 1e9) + " GFLOP per token" + (knows_layers ? "" : " at 12 blocks"));
   for (const bool single : {true, false}) {
-    const double rate = single ? product_rate<float>(spec.dim) : product_rate<double>(spec.dim);
-    const double seconds = cost.flops / (rate * cores);
+    const double seconds = (single ? seconds_per_sequence<float>(one.spec) : seconds_per_sequence<double>(one.spec)) / cores;
     out += line(single ? "time" : "", "about " + formatted("%.2g", seconds) + " s in " + (single ? "f32" : "f64") +
-                                          " for each sequence of " + std::to_string(sequence) + " tokens and each lambda (" +
-                                          formatted("%.0f", cores) + (cores == 1 ? " core" : " cores") + " at " +
-                                          formatted("%.0f", rate / 1e9) + " GFLOP/s, measured)");
+                                          " for a sequence of " + std::to_string(one.spec.tokens) + " tokens and one lambda, on " +
+                                          formatted("%.0f", cores) + (cores == 1 ? " core" : " cores") + " (one block was timed)");
   }
   out += line("to run", "ranklab rank-collapse --model " + weights.model() + " --weights " + printable(path) +
                             (knows_heads ? "" : " --model-config config.json") + " --tokens-file IDS --precision f32");
