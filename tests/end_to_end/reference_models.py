@@ -127,22 +127,32 @@ def encoder_embedding(w, ids, epsilon):
     return w.norm([[a + b + c for a, b, c in zip(word[id], position[i], kind)] for i, id in enumerate(ids)], "embeddings.LayerNorm", epsilon)
 
 
-def encoder_block(w, X, names, heads, lambdas, epsilon, activation):
+def encoder_steps(w, X, names, heads, lambdas, epsilon, activation):
+    """After attention and skip, norm, feed-forward net and skip, norm."""
     query, key, value, dense, first_norm, first, second, second_norm = names
     mixed = w.linear(attention(w.linear(X, query), w.linear(X, key), w.linear(X, value), heads), dense)
-    X = w.norm(added(X, mixed, lambdas[0]), first_norm, epsilon)
-    Z = [[activation(z) for z in row] for row in w.linear(X, first)]
-    return w.norm(added(X, w.linear(Z, second), lambdas[1]), second_norm, epsilon)
+    steps = [added(X, mixed, lambdas[0])]
+    steps.append(w.norm(steps[0], first_norm, epsilon))
+    Z = [[activation(z) for z in row] for row in w.linear(steps[1], first)]
+    steps.append(added(steps[1], w.linear(Z, second), lambdas[1]))
+    steps.append(w.norm(steps[2], second_norm, epsilon))
+    return steps
+
+
+def encoder_block(*arguments):
+    return encoder_steps(*arguments)[-1]
+
+
+def bert_names(i):
+    return [f"encoder.layer.{i}." + n for n in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+                                                "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")]
 
 
 def bert(tensors, ids, heads, layers, lambdas=(1, 1), epsilon=1e-12, activation=gelu):
     w = Weights(tensors)
     states = [encoder_embedding(w, ids, epsilon)]
     for i in range(layers):
-        p = f"encoder.layer.{i}."
-        names = [p + n for n in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
-                                 "attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")]
-        states.append(encoder_block(w, states[-1], names, heads, lambdas, epsilon, activation))
+        states.append(encoder_block(w, states[-1], bert_names(i), heads, lambdas, epsilon, activation))
     return states
 
 

@@ -173,6 +173,27 @@ class WeightsTest(ProgramTest):
         states = [models.mamba2(w, ids, 2, gate=False)[-1] for ids in IDS]
         self.assertLess(abs(series["gating=off,norm=on.mu_normalized"][-1] - sum(models.mu(X) / models.norm(X) for X in states) / 3), 1e-10)
 
+    def test_escalation(self):
+        """xi_1/xi_2 of each step: how the common part of the tokens grows against the rest."""
+        w = self.write_weights(models.bert_checkpoint())
+        document = self.result(LAYERS.replace("layers", "escalation") + "bert --heads 2 --lambda 0.5 --lambda-at both")
+        series = {s["name"]: s for s in document["series"]}
+        parts = lambda X: (models.norm(X) ** 2 - models.mu(X) ** 2, models.mu(X) ** 2)
+        for k in range(2):
+            ratios = [[] for _ in range(4)]
+            for ids in IDS:
+                X = models.bert(w, ids, 2, k, (0.5, 0.5))[-1]
+                for s, Y in enumerate(models.encoder_steps(models.Weights(w), X, models.bert_names(k), 2, (0.5, 0.5), 1e-12, models.gelu)):
+                    (common, rest), (common_then, rest_then) = parts(X), parts(Y)
+                    ratios[s].append(common_then / common / (rest_then / rest))
+                    X = Y
+            for s in range(4):
+                found = series[f"step{s + 1}.xi_ratio"]
+                self.assertEqual(found["x"], [1, 2])
+                self.assertLess(abs(found["mean"][k] / (math.fsum(ratios[s]) / 3) - 1), 1e-10, f"step {s + 1} of block {k + 1}")
+        self.write_weights(models.gpt2_checkpoint())
+        self.refused("rank-collapse --study escalation --weights w.safetensors --heads 2 --tokens 4", "gpt2", "post-norm")
+
     def test_presets_take_weights(self):
         w = self.write_weights(models.mamba2_checkpoint())
         self.write("ids.json", [ids * 30 for ids in IDS])
