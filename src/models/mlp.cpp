@@ -16,6 +16,19 @@ arma::Mat<T> draw_layer(const Trial& trial, const std::string& stream, std::uint
   return arma::conv_to<arma::Mat<T>>::from(drawn);
 }
 
+/// A = max(Z, 0)^2 and Z <- 2 max(Z, 0): to the last bit what `activate` gives, without two calls for each entry.
+template <class T>
+void activate_squared_relu(arma::Mat<T>& Z, arma::Mat<T>& A) {
+  A.set_size(Z.n_rows, Z.n_cols);
+  T* const z = Z.memptr();
+  T* const a = A.memptr();
+  for (arma::uword i = 0; i < Z.n_elem; ++i) {
+    const T positive = z[i] > 0 ? z[i] : T{0};
+    a[i] = positive * positive;
+    z[i] = 2 * positive;
+  }
+}
+
 /// A = sigma(Z), and Z <- dA / dZ, for an activation of one argument.
 template <class T>
 void activate(const Activation& sigma, arma::Mat<T>& Z, arma::Mat<T>& A) {
@@ -75,6 +88,8 @@ void forward(const Mlp<T>& net, const arma::Mat<T>& X, MlpPass<T>& pass) {
     pass.slope[l] = net.W[l] * (l == 0 ? X : pass.A[l - 1]);
     if (net.sigma->gated) {
       activate_gated(*net.sigma, pass.slope[l], pass.A[l]);
+    } else if (net.sigma->name == "relu2") {
+      activate_squared_relu(pass.slope[l], pass.A[l]);
     } else {
       activate(*net.sigma, pass.slope[l], pass.A[l]);
     }

@@ -255,8 +255,9 @@ Estimate depth_cost(const std::vector<DepthGroup>& groups) {
     const double weights = 2 * block, states = curves * (N * d + 9 * K), at_work = scores + N * width + 4 * small * small;
     const double geometry = 2 * N * d * small + 4 * small * small * small;
     if (spec.checkpoint != nullptr) {
-      // A batch's states and two layers at once; a value is read about as fast as so many operations are done.
-      cost.shared_bytes = std::max(cost.shared_bytes, 8 * (weights + static_cast<double>(trials_per_batch(spec)) * states));
+      // A batch's states, two layers at once and the largest matrix of the second as it was read; a value is read about as fast as
+      // so many operations are done.
+      cost.shared_bytes = std::max(cost.shared_bytes, 8 * (1.25 * weights + static_cast<double>(trials_per_batch(spec)) * states));
       cost.bytes = std::max(cost.bytes, 8 * at_work);
       cost.flops += 30 * block * K / static_cast<double>(trials_per_batch(spec));
     } else {
