@@ -109,7 +109,7 @@ const std::vector<PublishedFamily>& published_families() {
        "albert.",
        {"encoder.embedding_hidden_mapping_in.weight", albert_layer_key + "attention.query.weight"},
        "",
-       {"predictions."},
+       {"predictions.", "sop_classifier."},
        {"pooler."},
        {}},
       {"gpt2",

@@ -101,7 +101,7 @@ class WeightsTest(ProgramTest):
         w = self.write_weights(models.bert_checkpoint(), rename=gamma, extra=heads)
         self.check_states(self.result(LAYERS + "bert --heads 2"), [models.bert(w, ids, 2, 2) for ids in IDS])
 
-        heads = {"albert.pooler.weight": ((8, 8), [0.0] * 64), "predictions.bias": ((11,), [0.0] * 11)}
+        heads = {"albert.pooler.weight": ((8, 8), [0.0] * 64), "predictions.bias": ((11,), [0.0] * 11), "sop_classifier.classifier.bias": ((2,), [0.0] * 2)}
         w = self.write_weights(models.albert_checkpoint(), rename=lambda name: "albert." + name, extra=heads)
         self.check_states(self.result(LAYERS + "albert --heads 2 --layers 2"), [models.albert(w, ids, 2, 2) for ids in IDS])
 
