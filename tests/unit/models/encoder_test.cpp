@@ -3,12 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <numbers>
 
-#include "by_loops.hpp"
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
-#include "perturbed_tensors.hpp"
+#include "sublayers_by_loops.hpp"
 
 using namespace ranklab;
 
@@ -34,28 +32,10 @@ ModelSpec spec_of(const std::string& model, const std::string& norm = "layer", c
   return spec;
 }
 
-using Weights = PerturbedTensors<double>;
-
-arma::mat linear(const Weights& w, const std::string& name, const arma::mat& X) {
-  return by_loops::linear(w[name + ".weight"], X, w[name + ".bias"]);
-}
-
-arma::mat layer_norm(const ModelSpec& spec, const Weights& w, const std::string& name, const arma::mat& X) {
-  arma::mat Y = by_loops::normalised(X, "layer", spec.norm_epsilon);
-  for (arma::uword t = 0; t < Y.n_cols; ++t) {
-    for (arma::uword c = 0; c < Y.n_rows; ++c) Y(c, t) = w[name + ".weight"](c) * Y(c, t) + w[name + ".bias"](c);
-  }
-  return Y;
-}
-
-double sigma(const std::string& activation, double x) {
-  if (activation == "relu") return std::max(x, 0.0);
-  if (activation == "gelu") return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
-  return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * std::pow(x, 3))));
-}
+using by_loops::layer_norm, by_loops::linear, by_loops::sigma, by_loops::Weights;
 
 arma::mat expected_output(const ModelSpec& spec, const Weights& w, const arma::mat& X, double lambda) {
-  const auto norm = [&](const char* name, const arma::mat& Y) { return spec.norm == "none" ? Y : layer_norm(spec, w, name, Y); };
+  const auto norm = [&](const char* name, const arma::mat& Y) { return layer_norm(spec, w, name, Y); };
   const double scale = 1 / std::sqrt(static_cast<double>(spec.dim / spec.heads));
   const arma::mat mixed = by_loops::attention(linear(w, "query", X), linear(w, "key", X), linear(w, "value", X), spec.heads, scale);
   const arma::mat X1 = norm("attention_norm", lambda * X + linear(w, "dense", mixed));

@@ -3,13 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <numbers>
 
-#include "by_loops.hpp"
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
-#include "perturbed_tensors.hpp"
+#include "sublayers_by_loops.hpp"
 #include "unread_checkpoint.hpp"
 
 using namespace ranklab;
@@ -34,27 +32,8 @@ ModelSpec spec_of(const std::string& norm = "layer", const std::string& mlp = "o
   return spec;
 }
 
-using Weights = PerturbedTensors<double>;
+using by_loops::layer_norm, by_loops::linear, by_loops::sigma, by_loops::Weights;
 constexpr double step = 0.4;  // far from the starts, so that no map is nearly zero and no gain nearly 1
-
-arma::mat linear(const Weights& w, const std::string& name, const arma::mat& X) {
-  return by_loops::linear(w[name + ".weight"], X, w[name + ".bias"]);
-}
-
-arma::mat layer_norm(const ModelSpec& spec, const Weights& w, const std::string& name, const arma::mat& X) {
-  if (spec.norm == "none") return X;
-  arma::mat Y = by_loops::normalised(X, "layer", spec.norm_epsilon);
-  for (arma::uword t = 0; t < Y.n_cols; ++t) {
-    for (arma::uword c = 0; c < Y.n_rows; ++c) Y(c, t) = w[name + ".weight"](c) * Y(c, t) + w[name + ".bias"](c);
-  }
-  return Y;
-}
-
-double sigma(const std::string& activation, double x) {
-  if (activation == "relu") return std::max(x, 0.0);
-  if (activation == "gelu") return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
-  return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * std::pow(x, 3))));
-}
 
 arma::mat attention(const ModelSpec& spec, const Weights& w, const arma::mat& X) {
   const arma::mat fused = linear(w, "attn.c_attn", layer_norm(spec, w, "ln_1", X));
