@@ -5,6 +5,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "report/environment.hpp"
+
 namespace ranklab {
 namespace {
 
@@ -206,9 +208,10 @@ std::vector<std::vector<std::vector<DepthTrace>>> run_variants(const std::vector
 }
 
 std::uint64_t trials_per_batch(const ModelSpec& spec) {
-  // Enough that reading a layer costs little beside using it, few enough that not much is lost when a run is stopped.
+  // Enough that reading a layer costs little beside using it and that every core has one, few enough that not much is lost when
+  // a run is stopped.
   constexpr std::uint64_t sequences = 8;
-  return spec.checkpoint != nullptr ? sequences : 1;
+  return spec.checkpoint != nullptr ? std::max(sequences, available_cores()) : 1;
 }
 
 const std::vector<std::string>& depth_measures() {
