@@ -34,7 +34,7 @@ std::vector<TrialRecord> Pool::run(const std::function<TrialRecord(Trial&)>& bod
 }
 
 std::vector<TrialRecord> Pool::run_batches(std::uint64_t size, const BatchBody& body) {
-  return run_in_batches(size, 1, body);
+  return run_in_batches(size, size == 1 ? settings_.threads : 1, body);
 }
 
 std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t at_once, const BatchBody& body) {

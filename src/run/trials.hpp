@@ -69,8 +69,8 @@ class Runner {
   /// Runs the body for each trial and returns the finished records by index; fewer than trials() after an interruption.
   virtual std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) = 0;
   /// The same for trials that share what is costly to have, such as weights that are read from a file layer by layer: the body
-  /// gets up to `size` trials and returns their records in order. One batch at a time, so that its parts use all threads. A
-  /// record must not depend on which other trials are in the batch.
+  /// gets up to `size` trials and returns their records in order. One batch at a time, so that its parts use all threads, but
+  /// batches of one trial as run() would. A record must not depend on which other trials are in the batch.
   virtual std::vector<TrialRecord> run_batches(std::uint64_t size,
                                                const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) = 0;
 };

@@ -128,6 +128,19 @@ TEST_CASE("batches of trials run one after the other, with all threads, and give
   for (std::size_t i = 0; i < 7; ++i) CHECK(again[i].array("values") == alone[i].array("values"));
 }
 
+TEST_CASE("batches of one trial run at once on all threads") {
+  std::atomic<int> waiting{0};
+  const auto records = Pool(settings(2, 2), nullptr).run_batches(1, [&](std::vector<Trial>& trials) {
+    ++waiting;
+    // Each waits until the other has come too: with one trial at a time, that would never be.
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (waiting < 2 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+    CHECK(waiting == 2);
+    return std::vector{draw(trials.front())};
+  });
+  CHECK(records.size() == 2);
+}
+
 TEST_CASE("an error in a batch ends the pool and is thrown again") {
   Pool pool(settings(6, 3), nullptr);
   int batches = 0;
