@@ -275,6 +275,9 @@ class WeightsTest(ProgramTest):
         self.refused("rank-collapse --model attention --tokens-file ids.json --input gaussian", "--tokens-file", "--input")
         self.refused(run + " --heads 2 --zipf -1", "--zipf")
 
+        self.write_weights(models.albert_checkpoint())
+        self.refused(LAYERS + "albert --heads 2 --layers 2 --share-weights off", "--share-weights off", "albert")
+
     def test_configs_that_do_not_fit(self):
         self.write_weights(models.bert_checkpoint())
         run = LAYERS + "bert --model-config config.json"

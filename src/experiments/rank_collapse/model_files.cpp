@@ -85,9 +85,6 @@ void require_sizes_fit(const ModelSpec& spec) {
   require("state", spec.state, held.state);
   require("embedding", spec.embedding, held.embedding);
   require("vocabulary", spec.vocabulary, held.vocabulary);
-  if (spec.share_weights != held.share_weights) {
-    refuse_size(spec, "share-weights", spec.share_weights, "has one set of weights for all layers");
-  }
   if (!spec.shares_weights() && spec.layers > held.layers) {
     refuse_size(spec, "layers", std::to_string(spec.layers), "has " + std::to_string(held.layers));
   }
