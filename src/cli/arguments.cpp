@@ -6,6 +6,7 @@
 #include <cxxopts.hpp>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace ranklab {
 namespace {
@@ -50,9 +51,7 @@ std::vector<std::string> prepared(const std::vector<std::string>& words, const s
   const std::string name = word.substr(0, word.find('='));
   std::vector<std::string> names;
   for (const auto& shape : known) names.push_back("--" + shape.name);
-  const std::string close = nearest(name, names);
-  throw UsageError("unknown flag '" + name + "'" +
-                   (close.empty() ? "; --help lists the flags" : "; did you mean '" + close + "'?"));
+  throw UsageError("unknown flag '" + name + "'" + did_you_mean(name, names, "; --help lists the flags"));
 }
 
 }  // namespace

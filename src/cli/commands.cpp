@@ -4,10 +4,11 @@
 
 #include "cli/help.hpp"
 #include "core/error.hpp"
-#include "experiments/nuclear_rank/commands.hpp"
+#include "core/text.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/random_features/random_features.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
+#include "experiments/spike_plus_bulk/commands.hpp"
 #include "report/environment.hpp"
 
 namespace ranklab {
@@ -51,9 +52,7 @@ int run_command_line(const std::vector<std::string>& argv) {
   std::vector<std::string> names = {"--help", "--version"};
   for (const Experiment& experiment : experiments()) names.push_back(experiment.name);
   for (const Utility& utility : utilities()) names.push_back(utility.name);
-  const std::string close = nearest(command, names);
-  throw UsageError("unknown command '" + command + "'" +
-                   (close.empty() ? "; `ranklab --help` lists them" : "; did you mean '" + close + "'?"));
+  throw UsageError("unknown command '" + command + "'" + did_you_mean(command, names, "; `ranklab --help` lists them"));
 }
 
 }  // namespace ranklab

@@ -9,6 +9,7 @@
 #include "cli/help.hpp"
 #include "cli/presets.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/atomic_file.hpp"
 
 namespace ranklab {

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/fields.hpp"
+#include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "report/result_json.hpp"
 
@@ -39,10 +40,8 @@ void check_preset(const nlohmann::json& document, const std::string& where) {
   if (!document.is_object()) throw UsageError(where + ": not a preset or result file (a JSON object)");
   for (const auto& [key, value] : document.items()) {
     if (std::find(preset_keys.begin(), preset_keys.end(), key) != preset_keys.end()) continue;
-    const std::string close = nearest(key, preset_keys);
     throw UsageError(where + ": unknown key '" + key + "'" +
-                     (close.empty() ? "; a preset has command, title, source, summary, expected_time, config"
-                                    : "; did you mean '" + close + "'?"));
+                     did_you_mean(key, preset_keys, "; a preset has command, title, source, summary, expected_time, config"));
   }
   check_shared_keys(document, where);
 }
@@ -73,9 +72,7 @@ std::vector<std::string> preset_names() {
 nlohmann::json read_preset(const std::string& name) {
   const std::vector<std::string> names = preset_names();
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    const std::string close = nearest(name, names);
-    throw UsageError("--preset: unknown preset '" + name + "'" +
-                     (close.empty() ? "; `ranklab list` shows them" : "; did you mean '" + close + "'?"));
+    throw UsageError("--preset: unknown preset '" + name + "'" + did_you_mean(name, names, "; `ranklab list` shows them"));
   }
   nlohmann::json document = read_json(presets_folder() + "/" + name + ".json");
   check_preset(document, "preset " + name);

@@ -7,8 +7,9 @@
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/html.hpp"
+#include "report/page/page.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {

@@ -7,6 +7,7 @@
 
 #include "cli/presets.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "report/environment.hpp"
 #include "report/result_json.hpp"
 
@@ -60,9 +61,8 @@ const Field* find_field(const std::vector<Field>& fields, const std::string& nam
   if (!others.empty()) throw UsageError(label + ": belongs to --study " + others + ", this run is --study " + study);
   std::vector<std::string> names;
   for (const Field& field : fields) names.push_back(field.name);
-  const std::string close = nearest(name, names);
   throw UsageError(label + ": unknown parameter" +
-                   (close.empty() ? "; `ranklab " + experiment.name + " --help` lists them" : "; did you mean '" + close + "'?"));
+                   did_you_mean(name, names, "; `ranklab " + experiment.name + " --help` lists them"));
 }
 
 void apply_file(const ConfigFile& file, const Experiment& experiment, const std::string& study, const std::vector<Field>& fields) {

@@ -11,6 +11,7 @@
 #include "cli/execute.hpp"
 #include "cli/help.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "report/environment.hpp"
 #include "report/result_json.hpp"
@@ -50,10 +51,6 @@ std::string journal_identity(ResolvedRun& run) {
   return out;
 }
 
-std::string count_text(std::uint64_t n, const char* what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-}
-
 // Columns as wide as their widest cell, in characters; the last is not padded.
 void print_table(const nlohmann::ordered_json& table) {
   std::vector<std::vector<std::string>> lines = {table["columns"].get<std::vector<std::string>>()};
@@ -78,7 +75,7 @@ void print_table(const nlohmann::ordered_json& table) {
 void print_summary(const ResolvedRun& run, const Execution& execution) {
   const nlohmann::ordered_json& document = execution.document;
   std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(), run.options.study.c_str(),
-               count_text(execution.completed, "trial").c_str(), execution.wall_seconds,
+               counted(execution.completed, "trial").c_str(), execution.wall_seconds,
                document["status"].get<std::string>().c_str());
   if (document.contains("table")) print_table(document["table"]);
   if (document.contains("skipped")) {
@@ -157,7 +154,7 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
   if (options.quiet) return exit_code(run, execution);
   if (!execution.document.is_null()) print_summary(run, execution);
   if (execution.signal != 0) {
-    std::fprintf(stderr, "ranklab: interrupted; %s of %llu finished%s\n", count_text(execution.completed, "trial").c_str(),
+    std::fprintf(stderr, "ranklab: interrupted; %s of %llu finished%s\n", counted(execution.completed, "trial").c_str(),
                  static_cast<unsigned long long>(options.trials), journal ? ", --resume continues" : "");
   }
   if (!to_stdout && !execution.document.is_null()) std::fprintf(stderr, "%s\n", printable(options.out).c_str());

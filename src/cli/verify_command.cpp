@@ -10,6 +10,7 @@
 #include "cli/execute.hpp"
 #include "cli/help.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "report/compare.hpp"
 #include "report/result_json.hpp"

@@ -1,4 +1,5 @@
 #include "core/fields.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -83,9 +84,7 @@ std::string quoted(std::string_view text) {
   std::string message = label + ": " + quoted(text) + " is not allowed";
   if (text != element) message += " (at " + quoted(element) + ")";
   message += "; allowed: " + field.domain_text();
-  const std::string close = nearest(element, field.choices);
-  if (!close.empty()) message += "; did you mean " + quoted(close) + "?";
-  throw UsageError(message);
+  throw UsageError(message + did_you_mean(element, field.choices));
 }
 
 std::vector<std::string_view> split(std::string_view text) {
@@ -255,42 +254,6 @@ Field text_list_field(std::string name, std::vector<std::string>& value, std::st
 
 Field text_field(std::string name, std::string& value, std::string help) {
   return Field{std::move(name), &value, "", std::move(help)};
-}
-
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  // Edit distance with transpositions (optimal string alignment): a swap of neighbours is the commonest slip.
-  const auto distance = [&](const std::string& other) {
-    const std::size_t rows = word.size() + 1, columns = other.size() + 1;
-    std::vector<std::size_t> d(rows * columns);
-    for (std::size_t i = 0; i < rows; ++i) {
-      for (std::size_t j = 0; j < columns; ++j) {
-        if (i == 0 || j == 0) {
-          d[i * columns + j] = i + j;
-          continue;
-        }
-        const std::size_t change = word[i - 1] != other[j - 1] ? 1 : 0;
-        std::size_t best =
-            std::min({d[(i - 1) * columns + j] + 1, d[i * columns + j - 1] + 1, d[(i - 1) * columns + j - 1] + change});
-        if (i > 1 && j > 1 && word[i - 1] == other[j - 2] && word[i - 2] == other[j - 1]) {
-          best = std::min(best, d[(i - 2) * columns + j - 2] + 1);
-        }
-        d[i * columns + j] = best;
-      }
-    }
-    return d.back();
-  };
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(1, std::min<std::size_t>(3, word.size() / 2)) + 1;
-  for (const auto& candidate : candidates) {
-    // Arguments from a shell can be long; a word far from every name needs no quadratic work.
-    if (word.size() > candidate.size() + 3 || candidate.size() > word.size() + 3) continue;
-    const std::size_t d = distance(candidate);
-    if (d < best_distance) {
-      best_distance = d;
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 }  // namespace ranklab

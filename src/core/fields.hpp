@@ -64,7 +64,4 @@ Field switch_field(std::string name, bool& value, std::string help);
 Field text_field(std::string name, std::string& value, std::string help);
 Field text_list_field(std::string name, std::vector<std::string>& value, std::string help);
 
-/// The candidate nearest to `word` in edit distance, or "" where none is close enough to be a likely misspelling.
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
-
 }  // namespace ranklab

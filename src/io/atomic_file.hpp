@@ -20,8 +20,4 @@ std::string read_file(const std::string& path);
 /// True where `path` exists and is neither a regular file nor a folder.
 bool is_special_file(const std::string& path);
 
-/// A name or message that came from a file, made safe to print on a terminal: control characters and invalid UTF-8 are
-/// shown as \xNN.
-std::string printable(std::string_view text);
-
 }  // namespace ranklab

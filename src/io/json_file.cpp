@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "io/mapped_file.hpp"
-#include "io/tensor_reader.hpp"
+#include "io/tensors/mapped_file.hpp"
+#include "io/tensors/tensor_reader.hpp"
 
 namespace ranklab {
 

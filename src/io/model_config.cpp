@@ -2,6 +2,7 @@
 // of `mamba_ssm`. What they leave out of a file has the library's default there, and is left to the model's own value here:
 // libraries differ in it (mamba2 of 4096 channels by default in one of them, of 2560 in the other).
 #include "io/model_config.hpp"
+#include "core/text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -9,7 +10,7 @@
 #include "io/atomic_file.hpp"
 #include "io/config_keys.hpp"
 #include "io/json_file.hpp"
-#include "io/tensor_reader.hpp"
+#include "io/tensors/tensor_reader.hpp"
 
 namespace ranklab {
 

@@ -4,9 +4,10 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "io/mapped_file.hpp"
-#include "io/tensor_file.hpp"
+#include "io/tensors/mapped_file.hpp"
+#include "io/tensors/tensor_file.hpp"
 #include "io/token_rows.hpp"
 
 namespace ranklab {

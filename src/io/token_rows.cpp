@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "io/tensor_reader.hpp"
+#include "io/tensors/tensor_reader.hpp"
 
 namespace ranklab {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "linalg/similarity.hpp"
-#include "models/model_spec.hpp"
+#include "models/blocks/model_spec.hpp"
 
 namespace ranklab {
 

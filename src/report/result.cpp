@@ -1,4 +1,5 @@
 #include "report/result.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,23 +9,11 @@
 namespace ranklab {
 namespace {
 
-std::string count_text(double n) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.0f", n);
-  return buffer;
-}
-
 std::string with_detail(const std::string& text, const std::string& detail) {
   return detail.empty() ? text : text + "; " + detail;
 }
 
 }  // namespace
-
-std::string short_number(double x) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.4g", x);
-  return buffer;
-}
 
 Series series_over_trials(std::string name, std::string x_name, std::vector<double> x,
                           const std::vector<std::vector<double>>& per_trial) {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "core/statistics.hpp"
+#include "core/text.hpp"
+#include "report/figure/figure.hpp"
 
 namespace ranklab {
 
@@ -33,44 +35,6 @@ struct Claim {
   double measured = 0.0;  // NaN: null
   std::variant<std::monostate, double, std::pair<double, double>> expected;
   std::string detail;  // counts, hypothesis not met, corrected form
-};
-
-struct Axis {
-  std::string label;
-  std::string scale = "linear";         // "linear" or "log"
-  std::vector<std::string> ticks = {};  // names for x = 1, 2, ...; empty: numbers
-};
-
-struct Curve {
-  std::string series;
-  std::string label;           // empty: no legend entry
-  std::string style = "line";  // "line", "dashed", "dotted", "points", "line+points", "bars"
-  int colour = -1;             // index into the palette; -1: next. Curves of one family share a colour.
-  double x_offset = 0.0;       // added to x when drawn: a restart counts from 0 but is drawn where it starts
-};
-
-struct ReferenceLine {
-  double y;
-  std::string label;
-};
-
-/// A shaded range of x over the panel's full height, such as the iterations that a theorem speaks of.
-struct Band {
-  double x_low, x_high;  // finite, x_low <= x_high
-  std::string label;     // empty: no legend entry
-  int colour = -1;       // palette index, that of the curve it belongs to; -1: grey
-};
-
-struct Panel {
-  std::string title;
-  Axis x, y;
-  std::vector<Curve> curves;
-  std::vector<ReferenceLine> lines;
-  std::vector<Band> bands = {};
-};
-
-struct Figure {
-  std::vector<Panel> panels;
 };
 
 /// A layer or tensor that was left out.
@@ -106,9 +70,6 @@ Series series_over_trials(std::string name, std::string x_name, const std::vecto
 /// The same with given x.
 Series series_over_trials(std::string name, std::string x_name, std::vector<double> x,
                           const std::vector<std::vector<double>>& per_trial);
-
-/// A number in the detail of a claim: four significant digits.
-std::string short_number(double x);
 
 /// A claim that the mean lies in [low, high]: holds when the confidence interval (z = 3) lies inside, fails when it lies
 /// outside, otherwise not-applicable with "undecided at n trials". Infinite bounds are allowed.

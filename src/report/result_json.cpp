@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "io/json_file.hpp"
 
@@ -75,7 +76,7 @@ Json skipped_json(const Result& result) {
 }
 
 Json axis_json(const Axis& axis) {
-  Json out = {{"label", axis.label}, {"scale", axis.scale}};
+  Json out = {{"label", axis.label}, {"scale", name_of(axis.scale)}};
   if (!axis.ticks.empty()) out["ticks"] = axis.ticks;
   return out;
 }
@@ -86,7 +87,7 @@ Json figure_json(const Figure& figure) {
   for (const Panel& panel : figure.panels) {
     Json curves = Json::array(), lines = Json::array(), bands = Json::array();
     for (const Curve& curve : panel.curves) {
-      Json entry = {{"series", curve.series}, {"label", curve.label}, {"style", curve.style}};
+      Json entry = {{"series", curve.series}, {"label", curve.label}, {"style", name_of(curve.style)}};
       if (curve.colour >= 0) entry["colour"] = curve.colour;
       if (curve.x_offset != 0) entry["x_offset"] = curve.x_offset;
       curves.push_back(std::move(entry));

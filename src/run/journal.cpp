@@ -12,6 +12,7 @@
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/atomic_file.hpp"
 
 namespace ranklab {

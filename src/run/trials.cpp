@@ -3,31 +3,12 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
 
 #include "core/error.hpp"
 #include "run/interrupt.hpp"
 
 namespace ranklab {
-
-const std::vector<double>& TrialRecord::array(const std::string& name) const {
-  const auto found = arrays_.find(name);
-  if (found == arrays_.end()) throw std::logic_error("no array " + name + " in the trial's record");
-  return found->second;
-}
-
-std::vector<double> scalars_of(const std::vector<TrialRecord>& records, const std::string& name) {
-  std::vector<double> out;
-  for (const auto& record : records) out.push_back(record.scalar(name));
-  return out;
-}
-
-std::vector<std::vector<double>> arrays_of(const std::vector<TrialRecord>& records, const std::string& name) {
-  std::vector<std::vector<double>> out;
-  for (const auto& record : records) out.push_back(record.array(name));
-  return out;
-}
 
 namespace {
 

@@ -4,34 +4,14 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/random.hpp"
+#include "core/record.hpp"
 
 namespace ranklab {
-
-/// What one trial measured: named arrays (a scalar is an array of one). The journal stores it bit for bit.
-class TrialRecord {
- public:
-  void set(const std::string& name, double value) { arrays_[name] = {value}; }
-  void set(const std::string& name, std::vector<double> values) { arrays_[name] = std::move(values); }
-  bool has(const std::string& name) const { return arrays_.contains(name); }
-  /// Throws std::logic_error where the name was never set.
-  const std::vector<double>& array(const std::string& name) const;
-  double scalar(const std::string& name) const { return array(name).at(0); }
-  const std::map<std::string, std::vector<double>>& arrays() const { return arrays_; }
-
- private:
-  std::map<std::string, std::vector<double>> arrays_;
-};
-
-/// One scalar, or one array, of every record.
-std::vector<double> scalars_of(const std::vector<TrialRecord>& records, const std::string& name);
-std::vector<std::vector<double>> arrays_of(const std::vector<TrialRecord>& records, const std::string& name);
 
 /// Threads that a run may start beyond those that work already: taken and given back by whoever has parts to do.
 using SpareThreads = std::atomic<std::int64_t>;

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/random.hpp"
-#include "io/tensor_file.hpp"
+#include "io/tensors/tensor_file.hpp"
 #include "linalg/blas.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/polar.hpp"

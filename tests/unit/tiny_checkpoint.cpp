@@ -6,8 +6,8 @@
 #include <random>
 #include <stdexcept>
 
-#include "io/safetensors_writer.hpp"
-#include "io/stored_bytes.hpp"
+#include "io/tensors/safetensors_writer.hpp"
+#include "io/tensors/stored_bytes.hpp"
 
 using namespace ranklab;
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/tensor_file.hpp"
+#include "io/tensors/tensor_file.hpp"
 
 struct TinySizes {
   std::uint64_t layers = 3, dim = 6, ffn = 10, heads = 3, state = 4, groups = 1, taps = 4, embedding = 5, vocabulary = 11,

@@ -1,10 +1,10 @@
 #include "experiments/one_step_compare/one_step_compare.hpp"
 
-#include "experiments/one_step_compare/files.hpp"
-#include "experiments/one_step_compare/mlp.hpp"
-#include "experiments/one_step_compare/mlp_init.hpp"
-#include "experiments/one_step_compare/regression.hpp"
-#include "experiments/one_step_compare/transformer_init.hpp"
+#include "experiments/one_step_compare/files/config.hpp"
+#include "experiments/one_step_compare/mlp/config.hpp"
+#include "experiments/one_step_compare/mlp_init/config.hpp"
+#include "experiments/one_step_compare/regression/config.hpp"
+#include "experiments/one_step_compare/transformer_init/config.hpp"
 
 namespace ranklab {
 

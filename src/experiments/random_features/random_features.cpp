@@ -1,7 +1,7 @@
 #include "experiments/random_features/random_features.hpp"
 
-#include "experiments/random_features/stable_rank.hpp"
-#include "experiments/random_features/trajectory.hpp"
+#include "experiments/random_features/stable_rank/study.hpp"
+#include "experiments/random_features/trajectory/config.hpp"
 
 namespace ranklab {
 

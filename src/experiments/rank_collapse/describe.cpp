@@ -6,11 +6,12 @@
 #include <limits>
 #include <memory>
 
-#include "experiments/rank_collapse/depth_run.hpp"
+#include "core/text.hpp"
+#include "experiments/rank_collapse/depth/run.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/blas.hpp"
-#include "models/checkpoint.hpp"
+#include "models/published/checkpoint.hpp"
 #include "report/environment.hpp"
 
 namespace ranklab {

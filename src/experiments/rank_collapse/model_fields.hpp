@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
-#include "models/model_spec.hpp"
+#include "models/blocks/model_spec.hpp"
 
 namespace ranklab {
 

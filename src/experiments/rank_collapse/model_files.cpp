@@ -5,10 +5,11 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "io/model_config.hpp"
 #include "io/token_ids.hpp"
-#include "models/checkpoint.hpp"
+#include "models/published/checkpoint.hpp"
 
 namespace ranklab {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/model_spec.hpp"
+#include "models/blocks/model_spec.hpp"
 
 namespace ranklab {
 

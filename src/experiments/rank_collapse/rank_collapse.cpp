@@ -1,14 +1,14 @@
 #include "experiments/rank_collapse/rank_collapse.hpp"
 
-#include "experiments/rank_collapse/ablation.hpp"
-#include "experiments/rank_collapse/bounds.hpp"
+#include "experiments/rank_collapse/ablation/config.hpp"
+#include "experiments/rank_collapse/bounds/config.hpp"
 #include "experiments/rank_collapse/describe.hpp"
-#include "experiments/rank_collapse/escalation.hpp"
-#include "experiments/rank_collapse/escalation_rate.hpp"
-#include "experiments/rank_collapse/eta.hpp"
-#include "experiments/rank_collapse/examples.hpp"
-#include "experiments/rank_collapse/lambda_sweep.hpp"
-#include "experiments/rank_collapse/layers.hpp"
+#include "experiments/rank_collapse/escalation/config.hpp"
+#include "experiments/rank_collapse/escalation_rate/config.hpp"
+#include "experiments/rank_collapse/eta/config.hpp"
+#include "experiments/rank_collapse/examples/config.hpp"
+#include "experiments/rank_collapse/lambda_sweep/config.hpp"
+#include "experiments/rank_collapse/layers/config.hpp"
 
 namespace ranklab {
 

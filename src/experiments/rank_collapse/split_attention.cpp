@@ -4,7 +4,7 @@
 #include <limits>
 #include <numbers>
 
-#include "models/norms.hpp"
+#include "models/blocks/norms.hpp"
 
 namespace ranklab::bounds {
 namespace {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 using namespace ranklab;
 

@@ -1,12 +1,13 @@
 // Files of token ids: what is read, and what is refused where.
 #include "io/token_ids.hpp"
+#include "core/text.hpp"
 
 #include <doctest/doctest.h>
 
 #include <tuple>
 
 #include "io/complaint.hpp"
-#include "io/stored_bytes.hpp"
+#include "io/tensors/stored_bytes.hpp"
 
 using namespace ranklab;
 

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "io/atomic_file.hpp"
-#include "report/figure_json.hpp"
+#include "report/figure/json.hpp"
 #include "temporary_folder.hpp"
 
 using namespace ranklab;
@@ -59,7 +59,7 @@ TEST_CASE("status: an interruption counts more than a divergence") {
 
 TEST_CASE("a figure with bands reads back as it was; a panel without any has no such key") {
   Result result = sample_result();
-  Panel plain{"p", {"t", "log"}, {"v"}, {{"s", "S"}}, {}}, shaded = plain;
+  Panel plain{"p", {"t", Scale::log}, {"v"}, {{"s", "S"}}, {}}, shaded = plain;
   shaded.bands = {{0.1, 2, "window", 3}, {-1, -1, ""}};
   result.figure = {{plain, shaded}};
   const nlohmann::json document = result_json({}, result, {}, {});

@@ -1,0 +1,63 @@
+#include "core/record.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace ranklab {
+
+void Tally::count(bool violated, double shown) {
+  cases += 1;
+  if (violated) violations += 1;
+  if (std::isnan(shown)) return;
+  smallest = std::min(smallest, shown);
+  largest = std::max(largest, shown);
+}
+
+void Tally::add(const Tally& other) {
+  cases += other.cases;
+  violations += other.violations;
+  smallest = std::min(smallest, other.smallest);
+  largest = std::max(largest, other.largest);
+}
+
+const std::vector<double>& TrialRecord::array(const std::string& name) const {
+  const auto found = arrays_.find(name);
+  if (found == arrays_.end()) throw std::logic_error("no array " + name + " in the trial's record");
+  return found->second;
+}
+
+double TrialRecord::scalar_or_nan(const std::string& name) const {
+  return has(name) ? scalar(name) : std::numeric_limits<double>::quiet_NaN();
+}
+
+void TrialRecord::add(const std::string& id, const Tally& tally) {
+  Tally sum = this->tally(id);
+  sum.add(tally);
+  set("tally/" + id, {sum.cases, sum.violations, sum.smallest, sum.largest});
+}
+
+void TrialRecord::count(const std::string& id, bool violated, double shown) {
+  Tally tally;
+  tally.count(violated, shown);
+  add(id, tally);
+}
+
+Tally TrialRecord::tally(const std::string& id) const {
+  if (!has_tally(id)) return {};
+  const std::vector<double>& numbers = array("tally/" + id);
+  return {numbers.at(0), numbers.at(1), numbers.at(2), numbers.at(3)};
+}
+
+std::vector<double> scalars_of(const Records& records, const std::string& name) {
+  return per_trial(records, [&](const TrialRecord& record) { return record.scalar(name); });
+}
+
+std::vector<std::vector<double>> arrays_of(const Records& records, const std::string& name) {
+  return per_trial(records, [&](const TrialRecord& record) { return record.array(name); });
+}
+
+Tally tally_of(const Records& records, const std::string& id) {
+  return tally_of(records, [&](const TrialRecord& record, Tally& sum) { sum.add(record.tally(id)); });
+}
+
+}  // namespace ranklab

@@ -1,0 +1,75 @@
+// What trials measured: named arrays, and counts of the cases of each inequality. The journal stores them bit for bit.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ranklab {
+
+/// Cases of a statement "for all", how many of them violate it, and the range of the number that each case shows.
+struct Tally {
+  double cases = 0, violations = 0;
+  double smallest = std::numeric_limits<double>::infinity(), largest = -std::numeric_limits<double>::infinity();
+
+  /// One more case; a `shown` that is not a number stays out of the range.
+  void count(bool violated, double shown = std::numeric_limits<double>::quiet_NaN());
+  void add(const Tally& other);
+};
+
+class TrialRecord {
+ public:
+  void set(const std::string& name, double value) { arrays_[name] = {value}; }
+  void set(const std::string& name, std::vector<double> values) { arrays_[name] = std::move(values); }
+  bool has(const std::string& name) const { return arrays_.contains(name); }
+  /// Throws std::logic_error where the name was never set.
+  const std::vector<double>& array(const std::string& name) const;
+  double scalar(const std::string& name) const { return array(name).at(0); }
+  /// The scalar, or NaN where the trial has none of that name.
+  double scalar_or_nan(const std::string& name) const;
+
+  /// Adds to the tally of the statement `id`, which stands in the record as the array `tally/<id>`; a tally without a case says
+  /// that the trial was looked at and had none.
+  void add(const std::string& id, const Tally& tally);
+  /// One case of the statement `id`, where its hypothesis is met.
+  void count(const std::string& id, bool violated, double shown = std::numeric_limits<double>::quiet_NaN());
+  /// The tally of the statement `id`; no case where the trial has none.
+  Tally tally(const std::string& id) const;
+  bool has_tally(const std::string& id) const { return has("tally/" + id); }
+
+  const std::map<std::string, std::vector<double>>& arrays() const { return arrays_; }
+
+ private:
+  std::map<std::string, std::vector<double>> arrays_;
+};
+
+/// The records of the finished trials, by index.
+using Records = std::vector<TrialRecord>;
+
+/// One scalar, or one array, of every record.
+std::vector<double> scalars_of(const Records& records, const std::string& name);
+std::vector<std::vector<double>> arrays_of(const Records& records, const std::string& name);
+
+/// value(record) of every record.
+template <class Value>
+auto per_trial(const Records& records, const Value& value) {
+  std::vector<decltype(value(records.front()))> out;
+  out.reserve(records.size());
+  for (const TrialRecord& record : records) out.push_back(value(record));
+  return out;
+}
+
+/// The tally of the statement `id` over all records.
+Tally tally_of(const Records& records, const std::string& id);
+
+/// The tally that `count(record, tally)` fills from every record.
+template <class Count>
+Tally tally_of(const Records& records, const Count& count) requires std::is_invocable_v<Count, const TrialRecord&, Tally&> {
+  Tally tally;
+  for (const TrialRecord& record : records) count(record, tally);
+  return tally;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,122 @@
+#include "core/text.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace ranklab {
+namespace {
+
+std::string formatted(const char* format, double x) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, format, x);
+  return buffer;
+}
+
+// Bytes of the character at `at`; 0 where they are not valid UTF-8.
+std::size_t utf8_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(at);
+  const std::size_t length = lead < 0x80                    ? 1
+                             : lead >= 0xC2 && lead <= 0xDF ? 2
+                             : lead >= 0xE0 && lead <= 0xEF ? 3
+                             : lead >= 0xF0 && lead <= 0xF4 ? 4
+                                                            : 0;
+  if (length == 0 || at + length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0) != 0x80) return 0;
+  }
+  return length;
+}
+
+}  // namespace
+
+std::string short_number(double x) {
+  return formatted("%.4g", x);
+}
+
+std::string series_number(double x) {
+  return formatted("%g", x);
+}
+
+std::string count_text(double n) {
+  return formatted("%.0f", n);
+}
+
+std::string counted(std::uint64_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+std::string joined(const std::vector<std::string>& words, const std::string& separator) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : separator) + word;
+  return out;
+}
+
+std::string clauses(const std::string& first, const std::string& second) {
+  return first.empty() ? second : second.empty() ? first : first + "; " + second;
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  // Edit distance with transpositions (optimal string alignment): a swap of neighbours is the commonest slip.
+  const auto distance = [&](const std::string& other) {
+    const std::size_t rows = word.size() + 1, columns = other.size() + 1;
+    std::vector<std::size_t> d(rows * columns);
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t j = 0; j < columns; ++j) {
+        if (i == 0 || j == 0) {
+          d[i * columns + j] = i + j;
+          continue;
+        }
+        const std::size_t change = word[i - 1] != other[j - 1] ? 1 : 0;
+        std::size_t best =
+            std::min({d[(i - 1) * columns + j] + 1, d[i * columns + j - 1] + 1, d[(i - 1) * columns + j - 1] + change});
+        if (i > 1 && j > 1 && word[i - 1] == other[j - 2] && word[i - 2] == other[j - 1]) {
+          best = std::min(best, d[(i - 2) * columns + j - 2] + 1);
+        }
+        d[i * columns + j] = best;
+      }
+    }
+    return d.back();
+  };
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, std::min<std::size_t>(3, word.size() / 2)) + 1;
+  for (const auto& candidate : candidates) {
+    // Arguments from a shell can be long; a word far from every name needs no quadratic work.
+    if (word.size() > candidate.size() + 3 || candidate.size() > word.size() + 3) continue;
+    const std::size_t d = distance(candidate);
+    if (d < best_distance) {
+      best_distance = d;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates, const std::string& otherwise) {
+  const std::string close = nearest(word, candidates);
+  return close.empty() ? otherwise : "; did you mean '" + close + "'?";
+}
+
+std::string printable(std::string_view text) {
+  static constexpr char hex[] = "0123456789abcdef";
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const std::size_t length = utf8_length(text, i);
+    // U+0080 to U+009F are control characters too, although they are valid UTF-8.
+    const bool control =
+        byte < 0x20 || byte == 0x7F || (byte == 0xC2 && length == 2 && static_cast<unsigned char>(text[i + 1]) < 0xA0);
+    if (length == 0 || control) {
+      out += "\\x";
+      out += hex[byte >> 4];
+      out += hex[byte & 15];
+      ++i;
+    } else {
+      out.append(text.substr(i, length));
+      i += length;
+    }
+  }
+  return out;
+}
+
+}  // namespace ranklab

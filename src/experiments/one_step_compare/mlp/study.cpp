@@ -1,0 +1,101 @@
+#include "experiments/one_step_compare/mlp/config.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "experiments/one_step_compare/mlp/dump.hpp"
+#include "experiments/one_step_compare/mlp/methods.hpp"
+#include "experiments/one_step_compare/mlp/report.hpp"
+#include "experiments/one_step_compare/mlp/trial.hpp"
+#include "io/atomic_file.hpp"
+#include "models/activations.hpp"
+
+namespace ranklab {
+namespace {
+
+using namespace mlp;
+
+// Floating-point operations of a decomposition of an m x k matrix, over min(m, k)^2 max(m, k): singular values alone, a polar
+// factor, and the largest eigenvalue of a Gram matrix.
+constexpr double singular_value_cost = 4, polar_cost = 12, eigenvalue_cost = 4.0 / 3;
+
+Field learning_rate(const char* name, double& value, const std::string& help) {
+  return excluding_low(real_field(name, value, 0.0, 1000.0, "", help));
+}
+
+class MlpStudy : public Study {
+ public:
+  std::vector<Field> fields() override {
+    constexpr std::uint64_t largest = 100'000, largest_steps = 10'000'000;
+    MlpConfig& c = config_;
+    Field dump = text_field("dump", c.dump,
+                            "folder for trial 0's last activations and gradients (of the first --optimizer) and a manifest for "
+                            "--study files");
+    dump.names_output = true;
+    return {
+        choice_field("activation", c.activation, activation_names(), "sigma",
+                     "activation of the three hidden layers; swiglu is gated"),
+        size_field("d", c.d, 3, largest, "d", "input dimension"),
+        size_field("width", c.width, 0, largest, "4d", "units of each hidden layer; 0: 4 d"),
+        size_field("n", c.n, 1, 10'000'000, "n", "samples, all of them in each step"),
+        size_field("steps", c.steps, 1, largest_steps, "T", "steps of each optimizer"),
+        learning_rate("lr-gd", c.lr_gd, "multiplies GD's steps 1/L_F; Figure 18 has 0.01 at n = 512 and 0.0035 at n = 8196"),
+        learning_rate("lr-spec", c.lr_spec,
+                      "multiplies SpecGD's steps, ||G||_*/L_op and on layers 1, 4 1/L_F; Figure 18 has 0.025 and 0.0015"),
+        choice_list_field("optimizer", c.optimizer, {"specgd", "muon"}, "",
+                          "what runs beside GD, with spectral steps on layers 2 and 3"),
+        learning_rate("lr-muon", c.lr_muon, "Muon's learning rate on layers 2 and 3; layers 1 and 4 step as SpecGD's"),
+        real_field("momentum", c.momentum, 0.0, 0.9999, "beta", "Muon's average of gradients; 0: none"),
+        switch_field("equal-lr", c.equal_lr, "SpecGD once more, at --lr-gd, so that both methods have one learning rate"),
+        size_field("record-every", c.record_every, 1, largest_steps, "",
+                   "steps between two measurements of the ranks; losses are always recorded"),
+        choice_list_field("panels", c.panels, {"loss", "stable-rank", "nuclear-rank", "ratio"}, "", "what the figure draws"),
+        dump,
+    };
+  }
+
+  void settle() override {
+    if (config_.width == 0) config_.width = 4 * config_.d;
+  }
+
+  void validate() const override {
+    const auto& chosen = config_.optimizer;
+    if (config_.equal_lr && std::find(chosen.begin(), chosen.end(), "specgd") == chosen.end())
+      throw UsageError("--equal-lr: 'on' is not allowed with --optimizer muon alone; allowed: with specgd in the list");
+  }
+
+  Estimate estimate() const override {
+    const bool gated = find_activation(config_.activation).gated;
+    const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
+    const double d = real(config_.d), h = real(config_.width), n = real(config_.n), rows = gated ? 2 * h : h;
+    const double weights = rows * (d + 2 * h) + h, small = std::min(h, n), large = std::max(h, n),
+                 count = real(methods(config_).size());
+    const double recorded = real(recorded_iterations(config_).size()), steps = real(config_.steps);
+    Estimate cost;
+    // Per method: activations, slopes and a product of them; weights, gradients and a step. Then decompositions, and the draw.
+    cost.bytes = 8 * (count * ((3 * h + 3 * rows + 2 * h) * n + 3 * weights + 6 * rows * h) + 2 * d * n + weights +
+                      4 * (steps + 12 * recorded));
+    const double pass = 2 * n * (3 * weights - 2 * rows * d),
+                 gram = 2 * small * small * large + eigenvalue_cost * small * small * small;
+    const double nuclear = singular_value_cost * (d * d * rows + 2 * h * h * rows);
+    cost.flops = count * (steps * (pass + gram + 2 * polar_cost * h * h * rows) + recorded * (3 * gram + nuclear));
+    return cost;
+  }
+
+  Result run(Runner& runner) const override {
+    if (!config_.dump.empty()) check_writable(manifest_path(config_.dump));
+    const auto records = runner.run([&](Trial& trial) { return run_trial(config_, runner.single_precision(), trial); });
+    return mlp_result(config_, records);
+  }
+
+ private:
+  MlpConfig config_;
+};
+
+}  // namespace
+
+std::unique_ptr<Study> make_mlp_study() {
+  return std::make_unique<MlpStudy>();
+}
+
+}  // namespace ranklab

@@ -1,0 +1,14 @@
+// `rank-collapse --study escalation-rate`: the escalation rate of step 1 over redraws of its W alone, beside its expectation
+// and the estimates from the attention matrices ([Shallow] Figure 3).
+//
+// The path through the blocks is that of trial 0 of `escalation` and the same in every trial. A trial redraws the W of every
+// block, and looks at step 1 of each block on the path.
+#pragma once
+
+#include "experiments/rank_collapse/escalation/config.hpp"
+
+namespace ranklab {
+
+std::unique_ptr<Study> make_escalation_rate_study();
+
+}  // namespace ranklab

@@ -1,0 +1,132 @@
+#include "experiments/rank_collapse/examples/systems.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/tolerances.hpp"
+#include "linalg/similarity.hpp"
+#include "models/blocks/norms.hpp"
+
+namespace ranklab {
+namespace {
+
+constexpr double degenerate_norm = 1e-10;  // of a row, where normalise_rows gives up
+
+// M' for [LambdaSkip] eq. (6): with one token per column, M Y + lambda Y becomes Y M' + lambda Y.
+template <class T>
+arma::Mat<T> mixing_transposed(bool selective, const arma::Mat<T>& Y) {
+  const T below = selective ? arma::dot(Y.col(0), Y.col(1)) : T(2);
+  return arma::Mat<T>{{1, below}, {0, 1}};
+}
+
+double largest_difference(const arma::mat& Y, const TwoTokenForm& form) {
+  return arma::abs(Y - form.Y()).max();
+}
+
+// cos and sin of the angle whose cotangent is x.
+struct Direction {
+  double cosine, sine;
+};
+Direction direction(double x) {
+  if (std::abs(x) <= 1) return {x / std::hypot(1.0, x), 1 / std::hypot(1.0, x)};
+  const double inverse = 1 / std::abs(x), length = std::hypot(1.0, inverse);
+  return {std::copysign(1 / length, x), inverse / length};
+}
+
+}  // namespace
+
+double TwoTokenSystem::shortest_row() const {
+  const double first = std::abs(1 + lambda), second = std::hypot(selective ? (2 + lambda) * alpha0 : 2, (1 + lambda) * beta0);
+  return std::min(first, second);
+}
+
+bool TwoTokenSystem::is_degenerate() const {
+  return shortest_row() < degenerate_norm;
+}
+
+TwoTokenSystem two_token_system(const ExamplesConfig& config, double lambda, bool single_precision) {
+  TwoTokenSystem system;
+  system.selective = config.system == "sys2";
+  system.lambda = single_precision ? static_cast<double>(static_cast<float>(lambda)) : lambda;
+  if (system.selective) {
+    system.alpha0 = config.alpha0;
+    system.beta0 = std::sqrt((1 - config.alpha0) * (1 + config.alpha0));
+  }
+  return system;
+}
+
+arma::mat TwoTokenForm::Y() const {
+  const Direction second = direction(x);
+  return {{sign_first, sign_second * second.cosine}, {0.0, sign_second * second.sine}};
+}
+
+double TwoTokenForm::mu() const {
+  const Direction second = direction(x);
+  // 1 - cos, without its cancellation.
+  return std::sqrt(x > 0 ? second.sine * second.sine / (1 + second.cosine) : 1 - second.cosine);
+}
+
+std::vector<TwoTokenForm> exact_forms(const TwoTokenSystem& system, std::uint64_t layers) {
+  std::vector<TwoTokenForm> forms;
+  double sign = 1, x = system.alpha0 / system.beta0;
+  for (std::uint64_t k = 0; k <= layers; ++k) {
+    if (system.selective) x = std::pow(system.ratio(), static_cast<double>(k)) * system.alpha0 / system.beta0;
+    forms.push_back({sign, sign, x});
+    if (!system.selective) x += 2 / (1 + system.lambda) * std::hypot(1.0, x);
+    if (1 + system.lambda < 0) sign = -sign;
+  }
+  return forms;
+}
+
+std::vector<TwoTokenForm> printed_forms(const TwoTokenSystem& system, std::uint64_t layers) {
+  std::vector<TwoTokenForm> forms = exact_forms(system, layers);
+  double root = 0;  // sqrt(alpha_k - 1)
+  for (TwoTokenForm& form : forms) {
+    form.sign_first = 1;
+    if (system.selective) continue;
+    form.sign_second = 1;
+    form.x = root;
+    // alpha_(k+1) = (1 + c^2) alpha_k + 2 c sqrt(alpha_k - 1) sqrt(alpha_k) is 1 + (sqrt(alpha_k - 1) + c sqrt(alpha_k))^2.
+    root = std::abs(root + 2 / (1 + system.lambda) * std::hypot(1.0, root));
+  }
+  return forms;
+}
+
+template <class T>
+TwoTokenPath iterate(const TwoTokenSystem& system, std::uint64_t layers, const Trial& trial) {
+  std::vector<TwoTokenForm> exact, printed;
+  if (!system.is_degenerate()) {
+    exact = exact_forms(system, layers);
+    printed = printed_forms(system, layers);
+  }
+  TwoTokenPath path;
+  State<T> state;
+  state.Y = {{1, static_cast<T>(system.alpha0)}, {0, static_cast<T>(system.beta0)}};
+  for (std::uint64_t k = 0; k <= layers; ++k) {
+    if (k % 1024 == 0) trial.check_interrupt();
+    if (k > 0) {
+      state.Y = arma::Mat<T>(state.Y * mixing_transposed(system.selective, state.Y) + static_cast<T>(system.lambda) * state.Y);
+      normalise(Norm::rows, state);
+    }
+    const TokenGeometry geometry = token_geometry(state.Y);
+    path.mu.push_back(geometry.mu);
+    path.rank_one_residual.push_back(geometry.rank_one_residual);
+    if (exact.empty()) continue;
+    const arma::mat Y = arma::conv_to<arma::mat>::from(state.Y);
+    path.exact_error.push_back(largest_difference(Y, exact[k]));
+    path.printed_error.push_back(largest_difference(Y, printed[k]));
+  }
+  path.degenerate_rows = state.degenerate_rows;
+  return path;
+}
+
+double rounding_allowance(const TwoTokenSystem& system, std::uint64_t k, bool single_precision) {
+  const double epsilon = single_precision ? tolerance::epsilon<float> : tolerance::epsilon<double>;
+  const double closed_form = single_precision ? tolerance::closed_form<float> : tolerance::closed_form<double>;
+  return closed_form + 4 * epsilon * static_cast<double>(k) * (2 + std::abs(system.lambda)) / system.shortest_row();
+}
+
+template TwoTokenPath iterate<float>(const TwoTokenSystem&, std::uint64_t, const Trial&);
+template TwoTokenPath iterate<double>(const TwoTokenSystem&, std::uint64_t, const Trial&);
+
+}  // namespace ranklab

@@ -1,0 +1,41 @@
+// `rank-collapse --study layers`: token geometry after every layer, for several strengths of the skip or of de-escalation
+// ([LambdaSkip] Figure 1; [Shallow] Figures 1, 4, 5).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "experiments/rank_collapse/depth/run.hpp"
+#include "experiments/study.hpp"
+
+namespace ranklab {
+
+struct LayersConfig {
+  ModelSpec model;
+  std::vector<double> lambda;            // one curve for each; empty: the study's own list, or 1 beside a list of tau
+  std::vector<double> lambda_per_layer;  // one more curve, with a strength for each layer
+  std::vector<double> tau;               // de-escalation, one curve for each in place of lambda's; in [0, 1]
+  std::vector<double> tau_per_layer;     // one more curve, with a strength for each block
+  std::vector<std::string> also;         // further models, NAME[+VALUE][:LAYERS[xDIM]], otherwise of the same K, N and d
+  double threshold = 0.1;                // mu_normalized or rank_one_residual below it counts as collapsed
+
+  /// Curves are named by tau, each measured before and after de-escalation.
+  bool de_escalates() const { return !tau.empty() || !tau_per_layer.empty(); }
+};
+
+/// The model's name, and its C_V where that is not Gaussian: "attention+identity".
+std::string model_label(const ModelSpec& spec);
+
+/// The models `--also` names, each settled. Throws UsageError that names the flag.
+std::vector<ModelSpec> further_models(const std::vector<std::string>& also, const ModelSpec& main);
+
+/// The field `--also`.
+Field also_field(std::vector<std::string>& also);
+
+/// The main model's curves first; those of further models have names that begin with the model's label and a dot.
+std::vector<DepthGroup> depth_groups(const LayersConfig& config);
+
+std::unique_ptr<Study> make_layers_study();
+
+}  // namespace ranklab

@@ -1,0 +1,236 @@
+#include "experiments/spike_plus_bulk/multi_spike/trial.hpp"
+
+#include <algorithm>
+#include <armadillo>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "experiments/spike_plus_bulk/multi_spike/settings.hpp"
+#include "linalg/decompositions.hpp"
+#include "linalg/spectra.hpp"
+#include "models/gram_descent.hpp"
+#include "models/random_features.hpp"
+
+namespace ranklab {
+namespace {
+
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+constexpr double peak_tolerance = 1e-3;  // relative; nr is flat around its peak
+
+double real(std::uint64_t t) {
+  return static_cast<double>(t);
+}
+
+double when(const std::optional<std::uint64_t>& t) {
+  return t ? real(*t) : undefined;
+}
+
+double nuclear_norm(const arma::mat& M) {
+  return M.is_empty() ? 0.0 : arma::accu(singular_values(M));
+}
+
+template <class T>
+arma::mat product(const arma::mat& W, const arma::mat& B) {
+  return arma::conv_to<arma::mat>::from(arma::Mat<T>(arma::conv_to<arma::Mat<T>>::from(W) * arma::conv_to<arma::Mat<T>>::from(B)));
+}
+
+arma::mat rounded(const arma::mat& M, bool single_precision) {
+  return single_precision ? arma::conv_to<arma::mat>::from(arma::conv_to<arma::fmat>::from(M)) : M;
+}
+
+// The problem of one pair and size, with the reference matrix M-bar of the theorem: columns of W# U, or of W-bar L-bar.
+struct Problem {
+  arma::mat B, G_0;
+  arma::vec lambda;  // eigenvalues of B, descending
+  arma::mat L;       // and eigenvectors
+  double M_nuclear = 0, M_frobenius = 0, W_frobenius = 0;
+};
+
+// [Spectral] (3.24), (3.25) and what the proof of Theorem 3.11 makes of them. Shapes: U, V, L_1, R_1 are d x p.
+void record_subspaces(const SpikedGram& gram, const SpikedCrossGram& cross, const Problem& problem, const Svd<double>& svd,
+                      const std::string& at, TrialRecord& record) {
+  const arma::uword p = gram.U.n_cols, d = gram.U.n_rows;
+  const arma::mat L_1 = problem.L.head_cols(p), R_1 = svd.V.head_cols(p);
+  // ||UU' - QQ'||_op = ||(I - UU') Q||_op for orthonormal columns, as many of each.
+  const auto distance = [&](const arma::mat& Q) { return singular_values(Q - gram.U * (gram.U.t() * Q)).max(); };
+  record.set(at + "left_distance", distance(L_1));
+  record.set(at + "right_distance", distance(R_1));
+  record.set(at + "cross_bulk_norm", singular_values(cross.Sigma).max());
+  // (3.21), (3.22): the smaller of ||u - q|| and ||u + q||, as the sign of a singular vector means nothing.
+  const auto vector_distance = [&](const arma::vec& q) {
+    const arma::vec u = gram.U.col(0);
+    return std::min(arma::norm(u - q), arma::norm(u + q));
+  };
+  record.set(at + "left_vector_distance", vector_distance(L_1.col(0)));
+  record.set(at + "right_vector_distance", vector_distance(R_1.col(0)));
+  if (p < d) {
+    const arma::mat leak = arma::diagmat(svd.s.head(p)) * R_1.t() * problem.L.tail_cols(d - p);
+    record.set(at + "leak", singular_values(leak).max());
+  } else {
+    record.set(at + "leak", 0.0);
+  }
+}
+
+void record_hypotheses(const SpikedGram& gram, const arma::vec& lambda, const SpikedShape& shape, const arma::mat& W,
+                       const std::string& at, TrialRecord& record) {
+  const arma::vec bulk = symmetric_eigenvalues(gram.Sigma), spikes = arma::reverse(symmetric_eigenvalues(gram.S));
+  record.set(at + "bulk_smallest", bulk.min());
+  record.set(at + "bulk_largest", bulk.max());
+  record.set(at + "spike_largest", spikes(0));
+  record.set(at + "spike_smallest", spikes(shape.spikes - 1));
+  // Outside the spikes S is 0, to rounding.
+  const double rest = shape.spikes == shape.d ? 0.0 : arma::abs(spikes.tail(shape.d - shape.spikes)).max();
+  record.set(at + "signal_remainder", rest);
+  record.set(at + "signal_smallest", spikes.min());
+  record.set(at + "eigenvalue_gap", shape.spikes == shape.d ? undefined : lambda(shape.spikes - 1) / lambda(shape.spikes));
+  record.set(at + "W_norm", operator_norm(W));
+}
+
+Problem make_problem(const MultiSpikeConfig& config, LabelModel model, const SpikePair& pair, std::uint64_t d,
+                     bool single_precision, const Trial& trial, TrialRecord& record) {
+  const SpikedShape shape = spiked_shape(config, pair, d);
+  const std::string at = pair.names + "d=" + std::to_string(d) + ".";
+  const bool teacher = model == LabelModel::teacher;
+  const SpikedGram gram = draw_spiked_gram(trial, shape);
+  const std::string W_name = (teacher ? "W_bar" : "W_sharp") + shape.suffix();
+  const arma::mat W = draw_gaussian<double>(trial, W_name.c_str(), d, d, 1 / std::sqrt(real(d)));
+  trial.check_interrupt();
+
+  Problem problem;
+  problem.B = rounded(gram.B(), single_precision);
+  const SymmetricEigen eigen = symmetric_eigen(problem.B);
+  problem.lambda = arma::reverse(eigen.w);
+  problem.L = arma::fliplr(eigen.Q);
+  problem.W_frobenius = arma::norm(W, "fro");
+  record_hypotheses(gram, problem.lambda, shape, W, at, record);
+  arma::mat M, factor = problem.B;
+  if (teacher) {
+    const SpikedCrossGram cross = draw_spiked_cross_gram(trial, shape, gram);
+    factor = rounded(cross.B(), single_precision);
+    const Svd<double> svd = thin_svd(factor);
+    record_subspaces(gram, cross, problem, svd, at, record);
+    const std::uint64_t r = shape.cross_rank(), p = shape.spikes;
+    record.set(at + "lambda_cross_rank", problem.lambda(r - 1));
+    record.set(at + "lambda_spikes", problem.lambda(p - 1));
+    const arma::vec bulk = singular_values(cross.Sigma);
+    record.set(at + "cross_bulk_smallest", bulk(r - 1));
+    record.set(at + "cross_bulk_remainder", r == d ? 0.0 : bulk(r));
+    if (r > 2 * p) M = W * svd.U.cols(p, r - p - 1);  // columns p + 1 to r - p, counted from 1
+  } else if (shape.spikes < d) {
+    M = W * problem.L.tail_cols(d - shape.spikes);
+  }
+  problem.G_0 = -(single_precision ? product<float>(W, factor) : product<double>(W, factor));
+  problem.M_nuclear = nuclear_norm(M);
+  problem.M_frobenius = M.is_empty() ? 0.0 : arma::norm(M, "fro");
+  record.set(at + "M_nuclear", problem.M_nuclear);
+  trial.check_interrupt();
+  return problem;
+}
+
+// log ||G_t||_F of G_t = G_0 (I - eta B)^t for real t, a sum over eigendirections of B.
+class FrobeniusPath {
+ public:
+  FrobeniusPath(const Problem& problem, double eta) {
+    const arma::mat rotated = problem.G_0 * problem.L;
+    log_weight_ = arma::log(arma::sum(arma::square(rotated), 0).t());
+    log_factor_ = arma::log(arma::abs(1 - eta * problem.lambda));
+  }
+  double operator()(double t) const {
+    arma::vec terms = log_weight_;
+    if (t > 0) terms += 2 * t * log_factor_;
+    const double largest = terms.max();
+    return (largest + std::log(arma::accu(arma::exp(terms - largest)))) / 2;
+  }
+
+ private:
+  arma::vec log_weight_, log_factor_;  // (d)
+};
+
+// Where log nr crosses the threshold between burn_in - 1 and burn_in, were it a straight line there.
+double crossing(WindowSearch& search, double threshold, const std::optional<std::uint64_t>& burn_in) {
+  if (!burn_in || *burn_in == 0) return when(burn_in);
+  const double before = std::log(search.nuclear_rank(*burn_in - 1)), after = std::log(search.nuclear_rank(*burn_in));
+  return real(*burn_in) - (after - std::log(threshold)) / (after - before);
+}
+
+// The first t after the start at which nr is below the threshold.
+double end_of_window(WindowSearch& search, double threshold, const std::optional<std::uint64_t>& start, std::uint64_t last) {
+  if (!start || *start >= last) return undefined;
+  return when(search.first_below(threshold, {*start, last}));
+}
+
+void record_family(const MultiSpikeConfig& config, LabelModel model, const SpikeFamily& family, std::uint64_t d,
+                   const Problem& problem, const Trial& trial, TrialRecord& record) {
+  const std::string at = family.at(d);
+  const GramDescent descent = GramDescent::with_step(problem.G_0, problem.B, family.c, 0.0);
+  WindowSearch search({[&](std::uint64_t t) {
+                         trial.check_interrupt();
+                         return descent.nuclear_rank(t);
+                       },
+                       FrobeniusPath(problem, descent.eta())});
+  const std::uint64_t last = horizon(config, family, d);
+  std::vector<double> series;
+  for (const std::uint64_t t : recorded_iterations(last)) series.push_back(search.nuclear_rank(t));
+  record.set(at + "nuclear_rank", series);
+  record.set(at + "nuclear_rank_0", series.front());
+  record.set(at + "nuclear_rank_1", search.nuclear_rank(1));
+
+  const double threshold = large_rank(model, d);
+  const auto burn_in = search.first_at_least(threshold, {0, last});
+  const double end = end_of_window(search, threshold, burn_in, last);
+  record.set(at + "burn_in", when(burn_in));
+  record.set(at + "burn_in_crossing", crossing(search, threshold, burn_in));
+  record.set(at + "window_end", end);
+  record.set(at + "window_length", end - when(burn_in));
+
+  const double lower = remark_rank(config, d);
+  const auto remark_start = search.first_at_least(lower, {0, last});
+  record.set(at + "remark_burn_in", when(remark_start));
+  record.set(at + "remark_window_end", end_of_window(search, lower, remark_start, last));
+
+  const WindowSearch::Peak peak = search.peak({0, last}, peak_tolerance);
+  record.set(at + "peak", peak.nuclear_rank);
+  record.set(at + "peak_iteration", real(peak.iteration));
+
+  // Neither norm increases along the iterates, so that the ends of the window hold the extremes.
+  const Span window = predicted_window(family, d);
+  const bool judged = window.from <= window.to;
+  record.set(at + "window_nuclear", judged ? search.nuclear_norm(window.to) : undefined);
+  record.set(at + "window_frobenius", judged ? std::exp(FrobeniusPath(problem, descent.eta())(real(window.from))) : undefined);
+  record.set(at + "M_nuclear", problem.M_nuclear);
+  record.set(at + "M_frobenius", problem.M_frobenius);
+  record.set(at + "W_frobenius", problem.W_frobenius);
+  record.set(at + "evaluations", real(search.evaluations()));
+}
+
+}  // namespace
+
+TrialRecord multi_spike_trial(const MultiSpikeConfig& config, LabelModel model, bool single_precision, const Trial& trial) {
+  const auto pairs = spike_pairs(config);
+  // Large sizes first, so that the threads end together.
+  std::vector<std::uint64_t> sizes = config.d;
+  std::sort(sizes.begin(), sizes.end(), std::greater<>());
+  std::vector<TrialRecord> parts(pairs.size() * sizes.size());
+  trial.for_each_part(parts.size(), [&](std::size_t i) {
+    const std::uint64_t d = sizes[i / pairs.size()];
+    const SpikePair& pair = pairs[i % pairs.size()];
+    const Problem problem = make_problem(config, model, pair, d, single_precision, trial, parts[i]);
+    for (const SpikeFamily& family : spike_families(config)) {
+      if (family.pair.low == pair.low && family.pair.high == pair.high) {
+        record_family(config, model, family, d, problem, trial, parts[i]);
+      }
+    }
+  });
+  TrialRecord record;
+  for (const TrialRecord& part : parts) {
+    for (const auto& [name, values] : part.arrays()) record.set(name, values);
+  }
+  return record;
+}
+
+double typical_evaluations(std::uint64_t last) {
+  return 40 + real(recorded_iterations(last).size());
+}
+
+}  // namespace ranklab

@@ -1,0 +1,38 @@
+// The header of a .npy array.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/tensors/tensor_file.hpp"
+
+namespace ranklab {
+
+/// numpy.lib.format, versions 1.0, 2.0 and 3.0.
+struct NpyHeader {
+  std::uint64_t bytes = 0;  // of the prefix and the header: the entries follow
+  std::string refusal;      // why entries of this type are not read, and what to do; empty where they are
+  // What follows is only known where `refusal` is empty.
+  Dtype dtype = Dtype::f64;
+  bool big_endian = false;
+  bool fortran_order = false;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t data_bytes = 0;
+};
+
+/// One line of Python that makes an array which is read.
+inline constexpr const char* npy_recipe = "np.save(path, np.asarray(x, dtype=np.float32))";
+
+/// Headers longer than this are refused; those of plain arrays take some hundred bytes.
+inline constexpr std::uint64_t longest_npy_header = 1 << 20;
+
+/// Bytes that parse_npy_header needs to see, prefix included, given the first 12 (or all, if fewer) of an array. Throws
+/// Failure, with `label` before the reason, for what is not a .npy array or is a header longer than longest_npy_header.
+std::uint64_t npy_header_bytes(std::string_view start, const std::string& label);
+
+/// Parses the header at the start of `start`. Throws Failure likewise.
+NpyHeader parse_npy_header(std::string_view start, const std::string& label);
+
+}  // namespace ranklab

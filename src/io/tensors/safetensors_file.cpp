@@ -1,0 +1,130 @@
+// .safetensors: the length of a header, the header, the entries of every tensor without a gap.
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <optional>
+
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+#include "io/tensors/entry_types.hpp"
+#include "io/tensors/safetensors_header.hpp"
+#include "io/tensors/tensor_reader.hpp"
+
+namespace ranklab {
+
+namespace {
+
+constexpr std::uint64_t length_bytes = 8, longest_header = 100'000'000;
+
+struct KnownDtype {
+  const char* name;
+  unsigned bits;
+  std::optional<Dtype> dtype;  // without: known to the format, not read
+};
+
+constexpr std::array<KnownDtype, 22> known_dtypes{
+    {{"F64", 64, Dtype::f64},      {"F32", 32, Dtype::f32},          {"F16", 16, Dtype::f16},          {"BF16", 16, Dtype::bf16},
+     {"I64", 64, Dtype::i64},      {"I32", 32, Dtype::i32},          {"I16", 16, Dtype::i16},          {"I8", 8, Dtype::i8},
+     {"U64", 64, Dtype::u64},      {"U32", 32, Dtype::u32},          {"U16", 16, Dtype::u16},          {"U8", 8, Dtype::u8},
+     {"BOOL", 8, Dtype::boolean},  {"C64", 64, std::nullopt},        {"F8_E5M2", 8, std::nullopt},     {"F8_E4M3", 8, std::nullopt},
+     {"F8_E8M0", 8, std::nullopt}, {"F8_E4M3FNUZ", 8, std::nullopt}, {"F8_E5M2FNUZ", 8, std::nullopt}, {"F6_E2M3", 6, std::nullopt},
+     {"F6_E3M2", 6, std::nullopt}, {"F4", 4, std::nullopt}}};
+
+const KnownDtype* find_dtype(const std::string& name) {
+  const auto* found =
+      std::find_if(known_dtypes.begin(), known_dtypes.end(), [&](const KnownDtype& known) { return name == known.name; });
+  return found == known_dtypes.end() ? nullptr : found;
+}
+
+// Bytes of a tensor; nothing where they cannot be counted, or are no whole number.
+std::optional<std::uint64_t> bytes_of(const std::vector<std::uint64_t>& shape, unsigned bits) {
+  std::uint64_t elements = 0;
+  if (!count_elements(shape, elements) || elements > (std::uint64_t{1} << 63) / bits) return std::nullopt;
+  if (elements * bits % 8 != 0) return std::nullopt;
+  return elements * bits / 8;
+}
+
+class SafetensorsReader : public TensorFile::Reader {
+ public:
+  SafetensorsReader(std::shared_ptr<const MappedFile> file, const std::string& label) : file_(std::move(file)), label_(label) {
+    if (file_->size() < length_bytes) fail("truncated: a .safetensors file starts with 8 bytes of length");
+    const auto header_bytes = load_little<std::uint64_t>(file_->data());
+    if (header_bytes > longest_header) {
+      fail("not a .safetensors file: a header of " + std::to_string(header_bytes) + " bytes; at most " +
+           std::to_string(longest_header) + " are allowed");
+    }
+    if (header_bytes > file_->size() - length_bytes) fail("truncated: the header is cut short");
+    data_ = file_->data() + length_bytes + header_bytes;
+    entries_ = parse_safetensors_header({reinterpret_cast<const char*>(file_->data()) + length_bytes, header_bytes}, label);
+    check_offsets(file_->size() - length_bytes - header_bytes);
+    for (const SafetensorsEntry& entry : entries_) {
+      check_size(entry);
+      add_key(entry.key);
+    }
+  }
+
+  StoredTensor tensor(std::size_t index) const override {
+    const SafetensorsEntry& entry = entries_[index];
+    const KnownDtype* known = find_dtype(entry.dtype);
+    StoredTensor::Layout layout;
+    layout.label = label_ + ":" + printable_key(entry.key);
+    if (known == nullptr || !known->dtype) {
+      throw Failure(layout.label + ": dtype " + printable_key(entry.dtype) + " is not read; convert it: tensor.float()");
+    }
+    layout.dtype = *known->dtype;
+    layout.shape = entry.shape;
+    layout.data = data_ + entry.begin;
+    layout.keeper = file_;
+    layout.file = file_.get();
+    return StoredTensor(std::move(layout));
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const { throw Failure(label_ + ": " + why); }
+
+  // The tensors fill the `present` bytes behind the header: no gap, no overlap, nothing left.
+  void check_offsets(std::uint64_t present) const {
+    std::vector<std::size_t> order(entries_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(entries_[a].begin, entries_[a].end) < std::pair(entries_[b].begin, entries_[b].end);
+    });
+    std::uint64_t filled = 0;
+    for (const std::size_t i : order) {
+      const SafetensorsEntry& entry = entries_[i];
+      const std::string offsets = "tensor '" + printable_key(entry.key) + "': its data_offsets " + std::to_string(entry.begin) +
+                                  " to " + std::to_string(entry.end) + " ";
+      if (entry.end < entry.begin) fail(offsets + "are in the wrong order");
+      if (entry.begin < filled) fail(offsets + "overlap another tensor's");
+      if (entry.begin > filled) fail(offsets + "leave a gap");
+      if (entry.end > present) fail(offsets + "lie beyond the file (truncated?)");
+      filled = entry.end;
+    }
+    if (filled != present) fail("too long: " + std::to_string(present - filled) + " bytes follow the last tensor");
+  }
+
+  // Of a type that a later version of the format may add, nothing is known.
+  void check_size(const SafetensorsEntry& entry) const {
+    const KnownDtype* known = find_dtype(entry.dtype);
+    const std::optional<std::uint64_t> bytes = bytes_of(entry.shape, known == nullptr ? 8 : known->bits);
+    const std::string tensor = "tensor '" + printable_key(entry.key) + "': " + shape_to_text(entry.shape) + " entries of " +
+                               printable_key(entry.dtype) + " ";
+    if (!bytes) fail(tensor + "cannot be counted in bytes");
+    if (known != nullptr && *bytes != entry.end - entry.begin) {
+      fail(tensor + "take " + std::to_string(*bytes) + " bytes, its data_offsets hold " + std::to_string(entry.end - entry.begin));
+    }
+  }
+
+  std::shared_ptr<const MappedFile> file_;
+  std::string label_;
+  const unsigned char* data_ = nullptr;
+  std::vector<SafetensorsEntry> entries_;
+};
+
+}  // namespace
+
+std::shared_ptr<const TensorFile::Reader> read_safetensors(std::shared_ptr<const MappedFile> file, const std::string& label) {
+  return std::make_shared<SafetensorsReader>(std::move(file), label);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,177 @@
+// JSON belongs to report and cli; this one format has it in its header, and it is read and written in this file alone.
+#include "io/tensors/safetensors_header.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "core/error.hpp"
+#include "io/tensors/tensor_reader.hpp"
+
+namespace ranklab {
+
+namespace {
+
+using nlohmann::json;
+
+// Follows the parser event by event: a parsed document would have lost the first of two equal keys, and would take memory for
+// whatever else a header holds.
+class HeaderEvents : public nlohmann::json_sax<json> {
+ public:
+  HeaderEvents(std::string_view source, const std::string& label) : source_(source), label_(label) {}
+
+  std::vector<SafetensorsEntry> entries;
+
+  bool start_object(std::size_t /*size*/) override {
+    if (place_ == Place::outside) {
+      place_ = Place::file;
+    } else if (place_ == Place::file_value) {
+      place_ = key_ == "__metadata__" ? Place::metadata : Place::tensor;
+      if (place_ == Place::tensor) begin_tensor();
+    } else {
+      fail_value();
+    }
+    return true;
+  }
+
+  bool key(std::string& name) override {
+    if (place_ == Place::file) {
+      if (!names_.insert(name).second) fail("two tensors '" + printable_key(name) + "'");
+      key_ = name;
+      place_ = Place::file_value;
+    } else if (place_ == Place::metadata) {
+      if (!metadata_.insert(name).second) fail("two entries '" + printable_key(name) + "' in __metadata__");
+      place_ = Place::metadata_value;
+    } else {
+      begin_field(name);
+    }
+    return true;
+  }
+
+  bool string(std::string& text) override {
+    if (place_ == Place::metadata_value) {
+      place_ = Place::metadata;
+    } else if (place_ == Place::field && field_ == Field::dtype) {
+      entries.back().dtype = text;
+      place_ = Place::tensor;
+    } else {
+      fail_value();
+    }
+    return true;
+  }
+
+  bool start_array(std::size_t /*size*/) override {
+    if (place_ != Place::field || field_ == Field::dtype) fail_value();
+    place_ = Place::numbers;
+    numbers_.clear();
+    return true;
+  }
+
+  bool number_unsigned(number_unsigned_t number) override {
+    if (place_ != Place::numbers) fail_value();
+    numbers_.push_back(number);
+    return true;
+  }
+
+  bool end_array() override {
+    SafetensorsEntry& entry = entries.back();
+    if (field_ == Field::shape) {
+      entry.shape = numbers_;
+    } else {
+      if (numbers_.size() != 2) fail_tensor("its data_offsets are not two numbers");
+      entry.begin = numbers_[0];
+      entry.end = numbers_[1];
+    }
+    place_ = Place::tensor;
+    return true;
+  }
+
+  bool end_object() override {
+    if (place_ == Place::tensor && seen_ != 7) fail_tensor("it lacks one of dtype, shape and data_offsets");
+    place_ = place_ == Place::file ? Place::outside : Place::file;
+    return true;
+  }
+
+  bool null() override { fail_value(); }
+  bool boolean(bool /*value*/) override { fail_value(); }
+  bool number_integer(number_integer_t /*value*/) override { fail_value(); }
+  bool number_float(number_float_t /*value*/, const std::string& /*text*/) override { fail_value(); }
+  bool binary(json::binary_t& /*value*/) override { fail_value(); }
+
+  bool parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::detail::exception& /*error*/) override {
+    // The library counts from 1, and one further where the text ends too soon.
+    fail("the header is not JSON (byte " + std::to_string(8 + std::min(position, source_.size())) + " of the file)");
+  }
+
+ private:
+  enum class Place { outside, file, file_value, metadata, metadata_value, tensor, field, numbers };
+  enum class Field { dtype, shape, data_offsets };
+
+  [[noreturn]] void fail(const std::string& why) const { throw Failure(label_ + ": " + why); }
+  [[noreturn]] void fail_tensor(const std::string& why) const { fail("tensor '" + printable_key(key_) + "': " + why); }
+  [[noreturn]] void fail_value() const {
+    if (place_ == Place::metadata_value) fail("__metadata__ of the header holds more than strings");
+    if (place_ == Place::field || place_ == Place::numbers) {
+      fail_tensor(field_ == Field::dtype ? "its dtype is not a string"
+                                         : "its shape and data_offsets must be lists of integers from 0");
+    }
+    if (place_ == Place::file_value) fail_tensor("the header does not describe it by an object");
+    fail("the header is not a JSON object of tensors");
+  }
+
+  void begin_tensor() {
+    entries.emplace_back();
+    entries.back().key = key_;
+    seen_ = 0;
+  }
+
+  void begin_field(const std::string& name) {
+    if (name == "dtype") {
+      field_ = Field::dtype;
+    } else if (name == "shape") {
+      field_ = Field::shape;
+    } else if (name == "data_offsets") {
+      field_ = Field::data_offsets;
+    } else {
+      fail_tensor("it has a '" + printable_key(name) + "' beside dtype, shape and data_offsets");
+    }
+    const unsigned bit = 1u << static_cast<unsigned>(field_);
+    if ((seen_ & bit) != 0) fail_tensor("two '" + name + "'");
+    seen_ |= bit;
+    place_ = Place::field;
+  }
+
+  std::string_view source_;
+  const std::string& label_;
+  Place place_ = Place::outside;
+  Field field_ = Field::dtype;
+  unsigned seen_ = 0;
+  std::string key_;
+  std::vector<std::uint64_t> numbers_;
+  std::unordered_set<std::string> names_, metadata_;
+};
+
+}  // namespace
+
+std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view source, const std::string& label) {
+  HeaderEvents events(source, label);
+  // The object may be followed by the spaces that align the data, and by nothing else.
+  const std::size_t last = source.find_last_not_of(' ');
+  if (source.empty() || source[0] != '{' || source[last] != '}')
+    throw Failure(label + ": the header does not start with { and end with }");
+  source = source.substr(0, last + 1);
+  json::sax_parse(source.begin(), source.end(), &events);
+  return std::move(events.entries);
+}
+
+std::string format_safetensors_header(const std::vector<SafetensorsEntry>& entries) {
+  json header = json::object();
+  for (const SafetensorsEntry& entry : entries) {
+    header[entry.key] = {{"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", json::array({entry.begin, entry.end})}};
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  return text;
+}
+
+}  // namespace ranklab

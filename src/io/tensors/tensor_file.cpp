@@ -1,0 +1,119 @@
+#include "io/tensors/tensor_file.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/fields.hpp"
+#include "core/text.hpp"
+#include "io/atomic_file.hpp"
+#include "io/tensors/mapped_file.hpp"
+#include "io/tensors/npy_header.hpp"
+#include "io/tensors/tensor_reader.hpp"
+
+namespace ranklab {
+
+namespace {
+
+[[noreturn]] void refuse_format(const std::string& path, const std::string& label) {
+  for (const char* ending : {".pt", ".pth", ".bin", ".ckpt"}) {
+    if (path.ends_with(ending)) {
+      throw Failure(label +
+                    ": PyTorch's pickled files are not loaded; convert it: safetensors.torch.save_file({k: v.contiguous().clone() "
+                    "for k, v in " +
+                    "torch.load(path, weights_only=True).items()}, \"x.safetensors\")");
+    }
+  }
+  for (const char* ending : {".pkl", ".pickle"}) {
+    if (path.ends_with(ending)) {
+      throw Failure(label + ": pickled files are not loaded; convert it: " + npy_recipe);
+    }
+  }
+  if (path.ends_with(".gz")) throw Failure(label + ": gzip is not read; decompress it: gunzip FILE");
+  if (path.find(".npy:") != std::string::npos) throw Failure(label + ": a .npy file holds one array and takes no key");
+  throw Failure(label + ": the name must end in .npy, .npz or .safetensors");
+}
+
+std::shared_ptr<const TensorFile::Reader> open_reader(const std::string& path) {
+  const std::string label = printable(path);
+  const bool npy = path.ends_with(".npy"), npz = path.ends_with(".npz");
+  if (!npy && !npz && !path.ends_with(".safetensors")) refuse_format(path, label);
+  std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  const std::string_view start(reinterpret_cast<const char*>(file->data()), std::min<std::uint64_t>(file->size(), 64));
+  if (start.starts_with("version https://git-lfs")) {
+    throw Failure(label + ": a pointer of Git LFS, not the data; fetch it: git lfs pull");
+  }
+  if (npy) return read_npy(std::move(file), label);
+  if (npz) return read_npz(std::move(file), label);
+  return read_safetensors(std::move(file), label);
+}
+
+// At most ten keys, the one that is likely meant first.
+std::string key_list(const std::string& wanted, const std::vector<std::string>& keys) {
+  constexpr std::size_t most = 10;
+  std::vector<std::string> comparable;
+  for (const std::string& key : keys) {
+    if (key.size() <= 200) comparable.push_back(key);
+  }
+  const std::string first = wanted.size() <= 200 ? nearest(wanted, comparable) : "";
+  std::string list = first.empty() ? "" : printable_key(first);
+  std::size_t listed = first.empty() ? 0 : 1;
+  for (const std::string& key : keys) {
+    if (listed == most) break;
+    if (listed > 0 && key == first) continue;
+    list += (list.empty() ? "" : ", ") + printable_key(key);
+    ++listed;
+  }
+  return list + (keys.size() > listed ? " and " + std::to_string(keys.size() - listed) + " more" : "");
+}
+
+}  // namespace
+
+TensorFile::TensorFile(std::string path, std::shared_ptr<const Reader> reader)
+    : path_(std::move(path)), reader_(std::move(reader)) {}
+
+TensorFile TensorFile::open(const std::string& path) {
+  return {path, open_reader(path)};
+}
+
+std::vector<std::string> TensorFile::keys() const {
+  return reader_->keys();
+}
+bool TensorFile::has(const std::string& key) const {
+  return reader_->find(key) < reader_->keys().size();
+}
+
+StoredTensor TensorFile::tensor(const std::string& key) const {
+  const std::vector<std::string>& keys = reader_->keys();
+  const std::size_t index = reader_->find(key);
+  if (index < keys.size()) return reader_->tensor(index);
+  if (keys.size() == 1 && keys[0].empty())
+    throw Failure(printable(path_) + ": one array, without a key; '" + printable_key(key) + "' was asked for");
+  throw Failure(printable(path_) + ": no key '" + printable_key(key) + "'; " +
+                (keys.empty() ? "the file holds no tensor" : "the file has " + key_list(key, keys)));
+}
+
+TensorAddress parse_tensor_address(const std::string& text) {
+  std::size_t end_of_path = std::string::npos;
+  for (const std::string ending : {".npz:", ".safetensors:"}) {
+    const std::size_t at = text.rfind(ending);
+    if (at == std::string::npos) continue;
+    const std::size_t end = at + ending.size() - 1;
+    if (end_of_path == std::string::npos || end > end_of_path) end_of_path = end;
+  }
+  if (end_of_path == std::string::npos) return {text, ""};
+  return {text.substr(0, end_of_path), text.substr(end_of_path + 1)};
+}
+
+StoredTensor open_tensor(const std::string& address) {
+  const TensorAddress parsed = parse_tensor_address(address);
+  const TensorFile file = TensorFile::open(parsed.path);
+  if (!parsed.key.empty() || file.has("")) return file.tensor(parsed.key);
+  const std::vector<std::string> keys = file.keys();
+  if (keys.size() == 1) return file.tensor(keys[0]);
+  throw Failure(
+      printable(parsed.path) + ": " +
+      (keys.empty() ? "the file holds no tensor" : "name one of its tensors, as FILE:KEY; the file has " + key_list("", keys)));
+}
+
+}  // namespace ranklab

@@ -1,0 +1,141 @@
+#include "io/tensors/widen.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "io/tensors/entry_types.hpp"
+#include "io/tensors/mapped_file.hpp"
+
+namespace ranklab {
+
+namespace {
+
+// A tile of a matrix stored row by row: its rows are read where they are contiguous, its columns written where they are.
+// Neither is so in the matrix itself, where entries of a column lie a power of two apart as often as not, and would push
+// each other out of the cache; nor is it in the tile, whose rows are padded.
+constexpr std::uint64_t tile_rows = 8, tile_cols = 64, padding = 8;
+
+// What is read at once before the file is told of it.
+constexpr std::uint64_t stretch_bytes = 1 << 22;
+
+// Within a block, not after it: a few columns of a matrix stored by rows touch as many pages as the whole.
+void were_read(const StoredTensor::Layout& layout, std::uint64_t runs, std::uint64_t run_bytes) {
+  if (layout.file != nullptr) layout.file->read_was(runs, run_bytes);
+}
+
+template <class Entry, bool big_endian>
+struct Widening {
+  static constexpr std::uint64_t bytes = sizeof(typename Entry::Raw);
+
+  // `count` entries that are contiguous.
+  template <class T>
+  static void run(const unsigned char* from, std::uint64_t count, T* out) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      out[i] = static_cast<T>(Entry::value(load_bits<typename Entry::Raw, big_endian>(from + i * bytes)));
+    }
+  }
+
+  template <class T>
+  static void entries(const StoredTensor::Layout& layout, std::uint64_t count, T* out) {
+    constexpr std::uint64_t stretch = stretch_bytes / bytes;
+    for (std::uint64_t i = 0; i < count; i += stretch) {
+      const std::uint64_t size = std::min(stretch, count - i);
+      run(layout.data + i * bytes, size, out + i);
+      were_read(layout, 1, size * bytes);
+    }
+  }
+
+  // `rows` x `cols` entries, contiguous along a row, `row_bytes` from one row to the next, to columns `stride` apart.
+  static void tile(const unsigned char* from, std::uint64_t row_bytes, std::uint64_t rows, std::uint64_t cols, double* out,
+                   std::uint64_t stride) {
+    std::array<std::array<double, tile_cols + padding>, tile_rows> widened;
+    for (std::uint64_t i = 0; i < rows; ++i) run(from + i * row_bytes, cols, widened[i].data());
+    for (std::uint64_t j = 0; j < cols; ++j) {
+      for (std::uint64_t i = 0; i < rows; ++i) out[j * stride + i] = widened[i][j];
+    }
+  }
+
+  static void column_major(const StoredTensor::Layout& layout, const StoredBlock& block, double* out) {
+    for (std::uint64_t j = 0; j < block.col_count; ++j) {
+      run(layout.data + ((block.first_col + j) * block.rows + block.first_row) * bytes, block.row_count, out + j * block.row_count);
+      were_read(layout, 1, block.row_count * bytes);
+    }
+  }
+
+  static void row_major(const StoredTensor::Layout& layout, const StoredBlock& block, double* out) {
+    const std::uint64_t row_bytes = block.cols * bytes;
+    for (std::uint64_t i = 0; i < block.row_count; i += tile_rows) {
+      const unsigned char* rows_begin = layout.data + (block.first_row + i) * row_bytes + block.first_col * bytes;
+      const std::uint64_t rows = std::min(tile_rows, block.row_count - i);
+      for (std::uint64_t j = 0; j < block.col_count; j += tile_cols) {
+        tile(rows_begin + j * bytes, row_bytes, rows, std::min(tile_cols, block.col_count - j), out + j * block.row_count + i,
+             block.row_count);
+      }
+      were_read(layout, rows, block.col_count * bytes);
+    }
+  }
+};
+
+// Calls `widen` with the Widening of the layout's entries.
+template <class Entry, class Function>
+void with_order(const StoredTensor::Layout& layout, const Function& widen) {
+  if (layout.big_endian) return widen(Widening<Entry, true>());
+  widen(Widening<Entry, false>());
+}
+
+template <class Function>
+void with_widening(const StoredTensor::Layout& layout, const Function& widen) {
+  switch (layout.dtype) {
+    case Dtype::f64:
+      return with_order<Plain<std::uint64_t, double>>(layout, widen);
+    case Dtype::f32:
+      return with_order<Plain<std::uint32_t, float>>(layout, widen);
+    case Dtype::f16:
+      return with_order<Half>(layout, widen);
+    case Dtype::bf16:
+      return with_order<BrainHalf>(layout, widen);
+    case Dtype::i64:
+      return with_order<Plain<std::uint64_t, std::int64_t>>(layout, widen);
+    case Dtype::i32:
+      return with_order<Plain<std::uint32_t, std::int32_t>>(layout, widen);
+    case Dtype::i16:
+      return with_order<Plain<std::uint16_t, std::int16_t>>(layout, widen);
+    case Dtype::i8:
+      return with_order<Plain<std::uint8_t, std::int8_t>>(layout, widen);
+    case Dtype::u64:
+      return with_order<Plain<std::uint64_t, std::uint64_t>>(layout, widen);
+    case Dtype::u32:
+      return with_order<Plain<std::uint32_t, std::uint32_t>>(layout, widen);
+    case Dtype::u16:
+      return with_order<Plain<std::uint16_t, std::uint16_t>>(layout, widen);
+    case Dtype::u8:
+      return with_order<Plain<std::uint8_t, std::uint8_t>>(layout, widen);
+    case Dtype::boolean:
+      return with_order<Boolean>(layout, widen);
+  }
+  throw std::logic_error("widen: no such dtype");
+}
+
+}  // namespace
+
+void widen_block(const StoredTensor::Layout& layout, const StoredBlock& block, double* out) {
+  with_widening(layout, [&](auto widening) {
+    // One row or one column lies the same in either order.
+    if (layout.column_major || block.cols == 1) {
+      widening.column_major(layout, block, out);
+    } else {
+      widening.row_major(layout, block, out);
+    }
+  });
+}
+
+template <class T>
+void widen_entries(const StoredTensor::Layout& layout, std::uint64_t count, T* out) {
+  with_widening(layout, [&](auto widening) { widening.entries(layout, count, out); });
+}
+
+template void widen_entries<double>(const StoredTensor::Layout&, std::uint64_t, double*);
+template void widen_entries<float>(const StoredTensor::Layout&, std::uint64_t, float*);
+
+}  // namespace ranklab

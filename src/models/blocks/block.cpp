@@ -1,0 +1,119 @@
+#include "models/blocks/block.hpp"
+
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "io/atomic_file.hpp"
+#include "models/blocks/bare_block.hpp"
+#include "models/blocks/encoder.hpp"
+#include "models/blocks/gpt2.hpp"
+#include "models/blocks/mamba2.hpp"
+#include "models/blocks/s4d.hpp"
+#include "models/blocks/transformer.hpp"
+#include "models/published/checkpoint.hpp"
+#include "models/tokens.hpp"
+
+namespace ranklab {
+namespace {
+
+std::vector<std::uint32_t> given_ids(const ModelSpec& spec, std::uint64_t sequence) {
+  std::vector<std::uint32_t> ids = spec.sequences->at(sequence);
+  if (ids.size() > spec.tokens) ids.resize(spec.tokens);
+  for (const std::uint32_t id : ids) {
+    if (id < spec.vocabulary) continue;
+    throw Failure((spec.tokens_file.empty() ? "" : printable(spec.tokens_file) + ": ") + "token id " + std::to_string(id) +
+                  " of sequence " + std::to_string(sequence + 1) + " is not in the vocabulary of " +
+                  std::to_string(spec.vocabulary) + ", whose ids are 0 to " + std::to_string(spec.vocabulary - 1));
+  }
+  return ids;
+}
+
+std::vector<std::uint32_t> drawn_ids(const ModelSpec& spec, const Trial& trial) {
+  Stream stream = trial.stream("tokens");
+  if (spec.zipf > 0) return ZipfLaw(spec.vocabulary, spec.zipf).draw(spec.tokens, stream);
+  std::vector<double> draws(spec.tokens);
+  stream.fill_uniform(draws);
+  std::vector<std::uint32_t> ids;
+  for (const double u : draws) ids.push_back(static_cast<std::uint32_t>(u * static_cast<double>(spec.vocabulary)));
+  return ids;
+}
+
+template <class T>
+arma::Mat<T> gaussian_input(const ModelSpec& spec, Tensors<T>& tensors) {
+  return tensors.matrix("X", spec.dim, spec.tokens, Start::normal(1.0));
+}
+
+// Tokens sqrt(d) v + width g: entries of the size of the Gaussian input's, directions around one unit vector v.
+template <class T>
+arma::Mat<T> cone_input(const ModelSpec& spec, Tensors<T>& tensors) {
+  arma::Col<T> axis = tensors.vector("cone.axis", spec.dim, Start::normal(1.0));
+  axis *= static_cast<T>(std::sqrt(static_cast<double>(spec.dim))) / arma::norm(axis);
+  arma::Mat<T> X = static_cast<T>(spec.cone_width) * gaussian_input(spec, tensors);
+  X.each_col() += axis;
+  return X;
+}
+
+template <class T>
+arma::Mat<T> token_input(const ModelSpec& spec, const Trial& trial, Tensors<T>& tensors) {
+  const std::vector<std::uint32_t> ids = spec.sequences != nullptr ? given_ids(spec, trial.index()) : drawn_ids(spec, trial);
+  if (spec.is_encoder()) return encoder_embedding(spec, tensors, ids);
+  if (spec.model == "gpt2") return gpt2_embedding(spec, tensors, ids);
+  // Mamba-2's own; other models have no published embedding.
+  const double std = spec.model == "mamba2" ? 0.02 : 1.0;
+  return tensors.columns("embedding", spec.dim, spec.vocabulary, ids, Start::normal(std));
+}
+
+std::string prefix_of_layer(const ModelSpec& spec, std::uint64_t layer) {
+  return "layer" + std::to_string(spec.shares_weights() ? 0 : layer) + ".";
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Block<T>> make_block(const ModelSpec& spec, Tensors<T>& tensors) {
+  if (spec.is_bare()) return make_bare_block(spec, tensors);
+  if (spec.is_encoder()) return make_encoder_block(spec, tensors);
+  if (spec.model == "gpt2") return make_gpt2_block(spec, tensors);
+  if (spec.model == "s4d") return make_s4d_block(spec, tensors);
+  if (spec.model == "mamba2") return make_mamba2_block(spec, tensors);
+  return make_transformer_block(spec, tensors);
+}
+
+template <class T>
+DrawnTensors<T> block_tensors(const ModelSpec& spec, const Trial& trial, std::uint64_t layer) {
+  return {trial, prefix_of_layer(spec, layer), spec.weight_scale};
+}
+
+template <class T>
+std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer) {
+  if (spec.checkpoint != nullptr) return std::make_unique<LoadedTensors<T>>(spec.checkpoint, prefix_of_layer(spec, layer));
+  return std::make_unique<DrawnTensors<T>>(block_tensors<T>(spec, trial, layer));
+}
+
+template <class T>
+State<T> draw_input(const ModelSpec& spec, const Trial& trial) {
+  DrawnTensors<T> tensors(trial, "");
+  State<T> state;
+  if (spec.input == "tokens" && spec.checkpoint != nullptr) {
+    LoadedTensors<T> embeddings(spec.checkpoint, "");
+    state.Y = token_input<T>(spec, trial, embeddings);
+  } else if (spec.input == "tokens") {
+    state.Y = token_input<T>(spec, trial, tensors);
+  }
+  if (spec.input == "cone") state.Y = cone_input(spec, tensors);
+  if (spec.input == "gaussian") state.Y = gaussian_input(spec, tensors);
+  if (spec.is_bare() && spec.norm == "rows") state.degenerate_rows += normalise_rows(state.Y);
+  return state;
+}
+
+template std::unique_ptr<Block<float>> make_block(const ModelSpec&, Tensors<float>&);
+template std::unique_ptr<Block<double>> make_block(const ModelSpec&, Tensors<double>&);
+template DrawnTensors<float> block_tensors(const ModelSpec&, const Trial&, std::uint64_t);
+template DrawnTensors<double> block_tensors(const ModelSpec&, const Trial&, std::uint64_t);
+template std::unique_ptr<Tensors<float>> tensors_of_layer(const ModelSpec&, const Trial&, std::uint64_t);
+template std::unique_ptr<Tensors<double>> tensors_of_layer(const ModelSpec&, const Trial&, std::uint64_t);
+template State<float> draw_input(const ModelSpec&, const Trial&);
+template State<double> draw_input(const ModelSpec&, const Trial&);
+
+}  // namespace ranklab

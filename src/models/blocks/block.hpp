@@ -1,0 +1,40 @@
+// One block of a sequence model, at one depth: its weights, and what it does to the state.
+#pragma once
+
+#include <memory>
+
+#include "models/blocks/model_spec.hpp"
+#include "models/blocks/norms.hpp"
+#include "models/blocks/tensors.hpp"
+
+namespace ranklab {
+
+template <class T>
+class Block {
+ public:
+  virtual ~Block() = default;
+  /// Replaces the state by the block's output; lambda multiplies the skip ([LambdaSkip] Definition 3.1). Safe to call from
+  /// several threads. Entries may overflow to infinity: the caller looks.
+  virtual void forward(State<T>& state, double lambda) const = 0;
+};
+
+/// The block of a settled spec, built from tensors named as its file says.
+template <class T>
+std::unique_ptr<Block<T>> make_block(const ModelSpec& spec, Tensors<T>& tensors);
+
+/// The tensors of block `layer` (from 0) in one trial: all from `layer0.` where the weights are shared.
+template <class T>
+DrawnTensors<T> block_tensors(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
+
+/// The same, or of the spec's checkpoint where it has one. `trial` must outlive them. Building from them throws Failure as
+/// LoadedTensors does.
+template <class T>
+std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
+
+/// The state that enters the first block: state 0 of every depth series. Bare stacks with the norm `rows` normalise it too.
+/// Tokens are the trial's own of given sequences, else drawn; their embedding is the checkpoint's, else drawn. Throws Failure for
+/// a given id that is not in the vocabulary, and for a sequence longer than published weights have positions.
+template <class T>
+State<T> draw_input(const ModelSpec& spec, const Trial& trial);
+
+}  // namespace ranklab

@@ -1,0 +1,163 @@
+#include "models/blocks/mamba2.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/activations.hpp"
+#include "models/blocks/residual_stream.hpp"
+#include "models/blocks/state_space.hpp"
+
+namespace ranklab {
+namespace {
+
+// log(1 + exp(t)), without overflow.
+double softplus(double t) {
+  return std::max(t, 0.0) + std::log1p(std::exp(-std::fabs(t)));
+}
+
+// The dt_bias whose softplus is the step exp(log_dt), at least 1e-4.
+double bias_of_step(double log_dt) {
+  const double dt = std::max(std::exp(log_dt), 1e-4);
+  return dt + std::log(-std::expm1(-dt));
+}
+
+double logarithm(double t) {
+  return std::log(t);
+}
+
+template <class T>
+class Mamba2Mixer {
+ public:
+  Mamba2Mixer(const ModelSpec& spec, Tensors<T>& tensors)
+      : width_(2 * spec.dim),
+        groups_(spec.groups),
+        states_(spec.state),
+        epsilon_(spec.norm_epsilon),
+        has_gate_(spec.has_gate()),
+        has_norm_(spec.norm != "none" || spec.norm_off == "block"),
+        b_conv_(tensors.vector("mixer.conv1d.bias", channels_of_convolution(), Start::fan_in(spec.taps))),
+        dt_bias_(tensors.vector("mixer.dt_bias", spec.heads, Start::uniform(std::log(1e-3), std::log(1e-1)).mapped(bias_of_step))),
+        A_(-arma::exp(tensors.vector("mixer.A_log", spec.heads, Start::uniform(1.0, 16.0).mapped(logarithm)))),
+        D_(tensors.vector("mixer.D", spec.heads, Start::constant(1.0))),
+        gain_(tensors.vector("mixer.norm.weight", width_, Start::constant(1.0))) {
+    const arma::uword rest = channels_of_convolution() + spec.heads;
+    const arma::Mat<T> W_in = tensors.matrix("mixer.in_proj.weight", spec.dim, width_ + rest, Start::fan_in(spec.dim));
+    if (has_gate_) W_z_ = W_in.head_cols(width_);
+    W_xBCdt_ = W_in.tail_cols(rest);
+    w_conv_ = tensors.matrix("mixer.conv1d.weight", spec.taps, b_conv_.n_elem, Start::fan_in(spec.taps)).t();
+    const double bound = 1.0 / std::sqrt(static_cast<double>(width_ * spec.layers));  // fan-in d_i, over sqrt(layers)
+    W_out_ = tensors.matrix("mixer.out_proj.weight", width_, spec.dim, Start::uniform(-bound, bound));
+  }
+
+  // U (d, N) -> (d, N). `skip` multiplies the convolved x that is added to y.
+  arma::Mat<T> operator()(const arma::Mat<T>& U, double skip) const {
+    const arma::Mat<T> projected = W_xBCdt_.t() * U;
+    const arma::uword channels = channels_of_convolution(), in_B = groups_ * states_;
+    arma::Mat<T> xBC = causal_convolution<T>(projected.head_rows(channels), w_conv_, b_conv_);
+    apply(silu_, xBC);
+    const arma::Mat<T> x = xBC.head_rows(width_);
+
+    arma::Mat<T> y = state_space(x, xBC.rows(width_, width_ + in_B - 1), xBC.tail_rows(in_B),
+                                 steps(projected.tail_rows(projected.n_rows - channels)));
+    if (skip != 0.0) y += static_cast<T>(skip) * x;
+    if (has_gate_) {
+      arma::Mat<T> z = W_z_.t() * U;
+      apply(silu_, z);
+      y %= z;
+    }
+    if (has_norm_) normalise_groups(y);
+    return W_out_.t() * y;
+  }
+
+ private:
+  arma::uword channels_of_convolution() const { return width_ + 2 * groups_ * states_; }
+
+  // softplus(dt + dt_bias), (h, N).
+  arma::Mat<T> steps(arma::Mat<T> dt) const {
+    dt.each_col() += dt_bias_;
+    return dt.transform([](T t) { return static_cast<T>(softplus(static_cast<double>(t))); });
+  }
+
+  // Head by head: SSD(A dt, B, C, dt x) + D x. x (d_i, N); B, C (g n, N), of which a group's heads share n rows; dt (h, N).
+  arma::Mat<T> state_space(const arma::Mat<T>& x, const arma::Mat<T>& B, const arma::Mat<T>& C, const arma::Mat<T>& dt) const {
+    arma::Mat<T> y(arma::size(x));
+    const arma::uword heads = dt.n_rows, channels = width_ / heads;
+    arma::Mat<T> B_group, C_group;
+    for (arma::uword k = 0; k < heads; ++k) {
+      const arma::uword group = k * groups_ / heads;
+      if (k == 0 || group != (k - 1) * groups_ / heads) {
+        B_group = B.rows(group * states_, (group + 1) * states_ - 1);
+        C_group = C.rows(group * states_, (group + 1) * states_ - 1);
+      }
+      const arma::span own(k * channels, (k + 1) * channels - 1);
+      const arma::Mat<T> x_k = x.rows(own.a, own.b);
+      const arma::Row<T> dt_k = dt.row(k);
+      y.rows(own.a, own.b) = ssd<T>(A_(k) * dt_k, B_group, C_group, x_k.each_row() % dt_k) + D_(k) * x_k;
+    }
+    return y;
+  }
+
+  void normalise_groups(arma::Mat<T>& y) const {
+    const arma::uword channels = width_ / groups_;
+    for (arma::uword j = 0; j < groups_; ++j) {
+      const arma::span own(j * channels, (j + 1) * channels - 1);
+      const arma::Col<T> gain = gain_(own);
+      arma::Mat<T> part = y.rows(own.a, own.b);
+      rms_norm(part, epsilon_, &gain);
+      y.rows(own.a, own.b) = part;
+    }
+  }
+
+  const Activation& silu_ = find_activation("silu");
+  arma::uword width_, groups_, states_;  // d_i, g, n
+  double epsilon_;
+  bool has_gate_, has_norm_;
+  arma::Col<T> b_conv_, dt_bias_, A_, D_, gain_;
+  arma::Mat<T> W_z_, W_xBCdt_, w_conv_, W_out_;
+};
+
+template <class T>
+class Mamba2Block final : public Block<T> {
+ public:
+  Mamba2Block(const ModelSpec& spec, Tensors<T>& tensors)
+      : mixer_(spec, tensors),
+        gain_(tensors.vector("norm.weight", spec.dim, Start::constant(1.0))),
+        has_norm_(spec.norm != "none" || spec.norm_off == "inner"),
+        epsilon_(spec.norm_epsilon),
+        skip_in_mixer_(spec.skip_at == "mixer"),
+        skip_normed_(spec.skip_input == "normed") {}
+
+  void forward(State<T>& state, double lambda) const override {
+    if (!has_norm_) unscale(state);  // the mixer is not homogeneous
+    arma::Mat<T> U = state.Y;
+    if (has_norm_) rms_norm(U, scaled_epsilon(epsilon_, state), &gain_);
+    if (skip_in_mixer_) {
+      add_branch(state, 1.0, mixer_(U, lambda));
+    } else if (skip_normed_) {
+      state.Y = static_cast<T>(lambda) * U + mixer_(U, 0.0);
+      state.log2_scale = 0.0;
+    } else {
+      add_branch(state, lambda, mixer_(U, 0.0));
+    }
+    if (has_norm_) keep_in_range(state);
+  }
+
+ private:
+  Mamba2Mixer<T> mixer_;
+  arma::Col<T> gain_;
+  bool has_norm_;
+  double epsilon_;
+  bool skip_in_mixer_, skip_normed_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Block<T>> make_mamba2_block(const ModelSpec& spec, Tensors<T>& tensors) {
+  return std::make_unique<Mamba2Block<T>>(spec, tensors);
+}
+
+template std::unique_ptr<Block<float>> make_mamba2_block(const ModelSpec&, Tensors<float>&);
+template std::unique_ptr<Block<double>> make_mamba2_block(const ModelSpec&, Tensors<double>&);
+
+}  // namespace ranklab

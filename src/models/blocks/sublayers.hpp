@@ -1,0 +1,72 @@
+// What the blocks of BERT, ALBERT and GPT-2 are made of. Tensors come from `<name>.weight` and `<name>.bias`; one token per
+// column.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/blocks/attention.hpp"
+#include "models/blocks/feed_forward_activation.hpp"
+#include "models/blocks/norms.hpp"
+#include "models/blocks/tensors.hpp"
+
+namespace ranklab {
+
+/// Of the weights that published initialisations draw alike.
+inline constexpr double usual_weight_std = 0.02;
+
+/// W'X + b. W starts N(0, std^2), b at 0.
+template <class T>
+struct LinearMap {
+  LinearMap(Tensors<T>& tensors, const std::string& name, arma::uword inputs, arma::uword outputs, double std = usual_weight_std)
+      : W(tensors.matrix(name + ".weight", inputs, outputs, Start::normal(std))),
+        b(tensors.vector(name + ".bias", outputs, Start::constant(0))) {}
+
+  arma::Mat<T> operator()(const arma::Mat<T>& X) const {
+    arma::Mat<T> Y = W.t() * X;
+    Y.each_col() += b;
+    return Y;
+  }
+
+  arma::Mat<T> W;  // (in, out)
+  arma::Col<T> b;
+};
+
+/// LN with a gain, which starts at 1, and a bias, which starts at 0.
+template <class T>
+struct LayerNorm {
+  LayerNorm(Tensors<T>& tensors, const std::string& name, arma::uword size)
+      : gain(tensors.vector(name + ".weight", size, Start::constant(1))),
+        bias(tensors.vector(name + ".bias", size, Start::constant(0))) {}
+
+  void operator()(arma::Mat<T>& Y, double epsilon) const { layer_norm(Y, epsilon, &gain, &bias); }
+
+  arma::Col<T> gain, bias;
+};
+
+/// P_k' (N, N) of each head, P_k = softmax over rows of Q_k K_k' / sqrt(d / h); with `causal`, over a token and those before.
+template <class T>
+std::vector<arma::Mat<T>> scaled_attention_matrices(const arma::Mat<T>& Q, const arma::Mat<T>& K, std::uint64_t heads,
+                                                    bool causal) {
+  return head_attention_matrices(Q, K, heads, std::sqrt(static_cast<double>(heads) / static_cast<double>(Q.n_rows)), causal);
+}
+
+/// W_2' sigma(W_1'X + b_1) + b_2, sigma by its name in find_feed_forward_activation.
+template <class T>
+struct FeedForward {
+  FeedForward(const std::string& activation, LinearMap<T> to_hidden, LinearMap<T> from_hidden)
+      : sigma(find_feed_forward_activation(activation)), first(std::move(to_hidden)), second(std::move(from_hidden)) {}
+
+  arma::Mat<T> operator()(const arma::Mat<T>& X) const {
+    arma::Mat<T> Z = first(X);  // (q, N)
+    for (T& z : Z) z = static_cast<T>(sigma(static_cast<double>(z)));
+    return second(Z);
+  }
+
+  double (*sigma)(double);
+  LinearMap<T> first, second;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,112 @@
+#include "models/blocks/tensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <type_traits>
+
+namespace ranklab {
+namespace {
+
+// Draws in double precision before they are rounded: even, so that a stream goes on where it stopped, and within the cache.
+constexpr std::size_t chunk = 2048;
+
+void draw(Stream& stream, std::span<double> out, const Start& start) {
+  if (start.law == Start::Law::uniform) {
+    stream.fill_uniform(out, start.first, start.second);
+    return;
+  }
+  stream.fill_normal(out, start.second);
+  if (start.first != 0) {
+    for (double& x : out) x += start.first;
+  }
+}
+
+}  // namespace
+
+Start Start::fan_in(arma::uword inputs) {
+  const double bound = 1.0 / std::sqrt(static_cast<double>(inputs));
+  return uniform(-bound, bound);
+}
+
+template <class T>
+void DrawnTensors<T>::fill(Stream stream, std::span<T> out, const Start& start, double scale) const {
+  const auto settled = [&](double x) { return static_cast<T>(scale * (start.map != nullptr ? start.map(x) : x)); };
+  if (start.law == Start::Law::constant) {
+    std::fill(out.begin(), out.end(), settled(start.first));
+    return;
+  }
+  if (start.law == Start::Law::ramp) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = settled(start.first * std::fmod(static_cast<double>(i), start.second));
+    return;
+  }
+  if constexpr (std::is_same_v<T, double>) {
+    draw(stream, out, start);
+    if (start.map == nullptr && scale == 1.0) return;
+    std::transform(out.begin(), out.end(), out.begin(), settled);
+  } else {
+    std::array<double, chunk> drawn;
+    while (!out.empty()) {
+      const std::span<double> part(drawn.data(), std::min(out.size(), chunk));
+      draw(stream, part, start);
+      std::transform(part.begin(), part.end(), out.begin(), settled);
+      out = out.subspan(part.size());
+    }
+  }
+}
+
+template <class T>
+arma::Mat<T> DrawnTensors<T>::matrix(const std::string& name, arma::uword rows, arma::uword cols, const Start& start) {
+  arma::Mat<T> out(rows, cols, arma::fill::none);
+  fill(trial_.stream(prefix_ + name), {out.memptr(), out.n_elem}, start, scale_);
+  parameters_ += out.n_elem;
+  return out;
+}
+
+template <class T>
+arma::Mat<T> DrawnTensors<T>::columns(const std::string& name, arma::uword rows, arma::uword cols,
+                                      const std::vector<std::uint32_t>& ids, const Start& start) {
+  arma::Mat<T> out(rows, ids.size(), arma::fill::none);
+  for (arma::uword j = 0; j < out.n_cols; ++j) {
+    Stream stream = trial_.stream(prefix_ + name);
+    stream.skip(ids[j] * ((rows + 1) / 2));  // a block of the stream makes two draws
+    fill(stream, {out.colptr(j), rows}, start, scale_);
+  }
+  parameters_ += rows * cols;
+  return out;
+}
+
+template <class T>
+arma::Col<T> DrawnTensors<T>::vector(const std::string& name, arma::uword size, const Start& start) {
+  arma::Col<T> out(size, arma::fill::none);
+  fill(trial_.stream(prefix_ + name), {out.memptr(), out.n_elem}, start, 1.0);
+  parameters_ += size;
+  return out;
+}
+
+template <class T>
+arma::Mat<T> RememberedTensors<T>::matrix(const std::string& name, arma::uword rows, arma::uword cols, const Start& start) {
+  arma::Mat<T>& known = matrices_[name];
+  if (known.n_rows != rows || known.n_cols != cols) known = source_.matrix(name, rows, cols, start);
+  return known;
+}
+
+template <class T>
+arma::Mat<T> RememberedTensors<T>::columns(const std::string& name, arma::uword rows, arma::uword cols,
+                                           const std::vector<std::uint32_t>& ids, const Start& start) {
+  return source_.columns(name, rows, cols, ids, start);
+}
+
+template <class T>
+arma::Col<T> RememberedTensors<T>::vector(const std::string& name, arma::uword size, const Start& start) {
+  arma::Col<T>& known = vectors_[name];
+  if (known.n_elem != size) known = source_.vector(name, size, start);
+  return known;
+}
+
+template class DrawnTensors<float>;
+template class DrawnTensors<double>;
+template class RememberedTensors<float>;
+template class RememberedTensors<double>;
+
+}  // namespace ranklab

@@ -1,0 +1,113 @@
+// Published weights of mamba2, bert, albert and gpt2: which model they are of, its sizes, and its tensors under the names that
+// blocks ask for, in every spelling in which they are published.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/tensors/weights_file.hpp"
+#include "models/blocks/model_spec.hpp"
+#include "models/blocks/tensors.hpp"
+
+namespace ranklab {
+
+/// A tensor that a model of given sizes must have.
+struct PublishedTensor {
+  std::string name;                  // as blocks ask for it: "layer3.mixer.D", "layer0.query.weight", "word.weight"
+  std::vector<std::string> keys;     // its spellings in files, without the prefix of the whole model
+  std::vector<std::uint64_t> shape;  // as stored
+  bool inputs_first = false;         // a linear map stored (in, out); otherwise (out, in)
+};
+
+/// All of a settled spec's; the tensors of shared blocks once, under `layer0.`. The norm after the last block is not among them.
+std::vector<PublishedTensor> published_tensors(const ModelSpec& spec);
+
+struct PublishedFamily;
+
+class Checkpoint {
+ public:
+  /// Opens the file (or the index of shards) and recognises the model by the names of its tensors. Throws Failure that names the
+  /// file, and for an unknown model what was looked for and what some of the file's tensors are called.
+  static std::shared_ptr<const Checkpoint> open(const std::string& path);
+
+  const std::string& path() const { return file_.path(); }
+  /// "mamba2", "bert", "albert" or "gpt2".
+  const std::string& model() const;
+  /// Consecutive layers in the file; albert's one counts as 1.
+  std::uint64_t layers() const { return layers_; }
+  /// The sizes that the shapes show (albert does not show its layers; bert, albert and gpt2 not their heads; mamba2 not its
+  /// groups, for which `groups` is taken as it stands), and the model; albert's weights become shared. Throws Failure that names
+  /// a tensor that is missing or has no such shape.
+  void take_sizes(ModelSpec& spec) const;
+  /// Holds the tensors against those of a settled spec, which may have fewer layers than the file. Throws Failure that names the
+  /// first that is missing, of another shape or type, or unknown. Heads, poolers, masks and buffers of integers, which no hidden
+  /// state needs, are passed over; the norm after the last block may be missing.
+  void check(const ModelSpec& spec) const;
+
+  /// The tensor that blocks know by this name, and how it lies. Throws Failure where the file has none, or one whose entries
+  /// are not floating-point numbers. Safe from several threads.
+  struct Found {
+    StoredTensor tensor;
+    bool inputs_first;
+  };
+  Found find(const std::string& name) const;
+
+  /// Numbers in the tensors of the model: those of every layer in the file and the norm after the last, without what check
+  /// passes over. Like the next two, throws Failure as find does.
+  std::uint64_t parameters() const;
+  /// "F16", or "F16, F32" where several types occur, the one with the most bytes first.
+  std::string dtypes() const;
+  /// Bytes of these tensors in the file.
+  std::uint64_t bytes() const;
+
+ private:
+  // Where a tensor of the model is.
+  struct Place {
+    std::string key;
+    bool inputs_first;
+  };
+
+  Checkpoint(WeightsFile file, const PublishedFamily& family, std::string prefix);
+
+  void count_layers();
+  void take_mamba2_sizes(ModelSpec& spec) const;
+  std::map<Dtype, std::uint64_t> bytes_by_type() const;
+  std::uint64_t size_of(const std::string& name, std::size_t axes, std::size_t axis) const;
+  StoredTensor floating(const std::string& key) const;
+  // Each throws Failure.
+  void require_layers(std::uint64_t wanted) const;
+  void check_tensor(const PublishedTensor& wanted) const;
+  void check_unknown(const std::string& key) const;
+  bool is_passed_over(const std::string& key) const;
+  [[noreturn]] void refuse(const std::string& key, const std::string& why) const;
+  [[noreturn]] void refuse_missing(const PublishedTensor& wanted) const;
+
+  WeightsFile file_;
+  const PublishedFamily& family_;
+  std::string prefix_;
+  std::uint64_t layers_ = 1, last_layer_ = 0;  // 0 ... layers_ - 1 have tensors in the file; the largest index of any
+  std::map<std::string, Place> places_;        // by internal name
+};
+
+/// The tensors of a checkpoint, `<prefix><name>` each. Shapes that differ from the file's, ids that its table does not have, and
+/// entries that are not finite throw Failure that names the tensor. Safe from several threads.
+template <class T>
+class LoadedTensors final : public Tensors<T> {
+ public:
+  LoadedTensors(std::shared_ptr<const Checkpoint> checkpoint, std::string prefix)
+      : checkpoint_(std::move(checkpoint)), prefix_(std::move(prefix)) {}
+
+  arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols, const Start& start) override;
+  arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols, const std::vector<std::uint32_t>& ids,
+                       const Start& start) override;
+  arma::Col<T> vector(const std::string& name, arma::uword size, const Start& start) override;
+
+ private:
+  std::shared_ptr<const Checkpoint> checkpoint_;
+  std::string prefix_;
+};
+
+}  // namespace ranklab

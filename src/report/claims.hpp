@@ -1,0 +1,122 @@
+// Claims: what a paper says, judged from the numbers of a run. A study declares its statements, its trials count or measure,
+// and a `Claims` turns both into verdicts.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/fits.hpp"
+#include "core/record.hpp"
+#include "core/text.hpp"
+#include "report/result.hpp"
+
+namespace ranklab {
+
+struct Statement {
+  std::string id;      // spectral/eq-1.5/gd
+  std::string source;  // where the paper says it
+  std::string text;    // what it says, in our words
+};
+
+/// A statement "for all" that the trials count: its tally stands in the records under its id, and the violations of each trial
+/// become the scalar of that name (empty: none).
+struct Inequality : Statement {
+  std::string scalar = {};
+};
+
+/// A statement that is misprinted, and what is true in its place.
+struct Misprint {
+  Statement as_printed, corrected;
+};
+
+/// One place of a paper: its statements share the source and the beginning of their ids.
+struct Place {
+  std::string prefix, source;
+
+  Statement operator()(const std::string& id, std::string text) const { return {prefix + id, source, std::move(text)}; }
+  /// The ids end in "/as-printed" and "/corrected".
+  Misprint misprint(const std::string& id, std::string printed, std::string corrected) const;
+};
+
+/// Where a number is allowed to lie.
+struct Region {
+  double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+};
+inline Region at_most(double high) {
+  return {.high = high};
+}
+inline Region at_least(double low) {
+  return {.low = low};
+}
+inline Region within(double centre, double margin) {
+  return {centre - margin, centre + margin};
+}
+inline Region positive() {
+  return {.low = std::numeric_limits<double>::min()};
+}
+
+/// Holds when the confidence interval of the mean (z = 3) lies in `allowed`, fails when it lies outside, otherwise
+/// not-applicable with "undecided at n trials".
+Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "");
+
+/// Holds when no case violates the statement. No case at all is not-applicable.
+Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail = "");
+
+/// A number that no trial draws: holds where it lies in `allowed`. One that is not finite is not-applicable.
+Claim judge_number(const Statement& statement, double measured, Region allowed, const std::string& detail = "");
+
+/// The statement says nothing of this run, as `reason` says.
+Claim not_applicable(const Statement& statement, const std::string& reason);
+
+/// The claims of a run, in the order in which they are made.
+class Claims {
+ public:
+  void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "");
+  void never_violated(const Statement& statement, const Tally& tally, const std::string& detail = "");
+  /// From the tally that the trials recorded under the statement's id; throws std::logic_error where none of them did.
+  void never_violated(const Statement& statement, const Records& records, const std::string& detail = "");
+  void number(const Statement& statement, double measured, Region allowed, const std::string& detail = "");
+  void not_applicable(const Statement& statement, const std::string& reason);
+  /// True where the statement's hypothesis is met. Otherwise it is not applicable, as `unmet` says, and there is nothing to judge.
+  bool applies(const Statement& statement, const std::string& unmet);
+  void add(Claim claim);
+
+  /// While it lives, every claim that is made is not applicable because of `unmet`, unless that is empty.
+  class Hypothesis {
+   public:
+    ~Hypothesis() { claims_.unmet_.pop_back(); }
+    Hypothesis(const Hypothesis&) = delete;
+    Hypothesis& operator=(const Hypothesis&) = delete;
+
+   private:
+    friend class Claims;
+    Hypothesis(Claims& claims, std::string unmet) : claims_(claims) { claims_.unmet_.push_back(std::move(unmet)); }
+    Claims& claims_;
+  };
+  [[nodiscard]] Hypothesis only_where(std::string unmet) { return {*this, std::move(unmet)}; }
+
+  const std::vector<Claim>& list() const { return claims_; }
+  std::vector<Claim> take() { return std::move(claims_); }
+
+ private:
+  std::vector<Claim> claims_;
+  std::vector<std::string> unmet_;
+};
+
+/// value(record, i), a quantity of one trial at the i-th size.
+using ValueAtSize = std::function<double(const TrialRecord& record, std::size_t i)>;
+
+/// One fit of value(record, i) over x[i] for each record, by fit_line or fit_power, from the points where it is finite (and
+/// positive, for a power law); all NaN where these are fewer than `fewest`.
+using Fit = LineFit (*)(std::span<const double> x, std::span<const double> y);
+std::vector<LineFit> fits_over(const Records& records, const std::vector<double>& x, const ValueAtSize& value, Fit fit,
+                               std::size_t fewest = 3);
+/// The slopes of those fits: with fit_power, exponents.
+std::vector<double> slopes_over(const Records& records, const std::vector<double>& x, const ValueAtSize& value, Fit fit,
+                                std::size_t fewest = 3);
+
+}  // namespace ranklab

@@ -1,0 +1,176 @@
+#include "report/figure/axis.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "report/figure/text.hpp"
+
+namespace ranklab {
+namespace {
+
+constexpr std::string_view minus = "\u2212", times = "\u00D7";
+
+std::string with_minus(std::string digits) {
+  if (!digits.starts_with('-')) return digits;
+  return std::string(minus) + digits.substr(1);
+}
+
+Tick power_tick(double at, const std::string& mantissa, int exponent) {
+  const std::string power = with_minus(std::to_string(exponent)), factor = mantissa.empty() ? "" : mantissa + std::string(times);
+  return {at, factor + "10^{" + power + "}", factor + "10" + power, false};
+}
+
+Tick plain_tick(double at, const std::string& digits) {
+  const std::string label = with_minus(digits);
+  return {at, label, label, false};
+}
+
+std::string fixed(double value, int decimals) {
+  char buffer[400];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value == 0 ? 0.0 : value, std::chars_format::fixed, decimals);
+  return std::string(buffer, end.ptr);
+}
+
+// The label of a tick that is a multiple of `step`, with just the digits that the step needs.
+Tick step_tick(double at, double step, double largest) {
+  const int magnitude = static_cast<int>(std::floor(std::log10(largest) + 1e-9));
+  const int needed = static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
+  if (largest < 1e6 && step >= 0.99e-4) return plain_tick(at, fixed(at, std::max(0, needed)));
+  if (at == 0) return plain_tick(0, "0");
+  return power_tick(at, with_minus(fixed(at / std::pow(10.0, magnitude), std::clamp(needed + magnitude, 0, 6))), magnitude);
+}
+
+// 1, 2 or 5 times a power of ten.
+double nice_step(double raw) {
+  const double power = std::pow(10.0, std::floor(std::log10(raw)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= raw * (1 - 1e-9)) return factor * power;
+  }
+  return 10.0 * power;
+}
+
+std::vector<Tick> linear_ticks(const DrawnAxis& axis, int target, bool whole) {
+  double step = nice_step((axis.high - axis.low) / target);
+  if (whole) step = std::max(step, 1.0);
+  const double largest = std::max(std::abs(axis.low), std::abs(axis.high));
+  std::vector<Tick> ticks;
+  const double first = std::ceil(axis.low / step - 1e-9), last = std::floor(axis.high / step + 1e-9);
+  for (double i = first; i <= last && ticks.size() < 50; ++i) ticks.push_back(step_tick(i * step, step, largest));
+  return ticks;
+}
+
+// Over more decades, unlabelled ticks run together.
+constexpr int most_ticked_decades = 40;
+
+// Powers of ten, every so many decades, with unlabelled ticks between them.
+std::vector<Tick> decade_ticks(int first, int last, int target) {
+  const int every = std::max(1, (last - first + target) / target);
+  std::vector<Tick> ticks;
+  const bool plain = first >= -2 && last <= 4;
+  for (int e = first - 1; e <= last; ++e) {
+    const double power = std::pow(10.0, e);
+    Tick tick = plain ? plain_tick(power, fixed(power, std::max(0, -e))) : power_tick(power, "", e);
+    const bool labelled = ((e % every) + every) % every == 0;
+    if (!labelled && last - first > most_ticked_decades) continue;
+    if (!labelled) tick = {power, "", "", true};
+    ticks.push_back(tick);
+    for (int m = 2; m < 10 && every == 1 && last - first <= 8; ++m) ticks.push_back({m * power, "", "", true});
+  }
+  return ticks;
+}
+
+// Less than two decades: 1, 2 and 5 times a power of ten carry labels.
+std::vector<Tick> narrow_log_ticks(int first, int last) {
+  std::vector<Tick> ticks;
+  for (int e = first; e <= last; ++e) {
+    for (int m = 1; m < 10; ++m) {
+      const double at = m * std::pow(10.0, e);
+      if (m != 1 && m != 2 && m != 5) {
+        ticks.push_back({at, "", "", true});
+      } else {
+        ticks.push_back(e >= -4 && e < 5 ? plain_tick(at, fixed(at, std::max(0, -e)))
+                                         : power_tick(at, m == 1 ? "" : std::to_string(m), e));
+      }
+    }
+  }
+  return ticks;
+}
+
+std::vector<Tick> log_ticks(const DrawnAxis& axis, int target) {
+  const double low = std::log10(axis.low), high = std::log10(axis.high);
+  const int first = static_cast<int>(std::ceil(low - 1e-9)), last = static_cast<int>(std::floor(high + 1e-9));
+  std::vector<Tick> ticks;
+  if (last - first >= 2) {
+    ticks = decade_ticks(first, last, target);
+  } else {
+    ticks = high - low > 0.5 ? narrow_log_ticks(first - 1, last) : linear_ticks(axis, target, false);
+  }
+  std::erase_if(ticks, [&](const Tick& tick) { return tick.at < axis.low * (1 - 1e-9) || tick.at > axis.high * (1 + 1e-9); });
+  return ticks;
+}
+
+// Ranges of no or hardly any length are widened, so that there is something to divide by; all others at least by so much
+// that a point at the end is not clipped when its digits are rounded.
+void widen(DrawnAxis& axis, double padding) {
+  padding = std::max(padding, 1e-6);
+  if (axis.log) {
+    double low = std::log10(axis.low), high = std::log10(axis.high);
+    const double extra = high - low < 1e-6 ? 0.3 : padding * (high - low);
+    axis.low = std::pow(10.0, low - extra);
+    axis.high = std::pow(10.0, high + extra);
+    return;
+  }
+  const double length = axis.high - axis.low, largest = std::max(std::abs(axis.low), std::abs(axis.high));
+  double extra = padding * length;
+  if (length <= 1e-9 * largest || length == 0) extra = largest > 0 ? 0.1 * largest : 0.5;
+  axis.low -= extra;
+  axis.high += extra;
+}
+
+}  // namespace
+
+double DrawnAxis::fraction(double value) const {
+  // Differences of logarithms: high / low may overflow.
+  if (log) return (std::log(value) - std::log(low)) / (std::log(high) - std::log(low));
+  return (value - low) / (high - low);
+}
+
+double DrawnAxis::label_width(double font_size) const {
+  double widest = 0;
+  for (const Tick& tick : ticks) widest = std::max(widest, text_width(tick.plain, font_size));
+  return widest;
+}
+
+Extent::Extent() : low(std::numeric_limits<double>::infinity()), high(-low) {}
+
+void Extent::include(double value) {
+  low = std::min(low, value);
+  high = std::max(high, value);
+  whole = whole && value == std::floor(value);
+}
+
+DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, int target) {
+  DrawnAxis out;
+  out.log = axis.scale == Scale::log;
+  out.named = !axis.ticks.empty();
+  if (out.named) {
+    // Half a step of room beside the first and the last name; none below 1, where a log axis may not reach 0.
+    extent.include(out.log ? 0.9 : 0.5);
+    extent.include(static_cast<double>(axis.ticks.size()) + 0.5);
+    padding = 0;
+  }
+  const bool empty = extent.low > extent.high;
+  out.low = empty ? 1.0 : extent.low;
+  out.high = empty ? 10.0 : extent.high;
+  widen(out, padding);
+  for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
+    const std::string name = one_line(axis.ticks[i]);
+    out.ticks.push_back({static_cast<double>(i + 1), name, name, false});
+  }
+  if (!out.named) out.ticks = out.log ? log_ticks(out, target) : linear_ticks(out, target, extent.whole && !empty);
+  return out;
+}
+
+}  // namespace ranklab

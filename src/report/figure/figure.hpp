@@ -1,0 +1,67 @@
+// What a figure shows: panels of curves over series of the result, as typed values.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ranklab {
+
+enum class Scale { linear, log };
+inline constexpr std::array<std::string_view, 2> scale_names = {"linear", "log"};
+
+enum class LineStyle { line, dashed, dotted, points, line_points, bars };
+inline constexpr std::array<std::string_view, 6> line_style_names = {"line", "dashed", "dotted", "points", "line+points", "bars"};
+
+/// The name in result files.
+constexpr std::string_view name_of(Scale scale) {
+  return scale_names[static_cast<std::size_t>(scale)];
+}
+constexpr std::string_view name_of(LineStyle style) {
+  return line_style_names[static_cast<std::size_t>(style)];
+}
+
+struct Axis {
+  std::string label;
+  Scale scale = Scale::linear;
+  std::vector<std::string> ticks = {};  // names for x = 1, 2, ...; empty: numbers
+};
+
+inline Axis log_axis(std::string label) {
+  return {std::move(label), Scale::log};
+}
+
+struct Curve {
+  std::string series;
+  std::string label;  // empty: no legend entry
+  LineStyle style = LineStyle::line;
+  int colour = -1;        // index into the palette; -1: next. Curves of one family share a colour.
+  double x_offset = 0.0;  // added to x when drawn: a restart counts from 0 but is drawn where it starts
+};
+
+struct ReferenceLine {
+  double y;
+  std::string label;
+};
+
+/// A shaded range of x over the panel's full height, such as the iterations that a theorem speaks of.
+struct Band {
+  double x_low, x_high;  // finite, x_low <= x_high
+  std::string label;     // empty: no legend entry
+  int colour = -1;       // palette index, that of the curve it belongs to; -1: grey
+};
+
+struct Panel {
+  std::string title;
+  Axis x, y;
+  std::vector<Curve> curves = {};
+  std::vector<ReferenceLine> lines = {};
+  std::vector<Band> bands = {};
+};
+
+struct Figure {
+  std::vector<Panel> panels;
+};
+
+}  // namespace ranklab

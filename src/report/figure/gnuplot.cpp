@@ -1,0 +1,69 @@
+#include "report/figure/gnuplot.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "io/atomic_file.hpp"
+#include "io/subprocess.hpp"
+#include "report/figure/json.hpp"
+#include "report/figure/svg.hpp"
+#include "report/figure/words.hpp"
+
+namespace ranklab {
+namespace {
+
+std::string format_of(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  std::string ending = dot == std::string::npos ? "" : path.substr(dot + 1);
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  if (ending == "svg" || ending == "png" || ending == "pdf") return ending;
+  throw UsageError("--out " + printable(path) + ": a picture must end in .svg, .png or .pdf");
+}
+
+// gnuplot shows the line of the script, a caret below it and then what is wrong.
+std::string last_line(const std::string& text) {
+  const std::size_t end = text.find_last_not_of(" \n\r\t");
+  if (end == std::string::npos) return "no message";
+  const std::size_t start = text.rfind('\n', end);
+  const std::size_t first = text.find_first_not_of(" \t", start == std::string::npos ? 0 : start + 1);
+  return printable(text.substr(first, end + 1 - first));
+}
+
+std::string run_gnuplot(const std::string& script) {
+  try {
+    // The user's own start-up files could change the picture.
+    const ProcessOutput run = run_process({"gnuplot", "--default-settings"}, script);
+    if (run.exit_code != 0 || run.out.empty()) {
+      throw Failure("gnuplot failed (exit " + std::to_string(run.exit_code) + "): " + last_line(run.err));
+    }
+    return run.out;
+  } catch (const ProgramMissing&) {
+    throw Failure("gnuplot is not installed: `apt-get install gnuplot-nox` (or `make deps`)");
+  }
+}
+
+std::string finished_svg(const nlohmann::json& result, const std::string& drawn) {
+  const FigureSource source = read_figure(result);
+  return finish_svg(drawn, source.title.empty() ? "Figure" : source.title, describe_figure(source));
+}
+
+}  // namespace
+
+void draw_figure(const nlohmann::json& result, const std::string& out_path, bool keep_script) {
+  const std::string format = format_of(out_path);
+  const std::string script = gnuplot_script(result, format);
+  // Before drawing: where gnuplot is missing or fails, the script is what helps.
+  if (keep_script) write_file_atomically(out_path + ".gp", script);
+  std::string picture = run_gnuplot(script);
+  if (format == "svg") picture = finished_svg(result, picture);
+  write_file_atomically(out_path, picture);
+}
+
+std::string draw_svg(const nlohmann::json& result) {
+  return finished_svg(result, run_gnuplot(gnuplot_script(result, "svg")));
+}
+
+}  // namespace ranklab

@@ -1,0 +1,185 @@
+#include "report/figure/json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "report/figure/text.hpp"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t max_panels = 64, max_curves = 500;
+// gnuplot's own arithmetic overflows a little before double does.
+constexpr double largest = 1e290;
+
+[[noreturn]] void fail(const std::string& where, const std::string& what) {
+  throw Failure("figure: " + where + " " + what);
+}
+
+const Json* find(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+std::string in_quotes(const std::string& name) {
+  return "'" + shorten(one_line(name), 1.0, 60.0) + "'";
+}
+
+std::string text(const Json& object, const char* key, const std::string& where, const std::string& fallback = "") {
+  const Json* value = find(object, key);
+  if (value == nullptr) return fallback;
+  if (!value->is_string()) fail(where, std::string("needs text as '") + key + "'");
+  return value->get<std::string>();
+}
+
+/// The value of an enumeration, by the name it has in result files.
+template <class Value, std::size_t N>
+Value choice(const Json& object, const char* key, const std::string& where, const std::array<std::string_view, N>& allowed) {
+  const std::string value = text(object, key, where, std::string(allowed[0]));
+  const auto found = std::find(allowed.begin(), allowed.end(), value);
+  if (found != allowed.end()) return static_cast<Value>(found - allowed.begin());
+  std::string names;
+  for (const auto name : allowed) names += (names.empty() ? "" : ", ") + std::string(name);
+  fail(where, std::string("has the unknown ") + key + " " + in_quotes(value) + "; allowed: " + names);
+}
+
+double number(const Json& object, const char* key, const std::string& where, double fallback) {
+  const Json* value = find(object, key);
+  if (value == nullptr) return fallback;
+  const double out = value->is_number() ? value->get<double>() : std::numeric_limits<double>::infinity();
+  if (!(std::abs(out) <= largest)) fail(where, std::string("needs a number as '") + key + "'");
+  return out;
+}
+
+const Json& list(const Json& object, const char* key, const std::string& where, std::size_t longest) {
+  static const Json none = Json::array();
+  const Json* value = find(object, key);
+  if (value == nullptr) return none;
+  if (!value->is_array()) fail(where, std::string("needs a list as '") + key + "'");
+  if (value->size() > longest) fail(where, std::string("has more than ") + std::to_string(longest) + " entries in '" + key + "'");
+  for (const Json& entry : *value) {
+    if (!entry.is_object() && std::string_view(key) != "ticks") fail(where, std::string("needs objects in '") + key + "'");
+  }
+  return *value;
+}
+
+Axis read_axis(const Json& panel, const char* key, const std::string& where) {
+  const Json* axis = find(panel, key);
+  if (axis == nullptr) return {};
+  const std::string here = where + ", axis " + key;
+  if (!axis->is_object()) fail(here, "is not an object");
+  Axis out{text(*axis, "label", here), choice<Scale>(*axis, "scale", here, scale_names), {}};
+  for (const Json& tick : list(*axis, "ticks", here, max_curves)) {
+    if (!tick.is_string()) fail(here, "needs text in 'ticks'");
+    out.ticks.push_back(tick.get<std::string>());
+  }
+  return out;
+}
+
+int read_colour(const Json& object, const std::string& where) {
+  const double colour = number(object, "colour", where, -1.0);
+  if (colour != std::floor(colour) || colour < -1 || colour > 1000) fail(where, "needs a palette index, 0 to 1000, as 'colour'");
+  return static_cast<int>(colour);
+}
+
+Curve read_curve(const Json& curve, const std::string& where) {
+  Curve out;
+  out.series = text(curve, "series", where);
+  const std::string here = where + ", curve of " + in_quotes(out.series);
+  out.label = text(curve, "label", here);
+  out.style = choice<LineStyle>(curve, "style", here, line_style_names);
+  out.x_offset = number(curve, "x_offset", here, 0.0);
+  out.colour = read_colour(curve, here);
+  return out;
+}
+
+Band read_band(const Json& band, const std::string& where) {
+  constexpr double missing = std::numeric_limits<double>::quiet_NaN();
+  const double low = number(band, "x_low", where, missing), high = number(band, "x_high", where, missing);
+  if (!(low <= high)) fail(where, "needs numbers 'x_low' <= 'x_high'");
+  return {low, high, text(band, "label", where), read_colour(band, where)};
+}
+
+Panel read_panel(const Json& panel, const std::string& where) {
+  Panel out{text(panel, "title", where), read_axis(panel, "x", where), read_axis(panel, "y", where), {}, {}};
+  for (const Json& curve : list(panel, "curves", where, max_curves)) out.curves.push_back(read_curve(curve, where));
+  const bool bars =
+      std::any_of(out.curves.begin(), out.curves.end(), [](const Curve& curve) { return curve.style == LineStyle::bars; });
+  if (bars && out.x.scale == Scale::log) fail(where, "has bars on a log x axis");
+  for (const Json& line : list(panel, "lines", where, max_curves)) {
+    const double y = number(line, "y", where + ", a line", std::numeric_limits<double>::quiet_NaN());
+    if (!std::isnan(y)) out.lines.push_back({y, text(line, "label", where + ", a line")});
+  }
+  for (const Json& band : list(panel, "bands", where, max_curves)) out.bands.push_back(read_band(band, where + ", a band"));
+  return out;
+}
+
+std::vector<double> values(const Json& series, const char* key, const std::string& where) {
+  const Json* column = find(series, key);
+  if (column == nullptr || !column->is_array()) fail(where, std::string("needs a list of numbers as '") + key + "'");
+  std::vector<double> out;
+  out.reserve(column->size());
+  for (const Json& value : *column) {
+    if (!value.is_number() && !value.is_null()) fail(where, std::string("needs numbers or null in '") + key + "'");
+    const double x = value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+    out.push_back(std::abs(x) <= largest ? x : std::numeric_limits<double>::quiet_NaN());
+  }
+  return out;
+}
+
+// The series that curves name; others may be broken without harm to the figure.
+void read_series(const Json& result, FigureSource& source) {
+  std::map<std::string, const Json*> by_name;
+  const Json* all = find(result, "series");
+  if (all != nullptr && all->is_array()) {
+    for (const Json& entry : *all) {
+      const auto name = entry.is_object() ? entry.find("name") : entry.end();
+      if (entry.is_object() && name != entry.end() && name->is_string()) by_name.emplace(name->get<std::string>(), &entry);
+    }
+  }
+  for (const Panel& panel : source.figure.panels) {
+    for (const Curve& curve : panel.curves) {
+      if (source.series.contains(curve.series)) continue;
+      const auto found = by_name.find(curve.series);
+      if (found == by_name.end()) throw Failure("figure: there is no series " + in_quotes(curve.series) + ", which a curve names");
+      const std::string where = "series " + in_quotes(curve.series);
+      Series series{curve.series, "", values(*found->second, "x", where), values(*found->second, "mean", where),
+                    values(*found->second, "std", where)};
+      if (series.x.size() != series.mean.size() || series.x.size() != series.std.size())
+        fail(where, "has x, mean and std of unequal length");
+      source.series.emplace(curve.series, std::move(series));
+    }
+  }
+}
+
+}  // namespace
+
+FigureSource read_figure(const Json& result) {
+  if (!result.is_object()) throw Failure("figure: not a result document");
+  const Json* figure = find(result, "figure");
+  if (figure == nullptr) throw Failure("the result has no figure");
+  if (!figure->is_object()) fail("the document", "needs an object as 'figure'");
+  const Json& panels = list(*figure, "panels", "the document", max_panels);
+  if (panels.empty()) throw Failure("the result has no figure (no panels)");
+
+  FigureSource source;
+  source.title = text(result, "title", "the document");
+  source.status = text(result, "status", "the document", "complete");
+  if (const Json* trials = find(result, "trials"); trials != nullptr && trials->is_object()) {
+    source.completed_trials = number(*trials, "completed", "the document", 0.0);
+    source.requested_trials = number(*trials, "requested", "the document", 0.0);
+  }
+  for (std::size_t i = 0; i < panels.size(); ++i)
+    source.figure.panels.push_back(read_panel(panels[i], "panel " + std::to_string(i + 1)));
+  read_series(result, source);
+  return source;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,193 @@
+#include "report/figure/panel.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "report/figure/palette.hpp"
+#include "report/figure/text.hpp"
+
+namespace ranklab {
+namespace {
+
+Look look_of(LineStyle style) {
+  switch (style) {
+    case LineStyle::dashed:
+      return Look::dashed;
+    case LineStyle::dotted:
+      return Look::dotted;
+    case LineStyle::bars:
+      return Look::bars;
+    case LineStyle::points:
+      return Look::scatter;
+    case LineStyle::line:
+    case LineStyle::line_points:
+      break;
+  }
+  return Look::solid;
+}
+
+// Curves without a colour of their own take the palette's next one that no curve of the panel asks for.
+std::vector<std::size_t> colours(const std::vector<Curve>& curves) {
+  std::set<std::size_t> taken;
+  for (const Curve& curve : curves) {
+    if (curve.colour >= 0) taken.insert(static_cast<std::size_t>(curve.colour) % palette.size());
+  }
+  std::vector<std::size_t> out;
+  std::size_t next = 0;
+  for (const Curve& curve : curves) {
+    while (curve.colour < 0 && taken.size() < palette.size() && taken.contains(next % palette.size())) ++next;
+    out.push_back(curve.colour >= 0 ? static_cast<std::size_t>(curve.colour) : next++);
+  }
+  return out;
+}
+
+// A line needs markers where its dash alone does not tell it from a line of another colour. Families that share colour
+// and dash (restarts, say) are one thing to the reader and stay plain.
+bool needs_markers(const DrawnPanel& panel, const std::vector<Curve>& curves, std::size_t which) {
+  const DrawnCurve& self = panel.curves[which];
+  if (self.look == Look::bars) return false;
+  if (self.look == Look::scatter || curves[which].style == LineStyle::line_points) return true;
+  bool another_colour = false;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const DrawnCurve& other = panel.curves[i];
+    if (i == which || other.look != self.look) continue;
+    const bool same_colour = palette_entry(other.colour).colour == palette_entry(self.colour).colour;
+    if (same_colour && (curves[i].label.empty() || curves[which].label.empty())) return false;
+    another_colour |= !same_colour;
+  }
+  return another_colour;
+}
+
+void add_markers(DrawnPanel& panel, const std::vector<Curve>& curves) {
+  double phase = 0.3;
+  for (std::size_t i = 0; i < panel.curves.size(); ++i) {
+    DrawnCurve& curve = panel.curves[i];
+    if (!needs_markers(panel, curves, i)) continue;
+    phase += 0.381966;  // the golden section keeps any number of phases apart
+    if (phase >= 1) phase -= 1;
+    if (curve.look == Look::scatter) {
+      for (const auto& run : curve.runs) curve.markers.insert(curve.markers.end(), run.begin(), run.end());
+    } else {
+      curve.markers = marker_points(curve.runs, panel.x, phase);
+    }
+  }
+}
+
+void add_lines(DrawnPanel& panel, const Panel& source) {
+  constexpr double widest_beside = 90, font_size = 11;
+  constexpr std::size_t most_beside = 6;
+  bool beside = source.lines.size() <= most_beside;
+  for (const auto& line : source.lines) beside = beside && text_width(one_line(line.label), font_size) <= widest_beside;
+  for (const auto& line : source.lines) {
+    if (panel.y.log && line.y <= panel.y.low) continue;  // not positive: make_axes did not include it
+    const std::string label = one_line(line.label);
+    const std::size_t dash = beside ? 0 : panel.lines.size();
+    panel.lines.push_back({line.y, dash, beside ? label : ""});
+    if (!beside && !label.empty()) panel.legend.push_back({label, Sample::line, dash});
+  }
+}
+
+// Bands are cut at the range of the curves: a prediction that reaches far beyond the data must not squeeze the data.
+void add_bands(DrawnPanel& panel, const Panel& source) {
+  for (const Band& band : source.bands) {
+    const double low = std::max(band.x_low, panel.x.low), high = std::min(band.x_high, panel.x.high);
+    if (low > high) continue;
+    const std::string label = one_line(band.label);
+    if (!label.empty()) panel.legend.push_back({label, Sample::band, panel.bands.size()});
+    panel.bands.push_back({low, high, band.colour >= 0 ? static_cast<std::size_t>(band.colour) : neutral_colour});
+  }
+}
+
+// The smallest distance between the x of two points of one curve of bars, drawn or undefined; 1 where no curve has two.
+double bar_distance(const std::vector<Curve>& curves, const std::map<std::string, Series>& series) {
+  double smallest = std::numeric_limits<double>::infinity();
+  for (const Curve& curve : curves) {
+    if (curve.style != LineStyle::bars) continue;
+    std::vector<double> x = series.at(curve.series).x;
+    std::erase_if(x, [](double at) { return !std::isfinite(at); });
+    std::sort(x.begin(), x.end());
+    for (std::size_t i = 1; i < x.size(); ++i) {
+      if (x[i] > x[i - 1]) smallest = std::min(smallest, x[i] - x[i - 1]);
+    }
+  }
+  return std::isfinite(smallest) ? smallest : 1.0;
+}
+
+// Side by side, over four fifths of the distance between points. They differ in how full their colour is, so that they are told
+// apart without colour.
+void place_bars(DrawnPanel& panel, double distance) {
+  constexpr std::array<double, 3> fills = {0.9, 0.45, 0.7};
+  const auto is_bars = [](const DrawnCurve& curve) { return curve.look == Look::bars; };
+  const auto curves = std::count_if(panel.curves.begin(), panel.curves.end(), is_bars);
+  if (curves == 0) return;
+  const double group = 0.8 * distance, width = group / static_cast<double>(curves);
+  double left = -group / 2;
+  std::size_t next = 0;
+  for (DrawnCurve& curve : panel.curves) {
+    if (!is_bars(curve)) continue;
+    curve.bar_left = left;
+    curve.bar_right = left += width;
+    curve.bar_fill = fills[next++ % fills.size()];
+  }
+}
+
+void make_axes(DrawnPanel& panel, const Panel& source) {
+  Extent x, y;
+  bool scatter = false;
+  panel.bar_foot = source.y.scale == Scale::log ? 1.0 : 0.0;
+  for (const DrawnCurve& curve : panel.curves) {
+    scatter |= curve.look == Look::scatter;
+    for (const auto& run : curve.runs) {
+      for (const DrawnPoint& point : run) {
+        x.include(point.x);
+        y.include(point.y);
+        if (curve.look == Look::bars) {
+          x.include(point.x + curve.bar_left), x.include(point.x + curve.bar_right);
+          y.include(panel.bar_foot);
+        }
+        // Unknown spreads (NaN) are no part of the range.
+        if (point.high >= point.low) y.include(point.low), y.include(point.high);
+      }
+    }
+  }
+  panel.empty = x.low > x.high;
+  for (const auto& line : source.lines) {
+    if (source.y.scale != Scale::log || line.y > 1e-290) y.include(line.y);
+  }
+  panel.x = make_axis(source.x, x, scatter ? 0.03 : 0.0, 5);
+  panel.y = make_axis(source.y, y, 0.04, 6);
+}
+
+}  // namespace
+
+DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& series) {
+  DrawnPanel panel;
+  panel.title = one_line(source.title);
+  panel.x_label = one_line(source.x.label);
+  panel.y_label = one_line(source.y.label);
+  const bool log_x = source.x.scale == Scale::log, log_y = source.y.scale == Scale::log;
+  const std::vector<std::size_t> colour = colours(source.curves);
+  for (std::size_t i = 0; i < source.curves.size(); ++i) {
+    const Curve& curve = source.curves[i];
+    DrawnCurve drawn;
+    drawn.look = look_of(curve.style);
+    drawn.runs = thinned(drawn_runs(series.at(curve.series), curve, log_x, log_y), log_x,
+                         drawn.look != Look::scatter && drawn.look != Look::bars);
+    drawn.colour = colour[i];
+    drawn.band = has_band(drawn.runs);
+    const std::string label = one_line(curve.label);
+    if (!label.empty()) panel.legend.push_back({label, Sample::curve, i});
+    panel.curves.push_back(std::move(drawn));
+  }
+  place_bars(panel, bar_distance(source.curves, series));
+  make_axes(panel, source);
+  add_markers(panel, source.curves);
+  add_bands(panel, source);
+  add_lines(panel, source);
+  return panel;
+}
+
+}  // namespace ranklab

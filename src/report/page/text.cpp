@@ -1,0 +1,84 @@
+#include "report/page/text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "report/figure/svg.hpp"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string digits(double value, std::chars_format format, int precision) {
+  char buffer[400];
+  return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value, format, precision).ptr);
+}
+
+std::string with_minus(const std::string& number) {
+  return number.starts_with('-') ? "\u2212" + number.substr(1) : number;
+}
+
+std::string format_number(double value) {
+  const double size = std::abs(value);
+  if (size < 1e9 && value == std::floor(value)) return with_minus(digits(value == 0 ? 0.0 : value, std::chars_format::fixed, 0));
+  if (size >= 1e-3 && size < 1e6) {
+    const int before_point = std::max(1, static_cast<int>(std::floor(std::log10(size))) + 1);
+    const int leading_zeros = size < 1 ? static_cast<int>(-std::floor(std::log10(size))) : 0;
+    return with_minus(digits(value, std::chars_format::fixed, size < 1 ? 3 + leading_zeros : std::max(0, 4 - before_point)));
+  }
+  const std::string scientific = digits(value, std::chars_format::scientific, 3);
+  const std::size_t e = scientific.find('e');
+  const int exponent = std::atoi(scientific.c_str() + e + 1);
+  return with_minus(scientific.substr(0, e)) + "\u00D710<sup>" + with_minus(std::to_string(exponent)) + "</sup>";
+}
+
+}  // namespace
+
+const Json& member(const Json& object, const char* key) {
+  static const Json null;
+  const auto found = object.find(key);  // end() for what is no object, too
+  return found == object.end() ? null : *found;
+}
+
+std::string plain(const Json& value) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return value.get<std::string>();
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string html(const Json& value) {
+  return escape_markup(plain(value));
+}
+
+std::string html_number(const Json& value) {
+  if (value.is_null()) return "<span title=\"undefined\">\u2013</span>";
+  if (!value.is_number()) return html(value);
+  const double number = value.get<double>();
+  return std::isfinite(number) ? format_number(number) : "<span title=\"undefined\">\u2013</span>";
+}
+
+std::string html_expected(const Json& value) {
+  if (value.is_null()) return "<span title=\"none given\">\u2013</span>";
+  if (!value.is_array() || value.size() != 2) return html_number(value);
+  const Json &low = value[0], &high = value[1];
+  if (low.is_null() && high.is_null()) return "any";
+  if (low.is_null()) return "\u2264 " + html_number(high);
+  if (high.is_null()) return "\u2265 " + html_number(low);
+  return "[" + html_number(low) + ", " + html_number(high) + "]";
+}
+
+std::string shell_word(const std::string& word) {
+  const bool safe = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._-/+=:,@%").find(c) != std::string_view::npos;
+  });
+  if (safe) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace ranklab

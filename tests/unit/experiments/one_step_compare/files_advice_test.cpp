@@ -1,0 +1,63 @@
+#include "experiments/one_step_compare/files/advice.hpp"
+
+#include <doctest/doctest.h>
+
+#include "gaussian.hpp"
+#include "linalg/decompositions.hpp"
+#include "linalg/spectra.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+double loss(const arma::mat& W, const arma::mat& A, const arma::mat& Y) {
+  return arma::accu(arma::square(W * A - Y)) / (2.0 * static_cast<double>(A.n_cols));
+}
+
+}  // namespace
+
+TEST_CASE("what the advice calls sure is so in least squares, on both sides") {
+  int spectral = 0, euclidean = 0;
+  for (int draw = 0; draw < 400; ++draw) {
+    const std::string id = std::to_string(draw);
+    const auto drawn = [&](arma::uword rows, arma::uword columns, const char* name) {
+      return gaussian(rows, columns, (name + id).c_str());
+    };
+    // Powers of the singular values of A, and low-rank residuals, reach ratios on both sides of 1.
+    const auto svd = thin_svd(drawn(6, 15, "A"));
+    const arma::mat A = svd.U * arma::diagmat(arma::pow(svd.s, static_cast<double>(draw % 7))) * svd.V.t();
+    const arma::uword rank = 1 + static_cast<arma::uword>(draw) % 5;
+    const arma::mat W = drawn(5, 6, "W");
+    // The residual that makes the gradient itself a Gaussian matrix, or one of low rank.
+    const arma::mat flat_gradient = drawn(5, 6, "D") * arma::inv_sympd(A * A.t());
+    const arma::mat Y = (W + (draw % 2 == 0 ? flat_gradient : drawn(5, rank, "u") * drawn(rank, 6, "v"))) * A;
+    const double n = static_cast<double>(A.n_cols);
+    const arma::mat G = (W * A - Y) * A.t() / n;
+    const double ratio = nuclear_rank(G) / stable_rank(A);
+    const auto g = thin_svd(G);
+    const double L_F = std::pow(operator_norm(A), 2) / n, L_op = arma::accu(arma::square(A)) / n;
+    const double gd = loss(W - G / L_F, A, Y), sd = loss(W - arma::accu(g.s) / L_op * g.U * g.V.t(), A, Y);
+    if (advantage_of(ratio) == Advantage::spectral) {
+      ++spectral;
+      CHECK(sd <= gd);
+    } else if (advantage_of(ratio) == Advantage::euclidean) {
+      ++euclidean;
+      CHECK(gd <= sd);
+    }
+  }
+  CHECK(spectral > 20);
+  CHECK(euclidean > 20);
+}
+
+TEST_CASE("the four ranges of the ratio") {
+  CHECK(advantage_of(2.0) == Advantage::spectral);
+  CHECK(advantage_of(2.0 * (1 - 1e-12)) == Advantage::spectral);
+  CHECK(advantage_of(1.999) == Advantage::spectral_by_guarantee);
+  CHECK(advantage_of(1.0 - 1e-12) == Advantage::spectral_by_guarantee);
+  CHECK(advantage_of(0.999) == Advantage::euclidean_by_guarantee);
+  CHECK(advantage_of(0.501) == Advantage::euclidean_by_guarantee);
+  CHECK(advantage_of(0.5 * (1 + 1e-12)) == Advantage::euclidean);
+  CHECK(advice(Advantage::spectral).starts_with("Muon: "));
+  CHECK(advice(Advantage::spectral_by_guarantee).starts_with("either: "));
+  CHECK(advice(Advantage::euclidean).starts_with("keep Adam/SGD: "));
+}

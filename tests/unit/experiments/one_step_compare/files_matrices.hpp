@@ -1,0 +1,53 @@
+// Matrices with known ranks, in files of a temporary folder, for tests of --study files.
+#pragma once
+
+#include <armadillo>
+#include <string>
+
+#include "experiments/configured_study.hpp"
+#include "experiments/one_step_compare/files/config.hpp"
+#include "gaussian.hpp"
+#include "io/tensors/tensor_file.hpp"
+#include "linalg/decompositions.hpp"
+#include "temporary_folder.hpp"
+
+/// m x k, orthonormal rows or columns: all singular values are 1, so nr = st = min(m, k).
+inline arma::mat isometry(arma::uword m, arma::uword k, const char* name) {
+  const auto svd = ranklab::thin_svd(gaussian(m, k, name));
+  return svd.U * svd.V.t();
+}
+
+/// m x k of rank r with r equal singular values: nr = st = r.
+inline arma::mat flat(arma::uword m, arma::uword k, arma::uword r, const char* name) {
+  const auto svd = ranklab::thin_svd(gaussian(m, k, name));
+  return svd.U.head_cols(r) * svd.V.head_cols(r).t();
+}
+
+struct MatrixFolder {
+  TemporaryFolder folder;
+
+  std::string save(const std::string& name, const arma::mat& A) const {
+    ranklab::write_npy(folder / name, A);
+    return folder / name;
+  }
+  /// The text of --pair.
+  std::string pair(const std::string& name, const arma::mat& A, const arma::mat& G) const {
+    return name + "," + save(name + ".a.npy", A) + "," + save(name + ".g.npy", G);
+  }
+};
+
+/// Runs the study on a list of --pair texts and further flags.
+inline ranklab::Result run_pairs(const std::vector<std::string>& pairs, const FlagValues& values = {}, std::uint64_t trials = 1,
+                                 std::uint64_t threads = 1) {
+  auto study = ranklab::make_files_study();
+  for (const ranklab::Field& field : study->fields()) {
+    if (field.name == "pair") field.parse_elements({pairs.begin(), pairs.end()}, "--pair");
+  }
+  study = configured(std::move(study), values);
+  ranklab::Pool::Settings settings;
+  settings.trials = trials;
+  settings.threads = threads;
+  ranklab::Pool pool(settings, nullptr);
+  study->estimate();
+  return study->run(pool);
+}

@@ -1,0 +1,68 @@
+#include "experiments/one_step_compare/files/pairs.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+#include "temporary_folder.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+std::string manifest_error(const TemporaryFolder& folder, const std::string& text) {
+  write_file_atomically(folder / "m.json", text);
+  try {
+    read_manifest(folder / "m.json", false);
+  } catch (const Failure& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a manifest names pairs with paths relative to itself") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "m.json", R"({"pairs": [
+    {"name": "fc", "activation": "a.npz:x", "gradient": "sub/g.npy", "transpose_activations": true},
+    {"name": "in", "activation": "/far/a.npy"}, {"name": "out\n", "gradient": "g.npy", "transpose_activations": false}]})");
+  const auto pairs = read_manifest(folder / "m.json", false);
+  REQUIRE(pairs.size() == 3);
+  CHECK(pairs[0].name == "fc");
+  CHECK(pairs[0].activation == folder / "a.npz:x");
+  CHECK(pairs[0].gradient == folder / "sub/g.npy");
+  CHECK(pairs[0].transposed);
+  CHECK(pairs[1].activation == "/far/a.npy");
+  CHECK(pairs[1].gradient.empty());
+  CHECK_FALSE(pairs[1].transposed);
+  CHECK(pairs[2].name == "out\\x0a");
+  CHECK(pairs[2].activation.empty());
+  // The flag holds for pairs that do not say.
+  const auto turned = read_manifest(folder / "m.json", true);
+  CHECK(turned[1].transposed);
+  CHECK_FALSE(turned[2].transposed);
+}
+
+TEST_CASE("a manifest is read strictly") {
+  const TemporaryFolder folder;
+  CHECK(contains(manifest_error(folder, "[]"), "m.json: a manifest must be an object"));
+  CHECK(contains(manifest_error(folder, "{}"), "'pairs'"));
+  CHECK(contains(manifest_error(folder, R"({"pairs": []})"), "at least one pair"));
+  CHECK(contains(manifest_error(folder, R"({"pair": []})"), "unknown key 'pair'; did you mean 'pairs'?"));
+  CHECK(contains(manifest_error(folder, R"({"pairs": [7]})"), "pair 1: must be an object"));
+  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a", "activations": "x"}]})"),
+                 "pair 1: unknown key 'activations'; did you mean 'activation'?"));
+  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a", "zzzzzzzz": "x"}]})"), "allowed: name, activation"));
+  CHECK(contains(manifest_error(folder, R"({"pairs": [{"activation": "x"}]})"), "needs a 'name'"));
+  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a"}]})"), "('a'): needs an 'activation'"));
+  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": 3, "gradient": "x"}]})"), "'name' must be text"));
+  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a", "gradient": "x", "transpose_activations": 1}]})"),
+                 "true or false"));
+  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a", "name": "b", "gradient": "x"}]})"), "twice"));
+  CHECK(contains(manifest_error(folder, "{"), "not valid JSON"));
+}

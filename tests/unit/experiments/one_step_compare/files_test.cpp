@@ -1,0 +1,271 @@
+#include "experiments/one_step_compare/files/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/error.hpp"
+#include "core/tolerances.hpp"
+#include "experiments/one_step_compare/files_matrices.hpp"
+#include "experiments/result_parts.hpp"
+#include "io/atomic_file.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+constexpr double exact = tolerance::residual<double>;
+
+double scalar(const Result& result, const std::string& name) {
+  return find_scalar(result, name).at(0);
+}
+
+std::string cell(const Result& result, const std::string& layer, std::size_t column) {
+  for (const auto& row : result.table.rows) {
+    if (row.at(0) == layer) return row.at(column);
+  }
+  return "no row " + layer;
+}
+
+std::string reason(const Result& result, const std::string& name) {
+  for (const Skipped& skipped : result.skipped) {
+    if (skipped.name == name) return skipped.reason;
+  }
+  return "";
+}
+
+template <class Error>
+std::string message(const std::vector<std::string>& pairs, const FlagValues& values = {}) {
+  try {
+    run_pairs(pairs, values);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const arma::mat rank_one_activation = gaussian(12, 1, "u") * gaussian(1, 40, "v");
+
+}  // namespace
+
+TEST_CASE("a flat gradient behind a rank-one activation has the largest ratio: Muon") {
+  const MatrixFolder folder;
+  const Result result = run_pairs({folder.pair("fc", rank_one_activation, 3.0 * isometry(8, 12, "G"))});
+  CHECK(scalar(result, "fc.stable_rank") == doctest::Approx(1.0).epsilon(exact));
+  CHECK(scalar(result, "fc.nuclear_rank") == doctest::Approx(8.0).epsilon(exact));
+  CHECK(scalar(result, "fc.predicted_ratio") == doctest::Approx(8.0).epsilon(exact));
+  CHECK(scalar(result, "fc.gradient_stable_rank") == doctest::Approx(8.0).epsilon(exact));
+  CHECK(scalar(result, "fc.stable_rank_limit") == 12.0);
+  CHECK(scalar(result, "fc.nuclear_rank_limit") == 8.0);
+  CHECK(scalar(result, "fc.m") == 8.0);
+  CHECK(scalar(result, "fc.k") == 12.0);
+  CHECK(scalar(result, "fc.n") == 40.0);
+  const Claim& claim = find_claim(result, "fc/eq-1.8");
+  CHECK(claim.verdict == Verdict::holds);
+  CHECK(claim.measured == doctest::Approx(8.0).epsilon(exact));
+  CHECK(cell(result, "fc", 1) == "8 x 12");
+  CHECK(cell(result, "fc", 2) == "40");
+  CHECK(cell(result, "fc", 3) == "F64");
+  CHECK(cell(result, "fc", 7) == "holds");
+  CHECK(contains(cell(result, "fc", 8), "Muon"));
+  CHECK(find_series(result, "predicted_ratio").x == std::vector<double>{1.0});
+  CHECK(result.figure.panels.size() == 2);
+  CHECK(result.figure.panels[0].x.ticks == std::vector<std::string>{"fc"});
+}
+
+TEST_CASE("a rank-one gradient behind an orthogonal activation has the smallest ratio: keep Adam/SGD") {
+  const MatrixFolder folder;
+  const Result result = run_pairs({folder.pair("fc", isometry(10, 10, "A"), flat(7, 10, 1, "G"))});
+  CHECK(scalar(result, "fc.stable_rank") == doctest::Approx(10.0).epsilon(exact));
+  CHECK(scalar(result, "fc.nuclear_rank") == doctest::Approx(1.0).epsilon(exact));
+  CHECK(scalar(result, "fc.predicted_ratio") == doctest::Approx(0.1).epsilon(exact));
+  CHECK(find_claim(result, "fc/eq-1.8").verdict == Verdict::fails);
+  CHECK(contains(cell(result, "fc", 8), "keep Adam/SGD"));
+}
+
+TEST_CASE("ratios of exactly 1/2, 1 and 2, and between them") {
+  const MatrixFolder folder;
+  const auto pair = [&](const std::string& name, arma::uword stable_rank, arma::uword nuclear_rank) {
+    return folder.pair(name, flat(9, 30, stable_rank, "A"), flat(11, 9, nuclear_rank, "G"));
+  };
+  const Result result =
+      run_pairs({pair("two", 2, 4), pair("between", 2, 3), pair("one", 3, 3), pair("below", 4, 3), pair("half", 4, 2)});
+  const auto verdict = [&](const std::string& name) { return find_claim(result, name + "/eq-1.8").verdict; };
+  CHECK(verdict("two") == Verdict::holds);
+  CHECK(verdict("between") == Verdict::not_applicable);
+  CHECK(verdict("one") == Verdict::not_applicable);
+  CHECK(verdict("below") == Verdict::fails);
+  CHECK(verdict("half") == Verdict::fails);
+  CHECK(contains(find_claim(result, "between/eq-1.8").detail, "inconclusive"));
+  CHECK(contains(find_claim(result, "below/eq-1.8").detail, "decides nothing"));
+  CHECK(contains(find_claim(result, "half/eq-1.8").detail, "sure"));
+  CHECK(cell(result, "between", 7) == "inconclusive");
+  CHECK(contains(cell(result, "below", 8), "either"));
+  CHECK(contains(cell(result, "half", 8), "keep Adam/SGD"));
+  CHECK(scalar(result, "layers") == 5.0);
+  CHECK(scalar(result, "layers_spectral") == 1.0);
+  CHECK(scalar(result, "layers_undecided") == 3.0);
+  CHECK(scalar(result, "layers_euclidean") == 1.0);
+  const std::vector<double> ratios = {2.0, 1.5, 1.0, 0.75, 0.5};
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(find_series(result, "predicted_ratio").mean[i] == doctest::Approx(ratios[i]).epsilon(exact));
+    CHECK(find_series(result, "predicted_ratio").x[i] == static_cast<double>(i + 1));
+  }
+}
+
+TEST_CASE("neither scale nor transposition changes a rank, and further trials repeat the first") {
+  const MatrixFolder folder;
+  const arma::mat A = gaussian(6, 50, "A") + 0.5, G = gaussian(9, 6, "G");
+  const Result plain = run_pairs({folder.pair("fc", A, G)}, {}, 2);
+  CHECK(find_scalar(plain, "fc.nuclear_rank")[0] == find_scalar(plain, "fc.nuclear_rank")[1]);
+  // By the definitions, from singular values.
+  const arma::vec a = singular_values(A), g = singular_values(G);
+  CHECK(scalar(plain, "fc.stable_rank") == doctest::Approx(arma::dot(a, a) / (a(0) * a(0))).epsilon(exact));
+  CHECK(scalar(plain, "fc.nuclear_rank") == doctest::Approx(arma::accu(g) * arma::accu(g) / arma::dot(g, g)).epsilon(exact));
+  for (const double scale : {1e200, 1e-200}) {
+    const Result scaled = run_pairs({folder.pair("fc", scale * A, G / scale)});
+    CHECK(scalar(scaled, "fc.stable_rank") == doctest::Approx(scalar(plain, "fc.stable_rank")).epsilon(exact));
+    CHECK(scalar(scaled, "fc.nuclear_rank") == doctest::Approx(scalar(plain, "fc.nuclear_rank")).epsilon(exact));
+  }
+  const Result rows = run_pairs({folder.pair("fc", A.t(), G)}, {{"transpose-activations", "on"}});
+  CHECK(scalar(rows, "fc.stable_rank") == doctest::Approx(scalar(plain, "fc.stable_rank")).epsilon(exact));
+  CHECK(scalar(rows, "fc.n") == 50.0);
+}
+
+TEST_CASE("shapes that do not pair are an error that names both, and the flag that would mend it") {
+  const MatrixFolder folder;
+  const arma::mat G = gaussian(9, 6, "G");
+  const std::string turned = message<Failure>({folder.pair("fc", gaussian(50, 6, "A"), G)});
+  for (const char* part : {"'fc'", "50 x 6", "9 x 6", "fc.a.npy", "fc.g.npy", "--transpose-activations"})
+    CHECK(contains(turned, part));
+  CHECK(contains(message<Failure>({folder.pair("fc", gaussian(6, 50, "A"), G)}, {{"transpose-activations", "on"}}),
+                 "they fit without --transpose-activations"));
+  CHECK(contains(message<Failure>({folder.pair("fc", gaussian(9, 50, "A"), G)}), "stored transposed"));
+  const std::string hopeless = message<Failure>({folder.pair("fc", gaussian(5, 50, "A"), G)});
+  CHECK(contains(hopeless, "5 x 50"));
+  CHECK_FALSE(contains(hopeless, "--transpose-activations"));
+}
+
+TEST_CASE("layers that cannot be measured are left out with the reason, the others are reported") {
+  const MatrixFolder folder;
+  const arma::mat A = gaussian(6, 50, "A"), G = gaussian(9, 6, "G");
+  arma::mat bad = G, broken = A;
+  bad(4, 1) = std::numeric_limits<double>::quiet_NaN();
+  bad(3, 5) = bad(4, 0) = std::numeric_limits<double>::infinity();
+  broken(2, 7) = -std::numeric_limits<double>::infinity();
+  const std::vector<std::string> pairs = {folder.pair("bad", A, bad), folder.pair("broken", broken, G), folder.pair("good", A, G),
+                                          folder.pair("still", A, 0 * G), folder.pair("dark", 0 * A, G)};
+  const Result result = run_pairs(pairs);
+  CHECK(reason(result, "bad") == "the gradient has 3 entries that are not finite, the first in row 3, column 5 (counted from 0)");
+  CHECK(reason(result, "broken") == "the activation has 1 entry that is not finite, the first in row 2, column 7 (counted from 0)");
+  CHECK(contains(reason(result, "still"), "the gradient is zero"));
+  CHECK(contains(reason(result, "dark"), "the activation is zero"));
+  CHECK(result.table.rows.size() == 1);
+  CHECK(result.claims.size() == 1);
+  CHECK(find_series(result, "stable_rank").x.size() == 1);
+  const std::string nothing = message<Failure>({pairs[0], pairs[3]});
+  CHECK(contains(nothing, "no layer is left"));
+  CHECK(contains(nothing, "bad: the gradient has 3"));
+  CHECK(contains(nothing, "still: the gradient is zero"));
+}
+
+TEST_CASE("an activation alone gives st, a gradient alone nr, without a verdict") {
+  const MatrixFolder folder;
+  const std::string A = folder.save("a.npy", flat(6, 50, 4, "A")), G = folder.save("g.npy", flat(9, 6, 5, "G"));
+  const Result result = run_pairs({"in," + A + ",", "out,," + G});
+  CHECK(scalar(result, "in.stable_rank") == doctest::Approx(4.0).epsilon(exact));
+  CHECK(scalar(result, "out.nuclear_rank") == doctest::Approx(5.0).epsilon(exact));
+  CHECK(result.claims.empty());
+  CHECK(result.notes.size() == 2);
+  CHECK(std::isnan(find_series(result, "nuclear_rank").mean[0]));
+  CHECK(std::isnan(find_series(result, "stable_rank").mean[1]));
+  for (const Series& series : result.series) CHECK(series.name != "predicted_ratio");
+  CHECK(result.figure.panels.size() == 1);
+}
+
+TEST_CASE("a fused gradient is cut into parts and heads, each with its own nr") {
+  const MatrixFolder folder;
+  const arma::mat A = flat(8, 30, 2, "A");
+  arma::mat G;
+  for (const arma::uword rank : {1, 2, 3, 4, 3, 2}) G = arma::join_cols(G, flat(4, 8, rank, "G"));
+  const std::vector<std::string> pairs = {folder.pair("qkv", A, G), folder.pair("mlp", A, G)};
+  const auto ranks = [&](const FlagValues& values, const std::vector<std::string>& names) {
+    const Result result = run_pairs(pairs, values);
+    std::vector<double> out;
+    for (const std::string& name : names) out.push_back(scalar(result, name + ".nuclear_rank"));
+    CHECK(scalar(result, names.front() + ".stable_rank") == doctest::Approx(2.0).epsilon(exact));
+    return out;
+  };
+  const auto check = [](const std::vector<double>& measured, const std::vector<double>& expected) {
+    REQUIRE(measured.size() == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(measured[i] == doctest::Approx(expected[i]).epsilon(exact));
+  };
+  check(ranks({{"split", "qkv=6"}}, {"qkv.1", "qkv.2", "qkv.3", "qkv.4", "qkv.5", "qkv.6"}), {1, 2, 3, 4, 3, 2});
+  check(ranks({{"split", "qkv=3"}, {"heads", "2"}}, {"qkv.1.1", "qkv.1.2", "qkv.2.1", "qkv.2.2", "qkv.3.1", "qkv.3.2"}),
+        {1, 2, 3, 4, 3, 2});
+  check(ranks({{"heads", "6"}}, {"qkv.1", "mlp.4", "qkv.6"}), {1, 4, 2});
+  // Where a layer is split, the heads are its alone.
+  CHECK(run_pairs(pairs, {{"split", "qkv=3"}, {"heads", "2"}}).table.rows.size() == 7);
+  CHECK(run_pairs(pairs, {{"split", "qkv=3,mlp=2"}}).table.rows.size() == 5);
+
+  CHECK(contains(message<UsageError>(pairs, {{"split", "qkv=5"}}), "--split qkv=5: 5 equal blocks cannot be cut from the 24 rows"));
+  CHECK(contains(message<UsageError>(pairs, {{"heads", "7"}}), "--heads 7"));
+  CHECK(contains(message<UsageError>(pairs, {{"split", "qkw=3"}}), "'qkw'; did you mean 'qkv'?"));
+  CHECK(contains(message<UsageError>({"a," + folder.folder.path() + "/qkv.a.npy,"}, {{"split", "a=2"}}), "no gradient to cut"));
+  CHECK(contains(message<UsageError>({pairs[0], "qkv.1," + pairs[1].substr(4)}, {{"split", "qkv=3"}}), "'qkv.1'"));
+  for (const char* text : {"qkv", "=3", "qkv=", "qkv=0", "qkv=x", "qkv=3,qkv=2"}) {
+    CHECK(contains(message<UsageError>(pairs, {{"split", text}}), "--split"));
+  }
+}
+
+TEST_CASE("a non-finite entry leaves out the block that it stands in, at its place in the file") {
+  const MatrixFolder folder;
+  arma::mat G = gaussian(6, 4, "G");
+  G(4, 2) = std::numeric_limits<double>::quiet_NaN();
+  const Result result = run_pairs({folder.pair("qkv", gaussian(4, 20, "A"), G)}, {{"split", "qkv=3"}});
+  CHECK(result.table.rows.size() == 2);
+  CHECK(contains(reason(result, "qkv.3"), "row 4, column 2"));
+}
+
+TEST_CASE("globs choose pairs by name; one that matches nothing is an error") {
+  const MatrixFolder folder;
+  const arma::mat A = gaussian(4, 20, "A"), G = gaussian(6, 4, "G");
+  const std::vector<std::string> pairs = {folder.pair("h.0.fc", A, G), folder.pair("h.1.fc", A, G), folder.pair("head", A, G)};
+  const auto names = [&](const FlagValues& values) {
+    std::string out;
+    for (const auto& row : run_pairs(pairs, values).table.rows) out += row[0] + " ";
+    return out;
+  };
+  CHECK(names({{"include", "h.*"}}) == "h.0.fc h.1.fc ");
+  CHECK(names({{"exclude", "h.[1-9].*"}}) == "h.0.fc head ");
+  CHECK(names({{"include", "h.0*,head"}, {"exclude", "*a?"}}) == "h.0.fc ");
+  const std::string none = message<UsageError>(pairs, {{"include", "fc*"}});
+  CHECK(contains(none, "--include: 'fc*' matches no pair; the pairs are h.0.fc, h.1.fc, head"));
+  CHECK(contains(message<UsageError>(pairs, {{"exclude", "*"}}), "--exclude"));
+  CHECK(contains(message<UsageError>({pairs[0], pairs[0]}), "twice"));
+}
+
+TEST_CASE("what no file is needed for is refused at once") {
+  const auto refused = [](const FlagValues& values) { return refusal(make_files_study(), values); };
+  CHECK(contains(refused({}), "--pair"));
+  for (const char* text : {"a", "a,b", "a,b,c,d", ",b,c", "a,,", ""}) CHECK_FALSE(refused({{"pair", text}}).empty());
+  CHECK(contains(refused({{"pair", "a\x1b[0m,b,c"}}), "a\\x1b[0m"));
+  CHECK(contains(refused({{"activations", "a.npy"}}), "--activations"));
+  CHECK(contains(refused({{"pair", "a,b,c"}, {"heads", "0"}}), "--heads"));
+  CHECK(refused({{"pair", "a,b,c"}}).empty());
+}
+
+TEST_CASE("the estimate reads the shapes, and says what cannot be read") {
+  const MatrixFolder folder;
+  const auto study = configured(make_files_study(), {{"pair", folder.pair("fc", gaussian(30, 900, "A"), gaussian(20, 30, "G"))}});
+  const Estimate cost = study->estimate();
+  CHECK(cost.flops > 30.0 * 30 * 900);
+  CHECK(cost.bytes > 8.0 * 30 * 30);
+  const auto missing = configured(make_files_study(), {{"pair", "fc,none.npy,none.npy"}});
+  CHECK_THROWS_AS(missing->estimate(), Failure);
+}

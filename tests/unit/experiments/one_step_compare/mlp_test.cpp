@@ -1,0 +1,215 @@
+// The study mlp against a second implementation of its steps and ranks, from LAPACK's singular value decomposition alone; the
+// net's gradients have their own test.
+#include "experiments/one_step_compare/mlp/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
+#include "experiments/result_parts.hpp"
+#include "io/atomic_file.hpp"
+#include "io/tensors/tensor_file.hpp"
+#include "models/mlp.hpp"
+#include "models/random_features.hpp"
+#include "temporary_folder.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+constexpr std::uint64_t d = 4, width = 7, n = 9, steps = 6;
+constexpr double lr_gd = 0.02, lr_spec = 0.03, lr_muon = 0.01, beta = 0.8;
+
+Result run_study(const FlagValues& more = {}, std::uint64_t trials = 1, bool single = false, std::uint64_t threads = 1) {
+  FlagValues values = {{"d", "4"}, {"width", "7"}, {"n", "9"}, {"steps", "6"}, {"lr-gd", "0.02"}, {"lr-spec", "0.03"}};
+  values.insert(values.end(), more.begin(), more.end());
+  return run_configured(make_mlp_study(), values, trials, single, threads);
+}
+
+struct Decomposed {
+  arma::mat U, V;
+  arma::vec s;
+  explicit Decomposed(const arma::mat& A) { REQUIRE(arma::svd_econ(U, s, V, A, "both", "std")); }
+  double stable_rank() const { return arma::dot(s, s) / (s(0) * s(0)); }
+  double nuclear_rank() const { return std::pow(arma::accu(s), 2) / arma::dot(s, s); }
+};
+
+// Muon's factor of G: the polynomial on each singular value.
+arma::mat muon_factor(const arma::mat& G) {
+  Decomposed svd(G);
+  arma::vec s = svd.s / (arma::norm(svd.s) + 1e-7);
+  for (int i = 0; i < 5; ++i) s = 3.4445 * s - 4.7750 * arma::pow(s, 3) + 2.0315 * arma::pow(s, 5);
+  return std::sqrt(std::max(1.0, double(G.n_rows) / double(G.n_cols))) * svd.U * arma::diagmat(s) * svd.V.t();
+}
+
+using Curves = std::map<std::string, std::vector<double>>;
+
+// What a method's series should be, by name without the method. `inner` is the rule of layers 2 and 3.
+Curves reference(const std::string& activation, const std::string& inner, double lr) {
+  const Trial trial(1, 0, 0);
+  const arma::mat X = draw_gaussian<double>(trial, "X", d, n, 1.0);
+  const arma::rowvec y = X.row(0) % X.row(1) % X.row(2);
+  Mlp<double> net = draw_mlp<double>(trial, d, width, 3, find_activation(activation));
+  std::vector<arma::mat> momentum(4);
+  Curves out;
+  for (std::uint64_t t = 0; t <= steps; ++t) {
+    MlpPass<double> pass;
+    forward(net, X, pass);
+    backward(net, X, y, pass);
+    out["loss"].push_back(pass.loss);
+    for (std::size_t l = 0; l < 4; ++l) {
+      const Decomposed A(l == 0 ? X : pass.A[l - 1]), G(pass.G[l]);
+      const std::string number = std::to_string(l + 1);
+      if (l < 3) {
+        out["layer" + number + ".stable_rank"].push_back(Decomposed(pass.A[l]).stable_rank());
+        out["W" + number + ".nuclear_rank"].push_back(G.nuclear_rank());
+        out["W" + number + ".ratio"].push_back(G.nuclear_rank() / A.stable_rank());
+      }
+      const double L_F = A.s(0) * A.s(0) / n, L_op = arma::dot(A.s, A.s) / n;
+      if (inner == "euclidean" || l == 0 || l == 3) {
+        net.W[l] -= lr / L_F * pass.G[l];
+      } else if (inner == "spectral") {
+        net.W[l] -= lr * arma::accu(G.s) / L_op * (G.U * G.V.t());
+      } else {
+        if (t == 0) momentum[l].zeros(arma::size(pass.G[l]));
+        momentum[l] = beta * momentum[l] + (1 - beta) * pass.G[l];
+        net.W[l] -= lr_muon * muon_factor((1 - beta) * pass.G[l] + beta * momentum[l]);
+      }
+    }
+  }
+  return out;
+}
+
+void check_curves(const Result& result, const std::string& method, const Curves& expected, double tolerance) {
+  for (const auto& [name, values] : expected) {
+    const Series& series = find_series(result, method + "." + name);
+    CAPTURE(series.name);
+    REQUIRE(series.mean.size() == values.size());
+    for (std::size_t t = 0; t < values.size(); ++t) {
+      CHECK(series.x[t] == double(t));
+      CHECK(series.mean[t] == doctest::Approx(values[t]).epsilon(tolerance));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every method takes its own steps, layer by layer") {
+  for (const std::string activation : {"relu2", "swiglu", "tanh"}) {
+    CAPTURE(activation);
+    const Result result = run_study(
+        {{"activation", activation}, {"optimizer", "specgd,muon"}, {"equal-lr", "on"}, {"lr-muon", "0.01"}, {"momentum", "0.8"}});
+    check_curves(result, "gd", reference(activation, "euclidean", lr_gd), tolerance::trajectory<double>);
+    check_curves(result, "specgd", reference(activation, "spectral", lr_spec), tolerance::trajectory<double>);
+    check_curves(result, "muon", reference(activation, "muon", lr_spec), tolerance::trajectory<double>);
+    check_curves(result, "specgd_equal_lr", reference(activation, "spectral", lr_gd), tolerance::trajectory<double>);
+  }
+}
+
+TEST_CASE("single precision follows double precision") {
+  const Result single = run_study({}, 1, true);
+  check_curves(single, "gd", reference("relu2", "euclidean", lr_gd), tolerance::trajectory<float>);
+  check_curves(single, "specgd", reference("relu2", "spectral", lr_spec), tolerance::trajectory<float>);
+}
+
+TEST_CASE("ranks recorded seldom are those recorded always, and the losses do not change") {
+  const Result all = run_study({}, 2), some = run_study({{"record-every", "4"}}, 2);
+  const Series &ranks = find_series(some, "specgd.W2.nuclear_rank"), &every = find_series(all, "specgd.W2.nuclear_rank");
+  CHECK(ranks.x == std::vector<double>{0, 4, 6});
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(ranks.mean[i] == doctest::Approx(every.mean[static_cast<std::size_t>(ranks.x[i])]).epsilon(tolerance::residual<double>));
+  CHECK(find_series(some, "gd.loss").mean == find_series(all, "gd.loss").mean);
+  CHECK(find_series(some, "specgd.loss").mean == find_series(all, "specgd.loss").mean);
+}
+
+TEST_CASE("the result does not depend on threads, nor a method's on the others") {
+  const FlagValues both = {{"optimizer", "muon,specgd"}};
+  const Result one = run_study(both, 2), three = run_study(both, 2, false, 3), alone = run_study({}, 2);
+  for (const Series& series : one.series) {
+    CAPTURE(series.name);
+    CHECK(series.mean == find_series(three, series.name).mean);
+    if (!series.name.starts_with("muon")) CHECK(series.mean == find_series(alone, series.name).mean);
+  }
+}
+
+TEST_CASE("a trial that diverges is counted and named, and what follows is undefined") {
+  const Result result = run_study({{"lr-gd", "900"}, {"lr-spec", "0.001"}}, 3);
+  CHECK(result.diverged);
+  CHECK(find_scalar(result, "gd.diverged") == std::vector<double>{1, 1, 1});
+  CHECK(find_scalar(result, "specgd.diverged") == std::vector<double>{0, 0, 0});
+  // The first step takes the loss beyond a thousand times its start, though not yet beyond all numbers.
+  CHECK(find_scalar(result, "gd.diverged_at") == std::vector<double>{1, 1, 1});
+  const Series& loss = find_series(result, "gd.loss");
+  REQUIRE(loss.mean.size() == steps + 1);
+  CHECK(std::isfinite(loss.mean[0]));
+  CHECK(std::isnan(loss.mean[steps]));
+  CHECK(find_series(result, "gd.W3.nuclear_rank").mean.size() == steps + 1);
+  CHECK(std::isfinite(find_series(result, "specgd.loss").mean[steps]));
+  REQUIRE(result.notes.size() == 1);
+  CHECK(result.notes[0].starts_with("GD diverged in 3 of 3 trials"));
+  CHECK_FALSE(run_study().diverged);
+}
+
+TEST_CASE("one sample, and a net whose gradients are zero, give no number that is not one") {
+  for (const char* count : {"1", "2"}) {
+    const Result result = run_study({{"n", count}, {"width", "1"}}, 4);
+    CHECK_FALSE(result.diverged);
+    for (const double loss : find_series(result, "specgd.loss").mean) CHECK(std::isfinite(loss));
+  }
+}
+
+TEST_CASE("a dump pairs the last activations and gradients") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "new/dump";
+  run_study({{"activation", "swiglu"}, {"dump", path}}, 2);
+  const auto manifest = nlohmann::json::parse(read_file(path + "/manifest.json"));
+  REQUIRE(manifest.at("pairs").size() == 4);
+  const Result trial_0 = run_study({{"activation", "swiglu"}});
+  const Series &first = find_series(trial_0, "specgd.W1.nuclear_rank"), &ratio = find_series(trial_0, "specgd.W3.ratio");
+  for (std::size_t l = 0; l < 4; ++l) {
+    const auto& pair = manifest.at("pairs").at(l);
+    CHECK(pair.at("name") == "W" + std::to_string(l + 1));
+    CHECK(pair.at("transpose_activations") == false);
+    const arma::mat A = open_tensor(path + "/" + pair.at("activation").get<std::string>()).matrix();
+    const arma::mat G = open_tensor(path + "/" + pair.at("gradient").get<std::string>()).matrix();
+    CHECK(arma::size(A) == arma::size(l == 0 ? d : width, n));
+    CHECK(arma::size(G) == arma::size(l == 3 ? 1 : 2 * width, A.n_rows));
+    if (l == 0) CHECK(Decomposed(G).nuclear_rank() == doctest::Approx(first.mean.back()).epsilon(tolerance::trajectory<double>));
+    if (l == 2)
+      CHECK(Decomposed(G).nuclear_rank() / Decomposed(A).stable_rank() ==
+            doctest::Approx(ratio.mean.back()).epsilon(tolerance::trajectory<double>));
+  }
+}
+
+TEST_CASE("a trial that diverged is not dumped, and a note says so") {
+  const TemporaryFolder folder;
+  const Result result = run_study({{"lr-spec", "900"}, {"dump", folder / "dump"}});
+  CHECK(find_scalar(result, "specgd.diverged") == std::vector<double>{1});
+  CHECK(result.notes.back().find("--dump") != std::string::npos);
+  CHECK_THROWS_AS(read_file(folder / "dump/manifest.json"), Failure);
+}
+
+TEST_CASE("the width settles at four times d") {
+  auto study = configured(make_mlp_study(), {{"d", "5"}});
+  for (const Field& field : study->fields())
+    if (field.name == "width") CHECK(field.value_text() == "20");
+}
+
+TEST_CASE("values outside their domain are refused by name") {
+  for (const char* flag : {"lr-gd", "lr-spec", "lr-muon"}) {
+    for (const char* value : {"-0.1", "nan", "0", "inf"}) {
+      CAPTURE(flag);
+      CAPTURE(value);
+      CHECK(refusal(make_mlp_study(), {{flag, value}}).find(std::string("--") + flag) != std::string::npos);
+    }
+  }
+  CHECK(refusal(make_mlp_study(), {{"d", "2"}}).find("--d") != std::string::npos);
+  CHECK(refusal(make_mlp_study(), {{"optimizer", "adam"}}).find("muon") != std::string::npos);
+  CHECK(refusal(make_mlp_study(), {{"equal-lr", "on"}, {"optimizer", "muon"}}).find("--equal-lr") != std::string::npos);
+  CHECK(refusal(make_mlp_study(), {{"equal-lr", "on"}}).empty());
+}

@@ -1,0 +1,205 @@
+// The study transformer-init against states recomputed with singular values, and its verdicts.
+#include "experiments/one_step_compare/transformer_init/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
+#include "experiments/one_step_compare/transformer_init/claims.hpp"
+#include "experiments/one_step_compare/transformer_init/trial.hpp"
+#include "experiments/result_parts.hpp"
+#include "linalg/spectra.hpp"
+#include "models/blocks/decoder_block.hpp"
+#include "models/tokens.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+TransformerInitConfig small_config() {
+  TransformerInitConfig config;
+  config.layers = 4;
+  config.d = 24;
+  config.n = 20;
+  config.k = 48;
+  config.vocabulary = 40;
+  return config;
+}
+
+const FlagValues tiny = {{"layers", "4"}, {"d", "24"}, {"n", "20"}, {"vocabulary", "40"}};
+
+doctest::Approx equal_to(double expected) {
+  return doctest::Approx(expected).epsilon(tolerance::residual<double>);
+}
+
+// ||A||_F^2 / sigma_1^2 from LAPACK's singular values.
+double stable_rank_by_svd(const arma::mat& A) {
+  const arma::vec s = arma::svd(A);
+  return arma::dot(s, s) / (s(0) * s(0));
+}
+
+std::vector<TrialRecord> some_records(const TransformerInitConfig& config) {
+  std::vector<TrialRecord> records;
+  for (std::uint64_t i = 0; i < 5; ++i) records.push_back(transformer_init_trial(config, false, Trial(2, i, 0)));
+  return records;
+}
+
+Verdict verdict(const TransformerInitConfig& config, const std::vector<TrialRecord>& records, const std::string& id) {
+  Result result;
+  result.claims = transformer_init_claims(config, records);
+  return find_claim(result, id).verdict;
+}
+
+}  // namespace
+
+TEST_CASE("transformer-init measures the states of its blocks") {
+  const TransformerInitConfig config = small_config();
+  const Trial trial(2, 0, 0);
+  const TrialRecord record = transformer_init_trial(config, false, trial);
+
+  Stream token_stream = trial.stream("tokens"), embedding_stream = trial.stream("embedding");
+  const TokenCounts counts = count_tokens(ZipfLaw(40, 0.86).draw(20, token_stream));
+  const arma::mat E = draw_embedding(24, counts, embedding_stream);
+  // Another route to the embedded sequence: its Gram matrix from the distinct tokens alone.
+  CHECK(record.array("X.stable_rank")[0] == equal_to(stable_rank_from_gram(embedded_gram(E, counts))));
+  CHECK(record.scalar("inverse_p_max") == equal_to(20.0 / double(*std::max_element(counts.count.begin(), counts.count.end()))));
+  double deviation = 0;
+  for (arma::uword j = 0; j < E.n_cols; ++j) deviation = std::fmax(deviation, std::fabs(arma::dot(E.col(j), E.col(j)) / 24 - 1));
+  CHECK(record.scalar("embedding.norm_deviation") == equal_to(deviation));
+
+  arma::mat X(24, 20);
+  for (arma::uword t = 0; t < 20; ++t) X.col(t) = E.col(counts.place[t]);
+  for (std::uint64_t block = 1; block <= config.layers; ++block) {
+    const DecoderStates<double> states = decoder_block(draw_decoder_weights<double>(trial, block, 24, 48), X);
+    const auto recorded = [&](const std::string& name) { return record.array(name)[block - 1]; };
+    CHECK(recorded("X.stable_rank") == equal_to(stable_rank_by_svd(X)));
+    CHECK(recorded("A_rms.stable_rank") == equal_to(stable_rank_by_svd(states.A_rms)));
+    CHECK(recorded("H.stable_rank") == equal_to(stable_rank_by_svd(states.H)));
+    CHECK(recorded("X_att.stable_rank") == equal_to(stable_rank_by_svd(states.X_att)));
+    CHECK(recorded("A_mlp_rms.stable_rank") == equal_to(stable_rank_by_svd(states.A_mlp_rms)));
+    CHECK(recorded("B.stable_rank") == equal_to(stable_rank_by_svd(states.B)));
+    CHECK(recorded("B.operator_squared") == equal_to(std::pow(arma::svd(states.B)(0), 2)));
+    CHECK(recorded("H.frobenius_squared") == equal_to(std::pow(arma::norm(states.H, "fro"), 2)));
+    double low = arma::datum::inf, high = 0;
+    for (arma::uword t = 0; t < 20; ++t) {
+      const double square = std::pow(arma::norm(states.X_plus.col(t)), 2) / 24;
+      low = std::fmin(low, square);
+      high = std::fmax(high, square);
+    }
+    CHECK(recorded("X_plus.column_low") == equal_to(low));
+    CHECK(recorded("X_plus.column_high") == equal_to(high));
+    X = states.X_plus;
+  }
+  CHECK(record.scalar("A_final.stable_rank") == equal_to(stable_rank_by_svd(rms_normalised_columns(X))));
+}
+
+TEST_CASE("transformer-init gives the series of the contract over blocks from 1") {
+  const Result result = run_configured(make_transformer_init_study(), tiny, 2);
+  for (const char* name : {"X.stable_rank", "A_rms.stable_rank", "X_att.stable_rank", "A_mlp_rms.stable_rank", "B.stable_rank"}) {
+    const Series& series = find_series(result, name);
+    CHECK(series.x == std::vector<double>{1, 2, 3, 4});
+    for (const double value : series.mean) CHECK(value >= 1);
+  }
+  // The output of a block is the input of the next.
+  for (std::size_t b = 0; b < 3; ++b) {
+    CHECK(find_series(result, "X_plus.stable_rank").mean[b] == find_series(result, "X.stable_rank").mean[b + 1]);
+  }
+  const Series &measured = find_series(result, "A_rms.stable_rank"), &bound = find_series(result, "A_rms.bound");
+  for (std::size_t b = 0; b < 4; ++b) CHECK(measured.mean[b] <= bound.mean[b]);
+  for (const double value : find_series(result, "B.bound").mean) CHECK(value == equal_to(2 * std::numbers::pi));
+}
+
+TEST_CASE("transformer-init does not depend on threads; single precision is near") {
+  const Result one = run_configured(make_transformer_init_study(), tiny, 2, false, 1);
+  const Result two = run_configured(make_transformer_init_study(), tiny, 2, false, 2);
+  const Result rounded = run_configured(make_transformer_init_study(), tiny, 2, true, 1);
+  CHECK(find_series(one, "B.stable_rank").mean == find_series(two, "B.stable_rank").mean);
+  for (std::size_t b = 0; b < 4; ++b) {
+    CHECK(find_series(rounded, "B.stable_rank").mean[b] ==
+          doctest::Approx(find_series(one, "B.stable_rank").mean[b]).epsilon(tolerance::residual<float>));
+  }
+}
+
+TEST_CASE("each statement of transformer-init holds on the run and fails where one block violates it") {
+  TransformerInitConfig config = small_config();
+  config.d = 128;  // large enough for the concentration that the bounds rest on
+  config.k = 512;
+  const std::vector<TrialRecord> records = some_records(config);
+  struct Case {
+    const char *id, *array;
+    double factor;
+  };
+  const Case cases[] = {
+      {"spectral/lemma-2.9", "X.stable_rank", 10},
+      {"spectral/lemma-2.10/attention-input", "A_rms.stable_rank", 10},
+      {"spectral/lemma-2.10/mlp-input", "A_mlp_rms.stable_rank", 10},
+      {"spectral/eq-2.16/relu", "B.frobenius_squared", 0.01},
+      {"spectral/eq-2.17/attention", "X_att.stable_rank", 10},
+      {"spectral/eq-2.17/mlp", "X_plus.stable_rank", 10},
+      {"spectral/eq-E.7/column-norms", "X_att.column_high", 10},
+      {"spectral/eq-E.12/corrected", "B.frobenius_squared", 0.01},
+      {"spectral/prop-2.14/i", "X_plus.column_high", 10},
+      {"spectral/prop-2.14/i", "X_plus.column_low", 0.01},
+      {"spectral/prop-2.14/ii/A_rms", "A_rms.stable_rank", 100},
+      {"spectral/prop-2.14/ii/X_att", "X_att.stable_rank", 100},
+      {"spectral/prop-2.14/ii/A_mlp_rms", "A_mlp_rms.stable_rank", 1000},
+      {"spectral/prop-2.14/ii/B", "B.stable_rank", 10},
+      {"spectral/prop-2.14/ii/X_plus", "X_plus.stable_rank", 1e4},
+      {"spectral/cor-2.15/B", "B.stable_rank", 10},
+      {"spectral/cor-2.15/embedding-layer", "A_mlp_rms.stable_rank", 1e4},
+      {"spectral/cor-2.15/depth", "A_mlp_rms.stable_rank", 1e6},
+  };
+  for (const Case& each : cases) {
+    CAPTURE(std::string(each.id));
+    CHECK(verdict(config, records, each.id) == Verdict::holds);
+    std::vector<TrialRecord> broken = records;
+    std::vector<double> values = broken[1].array(each.array);
+    values[0] *= each.factor;
+    broken[1].set(each.array, values);
+    CHECK(verdict(config, broken, each.id) == Verdict::fails);
+  }
+  CHECK(verdict(config, records, "spectral/eq-E.12/as-printed") == Verdict::fails);
+  std::vector<TrialRecord> broken = records;
+  for (TrialRecord& record : broken) record.set("A_rms.stable_rank", {20, 8, 64, 256});
+  CHECK(verdict(config, records, "spectral/cor-2.15/growth/A_rms") == Verdict::holds);
+  for (TrialRecord& record : broken) record.set("A_final.stable_rank", 2000.0);
+  CHECK(verdict(config, broken, "spectral/cor-2.15/growth/A_rms") == Verdict::fails);
+}
+
+TEST_CASE("transformer-init: the width defaults to 4 d; delta and widths outside the theory are refused") {
+  const auto study = configured(make_transformer_init_study(), {{"d", "10"}});
+  for (const Field& field : study->fields()) {
+    if (field.name == "k") CHECK(field.value_text() == "40");
+  }
+  CHECK(refusal(make_transformer_init_study(), {{"delta", "0.25"}}) == "--delta 0.25 is not allowed: below 0.25");
+  CHECK(refusal(make_transformer_init_study(), {{"d", "16"}, {"k", "8"}}).find("--k 8") == 0);
+  CHECK(refusal(make_transformer_init_study(), {{"n", "1"}}).find("--n") != std::string::npos);
+}
+
+TEST_CASE("the exponent over depth is that of a power law in 1 + l, from l = 1 to the state after the last block") {
+  const TransformerInitConfig config = small_config();
+  std::vector<TrialRecord> records = some_records(config);
+  const auto power = [](double layer) { return 3 * std::pow(1 + layer, 1.5); };
+  for (TrialRecord& record : records) {
+    record.set("A_rms.stable_rank", {100, power(1), power(2), power(3)});
+    record.set("A_final.stable_rank", power(4));
+  }
+  Result result;
+  result.claims = transformer_init_claims(config, records);
+  CHECK(find_claim(result, "spectral/cor-2.15/growth/A_rms").measured == equal_to(1.5));
+}
+
+TEST_CASE("with too few layers no growth is judged, and with tokens that are too short Lemma 2.9 says nothing") {
+  TransformerInitConfig config = small_config();
+  config.layers = 2;
+  CHECK(verdict(config, some_records(config), "spectral/cor-2.15/growth/A_mlp_rms") == Verdict::not_applicable);
+  std::vector<TrialRecord> records = some_records(config);
+  for (TrialRecord& record : records) record.set("embedding.norm_deviation", 1.5);
+  for (const char* id : {"spectral/lemma-2.9", "spectral/cor-2.15/embedding-layer", "spectral/cor-2.15/depth"}) {
+    CHECK(verdict(config, records, id) == Verdict::not_applicable);
+  }
+}

@@ -1,0 +1,188 @@
+// The trajectory study against a second implementation: the n-sized formulas and LAPACK's singular value decomposition,
+// iterating W itself.
+#include "experiments/random_features/trajectory/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/random_features/trajectory/report.hpp"
+#include "experiments/result_parts.hpp"
+#include "run/pool.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+const FeatureSizes sizes{14, 12, 6, 40};
+constexpr std::uint64_t steps = 25, restart_every = 10, trials = 3;
+
+Result run_study(const std::string& activation, const std::vector<std::pair<std::string, std::string>>& more = {}) {
+  const auto study = make_trajectory_study();
+  std::vector<std::pair<std::string, std::string>> values = {
+      {"activation", activation}, {"m", "14"}, {"k", "12"}, {"d", "6"}, {"n", "40"}, {"steps", "25"}, {"restart-every", "10"}};
+  values.insert(values.end(), more.begin(), more.end());
+  for (const auto& [name, value] : values) {
+    for (const Field& field : study->fields()) {
+      if (field.name == name) field.parse(value, name);
+    }
+  }
+  Pool::Settings settings;
+  settings.trials = trials;
+  Pool pool(settings, nullptr);
+  return study->run(pool);
+}
+
+// Losses and nuclear ranks of one method from W_0, as the paper writes them.
+struct Reference {
+  std::vector<double> loss, nuclear_rank;
+};
+
+Reference iterate(const arma::mat& A, const arma::mat& Y, arma::mat W, bool spectral, std::uint64_t count) {
+  const double n = static_cast<double>(A.n_cols);
+  const arma::vec a = arma::svd(A);
+  const double L_F = a(0) * a(0) / n, L_op = arma::dot(a, a) / n;
+  Reference out;
+  for (std::uint64_t t = 0; t <= count; ++t) {
+    const arma::mat residual = W * A - Y, G = residual * A.t() / n;
+    arma::mat U, V;
+    arma::vec s;
+    REQUIRE(arma::svd_econ(U, s, V, G, "both", "std"));
+    out.loss.push_back(arma::dot(residual, residual) / (2 * n));
+    out.nuclear_rank.push_back(std::pow(arma::accu(s), 2) / arma::dot(s, s));
+    if (spectral) {
+      W -= arma::accu(s) / L_op * U * V.t();
+    } else {
+      W -= G / L_F;
+    }
+  }
+  return out;
+}
+
+struct Drawn {
+  arma::mat A, Y;
+};
+
+Drawn draw(std::uint64_t trial_index) {
+  const Trial trial(1, trial_index, 0);
+  Drawn out;
+  out.A = draw_random_features<double>(trial, sizes, "relu", 1 / std::sqrt(6.0));
+  out.Y = draw_gaussian<double>(trial, "W_sharp", sizes.m, sizes.k, 1 / std::sqrt(12.0)) * out.A;
+  return out;
+}
+
+void check_mean(const Series& series, const std::vector<std::vector<double>>& expected, double tolerance) {
+  REQUIRE(series.mean.size() == expected[0].size());
+  for (std::size_t t = 0; t < series.mean.size(); ++t) {
+    double sum = 0;
+    for (const auto& values : expected) sum += values[t];
+    CAPTURE(series.name);
+    CAPTURE(t);
+    CHECK(series.mean[t] == doctest::Approx(sum / static_cast<double>(expected.size())).epsilon(tolerance));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("losses and nuclear ranks equal an independent implementation") {
+  const Result result = run_study("relu");
+  std::vector<std::vector<double>> gd_loss, gd_rank, spectral_loss, spectral_rank;
+  for (std::uint64_t i = 0; i < trials; ++i) {
+    const Drawn drawn = draw(i);
+    const arma::mat W0(sizes.m, sizes.k, arma::fill::zeros);
+    const Reference gd = iterate(drawn.A, drawn.Y, W0, false, steps), spectral = iterate(drawn.A, drawn.Y, W0, true, steps);
+    gd_loss.push_back(gd.loss);
+    gd_rank.push_back(gd.nuclear_rank);
+    spectral_loss.push_back(spectral.loss);
+    spectral_rank.push_back(spectral.nuclear_rank);
+  }
+  check_mean(find_series(result, "gd.objective_gap"), gd_loss, 1e-9);
+  check_mean(find_series(result, "gd.nuclear_rank"), gd_rank, 1e-7);
+  // Small singular values amplify rounding from step to step; the two implementations round differently.
+  check_mean(find_series(result, "specgd.objective_gap"), spectral_loss, 1e-6);
+  check_mean(find_series(result, "specgd.nuclear_rank"), spectral_rank, 1e-6);
+}
+
+TEST_CASE("restarts begin at the GD iterates, and the peak restart at the largest nuclear rank") {
+  const Result result = run_study("relu");
+  const Series& gd = find_series(result, "gd.objective_gap");
+  for (const std::uint64_t t : {10u, 20u}) {
+    const Series& restart = find_series(result, "specgd_from_" + std::to_string(t) + ".objective_gap");
+    CHECK(restart.x.front() == 0.0);
+    CHECK(restart.x.size() == steps - t + 1);
+    CHECK(restart.mean[0] == gd.mean[t]);
+  }
+  std::size_t shortest = steps + 1;
+  for (std::uint64_t i = 0; i < trials; ++i) {
+    const Drawn drawn = draw(i);
+    const Reference run = iterate(drawn.A, drawn.Y, arma::mat(sizes.m, sizes.k, arma::fill::zeros), false, steps);
+    const auto peak =
+        static_cast<std::size_t>(std::max_element(run.nuclear_rank.begin(), run.nuclear_rank.end()) - run.nuclear_rank.begin());
+    for (const Scalar& scalar : result.scalars) {
+      if (scalar.name == "gd.nuclear_rank_peak_iteration") CHECK(scalar.per_trial[i] == static_cast<double>(peak));
+    }
+    shortest = std::min(shortest, steps - peak + 1);
+  }
+  CHECK(find_series(result, "specgd_from_peak.objective_gap").x.size() == shortest);
+}
+
+TEST_CASE("one-step guarantees are theorems: never violated, in either precision") {
+  for (const char* activation : {"relu", "swiglu", "tanh", "identity", "quadratic"}) {
+    const Result result = run_study(activation);
+    for (const char* id : {"spectral/eq-1.4/guarantee-gd", "spectral/eq-1.4/guarantee-specgd"}) {
+      CAPTURE(activation);
+      CHECK(find_claim(result, id).verdict == Verdict::holds);
+    }
+    CHECK(find_claim(result, "spectral/eq-1.5/two-sided").verdict != Verdict::fails);
+  }
+}
+
+TEST_CASE("verdicts follow the numbers of the record") {
+  TrajectoryConfig config;
+  config.sizes = sizes;
+  config.steps = 2;
+  config.restart_every = 0;
+  config.from_peak = false;
+  const auto record = [](std::vector<double> gd_rank, double last_specgd) {
+    TrialRecord out;
+    for (const char* name : {"nuclear_rank_init", "gd.nuclear_rank_peak", "gd.nuclear_rank_peak_iteration",
+                             "first_iteration_specgd_ahead", "diverged_trajectories"}) {
+      out.set(name, 0.0);
+    }
+    out.set("stable_rank_A", 2.0);
+    out.set("checks.gd", {2, 0});
+    out.set("checks.specgd", {2, 1, 0, 0});
+    out.set("gd.objective_gap", {1, 0.5, 0.1});
+    out.set("specgd.objective_gap", {1, 0.5, last_specgd});
+    out.set("gd.nuclear_rank", std::move(gd_rank));
+    out.set("specgd.nuclear_rank", {2, 3, 4});
+    return out;
+  };
+  const Result good = trajectory_result(config, {record({2, 3, 4}, 0.01), record({5, 3, 4}, 0.011)});
+  CHECK(find_claim(good, "spectral/eq-1.5/gd").verdict == Verdict::holds);
+  CHECK(find_claim(good, "spectral/fig-3/specgd-ahead").verdict == Verdict::holds);
+  CHECK(find_claim(good, "spectral/eq-1.4/guarantee-specgd").verdict == Verdict::fails);
+  CHECK(find_claim(good, "spectral/eq-1.5/two-sided").verdict == Verdict::not_applicable);
+  CHECK(find_claim(good, "spectral/fig-3/restarts-ahead").verdict == Verdict::not_applicable);
+  CHECK(find_claim(good, "spectral/fig-11/gd-ahead").verdict == Verdict::not_applicable);
+  const Result bad = trajectory_result(config, {record({2, 1.9, 4}, 1.0), record({2, 3, 4}, 1.1)});
+  CHECK(find_claim(bad, "spectral/eq-1.5/gd").verdict == Verdict::fails);
+  CHECK(find_claim(bad, "spectral/eq-1.5/gd").measured == 1.0);
+  CHECK(find_claim(bad, "spectral/eq-1.5/specgd").verdict == Verdict::holds);
+  CHECK(find_claim(bad, "spectral/fig-3/specgd-ahead").verdict == Verdict::fails);
+}
+
+TEST_CASE("a non-finite loss ends the trajectory, is counted, and is not a number in the series") {
+  // Three times the step 1/L_F multiplies the top direction's error by -2 at each iteration: 4^t exceeds 1e308 near t = 512.
+  const Result result = run_study("relu", {{"step-scale", "3"}, {"steps", "600"}, {"restart-every", "0"}, {"from-peak", "off"}});
+  CHECK(result.diverged);
+  const Series& gap = find_series(result, "gd.objective_gap");
+  REQUIRE(gap.mean.size() == 601);
+  CHECK(std::isfinite(gap.mean[400]));
+  CHECK(std::isnan(gap.mean[600]));
+  for (const Scalar& scalar : result.scalars) {
+    if (scalar.name == "diverged_trajectories") CHECK(scalar.per_trial[0] >= 1.0);
+  }
+  CHECK(find_claim(result, "spectral/eq-1.4/guarantee-gd").verdict == Verdict::not_applicable);
+}

@@ -1,0 +1,115 @@
+#include "experiments/rank_collapse/ablation/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/error.hpp"
+#include "experiments/configured_study.hpp"
+#include "experiments/rank_collapse/ablation/claims.hpp"
+#include "experiments/rank_collapse/layers/config.hpp"
+#include "experiments/result_parts.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+const FlagValues tiny = {{"layers", "4"}, {"tokens", "8"}, {"dim", "8"}, {"state", "4"}};
+
+Result ablate(FlagValues flags, std::uint64_t trials = 3) {
+  flags.insert(flags.begin(), tiny.begin(), tiny.end());
+  return run_configured(make_ablation_study(), flags, trials);
+}
+
+}  // namespace
+
+TEST_CASE("the combinations are the runs of the study of the layers with those switches") {
+  const Result result = ablate({});
+  for (const std::string gate : {"on", "off"}) {
+    for (const std::string norm : {"on", "off"}) {
+      FlagValues flags = tiny;
+      flags.insert(flags.end(), {{"model", "mamba2"}, {"gating", gate}, {"norm", norm == "on" ? "rms" : "none"}, {"lambda", "1"}});
+      const Result layers = run_configured(make_layers_study(), flags, 3);
+      const std::string name = "gating=" + gate + ",norm=" + norm;
+      CHECK(find_series(result, name + ".mu_normalized").mean == find_series(layers, "lambda=1.mu_normalized").mean);
+      CHECK(find_series(result, name + ".mu_normalized").x.size() == 5);
+    }
+  }
+}
+
+TEST_CASE("without a skip, lambda is zero") {
+  const Result result = ablate({{"model", "s4d"}, {"lambda", "0.5"}});
+  FlagValues flags = tiny;
+  flags.insert(flags.end(), {{"model", "s4d"}, {"lambda", "0,0.5"}});
+  const Result layers = run_configured(make_layers_study(), flags, 3);
+  CHECK(find_series(result, "skip=off,norm=on.mu_normalized").mean == find_series(layers, "lambda=0.mu_normalized").mean);
+  CHECK(find_series(result, "skip=on,norm=on.mu_normalized").mean == find_series(layers, "lambda=0.5.mu_normalized").mean);
+}
+
+TEST_CASE("claims of Figures 3 and 4 are judged by the runs") {
+  const Result gates = ablate({{"layers", "40"}}, 4), skips = ablate({{"model", "s4d"}}, 4);
+  for (const Claim& claim : gates.claims) CHECK(claim.id.starts_with("lambda-skip/fig-3/"));
+  for (const Claim& claim : skips.claims) CHECK(claim.id.starts_with("lambda-skip/fig-4/"));
+  CHECK(gates.claims.size() == 6);
+  CHECK(skips.claims.size() == 4);
+  // The same numbers against a threshold that nothing reaches: every 'does not collapse' turns.
+  const Result strict = ablate({{"model", "s4d"}, {"threshold", "1"}}, 4);
+  for (const Claim& claim : strict.claims) CHECK(claim.verdict == Verdict::fails);
+}
+
+TEST_CASE("attention without a skip collapses, as Theorem 4.2 says") {
+  const Result result = ablate({{"model", "attention"}, {"layers", "16"}}, 4);
+  CHECK(find_claim(result, "lambda-skip/section-4.2.1/skip=off,norm=on").verdict == Verdict::holds);
+  CHECK(find_series(result, "skip=on,norm=on.mu_normalized").mean.back() >
+        find_series(result, "skip=off,norm=on.mu_normalized").mean.back());
+}
+
+TEST_CASE("what the study removes itself may not be removed by a flag") {
+  CHECK_THROWS_AS(configured(make_ablation_study(), {{"norm", "none"}}), UsageError);
+  CHECK_THROWS_AS(configured(make_ablation_study(), {{"gating", "off"}}), UsageError);
+  CHECK_THROWS_AS(configured(make_ablation_study(), {{"model", "s4d"}, {"lambda", "0"}}), UsageError);
+}
+
+namespace {
+
+using Values = std::vector<double>;
+
+// What Figure 3 says of curves drawn by hand, the same in three trials; a norm grows by so many orders of magnitude.
+Verdict figure_3(const std::string& claim, const Values& gate_norm, const Values& gate, const Values& norm, const Values& neither,
+                 double orders = 0) {
+  AblationConfig config;
+  settle(config.model);
+  TrialRecord record;
+  for (const auto& [name, mu] : {std::pair{"gating=on,norm=on", gate_norm},
+                                 {"gating=on,norm=off", gate},
+                                 {"gating=off,norm=on", norm},
+                                 {"gating=off,norm=off", neither}}) {
+    record.set(std::string(name) + ".mu_normalized", mu);
+    record.set(std::string(name) + ".log10_norm", {1.0, 1.0 + orders});
+  }
+  Result result;
+  result.claims = ablation_claims(config, {record, record, record});
+  return find_claim(result, "lambda-skip/fig-3/" + claim).verdict;
+}
+
+}  // namespace
+
+TEST_CASE("verdicts about Figure 3 on curves drawn by hand") {
+  const Values high = {0.9, 0.9, 0.8}, low = {0.9, 0.1, 0.01}, valley = {0.9, 0.1, 0.7};
+  for (const bool as_printed : {true, false}) {
+    const Verdict verdict = as_printed ? Verdict::holds : Verdict::fails;
+    const auto judged = [&](const std::string& claim) {
+      return as_printed ? figure_3(claim, high, high, low, valley, 3) : figure_3(claim, low, low, high, high, 1);
+    };
+    CHECK(judged("gate-with-norm-keeps") == verdict);
+    CHECK(judged("gate-without-norm-keeps") == verdict);
+    CHECK(judged("no-gate-with-norm-collapses") == verdict);
+    CHECK(judged("no-gate-no-norm-rises") == verdict);
+    CHECK(judged("no-norm-unstable/gating=on") == verdict);
+    CHECK(judged("no-norm-unstable/gating=off") == verdict);
+  }
+  // Each claim looks at its own curve.
+  CHECK(figure_3("gate-with-norm-keeps", high, low, low, low) == Verdict::holds);
+  CHECK(figure_3("gate-without-norm-keeps", low, high, low, low) == Verdict::holds);
+  CHECK(figure_3("no-gate-with-norm-collapses", high, high, low, high) == Verdict::holds);
+}

@@ -1,0 +1,212 @@
+// The study escalation-rate: its fixed path against a second implementation, the law of its redraws, and its verdicts.
+#include "experiments/rank_collapse/escalation_rate/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
+#include "experiments/rank_collapse/escalation_rate/report.hpp"
+#include "experiments/rank_collapse/escalation_reference.hpp"
+#include "experiments/result_parts.hpp"
+
+using namespace ranklab;
+using namespace escalation_reference;
+
+namespace {
+
+doctest::Approx close(double expected, double relative = tolerance::residual<double>) {
+  return doctest::Approx(expected).scale(0).epsilon(relative);
+}
+
+using Arrays = std::map<std::string, std::vector<double>>;
+
+constexpr std::size_t blocks = 3;
+
+// E[xi_1] = 2, E[xi_2] = 1; xi_1 deviates by `deviation`, so that the rate follows (6) at t_sim = 1/2.
+Arrays as_claimed(double deviation) {
+  Arrays arrays;
+  for (const auto& [name, value] : {std::pair{"xi_1", 2 + deviation},
+                                    {"xi_2", 1.0},
+                                    {"xi_ratio_minus_1", 1 + deviation},
+                                    {"rate", 1.5 + deviation / 2},
+                                    {"identity_error", 0.0},
+                                    {"mu_1", 1.0},
+                                    {"mu_2", 0.0},
+                                    {"mu_1_bound", 0.97},
+                                    {"mu_2_bound", 0.001},
+                                    {"estimate_1", 0.96},
+                                    {"estimate_2", 0.999},
+                                    {"omega", 0.015},
+                                    {"delta", 0.03},
+                                    {"lambda_2", 0.02},
+                                    {"omega_plus_delta", 0.05},
+                                    {"asymmetry", 0.0}}) {
+    arrays[name].assign(blocks, value);
+  }
+  for (const char* name : {"token_similarity", "token_diversity"}) arrays[name].assign(blocks + 1, 0.5);
+  return arrays;
+}
+
+Result judged(const std::function<void(Arrays&)>& change, double lambda = 1.0) {
+  EscalationConfig config;
+  config.spec.layers = blocks;
+  config.lambda = lambda;
+  settle(config.spec);
+  std::vector<TrialRecord> records(4);
+  for (std::size_t t = 0; t < records.size(); ++t) {
+    Arrays arrays = as_claimed(0.05 * (static_cast<double>(t) - 1.5));
+    change(arrays);
+    for (const auto& [name, values] : arrays) records[t].set(name, values);
+    records[t].set("diverged", 0.0);
+    records[t].set("degenerate_rows", 0.0);
+  }
+  return escalation_rate_result(config, false, records);
+}
+
+}  // namespace
+
+TEST_CASE("escalation-rate: the path is trial 0's of escalation, and the estimates are its heads'") {
+  const FlagValues tiny = {{"layers", "3"}, {"tokens", "6"}, {"dim", "24"}, {"heads", "4"}};
+  const Result result = run_configured(make_escalation_rate_study(), tiny, 5, false, 2);
+  const Series path_similarity = find_series(run_configured(make_escalation_study(), tiny, 1), "token_similarity");
+  CHECK(find_series(result, "token_similarity").mean == path_similarity.mean);
+  CHECK(find_series(result, "token_similarity").std == std::vector<double>(4, 0.0));
+  const std::vector<Block> reference = path(6, 24, 4, 3, 0);
+  for (std::size_t k = 0; k < blocks; ++k) {
+    double estimate_1 = 0, estimate_2 = 0, second = 0;
+    for (const arma::mat& P : reference[k].P) {
+      const Block head{reference[k].X, {P}, {}};
+      const double omega = mean_omega(head), delta = mean_delta(head);
+      const arma::vec moduli = arma::sort(arma::abs(arma::eig_gen(P)), "descend");
+      estimate_1 += (std::pow(1 - omega, 2) - delta * delta) / (1 + delta * delta) / 4;
+      estimate_2 += (1 - moduli[1] * moduli[1]) / (1 + moduli[1] * moduli[1]) / 4;
+      second += moduli[1] / 4;
+    }
+    CHECK(find_series(result, "estimate_1").mean[k] == close(estimate_1));
+    CHECK(find_series(result, "estimate_2").mean[k] == close(estimate_2));
+    CHECK(find_series(result, "lambda_2").mean[k] == close(second, 10 * tolerance::residual<double>));
+    const double t_sim = similarity(reference[k].X);
+    CHECK(find_series(result, "rate_estimate_1").mean[k] == close(1 + estimate_1 * t_sim));
+    CHECK(find_series(result, "rate_estimate_2").mean[k] == close(1 + estimate_2 * t_sim));
+    CHECK(find_series(result, "omega").mean[k] == close(mean_omega(reference[k])));
+    CHECK(find_series(result, "mu_1").mean[k] == close(mean_mu_squared(reference[k], shared)));
+  }
+}
+
+// The draw in the span of the tokens has the law of a whole W: its moments at block 1 beside redraws of W.
+TEST_CASE("escalation-rate: a redraw has the mean and the spread of a redrawn W, with fewer tokens than channels or more") {
+  for (const auto& sizes : {std::pair{4u, 12u}, {12u, 4u}}) {
+    const arma::uword N = sizes.first, d = sizes.second;
+    CAPTURE(N);
+    constexpr std::uint64_t samples = 4000;
+    const FlagValues small = {{"layers", "1"}, {"tokens", std::to_string(N)}, {"dim", std::to_string(d)}, {"heads", "2"}};
+    const Result result = run_configured(make_escalation_rate_study(), small, samples, false, 2);
+    const Block block = path(N, d, 2, 1, 0)[0];
+    const arma::mat draws = normal(0, "whole W", d, d * samples, 1 / std::sqrt(static_cast<double>(d)));
+    std::vector<double> xi_1, xi_2;
+    for (arma::uword s = 0; s < samples; ++s) {
+      arma::mat Y = block.X;
+      for (arma::uword k = 0; k < 2; ++k) {
+        const arma::uword first = k * d / 2, last = (k + 1) * d / 2 - 1;
+        Y.cols(first, last) += block.P[k] * block.X * draws.cols(s * d + first, s * d + last);
+      }
+      xi_1.push_back(shared(Y) / shared(block.X));
+      xi_2.push_back(rest(Y) / rest(block.X));
+    }
+    for (const auto& moments : {std::pair{"xi_1", summarise(xi_1)}, {"xi_2", summarise(xi_2)}}) {
+      const std::string name = moments.first;
+      const Summary& whole = moments.second;
+      CAPTURE(name);
+      const double mean = find_series(result, name).mean[0], std = find_series(result, name).std[0];
+      CHECK(std::abs(mean - whole.mean) < std::sqrt(2.0) * confidence_half_width(whole, tolerance::standard_errors));
+      CHECK(std == close(whole.std, 0.1));  // the relative error of a standard deviation is some 1/sqrt(samples)
+    }
+    CHECK(find_claim(result, "shallow/eq-9").verdict == Verdict::holds);
+    CHECK(find_claim(result, "shallow/eq-18").verdict == Verdict::holds);
+    CHECK(find_claim(result, "shallow/eq-6").verdict == Verdict::holds);
+    // Control variates leave the mean where it is.
+    const Series& plain = find_series(result, "xi_ratio_minus_1");
+    const Series& sharp = find_series(result, "xi_ratio_minus_1_sharpened");
+    CHECK(sharp.std[0] < plain.std[0]);
+    CHECK(std::abs(sharp.mean[0] - plain.mean[0]) < tolerance::standard_errors * plain.std[0] / std::sqrt(double(samples)));
+  }
+}
+
+TEST_CASE("escalation-rate: E[xi_i] and E[r] keep their form at other strengths of the two terms") {
+  const FlagValues other = {{"layers", "3"},  {"tokens", "4"},  {"dim", "12"},         {"heads", "2"},
+                            {"alpha", "0.5"}, {"lambda", "-2"}, {"weight-scale", "3"}, {"weight-variance", "h/d"}};
+  const Result result = run_configured(make_escalation_rate_study(), other, 4000, false, 2);
+  for (const char* id : {"shallow/eq-9", "shallow/eq-18", "shallow/eq-6", "shallow/eq-11"}) {
+    CHECK(find_claim(result, id).verdict == Verdict::holds);
+  }
+  // lambda^2 + alpha^2 scale^2 h mu_1^2
+  const double expected = 4 + 0.25 * 9 * 2 * find_series(result, "mu_1").mean[0];
+  CHECK(find_series(result, "xi_1").mean[0] == close(expected, 0.03));
+}
+
+TEST_CASE("escalation-rate: with one head the claim is eq. (13)") {
+  const Result result =
+      run_configured(make_escalation_rate_study(), {{"layers", "2"}, {"tokens", "5"}, {"dim", "8"}, {"heads", "1"}}, 20);
+  CHECK(find_claim(result, "shallow/eq-13").verdict == Verdict::holds);
+}
+
+TEST_CASE("escalation-rate: the same numbers at any number of threads, nearly the same in single precision") {
+  const FlagValues small = {{"layers", "2"}, {"tokens", "5"}, {"dim", "16"}, {"heads", "2"}};
+  const Result one = run_configured(make_escalation_rate_study(), small, 6),
+               two = run_configured(make_escalation_rate_study(), small, 6, false, 3),
+               single = run_configured(make_escalation_rate_study(), small, 6, true);
+  for (const char* name : {"rate", "estimate_1", "estimate_2", "xi_1"}) {
+    CHECK(find_series(one, name).mean == find_series(two, name).mean);
+    for (std::size_t k = 0; k < 2; ++k) {
+      CHECK(find_series(single, name).mean[k] == close(find_series(one, name).mean[k], 10 * tolerance::residual<float>));
+    }
+  }
+  // W = 0 leaves X as it is, and uniform attention, which is symmetric.
+  const Result still =
+      run_configured(make_escalation_rate_study(), {{"layers", "2"}, {"tokens", "5"}, {"dim", "16"}, {"weight-scale", "0"}}, 3);
+  CHECK(find_series(still, "rate").mean == std::vector<double>{1, 1});
+  CHECK(find_claim(still, "shallow/eq-11").verdict == Verdict::holds);
+  CHECK(find_claim(still, "shallow/eq-16").verdict == Verdict::not_applicable);
+}
+
+TEST_CASE("escalation-rate: verdicts follow the numbers of the records") {
+  for (const Claim& claim : judged([](Arrays&) {}).claims) {
+    CAPTURE(claim.id);
+    CAPTURE(claim.detail);
+    CHECK(claim.verdict == Verdict::holds);
+  }
+  struct Case {
+    const char* claim;
+    const char* array;
+    double value;
+    Verdict verdict;
+  };
+  for (const Case& other : {Case{"shallow/eq-16", "mu_1_bound", 1.2, Verdict::fails},
+                            {"shallow/eq-11", "mu_1_bound", 1.2, Verdict::fails},
+                            {"shallow/eq-11", "mu_2", 0.002, Verdict::fails},
+                            {"shallow/eq-17", "estimate_2", 1.1, Verdict::fails},
+                            {"shallow/eq-17", "asymmetry", 0.1, Verdict::not_applicable},
+                            {"shallow/fig-3-closer", "estimate_1", 0.9995, Verdict::fails},
+                            {"shallow/fig-3-rates", "estimate_1", 0.5, Verdict::fails},
+                            {"shallow/eq-9", "xi_1", 2.5, Verdict::fails},
+                            {"shallow/eq-9", "mu_2", 0.1, Verdict::fails},
+                            {"shallow/eq-18", "rate", 1.6, Verdict::fails},
+                            {"shallow/eq-6", "identity_error", 1e-9, Verdict::fails},
+                            {"shallow/thm-2.6-hypothesis", "omega_plus_delta", 1.2, Verdict::fails},
+                            {"shallow/eq-16", "omega_plus_delta", 1.2, Verdict::not_applicable},
+                            {"shallow/eq-9", "token_diversity", 1e-30, Verdict::not_applicable}}) {
+    CAPTURE(other.claim);
+    CAPTURE(other.array);
+    const Result result = judged([&](Arrays& arrays) {
+      for (double& value : arrays[other.array]) value = other.value;
+    });
+    CHECK(find_claim(result, other.claim).verdict == other.verdict);
+  }
+  // At lambda = 2, E[xi_1] = 5 and E[xi_2] = 4: the records contradict it, and the figure is not judged.
+  const Result skip = judged([](Arrays&) {}, 2.0);
+  CHECK(find_claim(skip, "shallow/eq-9").verdict == Verdict::fails);
+  CHECK(find_claim(skip, "shallow/fig-3-closer").verdict == Verdict::not_applicable);
+}

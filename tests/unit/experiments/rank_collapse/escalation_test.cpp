@@ -1,0 +1,190 @@
+// The study escalation against a second implementation of [Shallow] Algorithm 1, and its verdicts from records that are known.
+#include "experiments/rank_collapse/escalation/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "core/error.hpp"
+#include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
+#include "experiments/rank_collapse/escalation/report.hpp"
+#include "experiments/rank_collapse/escalation/trial.hpp"
+#include "experiments/rank_collapse/escalation_reference.hpp"
+#include "experiments/result_parts.hpp"
+
+using namespace ranklab;
+using namespace escalation_reference;
+
+namespace {
+
+doctest::Approx close(double expected, double relative) {
+  return doctest::Approx(expected).scale(0).epsilon(relative);
+}
+
+const FlagValues tiny = {{"layers", "3"}, {"tokens", "6"}, {"dim", "24"}, {"heads", "4"}};
+
+using Arrays = std::map<std::string, std::vector<double>>;
+
+// Diversity halves at every block, step 1 has the ratio 2, the others 1.
+Arrays as_claimed(std::size_t blocks, double jitter) {
+  Arrays arrays;
+  for (std::size_t k = 0; k <= blocks; ++k) {
+    arrays["token_diversity"].push_back(0.9 * std::pow(0.5, static_cast<double>(k)));
+    arrays["token_similarity"].push_back(1 - arrays["token_diversity"].back());
+  }
+  for (const auto& [name, value] : {std::pair{"rate", 2.0},
+                                    {"diversity_ratio", 0.5},
+                                    {"mu_1", 1.0},
+                                    {"mu_2", 1e-4},
+                                    {"mu_1_bound", 0.98},
+                                    {"mu_2_bound", 1e-3},
+                                    {"step1.xi_ratio", 2.0},
+                                    {"step2.xi_ratio", 1.0},
+                                    {"step3.xi_ratio", 1.0},
+                                    {"step4.xi_ratio", 1.0}}) {
+    arrays[name].assign(blocks, value * jitter);
+  }
+  for (const char* name : {"delta", "omega"}) {
+    for (std::size_t k = 0; k < blocks; ++k) arrays[name].push_back(0.04 * jitter * arrays["token_diversity"][k]);
+  }
+  arrays["identity_error"].assign(4 * blocks, 0.0);
+  return arrays;
+}
+
+// Three trials of the study's own setting, changed by `change`.
+Result judged(const std::function<void(Arrays&)>& change, std::size_t blocks = 16, const std::string& norm = "layer") {
+  EscalationConfig config;
+  config.spec.layers = blocks;
+  config.spec.norm = norm;
+  settle(config.spec);
+  std::vector<TrialRecord> records(3);
+  for (std::size_t t = 0; t < records.size(); ++t) {
+    Arrays arrays = as_claimed(blocks, 1 + 1e-4 * static_cast<double>(t));
+    change(arrays);
+    for (const auto& [name, values] : arrays) records[t].set(name, values);
+    records[t].set("degenerate_rows", 0.0);
+    records[t].set("diverged", 0.0);
+  }
+  return escalation_result(config, false, records);
+}
+
+}  // namespace
+
+TEST_CASE("escalation: every series is Algorithm 1's, written with tokens in rows") {
+  const Result result = run_configured(make_escalation_study(), tiny, 2);
+  const Result single = run_configured(make_escalation_study(), tiny, 2, true);
+  const std::vector<Block> paths[] = {path(6, 24, 4, 3, 0), path(6, 24, 4, 3, 1)};
+  const auto check = [&](const std::string& name, std::size_t at, const std::function<double(const std::vector<Block>&)>& value) {
+    CAPTURE(name);
+    CAPTURE(at);
+    const double expected = (value(paths[0]) + value(paths[1])) / 2;
+    CHECK(find_series(result, name).mean[at] == close(expected, tolerance::residual<double>));
+    CHECK(find_series(single, name).mean[at] == close(expected, 10 * tolerance::residual<float>));
+  };
+  check("token_similarity", 0, [](const auto& blocks) { return similarity(blocks[0].X); });
+  for (std::size_t k = 0; k < 3; ++k) {
+    check("token_similarity", k + 1, [k](const auto& blocks) { return similarity(blocks[k].Y[3]); });
+    check("rate", k, [k](const auto& b) { return (1 - similarity(b[k].X)) / (1 - similarity(b[k].Y[0])); });
+    check("diversity_ratio", k, [k](const auto& b) { return (1 - similarity(b[k].Y[3])) / (1 - similarity(b[k].X)); });
+    check("omega", k, [k](const auto& blocks) { return mean_omega(blocks[k]); });
+    check("delta", k, [k](const auto& blocks) { return mean_delta(blocks[k]); });
+    check("mu_1", k, [k](const auto& blocks) { return mean_mu_squared(blocks[k], shared); });
+    check("mu_2", k, [k](const auto& blocks) { return mean_mu_squared(blocks[k], rest); });
+    for (std::size_t s = 0; s < 4; ++s) {
+      check(escalation::xi_ratio_of(static_cast<int>(s + 1)), k,
+            [k, s](const auto& b) { return xi_ratio(s == 0 ? b[k].X : b[k].Y[s - 1], b[k].Y[s]); });
+    }
+  }
+  CHECK(find_series(result, "token_similarity").x == std::vector<double>{0, 1, 2, 3});
+  CHECK(find_series(result, "omega").x == std::vector<double>{1, 2, 3});
+  for (const char* id : {"shallow/eq-6", "shallow/eq-11"}) CHECK(find_claim(result, id).verdict == Verdict::holds);
+  CHECK(find_claim(result, "shallow/fig-2-maximum").verdict == Verdict::not_applicable);
+  CHECK_FALSE(result.diverged);
+}
+
+TEST_CASE("escalation: verdicts follow the numbers of the records") {
+  for (const Claim& claim : judged([](Arrays&) {}).claims) {
+    CAPTURE(claim.id);
+    CAPTURE(claim.detail);
+    CHECK(claim.verdict == Verdict::holds);
+  }
+  const Result good = judged([](Arrays&) {});
+  CHECK(find_scalar(good, "first_state_above_0.99")[0] == 7);  // 0.9 / 2^7 is below 0.01
+  CHECK(find_scalar(good, "decreases")[0] == 0);
+  CHECK(find_scalar(good, "late_diversity_ratio")[0] == close(0.5, tolerance::closed_form<double>));
+  CHECK(find_scalar(good, "step1.late_diversity_ratio")[0] == close(0.5, tolerance::closed_form<double>));
+  struct Case {
+    const char* claim;
+    const char* array;
+    std::size_t at;
+    double value;
+  };
+  for (const Case& wrong : {Case{"shallow/fig-2-monotone", "token_diversity", 3, 0.5},
+                            {"shallow/fig-2-maximum", "token_similarity", 14, 0.9},
+                            {"shallow/fig-2-step1", "step1.xi_ratio", 15, 2.6},
+                            {"shallow/fig-2-step2", "step2.xi_ratio", 0, 1.2},
+                            {"shallow/fig-2-step3", "step3.xi_ratio", 1, 0.8},
+                            {"shallow/fig-2-step4", "step4.xi_ratio", 7, 1.2},
+                            {"shallow/fig-2-delta", "delta", 0, 0.6},
+                            {"shallow/fig-2-omega", "omega", 4, 0.6},
+                            {"shallow/fig-2-delta/to-zero", "delta", 15, 0.02},
+                            {"shallow/fig-2-omega/to-zero", "omega", 15, 0.02},
+                            {"shallow/eq-6", "identity_error", 40, 1e-9},
+                            {"shallow/eq-11", "mu_1", 2, 0.97},
+                            {"shallow/eq-11", "mu_2", 2, 0.002},
+                            {"shallow/rem-2.8", "diversity_ratio", 12, 5.0},
+                            {"shallow/rem-2.8/step1", "rate", 12, 0.2}}) {
+    CAPTURE(wrong.claim);
+    const Result result = judged([&](Arrays& arrays) { arrays[wrong.array][wrong.at] = wrong.value; });
+    CHECK(find_claim(result, wrong.claim).verdict == Verdict::fails);
+  }
+  const Result two = judged([](Arrays& arrays) { arrays["step3.xi_ratio"][0] = 1.6, arrays["step3.xi_ratio"][1] = 1.2; });
+  CHECK(find_claim(two, "shallow/fig-2-step3").detail.find("outside at blocks 1, 2: 1.2 to 1.6") != std::string::npos);
+  CHECK(find_claim(two, "shallow/fig-2-step3").measured == 1.6);
+  const Result falls = judged([](Arrays& arrays) { arrays["token_diversity"][3] = 0.5; });
+  CHECK(find_scalar(falls, "decreases")[2] == 1);
+}
+
+TEST_CASE("escalation: rounding noise and undefined values are left out, other settings are not judged") {
+  const Result noise = judged([](Arrays& arrays) {
+    for (std::size_t k = 14; k <= 16; ++k) arrays["token_diversity"][k] = 1e-30;
+    arrays["step2.xi_ratio"][15] = 7;
+    arrays["mu_2"][15] = 7;
+  });
+  CHECK(find_claim(noise, "shallow/fig-2-step2").verdict == Verdict::holds);
+  CHECK(find_claim(noise, "shallow/fig-2-step2").detail.find("left out as undefined or rounding noise: blocks 14 to 16") !=
+        std::string::npos);
+  CHECK(find_claim(noise, "shallow/eq-11").verdict == Verdict::holds);
+
+  const Result other = judged([](Arrays&) {}, 16, "rms");
+  CHECK(find_claim(other, "shallow/fig-2-step1").detail == "the statement is about layer normalisation, not --norm rms");
+  CHECK(find_claim(other, "shallow/eq-6").verdict == Verdict::holds);
+  const Result shallow = judged([](Arrays&) {}, 8);
+  for (const char* id : {"shallow/fig-2-maximum", "shallow/fig-2-delta/to-zero"}) {
+    CHECK(find_claim(shallow, id).verdict == Verdict::not_applicable);
+  }
+}
+
+TEST_CASE("escalation: a diverging stack ends in undefined values and is counted") {
+  const FlagValues explosive = {{"layers", "40"}, {"tokens", "4"}, {"dim", "8"}, {"norm", "none"}, {"alpha", "1000000"}};
+  const Result result = run_configured(make_escalation_study(), explosive, 2, true);
+  CHECK(result.diverged);
+  CHECK(find_scalar(result, "diverged") == std::vector<double>{1, 1});
+  CHECK(std::isfinite(find_series(result, "token_similarity").mean.front()));
+  CHECK(std::isnan(find_series(result, "token_similarity").mean.back()));
+}
+
+TEST_CASE("escalation: tokens that the norm zeroes are counted, and heads must divide the width") {
+  // Without a skip and with W = 0, step 1 gives zero tokens: 4 of them twice per block.
+  const FlagValues zero = {{"layers", "2"},  {"tokens", "4"},       {"dim", "8"},
+                           {"norm", "rows"}, {"weight-scale", "0"}, {"lambda", "0"}};
+  CHECK(find_scalar(run_configured(make_escalation_study(), zero, 1), "degenerate_rows")[0] == 16);
+  try {
+    run_configured(make_escalation_study(), {{"heads", "3"}, {"dim", "8"}}, 1);
+    FAIL("not refused");
+  } catch (const UsageError& error) {
+    CHECK(std::string(error.what()).find("--heads 3") != std::string::npos);
+  }
+}

@@ -1,0 +1,188 @@
+#include "core/text.hpp"
+#include "experiments/rank_collapse/lambda_sweep/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
+#include "experiments/rank_collapse/lambda_sweep/report.hpp"
+#include "experiments/rank_collapse/layers/config.hpp"
+#include "experiments/result_parts.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+const FlagValues tiny = {{"layers", "8"}, {"tokens", "8"}, {"dim", "12"}, {"state", "4"}};
+
+Result sweep(FlagValues flags, std::uint64_t trials = 3) {
+  flags.insert(flags.begin(), tiny.begin(), tiny.end());
+  return run_configured(make_lambda_sweep_study(), flags, trials);
+}
+
+}  // namespace
+
+TEST_CASE("the sweep ends where the study of the layers ends") {
+  const Result result = sweep({{"lambda", "2,-1,0"}});
+  FlagValues flags = tiny;
+  flags.push_back({"lambda", "-1,0,2"});
+  const Result layers = run_configured(make_layers_study(), flags, 3);
+  const Series& final = find_series(result, "final.mu_normalized");
+  CHECK(final.x == std::vector<double>{-1, 0, 2});
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::string curve = "lambda=" + series_number(final.x[i]);
+    CHECK(final.mean[i] == find_series(layers, curve + ".mu_normalized").mean.back());
+    CHECK(find_series(result, "final.rank_one_residual").mean[i] == find_series(layers, curve + ".rank_one_residual").mean.back());
+  }
+}
+
+TEST_CASE("the smallest strength is refined between the grid's neighbours") {
+  const FlagValues grid = {{"model", "selective-ssm"}, {"lambda", "-8,-4,-2,-1,0,1,2,4,8"}};
+  FlagValues coarse = grid, fine = grid;
+  coarse.push_back({"refine", "0"});
+  fine.push_back({"refine", "3"});
+  const Result rough = sweep(coarse), refined = sweep(fine);
+  for (const std::string sign : {"positive", "negative"}) {
+    const auto &large = find_scalar(rough, "smallest_lambda_" + sign), &small = find_scalar(refined, "smallest_lambda_" + sign);
+    for (std::size_t t = 0; t < large.size(); ++t) {
+      CAPTURE(sign);
+      REQUIRE(std::isfinite(large[t]));
+      REQUIRE(large[t] > 0);
+      const double below = large[t] == 1 ? 0 : large[t] / 2;  // the next strength of the grid
+      CHECK(small[t] <= large[t]);
+      CHECK(small[t] > below);
+      const double quarters = 4 * (small[t] - below) / (large[t] - below);
+      CHECK(quarters == doctest::Approx(std::round(quarters)).epsilon(tolerance::closed_form<double>));
+    }
+  }
+}
+
+TEST_CASE("Theorem 4.1 asks for far more than is needed") {
+  const Result result = sweep({{"model", "attention"}}, 4);
+  CHECK(find_claim(result, "lambda-skip/thm-4.1/conservative/attention").verdict == Verdict::holds);
+  const double C_M = find_scalar(result, "C_M").front(), S = find_scalar(result, "S").front();
+  // Rows of a softmax sum to one: 1 <= ||M||_F <= sqrt(N). W_V has d^2 entries of variance 1/d.
+  CHECK(C_M >= 1);
+  CHECK(C_M <= std::sqrt(8.0));
+  CHECK(S == doctest::Approx(std::sqrt(12.0)).epsilon(0.5));
+  CHECK(find_scalar(result, "theorem_lambda").front() > find_scalar(result, "theorem_condition").front());
+}
+
+TEST_CASE("a model that is no bare stack has no threshold of Theorem 4.1") {
+  const Result result = sweep({{"model", "post-norm"}, {"lambda", "-1,0,1"}});
+  CHECK(find_claim(result, "lambda-skip/thm-4.1/conservative/post-norm").verdict == Verdict::not_applicable);
+}
+
+TEST_CASE("a feed-forward net that is not odd leaves the signs unequal: nothing is claimed, without it they are judged") {
+  for (const std::string mlp : {"on", "off"}) {
+    const Result result = sweep({{"model", "post-norm"}, {"mlp", mlp}, {"lambda", "-1,0,1"}});
+    const Claim& claim = find_claim(result, "lambda-skip/fig-2/post-norm/asymmetry/corrected");
+    CHECK((claim.detail.find("not odd") != std::string::npos) == (mlp == "on"));
+  }
+}
+
+TEST_CASE("the sign matters with C_V = I and a mixing matrix of one sign, and not with a random weight of mean zero") {
+  const Result result = sweep({{"also", "attention+identity,selective-ssm"}, {"lambda", "-2,-1,1,2"}}, 400);
+  for (const std::string model : {"attention", "attention+identity", "selective-ssm"}) {
+    CAPTURE(model);
+    CHECK(find_claim(result, "lambda-skip/fig-2/" + model + "/asymmetry/corrected").verdict == Verdict::holds);
+  }
+  CHECK(find_claim(result, "lambda-skip/fig-2/attention+identity/asymmetry/as-printed").verdict == Verdict::holds);
+  CHECK(find_claim(result, "lambda-skip/fig-2/attention/asymmetry/as-printed").verdict == Verdict::not_applicable);
+}
+
+TEST_CASE("refined on one sign as a finer grid says") {
+  // With C_V = I and a mixing matrix of one sign the two signs differ.
+  const FlagValues model = {{"model", "attention"}, {"value-weights", "identity"}, {"layers", "12"}, {"threshold", "0.3"}};
+  std::string integers = "0";
+  for (int i = 1; i <= 16; ++i) integers += "," + std::to_string(i) + ",-" + std::to_string(i);
+  FlagValues coarse = model, fine = model;
+  coarse.insert(coarse.end(), {{"lambda", "-16,0,16"}, {"refine", "15"}});
+  fine.insert(fine.end(), {{"lambda", integers}, {"refine", "0"}});
+  const Result refined = sweep(coarse), listed = sweep(fine);
+  for (const std::string sign : {"positive", "negative"}) {
+    CHECK(find_scalar(refined, "smallest_lambda_" + sign) == find_scalar(listed, "smallest_lambda_" + sign));
+  }
+  CHECK(find_scalar(refined, "smallest_lambda_positive") != find_scalar(refined, "smallest_lambda_negative"));
+}
+
+TEST_CASE("the least over the layers leaves out the input alone") {
+  const FlagValues flags = {{"model", "selective-ssm"}, {"lambda", "-4,-1,0,4"}};
+  const Result result = sweep(flags, 1);
+  FlagValues all = tiny;
+  all.insert(all.end(), flags.begin(), flags.end());
+  const Result layers = run_configured(make_layers_study(), all, 1);
+  const Series& least = find_series(result, "least.mu_normalized");
+  std::size_t least_in_first_layer = 0;
+  for (std::size_t i = 0; i < least.x.size(); ++i) {
+    const std::vector<double>& mu = find_series(layers, "lambda=" + series_number(least.x[i]) + ".mu_normalized").mean;
+    CHECK(least.mean[i] == *std::min_element(mu.begin() + 1, mu.end()));
+    least_in_first_layer += least.mean[i] == mu[1] ? 1 : 0;
+  }
+  CHECK(least_in_first_layer > 0);  // else a layer too many left out would go unseen
+}
+
+TEST_CASE("the numbers that Theorem 4.1 speaks of are those of all curves, at the rate that ends at the threshold") {
+  const auto one = [](const char* lambda) { return sweep({{"model", "attention"}, {"lambda", lambda}, {"refine", "0"}}, 1); };
+  const Result both = one("0,3"), first = one("0"), second = one("3");
+  const double a = find_scalar(first, "C_M").front(), b = find_scalar(second, "C_M").front();
+  CHECK(a != b);
+  CHECK(find_scalar(both, "C_M").front() == std::max(a, b));
+
+  FlagValues flags = tiny;
+  flags.insert(flags.end(), {{"model", "attention"}, {"lambda", "0"}});
+  const double mu = find_series(run_configured(make_layers_study(), flags, 1), "lambda=0.mu").mean.front();
+  // Unit rows: the normalised mu is mu over sqrt(N), and a^K mu_0^2 = (threshold sqrt(N))^2.
+  const double rate = find_scalar(first, "theorem_rate").front();
+  CHECK(std::pow(rate, 8) * mu * mu == doctest::Approx(0.1 * 0.1 * 8).epsilon(1e3 * tolerance::closed_form<double>));
+}
+
+namespace {
+
+// Records of a sweep over -2, -1, 0, 1, 2 (or another largest) with these last values of normalised mu, the same in three trials.
+Result judged(const std::vector<double>& mu, double theorem_lambda = 100, double smallest = 1, double largest_lambda = 2) {
+  LambdaSweepConfig config;
+  config.lambda = {-largest_lambda, -1, 0, 1, largest_lambda};
+  settle(config.model);
+  TrialRecord record;
+  for (const std::string stage : {"final.", "least."}) {
+    for (const std::string measure : {"mu_normalized", "rank_one_residual", "cosine_similarity"}) record.set(stage + measure, mu);
+  }
+  for (const char* name : {"degenerate_rows", "diverged"}) record.set(name, 0.0);
+  for (const char* name : {"smallest_lambda_positive", "smallest_lambda_negative"}) record.set(name, smallest);
+  for (const char* name : {"S", "C_M", "theorem_rate", "theorem_condition"}) record.set(name, 1.0);
+  record.set("theorem_lambda", theorem_lambda);
+  return lambda_sweep_result(config, {record, record, record});
+}
+
+Verdict verdict_of(const Result& result, const std::string& what) {
+  return find_claim(result, "lambda-skip/fig-2/attention/" + what).verdict;
+}
+
+}  // namespace
+
+TEST_CASE("verdicts about Figure 2 on curves drawn by hand") {
+  const Result dip = judged({0.6, 0.5, 0.1, 0.5, 0.6}), bump = judged({0.1, 0.2, 0.9, 0.2, 0.1});
+  CHECK(verdict_of(dip, "dip-at-0") == Verdict::holds);
+  CHECK(verdict_of(bump, "dip-at-0") == Verdict::fails);
+  const Result left = judged({0.9, 0.8, 0.1, 0.2, 0.3}), right = judged({0.3, 0.2, 0.1, 0.8, 0.9});
+  CHECK(verdict_of(left, "asymmetry/as-printed") == Verdict::holds);
+  CHECK(verdict_of(right, "asymmetry/as-printed") == Verdict::fails);
+  CHECK(verdict_of(left, "asymmetry/corrected") == Verdict::fails);
+  CHECK(verdict_of(dip, "asymmetry/corrected") == Verdict::holds);
+  // Flat from abs(lambda) = 1 on, whatever happens at 0; the signs may differ.
+  CHECK(verdict_of(judged({0.9, 0.85, 0.1, 0.2, 0.25}), "flat-at-large-lambda") == Verdict::holds);
+  CHECK(verdict_of(judged({0.9, 0.5, 0.1, 0.2, 0.25}), "flat-at-large-lambda") == Verdict::fails);
+  CHECK(verdict_of(judged({0.9, 0.5, 0.1, 0.2, 0.25}, 100, 1, 4), "flat-at-large-lambda") == Verdict::holds);  // 1 < 4/2
+}
+
+TEST_CASE("orders of magnitude between Theorem 4.1 and what is needed") {
+  const Result result = judged({0.5, 0.5, 0.1, 0.5, 0.5}, 500, 5);
+  CHECK(find_scalar(result, "orders_of_magnitude_positive").front() == doctest::Approx(2).epsilon(tolerance::closed_form<double>));
+  CHECK(find_claim(result, "lambda-skip/thm-4.1/conservative/attention").verdict == Verdict::holds);
+  CHECK(find_claim(judged({0.5, 0.5, 0.1, 0.5, 0.5}, 5, 5), "lambda-skip/thm-4.1/conservative/attention").verdict ==
+        Verdict::fails);
+}

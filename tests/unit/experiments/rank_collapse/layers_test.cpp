@@ -1,0 +1,243 @@
+#include "experiments/rank_collapse/layers/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
+#include "experiments/rank_collapse/layers/claims.hpp"
+#include "experiments/result_parts.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+const FlagValues tiny = {{"layers", "6"}, {"tokens", "8"}, {"dim", "12"}, {"state", "4"}};
+
+Result run_layers(FlagValues flags, std::uint64_t trials = 2) {
+  flags.insert(flags.begin(), tiny.begin(), tiny.end());
+  return run_configured(make_layers_study(), flags, trials);
+}
+
+}  // namespace
+
+TEST_CASE("every lambda has its measures from the input to the last layer") {
+  const Result result = run_layers({{"lambda", "-2,0,0.5"}});
+  for (const std::string lambda : {"-2", "0", "0.5"}) {
+    for (const std::string measure : {"mu", "mu_normalized", "token_similarity", "cosine_similarity", "rank_one_residual",
+                                      "stable_rank", "effective_rank", "norm", "log10_norm"}) {
+      const Series& series = find_series(result, "lambda=" + lambda + "." + measure);
+      CHECK(series.x == std::vector<double>{0, 1, 2, 3, 4, 5, 6});
+    }
+    // Unit rows: ||Y||_F^2 = N.
+    for (const double norm : find_series(result, "lambda=" + lambda + ".norm").mean) {
+      CHECK(norm == doctest::Approx(std::sqrt(8.0)).epsilon(tolerance::closed_form<double>));
+    }
+  }
+  CHECK(find_scalar(result, "degenerate_rows") == std::vector<double>{0, 0});
+}
+
+TEST_CASE("attention without a skip collapses to equal tokens, a strong skip keeps the input") {
+  const Result result = run_layers({{"layers", "12"}, {"lambda", "0,1,1e6"}}, 4);
+  CHECK(find_claim(result, "lambda-skip/fig-1/attention/large-lambda-keeps").verdict == Verdict::holds);
+  // mu_normalized of unit tokens moves by O(N / lambda) a layer.
+  const Series& kept = find_series(result, "lambda=1e+06.mu_normalized");
+  CHECK(kept.mean.back() == doctest::Approx(kept.mean.front()).epsilon(1e-3));
+  CHECK(find_series(result, "lambda=0.mu_normalized").mean.back() < 1e-3);
+}
+
+TEST_CASE("de-escalation names its curves by tau, and measures before and after") {
+  const Result result = run_layers({{"model", "post-norm"}, {"tau", "0.5,1"}});
+  const Series& similarity = find_series(result, "tau=1.token_similarity");
+  for (std::size_t k = 1; k < similarity.mean.size(); ++k) {  // the input is not de-escalated
+    CHECK(std::abs(similarity.mean[k]) < tolerance::residual<double>);
+  }
+  CHECK(find_series(result, "tau=1.before.token_similarity").mean.back() > 0.01);
+  CHECK(find_claim(result, "shallow/fig-5-tau-1/after").verdict == Verdict::holds);
+  CHECK(std::none_of(result.series.begin(), result.series.end(), [](const Series& s) { return s.name.starts_with("lambda="); }));
+}
+
+TEST_CASE("the claim of Figure 5 is judged by the measured diversity, whatever tau is called") {
+  // At tau = 0.1 in few blocks the tokens of a Gaussian input are still apart: 'around 0' is wrong there.
+  const Result result = run_layers({{"model", "post-norm"}, {"layers", "1"}, {"dim", "64"}, {"tau", "0.1"}}, 4);
+  CHECK(find_claim(result, "shallow/fig-5-tau-0.1/after").verdict == Verdict::fails);
+}
+
+TEST_CASE("pre-norm: the stream grows, the branch keeps its size") {
+  const Result result = run_layers({{"model", "pre-norm"}, {"also", "post-norm"}, {"layers", "10"}}, 32);
+  CHECK(find_claim(result, "shallow/fig-4-norm-grows").verdict == Verdict::holds);
+  CHECK(find_claim(result, "shallow/fig-4-normed-constant").verdict == Verdict::holds);
+  const Series& normed = find_series(result, "lambda=1.branch_input_norm");
+  CHECK(normed.x.front() == 1);
+  // LN gives every token the norm sqrt(d): ||LN X||_F^2 = N d, but for epsilon.
+  for (const double norm : normed.mean) CHECK(norm == doctest::Approx(std::sqrt(8.0 * 12.0)).epsilon(1e-4));
+  find_series(result, "post-norm.lambda=1.token_similarity");
+}
+
+TEST_CASE("encoders: the two similarities differ as tokens of one norm make them") {
+  const Result result = run_layers({{"model", "bert"}}, 3);
+  const Series &t_sim = find_series(result, "lambda=1.token_similarity"),
+               &t_cos = find_series(result, "lambda=1.cosine_similarity");
+  // After a block every token has the norm sqrt(d), so that t_sim = (1 + (N - 1) t_cos) / N.
+  for (std::size_t k = 1; k < t_sim.mean.size(); ++k) {
+    CHECK(t_sim.mean[k] == doctest::Approx((1 + 7 * t_cos.mean[k]) / 8).epsilon(1e3 * tolerance::closed_form<double>));
+  }
+  // Few blocks at a small width are far from one.
+  CHECK(find_claim(result, "shallow/fig-1-token-similarity/bert").verdict == Verdict::fails);
+}
+
+TEST_CASE("curves that leave the range of the numbers are counted and named") {
+  const Result result = run_layers({{"model", "pre-norm"}, {"norm", "none"}, {"lambda", "1,1e12"}, {"layers", "40"}});
+  CHECK(result.diverged);
+  CHECK(find_scalar(result, "diverged") == std::vector<double>{1, 1});
+  CHECK(std::any_of(result.notes.begin(), result.notes.end(),
+                    [](const std::string& note) { return note.find("lambda=1e+12 (layer ") != std::string::npos; }));
+  CHECK(std::isnan(find_series(result, "lambda=1e+12.mu_normalized").mean.back()));
+}
+
+TEST_CASE("a collapse that mu does not see is named") {
+  // M's entries have both signs: without a skip the tokens align up to their signs.
+  const Result result = run_layers({{"model", "selective-ssm"}, {"lambda", "0"}, {"layers", "60"}}, 4);
+  CHECK(std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
+    return note.find("a collapse that mu does not see) for lambda=0;") != std::string::npos;
+  }));
+}
+
+TEST_CASE("further models have the sizes that their words say, otherwise the main model's") {
+  ModelSpec main;
+  main.layers = 5;
+  main.tokens = 7;
+  main.dim = 12;
+  settle(main);
+  const std::vector<ModelSpec> models = further_models({"post-norm:3x24", "attention+identity:4", "bert"}, main);
+  REQUIRE(models.size() == 3);
+  CHECK(models[0].layers == 3);
+  CHECK(models[0].dim == 24);
+  CHECK(models[1].layers == 4);
+  CHECK(models[1].dim == 12);
+  CHECK(models[1].value_weights == "identity");
+  CHECK(models[2].layers == 5);
+  for (const ModelSpec& spec : models) CHECK(spec.tokens == 7);
+}
+
+TEST_CASE("flags that do not fit together are refused by name") {
+  const auto refused = [](const FlagValues& flags, const std::string& needle) {
+    const std::string message = refusal(make_layers_study(), flags);
+    CAPTURE(message);
+    CHECK(message.find(needle) != std::string::npos);
+  };
+  refused({{"lambda-per-layer", "1,2"}, {"layers", "3"}}, "--lambda-per-layer: 2 values");
+  refused({{"tau", "0.5"}, {"lambda", "1,2"}}, "beside --tau");
+  refused({{"also", "berd"}}, "did you mean 'bert'?");
+  refused({{"also", "bert:x"}}, "--also: 'bert:x'");
+  refused({{"also", "bert:3x"}}, "LAYERSxDIM");
+  refused({{"also", "bert:3x64y"}}, "LAYERSxDIM");
+  refused({{"also", "bert:3x1000001"}}, "1000000");
+  refused({{"also", "attention"}}, "it is --model");
+  refused({{"also", "bert,bert:3"}}, "twice");
+  refused({{"tokens", "1"}}, "--tokens 1");
+  refused({{"model", "post-norm"}, {"dim", "10"}, {"heads", "4"}}, "--heads 4 does not divide --dim 10");
+}
+
+namespace {
+
+// What the claims say of curves drawn by hand: by name, the same in three trials.
+class Drawn {
+ public:
+  explicit Drawn(const std::string& model, std::vector<std::string> also = {}) {
+    config_.model.model = model;
+    settle(config_.model);
+    config_.also = std::move(also);
+    config_.lambda = {1};
+  }
+  Drawn& lambda(std::vector<double> values) {
+    config_.lambda = std::move(values);
+    return *this;
+  }
+  Drawn& gate(const std::string& gating) {
+    config_.model.gating = gating;
+    return *this;
+  }
+  Drawn& curve(const std::string& name, std::vector<double> values) {
+    record_.set(name, std::move(values));
+    return *this;
+  }
+  Verdict verdict(const std::string& id) const {
+    Result result;
+    result.claims = layers_claims(config_, {record_, record_, record_});
+    return find_claim(result, id).verdict;
+  }
+
+ private:
+  LayersConfig config_;
+  TrialRecord record_;
+};
+
+}  // namespace
+
+TEST_CASE("[LambdaSkip] Figure 1 on curves drawn by hand: the worst of the small, the worst of the largest") {
+  const auto judged = [](double at_0, double at_1, double at_2, double at_5, double at_minus_5) {
+    Drawn drawn("attention");
+    drawn.lambda({0, 1, 2, 5, -5});
+    const double last[] = {at_0, at_1, at_2, at_5, at_minus_5};
+    const char* names[] = {"0", "1", "2", "5", "-5"};
+    for (std::size_t i = 0; i < 5; ++i) drawn.curve(std::string("lambda=") + names[i] + ".mu_normalized", {0.9, last[i]});
+    return drawn;
+  };
+  const std::string id = "lambda-skip/fig-1/attention/";
+  const Drawn as_printed = judged(0, 0.01, 0.3, 0.8, 0.9), reversed = judged(0.9, 0.8, 0.5, 0.01, 0);
+  for (const char* claim : {"small-lambda-collapses", "lambda-1-collapses", "large-lambda-keeps"}) {
+    CAPTURE(claim);
+    CHECK(as_printed.verdict(id + claim) == Verdict::holds);
+    CHECK(reversed.verdict(id + claim) == Verdict::fails);
+  }
+  // One of the two ends decides.
+  CHECK(judged(0, 0.5, 0.3, 0.8, 0.9).verdict(id + "small-lambda-collapses") == Verdict::fails);
+  CHECK(judged(0.5, 0.01, 0.3, 0.8, 0.9).verdict(id + "small-lambda-collapses") == Verdict::fails);
+  CHECK(judged(0, 0.01, 0.3, 0.01, 0.9).verdict(id + "large-lambda-keeps") == Verdict::fails);
+  CHECK(judged(0, 0.01, 0.01, 0.8, 0.9).verdict(id + "large-lambda-keeps") == Verdict::holds);  // 2 is neither
+}
+
+TEST_CASE("[LambdaSkip] Figure 1 is about models without their gate") {
+  for (const std::string gating : {"on", "off"}) {
+    const Verdict verdict = Drawn("mamba2")
+                                .gate(gating)
+                                .curve("lambda=1.mu_normalized", {0.9, 0.0})
+                                .verdict("lambda-skip/fig-1/mamba2/lambda-1-collapses");
+    CHECK(verdict == (gating == "on" ? Verdict::not_applicable : Verdict::holds));
+  }
+}
+
+TEST_CASE("[Shallow] Figure 1 on curves drawn by hand") {
+  const auto judged = [](const std::string& claim, const std::vector<double>& t_sim, const std::vector<double>& t_cos) {
+    return Drawn("bert")
+        .curve("lambda=1.token_similarity", t_sim)
+        .curve("lambda=1.cosine_similarity", t_cos)
+        .verdict("shallow/fig-1-" + claim + "/bert");
+  };
+  CHECK(judged("token-similarity", {0, 0.5, 1}, {0, 0.5, 1}) == Verdict::holds);
+  CHECK(judged("token-similarity", {0, 0.5, 0.6}, {0, 0.5, 1}) == Verdict::fails);
+  CHECK(judged("cosine-similarity", {0, 0.5, 1}, {0, 0.5, 0.6}) == Verdict::fails);
+  CHECK(judged("same-curve", {0, 0.5, 1}, {0, 0.49, 1}) == Verdict::holds);
+  CHECK(judged("same-curve", {0, 0.9, 1}, {0, 0.1, 1}) == Verdict::fails);
+}
+
+TEST_CASE("[Shallow] Figure 4 on curves drawn by hand") {
+  const auto judged = [](const std::string& claim, const std::vector<double>& t_sim, const std::vector<double>& norm,
+                         const std::vector<double>& normed, const std::vector<double>& post_norm) {
+    return Drawn("pre-norm", {"post-norm"})
+        .curve("lambda=1.token_similarity", t_sim)
+        .curve("lambda=1.norm", norm)
+        .curve("lambda=1.branch_input_norm", normed)
+        .curve("post-norm.lambda=1.token_similarity", post_norm)
+        .verdict("shallow/fig-4-" + claim);
+  };
+  const std::vector<double> rising = {0.1, 0.2, 0.3}, steep = {0.1, 0.6, 0.9}, falling = {0.3, 0.2, 0.1}, flat = {5, 5};
+  for (const std::string claim : {"similarity-rises", "norm-grows", "normed-constant", "slower"}) {
+    CAPTURE(claim);
+    CHECK(judged(claim, rising, {1, 2, 3}, flat, steep) == Verdict::holds);
+    CHECK(judged(claim, falling, {3, 2, 1}, {5, 7}, {0.1, 0.1, 0.05}) == Verdict::fails);
+  }
+}

@@ -1,0 +1,361 @@
+#include "experiments/spike_plus_bulk/features/study.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/error.hpp"
+#include "core/tolerances.hpp"
+#include "experiments/result_parts.hpp"
+#include "experiments/spike_plus_bulk/features/claims.hpp"
+#include "experiments/spike_plus_bulk/features/report.hpp"
+#include "experiments/spike_plus_bulk/features/trial.hpp"
+#include "linalg/decompositions.hpp"
+#include "models/feature_moments.hpp"
+#include "run/pool.hpp"
+
+using namespace ranklab;
+using std::numbers::pi;
+
+namespace {
+
+constexpr std::uint64_t seed = 3;
+
+void set(Study& study, const std::string& name, const std::string& text) {
+  for (const auto& field : study.fields()) {
+    if (field.name == name) return field.parse(text, "--" + name);
+  }
+  FAIL("no field " << name);
+}
+
+FeaturesConfig tiny(LabelModel model) {
+  FeaturesConfig config;
+  config.model = model;
+  config.k = {16, 32, 64};
+  config.phi_samples = 4000;
+  config.phi_points = 5;
+  return config;
+}
+
+TrialRecord measure(const FeaturesConfig& config, bool single = false) {
+  Trial trial(seed, 0, 0);
+  return features_trial(config, single, trial);
+}
+
+doctest::Approx close(double expected) {
+  return doctest::Approx(expected).epsilon(1e-9).scale(1.0);
+}
+
+arma::mat normal(const Trial& trial, const std::string& name, arma::uword rows, arma::uword columns, double deviation) {
+  arma::mat G(rows, columns);
+  trial.stream(name).fill_normal({G.memptr(), G.n_elem}, deviation);
+  return G;
+}
+
+// The matrices of the size k, drawn and multiplied here without blocks or halves.
+struct Drawn {
+  explicit Drawn(arma::uword k) {
+    const Trial trial(seed, 0, 0);
+    const std::string end = "/k=" + std::to_string(k);
+    const double deviation = 1.0 / std::sqrt(static_cast<double>(k) / 2.0);
+    V = normal(trial, "V" + end, k, k / 2, deviation);
+    V_bar = normal(trial, "V-bar" + end, k, k / 2, deviation);
+    W_bar = normal(trial, "W-bar" + end, k, k, deviation);
+    const arma::mat X = normal(trial, "X" + end, k / 2, 2 * k, 1.0);
+    A = arma::clamp(V * X, 0.0, arma::datum::inf);
+    A_bar = arma::clamp(V_bar * X, 0.0, arma::datum::inf);
+  }
+  arma::mat V, V_bar, W_bar, A, A_bar;
+};
+
+double spectral_norm(const arma::mat& M) {
+  return singular_values(M).front();
+}
+
+}  // namespace
+
+TEST_CASE("one feature map: spike, bulk and errors from the matrices themselves") {
+  const Drawn drawn(32);
+  const TrialRecord record = measure(tiny(LabelModel::realizable));
+  const auto got = [&](const char* name) { return record.scalar(std::string("k32.") + name); };
+  const double n = 64.0;
+  const arma::vec s = singular_values(drawn.A);
+  CHECK(got("spike") == close(s(0) * s(0) / n));
+  CHECK(got("bulk_max") == close(s(1) * s(1) / n));
+  CHECK(got("bulk_min") == close(s(31) * s(31) / n));
+  const arma::vec mean = arma::mean(drawn.A, 1);
+  CHECK(got("mean_ratio") == close(arma::norm(mean) / arma::norm(drawn.V, "fro")));
+  const arma::mat centred = drawn.A.each_col() - mean;
+  const arma::vec c = singular_values(centred);
+  CHECK(got("sample_bulk_min") == close(c(31) * c(31) / n));
+  CHECK(got("sample_bulk_max") == close(c(0) * c(0) / n));
+  CHECK(got("interlacing_violations") == 0.0);
+  const arma::mat Sigma = feature_covariance(find_activation("relu"), drawn.V);
+  CHECK(got("sigma_error") == close(spectral_norm(centred * centred.t() / n - Sigma) / spectral_norm(Sigma)));
+  // T = (I - eta B) B from its own singular values, eta = 1/(1 + ||B||).
+  const arma::mat B = drawn.A * drawn.A.t() / n;
+  const arma::vec T = singular_values(B - B * B / (1.0 + spectral_norm(B)));
+  CHECK(got("condition") == doctest::Approx(T.front() / T.back()).epsilon(1e-6));
+}
+
+TEST_CASE("the expansion (3.6): three rows at known angles") {
+  // Orthogonal rows of norms 2 and 1: the off-diagonal of Sigma and of both products is 0, the remainder vanishes.
+  const arma::mat orthogonal = {{2.0, 0.0}, {0.0, 1.0}};
+  const arma::mat Sigma = feature_covariance(find_activation("relu"), orthogonal);
+  CHECK(arma::abs(expand_covariance(orthogonal, Sigma).remainder).max() < 1e-14);
+  // Rows of norms 2 and 3 at 60 degrees: 6/(2 pi) (phi(1/2) - pi/4 - 1/8) off the diagonal.
+  const arma::mat V = {{2.0, 0.0}, {1.5, 1.5 * std::sqrt(3.0)}};
+  const CovarianceExpansion expansion = expand_covariance(V, feature_covariance(find_activation("relu"), V));
+  const double phi = std::sqrt(0.75) + pi * 2.0 / 3.0 * 0.5 - 1.0;
+  CHECK(expansion.remainder(0, 1) == close(6.0 / (2.0 * pi) * (phi - pi / 4.0 - 0.125)));
+  CHECK(expansion.corrected <= expansion.rounding);
+  CHECK(expansion.as_printed == close(5.0));  // Lambda E Lambda is 6 E off the diagonal and E's diagonal is 0
+}
+
+TEST_CASE("two feature maps: singular values, fits, sides of (3.21) and (3.22)") {
+  const Drawn drawn(32);
+  const TrialRecord record = measure(tiny(LabelModel::teacher));
+  const auto got = [&](const char* name) { return record.scalar(std::string("k32.") + name); };
+  const double n = 64.0, d = 16.0;
+  const arma::mat B = drawn.A * drawn.A.t() / n, B_bar = drawn.A_bar * drawn.A.t() / n;
+  const arma::vec mean = arma::mean(drawn.A, 1), mean_bar = arma::mean(drawn.A_bar, 1);
+  const Svd<double> svd = thin_svd(B_bar);
+  CHECK(got("cross_spike") == close(svd.s(0)));
+  CHECK(got("cross_bulk_max") == close(svd.s(1)));
+  const arma::vec bulk = singular_values(B_bar - (1.0 + 1.0 / (2.0 * d)) * mean_bar * mean.t());
+  CHECK(got("sigma_1") == close(bulk(0)));
+  CHECK(got("sigma_d") == close(bulk(15)));
+  CHECK(got("sigma_d_plus_1") == close(bulk(16)));
+  const arma::vec u = mean / arma::norm(mean), l = thin_svd(B).U.col(0), r = svd.V.col(0);
+  CHECK(got("distance_gram") == close(std::min(arma::norm(u - l), arma::norm(u + l))));
+  CHECK(got("distance_cross") == close(std::min(arma::norm(u - r), arma::norm(u + r))));
+  const arma::vec linear = singular_values(drawn.V_bar * drawn.V.t());
+  CHECK(got("linear_sigma_1") == close(linear(0)));
+  CHECK(got("linear_sigma_d") == close(linear(15)));
+  CHECK(got("ratio") == close(arma::accu(singular_values(drawn.W_bar * svd.U.head_cols(16))) / arma::norm(drawn.W_bar, "fro")));
+  // One step of gradient descent on the loss itself: W_1 = eta W-bar B-bar, gradient (W_1 A - W-bar A-bar) A'/n.
+  const double eta = 1.0 / (1.0 + spectral_norm(B));
+  const arma::mat W_1 = eta * drawn.W_bar * B_bar;
+  const arma::vec g = singular_values((W_1 * drawn.A - drawn.W_bar * drawn.A_bar) * drawn.A.t() / n);
+  CHECK(got("nuclear_rank_1") == doctest::Approx(std::pow(arma::accu(g), 2) / arma::dot(g, g)).epsilon(1e-8));
+  // The fit leaves a residual that is orthogonal to both matrices.
+  const arma::mat C = (B_bar - mean_bar * mean.t()) * n / (n - 1.0), L = drawn.V_bar * drawn.V.t();
+  const arma::mat rest = C - got("coefficient_linear") * L - got("coefficient_ones") / d;
+  CHECK(arma::dot(rest, L) == close(0.0));
+  CHECK(arma::accu(rest) == close(0.0));
+}
+
+TEST_CASE("norm of a difference of two rank-one matrices") {
+  const Trial trial(seed, 0, 0);
+  const arma::mat G = normal(trial, "G", 7, 4, 1.0);
+  const arma::vec a = G.col(0), b = G.col(1), c = G.col(2), d = G.col(3);
+  CHECK(rank_two_norm(a, b, c, d) == close(spectral_norm(a * b.t() - c * d.t())));
+  CHECK(rank_two_norm(a, b, a, b) < 1e-6);
+}
+
+TEST_CASE("the product of halves has no bias: the covariance itself scores 0, twice the covariance 1/4") {
+  // 400 draws of 12 samples of one Gaussian pair, whose features are the pair itself.
+  const arma::mat C = {{1.0, 0.0}, {0.0, 1.0}};
+  double exact = 0.0, twice = 0.0, exact_square = 0.0;
+  constexpr int draws = 400;
+  for (int i = 0; i < draws; ++i) {
+    const Trial trial(seed, static_cast<std::uint64_t>(i), 0);
+    const FeatureSamples samples = sample_features(trial, {2, 2, 12}, find_activation("identity"), C, {}, false);
+    const double e = unbiased_squared_error(samples.student, C);
+    exact += e / draws;
+    exact_square += e * e / draws;
+    twice += unbiased_squared_error(samples.student, 2.0 * C) / draws;
+  }
+  const double error = std::sqrt(exact_square / draws);
+  CHECK(std::fabs(exact) <= tolerance::standard_errors * error);
+  // ||C - 2C||^2 / ||2C||^2.
+  CHECK(std::fabs(twice - 0.25) <= tolerance::standard_errors * error);
+}
+
+TEST_CASE("exponents are those of the trials") {
+  FeaturesConfig config = tiny(LabelModel::realizable);
+  std::vector<TrialRecord> records(3);
+  for (std::size_t t = 0; t < 3; ++t) {
+    for (const auto& size : feature_sizes(config)) {
+      const double d = static_cast<double>(size.d), wobble = 1.0 + 0.01 * static_cast<double>(t);
+      records[t].set(size.prefix() + "falls", wobble * std::pow(d, -0.7));
+      records[t].set(size.prefix() + "zero", 0.0);
+    }
+  }
+  const FeatureRun run(config, records);
+  for (const double slope : exponents(run, metric("falls"))) CHECK(slope == close(-0.7));
+  const ClaimText text{"spectral/eq-0", "", ""};
+  CHECK(judge_exponent(run, text, metric("falls"), -0.8, -0.6, "").verdict == Verdict::holds);
+  CHECK(judge_exponent(run, text, metric("falls"), -0.6, 0.0, "").verdict == Verdict::fails);
+  CHECK(judge_exponent(run, text, metric("zero"), -1.0, 1.0, "").verdict == Verdict::not_applicable);
+  config.d = 8;  // fixed: nothing grows
+  const FeatureRun fixed(config, records);
+  const Claim without_growth = judge_exponent(fixed, text, metric("falls"), -0.8, -0.6, "");
+  CHECK(without_growth.verdict == Verdict::not_applicable);
+  CHECK(without_growth.detail.starts_with("--d is fixed"));
+  CHECK(judge_everywhere(run, text, metric("falls"), "").verdict == Verdict::holds);
+  CHECK(judge_everywhere(
+            run, text, [](const TrialRecord&, const FeatureSize& s) { return s.k == 32 ? -1.0 : 1.0; }, "")
+            .measured == 3.0);
+}
+
+TEST_CASE("chi-squared tails: closed forms, and the edge of Lemma 3.3") {
+  // 2 degrees: exp(-x/2); 4 degrees: (1 + x/2) exp(-x/2), at x = degrees (1 + excess).
+  CHECK(log_chi_squared_tail(2.0, 1.5) == close(-2.5));
+  CHECK(log_chi_squared_tail(4.0, 2.0) == close(std::log(7.0) - 6.0));
+  // 400 degrees: Simpson's rule over the density.
+  const double d = 400.0, excess = 0.3;
+  double sum = 0.0;
+  constexpr int steps = 20000;
+  for (int i = 0; i <= steps; ++i) {
+    const double x = d * (1.0 + excess) + 400.0 * i / steps;
+    const double density = std::exp((d / 2.0 - 1.0) * std::log(x / 2.0) - x / 2.0 - std::lgamma(d / 2.0)) / 2.0;
+    sum += (i == 0 || i == steps ? 1.0 : (i % 2 == 1 ? 4.0 : 2.0)) * density * 400.0 / steps / 3.0;
+  }
+  CHECK(log_chi_squared_tail(d, excess) == doctest::Approx(std::log(sum)).epsilon(1e-8));
+  // At log k = d/4 the bound is 3, whose Chernoff exponent (2 - log 3)/2 per dimension falls short of 2 log(k)/d = 1/2.
+  CHECK(log_lemma_3_3_lower(1000.0, 0.25) > 0.0);
+  CHECK(log_lemma_3_3_lower(16.0, 0.25) < 0.0);
+  CHECK(log_lemma_3_3_upper(1000.0, 0.16) < 0.0);
+}
+
+TEST_CASE("a size's numbers do not depend on the list; single precision is close") {
+  for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
+    FeaturesConfig one = tiny(model);
+    one.k = {32};
+    const TrialRecord all = measure(tiny(model)), alone = measure(one), rough = measure(tiny(model), true);
+    for (const auto& entry : alone.arrays()) {
+      CAPTURE(entry.first);
+      CHECK(all.array(entry.first) == entry.second);
+    }
+    // Rounding of features of order 1, averaged.
+    CHECK(rough.scalar("k32.mean_coefficient") == doctest::Approx(all.scalar("k32.mean_coefficient")).epsilon(1e-5));
+    CHECK(rough.scalar("k32.mean_coefficient") != all.scalar("k32.mean_coefficient"));
+  }
+}
+
+TEST_CASE("misprints are told from their corrections") {
+  FeaturesConfig config = tiny(LabelModel::realizable);
+  config.k = {32, 64, 128};
+  config.phi_points = 11;
+  Pool runner({.seed = seed, .trials = 12}, nullptr);
+  const Result gram = features_result(config, runner.run([&](Trial& trial) { return features_trial(config, false, trial); }));
+  config.model = LabelModel::teacher;
+  const Result cross = features_result(config, runner.run([&](Trial& trial) { return features_trial(config, false, trial); }));
+  for (const std::string id :
+       {"thm-3.2/mean-vector/as-printed", "thm-3.2/spike/as-printed", "eq-3.6/as-printed", "lemma-3.3/hypothesis/as-printed"}) {
+    CAPTURE(id);
+    CHECK(find_claim(gram, "spectral/" + id).verdict == Verdict::fails);
+  }
+  for (const std::string id :
+       {"fig-16/phi", "fig-16/derivatives", "eq-3.5/remainder", "eq-3.6/corrected", "eq-3.6/remainder",
+        "thm-3.2/hadamard-square/corrected", "lemma-3.5/interlacing", "lemma-3.3/hypothesis/corrected", "eq-3.7", "eq-3.8"}) {
+    CAPTURE(id);
+    CHECK(find_claim(gram, "spectral/" + id).verdict == Verdict::holds);
+  }
+  for (const std::string id :
+       {"thm-3.7/decomposition/as-printed", "thm-3.7/covariance-definition/as-printed", "thm-3.7/mean-vector-mu/as-printed",
+        "thm-3.7/mean-vector-nu/as-printed", "thm-3.7/coefficient-linear/as-printed", "thm-3.7/coefficient-ones/as-printed",
+        "thm-3.7/as-printed", "cor-3.8/rank-one/as-printed", "eq-3.19/order/as-printed"}) {
+    CAPTURE(id);
+    CHECK(find_claim(cross, "spectral/" + id).verdict == Verdict::fails);
+  }
+  for (const std::string id : {"thm-3.7/corrected", "cor-3.8/rank-one/corrected", "eq-3.19/order/corrected", "eq-3.21/davis-kahan",
+                               "eq-3.22/davis-kahan"}) {
+    CAPTURE(id);
+    CHECK(find_claim(cross, "spectral/" + id).verdict == Verdict::holds);
+  }
+  // The mean's coefficient is recovered: five standard errors around 1/sqrt(2 pi), and not around 1/(2 pi).
+  const Summary summary = summarise(find_scalar(gram, "k128.mean_coefficient"));
+  const double error = tolerance::standard_errors * summary.std / std::sqrt(12.0);
+  CHECK(std::fabs(summary.mean - 1.0 / std::sqrt(2.0 * pi)) <= error);
+  CHECK(std::fabs(summary.mean - 0.5 / pi) > error);
+}
+
+TEST_CASE("the bounds (3.4) hold on long rows and are not judged on rows far from unit norm") {
+  FeaturesConfig config = tiny(LabelModel::realizable);
+  Pool runner({.seed = seed, .trials = 1}, nullptr);
+  const auto judged = [&](const std::string& id) {
+    const auto records = runner.run([&](Trial& trial) { return features_trial(config, false, trial); });
+    return find_claim(features_result(config, records), id);
+  };
+  config.k = {32};
+  config.d = 200;
+  CHECK(judged("spectral/eq-3.4/lower").verdict == Verdict::holds);
+  CHECK(judged("spectral/eq-3.4/upper").verdict == Verdict::holds);
+  config.d = 3;
+  CHECK(judged("spectral/eq-3.4/lower").verdict == Verdict::not_applicable);
+  // Fewer samples than features: the bulk is singular.
+  config.k = {8, 16, 32};
+  config.d = 0;
+  config.n = 8;
+  CHECK(judged("spectral/thm-3.4/bulk-below").verdict == Verdict::not_applicable);
+  CHECK(judged("spectral/thm-3.4/bulk-below").detail.starts_with("n <= k"));
+}
+
+TEST_CASE("names, figures and other activations") {
+  for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
+    for (const char* activation : {"relu", "tanh"}) {
+      CAPTURE(activation);
+      const auto study = make_features_study(model);
+      set(*study, "k", "16,8");
+      set(*study, "activation", activation);
+      if (model == LabelModel::realizable) set(*study, "phi-samples", "1000");
+      study->validate();
+      Pool runner({.seed = seed, .trials = 2}, nullptr);
+      const Result result = study->run(runner);
+      for (const auto& panel : result.figure.panels) {
+        for (const auto& curve : panel.curves) find_series(result, curve.series);
+      }
+      for (const auto& c : result.claims) {
+        CHECK(c.id.starts_with("spectral/"));
+        CHECK(c.detail != "");
+      }
+      const auto about_relu = [&](const std::string& id) {
+        return find_claim(result, id).detail.starts_with("the statement is about relu");
+      };
+      const bool tanh = activation == std::string("tanh");
+      if (model == LabelModel::realizable) {
+        CHECK(about_relu("spectral/thm-3.2/mean-vector/corrected") == tanh);
+        CHECK(about_relu("spectral/fig-16/derivatives") == tanh);
+        CHECK_FALSE(about_relu("spectral/fig-16/phi"));
+      } else {
+        CHECK(about_relu("spectral/thm-3.7/mean-vector-mu/corrected") == tanh);
+        CHECK_FALSE(about_relu("spectral/thm-3.7/covariance"));
+      }
+      CHECK(result.notes.size() == 1);  // two sizes: no exponents
+      if (model == LabelModel::realizable) {
+        CHECK(find_scalar(result, "k8.spike").size() == 2);
+        CHECK(find_series(result, "spike").x == std::vector<double>{8.0, 16.0});
+        CHECK(find_series(result, "phi").x.front() == -1.0);
+        CHECK(find_series(result, "phi").mean.size() == 41);
+        if (!tanh) CHECK(find_series(result, "phi").mean.back() == close(pi - 1.0));
+      }
+      Pool interrupted({.seed = seed, .trials = 0}, nullptr);
+      CHECK_NOTHROW(study->run(interrupted));
+    }
+  }
+}
+
+TEST_CASE("bad input names the flag; the estimate grows with the work") {
+  const auto study = make_features_study(LabelModel::realizable);
+  CHECK_THROWS_WITH_AS(set(*study, "k", "1"), doctest::Contains("--k"), UsageError);
+  CHECK_THROWS_WITH_AS(set(*study, "activation", "swiglu"), doctest::Contains("--activation"), UsageError);
+  CHECK_THROWS_WITH_AS(set(*study, "eta-offset", "0"), doctest::Contains("--eta-offset"), UsageError);
+  set(*study, "n", "3");
+  CHECK_THROWS_WITH_AS(study->validate(), doctest::Contains("--n"), UsageError);
+  set(*study, "n", "4");
+  CHECK_NOTHROW(study->validate());
+  for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
+    const auto small = make_features_study(model), large = make_features_study(model);
+    set(*small, "k", "512");
+    set(*large, "k", "1024");
+    const double growth = large->estimate().flops / small->estimate().flops;
+    CHECK(growth > 6.0);
+    CHECK(growth < 9.0);
+    // At the least: the sums of both halves.
+    CHECK(large->estimate().bytes > 8.0 * 2 * 1024 * 1024);
+  }
+}

@@ -1,0 +1,251 @@
+// The study gradient-rank against a second implementation: the n-sized formulas, iterating W itself.
+#include "experiments/spike_plus_bulk/gradient_rank/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <armadillo>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "experiments/result_parts.hpp"
+#include "experiments/spike_plus_bulk/gradient_rank/trial.hpp"
+#include "run/pool.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+constexpr std::uint64_t trials = 3;
+using Values = std::vector<std::pair<std::string, std::string>>;
+
+std::unique_ptr<Study> configured(LabelModel model, const Values& values) {
+  auto study = make_gradient_rank_study(model);
+  for (const auto& [name, value] : values) {
+    for (const Field& field : study->fields()) {
+      if (field.name == name) field.parse(value, "--" + name);
+    }
+  }
+  study->validate();
+  return study;
+}
+
+Result run_study(LabelModel model, const Values& values, bool single_precision = false, std::uint64_t threads = 1) {
+  Pool::Settings settings;
+  settings.trials = trials;
+  settings.threads = threads;
+  settings.single_precision = single_precision;
+  Pool pool(settings, nullptr);
+  return configured(model, values)->run(pool);
+}
+
+std::string usage_error(const Values& values) {
+  try {
+    configured(LabelModel::realizable, values);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+double rank_of(const arma::mat& G) {
+  const arma::vec s = arma::svd(G);
+  return std::pow(arma::accu(s), 2) / arma::dot(s, s);
+}
+
+// The problem at one k, drawn again.
+struct Problem {
+  arma::mat A, labelling, Y, W;
+  double n() const { return static_cast<double>(A.n_cols); }
+  arma::mat B() const { return A * A.t() / n(); }
+};
+
+Problem draw(LabelModel model, std::uint64_t k, std::uint64_t index) {
+  const Trial trial(1, index, 0);
+  const std::string at = "/k=" + std::to_string(k);
+  const double v_std = 1 / std::sqrt(static_cast<double>(k) / 2), w_std = 1 / std::sqrt(static_cast<double>(k));
+  const arma::mat X = draw_gaussian<double>(trial, ("X" + at).c_str(), k / 2, 2 * k, 1.0);
+  const auto features = [&](const std::string& name) {
+    return arma::mat(arma::clamp(draw_gaussian<double>(trial, (name + at).c_str(), k, k / 2, v_std) * X, 0, arma::datum::inf));
+  };
+  const bool teacher = model == LabelModel::teacher;
+  Problem problem;
+  problem.A = features("V");
+  problem.W = draw_gaussian<double>(trial, ((teacher ? "W_bar" : "W_sharp") + at).c_str(), k, k, w_std);
+  problem.labelling = teacher ? features("V_bar") : problem.A;
+  problem.Y = problem.W * problem.labelling;
+  return problem;
+}
+
+// nr of the gradient at W_0, ..., W_steps.
+std::vector<double> iterate(const Problem& problem, double eta, std::uint64_t steps) {
+  arma::mat W(problem.W.n_rows, problem.W.n_cols, arma::fill::zeros);
+  std::vector<double> ranks;
+  for (std::uint64_t t = 0; t <= steps; ++t) {
+    const arma::mat G = (W * problem.A - problem.Y) * problem.A.t() / problem.n();
+    ranks.push_back(rank_of(G));
+    W -= eta * G;
+  }
+  return ranks;
+}
+
+doctest::Approx close(double expected, double tolerance) {
+  return doctest::Approx(expected).scale(0).epsilon(tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("gradient-rank: the curves equal those of the iteration, for both models") {
+  for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
+    const Result result = run_study(model, {{"k", "8,40"}, {"steps", "30"}, {"c", "1.5"}, {"eta-offset", "0.25"}});
+    for (const std::uint64_t k : {8u, 40u}) {
+      std::vector<double> mean(31, 0.0);
+      for (std::uint64_t i = 0; i < trials; ++i) {
+        const Problem problem = draw(model, k, i);
+        const double norm = arma::eig_sym(problem.B()).max();
+        const std::vector<double> ranks = iterate(problem, 1 / (1.5 * norm + 0.25), 30);
+        for (std::size_t t = 0; t < mean.size(); ++t) mean[t] += ranks[t] / static_cast<double>(trials);
+        CHECK(find_scalar(result, gradient_rank::at_k(k, "nuclear_rank_0"))[i] == close(ranks[0], 1e-10));
+        CHECK(find_scalar(result, gradient_rank::at_k(k, "nuclear_rank_1"))[i] == close(ranks[1], 1e-10));
+        CHECK(find_scalar(result, gradient_rank::at_k(k, "B_norm"))[i] == close(norm, 1e-12));
+        // Lemma 3.5 at its own step.
+        const arma::vec lambda = arma::eig_sym(problem.B());
+        const arma::vec t_eta = lambda % (1 - lambda / (norm + 0.25));
+        CHECK(find_scalar(result, gradient_rank::at_k(k, "condition_T"))[i] == close(t_eta.max() / t_eta.min(), 1e-9));
+        CHECK(find_scalar(result, gradient_rank::at_k(k, "nuclear_rank_1_offset"))[i] ==
+              close(iterate(problem, 1 / (norm + 0.25), 1)[1], 1e-10));
+        // Assumptions E and G, and the estimate of Sections 3.1.2 and 3.2.2, all by singular values.
+        const arma::vec u = arma::mean(problem.A, 1), v = arma::mean(problem.labelling, 1);
+        const arma::vec bulk = arma::svd(arma::mat(problem.B() - u * u.t()));
+        const arma::vec cross_bulk = arma::svd(arma::mat(problem.labelling * problem.A.t() / problem.n() - v * u.t()));
+        const arma::vec weights = arma::svd(problem.W);
+        const double spike = arma::norm(u) * arma::norm(v), kappa = arma::norm(problem.W * v) / arma::norm(v);
+        const double floor = kappa * spike - weights(0) * std::sqrt(arma::dot(cross_bulk, cross_bulk));
+        const double bound = std::pow(weights(0) * (spike + arma::accu(cross_bulk)) / floor, 2);
+        const double found = find_scalar(result, gradient_rank::at_k(k, "nuclear_rank_0_bound"))[i];
+        CHECK((floor > 0 ? found == close(bound, 1e-9) : std::isnan(found)));
+        CHECK(find_scalar(result, gradient_rank::at_k(k, "spike"))[i] == close(arma::dot(u, u), 1e-12));
+        CHECK(find_scalar(result, gradient_rank::at_k(k, "bulk_largest"))[i] == close(bulk.max(), 1e-12));
+        CHECK(find_scalar(result, gradient_rank::at_k(k, "bulk_smallest"))[i] == close(bulk.min(), 1e-9));
+        if (model == LabelModel::teacher) {
+          CHECK(find_scalar(result, gradient_rank::at_k(k, "cross_spike"))[i] == close(spike, 1e-12));
+          CHECK(find_scalar(result, gradient_rank::at_k(k, "cross_bulk_largest"))[i] == close(cross_bulk(0), 1e-12));
+          CHECK(find_scalar(result, gradient_rank::at_k(k, "cross_bulk_d"))[i] == close(cross_bulk(k / 2 - 1), 1e-9));
+        }
+        // The least-squares residual.
+        const arma::mat residual = problem.Y - problem.Y * arma::pinv(problem.A) * problem.A;
+        const double least = std::pow(arma::norm(residual, "fro") / arma::norm(problem.Y, "fro"), 2);
+        CHECK(std::abs(find_scalar(result, gradient_rank::at_k(k, "minimum_ratio"))[i] - least) < 1e-12);
+        CHECK((least > 1e-3) == (model == LabelModel::teacher));
+      }
+      const Series& series = find_series(result, gradient_rank::at_k(k, "nuclear_rank"));
+      REQUIRE(series.x.size() == 31);
+      for (std::size_t t = 0; t < mean.size(); ++t) {
+        CHECK(series.x[t] == static_cast<double>(t));
+        CHECK(series.mean[t] == close(mean[t], 1e-9));
+      }
+    }
+  }
+}
+
+TEST_CASE("gradient-rank: the window is that of a scan along the iteration") {
+  const auto first_where = [](const std::vector<double>& ranks, std::size_t from, auto holds) {
+    const auto found = std::find_if(ranks.begin() + static_cast<std::ptrdiff_t>(from), ranks.end(), holds);
+    REQUIRE(found != ranks.end());
+    return static_cast<std::size_t>(found - ranks.begin());
+  };
+  for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
+    const Problem small = draw(model, 24, 0);
+    const std::vector<double> to_the_end = iterate(small, 1 / arma::eig_sym(small.B()).max(), 3500);
+    const Result ends = run_study(model, {{"k", "24"}, {"steps", "1"}});
+    const std::size_t start = first_where(to_the_end, 0, [](double nr) { return nr >= 3; });
+    CHECK(find_scalar(ends, "k24.window_start")[0] == static_cast<double>(start));
+    CHECK(find_scalar(ends, "k24.window_end")[0] ==
+          static_cast<double>(first_where(to_the_end, start, [](double nr) { return nr < 3; })));
+    // At c = 20 the spike takes some steps to go, so that the window opens late.
+    const Problem large = draw(model, 64, 0);
+    const std::vector<double> to_the_start = iterate(large, 1 / (20 * arma::eig_sym(large.B()).max()), 60);
+    const std::size_t late = first_where(to_the_start, 0, [](double nr) { return nr >= 8; });
+    REQUIRE(late > 2);
+    const Result starts = run_study(model, {{"k", "64"}, {"steps", "1"}, {"c", "20"}});
+    CHECK(find_scalar(starts, "k64.window_start")[0] == static_cast<double>(late));
+  }
+}
+
+TEST_CASE("gradient-rank: what is recorded changes no number") {
+  const auto numbers = [](const Values& values, std::uint64_t threads) {
+    return run_study(LabelModel::teacher, values, false, threads);
+  };
+  const Result all = numbers({{"k", "6,10,14"}, {"steps", "20"}}, 1);
+  const Result some = numbers({{"k", "14,6"}, {"steps", "20"}, {"sample-steps", "17,0,3"}}, 5);
+  const Series &long_curve = find_series(all, "k14.nuclear_rank"), &short_curve = find_series(some, "k14.nuclear_rank");
+  REQUIRE(short_curve.x == std::vector<double>{0, 3, 17});
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(short_curve.mean[i] == long_curve.mean[static_cast<std::size_t>(short_curve.x[i])]);
+    CHECK(short_curve.std[i] == long_curve.std[static_cast<std::size_t>(short_curve.x[i])]);
+  }
+  for (const char* name : {"k6.nuclear_rank_1", "k14.nuclear_rank_0", "k14.spike", "k6.cross_bulk_d", "closed_form_error"}) {
+    CHECK(find_scalar(all, name) == find_scalar(some, name));
+  }
+  CHECK(find_series(some, "nuclear_rank_1").x == std::vector<double>{6, 14});
+}
+
+TEST_CASE("gradient-rank: statements that are proved never fail, degenerate shapes and single precision included") {
+  const std::vector<Values> shapes = {{{"k", "8,16"}},
+                                      {{"k", "8,16"}, {"m", "3"}},
+                                      {{"k", "8"}, {"m", "20"}},
+                                      {{"k", "12"}, {"n-ratio", "0.5"}},  // B has a kernel
+                                      {{"k", "2"}, {"n-ratio", "0.5"}},   // B is zero in some trials
+                                      {{"k", "9,16"}, {"eta-offset", "3"}, {"c", "2"}},
+                                      {{"k", "10"}, {"activation", "swiglu"}},
+                                      {{"k", "10"}, {"activation", "tanh"}, {"c", "0.5"}}};
+  for (Values shape : shapes) {
+    shape.insert(shape.end(), {{"steps", "20"}, {"sample-steps", "0,1,5"}});
+    for (const bool single : {false, true}) {
+      const Result realizable = run_study(LabelModel::realizable, shape, single);
+      for (const char* id :
+           {"spectral/section-3.1.2/nr-0-bound", "spectral/lemma-3.5/explicit-bound", "spectral/lemma-3.5/elementary-observation",
+            "spectral/section-3.1.4/closed-form", "spectral/eq-3.1/minimum"}) {
+        CAPTURE(id);
+        CAPTURE(find_claim(realizable, id).detail);
+        CHECK(find_claim(realizable, id).verdict != Verdict::fails);
+      }
+      const Result teacher = run_study(LabelModel::teacher, shape, single);
+      CHECK(find_claim(teacher, "spectral/section-3.2.2/nr-0-bound").verdict != Verdict::fails);
+      CHECK(find_claim(teacher, "spectral/lemma-3.10/closed-form").verdict != Verdict::fails);
+    }
+  }
+  const Result plain = run_study(LabelModel::realizable, {{"k", "8,12,16"}, {"steps", "20"}}, true);
+  CHECK(find_claim(plain, "spectral/section-3.1.4/closed-form").verdict == Verdict::holds);
+  CHECK(find_claim(plain, "spectral/lemma-3.5/elementary-observation").verdict == Verdict::holds);
+  CHECK(find_claim(plain, "spectral/lemma-3.5/explicit-bound").verdict == Verdict::holds);
+}
+
+TEST_CASE("gradient-rank: values that are refused name their flag") {
+  CHECK(usage_error({{"k", "64,2"}, {"sample-steps", "all"}}).empty());
+  for (const char* k : {"1", "0", "8,8", "8,x", ""}) CHECK(usage_error({{"k", k}}).find("--k") != std::string::npos);
+  const std::string zero = usage_error({{"k", "4"}, {"d-ratio", "0.1"}});
+  CHECK(zero.find("--d-ratio") != std::string::npos);
+  CHECK(zero.find("--k 4") != std::string::npos);
+  CHECK(usage_error({{"k", "2"}, {"n-ratio", "0.2"}}).find("--n-ratio") != std::string::npos);
+  for (const char* flag : {"d-ratio", "n-ratio"}) CHECK(usage_error({{flag, "0"}}).find(flag) != std::string::npos);
+  for (const char* steps : {"x", "-1", "1.5", "all,1", "1,all", "0,21", "1,1", "1,01", "", "1,,2", " 1", "99999999999999999999"}) {
+    const std::string message = usage_error({{"steps", "20"}, {"sample-steps", steps}});
+    CAPTURE(steps);
+    CHECK(message.find("--sample-steps") != std::string::npos);
+  }
+  CHECK(usage_error({{"steps", "20"}, {"sample-steps", "0,21"}}).find("'21' is not allowed; allowed: all, or") !=
+        std::string::npos);
+}
+
+TEST_CASE("gradient-rank: the word all, and lists in any order") {
+  GradientRankConfig config;
+  config.steps = 3;
+  CHECK(sampled_steps(config) == std::vector<std::uint64_t>{0, 1, 2, 3});
+  config.sample_steps = {"3", "0"};
+  CHECK(sampled_steps(config) == std::vector<std::uint64_t>{0, 3});
+  const FeatureSizes sizes = sizes_at(config, 64);
+  CHECK(sizes.m == 64);
+  CHECK(sizes.d == 32);
+  CHECK(sizes.n == 128);
+}

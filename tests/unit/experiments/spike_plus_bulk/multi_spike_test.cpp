@@ -1,0 +1,395 @@
+// The multi-spike study against gradient descent itself: W_t is iterated, every gradient is decomposed.
+#include "experiments/spike_plus_bulk/multi_spike/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <armadillo>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "experiments/spike_plus_bulk/multi_spike/claims.hpp"
+#include "experiments/spike_plus_bulk/multi_spike/report.hpp"
+#include "experiments/spike_plus_bulk/multi_spike/trial.hpp"
+#include "models/random_features.hpp"
+#include "run/pool.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+using Values = std::vector<std::pair<std::string, std::string>>;
+constexpr std::uint64_t trials = 2;
+
+std::unique_ptr<Study> make_study(LabelModel model, const Values& values) {
+  auto study = make_multi_spike_study(model);
+  for (const auto& [name, value] : values) {
+    for (const Field& field : study->fields()) {
+      if (field.name == name) field.parse(value, name);
+    }
+  }
+  study->validate();
+  return study;
+}
+
+Result run_study(LabelModel model, const Values& values, std::uint64_t threads = 1, std::uint64_t repetitions = trials) {
+  Pool::Settings settings;
+  settings.trials = repetitions;
+  settings.threads = threads;
+  Pool pool(settings, nullptr);
+  return make_study(model, values)->run(pool);
+}
+
+const std::vector<double>& scalar(const Result& result, const std::string& name) {
+  const auto found = std::find_if(result.scalars.begin(), result.scalars.end(), [&](const Scalar& s) { return s.name == name; });
+  REQUIRE_MESSAGE(found != result.scalars.end(), name);
+  return found->per_trial;
+}
+
+const Claim& find_claim(const Result& result, const std::string& id) {
+  const auto found = std::find_if(result.claims.begin(), result.claims.end(), [&](const Claim& c) { return c.id == id; });
+  REQUIRE_MESSAGE(found != result.claims.end(), id);
+  return *found;
+}
+
+// nr(grad L(W_t)) for t = 0 ... last, from W_0 = 0.
+std::vector<double> iterate(LabelModel model, std::uint64_t index, const SpikedShape& shape, double c, std::uint64_t last) {
+  const Trial trial(1, index, 0);
+  const SpikedGram gram = draw_spiked_gram(trial, shape);
+  const bool teacher = model == LabelModel::teacher;
+  const std::string name = (teacher ? "W_bar" : "W_sharp") + shape.suffix();
+  const arma::mat labels = draw_gaussian<double>(trial, name.c_str(), shape.d, shape.d, 1 / std::sqrt(double(shape.d)));
+  const arma::mat B = gram.B(), target = labels * (teacher ? draw_spiked_cross_gram(trial, shape, gram).B() : B);
+  const double eta = 1 / (c * arma::norm(B, 2));
+  arma::mat W(shape.d, shape.d, arma::fill::zeros);
+  std::vector<double> ranks;
+  for (std::uint64_t t = 0; t <= last; ++t) {
+    const arma::mat G = W * B - target;
+    const arma::vec s = arma::svd(G);
+    ranks.push_back(std::pow(arma::accu(s), 2) / arma::dot(s, s));
+    W -= eta * G;
+  }
+  return ranks;
+}
+
+void check_against_iteration(LabelModel model, double c) {
+  CAPTURE(c);
+  const Result result =
+      run_study(model, {{"d", "16"}, {"spikes", "2"}, {"spike-low", "0.7"}, {"c", c == 1 ? "1" : "2"}, {"steps", "700"}});
+  SpikedShape shape;
+  shape.d = 16;
+  shape.spikes = 2;
+  shape.low = 0.7;
+  const double level = model == LabelModel::realizable ? 4.0 : 3.2;
+  for (std::uint64_t i = 0; i < trials; ++i) {
+    const auto ranks = iterate(model, i, shape, c, 700);
+    const auto start = std::find_if(ranks.begin(), ranks.end(), [&](double nr) { return nr >= level; });
+    const auto end = std::find_if(start, ranks.end(), [&](double nr) { return nr < level; });
+    REQUIRE(end != ranks.end());
+    CHECK(scalar(result, "burn_in")[i] == static_cast<double>(start - ranks.begin()));
+    CHECK(scalar(result, "window_end")[i] == static_cast<double>(end - ranks.begin()));
+    CHECK(scalar(result, "window_length")[i] == static_cast<double>(end - start));
+    // 16^(1 - 1/2) = 4, the realizable level, is the longer window's.
+    const auto longer = std::find_if(start, ranks.end(), [](double nr) { return nr >= 4.0; });
+    const auto longer_end = std::find_if(longer, ranks.end(), [](double nr) { return nr < 4.0; });
+    CHECK(scalar(result, "remark_window_end")[i] == static_cast<double>(longer_end - ranks.begin()));
+    const double peak = *std::max_element(ranks.begin(), ranks.end());
+    CHECK(scalar(result, "peak")[i] == doctest::Approx(peak).epsilon(1.1e-3));
+    CHECK(scalar(result, "nuclear_rank_0")[i] == doctest::Approx(ranks[0]).epsilon(1e-9));
+    CHECK(scalar(result, "nuclear_rank_1")[i] == doctest::Approx(ranks[1]).epsilon(1e-9));
+  }
+  const auto series =
+      std::find_if(result.series.begin(), result.series.end(), [](const Series& s) { return s.name == "d=16.nuclear_rank"; });
+  REQUIRE(series != result.series.end());
+  CHECK(series->x.front() == 0.0);
+  CHECK(series->x.back() == 700.0);
+  const auto first = iterate(model, 0, shape, c, 60), second = iterate(model, 1, shape, c, 60);
+  for (std::size_t j = 0; j < series->x.size() && series->x[j] <= 60; ++j) {
+    const auto t = static_cast<std::size_t>(series->x[j]);
+    CHECK(series->mean[j] == doctest::Approx((first[t] + second[t]) / 2).epsilon(1e-7));
+  }
+}
+
+// A record in which everything obeys the theorem, with burn-in = 2 d^(u-l) log d and window end = 10 d^u.
+TrialRecord lawful_record(const MultiSpikeConfig& config, double burn_in_power, double end_power) {
+  TrialRecord record;
+  for (const SpikePair& pair : spike_pairs(config)) {
+    for (const std::uint64_t size : config.d) {
+      const double d = static_cast<double>(size);
+      const std::string at = pair.names + "d=" + std::to_string(size) + ".";
+      for (const char* name : {"bulk_smallest", "bulk_largest", "eigenvalue_gap", "W_norm", "cross_bulk_norm",
+                               "cross_bulk_smallest", "lambda_cross_rank"}) {
+        record.set(at + name, 1.0);
+      }
+      for (const char* name : {"signal_remainder", "signal_smallest", "cross_bulk_remainder", "left_distance", "right_distance",
+                               "left_vector_distance", "right_vector_distance", "leak"}) {
+        record.set(at + name, 0.0);
+      }
+      record.set(at + "spike_largest", std::pow(d, pair.high));
+      record.set(at + "spike_smallest", std::pow(d, pair.low));
+      record.set(at + "lambda_spikes", std::pow(d, pair.low));
+      record.set(at + "M_nuclear", d);
+      for (const double c : config.c) {
+        const SpikeFamily family{pair, c, pair.names};
+        const double burn_in = 0.9 * burn_in_scale(pair, d) * std::pow(d / 64, burn_in_power), end = 10 * std::pow(d, end_power);
+        for (const char* name : {"burn_in", "burn_in_crossing", "remark_burn_in"}) record.set(family.at(size) + name, burn_in);
+        record.set(family.at(size) + "window_end", end);
+        record.set(family.at(size) + "window_length", end);
+        record.set(family.at(size) + "remark_window_end", 3 * end * std::log(d));
+        for (const char* name : {"peak", "peak_iteration", "nuclear_rank_0", "nuclear_rank_1", "evaluations"}) {
+          record.set(family.at(size) + name, 1.0);
+        }
+        record.set(family.at(size) + "nuclear_rank", std::vector<double>{1.0});
+        record.set(family.at(size) + "M_frobenius", std::sqrt(d));
+        record.set(family.at(size) + "W_frobenius", std::sqrt(d));
+        record.set(family.at(size) + "window_nuclear", d / 2);
+        record.set(family.at(size) + "window_frobenius", std::sqrt(d));
+      }
+    }
+  }
+  return record;
+}
+
+Result judged(const MultiSpikeConfig& config, LabelModel model, double burn_in_power = 0, double end_power = 1) {
+  return multi_spike_result(config, model,
+                            {lawful_record(config, burn_in_power, end_power), lawful_record(config, burn_in_power, end_power)});
+}
+
+}  // namespace
+
+TEST_CASE("burn-in, window, peak and series equal those of the iteration, for both models and steps") {
+  for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
+    for (const double c : {1.0, 2.0}) check_against_iteration(model, c);
+  }
+}
+
+TEST_CASE("norms over the predicted window, M-bar and the subspaces equal their definitions") {
+  MultiSpikeConfig config;
+  config.d = {24};
+  config.spikes = 2;
+  config.spike_low = {0.7};
+  config.steps = 60;
+  SpikedShape shape;
+  shape.d = 24;
+  shape.spikes = 2;
+  shape.low = 0.7;
+  const Trial trial(1, 0, 0);
+  const SpikedGram gram = draw_spiked_gram(trial, shape);
+  const SpikedCrossGram cross = draw_spiked_cross_gram(trial, shape, gram);
+  const arma::mat B = gram.B(), L = arma::orth(B);  // the left singular vectors, in descending order
+  arma::mat left, right;
+  arma::vec s;
+  REQUIRE(arma::svd(left, s, right, cross.B()));
+  // c u d^(u-l) log d = 16.5 and c d^u = 48.
+  const auto gradient = [&](const arma::mat& G_0, int t) {
+    const arma::mat D = arma::eye(24, 24) - B / (2 * arma::norm(B, 2));
+    arma::mat G = G_0;
+    for (int i = 0; i < t; ++i) G = G * D;
+    return G;
+  };
+  const auto nuclear = [](const arma::mat& M) { return arma::accu(arma::svd(M)); };
+  for (const bool teacher : {false, true}) {
+    const TrialRecord record = multi_spike_trial(config, teacher ? LabelModel::teacher : LabelModel::realizable, false, trial);
+    const arma::mat W = draw_gaussian<double>(trial, teacher ? "W_bar/d=24" : "W_sharp/d=24", 24, 24, 1 / std::sqrt(24.0));
+    const arma::mat G_0 = W * (teacher ? cross.B() : B);
+    // Columns 3 to 10 of 24 for the teacher: p + 1 to r - p with r = 12.
+    const arma::mat M = teacher ? arma::mat(W * left.cols(2, 9)) : arma::mat(W * L.tail_cols(22));
+    const auto check = [&](const char* name, double expected) {
+      CAPTURE(name);
+      CHECK(record.scalar(std::string("d=24.") + name) == doctest::Approx(expected).epsilon(1e-9));
+    };
+    check("window_nuclear", nuclear(gradient(G_0, 48)));
+    check("window_frobenius", arma::norm(gradient(G_0, 17), "fro"));
+    check("M_nuclear", nuclear(M));
+    check("M_frobenius", arma::norm(M, "fro"));
+    check("W_norm", arma::norm(W, 2));
+    check("W_frobenius", arma::norm(W, "fro"));
+    if (!teacher) continue;
+    const arma::mat U = gram.U, L_1 = L.head_cols(2), R_1 = right.head_cols(2);
+    check("left_distance", arma::norm(U * U.t() - L_1 * L_1.t(), 2));
+    check("right_distance", arma::norm(U * U.t() - R_1 * R_1.t(), 2));
+    check("leak", arma::norm(arma::diagmat(s.head(2)) * R_1.t() * L.tail_cols(22), 2));
+    check("cross_bulk_norm", arma::norm(cross.Sigma, 2));
+  }
+}
+
+TEST_CASE("one size's numbers do not depend on the lists, and plain names are those of the last values") {
+  const Values more = {{"d", "8,12"},           {"spikes", "2"}, {"spike-low", "0.5,0.8"},
+                       {"spike-high", "1,0.6"}, {"c", "2,1"},    {"steps", "50"}};
+  const Result many = run_study(LabelModel::realizable, more),
+               one = run_study(
+                   LabelModel::realizable,
+                   {{"d", "8"}, {"spikes", "2"}, {"spike-low", "0.5"}, {"spike-high", "0.6"}, {"c", "2"}, {"steps", "50"}});
+  for (const char* name : {"burn_in", "peak", "nuclear_rank_1"}) {
+    CHECK(scalar(many, std::string("l=0.5,u=0.6,c=2,d=8.") + name) == scalar(one, name));
+    CHECK(scalar(one, std::string("d=8.") + name) == scalar(one, name));
+    // (0.8, 0.6) is no pair: the last one is (0.8, 1).
+    CHECK(scalar(many, name) == scalar(many, std::string("l=0.8,u=1,c=1,d=12.") + name));
+  }
+  const auto excluded = [](const Scalar& s) { return s.name.starts_with("l=0.8,u=0.6"); };
+  CHECK(std::none_of(many.scalars.begin(), many.scalars.end(), excluded));
+  // One trial on two threads: the second works on parts of the same trial.
+  const Result threaded = run_study(LabelModel::realizable, more, 2, 1);
+  REQUIRE(threaded.scalars.size() == many.scalars.size());
+  for (std::size_t i = 0; i < many.scalars.size(); ++i) {
+    const double x = many.scalars[i].per_trial[0], y = threaded.scalars[i].per_trial[0];
+    CHECK((x == y || (std::isnan(x) && std::isnan(y))));
+  }
+}
+
+TEST_CASE("a level that is not reached by the last iteration leaves burn-in and window undefined, and nothing to judge") {
+  const Result result = run_study(LabelModel::realizable, {{"d", "64"}, {"steps", "2"}, {"c", "4"}});
+  for (const char* name : {"burn_in", "window_end", "window_length"}) CHECK(std::isnan(scalar(result, name)[0]));
+  CHECK(find_claim(result, "spectral/thm-3.6/window").verdict == Verdict::not_applicable);
+}
+
+TEST_CASE("each size has a panel with its level and the predicted windows, in the colours of their curves") {
+  for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
+    const Result result = run_study(model, {{"d", "12,16"}, {"spikes", "2"}, {"c", "2,3"}, {"steps", "9"}}, 1, 1);
+    REQUIRE(result.figure.panels.size() == 4);  // and both ends of the window over d
+    const Panel& panel = result.figure.panels[1];
+    CHECK(panel.title == "l = 0.75, u = 1, d = 16");
+    REQUIRE(panel.lines.size() == 1);
+    CHECK(panel.lines[0].y == doctest::Approx(model == LabelModel::realizable ? 4 : 3.2).epsilon(1e-12));
+    REQUIRE(panel.curves.size() == 2);
+    REQUIRE(panel.bands.size() == 2);
+    // From c u d^(u-l) log d = 2 c log 16 = 5.55 c to c d^u = 16 c.
+    const std::vector<std::pair<double, double>> windows = {{12, 32}, {17, 48}};
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(std::pair(panel.bands[i].x_low, panel.bands[i].x_high) == windows[i]);
+      CHECK(panel.bands[i].label == "predicted window, " + panel.curves[i].label);
+      CHECK(panel.bands[i].colour == panel.curves[i].colour);
+    }
+  }
+}
+
+TEST_CASE("more sizes than there is room for leave the first ones out of the figure") {
+  const Result result =
+      run_study(LabelModel::realizable, {{"d", "4,5,6,7"}, {"spikes", "1"}, {"spike-high", "0.5,0.6,0.7"}, {"steps", "2"}}, 1, 1);
+  const auto& panels = result.figure.panels;
+  REQUIRE(panels.size() == 9 + 2);
+  CHECK(panels[0].title == "l = 0.5, u = 0.5, d = 5");
+  CHECK(panels[8].title == "l = 0.7, u = 0.7, d = 7");
+}
+
+TEST_CASE("single precision sees the same matrices, rounded") {
+  const Values values = {{"d", "12"}, {"spikes", "2"}, {"steps", "30"}};
+  Pool::Settings settings;
+  settings.trials = trials;
+  settings.single_precision = true;
+  Pool pool(settings, nullptr);
+  const Result single = make_study(LabelModel::teacher, values)->run(pool), full = run_study(LabelModel::teacher, values);
+  for (std::uint64_t i = 0; i < trials; ++i) {
+    const double x = scalar(single, "nuclear_rank_0")[i], y = scalar(full, "nuclear_rank_0")[i];
+    CHECK(x != y);
+    CHECK(x == doctest::Approx(y).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("Assumption F as printed needs a signal of full rank; the corrected form holds for the drawn matrices") {
+  const Result some = run_study(LabelModel::realizable, {{"d", "8"}, {"spikes", "2"}, {"steps", "10"}}),
+               all = run_study(LabelModel::realizable, {{"d", "8"}, {"spikes", "8"}, {"steps", "10"}});
+  CHECK(find_claim(some, "spectral/eq-3.10/as-printed").verdict == Verdict::fails);
+  CHECK(find_claim(some, "spectral/eq-3.10/corrected").verdict == Verdict::holds);
+  CHECK(find_claim(all, "spectral/eq-3.10/as-printed").verdict == Verdict::holds);
+  CHECK(find_claim(all, "spectral/thm-3.6/window").verdict == Verdict::not_applicable);
+}
+
+TEST_CASE("verdicts follow the numbers: orders kept and broken") {
+  MultiSpikeConfig config;
+  config.c = {1.0};
+  for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
+    const std::string id = model == LabelModel::realizable ? "spectral/thm-3.6/" : "spectral/cor-3.12/";
+    const Result good = judged(config, model);
+    for (const char* name : {"window", "window-order", "burn-in-at-most", "burn-in-of-order"}) {
+      CAPTURE(name);
+      CHECK(find_claim(good, id + name).verdict == Verdict::holds);
+    }
+    // burn_in / d^(u-l) is 0.9 log d.
+    CHECK(find_claim(good, id + "burn-in-at-most").measured == doctest::Approx(0.9).epsilon(1e-9));
+    const std::string remark = model == LabelModel::realizable ? "spectral/remark-1/" : "spectral/remark-2/";
+    for (const char* name : {"window", "order", "longer"}) CHECK(find_claim(good, remark + name).verdict == Verdict::holds);
+
+    // A burn-in that grows like d^(u-l) d^(1/2) log d outgrows the constant, and ends after the start of the window.
+    const Result slow = judged(config, model, 0.5);
+    CHECK(find_claim(slow, id + "burn-in-at-most").verdict == Verdict::fails);
+    CHECK(find_claim(slow, id + "window").verdict == Verdict::fails);
+    // A burn-in that shrinks is at most of the order, not of it.
+    const Result fast = judged(config, model, -0.5);
+    CHECK(find_claim(fast, id + "burn-in-at-most").verdict == Verdict::holds);
+    CHECK(find_claim(fast, id + "burn-in-of-order").verdict == Verdict::fails);
+    // A window that lasts for d^0.6 only: too short by d^0.4, at the largest size shorter than c d^u.
+    const Result brief = judged(config, model, 0, 0.5);
+    CHECK(find_claim(brief, id + "window-order").verdict == Verdict::fails);
+    CHECK(find_claim(brief, id + "window-order").measured == doctest::Approx(-0.5).epsilon(1e-9));
+    CHECK(find_claim(brief, id + "window").verdict == Verdict::fails);
+    CHECK(find_claim(brief, remark + "order").verdict == Verdict::fails);
+  }
+}
+
+TEST_CASE("hypotheses that are not met are named") {
+  const auto detail = [](const MultiSpikeConfig& config, LabelModel model, const std::string& id) {
+    const Claim claim = find_claim(judged(config, model), id);
+    CHECK(claim.verdict == Verdict::not_applicable);
+    return claim.detail;
+  };
+  MultiSpikeConfig few;
+  few.d = {64, 128};
+  CHECK(detail(few, LabelModel::realizable, "spectral/thm-3.6/window-order").find("three sizes") != std::string::npos);
+  MultiSpikeConfig steep;
+  steep.c = {0.8};
+  CHECK(detail(steep, LabelModel::realizable, "spectral/thm-3.6/window").find("c >= 1") != std::string::npos);
+  MultiSpikeConfig apart;
+  apart.spike_low = {0.4};
+  CHECK(detail(apart, LabelModel::teacher, "spectral/cor-3.12/window").find("1/2") != std::string::npos);
+  MultiSpikeConfig crowded;
+  crowded.spikes = 20;
+  CHECK(detail(crowded, LabelModel::teacher, "spectral/thm-3.11/nuclear").find("column") != std::string::npos);
+  MultiSpikeConfig many;
+  many.spikes = 15;  // 256^(1/2) = 16, 64^(1/2) = 8
+  CHECK(find_claim(judged(many, LabelModel::teacher), "spectral/cor-3.12/window").verdict == Verdict::holds);
+  many.spikes = 7;
+  many.spike_low = {0.6};  // 256^0.2 = 3.03
+  CHECK(detail(many, LabelModel::teacher, "spectral/cor-3.12/window").find("p = o(") != std::string::npos);
+}
+
+TEST_CASE("a single spike of order d: (3.21), (3.22) and the printed counts of the proofs") {
+  MultiSpikeConfig config;
+  config.spikes = 1;
+  REQUIRE(spike_pairs(config).size() == 1);
+  CHECK(spike_pairs(config)[0].low == 1.0);  // not 0.75, as a single spike is the largest
+  const Result result = judged(config, LabelModel::teacher);
+  // The made-up lambda_(d/2) is 1 and ||M-bar||_* is d.
+  CHECK(find_claim(result, "spectral/thm-3.11/separation/as-printed").verdict == Verdict::fails);
+  CHECK(find_claim(result, "spectral/thm-3.11/separation/corrected").verdict == Verdict::holds);
+  CHECK(find_claim(result, "spectral/cor-3.12/M-nuclear/as-printed").verdict == Verdict::fails);
+  CHECK(find_claim(result, "spectral/cor-3.12/M-nuclear/corrected").verdict == Verdict::holds);
+
+  const Values values = {{"d", "16,32,64"}, {"spikes", "1"}, {"spike-high", "1"}, {"steps", "10"}};
+  const Result drawn = run_study(LabelModel::teacher, values);
+  for (const char* id : {"spectral/eq-3.24", "spectral/eq-3.25/as-printed", "spectral/eq-3.25/corrected", "spectral/eq-3.23"}) {
+    CAPTURE(id);
+    CHECK(find_claim(drawn, id).verdict == Verdict::holds);
+  }
+  // A bulk with eigenvalues of standard deviation 1/sqrt(12) turns the top eigenvector of B by about 0.29/d.
+  for (const double exponent : {find_claim(drawn, "spectral/eq-3.21").measured, find_claim(drawn, "spectral/eq-3.22").measured}) {
+    CHECK(std::abs(exponent) < 0.5);
+  }
+  const double mean_distance = summarise(scalar(drawn, "d=64.left_distance")).mean;
+  CHECK(mean_distance == doctest::Approx(1 / std::sqrt(12.0) / 64).epsilon(0.3));
+}
+
+TEST_CASE("combinations that make no problem are usage errors that name the flag") {
+  const auto refuses = [](const Values& values, const std::string& flag) {
+    try {
+      make_study(LabelModel::realizable, values);
+      FAIL("accepted");
+    } catch (const UsageError& error) {
+      CHECK(std::string(error.what()).find(flag) != std::string::npos);
+    }
+  };
+  refuses({{"spike-low", "0.9"}, {"spike-high", "0.5"}}, "--spike-low");
+  refuses({{"d", "64,8"}, {"spikes", "9"}}, "--spikes");
+  refuses({{"steps", "1"}}, "--steps");
+  refuses({{"epsilon", "1"}}, "--epsilon");
+}

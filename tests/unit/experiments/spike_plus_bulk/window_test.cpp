@@ -1,0 +1,189 @@
+// The search against a scan of every iteration.
+#include "experiments/spike_plus_bulk/window.hpp"
+
+#include <doctest/doctest.h>
+
+#include <armadillo>
+#include <cmath>
+
+#include "models/random_features.hpp"
+#include "models/spiked_gram.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+// G_t = diag(size_i factor_i^t): singular values, norms and ranks without any decomposition.
+struct Diagonal {
+  std::vector<double> size, factor;
+
+  void add(int count, double a, double f) {
+    for (int i = 0; i < count; ++i) {
+      size.push_back(a);
+      factor.push_back(f);
+    }
+  }
+  double sum(double t, double power) const {
+    double total = 0;
+    for (std::size_t i = 0; i < size.size(); ++i) {
+      total += std::pow(size[i] * (t == 0 ? 1.0 : std::pow(std::abs(factor[i]), t)), power);
+    }
+    return total;
+  }
+  double rank(std::uint64_t t) const {
+    const double s = sum(static_cast<double>(t), 1);
+    return s * s / sum(static_cast<double>(t), 2);
+  }
+  RankPath path() const {
+    return {[this](std::uint64_t t) { return rank(t); }, [this](double t) { return std::log(sum(t, 2)) / 2; }};
+  }
+};
+
+// Rank 1, then 10, 3, 20 and 1: two windows above 5.
+Diagonal two_windows() {
+  Diagonal path;
+  path.add(1, 1e3, 0.5);
+  path.add(10, 1.0, 0.9);
+  path.add(2, 1e-2, 0.97);
+  path.add(20, 1e-6, 0.995);
+  path.add(1, 1e-9, 0.9999);
+  return path;
+}
+
+struct Scan {
+  std::optional<std::uint64_t> first_at_least, first_below;
+};
+
+Scan scan(const std::vector<double>& ranks, double threshold, std::uint64_t from) {
+  Scan out;
+  for (std::uint64_t t = from; t < ranks.size(); ++t) {
+    if (!out.first_at_least && ranks[t] >= threshold) out.first_at_least = t;
+    if (!out.first_below && ranks[t] < threshold) out.first_below = t;
+  }
+  return out;
+}
+
+void check_against_scan(const RankPath& path, const std::vector<double>& ranks, const std::vector<double>& thresholds) {
+  const std::uint64_t last = ranks.size() - 1;
+  for (const double threshold : thresholds) {
+    for (const std::uint64_t from : {std::uint64_t{0}, last / 9, last / 3}) {
+      CAPTURE(threshold);
+      CAPTURE(from);
+      const Scan expected = scan(ranks, threshold, from);
+      CHECK(WindowSearch(path).first_at_least(threshold, {from, last}) == expected.first_at_least);
+      CHECK(WindowSearch(path).first_below(threshold, {from, last}) == expected.first_below);
+      // With values known already, where they help and where they lie outside the span.
+      WindowSearch prepared(path);
+      for (std::uint64_t t = 0; t <= last; t += 1 + t / 2) prepared.nuclear_rank(t);
+      CHECK(prepared.first_below(threshold, {from, last}) == expected.first_below);
+      CHECK(prepared.first_at_least(threshold, {from, last}) == expected.first_at_least);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("first passages of a path that rises and falls twice equal a scan") {
+  const Diagonal diagonal = two_windows();
+  std::vector<double> ranks;
+  for (std::uint64_t t = 0; t <= 6000; ++t) ranks.push_back(diagonal.rank(t));
+  check_against_scan(diagonal.path(), ranks, {0.5, 1.001, 2.0, 3.5, 5.0, 9.0, 9.9, 15.0, 25.0});
+
+  WindowSearch search(diagonal.path());
+  const auto start = search.first_at_least(5.0, {0, 6000});
+  const auto end = search.first_below(5.0, {*start, 6000});
+  const auto second = search.first_at_least(5.0, {*end, 6000});
+  const auto second_end = search.first_below(5.0, {*second, 6000});
+  CHECK(*start < *end);
+  CHECK(*end < *second);
+  CHECK(*second < *second_end);
+  CHECK(search.evaluations() < 150);  // of 6001
+}
+
+TEST_CASE("a narrow peak between two known points below the level is not missed") {
+  // Two spikes of different lives: for a few iterations around 40 the rank is 2, before and after it is near 1.
+  Diagonal path;
+  path.add(1, 1e8, 0.5);
+  path.add(1, 1.0, 0.9);
+  path.add(1, 1e-9, 1.0);
+  std::vector<double> ranks;
+  for (std::uint64_t t = 0; t <= 4000; ++t) ranks.push_back(path.rank(t));
+  check_against_scan(path.path(), ranks, {1.5, 1.9, 1.99});
+}
+
+TEST_CASE("a narrow dip between two known points above the level is not missed") {
+  // Three directions, then one, then four: the dip from 100 to 280 is narrow beside the span, and no end of it is below.
+  Diagonal path;
+  path.add(3, 1.0, 0.8);
+  path.add(1, 1e-6, 0.92);
+  path.add(4, 1e-16, 0.9999);
+  for (const Span span : {Span{10, 3000}, Span{3, 1700}, Span{20, 333}}) {
+    std::vector<double> ranks;
+    for (std::uint64_t t = 0; t <= span.to; ++t) ranks.push_back(path.rank(t));
+    for (const double threshold : {1.05, 1.3, 2.0, 2.5}) {
+      CAPTURE(span.to);
+      CAPTURE(threshold);
+      const auto expected = scan(ranks, threshold, span.from).first_below;
+      REQUIRE(ranks[span.from] >= threshold);
+      REQUIRE(ranks[span.to] >= threshold);
+      REQUIRE(expected.has_value());
+      WindowSearch fresh(path.path()), prepared(path.path());
+      CHECK(fresh.first_below(threshold, span) == expected);
+      for (const std::uint64_t t : {0u, 2u, 3500u, 5000u}) prepared.nuclear_rank(t);
+      CHECK(prepared.first_below(threshold, span) == expected);
+    }
+    CHECK(!WindowSearch(path.path()).first_below(1.0 - 1e-6, span));
+  }
+}
+
+TEST_CASE("a path that loses a direction in its first step") {
+  Diagonal path;
+  path.add(1, 1e3, 0.0);
+  path.add(8, 1.0, 0.99);
+  path.add(1, 0.5, 0.999);
+  std::vector<double> ranks;
+  for (std::uint64_t t = 0; t <= 1500; ++t) ranks.push_back(path.rank(t));
+  check_against_scan(path.path(), ranks, {1.5, 4.0, 8.2, 9.5});
+}
+
+TEST_CASE("matrices that share no basis, with factors of either sign, equal steps of the iteration") {
+  const Trial trial(7, 0, 0);
+  const arma::uword d = 14;
+  const arma::mat Q = draw_orthonormal(trial, "Q", d, d);
+  arma::vec factor = arma::linspace(0.8, 0.99, d);
+  factor(0) = -0.95;
+  factor(1) = 0.1;
+  const arma::mat D = Q * arma::diagmat(factor) * Q.t();
+  arma::mat rotated = draw_gaussian<double>(trial, "G_0 Q", d, d, 1.0);
+  rotated.col(1) *= 50;
+  const arma::rowvec weight = arma::sum(arma::square(rotated), 0);
+
+  std::vector<double> ranks;
+  arma::mat G = rotated * Q.t();
+  for (int t = 0; t <= 400; ++t) {
+    const arma::vec s = arma::svd(G);
+    ranks.push_back(std::pow(arma::accu(s), 2) / arma::dot(s, s));
+    G = G * D;
+  }
+  const RankPath path{[&](std::uint64_t t) { return ranks[t]; },
+                      [&](double t) {
+                        double sum = 0;
+                        for (arma::uword j = 0; j < d; ++j) sum += weight(j) * std::pow(std::abs(factor(j)), 2 * t);
+                        return std::log(sum) / 2;
+                      }};
+  check_against_scan(path, ranks, {1.2, 2.0, 3.0, 5.0, 8.0, 9.5});
+}
+
+TEST_CASE("the peak is the largest value of a scan, to the tolerance") {
+  const Diagonal diagonal = two_windows();
+  for (const Span span : {Span{0, 300}, Span{0, 6000}, Span{50, 2000}}) {
+    double largest = 0;
+    for (std::uint64_t t = span.from; t <= span.to; ++t) largest = std::max(largest, diagonal.rank(t));
+    WindowSearch search(diagonal.path());
+    const auto peak = search.peak(span, 1e-4);
+    CHECK(peak.nuclear_rank <= largest * (1 + 1e-9));
+    CHECK(peak.nuclear_rank >= largest / (1 + 1.01e-4));
+    CHECK(peak.nuclear_rank == doctest::Approx(diagonal.rank(peak.iteration)).epsilon(1e-9));
+    CHECK(search.evaluations() < 100);
+  }
+}

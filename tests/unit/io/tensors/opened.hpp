@@ -1,0 +1,31 @@
+// Tensors of files that a test puts together.
+#pragma once
+
+#include <string>
+
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+#include "io/tensors/tensor_file.hpp"
+#include "temporary_folder.hpp"
+
+/// Writes the bytes under this name, opens the file as an address NAME or NAME:KEY, and closes the folder again: the file
+/// stays mapped.
+inline ranklab::StoredTensor tensor_in(const std::string& bytes, const std::string& name, const std::string& key = "") {
+  const TemporaryFolder folder;
+  ranklab::write_file_atomically(folder / name, bytes);
+  return ranklab::open_tensor(folder / (key.empty() ? name : name + ":" + key));
+}
+
+/// What opening says, without the folder's name; "opened" where it says nothing.
+inline std::string complaint_about(const std::string& bytes, const std::string& name, const std::string& key = "") {
+  const TemporaryFolder folder;
+  ranklab::write_file_atomically(folder / name, bytes);
+  try {
+    ranklab::open_tensor(folder / (key.empty() ? name : name + ":" + key));
+  } catch (const ranklab::Failure& failure) {
+    std::string message = failure.what();
+    const std::size_t at = message.find(folder.path() + "/");
+    return at == std::string::npos ? message : message.erase(at, folder.path().size() + 1);
+  }
+  return "opened";
+}

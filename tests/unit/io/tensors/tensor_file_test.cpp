@@ -1,0 +1,296 @@
+#include "io/tensors/tensor_file.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "core/text.hpp"
+#include "io/tensors/opened.hpp"
+#include "io/tensors/stored_bytes.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+std::string with_dtype(const std::string& dtype, const std::string& shape, const std::string& data) {
+  return safetensors(
+      R"({"t":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":[0,)" + std::to_string(data.size()) + "]}}",
+      data);
+}
+
+// The bytes of each entry the other way round.
+std::string swapped(std::string bytes, std::size_t size) {
+  for (std::size_t i = 0; i < bytes.size(); i += size)
+    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i), bytes.begin() + static_cast<std::ptrdiff_t>(i + size));
+  return bytes;
+}
+
+struct Case {
+  std::string descr, dtype, data;
+  std::vector<double> numbers;
+};
+
+std::vector<Case> every_dtype() {
+  const std::vector<double> reals{1.5, -2, 0, 1024, -0.25, 3}, integers{1, -2, 0, 100, -128, 3}, naturals{1, 2, 0, 100, 255, 3};
+  const auto of_bits = [](const std::vector<unsigned>& bits) {
+    std::string bytes;
+    for (const unsigned one : bits) bytes += little(one, 2);
+    return bytes;
+  };
+  return {{"f8", "F64", entries_of<double>(reals), reals},
+          {"f4", "F32", entries_of<float>(reals), reals},
+          {"f2", "F16", of_bits({0x3E00, 0xC000, 0x0000, 0x6400, 0xB400, 0x4200}), reals},
+          {"", "BF16", of_bits({0x3FC0, 0xC000, 0x0000, 0x4480, 0xBE80, 0x4040}), reals},
+          {"i8", "I64", entries_of<std::int64_t>(integers), integers},
+          {"i4", "I32", entries_of<std::int32_t>(integers), integers},
+          {"i2", "I16", entries_of<std::int16_t>(integers), integers},
+          {"i1", "I8", entries_of<std::int8_t>(integers), integers},
+          {"u8", "U64", entries_of<std::uint64_t>(naturals), naturals},
+          {"u4", "U32", entries_of<std::uint32_t>(naturals), naturals},
+          {"u2", "U16", entries_of<std::uint16_t>(naturals), naturals},
+          {"u1", "U8", entries_of<std::uint8_t>(naturals), naturals},
+          {"b1", "BOOL", std::string("\1\0\1\1\0\1", 6), {1, 0, 1, 1, 0, 1}}};
+}
+
+void check_matrix(const StoredTensor& tensor, const arma::mat& expected) {
+  REQUIRE(tensor.rows() == expected.n_rows);
+  REQUIRE(tensor.cols() == expected.n_cols);
+  CHECK(arma::all(arma::vectorise(tensor.matrix() == expected)));
+}
+
+}  // namespace
+
+TEST_CASE("tensor file: every type of entries, in .npy, .npz and .safetensors, either byte order, either matrix order") {
+  for (const Case& one : every_dtype()) {
+    CAPTURE(one.dtype);
+    arma::mat by_rows(2, 3), by_columns(2, 3);
+    for (arma::uword i = 0; i < 6; ++i) {
+      by_rows(i / 3, i % 3) = one.numbers[i];
+      by_columns(i % 2, i / 2) = one.numbers[i];
+    }
+    const StoredTensor tensor = tensor_in(with_dtype(one.dtype, "[2,3]", one.data), "x.safetensors");
+    CHECK(dtype_name(tensor.dtype()) == one.dtype);
+    CHECK(dtype_bytes(tensor.dtype()) * 6 == one.data.size());
+    CHECK(tensor.shape_text() == "2 x 3");
+    CHECK(tensor.values() == one.numbers);
+    check_matrix(tensor, by_rows);
+    if (one.descr.empty()) continue;
+    const std::size_t size = one.data.size() / 6;
+    const std::string native = size == 1 ? "|" : "<";
+    check_matrix(tensor_in(npy(native + one.descr, "(2, 3)", one.data), "x.npy"), by_rows);
+    check_matrix(tensor_in(npy("=" + one.descr, "(2, 3)", one.data), "x.npy"), by_rows);
+    check_matrix(tensor_in(npy(one.descr, "(2, 3)", one.data), "x.npy"), by_rows);
+    check_matrix(tensor_in(npy(">" + one.descr, "(2, 3)", swapped(one.data, size)), "x.npy"), by_rows);
+    const std::string fortran = npy(">" + one.descr, "(2, 3)", swapped(one.data, size), true);
+    check_matrix(tensor_in(fortran, "x.npy"), by_columns);
+    check_matrix(tensor_in(zip({{.name = "a.npy", .content = fortran}}), "x.npz"), by_columns);
+    check_matrix(tensor_in(zip({{.name = "a.npy", .content = fortran, .deflate = true}}), "x.npz", "a"), by_columns);
+  }
+}
+
+TEST_CASE("tensor file: every half and bfloat16 is widened exactly") {
+  std::string bytes;
+  for (unsigned bits = 0; bits < 65536; ++bits) bytes += little(bits, 2);
+  const std::vector<double> halves = tensor_in(with_dtype("F16", "[65536]", bytes), "x.safetensors").values();
+  const std::vector<double> brains = tensor_in(with_dtype("BF16", "[65536]", bytes), "x.safetensors").values();
+  // (-1)^sign 2^(exponent - bias) (1 + mantissa), by the definition of the formats.
+  const auto value = [](unsigned bits, int mantissa_bits, int bias, int infinite) {
+    const int exponent = static_cast<int>((bits & 0x7FFFu) >> mantissa_bits);
+    const double mantissa = std::ldexp(bits & ((1u << mantissa_bits) - 1), -mantissa_bits);
+    double magnitude = exponent == 0 ? std::ldexp(mantissa, 1 - bias) : std::ldexp(1 + mantissa, exponent - bias);
+    if (exponent == infinite) magnitude = mantissa == 0 ? HUGE_VAL : std::numeric_limits<double>::quiet_NaN();
+    return std::copysign(magnitude, (bits & 0x8000u) != 0 ? -1.0 : 1.0);
+  };
+  const auto same = [](double a, double b) {
+    return (std::isnan(a) && std::isnan(b)) || std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+  };
+  int wrong = 0;
+  for (unsigned bits = 0; bits < 65536; ++bits) {
+    wrong += !same(halves[bits], value(bits, 10, 15, 31));
+    wrong += !same(brains[bits], value(bits, 7, 127, 255));
+  }
+  CHECK(wrong == 0);
+  CHECK(halves[1] == std::ldexp(1.0, -24));
+  CHECK(std::isinf(halves[0x7C00]));
+}
+
+TEST_CASE("tensor file: blocks of rows and columns at sizes around the tiles, in either order, from an odd address") {
+  for (const auto& [rows, cols] :
+       std::vector<std::pair<unsigned, unsigned>>{{1, 300}, {300, 1}, {31, 129}, {32, 128}, {33, 127}, {70, 260}}) {
+    arma::mat whole(rows, cols);
+    std::string by_rows, by_columns;
+    for (unsigned i = 0; i < rows; ++i) {
+      for (unsigned j = 0; j < cols; ++j) whole(i, j) = 1000.0 * i + j;
+    }
+    for (unsigned i = 0; i < rows; ++i) {
+      for (unsigned j = 0; j < cols; ++j) by_rows += entries_of<float>({whole(i, j)});
+    }
+    for (unsigned j = 0; j < cols; ++j) {
+      for (unsigned i = 0; i < rows; ++i) by_columns += entries_of<float>({whole(i, j)});
+    }
+    const std::string shape = std::to_string(rows) + "," + std::to_string(cols);
+    const std::string data_end = std::to_string(1 + by_rows.size());
+    const std::string odd = safetensors(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"t":{"dtype":"F32","shape":[)" +
+                                            shape + R"(],"data_offsets":[1,)" + data_end + "]}}",
+                                        "x" + by_rows);
+    for (const StoredTensor& tensor :
+         {tensor_in(npy("<f4", "(" + shape + ")", by_rows), "x.npy"),
+          tensor_in(npy("<f4", "(" + shape + ")", by_columns, true), "x.npy"), tensor_in(odd, "x.safetensors", "t")}) {
+      check_matrix(tensor, whole);
+      CHECK(arma::approx_equal(tensor.rows(0, rows), whole, "absdiff", 0.0));
+      CHECK(tensor.values() == arma::conv_to<std::vector<double>>::from(arma::vectorise(whole.t())));
+      for (const unsigned count : {1u, 5u, 40u, 130u}) {
+        if (count <= cols) {
+          CHECK(arma::approx_equal(tensor.columns(cols - count, count), whole.tail_cols(count), "absdiff", 0.0));
+          CHECK(arma::approx_equal(tensor.columns((cols - count) / 2, count),
+                                   whole.cols((cols - count) / 2, (cols - count) / 2 + count - 1), "absdiff", 0.0));
+        }
+        if (count <= rows) CHECK(arma::approx_equal(tensor.rows(rows - count, count), whole.tail_rows(count), "absdiff", 0.0));
+      }
+      CHECK(tensor.columns(cols, 0).n_rows == rows);
+      CHECK_THROWS_AS(tensor.columns(0, cols + 1), std::logic_error);
+      CHECK_THROWS_AS(tensor.columns(cols + 1, 0), std::logic_error);
+      CHECK_THROWS_AS(tensor.rows(1, std::numeric_limits<std::uint64_t>::max()), std::logic_error);
+    }
+  }
+}
+
+TEST_CASE("tensor file: values of a tensor of three dimensions are row-major, whatever the order of the file") {
+  std::vector<double> row_major;
+  std::string by_rows, by_columns;
+  for (int i = 0; i < 24; ++i) row_major.push_back(i);
+  by_rows = entries_of<double>(row_major);
+  for (int k = 0; k < 4; ++k) {
+    for (int j = 0; j < 3; ++j) {
+      for (int i = 0; i < 2; ++i) by_columns += entries_of<double>({12.0 * i + 4.0 * j + k});
+    }
+  }
+  CHECK(tensor_in(npy("<f8", "(2, 3, 4)", by_rows), "x.npy").values() == row_major);
+  const StoredTensor tensor = tensor_in(npy("<f8", "(2, 3, 4)", by_columns, true), "x.npy");
+  CHECK(tensor.values() == row_major);
+  CHECK(!tensor.is_matrix());
+  CHECK_THROWS_AS(tensor.matrix(), Failure);
+  CHECK_THROWS_WITH(tensor.rows(), doctest::Contains("not a matrix: its shape is 2 x 3 x 4"));
+}
+
+TEST_CASE("tensor file: scalars, vectors and empty tensors") {
+  CHECK(tensor_in(npy("<f8", "()", entries_of<double>({7})), "x.npy").values() == std::vector<double>{7});
+  CHECK(tensor_in(npy("<f8", "(3,)", entries_of<double>({7, 8, 9})), "x.npy").shape_text() == "3");
+  CHECK(tensor_in(with_dtype("F32", "[]", entries_of<float>({7})), "x.safetensors").shape_text() == "scalar");
+  CHECK(tensor_in(npy("<f8", "(0, 5)", ""), "x.npy").matrix().n_cols == 5);
+  CHECK(tensor_in(npy("<f8", "(5, 0)", "", true), "x.npy").rows(1, 3).n_rows == 3);
+  CHECK(tensor_in(with_dtype("F32", "[0,9223372036854775807]", ""), "x.safetensors").values().empty());
+  CHECK(tensor_in(with_dtype("F32", "[0,9223372036854775807]", ""), "x.safetensors").matrix().n_rows == 0);
+}
+
+TEST_CASE("tensor file: addresses, keys, and the keys that a message lists") {
+  const auto parsed = [](const std::string& text) {
+    const TensorAddress address = parse_tensor_address(text);
+    return address.path + "|" + address.key;
+  };
+  CHECK(parsed("a/b.npy") == "a/b.npy|");
+  CHECK(parsed("a.npz:k:l") == "a.npz|k:l");
+  CHECK(parsed("a.npz") == "a.npz|");
+  CHECK(parsed("x.npz:y.safetensors:k") == "x.npz:y.safetensors|k");
+  CHECK(parsed("x.safetensors:y.npz:") == "x.safetensors:y.npz|");
+
+  std::string header = "{", data;
+  for (int i = 0; i < 13; ++i) {
+    header += (i == 0 ? "" : ",") + ("\"layer" + std::to_string(i)) + R"(":{"dtype":"U8","shape":[1],"data_offsets":[)" +
+              std::to_string(i) + "," + std::to_string(i + 1) + "]}";
+    data += static_cast<char>(i);
+  }
+  const std::string many = safetensors(header + "}", data);
+  CHECK(tensor_in(many, "m.safetensors", "layer12").values() == std::vector<double>{12});
+  CHECK(tensor_in(many, "m.safetensors", "layer12").label().ends_with("/m.safetensors:layer12"));
+  CHECK(complaint_about(many, "m.safetensors", "layr12") ==
+        "m.safetensors: no key 'layr12'; the file has layer12, layer0, layer1, layer2, layer3, layer4, layer5, layer6, layer7, "
+        "layer8 "
+        "and 3 more");
+  CHECK(complaint_about(many, "m.safetensors")
+            .starts_with("m.safetensors: name one of its tensors, as FILE:KEY; the file has layer0, "));
+  CHECK(complaint_about(safetensors("{}", ""), "m.safetensors") == "m.safetensors: the file holds no tensor");
+  CHECK(complaint_about(zip({}), "m.npz", "k") == "m.npz: no key 'k'; the file holds no tensor");
+
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "a.npy", npy("<f4", "(1,)", entries_of<float>({2})));
+  const TensorFile file = TensorFile::open(folder / "a.npy");
+  CHECK(file.keys() == std::vector<std::string>{""});
+  CHECK(file.has(""));
+  CHECK(!file.has("x"));
+  CHECK(file.path() == folder / "a.npy");
+  CHECK_THROWS_WITH(file.tensor("x"), doctest::Contains("a.npy: one array, without a key; 'x' was asked for"));
+}
+
+TEST_CASE("tensor file: what is not such a file is refused in one line, with what to do") {
+  CHECK(complaint_about("x", "m.pt") ==
+        "m.pt: PyTorch's pickled files are not loaded; convert it: safetensors.torch.save_file({k: v.contiguous().clone() for k, v "
+        "in "
+        "torch.load(path, weights_only=True).items()}, \"x.safetensors\")");
+  for (const char* name : {"m.pth", "pytorch_model.bin", "m.ckpt"}) {
+    CHECK(complaint_about("x", name).find("safetensors.torch.save_file(") != std::string::npos);
+  }
+  CHECK(complaint_about("x", "m.pkl") ==
+        "m.pkl: pickled files are not loaded; convert it: np.save(path, np.asarray(x, dtype=np.float32))");
+  CHECK(complaint_about("x", "m.npy.gz") == "m.npy.gz: gzip is not read; decompress it: gunzip FILE");
+  CHECK(complaint_about("x", "m.txt") == "m.txt: the name must end in .npy, .npz or .safetensors");
+  CHECK(complaint_about("x", "m.npy", "k") == "m.npy:k: a .npy file holds one array and takes no key");
+  CHECK(complaint_about("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "m.safetensors") ==
+        "m.safetensors: a pointer of Git LFS, not the data; fetch it: git lfs pull");
+  const TemporaryFolder folder;
+  for (const char* name : {"none.npy", "a\nb.npz", "empty.npy", "folder.safetensors", "pipe.npy"}) {
+    const std::string path = folder / name;
+    if (path.ends_with("empty.npy")) write_file_atomically(path, "");
+    if (path.ends_with("folder.safetensors")) mkdir(path.c_str(), 0777);
+    if (path.ends_with("pipe.npy")) mkfifo(path.c_str(), 0666);
+    try {
+      open_tensor(path);
+      FAIL("opened " << path);
+    } catch (const Failure& failure) {
+      const std::string message = failure.what();
+      CHECK(message.starts_with("cannot read " + printable(path) + ": "));
+      CHECK(message.find('\n') == std::string::npos);
+    }
+  }
+  CHECK_THROWS_WITH(open_tensor(folder / "empty.npy"), doctest::Contains("it is empty"));
+  CHECK_THROWS_WITH(open_tensor(folder / "folder.safetensors"), doctest::Contains("it is a folder"));
+  CHECK_THROWS_WITH(open_tensor(folder / "pipe.npy"), doctest::Contains("it is not a regular file"));
+}
+
+TEST_CASE("tensor file: several threads read one tensor") {
+  std::vector<double> numbers(64 * 300);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i);
+  const StoredTensor tensor = tensor_in(npy("<f4", "(64, 300)", entries_of<float>(numbers)), "x.npy");
+  const arma::mat whole = arma::mat(numbers.data(), 300, 64).t();
+  std::vector<int> wrong(4, 0);
+  std::vector<std::thread> threads;
+  for (int& count : wrong) {
+    threads.emplace_back([&count, tensor, &whole] {
+      for (unsigned j = 0; j < 300; j += 20)
+        count += !arma::approx_equal(tensor.columns(j, 20), whole.cols(j, j + 19), "absdiff", 0.0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == std::vector<int>(4, 0));
+}
+
+TEST_CASE("tensor file: a written .npy is read back, and starts its entries at a multiple of 64") {
+  const TemporaryFolder folder;
+  arma::mat A(3, 5);
+  for (arma::uword i = 0; i < A.n_elem; ++i) A(i) = 0.1 * static_cast<double>(i);
+  write_npy(folder / "d/a.npy", A);
+  check_matrix(open_tensor(folder / "d/a.npy"), A);
+  CHECK((read_file(folder / "d/a.npy").size() - 15 * 8) % 64 == 0);
+  const arma::fmat B = arma::conv_to<arma::fmat>::from(A);
+  write_npy(folder / "b.npy", B);
+  const StoredTensor written = open_tensor(folder / "b.npy");
+  CHECK(written.dtype() == Dtype::f32);
+  check_matrix(written, arma::conv_to<arma::mat>::from(B));
+  write_npy(folder / "e.npy", arma::mat(0, 4));
+  CHECK(open_tensor(folder / "e.npy").shape_text() == "0 x 4");
+  CHECK(read_file(folder / "e.npy") == npy("<f8", "(0, 4)", ""));
+}

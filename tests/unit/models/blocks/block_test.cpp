@@ -1,0 +1,247 @@
+#include "models/blocks/block.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/tolerances.hpp"
+#include "models/blocks/bare_block.hpp"
+#include "models/blocks/encoder.hpp"
+#include "models/blocks/gpt2.hpp"
+#include "models/blocks/mamba2.hpp"
+#include "models/blocks/s4d.hpp"
+#include "models/blocks/transformer.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+ModelSpec spec_of(const std::string& model, const std::string& input = "own") {
+  ModelSpec spec;
+  spec.model = model;
+  spec.dim = 32;
+  spec.tokens = 24;
+  spec.vocabulary = 8;  // so that 24 tokens have equal ids
+  spec.input = input;
+  settle(spec);
+  return spec;
+}
+
+const Trial trial(3, 1, 0);
+
+template <class T = double>
+arma::Mat<T> input_of(const ModelSpec& spec, const Trial& of = trial) {
+  return draw_input<T>(spec, of).Y;
+}
+
+bool equal(const arma::mat& A, const arma::mat& B) {
+  return arma::approx_equal(A, B, "absdiff", 0.0);
+}
+
+}  // namespace
+
+TEST_CASE("input: the same for the same seed and trial, another for another, whatever the model's own draws") {
+  for (const std::string input : {"gaussian", "cone", "tokens"}) {
+    CAPTURE(input);
+    const ModelSpec spec = spec_of("post-norm", input);
+    const arma::mat X = input_of(spec);
+    CHECK(X.n_rows == 32);
+    CHECK(X.n_cols == 24);
+    CHECK(equal(X, input_of(spec)));
+    CHECK(equal(X, input_of(spec_of("pre-norm", input))));
+    CHECK_FALSE(equal(X, input_of(spec, Trial(3, 2, 0))));
+    CHECK_FALSE(equal(X, input_of(spec, Trial(4, 1, 0))));
+    const arma::mat single = arma::conv_to<arma::mat>::from(input_of<float>(spec));
+    CHECK(arma::norm(single - X, "fro") <= tolerance::closed_form<float> * arma::norm(X, "fro"));
+  }
+}
+
+TEST_CASE("Gaussian input: N(0, 1)") {
+  ModelSpec spec = spec_of("post-norm", "gaussian");
+  spec.tokens = 500;
+  const arma::mat X = input_of(spec);
+  const double n = static_cast<double>(X.n_elem);
+  CHECK(std::abs(arma::accu(X)) / n <= tolerance::standard_errors / std::sqrt(n));
+  CHECK(std::abs(arma::accu(arma::square(X)) / n - 1) <= tolerance::standard_errors * std::sqrt(2 / n));
+}
+
+// [LambdaSkip] Theorem 4.2 and its like need a positive inner product of every pair.
+TEST_CASE("cone input: a narrow cone holds tokens at acute angles, of the Gaussian input's size") {
+  ModelSpec spec = spec_of("post-norm", "cone");
+  spec.cone_width = 0.3;
+  arma::mat X = input_of(spec);
+  CHECK(arma::norm(X, "fro") / std::sqrt(static_cast<double>(X.n_elem)) == doctest::Approx(std::sqrt(1 + 0.09)).epsilon(0.1));
+  normalise_rows(X);
+  CHECK(arma::mat(X.t() * X).min() > 0);
+  spec.cone_width = 0;
+  X = input_of(spec);
+  CHECK(arma::abs(X.each_col() - X.col(0)).max() == 0);
+  CHECK(arma::norm(X.col(0)) == doctest::Approx(std::sqrt(32.0)).epsilon(tolerance::closed_form<double>));
+}
+
+TEST_CASE("token input: equal ids, equal columns; an encoder adds positions") {
+  for (const std::string model : {"attention", "selective-ssm", "s4d", "mamba2", "post-norm"}) {
+    const arma::mat X = input_of(spec_of(model, "tokens"));
+    arma::uword kinds = 0;
+    for (arma::uword i = 0; i < X.n_cols; ++i) {
+      bool seen = false;
+      for (arma::uword j = 0; j < i; ++j) seen = seen || equal(X.col(i), X.col(j));
+      if (!seen) ++kinds;
+    }
+    CAPTURE(model);
+    CHECK(kinds > 1);
+    CHECK(kinds <= 8);
+  }
+  for (const std::string model : {"bert", "albert", "gpt2"}) {
+    const arma::mat X = input_of(spec_of(model));
+    for (arma::uword i = 1; i < X.n_cols; ++i) CHECK_FALSE(equal(X.col(i), X.col(0)));
+  }
+}
+
+TEST_CASE("bare stacks with the norm rows start on the unit sphere, others as drawn") {
+  for (const std::string model : {"attention", "linear-attention", "lti-ssm", "selective-ssm", "s4d", "post-norm"}) {
+    CAPTURE(model);
+    ModelSpec spec = spec_of(model, "gaussian");
+    spec.norm = "rows";
+    const arma::mat X = input_of(spec);
+    spec.norm = "none";
+    const arma::mat drawn = input_of(spec);
+    if (spec.is_bare()) {
+      CHECK(arma::abs(arma::sum(arma::square(X), 0) - 1).max() <= tolerance::closed_form<double>);
+      CHECK_FALSE(equal(X, drawn));
+    } else {
+      CHECK(equal(X, drawn));
+    }
+  }
+}
+
+TEST_CASE("token embeddings: Mamba-2's entries N(0, 0.02^2), those of other models N(0, 1)") {
+  for (const std::string model : {"mamba2", "post-norm"}) {
+    ModelSpec spec = spec_of(model, "tokens");
+    spec.tokens = 400;
+    spec.vocabulary = 1u << 24;  // no two ids alike
+    const arma::mat X = input_of(spec);
+    const double n = static_cast<double>(X.n_elem), variance = model == "mamba2" ? 4e-4 : 1.0;
+    CHECK(std::abs(arma::accu(arma::square(X)) / n - variance) <= tolerance::standard_errors * variance * std::sqrt(2 / n));
+  }
+}
+
+TEST_CASE("token input: Zipf ids come in their frequencies, ids of exponent 0 evenly") {
+  ModelSpec spec = spec_of("post-norm", "tokens");
+  spec.tokens = 20000;
+  spec.vocabulary = 4;
+  // The columns of the ids, to count how often each occurs.
+  DrawnTensors<double> tensors(trial, "");
+  const arma::mat table = tensors.columns("embedding", spec.dim, 4, {0, 1, 2, 3}, Start::normal(1.0));
+  for (const double exponent : {0.0, 1.0, 2.5}) {
+    spec.zipf = exponent;
+    const arma::mat X = input_of(spec);
+    double sum = 0;
+    for (int id = 0; id < 4; ++id) sum += std::pow(id + 1.0, -exponent);
+    for (arma::uword id = 0; id < 4; ++id) {
+      double count = 0;
+      for (arma::uword t = 0; t < X.n_cols; ++t) count += X(0, t) == table(0, id) ? 1 : 0;
+      const double p = std::pow(static_cast<double>(id) + 1, -exponent) / sum, n = 20000;
+      CAPTURE(exponent);
+      CAPTURE(id);
+      CHECK(std::abs(count / n - p) <= tolerance::standard_errors * std::sqrt(p * (1 - p) / n));
+    }
+  }
+}
+
+TEST_CASE("token input: given sequences, each trial's own, cut to the tokens") {
+  const auto sequences = std::make_shared<TokenSequences>(TokenSequences{{5, 5, 2}, {7, 0, 1, 7, 3}, {8, 1}});
+  for (const std::string model : {"post-norm", "mamba2", "bert", "albert", "gpt2"}) {
+    CAPTURE(model);
+    ModelSpec spec = spec_of(model, "tokens");
+    spec.sequences = sequences;
+    DrawnTensors<double> tensors(trial, "");
+    const auto embedded = [&](const std::vector<std::uint32_t>& ids) -> arma::mat {
+      if (spec.is_encoder()) return encoder_embedding(spec, tensors, ids);
+      if (model == "gpt2") return gpt2_embedding(spec, tensors, ids);
+      return tensors.columns("embedding", spec.dim, spec.vocabulary, ids, Start::normal(model == "mamba2" ? 0.02 : 1.0));
+    };
+    spec.tokens = 5;
+    CHECK(equal(input_of(spec), embedded({7, 0, 1, 7, 3})));  // the trial's index is 1
+    CHECK(input_of(spec, Trial(3, 0, 0)).n_cols == 3);
+    spec.tokens = 2;
+    CHECK(equal(input_of(spec), embedded({7, 0})));
+    CHECK_THROWS_WITH_AS(input_of(spec, Trial(3, 2, 0)),
+                         "token id 8 of sequence 3 is not in the vocabulary of 8, whose ids are 0 to 7", Failure);
+    spec.tokens_file = "a\nb.npy";
+    CHECK_THROWS_WITH_AS(input_of(spec, Trial(3, 2, 0)),
+                         "a\\x0ab.npy: token id 8 of sequence 3 is not in the vocabulary of 8, whose ids are 0 to 7", Failure);
+  }
+}
+
+TEST_CASE("tensors of a layer: without a checkpoint those that are drawn, by layer or shared") {
+  for (const std::string model : {"gpt2", "albert", "mamba2"}) {
+    CAPTURE(model);
+    ModelSpec spec = spec_of(model);
+    spec.weight_scale = 1.5;
+    for (const std::uint64_t layer : {0u, 3u}) {
+      const auto tensors = tensors_of_layer<double>(spec, trial, layer);
+      DrawnTensors<double> expected(trial, model == "albert" ? "layer0." : "layer" + std::to_string(layer) + ".", 1.5);
+      CHECK(equal(tensors->matrix("W", 3, 4, Start::normal(1.0)), expected.matrix("W", 3, 4, Start::normal(1.0))));
+      CHECK(equal(tensors->vector("b", 5, Start::normal(1.0)), expected.vector("b", 5, Start::normal(1.0))));
+    }
+  }
+}
+
+TEST_CASE("every model is built, keeps the shape, and repeats itself") {
+  for (const auto& model : model_names()) {
+    CAPTURE(model);
+    const ModelSpec spec = spec_of(model);
+    const auto tensors = [&](std::uint64_t layer) { return block_tensors<double>(spec, trial, layer); };
+    auto first = tensors(0), second = tensors(1), again = tensors(0);
+    State<double> a = draw_input<double>(spec, trial), b = a, c = a;
+    make_block(spec, first)->forward(a, 1.0);
+    make_block(spec, second)->forward(b, 1.0);
+    make_block(spec, again)->forward(c, 1.0);
+    CHECK(a.Y.n_rows == spec.dim);
+    CHECK(a.Y.n_cols == spec.tokens);
+    CHECK(a.Y.is_finite());
+    CHECK(equal(a.Y, c.Y));
+    CHECK(equal(a.Y, b.Y) == spec.shares_weights());
+    CHECK(static_cast<double>(first.parameters()) == parameters_per_block(spec));
+  }
+}
+
+TEST_CASE("parameters of a block: with and without its norms and its MLP") {
+  for (const std::string model : {"bert", "albert", "gpt2"}) {
+    for (const std::string norm : {"layer", "none"}) {
+      for (const std::string mlp : {"on", "off"}) {
+        CAPTURE(model);
+        CAPTURE(norm);
+        CAPTURE(mlp);
+        ModelSpec spec = spec_of(model);
+        spec.norm = norm;
+        spec.mlp = mlp;
+        auto tensors = block_tensors<double>(spec, trial, 0);
+        make_block(spec, tensors);
+        CHECK(static_cast<double>(tensors.parameters()) == parameters_per_block(spec));
+      }
+    }
+  }
+}
+
+TEST_CASE("make_block: every name gets the block of its own file") {
+  const auto direct = [](const ModelSpec& spec, Tensors<double>& tensors) -> std::unique_ptr<Block<double>> {
+    if (spec.model == "post-norm" || spec.model == "pre-norm") return make_transformer_block(spec, tensors);
+    if (spec.model == "bert" || spec.model == "albert") return make_encoder_block(spec, tensors);
+    if (spec.model == "gpt2") return make_gpt2_block(spec, tensors);
+    if (spec.model == "mamba2") return make_mamba2_block(spec, tensors);
+    if (spec.model == "s4d") return make_s4d_block(spec, tensors);
+    return make_bare_block(spec, tensors);
+  };
+  for (const auto& model : model_names()) {
+    CAPTURE(model);
+    const ModelSpec spec = spec_of(model);
+    auto first = block_tensors<double>(spec, trial, 2), second = block_tensors<double>(spec, trial, 2);
+    State<double> a = draw_input<double>(spec, trial), b = a;
+    make_block(spec, first)->forward(a, 0.7);
+    direct(spec, second)->forward(b, 0.7);
+    CHECK(equal(a.Y, b.Y));
+  }
+}

@@ -1,0 +1,396 @@
+#include "report/figure/gnuplot.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+#include "io/subprocess.hpp"
+#include "report/figure/sample.hpp"
+#include "report/figure/svg.hpp"
+
+namespace fs = std::filesystem;
+using namespace ranklab;
+using ranklab::testing::contains;
+using ranklab::testing::sample_result;
+
+namespace {
+
+struct TemporaryFolder {
+  fs::path path = fs::temp_directory_path() / ("ranklab-gnuplot-test-" + std::to_string(::getpid()));
+  TemporaryFolder() { fs::create_directories(path); }
+  ~TemporaryFolder() { fs::remove_all(path); }
+};
+
+// PATH is set to a folder without programs, and restored.
+struct EmptyPath {
+  std::string old = std::getenv("PATH");
+  explicit EmptyPath(const fs::path& folder) { ::setenv("PATH", folder.c_str(), 1); }
+  ~EmptyPath() { ::setenv("PATH", old.c_str(), 1); }
+};
+
+// The rows of the data blocks whose rows have `columns` numbers; each block is one entry.
+std::vector<std::vector<std::vector<double>>> blocks(const std::string& script, std::size_t columns) {
+  std::vector<std::vector<std::vector<double>>> out;
+  std::istringstream lines(script);
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "EOD") inside = false;
+    if (inside && !line.empty()) {
+      std::istringstream words(line);
+      std::vector<double> row;
+      for (std::string word; words >> word;) row.push_back(std::stod(word));  // throws on anything but a number
+      if (row.size() == columns) {
+        if (out.empty() || out.back().empty()) out.resize(out.size() + (out.empty() ? 1 : 0));
+        out.back().push_back(row);
+      }
+    }
+    if (line.ends_with("<< EOD")) {
+      inside = true;
+      if (out.empty() || !out.back().empty()) out.emplace_back();
+    }
+  }
+  if (!out.empty() && out.back().empty()) out.pop_back();
+  return out;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
+
+std::string lines_with(const std::string& text, const std::string& part) {
+  std::istringstream lines(text);
+  std::string found;
+  for (std::string line; std::getline(lines, line);) found += contains(line, part) ? line + "\n" : "";
+  return found;
+}
+
+double number_after(const std::string& text, const std::string& words) {
+  return std::stod(text.substr(text.find(words) + words.size()));
+}
+
+}  // namespace
+
+TEST_CASE("the same document gives the same SVG bytes, with a title, a description and a size") {
+  const auto result = sample_result();
+  const std::string svg = draw_svg(result);
+  CHECK(svg == draw_svg(result));
+  CHECK(contains(svg, "<title>GD against SpecGD</title>"));
+  CHECK(contains(svg, "Objective gap: gap (log scale) against iteration; curves: GD (line), SpecGD (dashed)."));
+  CHECK(contains(svg, "reference lines: st(A) at 0.5"));
+  CHECK(contains(svg, "over 10 trials"));
+  CHECK(contains(svg, "role=\"img\""));
+  CHECK(contains(svg, "viewBox="));
+  CHECK(contains(svg, " width=\""));
+  CHECK(count(svg, "<title") == 1);
+  CHECK_FALSE(contains(svg, "GNUPLOT"));
+}
+
+TEST_CASE("text of the document never reaches gnuplot as code, and appears as it is") {
+  TemporaryFolder folder;
+  const std::string pwned = (folder.path / "pwned").string();
+  const std::string hostile =
+      "'; system \"touch " + pwned + "\" #`touch " + pwned + "`@x %d %s {/Bold b}_2 <b> & \\ ${\n!touch " + pwned + "\nEOD\n";
+  auto result = sample_result();
+  result["title"] = hostile;
+  auto& panel = result["figure"]["panels"][0];
+  panel["title"] = hostile;
+  panel["x"] = {{"label", hostile}, {"scale", "linear"}, {"ticks", {hostile, "a%d", "'"}}};
+  panel["y"]["label"] = hostile;
+  panel["curves"][0]["label"] = hostile;
+  panel["curves"][0]["series"] = hostile;
+  result["series"][0]["name"] = hostile;
+  result["figure"]["panels"][1]["curves"][0]["series"] = hostile;
+  panel["lines"] = {{{"y", 0.1}, {"label", hostile}}};
+  panel["bands"] = {{{"x_low", 1}, {"x_high", 2}, {"label", hostile}}};
+  for (const char* format : {"svg", "png", "pdf"}) draw_figure(result, (folder.path / "x.").string() + format, true);
+  CHECK_FALSE(fs::exists(pwned));
+  const std::string svg = read_file((folder.path / "x.svg").string());
+  CHECK(contains(svg, "<text>'; system \"touch"));
+  CHECK(contains(svg, "<text>a%d</text>"));
+  CHECK_FALSE(contains(svg, "<b>"));
+  // Every text stands on one line, and what lies between two single quotes never holds one.
+  const std::string joint = "'.\"'\".'";
+  std::istringstream lines(read_file((folder.path / "x.svg.gp").string()));
+  for (std::string line; std::getline(lines, line);) {
+    CHECK_FALSE(line.starts_with("!"));
+    for (std::size_t at = line.find(joint); at != std::string::npos; at = line.find(joint)) line.erase(at, joint.size());
+    CHECK(count(line, "'") % 2 == 0);
+  }
+}
+
+TEST_CASE("pictures are written whole, in the format that the name asks for, and the script draws the same again") {
+  TemporaryFolder folder;
+  const std::string base = (folder.path / "deep" / "er" / "x").string();
+  for (const char* ending : {".svg", ".png", ".pdf"}) draw_figure(sample_result(), base + ending, ending == std::string(".png"));
+  CHECK(read_file(base + ".svg").starts_with("<?xml"));
+  CHECK(read_file(base + ".png").substr(1, 3) == "PNG");
+  CHECK(read_file(base + ".pdf").starts_with("%PDF"));
+  CHECK(run_process({"gnuplot", base + ".png.gp"}, "").out == read_file(base + ".png"));
+  CHECK_FALSE(fs::exists(base + ".svg.gp"));
+}
+
+TEST_CASE("another ending is refused, with what is allowed") {
+  CHECK_THROWS_WITH_AS(draw_figure(sample_result(), "x.jpg", false), "--out x.jpg: a picture must end in .svg, .png or .pdf",
+                       UsageError);
+  CHECK_THROWS_AS(draw_figure(sample_result(), "svg", false), UsageError);
+  CHECK_THROWS_AS(gnuplot_script(sample_result(), "x11"), UsageError);
+}
+
+TEST_CASE("a missing gnuplot is a failure that says how to install it") {
+  TemporaryFolder folder;
+  const EmptyPath path(folder.path);
+  CHECK_THROWS_WITH_AS(draw_svg(sample_result()), "gnuplot is not installed: `apt-get install gnuplot-nox` (or `make deps`)",
+                       Failure);
+}
+
+TEST_CASE("on a log axis the band mirrors around the mean and stays positive") {
+  const auto bands = blocks(gnuplot_script(sample_result(), "svg"), 4);
+  REQUIRE(bands.size() == 3);  // two bands, and the error bars of the second panel
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(bands[i].size() == 40);
+    for (const auto& row : bands[i]) {
+      CHECK(row[2] > 0);
+      CHECK(row[1] / row[2] == doctest::Approx(row[3] / row[1]).epsilon(1e-6));
+      CHECK(row[3] == doctest::Approx(3 * row[1]).epsilon(1e-6));
+    }
+  }
+  CHECK(bands[2][0][2] == doctest::Approx(-1.0).epsilon(1e-6));
+}
+
+TEST_CASE("over very many decades a log axis has ticks at its labels alone") {
+  const auto minor_ticks = [](double decades_a_point) {
+    nlohmann::json document = sample_result();
+    for (auto& series : document["series"]) {
+      for (std::size_t i = 0; i < series["mean"].size(); ++i) {
+        series["mean"][i] = std::pow(10.0, -decades_a_point * static_cast<double>(i));
+        series["std"][i] = 0.0;
+      }
+    }
+    const std::string script = gnuplot_script(document, "svg");
+    const std::size_t start = script.find("set ytics out");
+    const std::string ticks = script.substr(start, script.find('\n', start) - start);
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = ticks.find(" 1,", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  CHECK(minor_ticks(0.5) > 10);
+  CHECK(minor_ticks(5) == 0);
+}
+
+TEST_CASE("nulls break a line, and values that a log axis cannot show are left out") {
+  auto result = sample_result();
+  result["figure"]["panels"].erase(1);
+  result["figure"]["panels"][0]["curves"].erase(1);
+  auto& series = result["series"][0];
+  series["x"] = {0, 1, 2, 3, 4, 5, 6};
+  series["mean"] = {1, 2, nullptr, 4, 5, -1, 7};
+  series["std"] = {0, 0, nullptr, 0, 0, 0, 0};
+  const std::string script = gnuplot_script(result, "svg");
+  CHECK(contains(script, "<< EOD\n0 1\n1 2\n\n3 4\n4 5\n\n6 7\nEOD\n"));
+  CHECK(blocks(script, 4).empty());               // no spread, no band
+  CHECK(contains(script, "<< EOD\n6 7\nEOD\n"));  // one point alone is drawn as a dot
+  result["series"][0]["mean"] = {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+  CHECK(contains(draw_svg(result), "no defined values"));
+}
+
+TEST_CASE("long curves are thinned, their ends and their peak survive") {
+  auto result = sample_result();
+  result["figure"]["panels"].erase(1);
+  result["figure"]["panels"][0]["curves"].erase(1);
+  result["series"][0] = ranklab::testing::sample_series("gd.gap", 20000, 100);
+  for (int i = 0; i < 20000; ++i) result["series"][0]["mean"][static_cast<std::size_t>(i)] = i == 7777 ? 99.0 : 1 + (i % 7) * 0.01;
+  for (const char* scale : {"linear", "log"}) {
+    result["figure"]["panels"][0]["x"]["scale"] = scale;
+    const auto line = blocks(gnuplot_script(result, "svg"), 2).at(0);
+    CHECK(line.size() <= 620);
+    CHECK(line.size() > 200);
+    CHECK(line.front()[0] == (scale == std::string("log") ? 1 : 0));
+    CHECK(line.back()[0] == 19999);
+    const bool peak = std::any_of(line.begin(), line.end(), [](const auto& row) { return row[1] == 99.0; });
+    CHECK(peak);
+  }
+}
+
+TEST_CASE("a point at the end of an axis lies inside the range, whatever its rounding") {
+  auto result = sample_result();
+  for (auto& series : result["series"]) {
+    for (auto& x : series["x"]) x = (x.get<double>() + 1) * 2 / 3;
+  }
+  for (const char* scale : {"linear", "log"}) {
+    result["figure"]["panels"][0]["x"]["scale"] = scale;
+    const std::string script = gnuplot_script(result, "svg");
+    const std::size_t range = script.find("set xrange [") + 12;
+    CHECK(std::stod(script.substr(range)) < 0.666666666);
+    CHECK(std::stod(script.substr(script.find(":", range) + 1)) > 26.6666667);
+  }
+}
+
+TEST_CASE("x_offset moves a curve") {
+  auto result = sample_result();
+  result["figure"]["panels"][0]["curves"][0]["x_offset"] = 100;
+  CHECK(contains(gnuplot_script(result, "svg"), "\n100 1\n"));
+}
+
+TEST_CASE("bars stand side by side on 0, on a log axis on 1 with smaller values hanging from it; a null leaves a gap") {
+  auto result = sample_result();
+  result["figure"]["panels"].erase(1);
+  auto& panel = result["figure"]["panels"][0];
+  for (auto& curve : panel["curves"]) curve["style"] = "bars";
+  for (auto& series : result["series"]) {
+    series["x"] = {1, 3, 5};
+    series["mean"] = {4, nullptr, 0.25};
+    series["std"] = {0, nullptr, 0};
+  }
+  result["series"][1]["std"] = {1, nullptr, 0};
+  for (const bool log : {false, true}) {
+    CAPTURE(log);
+    panel["y"]["scale"] = log ? "log" : "linear";
+    const std::string script = gnuplot_script(result, "svg");
+    CHECK(count(script, " with boxxyerror ") == 2);
+    const auto bars = blocks(script, 6);
+    REQUIRE(bars.size() == 2);
+    // Points are 2 apart: a group is 1.6 wide, a bar half of that.
+    const double foot = log ? 1 : 0;
+    const std::vector<std::vector<double>> left = {{1, 4, 0.2, 1, foot, 4}, {5, 0.25, 4.2, 5, log ? 0.25 : 0, log ? 1 : 0.25}};
+    for (std::size_t i = 0; i < 2; ++i) {
+      REQUIRE(bars[i].size() == 2);
+      for (std::size_t row = 0; row < 2; ++row) {
+        for (std::size_t column = 0; column < 6; ++column) {
+          const double shift = i == 1 && (column == 2 || column == 3) ? 0.8 : 0;
+          CHECK(bars[i][row][column] == doctest::Approx(left[row][column] + shift).epsilon(1e-9));
+        }
+      }
+    }
+    CHECK(contains(script, "set xrange [0.19"));
+    CHECK(contains(script, log ? "set yrange [0.2" : "set yrange [-0"));
+    // The spread of one point of the second curve, over the middle of its bar.
+    REQUIRE(blocks(script, 4).size() == 1);
+    CHECK(blocks(script, 4)[0][0][0] == doctest::Approx(1.4).epsilon(1e-9));
+    CHECK(contains(draw_svg(result), "curves: GD (bars), SpecGD (bars)."));
+  }
+  panel["x"]["scale"] = "log";
+  CHECK_THROWS_WITH_AS(draw_svg(result), "figure: panel 1 has bars on a log x axis", Failure);
+}
+
+TEST_CASE("bands fill the height of the panel, are cut at its sides and leave the axes alone") {
+  for (const bool log : {false, true}) {
+    CAPTURE(log);
+    auto result = sample_result();
+    result["figure"]["panels"].erase(1);
+    auto& panel = result["figure"]["panels"][0];
+    panel["x"]["scale"] = log ? "log" : "linear";
+    const std::string ranges = lines_with(gnuplot_script(result, "svg"), "range [");
+    panel["bands"] = {{{"x_low", 10}, {"x_high", 20}, {"label", "window"}, {"colour", 1}},
+                      {{"x_low", -1e9}, {"x_high", 1e9}},
+                      {{"x_low", 40}, {"x_high", 50}, {"label", "beyond"}}};
+    const std::string script = gnuplot_script(result, "svg");
+    CHECK(lines_with(script, "range [") == ranges);
+    CHECK_FALSE(contains(script, "beyond"));
+    // One sample in the legend, in the colour of the band with a label.
+    CHECK(count(lines_with(script, "window"), "\n") == 1);
+    CHECK(count(lines_with(script, " back lw 0.7 "), "\n") == 1);
+    CHECK(contains(lines_with(script, " back lw 0.7 "), "fc rgb '#D55E00'"));
+
+    const double left = number_after(script, "set lmargin at screen "), right = number_after(script, "set rmargin at screen ");
+    const double top = number_after(script, "set tmargin at screen "), bottom = number_after(script, "set bmargin at screen ");
+    // The curves reach from 0 to 39, on a log axis from 1.
+    const auto place = [&](double x) { return left + (right - left) * (log ? std::log(x) / std::log(39.0) : x / 39); };
+    std::istringstream drawn(lines_with(script, " behind "));
+    std::string coloured, grey;
+    std::getline(drawn, coloured);
+    std::getline(drawn, grey);
+    CHECK(drawn.peek() == EOF);
+    CHECK(contains(coloured, "transparent solid 0.12 border lc rgb '#D55E00' fc rgb '#D55E00'"));
+    CHECK(contains(grey, "fc rgb '#5F5F5F'"));
+    const auto stands = [](const std::string& rectangle, const std::vector<double>& corners) {
+      std::size_t at = 0;
+      for (const double corner : corners) {
+        at = rectangle.find("screen ", at) + 7;
+        CHECK(std::stod(rectangle.substr(at)) == doctest::Approx(corner).epsilon(1e-4));
+      }
+    };
+    stands(coloured, {place(10), top, place(20), bottom});
+    stands(grey, {left, top, right, bottom});
+    CHECK(contains(draw_svg(result), "; shaded: window from 10 to 20, from -1e+09 to 1e+09, beyond from 40 to 50."));
+  }
+}
+
+TEST_CASE("broken documents are one-line failures that say what is wrong") {
+  const auto failure = [](const char* pointer, const nlohmann::json& value) -> std::string {
+    auto result = sample_result();
+    result[nlohmann::json::json_pointer(pointer)] = value;
+    try {
+      gnuplot_script(result, "svg");
+    } catch (const Failure& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(failure("/figure", nullptr) == "the result has no figure");
+  CHECK(failure("/figure/panels", nlohmann::json::array()) == "the result has no figure (no panels)");
+  CHECK(failure("/figure/panels/0/curves/0/series", "no.such") == "figure: there is no series 'no.such', which a curve names");
+  CHECK(contains(failure("/figure/panels/0/y/scale", "cubic"),
+                 "panel 1, axis y has the unknown scale 'cubic'; allowed: linear, log"));
+  CHECK(contains(failure("/figure/panels/0/curves/0/style", "wavy\n!x"), "unknown style 'wavy !x'; allowed: line, dashed"));
+  CHECK(contains(failure("/figure/panels/0/curves/0/colour", -5), "palette index"));
+  CHECK(contains(failure("/figure/panels/0/curves/0/colour", 1e300), "as 'colour'"));
+  CHECK(contains(failure("/figure/panels/0/title", 7), "needs text as 'title'"));
+  CHECK(contains(failure("/figure/panels/0/x", 7), "is not an object"));
+  CHECK(contains(failure("/figure/panels/0/lines", 7), "needs a list as 'lines'"));
+  CHECK(contains(failure("/figure/panels/0", 7), "needs objects in 'panels'"));
+  CHECK(contains(failure("/figure/panels/0/bands", 7), "needs a list as 'bands'"));
+  CHECK(failure("/figure/panels/0/bands", {{{"x_low", 2}, {"x_high", 1}}}) ==
+        "figure: panel 1, a band needs numbers 'x_low' <= 'x_high'");
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 2}, {"x_high", nullptr}}}), "needs numbers 'x_low' <= 'x_high'"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", "1"}, {"x_high", 2}}}), "a band needs a number as 'x_low'"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 1}, {"x_high", 1e300}}}), "a band needs a number as 'x_high'"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 1}, {"x_high", 2}, {"colour", 0.5}}}), "palette index"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 1}, {"x_high", 2}, {"label", 7}}}), "needs text as 'label'"));
+  CHECK(contains(failure("/series/0/mean/3", "system"), "series 'gd.gap' needs numbers or null in 'mean'"));
+  CHECK(contains(failure("/series/0/x", {1, 2}), "of unequal length"));
+}
+
+TEST_CASE("extreme but finite numbers are drawn without complaint") {
+  auto result = sample_result();
+  for (const auto& mean :
+       {nlohmann::json{1e308, -1e308, 1e-308, 0, 1e200}, nlohmann::json{5e-324, 5e-324, 5e-324, 5e-324, 5e-324},
+        nlohmann::json{1e9, 1e9 + 1e-6, 1e9, 1e9, 1e9}, nlohmann::json{1e-280, 1e280, 1, 1, 1}, nlohmann::json{0, 0, 0, 0, 0}}) {
+    for (auto& series : result["series"]) {
+      series["x"] = {0, 1, 2, 3, 4};
+      series["mean"] = mean;
+      series["std"] = {1e308, 0, 1, 1e-320, nullptr};
+    }
+    for (const char* style : {"line", "bars"}) {
+      for (auto& panel : result["figure"]["panels"]) panel["curves"][0]["style"] = style;
+      CHECK(contains(draw_svg(result), "</svg>"));
+    }
+  }
+}
+
+TEST_CASE("ids in an SVG get a prefix, and so do the references to them; text stays") {
+  const std::string svg =
+      "<svg aria-labelledby=\"a b\"><g id='x'/><use xlink:href='#x' fill=\"url(#y)\"/><text>id='x' #x url(#y)</text></svg>";
+  CHECK(prefix_svg_ids(svg, "p-") ==
+        "<svg aria-labelledby=\"p-a p-b\"><g id='p-x'/><use xlink:href='#p-x' fill=\"url(#p-y)\"/><text>id='x' #x "
+        "url(#y)</text></svg>");
+}
+
+TEST_CASE("an SVG that holds more than a drawing is refused") {
+  CHECK_THROWS_AS(finish_svg("<svg viewBox=\"0 0 1 1\"><script>x</script></svg>", "t", "d"), Failure);
+  CHECK_THROWS_AS(finish_svg("<svg viewBox=\"0 0 1 1\" onload=\"x\"></svg>", "t", "d"), Failure);
+  CHECK_THROWS_AS(finish_svg("<svg><use xlink:href='http://x'/></svg>", "t", "d"), Failure);
+  CHECK_THROWS_AS(finish_svg("<svg><g", "t", "d"), Failure);
+  CHECK_THROWS_AS(finish_svg("", "t", "d"), Failure);
+  CHECK(contains(finish_svg("<svg viewBox=\"0 0 8 9\"></svg>", "<t>", "d&"), "width=\"8\" height=\"9\""));
+  CHECK(contains(finish_svg("<svg viewBox=\"0 0 8 9\"></svg>", "<t>", "d&"), ">&lt;t&gt;</title>"));
+}

@@ -1,0 +1,114 @@
+#include "report/page/page.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "report/figure/sample.hpp"
+#include "report/page/text.hpp"
+
+using namespace ranklab;
+using ranklab::testing::contains;
+using ranklab::testing::sample_result;
+
+TEST_CASE("the page shows what a result holds, and is the same every time") {
+  const std::string page = html_report({sample_result()}, {"results/x.json"});
+  CHECK(page == html_report({sample_result()}, {"results/x.json"}));
+  CHECK(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));
+  for (const char* part : {"ranklab random-features --config results/x.json", "make spectral-fig03", "[Spectral], Figure 3",
+                           "complete, 10 of 10 trials", "\u2713 holds", "\u2717 fails", "12.35", "\u2265 3", "3.142", "<svg",
+                           "a machine", "href=\"#result-1\""}) {
+    CHECK_MESSAGE(contains(page, part), part);
+  }
+  CHECK(contains(page, "1 result. Of their claims 1 holds, 1 fails, 0 could not be judged"));
+  CHECK_FALSE(contains(page, "<script"));
+  CHECK_FALSE(contains(page, "<link"));
+  CHECK_FALSE(contains(page, "\u26A0"));
+}
+
+TEST_CASE("everything from the file is escaped") {
+  const std::string hostile = "</code></title><script>alert('x')</script>&\" \x01";
+  auto result = sample_result();
+  for (const char* key : {"title", "command", "study", "preset", "status"}) result[key] = hostile;
+  result["source"] = {{"paper", hostile}, {"figure", hostile}};
+  result["claims"] = {{{"id", hostile},
+                       {"source", hostile},
+                       {"statement", hostile},
+                       {"verdict", hostile},
+                       {"measured", hostile},
+                       {"expected", hostile},
+                       {"detail", hostile}}};
+  result["scalars"] = {{hostile, {{"mean", hostile}, {"std", 1}, {"n", 1}}}};
+  result["config"] = {{hostile, hostile}};
+  result["environment"] = {{hostile, {hostile}}};
+  result["notes"] = {hostile};
+  result["skipped"] = {{{"name", hostile}, {"reason", hostile}}};
+  result["trials"] = {{"requested", 1e300}, {"completed", 2}};
+  result["figure"]["panels"][0]["title"] = hostile;
+  const std::string page = html_report({result}, {hostile});
+  CHECK_FALSE(contains(page, "<script"));
+  CHECK_FALSE(contains(page, "\x01"));
+  CHECK(contains(page, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;"));
+}
+
+TEST_CASE("documents of the wrong shape give a page all the same") {
+  for (const char* text :
+       {"{}", "[]", "7", "null",
+        R"({"claims": 7, "scalars": [1], "figure": 3, "config": "x", "trials": [], "notes": "n", "skipped": 1, "source": 1})",
+        R"({"claims": [7, null, {}], "scalars": {"a": 1}, "notes": [[1]], "skipped": [1], "title": {"a": 1}})"}) {
+    CHECK(contains(html_report({nlohmann::json::parse(text)}, {"x.json"}), "</html>"));
+  }
+}
+
+TEST_CASE("ids of several figures on one page do not collide") {
+  const std::string page = html_report({sample_result(), sample_result()}, {"a.json", "b.json"});
+  std::vector<std::string> ids;
+  for (const std::string quote : {"\"", "'"}) {
+    const std::string start = " id=" + quote;
+    for (std::size_t at = page.find(start); at != std::string::npos; at = page.find(start, at + 1)) {
+      const std::size_t begin = at + start.size();
+      ids.push_back(page.substr(begin, page.find(quote, begin) - begin));
+    }
+  }
+  CHECK(ids.size() > 40);
+  std::sort(ids.begin(), ids.end());
+  CHECK(std::adjacent_find(ids.begin(), ids.end()) == ids.end());
+  CHECK(contains(page, "'#result-1-gpPt"));
+  CHECK_FALSE(contains(page, "'#gpPt"));
+}
+
+TEST_CASE("a run that did not complete says so prominently") {
+  auto result = sample_result();
+  result["status"] = "diverged";
+  CHECK(contains(html_report({result}, {"x.json"}), "<p class=\"warning\"><strong>\u26A0 Status: diverged.</strong>"));
+}
+
+TEST_CASE("without gnuplot or a figure the page is made, with a note") {
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", "/nonexistent", 1);
+  const std::string page = html_report({sample_result()}, {"x.json"});
+  ::setenv("PATH", path.c_str(), 1);
+  CHECK(contains(page, "Not drawn: gnuplot is not installed"));
+  CHECK(contains(page, "spectral/eq-1.5"));
+  auto result = sample_result();
+  result["figure"] = nullptr;
+  CHECK(contains(html_report({result}, {"x.json"}), "the result has no figure"));
+}
+
+TEST_CASE("numbers have four significant digits, what is undefined is a dash") {
+  CHECK(html_number(12.34567) == "12.35");
+  CHECK(html_number(0.0123456) == "0.01235");
+  CHECK(html_number(123456.7) == "123457");
+  CHECK(html_number(1000) == "1000");
+  CHECK(html_number(-2) == "\u22122");
+  CHECK(html_number(0.0) == "0");
+  CHECK(html_number(1.5e-7) == "1.500\u00D710<sup>\u22127</sup>");
+  CHECK(html_number(nullptr) == "<span title=\"undefined\">\u2013</span>");
+  CHECK(html_expected({1.0, 2.5}) == "[1, 2.500]");
+  CHECK(html_expected({nullptr, 2}) == "\u2264 2");
+  CHECK(html_expected({2, nullptr}) == "\u2265 2");
+  CHECK(html_expected(nullptr) == "<span title=\"none given\">\u2013</span>");
+  CHECK(shell_word("a b'c") == "'a b'\\''c'");
+}
