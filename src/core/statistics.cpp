@@ -51,6 +51,13 @@ double confidence_half_width(const Summary& summary, double z) {
   return z * summary.std / std::sqrt(static_cast<double>(summary.n));
 }
 
+Spread spread_of(std::span<const double> values) {
+  std::vector<double> x = finite_values(values);
+  if (x.empty()) return {0, undefined, undefined, undefined, undefined};
+  std::sort(x.begin(), x.end());
+  return {x.size(), x.front(), median(x), x[std::min(x.size() * 9 / 10, x.size() - 1)], x.back()};
+}
+
 double median(std::span<const double> values) {
   std::vector<double> x = finite_values(values);
   if (x.empty()) return undefined;

@@ -18,6 +18,14 @@ Summary summarise(std::span<const double> values);
 /// Half width of the confidence interval of the mean at z standard errors; infinite for n < 2, where the spread is unknown.
 double confidence_half_width(const Summary& summary, double z = 3.0);
 
+/// The smallest, middle and largest of some values; NaN where there is none.
+struct Spread {
+  std::size_t count = 0;
+  double smallest = 0.0, median = 0.0, upper_tenth = 0.0, largest = 0.0;  // upper_tenth: a tenth of the values lie above
+};
+/// Of the finite values.
+Spread spread_of(std::span<const double> values);
+
 /// Median of the finite values (mean of the middle two); NaN where there is none.
 double median(std::span<const double> values);
 

@@ -38,6 +38,7 @@ struct Place {
   std::string prefix, source;
 
   Statement operator()(const std::string& id, std::string text) const { return {prefix + id, source, std::move(text)}; }
+  Inequality counted(const std::string& id, std::string text, std::string scalar = {}) const;
   /// The ids end in "/as-printed" and "/corrected".
   Misprint misprint(const std::string& id, std::string printed, std::string corrected) const;
 };
@@ -77,7 +78,7 @@ class Claims {
  public:
   void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "");
   void never_violated(const Statement& statement, const Tally& tally, const std::string& detail = "");
-  /// From the tally that the trials recorded under the statement's id; throws std::logic_error where none of them did.
+  /// From the tallies that the trials recorded under the statement's id.
   void never_violated(const Statement& statement, const Records& records, const std::string& detail = "");
   void number(const Statement& statement, double measured, Region allowed, const std::string& detail = "");
   void not_applicable(const Statement& statement, const std::string& reason);

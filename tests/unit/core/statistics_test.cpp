@@ -99,3 +99,13 @@ TEST_CASE("median, odd and even, in any order") {
   CHECK(std::isnan(median(std::vector<double>{undefined})));
   CHECK(std::isnan(median(std::vector<double>{})));
 }
+
+TEST_CASE("spread of values") {
+  const Spread spread = spread_of(std::vector<double>{3, std::nan(""), 1, 2, 10, 4});
+  CHECK(spread.count == 5);
+  CHECK(spread.smallest == 1);
+  CHECK(spread.median == 3);
+  CHECK(spread.upper_tenth == 10);
+  CHECK(spread.largest == 10);
+  CHECK(std::isnan(spread_of(std::vector<double>{}).median));
+}

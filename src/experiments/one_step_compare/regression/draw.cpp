@@ -1,14 +1,13 @@
-#include "experiments/one_step_compare/regression/draw.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "experiments/one_step_compare/regression/problem.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/polar.hpp"
 #include "models/random_features.hpp"
 
-namespace ranklab {
+namespace ranklab::regression {
 namespace {
 
 constexpr double least_noise = 0.01, most_noise = 1.0;  // of `noisy` labels, relative to the labels
@@ -128,4 +127,4 @@ OneStepProblem<T> draw_one_step_problem(const RegressionConfig& config, const Tr
 template OneStepProblem<float> draw_one_step_problem(const RegressionConfig&, const Trial&);
 template OneStepProblem<double> draw_one_step_problem(const RegressionConfig&, const Trial&);
 
-}  // namespace ranklab
+}  // namespace ranklab::regression

@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "experiments/one_step_compare/regression/report.hpp"
-#include "experiments/one_step_compare/regression/trial.hpp"
+#include "experiments/one_step_compare/regression/regression.hpp"
 #include "models/activations.hpp"
 
 namespace ranklab {
@@ -67,8 +66,8 @@ class RegressionStudy : public Study {
 
   Result run(Runner& runner) const override {
     const bool single_precision = runner.single_precision();
-    const auto records = runner.run([&](Trial& trial) { return regression_trial(config_, single_precision, trial); });
-    return regression_result(config_, records, single_precision);
+    const auto records = runner.run([&](Trial& trial) { return regression::run_trial(config_, single_precision, trial); });
+    return regression::report(config_, records, single_precision);
   }
 
  private:

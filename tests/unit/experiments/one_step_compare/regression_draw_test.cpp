@@ -1,5 +1,5 @@
 // The random problems of the study regression have the structure that their flags say.
-#include "experiments/one_step_compare/regression/draw.hpp"
+#include "experiments/one_step_compare/regression/problem.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,6 +9,7 @@
 #include "core/tolerances.hpp"
 
 using namespace ranklab;
+using namespace ranklab::regression;
 
 namespace {
 

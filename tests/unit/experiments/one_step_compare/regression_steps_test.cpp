@@ -1,5 +1,5 @@
 // One step of each kind against closed forms and against losses written out by loops.
-#include "experiments/one_step_compare/regression/steps.hpp"
+#include "experiments/one_step_compare/regression/problem.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,10 +7,9 @@
 #include <functional>
 
 #include "core/tolerances.hpp"
-#include "experiments/one_step_compare/regression/diagonal.hpp"
-#include "experiments/one_step_compare/regression/smooth.hpp"
 
 using namespace ranklab;
+using namespace ranklab::regression;
 
 namespace {
 

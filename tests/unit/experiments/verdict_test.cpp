@@ -1,0 +1,127 @@
+// The verdict follows its count, in every study: where trials count the cases of a statement, its claim holds without a
+// violation, fails with one, and is not applicable without a case.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <set>
+
+#include "cli/commands.hpp"
+#include "experiments/configured_study.hpp"
+#include "experiments/result_parts.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+// Each study at toy size.
+const std::map<std::string, FlagValues> toys = {
+    {"random-features trajectory", {{"m", "4"}, {"k", "5"}, {"d", "4"}, {"n", "12"}, {"steps", "6"}, {"restart-every", "3"}}},
+    {"random-features stable-rank", {{"k", "16"}, {"d", "8"}, {"n", "32"}, {"depth", "2"}, {"tokens", "64"}}},
+    {"spiked-model gradient-rank", {{"k", "8,12,16"}, {"steps", "6"}}},
+    {"spiked-model features", {{"k", "8,16,24"}, {"phi-samples", "256"}}},
+    {"spiked-model multi-spike", {{"d", "16,20,24"}}},
+    {"teacher-student gradient-rank", {{"k", "8,12,16"}, {"steps", "6"}}},
+    {"teacher-student features", {{"k", "8,16,24"}}},
+    {"teacher-student multi-spike", {{"d", "16,20,24"}}},
+    {"rank-collapse layers", {{"layers", "3"}, {"tokens", "6"}, {"dim", "8"}}},
+    {"rank-collapse lambda-sweep", {{"layers", "3"}, {"tokens", "6"}, {"dim", "8"}}},
+    {"rank-collapse ablation", {{"layers", "3"}, {"tokens", "6"}, {"dim", "8"}}},
+    {"rank-collapse escalation", {{"layers", "3"}, {"tokens", "6"}, {"dim", "8"}, {"heads", "2"}}},
+    {"rank-collapse escalation-rate", {{"layers", "3"}, {"tokens", "6"}, {"dim", "8"}, {"heads", "2"}}},
+    {"rank-collapse eta", {{"tokens", "8"}, {"dim", "4,8"}}},
+    {"rank-collapse bounds", {{"tokens", "2,4"}, {"dim", "2,4"}, {"layers", "3"}, {"lambda", "-10,0,10"}}},
+    {"rank-collapse examples", {{"layers", "8"}}},
+    {"one-step-compare regression", {{"m-high", "8"}, {"k-high", "8"}, {"n-high", "12"}}},
+    {"one-step-compare mlp", {{"d", "4"}, {"width", "6"}, {"n", "12"}, {"steps", "3"}}},
+    {"one-step-compare mlp-init", {{"d", "4"}, {"width", "6"}, {"n", "8,16"}}},
+    {"one-step-compare transformer-init", {{"d", "8"}, {"n", "12"}, {"layers", "2"}}},
+};
+
+// Runs the trials once, and hands out their records with one tally replaced.
+class Replayed : public Runner {
+ public:
+  std::uint64_t trials() const override { return 3; }
+  bool single_precision() const override { return false; }
+  std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) override {
+    for (std::uint64_t t = measured_.size(); t < trials(); ++t) {
+      Trial trial(1, t, 0);
+      measured_.push_back(body(trial));
+    }
+    return replaced();
+  }
+  std::vector<TrialRecord> run_batches(std::uint64_t,
+                                       const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) override {
+    return run([&](Trial& trial) {
+      std::vector<Trial> one = {trial};
+      return body(one).front();
+    });
+  }
+
+  std::set<std::string> tallied() const {
+    std::set<std::string> ids;
+    for (const TrialRecord& record : measured_) {
+      for (const auto& [name, numbers] : record.arrays()) {
+        if (name.starts_with("tally/")) ids.insert(name.substr(6));
+      }
+    }
+    return ids;
+  }
+  /// From now on trial 0 has counted `cases` and `violations` of the statement, the others none.
+  void replace(const std::string& id, double cases, double violations) {
+    id_ = id;
+    counts_ = {cases, violations};
+  }
+
+ private:
+  Records replaced() const {
+    Records records = measured_;
+    for (TrialRecord& record : records) {
+      if (id_.empty()) continue;
+      Tally tally;
+      if (&record == &records.front()) tally = {counts_.first, counts_.second};
+      record.set("tally/" + id_, std::vector<double>{tally.cases, tally.violations, 1.0, 1.0});
+    }
+    return records;
+  }
+
+  Records measured_;
+  std::string id_;
+  std::pair<double, double> counts_;
+};
+
+void check_tallies(const std::string& name, const StudyEntry& entry) {
+  CAPTURE(name);
+  const auto toy = toys.find(name);
+  REQUIRE(toy != toys.end());
+  const std::unique_ptr<Study> study = configured(entry.make(), toy->second);
+  Replayed runner;
+  std::set<std::string> claimed;
+  for (const Claim& claim : study->run(runner).claims) claimed.insert(claim.id);
+  for (const std::string& id : runner.tallied()) {
+    if (!claimed.contains(id)) continue;  // a part of another count
+    CAPTURE(id);
+    const auto judged = [&](double cases, double violations) {
+      runner.replace(id, cases, violations);
+      return find_claim(study->run(runner), id);
+    };
+    const Claim without = judged(3, 0), with = judged(3, 1);
+    if (with.verdict == Verdict::not_applicable) {  // the toy does not meet the hypothesis
+      CHECK(without.verdict == Verdict::not_applicable);
+      continue;
+    }
+    CHECK(with.verdict == Verdict::fails);
+    CHECK(with.measured == without.measured + 1);
+    CHECK(without.verdict == (without.measured == 0 ? Verdict::holds : Verdict::fails));
+    if (without.measured == 0) CHECK(judged(0, 0).verdict == Verdict::not_applicable);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the verdict follows its count, in every study") {
+  for (const Experiment& experiment : experiments()) {
+    for (const StudyEntry& entry : experiment.studies) {
+      if (entry.name != "files") check_tallies(experiment.name + " " + entry.name, entry);
+    }
+  }
+}
