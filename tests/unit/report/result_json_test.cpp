@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "io/atomic_file.hpp"
+#include "report/claims.hpp"
 #include "report/figure/json.hpp"
 #include "temporary_folder.hpp"
 
@@ -20,7 +21,7 @@ Result sample_result() {
   result.title = "T";
   result.scalars = {{"defined", {1, 3}}, {"partly", {2, NAN}}, {"never", {NAN, INFINITY}}};
   result.series = {{"s", "t", {0, 1}, {1, NAN}, {0, NAN}}};
-  Claim claim = judge_mean("spectral/eq-1.5", "s", "st", {1, 1}, 0, std::numeric_limits<double>::infinity());
+  Claim claim = judge_mean({"spectral/eq-1.5", "s", "st"}, {1, 1}, at_least(0));
   result.claims = {claim};
   return result;
 }

@@ -1,0 +1,38 @@
+#include "core/record.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+using namespace ranklab;
+
+TEST_CASE("a record counts the cases of a statement, and tallies add up over records") {
+  Records records(3);
+  records[0].count("a", false, 2.0);
+  records[0].count("a", true, 5.0);
+  records[1].count("a", true);
+  records[1].add("b", {});
+  const Tally sum = tally_of(records, "a");
+  CHECK(sum.cases == 3);
+  CHECK(sum.violations == 2);
+  CHECK(sum.smallest == 2);
+  CHECK(sum.largest == 5);
+  CHECK(records[1].has_tally("b"));
+  CHECK_FALSE(records[2].has_tally("a"));
+  CHECK(tally_of(records, "c").cases == 0);
+  const Tally by_hand = tally_of(records, [](const TrialRecord& record, Tally& tally) { tally.count(record.has_tally("b"), NAN); });
+  CHECK(by_hand.cases == 3);
+  CHECK(by_hand.violations == 1);
+  CHECK(std::isinf(by_hand.smallest));
+}
+
+TEST_CASE("a record names the array that it lacks; one number of each record, in order") {
+  Records records(2);
+  records[0].set("x", 1.5);
+  records[1].set("x", 2.5);
+  CHECK(scalars_of(records, "x") == std::vector<double>{1.5, 2.5});
+  CHECK(per_trial(records, [](const TrialRecord& record) { return 2 * record.scalar("x"); }) == std::vector<double>{3, 5});
+  CHECK(std::isnan(records[0].scalar_or_nan("y")));
+  CHECK_THROWS_AS(scalars_of(records, "y"), const std::logic_error&);
+}
