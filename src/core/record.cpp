@@ -4,6 +4,13 @@
 #include <stdexcept>
 
 namespace ranklab {
+namespace {
+
+Tally tally_from(const std::vector<double>& numbers) {
+  return {numbers.at(0), numbers.at(1), numbers.at(2), numbers.at(3)};
+}
+
+}  // namespace
 
 void Tally::count(bool violated, double shown) {
   cases += 1;
@@ -31,9 +38,10 @@ double TrialRecord::scalar_or_nan(const std::string& name) const {
 }
 
 void TrialRecord::add(const std::string& id, const Tally& tally) {
-  Tally sum = this->tally(id);
+  std::vector<double>& numbers = arrays_["tally/" + id];  // looked up once: a trial may count a million cases
+  Tally sum = numbers.empty() ? Tally() : tally_from(numbers);
   sum.add(tally);
-  set("tally/" + id, {sum.cases, sum.violations, sum.smallest, sum.largest});
+  numbers = {sum.cases, sum.violations, sum.smallest, sum.largest};
 }
 
 void TrialRecord::count(const std::string& id, bool violated, double shown) {
@@ -43,9 +51,7 @@ void TrialRecord::count(const std::string& id, bool violated, double shown) {
 }
 
 Tally TrialRecord::tally(const std::string& id) const {
-  if (!has_tally(id)) return {};
-  const std::vector<double>& numbers = array("tally/" + id);
-  return {numbers.at(0), numbers.at(1), numbers.at(2), numbers.at(3)};
+  return has_tally(id) ? tally_from(array("tally/" + id)) : Tally();
 }
 
 std::vector<double> scalars_of(const Records& records, const std::string& name) {
