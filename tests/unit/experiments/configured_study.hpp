@@ -1,6 +1,7 @@
 // A study with some of its flags set, and its run, for tests.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,17 +13,17 @@
 
 using FlagValues = std::vector<std::pair<std::string, std::string>>;
 
+/// Throws where the study has no such flag.
+inline ranklab::Field find_field(ranklab::Study& study, const std::string& name) {
+  for (const ranklab::Field& field : study.fields()) {
+    if (field.name == name) return field;
+  }
+  throw ranklab::UsageError("no field " + name);
+}
+
 inline std::unique_ptr<ranklab::Study> configured(std::unique_ptr<ranklab::Study> study, const FlagValues& values) {
   const auto apply = [&] {
-    for (const auto& [name, value] : values) {
-      bool known = false;
-      for (const ranklab::Field& field : study->fields()) {
-        if (field.name != name) continue;
-        field.parse(value, "--" + name);
-        known = true;
-      }
-      if (!known) throw ranklab::UsageError("no field " + name);
-    }
+    for (const auto& [name, value] : values) find_field(*study, name).parse(value, "--" + name);
   };
   apply();
   study->adopt_files();
@@ -40,6 +41,23 @@ inline ranklab::Result run_configured(std::unique_ptr<ranklab::Study> study, con
   settings.single_precision = single_precision;
   ranklab::Pool pool(settings, nullptr);
   return configured(std::move(study), values)->run(pool);
+}
+
+/// What the study makes of trials that have measured `records`.
+inline ranklab::Result result_of(std::unique_ptr<ranklab::Study> study, const FlagValues& values,
+                                 const std::vector<ranklab::TrialRecord>& records) {
+  struct Given : ranklab::Runner {
+    explicit Given(const std::vector<ranklab::TrialRecord>& given) : measured(given) {}
+    std::uint64_t trials() const override { return measured.size(); }
+    bool single_precision() const override { return false; }
+    std::vector<ranklab::TrialRecord> run(const std::function<ranklab::TrialRecord(ranklab::Trial&)>&) override { return measured; }
+    std::vector<ranklab::TrialRecord> run_batches(
+        std::uint64_t, const std::function<std::vector<ranklab::TrialRecord>(std::vector<ranklab::Trial>&)>&) override {
+      return measured;
+    }
+    const std::vector<ranklab::TrialRecord>& measured;
+  } runner(records);
+  return configured(std::move(study), values)->run(runner);
 }
 
 /// The message with which the values are refused; empty where they are not.

@@ -23,10 +23,6 @@ struct BoundsConfig {
   std::vector<double> a = {0.01, 0.5, 0.9, 0.99};                                                   // collapse rates, below 1
 };
 
-/// The settled spec of one bare stack of the study. Switches that the model does not have keep their defaults.
-ModelSpec bounds_spec(const BoundsConfig& config, const std::string& model, std::uint64_t tokens, std::uint64_t dim,
-                      const std::string& norm);
-
 std::unique_ptr<Study> make_bounds_study();
 
 }  // namespace ranklab

@@ -1,201 +1,118 @@
-#include "experiments/rank_collapse/bounds/report.hpp"
-#include "core/text.hpp"
-
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "experiments/rank_collapse/bounds/claims.hpp"
-#include "experiments/rank_collapse/bounds/examples.hpp"
-#include "experiments/rank_collapse/bounds/trial.hpp"
+#include "experiments/rank_collapse/bounds/bounds.hpp"
+#include "report/figure/builder.hpp"
 
 namespace ranklab::bounds {
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
-using Records = std::vector<TrialRecord>;
-
-// A scalar of each trial, NaN in trials that do not have it.
-std::vector<double> optional_scalars(const Records& records, const std::string& name) {
-  std::vector<double> values;
-  for (const TrialRecord& record : records) values.push_back(record.has(name) ? record.scalar(name) : undefined);
-  return values;
-}
-
-void add_counts(Result& result, const Records& records) {
-  std::vector<std::string> inequalities;
-  for (const Claim& claim : result.claims) {
-    const std::string name = claim.id.substr(std::string("lambda-skip/").size());
-    const bool counted =
-        std::any_of(records.begin(), records.end(), [&](const auto& record) { return record.has("tally/" + name); });
-    if (counted) inequalities.push_back(name);
-  }
-  for (const std::string& name : inequalities) {
-    Scalar scalar{"violations." + name, {}};
-    for (const TrialRecord& record : records) {
-      scalar.per_trial.push_back(record.has("tally/" + name) ? record.array("tally/" + name).at(1) : 0.0);
-    }
-    std::replace(scalar.name.begin(), scalar.name.end(), '/', '.');
-    result.scalars.push_back(std::move(scalar));
+// The violations of every claim that trials count, under "violations.<id>" with dots.
+void add_violations(ResultBuilder& out) {
+  for (const Claim& claim : out.claims().list()) {
+    const auto counts = [&](const TrialRecord& record) { return record.has_tally(claim.id); };
+    if (std::none_of(out.records().begin(), out.records().end(), counts)) continue;
+    std::string name = "violations." + claim.id.substr(std::string("lambda-skip/").size());
+    std::replace(name.begin(), name.end(), '/', '.');
+    out.scalar(name, per_trial(out.records(), [&](const TrialRecord& record) { return record.tally(claim.id).violations; }));
   }
 }
 
-void add_scalars(Result& result, const BoundsConfig& config, const Records& records) {
-  result.scalars.push_back({"degenerate_rows", scalars_of(records, "degenerate_rows")});
+void add_scalars(ResultBuilder& out, const BoundsConfig& config) {
+  out.scalar(degenerate_rows);
   for (const std::string& model : config.models) {
     for (const double a : config.a) {
-      const std::string name = model + ".a=" + series_number(a) + ".lambda_needed";
-      for (const char* form : {"", "_corrected"}) result.scalars.push_back({name + form, optional_scalars(records, name + form)});
+      out.scalar(thm_4_1::lambda_needed(model, a));
+      out.scalar(thm_4_1::lambda_needed_corrected(model, a));
     }
-    const std::string name = model + ".lambda_needed_turning";
-    result.scalars.push_back({name, optional_scalars(records, name)});
+    out.scalar(thm_4_1::lambda_needed_turning(model));
   }
-  const auto add = [&](const std::string& theorem, const std::string& quantity, Badness badness) {
-    result.scalars.push_back({theorem + "." + quantity, worst_size(config, records, theorem, quantity, badness)});
-  };
-  add("thm-4.2", "slope", as_large);
-  add("thm-4.2", "epsilon", as_small);
-  add("thm-4.2", "C", as_large);
-  add("thm-4.2", "growth", away_from_three);
-  add("thm-A.3", "growth", away_from_three);
-  add("thm-A.3", "log_constant", as_large);
-  for (const char* theorem : {"thm-A.7", "thm-A.8"}) {
-    for (const char* quantity : {"slope", "normalised_ratio", "rank_one_residual"}) add(theorem, quantity, as_large);
+  std::vector<Worst> numbers = {thm_4_2::slope,  thm_4_2::epsilon, thm_4_2::C,
+                                thm_4_2::growth, thm_A_3::growth,  thm_A_3::log_constant};
+  for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) {
+    numbers.insert(numbers.end(), {theorem.slope, theorem.normalised_ratio, theorem.rank_one_residual});
   }
-  add("thm-A.10", "growth", away_from_three);
-  for (const char* name : {"thm-4.3.c", "thm-4.3.lambda_min", "thm-4.3.lambda_max"}) {
-    result.scalars.push_back({name, optional_scalars(records, name)});
-  }
-  add_counts(result, records);
+  numbers.push_back(thm_A_10::growth);
+  for (const Worst& number : numbers) out.scalar(number.name, worst_of(out.records(), number));
+  out.scalars({thm_4_3::c, thm_4_3::lambda_min, thm_4_3::lambda_max});
 }
 
-// A curve of every trial that has it; none is left out of the result where no trial does.
-void add_curve(Result& result, const Records& records, const std::string& name, const std::string& x_name, std::vector<double> x) {
-  std::vector<std::vector<double>> curves;
-  for (const TrialRecord& record : records) {
-    if (record.has(name)) curves.push_back(record.array(name));
-  }
-  if (!curves.empty()) result.series.push_back(series_over_trials(name, x_name, std::move(x), curves));
-}
-
-std::vector<double> layers_from(double first, std::uint64_t last) {
-  std::vector<double> x;
-  for (double k = first; k <= static_cast<double>(last); ++k) x.push_back(k);
-  return x;
-}
-
-void add_series(Result& result, const BoundsConfig& config, const Records& records) {
-  const std::uint64_t K = config.spec.layers;
+void add_series(ResultBuilder& out, const BoundsConfig& config) {
   for (const std::string& model : config.models) {
-    for (const double lambda : config.lambda) {
-      add_curve(result, records, skip_prefix(model, lambda) + "mu", "layer", layers_from(0, K));
-    }
-    for (const char* name : {".final_mu", ".promised_as_printed", ".promised_by_turning"}) {
-      add_curve(result, records, model + name, "lambda", config.lambda);
+    for (const double lambda : config.lambda) out.series(thm_4_1::mu(model, lambda), "layer");
+    for (const char* curve : {thm_4_1::final_mu, thm_4_1::promised_as_printed, thm_4_1::promised_by_turning}) {
+      out.series(model + curve, "lambda", config.lambda);
     }
   }
-  for (const char* name : {"thm-4.2.log10_mu", "thm-4.2.log10_bound", "thm-4.3.mu", "thm-4.3.as_printed", "thm-4.3.half_exponent",
-                           "thm-4.3.corrected", "thm-A.3.log10_mu", "thm-A.7.mu", "thm-A.7.bound", "thm-A.7.mu_normalized",
-                           "thm-A.8.mu", "thm-A.8.bound", "thm-A.8.mu_normalized"}) {
-    add_curve(result, records, name, "layer", layers_from(0, K));
+  for (const char* curve : {thm_4_2::log10_mu, thm_4_2::log10_bound}) out.series(curve, "layer");
+  // Of the trials whose stack meets the hypotheses.
+  Records met;
+  std::copy_if(out.records().begin(), out.records().end(), std::back_inserter(met),
+               [](const TrialRecord& record) { return record.has(thm_4_3::mu_curve); });
+  for (const char* curve : {thm_4_3::mu_curve, thm_4_3::as_printed_curve, thm_4_3::half_exponent_curve, thm_4_3::corrected_curve}) {
+    if (!met.empty()) out.series(series_over_trials(curve, "layer", arrays_of(met, curve)));
   }
-  for (const char* name : {"thm-4.2.growth", "thm-A.3.growth"}) add_curve(result, records, name, "layer", layers_from(2, K));
-  for (const char* name : {"thm-A.10.rate", "thm-A.10.rate_as_printed", "thm-A.10.rate_corrected"}) {
-    add_curve(result, records, name, "layer", layers_from(1, K));
+  out.series(thm_A_3::log10_mu, "layer");
+  for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) {
+    for (const std::string& curve : {theorem.mu_curve, theorem.bound_curve, theorem.normalised_curve}) out.series(curve, "layer");
   }
+  for (const char* curve : {thm_4_2::growth_curve, thm_A_3::growth_curve}) out.series(curve, "layer", 2);
+  for (const char* curve : {thm_A_10::rate, thm_A_10::rate_as_printed, thm_A_10::rate_corrected}) out.series(curve, "layer", 1);
 }
 
-// The curves of a panel that the result has.
-Panel panel_of(const Result& result, Panel panel, const std::vector<Curve>& curves) {
-  for (const Curve& curve : curves) {
-    const bool known =
-        std::any_of(result.series.begin(), result.series.end(), [&](const Series& series) { return series.name == curve.series; });
-    if (known) panel.curves.push_back(curve);
+void add_skip_panel(ResultBuilder& out, const BoundsConfig& config) {
+  PanelBuilder panel = out.panel("Theorem 4.1: mu / sqrt N after K = " + std::to_string(config.spec.layers) + " layers",
+                                 log_axis("lambda > 0"), {"mu / sqrt N"});
+  int colour = 0;
+  for (const std::string& model : config.models) {
+    panel.curve(model + thm_4_1::final_mu, model, {LineStyle::line_points, colour++});
   }
-  return panel;
-}
-
-Panel skip_panel(const Result& result, const BoundsConfig& config) {
-  Panel panel{"Theorem 4.1: mu / sqrt N after K = " + std::to_string(config.spec.layers) + " layers",
-              {"lambda > 0", Scale::log},
-              {"mu / sqrt N"},
-              {},
-              {}};
-  std::vector<Curve> curves;
-  for (std::size_t i = 0; i < config.models.size(); ++i) {
-    curves.push_back({config.models[i] + ".final_mu", config.models[i], LineStyle::line_points, static_cast<int>(i)});
-  }
-  const int next = static_cast<int>(config.models.size());
   const std::string& model = config.models.front();
-  curves.push_back({model + ".promised_by_turning", "by turning, " + model, LineStyle::dashed, next});
-  curves.push_back({model + ".promised_as_printed", "as printed, " + model, LineStyle::dotted, next + 1});
-  return panel_of(result, std::move(panel), curves);
+  panel.curve(model + thm_4_1::promised_by_turning, "by turning, " + model, {LineStyle::dashed, colour})
+      .curve(model + thm_4_1::promised_as_printed, "as printed, " + model, {LineStyle::dotted, colour + 1});
 }
 
-Figure bounds_figure(const Result& result, const BoundsConfig& config) {
-  Figure figure;
-  figure.panels.push_back(skip_panel(result, config));
-  figure.panels.push_back(panel_of(result, {"Attention without skip", {"layer"}, {"log10 mu"}, {}, {}},
-                                   {{"thm-A.3.log10_mu", "no norm (A.3)", LineStyle::line_points, 0},
-                                    {"thm-4.2.log10_mu", "normalised rows (A.2)", LineStyle::line_points, 1},
-                                    {"thm-4.2.log10_bound", "bound (A.2)", LineStyle::dashed, 2}}));
-  figure.panels.push_back(panel_of(
-      result, {"Theorem 4.3: selective, N = " + std::to_string(config.tokens.front()), {"layer"}, {"mu", Scale::log}, {}, {}},
-      {{"thm-4.3.mu", "measured", LineStyle::line_points, 0},
-       {"thm-4.3.corrected", "corrected", LineStyle::dashed, 1},
-       {"thm-4.3.half_exponent", "exponent K/2", LineStyle::dashed, 2},
-       {"thm-4.3.as_printed", "as printed", LineStyle::dotted, 3}}));
-  Panel growth{"Attention without skip: the steps of log mu", {"layer"}, {"step over the one before"}, {}, {}};
-  growth.lines = {{3.0, "cubic"}, {1.0, "exponential"}};
-  figure.panels.push_back(panel_of(result, std::move(growth),
-                                   {{"thm-A.3.growth", "no norm (A.3)", LineStyle::line_points, 0},
-                                    {"thm-4.2.growth", "normalised rows (A.2)", LineStyle::line_points, 1}}));
-  figure.panels.push_back(panel_of(result, {"Theorem A.7: LTI, no norm, ||W||_F = 0.9", {"layer"}, {"mu", Scale::log}, {}, {}},
-                                   {{"thm-A.7.mu", "measured", LineStyle::line_points, 0},
-                                    {"thm-A.7.bound", "bound", LineStyle::dashed, 1},
-                                    {"thm-A.7.mu_normalized", "mu / ||Y||_F", LineStyle::line, 2}}));
-  figure.panels.push_back(panel_of(result, {"Theorem A.10: selective, no norm", {"layer k"}, {"log10 mu / 3^k"}, {}, {}},
-                                   {{"thm-A.10.rate", "measured", LineStyle::line_points, 0},
-                                    {"thm-A.10.rate_corrected", "corrected", LineStyle::dashed, 1},
-                                    {"thm-A.10.rate_as_printed", "as printed", LineStyle::dotted, 2}}));
-  std::erase_if(figure.panels, [](const Panel& panel) { return panel.curves.empty(); });
-  return figure;
+void add_figure(ResultBuilder& out, const BoundsConfig& config) {
+  add_skip_panel(out, config);
+  out.panel("Attention without skip", {"layer"}, {"log10 mu"})
+      .curve(thm_A_3::log10_mu, "no norm (A.3)", {LineStyle::line_points, 0})
+      .curve(thm_4_2::log10_mu, "normalised rows (A.2)", {LineStyle::line_points, 1})
+      .curve(thm_4_2::log10_bound, "bound (A.2)", {LineStyle::dashed, 2});
+  out.panel("Theorem 4.3: selective, N = " + std::to_string(config.tokens.front()), {"layer"}, log_axis("mu"))
+      .curve_if_measured(thm_4_3::mu_curve, "measured", {LineStyle::line_points, 0})
+      .curve_if_measured(thm_4_3::corrected_curve, "corrected", {LineStyle::dashed, 1})
+      .curve_if_measured(thm_4_3::half_exponent_curve, "exponent K/2", {LineStyle::dashed, 2})
+      .curve_if_measured(thm_4_3::as_printed_curve, "as printed", {LineStyle::dotted, 3});
+  out.panel("Attention without skip: the steps of log mu", {"layer"}, {"step over the one before"})
+      .curve(thm_A_3::growth_curve, "no norm (A.3)", {LineStyle::line_points, 0})
+      .curve(thm_4_2::growth_curve, "normalised rows (A.2)", {LineStyle::line_points, 1})
+      .line(3, "cubic")
+      .line(1, "exponential");
+  out.panel("Theorem A.7: LTI, no norm, ||W||_F = 0.9", {"layer"}, log_axis("mu"))
+      .curve(thm_A_7.mu_curve, "measured", {LineStyle::line_points, 0})
+      .curve(thm_A_7.bound_curve, "bound", {LineStyle::dashed, 1})
+      .curve(thm_A_7.normalised_curve, "mu / ||Y||_F", {LineStyle::line, 2});
+  out.panel("Theorem A.10: selective, no norm", {"layer k"}, {"log10 mu / 3^k"})
+      .curve(thm_A_10::rate, "measured", {LineStyle::line_points, 0})
+      .curve(thm_A_10::rate_corrected, "corrected", {LineStyle::dashed, 1})
+      .curve(thm_A_10::rate_as_printed, "as printed", {LineStyle::dotted, 2});
 }
 
 }  // namespace
 
-std::vector<double> worst_size(const BoundsConfig& config, const Records& records, const std::string& theorem,
-                               const std::string& quantity, Badness badness) {
-  std::vector<double> out;
-  for (const TrialRecord& record : records) {
-    double worst = undefined;
-    for (const std::uint64_t N : config.tokens) {
-      for (const std::uint64_t d : config.dim) {
-        const double value = record.scalar(theorem + ".N=" + std::to_string(N) + ",d=" + std::to_string(d) + "." + quantity);
-        if (!std::isfinite(value)) continue;
-        if (std::isnan(worst) || badness(value) > badness(worst)) worst = value;
-      }
-    }
-    out.push_back(worst);
+Result report(const BoundsConfig& config, const Records& records) {
+  ResultBuilder out("Bounds of Theorems 4.1 to 4.3, A.2, A.3, A.7, A.8 and A.10 on random bare stacks", records);
+  judge(config, records, out.claims());
+  add_scalars(out, config);
+  add_violations(out);
+  if (!records.empty()) {  // an interrupted run may have none
+    add_series(out, config);
+    add_figure(out, config);
   }
-  return out;
-}
-
-Result bounds_result(const BoundsConfig& config, const Records& records) {
-  Result result;
-  result.title = "Bounds of Theorems 4.1 to 4.3, A.2, A.3, A.7, A.8 and A.10 on random bare stacks";
-  const Evidence run{config, records, worked_examples()};
-  for (const auto& claims : {skip_claims(run), collapse_claims(run)}) {
-    result.claims.insert(result.claims.end(), claims.begin(), claims.end());
-  }
-  add_scalars(result, config, records);
-  add_series(result, config, records);
-  result.figure = bounds_figure(result, config);
-  result.notes.push_back(
+  out.note(
       "S = ||C_V||_F and C_M = ||M||_F as Section 4.1 defines them, so that S = sqrt d for the state-space models, whose C_V = I; "
       "Remark 4.1 has S = 1.");
-  result.notes.push_back("Curves belong to the last sizes of --tokens and --dim; those of Theorem 4.3 to the first of --tokens.");
-  return result;
+  out.note("Curves belong to the last sizes of --tokens and --dim; those of Theorem 4.3 to the first of --tokens.");
+  return out.take();
 }
 
 }  // namespace ranklab::bounds

@@ -1,9 +1,8 @@
 // Growth of steps, cosines and weights, from sequences and matrices worked by hand.
-#include "experiments/rank_collapse/bounds/curves.hpp"
-
 #include <doctest/doctest.h>
 
 #include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/theorems.hpp"
 
 using namespace ranklab;
 using namespace ranklab::bounds;

@@ -1,6 +1,4 @@
 // The bounds of [LambdaSkip]: numbers worked by hand, and the arguments behind the corrected forms.
-#include "experiments/rank_collapse/bounds/formulas.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "core/random.hpp"
 #include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/theorems.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/norms.hpp"
 

@@ -1,15 +1,11 @@
 // One layer opened up, against loops; the judges on cases worked by hand.
-#include "experiments/rank_collapse/bounds/layer.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <map>
-#include <utility>
 #include <vector>
 
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/examples.hpp"
+#include "experiments/rank_collapse/bounds/theorems.hpp"
 #include "gaussian.hpp"
 #include "models/blocks/norms.hpp"
 
@@ -49,15 +45,19 @@ Layer still_layer() {
   return layer;
 }
 
-// Inequalities that these layers violate.
+// Statements that this layer violates, without the parts of their counts.
 std::vector<std::string> violated(const Layer& layer) {
-  Findings findings;
-  judge_layer(layer, 0.0, findings);
-  std::vector<std::string> names;
-  for (const auto& [name, tally] : findings.tallies) {
-    if (tally.violations > 0 && !name.ends_with("positive") && !name.ends_with("negative")) names.push_back(name);
+  using namespace thm_4_1;
+  TrialRecord record;
+  judge_layer(layer, 0.0, record);
+  CHECK(record.tally(of_sign(per_layer.as_printed, layer.lambda)).violations == record.tally(per_layer.as_printed.id).violations);
+  std::vector<std::string> ids;
+  for (const auto& [name, numbers] : record.arrays()) {
+    const std::string id = name.substr(std::string("tally/").size());
+    const bool part = id.ends_with("/positive") || id.ends_with("/negative") || id.ends_with("/informed");
+    if (record.tally(id).violations > 0 && !part) ids.push_back(id);
   }
-  return names;
+  return ids;
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ TEST_CASE("bounds: a layer's norms and spreads by other ways") {
 TEST_CASE("bounds: each inequality of a layer is broken by its own number") {
   CHECK(violated(still_layer()).empty());
   using Names = std::vector<std::string>;
-  const std::string at = "thm-4.1/";
+  const std::string at = "lambda-skip/thm-4.1/";
   Layer layer = still_layer();
   layer.mu_next = 2.01;
   CHECK(violated(layer) == Names{at + "cap"});
@@ -129,6 +129,7 @@ TEST_CASE("bounds: each inequality of a layer is broken by its own number") {
 }
 
 TEST_CASE("bounds: Theorem 4.1 is judged where its hypotheses hold") {
+  using namespace thm_4_1;
   StackEnd end;
   end.norms = still_layer().norms;
   end.K = 2;
@@ -136,83 +137,80 @@ TEST_CASE("bounds: Theorem 4.1 is judged where its hypotheses hold") {
   end.mu_K = 0.1;
   const auto judged = [&](double lambda, double a) {
     end.lambda = lambda;
-    Findings findings;
-    judge_stack(end, {a}, 0.0, findings);
-    return findings;
+    TrialRecord record;
+    judge_stack(end, {a}, 0.0, record);
+    return record;
   };
   // S C_M = 0.3536; at a = 1/2 the threshold is 0.854.
-  Findings silent = judged(0.8, 0.5);
-  CHECK(silent["thm-4.1/threshold"].cases == 1);
-  CHECK(silent["thm-4.1/threshold"].violations == 0);
-  CHECK(silent["thm-4.1/condition-7"].cases == 0);
-  CHECK(silent["thm-4.1/statement/as-printed"].cases == 0);
+  const TrialRecord silent = judged(0.8, 0.5);
+  CHECK(silent.tally(threshold.id).cases == 1);
+  CHECK(silent.tally(threshold.id).violations == 0);
+  CHECK(silent.tally(meets_7).cases == 0);
+  CHECK(silent.tally(stack.as_printed.id).cases == 0);
   // b = 4 * 2 * 4 * 2 * 0.3536 / (1/2 lambda) = 45 / lambda is at most 2.25 from about 20; corrected 16 / lambda from 7.
-  CHECK(judged(10, 0.5)["thm-4.1/statement/as-printed"].cases == 0);
-  CHECK(judged(10, 0.5)["thm-4.1/statement/corrected"].violations == 1);
-  CHECK(judged(30, 0.5)["thm-4.1/statement/as-printed"].violations == 1);
-  CHECK(judged(-10, 0.5)["thm-4.1/statement/as-printed/negative"].violations == 1);
+  CHECK(judged(10, 0.5).tally(stack.as_printed.id).cases == 0);
+  CHECK(judged(10, 0.5).tally(stack.corrected.id).violations == 1);
+  CHECK(judged(30, 0.5).tally(stack.as_printed.id).violations == 1);
+  CHECK(judged(-10, 0.5).tally(of_sign(stack.as_printed, -10)).violations == 1);
   // 1.5 - 2 * 2 * 2 * 0.25 / lambda.
-  CHECK(judged(1.3, 0.5)["thm-4.1/statement/turning"].cases == 0);
-  CHECK(judged(1.42, 0.5)["thm-4.1/statement/turning"].violations == 0);
-  CHECK(judged(1.45, 0.5)["thm-4.1/statement/turning"].violations == 1);
+  CHECK(judged(1.3, 0.5).tally(stack_turning.id).cases == 0);
+  CHECK(judged(1.42, 0.5).tally(stack_turning.id).violations == 0);
+  CHECK(judged(1.45, 0.5).tally(stack_turning.id).violations == 1);
   // a^K mu_0^2 = 0.5625 = 0.75^2.
   end.mu_K = 0.74;
-  CHECK(judged(30, 0.5)["thm-4.1/statement/corrected"].violations == 1);
+  CHECK(judged(30, 0.5).tally(stack.corrected.id).violations == 1);
   end.mu_K = 0.76;
-  CHECK(judged(30, 0.5)["thm-4.1/statement/corrected"].violations == 0);
-  CHECK(judged(30, 0.5)["thm-4.1/statement/as-printed"].violations == 0);
-  CHECK(judged(30, 0.5)["thm-4.1/statement/as-printed"].cases == 1);
+  CHECK(judged(30, 0.5).tally(stack.corrected.id).violations == 0);
+  CHECK(judged(30, 0.5).tally(stack.as_printed.id).violations == 0);
+  CHECK(judged(30, 0.5).tally(stack.as_printed.id).cases == 1);
 }
 
 TEST_CASE("bounds: the worked examples break what they are meant to break") {
-  const std::map<std::string, std::pair<double, double>> expected = {
-      {"thm-4.1/cap", {0, 3}},
-      {"thm-4.1/step-cross-term/as-printed", {1, 3}},
-      {"thm-4.1/step-cross-term/corrected", {0, 3}},
-      {"thm-4.1/step-row-normalisation/as-printed", {3, 3}},
-      {"thm-4.1/step-row-normalisation/corrected", {0, 3}},
-      {"thm-4.1/step-largest-row/as-printed", {1, 3}},
-      {"thm-4.1/step-largest-row/corrected", {0, 3}},
-      {"thm-4.1/per-layer/as-printed", {1, 3}},
-      {"thm-4.1/per-layer/corrected", {0, 3}},
-      {"thm-4.1/per-layer/turning", {0, 3}},
-      {"thm-4.1/statement/as-printed", {1, 1}},
-      {"lemma-A.4", {1, 1}},
-      // sin^K against 2^-K: 0.342^K sqrt 2 is below tan(20) 2^-K / sqrt 2 from K = 5 on; 0.117^K from K = 2 on.
-      {"thm-4.3/as-printed", {15, 16}},
-      {"thm-4.3/half-exponent", {12, 16}},
-      {"thm-4.3/corrected", {0, 16}},
+  struct Count {
+    Statement statement;
+    double violations, cases;
   };
-  const Findings found = worked_examples();
-  for (const auto& entry : expected) {
-    CAPTURE(entry.first);
-    REQUIRE(found.tallies.contains(entry.first));
-    CHECK(found.tallies.at(entry.first).violations == entry.second.first);
-    CHECK(found.tallies.at(entry.first).cases == entry.second.second);
+  const Count expected[] = {
+      {thm_4_1::cap, 0, 3},
+      {thm_4_1::cross_term.as_printed, 1, 3},
+      {thm_4_1::cross_term.corrected, 0, 3},
+      {thm_4_1::row_normalisation.as_printed, 3, 3},
+      {thm_4_1::row_normalisation.corrected, 0, 3},
+      {thm_4_1::largest_row.as_printed, 1, 3},
+      {thm_4_1::largest_row.corrected, 0, 3},
+      {thm_4_1::per_layer.as_printed, 1, 3},
+      {thm_4_1::per_layer.corrected, 0, 3},
+      {thm_4_1::per_layer_turning, 0, 3},
+      {thm_4_1::stack.as_printed, 1, 1},
+      {thm_4_3::lemma_A_4, 1, 1},
+      // sin^K against 2^-K: 0.342^K sqrt 2 is below tan(20) 2^-K / sqrt 2 from K = 5 on; 0.117^K from K = 2 on.
+      {thm_4_3::as_printed, 15, 16},
+      {thm_4_3::half_exponent, 12, 16},
+      {thm_4_3::corrected, 0, 16},
+  };
+  const TrialRecord found = worked_examples();
+  for (const auto& [statement, violations, cases] : expected) {
+    CAPTURE(statement.id);
+    CHECK(found.tally(statement.id).violations == violations);
+    CHECK(found.tally(statement.id).cases == cases);
   }
-  CHECK_FALSE(found.tallies.contains("thm-4.1/statement/corrected"));
+  CHECK_FALSE(found.has_tally(thm_4_1::stack.corrected.id));
 }
 
-TEST_CASE("bounds: tallies count, keep the closest case, and survive a record") {
-  Findings findings;
-  findings["x"].compare(1.0, 4.0, 0.0);
-  findings["x"].compare(2.0, 1.9, 0.0);
-  findings["x"].compare(2.0, 1.9, 0.2);
-  findings["x"].compare(-3.0, 1.0, 0.0);
-  CHECK(findings["x"].cases == 4);
-  CHECK(findings["x"].violations == 1);
-  CHECK(findings["x"].closest == nearly(0.95));
-  findings["y"].compare_logs(100.0, 99.0, 0.001);
-  findings["y"].compare_logs(100.0, 99.95, 0.001);
-  CHECK(findings["y"].violations == 1);
-  CHECK(findings["y"].closest == nearly(std::exp(-1.0)));
-  findings.values["z"] = {3.0};
-  findings.degenerate_rows = 2;
-  const std::vector<TrialRecord> records = {to_record(findings), to_record(findings), to_record(Findings{})};
-  CHECK(tally_over(records, "x").cases == 8);
-  CHECK(tally_over(records, "x").violations == 2);
-  CHECK(tally_over(records, "x").closest == nearly(0.95));
-  CHECK(tally_over(records, "none").cases == 0);
-  CHECK(records[0].scalar("z") == 3.0);
-  CHECK(records[0].scalar("degenerate_rows") == 2.0);
+TEST_CASE("bounds: a case is counted with its slack, and shows the ratio of its sides") {
+  TrialRecord record;
+  const Statement x = {"x", "", ""}, y = {"y", "", ""};
+  CHECK_FALSE(compare(record, x, 1.0, 4.0, 0.0));
+  CHECK(compare(record, x, 2.0, 1.9, 0.0));
+  CHECK_FALSE(compare(record, x, 2.0, 1.9, 0.2));
+  CHECK_FALSE(compare(record, x, -3.0, 1.0, 0.0));
+  CHECK(record.tally("x").cases == 4);
+  CHECK(record.tally("x").violations == 1);
+  CHECK(record.tally("x").smallest == nearly(0.95));
+  CHECK(record.tally("x").largest == nearly(4.0));
+  CHECK(compare_logs(record, y, 100.0, 99.0, 0.001));
+  CHECK_FALSE(compare_logs(record, y, 100.0, 99.95, 0.001));
+  CHECK(record.tally("y").cases == 2);
+  CHECK(record.tally("y").violations == 1);
+  CHECK(record.tally("y").smallest == nearly(std::exp(-1.0)));
 }

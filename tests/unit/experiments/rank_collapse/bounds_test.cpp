@@ -1,6 +1,4 @@
 // The study bounds as a whole: verdicts, curves, and what must never fail.
-#include "experiments/rank_collapse/bounds/config.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,8 +8,7 @@
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
-#include "experiments/rank_collapse/bounds/report.hpp"
-#include "experiments/rank_collapse/bounds/trial.hpp"
+#include "experiments/rank_collapse/bounds/theorems.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/bare_block.hpp"
@@ -138,55 +135,45 @@ TEST_CASE("bounds: what is proved never fails, extremes and single precision inc
   }
 }
 
-TEST_CASE("bounds: every counted verdict follows its count") {
-  const BoundsConfig config = tiny_config();
-  const Trial trial(1, 0, 0);
-  const TrialRecord record = bounds::bounds_trial(config, false, trial);
-  const Result before = bounds::bounds_result(config, {record});
-  std::size_t flipped = 0;
-  for (const Claim& claim : before.claims) {
-    const std::string name = "tally/" + claim.id.substr(std::string("lambda-skip/").size());
-    if (!record.has(name)) continue;
-    CAPTURE(claim.id);
-    TrialRecord wrong = record, empty = record;
-    std::vector<double> counts = record.array(name);
-    counts[1] = 1;
-    wrong.set(name, counts);
-    CHECK(find_claim(bounds::bounds_result(config, {wrong}), claim.id).verdict == Verdict::fails);
-    empty.set(name, std::vector<double>{0, 0, arma::datum::inf});
-    const Claim none = find_claim(bounds::bounds_result(config, {empty}), claim.id);
-    const bool exampled =
-        none.detail.find("worked examples") != std::string::npos && none.detail.find(" cases") != std::string::npos;
-    if (!exampled) CHECK(none.verdict == Verdict::not_applicable);
-    ++flipped;
+TEST_CASE("bounds: trials count what is proved, and nothing that no claim or part of a count is named after") {
+  const TrialRecord record = bounds::run_trial(tiny_config(), false, Trial(1, 0, 0));
+  for (const std::string& id : proved) {
+    CAPTURE(id);
+    CHECK(record.tally("lambda-skip/" + id).cases > 0);
   }
-  CHECK(flipped >= proved.size());
+  std::set<std::string> ids;
+  for (const Claim& claim : bounds::report(tiny_config(), {record}).claims) ids.insert(claim.id);
+  const std::set<std::string> parts = {bounds::thm_4_1::meets_7, bounds::thm_4_2::hypothesis, bounds::thm_4_3::hypothesis,
+                                       bounds::thm_4_3::lambda_max_above};
+  for (const auto& [name, numbers] : record.arrays()) {
+    if (!name.starts_with("tally/")) continue;
+    CAPTURE(name);
+    const std::string id = name.substr(6), whole = id.substr(0, id.rfind('/'));
+    CHECK((ids.contains(id) || ids.contains(whole) || parts.contains(id)));
+  }
 }
 
 TEST_CASE("bounds: means far from what the paper says turn the verdict") {
   const BoundsConfig config = tiny_config();
-  const auto judged = [&](const std::string& quantity, double value) {
-    std::vector<TrialRecord> records;
+  const auto judged = [&](const bounds::Worst& number, double value) {
+    Records records;
     for (std::uint64_t i = 0; i < trials; ++i) {
-      records.push_back(bounds::bounds_trial(config, false, Trial(1, i, 0)));
-      for (const std::uint64_t N : config.tokens) {
-        for (const std::uint64_t d : config.dim) {
-          const std::string name = quantity.substr(0, quantity.find(':')) + ".N=" + std::to_string(N) + ",d=" + std::to_string(d) +
-                                   "." + quantity.substr(quantity.find(':') + 1);
-          REQUIRE(records.back().has(name));
-          records.back().set(name, value + 1e-6 * static_cast<double>(i));
-        }
-      }
+      TrialRecord record = bounds::run_trial(config, false, Trial(1, i, 0));
+      const std::string name = "worst/" + number.name;
+      REQUIRE(record.has(name));
+      record.set(name, value + 1e-6 * static_cast<double>(i));
+      records.push_back(record);
     }
-    return bounds::bounds_result(config, records);
+    return bounds::report(config, records);
   };
-  CHECK(verdict(judged("thm-4.2:slope", 0.01), "thm-4.2/exponential") == Verdict::fails);
-  CHECK(verdict(judged("thm-4.2:growth", 1.0), "thm-4.2/not-doubly") == Verdict::holds);
-  CHECK(verdict(judged("thm-A.3:growth", 1.0), "thm-A.3/cubic") == Verdict::fails);
-  CHECK(verdict(judged("thm-A.7:slope", 0.1), "thm-A.7/norm") == Verdict::fails);
-  CHECK(verdict(judged("thm-A.7:normalised_ratio", 0.01), "thm-A.7/normalised") == Verdict::holds);
-  CHECK(verdict(judged("thm-A.8:normalised_ratio", 0.9), "thm-A.8/normalised") == Verdict::fails);
-  CHECK(verdict(judged("thm-A.10:growth", 2.0), "thm-A.10/doubly-exponential") == Verdict::fails);
+  using namespace bounds;
+  CHECK(verdict(judged(thm_4_2::slope, 0.01), "thm-4.2/exponential") == Verdict::fails);
+  CHECK(verdict(judged(thm_4_2::growth, 1.0), "thm-4.2/not-doubly") == Verdict::holds);
+  CHECK(verdict(judged(thm_A_3::growth, 1.0), "thm-A.3/cubic") == Verdict::fails);
+  CHECK(verdict(judged(thm_A_7.slope, 0.1), "thm-A.7/norm") == Verdict::fails);
+  CHECK(verdict(judged(thm_A_7.normalised_ratio, 0.01), "thm-A.7/normalised") == Verdict::holds);
+  CHECK(verdict(judged(thm_A_8.normalised_ratio, 0.9), "thm-A.8/normalised") == Verdict::fails);
+  CHECK(verdict(judged(thm_A_10::growth, 2.0), "thm-A.10/doubly-exponential") == Verdict::fails);
 }
 
 TEST_CASE("bounds: curves are those of the stack itself") {
@@ -259,41 +246,51 @@ TEST_CASE("bounds: attention without skip begins as the bare block does, and a c
 }
 
 TEST_CASE("bounds: hypotheses leave cases out, weights of Theorem A.10 bring violations in") {
+  using namespace bounds;
   BoundsConfig config = tiny_config();
-  const Trial trial(1, 0, 0);
   const auto selective = [&](double width, std::uint64_t index = 0) {
     config.spec.cone_width = width;
-    return bounds::judge_selective(config, {6, 4}, false, Trial(1, index, 0)).tallies;
+    TrialRecord record;
+    judge_selective<double>(config, {6, 4}, Trial(1, index, 0), record);
+    return record;
   };
-  CHECK(selective(0.25).at("lemma-A.4").violations == 0);
-  CHECK(selective(0.25).at("thm-4.3/corrected").cases == 8);
+  const std::string lemma = thm_4_3::lemma_A_4.id, as_printed = thm_4_3::as_printed.id, corrected = thm_4_3::corrected.id;
+  CHECK(selective(0.25).tally(lemma).cases > 0);
+  CHECK(selective(0.25).tally(lemma).violations == 0);
+  CHECK(selective(0.25).tally(corrected).cases == 8);
   // Wider cones: first Lemma A.4 goes, then phi > 0.
   bool without_lemma = false;
   for (std::uint64_t index = 0; index < 30 * 20; ++index) {
-    const auto tallies = selective(0.5 * std::pow(1.1, static_cast<double>(index % 20)), index / 20);
-    CHECK((tallies.at("lemma-A.4").violations == 0 || !tallies.contains("thm-4.3/corrected")));
-    without_lemma = without_lemma || (tallies.contains("thm-4.3/as-printed") && !tallies.contains("thm-4.3/corrected"));
+    const TrialRecord record = selective(0.5 * std::pow(1.1, static_cast<double>(index % 20)), index / 20);
+    REQUIRE(record.has_tally(lemma));
+    CHECK((record.tally(lemma).violations == 0 || !record.has_tally(corrected)));
+    without_lemma = without_lemma || (record.has_tally(as_printed) && !record.has_tally(corrected));
   }
   CHECK(without_lemma);
-  CHECK_FALSE(selective(10).contains("thm-4.3/as-printed"));
+  CHECK(selective(10).tally(thm_4_3::hypothesis).violations == 1);
+  CHECK_FALSE(selective(10).has_tally(as_printed));
 
-  const auto pure = bounds::judge_pure_selective(tiny_config(), {6, 4}, false, trial).tallies;
-  CHECK(pure.at("thm-A.10/as-printed/weights=0.1").violations == 0);
-  CHECK(pure.at("thm-A.10/as-printed/weights=100").violations == 7);  // all but k = 1, where the exponents agree
-  CHECK(pure.at("thm-A.10/corrected").cases == 32);
+  TrialRecord pure;
+  judge_pure_selective<double>(tiny_config(), {6, 4}, Trial(1, 0, 0), pure);
+  REQUIRE(pure.tally(thm_A_10::at_weights(0.1)).cases == 8);
+  CHECK(pure.tally(thm_A_10::at_weights(0.1)).violations == 0);
+  CHECK(pure.tally(thm_A_10::at_weights(100)).violations == 7);  // all but k = 1, where the exponents agree
+  CHECK(pure.tally(thm_A_10::corrected.id).cases == 32);
 }
 
 TEST_CASE("bounds: of the sizes the worst is reported") {
-  const BoundsConfig config = tiny_config();
-  TrialRecord record;
+  const auto worst = [](double (*badness)(double), const std::vector<double>& values) {
+    const bounds::Worst number = {"q", badness};
+    TrialRecord record;
+    for (const double value : values) bounds::keep_worst(record, number, value);
+    return bounds::worst_of({record}, number).front();
+  };
   const std::vector<double> values = {2.0, std::nan(""), -5.0, 4.5};
-  std::size_t i = 0;
-  for (const std::uint64_t N : config.tokens) {
-    for (const std::uint64_t d : config.dim) record.set("t.N=" + std::to_string(N) + ",d=" + std::to_string(d) + ".q", values[i++]);
-  }
-  CHECK(bounds::worst_size(config, {record}, "t", "q", bounds::as_large) == std::vector<double>{4.5});
-  CHECK(bounds::worst_size(config, {record}, "t", "q", bounds::as_small) == std::vector<double>{-5.0});
-  CHECK(bounds::worst_size(config, {record}, "t", "q", bounds::away_from_three) == std::vector<double>{-5.0});
+  CHECK(worst(bounds::as_large, values) == 4.5);
+  CHECK(worst(bounds::as_small, values) == -5.0);
+  CHECK(worst(bounds::away_from_three, values) == -5.0);
+  CHECK(worst(bounds::as_small, {std::nan(""), 2.0, INFINITY, 3.0}) == 2.0);
+  CHECK(std::isnan(worst(bounds::as_large, {std::nan(""), INFINITY})));
 }
 
 TEST_CASE("bounds: single precision tells the same story") {
@@ -317,7 +314,7 @@ TEST_CASE("bounds: results do not depend on threads, and no trial is no crash") 
       CHECK((a == b || (std::isnan(a) && std::isnan(b))));
     }
   }
-  const Result none = bounds::bounds_result(tiny_config(), {});
+  const Result none = bounds::report(tiny_config(), {});
   CHECK(verdict(none, "thm-4.1/per-layer/turning") == Verdict::holds);  // of the worked examples
   CHECK(verdict(none, "thm-A.7/bound") == Verdict::not_applicable);
 }
@@ -338,10 +335,8 @@ TEST_CASE("bounds: the estimate grows with the sizes, and settling fills in the 
   CHECK(configured(make_bounds_study(), with(tiny, {{"layers", "16"}}))->estimate().flops ==
         doctest::Approx(2 * small.flops).epsilon(1e-12));
   const auto study = configured(make_bounds_study(), tiny);
-  for (const Field& field : study->fields()) {
-    if (field.name == "share-weights") CHECK(field.value_text() == "off");
-    if (field.name == "input") CHECK(field.value_text() == "gaussian");
-    if (field.name == "state") CHECK(field.value_text() == "64");
-    CHECK(field.name != "norm");
-  }
+  CHECK(find_field(*study, "share-weights").value_text() == "off");
+  CHECK(find_field(*study, "input").value_text() == "gaussian");
+  CHECK(find_field(*study, "state").value_text() == "64");
+  CHECK_THROWS_AS(find_field(*study, "norm"), UsageError);
 }

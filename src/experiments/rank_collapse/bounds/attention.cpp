@@ -1,0 +1,162 @@
+// [LambdaSkip] Theorems A.2 (4.2: rows normalised, orthogonal W_V, tokens in a cone) and A.3 (no norm): attention without a skip.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/fits.hpp"
+#include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/theorems.hpp"
+#include "experiments/rank_collapse/split_attention.hpp"
+#include "models/blocks/bare_block.hpp"
+
+namespace ranklab::bounds {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// Steps of log mu say how mu falls once it has fallen: below this share of the input's.
+constexpr double fallen = 1e-3;
+
+double growth_of_the_fallen(const std::vector<double>& logs) {
+  double lowest = logs.front();
+  for (const double value : logs) lowest = std::fmin(lowest, value);  // passes over undefined values
+  return lowest - logs.front() < std::log(fallen) ? mean_growth(logs) : undefined;
+}
+
+// log10 of mu, as far as doubles would reach: the next value is three times as far down.
+std::vector<double> log10_within_range(const std::vector<double>& logs, std::size_t size) {
+  std::vector<double> out;
+  for (const double value : logs) out.push_back(std::exp(value) > 0 ? value / std::numbers::ln10 : undefined);
+  return padded(out, size);
+}
+
+std::vector<double> logs_of(const std::vector<double>& values) {
+  std::vector<double> logs;
+  for (const double value : values) logs.push_back(std::log(value));
+  return logs;
+}
+
+// log mu after every layer of full attention, beyond where rounding hides it, up to where its exponent overflows.
+template <class T>
+std::vector<double> split_logs(const ModelSpec& spec, const Trial& trial) {
+  const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+  SplitState<T> state(draw_input<T>(spec, trial).Y);
+  std::vector<double> logs = {state.log_mu()};
+  for (std::uint64_t k = 0; k < spec.layers; ++k) {
+    trial.check_interrupt();
+    DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
+    const arma::Mat<T> W_V = make_bare_block(spec, tensors)->value_matrix();
+    split_attention(state, tensors.matrix("W_Q", spec.dim, spec.dim, start), tensors.matrix("W_K", spec.dim, spec.dim, start), W_V);
+    if (spec.norm == "rows") normalise_rows(state);
+    if (!std::isfinite(state.log_mu())) break;
+    logs.push_back(state.log_mu());
+  }
+  return logs;
+}
+
+double decay_slope(const std::vector<double>& mu) {
+  std::vector<double> x, y;
+  for (std::size_t k = 0; k < mu.size() && mu[k] > 0; ++k) {
+    x.push_back(static_cast<double>(k));
+    y.push_back(std::log(mu[k]));
+  }
+  return x.size() < 2 ? undefined : fit_line(x, y).slope;
+}
+
+}  // namespace
+
+double smallest_cosine(const arma::mat& Y) {
+  arma::mat products = Y.t() * Y;
+  products.diag().fill(std::numeric_limits<double>::max());
+  return products.min();
+}
+
+double smallest_weight(const arma::mat& M, bool causal) {
+  double smallest = std::numeric_limits<double>::infinity();
+  for (arma::uword j = 0; j < M.n_cols; ++j) smallest = std::min(smallest, M.col(j).tail(M.n_rows - (causal ? j : 0)).min());
+  return smallest;
+}
+
+std::vector<double> growth_of_steps(const std::vector<double>& log_mu) {
+  std::vector<double> growth;
+  for (std::size_t k = 2; k < log_mu.size(); ++k) {
+    growth.push_back((log_mu[k] - log_mu[k - 1]) / (log_mu[k - 1] - log_mu[k - 2]));
+  }
+  return growth;
+}
+
+double mean_growth(const std::vector<double>& log_mu) {
+  std::vector<double> steps;
+  for (std::size_t k = 1; k < log_mu.size() && std::isfinite(log_mu[k]); ++k) steps.push_back(log_mu[k] - log_mu[k - 1]);
+  if (steps.size() < 2) return undefined;
+  const std::size_t last = steps.size() - 1, first = last / 2;
+  const double ratio = steps[last] / steps[first];
+  return ratio < 0 ? undefined : std::pow(ratio, 1 / static_cast<double>(last - first));
+}
+
+std::vector<double> padded(std::vector<double> values, std::size_t size) {
+  values.resize(size, undefined);
+  return values;
+}
+
+template <class T>
+void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
+  ModelSpec spec = stack_spec(config, "attention", sizes, "rows");
+  spec.value_weights = "orthogonal";
+  spec.input = "cone";
+  State<T> state = draw_input<T>(spec, trial);
+  const double slack = tolerance::residual<T>, N = static_cast<double>(sizes.tokens), floor = slack * std::sqrt(N);
+  std::vector<double> mu = {token_spread(state.Y)}, bound = {std::sqrt(N)};
+  double phi = smallest_cosine(exact(state.Y)), epsilon = infinity, C = mu.front();
+  const bool applies = phi >= 0;
+  record.count(thm_4_2::hypothesis, !applies);
+  for (std::uint64_t k = 1; k <= spec.layers; ++k) {
+    trial.check_interrupt();
+    DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k - 1);
+    const auto block = make_bare_block(spec, tensors);
+    epsilon = std::min(epsilon, smallest_weight(exact(block->mixing_matrix(state)), spec.causal));
+    block->forward(state, 0.0);
+    const double before = phi, spread = token_spread(state.Y);
+    phi = smallest_cosine(exact(state.Y));
+    mu.push_back(spread > floor ? spread : undefined);  // below, rounding hides it
+    bound.push_back(attention_bound(N, epsilon, static_cast<double>(k)));
+    if (!applies) continue;
+    compare(record, thm_4_2::angles, before, phi, slack);
+    compare(record, thm_4_2::bound, spread, bound.back(), floor);
+    C = std::max(C, spread * std::sqrt(N) / bound.back());
+  }
+  add_degenerate_rows(record, state.degenerate_rows);
+  // Full attention sends mu below rounding in two or three layers; causal attention, in which token 1 stays, does not.
+  const std::vector<double> logs = spec.causal ? logs_of(mu) : split_logs<T>(spec, trial);
+  keep_worst(record, thm_4_2::slope, applies ? decay_slope(mu) : undefined);
+  keep_worst(record, thm_4_2::epsilon, epsilon);
+  keep_worst(record, thm_4_2::C, C);
+  keep_worst(record, thm_4_2::growth, applies ? growth_of_the_fallen(logs) : undefined);
+  if (!representative(config, sizes)) return;
+  record.set(thm_4_2::log10_mu, log10_within_range(logs, spec.layers + 1));
+  record.set(thm_4_2::log10_bound, log10_within_range(logs_of(bound), spec.layers + 1));
+  record.set(thm_4_2::growth_curve, padded(growth_of_steps(logs), spec.layers - 1));
+}
+
+template <class T>
+void judge_pure_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
+  const ModelSpec spec = stack_spec(config, "attention", sizes, "none");
+  const std::vector<double> logs = split_logs<T>(spec, trial);
+  double constant = -infinity, power = 1;
+  for (std::size_t k = 1; k < logs.size(); ++k) {
+    power *= 3;
+    constant = std::max(constant, (logs[k] - power * logs.front()) / ((power - 1) / 2));
+  }
+  keep_worst(record, thm_A_3::growth, growth_of_the_fallen(logs));
+  keep_worst(record, thm_A_3::log_constant, constant);
+  if (!representative(config, sizes)) return;
+  record.set(thm_A_3::log10_mu, log10_within_range(logs, spec.layers + 1));
+  record.set(thm_A_3::growth_curve, padded(growth_of_steps(logs), spec.layers - 1));
+}
+
+template void judge_attention<float>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
+template void judge_attention<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
+template void judge_pure_attention<float>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
+template void judge_pure_attention<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
+
+}  // namespace ranklab::bounds

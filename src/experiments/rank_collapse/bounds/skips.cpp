@@ -1,0 +1,231 @@
+// [LambdaSkip] Theorem 4.1: one layer opened up, random stacks at every skip, and cases worked by hand.
+#include <algorithm>
+#include <cmath>
+
+#include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/theorems.hpp"
+#include "linalg/decompositions.hpp"
+#include "models/blocks/bare_block.hpp"
+
+namespace ranklab::bounds {
+namespace {
+
+// The stack at one skip, layer after layer.
+template <class T>
+struct Run {
+  double lambda = 0.0;
+  State<T> state;
+  StackNorms norms;        // suprema over the layers so far
+  std::vector<double> mu;  // from the input
+  bool stopped = false;    // a row vanished: D is not defined
+};
+
+void raise(StackNorms& suprema, const StackNorms& layer) {
+  suprema.S = std::max(suprema.S, layer.S);
+  suprema.C_M = std::max(suprema.C_M, layer.C_M);
+  suprema.tau = std::max(suprema.tau, layer.tau);
+  suprema.row = std::max(suprema.row, layer.row);
+}
+
+template <class T>
+void advance(Run<T>& run, const BareBlock<T>& block, const arma::mat& C_V, const ValueNorms& values, const std::vector<double>& a,
+             TrialRecord& record) {
+  const double slack = tolerance::residual<T>;
+  const arma::mat Y = exact(run.state.Y), M = exact(block.mixing_matrix(run.state));
+  const std::uint64_t degenerate = run.state.degenerate_rows;
+  block.forward(run.state, run.lambda);
+  if (run.state.degenerate_rows > degenerate) {
+    run.stopped = true;
+    return;
+  }
+  const Layer layer = open_layer(Y, M, C_V, values, run.lambda, exact(run.state.Y));
+  raise(run.norms, layer.norms);
+  run.mu.push_back(layer.mu_next);
+  if (run.lambda != 0) judge_layer(layer, slack, record);
+  // The first layers of the stack are a stack themselves, with suprema and a last layer of their own.
+  const double K = static_cast<double>(run.mu.size() - 1);
+  judge_stack({run.norms, run.lambda, K, run.mu.front(), run.mu.back()}, a, slack * K, record);
+}
+
+// The largest lower bound on mu(Y^K) that Theorem 4.1 gives at any of the run's collapse rates; 0 where it is silent.
+double printed_guarantee(const StackNorms& norms, double lambda, double K, double mu_0, const std::vector<double>& a) {
+  double best = 0;
+  for (const double rate : a) {
+    if (!condition_7(lambda, rate, norms.mix())) continue;
+    if (mu_0 * mu_0 < hypothesis_printed(lambda, rate, K, norms)) continue;
+    best = std::max(best, std::pow(rate, K / 2) * mu_0);
+  }
+  return best;
+}
+
+template <class T>
+void record_curves(const BoundsConfig& config, const std::string& model, std::vector<Run<T>>& runs, TrialRecord& record) {
+  const double K = static_cast<double>(config.spec.layers);
+  std::vector<double> last, printed, turning;
+  const Run<T>* strongest = nullptr;
+  for (Run<T>& run : runs) {
+    const double scale = std::sqrt(run.norms.N);
+    run.mu = padded(std::move(run.mu), config.spec.layers + 1);
+    record.set(thm_4_1::mu(model, run.lambda), run.mu);
+    last.push_back(run.mu.back() / scale);
+    // b is negative for negative skips: a misprint that must not pass for a promise.
+    printed.push_back(run.lambda < 0 ? undefined : printed_guarantee(run.norms, run.lambda, K, run.mu.front(), config.a) / scale);
+    const double left = turned_after(K, run.mu.front(), run.lambda, run.norms) / scale;
+    turning.push_back(run.lambda == 0 ? 0.0 : std::max(0.0, left));
+    if (strongest == nullptr || std::abs(run.lambda) > std::abs(strongest->lambda)) strongest = &run;
+  }
+  record.set(model + thm_4_1::final_mu, last);
+  record.set(model + thm_4_1::promised_as_printed, printed);
+  record.set(model + thm_4_1::promised_by_turning, turning);
+  // Beyond these skips tokens hardly move, so that the suprema no longer depend on the skip.
+  for (const double a : config.a) {
+    record.set(thm_4_1::lambda_needed(model, a), lambda_for_printed(a, K, strongest->norms));
+    record.set(thm_4_1::lambda_needed_corrected(model, a), lambda_for_corrected(a, K, strongest->norms));
+  }
+  record.set(thm_4_1::lambda_needed_turning(model), lambda_for_turning(K, strongest->norms));
+}
+
+// One layer of eq. (6) from matrices given in the paper's layout, tokens as rows.
+Layer layer_of(const arma::mat& Y, const arma::mat& M, const arma::mat& C_V, double lambda) {
+  arma::mat next = arma::mat(M * Y * C_V + lambda * Y).t();
+  normalise_rows(next);
+  return open_layer(Y.t(), M, C_V, value_norms(C_V), lambda, next);
+}
+
+// Sys-2 without skip, two tokens 20 degrees apart, W_B = W_C = I, alpha = 1: token 2 becomes y_2 + (y_1.y_2) y_1, so that the
+// tangent of the angle halves at every layer. All hypotheses hold (lambda_min = M_11 = 1), and 1 - c^2 = sin^2 20 < 1/4.
+void judge_halving(double slack, TrialRecord& record) {
+  const double start = 20 * arma::datum::pi / 180;
+  const SelectiveNorms norms{2, 1, std::cos(start), 1, 1};
+  for (double K = 1; K <= 16; ++K) {
+    const double mu = std::sqrt(2.0) * std::sin(std::atan(std::tan(start) * std::exp2(-K)) / 2);
+    compare(record, thm_4_3::as_printed, mu, selective_printed(norms, K), slack);
+    compare(record, thm_4_3::half_exponent, mu, selective_half(norms, K), slack);
+    compare(record, thm_4_3::corrected, mu, selective_corrected(norms, K), slack);
+  }
+}
+
+}  // namespace
+
+ValueNorms value_norms(const arma::mat& C_V) {
+  return {arma::norm(C_V, "fro"), singular_values(C_V).front()};
+}
+
+Layer open_layer(const arma::mat& Y, const arma::mat& M, const arma::mat& C_V, const ValueNorms& values, double lambda,
+                 const arma::mat& next) {
+  const arma::mat mixed = (C_V.t() * Y) * M.t() + lambda * Y;
+  const arma::rowvec rows = arma::sqrt(arma::sum(arma::square(mixed), 0));
+  Layer layer;
+  layer.norms.N = static_cast<double>(Y.n_cols);
+  layer.norms.d = static_cast<double>(Y.n_rows);
+  layer.norms.S = values.frobenius;
+  layer.norms.C_M = arma::norm(M, "fro");
+  layer.norms.tau = values.largest * singular_values(M).front();
+  layer.norms.row = values.largest * std::sqrt(arma::vec(arma::sum(arma::square(M), 1)).max());
+  layer.lambda = lambda;
+  layer.mu = token_spread(Y);
+  layer.mu_mixed = token_spread(mixed);
+  layer.mu_next = token_spread(next);
+  layer.largest_row = rows.max();
+  layer.row_spread = arma::norm(rows - arma::mean(rows));
+  return layer;
+}
+
+void judge_layer(const Layer& layer, double slack, TrialRecord& record) {
+  using namespace thm_4_1;
+  const StackNorms& n = layer.norms;
+  const double lambda = layer.lambda, size = std::abs(lambda), largest = layer.largest_row;
+  const double next = square(layer.mu_next), mixed = square(layer.mu_mixed), kept = square(lambda * layer.mu);
+  // Rounding of mu(D Y~)^2, of mu(D Y~), of mu(Y~)^2.
+  const double slack_next = slack * n.N, slack_mu = slack * std::sqrt(n.N), slack_mixed = slack * n.N * square(size + n.mix());
+  compare(record, cap, next, n.N, slack_next);
+  compare(record, cross_term.as_printed, kept - 2 * lambda * n.N * n.d * n.mix(), mixed, slack_mixed);
+  compare(record, cross_term.corrected, kept - 2 * size * n.N * n.tau, mixed, slack_mixed);
+  compare(record, row_normalisation.as_printed, mixed / square(largest), next, slack_next);
+  compare(record, row_normalisation.corrected, (layer.mu_mixed - layer.row_spread) / largest, layer.mu_next, slack_mu);
+  compare(record, largest_row.as_printed, largest, n.mix() + size, slack * largest);
+  compare(record, largest_row.corrected, largest, std::sqrt(n.N) * n.row + size, slack * largest);
+
+  const bool violated = compare(record, per_layer.as_printed, layer_printed(layer.mu, lambda, n), next, slack_next);
+  record.count(of_sign(per_layer.as_printed, lambda), violated);
+  const double corrected = layer_corrected(layer.mu, lambda, n), turned = turned_after(1, layer.mu, lambda, n);
+  compare(record, per_layer.corrected, corrected, next, slack_next);
+  compare(record, per_layer_turning, turned, layer.mu_next, slack_mu);
+  record.count(informed(per_layer.corrected), corrected > 0);
+  record.count(informed(per_layer_turning), turned > 0);
+}
+
+void judge_stack(const StackEnd& end, const std::vector<double>& a, double slack, TrialRecord& record) {
+  using namespace thm_4_1;
+  const double start = square(end.mu_0), last = square(end.mu_K), N = end.norms.N;
+  for (const double rate : a) {
+    const double limit = threshold_7(rate, end.norms.mix());
+    if (std::abs(std::abs(end.lambda) - limit) > slack * limit) {
+      record.count(threshold.id, condition_7(end.lambda, rate, end.norms.mix()) != (std::abs(end.lambda) > limit));
+    }
+    if (!condition_7(end.lambda, rate, end.norms.mix())) continue;
+    record.count(meets_7, false);
+    const double promised = std::pow(rate, end.K) * start;
+    if (start >= hypothesis_printed(end.lambda, rate, end.K, end.norms)) {
+      record.count(of_sign(stack.as_printed, end.lambda), compare(record, stack.as_printed, promised, last, slack * N));
+    }
+    if (start >= hypothesis_corrected(end.lambda, rate, end.K, end.norms)) {
+      compare(record, stack.corrected, promised, last, slack * N);
+    }
+  }
+  if (end.lambda == 0) return;
+  const double turned = turned_after(end.K, end.mu_0, end.lambda, end.norms);
+  if (turned > 0) compare(record, stack_turning, turned, end.mu_K, slack * std::sqrt(N));
+}
+
+template <class T>
+void judge_skips(const BoundsConfig& config, const std::string& model, Sizes sizes, const Trial& trial, TrialRecord& record) {
+  const ModelSpec spec = stack_spec(config, model, sizes, "rows");
+  const State<T> input = draw_input<T>(spec, trial);
+  std::vector<Run<T>> runs;
+  StackNorms none;
+  none.N = static_cast<double>(sizes.tokens);
+  none.d = static_cast<double>(sizes.dim);
+  for (const double lambda : config.lambda) {
+    runs.push_back({lambda, input, none, {token_spread(input.Y)}, input.degenerate_rows > 0});
+  }
+  for (std::uint64_t k = 0; k < spec.layers; ++k) {
+    DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
+    const auto block = make_bare_block(spec, tensors);
+    const arma::mat C_V = exact(block->value_matrix());
+    const ValueNorms values = value_norms(C_V);
+    for (Run<T>& run : runs) {
+      trial.check_interrupt();
+      if (!run.stopped) advance(run, *block, C_V, values, config.a, record);
+    }
+  }
+  for (const Run<T>& run : runs) add_degenerate_rows(record, run.state.degenerate_rows);
+  if (representative(config, sizes)) record_curves(config, model, runs, record);
+}
+
+template void judge_skips<float>(const BoundsConfig&, const std::string&, Sizes, const Trial&, TrialRecord&);
+template void judge_skips<double>(const BoundsConfig&, const std::string&, Sizes, const Trial&, TrialRecord&);
+
+TrialRecord worked_examples() {
+  const double slack = tolerance::residual<double>;
+  TrialRecord record;
+  // Equal tokens of which the second grows: Y~ = (1, 0), (2, 0) has mu^2 = 1/2 and largest row 2, D Y~ has mu = 0 < 1/8.
+  judge_layer(layer_of({{1, 0}, {1, 0}}, {{0, 0}, {1, 0}}, arma::mat(2, 2, arma::fill::eye), 1.0), slack, record);
+  // One row of M adds N equal tokens up: it is N + lambda long, and S C_M + lambda = sqrt N + lambda.
+  arma::mat adding(4, 4, arma::fill::zeros);
+  adding.row(0).ones();
+  judge_layer(layer_of(arma::mat(4, 1, arma::fill::ones), adding, arma::mat(1, 1, arma::fill::ones), 1.0), slack, record);
+  // Sys-1 of Appendix A.10 at a skip near -1: row 1 all but vanishes, so that both rows turn to e_1 in one layer.
+  const Layer turned = layer_of({{1, 0}, {0, 1}}, {{1, 0}, {2, 1}}, arma::mat(2, 2, arma::fill::eye), -0.9);
+  judge_layer(turned, slack, record);
+  judge_stack({turned.norms, turned.lambda, 1, turned.mu, turned.mu_next}, {0.04}, slack, record);
+  // Lemma A.4: two tokens 50 degrees apart, S = W_C W_B' positive definite with eigenvalues 0.1 and 1.9, alpha = 1.
+  const arma::mat S = {{1, 0.9}, {0.9, 1}};
+  const double angle = 50 * arma::datum::pi / 180;
+  const arma::vec y_1 = {1, 0}, y_2 = {std::cos(angle), -std::sin(angle)};
+  compare(record, thm_4_3::lemma_A_4, 0.1 * arma::dot(y_1, y_2), arma::as_scalar(y_2.t() * S * y_1), slack);
+  judge_halving(slack, record);
+  return record;
+}
+
+}  // namespace ranklab::bounds

@@ -1,0 +1,211 @@
+// [LambdaSkip] Theorems 4.3 (rows normalised, tokens in a cone), A.7, A.8 and A.10 (no norm): state-space models without a skip.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "core/fits.hpp"
+#include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/theorems.hpp"
+#include "linalg/decompositions.hpp"
+#include "models/blocks/bare_block.hpp"
+
+namespace ranklab::bounds {
+namespace {
+
+// The share of a Gaussian matrix beside the identity in W_B = W_C: lambda_min comes close to lambda_max, where the bound is strict.
+constexpr double tilt = 0.05;
+
+// One matrix under every name.
+template <class T>
+class SharedMatrix final : public Tensors<T> {
+ public:
+  explicit SharedMatrix(arma::Mat<T> W) : W_(std::move(W)) {}
+  arma::Mat<T> matrix(const std::string&, arma::uword, arma::uword, const Start&) override { return W_; }
+  arma::Mat<T> columns(const std::string&, arma::uword, arma::uword, const std::vector<std::uint32_t>&, const Start&) override {
+    return W_;
+  }
+  arma::Col<T> vector(const std::string&, arma::uword, const Start&) override { return {}; }
+
+ private:
+  arma::Mat<T> W_;
+};
+
+// What the hypotheses of Theorem 4.3 and the lemma in its proof are judged by, over all layers so far.
+struct SelectiveRun {
+  SelectiveNorms norms;
+  double smallest_row_sum = std::numeric_limits<double>::infinity();
+  double M_11 = 0.0;
+  bool lemma_holds = true;  // M_ij >= lambda_min phi alpha^(N-1) for i >= j
+  std::vector<double> mu;
+};
+
+void look_at_mixing(const arma::mat& M, double phi, double slack, SelectiveRun& run, TrialRecord& record) {
+  const SelectiveNorms& n = run.norms;
+  const double least = smallest_weight(M, true), lemma = n.lambda_min * phi;
+  run.M_11 = M(0, 0);
+  run.smallest_row_sum = std::min(run.smallest_row_sum, arma::vec(arma::sum(M, 1)).min());
+  run.lemma_holds = run.lemma_holds && least >= lemma * std::pow(n.alpha, n.N - 1) - slack * n.lambda_max;
+  compare(record, thm_4_3::lemma_A_4, lemma * std::pow(n.alpha, n.N), least, slack * n.lambda_max);
+}
+
+// D removes any factor of M, but the hypotheses and the bound do not: M is taken with the smallest factor that gives row sums
+// of at least 1, at which the printed bound is weakest.
+void judge_selective_run(const SelectiveRun& run, double slack, bool curves, TrialRecord& record) {
+  SelectiveNorms n = run.norms;
+  const double factor = 1 / run.smallest_row_sum, floor = slack * std::sqrt(n.N);
+  n.lambda_min *= factor;
+  n.lambda_max *= factor;
+  // Above 1, c lambda_min alpha^N would make the base of the bound negative.
+  const bool applies =
+      run.smallest_row_sum > 0 && n.lambda_min > 0 && n.c > 0 && n.c < 1 && n.c * n.lambda_min * std::pow(n.alpha, n.N) <= 1;
+  record.count(thm_4_3::hypothesis, !applies);
+  if (curves) {
+    record.set(thm_4_3::c, applies ? n.c : undefined);
+    record.set(thm_4_3::lambda_min, applies ? n.lambda_min : undefined);
+    record.set(thm_4_3::lambda_max, applies ? n.lambda_max : undefined);
+  }
+  if (!applies) return;
+  compare(record, thm_4_3::hypotheses, factor * run.M_11, n.lambda_max, slack * n.lambda_max);
+  record.count(thm_4_3::lambda_max_above, n.lambda_max > 1 / n.N);
+  std::vector<double> printed, half, corrected;
+  for (std::size_t k = 0; k < run.mu.size(); ++k) {
+    const double K = static_cast<double>(k);
+    printed.push_back(selective_printed(n, K));
+    half.push_back(selective_half(n, K));
+    corrected.push_back(selective_corrected(n, K));
+    if (k == 0) continue;
+    compare(record, thm_4_3::as_printed, run.mu[k], printed[k], floor);
+    compare(record, thm_4_3::half_exponent, run.mu[k], half[k], floor);
+    if (run.lemma_holds) compare(record, thm_4_3::corrected, run.mu[k], corrected[k], floor);
+  }
+  if (!curves) return;
+  record.set(thm_4_3::mu_curve, run.mu);
+  record.set(thm_4_3::as_printed_curve, printed);
+  record.set(thm_4_3::half_exponent_curve, half);
+  record.set(thm_4_3::corrected_curve, corrected);
+}
+
+// "||W||_F < 1" of Theorems A.7 and A.8; the factor moves mu, and leaves mu / ||Y||_F as it is.
+constexpr double judged_norm = 0.9;
+
+// log ||W_C W_B'||_F of the block's own draws.
+template <class T>
+double log_w_bc(const ModelSpec& spec, Tensors<T>& tensors) {
+  const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+  const arma::mat B = exact(tensors.matrix("W_B", spec.dim, spec.state, start)),
+                  C = exact(tensors.matrix("W_C", spec.dim, spec.state, start));
+  return std::log(arma::norm(C * B.t(), "fro"));
+}
+
+}  // namespace
+
+template <class T>
+void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
+  ModelSpec spec = stack_spec(config, "selective-ssm", sizes, "rows");
+  spec.state = spec.dim;
+  spec.input = "cone";
+  const double slack = tolerance::residual<T>;
+  DrawnTensors<T> tensors = block_tensors<T>(spec, trial, 0);
+  const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+  arma::Mat<T> W = static_cast<T>(tilt) * tensors.matrix("W_B", spec.dim, spec.dim, start);
+  W.diag() += T{1};
+  SharedMatrix<T> shared(W);
+  const auto block = make_bare_block(spec, shared);
+  State<T> state = draw_input<T>(spec, trial);
+
+  SelectiveRun run;
+  const arma::vec squares = arma::square(singular_values(exact(W)));
+  run.norms = {static_cast<double>(sizes.tokens), spec.decay, smallest_cosine(exact(state.Y)), squares.min(), squares.max()};
+  run.mu = {token_spread(state.Y)};
+  for (std::uint64_t k = 0; k < spec.layers; ++k) {
+    trial.check_interrupt();
+    look_at_mixing(exact(block->mixing_matrix(state)), smallest_cosine(exact(state.Y)), slack, run, record);
+    block->forward(state, 0.0);
+    run.mu.push_back(token_spread(state.Y));
+  }
+  judge_selective_run(run, slack, sizes.tokens == config.tokens.front() && sizes.dim == config.dim.back(), record);
+  add_degenerate_rows(record, state.degenerate_rows);
+}
+
+template <class T>
+void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes sizes, const Trial& trial, TrialRecord& record) {
+  ModelSpec spec = stack_spec(config, "lti-ssm", sizes, "none");
+  spec.share_weights = theorem.share_weights;
+  State<T> state = draw_input<T>(spec, trial);
+  const auto normalised_mu = [&] { return std::sqrt(token_parts(state.Y).diversity()); };
+  const double slack = tolerance::residual<T> * static_cast<double>(spec.layers);
+  double log_bound = log_norm(state), shift = 0;
+  // From the input on, for M scaled to ||M||_F = judged_norm.
+  std::vector<double> layer = {0}, logs = {log_mu(state)}, mu = {std::exp(logs.front())}, bound = {std::exp(log_bound)},
+                      normalised = {normalised_mu()};
+  for (std::uint64_t k = 0; k < spec.layers; ++k) {
+    trial.check_interrupt();
+    DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
+    const auto block = make_bare_block(spec, tensors);
+    const arma::mat M = exact(block->mixing_matrix(state));
+    log_bound += std::log(singular_values(M).front());
+    shift += std::log(judged_norm / arma::norm(M, "fro"));
+    block->forward(state, 0.0);
+    compare_logs(record, theorem.bound, log_mu(state), log_bound, slack);
+    layer.push_back(static_cast<double>(k + 1));
+    logs.push_back(log_mu(state) + shift);
+    mu.push_back(std::exp(logs.back()));
+    bound.push_back(std::exp(log_bound + shift));
+    normalised.push_back(normalised_mu());
+  }
+  keep_worst(record, theorem.slope, fit_line(layer, logs).slope);
+  keep_worst(record, theorem.normalised_ratio, normalised.back() / normalised.front());
+  keep_worst(record, theorem.rank_one_residual, token_geometry(state.Y).rank_one_residual);
+  if (!representative(config, sizes)) return;
+  record.set(theorem.mu_curve, mu);
+  record.set(theorem.bound_curve, bound);
+  record.set(theorem.normalised_curve, normalised);
+}
+
+template <class T>
+void judge_pure_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
+  using namespace thm_A_10;
+  ModelSpec spec = stack_spec(config, "selective-ssm", sizes, "none");
+  spec.share_weights = "on";
+  const double slack = tolerance::residual<T>, N = static_cast<double>(sizes.tokens);
+  compare(record, semiseparable, semiseparable_norm(N, spec.decay), std::sqrt(N), slack * N);
+  for (const double factor : weight_factors) {
+    spec.weight_scale = config.spec.weight_scale * factor;
+    DrawnTensors<T> tensors = block_tensors<T>(spec, trial, 0);
+    const auto block = make_bare_block(spec, tensors);
+    State<T> state = draw_input<T>(spec, trial);
+    const double log_w = log_w_bc(spec, tensors), start = log_norm(state);
+    std::vector<double> logs = {log_mu(state)}, rates, printed_rates, corrected_rates;
+    for (double k = 1; k <= static_cast<double>(spec.layers); ++k) {
+      trial.check_interrupt();
+      block->forward(state, 0.0);
+      const double now = log_mu(state), power = std::pow(3.0, k) * std::numbers::ln10;
+      if (!std::isfinite(now)) break;
+      const double printed = cubic_printed(k, N, log_w, start), by_lemma = cubic_corrected(k, N, log_w, start);
+      record.count(at_weights(factor), compare_logs(record, as_printed, now, printed, slack));
+      compare_logs(record, corrected, now, by_lemma, slack);
+      compare_logs(record, sharper, now, cubic_sharper(k, log_w, start), slack);
+      compare_logs(record, lemma_A_9, log_norm(state), by_lemma, slack);
+      logs.push_back(now);
+      rates.push_back(now / power);
+      printed_rates.push_back(printed / power);
+      corrected_rates.push_back(by_lemma / power);
+    }
+    if (factor != 1.0) continue;
+    keep_worst(record, growth, mean_growth(logs));
+    if (!representative(config, sizes)) continue;
+    record.set(rate, padded(rates, spec.layers));
+    record.set(rate_as_printed, padded(printed_rates, spec.layers));
+    record.set(rate_corrected, padded(corrected_rates, spec.layers));
+  }
+}
+
+template void judge_selective<float>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
+template void judge_selective<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
+template void judge_lti<float>(const BoundsConfig&, const LtiTheorem&, Sizes, const Trial&, TrialRecord&);
+template void judge_lti<double>(const BoundsConfig&, const LtiTheorem&, Sizes, const Trial&, TrialRecord&);
+template void judge_pure_selective<float>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
+template void judge_pure_selective<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
+
+}  // namespace ranklab::bounds
