@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
+#include "io/json_file.hpp"
 #include "io/tensors/tensor_reader.hpp"
 
 namespace ranklab {
@@ -25,10 +27,33 @@ bool is_infinite(const json& value) {
   return value.is_object() && value.contains("__float__") && value["__float__"] == infinity;
 }
 
+// Infinity, which JSON does not have and Python's writer of it spells so, outside strings: replaced by 1e308 and blanks, so that
+// bytes keep their places.
+std::string without_infinity(std::string json_text) {
+  constexpr std::string_view before = " \t\r\n[:,-", after = " \t\r\n],}";
+  const std::string& text = json_text;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (in_string && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      in_string = !in_string;
+    } else if (!in_string && text.compare(i, infinity.size(), infinity) == 0) {
+      const std::size_t end = i + infinity.size();
+      const bool alone = (i == 0 || before.find(text[i - 1]) != std::string_view::npos) &&
+                         (end == text.size() || after.find(text[end]) != std::string_view::npos);
+      if (alone) json_text.replace(i, infinity.size(), stands_for_infinity);
+    }
+  }
+  return json_text;
+}
+
 }  // namespace
 
-ConfigKeys::ConfigKeys(const json& object, std::string label, std::string prefix)
-    : object_(object), label_(std::move(label)), prefix_(std::move(prefix)) {}
+ConfigKeys::ConfigKeys(const std::string& path) : label_(printable(path)) {
+  object_ = std::make_shared<const json>(parse_json(without_infinity(read_json_text(path)), label_));
+  if (!object_->is_object()) throw Failure(label_ + ": a config must be a JSON object");
+}
 
 void ConfigKeys::fail(const std::string& key, const std::string& why) const {
   throw Failure(label_ + ": " + prefix_ + key + " " + why);
@@ -40,8 +65,8 @@ bool ConfigKeys::has(const std::string& key) const {
 
 const json& ConfigKeys::value(const std::string& key) const {
   static const json nothing;
-  const auto found = object_.find(key);
-  return found == object_.end() ? nothing : *found;
+  const auto found = object_->find(key);
+  return found == object_->end() ? nothing : *found;
 }
 
 std::optional<std::uint64_t> ConfigKeys::size(std::initializer_list<const char*> names) const {
@@ -76,13 +101,24 @@ std::optional<std::string> ConfigKeys::text(const char* key) const {
 }
 
 ConfigKeys ConfigKeys::object(const char* key) const {
-  static const json empty = json::object();
   const json& said = value(key);
   if (!said.is_null() && !said.is_object()) fail(key, "is " + shown(said) + "; it must be an object");
-  return {said.is_null() ? empty : said, label_, prefix_ + key + "."};
+  return {std::make_shared<const json>(said.is_null() ? json::object() : said), label_, prefix_ + key + "."};
 }
 
-void ConfigKeys::require(const char* key, const json& built) const {
+void ConfigKeys::require(const char* key, const char* built) const {
+  require_value(key, built);
+}
+
+void ConfigKeys::require(const char* key, bool built) const {
+  require_value(key, built);
+}
+
+void ConfigKeys::require(const char* key, int built) const {
+  require_value(key, built);
+}
+
+void ConfigKeys::require_value(const char* key, const json& built) const {
   const json& said = value(key);
   if (!said.is_null() && said != built) fail(key, "is " + shown(said) + ", which is not built here; allowed: " + shown(built));
 }
@@ -98,25 +134,6 @@ void ConfigKeys::require_no_limits(const char* key) const {
   if (said.is_null()) return;
   if (said.is_array() && said.size() == 2 && said[0] == 0 && is_infinite(said[1])) return;
   fail(key, "is " + shown(said) + ", which is not built here; allowed: [0.0, Infinity]");
-}
-
-std::string without_infinity(std::string json_text) {
-  constexpr std::string_view before = " \t\r\n[:,-", after = " \t\r\n],}";
-  const std::string& text = json_text;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (in_string && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      in_string = !in_string;
-    } else if (!in_string && text.compare(i, infinity.size(), infinity) == 0) {
-      const std::size_t end = i + infinity.size();
-      const bool alone = (i == 0 || before.find(text[i - 1]) != std::string_view::npos) &&
-                         (end == text.size() || after.find(text[end]) != std::string_view::npos);
-      if (alone) json_text.replace(i, infinity.size(), stands_for_infinity);
-    }
-  }
-  return json_text;
 }
 
 }  // namespace ranklab

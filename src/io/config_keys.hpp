@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -13,9 +14,8 @@ namespace ranklab {
 /// key and what is allowed.
 class ConfigKeys {
  public:
-  /// `label` is the path as messages show it, `prefix` what stands before the names of keys ("ssm_cfg."). Both objects must
-  /// outlive this one.
-  ConfigKeys(const nlohmann::json& object, std::string label, std::string prefix = "");
+  /// Those of a file. Throws Failure for one that is not a JSON object; Infinity, which Python writes, is read as a large number.
+  explicit ConfigKeys(const std::string& path);
 
   /// True where the key is there and not null.
   bool has(const std::string& key) const;
@@ -28,7 +28,9 @@ class ConfigKeys {
   ConfigKeys object(const char* key) const;
 
   /// Refuses any other value than `built`: the equations differ.
-  void require(const char* key, const nlohmann::json& built) const;
+  void require(const char* key, const char* built) const;
+  void require(const char* key, bool built) const;
+  void require(const char* key, int built) const;
   /// Refuses anything but an empty list or object.
   void require_empty(const char* key) const;
   /// Refuses any limits of the time step but 0 and infinity, which leave it as it is.
@@ -38,14 +40,15 @@ class ConfigKeys {
   [[noreturn]] void fail(const std::string& key, const std::string& why) const;
 
  private:
-  const nlohmann::json& value(const std::string& key) const;
+  // `label` is the path as messages show it, `prefix` what stands before the names of keys ("ssm_cfg.").
+  ConfigKeys(std::shared_ptr<const nlohmann::json> object, std::string label, std::string prefix)
+      : object_(std::move(object)), label_(std::move(label)), prefix_(std::move(prefix)) {}
 
-  const nlohmann::json& object_;
+  const nlohmann::json& value(const std::string& key) const;
+  void require_value(const char* key, const nlohmann::json& built) const;
+
+  std::shared_ptr<const nlohmann::json> object_;
   std::string label_, prefix_;
 };
-
-/// Infinity, which JSON does not have and Python's writer of it spells so, outside strings: replaced by 1e308 and blanks, so
-/// that bytes keep their places.
-std::string without_infinity(std::string json);
 
 }  // namespace ranklab

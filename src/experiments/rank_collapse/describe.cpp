@@ -61,12 +61,14 @@ std::string sizes_text(const ModelSpec& spec) {
   const auto number = [](std::uint64_t n) { return grouped_digits(n); };
   std::string text =
       number(spec.layers) + " blocks" + (spec.shares_weights() ? " of the same weights" : "") + ", dim " + number(spec.dim);
-  if (spec.model == "mamba2") {
-    text += ", " + number(spec.heads) + " heads of " + number(2 * spec.dim / spec.heads) + ", state " + number(spec.state);
+  const ModelRow& row = spec.row();
+  if (row.has("mlp")) {
+    text += ", ffn " + number(spec.ffn);
   } else {
-    text += ", ffn " + number(spec.ffn) + ", " + number(spec.positions) + " positions";
+    text += ", " + number(spec.heads) + " heads of " + number(row.expand * spec.dim / spec.heads) + ", state " + number(spec.state);
   }
-  if (spec.model == "albert") text += ", embedding " + number(spec.embedding);
+  if (row.has_positions) text += ", " + number(spec.positions) + " positions";
+  if (row.embeds_narrowly) text += ", embedding " + number(spec.embedding);
   return text + ", vocabulary " + number(spec.vocabulary);
 }
 
@@ -81,14 +83,14 @@ std::string describe_weights(const std::string& path) {
   ModelSpec spec;
   spec.weights = path;
   adopt_files(spec);
-  const bool knows_heads = spec.heads > 0, knows_layers = spec.model != "albert";
+  const bool knows_heads = spec.heads > 0, knows_layers = !spec.row().published->one_layer;
   if (!knows_layers) spec.layers = 12;
   settle(spec);
   spec.checkpoint->check(spec);
   const Checkpoint& weights = *spec.checkpoint;
 
   DepthGroup one{spec, {DepthCurve{"", {1.0}, {}}}};
-  one.spec.tokens = one.spec.model == "mamba2" ? sequence : std::min(sequence, spec.positions);
+  one.spec.tokens = spec.row().has_positions ? std::min(sequence, spec.positions) : sequence;
   const Estimate cost = depth_cost({one});
   const double flops = static_cast<double>(spec.layers) * flops_per_block(one.spec) / static_cast<double>(one.spec.tokens);
   const double cores = static_cast<double>(available_cores());

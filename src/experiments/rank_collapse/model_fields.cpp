@@ -1,5 +1,8 @@
 #include "experiments/rank_collapse/model_fields.hpp"
 
+#include "core/text.hpp"
+#include "models/blocks/model_row.hpp"
+
 namespace ranklab {
 namespace {
 
@@ -10,6 +13,18 @@ Field own_field(std::string name, std::string& value, std::vector<std::string> c
 
 Field own_size_field(std::string name, std::uint64_t& value, std::string symbol, std::string help) {
   return size_field(std::move(name), value, 0, largest_size, std::move(symbol), std::move(help) + " (0: the model's own)");
+}
+
+// The help of a flag that means something to some models alone.
+std::string of_models(const std::string& flag, const std::string& help) {
+  return joined(models_with(flag)) + ": " + help;
+}
+
+// "a, b or c"
+std::string alternatives(std::vector<std::string> names) {
+  const std::string last = names.back();
+  names.pop_back();
+  return joined(names) + " or " + last;
 }
 
 }  // namespace
@@ -24,10 +39,12 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
       own_size_field("heads", spec.heads, "h", "attention or mixer heads"),
       own_size_field("ffn", spec.ffn, "q", "width of the feed-forward net"),
       own_size_field("state", spec.state, "n", "state size of a state-space model"),
-      own_size_field("embedding", spec.embedding, "", "albert: width of the token embedding"),
+      own_size_field(
+          "embedding", spec.embedding, "",
+          joined(models_that([](const ModelRow& row) { return row.embeds_narrowly; })) + ": width of the token embedding"),
       own_size_field("vocabulary", spec.vocabulary, "", "token ids to draw from"),
       own_field("norm", spec.norm, {"rows", "layer", "rms", "none"}, "normalisation of the tokens"),
-      own_field("gating", spec.gating, {"on", "off"}, "mamba2: the multiplicative gate"),
+      own_field("gating", spec.gating, {"on", "off"}, of_models("gating", "the multiplicative gate")),
       own_field("mlp", spec.mlp, {"on", "off"}, "transformers: the feed-forward net"),
       own_field("share-weights", spec.share_weights, {"on", "off"}, "the same weights at every depth"),
       own_field("input", spec.input, {"gaussian", "cone", "tokens"}, "what enters the first layer"),
@@ -38,19 +55,20 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
       choice_field("weight-variance", spec.weight_variance, {"1/d", "h/d"}, "", "transformers: variance of W's entries"),
       choice_field("value-weights", spec.value_weights, {"gaussian", "orthogonal", "identity"}, "C_V", "attention: the law of W_V"),
       switch_field("causal", spec.causal, "attention: no token sees later ones"),
-      real_field("decay", spec.decay, 0.0, 1.0, "alpha", "selective-ssm: A_t = alpha I"),
+      real_field("decay", spec.decay, 0.0, 1.0, "alpha", of_models("decay", "A_t = alpha I")),
       choice_field("lambda-at", spec.lambda_at, {"attention", "both"}, "",
-                   "bert, albert, gpt2: the residual that lambda multiplies"),
-      choice_field("skip-at", spec.skip_at, {"residual", "mixer"}, "", "mamba2: where the lambda-skip stands"),
-      choice_field("skip-input", spec.skip_input, {"stream", "normed"}, "", "mamba2: what lambda multiplies"),
-      choice_field("norm-off", spec.norm_off, {"block", "inner", "both"}, "", "mamba2: the norms that --norm none removes"),
+                   of_models("lambda-at", "the residual that lambda multiplies")),
+      choice_field("skip-at", spec.skip_at, {"residual", "mixer"}, "", of_models("skip-at", "where the lambda-skip stands")),
+      choice_field("skip-input", spec.skip_input, {"stream", "normed"}, "", of_models("skip-input", "what lambda multiplies")),
+      choice_field("norm-off", spec.norm_off, {"block", "inner", "both"}, "",
+                   of_models("norm-off", "the norms that --norm none removes")),
   };
 }
 
 std::vector<Field> file_fields(ModelSpec& spec) {
   return {
       text_field("weights", spec.weights,
-                 "published weights of mamba2, bert, albert or gpt2: .safetensors, or the index.json of shards"),
+                 "published weights of " + alternatives(published_models()) + ": .safetensors, or the index.json of shards"),
       text_field("model-config", spec.model_config, "the config.json of the weights"),
       text_field("tokens-file", spec.tokens_file, "token ids, one sequence per row, each a trial: .npy, .json or .txt"),
   };

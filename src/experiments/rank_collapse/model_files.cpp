@@ -7,9 +7,9 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "io/model_config.hpp"
 #include "io/token_ids.hpp"
 #include "models/published/checkpoint.hpp"
+#include "models/published/model_config.hpp"
 
 namespace ranklab {
 namespace {
@@ -27,28 +27,23 @@ void require_agreement(const ModelConfig& config, const ModelSpec& spec) {
     throw Failure(printable(config.path) + ": " + what + " " + said + " does not fit " + file + ", whose tensors have " + held);
   };
   if (config.model && *config.model != spec.model) refuse("the model", *config.model, spec.model);
-  const bool mamba2 = spec.model == "mamba2";
+  const ModelRow& row = spec.row();
   std::vector<SharedSize> sizes = {{"width", config.dim, spec.dim}, {"feed-forward width", config.ffn, spec.ffn}};
-  if (mamba2) {
-    sizes = {{"width", config.dim, spec.dim},
-             {"heads", config.heads, spec.heads},
-             {"state size", config.state, spec.state},
-             {"convolution taps", config.taps, spec.taps}};
-    if (config.head_width) sizes.push_back({"head width", config.head_width, 2 * spec.dim / spec.heads});
-    if (config.expand) sizes.push_back({"expansion", config.expand, 2});
-  } else {
-    sizes.push_back({"positions", config.positions, spec.positions});
-    sizes.push_back({"vocabulary", config.vocabulary, spec.vocabulary});
-  }
-  if (spec.model == "albert") sizes.push_back({"embedding width", config.embedding, spec.embedding});
-  if (spec.model != "albert") sizes.push_back({"layers", config.layers, spec.layers});
+  if (row.published->shows(&ModelSpec::heads)) sizes.push_back({"heads", config.heads, spec.heads});
+  sizes.push_back({"state size", config.state, spec.state});
+  sizes.push_back({"convolution taps", config.taps, spec.taps});
+  if (config.head_width) sizes.push_back({"head width", config.head_width, row.expand * spec.dim / spec.heads});
+  sizes.push_back({"expansion", config.expand, row.expand});
+  sizes.push_back({"positions", config.positions, spec.positions});
+  if (!row.published->padded_vocabulary) sizes.push_back({"vocabulary", config.vocabulary, spec.vocabulary});
+  sizes.push_back({"embedding width", config.embedding, spec.embedding});
+  if (!row.published->one_layer) sizes.push_back({"layers", config.layers, spec.layers});
   for (const SharedSize& size : sizes) {
     if (size.in_config && *size.in_config != size.in_tensors) {
       refuse(size.what, std::to_string(*size.in_config), std::to_string(size.in_tensors));
     }
   }
-  // Mamba-2's table has rows beyond the config's vocabulary: it is padded to a multiple.
-  if (mamba2 && config.vocabulary && *config.vocabulary > spec.vocabulary) {
+  if (config.vocabulary && *config.vocabulary > spec.vocabulary) {
     refuse("vocabulary", std::to_string(*config.vocabulary), std::to_string(spec.vocabulary));
   }
 }
@@ -64,7 +59,7 @@ void adopt_weights(ModelSpec& spec) {
     if (config->heads) spec.heads = *config->heads;
     if (config->layers) spec.layers = *config->layers;
     if (config->norm_epsilon) spec.norm_epsilon = *config->norm_epsilon;
-    if (config->activation && spec.model != "mamba2") spec.activation = *config->activation;
+    if (config->activation && spec.row().has("mlp")) spec.activation = *config->activation;
   }
   spec.checkpoint = checkpoint;
 }
@@ -93,7 +88,7 @@ void require_sizes_fit(const ModelSpec& spec) {
 
 // The drawn tables of positions are as long as they need to be.
 bool has_positions(const ModelSpec& spec) {
-  return spec.checkpoint != nullptr && spec.model != "mamba2" && spec.input == "tokens";
+  return spec.checkpoint != nullptr && spec.row().has_positions && spec.input == "tokens";
 }
 
 void require_ids_fit(const ModelSpec& spec) {

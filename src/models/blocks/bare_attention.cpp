@@ -5,7 +5,8 @@
 
 #include "core/error.hpp"
 #include "models/blocks/attention.hpp"
-#include "models/blocks/bare_mixing.hpp"
+#include "models/blocks/bare_block.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
@@ -41,9 +42,9 @@ struct AttentionWeights {
 };
 
 template <class T>
-class BareAttention final : public MixingBlock<T> {
+class BareAttention final : public BareBlock<T> {
  public:
-  BareAttention(const ModelSpec& spec, Tensors<T>& tensors) : MixingBlock<T>(spec), weights_(spec, tensors), causal_(spec.causal) {}
+  BareAttention(const ModelSpec& spec, Tensors<T>& tensors) : BareBlock<T>(spec), weights_(spec, tensors), causal_(spec.causal) {}
 
   arma::Mat<T> mixing_matrix(const State<T>& state) const override { return transposed_matrix(state).t(); }
   arma::Mat<T> value_matrix() const override { return weights_.W_V; }
@@ -64,10 +65,10 @@ class BareAttention final : public MixingBlock<T> {
 };
 
 template <class T>
-class BareLinearAttention final : public MixingBlock<T> {
+class BareLinearAttention final : public BareBlock<T> {
  public:
   BareLinearAttention(const ModelSpec& spec, Tensors<T>& tensors)
-      : MixingBlock<T>(spec), weights_(spec, tensors), causal_(spec.causal) {}
+      : BareBlock<T>(spec), weights_(spec, tensors), causal_(spec.causal) {}
 
   arma::Mat<T> mixing_matrix(const State<T>& state) const override {
     arma::Mat<T> M = features(weights_.W_Q, state).t() * features(weights_.W_K, state);
@@ -100,13 +101,27 @@ class BareLinearAttention final : public MixingBlock<T> {
 
 }  // namespace
 
-template <class T>
-std::unique_ptr<BareBlock<T>> make_bare_attention(const ModelSpec& spec, Tensors<T>& tensors) {
-  if (spec.model == "attention") return std::make_unique<BareAttention<T>>(spec, tensors);
-  return std::make_unique<BareLinearAttention<T>>(spec, tensors);
+ModelRow attention_row() {
+  return {.name = "attention",
+          .norm = "rows",
+          .switches = {"value-weights", "causal"},
+          .bare = true,
+          .attends = true,
+          .block = makers_of<BareAttention>(),
+          .parameters = [](const BlockSizes& s) { return 3 * s.d * s.d; },
+          .flops = attention_flops,
+          .lambda_varies = true};
 }
 
-template std::unique_ptr<BareBlock<float>> make_bare_attention(const ModelSpec&, Tensors<float>&);
-template std::unique_ptr<BareBlock<double>> make_bare_attention(const ModelSpec&, Tensors<double>&);
+ModelRow linear_attention_row() {
+  return {.name = "linear-attention",
+          .norm = "rows",
+          .switches = {"value-weights", "causal"},
+          .bare = true,
+          .block = makers_of<BareLinearAttention>(),
+          .parameters = [](const BlockSizes& s) { return 3 * s.d * s.d; },
+          .flops = [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.d * s.d; },
+          .lambda_varies = true};
+}
 
 }  // namespace ranklab

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "models/blocks/bare_mixing.hpp"
-
 namespace ranklab {
 namespace {
 
@@ -22,7 +20,7 @@ void multiply_by_power(arma::Mat<T>& Y, double exponent) {
 // Y <- norm(M Y C_V + lambda Y). Of the powers of two before the two terms, the larger moves into the state's scale, so that
 // the sum neither overflows nor vanishes as a whole; a term that is zero has no say in it.
 template <class T>
-void MixingBlock<T>::forward(State<T>& state, double lambda) const {
+void BareBlock<T>::forward(State<T>& state, double lambda) const {
   Mixed<T> mixed = mix(state);
   double larger = lambda == 0 ? mixed.log2_factor : std::max(mixed.log2_factor, 0.0);
   if (mixed.Y.is_zero()) larger = 0;
@@ -36,15 +34,7 @@ void MixingBlock<T>::forward(State<T>& state, double lambda) const {
   if (!std::isfinite(state.log2_scale)) state.Y.fill(std::numeric_limits<T>::quiet_NaN());
 }
 
-template <class T>
-std::unique_ptr<BareBlock<T>> make_bare_block(const ModelSpec& spec, Tensors<T>& tensors) {
-  const bool state_space = spec.model == "lti-ssm" || spec.model == "selective-ssm";
-  return state_space ? make_bare_state_space(spec, tensors) : make_bare_attention(spec, tensors);
-}
-
-template class MixingBlock<float>;
-template class MixingBlock<double>;
-template std::unique_ptr<BareBlock<float>> make_bare_block(const ModelSpec&, Tensors<float>&);
-template std::unique_ptr<BareBlock<double>> make_bare_block(const ModelSpec&, Tensors<double>&);
+template class BareBlock<float>;
+template class BareBlock<double>;
 
 }  // namespace ranklab

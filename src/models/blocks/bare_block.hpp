@@ -8,23 +8,38 @@
 // W_Q, W_K, W_V (d, d) and W_B, W_C (d, n) have entries N(0, 1/d).
 #pragma once
 
-#include <string>
-
 #include "models/blocks/block.hpp"
 
 namespace ranklab {
 
+/// M(Y) Y C_V of a state 2^s Y, as 2^(s + log2_factor) Y.
+template <class T>
+struct Mixed {
+  arma::Mat<T> Y;            // (d, N)
+  double log2_factor = 0.0;  // not 0 where M itself grows with the scale of the state
+};
+
 template <class T>
 class BareBlock : public Block<T> {
  public:
+  explicit BareBlock(const ModelSpec& spec) : norm_(find_norm(spec.norm)) {}
   /// M(Y) (N, N), row i for output token i, of the state as it is (its scale included).
   virtual arma::Mat<T> mixing_matrix(const State<T>& state) const = 0;
   /// C_V (d, d).
   virtual arma::Mat<T> value_matrix() const = 0;
+  void forward(State<T>& state, double lambda) const final;
+
+ protected:
+  virtual Mixed<T> mix(const State<T>& state) const = 0;
+
+ private:
+  Norm norm_;
 };
 
 /// The block of a settled bare spec.
 template <class T>
-std::unique_ptr<BareBlock<T>> make_bare_block(const ModelSpec& spec, Tensors<T>& tensors);
+std::unique_ptr<BareBlock<T>> make_bare_block(const ModelSpec& spec, Tensors<T>& tensors) {
+  return make_block_of<BareBlock>(spec, tensors);
+}
 
 }  // namespace ranklab

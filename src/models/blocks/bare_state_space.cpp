@@ -1,7 +1,8 @@
 // State-space models as bare blocks, C_V = I. With one token per column, M Y is Y M'.
 #include <cmath>
 
-#include "models/blocks/bare_mixing.hpp"
+#include "models/blocks/bare_block.hpp"
+#include "models/blocks/model_row.hpp"
 #include "models/blocks/state_space.hpp"
 
 namespace ranklab {
@@ -9,10 +10,10 @@ namespace {
 
 // One diagonal system for all channels: A uniform on (0, 1), B = 1, C of entries N(0, 1/n).
 template <class T>
-class BareLtiSsm final : public MixingBlock<T> {
+class BareLtiSsm final : public BareBlock<T> {
  public:
   BareLtiSsm(const ModelSpec& spec, Tensors<T>& tensors)
-      : MixingBlock<T>(spec),
+      : BareBlock<T>(spec),
         dim_(spec.dim),
         A_(tensors.vector("A", spec.state, Start::uniform(0.0, 1.0))),
         B_(tensors.vector("B", spec.state, Start::constant(1.0))),
@@ -58,9 +59,9 @@ class BareLtiSsm final : public MixingBlock<T> {
 
 // A_t = alpha I, b_t = y_t W_B, c_t = y_t W_C: a head of scalar state-space duality with p = d.
 template <class T>
-class BareSelectiveSsm final : public MixingBlock<T> {
+class BareSelectiveSsm final : public BareBlock<T> {
  public:
-  BareSelectiveSsm(const ModelSpec& spec, Tensors<T>& tensors) : MixingBlock<T>(spec), decay_(spec.decay) {
+  BareSelectiveSsm(const ModelSpec& spec, Tensors<T>& tensors) : BareBlock<T>(spec), decay_(spec.decay) {
     const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
     W_B_ = tensors.matrix("W_B", spec.dim, spec.state, start);
     W_C_ = tensors.matrix("W_C", spec.dim, spec.state, start);
@@ -89,13 +90,25 @@ class BareSelectiveSsm final : public MixingBlock<T> {
 
 }  // namespace
 
-template <class T>
-std::unique_ptr<BareBlock<T>> make_bare_state_space(const ModelSpec& spec, Tensors<T>& tensors) {
-  if (spec.model == "lti-ssm") return std::make_unique<BareLtiSsm<T>>(spec, tensors);
-  return std::make_unique<BareSelectiveSsm<T>>(spec, tensors);
+ModelRow lti_ssm_row() {
+  return {.name = "lti-ssm",
+          .norm = "rows",
+          .bare = true,
+          .block = makers_of<BareLtiSsm>(),
+          .parameters = [](const BlockSizes& s) { return 3 * s.n; },
+          .flops = [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.n * s.d + 64 * s.N * s.d; },
+          .lambda_varies = true};
 }
 
-template std::unique_ptr<BareBlock<float>> make_bare_state_space(const ModelSpec&, Tensors<float>&);
-template std::unique_ptr<BareBlock<double>> make_bare_state_space(const ModelSpec&, Tensors<double>&);
+ModelRow selective_ssm_row() {
+  return {.name = "selective-ssm",
+          .norm = "rows",
+          .switches = {"decay"},
+          .bare = true,
+          .block = makers_of<BareSelectiveSsm>(),
+          .parameters = [](const BlockSizes& s) { return 2 * s.d * s.n; },
+          .flops = [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.n * s.d + 64 * s.N * s.d; },
+          .lambda_varies = true};
+}
 
 }  // namespace ranklab

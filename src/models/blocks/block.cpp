@@ -5,12 +5,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "models/blocks/bare_block.hpp"
-#include "models/blocks/encoder.hpp"
-#include "models/blocks/gpt2.hpp"
-#include "models/blocks/mamba2.hpp"
-#include "models/blocks/s4d.hpp"
-#include "models/blocks/transformer.hpp"
+#include "models/blocks/model_row.hpp"
 #include "models/published/checkpoint.hpp"
 #include "models/tokens.hpp"
 
@@ -56,12 +51,7 @@ arma::Mat<T> cone_input(const ModelSpec& spec, Tensors<T>& tensors) {
 
 template <class T>
 arma::Mat<T> token_input(const ModelSpec& spec, const Trial& trial, Tensors<T>& tensors) {
-  const std::vector<std::uint32_t> ids = spec.sequences != nullptr ? given_ids(spec, trial.index()) : drawn_ids(spec, trial);
-  if (spec.is_encoder()) return encoder_embedding(spec, tensors, ids);
-  if (spec.model == "gpt2") return gpt2_embedding(spec, tensors, ids);
-  // Mamba-2's own; other models have no published embedding.
-  const double std = spec.model == "mamba2" ? 0.02 : 1.0;
-  return tensors.columns("embedding", spec.dim, spec.vocabulary, ids, Start::normal(std));
+  return embed_tokens(spec, tensors, spec.sequences != nullptr ? given_ids(spec, trial.index()) : drawn_ids(spec, trial));
 }
 
 std::string prefix_of_layer(const ModelSpec& spec, std::uint64_t layer) {
@@ -72,12 +62,7 @@ std::string prefix_of_layer(const ModelSpec& spec, std::uint64_t layer) {
 
 template <class T>
 std::unique_ptr<Block<T>> make_block(const ModelSpec& spec, Tensors<T>& tensors) {
-  if (spec.is_bare()) return make_bare_block(spec, tensors);
-  if (spec.is_encoder()) return make_encoder_block(spec, tensors);
-  if (spec.model == "gpt2") return make_gpt2_block(spec, tensors);
-  if (spec.model == "s4d") return make_s4d_block(spec, tensors);
-  if (spec.model == "mamba2") return make_mamba2_block(spec, tensors);
-  return make_transformer_block(spec, tensors);
+  return std::get<MakeBlock<T>>(spec.row().block)(spec, tensors);
 }
 
 template <class T>
@@ -92,6 +77,13 @@ std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial&
 }
 
 template <class T>
+arma::Mat<T> embed_tokens(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids) {
+  const ModelRow& row = spec.row();
+  if (const Embed<T> embed = std::get<Embed<T>>(row.embed)) return embed(spec, tensors, ids);
+  return tensors.columns("embedding", spec.dim, spec.vocabulary, ids, Start::normal(row.embedding_std));
+}
+
+template <class T>
 State<T> draw_input(const ModelSpec& spec, const Trial& trial) {
   DrawnTensors<T> tensors(trial, "");
   State<T> state;
@@ -103,7 +95,7 @@ State<T> draw_input(const ModelSpec& spec, const Trial& trial) {
   }
   if (spec.input == "cone") state.Y = cone_input(spec, tensors);
   if (spec.input == "gaussian") state.Y = gaussian_input(spec, tensors);
-  if (spec.is_bare() && spec.norm == "rows") state.degenerate_rows += normalise_rows(state.Y);
+  if (spec.row().bare && spec.norm == "rows") state.degenerate_rows += normalise_rows(state.Y);
   return state;
 }
 
@@ -113,6 +105,8 @@ template DrawnTensors<float> block_tensors(const ModelSpec&, const Trial&, std::
 template DrawnTensors<double> block_tensors(const ModelSpec&, const Trial&, std::uint64_t);
 template std::unique_ptr<Tensors<float>> tensors_of_layer(const ModelSpec&, const Trial&, std::uint64_t);
 template std::unique_ptr<Tensors<double>> tensors_of_layer(const ModelSpec&, const Trial&, std::uint64_t);
+template arma::Mat<float> embed_tokens(const ModelSpec&, Tensors<float>&, const std::vector<std::uint32_t>&);
+template arma::Mat<double> embed_tokens(const ModelSpec&, Tensors<double>&, const std::vector<std::uint32_t>&);
 template State<float> draw_input(const ModelSpec&, const Trial&);
 template State<double> draw_input(const ModelSpec&, const Trial&);
 

@@ -1,7 +1,10 @@
 // One block of a sequence model, at one depth: its weights, and what it does to the state.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "models/blocks/model_spec.hpp"
 #include "models/blocks/norms.hpp"
@@ -18,9 +21,33 @@ class Block {
   virtual void forward(State<T>& state, double lambda) const = 0;
 };
 
+/// Inside a post-norm block: the heads' P' (N, N), and the outputs of the four steps of [Shallow] Algorithm 1: attention and skip,
+/// norm, feed-forward net and skip, norm. A step that the spec leaves out repeats the one before; the last is the block's output.
+template <class T>
+struct BlockSteps {
+  std::vector<arma::Mat<T>> P;
+  std::array<arma::Mat<T>, 4> Y;
+};
+
+template <class T>
+class SteppedBlock : public Block<T> {
+ public:
+  /// Of X (d, N); lambda as in forward.
+  virtual BlockSteps<T> steps(const arma::Mat<T>& X, double lambda) const = 0;
+};
+
 /// The block of a settled spec, built from tensors named as its file says.
 template <class T>
 std::unique_ptr<Block<T>> make_block(const ModelSpec& spec, Tensors<T>& tensors);
+
+/// The same for a model whose blocks are of this kind; throws std::bad_cast for others.
+template <template <class> class Kind, class T>
+std::unique_ptr<Kind<T>> make_block_of(const ModelSpec& spec, Tensors<T>& tensors) {
+  std::unique_ptr<Block<T>> block = make_block(spec, tensors);
+  std::unique_ptr<Kind<T>> kind(&dynamic_cast<Kind<T>&>(*block));
+  block.release();
+  return kind;
+}
 
 /// The tensors of block `layer` (from 0) in one trial: all from `layer0.` where the weights are shared.
 template <class T>
@@ -30,6 +57,11 @@ DrawnTensors<T> block_tensors(const ModelSpec& spec, const Trial& trial, std::ui
 /// LoadedTensors does.
 template <class T>
 std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
+
+/// The embedding (d, N) of token ids, from the tensors of no layer. Throws Failure for more ids than published weights have
+/// positions.
+template <class T>
+arma::Mat<T> embed_tokens(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids);
 
 /// The state that enters the first block: state 0 of every depth series. Bare stacks with the norm `rows` normalise it too.
 /// Tokens are the trial's own of given sequences, else drawn; their embedding is the checkpoint's, else drawn. Throws Failure for

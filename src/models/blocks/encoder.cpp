@@ -1,3 +1,5 @@
+// The encoders BERT and ALBERT: post-norm blocks with biases and an output projection, and the embeddings that feed them.
+//
 // Sources: Devlin et al., "BERT", 2019; Lan et al., "ALBERT", 2020; the `transformers` library for what they leave open
 // (epsilon, starting values, which GELU).
 //
@@ -8,13 +10,15 @@
 //
 // Tensors, each with .weight and .bias: `query`, `key`, `value`, `dense`, `attention_norm`, `ffn`, `ffn_output`,
 // `output_norm`; those of the embedding: `word`, `type`, `position`, `embedding_norm`, `embedding_map`.
-#include "models/blocks/encoder.hpp"
-
+// The embedding that enters the first block: BERT: LN(word + type + position), ALBERT: that in `embedding` dimensions, mapped
+// to d.
 #include <optional>
 #include <utility>
 
+#include "io/config_keys.hpp"
 #include "models/blocks/positions.hpp"
 #include "models/blocks/sublayers.hpp"
+#include "models/published/model_config.hpp"
 
 namespace ranklab {
 namespace {
@@ -38,9 +42,9 @@ struct SelfAttention {
 };
 
 template <class T>
-class PostNormEncoderBlock final : public EncoderBlock<T> {
+class EncoderBlock final : public SteppedBlock<T> {
  public:
-  PostNormEncoderBlock(const ModelSpec& spec, Tensors<T>& tensors)
+  EncoderBlock(const ModelSpec& spec, Tensors<T>& tensors)
       : lambda_at_both_(spec.lambda_at == "both"), epsilon_(spec.norm_epsilon), attention_(spec, tensors) {
     const bool normed = spec.norm != "none";
     if (normed) attention_norm_.emplace(tensors, "attention_norm", spec.dim);
@@ -79,28 +83,131 @@ class PostNormEncoderBlock final : public EncoderBlock<T> {
   std::optional<LayerNorm<T>> attention_norm_, output_norm_;
 };
 
-}  // namespace
-
-template <class T>
-std::unique_ptr<EncoderBlock<T>> make_encoder_block(const ModelSpec& spec, Tensors<T>& tensors) {
-  return std::make_unique<PostNormEncoderBlock<T>>(spec, tensors);
+std::uint64_t width_of_embedding(const ModelSpec& spec) {
+  return spec.row().embeds_narrowly ? spec.embedding : spec.dim;
 }
 
 // The norm of the embedding stays with --norm none: it belongs to no block, and the ablation starts from the same state.
 template <class T>
 arma::Mat<T> encoder_embedding(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids) {
   const Start start = Start::normal(usual_weight_std);
-  const arma::uword width = spec.model == "albert" ? spec.embedding : spec.dim;
+  const arma::uword width = width_of_embedding(spec);
   arma::Mat<T> X = tensors.columns("word.weight", width, spec.vocabulary, ids, start) +
                    tensors.columns("position.weight", width, positions_of_table(spec, ids.size()), places(ids.size()), start);
   X.each_col() += arma::Col<T>(tensors.columns("type.weight", width, 2, {0}, start));
   LayerNorm<T>(tensors, "embedding_norm", width)(X, spec.norm_epsilon);
-  return spec.model == "albert" ? LinearMap<T>(tensors, "embedding_map", width, spec.dim)(X) : X;
+  return spec.row().embeds_narrowly ? LinearMap<T>(tensors, "embedding_map", width, spec.dim)(X) : X;
 }
 
-template std::unique_ptr<EncoderBlock<float>> make_encoder_block(const ModelSpec&, Tensors<float>&);
-template std::unique_ptr<EncoderBlock<double>> make_encoder_block(const ModelSpec&, Tensors<double>&);
-template arma::Mat<float> encoder_embedding(const ModelSpec&, Tensors<float>&, const std::vector<std::uint32_t>&);
-template arma::Mat<double> encoder_embedding(const ModelSpec&, Tensors<double>&, const std::vector<std::uint32_t>&);
+// Published files: those of bert-base-uncased and albert-base-v2 ------------------------------------------------------------
+
+void list_embedding(const ModelSpec& spec, TensorList& list) {
+  const std::uint64_t width = width_of_embedding(spec);
+  list.add_spellings("word.weight", {"embeddings.word_embeddings.weight"}, {spec.vocabulary, width});
+  list.add_spellings("position.weight", {"embeddings.position_embeddings.weight"}, {spec.positions, width});
+  list.add_spellings("type.weight", {"embeddings.token_type_embeddings.weight"}, {2, width});
+  list.add_norm("embedding_norm", "embeddings.LayerNorm", width);
+  if (spec.row().embeds_narrowly) list.add_linear("embedding_map", "encoder.embedding_hidden_mapping_in", spec.dim, width);
+}
+
+void list_bert_layer(const ModelSpec& spec, TensorList& list) {
+  for (const std::string name : {"query", "key", "value"}) list.add_linear(name, "attention.self." + name, spec.dim, spec.dim);
+  list.add_linear("dense", "attention.output.dense", spec.dim, spec.dim);
+  list.add_norm("attention_norm", "attention.output.LayerNorm", spec.dim);
+  list.add_linear("ffn", "intermediate.dense", spec.ffn, spec.dim);
+  list.add_linear("ffn_output", "output.dense", spec.dim, spec.ffn);
+  list.add_norm("output_norm", "output.LayerNorm", spec.dim);
+}
+
+void list_albert_layer(const ModelSpec& spec, TensorList& list) {
+  for (const std::string name : {"query", "key", "value", "dense"}) list.add_linear(name, "attention." + name, spec.dim, spec.dim);
+  list.add_norm("attention_norm", "attention.LayerNorm", spec.dim);
+  list.add_linear("ffn", "ffn", spec.ffn, spec.dim);
+  list.add_linear("ffn_output", "ffn_output", spec.dim, spec.ffn);
+  list.add_norm("output_norm", "full_layer_layer_norm", spec.dim);
+}
+
+// Of BertConfig and AlbertConfig of the library `transformers`.
+void read_bert_config(const ConfigKeys& keys, ModelConfig& config) {
+  config.layers = keys.size({"num_hidden_layers"});
+  config.dim = keys.size({"hidden_size"});
+  config.heads = keys.size({"num_attention_heads"});
+  config.ffn = keys.size({"intermediate_size"});
+  config.vocabulary = keys.size({"vocab_size"});
+  config.positions = keys.size({"max_position_embeddings"});
+  config.norm_epsilon = keys.epsilon("layer_norm_eps");
+  config.activation = read_activation(keys, "hidden_act");
+  keys.require("position_embedding_type", "absolute");
+  keys.require("is_decoder", false);
+  keys.require("add_cross_attention", false);
+  keys.require_empty("pruned_heads");
+}
+
+void read_albert_config(const ConfigKeys& keys, ModelConfig& config) {
+  read_bert_config(keys, config);
+  config.embedding = keys.size({"embedding_size"});
+  keys.require("num_hidden_groups", 1);
+  keys.require("inner_group_num", 1);
+}
+
+}  // namespace
+
+ModelRow bert_row() {
+  return {.name = "bert",
+          .input = "tokens",
+          .activation = "gelu",
+          .ffn_factor = 4,
+          .vocabulary = 30522,
+          .norm_epsilon = 1e-12,
+          .norms = {"layer", "none"},
+          .switches = {"mlp", "lambda-at"},
+          .has_heads = true,
+          .has_steps = true,
+          .attends = true,
+          .has_positions = true,
+          .embed = {encoder_embedding<float>, encoder_embedding<double>},
+          .block = makers_of<EncoderBlock>(),
+          .parameters = sublayer_parameters,
+          .flops = attention_flops,
+          .published = PublishedLayout{.prefix = "bert.",
+                                       .characteristic = {"encoder.layer.0.attention.self.query.weight",
+                                                          "encoder.layer.0.attention.output.dense.weight"},
+                                       .layers = "encoder.layer.",
+                                       .heads = {"cls."},
+                                       .inner_heads = {"pooler."},
+                                       .embedding = list_embedding,
+                                       .layer = list_bert_layer,
+                                       .sizes = {{&ModelSpec::vocabulary, "word.weight", 2, 0},
+                                                 {&ModelSpec::positions, "position.weight", 2, 0},
+                                                 {&ModelSpec::dim, "word.weight", 2, 1},
+                                                 {&ModelSpec::ffn, "layer0.ffn.weight", 2, 0}},
+                                       .read_config = read_bert_config},
+          .figure = DepthFigure::shallow_1};
+}
+
+ModelRow albert_row() {
+  ModelRow row = bert_row();
+  row.name = "albert";
+  row.activation = "gelu-tanh";
+  row.shares_weights = true;
+  row.vocabulary = 30000;
+  row.embeds_narrowly = true;
+  row.published = PublishedLayout{.prefix = "albert.",
+                                  .characteristic = {"encoder.embedding_hidden_mapping_in.weight",
+                                                     "encoder.albert_layer_groups.0.albert_layers.0.attention.query.weight"},
+                                  .layers = "encoder.albert_layer_groups.0.albert_layers.",
+                                  .one_layer = true,
+                                  .heads = {"predictions.", "sop_classifier."},
+                                  .inner_heads = {"pooler."},
+                                  .embedding = list_embedding,
+                                  .layer = list_albert_layer,
+                                  .sizes = {{&ModelSpec::vocabulary, "word.weight", 2, 0},
+                                            {&ModelSpec::positions, "position.weight", 2, 0},
+                                            {&ModelSpec::dim, "embedding_map.weight", 2, 0},
+                                            {&ModelSpec::embedding, "word.weight", 2, 1},
+                                            {&ModelSpec::ffn, "layer0.ffn.weight", 2, 0}},
+                                  .read_config = read_albert_config};
+  return row;
+}
 
 }  // namespace ranklab

@@ -1,3 +1,5 @@
+// GPT-2: pre-norm blocks with causal attention and biases, and the embedding that feeds them: token + position.
+//
 // Source: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019; the published weights and their config for
 // what it leaves open (which GELU, epsilon, the fused map's order).
 //
@@ -9,14 +11,14 @@
 //
 // Tensors, as the published file names and stores them, each with .weight and .bias: `ln_1`, `attn.c_attn` (d, 3 d),
 // `attn.c_proj` (d, d), `ln_2`, `mlp.c_fc` (d, q), `mlp.c_proj` (q, d); of the embedding `wte.weight`, `wpe.weight`.
-#include "models/blocks/gpt2.hpp"
-
 #include <cmath>
 #include <optional>
 
+#include "io/config_keys.hpp"
 #include "models/blocks/positions.hpp"
 #include "models/blocks/residual_stream.hpp"
 #include "models/blocks/sublayers.hpp"
+#include "models/published/model_config.hpp"
 
 namespace ranklab {
 namespace {
@@ -84,13 +86,6 @@ class Gpt2Block final : public Block<T> {
   std::optional<LayerNorm<T>> first_norm_, second_norm_;
 };
 
-}  // namespace
-
-template <class T>
-std::unique_ptr<Block<T>> make_gpt2_block(const ModelSpec& spec, Tensors<T>& tensors) {
-  return std::make_unique<Gpt2Block<T>>(spec, tensors);
-}
-
 template <class T>
 arma::Mat<T> gpt2_embedding(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids) {
   const Start start = Start::normal(usual_weight_std);
@@ -98,9 +93,70 @@ arma::Mat<T> gpt2_embedding(const ModelSpec& spec, Tensors<T>& tensors, const st
          tensors.columns("wpe.weight", spec.dim, positions_of_table(spec, ids.size()), places(ids.size()), start);
 }
 
-template std::unique_ptr<Block<float>> make_gpt2_block(const ModelSpec&, Tensors<float>&);
-template std::unique_ptr<Block<double>> make_gpt2_block(const ModelSpec&, Tensors<double>&);
-template arma::Mat<float> gpt2_embedding(const ModelSpec&, Tensors<float>&, const std::vector<std::uint32_t>&);
-template arma::Mat<double> gpt2_embedding(const ModelSpec&, Tensors<double>&, const std::vector<std::uint32_t>&);
+// Published files -------------------------------------------------------------------------------------------------------------
+
+void list_embedding(const ModelSpec& spec, TensorList& list) {
+  list.add("wte.weight", {spec.vocabulary, spec.dim});
+  list.add("wpe.weight", {spec.positions, spec.dim});
+}
+
+void list_layer(const ModelSpec& spec, TensorList& list) {
+  list.add_norm("ln_1", spec.dim);
+  list.add_conv1d("attn.c_attn", spec.dim, 3 * spec.dim);
+  list.add_conv1d("attn.c_proj", spec.dim, spec.dim);
+  list.add_norm("ln_2", spec.dim);
+  list.add_conv1d("mlp.c_fc", spec.dim, spec.ffn);
+  list.add_conv1d("mlp.c_proj", spec.ffn, spec.dim);
+}
+
+// Of GPT2Config of the library `transformers`.
+void read_config(const ConfigKeys& keys, ModelConfig& config) {
+  config.layers = keys.size({"n_layer", "num_hidden_layers"});
+  config.dim = keys.size({"n_embd", "hidden_size"});
+  config.heads = keys.size({"n_head", "num_attention_heads"});
+  config.ffn = keys.size({"n_inner"});
+  config.vocabulary = keys.size({"vocab_size"});
+  config.positions = keys.size({"n_positions", "max_position_embeddings"});
+  config.norm_epsilon = keys.epsilon("layer_norm_epsilon");
+  config.activation = read_activation(keys, "activation_function");
+  keys.require("scale_attn_weights", true);
+  keys.require("scale_attn_by_inverse_layer_idx", false);
+  keys.require("add_cross_attention", false);
+  keys.require_empty("pruned_heads");
+}
+
+}  // namespace
+
+ModelRow gpt2_row() {
+  return {
+      .name = "gpt2",
+      .input = "tokens",
+      .activation = "gelu-tanh",
+      .ffn_factor = 4,
+      .vocabulary = 50257,
+      .positions = 1024,
+      .norms = {"layer", "none"},
+      .switches = {"mlp", "lambda-at"},
+      .has_heads = true,
+      .attends = true,
+      .has_positions = true,
+      .embed = {gpt2_embedding<float>, gpt2_embedding<double>},
+      .block = makers_of<Gpt2Block>(),
+      .parameters = sublayer_parameters,
+      .flops = attention_flops,
+      .published = PublishedLayout{.prefix = "transformer.",
+                                   .characteristic = {"h.0.attn.c_attn.weight", "h.0.mlp.c_fc.weight"},
+                                   .layers = "h.",
+                                   .heads = {"lm_head.weight"},
+                                   .masks = {"attn.bias", "attn.masked_bias"},
+                                   .embedding = list_embedding,
+                                   .layer = list_layer,
+                                   .final_norm = [](const ModelSpec& spec, TensorList& list) { list.add_norm("ln_f", spec.dim); },
+                                   .sizes = {{&ModelSpec::vocabulary, "wte.weight", 2, 0},
+                                             {&ModelSpec::positions, "wpe.weight", 2, 0},
+                                             {&ModelSpec::dim, "wte.weight", 2, 1},
+                                             {&ModelSpec::ffn, "layer0.mlp.c_fc.weight", 2, 1}},
+                                   .read_config = read_config}};
+}
 
 }  // namespace ranklab

@@ -9,33 +9,34 @@
 namespace ranklab {
 
 class Checkpoint;
+struct ModelRow;
 
 /// Token ids, one sequence each.
 using TokenSequences = std::vector<std::vector<std::uint32_t>>;
 
-/// "attention", "linear-attention", "lti-ssm", "s4d", "selective-ssm", "mamba2", "post-norm", "pre-norm", "bert", "albert", "gpt2".
+/// Of every model, in the order of its rows (model_row.hpp).
 const std::vector<std::string>& model_names();
 
-/// Fields that may say "own" (words) or 0 (sizes) take the model's own value in `settle`.
+/// Fields that may say "own" (words) or 0 (sizes) take the model's own value, which its row says, in `settle`.
 struct ModelSpec {
   std::string model = "attention";
-  std::uint64_t layers = 32;          // K
-  std::uint64_t tokens = 0;           // N; own: 128, of given sequences the longest. Given ones are cut to it
-  std::uint64_t dim = 256;            // d
-  std::uint64_t heads = 0;            // h; own: heads of gcd(64, width) channels; 1 for bare stacks and s4d
-  std::uint64_t ffn = 0;              // q, width of the feed-forward net; own: 2 d (post-norm, pre-norm), 4 d (bert, albert, gpt2)
-  std::uint64_t state = 0;            // n, state size of a state-space model; own: 64, mamba2 128
-  std::uint64_t embedding = 0;        // albert: width of the token embedding before the map to d; own: 128, at most d
-  std::uint64_t vocabulary = 0;       // token ids; own: bert 30522, albert 30000, mamba2 50288, gpt2 50257, others 1000
-  std::string norm = "own";           // rows | layer | rms | none; own: rows (bare stacks), rms (mamba2), layer (the others)
-  std::string gating = "own";         // on | off; mamba2 alone has a gate
-  std::string mlp = "own";            // on | off; post-norm, pre-norm, bert, albert and gpt2 have one
-  std::string share_weights = "own";  // on | off: one set of weights at every depth; own: on for albert
-  std::string input = "own";          // gaussian | cone | tokens; own: tokens (mamba2, bert, albert, gpt2), gaussian (the others)
-  double zipf = 0.0;                  // tokens: p(id) proportional to (id + 1)^-zipf; 0: uniform
-  double cone_width = 0.5;            // cone: tokens are v + width g/sqrt(d), v a unit vector, g standard Gaussian
-  double alpha = 1.0;                 // post-norm, pre-norm: strength of self-attention
-  double weight_scale = 1.0;          // factor on the standard deviation of every drawn weight matrix
+  std::uint64_t layers = 32;               // K
+  std::uint64_t tokens = 0;                // N; own: 128, of given sequences the longest. Given ones are cut to it
+  std::uint64_t dim = 256;                 // d
+  std::uint64_t heads = 0;                 // h; own: heads of gcd(64, width) channels, or the one of a model that has no more
+  std::uint64_t ffn = 0;                   // q, width of the feed-forward net; own: 2 d or 4 d
+  std::uint64_t state = 0;                 // n, state size of a state-space model
+  std::uint64_t embedding = 0;             // albert: width of the token embedding before the map to d; own: 128, at most d
+  std::uint64_t vocabulary = 0;            // token ids
+  std::string norm = "own";                // rows | layer | rms | none
+  std::string gating = "own";              // on | off; mamba2 alone has a gate
+  std::string mlp = "own";                 // on | off; transformers have one
+  std::string share_weights = "own";       // on | off: one set of weights at every depth
+  std::string input = "own";               // gaussian | cone | tokens
+  double zipf = 0.0;                       // tokens: p(id) proportional to (id + 1)^-zipf; 0: uniform
+  double cone_width = 0.5;                 // cone: tokens are v + width g/sqrt(d), v a unit vector, g standard Gaussian
+  double alpha = 1.0;                      // post-norm, pre-norm: strength of self-attention
+  double weight_scale = 1.0;               // factor on the standard deviation of every drawn weight matrix
   std::string weight_variance = "1/d";     // 1/d | h/d: of W's entries in post-norm and pre-norm; [Shallow] prints h/d
   std::string value_weights = "gaussian";  // gaussian | orthogonal | identity: C_V of attention and linear-attention
   bool causal = false;                     // attention, linear-attention: a token attends to itself and earlier ones alone
@@ -51,14 +52,14 @@ struct ModelSpec {
   // What no flag says: published weights and their config do, else `settle`.
   std::shared_ptr<const Checkpoint> checkpoint = {};     // the open weights; null: drawn
   std::shared_ptr<const TokenSequences> sequences = {};  // that of trial t is the t-th; null: drawn
-  std::uint64_t positions = 0;                           // rows of the table of positions; own: bert, albert 512, gpt2 1024
+  std::uint64_t positions = 0;                           // rows of the table of positions
   std::uint64_t groups = 1;                              // mamba2: heads k h/g ... share B and C
   std::uint64_t taps = 4;                                // mamba2: of the convolution
-  std::string activation = "own";                        // of the feed-forward net: gelu (bert), gelu-tanh (albert, gpt2), relu
-  double norm_epsilon = 0.0;                             // own: bert, albert 1e-12, others 1e-5
+  std::string activation = "own";                        // of the feed-forward net: gelu, gelu-tanh or relu
+  double norm_epsilon = 0.0;
 
-  bool is_bare() const;     // a stack of [LambdaSkip] eq. (6)
-  bool is_encoder() const;  // bert, albert
+  /// What the model is. Throws std::logic_error where there is none of that name.
+  const ModelRow& row() const;
   bool has_mlp() const { return mlp == "on"; }
   bool has_gate() const { return gating == "on"; }
   bool shares_weights() const { return share_weights == "on"; }

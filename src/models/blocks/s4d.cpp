@@ -4,7 +4,9 @@
 #include <complex>
 #include <numbers>
 
+#include "core/error.hpp"
 #include "models/activations.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
@@ -114,16 +116,25 @@ arma::Mat<T> modal_convolution(const S4dModes& modes, const arma::Mat<T>& U) {
   return arma::conv_to<arma::Mat<T>>::from(Y);
 }
 
-template <class T>
-std::unique_ptr<Block<T>> make_s4d_block(const ModelSpec& spec, Tensors<T>& tensors) {
-  return std::make_unique<S4dBlock<T>>(spec, tensors);
-}
-
 template S4dModes s4d_modes(const arma::Mat<float>&, const arma::Col<float>&, const arma::Col<float>&, const arma::Col<float>&);
 template S4dModes s4d_modes(const arma::Mat<double>&, const arma::Col<double>&, const arma::Col<double>&, const arma::Col<double>&);
 template arma::Mat<float> modal_convolution(const S4dModes&, const arma::Mat<float>&);
 template arma::Mat<double> modal_convolution(const S4dModes&, const arma::Mat<double>&);
-template std::unique_ptr<Block<float>> make_s4d_block(const ModelSpec&, Tensors<float>&);
-template std::unique_ptr<Block<double>> make_s4d_block(const ModelSpec&, Tensors<double>&);
+
+ModelRow s4d_row() {
+  return {.name = "s4d",
+          .block = makers_of<S4dBlock>(),
+          .require =
+              [](const ModelSpec& spec) {
+                if (spec.state % 2 == 0) return;
+                throw UsageError("--state " + std::to_string(spec.state) +
+                                 " is not allowed with --model s4d: its states come in pairs");
+              },
+          // Output map and bias; A, C; D, dt, norm.
+          .parameters = [](const BlockSizes& s) { return 2 * s.d * s.d + (2 + 2 * s.n + 4) * s.d; },
+          .flops = [](const BlockSizes& s, double) { return 2 * s.N * 2 * s.d * s.d + s.N * s.N * s.d + 4 * s.N * s.n * s.d; },
+          .lambda_varies = true,
+          .ablation = Ablation::figure_4};
+}
 
 }  // namespace ranklab

@@ -7,7 +7,7 @@
 // `output_linear.0.weight`, `output_linear.0.bias`, `norm.weight`, `norm.bias`. Norms other than `layer` have no gain here.
 #pragma once
 
-#include "models/blocks/block.hpp"
+#include <armadillo>
 
 namespace ranklab {
 
@@ -26,8 +26,5 @@ S4dModes s4d_modes(const arma::Mat<T>& C, const arma::Col<T>& log_dt, const arma
 /// double precision whatever T, as a mode may remember thousands of tokens and the error of its pole grows with them.
 template <class T>
 arma::Mat<T> modal_convolution(const S4dModes& modes, const arma::Mat<T>& U);
-
-template <class T>
-std::unique_ptr<Block<T>> make_s4d_block(const ModelSpec& spec, Tensors<T>& tensors);
 
 }  // namespace ranklab

@@ -9,6 +9,7 @@
 
 #include "models/blocks/attention.hpp"
 #include "models/blocks/feed_forward_activation.hpp"
+#include "models/blocks/model_row.hpp"
 #include "models/blocks/norms.hpp"
 #include "models/blocks/tensors.hpp"
 
@@ -68,5 +69,11 @@ struct FeedForward {
   double (*sigma)(double);
   LinearMap<T> first, second;
 };
+
+// Of a block of attention with biases and an output map, a feed-forward net with biases, and two norms.
+inline double sublayer_parameters(const BlockSizes& s) {
+  const double sublayers = s.has_mlp ? 2 : 1;
+  return 4 * s.d * s.d + 4 * s.d + (sublayers - 1) * (2 * s.d * s.q + s.d + s.q) + (s.normed ? 2 * s.d * sublayers : 0);
+}
 
 }  // namespace ranklab

@@ -1,94 +1,121 @@
+// The Transformer blocks of [Shallow]: post-norm (Algorithm 1) and pre-norm (eq. (19)), with h heads.
+//
+//   post-norm   Y1 = lambda X + alpha [P_1 X W_1 ... P_h X W_h],  Y2 = LN(Y1),  Y3 = Y2 + relu(Y2 U) V,  Y4 = LN(Y3)
+//   pre-norm    Y  = lambda X + alpha [P_1 X^ W_1 ... P_h X^ W_h], X^ = LN(X),  Z  = Y + relu(LN(Y) U) V
+//   P_k = softmax over rows of (X W_q,k)(X W_k,k)' / sqrt(d), of X^ in pre-norm
+//
+// Tensors: `W_q`, `W_k`, `W` (d, d), head k owning columns k d/h ... (k+1) d/h - 1; `U` (d, q), `V` (q, d). Entries of W_q and W_k
+// are uniform on (-1, 1)/sqrt(d); U and V start as PyTorch's linear maps. Without an MLP, U and V are empty.
 #include "models/blocks/transformer.hpp"
 
 #include <cmath>
 #include <utility>
 
 #include "models/blocks/attention.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
 
-// Of the representation 2^log2_scale X. The logits divide by sqrt(d) in every head, as the paper's do, not by sqrt(d / h).
 template <class T>
-std::vector<arma::Mat<T>> attention_matrices_at(const TransformerWeights<T>& weights, const arma::Mat<T>& X, std::uint64_t heads,
-                                                double log2_scale) {
-  const double scale = std::exp2(2 * log2_scale) / std::sqrt(static_cast<double>(X.n_rows));
-  return head_attention_matrices<T>(weights.W_q.t() * X, weights.W_k.t() * X, heads, scale);
-}
+struct Weights {
+  arma::Mat<T> W_q, W_k, W, U, V;
 
-// X + relu(Y U) V
-template <class T>
-arma::Mat<T> feed_forward_step(const arma::Mat<T>& X, const arma::Mat<T>& Y, const TransformerWeights<T>& weights) {
-  arma::Mat<T> Z = weights.U.t() * Y;  // (q, N)
-  for (T& z : Z) z = z > 0 ? z : T{0};
-  return X + weights.V.t() * Z;
-}
+  Weights(const ModelSpec& spec, Tensors<T>& tensors)
+      : W_q(tensors.matrix("W_q", spec.dim, spec.dim, Start::fan_in(spec.dim))),
+        W_k(tensors.matrix("W_k", spec.dim, spec.dim, Start::fan_in(spec.dim))),
+        W(tensors.matrix("W", spec.dim, spec.dim, value_start(spec))) {
+    if (!spec.has_mlp()) return;
+    U = tensors.matrix("U", spec.dim, spec.ffn, Start::fan_in(spec.dim));
+    V = tensors.matrix("V", spec.ffn, spec.dim, Start::fan_in(spec.ffn));
+  }
 
-// The outputs of Algorithm 1's steps; adds the tokens that a norm zeroed to `degenerate`.
-template <class T>
-std::array<arma::Mat<T>, 4> algorithm_1(const ModelSpec& spec, const TransformerWeights<T>& weights, const arma::Mat<T>& X,
-                                        const std::vector<arma::Mat<T>>& P, double lambda, std::uint64_t& degenerate) {
-  const Norm norm = find_norm(spec.norm);
-  const auto normalised = [&](const arma::Mat<T>& Y) {
-    State<T> state{Y};
-    normalise(norm, state);
-    degenerate += state.degenerate_rows;
-    return std::move(state.Y);
-  };
-  std::array<arma::Mat<T>, 4> Y;
-  Y[0] = attention_step(X, P, weights.W, spec.alpha, lambda);
-  Y[1] = normalised(Y[0]);
-  Y[2] = spec.has_mlp() ? feed_forward_step(Y[1], Y[1], weights) : Y[1];
-  Y[3] = spec.has_mlp() ? normalised(Y[2]) : Y[2];  // without an MLP its norm goes too
-  return Y;
-}
+  // P_k' (N, N) of each head: column i holds token i's weights. The logits divide by sqrt(d) in every head, as the paper's do, not
+  // by sqrt(d / h). The state has a scale where there is no norm alone; every step but this one is homogeneous then, and passes it
+  // on.
+  std::vector<arma::Mat<T>> attention_of(const State<T>& state, std::uint64_t heads) const {
+    const double scale = std::exp2(2 * state.log2_scale) / std::sqrt(static_cast<double>(state.Y.n_rows));
+    return head_attention_matrices<T>(W_q.t() * state.Y, W_k.t() * state.Y, heads, scale);
+  }
+
+  // X + relu(Y U) V
+  arma::Mat<T> feed_forward_step(const arma::Mat<T>& X, const arma::Mat<T>& Y) const {
+    arma::Mat<T> Z = U.t() * Y;  // (q, N)
+    for (T& z : Z) z = z > 0 ? z : T{0};
+    return X + V.t() * Z;
+  }
+};
 
 template <class T>
-class TransformerBlock : public Block<T> {
+class PostNormBlock final : public SteppedBlock<T> {
  public:
-  TransformerBlock(const ModelSpec& spec, Tensors<T>& tensors) : spec_(spec), weights_(transformer_weights(spec, tensors)) {}
+  PostNormBlock(const ModelSpec& spec, Tensors<T>& tensors) : spec_(spec), weights_(spec, tensors) {}
 
- protected:
-  // The state has a scale where there is no norm alone; every step but this one is homogeneous then, and passes it on.
-  std::vector<arma::Mat<T>> attention_of(const State<T>& state) const {
-    return attention_matrices_at(weights_, state.Y, spec_.heads, state.log2_scale);
+  BlockSteps<T> steps(const arma::Mat<T>& X, double lambda) const override {
+    State<T> state{X};
+    return steps_of(state, lambda);
+  }
+
+  void forward(State<T>& state, double lambda) const override { state.Y = std::move(steps_of(state, lambda).Y[3]); }
+
+ private:
+  // Algorithm 1; adds the tokens that a norm zeroed to the state's.
+  BlockSteps<T> steps_of(State<T>& state, double lambda) const {
+    const Norm norm = find_norm(spec_.norm);
+    const auto normalised = [&](const arma::Mat<T>& Y) {
+      State<T> one{Y};
+      normalise(norm, one);
+      state.degenerate_rows += one.degenerate_rows;
+      return std::move(one.Y);
+    };
+    BlockSteps<T> out{weights_.attention_of(state, spec_.heads), {}};
+    auto& Y = out.Y;
+    Y[0] = static_cast<T>(lambda) * state.Y + static_cast<T>(spec_.alpha) * mixed_heads<T>(weights_.W.t() * state.Y, out.P);
+    Y[1] = normalised(Y[0]);
+    Y[2] = spec_.has_mlp() ? weights_.feed_forward_step(Y[1], Y[1]) : Y[1];
+    Y[3] = spec_.has_mlp() ? normalised(Y[2]) : Y[2];  // without an MLP its norm goes too
+    return out;
   }
 
   ModelSpec spec_;
-  TransformerWeights<T> weights_;
+  Weights<T> weights_;
 };
 
 template <class T>
-class PostNormBlock final : public TransformerBlock<T> {
+class PreNormBlock final : public Block<T> {
  public:
-  using TransformerBlock<T>::TransformerBlock;
+  PreNormBlock(const ModelSpec& spec, Tensors<T>& tensors) : spec_(spec), weights_(spec, tensors) {}
 
   void forward(State<T>& state, double lambda) const override {
-    const auto P = this->attention_of(state);
-    auto steps = algorithm_1(this->spec_, this->weights_, state.Y, P, lambda, state.degenerate_rows);
-    state.Y = std::move(steps[3]);
-  }
-};
-
-template <class T>
-class PreNormBlock final : public TransformerBlock<T> {
- public:
-  using TransformerBlock<T>::TransformerBlock;
-
-  void forward(State<T>& state, double lambda) const override {
-    const Norm norm = find_norm(this->spec_.norm);
+    const Norm norm = find_norm(spec_.norm);
     const arma::Mat<T> X = state.Y;
     normalise(norm, state);
-    const arma::Mat<T> mixed = mixed_heads<T>(this->weights_.W.t() * state.Y, this->attention_of(state));
+    const arma::Mat<T> mixed = mixed_heads<T>(weights_.W.t() * state.Y, weights_.attention_of(state, spec_.heads));
     // [Shallow] Figure 4 draws them: the branch keeps its size while X grows.
     state.branch = {static_cast<double>(arma::norm(state.Y, "fro")), static_cast<double>(arma::norm(mixed, "fro"))};
-    const arma::Mat<T> Y = static_cast<T>(lambda) * X + static_cast<T>(this->spec_.alpha) * mixed;
+    const arma::Mat<T> Y = static_cast<T>(lambda) * X + static_cast<T>(spec_.alpha) * mixed;
     state.Y = Y;
-    if (!this->spec_.has_mlp()) return;
+    if (!spec_.has_mlp()) return;
     normalise(norm, state);
-    state.Y = feed_forward_step(Y, state.Y, this->weights_);
+    state.Y = weights_.feed_forward_step(Y, state.Y);
   }
+
+ private:
+  ModelSpec spec_;
+  Weights<T> weights_;
 };
+
+ModelRow transformer_row(const std::string& name, bool has_steps, const MakeBlocks& block, DepthFigure figure) {
+  return {.name = name,
+          .switches = {"mlp", "alpha", "weight-variance"},
+          .has_heads = true,
+          .has_steps = has_steps,
+          .attends = true,
+          .block = block,
+          .parameters = [](const BlockSizes& s) { return 3 * s.d * s.d + 2 * s.d * s.q; },
+          .flops = attention_flops,
+          .figure = figure};
+}
 
 }  // namespace
 
@@ -98,58 +125,12 @@ Start value_start(const ModelSpec& spec) {
   return Start::normal(std::sqrt(variance));
 }
 
-template <class T>
-TransformerWeights<T> transformer_weights(const ModelSpec& spec, Tensors<T>& tensors) {
-  const arma::uword d = spec.dim, q = spec.ffn;
-  TransformerWeights<T> weights;
-  weights.W_q = tensors.matrix("W_q", d, d, Start::fan_in(d));
-  weights.W_k = tensors.matrix("W_k", d, d, Start::fan_in(d));
-  weights.W = tensors.matrix("W", d, d, value_start(spec));
-  if (spec.has_mlp()) {
-    weights.U = tensors.matrix("U", d, q, Start::fan_in(d));
-    weights.V = tensors.matrix("V", q, d, Start::fan_in(q));
-  }
-  return weights;
+ModelRow post_norm_row() {
+  return transformer_row("post-norm", true, makers_of<PostNormBlock>(), DepthFigure::shallow_2);
 }
 
-template <class T>
-std::vector<arma::Mat<T>> attention_matrices(const TransformerWeights<T>& weights, const arma::Mat<T>& X, std::uint64_t heads) {
-  return attention_matrices_at(weights, X, heads, 0.0);
+ModelRow pre_norm_row() {
+  return transformer_row("pre-norm", false, makers_of<PreNormBlock>(), DepthFigure::shallow_4);
 }
-
-template <class T>
-arma::Mat<T> attention_step(const arma::Mat<T>& X, const std::vector<arma::Mat<T>>& P, const arma::Mat<T>& W, double alpha,
-                            double lambda) {
-  return static_cast<T>(lambda) * X + static_cast<T>(alpha) * mixed_heads<T>(W.t() * X, P);
-}
-
-template <class T>
-std::array<arma::Mat<T>, 4> post_norm_steps(const ModelSpec& spec, const TransformerWeights<T>& weights, const arma::Mat<T>& X,
-                                            const std::vector<arma::Mat<T>>& P, double lambda) {
-  std::uint64_t degenerate = 0;
-  return algorithm_1(spec, weights, X, P, lambda, degenerate);
-}
-
-template <class T>
-std::unique_ptr<Block<T>> make_transformer_block(const ModelSpec& spec, Tensors<T>& tensors) {
-  if (spec.model == "pre-norm") return std::make_unique<PreNormBlock<T>>(spec, tensors);
-  return std::make_unique<PostNormBlock<T>>(spec, tensors);
-}
-
-template TransformerWeights<float> transformer_weights(const ModelSpec&, Tensors<float>&);
-template std::vector<arma::Mat<float>> attention_matrices(const TransformerWeights<float>&, const arma::Mat<float>&, std::uint64_t);
-template arma::Mat<float> attention_step(const arma::Mat<float>&, const std::vector<arma::Mat<float>>&, const arma::Mat<float>&,
-                                         double, double);
-template std::array<arma::Mat<float>, 4> post_norm_steps(const ModelSpec&, const TransformerWeights<float>&,
-                                                         const arma::Mat<float>&, const std::vector<arma::Mat<float>>&, double);
-template std::unique_ptr<Block<float>> make_transformer_block(const ModelSpec&, Tensors<float>&);
-template TransformerWeights<double> transformer_weights(const ModelSpec&, Tensors<double>&);
-template std::vector<arma::Mat<double>> attention_matrices(const TransformerWeights<double>&, const arma::Mat<double>&,
-                                                           std::uint64_t);
-template arma::Mat<double> attention_step(const arma::Mat<double>&, const std::vector<arma::Mat<double>>&, const arma::Mat<double>&,
-                                          double, double);
-template std::array<arma::Mat<double>, 4> post_norm_steps(const ModelSpec&, const TransformerWeights<double>&,
-                                                          const arma::Mat<double>&, const std::vector<arma::Mat<double>>&, double);
-template std::unique_ptr<Block<double>> make_transformer_block(const ModelSpec&, Tensors<double>&);
 
 }  // namespace ranklab

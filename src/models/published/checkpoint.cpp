@@ -10,15 +10,14 @@
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "io/tensors/tensor_reader.hpp"
-#include "models/published/published_tensors.hpp"
 
 namespace ranklab {
 namespace {
 
-// The prefix with which a file spells a family's keys, if it is of that family.
-std::optional<std::string> prefix_in(const WeightsFile& file, const PublishedFamily& family) {
-  for (const std::string& prefix : {family.prefix, std::string()}) {
-    for (const std::string& key : family.characteristic) {
+// The prefix with which a file spells a model's keys, if it is of that model.
+std::optional<std::string> prefix_in(const WeightsFile& file, const PublishedLayout& layout) {
+  for (const std::string& prefix : {layout.prefix, std::string()}) {
+    for (const std::string& key : layout.characteristic) {
       if (file.has(prefix + key)) return prefix;
     }
   }
@@ -27,8 +26,10 @@ std::optional<std::string> prefix_in(const WeightsFile& file, const PublishedFam
 
 [[noreturn]] void refuse_unknown_model(const WeightsFile& file) {
   std::string wanted, held;
-  for (const PublishedFamily& family : published_families()) {
-    wanted += (wanted.empty() ? "" : ", ") + family.model + " ([" + family.prefix + "]" + family.characteristic[0] + ")";
+  for (const ModelRow& row : model_rows()) {
+    if (!row.published) continue;
+    wanted +=
+        (wanted.empty() ? "" : ", ") + row.name + " ([" + row.published->prefix + "]" + row.published->characteristic[0] + ")";
   }
   constexpr std::size_t most = 4;
   const std::vector<std::string>& keys = file.keys();
@@ -65,10 +66,10 @@ std::vector<PublishedTensor> all_tensors(const ModelSpec& spec) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(WeightsFile file, const PublishedFamily& family, std::string prefix)
-    : file_(std::move(file)), family_(family), prefix_(std::move(prefix)) {
+Checkpoint::Checkpoint(WeightsFile file, const ModelRow& row, std::string prefix)
+    : file_(std::move(file)), row_(row), layout_(*row.published), prefix_(std::move(prefix)) {
   count_layers();
-  for (const PublishedTensor& tensor : all_tensors(nominal_spec(family_.model, layers_))) {
+  for (const PublishedTensor& tensor : all_tensors(nominal_spec(model(), layers_))) {
     const auto key =
         std::find_if(tensor.keys.begin(), tensor.keys.end(), [&](const auto& name) { return file_.has(prefix_ + name); });
     if (key != tensor.keys.end()) places_[tensor.name] = {prefix_ + *key, tensor.inputs_first};
@@ -77,23 +78,20 @@ Checkpoint::Checkpoint(WeightsFile file, const PublishedFamily& family, std::str
 
 std::shared_ptr<const Checkpoint> Checkpoint::open(const std::string& path) {
   WeightsFile file = WeightsFile::open(path);
-  for (const PublishedFamily& family : published_families()) {
-    if (std::optional<std::string> prefix = prefix_in(file, family)) {
-      return std::shared_ptr<const Checkpoint>(new Checkpoint(std::move(file), family, std::move(*prefix)));
+  for (const ModelRow& row : model_rows()) {
+    if (!row.published) continue;
+    if (std::optional<std::string> prefix = prefix_in(file, *row.published)) {
+      return std::shared_ptr<const Checkpoint>(new Checkpoint(std::move(file), row, std::move(*prefix)));
     }
   }
   refuse_unknown_model(file);
 }
 
-const std::string& Checkpoint::model() const {
-  return family_.model;
-}
-
 void Checkpoint::count_layers() {
-  if (family_.layers.empty()) return;
+  if (layout_.one_layer) return;
   std::set<std::uint64_t> indices;
   for (const std::string& key : file_.keys()) {
-    if (const auto index = layer_index(key, prefix_ + family_.layers)) indices.insert(*index);
+    if (const auto index = layer_index(key, prefix_ + layout_.layers)) indices.insert(*index);
   }
   layers_ = 0;
   while (indices.contains(layers_)) ++layers_;
@@ -103,49 +101,19 @@ void Checkpoint::count_layers() {
 void Checkpoint::take_sizes(ModelSpec& spec) const {
   require_layers(1);
   spec.model = model();
-  if (spec.model == "albert") {
+  if (layout_.one_layer) {
     spec.share_weights = "on";
   } else {
     spec.layers = layers_;
   }
-  if (spec.model == "mamba2") return take_mamba2_sizes(spec);
-  const bool gpt2 = spec.model == "gpt2";
-  const std::string words = gpt2 ? "wte.weight" : "word.weight";
-  spec.vocabulary = size_of(words, 2, 0);
-  spec.positions = size_of(gpt2 ? "wpe.weight" : "position.weight", 2, 0);
-  spec.dim = spec.model == "albert" ? size_of("embedding_map.weight", 2, 0) : size_of(words, 2, 1);
-  if (spec.model == "albert") spec.embedding = size_of(words, 2, 1);
-  spec.ffn = gpt2 ? size_of("layer0.mlp.c_fc.weight", 2, 1) : size_of("layer0.ffn.weight", 2, 0);
-}
-
-void Checkpoint::take_mamba2_sizes(ModelSpec& spec) const {
-  const std::string mixer = "layer0.mixer.";
-  spec.vocabulary = size_of("embedding", 2, 0);
-  spec.dim = size_of("embedding", 2, 1);
-  spec.heads = size_of(mixer + "dt_bias", 1, 0);
-  spec.taps = size_of(mixer + "conv1d.weight", 3, 2);
-  const std::uint64_t width = size_of(mixer + "norm.weight", 1, 0), channels = size_of(mixer + "conv1d.weight", 3, 0);
-  if (width != 2 * spec.dim) {
-    refuse(places_.at(mixer + "norm.weight").key,
-           "is " + std::to_string(width) + ", expected " + std::to_string(2 * spec.dim) + ", twice the width of the embedding");
-  }
-  if (width % spec.heads != 0) {
-    refuse(places_.at(mixer + "dt_bias").key,
-           "is of " + std::to_string(spec.heads) + " heads, which do not divide the " + std::to_string(width) + " channels");
-  }
-  const std::uint64_t parts = 2 * std::max<std::uint64_t>(spec.groups, 1);
-  if (channels <= width || (channels - width) % parts != 0) {
-    refuse(places_.at(mixer + "conv1d.weight").key, "has " + std::to_string(channels) + " channels, expected " +
-                                                        std::to_string(width) + " + " + std::to_string(parts) +
-                                                        " n for n states (groups: " + std::to_string(parts / 2) + ")");
-  }
-  spec.state = (channels - width) / parts;
+  for (const ShownSize& shown : layout_.sizes) spec.*shown.size = size_of(shown.tensor, shown.axes, shown.axis);
+  layout_.further_sizes(*this, spec);
 }
 
 std::uint64_t Checkpoint::size_of(const std::string& name, std::size_t axes, std::size_t axis) const {
   const StoredTensor tensor = find(name).tensor;
   if (tensor.shape().size() != axes || tensor.elements() == 0) {
-    refuse(places_.at(name).key,
+    refuse(name,
            "is " + tensor.shape_text() + ", expected " + std::to_string(axes) + (axes == 1 ? " axis" : " axes") + ", none of 0");
   }
   return tensor.shape()[axis];
@@ -160,7 +128,7 @@ StoredTensor Checkpoint::floating(const std::string& key) const {
     case Dtype::bf16:
       return tensor;
     default:
-      refuse(key, "is of type " + dtype_name(tensor.dtype()) + ", expected F64, F32, F16 or BF16");
+      refuse_key(key, "is of type " + dtype_name(tensor.dtype()) + ", expected F64, F32, F16 or BF16");
   }
 }
 

@@ -1,5 +1,5 @@
-// Published weights of mamba2, bert, albert and gpt2: which model they are of, its sizes, and its tensors under the names that
-// blocks ask for, in every spelling in which they are published.
+// Published weights: which model they are of, its sizes, and its tensors under the names that blocks ask for, in every spelling in
+// which they are published.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,10 @@
 #include <vector>
 
 #include "io/tensors/weights_file.hpp"
-#include "models/blocks/model_spec.hpp"
+#include "models/blocks/model_row.hpp"
 #include "models/blocks/tensors.hpp"
 
 namespace ranklab {
-
-/// A tensor that a model of given sizes must have.
-struct PublishedTensor {
-  std::string name;                  // as blocks ask for it: "layer3.mixer.D", "layer0.query.weight", "word.weight"
-  std::vector<std::string> keys;     // its spellings in files, without the prefix of the whole model
-  std::vector<std::uint64_t> shape;  // as stored
-  bool inputs_first = false;         // a linear map stored (in, out); otherwise (out, in)
-};
-
-/// All of a settled spec's; the tensors of shared blocks once, under `layer0.`. The norm after the last block is not among them.
-std::vector<PublishedTensor> published_tensors(const ModelSpec& spec);
-
-struct PublishedFamily;
 
 class Checkpoint {
  public:
@@ -34,14 +21,17 @@ class Checkpoint {
   static std::shared_ptr<const Checkpoint> open(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
-  /// "mamba2", "bert", "albert" or "gpt2".
-  const std::string& model() const;
-  /// Consecutive layers in the file; albert's one counts as 1.
+  const std::string& model() const { return row_.name; }
+  /// Consecutive layers in the file; the one of a model that has no more counts as 1.
   std::uint64_t layers() const { return layers_; }
   /// The sizes that the shapes show (albert does not show its layers; bert, albert and gpt2 not their heads; mamba2 not its
-  /// groups, for which `groups` is taken as it stands), and the model; albert's weights become shared. Throws Failure that names
-  /// a tensor that is missing or has no such shape.
+  /// groups, for which `groups` is taken as it stands), and the model; the weights of a model of one layer become shared. Throws
+  /// Failure that names a tensor that is missing or has no such shape.
   void take_sizes(ModelSpec& spec) const;
+  /// The length of one of `axes` axes of the tensor that blocks know by this name; throws Failure for another shape.
+  std::uint64_t size_of(const std::string& name, std::size_t axes, std::size_t axis) const;
+  /// Throws Failure: the file, the tensor as the file spells it, and why.
+  [[noreturn]] void refuse(const std::string& name, const std::string& why) const;
   /// Holds the tensors against those of a settled spec, which may have fewer layers than the file. Throws Failure that names the
   /// first that is missing, of another shape or type, or unknown. Heads, poolers, masks and buffers of integers, which no hidden
   /// state needs, are passed over; the norm after the last block may be missing.
@@ -70,23 +60,22 @@ class Checkpoint {
     bool inputs_first;
   };
 
-  Checkpoint(WeightsFile file, const PublishedFamily& family, std::string prefix);
+  Checkpoint(WeightsFile file, const ModelRow& row, std::string prefix);
 
   void count_layers();
-  void take_mamba2_sizes(ModelSpec& spec) const;
   std::map<Dtype, std::uint64_t> bytes_by_type() const;
-  std::uint64_t size_of(const std::string& name, std::size_t axes, std::size_t axis) const;
   StoredTensor floating(const std::string& key) const;
   // Each throws Failure.
   void require_layers(std::uint64_t wanted) const;
   void check_tensor(const PublishedTensor& wanted) const;
   void check_unknown(const std::string& key) const;
   bool is_passed_over(const std::string& key) const;
-  [[noreturn]] void refuse(const std::string& key, const std::string& why) const;
+  [[noreturn]] void refuse_key(const std::string& key, const std::string& why) const;
   [[noreturn]] void refuse_missing(const PublishedTensor& wanted) const;
 
   WeightsFile file_;
-  const PublishedFamily& family_;
+  const ModelRow& row_;
+  const PublishedLayout& layout_;
   std::string prefix_;
   std::uint64_t layers_ = 1, last_layer_ = 0;  // 0 ... layers_ - 1 have tensors in the file; the largest index of any
   std::map<std::string, Place> places_;        // by internal name

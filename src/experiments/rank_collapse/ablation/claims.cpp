@@ -79,7 +79,7 @@ std::vector<Claim> ablation_claims(const AblationConfig& config, const Records& 
   if (records.empty()) return {};
   if (config.part() == "gating") return gating_claims(config, records);
   std::vector<Claim> claims;
-  if (config.model.model != "s4d") {
+  if (config.model.row().ablation != Ablation::figure_4) {
     const std::string name = ablation_name("skip", false, true);
     claims.push_back(judge_final("lambda-skip/section-4.2.1/" + name, "Section 4.2.1, Theorems 4.2 and 4.3",
                                  "with the norm and without a skip, the tokens collapse", name, true, config, records));

@@ -8,6 +8,7 @@
 
 #include "experiments/rank_collapse/depth/run.hpp"
 #include "experiments/study.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 
@@ -17,7 +18,7 @@ struct AblationConfig {
   double threshold = 0.1;  // a normalised mu below it counts as collapsed
 
   /// What is removed beside the norm: "gating" or "skip".
-  std::string part() const { return model.model == "mamba2" ? "gating" : "skip"; }
+  std::string part() const { return model.row().ablation == Ablation::figure_3 ? "gating" : "skip"; }
 };
 
 /// "gating=on,norm=off": the name of one combination's series.

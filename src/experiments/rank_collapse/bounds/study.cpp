@@ -5,6 +5,7 @@
 #include "core/error.hpp"
 #include "experiments/rank_collapse/bounds/theorems.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace bounds {
@@ -13,9 +14,8 @@ namespace {
 constexpr double largest_skip = 1e12;
 constexpr std::uint64_t largest_size = 100'000;
 
-const std::vector<std::string>& bare_models() {
-  static const std::vector<std::string> names = {"attention", "linear-attention", "lti-ssm", "selective-ssm"};
-  return names;
+std::vector<std::string> bare_models() {
+  return models_that([](const ModelRow& row) { return row.bare; });
 }
 
 // The switches of a bare stack that the theorems leave open: they fix norm and skip.
@@ -125,12 +125,10 @@ ModelSpec stack_spec(const BoundsConfig& config, const std::string& model, Sizes
   spec.tokens = sizes.tokens;
   spec.dim = sizes.dim;
   spec.norm = norm;
-  const bool attends = model == "attention" || model == "linear-attention";
-  if (!attends) {
-    spec.value_weights = ModelSpec{}.value_weights;
-    spec.causal = false;
-  }
-  if (model != "selective-ssm") spec.decay = ModelSpec{}.decay;
+  const ModelRow& row = spec.row();
+  if (!row.has("value-weights")) spec.value_weights = ModelSpec{}.value_weights;
+  if (!row.has("causal")) spec.causal = false;
+  if (!row.has("decay")) spec.decay = ModelSpec{}.decay;
   ranklab::settle(spec);
   return spec;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "models/blocks/model_row.hpp"
 #include "report/environment.hpp"
 
 namespace ranklab {
@@ -253,7 +254,7 @@ Estimate depth_cost(const std::vector<DepthGroup>& groups) {
     const ModelSpec& spec = group.spec;
     const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim), K = static_cast<double>(spec.layers),
                  curves = static_cast<double>(group.curves.size()), small = std::min(N, d);
-    const double scores = spec.model == "attention" || spec.has_mlp() ? N * N * static_cast<double>(spec.heads) : 0;
+    const double scores = spec.row().attends ? N * N * static_cast<double>(spec.heads) : 0;
     const double block = parameters_per_block(spec), width = 8 * d + (spec.has_mlp() ? static_cast<double>(spec.ffn) : 0);
     const double weights = 2 * block, states = curves * (N * d + 9 * K), at_work = scores + N * width + 4 * small * small;
     const double geometry = 2 * N * d * small + 4 * small * small * small;

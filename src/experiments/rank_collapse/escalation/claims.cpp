@@ -91,7 +91,7 @@ Claim rate_claim(const Evidence& run, const std::string& id, const std::string& 
   const Text text{id, "Remark 2.8",
                   "late diversity shrinks by the factor 1/(1 + alpha^2 d sigma^2/lambda^2) = " + short_number(limit) + ", within " +
                       short_number(100 * rate_margin) + " %, at " + what};
-  if (run.config.spec.model != "post-norm") {
+  if (!run.config.is_algorithm_1()) {
     return not_applicable(text.id, text.source, text.statement,
                           "the statement is about W of independent entries without a projection after it");
   }

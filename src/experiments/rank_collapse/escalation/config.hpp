@@ -17,6 +17,9 @@ struct EscalationConfig {
 
   ModelSpec spec;
   double lambda = 1.0;  // strength of the skip in step 1; the paper's is 1
+
+  /// Whether the blocks are those of Algorithm 1, about which the paper's statements are.
+  bool is_algorithm_1() const;
 };
 
 /// `models` are the architectures that the study can run.

@@ -53,7 +53,7 @@ struct BlockVerdicts {
 std::optional<std::string> other_setting(const EscalationConfig& config) {
   const ModelSpec& spec = config.spec;
   const auto differs = [](const std::string& what) { return "the statement is about " + what; };
-  if (spec.model != "post-norm") return differs("the blocks of Algorithm 1, not --model " + spec.model);
+  if (!config.is_algorithm_1()) return differs("the blocks of Algorithm 1, not --model " + spec.model);
   if (spec.alpha != 1) return differs("alpha = 1, not --alpha " + short_number(spec.alpha));
   if (config.lambda != 1) return differs("the plain residual, not --lambda " + short_number(config.lambda));
   if (spec.weight_scale != 1) return differs("--weight-scale 1, not " + short_number(spec.weight_scale));

@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "models/blocks/block.hpp"
-#include "models/blocks/encoder.hpp"
-#include "models/blocks/transformer.hpp"
 
 namespace ranklab {
 namespace {
@@ -33,7 +31,7 @@ double degenerate_rows(const ModelSpec& spec, const BlockPassage<T>& passage) {
   return zero_tokens(passage.steps[1]) + (spec.has_mlp() ? zero_tokens(passage.steps[3]) : 0);
 }
 
-// What the block does with passage.X. An encoder's block that all layers share is built once.
+// What the block does with passage.X. A block that all layers share is built once.
 template <class T>
 class Stepper {
  public:
@@ -41,23 +39,18 @@ class Stepper {
 
   void take_steps(std::uint64_t k, BlockPassage<T>& passage) {
     const ModelSpec& spec = config_.spec;
-    if (spec.is_encoder()) {
-      if (encoder_ == nullptr || !spec.shares_weights()) encoder_ = make_encoder_block(spec, *tensors_of_layer<T>(spec, trial_, k));
-      BlockSteps<T> steps = encoder_->steps(passage.X, config_.lambda);
-      passage.P = std::move(steps.P);
-      passage.steps = std::move(steps.Y);
-      return;
+    if (block_ == nullptr || !spec.shares_weights()) {
+      block_ = make_block_of<SteppedBlock>(spec, *tensors_of_layer<T>(spec, trial_, k));
     }
-    DrawnTensors<T> tensors = block_tensors<T>(spec, trial_, k);
-    const TransformerWeights<T> weights = transformer_weights(spec, tensors);
-    passage.P = attention_matrices(weights, passage.X, spec.heads);
-    passage.steps = post_norm_steps(spec, weights, passage.X, passage.P, config_.lambda);
+    BlockSteps<T> steps = block_->steps(passage.X, config_.lambda);
+    passage.P = std::move(steps.P);
+    passage.steps = std::move(steps.Y);
   }
 
  private:
   const EscalationConfig& config_;
   const Trial& trial_;
-  std::unique_ptr<EncoderBlock<T>> encoder_;
+  std::unique_ptr<SteppedBlock<T>> block_;
 };
 
 }  // namespace

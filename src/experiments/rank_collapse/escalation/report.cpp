@@ -53,7 +53,7 @@ Result escalation_result(const EscalationConfig& config, bool single_precision, 
   const Evidence run(config, single_precision, records);
   Result result;
   result.title = "Token similarity along " +
-                 (config.spec.is_encoder() ? "the blocks of " + config.spec.model : std::string("post-norm Transformer blocks")) +
+                 (config.is_algorithm_1() ? std::string("post-norm Transformer blocks") : "the blocks of " + config.spec.model) +
                  ", step by step";
   result.notes = file_notes(config.spec);
   add_scalars(run, result);
@@ -61,7 +61,7 @@ Result escalation_result(const EscalationConfig& config, bool single_precision, 
   result.claims = escalation_claims(run);
   result.figure = escalation_figure();
   result.notes.push_back("mu_1 and mu_2 are the squares of eq. (10), averaged over heads.");
-  if (config.spec.model == "post-norm" && config.spec.weight_variance == "1/d") {
+  if (config.is_algorithm_1() && config.spec.weight_variance == "1/d") {
     result.notes.push_back(
         "Entries of W have variance 1/d; the h/d that the paper prints (--weight-variance h/d) does not give its figure.");
   }

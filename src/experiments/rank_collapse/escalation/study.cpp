@@ -6,7 +6,7 @@
 #include "experiments/rank_collapse/escalation/trial.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
-#include "io/atomic_file.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 class EscalationStudy : public Study {
  public:
   std::vector<Field> fields() override {
-    std::vector<Field> fields = escalation_fields(config_, {"post-norm", "bert", "albert"});
+    std::vector<Field> fields = escalation_fields(config_, models_that([](const ModelRow& row) { return row.has_steps; }));
     for (Field& field : file_fields(config_.spec)) fields.push_back(std::move(field));
     return fields;
   }
@@ -22,9 +22,10 @@ class EscalationStudy : public Study {
   std::uint64_t trials_in_files() const override { return sequences_in_files(config_.spec); }
   void settle() override { settle_with_files(config_.spec); }
   void validate() const override {
-    if (config_.spec.checkpoint != nullptr && !config_.spec.is_encoder()) {
+    if (config_.spec.checkpoint != nullptr && !config_.spec.row().has_steps) {
       throw UsageError("--weights " + printable(config_.spec.weights) + " holds " + config_.spec.model +
-                       ", which has no post-norm blocks; --study escalation runs bert|albert");
+                       ", which has no post-norm blocks; --study escalation runs " +
+                       joined(models_that([](const ModelRow& row) { return row.has_steps && row.published; }), "|"));
     }
   }
   Estimate estimate() const override { return path_estimate(config_); }
@@ -47,6 +48,10 @@ EscalationConfig::EscalationConfig() {
   spec.layers = 20;
   spec.tokens = 64;
   spec.dim = 512;
+}
+
+bool EscalationConfig::is_algorithm_1() const {
+  return spec.row().figure == DepthFigure::shallow_2;
 }
 
 std::vector<Field> escalation_fields(EscalationConfig& config, const std::vector<std::string>& models) {

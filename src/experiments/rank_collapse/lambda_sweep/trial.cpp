@@ -8,6 +8,7 @@
 #include "experiments/rank_collapse/depth/report.hpp"
 #include "experiments/rank_collapse/skip_threshold.hpp"
 #include "models/blocks/bare_block.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
@@ -150,7 +151,7 @@ void record_model(const LambdaSweepConfig& config, const SweptModel& swept, cons
   const ModelSpec& spec = swept.spec;
   const std::vector<DepthCurve> grid = curves_of(config.ascending_lambda());
   std::vector<std::vector<DepthTrace>> traces;
-  if (spec.is_bare() && spec.norm == "rows" && spec.tokens <= most_mixing_tokens) {
+  if (spec.row().bare && spec.norm == "rows" && spec.tokens <= most_mixing_tokens) {
     for (std::size_t t = 0; t < trials.size(); ++t) traces.push_back(watched_grid<T>(config, swept, trials[t], records[t]));
   } else {
     traces = run_trials<T>(spec, {trials.size(), grid}, trials);

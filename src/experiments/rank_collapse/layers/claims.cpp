@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "experiments/rank_collapse/depth/report.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
@@ -154,7 +155,8 @@ void add_pre_norm_claims(const DepthGroup& group, const std::vector<DepthGroup>&
                               nearly_constant,
                               "relative spread over the blocks; constant: within " + short_number(nearly_constant)));
   const std::string statement = "similarity escalates more slowly than in the post-norm model";
-  const auto post = std::find_if(groups.begin(), groups.end(), [](const DepthGroup& g) { return g.spec.model == "post-norm"; });
+  const auto post =
+      std::find_if(groups.begin(), groups.end(), [](const DepthGroup& g) { return g.spec.row().figure == DepthFigure::shallow_2; });
   if (post == groups.end()) {
     claims.push_back(not_applicable("shallow/fig-4-slower", source, statement, "--also post-norm is needed to compare with"));
     return;
@@ -198,14 +200,14 @@ std::vector<Claim> layers_claims(const LayersConfig& config, const Records& reco
   if (records.empty()) return claims;
   const std::vector<DepthGroup> groups = depth_groups(config);
   for (const DepthGroup& group : groups) {
-    const std::string& model = group.spec.model;
+    const DepthFigure figure = group.spec.row().figure;
     if (config.de_escalates()) {
-      if (model == "post-norm") add_de_escalation_claims(group, records, claims);
-    } else if (group.spec.is_encoder()) {
+      if (figure == DepthFigure::shallow_2) add_de_escalation_claims(group, records, claims);
+    } else if (figure == DepthFigure::shallow_1) {
       add_encoder_claims(group, records, claims);
-    } else if (model == "pre-norm") {
+    } else if (figure == DepthFigure::shallow_4) {
       add_pre_norm_claims(group, groups, records, claims);
-    } else if (model == "post-norm") {
+    } else if (figure == DepthFigure::shallow_2) {
       add_post_norm_claims(group, records, claims);
     } else {
       add_lambda_claims(group, config.threshold, records, claims);

@@ -5,6 +5,7 @@
 #include "experiments/rank_collapse/depth/report.hpp"
 #include "experiments/rank_collapse/layers/claims.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
@@ -24,8 +25,11 @@ struct Drawn {
 // Similarity measures for the encoders, whose figure shows them; else how far the tokens are from equal, and from parallel.
 std::vector<Drawn> drawn_measures(const LayersConfig& config) {
   if (config.de_escalates()) return {{"token_diversity", "token diversity"}};
-  if (config.model.is_encoder()) return {{"token_similarity", "token similarity"}, {"cosine_similarity", "cosine similarity"}};
-  if (config.model.model == "pre-norm") return {{"token_similarity", "token similarity"}};
+  const DepthFigure figure = config.model.row().figure;
+  if (figure == DepthFigure::shallow_1) {
+    return {{"token_similarity", "token similarity"}, {"cosine_similarity", "cosine similarity"}};
+  }
+  if (figure == DepthFigure::shallow_4) return {{"token_similarity", "token similarity"}};
   return {{"mu_normalized", "normalised mu"}, {"rank_one_residual", "rank-one residual"}};
 }
 
@@ -70,19 +74,22 @@ Figure layers_figure(const LayersConfig& config) {
     }
     for (const DepthGroup& group : groups) figure.panels.push_back(group_panel(group, drawn, config.de_escalates()));
   }
-  if (config.model.model == "pre-norm" && !config.de_escalates()) figure.panels.push_back(pre_norm_panel(groups.front()));
+  if (config.model.row().figure == DepthFigure::shallow_4 && !config.de_escalates()) {
+    figure.panels.push_back(pre_norm_panel(groups.front()));
+  }
   return figure;
 }
 
 std::string setting(const ModelSpec& spec) {
   std::string text = model_label(spec) + ": norm " + spec.norm;
-  if (spec.model == "mamba2") {
+  if (spec.row().has("gating")) {
     text += ", gate " + spec.gating + ", lambda on the " + (spec.skip_at == "mixer" ? "mixer's input" : "residual stream") +
             (spec.skip_input == "normed" ? " after its norm" : "") +
             (spec.norm == "none" ? ", norms removed: " + spec.norm_off : "") + ", the per-head skip D kept";
   }
-  if (spec.is_encoder() || spec.model == "gpt2")
+  if (spec.row().has("lambda-at")) {
     text += ", lambda on the residual of " + std::string(spec.lambda_at == "both" ? "both sub-layers" : "attention");
+  }
   return text + (spec.checkpoint != nullptr ? ", published weights" : ", random weights") +
          (spec.shares_weights() ? ", the same at every depth" : "");
 }

@@ -9,6 +9,7 @@
 #include "experiments/rank_collapse/layers/report.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
@@ -16,8 +17,7 @@ namespace {
 std::vector<double> own_lambda(const LayersConfig& config) {
   if (config.de_escalates()) return {1};
   if (!config.lambda_per_layer.empty()) return {};
-  const bool lambda_is_varied = config.model.is_bare() || config.model.model == "s4d" || config.model.model == "mamba2";
-  return lambda_is_varied ? std::vector<double>{-2, -1, -0.5, 0, 0.5, 1, 2} : std::vector<double>{1};
+  return config.model.row().lambda_varies ? std::vector<double>{-2, -1, -0.5, 0, 0.5, 1, 2} : std::vector<double>{1};
 }
 
 void require_length(const std::vector<double>& per_layer, const std::string& flag, std::uint64_t layers) {

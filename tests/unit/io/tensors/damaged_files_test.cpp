@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "io/model_config.hpp"
 #include "io/tensors/opened.hpp"
 #include "io/tensors/stored_bytes.hpp"
 #include "io/tensors/weights_file.hpp"
 #include "io/token_ids.hpp"
+#include "models/published/model_config.hpp"
 
 using namespace ranklab;
 

@@ -1,4 +1,4 @@
-#include "models/blocks/encoder.hpp"
+#include "models/blocks/block.hpp"
 
 #include <doctest/doctest.h>
 
@@ -49,7 +49,7 @@ const Trial trial(3, 1, 0);
 
 std::unique_ptr<Block<double>> drawn_block(const ModelSpec& spec) {
   DrawnTensors<double> tensors(trial, "");
-  return make_encoder_block(spec, tensors);
+  return make_block(spec, tensors);
 }
 
 arma::mat input() {
@@ -69,15 +69,31 @@ TEST_CASE_TEMPLATE("encoder blocks: token by token and head by head", T, float, 
           CAPTURE(lambda_at);
           const ModelSpec spec = spec_of(model, norm, mlp, lambda_at);
           PerturbedTensors<T> tensors;
-          const auto block = make_encoder_block<T>(spec, tensors);
+          const auto block = make_block<T>(spec, tensors);
           Weights weights;
-          make_encoder_block<double>(spec, weights);
+          make_block<double>(spec, weights);
           for (const double lambda : {1.0, -0.6, 0.0}) {
             const arma::mat expected = expected_output(spec, weights, input(), lambda);
             CHECK(relative_error(output(*block, input(), lambda), expected) <= tolerance::residual<T>);
           }
         }
       }
+    }
+  }
+}
+
+TEST_CASE("encoder blocks: their steps end in the block's output, and a step that is left out repeats the one before") {
+  for (const std::string norm : {"layer", "none"}) {
+    for (const std::string mlp : {"on", "off"}) {
+      const ModelSpec spec = spec_of("bert", norm, mlp);
+      DrawnTensors<double> tensors(trial, ""), again(trial, "");
+      const BlockSteps<double> steps = make_block_of<SteppedBlock>(spec, tensors)->steps(input(), -0.6);
+      CHECK(arma::approx_equal(output(*make_block(spec, again), input(), -0.6), steps.Y[3], "absdiff", 0.0));
+      CHECK(steps.P.size() == spec.heads);
+      const auto repeats = [&](std::size_t step) { return arma::approx_equal(steps.Y[step], steps.Y[step - 1], "absdiff", 0.0); };
+      CHECK(repeats(1) == (norm == "none"));
+      CHECK(repeats(2) == (mlp == "off"));
+      CHECK(repeats(3) == (norm == "none" || mlp == "off"));
     }
   }
 }
@@ -91,7 +107,7 @@ TEST_CASE("encoders: epsilon and activation are the spec's") {
       spec.norm_epsilon = 0.3;
       spec.activation = activation;
       Weights weights(0.4);
-      const auto block = make_encoder_block<double>(spec, weights);
+      const auto block = make_block<double>(spec, weights);
       const arma::mat expected = expected_output(spec, weights, input(), 0.8);
       CHECK(relative_error(output(*block, input(), 0.8), expected) <= tolerance::residual<double>);
     }
@@ -103,7 +119,7 @@ TEST_CASE("encoder blocks: weights N(0, 0.02^2), biases 0, gains 1; no norm and 
   spec.dim = 48;
   spec.ffn = 96;
   PerturbedTensors<double> start(0.0), bare(0.0);
-  make_encoder_block<double>(spec, start);
+  make_block<double>(spec, start);
   REQUIRE(start.all().size() == 16);
   for (const auto& tensor : start.all()) {
     const std::string& name = tensor.first;
@@ -118,7 +134,7 @@ TEST_CASE("encoder blocks: weights N(0, 0.02^2), biases 0, gains 1; no norm and 
     CHECK(std::abs(arma::accu(W)) / n <= tolerance::standard_errors * std::sqrt(variance / n));
     CHECK(std::abs(arma::accu(arma::square(W)) / n - variance) <= tolerance::standard_errors * variance * std::sqrt(2 / n));
   }
-  make_encoder_block<double>(spec_of("bert", "none", "off"), bare);
+  make_block<double>(spec_of("bert", "none", "off"), bare);
   CHECK(bare.all().size() == 8);
 }
 
@@ -130,8 +146,8 @@ TEST_CASE("encoders: the published numbers of parameters") {
     spec.dim = 768;
     settle(spec);
     DrawnTensors<float> block(trial, ""), embedding(trial, "");
-    make_encoder_block<float>(spec, block);
-    encoder_embedding<float>(spec, embedding, {1, 2, 3});
+    make_block<float>(spec, block);
+    embed_tokens<float>(spec, embedding, {1, 2, 3});
     CHECK(block.parameters() == 7087872);
     CHECK(parameters_per_block(spec) == 7087872);
     const std::uint64_t layers = spec.shares_weights() ? 1 : 12, pooler = 590592;
@@ -145,9 +161,9 @@ TEST_CASE_TEMPLATE("encoder embedding: word, position and type, a norm, and ALBE
     ModelSpec spec = spec_of(model);
     spec.norm_epsilon = 0.3;
     PerturbedTensors<T> tensors;
-    const arma::Mat<T> X = encoder_embedding<T>(spec, tensors, ids);
+    const arma::Mat<T> X = embed_tokens<T>(spec, tensors, ids);
     Weights w;
-    encoder_embedding<double>(spec, w, ids);
+    embed_tokens<double>(spec, w, ids);
     arma::mat sum = w["word.weight"];
     for (arma::uword t = 0; t < sum.n_cols; ++t) {
       for (arma::uword c = 0; c < sum.n_rows; ++c) sum(c, t) += w["position.weight"](c, t) + w["type.weight"](c, 0);
@@ -161,7 +177,7 @@ TEST_CASE_TEMPLATE("encoder embedding: word, position and type, a norm, and ALBE
 TEST_CASE("encoder embedding: a token's column depends on its id and its place alone") {
   const ModelSpec spec = spec_of("bert");
   DrawnTensors<double> tensors(trial, "");
-  const arma::mat X = encoder_embedding(spec, tensors, {7, 3, 7}), Y = encoder_embedding(spec, tensors, {7, 5});
+  const arma::mat X = embed_tokens(spec, tensors, {7, 3, 7}), Y = embed_tokens(spec, tensors, {7, 5});
   CHECK(arma::approx_equal(X.col(0), Y.col(0), "absdiff", 0.0));
   CHECK(arma::norm(X.col(0) - X.col(2)) > 0.1);
   CHECK(arma::norm(X.col(1) - Y.col(1)) > 0.1);
@@ -170,15 +186,15 @@ TEST_CASE("encoder embedding: a token's column depends on its id and its place a
 TEST_CASE("encoder embedding: more tokens than BERT has positions lengthen the table") {
   const ModelSpec spec = spec_of("bert");
   DrawnTensors<double> usual(trial, ""), longer(trial, "");
-  encoder_embedding(spec, usual, {1, 2});
+  embed_tokens(spec, usual, {1, 2});
   CHECK(usual.parameters() == (spec.vocabulary + 512 + 2 + 2) * d);  // word, position, type, norm
-  CHECK(encoder_embedding(spec, longer, std::vector<std::uint32_t>(600, 1)).n_cols == 600);
+  CHECK(embed_tokens(spec, longer, std::vector<std::uint32_t>(600, 1)).n_cols == 600);
   CHECK(longer.parameters() == (spec.vocabulary + 600 + 2 + 2) * d);
 
   ModelSpec wider = spec;
   wider.positions = 77;
   DrawnTensors<double> other(trial, "");
-  encoder_embedding(wider, other, {1, 2});
+  embed_tokens(wider, other, {1, 2});
   CHECK(other.parameters() == (spec.vocabulary + 77 + 2 + 2) * d);
 }
 

@@ -1,4 +1,4 @@
-#include "models/blocks/gpt2.hpp"
+#include "models/blocks/block.hpp"
 
 #include <doctest/doctest.h>
 
@@ -74,9 +74,9 @@ TEST_CASE_TEMPLATE("GPT-2 block: token by token and head by head", T, float, dou
         CAPTURE(lambda_at);
         const ModelSpec spec = spec_of(norm, mlp, lambda_at);
         PerturbedTensors<T> tensors(step);
-        const auto block = make_gpt2_block<T>(spec, tensors);
+        const auto block = make_block<T>(spec, tensors);
         Weights weights(step);
-        make_gpt2_block<double>(spec, weights);
+        make_block<double>(spec, weights);
         for (const double lambda : {1.0, -0.6, 0.0}) {
           const arma::mat expected = expected_output(spec, weights, input(), lambda);
           CHECK(relative_error(output(*block, input(), lambda), expected) <= tolerance::residual<T>);
@@ -98,7 +98,7 @@ TEST_CASE("GPT-2 block: epsilon and activation are the spec's, heads as many as 
       spec.activation = activation;
       spec.heads = heads;
       Weights weights(step);
-      const auto block = make_gpt2_block<double>(spec, weights);
+      const auto block = make_block<double>(spec, weights);
       const arma::mat expected = expected_output(spec, weights, input(), 0.8);
       CHECK(relative_error(output(*block, input(), 0.8), expected) <= tolerance::residual<double>);
     }
@@ -107,7 +107,7 @@ TEST_CASE("GPT-2 block: epsilon and activation are the spec's, heads as many as 
 
 TEST_CASE("GPT-2 block: no token sees a later one") {
   Weights weights(step);
-  const auto block = make_gpt2_block<double>(spec_of(), weights);
+  const auto block = make_block<double>(spec_of(), weights);
   arma::mat X = input();
   const arma::mat before = output(*block, X, 1.0);
   X.col(5) += gaussian(d, 1, "moved");
@@ -121,7 +121,7 @@ TEST_CASE("GPT-2: tensors have the published names, shapes and starts") {
   spec.dim = 48;
   spec.ffn = 96;
   PerturbedTensors<double> start(0.0), bare(0.0);
-  make_gpt2_block<double>(spec, start);
+  make_block<double>(spec, start);
   CHECK(start.all().size() == 12);
   const auto is_constant = [&](const std::string& name, arma::uword size, double value) {
     REQUIRE(arma::size(start[name]) == arma::SizeMat(size, 1));
@@ -147,7 +147,7 @@ TEST_CASE("GPT-2: tensors have the published names, shapes and starts") {
   is_constant("mlp.c_fc.bias", 96, 0.0);
   is_constant("mlp.c_proj.bias", 48, 0.0);
 
-  make_gpt2_block<double>(spec_of("none", "off"), bare);
+  make_block<double>(spec_of("none", "off"), bare);
   CHECK(bare.all().size() == 4);  // no norm and no MLP, no tensors of theirs
 }
 
@@ -159,8 +159,8 @@ TEST_CASE("GPT-2: the published number of parameters") {
   settle(spec);
   CHECK(spec.heads == 12);
   DrawnTensors<float> block(trial, ""), embedding(trial, "");
-  make_gpt2_block<float>(spec, block);
-  gpt2_embedding<float>(spec, embedding, {1, 2, 3});
+  make_block<float>(spec, block);
+  embed_tokens<float>(spec, embedding, {1, 2, 3});
   CHECK(embedding.parameters() + 12 * block.parameters() + 1536 == 124439808);
   CHECK(parameters_per_block(spec) == static_cast<double>(block.parameters()));
 }
@@ -168,9 +168,9 @@ TEST_CASE("GPT-2: the published number of parameters") {
 TEST_CASE_TEMPLATE("GPT-2 embedding: token and position", T, float, double) {
   const std::vector<std::uint32_t> ids = {7, 0, 39, 7};
   PerturbedTensors<T> tensors(step);
-  const arma::Mat<T> X = gpt2_embedding<T>(spec_of(), tensors, ids);
+  const arma::Mat<T> X = embed_tokens<T>(spec_of(), tensors, ids);
   Weights w(step);
-  gpt2_embedding<double>(spec_of(), w, ids);
+  embed_tokens<double>(spec_of(), w, ids);
   REQUIRE(X.n_cols == 4);
   REQUIRE(w.all().size() == 2);
   for (arma::uword t = 0; t < 4; ++t) {
@@ -184,24 +184,24 @@ TEST_CASE_TEMPLATE("GPT-2 embedding: token and position", T, float, double) {
 TEST_CASE("GPT-2 embedding: a token's column depends on its id and its place alone; positions as many as there are") {
   ModelSpec spec = spec_of();
   DrawnTensors<double> tensors(trial, ""), usual(trial, ""), longer(trial, "");
-  const arma::mat X = gpt2_embedding(spec, tensors, {7, 3, 7}), Y = gpt2_embedding(spec, tensors, {7, 5});
+  const arma::mat X = embed_tokens(spec, tensors, {7, 3, 7}), Y = embed_tokens(spec, tensors, {7, 5});
   CHECK(arma::approx_equal(X.col(0), Y.col(0), "absdiff", 0.0));
   CHECK(arma::norm(X.col(0) - X.col(2)) > 0.01);
   CHECK(arma::norm(X.col(1) - Y.col(1)) > 0.01);
 
-  gpt2_embedding(spec, usual, {1, 2});
+  embed_tokens(spec, usual, {1, 2});
   CHECK(usual.parameters() == (40 + 1024) * d);
-  CHECK(gpt2_embedding(spec, longer, std::vector<std::uint32_t>(1100, 1)).n_cols == 1100);
+  CHECK(embed_tokens(spec, longer, std::vector<std::uint32_t>(1100, 1)).n_cols == 1100);
   CHECK(longer.parameters() == (40 + 1100) * d);
   spec.checkpoint = unread_checkpoint();
-  CHECK_THROWS_AS(gpt2_embedding(spec, longer, std::vector<std::uint32_t>(1100, 1)), Failure);
+  CHECK_THROWS_AS(embed_tokens(spec, longer, std::vector<std::uint32_t>(1100, 1)), Failure);
 }
 
 TEST_CASE("GPT-2 block: blind to a power of two kept aside; put back where there is no norm") {
   const arma::mat X = input();
   for (const std::string lambda_at : {"attention", "both"}) {
     Weights weights(step);
-    const auto block = make_gpt2_block<double>(spec_of("layer", "on", lambda_at), weights);
+    const auto block = make_block<double>(spec_of("layer", "on", lambda_at), weights);
     State<double> plain{X}, scaled{X / 1024, 10.0};
     block->forward(plain, 0.7);
     block->forward(scaled, 0.7);
@@ -209,7 +209,7 @@ TEST_CASE("GPT-2 block: blind to a power of two kept aside; put back where there
     CHECK(relative_error<double>(1024 * scaled.Y, plain.Y) <= tolerance::closed_form<double>);
   }
   Weights weights(step);
-  const auto block = make_gpt2_block<double>(spec_of("none"), weights);
+  const auto block = make_block<double>(spec_of("none"), weights);
   State<double> plain{X}, scaled{X / 1024, 10.0};
   block->forward(plain, 0.7);
   block->forward(scaled, 0.7);
@@ -221,8 +221,8 @@ TEST_CASE("GPT-2 block: a stream that outgrows single precision goes on as in do
   PerturbedTensors<float> single(step);
   PerturbedTensors<double> twice(step);
   const ModelSpec spec = spec_of("layer", "on", "both");
-  const auto a = make_gpt2_block<float>(spec, single);
-  const auto b = make_gpt2_block<double>(spec, twice);
+  const auto a = make_block<float>(spec, single);
+  const auto b = make_block<double>(spec, twice);
   State<float> x{arma::conv_to<arma::fmat>::from(input())};
   State<double> y{input()};
   for (int k = 0; k < 30; ++k) {  // 30^60 = 2^294

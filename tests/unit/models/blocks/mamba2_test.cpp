@@ -1,4 +1,4 @@
-#include "models/blocks/mamba2.hpp"
+#include "models/blocks/block.hpp"
 
 #include <doctest/doctest.h>
 
@@ -44,7 +44,7 @@ double deviation(const ModelSpec& spec, const Reading& reading, StateSpace state
   double sum = 0;
   for (const double lambda : {1.0, 0.0, -1.5}) {
     PerturbedTensors<double> tensors;
-    const auto block = make_mamba2_block<double>(spec, tensors);
+    const auto block = make_block<double>(spec, tensors);
     sum += relative(output(*block, R, lambda), expected_output(tensors, R, lambda, reading, state_space));
   }
   return sum;
@@ -58,7 +58,7 @@ TEST_CASE("Mamba-2 block: token by token in loops, as published") {
 
 TEST_CASE("Mamba-2 block: by the matrix of each head") {
   PerturbedTensors<double> tensors;
-  const auto block = make_mamba2_block<double>(small_spec(), tensors);
+  const auto block = make_block<double>(small_spec(), tensors);
   const arma::mat R = gaussian(dim, 70, "R");
   CHECK(relative(output(*block, R, 1.0), expected_output(tensors, R, 1.0, {}, state_space_by_matrix)) <=
         tolerance::residual<double>);
@@ -83,7 +83,7 @@ TEST_CASE("Mamba-2 block: groups of heads, other taps and another epsilon") {
 
 TEST_CASE("Mamba-2 block: lambda = 0 after a stream that outgrew single precision leaves the mixer's output") {
   PerturbedTensors<float> tensors;
-  const auto block = make_mamba2_block<float>(small_spec(), tensors);
+  const auto block = make_block<float>(small_spec(), tensors);
   State<float> state;
   state.Y = arma::conv_to<arma::fmat>::from(gaussian(dim, 20, "R"));
   for (int k = 0; k < 30; ++k) block->forward(state, 1e3);
@@ -132,7 +132,7 @@ TEST_CASE("Mamba-2 block without a norm: the block's, the mixer's or both") {
 
 TEST_CASE("Mamba-2 block: causal, and blind to a power of two kept aside") {
   PerturbedTensors<double> tensors;
-  const auto block = make_mamba2_block<double>(small_spec(), tensors);
+  const auto block = make_block<double>(small_spec(), tensors);
   arma::mat R = gaussian(dim, 90, "R");
   const arma::mat Y = output(*block, R, 0.5);
   State<double> scaled;
@@ -155,17 +155,17 @@ TEST_CASE("Mamba-2 block: single precision is double precision, rounded") {
   settle(spec);
   PerturbedTensors<double> tensors;
   PerturbedTensors<float> rounded;
-  const arma::mat R = gaussian(64, 150, "R"), Y = output(*make_mamba2_block<double>(spec, tensors), R, 1.0);
-  const auto Z = output(*make_mamba2_block<float>(spec, rounded), R, 1.0);
+  const arma::mat R = gaussian(64, 150, "R"), Y = output(*make_block<double>(spec, tensors), R, 1.0);
+  const auto Z = output(*make_block<float>(spec, rounded), R, 1.0);
   CHECK(relative(arma::conv_to<arma::mat>::from(Z), Y) <= tolerance::residual<float>);
 }
 
 TEST_CASE("Mamba-2 block: steps and decays far outside their start give no NaN") {
   ModelSpec spec = small_spec();
   PerturbedTensors<double> tensors;
-  const auto block = make_mamba2_block<double>(spec, tensors);
+  const auto block = make_block<double>(spec, tensors);
   spec.norm = "none";
-  const auto bare = make_mamba2_block<double>(spec, tensors);
+  const auto bare = make_block<double>(spec, tensors);
   for (const double size : {0.0, 1e-200, 1e30}) {
     CHECK(output(*block, size * gaussian(dim, 70, "R"), 1.0).is_finite());
     CHECK(output(*bare, size * gaussian(dim, 70, "R"), 1.0).is_finite());
@@ -180,7 +180,7 @@ TEST_CASE("a layer of the published mamba2-130m: (128,989,632 - 50,288 x 768 - 7
   CHECK(spec.heads == 24);
   const Trial trial(1, 0, 0);
   DrawnTensors<float> tensors(trial, "");
-  make_mamba2_block<float>(spec, tensors);
+  make_block<float>(spec, tensors);
   CHECK(24 * tensors.parameters() + 50288 * 768 + 768 == 128989632);
   CHECK(static_cast<double>(tensors.parameters()) == parameters_per_block(spec));
 }
@@ -198,17 +198,17 @@ TEST_CASE("Mamba-2: tensors have the published names, shapes and starts") {
   grouped.taps = 2;
   const Trial trial(1, 0, 0);
   DrawnTensors<float> counted(trial, "");
-  make_mamba2_block<float>(grouped, counted);
+  make_block<float>(grouped, counted);
   CHECK(static_cast<double>(counted.parameters()) == parameters_per_block(grouped));
   PerturbedTensors<double> of_groups;
-  make_mamba2_block<double>(grouped, of_groups);
+  make_block<double>(grouped, of_groups);
   CHECK(arma::size(of_groups["mixer.in_proj.weight"]) == arma::SizeMat(300, 600 + 600 + 48 + 600));
   CHECK(arma::size(of_groups["mixer.conv1d.weight"]) == arma::SizeMat(2, 648));
   CHECK(of_groups["mixer.conv1d.bias"].n_elem == 648);
   CHECK(of_groups["mixer.norm.weight"].n_elem == 600);
 
   PerturbedTensors<double> tensors;
-  make_mamba2_block<double>(spec, tensors);
+  make_block<double>(spec, tensors);
   CHECK(tensors.all().size() == 9);
   const auto start = [&](const std::string& name, arma::uword rows, arma::uword cols = 1) -> arma::mat {
     const arma::mat& W = tensors[name];

@@ -148,15 +148,6 @@ TEST_CASE("model spec: heads of 64 channels, or of what divides the width") {
   CHECK(heads("post-norm", 32) == 1);  // narrower than a head
 }
 
-TEST_CASE("model spec: what a model is") {
-  for (const std::string& model : model_names()) {
-    CAPTURE(model);
-    const ModelSpec spec = named(model);
-    CHECK(spec.is_bare() == (model.ends_with("attention") || model == "lti-ssm" || model == "selective-ssm"));
-    CHECK(spec.is_encoder() == model.ends_with("bert"));
-  }
-}
-
 TEST_CASE("model spec: a switch that a model does not have is refused by its flag, with the models that have it") {
   struct Switch {
     std::string flag;
@@ -202,7 +193,7 @@ TEST_CASE("model spec: norms that a model does not have, and sizes that do not f
     for (const std::string norm : {"rows", "layer", "rms", "none"}) {
       CAPTURE(model);
       CAPTURE(norm);
-      const bool mamba2 = model == "mamba2", layer_alone = named(model).is_encoder() || model == "gpt2";
+      const bool mamba2 = model == "mamba2", layer_alone = model.ends_with("bert") || model == "gpt2";
       const bool allowed =
           norm == "none" || (!mamba2 && !layer_alone) || (mamba2 && norm == "rms") || (layer_alone && norm == "layer");
       const std::string message = refusal(model, [&](ModelSpec& s) { s.norm = norm; });

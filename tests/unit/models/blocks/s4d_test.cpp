@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "core/tolerances.hpp"
+#include "models/blocks/block.hpp"
 #include "models/blocks/perturbed_tensors.hpp"
 
 using namespace ranklab;
@@ -104,7 +105,7 @@ S4dModes modes_of(const PerturbedTensors<double>& tensors) {
 
 TEST_CASE("the response to an impulse is the kernel of the published formula, over a thousand tokens") {
   PerturbedTensors<double> tensors;
-  make_s4d_block<double>(spec_of(6, 64), tensors);
+  make_block<double>(spec_of(6, 64), tensors);
   arma::mat impulse(6, 1000, arma::fill::zeros);
   impulse.col(0).ones();
   CHECK(relative(modal_convolution(modes_of(tensors), impulse), kernels(tensors, 1000)) <= tolerance::residual<double>);
@@ -112,7 +113,7 @@ TEST_CASE("the response to an impulse is the kernel of the published formula, ov
 
 TEST_CASE("the recurrence is the causal convolution with the kernel") {
   PerturbedTensors<double> tensors;
-  make_s4d_block<double>(spec_of(5, 8), tensors);
+  make_block<double>(spec_of(5, 8), tensors);
   const arma::mat U = gaussian(5, 90, "U"), expected = convolved(kernels(tensors, 90), U);
   CHECK(relative(modal_convolution(modes_of(tensors), U), expected) <= tolerance::residual<double>);
 }
@@ -124,7 +125,7 @@ TEST_CASE("S4D block: the layer by loops, for every norm and several lambda") {
     for (const std::string norm : {"layer", "rows", "rms", "none"}) {
       CAPTURE(norm);
       PerturbedTensors<double> tensors;
-      const auto block = make_s4d_block<double>(spec_of(6, 8, norm), tensors);
+      const auto block = make_block<double>(spec_of(6, 8, norm), tensors);
       arma::mat expected = before_norm(tensors, X, lambda);
       if (norm == "layer") expected = layer_normed(tensors, expected);
       for (arma::uword t = 0; t < 40 && norm == "rows"; ++t) expected.col(t) /= arma::norm(expected.col(t));
@@ -138,7 +139,7 @@ TEST_CASE("S4D block: the layer by loops, for every norm and several lambda") {
 
 TEST_CASE("S4D block: causal, and blind to a power of two kept aside") {
   PerturbedTensors<double> tensors;
-  const auto block = make_s4d_block<double>(spec_of(6, 8), tensors);
+  const auto block = make_block<double>(spec_of(6, 8), tensors);
   arma::mat X = gaussian(6, 40, "X");
   const arma::mat Y = output(*block, X, 0.5);
   State<double> scaled;
@@ -157,8 +158,8 @@ TEST_CASE("S4D block: causal, and blind to a power of two kept aside") {
 TEST_CASE("S4D block: single precision is double precision, rounded, over a thousand tokens") {
   PerturbedTensors<double> tensors;
   PerturbedTensors<float> rounded;
-  const arma::mat X = gaussian(16, 1000, "X"), Y = output(*make_s4d_block<double>(spec_of(16, 64), tensors), X, 1.0);
-  const auto Z = output(*make_s4d_block<float>(spec_of(16, 64), rounded), X, 1.0);
+  const arma::mat X = gaussian(16, 1000, "X"), Y = output(*make_block<double>(spec_of(16, 64), tensors), X, 1.0);
+  const auto Z = output(*make_block<float>(spec_of(16, 64), rounded), X, 1.0);
   CHECK(relative(arma::conv_to<arma::mat>::from(Z), Y) <= tolerance::residual<float>);
 }
 
@@ -166,7 +167,7 @@ TEST_CASE("S4D: [LambdaSkip] A.13.1 has 32 layers and 1.6 million parameters") {
   const ModelSpec spec = spec_of(128, 64);
   const Trial trial(1, 0, 0);
   DrawnTensors<float> tensors(trial, "");
-  make_s4d_block<float>(spec, tensors);
+  make_block<float>(spec, tensors);
   CHECK(tensors.parameters() == 49920);  // 2 d^2 + 134 d
   CHECK(static_cast<double>(tensors.parameters()) == parameters_per_block(spec));
   // The authors' example.py: an encoder from three colours, a decoder to ten classes, both with bias.
@@ -176,7 +177,7 @@ TEST_CASE("S4D: [LambdaSkip] A.13.1 has 32 layers and 1.6 million parameters") {
 TEST_CASE("S4D: tensors have the published names, shapes and starts; poles are no matrices that --weight-scale could change") {
   const arma::uword d = 400, n = 8;
   PerturbedTensors<double> tensors;
-  make_s4d_block<double>(spec_of(d, n), tensors);
+  make_block<double>(spec_of(d, n), tensors);
   const auto start = [&](const std::string& name) -> arma::mat {
     const arma::mat& W = tensors[name];
     return W - 0.1 * gaussian(W.n_rows, W.n_cols, ("moved " + name).c_str());

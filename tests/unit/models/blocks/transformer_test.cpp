@@ -1,4 +1,4 @@
-#include "models/blocks/transformer.hpp"
+#include "models/blocks/block.hpp"
 
 #include <doctest/doctest.h>
 
@@ -57,7 +57,7 @@ const Trial trial(3, 1, 0);
 
 std::unique_ptr<Block<double>> drawn_block(const ModelSpec& spec) {
   DrawnTensors<double> tensors(trial, "");
-  return make_transformer_block(spec, tensors);
+  return make_block(spec, tensors);
 }
 
 arma::mat input() {
@@ -75,9 +75,9 @@ TEST_CASE_TEMPLATE("Transformer blocks: token by token and head by head", T, flo
         CAPTURE(mlp);
         const ModelSpec spec = spec_of(model, norm, mlp);
         PerturbedTensors<T> tensors;
-        const auto block = make_transformer_block<T>(spec, tensors);
+        const auto block = make_block<T>(spec, tensors);
         PerturbedTensors<double> weights;
-        make_transformer_block<double>(spec, weights);
+        make_block<double>(spec, weights);
         for (const double lambda : {1.0, -0.6, 0.0}) {
           const arma::mat expected = expected_output(spec, weights, input(), lambda);
           CHECK(relative_error(output(*block, input(), lambda), expected) <= tolerance::residual<T>);
@@ -102,27 +102,30 @@ TEST_CASE("Transformer weights: the laws of their entries") {
   const double uniform = 1.8, normal = 3.0;  // their kurtosis
   for (const std::string variance : {"1/d", "h/d"}) {
     spec.weight_variance = variance;
-    DrawnTensors<double> tensors(trial, "");
-    const auto weights = transformer_weights(spec, tensors);
+    PerturbedTensors<double> weights(0.0);
+    make_block<double>(spec, weights);
     const double in = static_cast<double>(width), inner = static_cast<double>(q);
-    check_law(weights.W, (spec.weight_variance == "h/d" ? 4.0 : 1.0) / in, normal);
-    for (const arma::mat* W : {&weights.W_q, &weights.W_k, &weights.U}) {
-      check_law(*W, 1 / (3 * in), uniform);
-      CHECK(arma::abs(*W).max() < 1 / std::sqrt(in));
+    check_law(weights["W"], (spec.weight_variance == "h/d" ? 4.0 : 1.0) / in, normal);
+    for (const char* name : {"W_q", "W_k", "U"}) {
+      check_law(weights[name], 1 / (3 * in), uniform);
+      CHECK(arma::abs(weights[name]).max() < 1 / std::sqrt(in));
     }
-    check_law(weights.V, 1 / (3 * inner), uniform);
-    CHECK(arma::abs(weights.V).max() < 1 / std::sqrt(inner));
+    check_law(weights["V"], 1 / (3 * inner), uniform);
+    CHECK(arma::abs(weights["V"]).max() < 1 / std::sqrt(inner));
+    DrawnTensors<double> tensors(trial, "");
+    make_block(spec, tensors);
     CHECK(tensors.parameters() == 3 * width * width + 2 * width * q);
     CHECK(parameters_per_block(spec) == static_cast<double>(tensors.parameters()));
   }
 }
 
 TEST_CASE("Transformer without an MLP draws none") {
-  DrawnTensors<double> tensors(trial, "");
-  const auto weights = transformer_weights(spec_of("pre-norm", "layer", "off"), tensors);
-  CHECK(weights.U.is_empty());
-  CHECK(weights.V.is_empty());
-  CHECK(tensors.parameters() == 3 * d * d);
+  for (const std::string model : {"post-norm", "pre-norm"}) {
+    PerturbedTensors<double> weights(0.0);
+    make_block<double>(spec_of(model, "layer", "off"), weights);
+    CHECK(weights.all().size() == 3);
+    for (const char* name : {"W_q", "W_k", "W"}) CHECK(weights[name].n_elem == d * d);
+  }
 }
 
 TEST_CASE("post-norm steps: each by loops, the last the block's output") {
@@ -130,10 +133,9 @@ TEST_CASE("post-norm steps: each by loops, the last the block's output") {
     for (const std::string mlp : {"on", "off"}) {
       const ModelSpec spec = spec_of("post-norm", norm, mlp);
       PerturbedTensors<double> tensors;
-      const auto weights = transformer_weights(spec, tensors);
+      const auto block = make_block_of<SteppedBlock, double>(spec, tensors);
       const arma::mat X = input();
-      const auto P = attention_matrices(weights, X, spec.heads);
-      const auto steps = post_norm_steps(spec, weights, X, P, -0.6);
+      const auto steps = block->steps(X, -0.6).Y;
 
       const auto normalised = [&](const arma::mat& Y) { return by_loops::normalised(Y, norm, 1e-5); };
       const arma::mat Y1 = -0.6 * X + attended(spec, tensors, X), Y2 = normalised(Y1);
@@ -143,10 +145,6 @@ TEST_CASE("post-norm steps: each by loops, the last the block's output") {
       CHECK(relative_error(steps[1], Y2) <= tolerance::residual<double>);
       CHECK(relative_error(steps[2], Y3) <= tolerance::residual<double>);
       CHECK(relative_error(steps[3], Y4) <= tolerance::residual<double>);
-      CHECK(arma::approx_equal(attention_step(X, P, weights.W, spec.alpha, -0.6), steps[0], "absdiff", 0.0));
-
-      PerturbedTensors<double> again;
-      const auto block = make_transformer_block<double>(spec, again);
       CHECK(arma::approx_equal(output(*block, X, -0.6), steps[3], "absdiff", 0.0));
     }
   }
@@ -206,7 +204,7 @@ TEST_CASE("Transformer with the norm rows: zero tokens are counted at every norm
 TEST_CASE_TEMPLATE("Transformer: large entries give finite outputs", T, float, double) {
   for (const std::string model : {"post-norm", "pre-norm"}) {
     PerturbedTensors<T> tensors;
-    const auto block = make_transformer_block<T>(spec_of(model, "none"), tensors);
+    const auto block = make_block<T>(spec_of(model, "none"), tensors);
     CHECK(output(*block, 1e8 * input(), 1.0).is_finite());
   }
 }
