@@ -1,5 +1,10 @@
 #include "experiments/rank_collapse/model_fields.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "core/error.hpp"
 #include "core/text.hpp"
 #include "models/blocks/model_row.hpp"
 
@@ -25,6 +30,52 @@ std::string alternatives(std::vector<std::string> names) {
   const std::string last = names.back();
   names.pop_back();
   return joined(names) + " or " + last;
+}
+
+constexpr char sizes_allowed[] = "after the colon stand LAYERS or LAYERSxDIM, integers from 1 to 1000000";
+
+[[noreturn]] void refuse_also(const std::string& word, const std::string& why) {
+  throw UsageError("--also: '" + word + "' is not allowed; " + why);
+}
+
+void require_name(const std::string& word, const std::string& name, const std::vector<std::string>& names) {
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  refuse_also(word, "allowed: " + joined(names, "|") + did_you_mean(name, names));
+}
+
+// A positive integer of at most the largest size from the start of `text`, which loses it.
+std::uint64_t leading_size(std::string_view& text, const std::string& word) {
+  std::uint64_t size = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc() || size == 0 || size > largest_size) refuse_also(word, sizes_allowed);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return size;
+}
+
+// NAME[+VALUE][:LAYERS[xDIM]]
+ModelSpec further_model(const std::string& word, const ModelSpec& main) {
+  const std::size_t colon = word.find(':'), plus = word.find('+');
+  ModelSpec spec;
+  spec.model = word.substr(0, std::min(colon, plus));
+  require_name(word, spec.model, model_names());
+  spec.layers = main.layers;
+  spec.tokens = main.tokens;
+  spec.dim = main.dim;
+  if (plus < colon) {
+    spec.value_weights = word.substr(plus + 1, colon == std::string::npos ? colon : colon - plus - 1);
+    require_name(word, spec.value_weights, {"gaussian", "orthogonal", "identity"});
+  }
+  if (colon != std::string::npos) {
+    std::string_view sizes = std::string_view(word).substr(colon + 1);
+    spec.layers = leading_size(sizes, word);
+    if (!sizes.empty() && sizes.front() == 'x') {
+      sizes.remove_prefix(1);
+      spec.dim = leading_size(sizes, word);
+    }
+    if (!sizes.empty()) refuse_also(word, sizes_allowed);
+  }
+  settle(spec);
+  return spec;
 }
 
 }  // namespace
@@ -72,6 +123,31 @@ std::vector<Field> file_fields(ModelSpec& spec) {
       text_field("model-config", spec.model_config, "the config.json of the weights"),
       text_field("tokens-file", spec.tokens_file, "token ids, one sequence per row, each a trial: .npy, .json or .txt"),
   };
+}
+
+Field also_field(std::vector<std::string>& also) {
+  Field field{
+      "also", &also, "",
+      "further models to draw beside, each NAME, NAME:LAYERS, NAME:LAYERSxDIM or NAME+C_V (attention+identity:64x256), otherwise "
+      "of the same --layers, --tokens and --dim"};
+  return or_empty(field);
+}
+
+std::string model_label(const ModelSpec& spec) {
+  return spec.value_weights == "gaussian" ? spec.model : spec.model + "+" + spec.value_weights;
+}
+
+std::vector<StackedModel> stacked_models(const ModelSpec& main, const std::vector<std::string>& also) {
+  std::vector<StackedModel> models = {{main, model_label(main), ""}};
+  for (const std::string& word : also) {
+    const ModelSpec spec = further_model(word, main);
+    const std::string label = model_label(spec);
+    if (label == models.front().label) refuse_also(word, "it is --model");
+    const bool twice = std::any_of(models.begin(), models.end(), [&](const StackedModel& other) { return other.label == label; });
+    if (twice) refuse_also(word, "the model stands twice in the list");
+    models.push_back({spec, label, label + "."});
+  }
+  return models;
 }
 
 }  // namespace ranklab

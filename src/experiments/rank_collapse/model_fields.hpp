@@ -18,4 +18,20 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
 /// --weights, --model-config, --tokens-file.
 std::vector<Field> file_fields(ModelSpec& spec);
 
+/// --also: further models, NAME[+C_V][:LAYERS[xDIM]].
+Field also_field(std::vector<std::string>& also);
+
+/// The model's name, and its C_V where that is not Gaussian: "attention+identity".
+std::string model_label(const ModelSpec& spec);
+
+/// One of the models that a study stacks side by side.
+struct StackedModel {
+  ModelSpec spec;  // settled
+  std::string label;
+  std::string prefix;  // of the names of its numbers: "" for --model, else "<label>."
+};
+
+/// --model, and those that --also names, otherwise of the same K, N and d. Throws UsageError that names the flag.
+std::vector<StackedModel> stacked_models(const ModelSpec& main, const std::vector<std::string>& also);
+
 }  // namespace ranklab

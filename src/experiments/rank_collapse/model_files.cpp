@@ -119,6 +119,11 @@ void adopt_files(ModelSpec& spec) {
   if (!spec.model_config.empty()) throw UsageError("--model-config is not allowed without --weights");
 }
 
+void adopt_files(ModelSpec& spec, std::vector<std::string>& also) {
+  adopt_files(spec);
+  if (spec.checkpoint != nullptr) also.clear();
+}
+
 void settle_with_files(ModelSpec& spec) {
   if (spec.checkpoint != nullptr) {
     if (spec.model != spec.checkpoint->model()) refuse_size(spec, "model", spec.model, "holds " + spec.checkpoint->model());

@@ -13,6 +13,10 @@ namespace ranklab {
 /// that cannot be used or contradict each other, UsageError for --model-config without --weights.
 void adopt_files(ModelSpec& spec);
 
+/// The same beside the models of --also. Those of a preset are drawn: beside published weights they are not meant, unless a flag
+/// says so afterwards.
+void adopt_files(ModelSpec& spec, std::vector<std::string>& also);
+
 /// Settles the spec, and refuses what does not fit its files: another model or size than that of the weights, unknown heads
 /// (UsageError that names the flag); a tensor that is missing, misshapen or unknown, an id beyond the vocabulary, a sequence
 /// that is longer than the weights have positions (Failure that names the file).

@@ -6,6 +6,7 @@
 
 #include "core/text.hpp"
 #include "experiments/rank_collapse/depth/report.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {

@@ -21,14 +21,6 @@ struct LambdaSweepConfig {
   std::vector<double> ascending_lambda() const;
 };
 
-/// The model and those of `--also`: each with the prefix of its names.
-struct SweptModel {
-  ModelSpec spec;
-  std::string label;   // "mamba2", "attention+identity"
-  std::string prefix;  // "" for the main model, else "<label>."
-};
-std::vector<SweptModel> swept_models(const LambdaSweepConfig& config);
-
 std::unique_ptr<Study> make_lambda_sweep_study();
 
 }  // namespace ranklab

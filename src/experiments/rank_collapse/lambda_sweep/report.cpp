@@ -6,6 +6,7 @@
 
 #include "core/statistics.hpp"
 #include "core/text.hpp"
+#include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 
 namespace ranklab {
@@ -66,7 +67,7 @@ void add_dip(const std::vector<double>& lambda, const std::string& prefix, const
                  "smallest normalised mu at abs(lambda) >= 1, less that at 0; beyond rounding, " + short_number(rounding)));
 }
 
-void add_asymmetry(const std::vector<double>& lambda, const SweptModel& swept, const std::string& id, const Records& records,
+void add_asymmetry(const std::vector<double>& lambda, const StackedModel& swept, const std::string& id, const Records& records,
                    std::vector<Claim>& claims) {
   const std::string source = "Section 5.1, Figure 2", statement = "negative lambda gives a higher mu than positive";
   const std::vector<MirrorPair> pairs = mirror_pairs(lambda);
@@ -128,7 +129,7 @@ void add_flatness(const std::vector<double>& lambda, const std::string& prefix, 
 }
 
 // Theorem 4.1 beside what was measured: by how many orders of magnitude it asks for more.
-void add_theorem(const LambdaSweepConfig& config, const SweptModel& swept, const Records& records, Result& result) {
+void add_theorem(const LambdaSweepConfig& config, const StackedModel& swept, const Records& records, Result& result) {
   const std::string id = "lambda-skip/thm-4.1/conservative/" + swept.label, source = "Section 5.1, Theorem 4.1";
   const std::string statement = "the condition of Theorem 4.1 is conservative: much smaller abs(lambda) keep the tokens apart";
   if (records.empty() || !records.front().has(swept.prefix + "theorem_lambda")) {
@@ -161,7 +162,7 @@ Figure sweep_figure(const LambdaSweepConfig& config) {
   for (const std::string measure : {"mu_normalized", "rank_one_residual"}) {
     const std::string label = measure == "mu_normalized" ? "normalised mu" : "rank-one residual";
     Panel panel{"Last layer: " + label, {"lambda"}, {label}, {}, {}};
-    for (const SweptModel& swept : swept_models(config)) {
+    for (const StackedModel& swept : stacked_models(config.model, config.also)) {
       panel.curves.push_back({swept.prefix + "final." + measure, swept.label, LineStyle::line_points});
     }
     panel.lines.push_back({config.threshold, "threshold"});
@@ -170,7 +171,7 @@ Figure sweep_figure(const LambdaSweepConfig& config) {
   return figure;
 }
 
-std::string threshold_note(const SweptModel& swept, double threshold, const Records& records) {
+std::string threshold_note(const StackedModel& swept, double threshold, const Records& records) {
   const auto text = [&](const char* sign) {
     const Summary summary = summarise(scalars_of(records, swept.prefix + "smallest_lambda_" + sign));
     return summary.n == 0 ? std::string("none in the list") : short_number(summary.mean);
@@ -188,7 +189,7 @@ Result lambda_sweep_result(const LambdaSweepConfig& config, const Records& recor
   result.notes = file_notes(config.model);
   const std::vector<double> lambda = config.ascending_lambda();
   std::vector<double> degenerate(records.size(), 0.0), diverged(records.size(), 0.0);
-  for (const SweptModel& swept : swept_models(config)) {
+  for (const StackedModel& swept : stacked_models(config.model, config.also)) {
     for (const std::string stage : {"final.", "least."}) {
       for (const std::string& measure : swept_measures()) {
         const std::string name = swept.prefix + stage + measure;

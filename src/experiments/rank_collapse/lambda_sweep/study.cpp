@@ -4,7 +4,6 @@
 
 #include "experiments/rank_collapse/lambda_sweep/report.hpp"
 #include "experiments/rank_collapse/lambda_sweep/trial.hpp"
-#include "experiments/rank_collapse/layers/config.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 
@@ -25,19 +24,15 @@ class LambdaSweepStudy : public Study {
     return fields;
   }
 
-  void adopt_files() override {
-    ranklab::adopt_files(config_.model);
-    // As in the study layers.
-    if (config_.model.checkpoint != nullptr) config_.also.clear();
-  }
+  void adopt_files() override { ranklab::adopt_files(config_.model, config_.also); }
   std::uint64_t trials_in_files() const override { return sequences_in_files(config_.model); }
   void settle() override { settle_with_files(config_.model); }
 
-  void validate() const override { further_models(config_.also, config_.model); }
+  void validate() const override { stacked_models(config_.model, config_.also); }
 
   Estimate estimate() const override {
     std::vector<DepthGroup> groups;
-    for (const SweptModel& swept : swept_models(config_)) {
+    for (const StackedModel& swept : stacked_models(config_.model, config_.also)) {
       groups.push_back({swept.spec, std::vector<DepthCurve>(config_.lambda.size() + 2 * config_.refine)});
     }
     return depth_cost(groups);
@@ -61,14 +56,6 @@ std::vector<double> LambdaSweepConfig::ascending_lambda() const {
   std::vector<double> ascending = lambda;
   std::sort(ascending.begin(), ascending.end());
   return ascending;
-}
-
-std::vector<SweptModel> swept_models(const LambdaSweepConfig& config) {
-  std::vector<SweptModel> models = {{config.model, model_label(config.model), ""}};
-  for (const ModelSpec& spec : further_models(config.also, config.model)) {
-    models.push_back({spec, model_label(spec), model_label(spec) + "."});
-  }
-  return models;
 }
 
 std::unique_ptr<Study> make_lambda_sweep_study() {

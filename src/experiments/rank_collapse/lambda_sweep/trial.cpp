@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "experiments/rank_collapse/depth/report.hpp"
+#include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/skip_threshold.hpp"
 #include "models/blocks/bare_block.hpp"
 #include "models/blocks/model_row.hpp"
@@ -131,7 +132,7 @@ void record_search(const std::vector<Search>& of_trial, const std::vector<bool>&
 
 // The grid's traces, and for bare stacks what Theorem 4.1 says of them.
 template <class T>
-std::vector<DepthTrace> watched_grid(const LambdaSweepConfig& config, const SweptModel& swept, const Trial& trial,
+std::vector<DepthTrace> watched_grid(const LambdaSweepConfig& config, const StackedModel& swept, const Trial& trial,
                                      TrialRecord& record) {
   const ModelSpec& spec = swept.spec;
   const std::vector<DepthCurve> curves = curves_of(config.ascending_lambda());
@@ -146,7 +147,7 @@ std::vector<DepthTrace> watched_grid(const LambdaSweepConfig& config, const Swep
 }
 
 template <class T>
-void record_model(const LambdaSweepConfig& config, const SweptModel& swept, const std::vector<Trial>& trials,
+void record_model(const LambdaSweepConfig& config, const StackedModel& swept, const std::vector<Trial>& trials,
                   std::vector<TrialRecord>& records) {
   const ModelSpec& spec = swept.spec;
   const std::vector<DepthCurve> grid = curves_of(config.ascending_lambda());
@@ -175,7 +176,7 @@ void record_model(const LambdaSweepConfig& config, const SweptModel& swept, cons
 template <class T>
 std::vector<TrialRecord> lambda_sweep_trials(const LambdaSweepConfig& config, const std::vector<Trial>& trials) {
   std::vector<TrialRecord> records(trials.size());
-  for (const SweptModel& swept : swept_models(config)) record_model<T>(config, swept, trials, records);
+  for (const StackedModel& swept : stacked_models(config.model, config.also)) record_model<T>(config, swept, trials, records);
   return records;
 }
 

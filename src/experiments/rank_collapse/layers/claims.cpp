@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "experiments/rank_collapse/depth/report.hpp"
+#include "experiments/rank_collapse/model_fields.hpp"
 #include "models/blocks/model_row.hpp"
 
 namespace ranklab {

@@ -24,15 +24,6 @@ struct LayersConfig {
   bool de_escalates() const { return !tau.empty() || !tau_per_layer.empty(); }
 };
 
-/// The model's name, and its C_V where that is not Gaussian: "attention+identity".
-std::string model_label(const ModelSpec& spec);
-
-/// The models `--also` names, each settled. Throws UsageError that names the flag.
-std::vector<ModelSpec> further_models(const std::vector<std::string>& also, const ModelSpec& main);
-
-/// The field `--also`.
-Field also_field(std::vector<std::string>& also);
-
 /// The main model's curves first; those of further models have names that begin with the model's label and a dot.
 std::vector<DepthGroup> depth_groups(const LayersConfig& config);
 

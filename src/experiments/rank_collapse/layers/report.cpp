@@ -4,6 +4,7 @@
 
 #include "experiments/rank_collapse/depth/report.hpp"
 #include "experiments/rank_collapse/layers/claims.hpp"
+#include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 #include "models/blocks/model_row.hpp"
 

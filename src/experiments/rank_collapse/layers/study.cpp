@@ -1,10 +1,6 @@
 #include "core/text.hpp"
 #include "experiments/rank_collapse/layers/config.hpp"
 
-#include <algorithm>
-#include <charconv>
-#include <string_view>
-
 #include "core/error.hpp"
 #include "experiments/rank_collapse/layers/report.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
@@ -42,52 +38,6 @@ std::vector<DepthCurve> curves_of(const LayersConfig& config, const ModelSpec& s
   return curves;
 }
 
-constexpr char sizes_allowed[] = "after the colon stand LAYERS or LAYERSxDIM, integers from 1 to 1000000";
-
-[[noreturn]] void refuse_also(const std::string& word, const std::string& why) {
-  throw UsageError("--also: '" + word + "' is not allowed; " + why);
-}
-
-void require_name(const std::string& word, const std::string& name, const std::vector<std::string>& names) {
-  if (std::find(names.begin(), names.end(), name) != names.end()) return;
-  refuse_also(word, "allowed: " + joined(names, "|") + did_you_mean(name, names));
-}
-
-// A positive integer of at most the largest size from the start of `text`, which loses it.
-std::uint64_t leading_size(std::string_view& text, const std::string& word) {
-  std::uint64_t size = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (error != std::errc() || size == 0 || size > largest_size) refuse_also(word, sizes_allowed);
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return size;
-}
-
-// NAME[+VALUE][:LAYERS[xDIM]]
-ModelSpec further_model(const std::string& word, const ModelSpec& main) {
-  const std::size_t colon = word.find(':'), plus = word.find('+');
-  ModelSpec spec;
-  spec.model = word.substr(0, std::min(colon, plus));
-  require_name(word, spec.model, model_names());
-  spec.layers = main.layers;
-  spec.tokens = main.tokens;
-  spec.dim = main.dim;
-  if (plus < colon) {
-    spec.value_weights = word.substr(plus + 1, colon == std::string::npos ? colon : colon - plus - 1);
-    require_name(word, spec.value_weights, {"gaussian", "orthogonal", "identity"});
-  }
-  if (colon != std::string::npos) {
-    std::string_view sizes = std::string_view(word).substr(colon + 1);
-    spec.layers = leading_size(sizes, word);
-    if (!sizes.empty() && sizes.front() == 'x') {
-      sizes.remove_prefix(1);
-      spec.dim = leading_size(sizes, word);
-    }
-    if (!sizes.empty()) refuse_also(word, sizes_allowed);
-  }
-  settle(spec);
-  return spec;
-}
-
 class LayersStudy : public Study {
  public:
   std::vector<Field> fields() override {
@@ -107,11 +57,7 @@ class LayersStudy : public Study {
     return fields;
   }
 
-  void adopt_files() override {
-    ranklab::adopt_files(config_.model);
-    // A preset's further models are drawn: beside published weights they are not meant unless a flag says so.
-    if (config_.model.checkpoint != nullptr) config_.also.clear();
-  }
+  void adopt_files() override { ranklab::adopt_files(config_.model, config_.also); }
   std::uint64_t trials_in_files() const override { return sequences_in_files(config_.model); }
 
   void settle() override {
@@ -125,7 +71,7 @@ class LayersStudy : public Study {
     if (config_.de_escalates() && config_.lambda.size() > 1) {
       throw UsageError("--lambda: a list is not allowed beside --tau; allowed: one value");
     }
-    further_models(config_.also, config_.model);
+    stacked_models(config_.model, config_.also);
   }
 
   Estimate estimate() const override { return depth_cost(depth_groups(config_)); }
@@ -156,34 +102,10 @@ class LayersStudy : public Study {
 
 }  // namespace
 
-std::string model_label(const ModelSpec& spec) {
-  return spec.value_weights == "gaussian" ? spec.model : spec.model + "+" + spec.value_weights;
-}
-
-Field also_field(std::vector<std::string>& also) {
-  Field field{
-      "also", &also, "",
-      "further models to draw beside, each NAME, NAME:LAYERS, NAME:LAYERSxDIM or NAME+C_V (attention+identity:64x256), otherwise "
-      "of the same --layers, --tokens and --dim"};
-  return or_empty(field);
-}
-
-std::vector<ModelSpec> further_models(const std::vector<std::string>& also, const ModelSpec& main) {
-  std::vector<ModelSpec> models;
-  for (const std::string& word : also) {
-    const ModelSpec spec = further_model(word, main);
-    const auto same = [&](const ModelSpec& other) { return model_label(other) == model_label(spec); };
-    if (same(main)) refuse_also(word, "it is --model");
-    if (std::any_of(models.begin(), models.end(), same)) refuse_also(word, "the model stands twice in the list");
-    models.push_back(spec);
-  }
-  return models;
-}
-
 std::vector<DepthGroup> depth_groups(const LayersConfig& config) {
-  std::vector<DepthGroup> groups = {{config.model, curves_of(config, config.model, "")}};
-  for (const ModelSpec& spec : further_models(config.also, config.model)) {
-    groups.push_back({spec, curves_of(config, spec, model_label(spec) + ".")});
+  std::vector<DepthGroup> groups;
+  for (const StackedModel& model : stacked_models(config.model, config.also)) {
+    groups.push_back({model.spec, curves_of(config, model.spec, model.prefix)});
   }
   return groups;
 }

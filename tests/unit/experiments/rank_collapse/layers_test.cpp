@@ -105,23 +105,6 @@ TEST_CASE("a collapse that mu does not see is named") {
   }));
 }
 
-TEST_CASE("further models have the sizes that their words say, otherwise the main model's") {
-  ModelSpec main;
-  main.layers = 5;
-  main.tokens = 7;
-  main.dim = 12;
-  settle(main);
-  const std::vector<ModelSpec> models = further_models({"post-norm:3x24", "attention+identity:4", "bert"}, main);
-  REQUIRE(models.size() == 3);
-  CHECK(models[0].layers == 3);
-  CHECK(models[0].dim == 24);
-  CHECK(models[1].layers == 4);
-  CHECK(models[1].dim == 12);
-  CHECK(models[1].value_weights == "identity");
-  CHECK(models[2].layers == 5);
-  for (const ModelSpec& spec : models) CHECK(spec.tokens == 7);
-}
-
 TEST_CASE("flags that do not fit together are refused by name") {
   const auto refused = [](const FlagValues& flags, const std::string& needle) {
     const std::string message = refusal(make_layers_study(), flags);
