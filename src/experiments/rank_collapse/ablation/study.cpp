@@ -57,6 +57,7 @@ class AblationStudy : public Study {
   Result result_of(const std::vector<TrialRecord>& records) const {
     Result result;
     result.title = (config_.part() == "gating" ? "Gate and norm removed, " : "Skip and norm removed, ") + config_.model.model;
+    result.notes = file_notes(config_.model);
     std::vector<std::string> names;
     for (const DepthGroup& group : ablation_groups(config_)) {
       names.push_back(group.curves.front().name);
@@ -64,7 +65,6 @@ class AblationStudy : public Study {
       result.scalars.push_back({names.back() + ".final_mu_normalized", final_values(names.back(), "mu_normalized", records)});
     }
     add_depth_scalars(names, records, result);
-    result.notes = file_notes(config_.model);
     result.notes.push_back(collapse_note(names, config_.threshold, records));
     if (config_.part() == "gating") {
       result.notes.push_back("Norm off removes: " + config_.model.norm_off +

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.hpp"
@@ -62,6 +63,13 @@ TEST_CASE("attention without a skip collapses, as Theorem 4.2 says") {
   CHECK(find_claim(result, "lambda-skip/section-4.2.1/skip=off,norm=on").verdict == Verdict::holds);
   CHECK(find_series(result, "skip=on,norm=on.mu_normalized").mean.back() >
         find_series(result, "skip=off,norm=on.mu_normalized").mean.back());
+}
+
+TEST_CASE("combinations that leave the range of the numbers are named") {
+  const Result result = ablate({{"model", "pre-norm"}, {"lambda", "1e12"}, {"layers", "40"}});
+  CHECK(result.diverged);
+  CHECK(std::any_of(result.notes.begin(), result.notes.end(),
+                    [](const std::string& note) { return note.find("skip=on,norm=off (layer ") != std::string::npos; }));
 }
 
 TEST_CASE("what the study removes itself may not be removed by a flag") {
