@@ -7,10 +7,12 @@
 #include <memory>
 
 #include "core/text.hpp"
-#include "experiments/rank_collapse/depth/run.hpp"
+#include "experiments/rank_collapse/depth/depth.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/blas.hpp"
+#include "linalg/similarity.hpp"
+#include "models/blocks/model_row.hpp"
 #include "models/published/checkpoint.hpp"
 #include "report/environment.hpp"
 
@@ -89,7 +91,7 @@ std::string describe_weights(const std::string& path) {
   spec.checkpoint->check(spec);
   const Checkpoint& weights = *spec.checkpoint;
 
-  DepthGroup one{spec, {DepthCurve{"", {1.0}, {}}}};
+  DepthGroup one{spec, {DepthCurve{"", {1.0}}}};
   one.spec.tokens = spec.row().has_positions ? std::min(sequence, spec.positions) : sequence;
   const Estimate cost = depth_cost({one});
   const double flops = static_cast<double>(spec.layers) * flops_per_block(one.spec) / static_cast<double>(one.spec.tokens);

@@ -1,13 +1,157 @@
-#include "experiments/rank_collapse/ablation/config.hpp"
+#include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "core/error.hpp"
-#include "experiments/rank_collapse/ablation/claims.hpp"
-#include "experiments/rank_collapse/depth/report.hpp"
+#include "core/text.hpp"
+#include "experiments/rank_collapse/ablation/config.hpp"
+#include "experiments/rank_collapse/depth/run.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
+
+// The combinations ----------------------------------------------------------------------------------------------------------
+
+// What is removed beside the norm: "gating" or "skip".
+std::string part_of(const AblationConfig& config) {
+  return config.model.row().ablation == Ablation::figure_3 ? "gating" : "skip";
+}
+
+// "gating=on,norm=off": the name of one combination's series.
+std::string combination(const std::string& part, bool part_is_on, bool norm_is_on) {
+  return part + "=" + (part_is_on ? "on" : "off") + ",norm=" + (norm_is_on ? "on" : "off");
+}
+
+// A group of one curve for each: both on, the part alone, the norm alone, none.
+std::vector<DepthGroup> groups_of(const AblationConfig& config) {
+  std::vector<DepthGroup> groups;
+  const std::string part = part_of(config);
+  for (const bool part_is_on : {true, false}) {
+    for (const bool norm_is_on : {true, false}) {
+      ModelSpec spec = config.model;
+      if (!norm_is_on) spec.norm = "none";
+      if (part == "gating") spec.gating = part_is_on ? "on" : "off";
+      const double lambda = part == "skip" && !part_is_on ? 0.0 : config.lambda;
+      groups.push_back({spec, {{combination(part, part_is_on, norm_is_on), {lambda}}}});
+    }
+  }
+  return groups;
+}
+
+Records run_batch(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, bool single_precision) {
+  Records records;
+  for (const auto& traces : run_variants(groups, trials, single_precision)) {
+    TrialRecord& record = records.emplace_back();
+    for (std::size_t g = 0; g < groups.size(); ++g) record_trace(groups[g].curves.front().name, traces[g].front(), record);
+  }
+  return records;
+}
+
+// Claims --------------------------------------------------------------------------------------------------------------------
+
+// "a dramatic increase", "instability": the paper gives no number.
+constexpr double dramatic_factor = 2.0, unstable_orders = 2.0;
+
+// The paper's figures are of trained models.
+std::string weights_of(const AblationConfig& config) {
+  return config.model.checkpoint != nullptr ? "published weights" : "at random initialisation, where this need not appear";
+}
+
+enum class Outcome { collapses, keeps };
+
+void judge_final(const Statement& statement, const std::string& curve, Outcome outcome, const AblationConfig& config,
+                 const Records& records, Claims& claims) {
+  claims.mean(statement, final_values(curve, measure::mu_normalized, records),
+              outcome == Outcome::collapses ? at_most(config.threshold) : at_least(config.threshold),
+              "normalised mu after the last layer; collapsed: below " + short_number(config.threshold) + "; " + weights_of(config));
+}
+
+// By which factor the last normalised mu is above the least of all layers, where that is below the input's; else 1.
+std::vector<double> rise_after_drop(const std::string& curve, const Records& records) {
+  return per_trial(records, [&](const TrialRecord& record) {
+    const auto& mu = record.array(of_curve(curve, measure::mu_normalized));
+    const double least = *std::min_element(mu.begin(), mu.end());
+    return least < mu.front() ? mu.back() / least : 1.0;
+  });
+}
+
+std::vector<double> orders_of_growth(const std::string& curve, const Records& records) {
+  return per_trial(records, [&](const TrialRecord& record) -> double {
+    const auto& norm = record.array(of_curve(curve, measure::log10_norm));
+    // Beyond the range of the numbers is more than any number of orders.
+    return std::isnan(norm.back()) ? std::numeric_limits<double>::max_exponent10 : norm.back() - norm.front();
+  });
+}
+
+// [LambdaSkip] Figure 3.
+void judge_gating(const AblationConfig& config, const Records& records, Claims& claims) {
+  const Place figure_3 = {"lambda-skip/fig-3/", "Section 5.2, Figure 3"};
+  const auto curve = [](bool gate, bool norm) { return combination("gating", gate, norm); };
+  const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome) {
+    judge_final(statement, name, outcome, config, records, claims);
+  };
+  final_is(figure_3("no-gate-with-norm-collapses", "without the gate and with the norm, mu approaches zero"), curve(false, true),
+           Outcome::collapses);
+  final_is(figure_3("gate-with-norm-keeps", "the gate prevents collapse (norm on)"), curve(true, true), Outcome::keeps);
+  final_is(figure_3("gate-without-norm-keeps", "the gate prevents collapse (norm off)"), curve(true, false), Outcome::keeps);
+  claims.mean(
+      figure_3("no-gate-no-norm-rises", "without gate and norm, mu first drops and then increases dramatically"),
+      rise_after_drop(curve(false, false), records), at_least(dramatic_factor),
+      "last normalised mu over the least; dramatic: by a factor of " + short_number(dramatic_factor) + "; " + weights_of(config));
+  for (const bool gate : {true, false}) {
+    claims.mean(figure_3(std::string("no-norm-unstable/gating=") + (gate ? "on" : "off"), "without the norm the model is unstable"),
+                orders_of_growth(curve(gate, false), records), at_least(unstable_orders),
+                "orders of magnitude by which ||Y||_F grows from the input to the last layer; unstable: by " +
+                    short_number(unstable_orders) + "; " + weights_of(config));
+  }
+}
+
+// [LambdaSkip] Figure 4, which is of S4D; the text says of the other models what the theorems do.
+void judge_skip(const AblationConfig& config, const Records& records, Claims& claims) {
+  if (config.model.row().ablation != Ablation::figure_4) {
+    const Place section_4_2_1 = {"lambda-skip/section-4.2.1/", "Section 4.2.1, Theorems 4.2 and 4.3"};
+    const std::string curve = combination("skip", false, true);
+    judge_final(section_4_2_1(curve, "with the norm and without a skip, the tokens collapse"), curve, Outcome::collapses, config,
+                records, claims);
+    return;
+  }
+  const Place figure_4 = {"lambda-skip/fig-4/", "Appendix A.13.1, Figure 4"};
+  for (const DepthGroup& group : groups_of(config)) {
+    const std::string& curve = group.curves.front().name;
+    judge_final(figure_4(curve, "S4D does not collapse with " + curve), curve, Outcome::keeps, config, records, claims);
+  }
+}
+
+// The result ----------------------------------------------------------------------------------------------------------------
+
+Result report(const AblationConfig& config, const std::vector<DepthGroup>& groups, const Records& records) {
+  const bool gating = part_of(config) == "gating";
+  ResultBuilder out((gating ? "Gate and norm removed, " : "Skip and norm removed, ") + config.model.model, records);
+  if (records.empty()) return out.take();  // interrupted before the end of a trial
+  std::vector<std::string> curves;
+  for (const DepthGroup& group : groups) {
+    const std::string& curve = curves.emplace_back(group.curves.front().name);
+    add_depth_series(curve, out);
+    out.scalar(of_curve(curve, "final_mu_normalized"), final_values(curve, measure::mu_normalized, records));
+  }
+  for (std::string& note : file_notes(config.model)) out.note(std::move(note));
+  add_depth_scalars(curves, out);
+  out.note(collapse_note(curves, config.threshold, records));
+  if (gating) {
+    out.note("Norm off removes: " + config.model.norm_off + "; gate off leaves out silu(z) and keeps the per-head skip D.");
+  }
+  (gating ? judge_gating : judge_skip)(config, records, out.claims());
+  for (const auto& [what, label] : {std::pair(measure::mu_normalized, "normalised mu"),
+                                    {measure::rank_one_residual, "rank-one residual"},
+                                    {measure::log10_norm, "log10 of the Frobenius norm"}}) {
+    PanelBuilder panel = out.panel(label, {"layer"}, {label});
+    for (const std::string& curve : curves) panel.curve(of_curve(curve, what), curve);
+  }
+  return out.take();
+}
 
 class AblationStudy : public Study {
  public:
@@ -25,86 +169,27 @@ class AblationStudy : public Study {
 
   void validate() const override {
     if (config_.model.norm == "none") throw UsageError("--norm none is not allowed with --study ablation, which removes it itself");
-    if (config_.part() == "gating" && !config_.model.has_gate()) {
+    if (part_of(config_) == "gating" && !config_.model.has_gate()) {
       throw UsageError("--gating off is not allowed with --study ablation, which removes it itself");
     }
     if (config_.lambda == 0) throw UsageError("--lambda 0 is not allowed with --study ablation: it is the skip where it is on");
   }
 
-  Estimate estimate() const override { return depth_cost(ablation_groups(config_)); }
+  Estimate estimate() const override { return depth_cost(groups_of(config_)); }
 
   Result run(Runner& runner) const override {
-    const bool single = runner.single_precision();
-    return result_of(runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
-      return single ? measure<float>(trials) : measure<double>(trials);
-    }));
+    const std::vector<DepthGroup> groups = groups_of(config_);
+    const auto records = runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
+      return run_batch(groups, trials, runner.single_precision());
+    });
+    return report(config_, groups, records);
   }
 
  private:
-  template <class T>
-  std::vector<TrialRecord> measure(const std::vector<Trial>& trials) const {
-    const std::vector<DepthGroup> groups = ablation_groups(config_);
-    std::vector<TrialRecord> records;
-    for (const auto& traces : run_variants<T>(groups, trials)) {
-      TrialRecord& record = records.emplace_back();
-      for (std::size_t g = 0; g < groups.size(); ++g) {
-        record_trace(groups[g].curves.front().name, traces[g].front(), record);
-      }
-    }
-    return records;
-  }
-
-  Result result_of(const std::vector<TrialRecord>& records) const {
-    Result result;
-    result.title = (config_.part() == "gating" ? "Gate and norm removed, " : "Skip and norm removed, ") + config_.model.model;
-    result.notes = file_notes(config_.model);
-    std::vector<std::string> names;
-    for (const DepthGroup& group : ablation_groups(config_)) {
-      names.push_back(group.curves.front().name);
-      add_depth_series(names.back(), records, result);
-      result.scalars.push_back({names.back() + ".final_mu_normalized", final_values(names.back(), "mu_normalized", records)});
-    }
-    add_depth_scalars(names, records, result);
-    result.notes.push_back(collapse_note(names, config_.threshold, records));
-    if (config_.part() == "gating") {
-      result.notes.push_back("Norm off removes: " + config_.model.norm_off +
-                             "; gate off leaves out silu(z) and keeps the per-head skip D.");
-    }
-    result.claims = ablation_claims(config_, records);
-    for (const std::string measure : {"mu_normalized", "rank_one_residual", "log10_norm"}) {
-      const std::string label = measure == "mu_normalized"       ? "normalised mu"
-                                : measure == "rank_one_residual" ? "rank-one residual"
-                                                                 : "log10 of the Frobenius norm";
-      Panel panel{label, {"layer"}, {label}, {}, {}};
-      for (const std::string& name : names) panel.curves.push_back({name + "." + measure, name, LineStyle::line});
-      result.figure.panels.push_back(std::move(panel));
-    }
-    return result;
-  }
-
   AblationConfig config_;
 };
 
 }  // namespace
-
-std::string ablation_name(const std::string& part, bool part_is_on, bool norm_is_on) {
-  return part + "=" + (part_is_on ? "on" : "off") + ",norm=" + (norm_is_on ? "on" : "off");
-}
-
-std::vector<DepthGroup> ablation_groups(const AblationConfig& config) {
-  std::vector<DepthGroup> groups;
-  const std::string part = config.part();
-  for (const bool part_is_on : {true, false}) {
-    for (const bool norm_is_on : {true, false}) {
-      ModelSpec spec = config.model;
-      if (!norm_is_on) spec.norm = "none";
-      if (part == "gating") spec.gating = part_is_on ? "on" : "off";
-      const double lambda = part == "skip" && !part_is_on ? 0.0 : config.lambda;
-      groups.push_back({spec, {{ablation_name(part, part_is_on, norm_is_on), {lambda}, {}}}});
-    }
-  }
-  return groups;
-}
 
 std::unique_ptr<Study> make_ablation_study() {
   return std::make_unique<AblationStudy>();

@@ -1,75 +1,63 @@
-#include "experiments/rank_collapse/depth/report.hpp"
-#include "core/text.hpp"
-
+#include <algorithm>
 #include <cmath>
 
 #include "core/statistics.hpp"
+#include "core/text.hpp"
+#include "experiments/rank_collapse/depth/depth.hpp"
 
 namespace ranklab {
-namespace {
 
-// The rows of D that were set to zero, over all curves of a trial.
-std::vector<double> sum_over_curves(const std::vector<std::string>& curves, const std::string& name,
-                                    const std::vector<TrialRecord>& records) {
-  std::vector<double> sums;
-  for (const TrialRecord& record : records) {
-    double sum = 0;
-    for (const std::string& curve : curves) sum += record.scalar(curve + "." + name);
-    sums.push_back(sum);
-  }
-  return sums;
+std::string of_curve(const std::string& curve, const std::string& what) {
+  return curve + "." + what;
 }
 
-}  // namespace
-
-void add_depth_series(const std::string& curve, const std::vector<TrialRecord>& records, Result& result) {
-  std::vector<std::string> names;
-  for (const std::string& measure : depth_measures()) names.push_back(curve + "." + measure);
-  names.push_back(curve + ".log10_norm");
-  for (const std::string& measure : depth_measures()) names.push_back(curve + ".before." + measure);
-  for (const std::string& name : names) {
-    if (!records.empty() && !records.front().has(name)) continue;
-    result.series.push_back(series_over_trials(name, "layer", arrays_of(records, name)));
-  }
-  for (const std::string& name : {curve + ".branch_input_norm", curve + ".branch_output_norm"}) {
-    if (records.empty() || !records.front().has(name)) continue;
-    result.series.push_back(series_over_trials(name, "layer", arrays_of(records, name), 1.0));
-  }
+std::string before_de_escalation(const std::string& curve) {
+  return curve + ".before";
 }
 
-void add_depth_scalars(const std::vector<std::string>& curves, const std::vector<TrialRecord>& records, Result& result) {
-  result.scalars.push_back({"degenerate_rows", sum_over_curves(curves, "degenerate_rows", records)});
-  std::vector<double> diverged(records.size(), 0.0);
+std::vector<double> final_values(const std::string& curve, const std::string& what, const Records& records) {
+  return per_trial(records, [&](const TrialRecord& record) { return record.array(of_curve(curve, what)).back(); });
+}
+
+void add_depth_series(const std::string& curve, ResultBuilder& out) {
+  const auto add = [&](const std::string& name, double first_x = 0) {
+    if (out.records().front().has(name)) out.series(name, "layer", first_x);
+  };
+  for (const std::string& what : token_measures()) add(of_curve(curve, what));
+  add(of_curve(curve, measure::log10_norm));
+  for (const std::string& what : token_measures()) add(of_curve(before_de_escalation(curve), what));
+  add(of_curve(curve, measure::branch_input_norm), 1);
+  add(of_curve(curve, measure::branch_output_norm), 1);
+}
+
+void add_depth_scalars(const std::vector<std::string>& curves, ResultBuilder& out) {
+  std::vector<double> degenerate(out.records().size(), 0.0), diverged = degenerate;
   std::vector<std::string> left;
   for (const std::string& curve : curves) {
-    double first = 0;
-    for (std::size_t t = 0; t < records.size(); ++t) {
-      const double layer = records[t].scalar(curve + ".overflow_layer");
-      if (layer == 0) continue;
+    const std::vector<double> rows = scalars_of(out.records(), of_curve(curve, degenerate_rows)),
+                              layers = scalars_of(out.records(), of_curve(curve, overflow_layer));
+    double earliest = 0;
+    for (std::size_t t = 0; t < layers.size(); ++t) {
+      degenerate[t] += rows[t];
+      if (layers[t] == 0) continue;
       diverged[t] += 1;
-      first = first == 0 ? layer : std::min(first, layer);
+      earliest = earliest == 0 ? layers[t] : std::min(earliest, layers[t]);
     }
-    if (first > 0) left.push_back(curve + " (layer " + short_number(first) + ")");
+    if (earliest > 0) left.push_back(curve + " (layer " + short_number(earliest) + ")");
   }
-  result.scalars.push_back({"diverged", diverged});
+  out.scalar(degenerate_rows, degenerate);
+  out.scalar("diverged", diverged);
+  out.diverged_where("diverged");
   if (left.empty()) return;
-  result.diverged = true;
-  result.notes.push_back("Beyond the range of the numbers, at the earliest in layer: " + joined(left) +
-                         "; what follows there is undefined.");
+  out.note("Beyond the range of the numbers, at the earliest in layer: " + joined(left) + "; what follows there is undefined.");
 }
 
-std::vector<double> final_values(const std::string& curve, const std::string& measure, const std::vector<TrialRecord>& records) {
-  std::vector<double> values;
-  for (const TrialRecord& record : records) values.push_back(record.array(curve + "." + measure).back());
-  return values;
-}
-
-std::string collapse_note(const std::vector<std::string>& curves, double threshold, const std::vector<TrialRecord>& records) {
+std::string collapse_note(const std::vector<std::string>& curves, double threshold, const Records& records) {
   std::vector<std::string> by_mu, by_rank_alone, kept;
   for (const std::string& curve : curves) {
-    const double mu = summarise(final_values(curve, "mu_normalized", records)).mean;
+    const double mu = summarise(final_values(curve, measure::mu_normalized, records)).mean;
     // Both are squared distances over ||Y||_F^2, to equal tokens and to parallel ones: compared as mu is, by their roots.
-    const double from_rank_one = std::sqrt(summarise(final_values(curve, "rank_one_residual", records)).mean);
+    const double from_rank_one = std::sqrt(summarise(final_values(curve, measure::rank_one_residual, records)).mean);
     if (!std::isfinite(mu)) continue;
     (mu < threshold ? by_mu : from_rank_one < threshold ? by_rank_alone : kept).push_back(curve);
   }

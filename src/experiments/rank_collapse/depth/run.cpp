@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <span>
 #include <stdexcept>
 
 #include "models/blocks/model_row.hpp"
@@ -13,37 +14,26 @@ namespace {
 
 constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
-struct Measure {
-  std::string name;
+struct TokenMeasure {
+  const char* name;
   double TokenGeometry::*value;
 };
 
-const std::vector<Measure>& measures() {
-  static const std::vector<Measure> list = {{"mu", &TokenGeometry::mu},
-                                            {"mu_normalized", &TokenGeometry::mu_normalized},
-                                            {"token_similarity", &TokenGeometry::token_similarity},
-                                            {"token_diversity", &TokenGeometry::token_diversity},
-                                            {"cosine_similarity", &TokenGeometry::cosine_similarity},
-                                            {"rank_one_residual", &TokenGeometry::rank_one_residual},
-                                            {"stable_rank", &TokenGeometry::stable_rank},
-                                            {"effective_rank", &TokenGeometry::effective_rank},
-                                            {"norm", &TokenGeometry::norm}};
-  return list;
-}
+constexpr TokenMeasure measures[] = {{measure::mu, &TokenGeometry::mu},
+                                     {measure::mu_normalized, &TokenGeometry::mu_normalized},
+                                     {measure::token_similarity, &TokenGeometry::token_similarity},
+                                     {measure::token_diversity, &TokenGeometry::token_diversity},
+                                     {measure::cosine_similarity, &TokenGeometry::cosine_similarity},
+                                     {measure::rank_one_residual, &TokenGeometry::rank_one_residual},
+                                     {measure::stable_rank, &TokenGeometry::stable_rank},
+                                     {measure::effective_rank, &TokenGeometry::effective_rank},
+                                     {measure::norm, &TokenGeometry::norm}};
 
 TokenGeometry undefined_geometry() {
   TokenGeometry g;
-  for (const Measure& measure : measures()) g.*measure.value = undefined;
+  for (const TokenMeasure& each : measures) g.*each.value = undefined;
   return g;
 }
-
-// A curve of a trial on its way down.
-template <class T>
-struct Traveller {
-  const DepthCurve* curve;
-  State<T> state;
-  DepthTrace trace;
-};
 
 template <class T>
 TokenGeometry measured(const State<T>& state) {
@@ -60,17 +50,26 @@ double log10_norm(const State<T>& state, const TokenGeometry& g) {
   return std::log10(unscaled) + state.log2_scale * std::log10(2.0);
 }
 
+// A curve of a trial on its way down.
 template <class T>
-void measure(Traveller<T>& traveller, std::uint64_t layer, bool with_before, const TokenGeometry& before) {
+struct Traveller {
+  const DepthCurve* curve;
+  State<T> state;
+  DepthTrace trace;
+};
+
+// Appends what the state is after `layer` blocks, and was before de-escalation. Once it is not finite, all that follows is
+// undefined.
+template <class T>
+void measure_layer(Traveller<T>& traveller, std::uint64_t layer, const TokenGeometry& before) {
   DepthTrace& trace = traveller.trace;
-  // Once a state is not finite, all that follow are not.
-  if (trace.overflow_layer == 0 && !(traveller.state.Y.is_finite() && std::isfinite(traveller.state.log2_scale))) {
-    trace.overflow_layer = layer;
-  }
+  const State<T>& state = traveller.state;
+  if (trace.overflow_layer == 0 && !(state.Y.is_finite() && std::isfinite(state.log2_scale))) trace.overflow_layer = layer;
   const bool finite = trace.overflow_layer == 0;
-  trace.after.push_back(finite ? measured(traveller.state) : undefined_geometry());
-  if (with_before) trace.before.push_back(finite ? before : undefined_geometry());
-  trace.log10_norm.push_back(finite ? log10_norm(traveller.state, trace.after.back()) : undefined);
+  trace.after.push_back(finite ? measured(state) : undefined_geometry());
+  trace.log10_norm.push_back(finite ? log10_norm(state, trace.after.back()) : undefined);
+  if (!traveller.curve->tau.empty()) trace.before.push_back(finite && layer > 0 ? before : trace.after.back());
+  if (layer > 0) trace.branch.push_back(finite ? state.branch : BranchNorms{});
 }
 
 double at_layer(const std::vector<double>& schedule, std::uint64_t layer) {
@@ -78,38 +77,38 @@ double at_layer(const std::vector<double>& schedule, std::uint64_t layer) {
 }
 
 template <class T>
-void advance(Traveller<T>& traveller, const Block<T>& block, std::uint64_t layer, bool with_before) {
+void advance(Traveller<T>& traveller, const Block<T>& block, std::uint64_t layer) {
   const DepthCurve& curve = *traveller.curve;
+  State<T>& state = traveller.state;
   TokenGeometry before;
-  traveller.state.branch = {};
   if (traveller.trace.overflow_layer == 0) {
-    State<T>& state = traveller.state;
+    state.branch = {};
     block.forward(state, at_layer(curve.lambda, layer));
-    if (with_before && state.Y.is_finite()) before = measured(state);
-    if (!curve.tau.empty()) state.Y.each_col() -= static_cast<T>(at_layer(curve.tau, layer)) * arma::Col<T>(arma::mean(state.Y, 1));
+    if (!curve.tau.empty()) {
+      if (state.Y.is_finite()) before = measured(state);
+      state.Y.each_col() -= static_cast<T>(at_layer(curve.tau, layer)) * arma::Col<T>(arma::mean(state.Y, 1));
+    }
   }
-  measure(traveller, layer + 1, with_before, before);
-  traveller.trace.branch.push_back(traveller.trace.overflow_layer == 0 ? traveller.state.branch : BranchNorms{});
+  measure_layer(traveller, layer + 1, before);
 }
 
-// Appends those of one trial.
+// Appends those of one trial, at the input.
 template <class T>
-void add_travellers(const ModelSpec& spec, const std::vector<DepthCurve>& curves, const Trial& trial, bool measure_before,
+void add_travellers(const ModelSpec& spec, const std::vector<DepthCurve>& curves, const Trial& trial,
                     std::vector<Traveller<T>>& travellers) {
   const State<T> input = draw_input<T>(spec, trial);
   for (const DepthCurve& curve : curves) {
     travellers.push_back({&curve, input, {}});
-    measure(travellers.back(), 0, measure_before, measure_before ? measured(input) : TokenGeometry{});
+    measure_layer(travellers.back(), 0, {});
   }
 }
 
-// Of `count` travellers, from `first` on.
 template <class T>
-std::vector<DepthTrace> traces_of(std::vector<Traveller<T>>& travellers, std::size_t first, std::size_t count) {
-  std::vector<DepthTrace> traces;
-  for (std::size_t i = first; i < first + count; ++i) {
-    travellers[i].trace.degenerate_rows = static_cast<double>(travellers[i].state.degenerate_rows);
-    traces.push_back(std::move(travellers[i].trace));
+DepthTraces traces_of(std::span<Traveller<T>> travellers) {
+  DepthTraces traces;
+  for (Traveller<T>& traveller : travellers) {
+    traveller.trace.degenerate_rows = static_cast<double>(traveller.state.degenerate_rows);
+    traces.push_back(std::move(traveller.trace));
   }
   return traces;
 }
@@ -121,8 +120,7 @@ std::unique_ptr<Block<T>> block_at(const ModelSpec& spec, const Trial& trial, st
 
 // Takes the travellers through all layers. The trial is that of drawn weights, or any of those that share a file's.
 template <class T>
-void walk(const ModelSpec& spec, const Trial& trial, std::vector<Traveller<T>>& travellers, bool measure_before,
-          const DepthObserver<T>& observe) {
+void walk(const ModelSpec& spec, const Trial& trial, std::vector<Traveller<T>>& travellers, const DepthObserver<T>& observe) {
   // Reading a block takes about as long as a few states take through it.
   const bool reads_ahead = spec.checkpoint != nullptr && !spec.shares_weights();
   std::unique_ptr<Block<T>> block, next;
@@ -142,52 +140,36 @@ void walk(const ModelSpec& spec, const Trial& trial, std::vector<Traveller<T>>& 
       }
       const std::size_t c = part - ahead;
       if (observe && travellers[c].trace.overflow_layer == 0) observe(c, *block, travellers[c].state);
-      advance(travellers[c], *block, layer, measure_before);
+      advance(travellers[c], *block, layer);
     });
   }
 }
 
-}  // namespace
-
 template <class T>
-std::vector<DepthTrace> run_depth(const DepthGroup& group, const Trial& trial, bool measure_before,
-                                  const DepthObserver<T>& observe) {
-  std::vector<Traveller<T>> travellers;
-  add_travellers<T>(group.spec, group.curves, trial, measure_before, travellers);
-  walk(group.spec, trial, travellers, measure_before, observe);
-  return traces_of(travellers, 0, travellers.size());
-}
-
-template <class T>
-std::vector<std::vector<DepthTrace>> run_trials(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
-                                                const std::vector<Trial>& trials, bool measure_before) {
-  std::vector<std::vector<DepthTrace>> traces;
-  if (spec.checkpoint == nullptr) {
-    for (std::size_t t = 0; t < trials.size(); ++t) {
-      traces.push_back(run_depth<T>({spec, curves[t]}, trials[t], measure_before));
+std::vector<DepthTraces> walk_trials(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
+                                     const std::vector<Trial>& trials, const DepthObserver<T>& observe = {}) {
+  std::vector<DepthTraces> traces;
+  const std::size_t at_once = spec.checkpoint != nullptr ? trials.size() : 1;  // drawn weights belong to one trial
+  for (std::size_t begin = 0; begin < trials.size(); begin += at_once) {
+    std::vector<Traveller<T>> travellers;
+    for (std::size_t t = begin; t < begin + at_once; ++t) add_travellers<T>(spec, curves[t], trials[t], travellers);
+    walk(spec, trials[begin], travellers, observe);
+    std::span<Traveller<T>> arrived(travellers);
+    for (std::size_t t = begin; t < begin + at_once; ++t) {
+      traces.push_back(traces_of(arrived.first(curves[t].size())));
+      arrived = arrived.subspan(curves[t].size());
     }
-    return traces;
-  }
-  std::vector<Traveller<T>> travellers;
-  for (std::size_t t = 0; t < trials.size(); ++t) add_travellers<T>(spec, curves[t], trials[t], measure_before, travellers);
-  walk<T>(spec, trials.front(), travellers, measure_before, {});
-  std::size_t first = 0;
-  for (const auto& of_trial : curves) {
-    traces.push_back(traces_of(travellers, first, of_trial.size()));
-    first += of_trial.size();
   }
   return traces;
 }
 
 template <class T>
-std::vector<std::vector<std::vector<DepthTrace>>> run_variants(const std::vector<DepthGroup>& groups,
-                                                               const std::vector<Trial>& trials) {
+std::vector<std::vector<DepthTraces>> walk_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials) {
   const ModelSpec& common = groups.front().spec;
-  if (common.checkpoint == nullptr && trials.size() > 1) throw std::logic_error("run_variants: drawn weights belong to one trial");
   const Trial& trial = trials.front();
   std::vector<std::vector<Traveller<T>>> travellers(groups.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    for (const Trial& each : trials) add_travellers<T>(groups[g].spec, groups[g].curves, each, false, travellers[g]);
+    for (const Trial& each : trials) add_travellers<T>(groups[g].spec, groups[g].curves, each, travellers[g]);
   }
   for (std::uint64_t layer = 0; layer < common.layers; ++layer) {
     const std::unique_ptr<Tensors<T>> source = tensors_of_layer<T>(common, trial, layer);
@@ -195,17 +177,73 @@ std::vector<std::vector<std::vector<DepthTrace>>> run_variants(const std::vector
     for (std::size_t g = 0; g < groups.size(); ++g) {
       trial.check_interrupt();
       const std::unique_ptr<Block<T>> block = make_block<T>(groups[g].spec, tensors);
-      trial.for_each_part(travellers[g].size(), [&](std::size_t c) { advance(travellers[g][c], *block, layer, false); });
+      trial.for_each_part(travellers[g].size(), [&](std::size_t c) { advance(travellers[g][c], *block, layer); });
     }
   }
-  std::vector<std::vector<std::vector<DepthTrace>>> traces(trials.size());
+  std::vector<std::vector<DepthTraces>> traces(trials.size());
   for (std::size_t t = 0; t < trials.size(); ++t) {
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const std::size_t curves = groups[g].curves.size();
-      traces[t].push_back(traces_of(travellers[g], t * curves, curves));
+      traces[t].push_back(traces_of(std::span(travellers[g]).subspan(t * curves, curves)));
     }
   }
   return traces;
+}
+
+}  // namespace
+
+template <class T>
+DepthTraces run_depth(const DepthGroup& group, const Trial& trial, const DepthObserver<T>& observe) {
+  return walk_trials<T>(group.spec, {group.curves}, {trial}, observe).front();
+}
+
+template DepthTraces run_depth(const DepthGroup&, const Trial&, const DepthObserver<float>&);
+template DepthTraces run_depth(const DepthGroup&, const Trial&, const DepthObserver<double>&);
+
+std::vector<DepthTraces> run_trials(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
+                                    const std::vector<Trial>& trials, bool single_precision) {
+  return single_precision ? walk_trials<float>(spec, curves, trials) : walk_trials<double>(spec, curves, trials);
+}
+
+std::vector<std::vector<DepthTraces>> run_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,
+                                                   bool single_precision) {
+  if (groups.front().spec.checkpoint == nullptr && trials.size() > 1) {
+    throw std::logic_error("run_variants: drawn weights belong to one trial");
+  }
+  return single_precision ? walk_variants<float>(groups, trials) : walk_variants<double>(groups, trials);
+}
+
+void record_trace(const std::string& curve, const DepthTrace& trace, TrialRecord& record) {
+  const auto store = [&](const std::string& under, const std::vector<TokenGeometry>& layers) {
+    for (const TokenMeasure& each : measures) {
+      std::vector<double> values;
+      for (const TokenGeometry& g : layers) values.push_back(g.*each.value);
+      record.set(of_curve(under, each.name), std::move(values));
+    }
+  };
+  store(curve, trace.after);
+  if (!trace.before.empty()) store(before_de_escalation(curve), trace.before);
+  record.set(of_curve(curve, measure::log10_norm), trace.log10_norm);
+  if (!trace.branch.empty() && std::isfinite(trace.branch.front().output)) {
+    std::vector<double> input, output;
+    for (const BranchNorms& norms : trace.branch) {
+      input.push_back(norms.input);
+      output.push_back(norms.output);
+    }
+    record.set(of_curve(curve, measure::branch_input_norm), std::move(input));
+    record.set(of_curve(curve, measure::branch_output_norm), std::move(output));
+  }
+  record.set(of_curve(curve, overflow_layer), static_cast<double>(trace.overflow_layer));
+  record.set(of_curve(curve, degenerate_rows), trace.degenerate_rows);
+}
+
+const std::vector<std::string>& token_measures() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const TokenMeasure& each : measures) list.push_back(each.name);
+    return list;
+  }();
+  return names;
 }
 
 std::uint64_t trials_per_batch(const ModelSpec& spec) {
@@ -213,39 +251,6 @@ std::uint64_t trials_per_batch(const ModelSpec& spec) {
   // a run is stopped.
   constexpr std::uint64_t sequences = 8;
   return spec.checkpoint != nullptr ? std::max(sequences, available_cores()) : 1;
-}
-
-const std::vector<std::string>& depth_measures() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (const Measure& measure : measures()) list.push_back(measure.name);
-    return list;
-  }();
-  return names;
-}
-
-void record_trace(const std::string& name, const DepthTrace& trace, TrialRecord& record) {
-  const auto store = [&](const std::string& prefix, const std::vector<TokenGeometry>& layers) {
-    for (const Measure& measure : measures()) {
-      std::vector<double> values;
-      for (const TokenGeometry& g : layers) values.push_back(g.*measure.value);
-      record.set(prefix + measure.name, std::move(values));
-    }
-  };
-  store(name + ".", trace.after);
-  if (!trace.before.empty()) store(name + ".before.", trace.before);
-  record.set(name + ".log10_norm", trace.log10_norm);
-  if (!trace.branch.empty() && std::isfinite(trace.branch.front().output)) {
-    std::vector<double> input, output;
-    for (const BranchNorms& norms : trace.branch) {
-      input.push_back(norms.input);
-      output.push_back(norms.output);
-    }
-    record.set(name + ".branch_input_norm", std::move(input));
-    record.set(name + ".branch_output_norm", std::move(output));
-  }
-  record.set(name + ".overflow_layer", static_cast<double>(trace.overflow_layer));
-  record.set(name + ".degenerate_rows", trace.degenerate_rows);
 }
 
 Estimate depth_cost(const std::vector<DepthGroup>& groups) {
@@ -272,16 +277,5 @@ Estimate depth_cost(const std::vector<DepthGroup>& groups) {
   }
   return cost;
 }
-
-template std::vector<DepthTrace> run_depth(const DepthGroup&, const Trial&, bool, const DepthObserver<float>&);
-template std::vector<DepthTrace> run_depth(const DepthGroup&, const Trial&, bool, const DepthObserver<double>&);
-template std::vector<std::vector<DepthTrace>> run_trials<float>(const ModelSpec&, const std::vector<std::vector<DepthCurve>>&,
-                                                                const std::vector<Trial>&, bool);
-template std::vector<std::vector<DepthTrace>> run_trials<double>(const ModelSpec&, const std::vector<std::vector<DepthCurve>>&,
-                                                                 const std::vector<Trial>&, bool);
-template std::vector<std::vector<std::vector<DepthTrace>>> run_variants<float>(const std::vector<DepthGroup>&,
-                                                                               const std::vector<Trial>&);
-template std::vector<std::vector<std::vector<DepthTrace>>> run_variants<double>(const std::vector<DepthGroup>&,
-                                                                                const std::vector<Trial>&);
 
 }  // namespace ranklab

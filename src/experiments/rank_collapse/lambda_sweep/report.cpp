@@ -12,8 +12,6 @@
 namespace ranklab {
 namespace {
 
-using Records = std::vector<TrialRecord>;
-
 constexpr double infinity = std::numeric_limits<double>::infinity();
 // "little variation", and statistically equal: the paper gives no number.
 constexpr double little_variation = 0.1, equal_within = 0.05, rounding = 1e-10;

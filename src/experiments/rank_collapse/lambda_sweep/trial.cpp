@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "experiments/rank_collapse/depth/report.hpp"
+#include "experiments/rank_collapse/depth/run.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/skip_threshold.hpp"
 #include "models/blocks/bare_block.hpp"
@@ -138,7 +138,7 @@ std::vector<DepthTrace> watched_grid(const LambdaSweepConfig& config, const Stac
   const std::vector<DepthCurve> curves = curves_of(config.ascending_lambda());
   NormWatch<T> watch(curves.size());
   const DepthObserver<T> observe = [&](std::size_t c, const Block<T>& block, const State<T>& state) { watch.see(c, block, state); };
-  std::vector<DepthTrace> traces = run_depth<T>({spec, curves}, trial, false, observe);
+  std::vector<DepthTrace> traces = run_depth<T>({spec, curves}, trial, observe);
   const double mu = traces.front().after.front().mu, N = static_cast<double>(spec.tokens);
   const SkipTheorem theorem{watch.S(), watch.C_M(), N, static_cast<double>(spec.dim), static_cast<double>(spec.layers), mu * mu};
   // Unit rows: ||Y||_F^2 = N, so that a normalised mu at the threshold is mu^2 = threshold^2 N.
@@ -155,7 +155,7 @@ void record_model(const LambdaSweepConfig& config, const StackedModel& swept, co
   if (spec.row().bare && spec.norm == "rows" && spec.tokens <= most_mixing_tokens) {
     for (std::size_t t = 0; t < trials.size(); ++t) traces.push_back(watched_grid<T>(config, swept, trials[t], records[t]));
   } else {
-    traces = run_trials<T>(spec, {trials.size(), grid}, trials);
+    traces = run_trials(spec, {trials.size(), grid}, trials, std::is_same_v<T, float>);
   }
   std::vector<std::vector<Search>> open;
   std::vector<std::vector<DepthCurve>> between;
@@ -165,7 +165,8 @@ void record_model(const LambdaSweepConfig& config, const StackedModel& swept, co
     between.push_back(curves_between(open.back()));
   }
   const bool all_known = std::all_of(between.begin(), between.end(), [](const auto& curves) { return curves.empty(); });
-  const auto finer = all_known ? std::vector<std::vector<DepthTrace>>(trials.size()) : run_trials<T>(spec, between, trials);
+  const auto finer =
+      all_known ? std::vector<std::vector<DepthTrace>>(trials.size()) : run_trials(spec, between, trials, std::is_same_v<T, float>);
   for (std::size_t t = 0; t < trials.size(); ++t) {
     record_search(open[t], kept(finer[t], config.threshold), swept.prefix, records[t]);
   }

@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/rank_collapse/depth/report.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
 
-using Records = std::vector<TrialRecord>;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // "near one", "nearly the same", "around": the papers give no numbers.

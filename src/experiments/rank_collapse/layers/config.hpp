@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/rank_collapse/depth/run.hpp"
+#include "experiments/rank_collapse/depth/depth.hpp"
 #include "experiments/study.hpp"
 
 namespace ranklab {

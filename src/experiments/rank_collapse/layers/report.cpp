@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "experiments/rank_collapse/depth/report.hpp"
 #include "experiments/rank_collapse/layers/claims.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
@@ -10,8 +9,6 @@
 
 namespace ranklab {
 namespace {
-
-using Records = std::vector<TrialRecord>;
 
 // The part of a curve's name that says what varies: without the model.
 std::string legend_of(const std::string& name, const ModelSpec& spec) {
@@ -98,14 +95,15 @@ std::string setting(const ModelSpec& spec) {
 }  // namespace
 
 Result layers_result(const LayersConfig& config, const Records& records) {
-  Result result;
+  ResultBuilder out("Token geometry over the layers of " + config.model.model, records);
+  if (records.empty()) return out.take();  // interrupted before the end of a trial
+  Result& result = out.result();
   const std::vector<DepthGroup> groups = depth_groups(config);
-  result.title = "Token geometry over the layers of " + config.model.model;
   result.notes = file_notes(config.model);
   std::vector<std::string> all, own;
   for (const DepthGroup& group : groups) {
     for (const DepthCurve& curve : group.curves) {
-      add_depth_series(curve.name, records, result);
+      add_depth_series(curve.name, out);
       all.push_back(curve.name);
       for (const char* measure : {"mu_normalized", "rank_one_residual", "token_similarity", "cosine_similarity"}) {
         result.scalars.push_back({curve.name + ".final_" + measure, final_values(curve.name, measure, records)});
@@ -113,11 +111,11 @@ Result layers_result(const LayersConfig& config, const Records& records) {
     }
     result.notes.push_back(setting(group.spec) + ".");
   }
-  add_depth_scalars(all, records, result);
+  add_depth_scalars(all, out);
   result.notes.push_back(collapse_note(all, config.threshold, records));
   result.claims = layers_claims(config, records);
   result.figure = layers_figure(config);
-  return result;
+  return out.take();
 }
 
 }  // namespace ranklab

@@ -2,6 +2,7 @@
 #include "experiments/rank_collapse/layers/config.hpp"
 
 #include "core/error.hpp"
+#include "experiments/rank_collapse/depth/run.hpp"
 #include "experiments/rank_collapse/layers/report.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
@@ -89,7 +90,7 @@ class LayersStudy : public Study {
   std::vector<TrialRecord> measure(const std::vector<Trial>& trials) const {
     std::vector<TrialRecord> records(trials.size());
     for (const DepthGroup& group : depth_groups(config_)) {
-      const auto traces = run_trials<T>(group.spec, {trials.size(), group.curves}, trials, config_.de_escalates());
+      const auto traces = run_trials(group.spec, {trials.size(), group.curves}, trials, std::is_same_v<T, float>);
       for (std::size_t t = 0; t < trials.size(); ++t) {
         for (std::size_t c = 0; c < group.curves.size(); ++c) record_trace(group.curves[c].name, traces[t][c], records[t]);
       }

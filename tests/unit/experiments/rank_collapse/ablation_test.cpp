@@ -6,9 +6,8 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "experiments/configured_study.hpp"
-#include "experiments/rank_collapse/ablation/claims.hpp"
 #include "experiments/rank_collapse/layers/config.hpp"
+#include "experiments/redrawn.hpp"
 #include "experiments/result_parts.hpp"
 
 using namespace ranklab;
@@ -82,22 +81,18 @@ namespace {
 
 using Values = std::vector<double>;
 
-// What Figure 3 says of curves drawn by hand, the same in three trials; a norm grows by so many orders of magnitude.
+// What Figure 3 says of curves drawn by hand; a norm grows by so many orders of magnitude.
 Verdict figure_3(const std::string& claim, const Values& gate_norm, const Values& gate, const Values& norm, const Values& neither,
                  double orders = 0) {
-  AblationConfig config;
-  settle(config.model);
-  TrialRecord record;
+  Drawing drawing;
   for (const auto& [name, mu] : {std::pair{"gating=on,norm=on", gate_norm},
                                  {"gating=on,norm=off", gate},
                                  {"gating=off,norm=on", norm},
                                  {"gating=off,norm=off", neither}}) {
-    record.set(std::string(name) + ".mu_normalized", mu);
-    record.set(std::string(name) + ".log10_norm", {1.0, 1.0 + orders});
+    drawing.push_back({std::string(name) + ".mu_normalized", mu});
+    drawing.push_back({std::string(name) + ".log10_norm", {1.0, 1.0 + orders}});
   }
-  Result result;
-  result.claims = ablation_claims(config, {record, record, record});
-  return find_claim(result, "lambda-skip/fig-3/" + claim).verdict;
+  return find_claim(run_redrawn(make_ablation_study(), tiny, drawing), "lambda-skip/fig-3/" + claim).verdict;
 }
 
 }  // namespace
@@ -120,4 +115,24 @@ TEST_CASE("verdicts about Figure 3 on curves drawn by hand") {
   CHECK(figure_3("gate-with-norm-keeps", high, low, low, low) == Verdict::holds);
   CHECK(figure_3("gate-without-norm-keeps", low, high, low, low) == Verdict::holds);
   CHECK(figure_3("no-gate-with-norm-collapses", high, high, low, high) == Verdict::holds);
+}
+
+TEST_CASE("verdicts about skip and norm on curves drawn by hand: each claim looks at its own curve") {
+  const std::vector<std::string> curves = {"skip=on,norm=on", "skip=on,norm=off", "skip=off,norm=on", "skip=off,norm=off"};
+  for (const std::string& collapsed : curves) {
+    CAPTURE(collapsed);
+    Drawing drawing;
+    for (const std::string& curve : curves) drawing.push_back({curve + ".mu_normalized", {0.9, curve == collapsed ? 0.01 : 0.8}});
+    const auto judged = [&](const char* model) {
+      FlagValues flags = tiny;
+      flags.push_back({"model", model});
+      return run_redrawn(make_ablation_study(), flags, drawing);
+    };
+    const Result figure_4 = judged("s4d"), section_4_2_1 = judged("attention");
+    for (const std::string& curve : curves) {
+      CHECK(find_claim(figure_4, "lambda-skip/fig-4/" + curve).verdict == (curve == collapsed ? Verdict::fails : Verdict::holds));
+    }
+    CHECK(find_claim(section_4_2_1, "lambda-skip/section-4.2.1/skip=off,norm=on").verdict ==
+          (collapsed == "skip=off,norm=on" ? Verdict::holds : Verdict::fails));
+  }
 }

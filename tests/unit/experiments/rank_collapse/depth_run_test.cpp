@@ -23,7 +23,7 @@ ModelSpec tiny(const std::string& model) {
 }
 
 DepthCurve skip(double lambda) {
-  return {"lambda=" + series_number(lambda), {lambda}, {}};
+  return {"lambda=" + series_number(lambda), {lambda}};
 }
 
 DepthTrace run_one(const ModelSpec& spec, const DepthCurve& curve) {
@@ -48,7 +48,7 @@ TEST_CASE("variants of one model have the same numbers together and apart") {
     }
   }
   const Trial trial(1, 0, 0);
-  const auto together = run_variants<double>(groups, {trial}).front();
+  const auto together = run_variants(groups, {trial}, false).front();
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const DepthTrace apart = run_depth<double>(groups[g], trial).front();
     CHECK(together[g].front().log10_norm == apart.log10_norm);
@@ -78,8 +78,8 @@ TEST_CASE("a curve does not depend on the others, and follows the blocks") {
 
 TEST_CASE("strengths for each layer, all the same, are one strength") {
   const ModelSpec spec = tiny("attention");
-  const DepthTrace one = run_one(spec, skip(2)), each = run_one(spec, {"each", std::vector<double>(5, 2.0), {}});
-  const DepthTrace other = run_one(spec, {"other", {2, 2, 2, 2, -2}, {}});
+  const DepthTrace one = run_one(spec, skip(2)), each = run_one(spec, {"each", std::vector<double>(5, 2.0)});
+  const DepthTrace other = run_one(spec, {"other", {2, 2, 2, 2, -2}});
   CHECK(each.after.back().mu == one.after.back().mu);
   CHECK(other.after[4].mu == one.after[4].mu);
   CHECK(other.after[5].mu != one.after[5].mu);
@@ -89,7 +89,7 @@ TEST_CASE("de-escalation removes its share of what the tokens have in common") {
   const ModelSpec spec = tiny("post-norm");
   for (const double tau : {0.25, 1.0}) {
     const DepthGroup group{spec, {{"tau", {1}, {tau}}}};
-    const DepthTrace trace = run_depth<double>(group, Trial(1, 0, 0), true).front();
+    const DepthTrace trace = run_depth<double>(group, Trial(1, 0, 0)).front();
     REQUIRE(trace.before.size() == 6);
     for (std::size_t k = 1; k < 6; ++k) {
       // The shared part shrinks by (1 - tau)^2, the rest stays: s -> (1 - tau)^2 s / ((1 - tau)^2 s + 1 - s).
@@ -139,7 +139,7 @@ TEST_CASE("a record holds every measure by layer") {
   const ModelSpec spec = tiny("attention");
   TrialRecord record;
   record_trace("lambda=2", run_one(spec, skip(2)), record);
-  for (const std::string& measure : depth_measures()) CHECK(record.array("lambda=2." + measure).size() == 6);
+  for (const std::string& measure : token_measures()) CHECK(record.array("lambda=2." + measure).size() == 6);
   CHECK_FALSE(record.has("lambda=2.before.mu"));
   CHECK(record.scalar("lambda=2.overflow_layer") == 0);
   CHECK(record.scalar("lambda=2.degenerate_rows") == 0);
