@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/rank_collapse/depth/depth.hpp"
 #include "experiments/study.hpp"
+#include "models/blocks/model_spec.hpp"
 
 namespace ranklab {
 
@@ -23,9 +23,6 @@ struct LayersConfig {
   /// Curves are named by tau, each measured before and after de-escalation.
   bool de_escalates() const { return !tau.empty() || !tau_per_layer.empty(); }
 };
-
-/// The main model's curves first; those of further models have names that begin with the model's label and a dot.
-std::vector<DepthGroup> depth_groups(const LayersConfig& config);
 
 std::unique_ptr<Study> make_layers_study();
 

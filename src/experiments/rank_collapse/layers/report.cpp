@@ -1,13 +1,11 @@
-#include "experiments/rank_collapse/layers/report.hpp"
-
 #include <algorithm>
 
-#include "experiments/rank_collapse/layers/claims.hpp"
+#include "experiments/rank_collapse/layers/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 #include "models/blocks/model_row.hpp"
 
-namespace ranklab {
+namespace ranklab::layers {
 namespace {
 
 // The part of a curve's name that says what varies: without the model.
@@ -21,61 +19,48 @@ struct Drawn {
 };
 
 // Similarity measures for the encoders, whose figure shows them; else how far the tokens are from equal, and from parallel.
-std::vector<Drawn> drawn_measures(const LayersConfig& config) {
-  if (config.de_escalates()) return {{"token_diversity", "token diversity"}};
-  const DepthFigure figure = config.model.row().figure;
-  if (figure == DepthFigure::shallow_1) {
-    return {{"token_similarity", "token similarity"}, {"cosine_similarity", "cosine similarity"}};
-  }
-  if (figure == DepthFigure::shallow_4) return {{"token_similarity", "token similarity"}};
-  return {{"mu_normalized", "normalised mu"}, {"rank_one_residual", "rank-one residual"}};
+std::vector<Drawn> drawn_measures(const Plan& plan) {
+  const Drawn token_similarity = {measure::token_similarity, "token similarity"};
+  if (plan.de_escalates) return {{measure::token_diversity, "token diversity"}};
+  const DepthFigure figure = plan.model().row().figure;
+  if (figure == DepthFigure::shallow_1) return {token_similarity, {measure::cosine_similarity, "cosine similarity"}};
+  if (figure == DepthFigure::shallow_4) return {token_similarity};
+  return {{measure::mu_normalized, "normalised mu"}, {measure::rank_one_residual, "rank-one residual"}};
 }
 
-Panel group_panel(const DepthGroup& group, const Drawn& drawn, bool before) {
-  Panel panel{model_label(group.spec) + ": " + drawn.label, {"layer"}, {drawn.label}, {}, {}};
+void add_panel_of_group(const DepthGroup& group, const Drawn& drawn, bool before, ResultBuilder& out) {
+  PanelBuilder panel = out.panel(model_label(group.spec) + ": " + drawn.label, {"layer"}, {drawn.label});
   int colour = 0;
   for (const DepthCurve& curve : group.curves) {
-    panel.curves.push_back(
-        {curve.name + "." + drawn.measure, legend_of(curve.name, group.spec) + (before ? ", after" : ""), LineStyle::line, colour});
-    if (before) panel.curves.push_back({curve.name + ".before." + drawn.measure, "before", LineStyle::dashed, colour});
+    panel.curve(of_curve(curve.name, drawn.measure), legend_of(curve.name, group.spec) + (before ? ", after" : ""),
+                {LineStyle::line, colour});
+    if (before) {
+      panel.curve(of_curve(before_de_escalation(curve.name), drawn.measure), "before", {LineStyle::dashed, colour});
+    }
     ++colour;
   }
-  return panel;
 }
 
-// Models with one curve each stand in one panel.
-Panel models_panel(const std::vector<DepthGroup>& groups, const Drawn& drawn) {
-  Panel panel{drawn.label, {"layer"}, {drawn.label}, {}, {}};
-  for (const DepthGroup& group : groups) {
-    panel.curves.push_back({group.curves.front().name + "." + drawn.measure, model_label(group.spec), LineStyle::line});
-  }
-  return panel;
-}
-
-Panel pre_norm_panel(const DepthGroup& group) {
-  const std::string& curve = group.curves.front().name;
-  return {"pre-norm: Frobenius norms",
-          {"layer"},
-          {"Frobenius norm", Scale::log},
-          {{curve + ".norm", "X"}, {curve + ".branch_input_norm", "LN(X)"}, {curve + ".branch_output_norm", "P LN(X) W"}},
-          {}};
-}
-
-Figure layers_figure(const LayersConfig& config) {
-  Figure figure;
-  const std::vector<DepthGroup> groups = depth_groups(config);
-  const bool one_each = std::all_of(groups.begin(), groups.end(), [](const DepthGroup& g) { return g.curves.size() == 1; });
-  for (const Drawn& drawn : drawn_measures(config)) {
-    if (one_each && groups.size() > 1 && !config.de_escalates()) {
-      figure.panels.push_back(models_panel(groups, drawn));
+void add_figure(const Plan& plan, ResultBuilder& out) {
+  const bool one_each =
+      std::all_of(plan.groups.begin(), plan.groups.end(), [](const DepthGroup& group) { return group.curves.size() == 1; });
+  for (const Drawn& drawn : drawn_measures(plan)) {
+    if (one_each && plan.groups.size() > 1 && !plan.de_escalates) {
+      PanelBuilder panel = out.panel(drawn.label, {"layer"}, {drawn.label});
+      for (const DepthGroup& group : plan.groups) {
+        panel.curve(of_curve(group.curves.front().name, drawn.measure), model_label(group.spec));
+      }
       continue;
     }
-    for (const DepthGroup& group : groups) figure.panels.push_back(group_panel(group, drawn, config.de_escalates()));
+    for (const DepthGroup& group : plan.groups) add_panel_of_group(group, drawn, plan.de_escalates, out);
   }
-  if (config.model.row().figure == DepthFigure::shallow_4 && !config.de_escalates()) {
-    figure.panels.push_back(pre_norm_panel(groups.front()));
+  if (plan.model().row().figure == DepthFigure::shallow_4 && !plan.de_escalates) {
+    const std::string& curve = plan.groups.front().curves.front().name;
+    out.panel("pre-norm: Frobenius norms", {"layer"}, log_axis("Frobenius norm"))
+        .curve(of_curve(curve, measure::norm), "X")
+        .curve(of_curve(curve, measure::branch_input_norm), "LN(X)")
+        .curve(of_curve(curve, measure::branch_output_norm), "P LN(X) W");
   }
-  return figure;
 }
 
 std::string setting(const ModelSpec& spec) {
@@ -94,28 +79,27 @@ std::string setting(const ModelSpec& spec) {
 
 }  // namespace
 
-Result layers_result(const LayersConfig& config, const Records& records) {
-  ResultBuilder out("Token geometry over the layers of " + config.model.model, records);
+Result report(const Plan& plan, const Records& records) {
+  ResultBuilder out("Token geometry over the layers of " + plan.model().model, records);
   if (records.empty()) return out.take();  // interrupted before the end of a trial
-  Result& result = out.result();
-  const std::vector<DepthGroup> groups = depth_groups(config);
-  result.notes = file_notes(config.model);
-  std::vector<std::string> all, own;
-  for (const DepthGroup& group : groups) {
+  for (std::string& note : file_notes(plan.model())) out.note(std::move(note));
+  std::vector<std::string> curves;
+  for (const DepthGroup& group : plan.groups) {
     for (const DepthCurve& curve : group.curves) {
+      curves.push_back(curve.name);
       add_depth_series(curve.name, out);
-      all.push_back(curve.name);
-      for (const char* measure : {"mu_normalized", "rank_one_residual", "token_similarity", "cosine_similarity"}) {
-        result.scalars.push_back({curve.name + ".final_" + measure, final_values(curve.name, measure, records)});
+      for (const char* what :
+           {measure::mu_normalized, measure::rank_one_residual, measure::token_similarity, measure::cosine_similarity}) {
+        out.scalar(of_curve(curve.name, std::string("final_") + what), final_values(curve.name, what, records));
       }
     }
-    result.notes.push_back(setting(group.spec) + ".");
+    out.note(setting(group.spec) + ".");
   }
-  add_depth_scalars(all, out);
-  result.notes.push_back(collapse_note(all, config.threshold, records));
-  result.claims = layers_claims(config, records);
-  result.figure = layers_figure(config);
+  add_depth_scalars(curves, out);
+  out.note(collapse_note(curves, plan.threshold, records));
+  judge(plan, records, out.claims());
+  add_figure(plan, out);
   return out.take();
 }
 
-}  // namespace ranklab
+}  // namespace ranklab::layers

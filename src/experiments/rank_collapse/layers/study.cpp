@@ -1,9 +1,5 @@
-#include "core/text.hpp"
-#include "experiments/rank_collapse/layers/config.hpp"
-
 #include "core/error.hpp"
-#include "experiments/rank_collapse/depth/run.hpp"
-#include "experiments/rank_collapse/layers/report.hpp"
+#include "experiments/rank_collapse/layers/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 #include "models/blocks/model_row.hpp"
@@ -21,22 +17,6 @@ void require_length(const std::vector<double>& per_layer, const std::string& fla
   if (per_layer.empty() || per_layer.size() == layers) return;
   throw UsageError(flag + ": " + std::to_string(per_layer.size()) + " values are not allowed with --layers " +
                    std::to_string(layers) + "; allowed: one for each layer");
-}
-
-std::vector<DepthCurve> curves_of(const LayersConfig& config, const ModelSpec& spec, const std::string& prefix) {
-  std::vector<DepthCurve> curves;
-  // A list for each layer fits the main model's depth alone.
-  const bool fits = spec.layers == config.model.layers;
-  const bool per_layer_lambda = fits && !config.lambda_per_layer.empty();
-  if (config.de_escalates()) {
-    const std::vector<double>& lambda = per_layer_lambda ? config.lambda_per_layer : config.lambda;
-    for (const double tau : config.tau) curves.push_back({prefix + "tau=" + series_number(tau), lambda, {tau}});
-    if (fits && !config.tau_per_layer.empty()) curves.push_back({prefix + "tau=per-layer", lambda, config.tau_per_layer});
-    return curves;
-  }
-  for (const double lambda : config.lambda) curves.push_back({prefix + "lambda=" + series_number(lambda), {lambda}, {}});
-  if (per_layer_lambda) curves.push_back({prefix + "lambda=per-layer", config.lambda_per_layer, {}});
-  return curves;
 }
 
 class LayersStudy : public Study {
@@ -75,41 +55,21 @@ class LayersStudy : public Study {
     stacked_models(config_.model, config_.also);
   }
 
-  Estimate estimate() const override { return depth_cost(depth_groups(config_)); }
+  Estimate estimate() const override { return depth_cost(layers::plan_of(config_).groups); }
 
   Result run(Runner& runner) const override {
-    const bool single = runner.single_precision();
+    const layers::Plan plan = layers::plan_of(config_);
     const auto records = runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
-      return single ? measure<float>(trials) : measure<double>(trials);
+      return layers::run_batch(plan, trials, runner.single_precision());
     });
-    return layers_result(config_, records);
+    return layers::report(plan, records);
   }
 
  private:
-  template <class T>
-  std::vector<TrialRecord> measure(const std::vector<Trial>& trials) const {
-    std::vector<TrialRecord> records(trials.size());
-    for (const DepthGroup& group : depth_groups(config_)) {
-      const auto traces = run_trials(group.spec, {trials.size(), group.curves}, trials, std::is_same_v<T, float>);
-      for (std::size_t t = 0; t < trials.size(); ++t) {
-        for (std::size_t c = 0; c < group.curves.size(); ++c) record_trace(group.curves[c].name, traces[t][c], records[t]);
-      }
-    }
-    return records;
-  }
-
   LayersConfig config_;
 };
 
 }  // namespace
-
-std::vector<DepthGroup> depth_groups(const LayersConfig& config) {
-  std::vector<DepthGroup> groups;
-  for (const StackedModel& model : stacked_models(config.model, config.also)) {
-    groups.push_back({model.spec, curves_of(config, model.spec, model.prefix)});
-  }
-  return groups;
-}
 
 std::unique_ptr<Study> make_layers_study() {
   return std::make_unique<LayersStudy>();

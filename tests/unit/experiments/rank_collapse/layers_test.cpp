@@ -6,8 +6,7 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
-#include "experiments/configured_study.hpp"
-#include "experiments/rank_collapse/layers/claims.hpp"
+#include "experiments/redrawn.hpp"
 #include "experiments/result_parts.hpp"
 
 using namespace ranklab;
@@ -126,44 +125,31 @@ TEST_CASE("flags that do not fit together are refused by name") {
 
 namespace {
 
-// What the claims say of curves drawn by hand: by name, the same in three trials.
+// What the claims say of curves drawn by hand, by name.
 class Drawn {
  public:
-  explicit Drawn(const std::string& model, std::vector<std::string> also = {}) {
-    config_.model.model = model;
-    settle(config_.model);
-    config_.also = std::move(also);
-    config_.lambda = {1};
-  }
-  Drawn& lambda(std::vector<double> values) {
-    config_.lambda = std::move(values);
-    return *this;
-  }
-  Drawn& gate(const std::string& gating) {
-    config_.model.gating = gating;
-    return *this;
+  explicit Drawn(const std::string& model, const FlagValues& flags = {}) : flags_(tiny) {
+    flags_.insert(flags_.end(), {{"layers", "2"}, {"model", model}, {"lambda", "1"}});
+    flags_.insert(flags_.end(), flags.begin(), flags.end());
   }
   Drawn& curve(const std::string& name, std::vector<double> values) {
-    record_.set(name, std::move(values));
+    drawing_.push_back({name, std::move(values)});
     return *this;
   }
   Verdict verdict(const std::string& id) const {
-    Result result;
-    result.claims = layers_claims(config_, {record_, record_, record_});
-    return find_claim(result, id).verdict;
+    return find_claim(run_redrawn(make_layers_study(), flags_, drawing_), id).verdict;
   }
 
  private:
-  LayersConfig config_;
-  TrialRecord record_;
+  FlagValues flags_;
+  Drawing drawing_;
 };
 
 }  // namespace
 
 TEST_CASE("[LambdaSkip] Figure 1 on curves drawn by hand: the worst of the small, the worst of the largest") {
   const auto judged = [](double at_0, double at_1, double at_2, double at_5, double at_minus_5) {
-    Drawn drawn("attention");
-    drawn.lambda({0, 1, 2, 5, -5});
+    Drawn drawn("attention", {{"lambda", "0,1,2,5,-5"}});
     const double last[] = {at_0, at_1, at_2, at_5, at_minus_5};
     const char* names[] = {"0", "1", "2", "5", "-5"};
     for (std::size_t i = 0; i < 5; ++i) drawn.curve(std::string("lambda=") + names[i] + ".mu_normalized", {0.9, last[i]});
@@ -185,8 +171,7 @@ TEST_CASE("[LambdaSkip] Figure 1 on curves drawn by hand: the worst of the small
 
 TEST_CASE("[LambdaSkip] Figure 1 is about models without their gate") {
   for (const std::string gating : {"on", "off"}) {
-    const Verdict verdict = Drawn("mamba2")
-                                .gate(gating)
+    const Verdict verdict = Drawn("mamba2", {{"gating", gating}})
                                 .curve("lambda=1.mu_normalized", {0.9, 0.0})
                                 .verdict("lambda-skip/fig-1/mamba2/lambda-1-collapses");
     CHECK(verdict == (gating == "on" ? Verdict::not_applicable : Verdict::holds));
@@ -210,7 +195,7 @@ TEST_CASE("[Shallow] Figure 1 on curves drawn by hand") {
 TEST_CASE("[Shallow] Figure 4 on curves drawn by hand") {
   const auto judged = [](const std::string& claim, const std::vector<double>& t_sim, const std::vector<double>& norm,
                          const std::vector<double>& normed, const std::vector<double>& post_norm) {
-    return Drawn("pre-norm", {"post-norm"})
+    return Drawn("pre-norm", {{"also", "post-norm"}})
         .curve("lambda=1.token_similarity", t_sim)
         .curve("lambda=1.norm", norm)
         .curve("lambda=1.branch_input_norm", normed)

@@ -1,0 +1,30 @@
+// The study layers inside: the curves of a run, and the way from their records to the result.
+#pragma once
+
+#include <vector>
+
+#include "experiments/rank_collapse/depth/depth.hpp"
+#include "experiments/rank_collapse/layers/config.hpp"
+
+namespace ranklab::layers {
+
+struct Plan {
+  std::vector<DepthGroup> groups;  // --model's first; names of further models' curves begin with the model's label and a dot
+  bool de_escalates;
+  double threshold;
+
+  const ModelSpec& model() const { return groups.front().spec; }
+};
+
+/// Of a settled config.
+Plan plan_of(const LayersConfig& config);
+
+/// A record for each trial: the traces of all curves (depth.hpp).
+Records run_batch(const Plan& plan, const std::vector<Trial>& trials, bool single_precision);
+
+/// What the figures say of each group's curves.
+void judge(const Plan& plan, const Records& records, Claims& claims);
+
+Result report(const Plan& plan, const Records& records);
+
+}  // namespace ranklab::layers
