@@ -133,6 +133,7 @@ void judge_norms(const Place& figure_4, const std::string& curve, const Records&
 }
 
 void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& groups, const Records& records, Claims& claims) {
+  if (group.curves.empty()) return;  // the strengths are for each layer, and fit another depth
   const Place figure_4 = {"shallow/fig-4-", "Section 3.1, Figure 4"};
   const std::string& curve = group.curves.front().name;
   judge_rise(figure_4("similarity-rises", "token similarity still rises in the pre-norm model"), curve, records, claims);
@@ -141,7 +142,8 @@ void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& grou
   const Statement slower = figure_4("slower", "similarity escalates more slowly than in the post-norm model");
   const auto post =
       std::find_if(groups.begin(), groups.end(), [](const DepthGroup& g) { return g.spec.row().figure == DepthFigure::shallow_2; });
-  if (!claims.applies(slower, post == groups.end() ? "--also post-norm is needed to compare with" : "")) return;
+  const bool has_post_norm = post != groups.end() && !post->curves.empty();
+  if (!claims.applies(slower, !has_post_norm ? "--also post-norm is needed to compare with" : "")) return;
   const std::vector<double> leads = per_trial(records, [&](const TrialRecord& record) {
     const auto &pre_norm = record.array(of_curve(curve, measure::token_similarity)),
                &post_norm = record.array(of_curve(post->curves.front().name, measure::token_similarity));

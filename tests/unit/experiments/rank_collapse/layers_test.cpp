@@ -75,6 +75,17 @@ TEST_CASE("pre-norm: the stream grows, the branch keeps its size") {
   find_series(result, "post-norm.lambda=1.token_similarity");
 }
 
+TEST_CASE("a further model whose depth the strengths for each layer do not fit has no curve") {
+  const FlagValues per_layer = {{"layers", "2"}, {"lambda-per-layer", "1,2"}};
+  FlagValues pre_norm_beside = per_layer, post_norm_beside = per_layer;
+  pre_norm_beside.push_back({"also", "pre-norm:3"});
+  post_norm_beside.insert(post_norm_beside.end(), {{"model", "pre-norm"}, {"also", "post-norm:3"}});
+  for (const Claim& claim : run_layers(pre_norm_beside).claims) CHECK_FALSE(claim.id.starts_with("shallow/"));
+  const Result result = run_layers(post_norm_beside, 3);
+  CHECK(find_claim(result, "shallow/fig-4-slower").verdict == Verdict::not_applicable);
+  CHECK(find_claim(result, "shallow/fig-4-normed-constant").verdict == Verdict::holds);
+}
+
 TEST_CASE("encoders: the two similarities differ as tokens of one norm make them") {
   const Result result = run_layers({{"model", "bert"}}, 3);
   const Series &t_sim = find_series(result, "lambda=1.token_similarity"),
@@ -192,6 +203,18 @@ TEST_CASE("[Shallow] Figure 1 on curves drawn by hand") {
   CHECK(judged("same-curve", {0, 0.9, 1}, {0, 0.1, 1}) == Verdict::fails);
 }
 
+TEST_CASE("[Shallow] Figure 2 on curves drawn by hand: that of the plain skip") {
+  const auto judged = [](const std::string& lambda, const std::vector<double>& t_sim) {
+    return Drawn("post-norm", {{"lambda", "2," + lambda}})
+        .curve("lambda=2.token_similarity", {0.5, 0.4, 0.5})
+        .curve("lambda=" + lambda + ".token_similarity", t_sim)
+        .verdict("shallow/fig-2-similarity-rises");
+  };
+  CHECK(judged("1", {0.1, 0.05, 0.3}) == Verdict::holds);
+  CHECK(judged("1", {0.3, 0.5, 0.1}) == Verdict::fails);
+  CHECK(judged("0.5", {0.1, 0.2, 0.3}) == Verdict::not_applicable);
+}
+
 TEST_CASE("[Shallow] Figure 4 on curves drawn by hand") {
   const auto judged = [](const std::string& claim, const std::vector<double>& t_sim, const std::vector<double>& norm,
                          const std::vector<double>& normed, const std::vector<double>& post_norm) {
@@ -207,5 +230,25 @@ TEST_CASE("[Shallow] Figure 4 on curves drawn by hand") {
     CAPTURE(claim);
     CHECK(judged(claim, rising, {1, 2, 3}, flat, steep) == Verdict::holds);
     CHECK(judged(claim, falling, {3, 2, 1}, {5, 7}, {0.1, 0.1, 0.05}) == Verdict::fails);
+  }
+}
+
+TEST_CASE("[Shallow] Figure 5 on curves drawn by hand: before and after the operation") {
+  const auto judged = [](const std::string& tau, double before, double after, const std::string& when) {
+    return Drawn("post-norm", {{"tau", tau}})
+        .curve("tau=" + tau + ".before.token_diversity", {0.9, before})
+        .curve("tau=" + tau + ".token_diversity", {0.9, after})
+        .verdict("shallow/fig-5-tau-" + tau + "/" + when);
+  };
+  struct Level {
+    const char* tau;
+    double around, away;
+  };
+  for (const Level& level : {Level{"0.1", 0.05, 0.3}, {"0.5", 0.45, 0.3}, {"1", 0.95, 0.8}}) {
+    CAPTURE(level.tau);
+    CHECK(judged(level.tau, level.around, level.away, "before") == Verdict::holds);
+    CHECK(judged(level.tau, level.around, level.away, "after") == Verdict::fails);
+    CHECK(judged(level.tau, level.away, level.around, "before") == Verdict::fails);
+    CHECK(judged(level.tau, level.away, level.around, "after") == Verdict::holds);
   }
 }
