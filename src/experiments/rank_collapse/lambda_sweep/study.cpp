@@ -1,9 +1,6 @@
-#include "experiments/rank_collapse/lambda_sweep/config.hpp"
-
 #include <algorithm>
 
-#include "experiments/rank_collapse/lambda_sweep/report.hpp"
-#include "experiments/rank_collapse/lambda_sweep/trial.hpp"
+#include "experiments/rank_collapse/lambda_sweep/lambda_sweep.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 
@@ -31,19 +28,20 @@ class LambdaSweepStudy : public Study {
   void validate() const override { stacked_models(config_.model, config_.also); }
 
   Estimate estimate() const override {
+    const lambda_sweep::Plan plan = lambda_sweep::plan_of(config_);
     std::vector<DepthGroup> groups;
-    for (const StackedModel& swept : stacked_models(config_.model, config_.also)) {
-      groups.push_back({swept.spec, std::vector<DepthCurve>(config_.lambda.size() + 2 * config_.refine)});
+    for (const StackedModel& model : plan.models) {
+      groups.push_back({model.spec, std::vector<DepthCurve>(plan.lambda.size() + 2 * plan.refine)});
     }
     return depth_cost(groups);
   }
 
   Result run(Runner& runner) const override {
-    const bool single = runner.single_precision();
+    const lambda_sweep::Plan plan = lambda_sweep::plan_of(config_);
     const auto records = runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
-      return single ? lambda_sweep_trials<float>(config_, trials) : lambda_sweep_trials<double>(config_, trials);
+      return lambda_sweep::run_batch(plan, trials, runner.single_precision());
     });
-    return lambda_sweep_result(config_, records);
+    return lambda_sweep::report(plan, records);
   }
 
  private:
@@ -52,10 +50,10 @@ class LambdaSweepStudy : public Study {
 
 }  // namespace
 
-std::vector<double> LambdaSweepConfig::ascending_lambda() const {
-  std::vector<double> ascending = lambda;
-  std::sort(ascending.begin(), ascending.end());
-  return ascending;
+lambda_sweep::Plan lambda_sweep::plan_of(const LambdaSweepConfig& config) {
+  Plan plan{stacked_models(config.model, config.also), config.lambda, config.threshold, config.refine};
+  std::sort(plan.lambda.begin(), plan.lambda.end());
+  return plan;
 }
 
 std::unique_ptr<Study> make_lambda_sweep_study() {

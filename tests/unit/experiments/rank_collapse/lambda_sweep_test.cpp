@@ -1,4 +1,3 @@
-#include "core/text.hpp"
 #include "experiments/rank_collapse/lambda_sweep/config.hpp"
 
 #include <doctest/doctest.h>
@@ -6,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/text.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/configured_study.hpp"
-#include "experiments/rank_collapse/lambda_sweep/report.hpp"
 #include "experiments/rank_collapse/layers/config.hpp"
+#include "experiments/redrawn.hpp"
 #include "experiments/result_parts.hpp"
 
 using namespace ranklab;
@@ -142,20 +141,16 @@ TEST_CASE("the numbers that Theorem 4.1 speaks of are those of all curves, at th
 
 namespace {
 
-// Records of a sweep over -2, -1, 0, 1, 2 (or another largest) with these last values of normalised mu, the same in three trials.
+// A sweep over -2, -1, 0, 1, 2 (or another largest) with these last values of normalised mu.
 Result judged(const std::vector<double>& mu, double theorem_lambda = 100, double smallest = 1, double largest_lambda = 2) {
-  LambdaSweepConfig config;
-  config.lambda = {-largest_lambda, -1, 0, 1, largest_lambda};
-  settle(config.model);
-  TrialRecord record;
-  for (const std::string stage : {"final.", "least."}) {
-    for (const std::string measure : {"mu_normalized", "rank_one_residual", "cosine_similarity"}) record.set(stage + measure, mu);
-  }
-  for (const char* name : {"degenerate_rows", "diverged"}) record.set(name, 0.0);
-  for (const char* name : {"smallest_lambda_positive", "smallest_lambda_negative"}) record.set(name, smallest);
-  for (const char* name : {"S", "C_M", "theorem_rate", "theorem_condition"}) record.set(name, 1.0);
-  record.set("theorem_lambda", theorem_lambda);
-  return lambda_sweep_result(config, {record, record, record});
+  const std::string largest = series_number(largest_lambda);
+  FlagValues flags = tiny;
+  flags.insert(flags.end(), {{"layers", "2"}, {"refine", "0"}, {"lambda", "-" + largest + ",-1,0,1," + largest}});
+  return run_redrawn(make_lambda_sweep_study(), flags,
+                     {{"final.mu_normalized", mu},
+                      {"smallest_lambda_positive", {smallest}},
+                      {"smallest_lambda_negative", {smallest}},
+                      {"theorem_lambda", {theorem_lambda}}});
 }
 
 Verdict verdict_of(const Result& result, const std::string& what) {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace ranklab {
+namespace ranklab::lambda_sweep {
 
 /// Where the grid stands for one sign: the strength from which on every larger one keeps the tokens apart lies in
 /// (fails, keeps]. keeps is NaN where not even the largest does; fails is NaN where all do, 0 included.
@@ -32,4 +32,4 @@ struct SkipTheorem {
   double hypothesis_threshold(double a) const;
 };
 
-}  // namespace ranklab
+}  // namespace ranklab::lambda_sweep

@@ -1,4 +1,4 @@
-#include "experiments/rank_collapse/skip_threshold.hpp"
+#include "experiments/rank_collapse/lambda_sweep/skip_threshold.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +7,7 @@
 #include "core/tolerances.hpp"
 
 using namespace ranklab;
+using namespace ranklab::lambda_sweep;
 
 TEST_CASE("the bracket lies between the largest strength that fails and what holds from there on") {
   const std::vector<double> lambda = {-3, -2, -1, 0, 1, 2, 3, 4};

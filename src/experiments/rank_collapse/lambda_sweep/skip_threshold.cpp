@@ -1,11 +1,11 @@
-#include "experiments/rank_collapse/skip_threshold.hpp"
+#include "experiments/rank_collapse/lambda_sweep/skip_threshold.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-namespace ranklab {
+namespace ranklab::lambda_sweep {
 namespace {
 
 constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
@@ -54,4 +54,4 @@ double SkipTheorem::hypothesis_threshold(double a) const {
   return (B + std::sqrt(B * B + 4 * A * C)) / (2 * A);
 }
 
-}  // namespace ranklab
+}  // namespace ranklab::lambda_sweep
