@@ -5,7 +5,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "experiments/rank_collapse/ablation/config.hpp"
-#include "experiments/rank_collapse/depth/run.hpp"
+#include "experiments/rank_collapse/depth/depth.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 #include "models/blocks/model_row.hpp"
@@ -39,15 +39,6 @@ std::vector<DepthGroup> groups_of(const AblationConfig& config) {
     }
   }
   return groups;
-}
-
-Records run_batch(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, bool single_precision) {
-  Records records;
-  for (const auto& traces : run_variants(groups, trials, single_precision)) {
-    TrialRecord& record = records.emplace_back();
-    for (std::size_t g = 0; g < groups.size(); ++g) record_trace(groups[g].curves.front().name, traces[g].front(), record);
-  }
-  return records;
 }
 
 // Claims --------------------------------------------------------------------------------------------------------------------
@@ -180,7 +171,7 @@ class AblationStudy : public Study {
   Result run(Runner& runner) const override {
     const std::vector<DepthGroup> groups = groups_of(config_);
     const auto records = runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
-      return run_batch(groups, trials, runner.single_precision());
+      return run_variants(groups, trials, runner.single_precision());
     });
     return report(config_, groups, records);
   }

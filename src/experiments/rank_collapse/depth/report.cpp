@@ -11,8 +11,8 @@ std::string of_curve(const std::string& curve, const std::string& what) {
   return curve + "." + what;
 }
 
-std::string before_de_escalation(const std::string& curve) {
-  return curve + ".before";
+std::string before_de_escalation(const std::string& measure) {
+  return "before." + measure;
 }
 
 std::vector<double> final_values(const std::string& curve, const std::string& what, const Records& records) {
@@ -25,7 +25,7 @@ void add_depth_series(const std::string& curve, ResultBuilder& out) {
   };
   for (const std::string& what : token_measures()) add(of_curve(curve, what));
   add(of_curve(curve, measure::log10_norm));
-  for (const std::string& what : token_measures()) add(of_curve(before_de_escalation(curve), what));
+  for (const std::string& what : token_measures()) add(of_curve(curve, before_de_escalation(what)));
   add(of_curve(curve, measure::branch_input_norm), 1);
   add(of_curve(curve, measure::branch_output_norm), 1);
 }

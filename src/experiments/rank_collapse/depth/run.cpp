@@ -2,10 +2,11 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
-#include <span>
 #include <stdexcept>
 
+#include "linalg/similarity.hpp"
 #include "models/blocks/model_row.hpp"
 #include "report/environment.hpp"
 
@@ -29,12 +30,6 @@ constexpr TokenMeasure measures[] = {{measure::mu, &TokenGeometry::mu},
                                      {measure::effective_rank, &TokenGeometry::effective_rank},
                                      {measure::norm, &TokenGeometry::norm}};
 
-TokenGeometry undefined_geometry() {
-  TokenGeometry g;
-  for (const TokenMeasure& each : measures) g.*each.value = undefined;
-  return g;
-}
-
 template <class T>
 TokenGeometry measured(const State<T>& state) {
   TokenGeometry g = token_geometry(state.Y);
@@ -50,67 +45,75 @@ double log10_norm(const State<T>& state, const TokenGeometry& g) {
   return std::log10(unscaled) + state.log2_scale * std::log10(2.0);
 }
 
-// A curve of a trial on its way down.
-template <class T>
-struct Traveller {
-  const DepthCurve* curve;
-  State<T> state;
-  DepthTrace trace;
-};
-
-// Appends what the state is after `layer` blocks, and was before de-escalation. Once it is not finite, all that follows is
-// undefined.
-template <class T>
-void measure_layer(Traveller<T>& traveller, std::uint64_t layer, const TokenGeometry& before) {
-  DepthTrace& trace = traveller.trace;
-  const State<T>& state = traveller.state;
-  if (trace.overflow_layer == 0 && !(state.Y.is_finite() && std::isfinite(state.log2_scale))) trace.overflow_layer = layer;
-  const bool finite = trace.overflow_layer == 0;
-  trace.after.push_back(finite ? measured(state) : undefined_geometry());
-  trace.log10_norm.push_back(finite ? log10_norm(state, trace.after.back()) : undefined);
-  if (!traveller.curve->tau.empty()) trace.before.push_back(finite && layer > 0 ? before : trace.after.back());
-  if (layer > 0) trace.branch.push_back(finite ? state.branch : BranchNorms{});
-}
-
 double at_layer(const std::vector<double>& schedule, std::uint64_t layer) {
   return schedule.size() == 1 ? schedule.front() : schedule.at(layer);
 }
 
+// A curve of a trial on its way down, and its numbers so far. Once its state is not finite, all that follows is undefined.
 template <class T>
-void advance(Traveller<T>& traveller, const Block<T>& block, std::uint64_t layer) {
-  const DepthCurve& curve = *traveller.curve;
-  State<T>& state = traveller.state;
-  TokenGeometry before;
-  if (traveller.trace.overflow_layer == 0) {
-    state.branch = {};
-    block.forward(state, at_layer(curve.lambda, layer));
-    if (!curve.tau.empty()) {
-      if (state.Y.is_finite()) before = measured(state);
-      state.Y.each_col() -= static_cast<T>(at_layer(curve.tau, layer)) * arma::Col<T>(arma::mean(state.Y, 1));
+class Traveller {
+ public:
+  Traveller(const DepthCurve& curve, const State<T>& input, TrialRecord& record) : curve_(&curve), record_(&record), state_(input) {
+    append(measured(input));
+  }
+
+  bool is_finite() const { return overflow_layer_ == 0; }
+  const State<T>& state() const { return state_; }
+
+  void advance(const Block<T>& block, std::uint64_t layer) {
+    TokenGeometry before;
+    if (is_finite()) {
+      state_.branch = {};
+      block.forward(state_, at_layer(curve_->lambda, layer));
+      if (de_escalates()) {
+        if (state_.Y.is_finite()) before = measured(state_);
+        state_.Y.each_col() -= static_cast<T>(at_layer(curve_->tau, layer)) * arma::Col<T>(arma::mean(state_.Y, 1));
+      }
+      if (!(state_.Y.is_finite() && std::isfinite(state_.log2_scale))) overflow_layer_ = layer + 1;
+    }
+    append(before);
+    const BranchNorms branch = is_finite() ? state_.branch : BranchNorms{};
+    if (layer == 0 ? std::isfinite(branch.output) : numbers_.contains(measure::branch_output_norm)) {
+      numbers_[measure::branch_input_norm].push_back(branch.input);
+      numbers_[measure::branch_output_norm].push_back(branch.output);
     }
   }
-  measure_layer(traveller, layer + 1, before);
-}
 
-// Appends those of one trial, at the input.
+  // Into the record of its trial.
+  void store() const {
+    for (const auto& [what, values] : numbers_) record_->set(of_curve(curve_->name, what), values);
+    record_->set(of_curve(curve_->name, overflow_layer), static_cast<double>(overflow_layer_));
+    record_->set(of_curve(curve_->name, degenerate_rows), static_cast<double>(state_.degenerate_rows));
+  }
+
+ private:
+  bool de_escalates() const { return !curve_->tau.empty(); }
+
+  void append(const TokenGeometry& before) {
+    const TokenGeometry after = is_finite() ? measured(state_) : TokenGeometry{};
+    const auto append_to = [&](const std::string& what, double value) {
+      numbers_[what].push_back(is_finite() ? value : undefined);
+    };
+    for (const auto& [what, of] : measures) {
+      append_to(what, after.*of);
+      if (de_escalates()) append_to(before_de_escalation(what), before.*of);
+    }
+    append_to(measure::log10_norm, log10_norm(state_, after));
+  }
+
+  const DepthCurve* curve_;
+  TrialRecord* record_;
+  State<T> state_;
+  std::map<std::string, std::vector<double>> numbers_;  // by layer
+  std::uint64_t overflow_layer_ = 0;
+};
+
+// Appends those of one trial.
 template <class T>
-void add_travellers(const ModelSpec& spec, const std::vector<DepthCurve>& curves, const Trial& trial,
+void add_travellers(const ModelSpec& spec, const std::vector<DepthCurve>& curves, const Trial& trial, TrialRecord& record,
                     std::vector<Traveller<T>>& travellers) {
   const State<T> input = draw_input<T>(spec, trial);
-  for (const DepthCurve& curve : curves) {
-    travellers.push_back({&curve, input, {}});
-    measure_layer(travellers.back(), 0, {});
-  }
-}
-
-template <class T>
-DepthTraces traces_of(std::span<Traveller<T>> travellers) {
-  DepthTraces traces;
-  for (Traveller<T>& traveller : travellers) {
-    traveller.trace.degenerate_rows = static_cast<double>(traveller.state.degenerate_rows);
-    traces.push_back(std::move(traveller.trace));
-  }
-  return traces;
+  for (const DepthCurve& curve : curves) travellers.emplace_back(curve, input, record);
 }
 
 template <class T>
@@ -139,37 +142,33 @@ void walk(const ModelSpec& spec, const Trial& trial, std::vector<Traveller<T>>& 
         return;
       }
       const std::size_t c = part - ahead;
-      if (observe && travellers[c].trace.overflow_layer == 0) observe(c, *block, travellers[c].state);
-      advance(travellers[c], *block, layer);
+      if (observe && travellers[c].is_finite()) observe(c, *block, travellers[c].state());
+      travellers[c].advance(*block, layer);
     });
   }
 }
 
 template <class T>
-std::vector<DepthTraces> walk_trials(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
-                                     const std::vector<Trial>& trials, const DepthObserver<T>& observe = {}) {
-  std::vector<DepthTraces> traces;
+void walk_trials(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves, const std::vector<Trial>& trials,
+                 Records& records, const DepthObserver<T>& observe = {}) {
   const std::size_t at_once = spec.checkpoint != nullptr ? trials.size() : 1;  // drawn weights belong to one trial
-  for (std::size_t begin = 0; begin < trials.size(); begin += at_once) {
+  for (std::size_t first = 0; first < trials.size(); first += at_once) {
     std::vector<Traveller<T>> travellers;
-    for (std::size_t t = begin; t < begin + at_once; ++t) add_travellers<T>(spec, curves[t], trials[t], travellers);
-    walk(spec, trials[begin], travellers, observe);
-    std::span<Traveller<T>> arrived(travellers);
-    for (std::size_t t = begin; t < begin + at_once; ++t) {
-      traces.push_back(traces_of(arrived.first(curves[t].size())));
-      arrived = arrived.subspan(curves[t].size());
-    }
+    for (std::size_t t = first; t < first + at_once; ++t) add_travellers(spec, curves[t], trials[t], records[t], travellers);
+    walk(spec, trials[first], travellers, observe);
+    for (const Traveller<T>& traveller : travellers) traveller.store();
   }
-  return traces;
 }
 
 template <class T>
-std::vector<std::vector<DepthTraces>> walk_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials) {
+void walk_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, Records& records) {
   const ModelSpec& common = groups.front().spec;
   const Trial& trial = trials.front();
   std::vector<std::vector<Traveller<T>>> travellers(groups.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    for (const Trial& each : trials) add_travellers<T>(groups[g].spec, groups[g].curves, each, travellers[g]);
+    for (std::size_t t = 0; t < trials.size(); ++t) {
+      add_travellers(groups[g].spec, groups[g].curves, trials[t], records[t], travellers[g]);
+    }
   }
   for (std::uint64_t layer = 0; layer < common.layers; ++layer) {
     const std::unique_ptr<Tensors<T>> source = tensors_of_layer<T>(common, trial, layer);
@@ -177,70 +176,52 @@ std::vector<std::vector<DepthTraces>> walk_variants(const std::vector<DepthGroup
     for (std::size_t g = 0; g < groups.size(); ++g) {
       trial.check_interrupt();
       const std::unique_ptr<Block<T>> block = make_block<T>(groups[g].spec, tensors);
-      trial.for_each_part(travellers[g].size(), [&](std::size_t c) { advance(travellers[g][c], *block, layer); });
+      trial.for_each_part(travellers[g].size(), [&](std::size_t c) { travellers[g][c].advance(*block, layer); });
     }
   }
-  std::vector<std::vector<DepthTraces>> traces(trials.size());
-  for (std::size_t t = 0; t < trials.size(); ++t) {
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      const std::size_t curves = groups[g].curves.size();
-      traces[t].push_back(traces_of(std::span(travellers[g]).subspan(t * curves, curves)));
-    }
+  for (const auto& of_group : travellers) {
+    for (const Traveller<T>& traveller : of_group) traveller.store();
   }
-  return traces;
 }
 
 }  // namespace
 
-template <class T>
-DepthTraces run_depth(const DepthGroup& group, const Trial& trial, const DepthObserver<T>& observe) {
-  return walk_trials<T>(group.spec, {group.curves}, {trial}, observe).front();
+void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves, const std::vector<Trial>& trials,
+                bool single_precision, Records& records) {
+  single_precision ? walk_trials<float>(spec, curves, trials, records) : walk_trials<double>(spec, curves, trials, records);
 }
 
-template DepthTraces run_depth(const DepthGroup&, const Trial&, const DepthObserver<float>&);
-template DepthTraces run_depth(const DepthGroup&, const Trial&, const DepthObserver<double>&);
-
-std::vector<DepthTraces> run_trials(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
-                                    const std::vector<Trial>& trials, bool single_precision) {
-  return single_precision ? walk_trials<float>(spec, curves, trials) : walk_trials<double>(spec, curves, trials);
+Records run_groups(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, bool single_precision) {
+  Records records(trials.size());
+  for (const DepthGroup& group : groups) {
+    run_curves(group.spec, {trials.size(), group.curves}, trials, single_precision, records);
+  }
+  return records;
 }
 
-std::vector<std::vector<DepthTraces>> run_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,
-                                                   bool single_precision) {
+Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, bool single_precision) {
   if (groups.front().spec.checkpoint == nullptr && trials.size() > 1) {
     throw std::logic_error("run_variants: drawn weights belong to one trial");
   }
-  return single_precision ? walk_variants<float>(groups, trials) : walk_variants<double>(groups, trials);
+  Records records(trials.size());
+  single_precision ? walk_variants<float>(groups, trials, records) : walk_variants<double>(groups, trials, records);
+  return records;
 }
 
-void record_trace(const std::string& curve, const DepthTrace& trace, TrialRecord& record) {
-  const auto store = [&](const std::string& under, const std::vector<TokenGeometry>& layers) {
-    for (const TokenMeasure& each : measures) {
-      std::vector<double> values;
-      for (const TokenGeometry& g : layers) values.push_back(g.*each.value);
-      record.set(of_curve(under, each.name), std::move(values));
-    }
-  };
-  store(curve, trace.after);
-  if (!trace.before.empty()) store(before_de_escalation(curve), trace.before);
-  record.set(of_curve(curve, measure::log10_norm), trace.log10_norm);
-  if (!trace.branch.empty() && std::isfinite(trace.branch.front().output)) {
-    std::vector<double> input, output;
-    for (const BranchNorms& norms : trace.branch) {
-      input.push_back(norms.input);
-      output.push_back(norms.output);
-    }
-    record.set(of_curve(curve, measure::branch_input_norm), std::move(input));
-    record.set(of_curve(curve, measure::branch_output_norm), std::move(output));
-  }
-  record.set(of_curve(curve, overflow_layer), static_cast<double>(trace.overflow_layer));
-  record.set(of_curve(curve, degenerate_rows), trace.degenerate_rows);
+template <class T>
+TrialRecord run_observed(const DepthGroup& group, const Trial& trial, const DepthObserver<T>& observe) {
+  Records records(1);
+  walk_trials<T>(group.spec, {group.curves}, {trial}, records, observe);
+  return records.front();
 }
+
+template TrialRecord run_observed(const DepthGroup&, const Trial&, const DepthObserver<float>&);
+template TrialRecord run_observed(const DepthGroup&, const Trial&, const DepthObserver<double>&);
 
 const std::vector<std::string>& token_measures() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list;
-    for (const TokenMeasure& each : measures) list.push_back(each.name);
+    for (const auto& each : measures) list.push_back(each.name);
     return list;
   }();
   return names;

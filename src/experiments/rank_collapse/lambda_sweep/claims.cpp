@@ -108,14 +108,14 @@ void judge_flatness(const Sweep& sweep, const Place& figure_2, Claims& claims) {
 void judge_theorem(const Plan& plan, const StackedModel& model, const Records& records, Claims& claims) {
   const Statement conservative = {"lambda-skip/thm-4.1/conservative/" + model.label, "Section 5.1, Theorem 4.1",
                                   "the condition of Theorem 4.1 is conservative: much smaller abs(lambda) keep the tokens apart"};
-  if (!has_theorem(model, records)) {
+  if (!records.front().has(model.prefix + theorem_lambda)) {
     return claims.not_applicable(conservative, "hypothesis not met: not a bare stack of eq. (6) whose rows are normalised");
   }
-  std::vector<double> least(records.size(), infinity);
-  for (const Sign& sign : signs) {
-    const std::vector<double> orders = orders_of_magnitude(model, sign, records);
-    for (std::size_t t = 0; t < least.size(); ++t) least[t] = std::fmin(least[t], orders[t]);  // of those that are defined
-  }
+  const std::vector<double> least = per_trial(records, [&](const TrialRecord& record) {
+    double orders = infinity;
+    for (const Sign& sign : signs) orders = std::fmin(orders, record.scalar(model.prefix + sign.orders_of_magnitude));
+    return orders;  // the least of those that are defined
+  });
   claims.mean(conservative, least, at_least(1),
               "log10 of the theorem's abs(lambda), at the rate a that keeps " + short_number(plan.threshold) +
                   " through all layers, over the smallest measured one; much smaller: by a factor of 10");
@@ -126,7 +126,7 @@ void judge_theorem(const Plan& plan, const StackedModel& model, const Records& r
 void judge(const Plan& plan, const Records& records, Claims& claims) {
   for (const StackedModel& model : plan.models) {
     const Place figure_2 = {"lambda-skip/fig-2/" + model.label + "/", "Section 5.1, Figure 2"};
-    const Sweep sweep{plan.lambda, arrays_of(records, model.prefix + at_last_layer(measure::mu_normalized))};
+    const Sweep sweep{plan.lambda, arrays_of(records, model.prefix + at_last_layer + measure::mu_normalized)};
     judge_dip(sweep, figure_2, claims);
     judge_asymmetry(sweep, model.spec, figure_2, claims);
     judge_flatness(sweep, figure_2, claims);

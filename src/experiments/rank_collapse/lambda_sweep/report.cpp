@@ -1,6 +1,3 @@
-#include <cmath>
-#include <limits>
-
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "experiments/rank_collapse/lambda_sweep/lambda_sweep.hpp"
@@ -10,25 +7,16 @@ namespace ranklab::lambda_sweep {
 namespace {
 
 void add_scalars(const Plan& plan, ResultBuilder& out) {
-  std::vector<double> degenerate(out.records().size(), 0.0), diverged = degenerate;
   for (const StackedModel& model : plan.models) {
     for (const Sign& sign : signs) out.scalar(model.prefix + sign.smallest_lambda);
-    if (has_theorem(model, out.records())) {
-      for (const char* name : {theorem_S, theorem_C_M, theorem_rate, theorem_condition, theorem_lambda}) {
-        out.scalar(model.prefix + name);
-      }
-      for (const Sign& sign : signs) {
-        out.scalar(model.prefix + sign.orders_of_magnitude, orders_of_magnitude(model, sign, out.records()));
-      }
+    if (!out.records().front().has(model.prefix + theorem_lambda)) continue;
+    for (const char* name : {theorem_S, theorem_C_M, theorem_rate, theorem_condition, theorem_lambda}) {
+      out.scalar(model.prefix + name);
     }
-    for (std::size_t t = 0; t < degenerate.size(); ++t) {
-      degenerate[t] += out.records()[t].scalar(model.prefix + degenerate_rows);
-      diverged[t] += out.records()[t].scalar(model.prefix + diverged_curves);
-    }
+    for (const Sign& sign : signs) out.scalar(model.prefix + sign.orders_of_magnitude);
   }
-  out.scalar(degenerate_rows, degenerate);
-  out.scalar(diverged_curves, diverged);
-  out.diverged_where(diverged_curves);
+  out.scalars({degenerate_rows, diverged});
+  out.diverged_where(diverged);
 }
 
 std::string threshold_note(const StackedModel& model, double threshold, const Records& records) {
@@ -46,25 +34,13 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
        {std::pair(measure::mu_normalized, "normalised mu"), {measure::rank_one_residual, "rank-one residual"}}) {
     PanelBuilder panel = out.panel(std::string("Last layer: ") + label, {"lambda"}, {label});
     for (const StackedModel& model : plan.models) {
-      panel.curve(model.prefix + at_last_layer(what), model.label, {LineStyle::line_points});
+      panel.curve(model.prefix + at_last_layer + what, model.label, {LineStyle::line_points});
     }
     panel.line(plan.threshold, "threshold");
   }
 }
 
 }  // namespace
-
-bool has_theorem(const StackedModel& model, const Records& records) {
-  return records.front().has(model.prefix + theorem_lambda);
-}
-
-std::vector<double> orders_of_magnitude(const StackedModel& model, const Sign& sign, const Records& records) {
-  return per_trial(records, [&](const TrialRecord& record) {
-    const double smallest = record.scalar(model.prefix + sign.smallest_lambda);
-    return smallest > 0 ? std::log10(record.scalar(model.prefix + theorem_lambda) / smallest)
-                        : std::numeric_limits<double>::quiet_NaN();
-  });
-}
 
 Result report(const Plan& plan, const Records& records) {
   const ModelSpec& main = plan.models.front().spec;
@@ -73,8 +49,8 @@ Result report(const Plan& plan, const Records& records) {
   add_scalars(plan, out);
   for (std::string& note : file_notes(main)) out.note(std::move(note));
   for (const StackedModel& model : plan.models) {
-    for (const char* what : swept_measures) out.series(model.prefix + at_last_layer(what), "lambda", plan.lambda);
-    for (const char* what : swept_measures) out.series(model.prefix + least_over_layers(what), "lambda", plan.lambda);
+    for (const char* what : swept_measures) out.series(model.prefix + at_last_layer + what, "lambda", plan.lambda);
+    for (const char* what : swept_measures) out.series(model.prefix + least_over_layers + what, "lambda", plan.lambda);
     out.note(threshold_note(model, plan.threshold, records));
   }
   judge(plan, records, out.claims());

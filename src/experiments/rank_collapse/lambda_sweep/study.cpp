@@ -4,8 +4,14 @@
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 
-namespace ranklab {
+namespace ranklab::lambda_sweep {
 namespace {
+
+Plan plan_of(const LambdaSweepConfig& config) {
+  Plan plan{stacked_models(config.model, config.also), config.lambda, config.threshold, config.refine};
+  std::sort(plan.lambda.begin(), plan.lambda.end());
+  return plan;
+}
 
 class LambdaSweepStudy : public Study {
  public:
@@ -28,7 +34,7 @@ class LambdaSweepStudy : public Study {
   void validate() const override { stacked_models(config_.model, config_.also); }
 
   Estimate estimate() const override {
-    const lambda_sweep::Plan plan = lambda_sweep::plan_of(config_);
+    const Plan plan = plan_of(config_);
     std::vector<DepthGroup> groups;
     for (const StackedModel& model : plan.models) {
       groups.push_back({model.spec, std::vector<DepthCurve>(plan.lambda.size() + 2 * plan.refine)});
@@ -37,11 +43,11 @@ class LambdaSweepStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
-    const lambda_sweep::Plan plan = lambda_sweep::plan_of(config_);
+    const Plan plan = plan_of(config_);
     const auto records = runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
-      return lambda_sweep::run_batch(plan, trials, runner.single_precision());
+      return run_batch(plan, trials, runner.single_precision());
     });
-    return lambda_sweep::report(plan, records);
+    return report(plan, records);
   }
 
  private:
@@ -49,15 +55,8 @@ class LambdaSweepStudy : public Study {
 };
 
 }  // namespace
+}  // namespace ranklab::lambda_sweep
 
-lambda_sweep::Plan lambda_sweep::plan_of(const LambdaSweepConfig& config) {
-  Plan plan{stacked_models(config.model, config.also), config.lambda, config.threshold, config.refine};
-  std::sort(plan.lambda.begin(), plan.lambda.end());
-  return plan;
+std::unique_ptr<ranklab::Study> ranklab::make_lambda_sweep_study() {
+  return std::make_unique<lambda_sweep::LambdaSweepStudy>();
 }
-
-std::unique_ptr<Study> make_lambda_sweep_study() {
-  return std::make_unique<LambdaSweepStudy>();
-}
-
-}  // namespace ranklab

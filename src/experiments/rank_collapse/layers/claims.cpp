@@ -165,8 +165,9 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
       const Place figure_5 = {"shallow/fig-5-tau-" + series_number(tau) + "/", "Section 3.2, Figure 5"};
       const std::string text = "with tau = " + series_number(tau) + " the token diversity is around " + series_number(level);
       const Region allowed = {level > 0 ? level - around : -infinity, level < 1 ? level + around : infinity};
-      for (const auto& [when, name] : {std::pair("after", curve.name), {"before", before_de_escalation(curve.name)}}) {
-        claims.mean(figure_5(when, text), final_values(name, measure::token_diversity, records), allowed,
+      const std::string after = measure::token_diversity;
+      for (const auto& [when, diversity] : {std::pair("after", after), {"before", before_de_escalation(after)}}) {
+        claims.mean(figure_5(when, text), final_values(curve.name, diversity, records), allowed,
                     std::string("t_div at the last block, ") + when + " the operation; around: within " + short_number(around));
       }
     }

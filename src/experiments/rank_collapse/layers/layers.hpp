@@ -16,12 +16,6 @@ struct Plan {
   const ModelSpec& model() const { return groups.front().spec; }
 };
 
-/// Of a settled config.
-Plan plan_of(const LayersConfig& config);
-
-/// A record for each trial: the traces of all curves (depth.hpp).
-Records run_batch(const Plan& plan, const std::vector<Trial>& trials, bool single_precision);
-
 /// What the figures say of each group's curves.
 void judge(const Plan& plan, const Records& records, Claims& claims);
 

@@ -35,7 +35,7 @@ void add_panel_of_group(const DepthGroup& group, const Drawn& drawn, bool before
     panel.curve(of_curve(curve.name, drawn.measure), legend_of(curve.name, group.spec) + (before ? ", after" : ""),
                 {LineStyle::line, colour});
     if (before) {
-      panel.curve(of_curve(before_de_escalation(curve.name), drawn.measure), "before", {LineStyle::dashed, colour});
+      panel.curve(of_curve(curve.name, before_de_escalation(drawn.measure)), "before", {LineStyle::dashed, colour});
     }
     ++colour;
   }

@@ -1,11 +1,36 @@
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "experiments/rank_collapse/layers/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 #include "models/blocks/model_row.hpp"
 
-namespace ranklab {
+namespace ranklab::layers {
 namespace {
+
+std::vector<DepthCurve> curves_of(const LayersConfig& config, const ModelSpec& spec, const std::string& prefix) {
+  std::vector<DepthCurve> curves;
+  // A list for each layer fits the main model's depth alone.
+  const bool fits = spec.layers == config.model.layers;
+  const bool per_layer_lambda = fits && !config.lambda_per_layer.empty();
+  if (config.de_escalates()) {
+    const std::vector<double>& lambda = per_layer_lambda ? config.lambda_per_layer : config.lambda;
+    for (const double tau : config.tau) curves.push_back({prefix + "tau=" + series_number(tau), lambda, {tau}});
+    if (fits && !config.tau_per_layer.empty()) curves.push_back({prefix + "tau=per-layer", lambda, config.tau_per_layer});
+    return curves;
+  }
+  for (const double lambda : config.lambda) curves.push_back({prefix + "lambda=" + series_number(lambda), {lambda}});
+  if (per_layer_lambda) curves.push_back({prefix + "lambda=per-layer", config.lambda_per_layer});
+  return curves;
+}
+
+Plan plan_of(const LayersConfig& config) {
+  Plan plan{{}, config.de_escalates(), config.threshold};
+  for (const StackedModel& model : stacked_models(config.model, config.also)) {
+    plan.groups.push_back({model.spec, curves_of(config, model.spec, model.prefix)});
+  }
+  return plan;
+}
 
 std::vector<double> own_lambda(const LayersConfig& config) {
   if (config.de_escalates()) return {1};
@@ -55,14 +80,14 @@ class LayersStudy : public Study {
     stacked_models(config_.model, config_.also);
   }
 
-  Estimate estimate() const override { return depth_cost(layers::plan_of(config_).groups); }
+  Estimate estimate() const override { return depth_cost(plan_of(config_).groups); }
 
   Result run(Runner& runner) const override {
-    const layers::Plan plan = layers::plan_of(config_);
+    const Plan plan = plan_of(config_);
     const auto records = runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
-      return layers::run_batch(plan, trials, runner.single_precision());
+      return run_groups(plan.groups, trials, runner.single_precision());
     });
-    return layers::report(plan, records);
+    return report(plan, records);
   }
 
  private:
@@ -70,9 +95,8 @@ class LayersStudy : public Study {
 };
 
 }  // namespace
+}  // namespace ranklab::layers
 
-std::unique_ptr<Study> make_layers_study() {
-  return std::make_unique<LayersStudy>();
+std::unique_ptr<ranklab::Study> ranklab::make_layers_study() {
+  return std::make_unique<layers::LayersStudy>();
 }
-
-}  // namespace ranklab
