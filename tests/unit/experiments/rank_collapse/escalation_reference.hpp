@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "experiments/rank_collapse/escalation/config.hpp"
 
 namespace escalation_reference {
 

@@ -1,17 +1,16 @@
 // The study escalation against a second implementation of [Shallow] Algorithm 1, and its verdicts from records that are known.
-#include "experiments/rank_collapse/escalation/config.hpp"
+#include "experiments/rank_collapse/escalation/escalation.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <functional>
 
-#include "core/error.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
-#include "experiments/rank_collapse/escalation/report.hpp"
-#include "experiments/rank_collapse/escalation/trial.hpp"
+#include "experiments/rank_collapse/escalation/config.hpp"
 #include "experiments/rank_collapse/escalation_reference.hpp"
+#include "experiments/rank_collapse/token_escalation/path.hpp"
 #include "experiments/result_parts.hpp"
 
 using namespace ranklab;
@@ -49,7 +48,6 @@ Arrays as_claimed(std::size_t blocks, double jitter) {
   for (const char* name : {"delta", "omega"}) {
     for (std::size_t k = 0; k < blocks; ++k) arrays[name].push_back(0.04 * jitter * arrays["token_diversity"][k]);
   }
-  arrays["identity_error"].assign(4 * blocks, 0.0);
   return arrays;
 }
 
@@ -59,15 +57,18 @@ Result judged(const std::function<void(Arrays&)>& change, std::size_t blocks = 1
   config.spec.layers = blocks;
   config.spec.norm = norm;
   settle(config.spec);
-  std::vector<TrialRecord> records(3);
+  const token_escalation::Plan plan(config, false);
+  Records records(3);
   for (std::size_t t = 0; t < records.size(); ++t) {
     Arrays arrays = as_claimed(blocks, 1 + 1e-4 * static_cast<double>(t));
     change(arrays);
     for (const auto& [name, values] : arrays) records[t].set(name, values);
     records[t].set("degenerate_rows", 0.0);
     records[t].set("diverged", 0.0);
+    records[t].count("shallow/eq-6", false, 0.0);
+    escalation::add_numbers(plan, records[t]);
   }
-  return escalation_result(config, false, records);
+  return escalation::report(plan, records);
 }
 
 }  // namespace
@@ -93,13 +94,14 @@ TEST_CASE("escalation: every series is Algorithm 1's, written with tokens in row
     check("mu_1", k, [k](const auto& blocks) { return mean_mu_squared(blocks[k], shared); });
     check("mu_2", k, [k](const auto& blocks) { return mean_mu_squared(blocks[k], rest); });
     for (std::size_t s = 0; s < 4; ++s) {
-      check(escalation::xi_ratio_of(static_cast<int>(s + 1)), k,
+      check("step" + std::to_string(s + 1) + ".xi_ratio", k,
             [k, s](const auto& b) { return xi_ratio(s == 0 ? b[k].X : b[k].Y[s - 1], b[k].Y[s]); });
     }
   }
   CHECK(find_series(result, "token_similarity").x == std::vector<double>{0, 1, 2, 3});
   CHECK(find_series(result, "omega").x == std::vector<double>{1, 2, 3});
   for (const char* id : {"shallow/eq-6", "shallow/eq-11"}) CHECK(find_claim(result, id).verdict == Verdict::holds);
+  CHECK(find_claim(result, "shallow/eq-6").detail.starts_with("0 violations in 24 cases"));  // 2 trials, 3 blocks, 4 steps
   CHECK(find_claim(result, "shallow/fig-2-maximum").verdict == Verdict::not_applicable);
   CHECK_FALSE(result.diverged);
 }
@@ -131,13 +133,12 @@ TEST_CASE("escalation: verdicts follow the numbers of the records") {
                             {"shallow/fig-2-omega", "omega", 4, 0.6},
                             {"shallow/fig-2-delta/to-zero", "delta", 15, 0.02},
                             {"shallow/fig-2-omega/to-zero", "omega", 15, 0.02},
-                            {"shallow/eq-6", "identity_error", 40, 1e-9},
                             {"shallow/eq-11", "mu_1", 2, 0.97},
                             {"shallow/eq-11", "mu_2", 2, 0.002},
                             {"shallow/rem-2.8", "diversity_ratio", 12, 5.0},
                             {"shallow/rem-2.8/step1", "rate", 12, 0.2}}) {
     CAPTURE(wrong.claim);
-    const Result result = judged([&](Arrays& arrays) { arrays[wrong.array][wrong.at] = wrong.value; });
+    const Result result = judged([&](Arrays& arrays) { arrays.at(wrong.array).at(wrong.at) = wrong.value; });
     CHECK(find_claim(result, wrong.claim).verdict == Verdict::fails);
   }
   const Result two = judged([](Arrays& arrays) { arrays["step3.xi_ratio"][0] = 1.6, arrays["step3.xi_ratio"][1] = 1.2; });
@@ -145,6 +146,20 @@ TEST_CASE("escalation: verdicts follow the numbers of the records") {
   CHECK(find_claim(two, "shallow/fig-2-step3").measured == 1.6);
   const Result falls = judged([](Arrays& arrays) { arrays["token_diversity"][3] = 0.5; });
   CHECK(find_scalar(falls, "decreases")[2] == 1);
+}
+
+TEST_CASE("escalation: a step violates eq. (6) where its rate misses the identity by more than rounding") {
+  const auto counted = [](const Escalation& step) {
+    Tally tally;
+    token_escalation::count_identity(step, 0.25, tally);
+    return tally;
+  };
+  const Tally exact = counted({6.0, 2.0, 1.5}), wrong = counted({6.0, 2.0, 1.5 + 1e-9}), undefined = counted({6.0, 0.0, 1.5});
+  CHECK(exact.cases == 1);
+  CHECK(exact.violations == 0);
+  CHECK(wrong.violations == 1);
+  CHECK(wrong.largest == close(1e-9 / 1.5, 1e-6));
+  CHECK(undefined.cases == 0);
 }
 
 TEST_CASE("escalation: rounding noise and undefined values are left out, other settings are not judged") {
@@ -181,10 +196,5 @@ TEST_CASE("escalation: tokens that the norm zeroes are counted, and heads must d
   const FlagValues zero = {{"layers", "2"},  {"tokens", "4"},       {"dim", "8"},
                            {"norm", "rows"}, {"weight-scale", "0"}, {"lambda", "0"}};
   CHECK(find_scalar(run_configured(make_escalation_study(), zero, 1), "degenerate_rows")[0] == 16);
-  try {
-    run_configured(make_escalation_study(), {{"heads", "3"}, {"dim", "8"}}, 1);
-    FAIL("not refused");
-  } catch (const UsageError& error) {
-    CHECK(std::string(error.what()).find("--heads 3") != std::string::npos);
-  }
+  CHECK(refusal(make_escalation_study(), {{"heads", "3"}, {"dim", "8"}}).find("--heads 3") != std::string::npos);
 }
