@@ -25,12 +25,12 @@ Escalation measure_escalation(const TokenParts& X, const TokenParts& Y) {
   return {Y.shared / X.shared, Y.rest / X.rest, X.diversity() / Y.diversity()};
 }
 
-double escalation_rate(double excess, double similarity) {
+double rate_from_excess(double excess, double similarity) {
   return 1 + excess * similarity;
 }
 
 double identity_error(const Escalation& step, double similarity) {
-  return std::abs(escalation_rate(step.xi_ratio() - 1, similarity) - step.rate) / std::max(1.0, step.rate);
+  return std::abs(rate_from_excess(step.xi_ratio() - 1, similarity) - step.rate) / std::max(1.0, step.rate);
 }
 
 template <class T>

@@ -25,7 +25,7 @@ struct Escalation {
 Escalation measure_escalation(const TokenParts& X, const TokenParts& Y);
 
 /// [Shallow] eq. (6): r = 1 + excess t_sim(X), where excess = xi_1/xi_2 - 1.
-double escalation_rate(double excess, double similarity);
+double rate_from_excess(double excess, double similarity);
 
 /// What the identity (6) misses r by, over the larger of 1 and r: rounding alone. `similarity` is t_sim(X).
 double identity_error(const Escalation& step, double similarity);

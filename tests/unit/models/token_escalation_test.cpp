@@ -88,7 +88,7 @@ TEST_CASE("token escalation: a step's xi, its rate, and the identity (6) between
     CHECK(step.xi_2 == close(squared(Pi_2 * Y) / squared(Pi_2 * X)));
     CHECK(step.rate == close((1 - squared(Pi_1 * X) / squared(X)) / (1 - squared(Pi_1 * Y) / squared(Y))));
     const double similarity = squared(Pi_1 * X) / squared(X);
-    CHECK(escalation_rate(step.xi_ratio() - 1, similarity) == close(step.rate));
+    CHECK(rate_from_excess(step.xi_ratio() - 1, similarity) == close(step.rate));
     CHECK(identity_error(step, similarity) < rounding);
     CHECK(identity_error({step.xi_1, step.xi_2, step.rate + 1}, similarity) == close(1 / (step.rate + 1)));
   }

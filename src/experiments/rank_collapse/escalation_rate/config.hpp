@@ -5,7 +5,9 @@
 // block, and looks at step 1 of each block on the path.
 #pragma once
 
-#include "experiments/rank_collapse/escalation/config.hpp"
+#include <memory>
+
+#include "experiments/rank_collapse/token_escalation/token_escalation.hpp"
 
 namespace ranklab {
 

@@ -2,21 +2,38 @@
 
 #include <algorithm>
 
-#include "experiments/rank_collapse/escalation_rate/report.hpp"
-#include "experiments/rank_collapse/escalation_rate/trial.hpp"
-#include "run/once_per_run.hpp"
+#include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
+#include "report/figure/builder.hpp"
 
 namespace ranklab {
-namespace {
 
-template <class T>
-std::vector<TrialRecord> rate_records(const EscalationConfig& config, Runner& runner) {
-  OncePerRun<FixedPath<T>> path;
-  return runner.run([&](Trial& trial) {
-    const FixedPath<T>& fixed = path.get([&] { return fixed_path<T>(config, trial.first()); });
-    return escalation_rate_trial(config, fixed, trial);
-  });
+Result escalation_rate::report(const Plan& plan, const Records& records) {
+  ResultBuilder out("Escalation rate of step 1 over redraws of its weights", records);
+  out.scalars({degenerate_rows, diverged});
+  out.diverged_where(diverged);
+  out.series(token_similarity, "block");
+  for (const char* name :
+       {excess, estimate_1, estimate_2, rate, xi_1, xi_2, mu_1, mu_2, omega, delta, lambda_2, rate_1, rate_2, sharpened_excess}) {
+    out.series(name, "block", 1);
+  }
+  if (!records.empty()) judge(plan, records, out.claims());
+  out.panel("Token similarity on the fixed path", {"block"}, {"t_sim"}).curve(token_similarity, "", {LineStyle::line_points});
+  out.panel("Step 1: xi_1/xi_2 - 1", {"block"}, {"xi_1/xi_2 - 1"})
+      .curve(excess, "mean over W", {LineStyle::line_points})
+      .curve(estimate_1, "Estimate 1", {LineStyle::dashed})
+      .curve(estimate_2, "Estimate 2", {LineStyle::dotted});
+  out.panel("Step 1: escalation rate", {"block"}, {"t_div(X) / t_div(Y)"})
+      .curve(rate, "mean over W", {LineStyle::line_points})
+      .curve(rate_1, "from Estimate 1", {LineStyle::dashed})
+      .curve(rate_2, "from Estimate 2", {LineStyle::dotted});
+  out.note(
+      "Only step 1's W differs between trials; the path through the blocks is that of trial 0 of the study escalation at this "
+      "seed.");
+  out.note("Bands show the spread over W, not the uncertainty of the mean.");
+  return out.take();
 }
+
+namespace {
 
 class EscalationRateStudy : public Study {
  public:
@@ -34,9 +51,8 @@ class EscalationRateStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
-    const bool single = runner.single_precision();
-    return escalation_rate_result(config_, single,
-                                  single ? rate_records<float>(config_, runner) : rate_records<double>(config_, runner));
+    const token_escalation::Plan plan(config_, runner.single_precision());
+    return escalation_rate::report(plan, escalation_rate::run_trials(plan, runner));
   }
 
  private:

@@ -1,67 +1,72 @@
-#include "experiments/rank_collapse/escalation_rate/trial.hpp"
-
 #include <algorithm>
-#include <limits>
-#include <map>
-#include <string>
+#include <cmath>
 
-#include "experiments/rank_collapse/escalation/path.hpp"
+#include "core/tolerances.hpp"
+#include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
+#include "experiments/rank_collapse/token_escalation/path.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/blocks/attention.hpp"
 #include "models/blocks/block.hpp"
 #include "models/blocks/transformer.hpp"
-#include "models/token_escalation.hpp"
+#include "run/once_per_run.hpp"
 
-namespace ranklab {
+namespace ranklab::escalation_rate {
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
-
-using Arrays = std::map<std::string, std::vector<double>>;
-
-// NaN where a path or a trial does not come.
-Arrays undefined_arrays(const std::vector<std::string>& names, std::uint64_t length) {
-  Arrays arrays;
-  for (const std::string& name : names) arrays[name].assign(length, undefined);
-  return arrays;
+std::vector<double> undefined_blocks(const Plan& plan) {
+  return std::vector<double>(plan.config.spec.layers, std::nan(""));
 }
 
-void move_into(Arrays& arrays, TrialRecord& record) {
-  for (auto& [name, values] : arrays) record.set(name, std::move(values));
-}
+// The path, which all trials share -------------------------------------------------------------------------------------------
+
+// One block: its input X (d, N), the triangular factor R (r, N) of X, and the heads' P' (N, N).
+template <class T>
+struct FixedBlock {
+  arma::Mat<T> X, R;
+  std::vector<arma::Mat<T>> P;
+  TokenParts parts;  // of X
+};
 
 template <class T>
-void measure_heads(const StepStrength& strength, const BlockPassage<T>& passage, std::uint64_t k, Arrays& arrays) {
-  std::vector<HeadMeasures> heads;
-  double second = 0, estimate_1 = 0, estimate_2 = 0, sum = 0, asymmetric = 0;
-  const double share = 1 / static_cast<double>(passage.P.size());
-  for (const arma::Mat<T>& P : passage.P) {
-    const HeadMeasures head = head_measures(P, passage.X);
-    const double lambda_2 = second_eigenvalue(P);
-    second += share * lambda_2;
-    estimate_1 += share * expected_excess(strength, head.mu_1_bound(), head.mu_2_bound());
-    estimate_2 += share * expected_excess(strength, 1.0, lambda_2 * lambda_2);
-    sum = std::max(sum, head.omega + head.delta);
-    asymmetric = std::max(asymmetric, asymmetry(P));
-    heads.push_back(head);
-  }
-  const AttentionMeasures mean = mean_over_heads(heads);
-  for (const auto& [name, value] : {std::pair{"omega", mean.omega},
-                                    {"delta", mean.delta},
-                                    {"mu_1", mean.mu_1_squared},
-                                    {"mu_2", mean.mu_2_squared},
-                                    {"mu_1_bound", mean.mu_1_bound},
-                                    {"mu_2_bound", mean.mu_2_bound},
-                                    {"lambda_2", second},
-                                    {"estimate_1", estimate_1},
-                                    {"estimate_2", estimate_2},
-                                    {"omega_plus_delta", sum},
-                                    {"asymmetry", asymmetric}}) {
-    arrays.at(name)[k] = value;
-  }
+struct FixedPath {
+  std::vector<FixedBlock<T>> blocks;  // up to a divergence
+  TrialRecord record;
+};
+
+// In the blocks of `first`, trial 0 of the run.
+template <class T>
+FixedPath<T> fixed_path(const Plan& plan, const Trial& first) {
+  const StepStrength strength = step_strength(plan.config.spec, plan.config.lambda);
+  std::vector<double> second = undefined_blocks(plan), first_estimates = second, second_estimates = second, sums = second,
+                      asymmetries = second;
+  FixedPath<T> path;
+  path.record = follow_path<T>(plan.config, first, [&](std::uint64_t k, const BlockPassage<T>& passage) {
+    for (std::vector<double>* values : {&second, &first_estimates, &second_estimates, &sums, &asymmetries}) (*values)[k] = 0;
+    const double share = 1 / static_cast<double>(passage.P.size());
+    for (std::size_t h = 0; h < passage.P.size(); ++h) {
+      const HeadMeasures& head = passage.heads[h];
+      const double eigenvalue = second_eigenvalue(passage.P[h]);
+      second[k] += share * eigenvalue;
+      first_estimates[k] += share * expected_excess(strength, head.mu_1_bound(), head.mu_2_bound());
+      second_estimates[k] += share * expected_excess(strength, 1.0, eigenvalue * eigenvalue);
+      sums[k] = std::max(sums[k], head.omega + head.delta);
+      asymmetries[k] = std::max(asymmetries[k], asymmetry(passage.P[h]));
+    }
+    path.blocks.push_back({passage.X, triangular_factor(passage.X), passage.P, passage.parts.front()});
+  });
+  path.record.set(lambda_2, std::move(second));
+  path.record.set(estimate_1, std::move(first_estimates));
+  path.record.set(estimate_2, std::move(second_estimates));
+  path.record.set(largest_sum, std::move(sums));
+  path.record.set(largest_asymmetry, std::move(asymmetries));
+  return path;
 }
 
-// lambda X + alpha [P_1 X W_1 ... P_h X W_h]
+// A trial -------------------------------------------------------------------------------------------------------------------
+
+// lambda X + alpha [P_1 X W_1 ... P_h X W_h]. W acts on the span of the tokens alone: in an orthonormal basis Q (d, r) of it,
+// r = min(d, N), X = QR and W'X = (Q'W)'R, where the entries of Q'W (r, d) are independent and normal as those of W are. A trial
+// draws Q'W in the place of W, from the stream `layer<k>.W_in_span`.
 template <class T>
 arma::Mat<T> redrawn_step(const EscalationConfig& config, const FixedBlock<T>& block, std::uint64_t k, const Trial& trial) {
   const ModelSpec& spec = config.spec;
@@ -70,59 +75,64 @@ arma::Mat<T> redrawn_step(const EscalationConfig& config, const FixedBlock<T>& b
   return static_cast<T>(config.lambda) * block.X + static_cast<T>(spec.alpha) * mixed_heads<T>(W.t() * block.R, block.P);
 }
 
-}  // namespace
-
 template <class T>
-FixedPath<T> fixed_path(const EscalationConfig& config, const Trial& first) {
-  const std::uint64_t K = config.spec.layers;
-  FixedPath<T> path;
-  Arrays states = undefined_arrays({"token_similarity", "token_diversity"}, K + 1);
-  Arrays blocks = undefined_arrays({"omega", "delta", "mu_1", "mu_2", "mu_1_bound", "mu_2_bound", "lambda_2", "estimate_1",
-                                    "estimate_2", "omega_plus_delta", "asymmetry"},
-                                   K);
-  const auto add_state = [&](std::uint64_t k, const arma::Mat<T>& X) {
-    const TokenParts parts = token_parts(X);
-    states["token_similarity"][k] = parts.similarity();
-    states["token_diversity"][k] = parts.diversity();
-  };
-  const StepStrength strength = step_strength(config.spec, config.lambda);
-  const PathEnd end = follow_path<T>(config, first, [&](std::uint64_t k, const BlockPassage<T>& passage) {
-    add_state(k, passage.X);
-    add_state(k + 1, passage.steps[3]);
-    measure_heads(strength, passage, k, blocks);
-    path.blocks.push_back({passage.X, triangular_factor(passage.X), passage.P, token_parts(passage.X)});
-  });
-  move_into(states, path.measures);
-  move_into(blocks, path.measures);
-  path.measures.set("diverged", end.diverged ? 1.0 : 0.0);
-  path.measures.set("degenerate_rows", end.degenerate_rows);
-  return path;
-}
-
-template <class T>
-TrialRecord escalation_rate_trial(const EscalationConfig& config, const FixedPath<T>& path, const Trial& trial) {
-  const ModelSpec& spec = config.spec;
-  Arrays arrays = undefined_arrays({"xi_1", "xi_2", "xi_ratio_minus_1", "rate", "identity_error"}, spec.layers);
+TrialRecord redraw(const Plan& plan, const FixedPath<T>& path, const Trial& trial) {
+  std::vector<double> shared = undefined_blocks(plan), rest = shared, excesses = shared, rates = shared;
+  Tally identity;
   for (std::uint64_t k = 0; k < path.blocks.size(); ++k) {
     trial.check_interrupt();
     const FixedBlock<T>& block = path.blocks[k];
-    const Escalation step = measure_escalation(block.parts, token_parts(redrawn_step(config, block, k, trial)));
-    arrays["xi_1"][k] = step.xi_1;
-    arrays["xi_2"][k] = step.xi_2;
-    arrays["xi_ratio_minus_1"][k] = step.xi_ratio() - 1;
-    arrays["rate"][k] = step.rate;
-    arrays["identity_error"][k] = identity_error(step, block.parts.similarity());
+    const Escalation step = measure_escalation(block.parts, token_parts(redrawn_step(plan.config, block, k, trial)));
+    shared[k] = step.xi_1;
+    rest[k] = step.xi_2;
+    excesses[k] = step.xi_ratio() - 1;
+    rates[k] = step.rate;
+    count_identity(step, block.parts.similarity(), identity);
   }
-  TrialRecord record = path.measures;
-  move_into(arrays, record);
+  TrialRecord record = path.record;
+  record.set(xi_1, std::move(shared));
+  record.set(xi_2, std::move(rest));
+  record.set(excess, std::move(excesses));
+  record.set(rate, std::move(rates));
+  record.add(eq_6.id, identity);
+  add_derived(plan, record);
   return record;
 }
 
-template struct FixedPath<float>;
-template struct FixedPath<double>;
-template FixedPath<float> fixed_path(const EscalationConfig&, const Trial&);
-template FixedPath<double> fixed_path(const EscalationConfig&, const Trial&);
-template TrialRecord escalation_rate_trial(const EscalationConfig&, const FixedPath<float>&, const Trial&);
-template TrialRecord escalation_rate_trial(const EscalationConfig&, const FixedPath<double>&, const Trial&);
+template <class T>
+Records redraws(const Plan& plan, Runner& runner) {
+  OncePerRun<FixedPath<T>> path;
+  return runner.run(
+      [&](Trial& trial) { return redraw(plan, path.get([&] { return fixed_path<T>(plan, trial.first()); }), trial); });
+}
 
-}  // namespace ranklab
+}  // namespace
+
+void add_derived(const Plan& plan, TrialRecord& record) {
+  const StepStrength strength = step_strength(plan.config.spec, plan.config.lambda);
+  std::vector<double> sharpened, first, second;
+  Tally tally;
+  for (std::size_t k = 0; k < plan.config.spec.layers; ++k) {
+    const double xi[] = {at(record, xi_1, k), at(record, xi_2, k)}, similarity = at(record, token_similarity, k);
+    const double E_1 = expected_xi(strength, at(record, mu_1, k)), E_2 = expected_xi(strength, at(record, mu_2, k));
+    sharpened.push_back(at(record, excess, k) - (xi[0] - E_1) / E_2 + (xi[1] - E_2) * E_1 / (E_2 * E_2));
+    first.push_back(rate_from_excess(at(record, estimate_1, k), similarity));
+    second.push_back(rate_from_excess(at(record, estimate_2, k), similarity));
+
+    const double expected = expected_excess(strength, at(record, mu_1, k), at(record, mu_2, k));
+    const double eta = (1 + expected) - xi[0] / xi[1], measured = at(record, rate, k);  // eq. (14)
+    if (!plan.is_clean(record, k) || !std::isfinite(eta + measured)) continue;
+    const double allowed = tolerance::closed_form<double> * (1 + std::abs(expected) + std::abs(eta));
+    tally.count(std::abs(rate_from_excess(expected - eta, similarity) - measured) > allowed);
+  }
+  record.set(sharpened_excess, std::move(sharpened));
+  record.set(rate_1, std::move(first));
+  record.set(rate_2, std::move(second));
+  record.add(expected_rate(plan).id, tally);
+}
+
+Records run_trials(const Plan& plan, Runner& runner) {
+  return plan.single_precision ? redraws<float>(plan, runner) : redraws<double>(plan, runner);
+}
+
+}  // namespace ranklab::escalation_rate
