@@ -87,6 +87,12 @@ double expected_excess(const StepStrength& strength, double mu_1_squared, double
   return strength.attention * (mu_1_squared - mu_2_squared) / expected_xi(strength, mu_2_squared);
 }
 
+XiLaw xi_law(const arma::mat& A, const arma::mat& B, double alpha) {
+  const double d = static_cast<double>(A.n_rows), norm = squared(A), strength = alpha * alpha;
+  const double variance = (4 * strength * squared(B * A.t()) + 2 * strength * strength * squared(B * B.t())) / d;
+  return {1 + strength * squared(B) / norm, std::sqrt(variance) / norm};
+}
+
 template HeadMeasures head_measures(const arma::Mat<float>&, const arma::Mat<float>&);
 template HeadMeasures head_measures(const arma::Mat<double>&, const arma::Mat<double>&);
 template double second_eigenvalue(const arma::Mat<float>&);

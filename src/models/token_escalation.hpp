@@ -75,4 +75,13 @@ double expected_xi(const StepStrength& strength, double mu_squared);
 /// Estimate 1, eq. (16), puts the bounds (11) in the place of mu_1^2 and mu_2^2; Estimate 2, eq. (17), 1 and |lambda_2|^2.
 double expected_excess(const StepStrength& strength, double mu_1_squared, double mu_2_squared);
 
+/// xi = ||A + alpha B W||_F^2 / ||A||_F^2 as a random variable, A and B (N, d) fixed, entries of W (d, d) N(0, 1/d).
+struct XiLaw {
+  double mean = 0.0;       // [Shallow] eq. (9): 1 + alpha^2 ||B||_F^2 / ||A||_F^2
+  double deviation = 0.0;  // standard: of ||A||_F^2 xi, the square is (4 alpha^2 ||B'A||_F^2 + 2 alpha^4 ||B'B||_F^2) / d
+};
+
+/// Of A' and B' (d, N).
+XiLaw xi_law(const arma::mat& A, const arma::mat& B, double alpha);
+
 }  // namespace ranklab

@@ -220,3 +220,17 @@ TEST_CASE("token escalation: E[xi_i] against sample means") {
     }
   }
 }
+
+TEST_CASE("token escalation: mean and deviation of xi are those of the quadratic form in vec(W)") {
+  const arma::uword n = 6, d = 3;
+  const double alpha = 0.7, variance = 1.0 / d;
+  const arma::mat A = gaussian(n, d, "A"), B = gaussian(n, d, "B");
+  // vec(A + alpha B W) = a + K w with K = alpha (I kron B).
+  const arma::mat K = alpha * arma::kron(arma::mat(d, d, arma::fill::eye), B), gram = K.t() * K;
+  const arma::vec a = arma::vectorise(A);
+  const double mean = arma::dot(a, a) + variance * arma::trace(gram);
+  const double square = 2 * variance * variance * arma::trace(gram * gram) + 4 * variance * squared(K.t() * a);
+  const XiLaw law = xi_law(A.t(), B.t(), alpha);
+  CHECK(law.mean == close(mean / arma::dot(a, a)));
+  CHECK(law.deviation == close(std::sqrt(square) / arma::dot(a, a)));
+}

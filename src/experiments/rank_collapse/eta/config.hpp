@@ -19,10 +19,6 @@ struct EtaConfig {
   double alpha = 1.0;                             // Y = X + alpha P X W; positive
 };
 
-/// The values of d, and of t, ascending.
-std::vector<std::uint64_t> ascending_dim(const EtaConfig& config);
-std::vector<double> ascending_t(const EtaConfig& config);
-
 /// One sample of W is a trial; v, Q, W_q and W_k are those of the whole run.
 std::unique_ptr<Study> make_eta_study();
 

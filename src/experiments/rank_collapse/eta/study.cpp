@@ -1,27 +1,89 @@
-#include "experiments/rank_collapse/eta/config.hpp"
-
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/error.hpp"
+#include "core/statistics.hpp"
 #include "core/text.hpp"
-#include "experiments/rank_collapse/eta/report.hpp"
-#include "experiments/rank_collapse/eta/trial.hpp"
-#include "run/once_per_run.hpp"
+#include "experiments/rank_collapse/eta/eta.hpp"
+#include "report/figure/builder.hpp"
 
 namespace ranklab {
+namespace eta {
+namespace {
+
+constexpr char eta_std[] = "eta_std", eta_sample_means[] = "eta_sample_means", eta_sample_means_error[] = "eta_sample_means_error";
+
+void add_scalars(const Plan& plan, ResultBuilder& out) {
+  for (const std::uint64_t d : plan.dim) {
+    out.scalar(at_dim(d, "mean_abs_eta"), per_trial(out.records(), [&](const TrialRecord& record) {
+                 double sum = 0;
+                 for (const double value : record.array(at_dim(d, eta_by_expectation))) sum += std::abs(value);
+                 return sum / static_cast<double>(plan.t.size());
+               }));
+  }
+  // Nothing is normalised here; every study of the command has this count.
+  out.scalar("degenerate_rows", std::vector<double>(out.records().size(), 0.0));
+}
+
+void add_series(const Plan& plan, ResultBuilder& out) {
+  for (const std::uint64_t d : plan.dim) {
+    for (const char* name : {eta_by_expectation, xi[0], xi[1], expected_xi[0], expected_xi[1], mu_squared[0], mu_squared[1]}) {
+      out.series(at_dim(d, name), "t", plan.t);
+    }
+    std::vector<double> spread, means, errors;
+    for (std::size_t i = 0; i < plan.t.size(); ++i) {
+      const Summary by_means = summarise(eta_values(out.records(), Reading::sample_means, d, i));
+      spread.push_back(summarise(eta_values(out.records(), Reading::expectation, d, i)).std);
+      means.push_back(by_means.mean);
+      errors.push_back(confidence_half_width(by_means, 1.0));
+    }
+    out.series_of_points(at_dim(d, eta_std), "t", plan.t, spread);
+    out.series_of_points(at_dim(d, eta_sample_means), "t", plan.t, means);
+    out.series_of_points(at_dim(d, eta_sample_means_error), "t", plan.t, errors);
+  }
+}
+
+void add_figure(const Plan& plan, ResultBuilder& out) {
+  PanelBuilder exact = out.panel("E[xi] by eq. (9)", {"t"}, {"eta: mean and spread over W"}).line(0.0);
+  PanelBuilder means = out.panel("E[xi] by sample means", {"t"}, {"eta: mean over W"}).line(0.0);
+  PanelBuilder spread = out.panel("Spread over W", {"t"}, log_axis("standard deviation"));
+  int colour = 0;
+  for (const std::uint64_t d : plan.dim) {
+    const std::string label = "d = " + std::to_string(d);
+    exact.curve(at_dim(d, eta_by_expectation), label, {LineStyle::line_points, colour});
+    means.curve(at_dim(d, eta_sample_means), label, {LineStyle::line_points, colour});
+    spread.curve(at_dim(d, eta_std), label + ", eta", {LineStyle::line_points, colour});
+    spread.curve(at_dim(d, eta_sample_means_error), label + ", its mean by sample means", {LineStyle::dashed, colour});
+    ++colour;
+  }
+}
+
+Result report(const Plan& plan, const Records& records) {
+  ResultBuilder out("Concentration of xi_1/xi_2 as W is redrawn", records);
+  if (records.empty()) return out.take();
+  add_scalars(plan, out);
+  add_series(plan, out);
+  judge(plan, records, out.claims());
+  add_figure(plan, out);
+  out.note(
+      "v and Q are only said to be randomly chosen; here their entries are N(0, 1), and v, Q, W_q, W_k are drawn once for each d, "
+      "while W is drawn anew for every sample, d and t.");
+  out.note(
+      "eta takes E[xi_i] = 1 + alpha^2 d sigma^2 mu_i^2 exactly, from eq. (9); eta_sample_means takes the means of xi_i over the " +
+      std::to_string(records.size()) + " samples instead, as the paper's \"(sample mean)\" may say.");
+  out.note(
+      "With the exact expectation eta keeps the spread of xi_1, about sqrt(4 alpha^2 + 2 alpha^4)/sqrt(d), however small t is; "
+      "with sample means that spread cancels, and what is left falls with t.");
+  return out.take();
+}
+
+}  // namespace
+}  // namespace eta
+
 namespace {
 
 constexpr std::uint64_t largest_size = 100'000;
-
-template <class T>
-std::vector<TrialRecord> run_samples(const EtaConfig& config, Runner& runner) {
-  OncePerRun<std::vector<EtaCase<T>>> fixed;
-  return runner.run([&](Trial& trial) {
-    const auto& cases = fixed.get([&] { return eta_cases<T>(config, trial); });
-    return eta_trial(config, cases, trial);
-  });
-}
 
 class EtaStudy : public Study {
  public:
@@ -59,9 +121,8 @@ class EtaStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
-    const bool single = runner.single_precision();
-    const auto records = single ? run_samples<float>(config_, runner) : run_samples<double>(config_, runner);
-    return eta_result(EtaRun(config_, records), single);
+    const eta::Plan plan(config_, runner.single_precision());
+    return eta::report(plan, eta::run_trials(plan, runner));
   }
 
  private:
@@ -72,18 +133,6 @@ class EtaStudy : public Study {
 
 EtaConfig::EtaConfig() {
   for (int i = 1; i <= 20; ++i) t.push_back(i / 20.0);
-}
-
-std::vector<std::uint64_t> ascending_dim(const EtaConfig& config) {
-  std::vector<std::uint64_t> dim = config.dim;
-  std::sort(dim.begin(), dim.end());
-  return dim;
-}
-
-std::vector<double> ascending_t(const EtaConfig& config) {
-  std::vector<double> t = config.t;
-  std::sort(t.begin(), t.end());
-  return t;
 }
 
 std::unique_ptr<Study> make_eta_study() {

@@ -1,15 +1,30 @@
-#include "experiments/rank_collapse/eta/trial.hpp"
-
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "core/text.hpp"
+#include "core/tolerances.hpp"
+#include "experiments/rank_collapse/eta/eta.hpp"
 #include "models/blocks/attention.hpp"
 #include "models/blocks/tensors.hpp"
-#include "report/result.hpp"
+#include "models/token_escalation.hpp"
+#include "run/once_per_run.hpp"
 
-namespace ranklab {
+namespace ranklab::eta {
 namespace {
+
+// What is fixed -------------------------------------------------------------------------------------------------------------
+
+// As in the paper tokens are rows in formulas, X (n, d), and columns in memory, X' (d, n). X = e v' + t Q with its attention
+// matrix P, the same in every trial.
+template <class T>
+struct FixedStep {
+  std::uint64_t dim = 0;
+  double t = 0.0;
+  arma::Mat<T> X, PX;  // (d, n)
+  XiLaw law[2];        // of xi_1 and xi_2, for this X and P
+  HeadMeasures head;
+};
 
 // Pi_1 X and Pi_2 X, tokens as columns.
 struct Parts {
@@ -25,90 +40,110 @@ Parts parts_of(const arma::Mat<T>& X) {
   return parts;
 }
 
-double squared(const arma::mat& A) {
-  return arma::accu(arma::square(A));
-}
-
-std::string case_prefix(std::uint64_t dim, double t) {
-  return "d=" + std::to_string(dim) + ",t=" + short_number(t) + "/";
-}
-
-}  // namespace
-
-std::string eta::at_dim(std::uint64_t dim, const std::string& quantity) {
-  return "d=" + std::to_string(dim) + "." + quantity;
-}
-
-XiLaw xi_law(const arma::mat& A, const arma::mat& B, double alpha) {
-  const double d = static_cast<double>(A.n_rows), norm = squared(A), strength = alpha * alpha;
-  const double variance = (4 * strength * squared(B * A.t()) + 2 * strength * strength * squared(B * B.t())) / d;
-  return {1 + strength * squared(B) / norm, std::sqrt(variance) / norm};
-}
-
+// By d, then t, ascending. v (d) and Q (n, d) have entries N(0, 1), W_q and W_k uniform on (-1, 1)/sqrt(d), all from the first
+// trial's streams; e = 1/sqrt(n) in every entry; P is eq. (2)'s.
 template <class T>
-std::vector<EtaCase<T>> eta_cases(const EtaConfig& config, const Trial& trial) {
+std::vector<FixedStep<T>> fixed_steps(const Plan& plan, const Trial& trial) {
   const Trial first = trial.first();
-  std::vector<EtaCase<T>> cases;
-  for (const std::uint64_t d : ascending_dim(config)) {
-    const double scale = 1 / std::sqrt(static_cast<double>(d)), e = 1 / std::sqrt(static_cast<double>(config.tokens));
+  std::vector<FixedStep<T>> steps;
+  for (const std::uint64_t d : plan.dim) {
+    const double scale = 1 / std::sqrt(static_cast<double>(d)), e = 1 / std::sqrt(static_cast<double>(plan.tokens));
     DrawnTensors<T> tensors(first, "d=" + std::to_string(d) + "/");
     const arma::Col<T> v = tensors.vector("v", d, Start::normal(1.0));
-    const arma::Mat<T> Q = tensors.matrix("Q", d, config.tokens, Start::normal(1.0));
+    const arma::Mat<T> Q = tensors.matrix("Q", d, plan.tokens, Start::normal(1.0));
     const arma::Mat<T> W_q = tensors.matrix("W_q", d, d, Start::uniform(-scale, scale));
     const arma::Mat<T> W_k = tensors.matrix("W_k", d, d, Start::uniform(-scale, scale));
-    for (const double t : ascending_t(config)) {
+    for (const double t : plan.t) {
       trial.check_interrupt();
-      EtaCase<T> each;
-      each.dim = d;
-      each.t = t;
+      FixedStep<T> step;
+      step.dim = d;
+      step.t = t;
       // X = e v' + t Q; P = softmax over rows of (X W_q)(X W_k)' / sqrt(d).
-      each.X = static_cast<T>(t) * Q;
-      each.X.each_col() += static_cast<T>(e) * v;
-      const arma::Mat<T> P = attention_matrix<T>(W_q.t() * each.X, W_k.t() * each.X, scale);
-      each.PX = each.X * P;
-      each.head = head_measures(P, each.X);
-      const Parts X = parts_of(each.X), PX = parts_of(each.PX);
-      each.law[0] = xi_law(X.shared, PX.shared, config.alpha);
-      each.law[1] = xi_law(X.rest, PX.rest, config.alpha);
-      cases.push_back(std::move(each));
+      step.X = static_cast<T>(t) * Q;
+      step.X.each_col() += static_cast<T>(e) * v;
+      const arma::Mat<T> P = attention_matrix<T>(W_q.t() * step.X, W_k.t() * step.X, scale);
+      step.PX = step.X * P;
+      step.head = head_measures(P, step.X);
+      const Parts X = parts_of(step.X), PX = parts_of(step.PX);
+      step.law[0] = xi_law(X.shared, PX.shared, plan.alpha);
+      step.law[1] = xi_law(X.rest, PX.rest, plan.alpha);
+      steps.push_back(std::move(step));
     }
   }
-  return cases;
+  return steps;
+}
+
+// A trial -------------------------------------------------------------------------------------------------------------------
+
+// Y = X + alpha P X W with the trial's W for this d and t.
+template <class T>
+Escalation redrawn(const Plan& plan, const FixedStep<T>& step, const Trial& trial) {
+  const std::string prefix = "d=" + std::to_string(step.dim) + ",t=" + short_number(step.t) + "/";
+  const double scale = 1 / std::sqrt(static_cast<double>(step.dim));
+  const arma::Mat<T> W = DrawnTensors<T>(trial, prefix).matrix("W", step.dim, step.dim, Start::normal(scale));
+  const arma::Mat<T> Y = step.X + static_cast<T>(plan.alpha) * (W.t() * step.PX);
+  return measure_escalation(token_parts(step.X), token_parts(Y));
 }
 
 template <class T>
-TrialRecord eta_trial(const EtaConfig& config, const std::vector<EtaCase<T>>& cases, const Trial& trial) {
-  std::map<std::string, std::vector<double>> arrays;
-  for (const EtaCase<T>& each : cases) {
-    trial.check_interrupt();
-    const double scale = 1 / std::sqrt(static_cast<double>(each.dim));
-    const arma::Mat<T> W =
-        DrawnTensors<T>(trial, case_prefix(each.dim, each.t)).matrix("W", each.dim, each.dim, Start::normal(scale));
-    // Y = X + alpha P X W.
-    const arma::Mat<T> Y = each.X + static_cast<T>(config.alpha) * (W.t() * each.PX);
-    const Escalation step = measure_escalation(token_parts(each.X), token_parts(Y));
-    const auto add = [&](const std::string& name, double value) { arrays[eta::at_dim(each.dim, name)].push_back(value); };
-    // [Shallow] eq. (14).
-    add("eta", each.law[0].mean / each.law[1].mean - step.xi_ratio());
-    add("xi_1", step.xi_1);
-    add("xi_2", step.xi_2);
-    add("expected_xi_1", each.law[0].mean);
-    add("expected_xi_2", each.law[1].mean);
-    add("deviation_1", each.law[0].deviation);
-    add("deviation_2", each.law[1].deviation);
-    add("mu_1_squared", each.head.mu_1_squared);
-    add("mu_2_squared", each.head.mu_2_squared);
-    add("mu_1_bound", each.head.mu_1_bound());
-    add("mu_2_bound", each.head.mu_2_bound());
-  }
+TrialRecord redraw(const Plan& plan, const std::vector<FixedStep<T>>& steps, const Trial& trial) {
   TrialRecord record;
+  std::map<std::string, std::vector<double>> arrays;
+  for (const FixedStep<T>& step : steps) {
+    trial.check_interrupt();
+    const Escalation sample = redrawn(plan, step, trial);
+    const double measured[] = {sample.xi_1, sample.xi_2}, expected[] = {step.law[0].mean, step.law[1].mean},
+                 mu[] = {step.head.mu_1_squared, step.head.mu_2_squared};
+    const double eta = expected[0] / expected[1] - sample.xi_ratio();  // [Shallow] eq. (14)
+    const auto add = [&](const char* name, double value) { arrays[at_dim(step.dim, name)].push_back(value); };
+    add(eta_by_expectation, eta);
+    for (const std::size_t i : {0u, 1u}) {
+      add(xi[i], measured[i]);
+      add(expected_xi[i], expected[i]);
+      add(deviation[i], step.law[i].deviation);
+      add(mu_squared[i], mu[i]);
+    }
+    // Rows of P sum to one to rounding.
+    record.count(eq_11.id, mu[0] < step.head.mu_1_bound() - plan.rounding);
+    record.count(eq_11.id, mu[1] > step.head.mu_2_bound() + plan.rounding * mu[0], mu[1] / step.head.mu_2_bound());
+    // Lemma A.1 at s = min(|eta|, 1).
+    const double gamma = expected[1] * expected[1] / (expected[0] + 2 * expected[1]);
+    const double miss = std::max(std::abs(measured[0] - expected[0]), std::abs(measured[1] - expected[1]));
+    record.count(lemma_A_1.id, miss < gamma * std::min(std::abs(eta), 1.0) - plan.rounding);
+    if (mu[0] <= 1) record.count(gamma_bound.id, gamma < 0.25, gamma);
+  }
   for (auto& [name, values] : arrays) record.set(name, std::move(values));
   return record;
 }
 
-template std::vector<EtaCase<float>> eta_cases(const EtaConfig&, const Trial&);
-template std::vector<EtaCase<double>> eta_cases(const EtaConfig&, const Trial&);
-template TrialRecord eta_trial(const EtaConfig&, const std::vector<EtaCase<float>>&, const Trial&);
-template TrialRecord eta_trial(const EtaConfig&, const std::vector<EtaCase<double>>&, const Trial&);
+template <class T>
+Records redraws(const Plan& plan, Runner& runner) {
+  OncePerRun<std::vector<FixedStep<T>>> steps;
+  return runner.run([&](Trial& trial) { return redraw(plan, steps.get([&] { return fixed_steps<T>(plan, trial); }), trial); });
+}
 
-}  // namespace ranklab
+template <class Number>
+std::vector<Number> ascending(std::vector<Number> values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+}  // namespace
+
+Plan::Plan(const EtaConfig& config, bool single)
+    : tokens(config.tokens),
+      alpha(config.alpha),
+      dim(ascending(config.dim)),
+      t(ascending(config.t)),
+      single_precision(single),
+      rounding(single ? tolerance::residual<float> : tolerance::residual<double>) {}
+
+std::string at_dim(std::uint64_t dim, const std::string& quantity) {
+  return "d=" + std::to_string(dim) + "." + quantity;
+}
+
+Records run_trials(const Plan& plan, Runner& runner) {
+  return plan.single_precision ? redraws<float>(plan, runner) : redraws<double>(plan, runner);
+}
+
+}  // namespace ranklab::eta

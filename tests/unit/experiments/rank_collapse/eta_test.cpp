@@ -1,16 +1,15 @@
 // The study eta against the paper's formulas in the paper's layout (tokens in rows), written with dense projections.
-#include "experiments/rank_collapse/eta/config.hpp"
+#include "experiments/rank_collapse/eta/eta.hpp"
 
 #include <doctest/doctest.h>
+#include <armadillo>
 
 #include <cmath>
 
+#include "core/statistics.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
-#include "experiments/rank_collapse/eta/readings.hpp"
-#include "experiments/rank_collapse/eta/trial.hpp"
 #include "experiments/result_parts.hpp"
-#include "gaussian.hpp"
 
 using namespace ranklab;
 
@@ -23,6 +22,25 @@ doctest::Approx close(double expected, double relative = tolerance::residual<dou
 Result run_eta(const FlagValues& values, std::uint64_t trials, bool single_precision = false, std::uint64_t threads = 1) {
   return run_configured(make_eta_study(), values, trials, single_precision, threads);
 }
+
+// Runs one trial of many.
+class TrialAlone : public Runner {
+ public:
+  explicit TrialAlone(std::uint64_t index) : index_(index) {}
+  std::uint64_t trials() const override { return 1; }
+  bool single_precision() const override { return false; }
+  Records run(const std::function<TrialRecord(Trial&)>& body) override {
+    Trial trial(1, index_, 0);
+    return {body(trial)};
+  }
+  Records run_batches(std::uint64_t, const std::function<Records(std::vector<Trial>&)>& body) override {
+    std::vector<Trial> one = {Trial(1, index_, 0)};
+    return body(one);
+  }
+
+ private:
+  std::uint64_t index_;
+};
 
 double squared(const arma::mat& A) {
   return arma::accu(arma::square(A));
@@ -113,30 +131,25 @@ TEST_CASE("eta: what is held fixed, and its bounds") {
   config.tokens = 8;
   config.dim = {5};
   config.t = {0.5};
-  // Whichever trial asks, v, Q, W_q and W_k are the run's.
-  const auto cases = eta_cases<double>(config, Trial(1, 4, 0));
-  REQUIRE(cases.size() == 1);
-  const Dense expected = dense(8, 5, "0.5", 1.0, 0);
-  CHECK(cases[0].head.mu_1_bound() == close(expected.bound[0]));
-  CHECK(cases[0].head.mu_2_bound() == close(expected.bound[1]));
-  CHECK(cases[0].law[0].mean == close(expected.expected[0]));
-  const auto again = eta_cases<double>(config, Trial(1, 0, 0));
-  CHECK(arma::approx_equal(cases[0].X, again[0].X, "absdiff", 0.0));
-  CHECK(arma::approx_equal(cases[0].PX, again[0].PX, "absdiff", 0.0));
-}
-
-TEST_CASE("eta: mean and deviation of xi are those of the quadratic form in vec(W)") {
-  const arma::uword n = 6, d = 3;
-  const double alpha = 0.7, variance = 1.0 / d;
-  const arma::mat A = gaussian(n, d, "A"), B = gaussian(n, d, "B");
-  // vec(A + alpha B W) = a + K w with K = alpha (I kron B).
-  const arma::mat K = alpha * arma::kron(arma::mat(d, d, arma::fill::eye), B), gram = K.t() * K;
-  const arma::vec a = arma::vectorise(A);
-  const double mean = arma::dot(a, a) + variance * arma::trace(gram);
-  const double square = 2 * variance * variance * arma::trace(gram * gram) + 4 * variance * squared(K.t() * a);
-  const XiLaw law = xi_law(A.t(), B.t(), alpha);
-  CHECK(law.mean == close(mean / arma::dot(a, a)));
-  CHECK(law.deviation == close(std::sqrt(square) / arma::dot(a, a)));
+  const eta::Plan plan(config, false);
+  // Whichever trial asks, v, Q, W_q and W_k are the run's; W is the trial's.
+  TrialAlone fourth(4), none(0);
+  const TrialRecord asked = eta::run_trials(plan, fourth).front(), again = eta::run_trials(plan, none).front();
+  const Dense expected = dense(8, 5, "0.5", 1.0, 4);
+  const auto number = [](const TrialRecord& record, const std::string& name) { return record.array("d=5." + name).at(0); };
+  for (const int i : {0, 1}) {
+    const std::string part = std::to_string(i + 1);
+    CHECK(number(asked, "xi_" + part) == close(expected.xi[i]));
+    CHECK(number(asked, "expected_xi_" + part) == close(expected.expected[i]));
+    for (const std::string& name : {"expected_xi_" + part, "deviation_" + part, "mu_" + part + "_squared"}) {
+      CHECK(number(asked, name) == number(again, name));
+    }
+  }
+  CHECK(number(asked, "xi_1") != number(again, "xi_1"));
+  const Tally bounds = asked.tally("shallow/eq-11");
+  CHECK(bounds.cases == 2);
+  CHECK(bounds.violations == 0);
+  CHECK(bounds.largest == close(expected.mu_squared[1] / expected.bound[1]));
 }
 
 TEST_CASE("eta: the jackknife of mean(x)/mean(y) - mean(x/y)") {
@@ -154,7 +167,7 @@ TEST_CASE("eta: the jackknife of mean(x)/mean(y) - mean(x/y)") {
     }
     return x_mean / y_mean - ratio / count;
   };
-  const std::vector<double> values = ratio_gap_pseudo_values(x, y);
+  const std::vector<double> values = eta::ratio_gap_pseudo_values(x, y);
   const Summary summary = summarise(values);
   CHECK(summary.mean == close(gap(99)));
   // The jackknife variance of the estimate: (n - 1)/n times the sum of squares of the leave-one-out estimates about their mean.
@@ -163,10 +176,10 @@ TEST_CASE("eta: the jackknife of mean(x)/mean(y) - mean(x/y)") {
   for (std::size_t i = 0; i < 40; ++i) squares += std::pow(gap(i) - mean, 2);
   CHECK(std::pow(confidence_half_width(summary, 1.0), 2) == close(39.0 / 40 * squares, 1e-9));
   // Where y does not vary nothing is left.
-  for (const double value : ratio_gap_pseudo_values(x, std::vector<double>(40, 2.0))) {
+  for (const double value : eta::ratio_gap_pseudo_values(x, std::vector<double>(40, 2.0))) {
     CHECK(std::abs(value) < 40 * tolerance::closed_form<double>);
   }
-  for (const double value : ratio_gap_pseudo_values({1, 2}, {1, 3})) CHECK(std::isnan(value));
+  for (const double value : eta::ratio_gap_pseudo_values({1, 2}, {1, 3})) CHECK(std::isnan(value));
 }
 
 TEST_CASE("eta: Figure 8 depends on the reading: exact expectations leave the spread at small t, sample means do not") {
