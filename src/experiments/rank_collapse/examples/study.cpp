@@ -1,41 +1,182 @@
-#include "experiments/rank_collapse/examples/config.hpp"
-
+#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
+#include <numbers>
 
 #include "core/error.hpp"
-#include "experiments/rank_collapse/examples/outcomes.hpp"
-#include "experiments/rank_collapse/examples/report.hpp"
-#include "experiments/rank_collapse/examples/systems.hpp"
+#include "core/tolerances.hpp"
+#include "experiments/rank_collapse/examples/examples.hpp"
+#include "report/figure/builder.hpp"
+#include "report/figure/palette.hpp"
 
 namespace ranklab {
+namespace examples {
+namespace {
+
+// A trial -------------------------------------------------------------------------------------------------------------------
+
+// Proposition 4.3.2. mu is a distance over sqrt 2: it misses by at most twice what an entry does.
+void count_tightness(const Plan& plan, const TwoTokenSystem& system, const TwoTokenPath& path, TrialRecord& record) {
+  Tally printed, corrected, decay;
+  const auto count = [&](std::uint64_t k, double by, Tally& tally) { count_miss(system, k, plan.single_precision, by, tally); };
+  for (std::uint64_t k = 0; k <= plan.layers; ++k) {
+    const double power = static_cast<double>(k), measured = path.mu[k];
+    count(k, std::abs(measured - 1 / (1 + std::pow(system.ratio(), 2 * power))) / 2, printed);
+    count(k, std::abs(measured - path.mu_closed_form[k]) / 2, corrected);
+    // 1 - 1/sqrt(1 + z) <= z/2 with z = x_k^(-2).
+    const double bound = std::pow(1 / system.ratio(), power) * plan.beta0 / (plan.alpha0 * std::numbers::sqrt2);
+    if (system.lambda > -1) count(k, std::max(0.0, measured - bound) / 2, decay);
+  }
+  if (plan.starts_at_45_degrees()) record.add(mu_as_printed.id, printed);
+  record.add(mu_corrected.id, corrected);
+  record.add(mu_decay.id, decay);
+}
+
+TrialRecord run_trial(const Plan& plan, const Trial& trial) {
+  TrialRecord record;
+  const Forms forms = forms_of(plan.selective);
+  double zeroed = 0, largest_error = 0;
+  for (const TwoTokenSystem& system : plan.systems) {
+    TwoTokenPath path = iterate(system, plan.layers, plan.single_precision, trial);
+    record.add(forms.exact.id, path.exact);
+    record.add(forms.as_printed.id, path.printed);
+    if (plan.selective && !system.is_degenerate()) count_tightness(plan, system, path, record);
+    largest_error = std::max(largest_error, path.exact.largest);
+    zeroed += static_cast<double>(path.degenerate_rows);
+    record.set(at_lambda(system.flag, degenerate_rows), static_cast<double>(path.degenerate_rows));
+    record.set(at_lambda(system.flag, mu), std::move(path.mu));
+    record.set(at_lambda(system.flag, rank_one_residual), std::move(path.rank_one_residual));
+    record.set(at_lambda(system.flag, mu_closed_form), std::move(path.mu_closed_form));
+  }
+  record.set(degenerate_rows, zeroed);
+  record.set(closed_form_error, largest_error);
+  return record;
+}
+
+// The result ----------------------------------------------------------------------------------------------------------------
+
+constexpr std::uint64_t drawn_layers = 12;
+
+std::string early(double lambda, const char* quantity) {
+  return "early." + at_lambda(lambda, quantity);
+}
+
+// What the figure draws: the first layers, where the limits show, and the last two against lambda.
+void add_drawn_series(const Plan& plan, std::vector<Outcome> outcomes, ResultBuilder& out) {
+  std::vector<double> layers;
+  for (std::uint64_t k = 0; k <= std::min(drawn_layers, plan.layers); ++k) layers.push_back(static_cast<double>(k));
+  for (const TwoTokenSystem& system : plan.systems) {
+    for (const char* name : {mu, mu_closed_form, rank_one_residual}) {
+      out.series(early(system.flag, name), "layer", layers, [&](const TrialRecord& record, std::size_t k) {
+        const double value = record.array(at_lambda(system.flag, name))[k];
+        // Below the rounding of the residual, which is absolute.
+        return name == rank_one_residual && value < tolerance::epsilon<double> ? std::nan("") : value;
+      });
+    }
+  }
+  std::sort(outcomes.begin(), outcomes.end(), [](const auto& a, const auto& b) { return a.system.flag < b.system.flag; });
+  std::vector<double> lambda, last, previous, residual;
+  for (const Outcome& outcome : outcomes) {
+    lambda.push_back(outcome.system.flag);
+    last.push_back(outcome.mu[1]);
+    previous.push_back(outcome.mu[0]);
+    residual.push_back(outcome.rank_one_residual[1]);
+  }
+  out.series(series_over_trials("final.mu", "lambda", lambda, {last}));
+  out.series(series_over_trials("previous.mu", "lambda", lambda, {previous}));
+  out.series(series_over_trials("final.rank_one_residual", "lambda", lambda, {residual}));
+}
+
+void add_figure(const Plan& plan, ResultBuilder& out) {
+  PanelBuilder first = out.panel("First layers, with the exact form", {"layer"}, {"mu"});
+  PanelBuilder rank = out.panel("First layers: distance from rank one", {"layer"}, log_axis("1 - sigma_1^2 / ||Y||_F^2"));
+  int colour = 0;
+  for (const TwoTokenSystem& system : plan.systems) {
+    const std::string label = lambda_label(system.flag);
+    const bool repeated = colour >= static_cast<int>(palette.size());
+    if (!system.is_degenerate()) {
+      first.curve(early(system.flag, mu_closed_form), "", {repeated ? LineStyle::dashed : LineStyle::line, colour});
+      rank.curve(early(system.flag, rank_one_residual), label, {repeated ? LineStyle::dashed : LineStyle::line_points, colour});
+    }
+    first.curve(early(system.flag, mu), label, {LineStyle::points, colour});
+    ++colour;
+  }
+  out.panel("The last two layers", {"lambda"}, {""})
+      .line(std::numbers::sqrt2, "sqrt 2: anti-parallel rows")
+      .curve("final.mu", "mu, last layer", {LineStyle::points})
+      .curve("previous.mu", "mu, last but one", {LineStyle::points})
+      .curve("final.rank_one_residual", "1 - sigma_1^2 / ||Y||_F^2, last layer", {LineStyle::points});
+}
+
+// In words, from the run's numbers: which lambdas collapse, and who sees it.
+void add_notes(const Plan& plan, const std::vector<Outcome>& outcomes, ResultBuilder& out) {
+  const auto note = [&](const std::string& words, const auto& belongs) {
+    const std::string lambdas = lambdas_where(outcomes, belongs);
+    if (!lambdas.empty()) out.note(words + ": lambda = " + lambdas + ".");
+  };
+  const auto unseen = [](const Outcome& o) { return o.settled && o.tends_to_rank_one() && !o.mu_tends_to(0); };
+  note("Collapse in the sense of mu, which tends to 0", [](const Outcome& o) { return o.settled && o.mu_tends_to(0); });
+  note("Rank one with anti-parallel rows, a collapse that rank_one_residual alone sees while mu tends to sqrt 2",
+       [&](const Outcome& o) { return unseen(o) && o.mu_tends_to(std::numbers::sqrt2); });
+  note(
+      "Rank one with rows that are parallel at one layer and anti-parallel at the next, so that mu alternates and "
+      "rank_one_residual alone sees the collapse",
+      [&](const Outcome& o) { return unseen(o) && !o.mu_tends_to(std::numbers::sqrt2); });
+  note("No collapse, in either sense", [](const Outcome& o) { return o.settled && !o.tends_to_rank_one() && !o.mu_tends_to(0); });
+  note("A row becomes zero, for which D is not defined; it stays zero here",
+       [](const Outcome& o) { return o.system.is_degenerate(); });
+  note("Critical, or too slow to tell in " + std::to_string(plan.layers) + " layers",
+       [](const Outcome& o) { return !o.settled && !o.system.is_degenerate(); });
+}
+
+Result report(const Plan& plan, const Records& records) {
+  ResultBuilder out(plan.selective ? "Sys-2, M = [[1, 0], [y1.y2, 1]], with lambda-skip connections"
+                                   : "Sys-1, M = [[1, 0], [2, 1]] and Y(0) = I, with lambda-skip connections",
+                    records);
+  out.scalars({degenerate_rows, closed_form_error});
+  for (const TwoTokenSystem& system : plan.systems) {
+    for (const char* name : {mu, rank_one_residual, mu_closed_form}) out.series(at_lambda(system.flag, name), "layer");
+  }
+  if (records.empty()) return out.take();
+  const std::vector<Outcome> outcomes = outcomes_of(plan, records.front());
+  judge(plan, records.front(), out.claims());
+  add_drawn_series(plan, outcomes, out);
+  add_figure(plan, out);
+  add_notes(plan, outcomes, out);
+  return out.take();
+}
+
+}  // namespace
+
+Plan::Plan(const ExamplesConfig& config, bool single)
+    : selective(config.system == "sys2"), layers(config.layers), single_precision(single) {
+  for (const double lambda : config.lambda) systems.push_back(two_token_system(config, lambda, single));
+  alpha0 = systems.front().alpha0;
+  beta0 = systems.front().beta0;
+}
+
+std::string lambda_label(double lambda) {
+  return "lambda=" + series_number(lambda);
+}
+
+std::string at_lambda(double lambda, const std::string& quantity) {
+  return lambda_label(lambda) + "." + quantity;
+}
+
+Forms forms_of(bool selective) {
+  const std::string id = selective ? "lambda-skip/prop-4.3.1/" : "lambda-skip/prop-A.10.1/",
+                    source = selective ? "Appendix A.11, the form of Y(k)" : "Appendix A.10, eq. (13)";
+  return {Place{id, source}.counted("form-as-printed", "Y(k) has the printed form, whose row 1 is (1, 0) at every layer"),
+          Place{id, source + ", corrected"}.counted(
+              "closed-form", "Y(k) equals the exact form, with the sign (sign(1 + lambda))^k, to rounding at every layer")};
+}
+
+}  // namespace examples
+
 namespace {
 
 constexpr std::uint64_t most_layers = 100'000;
 constexpr double largest_lambda = 1e6;
-
-TrialRecord run_trial(const ExamplesConfig& config, bool single_precision, const Trial& trial) {
-  TrialRecord record;
-  for (const double lambda : config.lambda) {
-    const TwoTokenSystem system = two_token_system(config, lambda, single_precision);
-    TwoTokenPath path =
-        single_precision ? iterate<float>(system, config.layers, trial) : iterate<double>(system, config.layers, trial);
-    std::vector<double> exact_mu(config.layers + 1, std::numeric_limits<double>::quiet_NaN());
-    if (!system.is_degenerate()) {
-      exact_mu.clear();
-      for (const TwoTokenForm& form : exact_forms(system, config.layers)) exact_mu.push_back(form.mu());
-    }
-    const std::string prefix = lambda_prefix(lambda);
-    record.set(prefix + "mu", std::move(path.mu));
-    record.set(prefix + "rank_one_residual", std::move(path.rank_one_residual));
-    record.set(prefix + "mu_closed_form", std::move(exact_mu));
-    record.set(prefix + "exact_error", std::move(path.exact_error));
-    record.set(prefix + "printed_error", std::move(path.printed_error));
-    record.set(prefix + "degenerate_rows", static_cast<double>(path.degenerate_rows));
-  }
-  return record;
-}
 
 class ExamplesStudy : public Study {
  public:
@@ -55,7 +196,7 @@ class ExamplesStudy : public Study {
     }
     std::map<std::string, double> names;
     for (const double lambda : config_.lambda) {
-      if (!names.emplace(lambda_prefix(lambda), lambda).second) {
+      if (!names.emplace(examples::lambda_label(lambda), lambda).second) {
         throw UsageError("--lambda: two values have the same first six digits, by which the series are named");
       }
     }
@@ -67,8 +208,8 @@ class ExamplesStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
-    const bool single = runner.single_precision();
-    return examples_result(config_, runner.run([&](Trial& trial) { return run_trial(config_, single, trial); }), single);
+    const examples::Plan plan(config_, runner.single_precision());
+    return examples::report(plan, runner.run([&](Trial& trial) { return examples::run_trial(plan, trial); }));
   }
 
  private:

@@ -7,7 +7,7 @@
 #include "linalg/similarity.hpp"
 #include "models/blocks/norms.hpp"
 
-namespace ranklab {
+namespace ranklab::examples {
 namespace {
 
 constexpr double degenerate_norm = 1e-10;  // of a row, where normalise_rows gives up
@@ -19,8 +19,21 @@ arma::Mat<T> mixing_transposed(bool selective, const arma::Mat<T>& Y) {
   return arma::Mat<T>{{1, below}, {0, 1}};
 }
 
-double largest_difference(const arma::mat& Y, const TwoTokenForm& form) {
-  return arma::abs(Y - form.Y()).max();
+// Y with one token per column.
+template <class T>
+double largest_difference(const arma::Mat<T>& Y, const TwoTokenForm& form) {
+  const std::array<double, 4> expected = form.Y();
+  double largest = 0;
+  for (arma::uword i = 0; i < 4; ++i) largest = std::max(largest, std::abs(static_cast<double>(Y[i]) - expected[i]));
+  return largest;
+}
+
+// What rounding may add up to in an entry of Y(k): every layer adds a few roundings of (M Y + lambda Y)'s terms, divided by the
+// norm of its rows, and no system amplifies an error in the ratio x_k.
+double rounding_allowance(const TwoTokenSystem& system, std::uint64_t k, bool single_precision) {
+  const double epsilon = single_precision ? tolerance::epsilon<float> : tolerance::epsilon<double>;
+  const double closed_form = single_precision ? tolerance::closed_form<float> : tolerance::closed_form<double>;
+  return closed_form + 4 * epsilon * static_cast<double>(k) * (2 + std::abs(system.lambda)) / system.shortest_row();
 }
 
 // cos and sin of the angle whose cotangent is x.
@@ -31,6 +44,35 @@ Direction direction(double x) {
   if (std::abs(x) <= 1) return {x / std::hypot(1.0, x), 1 / std::hypot(1.0, x)};
   const double inverse = 1 / std::abs(x), length = std::hypot(1.0, inverse);
   return {std::copysign(1 / length, x), inverse / length};
+}
+
+template <class T>
+TwoTokenPath iterated(const TwoTokenSystem& system, std::uint64_t layers, const Trial& trial) {
+  constexpr bool single_precision = std::is_same_v<T, float>;
+  std::vector<TwoTokenForm> exact, printed;
+  if (!system.is_degenerate()) {
+    exact = exact_forms(system, layers);
+    printed = printed_forms(system, layers);
+  }
+  TwoTokenPath path;
+  State<T> state;
+  state.Y = {{1, static_cast<T>(system.alpha0)}, {0, static_cast<T>(system.beta0)}};
+  for (std::uint64_t k = 0; k <= layers; ++k) {
+    if (k % 1024 == 0) trial.check_interrupt();
+    if (k > 0) {
+      state.Y = arma::Mat<T>(state.Y * mixing_transposed(system.selective, state.Y) + static_cast<T>(system.lambda) * state.Y);
+      normalise(Norm::rows, state);
+    }
+    const TokenGeometry geometry = token_geometry(state.Y);
+    path.mu.push_back(geometry.mu);
+    path.rank_one_residual.push_back(geometry.rank_one_residual);
+    path.mu_closed_form.push_back(exact.empty() ? std::nan("") : exact[k].mu());
+    if (exact.empty()) continue;
+    count_miss(system, k, single_precision, largest_difference(state.Y, exact[k]), path.exact);
+    count_miss(system, k, single_precision, largest_difference(state.Y, printed[k]), path.printed);
+  }
+  path.degenerate_rows = state.degenerate_rows;
+  return path;
 }
 
 }  // namespace
@@ -47,6 +89,7 @@ bool TwoTokenSystem::is_degenerate() const {
 TwoTokenSystem two_token_system(const ExamplesConfig& config, double lambda, bool single_precision) {
   TwoTokenSystem system;
   system.selective = config.system == "sys2";
+  system.flag = lambda;
   system.lambda = single_precision ? static_cast<double>(static_cast<float>(lambda)) : lambda;
   if (system.selective) {
     system.alpha0 = config.alpha0;
@@ -55,9 +98,9 @@ TwoTokenSystem two_token_system(const ExamplesConfig& config, double lambda, boo
   return system;
 }
 
-arma::mat TwoTokenForm::Y() const {
+std::array<double, 4> TwoTokenForm::Y() const {
   const Direction second = direction(x);
-  return {{sign_first, sign_second * second.cosine}, {0.0, sign_second * second.sine}};
+  return {sign_first, 0.0, sign_second * second.cosine, sign_second * second.sine};
 }
 
 double TwoTokenForm::mu() const {
@@ -92,41 +135,12 @@ std::vector<TwoTokenForm> printed_forms(const TwoTokenSystem& system, std::uint6
   return forms;
 }
 
-template <class T>
-TwoTokenPath iterate(const TwoTokenSystem& system, std::uint64_t layers, const Trial& trial) {
-  std::vector<TwoTokenForm> exact, printed;
-  if (!system.is_degenerate()) {
-    exact = exact_forms(system, layers);
-    printed = printed_forms(system, layers);
-  }
-  TwoTokenPath path;
-  State<T> state;
-  state.Y = {{1, static_cast<T>(system.alpha0)}, {0, static_cast<T>(system.beta0)}};
-  for (std::uint64_t k = 0; k <= layers; ++k) {
-    if (k % 1024 == 0) trial.check_interrupt();
-    if (k > 0) {
-      state.Y = arma::Mat<T>(state.Y * mixing_transposed(system.selective, state.Y) + static_cast<T>(system.lambda) * state.Y);
-      normalise(Norm::rows, state);
-    }
-    const TokenGeometry geometry = token_geometry(state.Y);
-    path.mu.push_back(geometry.mu);
-    path.rank_one_residual.push_back(geometry.rank_one_residual);
-    if (exact.empty()) continue;
-    const arma::mat Y = arma::conv_to<arma::mat>::from(state.Y);
-    path.exact_error.push_back(largest_difference(Y, exact[k]));
-    path.printed_error.push_back(largest_difference(Y, printed[k]));
-  }
-  path.degenerate_rows = state.degenerate_rows;
-  return path;
+TwoTokenPath iterate(const TwoTokenSystem& system, std::uint64_t layers, bool single_precision, const Trial& trial) {
+  return single_precision ? iterated<float>(system, layers, trial) : iterated<double>(system, layers, trial);
 }
 
-double rounding_allowance(const TwoTokenSystem& system, std::uint64_t k, bool single_precision) {
-  const double epsilon = single_precision ? tolerance::epsilon<float> : tolerance::epsilon<double>;
-  const double closed_form = single_precision ? tolerance::closed_form<float> : tolerance::closed_form<double>;
-  return closed_form + 4 * epsilon * static_cast<double>(k) * (2 + std::abs(system.lambda)) / system.shortest_row();
+void count_miss(const TwoTokenSystem& system, std::uint64_t k, bool single_precision, double by, Tally& tally) {
+  if (std::isfinite(by)) tally.count(by > rounding_allowance(system, k, single_precision), by);
 }
 
-template TwoTokenPath iterate<float>(const TwoTokenSystem&, std::uint64_t, const Trial&);
-template TwoTokenPath iterate<double>(const TwoTokenSystem&, std::uint64_t, const Trial&);
-
-}  // namespace ranklab
+}  // namespace ranklab::examples

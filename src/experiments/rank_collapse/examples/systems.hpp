@@ -8,19 +8,20 @@
 // Row 1 . row 2 = x_k/h_k, so that mu(k)^2 = 1 - x_k/h_k: rank one is |x_k| -> infinity, and mu sees it where x_k > 0 alone.
 #pragma once
 
-#include <armadillo>
+#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "core/record.hpp"
 #include "experiments/rank_collapse/examples/config.hpp"
 #include "run/trials.hpp"
 
-namespace ranklab {
+namespace ranklab::examples {
 
 /// A two-token system at one lambda.
 struct TwoTokenSystem {
   bool selective = false;            // Sys-2
-  double lambda = 0.0;               // as the arithmetic of the run rounds it
+  double flag = 0.0, lambda = 0.0;   // as the flag says it, and as the arithmetic of the run rounds it
   double alpha0 = 0.0, beta0 = 1.0;  // row 2 of Y(0), a unit vector
 
   double ratio() const { return (2 + lambda) / (1 + lambda); }  // Sys-2's r
@@ -38,8 +39,8 @@ struct TwoTokenForm {
   double sign_first = 1.0, sign_second = 1.0;  // of rows 1 and 2
   double x = 0.0;                              // may be infinite
 
-  arma::mat Y() const;  // (2, 2), one token per column
-  double mu() const;    // for rows of equal sign
+  std::array<double, 4> Y() const;  // row by row
+  double mu() const;                // for rows of equal sign
 };
 
 /// The exact form at layers 0 ... `layers`. Needs a system that is not degenerate.
@@ -49,18 +50,17 @@ std::vector<TwoTokenForm> exact_forms(const TwoTokenSystem& system, std::uint64_
 /// eq. (13) x_k is the positive root sqrt(alpha_k - 1).
 std::vector<TwoTokenForm> printed_forms(const TwoTokenSystem& system, std::uint64_t layers);
 
+/// A case at layer k, where `by` is a number: what was measured misses the expectation by so much, more than rounding or not.
+void count_miss(const TwoTokenSystem& system, std::uint64_t k, bool single_precision, double by, Tally& tally);
+
 /// The trajectory of eq. (6) by the recursion itself; entry k of an array is Y(k).
 struct TwoTokenPath {
-  std::vector<double> mu, rank_one_residual;       // as token_geometry defines them; residual undefined for a zero matrix
-  std::vector<double> exact_error, printed_error;  // largest |entry of Y(k) - entry of the form|; empty where degenerate
-  std::uint64_t degenerate_rows = 0;               // rows that D set to zero
+  std::vector<double> mu, rank_one_residual;  // as token_geometry defines them; residual undefined for a zero matrix
+  std::vector<double> mu_closed_form;         // of the exact form; undefined where degenerate
+  Tally exact, printed;                       // of each layer's largest |entry of Y(k) - entry of the form|; none where degenerate
+  std::uint64_t degenerate_rows = 0;          // rows that D set to zero
 };
 
-template <class T>
-TwoTokenPath iterate(const TwoTokenSystem& system, std::uint64_t layers, const Trial& trial);
+TwoTokenPath iterate(const TwoTokenSystem& system, std::uint64_t layers, bool single_precision, const Trial& trial);
 
-/// What rounding may add up to in an entry of Y(k): every layer adds a few roundings of (M Y + lambda Y)'s terms, divided by the
-/// norm of its rows, and no system amplifies an error in the ratio x_k.
-double rounding_allowance(const TwoTokenSystem& system, std::uint64_t k, bool single_precision);
-
-}  // namespace ranklab
+}  // namespace ranklab::examples
