@@ -107,12 +107,13 @@ TEST_CASE("escalation: every series is Algorithm 1's, written with tokens in row
 }
 
 TEST_CASE("escalation: verdicts follow the numbers of the records") {
-  for (const Claim& claim : judged([](Arrays&) {}).claims) {
+  const Result good = judged([](Arrays&) {});
+  CHECK(good.claims.size() == 14);
+  for (const Claim& claim : good.claims) {
     CAPTURE(claim.id);
     CAPTURE(claim.detail);
     CHECK(claim.verdict == Verdict::holds);
   }
-  const Result good = judged([](Arrays&) {});
   CHECK(find_scalar(good, "first_state_above_0.99")[0] == 7);  // 0.9 / 2^7 is below 0.01
   CHECK(find_scalar(good, "decreases")[0] == 0);
   CHECK(find_scalar(good, "late_diversity_ratio")[0] == close(0.5, tolerance::closed_form<double>));
