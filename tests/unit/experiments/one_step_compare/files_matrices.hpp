@@ -40,9 +40,7 @@ struct MatrixFolder {
 inline ranklab::Result run_pairs(const std::vector<std::string>& pairs, const FlagValues& values = {}, std::uint64_t trials = 1,
                                  std::uint64_t threads = 1) {
   auto study = ranklab::make_files_study();
-  for (const ranklab::Field& field : study->fields()) {
-    if (field.name == "pair") field.parse_elements({pairs.begin(), pairs.end()}, "--pair");
-  }
+  find_field(*study, "pair").parse_elements({pairs.begin(), pairs.end()}, "--pair");
   study = configured(std::move(study), values);
   ranklab::Pool::Settings settings;
   settings.trials = trials;

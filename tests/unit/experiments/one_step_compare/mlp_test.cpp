@@ -195,9 +195,8 @@ TEST_CASE("a trial that diverged is not dumped, and a note says so") {
 }
 
 TEST_CASE("the width settles at four times d") {
-  auto study = configured(make_mlp_study(), {{"d", "5"}});
-  for (const Field& field : study->fields())
-    if (field.name == "width") CHECK(field.value_text() == "20");
+  const auto study = configured(make_mlp_study(), {{"d", "5"}});
+  CHECK(find_field(*study, "width").value_text() == "20");
 }
 
 TEST_CASE("values outside their domain are refused by name") {
