@@ -19,16 +19,6 @@ struct MlpInitConfig {
   std::vector<std::uint64_t> n = {128, 256, 512, 1024, 2048, 4096, 8192};  // samples
 };
 
-/// One activation of a run.
-struct MlpInitNet {
-  std::string activation;
-  std::string prefix;  // of its series and streams: "" for the first, "relu2." for others
-};
-std::vector<MlpInitNet> mlp_init_nets(const MlpInitConfig& config);
-
-/// The values of n, ascending.
-std::vector<std::uint64_t> ascending_n(const MlpInitConfig& config);
-
 std::unique_ptr<Study> make_mlp_init_study();
 
 }  // namespace ranklab

@@ -1,18 +1,44 @@
-#include "experiments/one_step_compare/mlp_init/config.hpp"
-
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.hpp"
-#include "experiments/one_step_compare/mlp/methods.hpp"
-#include "experiments/one_step_compare/mlp_init/report.hpp"
+#include "core/fits.hpp"
+#include "experiments/one_step_compare/mlp_init/config.hpp"
 #include "linalg/spectra.hpp"
 #include "models/mlp.hpp"
 #include "models/random_features.hpp"
+#include "report/figure/builder.hpp"
 
 namespace ranklab {
 namespace {
 
-using mlp::hidden_layers;
+constexpr std::size_t hidden_layers = 3;
+
+/// One activation of a run.
+struct Net {
+  std::string activation;
+  std::string prefix;  // of its series and streams: "" for the first, "relu2." for others
+
+  bool is_gated() const { return find_activation(activation).gated; }
+  std::string layer(std::size_t l) const { return prefix + "layer" + std::to_string(l); }
+  std::string stable_rank(std::size_t l) const { return layer(l) + ".stable_rank"; }  // of A_l, over n
+};
+constexpr char stable_rank_X[] = "X.stable_rank";
+
+struct Plan {
+  MlpInitConfig config;
+  std::vector<Net> nets;
+  std::vector<std::uint64_t> n;  // ascending
+  std::vector<double> sizes;     // the same
+
+  explicit Plan(const MlpInitConfig& given) : config(given), nets{{given.activation, ""}}, n(given.n) {
+    for (const std::string& name : config.also) nets.push_back({name, name + "."});
+    std::sort(n.begin(), n.end());
+    sizes.assign(n.begin(), n.end());
+  }
+};
+
+// A trial: the weights stay as n varies, as in the paper's figure ---------------------------------------------------------------
 
 /// st(X) and then st(A_1), ..., st(A_3) of each net at its draw, for n samples that no other n shares.
 template <class T>
@@ -32,19 +58,18 @@ std::vector<double> stable_ranks(const MlpInitConfig& config, const std::vector<
   return out;
 }
 
-/// The weights stay as n varies, as in the paper's figure.
 template <class T>
-TrialRecord run_trial(const MlpInitConfig& config, const Trial& trial) {
-  const std::vector<std::uint64_t> n = ascending_n(config);
-  const std::vector<MlpInitNet> named = mlp_init_nets(config);
+TrialRecord run_trial(const Plan& plan, const Trial& trial) {
+  const MlpInitConfig& config = plan.config;
   std::vector<Mlp<T>> nets;
-  for (const MlpInitNet& net : named)
+  for (const Net& net : plan.nets) {
     nets.push_back(draw_mlp<T>(trial, config.d, config.width, hidden_layers, find_activation(net.activation), net.prefix));
-  std::vector<std::vector<double>> at_n(n.size());
+  }
+  std::vector<std::vector<double>> at_n(plan.n.size());
   // The largest n comes first, so that threads end together.
-  trial.for_each_part(n.size(), [&](std::size_t part) {
-    const std::size_t i = n.size() - 1 - part;
-    at_n[i] = stable_ranks(config, nets, n[i], trial);
+  trial.for_each_part(at_n.size(), [&](std::size_t part) {
+    const std::size_t i = at_n.size() - 1 - part;
+    at_n[i] = stable_ranks(config, nets, plan.n[i], trial);
   });
   TrialRecord record;
   const auto store = [&](const std::string& name, std::size_t entry) {
@@ -52,11 +77,89 @@ TrialRecord run_trial(const MlpInitConfig& config, const Trial& trial) {
     for (const auto& ranks : at_n) values.push_back(ranks[entry]);
     record.set(name, std::move(values));
   };
-  store("X.stable_rank", 0);
-  for (std::size_t net = 0; net < named.size(); ++net)
-    for (std::size_t l = 1; l <= hidden_layers; ++l)
-      store(named[net].prefix + "layer" + std::to_string(l) + ".stable_rank", net * hidden_layers + l);
+  store(stable_rank_X, 0);
+  for (std::size_t net = 0; net < nets.size(); ++net) {
+    for (std::size_t l = 1; l <= hidden_layers; ++l) store(plan.nets[net].stable_rank(l), net * hidden_layers + l);
+  }
   return record;
+}
+
+// From the records to the result ------------------------------------------------------------------------------------------------
+
+// "Grows" and "essentially constant" are judged by the exponent e of a power law n^e: a stable rank that grows by less than a
+// tenth where n doubles (e = 0.14) counts as constant. Values of n below which no fit is made.
+constexpr double constant_margin = 0.14;
+constexpr std::size_t fewest_n = 3;
+
+/// Exponent of st(A_l) as a power of n, one for each trial; NaN for fewer values of n than a fit needs.
+std::vector<double> exponents(const Plan& plan, const Records& records, const std::string& ranks) {
+  return per_trial(records, [&](const TrialRecord& record) {
+    return plan.sizes.size() < fewest_n ? std::nan("") : fit_power(plan.sizes, record.array(ranks)).slope;
+  });
+}
+
+/// st(A_l) at the largest n over the width, its largest possible value there.
+std::vector<double> shares_of_width(const Plan& plan, const Records& records, const std::string& ranks) {
+  const double largest = std::min(static_cast<double>(plan.config.width), plan.sizes.back());
+  return per_trial(records, [&](const TrialRecord& record) { return record.array(ranks).back() / largest; });
+}
+
+std::string growth_text(const Plan& plan, const Records& records, const std::string& ranks) {
+  const auto mean_at = [&](std::size_t i) {
+    const Summary of_trials = summarise(per_trial(records, [&](const TrialRecord& record) { return record.array(ranks)[i]; }));
+    return short_number(of_trials.mean) + " at n = " + short_number(plan.sizes[i]);
+  };
+  return "exponent of n; mean stable rank " + mean_at(0) + ", " + mean_at(plan.sizes.size() - 1);
+}
+
+void judge(const Plan& plan, const Records& records, const Net& net, std::size_t layer, Claims& claims) {
+  const std::string l = std::to_string(layer), ranks = net.stable_rank(layer);
+  const Place figure_17{"spectral/fig-17/" + net.activation + "/layer" + l, "Figure 17"};
+  const bool gated = net.activation == "swiglu", squared = net.activation == "relu2";
+  if (!gated && !squared) return;  // the paper says nothing of others
+  const Statement growth =
+      gated ? figure_17("/grows", "with SwiGLU the stable rank of layer " + l + " at initialisation grows with the batch size")
+            : figure_17("/constant", "with squared ReLU the stable rank of layer " + l + " stays essentially constant");
+  if (claims.applies(growth, plan.sizes.size() < fewest_n ? "needs three values of --n or more" : "")) {
+    claims.mean(growth, exponents(plan, records, ranks), gated ? at_least(constant_margin) : at_most(constant_margin),
+                growth_text(plan, records, ranks));
+  }
+  if (!gated) return;
+  // "Towards their ambient dimension": at least half of it at the figure's largest n.
+  const double width = static_cast<double>(plan.config.width), largest_n = plan.sizes.back();
+  const auto figure_size = claims.only_where(largest_n < 8 * width ? "the largest --n is below 8 times the width" : "");
+  claims.mean(figure_17("/ambient-dimension", "with SwiGLU the stable rank of layer " + l +
+                                                  " grows towards the ambient dimension: it has reached half of it at the "
+                                                  "largest batch"),
+              shares_of_width(plan, records, ranks), at_least(0.5),
+              "share of the width " + std::to_string(plan.config.width) + " at n = " + short_number(largest_n));
+}
+
+std::string title_of(const std::string& activation) {
+  return activation == "swiglu" ? "SwiGLU" : activation == "relu2" ? "Squared ReLU" : activation;
+}
+
+Result report(const Plan& plan, const Records& records) {
+  ResultBuilder out("Stable rank of post-activations at initialisation over the batch size", records);
+  for (const Net& net : plan.nets) {
+    for (std::size_t l = 1; l <= hidden_layers; ++l) {
+      const std::string ranks = net.stable_rank(l);
+      out.series(ranks, "n", plan.sizes);
+      out.scalar(net.layer(l) + ".exponent", exponents(plan, records, ranks));
+      out.scalar(net.layer(l) + ".share_of_width", shares_of_width(plan, records, ranks));
+      judge(plan, records, net, l, out.claims());
+    }
+  }
+  out.series(stable_rank_X, "n", plan.sizes);
+  for (const Net& net : plan.nets) {
+    PanelBuilder panel =
+        out.panel(title_of(net.activation) + ": st at initialisation", log_axis("batch size n"), log_axis("stable rank"));
+    for (std::size_t l = 1; l <= hidden_layers; ++l) {
+      panel.curve(net.stable_rank(l), "layer " + std::to_string(l), {LineStyle::line_points, static_cast<int>(l - 1)});
+    }
+    panel.curve(stable_rank_X, "input X", {LineStyle::dotted, 3});
+  }
+  return out.take();
 }
 
 class MlpInitStudy : public Study {
@@ -64,11 +167,10 @@ class MlpInitStudy : public Study {
   std::vector<Field> fields() override {
     constexpr std::uint64_t largest = 100'000;
     MlpInitConfig& c = config_;
-    Field also = choice_list_field("also", c.also, activation_names(), "", "further activations, drawn beside for contrast");
     return {
         choice_field("activation", c.activation, activation_names(), "sigma",
                      "activation of the three hidden layers; swiglu is gated"),
-        or_empty(also),
+        or_empty(choice_list_field("also", c.also, activation_names(), "", "further activations, drawn beside for contrast")),
         size_field("d", c.d, 1, largest, "d", "input dimension"),
         size_field("width", c.width, 0, largest, "4d", "units of each hidden layer; 0: 4 d"),
         size_list_field("n", c.n, 1, 10'000'000, "n", "samples: the batch sizes"),
@@ -80,32 +182,32 @@ class MlpInitStudy : public Study {
   }
 
   void validate() const override {
-    if (std::find(config_.also.begin(), config_.also.end(), config_.activation) != config_.also.end())
+    if (std::find(config_.also.begin(), config_.also.end(), config_.activation) != config_.also.end()) {
       throw UsageError("--also: '" + config_.activation + "' is not allowed; allowed: activations other than that of --activation");
+    }
   }
 
   Estimate estimate() const override {
-    const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
-    const double d = real(config_.d), h = real(config_.width);
+    const Plan plan(config_);
+    const double d = static_cast<double>(config_.d), h = static_cast<double>(config_.width);
     Estimate cost;
-    for (const MlpInitNet& net : mlp_init_nets(config_)) {
-      const double rows = find_activation(net.activation).gated ? 2 * h : h, weights = rows * (d + 2 * h) + h;
+    for (const Net& net : plan.nets) {
+      const double rows = net.is_gated() ? 2 * h : h, weights = rows * (d + 2 * h) + h;
       cost.bytes += 8 * weights;
-      for (const std::uint64_t each : config_.n) {
-        const double n = real(each), small = std::min(h, n), large = std::max(h, n);
+      for (const double n : plan.sizes) {
+        const double small = std::min(h, n), large = std::max(h, n);
         cost.flops += 2 * n * weights + 3 * (2 * small * small * large + 4.0 / 3 * small * small * small);
       }
     }
-    const double n = real(ascending_n(config_).back());
-    cost.bytes += 8 * n * (d + 12 * h);
+    cost.bytes += 8 * plan.sizes.back() * (d + 12 * h);
     return cost;
   }
 
   Result run(Runner& runner) const override {
-    const auto records = runner.run([&](Trial& trial) {
-      return runner.single_precision() ? run_trial<float>(config_, trial) : run_trial<double>(config_, trial);
-    });
-    return mlp_init_result(config_, records);
+    const Plan plan(config_);
+    const auto records = runner.run(
+        [&](Trial& trial) { return runner.single_precision() ? run_trial<float>(plan, trial) : run_trial<double>(plan, trial); });
+    return report(plan, records);
   }
 
  private:
@@ -113,18 +215,6 @@ class MlpInitStudy : public Study {
 };
 
 }  // namespace
-
-std::vector<MlpInitNet> mlp_init_nets(const MlpInitConfig& config) {
-  std::vector<MlpInitNet> nets = {{config.activation, ""}};
-  for (const std::string& name : config.also) nets.push_back({name, name + "."});
-  return nets;
-}
-
-std::vector<std::uint64_t> ascending_n(const MlpInitConfig& config) {
-  std::vector<std::uint64_t> n = config.n;
-  std::sort(n.begin(), n.end());
-  return n;
-}
 
 std::unique_ptr<Study> make_mlp_init_study() {
   return std::make_unique<MlpInitStudy>();

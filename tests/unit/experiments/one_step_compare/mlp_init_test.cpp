@@ -6,7 +6,6 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
-#include "experiments/one_step_compare/mlp_init/report.hpp"
 #include "experiments/result_parts.hpp"
 #include "models/mlp.hpp"
 #include "models/random_features.hpp"
@@ -71,17 +70,16 @@ TEST_CASE("neither threads nor other values of n, nor other activations, change 
 }
 
 TEST_CASE("growth is the exponent of a power of n") {
-  MlpInitConfig config;
-  config.width = 512;
-  const std::vector<std::uint64_t> n = ascending_n(config);
-  const std::vector<double> x(n.begin(), n.end());
-  const Result as_said = mlp_init_result(config, {powers(x, 0.6, 0.01), powers(x, 0.61, 0.02)});
+  const std::vector<double> n = {128, 256, 512, 1024, 2048, 4096, 8192};  // the default
+  const auto judged = [](const Records& records) { return result_of(make_mlp_init_study(), {{"width", "512"}}, records); };
+  const Result as_said = judged({powers(n, 0.6, 0.01), powers(n, 0.61, 0.02)});
+  CHECK(find_series(as_said, "layer2.stable_rank").x == n);
   CHECK(find_scalar(as_said, "layer2.exponent").at(0) == doctest::Approx(0.6).epsilon(tolerance::residual<double>));
   CHECK(find_claim(as_said, "spectral/fig-17/swiglu/layer2/grows").verdict == Verdict::holds);
   CHECK(find_claim(as_said, "spectral/fig-17/relu2/layer2/constant").verdict == Verdict::holds);
   // 2 * 8192^0.6 = 446 of 512.
   CHECK(find_claim(as_said, "spectral/fig-17/swiglu/layer2/ambient-dimension").verdict == Verdict::holds);
-  const Result otherwise = mlp_init_result(config, {powers(x, 0.05, 0.5), powers(x, 0.06, 0.51)});
+  const Result otherwise = judged({powers(n, 0.05, 0.5), powers(n, 0.06, 0.51)});
   CHECK(find_claim(otherwise, "spectral/fig-17/swiglu/layer1/grows").verdict == Verdict::fails);
   CHECK(find_claim(otherwise, "spectral/fig-17/relu2/layer3/constant").verdict == Verdict::fails);
   CHECK(find_claim(otherwise, "spectral/fig-17/swiglu/layer1/ambient-dimension").verdict == Verdict::fails);
