@@ -1,115 +1,223 @@
-#include "experiments/one_step_compare/mlp/claims.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "core/text.hpp"
-#include "experiments/one_step_compare/mlp/figure_claims.hpp"
-#include "experiments/one_step_compare/mlp/methods.hpp"
+#include "core/statistics.hpp"
+#include "experiments/one_step_compare/mlp/mlp.hpp"
 
 namespace ranklab::mlp {
 namespace {
 
-using Records = std::vector<TrialRecord>;
 constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Where condition (1.8) is violated along one method's trajectories.
-struct Condition {
-  double cases = 0, violations = 0, first = infinity, last = -infinity, smallest = infinity;
-};
-
-Condition condition_along(const MlpConfig& config, const Records& records, const std::string& method, std::size_t layer) {
-  const std::vector<double> iterations = recorded_iterations(config);
-  Condition out;
-  for (const TrialRecord& record : records) {
-    const std::vector<double>& ratio = record.array(ratio_name(method, layer));
-    for (std::size_t i = 0; i < ratio.size(); ++i) {
-      if (!std::isfinite(ratio[i])) continue;
-      out.cases += 1;
-      out.smallest = std::min(out.smallest, ratio[i]);
-      if (ratio[i] >= 1) continue;
-      out.violations += 1;
-      out.first = std::min(out.first, iterations[i]);
-      out.last = std::max(out.last, iterations[i]);
-    }
-  }
-  return out;
-}
-
-Claim condition_claim(const MlpConfig& config, const Records& records, const Method& method, std::size_t layer) {
-  const Condition found = condition_along(config, records, method.name, layer);
-  const std::string l = std::to_string(layer), input = layer == 1 ? "X" : "A_" + std::to_string(layer - 1);
+void judge_condition(const Plan& plan, const Records& records, const Method& method, std::size_t layer, Claims& claims) {
+  const Statement statement = condition(method, layer);
+  const Tally found = tally_of(records, statement.id);
   std::string detail = "no gradient or activation with a rank";
   if (found.cases > 0) {
     detail = "holds at " + short_number(100 * (1 - found.violations / found.cases)) +
              " % of the recorded iterations; smallest nr/st " + short_number(found.smallest);
   }
-  if (found.violations > 0)
-    detail += ", violated between iterations " + short_number(found.first) + " and " + short_number(found.last);
+  if (found.violations > 0) {
+    const Tally violated_at = tally_of(records, [&](const TrialRecord& record, Tally& at) {
+      const std::vector<double>& ratio = record.array(ratio_name(method.name, layer));
+      for (std::size_t i = 0; i < ratio.size(); ++i) {
+        if (ratio[i] < 1) at.count(true, plan.iterations[i]);
+      }
+    });
+    detail += ", violated between iterations " + short_number(violated_at.smallest) + " and " + short_number(violated_at.largest);
+  }
   // The paper keeps its spectral steps to the layers between the first and the last, for this reason.
   if (layer == 1) detail += "; layer 1 takes Euclidean steps";
-  return judge_violations("spectral/eq-1.8/" + method.name + "/W" + l, "Section 1.2.1, eq. (1.8)",
-                          "along " + method.label + " the nuclear rank of the gradient of W_" + l +
-                              " is at least the stable rank of " + input + ", at every iteration",
-                          found.violations, found.cases, detail);
+  claims.never_violated(statement, found, detail);
 }
 
-double log_ratio_at(const TrialRecord& record, const std::string& method, double iteration) {
-  if (std::isnan(iteration)) return undefined;
-  const auto t = static_cast<std::size_t>(iteration);
-  return std::log10(record.array(method + ".loss").at(t) / record.array("gd.loss").at(t));
+// Figures 1 and 4: squared ReLU ------------------------------------------------------------------------------------------------
+
+/// Why a statement about the sizes of Figures 1 and 4 says nothing of this run; empty where it does.
+std::string not_printed_sizes(const MlpConfig& config) {
+  const bool same = config.d == 128 && config.width == 512 && config.n == 512;
+  return same ? "" : "the figure has d = 128, width 512, n = 512";
+}
+
+std::string mean_of(const Records& records, const std::string& scalar) {
+  return short_number(summarise(scalars_of(records, scalar)).mean);
+}
+
+void judge_maximum(const Plan& plan, const Records& records, const Misprint& statement, const std::string& matrix, Claims& claims) {
+  std::string measured = "mean rank at W_0: ";
+  for (std::size_t l = 1; l <= hidden_layers; ++l) {
+    measured += (l == 1 ? "" : ", ") + matrix + std::to_string(l) + " " + mean_of(records, rank_name(matrix, l));
+  }
+  const auto printed_sizes = claims.only_where(not_printed_sizes(plan.config));
+  claims.never_violated(statement.as_printed, records, measured);
+  claims.never_violated(statement.corrected, records, measured);
+}
+
+void judge_figure_1(const Plan& plan, const Records& records, Claims& claims) {
+  for (const Method& method : plan.methods) {
+    const Statement statement = small_stable_rank(method);
+    claims.never_violated(statement, records,
+                          "largest " + short_number(tally_of(records, statement.id).largest) +
+                              ", against d = " + std::to_string(plan.config.d) + ", st(X) = " + mean_of(records, stable_rank_X) +
+                              " and rank " + std::to_string(std::min(plan.config.width, plan.config.n)));
+  }
+  judge_maximum(plan, records, largest_stable_rank, "A", claims);
+  judge_maximum(plan, records, largest_nuclear_rank, "W", claims);
+}
+
+std::string phase_text(const Records& records) {
+  const Summary end = summarise(scalars_of(records, initial_phase_end));
+  const std::string phase = "the initial phase, where nr >= 2 st at layers 2 and 3 of GD";
+  if (end.n == 0) return "no trial starts in " + phase;
+  return "log10 of the ratio of the losses at the end of " + phase + ": iteration " + short_number(end.mean) + " on average";
+}
+
+// Steps until the loss has fallen to a tenth; NaN where it never does.
+double steps_to_a_tenth(const std::vector<double>& loss) {
+  const auto found = std::find_if(loss.begin(), loss.end(), [&](double value) { return value <= loss.front() / 10; });
+  return found == loss.end() ? undefined : static_cast<double>(found - loss.begin());
+}
+
+// "Faster" by another measure, which a seed that diverges later does not upset.
+void judge_first_to_a_tenth(const Records& records, const Method& method, const Statement& statement, Claims& claims) {
+  double fewer = 0, reached = 0;
+  const std::vector<double> ratios = per_trial(records, [&](const TrialRecord& record) {
+    const double of_gd = steps_to_a_tenth(record.array(loss_name(gd))),
+                 other = steps_to_a_tenth(record.array(loss_name(method.name))), ratio = std::log10(other / of_gd);
+    if (std::isfinite(ratio)) reached += 1;
+    if (other < of_gd) fewer += 1;
+    return ratio;
+  });
+  claims.mean(statement, ratios, at_most(0.0),
+              "log10 of the ratio of the steps; fewer in " + short_number(fewer) + " of the " + short_number(reached) +
+                  " trials in which both get there, of " + std::to_string(records.size()));
+}
+
+void judge_figure_4(const Plan& plan, const Records& records, Claims& claims) {
+  const Place figure_4{"spectral/fig-4/", "Figure 4"};
+  for (const std::size_t layer : {2, 3}) {
+    const std::string l = std::to_string(layer);
+    const auto start_over_end = per_trial(records, [&](const TrialRecord& record) {
+      const std::vector<double>& rank = record.array(nuclear_rank_name(gd, layer));
+      return rank.front() / rank.back();
+    });
+    claims.mean(figure_4("nuclear-rank-large-at-first/W" + l, "along GD the nuclear rank of the gradient of W_" + l +
+                                                                  " is at least twice as large at the start as at the end"),
+                start_over_end, at_least(2.0), "start over end");
+  }
+  for (const Method& method : plan.rivals()) {
+    claims.mean(figure_4("faster-at-first/" + method.name,
+                         method.label + " lowers the loss faster than GD in the initial phase, when the nuclear rank is large"),
+                scalars_of(records, early_ratio_name(method.name)), at_most(0.0), phase_text(records));
+    judge_first_to_a_tenth(
+        records, method,
+        figure_4("first-to-a-tenth/" + method.name, method.label + " brings the loss down to a tenth in fewer steps than GD"),
+        claims);
+    claims.mean(figure_4("ahead-at-the-end/" + method.name, method.label + " ends below GD"),
+                scalars_of(records, final_ratio_name(method.name)), at_most(0.0), "log10 of the ratio of the last losses");
+  }
+}
+
+// Figure 18: SwiGLU, at a small and at a large batch ----------------------------------------------------------------------------
+
+// "Essentially coincide": losses within a factor of 1.25 of each other, on average along the run.
+const double coincidence = std::log10(1.25);
+// "Close to its initial value", as a ratio; and what counts as "about 3".
+constexpr Region close_to_initial = {0.8, 1.25}, about_3 = {2.0, 4.0};
+// "Early": when one of the two has lost this part of its starting loss. Later on too many trials have diverged.
+constexpr double early_loss = 0.25;
+
+// The figure's batches are 512 and 8196 at width 512: the regimes are told apart by n over the width.
+std::string not_small_batch(const MlpConfig& config) {
+  return config.n <= 2 * config.width ? "" : "the panel has n = width, this run more than twice that";
+}
+std::string not_large_batch(const MlpConfig& config) {
+  return config.n >= 8 * config.width ? "" : "the panel has n = 16 times the width, this run less than 8 times";
+}
+
+/// log10 of SpecGD's loss over GD's at the first iteration at which one of them has fallen by early_loss: below 0 SpecGD was
+/// faster. NaN where neither ever has, or one diverged before.
+double early_log_ratio(const TrialRecord& record) {
+  const std::vector<double>&of_gd = record.array(loss_name(gd)), &spec = record.array(loss_name(specgd));
+  for (std::size_t t = 0; t < of_gd.size(); ++t) {
+    if (std::min(of_gd[t], spec[t]) <= (1 - early_loss) * of_gd.front()) return std::log10(spec[t] / of_gd[t]);
+  }
+  return undefined;
+}
+
+/// |log10(SpecGD's loss over GD's)|, averaged over the iterations; NaN where one of them diverged.
+double mean_distance(const TrialRecord& record) {
+  const std::vector<double>&of_gd = record.array(loss_name(gd)), &spec = record.array(loss_name(specgd));
+  double sum = 0;
+  for (std::size_t t = 0; t < of_gd.size(); ++t) sum += std::abs(std::log10(spec[t] / of_gd[t]));
+  return sum / static_cast<double>(of_gd.size());
+}
+
+std::string with_survivors(const Records& records, const std::string& text) {
+  double neither = 0;
+  for (const TrialRecord& record : records) {
+    neither += record.scalar(diverged_name(gd)) == 0 && record.scalar(diverged_name(specgd)) == 0;
+  }
+  return text + "; neither diverged in " + short_number(neither) + " of " + std::to_string(records.size()) + " trials";
+}
+
+void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
+  const Place small{"spectral/fig-18a/", "Figure 18 (a)"}, large{"spectral/fig-18b/", "Figure 18 (b)"};
+  const std::vector<double> early = per_trial(records, early_log_ratio);
+  const std::string detail = with_survivors(
+      records, "log10 of SpecGD's loss over GD's at the first iteration at which one of them has fallen by a quarter");
+  {
+    const auto small_batch = claims.only_where(not_small_batch(plan.config));
+    claims.mean(small("early-advantage", "with SwiGLU at n = 512 SpecGD lowers the loss faster at first"), early, at_most(0.0),
+                detail);
+  }
+  const auto large_batch = claims.only_where(not_large_batch(plan.config));
+  claims.mean(
+      large("no-early-advantage", "with SwiGLU at n = 8196 SpecGD lowers the loss no faster at first, by a factor of 1.25 or more"),
+      early, at_least(-coincidence), detail);
+  claims.mean(large("coincide",
+                    "with SwiGLU at n = 8196 the losses of GD and SpecGD essentially coincide: within a factor of 1.25 on average"),
+              per_trial(records, mean_distance), at_most(coincidence),
+              with_survivors(records, "mean of |log10 of the ratio of the losses| over the run"));
+}
+
+void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
+  const Place caption{"spectral/fig-18/", "Figure 18, caption"};
+  const auto is_specgd = [](const Method& method) { return method.name == specgd; };
+  if (std::any_of(plan.methods.begin(), plan.methods.end(), is_specgd)) judge_losses(plan, records, claims);
+  for (const Method& method : plan.methods) {
+    if (method.name != gd && method.name != specgd) continue;
+    const auto along = [&](std::size_t layer, bool over_first) {
+      return per_trial(records, [&](const TrialRecord& record) {
+        const std::vector<double>& st = record.array(stable_rank_name(method.name, layer));
+        return over_first ? st.back() / st.front() : st.back();
+      });
+    };
+    for (const std::size_t layer : {1, 2}) {
+      const std::string l = std::to_string(layer);
+      claims.mean(caption("layer" + l + "-keeps-its-rank/" + method.name,
+                          "with SwiGLU the stable rank of layer " + l + " stays close to its initial value along " + method.label),
+                  along(layer, true), close_to_initial, with_survivors(records, "last stable rank over the first"));
+    }
+    claims.mean(caption("layer3-drops-to-3/" + method.name,
+                        "with SwiGLU the stable rank of layer 3 drops to about 3 along " + method.label),
+                along(3, false), about_3, with_survivors(records, "last stable rank"));
+  }
 }
 
 }  // namespace
 
-std::vector<double> condition_shares(const Records& records, const std::string& method, std::size_t layer) {
-  std::vector<double> out;
-  for (const TrialRecord& record : records) {
-    double cases = 0, holds = 0;
-    for (const double ratio : record.array(ratio_name(method, layer))) {
-      if (!std::isfinite(ratio)) continue;
-      cases += 1;
-      holds += ratio >= 1;
-    }
-    out.push_back(cases > 0 ? holds / cases : undefined);
+void judge(const Plan& plan, const Records& records, Claims& claims) {
+  for (const Method& method : plan.methods) {
+    for (std::size_t l = 1; l <= hidden_layers; ++l) judge_condition(plan, records, method, l, claims);
   }
-  return out;
-}
-
-double phase_end(const MlpConfig& config, const TrialRecord& record) {
-  const std::vector<double> iterations = recorded_iterations(config);
-  const std::vector<double>&second = record.array(ratio_name("gd", 2)), &third = record.array(ratio_name("gd", 3));
-  std::size_t i = 0;
-  while (i < iterations.size() && second[i] >= 2 && third[i] >= 2) ++i;
-  return i == 0 ? undefined : iterations[i - 1];
-}
-
-std::vector<double> early_log_ratios(const MlpConfig& config, const Records& records, const std::string& method) {
-  std::vector<double> out;
-  for (const TrialRecord& record : records) out.push_back(log_ratio_at(record, method, phase_end(config, record)));
-  return out;
-}
-
-std::vector<double> final_log_ratios(const Records& records, const std::string& method) {
-  std::vector<double> out;
-  for (const TrialRecord& record : records)
-    out.push_back(log_ratio_at(record, method, static_cast<double>(record.array("gd.loss").size() - 1)));
-  return out;
-}
-
-std::vector<Claim> claims(const MlpConfig& config, const Records& records) {
-  std::vector<Claim> out;
-  for (const Method& method : methods(config))
-    for (std::size_t l = 1; l <= hidden_layers; ++l) out.push_back(condition_claim(config, records, method, l));
   // Figures 1 and 4 are about relu2, Figure 18 is about swiglu; another activation has no figure.
-  if (config.activation == "relu2") {
-    add_figure_1_claims(config, records, out);
-    add_figure_4_claims(config, records, out);
+  if (plan.config.activation == "relu2") {
+    judge_figure_1(plan, records, claims);
+    judge_figure_4(plan, records, claims);
   }
-  if (config.activation == "swiglu") add_figure_18_claims(config, records, out);
-  return out;
+  if (plan.config.activation == "swiglu") judge_figure_18(plan, records, claims);
 }
 
 }  // namespace ranklab::mlp

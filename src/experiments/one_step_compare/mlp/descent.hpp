@@ -1,13 +1,21 @@
-// One optimizer on one net, with the ranks along its way.
+// One optimizer on one net, with the ranks along its way. With A = A_(l-1) and G = dLoss/dW_l, layer by layer ([Spectral]
+// Section 1.2):
+//   Euclidean  W <- W - lr G / L_F,                 L_F = ||A||_op^2 / n,
+//   spectral   W <- W - lr ||G||_* / L_op polar(G), L_op = ||A||_F^2 / n,
+// or Muon's step; all four from the same gradient.
 #pragma once
 
 #include <array>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <vector>
 
-#include "experiments/one_step_compare/mlp/methods.hpp"
+#include "experiments/one_step_compare/mlp/mlp.hpp"
+#include "linalg/spectra.hpp"
 #include "models/mlp.hpp"
-#include "run/trials.hpp"
+#include "optim/muon.hpp"
+#include "optim/steps.hpp"
 
 namespace ranklab::mlp {
 
@@ -20,11 +28,8 @@ struct Problem {
   double stable_rank_X = 0;  // st(X)
 };
 
-template <class T>
-Problem<T> draw_problem(const MlpConfig& config, const Trial& trial);
-
-/// A trajectory; entry t of `loss` belongs to the weights before step t + 1, the ranks to recorded_iterations(config). What
-/// comes after a divergence is undefined, NaN.
+/// Entry t of `loss` belongs to the weights before step t + 1, the ranks to plan.iterations. What comes after a divergence is
+/// undefined, NaN.
 struct Trajectory {
   std::vector<double> loss;
   std::array<std::vector<double>, hidden_layers> stable_rank;   // of A_1 ... A_3
@@ -32,16 +37,118 @@ struct Trajectory {
   std::optional<std::uint64_t> diverged_at;                     // first iteration with a loss that is no longer one
 };
 
-/// A loss beyond this multiple of its start counts as divergence, as does one that is not finite. Losses that passed ten times
-/// their start were never seen to come back: they square, or worse, from step to step.
-inline constexpr double divergence_factor = 1000.0;
+/// The diagnostics' precision, without a copy where it is the run's.
+inline const arma::mat& widened(const arma::mat& A, arma::mat&) {
+  return A;
+}
+inline const arma::mat& widened(const arma::fmat& A, arma::mat& memory) {
+  memory = arma::conv_to<arma::mat>::from(A);
+  return memory;
+}
 
-/// Runs `method` from the problem's start. Layer by layer, with A = A_(l-1) and G = dLoss/dW_l ([Spectral] Section 1.2):
-///   Euclidean  W <- W - lr G / L_F,                L_F = ||A||_op^2 / n,
-///   spectral   W <- W - lr ||G||_* / L_op polar(G), L_op = ||A||_F^2 / n,
-/// or Muon's step; all four from the same gradient. `pass` holds the last pass afterwards, that of iteration config.steps where
-/// the trajectory did not diverge.
+/// One method from the problem's start.
 template <class T>
-Trajectory descend(const MlpConfig& config, const Method& method, const Problem<T>& problem, const Trial& trial, MlpPass<T>& pass);
+struct Descent {
+  const Plan& plan;
+  const Method& method;
+  const Problem<T>& problem;
+  const Trial& trial;
+  MlpPass<T>& pass;  // after run() the last pass, that of iteration config.steps where the trajectory did not diverge
+  Mlp<T> net = problem.start;
+  std::vector<Muon<T>> muon = std::vector<Muon<T>>(layers, Muon<T>(plan.config.momentum));  // only the inner ones are used
+  Trajectory path = {};
+
+  static constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+
+  Trajectory run() {
+    const std::uint64_t steps = plan.config.steps;
+    path.loss.assign(steps + 1, undefined);
+    for (std::uint64_t t = 0; t <= steps; ++t) {
+      if (!measure_loss(t)) {
+        path.diverged_at = t;
+        break;
+      }
+      const bool last = t == steps;
+      step(last || t % plan.config.record_every == 0, last);
+    }
+    for (auto* ranks : {&path.stable_rank, &path.nuclear_rank}) {
+      for (auto& of_layer : *ranks) of_layer.resize(plan.iterations.size(), undefined);
+    }
+    return std::move(path);
+  }
+
+  /// The loss and the gradients at iteration t; false where they are no longer numbers.
+  bool measure_loss(std::uint64_t t) {
+    trial.check_interrupt();
+    forward(net, problem.X, pass);
+    trial.check_interrupt();
+    backward(net, problem.X, problem.y, pass);
+    if (!std::isfinite(pass.loss)) return false;
+    if (pass.loss > divergence_factor * (t == 0 ? pass.loss : path.loss[0])) return false;
+    for (const auto& G : pass.G) {
+      if (!G.is_finite()) return false;
+    }
+    path.loss[t] = pass.loss;
+    return true;
+  }
+
+  /// The ranks, where they are recorded, and the step, unless this is the last iteration.
+  void step(bool recorded, bool last) {
+    trial.for_each_part(layers, [&](std::size_t l) {
+      trial.check_interrupt();
+      const bool inner = l > 0 && l < hidden_layers, euclidean = method.inner == InnerStep::euclidean || !inner;
+      const Input input = input_of(l, recorded, euclidean && !last);
+      const double nuclear_norm = last ? undefined : update(l, euclidean, input);
+      if (!recorded || l == hidden_layers) return;
+      path.nuclear_rank[l].push_back(std::isnan(nuclear_norm) ? nuclear_rank(pass.G[l]) : rank_from(nuclear_norm, pass.G[l]));
+    });
+  }
+
+  // A_l, which enters layer l + 1.
+  struct Input {
+    double squared_norm = 0;  // ||A||_F^2
+    double stable_rank = undefined;
+  };
+
+  Input input_of(std::size_t l, bool recorded, bool operator_norm_is_needed) {
+    arma::mat memory;
+    const arma::mat& A = widened(l == 0 ? problem.X : pass.A[l - 1], memory);
+    Input input;
+    input.squared_norm = arma::dot(A, A);
+    if (l == 0) {
+      input.stable_rank = problem.stable_rank_X;
+    } else if (recorded || operator_norm_is_needed) {
+      input.stable_rank = stable_rank(A);
+    }
+    if (recorded && l > 0) path.stable_rank[l - 1].push_back(input.stable_rank);
+    return input;
+  }
+
+  /// Steps W_(l+1); returns the gradient's nuclear norm where the step needed it, else NaN.
+  double update(std::size_t l, bool euclidean, const Input& input) {
+    const double n = static_cast<double>(plan.config.n);
+    const arma::Mat<T>& G = pass.G[l];
+    if (euclidean) {
+      // ||A||_op^2 = ||A||_F^2 / st(A): one eigenvalue serves both.
+      const double L_F = input.squared_norm > 0 ? input.squared_norm / input.stable_rank / n : 0.0;
+      net.W[l] += static_cast<T>(method.lr) * euclidean_step(G, L_F);
+      return undefined;
+    }
+    if (method.inner == InnerStep::muon) {
+      net.W[l] += static_cast<T>(plan.config.lr_muon) * muon[l].step(G);
+      return undefined;
+    }
+    const SpectralStep<T> spectral = spectral_step(G, input.squared_norm / n, -1.0);
+    net.W[l] += static_cast<T>(method.lr) * spectral.step;
+    return spectral.nuclear_norm;
+  }
+
+  static double rank_from(double nuclear_norm, const arma::Mat<T>& of) {
+    arma::mat memory;
+    const arma::mat& G = widened(of, memory);
+    const double squares = arma::dot(G, G);
+    return squares > 0 ? nuclear_norm * nuclear_norm / squares : undefined;
+  }
+};
 
 }  // namespace ranklab::mlp

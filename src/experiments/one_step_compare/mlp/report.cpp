@@ -1,83 +1,96 @@
-#include "experiments/one_step_compare/mlp/report.hpp"
+#include "experiments/one_step_compare/mlp/mlp.hpp"
+#include "report/figure/builder.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-#include "core/text.hpp"
-#include "experiments/one_step_compare/mlp/claims.hpp"
-#include "experiments/one_step_compare/mlp/descent.hpp"
-#include "experiments/one_step_compare/mlp/figure.hpp"
-
-namespace ranklab {
+namespace ranklab::mlp {
 namespace {
 
-using namespace mlp;
-using Records = std::vector<TrialRecord>;
-
-void add_scalars(Result& result, const MlpConfig& config, const Records& records) {
-  const auto recorded = [&](const std::string& name) { result.scalars.push_back({name, scalars_of(records, name)}); };
-  for (const Method& method : methods(config)) {
-    for (const char* name : {".diverged", ".diverged_at", ".final_loss"}) recorded(method.name + name);
-    for (std::size_t l = 1; l <= hidden_layers; ++l) {
-      result.scalars.push_back(
-          {method.name + ".W" + std::to_string(l) + ".condition_share", condition_shares(records, method.name, l)});
-    }
-    if (method.name == "gd") continue;
-    result.scalars.push_back({method.name + ".early_log10_loss_ratio", early_log_ratios(config, records, method.name)});
-    result.scalars.push_back({method.name + ".final_log10_loss_ratio", final_log_ratios(records, method.name)});
+void add_scalars(ResultBuilder& out, const Plan& plan) {
+  for (const Method& method : plan.methods) {
+    for (const auto& name_of : {diverged_name, diverged_at_name, final_loss_name}) out.scalar(name_of(method.name));
+    for (std::size_t l = 1; l <= hidden_layers; ++l) out.scalar(condition_share_name(method.name, l));
+    if (method.name == gd) continue;
+    out.scalar(early_ratio_name(method.name));
+    out.scalar(final_ratio_name(method.name));
   }
-  Scalar phase{"initial_phase_end", {}};
-  for (const TrialRecord& record : records) phase.per_trial.push_back(phase_end(config, record));
-  result.scalars.push_back(std::move(phase));
-  recorded("X.stable_rank");
-  for (const char* matrix : {"A", "W"})
-    for (std::size_t l = 1; l <= hidden_layers; ++l) recorded(matrix + std::to_string(l) + ".rank");
+  out.scalars({initial_phase_end, stable_rank_X});
+  for (const char* matrix : {"A", "W"}) {
+    for (std::size_t l = 1; l <= hidden_layers; ++l) out.scalar(rank_name(matrix, l));
+  }
 }
 
-void add_series(Result& result, const MlpConfig& config, const Records& records) {
-  const std::vector<double> iterations = recorded_iterations(config);
-  for (const Method& method : methods(config)) {
-    const std::string loss = method.name + ".loss";
-    result.series.push_back(series_over_trials(loss, "iteration", arrays_of(records, loss)));
+void add_series(ResultBuilder& out, const Plan& plan) {
+  for (const Method& method : plan.methods) {
+    out.series(loss_name(method.name), "iteration");
     for (const auto& name_of : {stable_rank_name, nuclear_rank_name, ratio_name}) {
-      for (std::size_t l = 1; l <= hidden_layers; ++l) {
-        const std::string name = name_of(method.name, l);
-        result.series.push_back(series_over_trials(name, "iteration", iterations, arrays_of(records, name)));
+      for (std::size_t l = 1; l <= hidden_layers; ++l) out.series(name_of(method.name, l), "iteration", plan.iterations);
+    }
+  }
+}
+
+LineStyle style_of(std::size_t method) {
+  return method == 0 ? LineStyle::line : method == 1 ? LineStyle::dashed : LineStyle::dotted;
+}
+
+// One panel: colours tell layers apart (methods in the losses), line styles methods.
+void add_panel(ResultBuilder& out, const Plan& plan, const std::string& panel) {
+  const std::vector<Method>& methods = plan.methods;
+  const auto of_layers = [&](const std::string& title, const std::string& y, auto name_of) {
+    PanelBuilder built = out.panel(title, {"iteration"}, log_axis(y));
+    for (std::size_t l = 1; l <= hidden_layers; ++l) {
+      for (std::size_t i = 0; i < methods.size(); ++i) {
+        built.curve(name_of(methods[i].name, l), methods[i].label + ", layer " + std::to_string(l),
+                    {style_of(i), static_cast<int>(l - 1)});
       }
     }
+    return built;
+  };
+  if (panel == "loss") {
+    PanelBuilder built = out.panel("Training loss", {"iteration"}, log_axis("mean squared error"));
+    for (std::size_t i = 0; i < methods.size(); ++i) {
+      built.curve(loss_name(methods[i].name), methods[i].label, {style_of(i), static_cast<int>(i)});
+    }
+  }
+  if (panel == "stable-rank") {
+    of_layers("Stable rank of the post-activations", "st(A)", stable_rank_name)
+        .line(summarise(scalars_of(out.records(), stable_rank_X)).mean, "st(X)")
+        .line(static_cast<double>(plan.config.d), "d");
+  }
+  if (panel == "nuclear-rank") of_layers("Nuclear rank of the gradients", "nr(G)", nuclear_rank_name);
+  if (panel == "ratio") {
+    of_layers("Condition (1.8): above 1 a spectral step promises more", "nr(G) / st of the layer's input", ratio_name)
+        .line(1.0, "nr = st");
   }
 }
 
-void note_divergence(Result& result, const Method& method, const Records& records) {
-  std::string trials;
-  double count = 0;
+void note_divergence(ResultBuilder& out, const Method& method) {
+  const Records& records = out.records();
+  std::vector<std::string> trials;
   for (std::size_t i = 0; i < records.size(); ++i) {
-    if (records[i].scalar(method.name + ".diverged") == 0) continue;
-    count += 1;
-    trials += (trials.empty() ? "" : ", ") + std::to_string(i) + " (iteration " +
-              short_number(records[i].scalar(method.name + ".diverged_at")) + ")";
+    if (records[i].scalar(diverged_name(method.name)) == 0) continue;
+    trials.push_back(std::to_string(i) + " (iteration " + short_number(records[i].scalar(diverged_at_name(method.name))) + ")");
   }
-  if (count == 0) return;
-  result.diverged = true;
-  result.notes.push_back(method.label + " diverged in " + short_number(count) + " of " + std::to_string(records.size()) +
-                         " trials, counted from 0: " + trials + ". Its loss was not finite or beyond " +
-                         short_number(divergence_factor) +
-                         " times its start; from there on its curves are means over the other trials, which flatters it.");
+  if (trials.empty()) return;
+  out.diverged_where(diverged_name(method.name));
+  out.note(method.label + " diverged in " + short_number(static_cast<double>(trials.size())) + " of " +
+           std::to_string(records.size()) + " trials, counted from 0: " + joined(trials) + ". Its loss was not finite or beyond " +
+           short_number(divergence_factor) +
+           " times its start; from there on its curves are means over the other trials, which flatters it.");
 }
 
 }  // namespace
 
-Result mlp_result(const MlpConfig& config, const Records& records) {
-  Result result;
-  result.title = "A net of four layers learns x1 x2 x3: GD, SpecGD and the ranks that tell them apart";
-  add_scalars(result, config, records);
-  add_series(result, config, records);
-  result.claims = claims(config, records);
-  result.figure = figure(config, records);
-  for (const Method& method : methods(config)) note_divergence(result, method, records);
-  if (!config.dump.empty() && !records.empty() && records.front().scalar(config.optimizer.front() + ".diverged") != 0)
-    result.notes.push_back("Nothing was written to --dump: trial 0 of " + config.optimizer.front() + " diverged.");
-  return result;
+Result report(const Plan& plan, const Records& records) {
+  ResultBuilder out("A net of four layers learns x1 x2 x3: GD, SpecGD and the ranks that tell them apart", records);
+  add_scalars(out, plan);
+  add_series(out, plan);
+  judge(plan, records, out.claims());
+  for (const std::string& panel : plan.config.panels) add_panel(out, plan, panel);
+  for (const Method& method : plan.methods) note_divergence(out, method);
+  const std::string& dumped = plan.config.optimizer.front();
+  if (!plan.config.dump.empty() && !records.empty() && records.front().scalar(diverged_name(dumped)) != 0) {
+    out.note("Nothing was written to --dump: trial 0 of " + dumped + " diverged.");
+  }
+  return out.take();
 }
 
-}  // namespace ranklab
+}  // namespace ranklab::mlp

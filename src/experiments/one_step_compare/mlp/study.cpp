@@ -3,10 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "experiments/one_step_compare/mlp/dump.hpp"
-#include "experiments/one_step_compare/mlp/methods.hpp"
-#include "experiments/one_step_compare/mlp/report.hpp"
-#include "experiments/one_step_compare/mlp/trial.hpp"
+#include "experiments/one_step_compare/mlp/mlp.hpp"
 #include "io/atomic_file.hpp"
 #include "models/activations.hpp"
 
@@ -42,14 +39,14 @@ class MlpStudy : public Study {
         learning_rate("lr-gd", c.lr_gd, "multiplies GD's steps 1/L_F; Figure 18 has 0.01 at n = 512 and 0.0035 at n = 8196"),
         learning_rate("lr-spec", c.lr_spec,
                       "multiplies SpecGD's steps, ||G||_*/L_op and on layers 1, 4 1/L_F; Figure 18 has 0.025 and 0.0015"),
-        choice_list_field("optimizer", c.optimizer, {"specgd", "muon"}, "",
+        choice_list_field("optimizer", c.optimizer, {specgd, muon}, "",
                           "what runs beside GD, with spectral steps on layers 2 and 3"),
         learning_rate("lr-muon", c.lr_muon, "Muon's learning rate on layers 2 and 3; layers 1 and 4 step as SpecGD's"),
         real_field("momentum", c.momentum, 0.0, 0.9999, "beta", "Muon's average of gradients; 0: none"),
         switch_field("equal-lr", c.equal_lr, "SpecGD once more, at --lr-gd, so that both methods have one learning rate"),
         size_field("record-every", c.record_every, 1, largest_steps, "",
                    "steps between two measurements of the ranks; losses are always recorded"),
-        choice_list_field("panels", c.panels, {"loss", "stable-rank", "nuclear-rank", "ratio"}, "", "what the figure draws"),
+        choice_list_field("panels", c.panels, MlpConfig().panels, "", "what the figure draws"),
         dump,
     };
   }
@@ -60,17 +57,19 @@ class MlpStudy : public Study {
 
   void validate() const override {
     const auto& chosen = config_.optimizer;
-    if (config_.equal_lr && std::find(chosen.begin(), chosen.end(), "specgd") == chosen.end())
+    if (config_.equal_lr && std::find(chosen.begin(), chosen.end(), specgd) == chosen.end()) {
       throw UsageError("--equal-lr: 'on' is not allowed with --optimizer muon alone; allowed: with specgd in the list");
+    }
   }
 
   Estimate estimate() const override {
+    const Plan plan = plan_of(config_);
     const bool gated = find_activation(config_.activation).gated;
     const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
     const double d = real(config_.d), h = real(config_.width), n = real(config_.n), rows = gated ? 2 * h : h;
     const double weights = rows * (d + 2 * h) + h, small = std::min(h, n), large = std::max(h, n),
-                 count = real(methods(config_).size());
-    const double recorded = real(recorded_iterations(config_).size()), steps = real(config_.steps);
+                 count = real(plan.methods.size());
+    const double recorded = real(plan.iterations.size()), steps = real(config_.steps);
     Estimate cost;
     // Per method: activations, slopes and a product of them; weights, gradients and a step. Then decompositions, and the draw.
     cost.bytes = 8 * (count * ((3 * h + 3 * rows + 2 * h) * n + 3 * weights + 6 * rows * h) + 2 * d * n + weights +
@@ -84,8 +83,9 @@ class MlpStudy : public Study {
 
   Result run(Runner& runner) const override {
     if (!config_.dump.empty()) check_writable(manifest_path(config_.dump));
-    const auto records = runner.run([&](Trial& trial) { return run_trial(config_, runner.single_precision(), trial); });
-    return mlp_result(config_, records);
+    const Plan plan = plan_of(config_);
+    const auto records = runner.run([&](Trial& trial) { return run_trial(plan, runner.single_precision(), trial); });
+    return report(plan, records);
   }
 
  private:
@@ -93,6 +93,18 @@ class MlpStudy : public Study {
 };
 
 }  // namespace
+
+Plan mlp::plan_of(const MlpConfig& config) {
+  Plan plan{config, {{gd, "GD", InnerStep::euclidean, config.lr_gd}}, {}};
+  for (const std::string& name : config.optimizer) {
+    if (name == specgd) plan.methods.push_back({name, "SpecGD", InnerStep::spectral, config.lr_spec});
+    if (name == muon) plan.methods.push_back({name, "Muon", InnerStep::muon, config.lr_spec});
+  }
+  if (config.equal_lr) plan.methods.push_back({"specgd_equal_lr", "SpecGD at GD's rate", InnerStep::spectral, config.lr_gd});
+  for (std::uint64_t t = 0; t < config.steps; t += config.record_every) plan.iterations.push_back(static_cast<double>(t));
+  plan.iterations.push_back(static_cast<double>(config.steps));
+  return plan;
+}
 
 std::unique_ptr<Study> make_mlp_study() {
   return std::make_unique<MlpStudy>();

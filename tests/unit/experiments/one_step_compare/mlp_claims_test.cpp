@@ -5,36 +5,12 @@
 #include <functional>
 
 #include "core/tolerances.hpp"
-#include "experiments/one_step_compare/mlp/claims.hpp"
-#include "experiments/one_step_compare/mlp/methods.hpp"
-#include "experiments/one_step_compare/mlp/report.hpp"
+#include "experiments/one_step_compare/mlp/mlp.hpp"
 #include "experiments/result_parts.hpp"
 
 using namespace ranklab;
 
 namespace {
-
-// Two methods and three iterations; every layer of both alike, so that a test changes what it is about.
-TrialRecord record(const std::function<void(TrialRecord&)>& change = {}) {
-  TrialRecord out;
-  for (const std::string method : {"gd", "specgd"}) {
-    for (std::size_t l = 1; l <= 3; ++l) {
-      out.set(mlp::stable_rank_name(method, l), {5, 5, 5});
-      out.set(mlp::nuclear_rank_name(method, l), {15, 10, 5});
-      out.set(mlp::ratio_name(method, l), {3, 2, 1});
-    }
-    out.set(method + ".loss", {1, 0.6, 0.4});
-    for (const char* name : {".diverged", ".final_loss"}) out.set(method + name, 0.0);
-    out.set(method + ".diverged_at", std::nan(""));
-  }
-  for (std::size_t l = 1; l <= 3; ++l) {
-    out.set("A" + std::to_string(l) + ".rank", 512);
-    out.set("W" + std::to_string(l) + ".rank", l == 1 ? 128 : 512);
-  }
-  out.set("X.stable_rank", 50);
-  if (change) change(out);
-  return out;
-}
 
 MlpConfig config(const std::string& activation = "relu2", std::uint64_t n = 512) {
   MlpConfig out;
@@ -45,16 +21,43 @@ MlpConfig config(const std::string& activation = "relu2", std::uint64_t n = 512)
   return out;
 }
 
-Verdict verdict(const MlpConfig& of, const std::vector<TrialRecord>& records, const std::string& id) {
-  return find_claim(mlp_result(of, records), id).verdict;
+// Two methods and three iterations; every layer of both alike, so that a test changes what it is about.
+TrialRecord record(const std::function<void(TrialRecord&)>& change = {}) {
+  TrialRecord out;
+  for (const char* method : {mlp::gd, mlp::specgd}) {
+    for (std::size_t l = 1; l <= 3; ++l) {
+      out.set(mlp::stable_rank_name(method, l), {5, 5, 5});
+      out.set(mlp::nuclear_rank_name(method, l), {15, 10, 5});
+      out.set(mlp::ratio_name(method, l), {3, 2, 1});
+    }
+    out.set(mlp::loss_name(method), {1, 0.6, 0.4});
+    for (const auto& name_of : {mlp::diverged_name, mlp::final_loss_name}) out.set(name_of(method), 0.0);
+    out.set(mlp::diverged_at_name(method), std::nan(""));
+  }
+  for (std::size_t l = 1; l <= 3; ++l) {
+    out.set(mlp::rank_name("A", l), 512);
+    out.set(mlp::rank_name("W", l), l == 1 ? 128 : 512);
+  }
+  out.set(mlp::stable_rank_X, 50);
+  if (change) change(out);
+  mlp::count_cases(mlp::plan_of(config()), out);
+  return out;
+}
+
+Result result_of(const MlpConfig& of, const Records& records) {
+  return mlp::report(mlp::plan_of(of), records);
+}
+
+Verdict verdict(const MlpConfig& of, const Records& records, const std::string& id) {
+  return find_claim(result_of(of, records), id).verdict;
 }
 
 }  // namespace
 
 TEST_CASE("condition (1.8) is counted layer by layer") {
   const auto bad = record([](TrialRecord& r) { r.set("specgd.W3.ratio", {3, 0.9, std::nan("")}); });
-  const std::vector<TrialRecord> records = {record(), bad};
-  const Result result = mlp_result(config(), records);
+  const Records records = {record(), bad};
+  const Result result = result_of(config(), records);
   CHECK(find_claim(result, "spectral/eq-1.8/specgd/W2").verdict == Verdict::holds);
   const Claim& claim = find_claim(result, "spectral/eq-1.8/specgd/W3");
   CHECK(claim.verdict == Verdict::fails);
@@ -64,13 +67,16 @@ TEST_CASE("condition (1.8) is counted layer by layer") {
 }
 
 TEST_CASE("the initial phase ends where the nuclear rank of a layer is below twice the stable rank") {
-  CHECK(mlp::phase_end(config(), record()) == 1.0);
-  CHECK(std::isnan(mlp::phase_end(config(), record([](TrialRecord& r) { r.set("gd.W3.ratio", {1.9, 3, 3}); }))));
-  CHECK(mlp::phase_end(config(), record([](TrialRecord& r) {
-                         r.set("gd.W2.ratio", {2, 2, 2});
-                         r.set("gd.W3.ratio", {4, 3, 2});
-                         r.set("gd.W1.ratio", {0, 0, 0});
-                       })) == 2.0);
+  const auto phase_end = [](const std::function<void(TrialRecord&)>& change) {
+    return find_scalar(result_of(config(), {record(change)}), "initial_phase_end").at(0);
+  };
+  CHECK(phase_end({}) == 1.0);
+  CHECK(std::isnan(phase_end([](TrialRecord& r) { r.set("gd.W3.ratio", {1.9, 3, 3}); })));
+  CHECK(phase_end([](TrialRecord& r) {
+          r.set("gd.W2.ratio", {2, 2, 2});
+          r.set("gd.W3.ratio", {4, 3, 2});
+          r.set("gd.W1.ratio", {0, 0, 0});
+        }) == 2.0);
 }
 
 TEST_CASE("Figure 4: faster at first, and ahead at the end") {
@@ -78,13 +84,13 @@ TEST_CASE("Figure 4: faster at first, and ahead at the end") {
     return record([&](TrialRecord& r) { r.set("specgd.loss", std::move(loss)); });
   };
   const std::string early = "spectral/fig-4/faster-at-first/specgd", end = "spectral/fig-4/ahead-at-the-end/specgd";
-  const std::vector<TrialRecord> fast = {with_losses({1, 0.3, 0.9}), with_losses({1, 0.31, 0.91})};
+  const Records fast = {with_losses({1, 0.3, 0.9}), with_losses({1, 0.31, 0.91})};
   CHECK(verdict(config(), fast, early) == Verdict::holds);
   CHECK(verdict(config(), fast, end) == Verdict::fails);
-  const std::vector<TrialRecord> slow = {with_losses({1, 0.8, 0.1}), with_losses({1, 0.81, 0.11})};
+  const Records slow = {with_losses({1, 0.8, 0.1}), with_losses({1, 0.81, 0.11})};
   CHECK(verdict(config(), slow, early) == Verdict::fails);
   CHECK(verdict(config(), slow, end) == Verdict::holds);
-  const Result result = mlp_result(config(), slow);
+  const Result result = result_of(config(), slow);
   CHECK(find_scalar(result, "specgd.early_log10_loss_ratio").at(0) ==
         doctest::Approx(std::log10(0.8 / 0.6)).epsilon(tolerance::closed_form<double>));
   CHECK(verdict(config(), {record(), record()}, "spectral/fig-4/nuclear-rank-large-at-first/W2") == Verdict::holds);
@@ -102,7 +108,7 @@ TEST_CASE("Figure 4: a tenth of the loss in fewer steps, where both get there") 
   const auto first = with_losses(slow, quick), second = with_losses(quick, slow), open = with_losses(quick, never);
   CHECK(verdict(config(), {first, first, open}, id) == Verdict::holds);
   CHECK(verdict(config(), {second, second, open}, id) == Verdict::fails);
-  const Claim claim = find_claim(mlp_result(config(), {first, second, open}), id);
+  const Claim claim = find_claim(result_of(config(), {first, second, open}), id);
   CHECK(claim.detail.find("fewer in 1 of the 2 trials in which both get there, of 3") != std::string::npos);
 }
 
@@ -115,7 +121,7 @@ TEST_CASE("Figure 1: below a tenth of the input dimension") {
 TEST_CASE("a figure is judged for its own activation alone") {
   for (const std::string activation : {"relu2", "swiglu", "gelu"}) {
     bool has_4 = false, has_18 = false;
-    for (const Claim& claim : mlp_result(config(activation), {record(), record()}).claims) {
+    for (const Claim& claim : result_of(config(activation), {record(), record()}).claims) {
       has_4 |= claim.id.starts_with("spectral/fig-4/");
       has_18 |= claim.id.starts_with("spectral/fig-18");
     }
@@ -147,16 +153,16 @@ TEST_CASE("Figure 18: an early advantage at the small batch, none at the large o
   const std::string small = "spectral/fig-18a/early-advantage", large = "spectral/fig-18b/no-early-advantage",
                     same = "spectral/fig-18b/coincide";
   const MlpConfig few = config("swiglu", 512), many = config("swiglu", 8196);
-  const std::vector<TrialRecord> ahead = {losses({1, 0.9, 0.1}, {1, 0.5, 0.1}), losses({1, 0.9, 0.1}, {1, 0.51, 0.1})};
+  const Records ahead = {losses({1, 0.9, 0.1}, {1, 0.5, 0.1}), losses({1, 0.9, 0.1}, {1, 0.51, 0.1})};
   CHECK(verdict(few, ahead, small) == Verdict::holds);
   CHECK(verdict(few, ahead, large) == Verdict::not_applicable);
   CHECK(verdict(many, ahead, small) == Verdict::not_applicable);
   CHECK(verdict(many, ahead, large) == Verdict::fails);
-  const std::vector<TrialRecord> alike = {losses({1, 0.7, 0.1}, {1, 0.71, 0.1}), losses({1, 0.7, 0.1}, {1, 0.72, 0.11})};
+  const Records alike = {losses({1, 0.7, 0.1}, {1, 0.71, 0.1}), losses({1, 0.7, 0.1}, {1, 0.72, 0.11})};
   CHECK(verdict(many, alike, large) == Verdict::holds);
   CHECK(verdict(many, alike, same) == Verdict::holds);
   CHECK(verdict(few, alike, small) == Verdict::fails);
-  const std::vector<TrialRecord> apart = {losses({1, 0.7, 0.1}, {1, 0.7, 0.9}), losses({1, 0.7, 0.1}, {1, 0.7, 0.8})};
+  const Records apart = {losses({1, 0.7, 0.1}, {1, 0.7, 0.9}), losses({1, 0.7, 0.1}, {1, 0.7, 0.8})};
   CHECK(verdict(many, apart, same) == Verdict::fails);
   // A method that diverged has no loss to compare.
   const auto lost = losses({1, 0.7, 0.1}, {1, std::nan(""), std::nan("")});
