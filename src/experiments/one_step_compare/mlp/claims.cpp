@@ -154,19 +154,22 @@ double mean_distance(const TrialRecord& record) {
   return sum / static_cast<double>(of_gd.size());
 }
 
-std::string with_survivors(const Records& records, const std::string& text) {
-  double neither = 0;
+/// The text, and in how many trials neither GD nor SpecGD diverged, or GD where SpecGD does not run.
+std::string with_survivors(const Plan& plan, const Records& records, const std::string& text) {
+  const bool both = plan.runs(specgd);
+  double survivors = 0;
   for (const TrialRecord& record : records) {
-    neither += record.scalar(diverged_name(gd)) == 0 && record.scalar(diverged_name(specgd)) == 0;
+    survivors += record.scalar(diverged_name(gd)) == 0 && (!both || record.scalar(diverged_name(specgd)) == 0);
   }
-  return text + "; neither diverged in " + short_number(neither) + " of " + std::to_string(records.size()) + " trials";
+  return text + (both ? "; neither diverged in " : "; GD did not diverge in ") + short_number(survivors) + " of " +
+         std::to_string(records.size()) + " trials";
 }
 
 void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
   const Place small{"spectral/fig-18a/", "Figure 18 (a)"}, large{"spectral/fig-18b/", "Figure 18 (b)"};
   const std::vector<double> early = per_trial(records, early_log_ratio);
   const std::string detail = with_survivors(
-      records, "log10 of SpecGD's loss over GD's at the first iteration at which one of them has fallen by a quarter");
+      plan, records, "log10 of SpecGD's loss over GD's at the first iteration at which one of them has fallen by a quarter");
   {
     const auto small_batch = claims.only_where(not_small_batch(plan.config));
     claims.mean(small("early-advantage", "with SwiGLU at n = 512 SpecGD lowers the loss faster at first"), early, at_most(0.0),
@@ -179,13 +182,12 @@ void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
   claims.mean(large("coincide",
                     "with SwiGLU at n = 8196 the losses of GD and SpecGD essentially coincide: within a factor of 1.25 on average"),
               per_trial(records, mean_distance), at_most(coincidence),
-              with_survivors(records, "mean of |log10 of the ratio of the losses| over the run"));
+              with_survivors(plan, records, "mean of |log10 of the ratio of the losses| over the run"));
 }
 
 void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
   const Place caption{"spectral/fig-18/", "Figure 18, caption"};
-  const auto is_specgd = [](const Method& method) { return method.name == specgd; };
-  if (std::any_of(plan.methods.begin(), plan.methods.end(), is_specgd)) judge_losses(plan, records, claims);
+  if (plan.runs(specgd)) judge_losses(plan, records, claims);
   for (const Method& method : plan.methods) {
     if (method.name != gd && method.name != specgd) continue;
     const auto along = [&](std::size_t layer, bool over_first) {
@@ -198,11 +200,11 @@ void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
       const std::string l = std::to_string(layer);
       claims.mean(caption("layer" + l + "-keeps-its-rank/" + method.name,
                           "with SwiGLU the stable rank of layer " + l + " stays close to its initial value along " + method.label),
-                  along(layer, true), close_to_initial, with_survivors(records, "last stable rank over the first"));
+                  along(layer, true), close_to_initial, with_survivors(plan, records, "last stable rank over the first"));
     }
     claims.mean(caption("layer3-drops-to-3/" + method.name,
                         "with SwiGLU the stable rank of layer 3 drops to about 3 along " + method.label),
-                along(3, false), about_3, with_survivors(records, "last stable rank"));
+                along(3, false), about_3, with_survivors(plan, records, "last stable rank"));
   }
 }
 

@@ -36,6 +36,7 @@ struct Plan {
 
   /// All but GD.
   std::span<const Method> rivals() const { return std::span(methods).subspan(1); }
+  bool runs(const std::string& method) const;
 };
 Plan plan_of(const MlpConfig& config);
 

@@ -56,8 +56,7 @@ class MlpStudy : public Study {
   }
 
   void validate() const override {
-    const auto& chosen = config_.optimizer;
-    if (config_.equal_lr && std::find(chosen.begin(), chosen.end(), specgd) == chosen.end()) {
+    if (config_.equal_lr && !plan_of(config_).runs(specgd)) {
       throw UsageError("--equal-lr: 'on' is not allowed with --optimizer muon alone; allowed: with specgd in the list");
     }
   }
@@ -104,6 +103,10 @@ Plan mlp::plan_of(const MlpConfig& config) {
   for (std::uint64_t t = 0; t < config.steps; t += config.record_every) plan.iterations.push_back(static_cast<double>(t));
   plan.iterations.push_back(static_cast<double>(config.steps));
   return plan;
+}
+
+bool mlp::Plan::runs(const std::string& method) const {
+  return std::any_of(methods.begin(), methods.end(), [&](const Method& each) { return each.name == method; });
 }
 
 std::unique_ptr<Study> make_mlp_study() {

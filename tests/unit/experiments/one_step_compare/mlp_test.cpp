@@ -155,6 +155,18 @@ TEST_CASE("a trial that diverges is counted and named, and what follows is undef
   CHECK_FALSE(run_study().diverged);
 }
 
+TEST_CASE("Muon may run without SpecGD, of which nothing is said then, with either figure's activation") {
+  for (const std::string activation : {"relu2", "swiglu"}) {
+    const Result result = run_study({{"activation", activation}, {"optimizer", "muon"}}, 2);
+    for (const Claim& claim : result.claims) CHECK(claim.id.find("specgd") == std::string::npos);
+    if (activation == "swiglu") {
+      CHECK(find_scalar(result, "gd.diverged") == std::vector<double>{0, 1});
+      const Claim& caption = find_claim(result, "spectral/fig-18/layer3-drops-to-3/gd");
+      CHECK(caption.detail.ends_with("; last stable rank; GD did not diverge in 1 of 2 trials"));
+    }
+  }
+}
+
 TEST_CASE("one sample, and a net whose gradients are zero, give no number that is not one") {
   for (const char* count : {"1", "2"}) {
     const Result result = run_study({{"n", count}, {"width", "1"}}, 4);
