@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "experiments/study.hpp"
@@ -25,12 +24,6 @@ struct FilesConfig {
   std::vector<std::string> split;  // NAME=PARTS, commas between them
   std::uint64_t heads = 1;         // of every split layer's parts, or of every layer where none is split
 };
-
-/// `NAME=PARTS` of --split. Throws UsageError that names the flag.
-std::vector<std::pair<std::string, std::uint64_t>> split_counts(const FilesConfig& config);
-
-/// Elements of a flag that may stand several times and may hold commas.
-std::vector<std::string> comma_separated(const std::vector<std::string>& texts);
 
 std::unique_ptr<Study> make_files_study();
 

@@ -1,34 +1,90 @@
-#include "experiments/one_step_compare/files/pairs.hpp"
-
+// The pairs that the flags name: texts of --pair and --split, manifests, archives, globs. A manifest is JSON, and read by report's
+// strict reader: no key twice, valid UTF-8.
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/error.hpp"
-#include "core/fields.hpp"
-#include "core/text.hpp"
-#include "io/atomic_file.hpp"
+#include "experiments/one_step_compare/files/files.hpp"
 #include "io/tensors/tensor_file.hpp"
+#include "report/result_json.hpp"
 
-namespace ranklab {
+namespace ranklab::files {
 namespace {
 
-std::vector<std::string> names_of(const std::vector<LayerPair>& pairs) {
-  std::vector<std::string> names;
-  for (const LayerPair& pair : pairs) names.push_back(pair.name);
-  return names;
+using Json = nlohmann::json;
+
+// Manifests ---------------------------------------------------------------------------------------------------------------------
+
+void allow_keys(const Json& object, const std::vector<std::string>& allowed, const std::string& where) {
+  for (const auto& [key, value] : object.items()) {
+    if (std::find(allowed.begin(), allowed.end(), key) != allowed.end()) continue;
+    throw Failure(where + ": unknown key '" + printable(key) + "'" + did_you_mean(key, allowed, "; allowed: " + joined(allowed)));
+  }
 }
 
-std::string shortened(const std::vector<std::string>& names) {
+std::string text_of(const Json& object, const char* key, const std::string& where) {
+  if (!object.contains(key)) return "";
+  if (!object[key].is_string()) throw Failure(where + ": '" + key + "' must be text");
+  return object[key].get<std::string>();
+}
+
+std::string beside(const std::string& manifest, const std::string& address) {
+  if (address.empty()) return "";
+  return (std::filesystem::path(manifest).parent_path() / address).string();
+}
+
+Source read_entry(const Json& entry, const std::string& path, bool transposed, std::size_t number) {
+  const std::string where = printable(path) + ": pair " + std::to_string(number);
+  if (!entry.is_object()) throw Failure(where + ": must be an object");
+  allow_keys(entry, {"name", "activation", "gradient", "transpose_activations"}, where);
+  Source pair{printable(text_of(entry, "name", where)), beside(path, text_of(entry, "activation", where)),
+              beside(path, text_of(entry, "gradient", where)), transposed};
+  if (pair.name.empty()) throw Failure(where + ": needs a 'name'");
+  if (!pair.has_activation() && !pair.has_gradient()) {
+    throw Failure(where + " ('" + pair.name + "'): needs an 'activation', a 'gradient' or both");
+  }
+  if (entry.contains("transpose_activations")) {
+    if (!entry["transpose_activations"].is_boolean()) throw Failure(where + ": 'transpose_activations' must be true or false");
+    pair.transposed = entry["transpose_activations"].get<bool>();
+  }
+  return pair;
+}
+
+// Archives and globs ------------------------------------------------------------------------------------------------------------
+
+std::string shortened(std::vector<std::string> names) {
   constexpr std::size_t most = 12;
-  std::string out;
-  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) out += (i == 0 ? "" : ", ") + names[i];
-  return names.size() > most ? out + " and " + std::to_string(names.size() - most) + " more" : out;
+  const std::size_t all = names.size();
+  names.resize(std::min(most, all));
+  return joined(names) + (all > most ? " and " + std::to_string(all - most) + " more" : "");
+}
+
+std::string shortened(const std::vector<Source>& pairs) {
+  std::vector<std::string> names;
+  for (const Source& pair : pairs) names.push_back(pair.name);
+  return shortened(names);
+}
+
+/// Elements of a flag that may stand several times and may hold commas.
+std::vector<std::string> comma_separated(const std::vector<std::string>& texts) {
+  std::vector<std::string> parts;
+  for (const std::string& text : texts) {
+    for (std::size_t start = 0; start <= text.size();) {
+      const std::size_t comma = std::min(text.find(',', start), text.size());
+      if (comma > start) parts.push_back(text.substr(start, comma - start));
+      start = comma + 1;
+    }
+  }
+  return parts;
 }
 
 // Every key that both archives have is a pair; with one archive alone, every key of it.
-void add_archives(const FilesConfig& config, LayerPairs& out) {
+void add_archives(const FilesConfig& config, Sources& out) {
   std::vector<std::string> activations, gradients;
   if (!config.activations.empty()) activations = TensorFile::open(config.activations).keys();
   if (!config.gradients.empty()) gradients = TensorFile::open(config.gradients).keys();
@@ -57,45 +113,33 @@ void add_archives(const FilesConfig& config, LayerPairs& out) {
   }
 }
 
-bool matches(const std::string& glob, const std::string& name) {
-  return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
-}
-
-// Whether some glob matches each name. A glob that matches nothing is a slip.
-std::vector<bool> matched(const std::vector<std::string>& texts, const std::vector<LayerPair>& pairs, const std::string& flag) {
-  std::vector<bool> out(pairs.size(), false);
-  for (const std::string& glob : comma_separated(texts)) {
-    bool any = false;
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (matches(glob, pairs[i].name)) any = out[i] = true;
+// What --include and --exclude leave; keys that were not asked for are not missed either.
+void apply_globs(const FilesConfig& config, Sources& all) {
+  const std::vector<std::string> include = comma_separated(config.include), exclude = comma_separated(config.exclude);
+  const auto matches = [](const std::string& glob, const std::string& name) {
+    return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+  };
+  const std::string names = shortened(all.pairs);
+  for (const auto& [flag, globs] : {std::pair("--include", include), std::pair("--exclude", exclude)}) {
+    for (const std::string& glob : globs) {
+      if (std::none_of(all.pairs.begin(), all.pairs.end(), [&](const Source& pair) { return matches(glob, pair.name); })) {
+        throw UsageError(std::string(flag) + ": '" + glob + "' matches no pair; the pairs are " + names);  // a slip
+      }
     }
-    if (!any) throw UsageError(flag + ": '" + glob + "' matches no pair; the pairs are " + shortened(names_of(pairs)));
   }
-  return out;
-}
-
-void apply_globs(const FilesConfig& config, LayerPairs& all) {
-  const std::vector<bool> included = matched(config.include, all.pairs, "--include"),
-                          excluded = matched(config.exclude, all.pairs, "--exclude");
-  std::vector<LayerPair> kept;
-  for (std::size_t i = 0; i < all.pairs.size(); ++i) {
-    if ((config.include.empty() || included[i]) && !excluded[i]) kept.push_back(all.pairs[i]);
-  }
-  if (kept.empty()) throw UsageError("--exclude: leaves none of the pairs " + shortened(names_of(all.pairs)));
-  // Keys that were not asked for are not missed either.
-  std::erase_if(all.skipped, [&](const Skipped& skipped) {
-    const auto hit = [&](const std::vector<std::string>& globs) {
-      const auto list = comma_separated(globs);
-      return std::any_of(list.begin(), list.end(), [&](const std::string& glob) { return matches(glob, skipped.name); });
-    };
-    return (!config.include.empty() && !hit(config.include)) || hit(config.exclude);
-  });
-  all.pairs = std::move(kept);
+  const auto left_out = [&](const auto& each) {
+    const auto hit = [&](const std::string& glob) { return matches(glob, each.name); };
+    return (!config.include.empty() && std::none_of(include.begin(), include.end(), hit)) ||
+           std::any_of(exclude.begin(), exclude.end(), hit);
+  };
+  std::erase_if(all.pairs, left_out);
+  std::erase_if(all.skipped, left_out);
+  if (all.pairs.empty()) throw UsageError("--exclude: leaves none of the pairs " + names);
 }
 
 }  // namespace
 
-LayerPair parse_pair(const std::string& text, bool transposed) {
+Source parse_pair(const std::string& text, bool transposed) {
   const std::size_t first = text.find(','), second = first == std::string::npos ? first : text.find(',', first + 1);
   const auto refuse = [&](const std::string& why) {
     throw UsageError("--pair: '" + text + "' is not allowed (" + why +
@@ -103,29 +147,63 @@ LayerPair parse_pair(const std::string& text, bool transposed) {
   };
   if (second == std::string::npos) refuse("two commas are needed");
   if (text.find(',', second + 1) != std::string::npos) refuse("more than two commas; --manifest takes paths with commas");
-  LayerPair pair{text.substr(0, first), text.substr(first + 1, second - first - 1), text.substr(second + 1), transposed};
+  Source pair{text.substr(0, first), text.substr(first + 1, second - first - 1), text.substr(second + 1), transposed};
   if (pair.name.empty()) refuse("no name");
-  if (pair.activation.empty() && pair.gradient.empty()) refuse("no file");
+  if (!pair.has_activation() && !pair.has_gradient()) refuse("no file");
   return pair;
 }
 
-LayerPairs list_pairs(const FilesConfig& config) {
-  LayerPairs out;
+std::vector<Source> read_manifest(const std::string& path, bool transposed) {
+  const Json document = read_json(path);
+  const std::string where = printable(path);
+  if (!document.is_object()) throw Failure(where + ": a manifest must be an object with the key 'pairs'");
+  allow_keys(document, {"pairs"}, where);
+  if (!document.contains("pairs") || !document["pairs"].is_array() || document["pairs"].empty()) {
+    throw Failure(where + ": needs a list of at least one pair as 'pairs'");
+  }
+  std::vector<Source> pairs;
+  for (const Json& entry : document["pairs"]) pairs.push_back(read_entry(entry, path, transposed, pairs.size() + 1));
+  return pairs;
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> split_counts(const FilesConfig& config) {
+  std::vector<std::pair<std::string, std::uint64_t>> out;
+  for (const std::string& text : comma_separated(config.split)) {
+    const std::size_t equals = text.rfind('=');
+    std::uint64_t parts = 0;
+    const char* const end = text.data() + text.size();
+    const char* const digits = equals == std::string::npos ? end : text.data() + equals + 1;
+    const auto [stop, error] = std::from_chars(digits, end, parts);
+    if (equals == 0 || error != std::errc() || stop != end || parts < 1 || parts > most_parts) {
+      throw UsageError("--split: '" + text + "' is not allowed; allowed: NAME=PARTS, parts from 1 to " +
+                       std::to_string(most_parts));
+    }
+    const std::string name = text.substr(0, equals);
+    for (const auto& [other, count] : out) {
+      if (other == name) throw UsageError("--split: '" + name + "' stands twice");
+    }
+    out.emplace_back(name, parts);
+  }
+  return out;
+}
+
+Sources list_sources(const FilesConfig& config) {
+  Sources out;
   add_archives(config, out);
-  std::vector<LayerPair> named;
+  std::vector<Source> named;
   for (const std::string& text : config.pair) named.push_back(parse_pair(text, config.transpose_activations));
   if (!config.manifest.empty()) {
-    const std::vector<LayerPair> listed = read_manifest(config.manifest, config.transpose_activations);
+    const std::vector<Source> listed = read_manifest(config.manifest, config.transpose_activations);
     named.insert(named.end(), listed.begin(), listed.end());
   }
   out.pairs.insert(out.pairs.begin(), named.begin(), named.end());
   if (out.pairs.empty()) throw Failure("there is no key in " + config.activations + config.gradients);  // one of them is empty
   std::set<std::string> seen;
-  for (const LayerPair& pair : out.pairs) {
+  for (const Source& pair : out.pairs) {
     if (!seen.insert(pair.name).second) throw UsageError("the name '" + pair.name + "' stands for two pairs; names must differ");
   }
   apply_globs(config, out);
   return out;
 }
 
-}  // namespace ranklab
+}  // namespace ranklab::files

@@ -1,18 +1,14 @@
-#include "experiments/one_step_compare/files/plan.hpp"
-#include "core/text.hpp"
-
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include "core/error.hpp"
-#include "experiments/one_step_compare/files/gram.hpp"
-#include "io/atomic_file.hpp"
+#include "experiments/one_step_compare/files/files.hpp"
+#include "experiments/one_step_compare/files/measure.hpp"
 #include "io/tensors/tensor_file.hpp"
 
-namespace ranklab {
+namespace ranklab::files {
 namespace {
 
 // What a header says of a tensor; `reason` says why it cannot be measured.
@@ -39,7 +35,7 @@ Header read_header(const std::string& address, const std::string& what) {
   return header;
 }
 
-[[noreturn]] void refuse_shapes(const LayerPair& pair, const Header& activation, const Header& gradient) {
+[[noreturn]] void refuse_shapes(const Source& pair, const Header& activation, const Header& gradient) {
   const std::uint64_t other_side = pair.transposed ? activation.rows : activation.cols;
   std::string advice;
   if (other_side == gradient.cols) {
@@ -53,89 +49,74 @@ Header read_header(const std::string& address, const std::string& what) {
                 " and m x k with one k are needed" + advice);
 }
 
-// How a layer's gradient is cut: into parts, and each of them into heads.
+// How a layer's gradient is cut: into parts, and each of them, or the whole, into heads. 0: not so.
 struct Cut {
-  std::uint64_t parts = 1, heads = 1;
-  bool by_parts = false, by_heads = false;
+  std::uint64_t parts = 0, heads = 0;
 };
 
-Cut cut_of(const std::string& name, const FilesConfig& config, const std::map<std::string, std::uint64_t>& splits) {
-  Cut cut;
-  const auto split = splits.find(name);
-  if (split != splits.end()) {
-    cut.parts = split->second;
-    cut.by_parts = true;
-  }
-  // Where some layers are split, the heads are theirs; the other layers have none.
-  if (config.heads > 1 && (splits.empty() || cut.by_parts)) {
-    cut.heads = config.heads;
-    cut.by_heads = true;
-  }
-  return cut;
-}
-
-std::vector<PlannedLayer> cut_rows(const std::string& name, std::uint64_t rows, const Cut& cut) {
-  const std::uint64_t blocks = cut.parts * cut.heads;
+std::vector<Layer> cut_rows(const std::string& name, std::uint64_t rows, const Cut& cut) {
+  const std::uint64_t heads = std::max<std::uint64_t>(cut.heads, 1), blocks = std::max<std::uint64_t>(cut.parts, 1) * heads;
   if (rows % blocks != 0) {
-    const std::string flags = std::string(cut.by_parts ? "--split " + name + "=" + std::to_string(cut.parts) : "") +
-                              (cut.by_parts && cut.by_heads ? " and " : "") +
-                              (cut.by_heads ? "--heads " + std::to_string(cut.heads) : "");
+    const std::string split = cut.parts > 0 ? "--split " + name + "=" + std::to_string(cut.parts) : "";
+    const std::string flags =
+        split + (cut.parts > 0 && cut.heads > 0 ? " and " : "") + (cut.heads > 0 ? "--heads " + std::to_string(cut.heads) : "");
     throw UsageError(flags + ": " + std::to_string(blocks) + " equal blocks cannot be cut from the " + std::to_string(rows) +
                      " rows of the gradient of '" + name + "'");
   }
-  std::vector<PlannedLayer> layers;
+  std::vector<Layer> layers;
   for (std::uint64_t block = 0; block < blocks; ++block) {
-    PlannedLayer layer{name, block * (rows / blocks), rows / blocks};
-    if (cut.by_parts) layer.name += "." + std::to_string(block / cut.heads + 1);
-    if (cut.by_heads) layer.name += "." + std::to_string(block % cut.heads + 1);
+    Layer layer{name, block * (rows / blocks), rows / blocks};
+    if (cut.parts > 0) layer.name += "." + std::to_string(block / heads + 1);
+    if (cut.heads > 0) layer.name += "." + std::to_string(block % heads + 1);
     layers.push_back(layer);
   }
   return layers;
 }
 
-std::map<std::string, std::uint64_t> known_splits(const FilesConfig& config, const std::vector<LayerPair>& pairs) {
+// How each of the pairs is cut, in their order.
+std::vector<Cut> cuts_of(const FilesConfig& config, const std::vector<Source>& pairs) {
   std::vector<std::string> names;
-  for (const LayerPair& pair : pairs) names.push_back(pair.name);
-  std::map<std::string, std::uint64_t> splits;
-  for (const auto& [name, parts] : split_counts(config)) {
-    const auto found =
-        std::find_if(pairs.begin(), pairs.end(), [&, &key = name](const LayerPair& pair) { return pair.name == key; });
-    if (found == pairs.end()) throw UsageError("--split: there is no pair '" + name + "'" + did_you_mean(name, names));
-    if (found->gradient.empty()) throw UsageError("--split: the pair '" + name + "' has no gradient to cut");
-    splits[name] = parts;
+  for (const Source& pair : pairs) names.push_back(pair.name);
+  std::vector<Cut> cuts(pairs.size());
+  const auto splits = split_counts(config);
+  for (const auto& [name, parts] : splits) {
+    const auto found = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    if (found == names.size()) throw UsageError("--split: there is no pair '" + name + "'" + did_you_mean(name, names));
+    if (!pairs[found].has_gradient()) throw UsageError("--split: the pair '" + name + "' has no gradient to cut");
+    cuts[found].parts = parts;
   }
-  return splits;
+  // Where some layers are split, the heads are theirs; the other layers have none.
+  for (Cut& cut : cuts) {
+    if (config.heads > 1 && (splits.empty() || cut.parts > 0)) cut.heads = config.heads;
+  }
+  return cuts;
 }
 
 // Nothing where the pair cannot be measured, and the reason stands in `skipped`.
-std::optional<PlannedPair> plan_pair(const LayerPair& source, const Cut& cut, std::vector<Skipped>& skipped) {
-  PlannedPair pair{source, 0, 0, "", {}};
+std::optional<Pair> plan_pair(const Source& source, const Cut& cut, std::vector<Skipped>& skipped) {
+  Pair pair{source, 0, 0, "", {}};
   Header activation, gradient;
-  if (pair.has_activation()) activation = read_header(source.activation, "activation");
-  if (pair.has_gradient()) gradient = read_header(source.gradient, "gradient");
+  if (pair.has_activation()) activation = read_header(pair.activation, "activation");
+  if (pair.has_gradient()) gradient = read_header(pair.gradient, "gradient");
   for (const Header* header : {&activation, &gradient}) {
     if (header->reason.empty()) continue;
-    skipped.push_back({source.name, header->reason});
+    skipped.push_back({pair.name, header->reason});
     return std::nullopt;
   }
   if (pair.has_activation()) {
-    pair.k = source.transposed ? activation.cols : activation.rows;
-    pair.n = source.transposed ? activation.rows : activation.cols;
+    pair.k = pair.transposed ? activation.cols : activation.rows;
+    pair.n = pair.transposed ? activation.rows : activation.cols;
     pair.dtypes = dtype_name(activation.dtype);
   }
   if (!pair.has_gradient()) {
-    pair.layers.push_back({source.name, 0, 0});
+    pair.layers.push_back({pair.name, 0, 0});
     return pair;
   }
-  if (pair.has_activation() && pair.k != gradient.cols) refuse_shapes(source, activation, gradient);
+  if (pair.has_activation() && pair.k != gradient.cols) refuse_shapes(pair, activation, gradient);
   pair.k = gradient.cols;
   const std::string dtype = dtype_name(gradient.dtype);
-  if (pair.dtypes.empty() || pair.dtypes == dtype) {
-    pair.dtypes = dtype;
-  } else {
-    pair.dtypes += ", " + dtype;
-  }
-  pair.layers = cut_rows(source.name, gradient.rows, cut);
+  if (pair.dtypes != dtype) pair.dtypes += (pair.dtypes.empty() ? "" : ", ") + dtype;
+  pair.layers = cut_rows(pair.name, gradient.rows, cut);
   return pair;
 }
 
@@ -146,17 +127,17 @@ double inflated_bytes(const std::string& address, double elements) {
 
 }  // namespace
 
-FilesPlan plan_files(const FilesConfig& config) {
-  LayerPairs listed = list_pairs(config);
-  const std::map<std::string, std::uint64_t> splits = known_splits(config, listed.pairs);
-  FilesPlan plan;
-  for (const LayerPair& source : listed.pairs) {
-    if (auto pair = plan_pair(source, cut_of(source.name, config, splits), plan.skipped)) plan.pairs.push_back(std::move(*pair));
+Plan plan_of(const FilesConfig& config) {
+  const Sources listed = list_sources(config);
+  const std::vector<Cut> cuts = cuts_of(config, listed.pairs);
+  Plan plan;
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    if (auto pair = plan_pair(listed.pairs[i], cuts[i], plan.skipped)) plan.pairs.push_back(std::move(*pair));
   }
   plan.skipped.insert(plan.skipped.end(), listed.skipped.begin(), listed.skipped.end());
   std::set<std::string> seen;
-  for (const PlannedPair& pair : plan.pairs) {
-    for (const PlannedLayer& layer : pair.layers) {
+  for (const Pair& pair : plan.pairs) {
+    for (const Layer& layer : pair.layers) {
       if (!seen.insert(layer.name).second) throw UsageError("--split, --heads: two layers would be called '" + layer.name + "'");
     }
   }
@@ -164,21 +145,21 @@ FilesPlan plan_files(const FilesConfig& config) {
   return plan;
 }
 
-Estimate estimate_files(const FilesPlan& plan) {
+Estimate estimate_of(const Plan& plan) {
   Estimate cost;
-  for (const PlannedPair& pair : plan.pairs) {
+  for (const Pair& pair : plan.pairs) {
     const double k = static_cast<double>(pair.k), n = static_cast<double>(pair.n), side = std::min(k, n), length = std::max(k, n);
     if (pair.has_activation()) {
       constexpr double lanczos_steps = 100;
-      cost.bytes = std::max(cost.bytes, streamed_gram_bytes(pair.k, pair.n) + 8 * lanczos_steps * side +
-                                            inflated_bytes(pair.source.activation, k * n));
+      cost.bytes = std::max(
+          cost.bytes, streamed_gram_bytes(pair.k, pair.n) + 8 * lanczos_steps * side + inflated_bytes(pair.activation, k * n));
       cost.flops += side * side * length + 2 * lanczos_steps * side * side;
     }
-    for (const PlannedLayer& layer : pair.layers) {
+    for (const Layer& layer : pair.layers) {
       const double m = static_cast<double>(layer.m), small = std::min(m, k);
       const double all_rows = m * static_cast<double>(pair.layers.size());
       // The matrix and the copy that the decomposition overwrites.
-      cost.bytes = std::max(cost.bytes, 8 * 2.5 * m * k + inflated_bytes(pair.source.gradient, all_rows * k));
+      cost.bytes = std::max(cost.bytes, 8 * 2.5 * m * k + inflated_bytes(pair.gradient, all_rows * k));
       cost.flops += 4 * m * k * small;
     }
   }
@@ -194,4 +175,4 @@ std::string nothing_left(const std::vector<Skipped>& skipped) {
   return skipped.size() > most ? out + "; and " + std::to_string(skipped.size() - most) + " more" : out;
 }
 
-}  // namespace ranklab
+}  // namespace ranklab::files

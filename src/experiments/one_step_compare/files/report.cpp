@@ -1,226 +1,220 @@
-#include "experiments/one_step_compare/files/report.hpp"
-
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
-#include <optional>
+#include <functional>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
-#include "experiments/one_step_compare/files/advice.hpp"
+#include "experiments/one_step_compare/files/files.hpp"
+#include "report/figure/builder.hpp"
 
-namespace ranklab {
+namespace ranklab::files {
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+// Both ranks are good to about 1e-12.
+constexpr double rounding = 1e-10;
 // More names than these cannot be read below an axis.
 constexpr std::size_t most_names = 200;
 
-std::string key_of(std::size_t pair) {
-  return "pair " + std::to_string(pair);
-}
-std::string key_of(std::size_t pair, std::size_t layer) {
-  return key_of(pair) + " layer " + std::to_string(layer);
-}
+// A row of the table; ranks that are not given are NaN.
+struct Row {
+  const Pair& pair;
+  const Layer& layer;
+  Ranks activation, gradient;
 
-std::vector<double> packed(const NonFinite& bad) {
-  return {static_cast<double>(bad.count), static_cast<double>(bad.row), static_cast<double>(bad.column)};
-}
-
-NonFinite unpacked(const TrialRecord& record, const std::string& name) {
-  const std::vector<double>& values = record.array(name);
-  return {static_cast<std::uint64_t>(values.at(0)), static_cast<std::uint64_t>(values.at(1)),
-          static_cast<std::uint64_t>(values.at(2))};
-}
-
-// A row of the table.
-struct ReportedLayer {
-  const PlannedPair* pair = nullptr;
-  const PlannedLayer* layer = nullptr;
-  double stable_rank = undefined, nuclear_rank = undefined, gradient_stable_rank = undefined;  // NaN: not given
-
-  bool is_judged() const { return pair->has_activation() && pair->has_gradient(); }
-  double ratio() const { return nuclear_rank / stable_rank; }
-  std::uint64_t stable_rank_limit() const { return std::min(pair->k, pair->n); }
-  std::uint64_t nuclear_rank_limit() const { return std::min(layer->m, pair->k); }
+  bool is_judged() const { return pair.has_activation() && pair.has_gradient(); }
+  double ratio() const { return gradient.nuclear_rank / activation.stable_rank; }
+  std::uint64_t stable_rank_limit() const { return std::min(pair.k, pair.n); }
+  std::uint64_t nuclear_rank_limit() const { return std::min(layer.m, pair.k); }
 };
 
-double recorded(const TrialRecord& record, const std::string& name) {
-  if (!record.has(name)) throw Failure("the files are not those of the run that was interrupted; run it without --resume");
-  return record.scalar(name);
+// Why there is no rank.
+std::string undefined_reason(const std::string& matrix, const std::string& rank, const NonFinite& bad) {
+  if (bad.count == 0) return "the " + matrix + " is zero, " + rank + " of a zero matrix is undefined";
+  return "the " + matrix + " has " + count_text(bad.count) + (bad.count == 1 ? " entry that is" : " entries that are") +
+         " not finite, the first in row " + count_text(bad.row) + ", column " + count_text(bad.column) + " (counted from 0)";
 }
 
 // The layers that can be reported; the others go to `skipped`.
-std::vector<ReportedLayer> reported(const FilesPlan& plan, const TrialRecord& record, std::vector<Skipped>& skipped) {
-  std::vector<ReportedLayer> out;
+std::vector<Row> rows_of(const Plan& plan, const TrialRecord& record, std::vector<Skipped>& skipped) {
+  std::vector<Row> rows;
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
-    const PlannedPair& pair = plan.pairs[p];
-    double stable_rank = undefined;
+    const Pair& pair = plan.pairs[p];
+    Ranks activation, gradient;
     if (pair.has_activation()) {
-      stable_rank = recorded(record, key_of(p) + " stable rank");
-      if (std::isnan(stable_rank)) {
-        skipped.push_back({pair.source.name, undefined_reason("activation", unpacked(record, key_of(p) + " non-finite"))});
+      activation = activation_ranks(record, p);
+      if (std::isnan(activation.stable_rank)) {
+        skipped.push_back({pair.name, undefined_reason("activation", "st", activation.non_finite)});
         continue;
       }
     }
     for (std::size_t l = 0; l < pair.layers.size(); ++l) {
-      ReportedLayer layer{&pair, &pair.layers[l], stable_rank, undefined, undefined};
       if (pair.has_gradient()) {
-        layer.nuclear_rank = recorded(record, key_of(p, l) + " nuclear rank");
-        layer.gradient_stable_rank = record.scalar(key_of(p, l) + " stable rank");
-        if (std::isnan(layer.nuclear_rank)) {
-          skipped.push_back({layer.layer->name, undefined_reason("gradient", unpacked(record, key_of(p, l) + " non-finite"))});
+        gradient = gradient_ranks(record, p, l);
+        if (std::isnan(gradient.nuclear_rank)) {
+          skipped.push_back({pair.layers[l].name, undefined_reason("gradient", "nr", gradient.non_finite)});
           continue;
         }
       }
-      out.push_back(layer);
+      rows.push_back({pair, pair.layers[l], activation, gradient});
     }
   }
-  return out;
+  return rows;
 }
 
-void add_scalars(const std::vector<ReportedLayer>& layers, std::size_t trials, Result& result) {
-  const auto add = [&](const std::string& name, double value) {
-    result.scalars.push_back({name, std::vector<double>(trials, value)});
+void add_scalars(ResultBuilder& out, const std::vector<Row>& rows) {
+  const auto add = [&](const std::string& name, auto value) {
+    out.scalar(name, std::vector<double>(out.records().size(), static_cast<double>(value)));
   };
-  double spectral = 0, undecided = 0, euclidean = 0;
-  for (const ReportedLayer& layer : layers) {
-    const std::string& name = layer.layer->name;
-    if (layer.pair->has_activation()) {
-      add(name + ".stable_rank", layer.stable_rank);
-      add(name + ".stable_rank_limit", static_cast<double>(layer.stable_rank_limit()));
-      add(name + ".n", static_cast<double>(layer.pair->n));
+  std::size_t spectral = 0, undecided = 0, euclidean = 0;
+  for (const Row& row : rows) {
+    const std::string& name = row.layer.name;
+    if (row.pair.has_activation()) {
+      add(name + ".stable_rank", row.activation.stable_rank);
+      add(name + ".stable_rank_limit", row.stable_rank_limit());
+      add(name + ".n", row.pair.n);
     }
-    add(name + ".k", static_cast<double>(layer.pair->k));
-    if (layer.pair->has_gradient()) {
-      add(name + ".m", static_cast<double>(layer.layer->m));
-      add(name + ".nuclear_rank", layer.nuclear_rank);
-      add(name + ".nuclear_rank_limit", static_cast<double>(layer.nuclear_rank_limit()));
-      add(name + ".gradient_stable_rank", layer.gradient_stable_rank);
+    add(name + ".k", row.pair.k);
+    if (row.pair.has_gradient()) {
+      add(name + ".m", row.layer.m);
+      add(name + ".nuclear_rank", row.gradient.nuclear_rank);
+      add(name + ".nuclear_rank_limit", row.nuclear_rank_limit());
+      add(name + ".gradient_stable_rank", row.gradient.stable_rank);
     }
-    if (!layer.is_judged()) continue;
-    add(name + ".predicted_ratio", layer.ratio());
-    const Advantage advantage = advantage_of(layer.ratio());
+    if (!row.is_judged()) continue;
+    add(name + ".predicted_ratio", row.ratio());
+    const Advantage advantage = advantage_of(row.ratio());
     (advantage == Advantage::spectral ? spectral : advantage == Advantage::euclidean ? euclidean : undecided) += 1;
   }
-  add("layers", static_cast<double>(layers.size()));
+  add("layers", rows.size());
   add("layers_spectral", spectral);
   add("layers_undecided", undecided);
   add("layers_euclidean", euclidean);
 }
 
-void add_series(const std::vector<ReportedLayer>& layers, std::size_t trials, Result& result) {
-  const auto add = [&](const std::string& name, const auto& value) {
-    std::vector<double> values;
-    for (const ReportedLayer& layer : layers) values.push_back(value(layer));
-    if (std::all_of(values.begin(), values.end(), [](double x) { return std::isnan(x); })) return;
-    result.series.push_back(series_over_trials(name, "layer", std::vector<std::vector<double>>(trials, values), 1.0));
+// Over the rows, counted from 1; none of a number that no row has.
+void add_series(ResultBuilder& out, const std::vector<Row>& rows) {
+  const auto add = [&](const std::string& name, double (*value)(const Row&)) {
+    if (std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return std::isnan(value(row)); })) return;
+    std::vector<double> x;
+    for (std::size_t i = 0; i < rows.size(); ++i) x.push_back(static_cast<double>(i + 1));
+    out.series(name, "layer", x, [&](const TrialRecord&, std::size_t i) { return value(rows[i]); });
   };
-  add("stable_rank", [](const ReportedLayer& layer) { return layer.stable_rank; });
-  add("nuclear_rank", [](const ReportedLayer& layer) { return layer.nuclear_rank; });
-  add("predicted_ratio", [](const ReportedLayer& layer) { return layer.ratio(); });
-  add("gradient_stable_rank", [](const ReportedLayer& layer) { return layer.gradient_stable_rank; });
+  add("stable_rank", [](const Row& row) { return row.activation.stable_rank; });
+  add("nuclear_rank", [](const Row& row) { return row.gradient.nuclear_rank; });
+  add("predicted_ratio", [](const Row& row) { return row.ratio(); });
+  add("gradient_stable_rank", [](const Row& row) { return row.gradient.stable_rank; });
 }
 
-std::string rank_cell(double rank, std::uint64_t limit) {
-  return std::isnan(rank) ? "-" : short_number(rank) + " of " + std::to_string(limit);
+void judge(const Row& row, Claims& claims) {
+  const Statement eq_1_8{row.layer.name + "/eq-1.8", "Section 1.2.1, eq. (1.8); Section 1.2, two-sided comparison",
+                         "nr(G) >= st(A), by a factor of 2 at least: the spectral step is ahead of the Euclidean step"};
+  claims.number(eq_1_8, row.ratio(), at_least(2.0),
+                "nr/st = " + short_number(row.ratio()) + ": " + words_for(advantage_of(row.ratio())).comparison,
+                {.undecided = {1.0, 2.0}, .rounding = rounding});
 }
 
-std::string verdict_cell(Advantage advantage) {
-  if (advantage == Advantage::spectral) return "holds";
-  return advantage == Advantage::spectral_by_guarantee ? "inconclusive" : "fails";
-}
-
-Table table_of(const std::vector<ReportedLayer>& layers) {
+Table table_of(const std::vector<Row>& rows) {
   Table table{{"layer", "m x k", "n", "stored as", "st(A)", "nr(G)", "nr/st", "(1.8)", "advice"}, {}};
-  for (const ReportedLayer& layer : layers) {
-    const PlannedPair& pair = *layer.pair;
-    const std::string m = pair.has_gradient() ? std::to_string(layer.layer->m) : "?";
-    const std::string n = pair.has_activation() ? std::to_string(pair.n) : "?";
-    const bool judged = layer.is_judged();
-    const std::string missing = pair.has_gradient() ? "none: no activation" : "none: no gradient";
-    table.rows.push_back({layer.layer->name, m + " x " + std::to_string(pair.k), n, pair.dtypes,
-                          rank_cell(layer.stable_rank, layer.stable_rank_limit()),
-                          rank_cell(layer.nuclear_rank, layer.nuclear_rank_limit()), judged ? short_number(layer.ratio()) : "-",
-                          judged ? verdict_cell(advantage_of(layer.ratio())) : "-",
-                          judged ? advice(advantage_of(layer.ratio())) : missing});
+  const auto rank_cell = [](double rank, std::uint64_t limit) {
+    return std::isnan(rank) ? "-" : short_number(rank) + " of " + std::to_string(limit);
+  };
+  for (const Row& row : rows) {
+    const Pair& pair = row.pair;
+    const std::string m = pair.has_gradient() ? std::to_string(row.layer.m) : "?",
+                      n = pair.has_activation() ? std::to_string(pair.n) : "?";
+    std::vector<std::string> cells = {row.layer.name,
+                                      m + " x " + std::to_string(pair.k),
+                                      n,
+                                      pair.dtypes,
+                                      rank_cell(row.activation.stable_rank, row.stable_rank_limit()),
+                                      rank_cell(row.gradient.nuclear_rank, row.nuclear_rank_limit())};
+    std::vector<std::string> verdict = {"-", "-", pair.has_gradient() ? "none: no activation" : "none: no gradient"};
+    if (row.is_judged()) {
+      const Words& words = words_for(advantage_of(row.ratio()));
+      verdict = {short_number(row.ratio()), words.verdict, words.advice};
+    }
+    cells.insert(cells.end(), verdict.begin(), verdict.end());
+    table.rows.push_back(std::move(cells));
   }
   return table;
 }
 
-Figure figure_of(const std::vector<ReportedLayer>& layers, const Result& result) {
+void add_figure(ResultBuilder& out, const std::vector<Row>& rows) {
   Axis names{"layer"};
-  if (layers.size() <= most_names) {
-    for (const ReportedLayer& layer : layers) names.ticks.push_back(layer.layer->name);
+  if (rows.size() <= most_names) {
+    for (const Row& row : rows) names.ticks.push_back(row.layer.name);
   }
-  const auto has = [&](const std::string& name) {
-    return std::any_of(result.series.begin(), result.series.end(), [&](const Series& series) { return series.name == name; });
-  };
-  Figure figure;
-  if (has("predicted_ratio")) {
-    Panel ratio{"Predicted one-step advantage of the spectral step", names, {"nr(G) / st(A)", Scale::log}, {}, {}};
-    ratio.curves = {{"predicted_ratio", "nr(G) / st(A)", LineStyle::bars}};
-    ratio.lines = {{2.0, "sure above"}, {1.0, "even"}, {0.5, "sure below"}};
-    figure.panels.push_back(ratio);
-  }
-  Panel ranks{"Ranks", names, {"rank", Scale::log}, {}, {}};
-  if (has("stable_rank")) ranks.curves.push_back({"stable_rank", "st(A), activation", LineStyle::bars, 1});
-  if (has("nuclear_rank")) ranks.curves.push_back({"nuclear_rank", "nr(G), gradient", LineStyle::bars, 0});
-  figure.panels.push_back(ranks);
-  return figure;
+  out.panel("Predicted one-step advantage of the spectral step", names, log_axis("nr(G) / st(A)"))
+      .curve_if_measured("predicted_ratio", "nr(G) / st(A)", {LineStyle::bars})
+      .line(2.0, "sure above")
+      .line(1.0, "even")
+      .line(0.5, "sure below");
+  out.panel("Ranks", names, log_axis("rank"))
+      .curve_if_measured("stable_rank", "st(A), activation", {LineStyle::bars, 1})
+      .curve_if_measured("nuclear_rank", "nr(G), gradient", {LineStyle::bars, 0});
 }
 
-std::vector<std::string> notes_for(const std::vector<ReportedLayer>& layers) {
-  std::vector<std::string> notes;
-  const auto any = [&](const auto& condition) { return std::any_of(layers.begin(), layers.end(), condition); };
-  if (any([](const ReportedLayer& layer) { return layer.is_judged(); })) {
-    notes = {
+void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
+  const auto any = [&](const auto& condition) { return std::any_of(rows.begin(), rows.end(), condition); };
+  if (any([](const Row& row) { return row.is_judged(); })) {
+    out.note(
         "nr(G)/st(A) is the ratio of the decreases of the loss that one spectral and one Euclidean step guarantee, each with the "
         "step size of its own geometry. For least squares in one layer a ratio of 2 settles which step is ahead, and so does 1/2; "
-        "in "
-        "a network this holds of the quadratic model of that layer.",
+        "in a network this holds of the quadratic model of that layer.");
+    out.note(
         "The ratio says nothing about momentum, about Adam's scaling of single entries, about the Newton-Schulz iteration in place "
-        "of the exact polar factor, or about later steps.",
+        "of the exact polar factor, or about later steps.");
+    out.note(
         "The noise of a mini-batch's gradient is of high rank and raises nr(G): take a batch as large as in training, or average "
-        "gradients, and take the activations of the same batch and step.",
-        "The paper keeps the first and the last layer, embeddings and the output head on Euclidean steps whatever the ratio."};
+        "gradients, and take the activations of the same batch and step.");
+    out.note("The paper keeps the first and the last layer, embeddings and the output head on Euclidean steps whatever the ratio.");
   }
-  if (any([](const ReportedLayer& layer) { return !layer.pair->has_gradient(); }))
-    notes.push_back("Activations without a gradient: st(A) alone, no verdict.");
-  if (any([](const ReportedLayer& layer) { return !layer.pair->has_activation(); }))
-    notes.push_back("Gradients without an activation: nr(G) alone, no verdict.");
-  return notes;
+  if (any([](const Row& row) { return !row.pair.has_gradient(); })) {
+    out.note("Activations without a gradient: st(A) alone, no verdict.");
+  }
+  if (any([](const Row& row) { return !row.pair.has_activation(); })) {
+    out.note("Gradients without an activation: nr(G) alone, no verdict.");
+  }
 }
 
 }  // namespace
 
-void record_activation(TrialRecord& record, std::size_t pair, const ActivationRank& rank) {
-  record.set(key_of(pair) + " stable rank", rank.stable_rank);
-  record.set(key_of(pair) + " non-finite", packed(rank.non_finite));
+Advantage advantage_of(double ratio) {
+  const auto at_least = [&](double limit) { return ratio >= limit * (1.0 - rounding); };
+  if (at_least(2.0)) return Advantage::spectral;
+  if (at_least(1.0)) return Advantage::spectral_by_guarantee;
+  return ratio <= 0.5 * (1.0 + rounding) ? Advantage::euclidean : Advantage::euclidean_by_guarantee;
 }
 
-void record_gradient(TrialRecord& record, std::size_t pair, std::size_t layer, const GradientRank& rank) {
-  record.set(key_of(pair, layer) + " nuclear rank", rank.nuclear_rank);
-  record.set(key_of(pair, layer) + " stable rank", rank.stable_rank);
-  record.set(key_of(pair, layer) + " non-finite", packed(rank.non_finite));
+const Words& words_for(Advantage advantage) {
+  static const std::array<Words, 4> words = {{
+      {"holds", "Muon: the spectral step is ahead",
+       "one spectral step is sure to lower the loss at least as far as one Euclidean step"},
+      {"inconclusive", "either: Muon is favoured, but by less than 2",
+       "inconclusive: the guarantees favour the spectral step, the two-sided comparison decides nothing below 2"},
+      {"fails", "either: Adam/SGD is favoured, but by less than 2",
+       "the guarantees favour the Euclidean step, the mirrored two-sided comparison decides nothing above 1/2"},
+      {"fails", "keep Adam/SGD: the Euclidean step is ahead",
+       "one Euclidean step is sure to lower the loss at least as far as one spectral step (mirrored comparison, at most 1/2)"},
+  }};
+  return words[static_cast<std::size_t>(advantage)];
 }
 
-Result files_result(const FilesPlan& plan, const std::vector<TrialRecord>& records) {
-  Result result;
-  result.title = "Which layers should get a spectral step?";
-  if (records.empty()) return result;  // interrupted: nothing is written
-  result.skipped = plan.skipped;
-  const std::vector<ReportedLayer> layers = reported(plan, records.front(), result.skipped);
-  if (layers.empty()) throw Failure(nothing_left(result.skipped));
-  add_scalars(layers, records.size(), result);
-  add_series(layers, records.size(), result);
-  for (const ReportedLayer& layer : layers) {
-    if (layer.is_judged()) result.claims.push_back(advantage_claim(layer.layer->name, layer.nuclear_rank, layer.stable_rank));
+Result report(const Plan& plan, const Records& records) {
+  ResultBuilder out("Which layers should get a spectral step?", records);
+  if (records.empty()) return out.take();  // interrupted: nothing is written
+  std::vector<Skipped>& skipped = out.result().skipped = plan.skipped;
+  const std::vector<Row> rows = rows_of(plan, records.front(), skipped);
+  if (rows.empty()) throw Failure(nothing_left(skipped));
+  add_scalars(out, rows);
+  add_series(out, rows);
+  for (const Row& row : rows) {
+    if (row.is_judged()) judge(row, out.claims());
   }
-  result.figure = figure_of(layers, result);
-  result.table = table_of(layers);
-  result.notes = notes_for(layers);
-  return result;
+  add_figure(out, rows);
+  out.result().table = table_of(rows);
+  add_notes(out, rows);
+  return out.take();
 }
 
-}  // namespace ranklab
+}  // namespace ranklab::files

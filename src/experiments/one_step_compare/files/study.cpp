@@ -1,22 +1,15 @@
 #include "experiments/one_step_compare/files/config.hpp"
 
-#include <charconv>
-#include <cmath>
 #include <optional>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
-#include "experiments/one_step_compare/files/measure.hpp"
-#include "experiments/one_step_compare/files/plan.hpp"
-#include "experiments/one_step_compare/files/report.hpp"
-#include "io/atomic_file.hpp"
-#include "io/tensors/tensor_file.hpp"
+#include "experiments/one_step_compare/files/files.hpp"
 #include "run/once_per_run.hpp"
 
 namespace ranklab {
 namespace {
 
-constexpr std::uint64_t most_parts = 1'000'000;
+using namespace files;
 
 // The result file holds the flags as text.
 void require_printable(const std::string& flag, const std::string& text) {
@@ -29,25 +22,6 @@ void require_printable(const std::string& flag, const std::string& text) {
 void require_archive(const std::string& flag, const std::string& path) {
   if (path.empty() || path.ends_with(".npz") || path.ends_with(".safetensors")) return;
   throw UsageError(flag + ": '" + path + "' is not allowed; allowed: a .npz or .safetensors file (a .npy goes into --pair)");
-}
-
-// Layers one after another; where an activation cannot be used, its gradients are not looked at.
-TrialRecord measure_all(const FilesPlan& plan, const Trial& trial) {
-  TrialRecord record;
-  for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
-    const PlannedPair& pair = plan.pairs[p];
-    if (pair.has_activation()) {
-      const ActivationRank rank = measure_activation(open_tensor(pair.source.activation), trial);
-      record_activation(record, p, rank);
-      if (std::isnan(rank.stable_rank)) continue;
-    }
-    if (!pair.has_gradient()) continue;
-    const StoredTensor gradient = open_tensor(pair.source.gradient);
-    for (std::size_t l = 0; l < pair.layers.size(); ++l) {
-      record_gradient(record, p, l, measure_gradient(gradient, pair.layers[l].first_row, pair.layers[l].m, trial));
-    }
-  }
-  return record;
 }
 
 class FilesStudy : public Study {
@@ -73,19 +47,19 @@ class FilesStudy : public Study {
   }
 
   void validate() const override {
-    for (const auto& [flag, texts] : {std::pair("--pair", config_.pair), std::pair("--include", config_.include),
-                                      std::pair("--exclude", config_.exclude), std::pair("--split", config_.split)}) {
+    using Texts = std::vector<std::string>;
+    const FilesConfig& c = config_;
+    for (const auto& [flag, texts] :
+         {std::pair("--pair", c.pair), std::pair("--include", c.include), std::pair("--exclude", c.exclude),
+          std::pair("--split", c.split), std::pair("--manifest", Texts{c.manifest}),
+          std::pair("--activations", Texts{c.activations}), std::pair("--gradients", Texts{c.gradients})}) {
       for (const std::string& text : texts) require_printable(flag, text);
     }
-    for (const auto& [flag, text] : {std::pair("--manifest", config_.manifest), std::pair("--activations", config_.activations),
-                                     std::pair("--gradients", config_.gradients)}) {
-      require_printable(flag, text);
-    }
-    require_archive("--activations", config_.activations);
-    require_archive("--gradients", config_.gradients);
-    for (const std::string& text : config_.pair) parse_pair(text, false);
-    split_counts(config_);
-    if (config_.pair.empty() && config_.manifest.empty() && config_.activations.empty() && config_.gradients.empty()) {
+    require_archive("--activations", c.activations);
+    require_archive("--gradients", c.gradients);
+    for (const std::string& text : c.pair) parse_pair(text, false);
+    split_counts(c);
+    if (c.pair.empty() && c.manifest.empty() && c.activations.empty() && c.gradients.empty()) {
       throw UsageError(
           "--study files needs matrices: --pair NAME,ACTIVATION_FILE,GRADIENT_FILE, --manifest FILE.json, or --activations FILE "
           "--gradients FILE");
@@ -93,59 +67,26 @@ class FilesStudy : public Study {
   }
 
   // The first to look into the files: what is wrong with them is said before anything is written.
-  Estimate estimate() const override { return estimate_files(plan()); }
+  Estimate estimate() const override { return estimate_of(plan()); }
 
   Result run(Runner& runner) const override {
-    const FilesPlan& planned = plan();
+    const Plan& planned = plan();
     OncePerRun<TrialRecord> measured;  // further trials would repeat it
-    const auto records = runner.run([&](Trial& trial) { return measured.get([&] { return measure_all(planned, trial); }); });
-    return files_result(planned, records);
+    const auto records = runner.run([&](Trial& trial) { return measured.get([&] { return run_trial(planned, trial); }); });
+    return report(planned, records);
   }
 
  private:
-  const FilesPlan& plan() const {
-    if (!plan_) plan_ = plan_files(config_);
+  const Plan& plan() const {
+    if (!plan_) plan_ = plan_of(config_);
     return *plan_;
   }
 
   FilesConfig config_;
-  mutable std::optional<FilesPlan> plan_;
+  mutable std::optional<Plan> plan_;
 };
 
 }  // namespace
-
-std::vector<std::string> comma_separated(const std::vector<std::string>& texts) {
-  std::vector<std::string> parts;
-  for (const std::string& text : texts) {
-    for (std::size_t start = 0; start <= text.size();) {
-      const std::size_t comma = std::min(text.find(',', start), text.size());
-      if (comma > start) parts.push_back(text.substr(start, comma - start));
-      start = comma + 1;
-    }
-  }
-  return parts;
-}
-
-std::vector<std::pair<std::string, std::uint64_t>> split_counts(const FilesConfig& config) {
-  std::vector<std::pair<std::string, std::uint64_t>> out;
-  for (const std::string& text : comma_separated(config.split)) {
-    const std::size_t equals = text.rfind('=');
-    std::uint64_t parts = 0;
-    const char* const end = text.data() + text.size();
-    const char* const digits = equals == std::string::npos ? end : text.data() + equals + 1;
-    const auto [stop, error] = std::from_chars(digits, end, parts);
-    if (equals == 0 || error != std::errc() || stop != end || parts < 1 || parts > most_parts) {
-      throw UsageError("--split: '" + text + "' is not allowed; allowed: NAME=PARTS, parts from 1 to " +
-                       std::to_string(most_parts));
-    }
-    const std::string name = text.substr(0, equals);
-    for (const auto& [other, count] : out) {
-      if (other == name) throw UsageError("--split: '" + name + "' stands twice");
-    }
-    out.emplace_back(name, parts);
-  }
-  return out;
-}
 
 std::unique_ptr<Study> make_files_study() {
   return std::make_unique<FilesStudy>();

@@ -1,4 +1,4 @@
-#include "experiments/one_step_compare/files/advice.hpp"
+#include "experiments/one_step_compare/files/files.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +7,7 @@
 #include "linalg/spectra.hpp"
 
 using namespace ranklab;
+using namespace ranklab::files;
 
 namespace {
 
@@ -57,7 +58,8 @@ TEST_CASE("the four ranges of the ratio") {
   CHECK(advantage_of(0.999) == Advantage::euclidean_by_guarantee);
   CHECK(advantage_of(0.501) == Advantage::euclidean_by_guarantee);
   CHECK(advantage_of(0.5 * (1 + 1e-12)) == Advantage::euclidean);
-  CHECK(advice(Advantage::spectral).starts_with("Muon: "));
-  CHECK(advice(Advantage::spectral_by_guarantee).starts_with("either: "));
-  CHECK(advice(Advantage::euclidean).starts_with("keep Adam/SGD: "));
+  CHECK(words_for(Advantage::spectral).advice.starts_with("Muon: "));
+  CHECK(words_for(Advantage::spectral_by_guarantee).advice.starts_with("either: "));
+  CHECK(words_for(Advantage::euclidean_by_guarantee).advice.starts_with("either: "));
+  CHECK(words_for(Advantage::euclidean).advice.starts_with("keep Adam/SGD: "));
 }

@@ -1,4 +1,4 @@
-#include "experiments/one_step_compare/files/gram.hpp"
+#include "experiments/one_step_compare/files/measure.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,10 +6,10 @@
 
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/one_step_compare/files/measure.hpp"
 #include "experiments/one_step_compare/files_matrices.hpp"
 
 using namespace ranklab;
+using namespace ranklab::files;
 
 namespace {
 
@@ -66,8 +66,8 @@ TEST_CASE("the stable rank of a long activation is that of its singular values")
   const arma::mat A = gaussian(300, 5000, "A") + 0.2;
   const arma::vec s = singular_values(A);
   const double expected = arma::dot(s, s) / (s(0) * s(0));
-  const ActivationRank rank = measure_activation(open_tensor(folder.save("a.npy", A)), one_thread);
-  CHECK(rank.stable_rank == doctest::Approx(expected).epsilon(2 * tolerance::lanczos_residual));
+  const Ranks ranks = measure_activation(open_tensor(folder.save("a.npy", A)), one_thread);
+  CHECK(ranks.stable_rank == doctest::Approx(expected).epsilon(2 * tolerance::lanczos_residual));
 }
 
 TEST_CASE("small singular values count in nr: a Gram matrix would lose them") {
@@ -77,6 +77,6 @@ TEST_CASE("small singular values count in nr: a Gram matrix would lose them") {
   s.fill(1e-9);
   s(0) = 1;
   const arma::mat G = isometry(50, 41, "U") * arma::diagmat(s) * isometry(41, 41, "V");
-  const GradientRank rank = measure_gradient(open_tensor(folder.save("g.npy", G)), 0, 50, one_thread);
-  CHECK(rank.nuclear_rank - 1 == doctest::Approx(8e-8).epsilon(1e-6));
+  const Ranks ranks = measure_gradient(open_tensor(folder.save("g.npy", G)), 0, 50, one_thread);
+  CHECK(ranks.nuclear_rank - 1 == doctest::Approx(8e-8).epsilon(1e-6));
 }

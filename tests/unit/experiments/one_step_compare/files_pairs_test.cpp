@@ -1,4 +1,4 @@
-#include "experiments/one_step_compare/files/pairs.hpp"
+#include "experiments/one_step_compare/files/files.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +7,7 @@
 #include "temporary_folder.hpp"
 
 using namespace ranklab;
+using namespace ranklab::files;
 
 namespace {
 

@@ -1,0 +1,127 @@
+// The study files inside: the pairs that the flags name, what the files' headers say of them, what a trial measures, and the way
+// from that to the result.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/record.hpp"
+#include "experiments/one_step_compare/files/config.hpp"
+#include "report/claims.hpp"
+#include "run/trials.hpp"
+
+namespace ranklab::files {
+
+// What the flags say, before a tensor is looked at (pairs.cpp) ------------------------------------------------------------------
+
+struct Source {
+  std::string name;         // printable
+  std::string activation;   // address as open_tensor takes it; empty: none
+  std::string gradient;     // likewise; one of the two is given
+  bool transposed = false;  // the activation is n x k: its rows are samples
+
+  bool has_activation() const { return !activation.empty(); }
+  bool has_gradient() const { return !gradient.empty(); }
+};
+
+struct Sources {
+  std::vector<Source> pairs;     // in the order of --pair, the manifest, the archives
+  std::vector<Skipped> skipped;  // keys of one archive that the other does not have
+};
+
+inline constexpr std::uint64_t most_parts = 1'000'000;
+
+/// `NAME,ACTIVATION_FILE,GRADIENT_FILE` of --pair. Throws UsageError that names the flag.
+Source parse_pair(const std::string& text, bool transposed);
+
+/// The pairs of a manifest: {"pairs": [{"name", "activation", "gradient", "transpose_activations"}]}. Of the two tensors one may be
+/// missing, paths are relative to the manifest, and `transposed` holds for pairs that do not say. Throws Failure that names the
+/// file, the pair and what is wrong.
+std::vector<Source> read_manifest(const std::string& path, bool transposed);
+
+/// `NAME=PARTS` of --split. Throws UsageError that names the flag.
+std::vector<std::pair<std::string, std::uint64_t>> split_counts(const FilesConfig& config);
+
+/// All pairs that --include and --exclude leave. Throws Failure for a manifest or an archive that cannot be read, UsageError for a
+/// name that stands twice and for a glob that matches no name.
+Sources list_sources(const FilesConfig& config);
+
+// What will be measured: shapes from the headers, gradients cut into blocks (plan.cpp) -------------------------------------------
+
+/// Rows first_row ... first_row + m - 1 of a pair's gradient; a row of the table.
+struct Layer {
+  std::string name;
+  std::uint64_t first_row = 0, m = 0;  // m = 0: no gradient
+};
+
+struct Pair : Source {
+  std::uint64_t k = 0, n = 0;  // n = 0: no activation
+  std::string dtypes;          // "F32", or "BF16, F32" where activation and gradient differ
+  std::vector<Layer> layers;
+};
+
+struct Plan {
+  std::vector<Pair> pairs;
+  std::vector<Skipped> skipped;
+};
+
+/// Opens every file once. Throws Failure for what cannot be read, for shapes that do not pair (naming both) and where no layer is
+/// left (saying why); UsageError for --split of an unknown name or into parts that do not divide the rows, and as list_sources.
+Plan plan_of(const FilesConfig& config);
+
+/// Of the largest layer, as only one is in memory; flops of all.
+Estimate estimate_of(const Plan& plan);
+
+/// "no layer is left to measure: NAME: reason; ..."
+std::string nothing_left(const std::vector<Skipped>& skipped);
+
+// What a trial measures (measure.cpp) --------------------------------------------------------------------------------------------
+
+/// Entries that are infinite or NaN, and where the first in row-major order stands (counted from 0, as numpy counts).
+struct NonFinite {
+  double count = 0;
+  double row = std::numeric_limits<double>::infinity(), column = row;
+
+  void include(const NonFinite& other);
+};
+
+/// Of an activation or of a layer's gradient; NaN of a zero matrix and where an entry is not finite.
+struct Ranks {
+  double stable_rank = std::numeric_limits<double>::quiet_NaN();
+  double nuclear_rank = std::numeric_limits<double>::quiet_NaN();  // of gradients alone
+  NonFinite non_finite;                                            // its row counts from the gradient's first, not the layer's
+};
+
+/// Layers one after another; where an activation cannot be used, its gradients are not looked at.
+TrialRecord run_trial(const Plan& plan, const Trial& trial);
+
+/// From a trial's record; `pair` and `layer` are indices. Throws Failure where the record is of other files.
+Ranks activation_ranks(const TrialRecord& record, std::size_t pair);
+Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t layer);
+
+// What the ratio nr(G) / st(A) of a layer says about a spectral step, and the result (report.cpp) ---------------------------------
+
+/// Where the ratio lies. From one full-gradient step, with L_F and L_op of [Spectral] eq. (1.4), the least-squares loss keeps to
+///   L - ||G||_F^2 / L_F  <= L(W_GD) <= L - ||G||_F^2 / (2 L_F)  and  L - ||G||_*^2 / L_op <= L(W_SD) <= L - ||G||_*^2 / (2 L_op).
+/// As (||G||_*^2 / L_op) / (||G||_F^2 / L_F) = nr(G) / st(A), the intervals are apart from a ratio of 2 on, and (the mirrored
+/// comparison, which the paper does not print) up to a ratio of 1/2; in between only the guarantees can be compared.
+enum class Advantage { spectral, spectral_by_guarantee, euclidean_by_guarantee, euclidean };
+
+/// A ratio within rounding of 1/2, 1 or 2 counts as equal to it.
+Advantage advantage_of(double ratio);
+
+struct Words {
+  std::string verdict;     // of (1.8), in the table
+  std::string advice;      // one line for the user: "Muon: ...", "either: ...", "keep Adam/SGD: ..."
+  std::string comparison;  // what is sure is so for least squares
+};
+const Words& words_for(Advantage advantage);
+
+/// Every layer that has all its ranks is reported, the others are listed with the reason. Its claim, <layer>/eq-1.8, holds from a
+/// ratio of 2 on, fails below 1, and is not applicable in between, where nothing is decided. Throws Failure where no layer is left.
+Result report(const Plan& plan, const Records& records);
+
+}  // namespace ranklab::files
