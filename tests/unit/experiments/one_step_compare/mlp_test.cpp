@@ -175,26 +175,33 @@ TEST_CASE("one sample, and a net whose gradients are zero, give no number that i
   }
 }
 
-TEST_CASE("a dump pairs the last activations and gradients") {
-  const TemporaryFolder folder;
-  const std::string path = folder / "new/dump";
-  run_study({{"activation", "swiglu"}, {"dump", path}}, 2);
-  const auto manifest = nlohmann::json::parse(read_file(path + "/manifest.json"));
-  REQUIRE(manifest.at("pairs").size() == 4);
-  const Result trial_0 = run_study({{"activation", "swiglu"}});
-  const Series &first = find_series(trial_0, "specgd.W1.nuclear_rank"), &ratio = find_series(trial_0, "specgd.W3.ratio");
-  for (std::size_t l = 0; l < 4; ++l) {
-    const auto& pair = manifest.at("pairs").at(l);
-    CHECK(pair.at("name") == "W" + std::to_string(l + 1));
-    CHECK(pair.at("transpose_activations") == false);
-    const arma::mat A = open_tensor(path + "/" + pair.at("activation").get<std::string>()).matrix();
-    const arma::mat G = open_tensor(path + "/" + pair.at("gradient").get<std::string>()).matrix();
-    CHECK(arma::size(A) == arma::size(l == 0 ? d : width, n));
-    CHECK(arma::size(G) == arma::size(l == 3 ? 1 : 2 * width, A.n_rows));
-    if (l == 0) CHECK(Decomposed(G).nuclear_rank() == doctest::Approx(first.mean.back()).epsilon(tolerance::trajectory<double>));
-    if (l == 2)
-      CHECK(Decomposed(G).nuclear_rank() / Decomposed(A).stable_rank() ==
-            doctest::Approx(ratio.mean.back()).epsilon(tolerance::trajectory<double>));
+TEST_CASE("a dump pairs the last activations and gradients, in either precision") {
+  for (const bool single : {false, true}) {
+    CAPTURE(single);
+    const double tolerance = single ? tolerance::trajectory<float> : tolerance::trajectory<double>;
+    const TemporaryFolder folder;
+    const std::string path = folder / "new/dump";
+    run_study({{"activation", "swiglu"}, {"dump", path}}, 2, single);
+    const auto manifest = nlohmann::json::parse(read_file(path + "/manifest.json"));
+    REQUIRE(manifest.at("pairs").size() == 4);
+    const Result trial_0 = run_study({{"activation", "swiglu"}});
+    const Series &first = find_series(trial_0, "specgd.W1.nuclear_rank"), &ratio = find_series(trial_0, "specgd.W3.ratio");
+    for (std::size_t l = 0; l < 4; ++l) {
+      const auto& pair = manifest.at("pairs").at(l);
+      CHECK(pair.at("name") == "W" + std::to_string(l + 1));
+      CHECK(pair.at("transpose_activations") == false);
+      const StoredTensor activation = open_tensor(path + "/" + pair.at("activation").get<std::string>()),
+                         gradient = open_tensor(path + "/" + pair.at("gradient").get<std::string>());
+      CHECK(activation.dtype() == (single ? Dtype::f32 : Dtype::f64));
+      CHECK(gradient.dtype() == activation.dtype());
+      const arma::mat A = activation.matrix(), G = gradient.matrix();
+      CHECK(arma::size(A) == arma::size(l == 0 ? d : width, n));
+      CHECK(arma::size(G) == arma::size(l == 3 ? 1 : 2 * width, A.n_rows));
+      if (l == 0) CHECK(Decomposed(G).nuclear_rank() == doctest::Approx(first.mean.back()).epsilon(tolerance));
+      if (l == 2) {
+        CHECK(Decomposed(G).nuclear_rank() / Decomposed(A).stable_rank() == doctest::Approx(ratio.mean.back()).epsilon(tolerance));
+      }
+    }
   }
 }
 

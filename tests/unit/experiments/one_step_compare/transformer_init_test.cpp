@@ -172,9 +172,7 @@ TEST_CASE("each statement of transformer-init holds on the run and fails where o
 
 TEST_CASE("transformer-init: the width defaults to 4 d; delta and widths outside the theory are refused") {
   const auto study = configured(make_transformer_init_study(), {{"d", "10"}});
-  for (const Field& field : study->fields()) {
-    if (field.name == "k") CHECK(field.value_text() == "40");
-  }
+  CHECK(find_field(*study, "k").value_text() == "40");
   CHECK(refusal(make_transformer_init_study(), {{"delta", "0.25"}}) == "--delta 0.25 is not allowed: below 0.25");
   CHECK(refusal(make_transformer_init_study(), {{"d", "16"}, {"k", "8"}}).find("--k 8") == 0);
   CHECK(refusal(make_transformer_init_study(), {{"n", "1"}}).find("--n") != std::string::npos);
