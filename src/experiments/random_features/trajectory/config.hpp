@@ -7,16 +7,16 @@
 #include <string>
 
 #include "experiments/study.hpp"
-#include "models/random_features.hpp"
 
 namespace ranklab {
 
 struct TrajectoryConfig {
-  std::string activation = "relu";    // sigma; swiglu is gated and draws a second V
-  FeatureSizes sizes;                 // m, k, d, n: Figure 3's
-  std::uint64_t steps = 1000;         // iterations from W_0 = 0
-  std::uint64_t restart_every = 100;  // SpecGD restarts from the GD iterates 0 < t < steps, t a multiple; 0: none
-  bool from_peak = true;              // and from the GD iterate whose gradient has the largest nuclear rank
+  std::string activation = "relu";         // sigma; swiglu is gated and draws a second V
+  std::uint64_t m = 100;                   // rows of W; the sizes are Figure 3's
+  std::uint64_t k = 100, d = 50, n = 400;  // features, input dimension, samples
+  std::uint64_t steps = 1000;              // iterations from W_0 = 0
+  std::uint64_t restart_every = 100;       // SpecGD restarts from the GD iterates 0 < t < steps, t a multiple; 0: none
+  bool from_peak = true;                   // and from the GD iterate whose gradient has the largest nuclear rank
   // Differs from [Spectral]: its text takes standard Gaussian V and W#; the figure is that of V ~ N(0, 1/d), W# ~ N(0, 1/k).
   std::string scale = "code";  // "code": V ~ N(0, 1/d), W# ~ N(0, 1/k); "paper": both N(0, 1)
   double step_scale = 1.0;     // multiplies both methods' steps; GD diverges above 2

@@ -1,216 +1,175 @@
-#include "experiments/random_features/trajectory/config.hpp"
-
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <limits>
 
-#include "experiments/random_features/trajectory/report.hpp"
-#include "linalg/decompositions.hpp"
-#include "linalg/spectra.hpp"
+#include "core/statistics.hpp"
+#include "experiments/random_features/trajectory/trajectory.hpp"
 #include "models/activations.hpp"
-#include "optim/steps.hpp"
+#include "report/figure/builder.hpp"
 
 namespace ranklab {
+namespace trajectory {
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+// Claims --------------------------------------------------------------------------------------------------------------------
 
-// One run of an optimiser. Entry t belongs to W_t; after a non-finite loss the entries are undefined.
-struct Path {
-  explicit Path(std::uint64_t steps) : gap(steps + 1, undefined), nuclear_rank(steps + 1, undefined) {}
-
-  /// Notes the gap at W_t; false where it is not finite, and the trajectory ends.
-  bool record_gap(std::uint64_t t, double value) {
-    diverged = !std::isfinite(value);
-    if (!diverged) gap[t] = value;
-    return !diverged;
-  }
-
-  std::vector<double> gap, nuclear_rank;
-  bool diverged = false;
-};
-
-// Violations of the statements about single steps; each is compared with a slack of rounding size.
-struct StepChecks {
-  double cases = 0, guarantee_violations = 0;
-  double two_sided_cases = 0, two_sided_violations = 0;
-};
-
-constexpr double rounding_slack = 1e-9;  // of the current loss; single precision loses more, see slack()
-
-template <class T>
-double slack() {
-  return std::is_same_v<T, float> ? 1e-3 : rounding_slack;
-}
-
-// Where a run of SpecGD starts: the error E after `iteration` steps of GD.
-template <class T>
-struct Start {
-  std::string name;  // of its series
-  std::uint64_t iteration = 0;
-  arma::Mat<T> E;
-};
-
-template <class T>
-struct GradientDescentRun {
-  Path path;
-  StepChecks checks;
-  std::vector<Start<T>> restarts;  // at iterations restart_every, 2 restart_every, ...
-  Start<T> peak;                   // where the gradient's nuclear rank is largest
-};
-
-template <class T>
-GradientDescentRun<T> run_gradient_descent(const RegressionProblem<T>& problem, const TrajectoryConfig& config,
-                                           const Trial& trial) {
-  GradientDescentRun<T> run{Path(config.steps), {}, {}, {}};
-  arma::Mat<T> E = problem.start;
-  run.peak = {"specgd_from_peak", 0, E};
-  double largest = -1.0, promised = 0.0;
-  for (std::uint64_t t = 0; t <= config.steps; ++t) {
-    trial.check_interrupt();
-    const arma::Mat<T> G = problem.gradient(E);
-    const double gap = problem.objective_gap(E);
-    if (!run.path.record_gap(t, gap)) break;
-    const arma::mat G64 = arma::conv_to<arma::mat>::from(G);
-    run.path.nuclear_rank[t] = nuclear_rank(G64);
-    if (run.path.nuclear_rank[t] > largest) {
-      largest = run.path.nuclear_rank[t];
-      run.peak.iteration = t;
-      run.peak.E = E;
+// Where and how often nr(grad L(W_t)) >= st(A) is violated along one run.
+void judge_condition(const RankCondition& condition, const Records& records, Claims& claims) {
+  Tally violated_at;
+  const Tally found = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
+    const std::vector<double>& nuclear_rank = record.array(nuclear_rank_of(condition.run));
+    const double stable_rank = record.scalar(stable_rank_A);
+    for (std::size_t t = 0; t < nuclear_rank.size(); ++t) {
+      const double ratio = nuclear_rank[t] / stable_rank;
+      if (!std::isfinite(ratio)) continue;
+      tally.count(ratio < 1, ratio);
+      if (ratio < 1) violated_at.count(true, static_cast<double>(t));
     }
-    if (config.restart_every > 0 && t > 0 && t < config.steps && t % config.restart_every == 0) {
-      run.restarts.push_back({"specgd_from_" + std::to_string(t), t, E});
-    }
-    if (t > 0 && config.step_scale == 1.0) {
-      run.checks.cases += 1;
-      if (run.path.gap[t - 1] - gap < promised - slack<T>() * run.path.gap[t - 1]) run.checks.guarantee_violations += 1;
-    }
-    // Guaranteed decrease of the step: ||G||_F^2 / (2 L_F).
-    promised = problem.L_F > 0 ? arma::dot(G64, G64) / (2 * problem.L_F) : 0.0;
-    E = problem.after_euclidean_step(E, config.step_scale);
-  }
-  return run;
-}
-
-template <class T>
-struct SpectralDescentRun {
-  Path path;
-  StepChecks checks;
-};
-
-// Spectral gradient descent from the error E for `steps` steps.
-template <class T>
-SpectralDescentRun<T> run_spectral_descent(const RegressionProblem<T>& problem, arma::Mat<T> E, std::uint64_t steps,
-                                           const TrajectoryConfig& config, const Trial& trial) {
-  const double polar_rtol = config.polar_rtol > 0 ? config.polar_rtol : -1.0;
-  SpectralDescentRun<T> run{Path(steps), {}};
-  double promised = 0.0, euclidean_gap = 0.0, ratio = 0.0;
-  for (std::uint64_t t = 0; t <= steps; ++t) {
-    trial.check_interrupt();
-    const arma::Mat<T> G = problem.gradient(E);
-    const double gap = problem.objective_gap(E);
-    if (!run.path.record_gap(t, gap)) break;
-    if (t > 0 && config.step_scale == 1.0) {
-      const double previous = run.path.gap[t - 1];
-      run.checks.cases += 1;
-      if (previous - gap < promised - slack<T>() * previous) run.checks.guarantee_violations += 1;
-      if (ratio >= 2) {
-        run.checks.two_sided_cases += 1;
-        if (gap > euclidean_gap + slack<T>() * previous) run.checks.two_sided_violations += 1;
-      }
-    }
-    SpectralStep<T> spectral = spectral_step(G, problem.L_op, polar_rtol);
-    const double squared_norm = static_cast<double>(arma::dot(G, G));
-    run.path.nuclear_rank[t] = squared_norm > 0 ? spectral.nuclear_norm * spectral.nuclear_norm / squared_norm : undefined;
-    // Guaranteed decrease of the step: ||G||_*^2 / (2 L_op); and the loss that one Euclidean step would have reached from here.
-    promised = problem.L_op > 0 ? spectral.nuclear_norm * spectral.nuclear_norm / (2 * problem.L_op) : 0.0;
-    ratio = run.path.nuclear_rank[t] / problem.stable_rank_A;
-    if (ratio >= 2) euclidean_gap = problem.objective_gap(problem.after_euclidean_step(E));
-    E += static_cast<T>(config.step_scale) * spectral.step;
-  }
-  return run;
-}
-
-double first_ahead(const std::vector<double>& ahead, const std::vector<double>& behind) {
-  for (std::size_t t = 1; t < ahead.size(); ++t) {
-    if (ahead[t] < behind[t]) return static_cast<double>(t);
-  }
-  return undefined;
-}
-
-template <class T>
-TrialRecord run_trial(const TrajectoryConfig& config, const Trial& trial) {
-  const FeatureSizes& sizes = config.sizes;
-  const bool standard = config.scale == "paper";
-  const double v_std = standard ? 1.0 : 1.0 / std::sqrt(static_cast<double>(sizes.d));
-  const double w_std = standard ? 1.0 : 1.0 / std::sqrt(static_cast<double>(sizes.k));
-  const RegressionProblem<T> problem = regression_problem(draw_random_features<T>(trial, sizes, config.activation, v_std),
-                                                          draw_gaussian<T>(trial, "W_sharp", sizes.m, sizes.k, w_std));
-
-  GradientDescentRun<T> gd = run_gradient_descent(problem, config, trial);
-  const std::uint64_t peak = gd.peak.iteration;
-  // The longest runs come first, so that threads end together.
-  std::vector<Start<T>> starts = {{"specgd", 0, problem.start}};
-  if (config.from_peak) starts.push_back(std::move(gd.peak));
-  std::move(gd.restarts.begin(), gd.restarts.end(), std::back_inserter(starts));
-  std::vector<SpectralDescentRun<T>> runs(starts.size(), SpectralDescentRun<T>{Path(0), {}});
-  trial.for_each_part(starts.size(), [&](std::size_t i) {
-    runs[i] = run_spectral_descent(problem, starts[i].E, config.steps - starts[i].iteration, config, trial);
   });
-
-  TrialRecord record;
-  StepChecks spectral_checks;
-  double diverged = gd.path.diverged;
-  for (const auto& run : runs) {
-    diverged += run.path.diverged;
-    spectral_checks.cases += run.checks.cases;
-    spectral_checks.guarantee_violations += run.checks.guarantee_violations;
-    spectral_checks.two_sided_cases += run.checks.two_sided_cases;
-    spectral_checks.two_sided_violations += run.checks.two_sided_violations;
+  std::string detail = "smallest nr/st " + short_number(found.smallest);
+  if (found.violations > 0) {
+    detail += ", violated between iterations " + short_number(violated_at.smallest) + " and " + short_number(violated_at.largest);
   }
-  record.set("stable_rank_A", problem.stable_rank_A);
-  record.set("nuclear_rank_init", gd.path.nuclear_rank[0]);
-  record.set("gd.nuclear_rank_peak", gd.path.nuclear_rank[peak]);
-  record.set("gd.nuclear_rank_peak_iteration", static_cast<double>(peak));
-  record.set("first_iteration_specgd_ahead", first_ahead(runs[0].path.gap, gd.path.gap));
-  record.set("diverged_trajectories", diverged);
-  record.set("checks.gd", {gd.checks.cases, gd.checks.guarantee_violations});
-  record.set("checks.specgd", {spectral_checks.cases, spectral_checks.guarantee_violations, spectral_checks.two_sided_cases,
-                               spectral_checks.two_sided_violations});
-  record.set("gd.objective_gap", std::move(gd.path.gap));
-  record.set("gd.nuclear_rank", std::move(gd.path.nuclear_rank));
-  record.set("specgd.nuclear_rank", std::move(runs[0].path.nuclear_rank));
-  for (std::size_t i = 0; i < runs.size(); ++i) record.set(starts[i].name + ".objective_gap", std::move(runs[i].path.gap));
-  return record;
+  claims.never_violated(condition.statement, found, found.cases > 0 ? detail : "the gradient or A is zero");
 }
+
+// log10 of SpecGD's last gap over GD's, per trial.
+std::vector<double> final_log_ratio(const Records& records) {
+  return per_trial(records, [](const TrialRecord& record) {
+    return std::log10(record.array(gap_of(specgd)).back() / record.array(gap_of(gd)).back());
+  });
+}
+constexpr char log_ratio_text[] = "log10 of the ratio of the last objective gaps, SpecGD over GD";
+
+void judge_restarts(const Plan& plan, const Records& records, Claims& claims) {
+  const std::string& activation = plan.config.activation;
+  if (!claims.applies(restarts_ahead, activation == "relu" ? "" : "the figure is about relu, this run about " + activation)) return;
+  const std::string none = "no restarts (--restart-every 0, or not below --steps)";
+  if (!claims.applies(restarts_ahead, plan.restarted_runs.empty() ? none : "")) return;
+  Tally found, first_step_up;
+  std::vector<std::string> behind;
+  for (const std::string& run : plan.restarted_runs) {
+    const Tally here = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
+      const std::vector<double>& gap = record.array(gap_of(run));
+      tally.count(!(gap.back() < record.array(gap_of(gd)).back()));
+      first_step_up.count(gap.size() > 1 && gap[1] > gap[0]);
+    });
+    found.add(here);
+    if (here.violations > 0) behind.push_back(run + " in " + short_number(here.violations) + " trials");
+  }
+  claims.never_violated(restarts_ahead, found,
+                        behind.empty() ? "first step raises the loss in " + short_number(first_step_up.violations) + " restarts"
+                                       : "behind: " + joined(behind));
+}
+
+// The first iteration that violates (1.5), as a part of the run, in each trial; 1 where none does.
+std::vector<double> first_violation(const Records& records, const char* run) {
+  return per_trial(records, [&](const TrialRecord& record) {
+    const std::vector<double>& nuclear_rank = record.array(nuclear_rank_of(run));
+    const double stable_rank = record.scalar(stable_rank_A), steps = static_cast<double>(nuclear_rank.size() - 1);
+    const auto found = std::find_if(nuclear_rank.begin(), nuclear_rank.end(), [&](double nr) { return nr < stable_rank; });
+    return found == nuclear_rank.end() ? 1.0 : static_cast<double>(found - nuclear_rank.begin()) / steps;
+  });
+}
+
+// The result ----------------------------------------------------------------------------------------------------------------
+
+// True where the mean turns up or down at most steps, as the step 1/L_op overshoots the steepest directions.
+bool alternates(const Series& series) {
+  std::size_t turns = 0;
+  for (std::size_t t = 2; t < series.mean.size(); ++t) {
+    if ((series.mean[t] - series.mean[t - 1]) * (series.mean[t - 1] - series.mean[t - 2]) < 0) ++turns;
+  }
+  return 2 * turns > series.mean.size();
+}
+
+void add_series(const Plan& plan, ResultBuilder& out) {
+  for (const std::string& name : {gap_of(gd), gap_of(specgd), nuclear_rank_of(gd), nuclear_rank_of(specgd)}) {
+    out.series(name, "iteration");
+  }
+  if (alternates(out.result().series.back())) {
+    out.note("The nuclear rank along SpecGD goes up and down from step to step; its curve in the figure is that zigzag.");
+  }
+  for (const std::string& run : plan.restarted_runs) out.series(gap_of(run), "iteration");
+}
+
+// Figures 3 and 11; a restart counts its iterations from 0 and is drawn where it starts.
+void add_figure(const Plan& plan, ResultBuilder& out) {
+  PanelBuilder gap = out.panel("Objective gap", {"iteration"}, log_axis("L(W) - min L"));
+  gap.curve(gap_of(gd), "GD", {LineStyle::line, 0}).curve(gap_of(specgd), "SpecGD", {LineStyle::line, 1});
+  for (const std::uint64_t t : plan.restarts) {
+    gap.curve(gap_of(specgd_from(t)), t == plan.restarts.front() ? "SpecGD from a GD iterate" : "",
+              {LineStyle::dashed, 1, static_cast<double>(t)});
+  }
+  const double peak = std::round(summarise(scalars_of(out.records(), peak_iteration)).mean);
+  gap.curve_if_measured(gap_of(specgd_from_peak), "SpecGD from the peak of GD's nuclear rank", {LineStyle::dotted, 2, peak});
+  out.panel("Nuclear rank of the gradient", {"iteration"}, log_axis("nr"))
+      .curve(nuclear_rank_of(gd), "GD", {LineStyle::line, 0})
+      .curve(nuclear_rank_of(specgd), "SpecGD", {LineStyle::line, 1})
+      .line(summarise(scalars_of(out.records(), stable_rank_A)).mean, "st(A)");
+}
+
+}  // namespace
+
+void judge(const Plan& plan, const Records& records, Claims& claims) {
+  for (const RankCondition& each : rank_conditions) judge_condition(each, records, claims);
+  claims.never_violated(guarantee_gd, records, "every step of GD");
+  claims.never_violated(guarantee_specgd, records, "every step of SpecGD, restarts included");
+  claims.never_violated(two_sided, records, "every such iterate of SpecGD, restarts included");
+
+  const std::string& activation = plan.config.activation;
+  const auto about = [&](const std::string& name) { return activation == name ? "" : "the run's activation is " + activation; };
+  if (claims.applies(specgd_ahead, about("relu"))) {
+    claims.mean(specgd_ahead, final_log_ratio(records), at_most(0.0), log_ratio_text);
+  }
+  judge_restarts(plan, records, claims);
+  const auto hypothesis = claims.only_where(about("swiglu"));
+  for (const char* run : {gd, specgd}) {
+    claims.mean(violated_early(run), first_violation(records, run), {0.0, 0.25},
+                "first violation as a part of the run; 1 where there is none");
+  }
+  claims.mean(gd_ahead, final_log_ratio(records), at_least(0.0), log_ratio_text);
+}
+
+Result report(const Plan& plan, const Records& records) {
+  ResultBuilder out("GD against SpecGD on random-feature regression, " + plan.config.activation + " features", records);
+  out.scalars({stable_rank_A, nuclear_rank_init, peak_nuclear_rank, peak_iteration, first_ahead, diverged});
+  out.diverged_where(diverged);
+  out.scalar("final_log10_gap_ratio", final_log_ratio(records));
+  add_series(plan, out);
+  judge(plan, records, out.claims());
+  add_figure(plan, out);
+  return out.take();
+}
+
+}  // namespace trajectory
+
+namespace {
 
 class TrajectoryStudy : public Study {
  public:
   std::vector<Field> fields() override {
     constexpr std::uint64_t largest = 1'000'000;
-    FeatureSizes& sizes = config_.sizes;
+    TrajectoryConfig& c = config_;
     return {
-        choice_field("activation", config_.activation, activation_names(), "sigma", "activation of the features; swiglu is gated"),
-        size_field("m", sizes.m, 1, largest, "m", "rows of W"),
-        size_field("k", sizes.k, 1, largest, "k", "features: columns of W"),
-        size_field("d", sizes.d, 1, largest, "d", "input dimension"),
-        size_field("n", sizes.n, 1, largest, "n", "samples"),
-        size_field("steps", config_.steps, 1, 100'000'000, "T", "iterations of each optimiser"),
-        size_field("restart-every", config_.restart_every, 0, 100'000'000, "",
-                   "SpecGD restarts from every so many GD iterates; 0: none"),
-        switch_field("from-peak", config_.from_peak, "SpecGD restart from the GD iterate with the largest nuclear rank"),
-        choice_field("scale", config_.scale, {"code", "paper"}, "", "code: V ~ N(0, 1/d), W# ~ N(0, 1/k); paper: both N(0, 1)"),
-        excluding_low(real_field("step-scale", config_.step_scale, 0.0, 100.0, "",
-                                 "multiplies the steps of both methods; GD diverges above 2")),
-        real_field("polar-rtol", config_.polar_rtol, 0.0, 1.0, "",
+        choice_field("activation", c.activation, activation_names(), "sigma", "activation of the features; swiglu is gated"),
+        size_field("m", c.m, 1, largest, "m", "rows of W"),
+        size_field("k", c.k, 1, largest, "k", "features: columns of W"),
+        size_field("d", c.d, 1, largest, "d", "input dimension"),
+        size_field("n", c.n, 1, largest, "n", "samples"),
+        size_field("steps", c.steps, 1, 100'000'000, "T", "iterations of each optimiser"),
+        size_field("restart-every", c.restart_every, 0, 100'000'000, "", "SpecGD restarts from every so many GD iterates; 0: none"),
+        switch_field("from-peak", c.from_peak, "SpecGD restart from the GD iterate with the largest nuclear rank"),
+        choice_field("scale", c.scale, {"code", "paper"}, "", "code: V ~ N(0, 1/d), W# ~ N(0, 1/k); paper: both N(0, 1)"),
+        excluding_low(
+            real_field("step-scale", c.step_scale, 0.0, 100.0, "", "multiplies the steps of both methods; GD diverges above 2")),
+        real_field("polar-rtol", c.polar_rtol, 0.0, 1.0, "",
                    "singular values up to this times the largest count as 0; 0: max(m, k) eps"),
     };
   }
 
   Estimate estimate() const override {
     const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
-    const double m = real(config_.sizes.m), k = real(config_.sizes.k), d = real(config_.sizes.d), n = real(config_.sizes.n);
+    const double m = real(config_.m), k = real(config_.k), d = real(config_.d), n = real(config_.n);
     const double steps = real(config_.steps);
     const double restarts = config_.restart_every == 0 ? 0 : std::floor((steps - 1) / real(config_.restart_every));
     const double spectral_steps = steps * (1 + restarts / 2 + (config_.from_peak ? 1 : 0));
@@ -224,10 +183,9 @@ class TrajectoryStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
-    const auto records = runner.run([&](Trial& trial) {
-      return runner.single_precision() ? run_trial<float>(config_, trial) : run_trial<double>(config_, trial);
-    });
-    return trajectory_result(config_, records);
+    const trajectory::Plan plan(config_);
+    const bool single_precision = runner.single_precision();
+    return trajectory::report(plan, runner.run([&](Trial& trial) { return trajectory::run_trial(plan, single_precision, trial); }));
   }
 
  private:

@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/random_features/trajectory/report.hpp"
+#include "experiments/configured_study.hpp"
+#include "experiments/random_features/trajectory/trajectory.hpp"
 #include "experiments/result_parts.hpp"
-#include "run/pool.hpp"
+#include "models/random_features.hpp"
 
 using namespace ranklab;
 
@@ -18,20 +19,11 @@ namespace {
 const FeatureSizes sizes{14, 12, 6, 40};
 constexpr std::uint64_t steps = 25, restart_every = 10, trials = 3;
 
-Result run_study(const std::string& activation, const std::vector<std::pair<std::string, std::string>>& more = {}) {
-  const auto study = make_trajectory_study();
-  std::vector<std::pair<std::string, std::string>> values = {
-      {"activation", activation}, {"m", "14"}, {"k", "12"}, {"d", "6"}, {"n", "40"}, {"steps", "25"}, {"restart-every", "10"}};
+Result run_study(const std::string& activation, const FlagValues& more = {}, bool single_precision = false) {
+  FlagValues values = {{"activation", activation}, {"m", "14"}, {"k", "12"}, {"d", "6"}, {"n", "40"}, {"steps", "25"},
+                       {"restart-every", "10"}};
   values.insert(values.end(), more.begin(), more.end());
-  for (const auto& [name, value] : values) {
-    for (const Field& field : study->fields()) {
-      if (field.name == name) field.parse(value, name);
-    }
-  }
-  Pool::Settings settings;
-  settings.trials = trials;
-  Pool pool(settings, nullptr);
-  return study->run(pool);
+  return run_configured(make_trajectory_study(), values, trials, single_precision);
 }
 
 // Losses and nuclear ranks of one method from W_0, as the paper writes them.
@@ -119,9 +111,7 @@ TEST_CASE("restarts begin at the GD iterates, and the peak restart at the larges
     const Reference run = iterate(drawn.A, drawn.Y, arma::mat(sizes.m, sizes.k, arma::fill::zeros), false, steps);
     const auto peak =
         static_cast<std::size_t>(std::max_element(run.nuclear_rank.begin(), run.nuclear_rank.end()) - run.nuclear_rank.begin());
-    for (const Scalar& scalar : result.scalars) {
-      if (scalar.name == "gd.nuclear_rank_peak_iteration") CHECK(scalar.per_trial[i] == static_cast<double>(peak));
-    }
+    CHECK(find_scalar(result, "gd.nuclear_rank_peak_iteration")[i] == static_cast<double>(peak));
     shortest = std::min(shortest, steps - peak + 1);
   }
   CHECK(find_series(result, "specgd_from_peak.objective_gap").x.size() == shortest);
@@ -129,44 +119,46 @@ TEST_CASE("restarts begin at the GD iterates, and the peak restart at the larges
 
 TEST_CASE("one-step guarantees are theorems: never violated, in either precision") {
   for (const char* activation : {"relu", "swiglu", "tanh", "identity", "quadratic"}) {
-    const Result result = run_study(activation);
-    for (const char* id : {"spectral/eq-1.4/guarantee-gd", "spectral/eq-1.4/guarantee-specgd"}) {
+    for (const bool single_precision : {false, true}) {
       CAPTURE(activation);
-      CHECK(find_claim(result, id).verdict == Verdict::holds);
+      CAPTURE(single_precision);
+      const Result result = run_study(activation, {}, single_precision);
+      for (const char* id : {"spectral/eq-1.4/guarantee-gd", "spectral/eq-1.4/guarantee-specgd"}) {
+        CHECK(find_claim(result, id).verdict == Verdict::holds);
+      }
+      CHECK(find_claim(result, "spectral/eq-1.5/two-sided").verdict != Verdict::fails);
     }
-    CHECK(find_claim(result, "spectral/eq-1.5/two-sided").verdict != Verdict::fails);
   }
 }
 
 TEST_CASE("verdicts follow the numbers of the record") {
+  using namespace trajectory;
   TrajectoryConfig config;
-  config.sizes = sizes;
   config.steps = 2;
   config.restart_every = 0;
   config.from_peak = false;
+  const Plan plan(config);
   const auto record = [](std::vector<double> gd_rank, double last_specgd) {
     TrialRecord out;
-    for (const char* name : {"nuclear_rank_init", "gd.nuclear_rank_peak", "gd.nuclear_rank_peak_iteration",
-                             "first_iteration_specgd_ahead", "diverged_trajectories"}) {
-      out.set(name, 0.0);
-    }
-    out.set("stable_rank_A", 2.0);
-    out.set("checks.gd", {2, 0});
-    out.set("checks.specgd", {2, 1, 0, 0});
+    for (const char* name : {nuclear_rank_init, peak_nuclear_rank, peak_iteration, first_ahead, diverged}) out.set(name, 0.0);
+    out.set(stable_rank_A, 2.0);
+    out.add(guarantee_gd.id, {2, 0});
+    out.add(guarantee_specgd.id, {2, 1});
     out.set("gd.objective_gap", {1, 0.5, 0.1});
     out.set("specgd.objective_gap", {1, 0.5, last_specgd});
     out.set("gd.nuclear_rank", std::move(gd_rank));
     out.set("specgd.nuclear_rank", {2, 3, 4});
     return out;
   };
-  const Result good = trajectory_result(config, {record({2, 3, 4}, 0.01), record({5, 3, 4}, 0.011)});
+  const Result good = report(plan, {record({2, 3, 4}, 0.01), record({5, 3, 4}, 0.011)});
   CHECK(find_claim(good, "spectral/eq-1.5/gd").verdict == Verdict::holds);
   CHECK(find_claim(good, "spectral/fig-3/specgd-ahead").verdict == Verdict::holds);
+  CHECK(find_claim(good, "spectral/eq-1.4/guarantee-gd").verdict == Verdict::holds);
   CHECK(find_claim(good, "spectral/eq-1.4/guarantee-specgd").verdict == Verdict::fails);
   CHECK(find_claim(good, "spectral/eq-1.5/two-sided").verdict == Verdict::not_applicable);
   CHECK(find_claim(good, "spectral/fig-3/restarts-ahead").verdict == Verdict::not_applicable);
   CHECK(find_claim(good, "spectral/fig-11/gd-ahead").verdict == Verdict::not_applicable);
-  const Result bad = trajectory_result(config, {record({2, 1.9, 4}, 1.0), record({2, 3, 4}, 1.1)});
+  const Result bad = report(plan, {record({2, 1.9, 4}, 1.0), record({2, 3, 4}, 1.1)});
   CHECK(find_claim(bad, "spectral/eq-1.5/gd").verdict == Verdict::fails);
   CHECK(find_claim(bad, "spectral/eq-1.5/gd").measured == 1.0);
   CHECK(find_claim(bad, "spectral/eq-1.5/specgd").verdict == Verdict::holds);
@@ -181,8 +173,6 @@ TEST_CASE("a non-finite loss ends the trajectory, is counted, and is not a numbe
   REQUIRE(gap.mean.size() == 601);
   CHECK(std::isfinite(gap.mean[400]));
   CHECK(std::isnan(gap.mean[600]));
-  for (const Scalar& scalar : result.scalars) {
-    if (scalar.name == "diverged_trajectories") CHECK(scalar.per_trial[0] >= 1.0);
-  }
+  CHECK(find_scalar(result, "diverged_trajectories")[0] >= 1.0);
   CHECK(find_claim(result, "spectral/eq-1.4/guarantee-gd").verdict == Verdict::not_applicable);
 }

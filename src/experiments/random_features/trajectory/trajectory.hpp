@@ -1,0 +1,84 @@
+// The study trajectory inside: what a trial records, the statements that are judged from it, and the way from records to the
+// result.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/record.hpp"
+#include "experiments/random_features/trajectory/config.hpp"
+#include "report/claims.hpp"
+#include "run/trials.hpp"
+
+namespace ranklab::trajectory {
+
+// What is recorded along the runs of an optimiser: arrays over the iterations from its start on, NaN from a loss on that is not
+// finite ------------------------------------------------------------------------------------------------------------------
+
+inline constexpr char gd[] = "gd", specgd[] = "specgd", specgd_from_peak[] = "specgd_from_peak";
+inline const auto specgd_from = [](std::uint64_t iteration) { return "specgd_from_" + std::to_string(iteration); };
+inline const auto gap_of = [](const std::string& run) { return run + ".objective_gap"; };          // L(W_t) - min L
+inline const auto nuclear_rank_of = [](const std::string& run) { return run + ".nuclear_rank"; };  // of the gradient; gd, specgd
+
+/// What the config says, worked out.
+struct Plan {
+  explicit Plan(const TrajectoryConfig& given);
+
+  TrajectoryConfig config;
+  bool as_stated;                           // the steps are those that statements about single steps speak of
+  std::vector<std::uint64_t> restarts;      // iterations of GD that SpecGD restarts from, ascending
+  std::vector<std::string> restarted_runs;  // the names of those runs, and of the one from the peak
+};
+
+// Numbers of a trial, by the names of their scalars ---------------------------------------------------------------------------
+
+inline constexpr char stable_rank_A[] = "stable_rank_A";
+inline constexpr char nuclear_rank_init[] = "nuclear_rank_init";  // at W_0; then at GD's iterate where it is largest, and which
+inline constexpr char peak_nuclear_rank[] = "gd.nuclear_rank_peak", peak_iteration[] = "gd.nuclear_rank_peak_iteration";
+inline constexpr char first_ahead[] = "first_iteration_specgd_ahead";  // the first t at which SpecGD's loss is below GD's
+inline constexpr char diverged[] = "diverged_trajectories";            // how many runs ended in a loss that is not finite
+
+// Statements ----------------------------------------------------------------------------------------------------------------
+
+/// Eq. (1.5), nr(grad L(W_t)) >= st(A), at every iteration of one run.
+struct RankCondition {
+  const char* run;
+  Statement statement;
+};
+inline const Place eq_1_5 = {"spectral/eq-1.5/", "Section 1.2, eq. (1.5), and its Figure 3 (i)"};
+inline const RankCondition rank_conditions[] = {
+    {gd, eq_1_5(gd, "along GD the gradient's nuclear rank is at least the stable rank of A, at every iteration")},
+    {specgd, eq_1_5(specgd, "along SpecGD the gradient's nuclear rank is at least the stable rank of A, at every iteration")}};
+
+// About single steps, counted by the trials; no case is counted where --step-scale is not the step that they are about.
+inline const Place eq_1_4 = {"spectral/eq-1.4/", "Section 1.2, after eq. (1.4)"},
+                   after_1_5 = {eq_1_5.prefix, "Section 1.2, after eq. (1.5)"};
+inline const Inequality guarantee_gd =
+    eq_1_4.counted("guarantee-gd", "a Euclidean step 1/L_F decreases the loss by at least ||G||_F^2 / (2 L_F)");
+inline const Inequality guarantee_specgd =
+    eq_1_4.counted("guarantee-specgd", "a spectral step ||G||_*/L_op decreases the loss by at least ||G||_*^2 / (2 L_op)");
+inline const Inequality two_sided =
+    after_1_5.counted("two-sided", "where nr(G) >= 2 st(A), one spectral step ends no higher than one Euclidean step");
+
+inline const Statement specgd_ahead = {"spectral/fig-3/specgd-ahead", "Figure 3 (ii)", "on ReLU features SpecGD ends below GD"};
+inline const Statement restarts_ahead = {"spectral/fig-3/restarts-ahead", "Figure 3, left, dashed curves",
+                                         "SpecGD restarted from a GD iterate ends below GD, after as many iterations in all"};
+
+inline const Place fig_11_right = {"spectral/fig-11/eq-1.5-violated-early/", "Figure 11, right"};
+inline Statement violated_early(const std::string& run) {
+  return fig_11_right(run,
+                      "with SwiGLU features eq. (1.5) is violated early, within the first quarter of the iterations, along " + run);
+}
+inline const Statement gd_ahead = {"spectral/fig-11/gd-ahead", "Figure 11, left", "with SwiGLU features GD ends below SpecGD"};
+
+// From a trial to the result ------------------------------------------------------------------------------------------------
+
+/// The numbers, arrays and tallies above.
+TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
+
+void judge(const Plan& plan, const Records& records, Claims& claims);
+
+Result report(const Plan& plan, const Records& records);
+
+}  // namespace ranklab::trajectory

@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "experiments/random_features/trajectory/trajectory.hpp"
+#include "linalg/spectra.hpp"
+#include "models/random_features.hpp"
+#include "optim/steps.hpp"
+
+namespace ranklab::trajectory {
+namespace {
+
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+
+// Statements about single steps are compared with a slack of rounding size, in units of the current loss.
+template <class T>
+constexpr double slack = std::is_same_v<T, float> ? 1e-3 : 1e-9;
+
+// One run of an optimiser. Entry t belongs to W_t; after a non-finite loss the entries are undefined.
+struct Path {
+  explicit Path(std::uint64_t steps) : gap(steps + 1, undefined), nuclear_rank(steps + 1, undefined) {}
+
+  std::vector<double> gap, nuclear_rank;
+  bool diverged = false;
+  Tally guarantee, two_sided;
+};
+
+// Follows the error E for as many steps as the path has room for, or until the loss is not finite. step(t, G, E) takes the step
+// from W_t, notes the nuclear rank of its gradient G, and returns the decrease that is guaranteed.
+template <class T, class Step>
+void descend(const RegressionProblem<T>& problem, const Plan& plan, const Trial& trial, arma::Mat<T> E, Path& path,
+             const Step& step) {
+  double promised = 0.0;
+  for (std::uint64_t t = 0; t < path.gap.size(); ++t) {
+    trial.check_interrupt();
+    const double gap = problem.objective_gap(E);
+    path.diverged = !std::isfinite(gap);
+    if (path.diverged) return;
+    path.gap[t] = gap;
+    if (t > 0 && plan.as_stated) {
+      const double previous = path.gap[t - 1];
+      path.guarantee.count(previous - gap < promised - slack<T> * previous);
+    }
+    promised = step(t, problem.gradient(E), E);
+  }
+}
+
+// Where a run of SpecGD starts: the error E after `iteration` steps of GD.
+template <class T>
+struct Start {
+  std::string run;
+  std::uint64_t iteration = 0;
+  arma::Mat<T> E;
+};
+
+template <class T>
+struct GradientDescentRun {
+  Path path;
+  std::vector<Start<T>> restarts;  // at the plan's iterations, as far as GD came
+  Start<T> peak;                   // where the gradient's nuclear rank is largest
+};
+
+// Euclidean steps G / L_F from W_0, whose guaranteed decrease is ||G||_F^2 / (2 L_F).
+template <class T>
+GradientDescentRun<T> run_gradient_descent(const RegressionProblem<T>& problem, const Plan& plan, const Trial& trial) {
+  GradientDescentRun<T> run{Path(plan.config.steps), {}, {specgd_from_peak, 0, problem.start}};
+  auto next_restart = plan.restarts.begin();
+  double largest = -1.0;
+  descend(problem, plan, trial, problem.start, run.path, [&](std::uint64_t t, const arma::Mat<T>& G, arma::Mat<T>& E) {
+    const arma::mat G64 = arma::conv_to<arma::mat>::from(G);
+    run.path.nuclear_rank[t] = nuclear_rank(G64);
+    if (run.path.nuclear_rank[t] > largest) {
+      largest = run.path.nuclear_rank[t];
+      run.peak.iteration = t;
+      run.peak.E = E;
+    }
+    if (next_restart != plan.restarts.end() && *next_restart == t) {
+      run.restarts.push_back({specgd_from(t), t, E});
+      ++next_restart;
+    }
+    E = problem.after_euclidean_step(E, plan.config.step_scale);
+    return problem.L_F > 0 ? arma::dot(G64, G64) / (2 * problem.L_F) : 0.0;
+  });
+  return run;
+}
+
+// Spectral steps (||G||_* / L_op) polar(G) from a start to the last iteration; they are guaranteed ||G||_*^2 / (2 L_op).
+template <class T>
+Path run_spectral_descent(const RegressionProblem<T>& problem, const Plan& plan, const Trial& trial, const Start<T>& start) {
+  const double polar_rtol = plan.config.polar_rtol > 0 ? plan.config.polar_rtol : -1.0;
+  Path path(plan.config.steps - start.iteration);
+  double euclidean_gap = 0.0, ratio = 0.0;  // of the last iterate: the gap after one Euclidean step from it, and nr(G) / st(A)
+  descend(problem, plan, trial, start.E, path, [&](std::uint64_t t, const arma::Mat<T>& G, arma::Mat<T>& E) {
+    if (ratio >= 2 && plan.as_stated) path.two_sided.count(path.gap[t] > euclidean_gap + slack<T> * path.gap[t - 1]);
+    const SpectralStep<T> spectral = spectral_step(G, problem.L_op, polar_rtol);
+    const double squared_norm = static_cast<double>(arma::dot(G, G));
+    path.nuclear_rank[t] = squared_norm > 0 ? spectral.nuclear_norm * spectral.nuclear_norm / squared_norm : undefined;
+    ratio = path.nuclear_rank[t] / problem.stable_rank_A;
+    if (ratio >= 2) euclidean_gap = problem.objective_gap(problem.after_euclidean_step(E));
+    E += static_cast<T>(plan.config.step_scale) * spectral.step;
+    return problem.L_op > 0 ? spectral.nuclear_norm * spectral.nuclear_norm / (2 * problem.L_op) : 0.0;
+  });
+  return path;
+}
+
+template <class T>
+RegressionProblem<T> draw_problem(const TrajectoryConfig& config, const Trial& trial) {
+  const bool standard = config.scale == "paper";
+  const double v_std = standard ? 1.0 : 1.0 / std::sqrt(static_cast<double>(config.d));
+  const double w_std = standard ? 1.0 : 1.0 / std::sqrt(static_cast<double>(config.k));
+  const FeatureSizes sizes = {config.m, config.k, config.d, config.n};
+  return regression_problem(draw_random_features<T>(trial, sizes, config.activation, v_std),
+                            draw_gaussian<T>(trial, "W_sharp", sizes.m, sizes.k, w_std));
+}
+
+double first_below(const std::vector<double>& ahead, const std::vector<double>& behind) {
+  for (std::size_t t = 1; t < ahead.size(); ++t) {
+    if (ahead[t] < behind[t]) return static_cast<double>(t);
+  }
+  return undefined;
+}
+
+template <class T>
+TrialRecord measure(const Plan& plan, const Trial& trial) {
+  const RegressionProblem<T> problem = draw_problem<T>(plan.config, trial);
+  GradientDescentRun<T> descent = run_gradient_descent(problem, plan, trial);
+  const std::uint64_t peak = descent.peak.iteration;
+  // The longest runs come first, so that threads end together.
+  std::vector<Start<T>> starts = {{specgd, 0, problem.start}};
+  if (plan.config.from_peak) starts.push_back(std::move(descent.peak));
+  std::move(descent.restarts.begin(), descent.restarts.end(), std::back_inserter(starts));
+  std::vector<Path> paths(starts.size(), Path(0));
+  trial.for_each_part(starts.size(), [&](std::size_t i) { paths[i] = run_spectral_descent(problem, plan, trial, starts[i]); });
+
+  TrialRecord record;
+  record.set(stable_rank_A, problem.stable_rank_A);
+  record.set(nuclear_rank_init, descent.path.nuclear_rank[0]);
+  record.set(peak_nuclear_rank, descent.path.nuclear_rank[peak]);
+  record.set(peak_iteration, static_cast<double>(peak));
+  record.set(first_ahead, first_below(paths[0].gap, descent.path.gap));
+  record.add(guarantee_gd.id, descent.path.guarantee);
+  double not_finite = descent.path.diverged;
+  for (const Path& path : paths) {
+    not_finite += path.diverged;
+    record.add(guarantee_specgd.id, path.guarantee);
+    record.add(two_sided.id, path.two_sided);
+  }
+  record.set(diverged, not_finite);
+  record.set(gap_of(gd), std::move(descent.path.gap));
+  record.set(nuclear_rank_of(gd), std::move(descent.path.nuclear_rank));
+  record.set(nuclear_rank_of(specgd), std::move(paths[0].nuclear_rank));
+  for (std::size_t i = 0; i < paths.size(); ++i) record.set(gap_of(starts[i].run), std::move(paths[i].gap));
+  return record;
+}
+
+}  // namespace
+
+Plan::Plan(const TrajectoryConfig& given) : config(given), as_stated(given.step_scale == 1.0) {
+  const std::uint64_t every = config.restart_every;
+  for (std::uint64_t t = every; every > 0 && t < config.steps; t += every) {
+    restarts.push_back(t);
+    restarted_runs.push_back(specgd_from(t));
+  }
+  if (config.from_peak) restarted_runs.emplace_back(specgd_from_peak);
+}
+
+TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
+  return single_precision ? measure<float>(plan, trial) : measure<double>(plan, trial);
+}
+
+}  // namespace ranklab::trajectory
