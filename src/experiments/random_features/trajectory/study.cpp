@@ -50,6 +50,7 @@ void judge_restarts(const Plan& plan, const Records& records, Claims& claims) {
   for (const std::string& run : plan.restarted_runs) {
     const Tally here = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
       const std::vector<double>& gap = record.array(gap_of(run));
+      if (std::isnan(gap.front())) return;  // GD diverged before
       tally.count(!(gap.back() < record.array(gap_of(gd)).back()));
       first_step_up.count(gap.size() > 1 && gap[1] > gap[0]);
     });

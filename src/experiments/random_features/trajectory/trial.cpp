@@ -150,6 +150,8 @@ TrialRecord measure(const Plan& plan, const Trial& trial) {
   record.set(gap_of(gd), std::move(descent.path.gap));
   record.set(nuclear_rank_of(gd), std::move(descent.path.nuclear_rank));
   record.set(nuclear_rank_of(specgd), std::move(paths[0].nuclear_rank));
+  // A restart from an iterate that a diverging GD did not reach is undefined.
+  for (const std::uint64_t t : plan.restarts) record.set(gap_of(specgd_from(t)), Path(plan.config.steps - t).gap);
   for (std::size_t i = 0; i < paths.size(); ++i) record.set(gap_of(starts[i].run), std::move(paths[i].gap));
   return record;
 }

@@ -120,7 +120,7 @@ TEST_CASE("restarts begin at the GD iterates, and the peak restart at the larges
 TEST_CASE("one-step guarantees are theorems: never violated, in either precision") {
   for (const char* activation : {"relu", "swiglu", "tanh", "identity", "quadratic"}) {
     for (const bool single_precision : {false, true}) {
-      CAPTURE(activation);
+      CAPTURE(std::string(activation));
       CAPTURE(single_precision);
       const Result result = run_study(activation, {}, single_precision);
       for (const char* id : {"spectral/eq-1.4/guarantee-gd", "spectral/eq-1.4/guarantee-specgd"}) {
@@ -175,4 +175,12 @@ TEST_CASE("a non-finite loss ends the trajectory, is counted, and is not a numbe
   CHECK(std::isnan(gap.mean[600]));
   CHECK(find_scalar(result, "diverged_trajectories")[0] >= 1.0);
   CHECK(find_claim(result, "spectral/eq-1.4/guarantee-gd").verdict == Verdict::not_applicable);
+}
+
+TEST_CASE("restarts from iterates that a diverging GD does not reach are undefined, and no case of a statement") {
+  const Result result = run_study("relu", {{"step-scale", "3"}, {"steps", "600"}, {"restart-every", "580"}, {"from-peak", "off"}});
+  const Series& restart = find_series(result, "specgd_from_580.objective_gap");
+  CHECK(restart.x.size() == 21);
+  CHECK(std::isnan(restart.mean[0]));
+  CHECK(find_claim(result, "spectral/fig-3/restarts-ahead").verdict == Verdict::not_applicable);
 }
