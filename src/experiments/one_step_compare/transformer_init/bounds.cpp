@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
+
+#include "experiments/token_embedding.hpp"
 
 namespace ranklab {
 namespace {
@@ -28,10 +29,6 @@ ColumnRange attention_columns(const ColumnRange& input, double delta) {
 
 ColumnRange output_columns(const ColumnRange& input, double delta) {
   return {square(1 - delta) * input.low, square(1 + delta) * (input.high + 2)};
-}
-
-double embedding_bound(double eps, double inverse_p_max) {
-  return eps < 1 ? (1 + eps) / (1 - eps) * inverse_p_max : std::numeric_limits<double>::quiet_NaN();
 }
 
 BlockBounds block_bounds(const ColumnRange& input, double stable_rank_X, double delta) {

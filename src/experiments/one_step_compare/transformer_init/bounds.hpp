@@ -18,9 +18,6 @@ struct ColumnRange {
 ColumnRange attention_columns(const ColumnRange& input, double delta);
 ColumnRange output_columns(const ColumnRange& input, double delta);
 
-/// Lemma 2.9: st(X) <= (1 + eps) / (1 - eps) / p_max. NaN for eps >= 1.
-double embedding_bound(double eps, double inverse_p_max);
-
 /// Proposition 2.14 (ii), for a block whose input has stable rank `stable_rank_X`. The bound on X_plus follows from (E.11) and the
 /// middle of (E.13); the last step of (E.14) as printed would lose a factor of up to 2 (1 - delta).
 struct BlockBounds {

@@ -5,6 +5,7 @@
 
 #include "core/text.hpp"
 #include "experiments/one_step_compare/transformer_init/judge.hpp"
+#include "experiments/token_embedding.hpp"
 
 namespace ranklab {
 namespace {
@@ -47,33 +48,21 @@ void add_proposition(const Judge& judge, std::vector<Claim>& claims) {
 }
 
 // Lemma 2.9, with eps measured.
-Claim embedding_claim(const Records& records) {
-  const std::string id = "spectral/lemma-2.9", source = "Lemma 2.9";
-  const std::string statement = "st(X) <= (1 + eps)/(1 - eps)/p_max, where (1 - eps) d <= ||x_t||^2 <= (1 + eps) d for every t";
-  double violations = 0, cases = 0, largest_eps = 0, largest = 0;
-  for (const TrialRecord& record : records) {
-    const double eps = record.scalar("embedding.norm_deviation");
-    largest_eps = std::max(largest_eps, eps);
-    if (eps >= 1) continue;
-    const double ratio = at(record, "X.stable_rank", 0) / embedding_bound(eps, record.scalar("inverse_p_max"));
-    cases += 1;
-    violations += ratio <= 1 + rounding_slack ? 0 : 1;
-    largest = std::max(largest, ratio);
-  }
-  if (cases == 0 && !records.empty()) {
-    return not_applicable(id, source, statement,
-                          "eps < 1 is needed; measured up to " + short_number(largest_eps) + " in every trial");
-  }
-  return judge_violations(
-      id, source, statement, violations, cases,
-      "eps is measured, at most " + short_number(largest_eps) + "; largest value over bound " + short_number(largest));
+Claim embedding_claim(const Records& records, bool single_precision) {
+  const auto measured = [](const TrialRecord& record) {
+    return EmbeddedSequence{at(record, "X.stable_rank", 0), record.scalar("embedding.norm_deviation"),
+                            record.scalar("inverse_p_max")};
+  };
+  Claims judged;
+  judge_lemma_2_9(records, measured, single_precision, judged);
+  return judged.list().front();
 }
 
-void add_lemmas(const Judge& judge, std::vector<Claim>& claims) {
+void add_lemmas(const Judge& judge, bool single_precision, std::vector<Claim>& claims) {
   const double delta = judge.config().delta;
   const double d = static_cast<double>(judge.config().d), k = static_cast<double>(judge.config().k),
                n = static_cast<double>(judge.config().n);
-  claims.push_back(embedding_claim(judge.records()));
+  claims.push_back(embedding_claim(judge.records(), single_precision));
   const auto rms_ratio = [](const std::string& before, const std::string& after) {
     return [=](const TrialRecord& record, std::size_t block) {
       const double widest = at(record, before + ".column_high", block) / at(record, before + ".column_low", block);
@@ -127,10 +116,10 @@ ColumnRange input_columns(const TrialRecord& record, std::size_t b) {
   return {transformer_init::at(record, "X.column_low", b), transformer_init::at(record, "X.column_high", b)};
 }
 
-std::vector<Claim> transformer_init_claims(const TransformerInitConfig& config, const Records& records) {
+std::vector<Claim> transformer_init_claims(const TransformerInitConfig& config, const Records& records, bool single_precision) {
   const Judge judge(config, records);
   std::vector<Claim> claims;
-  add_lemmas(judge, claims);
+  add_lemmas(judge, single_precision, claims);
   add_proposition(judge, claims);
   add_corollary(judge, claims);
   return claims;

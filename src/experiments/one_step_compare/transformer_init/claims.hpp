@@ -13,6 +13,7 @@ namespace ranklab {
 /// What a trial's record says about the input of block `b`, counted from 0.
 ColumnRange input_columns(const TrialRecord& record, std::size_t b);
 
-std::vector<Claim> transformer_init_claims(const TransformerInitConfig& config, const std::vector<TrialRecord>& records);
+std::vector<Claim> transformer_init_claims(const TransformerInitConfig& config, const std::vector<TrialRecord>& records,
+                                           bool single_precision);
 
 }  // namespace ranklab

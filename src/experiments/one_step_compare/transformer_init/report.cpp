@@ -89,7 +89,7 @@ Figure transformer_init_figure() {
 
 }  // namespace
 
-Result transformer_init_result(const TransformerInitConfig& config, const Records& records) {
+Result transformer_init_result(const TransformerInitConfig& config, const Records& records, bool single_precision) {
   Result result;
   result.title = "Stable ranks inside a transformer at initialization";
   for (const char* name : {"inverse_p_max", "distinct_tokens", "embedding.norm_deviation", "A_final.stable_rank"}) {
@@ -106,7 +106,7 @@ Result transformer_init_result(const TransformerInitConfig& config, const Record
   }
   add_measured(result, records);
   add_bounds(result, config, records);
-  result.claims = transformer_init_claims(config, records);
+  result.claims = transformer_init_claims(config, records, single_precision);
   result.figure = transformer_init_figure();
   std::vector<double> embedded;
   for (const auto& values : arrays_of(records, "X.stable_rank")) embedded.push_back(values.front());

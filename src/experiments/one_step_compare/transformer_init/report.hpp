@@ -7,6 +7,6 @@
 
 namespace ranklab {
 
-Result transformer_init_result(const TransformerInitConfig& config, const std::vector<TrialRecord>& records);
+Result transformer_init_result(const TransformerInitConfig& config, const std::vector<TrialRecord>& records, bool single_precision);
 
 }  // namespace ranklab

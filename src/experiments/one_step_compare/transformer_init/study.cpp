@@ -51,7 +51,8 @@ class TransformerInitStudy : public Study {
   Result run(Runner& runner) const override {
     const bool single_precision = runner.single_precision();
     return transformer_init_result(
-        config_, runner.run([&](Trial& trial) { return transformer_init_trial(config_, single_precision, trial); }));
+        config_, runner.run([&](Trial& trial) { return transformer_init_trial(config_, single_precision, trial); }),
+        single_precision);
   }
 
  private:

@@ -3,13 +3,13 @@
 
 #include "core/text.hpp"
 #include "experiments/random_features/stable_rank/claims.hpp"
+#include "experiments/token_embedding.hpp"
 #include "models/tokens.hpp"
 
 namespace ranklab {
 namespace {
 
 constexpr double identity_tolerance = 1e-9;  // relative, of eq. (2.15)
-constexpr double rounding = 1e-12;           // relative, of bounds that one commonest token alone would reach
 // What the paper observes, and for which law it says so.
 constexpr double observed = 26.0, observed_zipf = 0.86;
 constexpr std::uint64_t observed_vocabulary = 50257;
@@ -54,28 +54,14 @@ void add_zipf_claims(const StableRankConfig& config, const std::vector<TrialReco
                               std::to_string(config.tokens) + " tokens; about: within 10 %"));
 }
 
-Claim embedding_claim(const std::vector<TrialRecord>& records) {
-  const std::string id = "spectral/lemma-2.9/embedding", source = "Lemma 2.9";
-  const std::string statement = "st(X) <= (1 + eps)/(1 - eps)/p_max, where (1 - eps) d <= ||x_t||^2 <= (1 + eps) d for every t";
-  double violations = 0.0, cases = 0.0, largest_eps = 0.0, largest_ratio = 0.0;
-  for (const auto& record : records) {
-    const double eps = record.scalar("embedding.norm_deviation");
-    largest_eps = std::max(largest_eps, eps);
-    if (eps >= 1.0) continue;
-    const double bound = (1.0 + eps) / (1.0 - eps) * record.scalar("token_indicator.inverse_p_max");
-    const double st = record.scalar("embedding.stable_rank");
-    cases += 1.0;
-    if (!(st <= bound * (1.0 + rounding))) violations += 1.0;
-    largest_ratio = std::max(largest_ratio, st / bound);
-  }
-  if (!records.empty() && cases == 0.0) {
-    return not_applicable(id, source, statement,
-                          "eps < 1 is needed, but the squared column norms differ from d by a fraction of up to " +
-                              short_number(largest_eps) + " in every trial; a larger d brings it down");
-  }
-  return judge_violations(
-      id, source, statement, violations, cases,
-      "eps is measured, at most " + short_number(largest_eps) + "; largest st(X) over bound " + short_number(largest_ratio));
+void add_embedding_claim(const std::vector<TrialRecord>& records, std::vector<Claim>& claims) {
+  const auto measured = [](const TrialRecord& record) {
+    return EmbeddedSequence{record.scalar("embedding.stable_rank"), record.scalar("embedding.norm_deviation"),
+                            record.scalar("token_indicator.inverse_p_max")};
+  };
+  Claims judged;
+  judge_lemma_2_9(records, measured, false, judged);
+  claims.push_back(judged.list().front());
 }
 
 Claim rms_claim(const std::vector<TrialRecord>& records) {
@@ -83,7 +69,7 @@ Claim rms_claim(const std::vector<TrialRecord>& records) {
   for (const auto& record : records) {
     const double ratio = record.scalar("embedding_rms.stable_rank") / record.scalar("token_indicator.inverse_p_max");
     largest = std::max(largest, ratio);
-    if (!(ratio <= 1.0 + rounding)) violations += 1.0;
+    if (!(ratio <= 1.0 + embedding_slack(false))) violations += 1.0;
   }
   return judge_violations("spectral/lemma-2.9/rms-normalised", "Lemma 2.9", "st(A^rms) <= 1/p_max for RMS-normalised embeddings",
                           violations, static_cast<double>(records.size()),
@@ -95,7 +81,7 @@ Claim rms_claim(const std::vector<TrialRecord>& records) {
 std::vector<Claim> token_claims(const StableRankConfig& config, const std::vector<TrialRecord>& records) {
   std::vector<Claim> claims = {indicator_claim(records)};
   add_zipf_claims(config, records, claims);
-  claims.push_back(embedding_claim(records));
+  add_embedding_claim(records, claims);
   claims.push_back(rms_claim(records));
   return claims;
 }

@@ -38,8 +38,6 @@ TEST_CASE("the bounds of Proposition 2.14 at numbers that can be followed by han
   CHECK(output_columns(input, 0.2).high == equal_to(7.2));
   CHECK(attention_columns(input, 0.2).low == equal_to(0.4));
   CHECK(attention_columns(input, 0.2).high == equal_to(4.8));
-  CHECK(embedding_bound(0.25, 12) == equal_to(20));
-  CHECK(std::isnan(embedding_bound(1.0, 12)));
   // (3/2) (10 + 2) / max(4, 3)
   CHECK(residual_bound({10, 4}, {8, 12}, 0.25, 0.2) == equal_to(4.5));
 }

@@ -50,7 +50,7 @@ std::vector<TrialRecord> some_records(const TransformerInitConfig& config) {
 
 Verdict verdict(const TransformerInitConfig& config, const std::vector<TrialRecord>& records, const std::string& id) {
   Result result;
-  result.claims = transformer_init_claims(config, records);
+  result.claims = transformer_init_claims(config, records, false);
   return find_claim(result, id).verdict;
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("the exponent over depth is that of a power law in 1 + l, from l = 1 t
     record.set("A_final.stable_rank", power(4));
   }
   Result result;
-  result.claims = transformer_init_claims(config, records);
+  result.claims = transformer_init_claims(config, records, false);
   CHECK(find_claim(result, "spectral/cor-2.15/growth/A_rms").measured == equal_to(1.5));
 }
 

@@ -1,0 +1,54 @@
+// Lemma 2.9 at numbers that can be followed by hand.
+#include "experiments/token_embedding.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/tolerances.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+// Each record is one embedded sequence: st(X), eps, 1/p_max.
+Claim judged(const std::vector<std::vector<double>>& sequences, bool single_precision = false) {
+  Records records;
+  for (const std::vector<double>& each : sequences) records.emplace_back().set("sequence", each);
+  const auto measured = [](const TrialRecord& record) {
+    const std::vector<double>& sequence = record.array("sequence");
+    return EmbeddedSequence{sequence[0], sequence[1], sequence[2]};
+  };
+  Claims claims;
+  judge_lemma_2_9(records, measured, single_precision, claims);
+  REQUIRE(claims.list().size() == 1);
+  CHECK(claims.list()[0].id == "spectral/lemma-2.9");
+  return claims.list()[0];
+}
+
+}  // namespace
+
+TEST_CASE("the bound of Lemma 2.9: 5/3 of 12 at eps = 1/4, nothing from eps = 1 on") {
+  CHECK(embedding_bound(0.25, 12) == doctest::Approx(20).epsilon(tolerance::closed_form<double>));
+  CHECK(embedding_bound(0, 12) == 12);
+  CHECK(std::isnan(embedding_bound(1.0, 12)));
+}
+
+TEST_CASE("Lemma 2.9 is violated above its bound, by more than the rounding of X's precision") {
+  CHECK(judged({{20 * (1 + tolerance::closed_form<double>), 0.25, 12}}).verdict == Verdict::holds);
+  CHECK(judged({{20 * (1 + 1e-12), 0.25, 12}}).verdict == Verdict::fails);
+  CHECK(judged({{20 * (1 + tolerance::closed_form<float>), 0.25, 12}}, true).verdict == Verdict::holds);
+  CHECK(judged({{20 * (1 + 1e-4), 0.25, 12}}, true).verdict == Verdict::fails);
+  const Claim one_of_two = judged({{10, 0.25, 12}, {21, 0.25, 12}});
+  CHECK(one_of_two.verdict == Verdict::fails);
+  CHECK(one_of_two.measured == 1);
+}
+
+TEST_CASE("trials with eps >= 1 are no case of Lemma 2.9") {
+  CHECK(judged({{1e9, 1.0, 12}, {10, 0.5, 12}}).detail ==
+        "0 violations in 1 cases; eps is measured, at most 1; largest st(X) over bound 0.2778");
+  const Claim none = judged({{10, 1.0, 12}, {10, 1.5, 12}});
+  CHECK(none.verdict == Verdict::not_applicable);
+  CHECK(none.detail.find("up to 1.5 in every trial") != std::string::npos);
+  CHECK(judged({}).detail == "no case to judge");
+}
