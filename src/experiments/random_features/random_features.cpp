@@ -1,6 +1,6 @@
 #include "experiments/random_features/random_features.hpp"
 
-#include "experiments/random_features/stable_rank/study.hpp"
+#include "experiments/random_features/stable_rank/config.hpp"
 #include "experiments/random_features/trajectory/config.hpp"
 
 namespace ranklab {

@@ -1,32 +1,31 @@
-// Claims about Theorems 2.6 to 2.8 of [Spectral].
-#include "experiments/random_features/stable_rank/claims.hpp"
-#include "core/text.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "experiments/random_features/stable_rank/trial.hpp"
+#include "experiments/random_features/stable_rank/stable_rank.hpp"
+#include "experiments/token_embedding.hpp"
+#include "models/tokens.hpp"
 
-namespace ranklab {
+namespace ranklab::stable_ranks {
 namespace {
 
-const std::vector<std::string> covered = {"relu", "abs", "leaky-relu"};
+const Place thm_2_6 = {"spectral/thm-2.6/", "Theorem 2.6"}, thm_2_7 = {"spectral/thm-2.7/", "Theorem 2.7"},
+            thm_2_8 = {"spectral/thm-2.8/", "Theorem 2.8, eq. (2.12)"};
+const Statement eq_2_15 = {"spectral/eq-2.15", "Section 2.2.1, eq. (2.15)", "st(H) = 1/p_max for the token indicator H"};
+const Place below_2_15 = {eq_2_15.id + "/", "Section 2.2.1, below eq. (2.15)"};
+const Statement zipf_law = below_2_15("zipf", "1/p_max is about 26 for p_j ~ j^(-0.86) over 50,257 tokens"),
+                zipf_sampled = below_2_15("zipf/sampled", "st(H) is about 26 for a sequence drawn from that law");
+const Statement rms_normalised = {"spectral/lemma-2.9/rms-normalised", "Lemma 2.9",
+                                  "st(A^rms) <= 1/p_max for RMS-normalised embeddings"};
 
-struct Range {
-  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
-  double cases = 0.0;
+// Undefined values (the stable rank of a zero matrix) are no case.
+void count(Tally& tally, double stable_rank, double bound = std::numeric_limits<double>::infinity()) {
+  if (!std::isnan(stable_rank)) tally.count(stable_rank > bound, stable_rank);
+}
 
-  // Undefined values (the stable rank of a zero matrix) are no case.
-  void add(double x) {
-    if (std::isnan(x)) return;
-    low = std::min(low, x);
-    high = std::max(high, x);
-    cases += 1.0;
-  }
-  std::string low_text() const { return cases > 0.0 ? short_number(low) : "undefined"; }
-  std::string high_text() const { return cases > 0.0 ? short_number(high) : "undefined"; }
-};
+std::string shown(const Tally& tally, double Tally::*end) {
+  return tally.cases > 0 ? short_number(tally.*end) : "undefined";
+}
 
 double one_layer_bound(const StableRankConfig& config, const std::string& activation) {
   const double e = config.epsilon;
@@ -34,84 +33,85 @@ double one_layer_bound(const StableRankConfig& config, const std::string& activa
 }
 
 // eps^2 min(1, st) times the number of samples: what the unspecified constant c multiplies in the failure probability.
-double exponent(const StableRankConfig& config, double samples, double smallest_stable_rank) {
-  return samples * config.epsilon * config.epsilon * std::min(1.0, smallest_stable_rank);
+double exponent(const StableRankConfig& config, std::uint64_t samples, double smallest_stable_rank) {
+  return static_cast<double>(samples) * config.epsilon * config.epsilon * std::min(1.0, smallest_stable_rank);
 }
 
 // The theorems promise the bound up to a probability 4 exp(-c x) without saying what c is. Bounds that held are counted as
 // such; violations speak against the theorem only where x is large enough for it to promise anything with c = 1.
-Claim judge_probable(const std::string& id, const std::string& source, const std::string& statement, double violations,
-                     double cases, double x, const std::string& detail) {
+void judge_probable(const Statement& statement, const Tally& measured, double x, const std::string& detail, Claims& claims) {
   const std::string probability = "failure probability 4 exp(-c " + short_number(x) + "), c not given by the paper; " + detail;
-  if (violations > 0.0 && 4.0 * std::exp(-x) >= 1.0) {
-    return not_applicable(id, source, statement,
-                          "so few samples or so small an epsilon that nothing is promised even with c = 1; " +
-                              short_number(violations) + " violations in " + short_number(cases) + " cases; " + probability);
-  }
-  return judge_violations(id, source, statement, violations, cases, probability);
+  const std::string unmet = "so few samples or so small an epsilon that nothing is promised even with c = 1; " +
+                            short_number(measured.violations) + " violations in " + short_number(measured.cases) + " cases; " +
+                            probability;
+  if (!claims.applies(statement, measured.violations > 0.0 && 4.0 * std::exp(-x) >= 1.0 ? unmet : "")) return;
+  claims.never_violated(statement, measured, probability);
 }
 
-std::vector<std::string> covered_activations(const StableRankConfig& config) {
-  std::vector<std::string> names;
-  for (const auto& name : config.activation) {
-    if (std::find(covered.begin(), covered.end(), name) != covered.end()) names.push_back(name);
+// What the paper observes of 1/p_max, and for which law it says so.
+constexpr double observed = 26.0, observed_zipf = 0.86;
+constexpr std::uint64_t observed_vocabulary = 50257;
+constexpr double about = 0.1;  // "about 26" for a random sequence: within a tenth
+
+void judge_zipf(const StableRankConfig& config, const Records& records, Claims& claims) {
+  const std::string elsewhere = "the paper speaks of s = 0.86 and V = 50257, here s = " + short_number(config.zipf) +
+                                " and V = " + std::to_string(config.vocabulary);
+  const std::string unmet = config.zipf == observed_zipf && config.vocabulary == observed_vocabulary ? "" : elsewhere;
+  if (claims.applies(zipf_law, unmet)) {
+    claims.number(zipf_law, ZipfLaw(config.vocabulary, config.zipf).inverse_p_max(), within(observed, 0.5), "from the law itself");
   }
-  return names;
+  if (claims.applies(zipf_sampled, unmet)) {
+    claims.mean(zipf_sampled, scalars_of(records, indicator_rank), {observed * (1.0 - about), observed * (1.0 + about)},
+                std::to_string(config.tokens) + " tokens; about: within 10 %");
+  }
 }
 
 }  // namespace
 
-std::vector<Claim> one_layer_claims(const StableRankConfig& config, const std::vector<TrialRecord>& records) {
-  std::vector<Claim> claims;
-  for (const auto& name : covered_activations(config)) {
-    const double bound = one_layer_bound(config, name);
+void judge_one_layer(const Plan& plan, const Records& records, Claims& claims) {
+  for (const std::string& name : plan.covered) {
+    const double bound = one_layer_bound(plan.config, name);
     for (const WeightKind& kind : weight_kinds) {
-      Range measured, weights;
-      double violations = 0.0;
-      for (const auto& record : records) {
-        const double st = record.scalar(name + ".stable_rank" + kind.suffix);
-        measured.add(st);
-        weights.add(record.scalar(std::string("W.stable_rank") + kind.suffix));
-        if (st > bound) violations += 1.0;
-      }
-      claims.push_back(
-          judge_probable("spectral/thm-2.6/" + name + "/" + kind.claim, "Theorem 2.6",
-                         "st(sigma(WX)) <= (1 + eps)/(1 - eps)^2 beta/alpha with high probability over X, for a fixed W",
-                         violations, measured.cases, exponent(config, static_cast<double>(config.n), weights.low),
-                         "largest stable rank " + measured.high_text() + ", bound " + short_number(bound) + ", beta/alpha " +
-                             short_number(printed_moments(name)->nsr_bound(1.0)) + ", smallest st(W) " + weights.low_text()));
+      Tally weights;
+      const Tally measured = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
+        count(tally, record.scalar(layer_rank(name, kind)), bound);
+        count(weights, record.scalar(W_rank(kind)));
+      });
+      judge_probable(thm_2_6(name + "/" + kind.claim,
+                             "st(sigma(WX)) <= (1 + eps)/(1 - eps)^2 beta/alpha with high probability over X, for a fixed W"),
+                     measured, exponent(plan.config, plan.config.n, weights.smallest),
+                     "largest stable rank " + shown(measured, &Tally::largest) + ", bound " + short_number(bound) +
+                         ", beta/alpha " + short_number(printed_moments(name)->nsr_bound(1.0)) + ", smallest st(W) " +
+                         shown(weights, &Tally::smallest),
+                     claims);
     }
   }
-  return claims;
 }
 
-std::vector<Claim> random_layer_claims(const StableRankConfig& config, const std::vector<TrialRecord>& records) {
-  std::vector<Claim> claims;
-  for (const auto& name : covered_activations(config)) {
-    const double bound = one_layer_bound(config, name);
-    Range measured, inputs;
-    double violations = 0.0;
-    for (const auto& record : records) {
-      double input = record.scalar("X.stable_rank");
-      for (const double st : record.array(name + ".depth.stable_rank")) {
-        measured.add(st);
-        inputs.add(input);
-        if (st > bound) violations += 1.0;
+void judge_random_layers(const Plan& plan, const Records& records, Claims& claims) {
+  for (const std::string& name : plan.covered) {
+    const double bound = one_layer_bound(plan.config, name);
+    Tally inputs;
+    const Tally measured = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
+      double input = record.scalar(X_rank);
+      for (const double st : record.array(depth_ranks(name))) {
+        count(tally, st, bound);
+        count(inputs, input);
         input = st;
       }
-    }
-    const double printed = exponent(config, static_cast<double>(config.n), inputs.low);
-    const double proved = exponent(config, static_cast<double>(config.k), inputs.low);
-    claims.push_back(judge_probable(
-        "spectral/thm-2.7/" + name, "Theorem 2.7",
-        "st(A_l) <= (1 + eps)/(1 - eps)^2 beta/alpha with high probability over a Gaussian last layer W_l, all else fixed",
-        violations, measured.cases, printed,
-        "largest stable rank " + measured.high_text() + " over layers 1 to " + std::to_string(config.depth) + ", bound " +
-            short_number(bound) + ", smallest st(A_(l-1)) " + inputs.low_text() +
+    });
+    const double printed = exponent(plan.config, plan.config.n, inputs.smallest);
+    const double proved = exponent(plan.config, plan.config.k, inputs.smallest);
+    judge_probable(
+        thm_2_7(name,
+                "st(A_l) <= (1 + eps)/(1 - eps)^2 beta/alpha with high probability over a Gaussian last layer W_l, all else fixed"),
+        measured, printed,
+        "largest stable rank " + shown(measured, &Tally::largest) + " over layers 1 to " + std::to_string(plan.config.depth) +
+            ", bound " + short_number(bound) + ", smallest st(A_(l-1)) " + shown(inputs, &Tally::smallest) +
             "; the proof transposes A_l, so that the rows of W_l take the part of the samples: its exponent is c " +
-            short_number(proved) + ", with k in place of the printed n"));
+            short_number(proved) + ", with k in place of the printed n",
+        claims);
   }
-  return claims;
 }
 
 double quadratic_bound(std::uint64_t layer, double c) {
@@ -122,45 +122,71 @@ double quadratic_samples(std::uint64_t layer, double c) {
   return 9.0 * std::pow(3.0, std::exp2(static_cast<double>(layer) + 1.0)) * std::log(1.0 / (2.0 * c)) / 32.0;
 }
 
-std::vector<Claim> quadratic_claims(const StableRankConfig& config, const std::vector<TrialRecord>& records) {
-  const double c = config.failure_probability, n = static_cast<double>(config.n);
-  const double largest_rank = static_cast<double>(std::min(config.k, config.n));
-  std::vector<Claim> claims;
-  for (std::uint64_t layer = 1; layer <= config.depth; ++layer) {
+void judge_quadratic(const Plan& plan, const Records& records, Claims& claims) {
+  const double c = plan.config.failure_probability, n = static_cast<double>(plan.config.n);
+  for (std::uint64_t layer = 1; layer <= plan.config.depth; ++layer) {
     const double bound = quadratic_bound(layer, c), needed = quadratic_samples(layer, c);
     const double power = std::exp2(static_cast<double>(layer));
-    Range measured;
-    std::vector<double> violated;
-    for (const auto& record : records) {
-      const double st = record.array("quadratic.depth.stable_rank").at(layer - 1);
-      measured.add(st);
-      if (!std::isnan(st)) violated.push_back(st > bound ? 1.0 : 0.0);
-    }
-    const bool vacuous = bound >= largest_rank;
+    const auto stable_rank = [&](const TrialRecord& record) { return record.array(depth_ranks("quadratic")).at(layer - 1); };
+    const Tally measured =
+        tally_of(records, [&](const TrialRecord& record, Tally& tally) { count(tally, stable_rank(record), bound); });
+    const bool vacuous = bound >= plan.largest_rank;
     // Theorem 2.2 with p_0 = (1 - c_0)^2 3^(-2^(l+1)), c_0 = 1/3 and er(M) <= 3^(2^l) gives 2/(p_0 c_0 c) er(M); the
     // exponents 2^(l+1) and 2^l add up to 3 * 2^l. Its Chernoff step fails with probability exp(-p_0 n/8), which is at
     // most c for n >= 8 log(1/c)/p_0 and not for the printed log(1/(2c))/(8 p_0).
-    const std::string detail = "largest stable rank " + measured.high_text() + ", bound " + short_number(bound) +
-                               (vacuous ? ", vacuous: no matrix of this shape exceeds " + short_number(largest_rank) : "") +
+    const std::string detail = "largest stable rank " + shown(measured, &Tally::largest) + ", bound " + short_number(bound) +
+                               (vacuous ? ", vacuous: no matrix of this shape exceeds " + short_number(plan.largest_rank) : "") +
                                "; the paper's own proof gives the smaller " +
                                short_number(27.0 * std::pow(3.0, 3.0 * power) / (2.0 * c)) +
                                ", and needs n >= " + short_number(18.0 * std::pow(3.0, 2.0 * power) * std::log(1.0 / c)) +
                                " instead of the printed " + short_number(needed);
-    const std::string id = "spectral/thm-2.8/layer-" + std::to_string(layer), source = "Theorem 2.8, eq. (2.12)";
-    const std::string statement = "st(A_l) <= 27 * 3^(2^(l+2))/(2c) with probability 1 - 2c for quadratic activations";
-    if (n < needed) {
-      claims.push_back(
-          not_applicable(id, source, statement,
-                         "the theorem asks for n >= " + short_number(needed) + ", here n = " + short_number(n) + "; " + detail));
-    } else if (vacuous) {
-      double violations = 0.0;
-      for (const double v : violated) violations += v;
-      claims.push_back(judge_violations(id, source, statement, violations, measured.cases, detail));
+    const Statement statement = thm_2_8("layer-" + std::to_string(layer),
+                                        "st(A_l) <= 27 * 3^(2^(l+2))/(2c) with probability 1 - 2c for quadratic activations");
+    const std::string too_few = "the theorem asks for n >= " + short_number(needed) + ", here n = " + short_number(n);
+    if (!claims.applies(statement, n < needed ? too_few + "; " + detail : "")) continue;
+    if (vacuous) {
+      claims.never_violated(statement, measured, detail);
     } else {
-      claims.push_back(judge_mean(id, source, statement, violated, 0.0, 2.0 * c, "fraction of trials above the bound; " + detail));
+      const auto violated = per_trial(records, [&](const TrialRecord& record) {
+        const double st = stable_rank(record);
+        return std::isnan(st) ? st : double(st > bound);
+      });
+      claims.mean(statement, violated, {0.0, 2.0 * c}, "fraction of trials above the bound; " + detail);
     }
   }
-  return claims;
 }
 
-}  // namespace ranklab
+void judge_tokens(const StableRankConfig& config, const Records& records, Claims& claims) {
+  constexpr double identity_tolerance = 1e-9;  // relative
+  const Tally difference = tally_of(records, [](const TrialRecord& record, Tally& tally) {
+    const double expected = record.scalar(inverse_p_max);
+    const double relative = std::fabs(record.scalar(indicator_rank) - expected) / expected;
+    tally.count(!(relative <= identity_tolerance), relative);
+  });
+  claims.never_violated(
+      eq_2_15, difference,
+      "largest relative difference " + short_number(std::max(0.0, difference.largest)) + ", st(H) by power iteration");
+  judge_zipf(config, records, claims);
+
+  const auto embedded = [](const TrialRecord& record) {
+    return EmbeddedSequence{record.scalar(embedding_rank), record.scalar(norm_deviation), record.scalar(inverse_p_max)};
+  };
+  judge_lemma_2_9(records, embedded, false, claims);
+  // Reached by a sequence of one token alone.
+  const Tally rms = tally_of(records, [](const TrialRecord& record, Tally& tally) {
+    const double ratio = record.scalar(embedding_rms_rank) / record.scalar(inverse_p_max);
+    tally.count(!(ratio <= 1.0 + embedding_slack(false)), ratio);
+  });
+  claims.never_violated(rms_normalised, rms,
+                        "the lemma's bound with eps = 0; largest st(A^rms) p_max " + short_number(std::max(0.0, rms.largest)));
+}
+
+void judge(const Plan& plan, const Records& records, Claims& claims) {
+  judge_table(plan.config, claims);
+  judge_one_layer(plan, records, claims);
+  judge_random_layers(plan, records, claims);
+  judge_quadratic(plan, records, claims);
+  judge_tokens(plan.config, records, claims);
+}
+
+}  // namespace ranklab::stable_ranks

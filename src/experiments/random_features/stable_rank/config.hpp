@@ -1,10 +1,15 @@
-// Parameters of the study stable-rank. Shapes: X is d x n, W_1 is k x d, W_l is k x k for l > 1, A_l = sigma(W_l A_(l-1)) is
-// k x n with A_0 = X.
+// `random-features --study stable-rank`: the stable rank of post-activations beside [Spectral] Figure 12 and the bounds of
+// Theorems 2.6 to 2.8, Lemma 2.9 and eq. (2.15).
+//
+// Shapes: X is d x n, W_1 is k x d, W_l is k x k for l > 1, A_l = sigma(W_l A_(l-1)) is k x n with A_0 = X.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "experiments/study.hpp"
 
 namespace ranklab {
 
@@ -23,5 +28,7 @@ struct StableRankConfig {
   double zipf = 0.86;                                          // s, token frequencies proportional to j^(-s)
   double failure_probability = 0.25;                           // c of Theorem 2.8, in (0, 1/2)
 };
+
+std::unique_ptr<Study> make_stable_rank_study();
 
 }  // namespace ranklab

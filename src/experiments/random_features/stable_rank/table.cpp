@@ -1,36 +1,34 @@
-// Claims about the table of [Spectral] Figure 12, by quadrature.
 #include <algorithm>
 #include <cmath>
 
-#include "core/text.hpp"
-#include "experiments/random_features/stable_rank/claims.hpp"
+#include "experiments/random_features/stable_rank/stable_rank.hpp"
 #include "models/gaussian_moments.hpp"
 
-namespace ranklab {
+namespace ranklab::stable_ranks {
 namespace {
 
 // Quadrature is good to 1e-13; several of the inequalities are equalities.
 constexpr double rounding = 1e-10;
 
+const Place table = {"spectral/fig-12/", "Figure 12, eq. (2.9)"}, last_column = {table.prefix, "Figure 12, last column"};
+
 double s_star(SStar reading, double smallest_variance) {
   return reading == SStar::variance ? smallest_variance : std::sqrt(smallest_variance);
 }
 
+// The cases of left <= right, and the one that is nearest to a violation.
 struct Worst {
-  double violations = 0.0, cases = 0.0;
-  double ratio = 0.0;  // largest left side / right side
-  double where = 0.0;  // the smallest variance of that case
+  Tally ratios;        // left side / right side
+  double where = 0.0;  // the smallest variance of the case with the largest ratio
 
   void judge(double left, double right, double smallest) {
-    cases += 1.0;
-    if (!(left <= right * (1.0 + rounding))) violations += 1.0;
-    if (left / right > ratio) {
-      ratio = left / right;
-      where = smallest;
-    }
+    const double ratio = left / right;
+    if (ratio > std::max(0.0, ratios.largest)) where = smallest;
+    ratios.count(!(left <= right * (1.0 + rounding)), ratio);
   }
   std::string text() const {
-    return "largest left side over right side " + short_number(ratio) + ", at smallest variance " + short_number(where);
+    return "largest left side over right side " + short_number(std::max(0.0, ratios.largest)) + ", at smallest variance " +
+           short_number(where);
   }
 };
 
@@ -42,8 +40,8 @@ std::string reading_text(const PrintedMoments& printed, SStar reading) {
 
 }  // namespace
 
-Claim moment_claim(const std::string& id, const Activation& activation, const PrintedMoments& printed, SStar reading,
-                   const std::vector<double>& variances) {
+void judge_moments(const std::string& id, const Activation& activation, const PrintedMoments& printed, SStar reading,
+                   const std::vector<double>& variances, Claims& claims) {
   Worst mean_side, second_side;
   for (const double smallest : variances) {
     const double alpha = printed.alpha(s_star(reading, smallest));
@@ -55,16 +53,17 @@ Claim moment_claim(const std::string& id, const Activation& activation, const Pr
       second_side.judge(moments.second, printed.beta * f, smallest);
     }
   }
-  return judge_violations(
-      id, "Figure 12, eq. (2.9)",
-      "alpha f(w) <= (E sigma(g))^2 and E sigma(g)^2 <= beta f(w) with the table's constants, for every row w of W",
-      mean_side.violations + second_side.violations, mean_side.cases + second_side.cases,
+  Tally both = mean_side.ratios;
+  both.add(second_side.ratios);
+  claims.never_violated(
+      table(id, "alpha f(w) <= (E sigma(g))^2 and E sigma(g)^2 <= beta f(w) with the table's constants, for every row w of W"),
+      both,
       "alpha f against (E sigma)^2: " + mean_side.text() + "; E sigma^2 against beta f: " + second_side.text() +
           reading_text(printed, reading));
 }
 
-Claim nsr_claim(const std::string& id, const Activation& activation, const PrintedMoments& printed, SStar reading,
-                const std::vector<double>& variances) {
+void judge_noise_to_signal(const std::string& id, const Activation& activation, const PrintedMoments& printed, SStar reading,
+                           const std::vector<double>& variances, Claims& claims) {
   Worst worst;
   for (const double smallest : variances) {
     const double bound = printed.nsr_bound(s_star(reading, smallest));
@@ -78,30 +77,26 @@ Claim nsr_claim(const std::string& id, const Activation& activation, const Print
     }
     worst.judge(second / squared_mean, bound, smallest);
   }
-  return judge_violations(id, "Figure 12, last column",
-                          "E||z||^2 / ||E z||^2 <= beta/alpha of the table, z = sigma(Wx) with Gaussian x", worst.violations,
-                          worst.cases, worst.text() + reading_text(printed, reading));
+  claims.never_violated(last_column(id, "E||z||^2 / ||E z||^2 <= beta/alpha of the table, z = sigma(Wx) with Gaussian x"),
+                        worst.ratios, worst.text() + reading_text(printed, reading));
 }
 
-std::vector<Claim> table_claims(const StableRankConfig& config) {
-  std::vector<Claim> claims;
-  for (const auto& name : config.activation) {
+void judge_table(const StableRankConfig& config, Claims& claims) {
+  for (const std::string& name : config.activation) {
     const auto printed = printed_moments(name);
     if (!printed) continue;
-    const Activation& activation = find_activation(name);
-    const std::string id = "spectral/fig-12/" + name;
-    const auto add = [&](SStar reading, const std::string& ending) {
-      claims.push_back(moment_claim(id + ending, activation, *printed, reading, config.variances));
-      claims.push_back(nsr_claim(id + "/nsr" + ending, activation, *printed, reading, config.variances));
+    const auto judge_both = [&](SStar reading, const std::string& ending) {
+      const Activation& activation = find_activation(name);
+      judge_moments(name + ending, activation, *printed, reading, config.variances, claims);
+      judge_noise_to_signal(name + "/nsr" + ending, activation, *printed, reading, config.variances, claims);
     };
     if (printed->depends_on_s_star) {
-      add(SStar::variance, "/as-printed");
-      add(SStar::deviation, "/corrected");
+      judge_both(SStar::variance, "/as-printed");
+      judge_both(SStar::deviation, "/corrected");
     } else {
-      add(SStar::deviation, "");
+      judge_both(SStar::deviation, "");
     }
   }
-  return claims;
 }
 
-}  // namespace ranklab
+}  // namespace ranklab::stable_ranks

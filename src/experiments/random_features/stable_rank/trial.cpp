@@ -1,5 +1,3 @@
-#include "experiments/random_features/stable_rank/trial.hpp"
-
 #include <algorithm>
 #include <armadillo>
 #include <cmath>
@@ -8,18 +6,16 @@
 #include <type_traits>
 
 #include "core/error.hpp"
+#include "experiments/random_features/stable_rank/stable_rank.hpp"
 #include "linalg/spectra.hpp"
-#include "models/activations.hpp"
+#include "models/random_features.hpp"
 #include "models/tokens.hpp"
 
-namespace ranklab {
+namespace ranklab::stable_ranks {
 namespace {
 
 arma::mat gaussian(std::uint64_t rows, std::uint64_t columns, double deviation, const Trial& trial, const std::string& name) {
-  arma::mat G(rows, columns);
-  Stream stream = trial.stream(name);
-  stream.fill_normal({G.memptr(), G.n_elem}, deviation);
-  return G;
+  return draw_gaussian<double>(trial, name.c_str(), rows, columns, deviation);
 }
 
 // rows x columns with orthonormal columns, uniformly distributed: Q of a Gaussian matrix, with the signs chosen so that
@@ -36,10 +32,10 @@ arma::mat orthonormal_columns(std::uint64_t rows, std::uint64_t columns, const T
 }
 
 // First-layer weights, k x d; `name` is W, or V for the second factor of a gated activation.
-arma::mat first_weights(const StableRankConfig& config, std::size_t kind, const Trial& trial, const std::string& name) {
+arma::mat first_weights(const StableRankConfig& config, FirstWeights kind, const Trial& trial, const std::string& name) {
   const double d = static_cast<double>(config.d);
-  if (kind == 0) return gaussian(config.k, config.d, 1.0 / std::sqrt(d), trial, name + "1");
-  if (kind == 1) {
+  if (kind == FirstWeights::dense) return gaussian(config.k, config.d, 1.0 / std::sqrt(d), trial, name + "1");
+  if (kind == FirstWeights::low_rank) {
     const double r = static_cast<double>(config.rank);
     return gaussian(config.k, config.rank, 1.0 / std::sqrt(r), trial, name + ".low_rank.left") *
            gaussian(config.rank, config.d, 1.0 / std::sqrt(d), trial, name + ".low_rank.right");
@@ -120,105 +116,79 @@ Weights<T> draw_weights(bool gated, const Draw& draw) {
 }
 
 template <class T>
-void measure_layers(const StableRankConfig& config, Trial& trial, TrialRecord& record) {
-  const std::vector<std::string> names = depth_activations(config);
-  const bool gated = std::any_of(names.begin(), names.end(), [](const auto& name) { return find_activation(name).gated; });
+void measure_layers(const Plan& plan, const Trial& trial, TrialRecord& record) {
+  const StableRankConfig& config = plan.config;
+  const bool gated = std::ranges::any_of(plan.stacks, [](const std::string& sigma) { return find_activation(sigma).gated; });
   const arma::Mat<T> X = arma::conv_to<arma::Mat<T>>::from(gaussian(config.d, config.n, 1.0, trial, "X"));
   Workspace<T> workspace;
-  record.set("X.stable_rank", measured_stable_rank(X, workspace));
+  record.set(X_rank, measured_stable_rank(X, workspace));
   std::map<std::string, arma::Mat<T>> A;
   std::map<std::string, std::vector<double>> over_depth;
 
-  for (std::size_t kind = 0; kind < weight_kinds.size(); ++kind) {
-    const auto first = draw_weights<T>(gated, [&](const std::string& name) { return first_weights(config, kind, trial, name); });
-    record.set(std::string("W.stable_rank") + weight_kinds[kind].suffix, measured_stable_rank(first.W, workspace));
-    for (const auto& name : names) {
+  for (const WeightKind& kind : weight_kinds) {
+    const auto first =
+        draw_weights<T>(gated, [&](const std::string& name) { return first_weights(config, kind.weights, trial, name); });
+    record.set(W_rank(kind), measured_stable_rank(first.W, workspace));
+    for (const std::string& sigma : plan.stacks) {
       trial.check_interrupt();
-      const bool listed = std::find(config.activation.begin(), config.activation.end(), name) != config.activation.end();
-      if (kind > 0 && !listed) continue;
-      post_activation(find_activation(name), first, X, workspace);
+      const bool below_a_stack = kind.weights == FirstWeights::dense;
+      if (!below_a_stack && !plan.listed(sigma)) continue;
+      post_activation(find_activation(sigma), first, X, workspace);
       const double st = measured_stable_rank(workspace.output, workspace);
-      if (listed) record.set(name + ".stable_rank" + weight_kinds[kind].suffix, st);
-      if (kind > 0) continue;
-      over_depth[name].push_back(st);
-      A[name] = workspace.output;
+      if (plan.listed(sigma)) record.set(layer_rank(sigma, kind), st);
+      if (!below_a_stack) continue;
+      over_depth[sigma].push_back(st);
+      A[sigma] = workspace.output;
     }
   }
   for (std::uint64_t layer = 2; layer <= config.depth; ++layer) {
     const auto weights = draw_weights<T>(gated, [&](const std::string& name) { return deep_weights(config, layer, trial, name); });
-    for (const auto& name : names) {
+    for (const std::string& sigma : plan.stacks) {
       trial.check_interrupt();
-      post_activation(find_activation(name), weights, A[name], workspace);
-      over_depth[name].push_back(measured_stable_rank(workspace.output, workspace));
-      A[name].swap(workspace.output);
+      post_activation(find_activation(sigma), weights, A[sigma], workspace);
+      over_depth[sigma].push_back(measured_stable_rank(workspace.output, workspace));
+      A[sigma].swap(workspace.output);
     }
   }
-  for (const auto& [name, values] : over_depth) record.set(name + ".depth.stable_rank", values);
+  for (const auto& [sigma, values] : over_depth) record.set(depth_ranks(sigma), values);
 }
 
-void measure_tokens(const StableRankConfig& config, Trial& trial, TrialRecord& record) {
+void measure_tokens(const StableRankConfig& config, const Trial& trial, TrialRecord& record) {
   Stream token_stream = trial.stream("tokens"), embedding_stream = trial.stream("E");
   const std::vector<std::uint32_t> tokens = ZipfLaw(config.vocabulary, config.zipf).draw(config.tokens, token_stream);
   const TokenCounts counts = count_tokens(tokens);
-  record.set("token_indicator.stable_rank", indicator_stable_rank(tokens));
-  record.set("token_indicator.inverse_p_max", 1.0 / counts.p_max());
+  record.set(indicator_rank, indicator_stable_rank(tokens));
+  record.set(inverse_p_max, 1.0 / counts.p_max());
   trial.check_interrupt();
 
   const arma::mat E = draw_embedding(config.d, counts, embedding_stream);
   const arma::rowvec squared_norms = arma::sum(arma::square(E), 0);
-  record.set("embedding.norm_deviation", arma::abs(squared_norms / static_cast<double>(config.d) - 1.0).max());
-  record.set("embedding.distinct_tokens", static_cast<double>(counts.id.size()));
-  record.set("embedding.stable_rank", stable_rank_from_gram(embedded_gram(E, counts)));
+  record.set(norm_deviation, arma::abs(squared_norms / static_cast<double>(config.d) - 1.0).max());
+  record.set(distinct_tokens, static_cast<double>(counts.id.size()));
+  record.set(embedding_rank, stable_rank_from_gram(embedded_gram(E, counts)));
   trial.check_interrupt();
-  record.set("embedding_rms.stable_rank", stable_rank_from_gram(embedded_gram(rms_normalised_columns(E), counts)));
+  record.set(embedding_rms_rank, stable_rank_from_gram(embedded_gram(rms_normalised_columns(E), counts)));
 }
 
 }  // namespace
 
-std::vector<std::string> depth_activations(const StableRankConfig& config) {
-  std::vector<std::string> names = config.activation;
-  if (std::find(names.begin(), names.end(), "quadratic") == names.end()) names.emplace_back("quadratic");
-  return names;
+Plan::Plan(const StableRankConfig& given)
+    : config(given), stacks(given.activation), largest_rank(static_cast<double>(std::min(given.k, given.n))) {
+  if (!listed("quadratic")) stacks.emplace_back("quadratic");
+  for (const std::string& sigma : config.activation) {
+    if (sigma == "relu" || sigma == "abs" || sigma == "leaky-relu") covered.push_back(sigma);
+  }
 }
 
-TrialRecord stable_rank_trial(const StableRankConfig& config, bool single_precision, Trial& trial) {
+TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
   TrialRecord record;
   if (single_precision) {
-    measure_layers<float>(config, trial, record);
+    measure_layers<float>(plan, trial, record);
   } else {
-    measure_layers<double>(config, trial, record);
+    measure_layers<double>(plan, trial, record);
   }
-  measure_tokens(config, trial, record);
+  measure_tokens(plan.config, trial, record);
   return record;
 }
 
-Estimate stable_rank_estimate(const StableRankConfig& config) {
-  const double k = static_cast<double>(config.k), d = static_cast<double>(config.d), n = static_cast<double>(config.n);
-  const double layers = static_cast<double>(config.depth);
-  const double distinct = ZipfLaw(config.vocabulary, config.zipf).expected_distinct(static_cast<double>(config.tokens));
-  const double side = std::min(k, n), wide = std::max(k, n);
-  double stacks = 0.0, products = 0.0, products_with_gate = 0.0;
-  for (const auto& name : depth_activations(config)) {
-    const bool listed = std::find(config.activation.begin(), config.activation.end(), name) != config.activation.end();
-    stacks += 1.0;
-    products += listed ? 3.0 : 1.0;
-    products_with_gate += (listed ? 3.0 : 1.0) * (find_activation(name).gated ? 2.0 : 1.0);
-  }
-  const double gate = products_with_gate > products ? 2.0 : 1.0;
-
-  Estimate cost;
-  // The eigenvalues of a symmetric matrix of order s take about 4/3 s^3.
-  const double per_gram = side * side * wide + 4.0 / 3.0 * side * side * side;
-  cost.flops = products_with_gate * 2.0 * k * d * n + products * per_gram;
-  cost.flops += (layers - 1.0) * (stacks * per_gram + (stacks + gate - 1.0) * 2.0 * k * k * n);
-  cost.flops += gate * 4.0 * k * d * std::min(k, d) + 2.0 * d * d * distinct + 8.0 / 3.0 * d * d * d;
-  // Outputs of all stacks, one new output with its gate or copy in double, input, weights in two copies, Gram matrix with its
-  // workspace.
-  const double layer_bytes = 8.0 * ((stacks + 3.0) * k * n + 2.0 * d * n + 2.0 * gate * k * std::max(k, d) + 3.0 * side * side);
-  const double token_bytes =
-      8.0 * (3.0 * d * distinct + 3.0 * d * d + 2.0 * static_cast<double>(config.tokens + config.vocabulary));
-  cost.bytes = std::max(layer_bytes, token_bytes);
-  return cost;
-}
-
-}  // namespace ranklab
+}  // namespace ranklab::stable_ranks

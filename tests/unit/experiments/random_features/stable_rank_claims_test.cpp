@@ -1,23 +1,45 @@
 // Verdicts from records that are made up or spoilt: a false number must not pass.
-#include "experiments/random_features/stable_rank/claims.hpp"
-
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/tolerances.hpp"
-#include "experiments/random_features/stable_rank/trial.hpp"
+#include "experiments/random_features/stable_rank/stable_rank.hpp"
 #include "experiments/random_features/stable_rank_tiny.hpp"
+#include "experiments/result_parts.hpp"
 
 using namespace ranklab;
+using namespace ranklab::stable_ranks;
 
 namespace {
 
-const Claim& claim(const std::vector<Claim>& claims, const std::string& id) {
-  const auto found = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.id == id; });
-  REQUIRE_MESSAGE(found != claims.end(), "claim " << id << " is missing");
-  return *found;
+Claim claim(const std::string& id, const std::function<void(Claims&)>& judge) {
+  Claims claims;
+  judge(claims);
+  Result result;
+  result.claims = claims.take();
+  return find_claim(result, id);
+}
+
+Verdict table_verdict(const StableRankConfig& config, const std::string& id) {
+  return claim(id, [&](Claims& claims) { judge_table(config, claims); }).verdict;
+}
+
+Claim one_layer(const StableRankConfig& config, const Records& records, const std::string& id) {
+  return claim(id, [&](Claims& claims) { judge_one_layer(Plan(config), records, claims); });
+}
+
+Claim random_layers(const StableRankConfig& config, const Records& records, const std::string& id) {
+  return claim(id, [&](Claims& claims) { judge_random_layers(Plan(config), records, claims); });
+}
+
+Verdict quadratic_verdict(const StableRankConfig& config, const Records& records) {
+  return claim("spectral/thm-2.8/layer-1", [&](Claims& claims) { judge_quadratic(Plan(config), records, claims); }).verdict;
+}
+
+Claim token_claim(const StableRankConfig& config, const Records& records, const std::string& id) {
+  return claim(id, [&](Claims& claims) { judge_tokens(config, records, claims); });
 }
 
 doctest::Approx close(double expected) {
@@ -25,8 +47,7 @@ doctest::Approx close(double expected) {
 }
 
 TrialRecord measure(const StableRankConfig& config) {
-  Trial trial(11, 0, 0);
-  return stable_rank_trial(config, false, trial);
+  return run_trial(Plan(config), false, Trial(11, 0, 0));
 }
 
 }  // namespace
@@ -35,22 +56,28 @@ TEST_CASE("gelu's misprint shows only where a variance exceeds one") {
   StableRankConfig config = tiny();
   config.activation = {"gelu"};
   config.variances = {0.3, 0.9, 1.0};
-  CHECK(claim(table_claims(config), "spectral/fig-12/gelu/as-printed").verdict == Verdict::holds);
+  CHECK(table_verdict(config, "spectral/fig-12/gelu/as-printed") == Verdict::holds);
   config.variances = {1.1};
-  CHECK(claim(table_claims(config), "spectral/fig-12/gelu/as-printed").verdict == Verdict::fails);
-  CHECK(claim(table_claims(config), "spectral/fig-12/gelu/corrected").verdict == Verdict::holds);
+  CHECK(table_verdict(config, "spectral/fig-12/gelu/as-printed") == Verdict::fails);
+  CHECK(table_verdict(config, "spectral/fig-12/gelu/corrected") == Verdict::holds);
 }
 
 TEST_CASE("a false table fails") {
   const Activation& relu = find_activation("relu");
+  const auto moments = [&](const PrintedMoments& printed) {
+    const auto judge = [&](Claims& claims) { judge_moments("x", relu, printed, SStar::deviation, {1.0, 2.0}, claims); };
+    return claim("spectral/fig-12/x", judge).verdict;
+  };
   PrintedMoments wrong = *printed_moments("relu");
+  CHECK(moments(wrong) == Verdict::holds);
   wrong.beta = 0.499;
-  CHECK(moment_claim("x", relu, wrong, SStar::deviation, {1.0, 2.0}).verdict == Verdict::fails);
+  CHECK(moments(wrong) == Verdict::fails);
   wrong = *printed_moments("relu");
   wrong.alpha = [](double) { return 0.16; };
-  CHECK(moment_claim("x", relu, wrong, SStar::deviation, {1.0, 2.0}).verdict == Verdict::fails);
+  CHECK(moments(wrong) == Verdict::fails);
   wrong.nsr_bound = [](double) { return 3.14; };
-  CHECK(nsr_claim("x", relu, wrong, SStar::deviation, {1.0}).verdict == Verdict::fails);
+  const auto nsr = [&](Claims& claims) { judge_noise_to_signal("x", relu, wrong, SStar::deviation, {1.0}, claims); };
+  CHECK(claim("spectral/fig-12/x", nsr).verdict == Verdict::fails);
 }
 
 TEST_CASE("stable ranks above the bounds fail, unless the theorem promises nothing") {
@@ -58,16 +85,16 @@ TEST_CASE("stable ranks above the bounds fail, unless the theorem promises nothi
   config.activation = {"relu"};
   config.n = 1000;  // n eps^2 = 10
   TrialRecord record = measure(config);
-  CHECK(claim(one_layer_claims(config, {record}), "spectral/thm-2.6/relu/dense").verdict == Verdict::holds);
-  CHECK(claim(random_layer_claims(config, {record}), "spectral/thm-2.7/relu").verdict == Verdict::holds);
+  CHECK(one_layer(config, {record}, "spectral/thm-2.6/relu/dense").verdict == Verdict::holds);
+  CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").verdict == Verdict::holds);
   record.set("relu.stable_rank", 4.27);  // bound 1.1/0.81 pi = 4.266
   record.set("relu.depth.stable_rank", {3.0, 4.27, 3.0});
-  CHECK(claim(one_layer_claims(config, {record}), "spectral/thm-2.6/relu/dense").verdict == Verdict::fails);
-  CHECK(claim(one_layer_claims(config, {record}), "spectral/thm-2.6/relu/low-rank").verdict == Verdict::holds);
-  CHECK(claim(random_layer_claims(config, {record}), "spectral/thm-2.7/relu").verdict == Verdict::fails);
-  CHECK(claim(random_layer_claims(config, {record}), "spectral/thm-2.7/relu").measured == 1.0);
+  CHECK(one_layer(config, {record}, "spectral/thm-2.6/relu/dense").verdict == Verdict::fails);
+  CHECK(one_layer(config, {record}, "spectral/thm-2.6/relu/low-rank").verdict == Verdict::holds);
+  CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").verdict == Verdict::fails);
+  CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").measured == 1.0);
   config.n = 100;  // 4 exp(-1) > 1
-  CHECK(claim(one_layer_claims(config, {record}), "spectral/thm-2.6/relu/dense").verdict == Verdict::not_applicable);
+  CHECK(one_layer(config, {record}, "spectral/thm-2.6/relu/dense").verdict == Verdict::not_applicable);
 }
 
 TEST_CASE("Theorem 2.8: numbers, verdicts") {
@@ -78,14 +105,14 @@ TEST_CASE("Theorem 2.8: numbers, verdicts") {
   config.depth = 1;
   TrialRecord record;
   record.set("quadratic.depth.stable_rank", 4e5);
-  CHECK(claim(quadratic_claims(config, {record}), "spectral/thm-2.8/layer-1").verdict == Verdict::fails);
+  CHECK(quadratic_verdict(config, {record}) == Verdict::fails);
   config.k = config.n = 1000000;  // large enough for the bound to say something: then a statement about probability
-  CHECK(claim(quadratic_claims(config, {record, record}), "spectral/thm-2.8/layer-1").verdict == Verdict::fails);
+  CHECK(quadratic_verdict(config, {record, record}) == Verdict::fails);
   TrialRecord small;
   small.set("quadratic.depth.stable_rank", 3.0);
-  CHECK(claim(quadratic_claims(config, {small, small}), "spectral/thm-2.8/layer-1").verdict == Verdict::holds);
+  CHECK(quadratic_verdict(config, {small, small}) == Verdict::holds);
   config.n = 15;
-  CHECK(claim(quadratic_claims(config, {record}), "spectral/thm-2.8/layer-1").verdict == Verdict::not_applicable);
+  CHECK(quadratic_verdict(config, {record}) == Verdict::not_applicable);
 }
 
 TEST_CASE("token claims notice false numbers") {
@@ -93,20 +120,20 @@ TEST_CASE("token claims notice false numbers") {
   const TrialRecord good = measure(config);
   TrialRecord bad = good;
   bad.set("token_indicator.stable_rank", good.scalar("token_indicator.stable_rank") * (1.0 + 1e-8));
-  CHECK(claim(token_claims(config, {bad}), "spectral/eq-2.15").verdict == Verdict::fails);
+  CHECK(token_claim(config, {bad}, "spectral/eq-2.15").verdict == Verdict::fails);
   bad.set("embedding_rms.stable_rank", good.scalar("token_indicator.inverse_p_max") * 1.01);
-  CHECK(claim(token_claims(config, {good, bad}), "spectral/lemma-2.9/rms-normalised").verdict == Verdict::fails);
+  CHECK(token_claim(config, {good, bad}, "spectral/lemma-2.9/rms-normalised").verdict == Verdict::fails);
   bad.set("embedding.norm_deviation", 0.5);
   bad.set("embedding.stable_rank", good.scalar("token_indicator.inverse_p_max") * 3.01);
-  CHECK(claim(token_claims(config, {bad}), "spectral/lemma-2.9").verdict == Verdict::fails);
+  CHECK(token_claim(config, {bad}, "spectral/lemma-2.9").verdict == Verdict::fails);
   bad.set("embedding.norm_deviation", 1.0);
-  CHECK(claim(token_claims(config, {bad}), "spectral/lemma-2.9").verdict == Verdict::not_applicable);
+  CHECK(token_claim(config, {bad}, "spectral/lemma-2.9").verdict == Verdict::not_applicable);
 
   StableRankConfig paper = config;
   paper.vocabulary = 50257;
-  CHECK(claim(token_claims(paper, {good}), "spectral/eq-2.15/zipf").verdict == Verdict::holds);
+  CHECK(token_claim(paper, {good}, "spectral/eq-2.15/zipf").verdict == Verdict::holds);
   // Integral bounds of the sum of j^(-s), within one term of each other.
   const double integral = (std::pow(50257.0, 0.14) - 1.0) / 0.14;
-  CHECK(claim(token_claims(paper, {good}), "spectral/eq-2.15/zipf").measured > integral);
-  CHECK(claim(token_claims(paper, {good}), "spectral/eq-2.15/zipf").measured < integral + 1.0);
+  CHECK(token_claim(paper, {good}, "spectral/eq-2.15/zipf").measured > integral);
+  CHECK(token_claim(paper, {good}, "spectral/eq-2.15/zipf").measured < integral + 1.0);
 }

@@ -1,19 +1,15 @@
-#include "experiments/random_features/stable_rank/study.hpp"
+#include "experiments/random_features/stable_rank/stable_rank.hpp"
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "core/error.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/random_features/stable_rank/trial.hpp"
+#include "experiments/configured_study.hpp"
 #include "experiments/random_features/stable_rank_tiny.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
-#include "run/pool.hpp"
 
 using namespace ranklab;
 
@@ -21,20 +17,15 @@ namespace {
 
 constexpr std::uint64_t seed = 11;
 
-void set(Study& study, const std::string& name, const std::string& text) {
-  for (const auto& field : study.fields()) {
-    if (field.name == name) return field.parse(text, "--" + name);
-  }
-  FAIL("no field " << name);
+FlagValues tiny_flags(const FlagValues& more = {}) {
+  FlagValues values = {{"k", "24"}, {"d", "16"}, {"n", "60"}, {"depth", "3"}, {"tokens", "200"}, {"vocabulary", "100"}};
+  values.insert(values.end(), more.begin(), more.end());
+  return values;
 }
 
-std::unique_ptr<Study> tiny_study() {
-  auto study = make_stable_rank_study();
-  for (const auto& [name, text] : std::vector<std::pair<std::string, std::string>>{
-           {"k", "24"}, {"d", "16"}, {"n", "60"}, {"depth", "3"}, {"tokens", "200"}, {"vocabulary", "100"}}) {
-    set(*study, name, text);
-  }
-  return study;
+Result run_tiny(std::uint64_t trials) {
+  Pool runner({.seed = seed, .trials = trials}, nullptr);
+  return configured(make_stable_rank_study(), tiny_flags())->run(runner);
 }
 
 doctest::Approx close(double expected) {
@@ -49,8 +40,7 @@ arma::mat normal(const Trial& trial, const char* name, arma::uword rows, arma::u
 }
 
 TrialRecord measure(const StableRankConfig& config, bool single_precision = false) {
-  Trial trial(seed, 0, 0);
-  return stable_rank_trial(config, single_precision, trial);
+  return stable_ranks::run_trial(stable_ranks::Plan(config), single_precision, Trial(seed, 0, 0));
 }
 
 }  // namespace
@@ -125,10 +115,7 @@ TEST_CASE("single precision gives nearly the same stable ranks, quadratic stacks
 }
 
 TEST_CASE("a tiny run judges the table: gelu fails as printed and holds when corrected") {
-  const auto study = tiny_study();
-  study->validate();
-  Pool runner({.seed = seed, .trials = 3}, nullptr);
-  const Result result = study->run(runner);
+  const Result result = run_tiny(3);
   CHECK(find_claim(result, "spectral/fig-12/gelu/as-printed").verdict == Verdict::fails);
   for (const char* id : {"spectral/fig-12/gelu/corrected", "spectral/fig-12/gelu/nsr/corrected", "spectral/fig-12/abs",
                          "spectral/fig-12/relu", "spectral/fig-12/leaky-relu", "spectral/fig-12/relu2", "spectral/fig-12/relu/nsr",
@@ -143,9 +130,7 @@ TEST_CASE("a tiny run judges the table: gelu fails as printed and holds when cor
 }
 
 TEST_CASE("names that scripts rely on, and the shape of the result") {
-  const auto study = tiny_study();
-  Pool runner({.seed = seed, .trials = 2}, nullptr);
-  const Result result = study->run(runner);
+  const Result result = run_tiny(2);
   CHECK(find_scalar(result, "relu.stable_rank").size() == 2);
   CHECK(find_scalar(result, "relu.nsr_bound").at(1) == close(3.14159265358979324));
   CHECK(find_scalar(result, "relu.nsr_quadrature").at(0) == close(3.14159265358979324));
@@ -160,29 +145,23 @@ TEST_CASE("names that scripts rely on, and the shape of the result") {
   }
   CHECK(result.figure.panels.at(0).x.ticks.size() == find_series(result, "stable_rank").x.size());
   CHECK(result.notes.size() == 2);  // what Theorems 2.6 and 2.7 cover, and that 2.8 is vacuous here
-  Pool interrupted({.seed = seed, .trials = 0}, nullptr);
-  CHECK_NOTHROW(study->run(interrupted));
+  CHECK_NOTHROW(run_tiny(0));       // interrupted before its first trial
 }
 
 TEST_CASE("rules that span several flags") {
-  const auto study = tiny_study();
-  CHECK_NOTHROW(study->validate());
-  set(*study, "rank", "17");
-  CHECK_THROWS_AS(study->validate(), UsageError);
-  set(*study, "rank", "16");
-  CHECK_NOTHROW(study->validate());
-  set(*study, "failure-probability", "0.5");
-  CHECK_THROWS_AS(study->validate(), UsageError);
-  set(*study, "failure-probability", "0.4");
-  set(*study, "epsilon", "1");
-  CHECK_THROWS_AS(study->validate(), UsageError);
-  CHECK_THROWS_AS(set(*study, "variances", "1,0"), UsageError);
-  CHECK_THROWS_AS(set(*study, "activation", "relu,rleu"), UsageError);
+  const auto refused = [](const FlagValues& values) { return refusal(make_stable_rank_study(), tiny_flags(values)); };
+  CHECK(refused({}) == "");
+  CHECK(refused({{"rank", "17"}}) == "--rank 17 is not allowed: at most min(--k, --d) = 16");
+  CHECK(refused({{"rank", "16"}}) == "");
+  CHECK(refused({{"failure-probability", "0.5"}}) == "--failure-probability 0.5 is not allowed: below 0.5");
+  CHECK(refused({{"failure-probability", "0.4"}, {"epsilon", "1"}}) == "--epsilon 1 is not allowed: below 1");
+  CHECK(refused({{"variances", "1,0"}}).find("--variances") != std::string::npos);
+  CHECK(refused({{"activation", "relu,rleu"}}).find("relu") != std::string::npos);
 }
 
 TEST_CASE("the estimate grows with the work") {
-  const auto small = tiny_study(), large = tiny_study();
-  set(*large, "n", "6000");
+  const auto small = configured(make_stable_rank_study(), tiny_flags()),
+             large = configured(make_stable_rank_study(), tiny_flags({{"n", "6000"}}));
   CHECK(large->estimate().flops > 50.0 * small->estimate().flops);
   CHECK(large->estimate().bytes > small->estimate().bytes);
   // At the least: six activations and the quadratic one, three layers, k x n outputs all held at once.

@@ -1,0 +1,93 @@
+// The study stable-rank inside: what a trial records, the statements that are judged from it and from quadrature, and the way
+// from records to the result.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/record.hpp"
+#include "experiments/random_features/stable_rank/config.hpp"
+#include "models/activations.hpp"
+#include "report/claims.hpp"
+#include "run/trials.hpp"
+
+namespace ranklab::stable_ranks {
+
+/// What the config says, worked out.
+struct Plan {
+  explicit Plan(const StableRankConfig& given);
+  bool listed(const std::string& activation) const { return std::ranges::count(config.activation, activation) > 0; }
+
+  StableRankConfig config;
+  std::vector<std::string> stacks;   // activations of the deep networks: those listed, and quadratic, which Theorem 2.8 is about
+  std::vector<std::string> covered;  // those listed that Theorems 2.6 and 2.7 cover: relu, abs, leaky-relu
+  double largest_rank;               // of any A_l: min(k, n)
+};
+
+// What a trial records --------------------------------------------------------------------------------------------------------
+
+/// The three fixed first-layer weights of Theorem 2.6, all with rows of mean square norm 1.
+enum class FirstWeights { dense, low_rank, power_law };
+struct WeightKind {
+  FirstWeights weights;
+  std::string claim;   // last part of a claim's id
+  std::string suffix;  // of a scalar's name
+};
+inline const WeightKind weight_kinds[] = {{FirstWeights::dense, "dense", ""},
+                                          {FirstWeights::low_rank, "low-rank", "_low_rank"},
+                                          {FirstWeights::power_law, "power-law", "_power_law"}};
+
+inline constexpr char X_rank[] = "X.stable_rank";
+inline const auto W_rank = [](const WeightKind& kind) { return "W.stable_rank" + kind.suffix; };
+// Of sigma(W X), for the activations that are listed; and of A_1 ... A_depth, an array, for all stacks.
+inline const auto layer_rank = [](const std::string& sigma, const WeightKind& W) { return sigma + ".stable_rank" + W.suffix; };
+inline const auto depth_ranks = [](const std::string& sigma) { return sigma + ".depth.stable_rank"; };
+
+// Of the token sequence: its indicator H, its embedding X, and the embedding with RMS-normalised columns.
+inline constexpr char indicator_rank[] = "token_indicator.stable_rank", inverse_p_max[] = "token_indicator.inverse_p_max";
+inline constexpr char embedding_rank[] = "embedding.stable_rank", embedding_rms_rank[] = "embedding_rms.stable_rank";
+inline constexpr char norm_deviation[] = "embedding.norm_deviation";  // largest | ||e_j||^2 / d - 1 |
+inline constexpr char distinct_tokens[] = "embedding.distinct_tokens";
+
+TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
+
+// Figure 12, by quadrature (table.cpp) ----------------------------------------------------------------------------------------
+
+/// How GELU's s_* is read from its definition: as the smallest variance (as printed) or the smallest deviation.
+enum class SStar { variance, deviation };
+
+/// Inequality (2.9): alpha f <= (E sigma)^2 and E sigma^2 <= beta f. Each listed variance in turn is that of the row of W that
+/// sets s_*, and every listed variance from there up is a row of W. The claim's id is spectral/fig-12/<id>.
+void judge_moments(const std::string& id, const Activation& activation, const PrintedMoments& printed, SStar reading,
+                   const std::vector<double>& variances, Claims& claims);
+
+/// The last column: NSR(z) <= beta / alpha, for W with equal rows of each listed variance, and for W with one row of each
+/// listed variance from there up.
+void judge_noise_to_signal(const std::string& id, const Activation& activation, const PrintedMoments& printed, SStar reading,
+                           const std::vector<double>& variances, Claims& claims);
+
+/// Both, for every row of the figure that is listed.
+void judge_table(const StableRankConfig& config, Claims& claims);
+
+// The theorems and the lemma (claims.cpp) -------------------------------------------------------------------------------------
+
+/// Theorems 2.6 and 2.7.
+void judge_one_layer(const Plan& plan, const Records& records, Claims& claims);
+void judge_random_layers(const Plan& plan, const Records& records, Claims& claims);
+
+/// [Spectral] eq. (2.12), the bound on st(A_l) with quadratic activations as printed, 27 * 3^(2^(l+2)) / (2c); infinite where it
+/// overflows. And the number of samples from which Theorem 2.8 promises it, 9 * 3^(2^(l+1)) log(1/(2c)) / 32.
+double quadratic_bound(std::uint64_t layer, double c);
+double quadratic_samples(std::uint64_t layer, double c);
+
+/// Theorem 2.8, one claim for each layer.
+void judge_quadratic(const Plan& plan, const Records& records, Claims& claims);
+
+/// Eq. (2.15), its remark about Zipf's law, and Lemma 2.9.
+void judge_tokens(const StableRankConfig& config, const Records& records, Claims& claims);
+
+/// All of the above.
+void judge(const Plan& plan, const Records& records, Claims& claims);
+
+}  // namespace ranklab::stable_ranks
