@@ -1,12 +1,11 @@
-#include "experiments/one_step_compare/transformer_init/bounds.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
+#include "experiments/one_step_compare/transformer_init/transformer_init.hpp"
 #include "experiments/token_embedding.hpp"
 
-namespace ranklab {
+namespace ranklab::transformer_init {
 namespace {
 
 // K_B, the bound on st(B) that Theorem 2.7 gives.
@@ -42,10 +41,10 @@ double residual_bound(const SquaredNorms& X, const SquaredNorms& H, double d_ove
   return (1 + delta) / (1 - delta) * (X.frobenius + d_over_k * H.frobenius) / std::max(X.op, d_over_k * H.op);
 }
 
-DepthBounds depth_bounds(std::uint64_t layers, double eps, double inverse_p_max) {
+DepthBounds depth_bounds(std::uint64_t layers, double eps, double one_over_p_max) {
   const double delta = 1 / (8 * static_cast<double>(layers));
   ColumnRange columns{1 - eps, 1 + eps};
-  double stable_rank_X = embedding_bound(eps, inverse_p_max);
+  double stable_rank_X = embedding_bound(eps, one_over_p_max);
   DepthBounds out;
   for (std::uint64_t l = 0; l < layers; ++l) {
     const BlockBounds block = block_bounds(columns, stable_rank_X, delta);
@@ -59,4 +58,4 @@ DepthBounds depth_bounds(std::uint64_t layers, double eps, double inverse_p_max)
   return out;
 }
 
-}  // namespace ranklab
+}  // namespace ranklab::transformer_init

@@ -1,128 +1,218 @@
-#include "experiments/one_step_compare/transformer_init/claims.hpp"
-
 #include <algorithm>
-#include <string>
+#include <cmath>
+#include <functional>
+#include <limits>
 
-#include "core/text.hpp"
-#include "experiments/one_step_compare/transformer_init/judge.hpp"
+#include "experiments/one_step_compare/transformer_init/transformer_init.hpp"
 #include "experiments/token_embedding.hpp"
 
-namespace ranklab {
+namespace ranklab::transformer_init {
 namespace {
 
-using namespace transformer_init;
-using Records = std::vector<TrialRecord>;
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
-SquaredNorms norms_at(const TrialRecord& record, const std::string& name, std::size_t block) {
-  return {at(record, name + ".frobenius_squared", block), at(record, name + ".operator_squared", block)};
+// Bounds that hold exactly (Lemma 2.10 with equal columns) may be met to rounding alone, also in single precision.
+constexpr double rounding_slack = 1e-5;
+
+const auto lemma_2_10 = [](const std::string& at, std::string text) {
+  return Statement{"spectral/lemma-2.10/" + at, "Lemma 2.10", std::move(text)};
+};
+const Statement eq_2_16 = {"spectral/eq-2.16/relu", "Lemma 2.12, eq. (2.16)",
+                           "||B||_F^2 >= (1-eps) (1/2)(1-Phi(1)) (k/d) ||A_mlp_rms||_F^2"};
+const Place eq_2_17 = {"spectral/eq-2.17/", "Lemma 2.13, eq. (2.17)"};
+const Statement eq_E_7 = {"spectral/eq-E.7/column-norms", "Proof of Proposition 2.14, eq. (E.7)",
+                          "(1-delta) c_- d <= ||x_t^att||^2 <= (1+delta)(c_+ + 1) d"};
+const std::string mlp_side = "||B||_F^2 >= (1-delta/16) c_sigma/c_+^att (k/d)";
+const Misprint eq_E_12 = Place{"spectral/", "Proof of Proposition 2.14, eq. (E.12)"}.misprint(
+    "eq-E.12", mlp_side + " d ||X_att||_F^2", mlp_side + " ||X_att||_F^2");
+const Statement prop_2_14_columns = {"spectral/prop-2.14/i", "Proposition 2.14 (i)",
+                                     "(1-delta)^2 c_- d <= ||x_t^+||^2 <= (1+delta)^2 (c_+ + 2) d for every column of X_plus"};
+const Place prop_2_14_ranks = {"spectral/prop-2.14/ii/", "Proposition 2.14 (ii)"};
+const Place cor_2_15 = {"spectral/cor-2.15/", "Corollary 2.15"};
+
+double at(const TrialRecord& record, const std::string& name, std::size_t block) {
+  return record.array(name).at(block);
 }
+
+// What a statement bounds, over its bound, at a block of a trial, counted from 0.
+using RatioAt = std::function<double(const TrialRecord& record, std::size_t block)>;
+
+// Judges statements about every block of every trial: a ratio above 1 violates them, one that is not a number is no case.
+class EveryBlock {
+ public:
+  EveryBlock(const Records& records, Claims& claims) : records_(records), claims_(claims) {}
+
+  void operator()(const Statement& statement, const RatioAt& ratio, const std::string& detail = "") const {
+    const Tally found = tally_of(records_, [&](const TrialRecord& record, Tally& tally) {
+      for (std::size_t block = 0; block < record.array(rank_of("X")).size(); ++block) {
+        const double value = ratio(record, block);
+        if (!std::isnan(value)) tally.count(value > 1 + rounding_slack, value);
+      }
+    });
+    claims_.never_violated(statement, found,
+                           clauses("largest value over bound " + short_number(std::max(0.0, found.largest)), detail));
+  }
+
+ private:
+  const Records& records_;
+  Claims& claims_;
+};
 
 // How far columns leave [low, high], as a ratio that is at most 1 inside.
 RatioAt columns_ratio(const std::string& matrix, double delta, ColumnRange (*allowed)(const ColumnRange&, double)) {
   return [=](const TrialRecord& record, std::size_t block) {
     const ColumnRange range = allowed(input_columns(record, block), delta);
-    return std::max(at(record, matrix + ".column_high", block) / range.high, range.low / at(record, matrix + ".column_low", block));
+    return std::max(at(record, column_high_of(matrix), block) / range.high, range.low / at(record, column_low_of(matrix), block));
   };
 }
 
-void add_proposition(const Judge& judge, std::vector<Claim>& claims) {
-  const TransformerInitConfig& config = judge.config();
-  claims.push_back(judge.every_block({"prop-2.14/i", "Proposition 2.14 (i)",
-                                      "(1-delta)^2 c_- d <= ||x_t^+||^2 <= (1+delta)^2 (c_+ + 2) d for every column of X_plus"},
-                                     columns_ratio("X_plus", config.delta, output_columns), judge.hypothesis()));
-  const struct {
-    const char *matrix, *statement;
-    double BlockBounds::*field;
-  } parts[] = {
-      {"A_rms", "st(A_rms) <= (c_+/c_-) st(X)", &BlockBounds::A_rms},
-      {"X_att", "st(X_att) <= (1+delta)/(1-delta) (1 + 2/c_-) st(X)", &BlockBounds::X_att},
-      {"A_mlp_rms", "st(A_mlp_rms) <= ((1+delta)/(1-delta))^2 (c_+ + 1)/c_- (1 + 2/c_-) st(X)", &BlockBounds::A_mlp_rms},
-      {"B", "st(B) <= 2 pi", &BlockBounds::B},
-      {"X_plus", "st(X_plus) <= 2 pi (1+delta)/(1-delta) (1 + (1+delta)(c_+ + 1) / ((1/2)(1-Phi(1))(1-delta)))",
-       &BlockBounds::X_plus},
-  };
-  for (const auto& part : parts) {
-    claims.push_back(judge.every_block({std::string("prop-2.14/ii/") + part.matrix, "Proposition 2.14 (ii)", part.statement},
-                                       over_bound(config, part.matrix, part.field), judge.hypothesis()));
-  }
+RatioAt over_bound(const BoundedRank& rank, double delta) {
+  return [=](const TrialRecord& record, std::size_t block) { return rank.over_bound(record, block, delta); };
 }
 
-// Lemma 2.9, with eps measured.
-Claim embedding_claim(const Records& records, bool single_precision) {
-  const auto measured = [](const TrialRecord& record) {
-    return EmbeddedSequence{at(record, "X.stable_rank", 0), record.scalar("embedding.norm_deviation"),
-                            record.scalar("inverse_p_max")};
-  };
-  Claims judged;
-  judge_lemma_2_9(records, measured, single_precision, judged);
-  return judged.list().front();
+// How the hypothesis d >= C delta^-2 log n with its unnamed C is met.
+std::string hypothesis(const TransformerInitConfig& config) {
+  const double d = static_cast<double>(config.d), n = static_cast<double>(config.n);
+  return "delta = " + short_number(config.delta) +
+         ", c_- and c_+ measured; d >= C delta^-2 log n, whose C is not given, holds for C <= " +
+         short_number(d * config.delta * config.delta / std::log(n));
 }
 
-void add_lemmas(const Judge& judge, bool single_precision, std::vector<Claim>& claims) {
-  const double delta = judge.config().delta;
-  const double d = static_cast<double>(judge.config().d), k = static_cast<double>(judge.config().k),
-               n = static_cast<double>(judge.config().n);
-  claims.push_back(embedding_claim(judge.records(), single_precision));
+void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_block) {
+  const double delta = config.delta, d = static_cast<double>(config.d), k = static_cast<double>(config.k);
   const auto rms_ratio = [](const std::string& before, const std::string& after) {
     return [=](const TrialRecord& record, std::size_t block) {
-      const double widest = at(record, before + ".column_high", block) / at(record, before + ".column_low", block);
-      return at(record, after + ".stable_rank", block) / (widest * at(record, before + ".stable_rank", block));
+      const double widest = at(record, column_high_of(before), block) / at(record, column_low_of(before), block);
+      return at(record, rank_of(after), block) / (widest * at(record, rank_of(before), block));
     };
   };
-  claims.push_back(judge.every_block({"lemma-2.10/attention-input", "Lemma 2.10", "st(RMSNorm(X)) <= (U/L) st(X)"},
-                                     rms_ratio("X", "A_rms"), "U and L measured"));
-  claims.push_back(judge.every_block({"lemma-2.10/mlp-input", "Lemma 2.10", "st(RMSNorm(X_att)) <= (U/L) st(X_att)"},
-                                     rms_ratio("X_att", "A_mlp_rms"), "U and L measured"));
-  claims.push_back(judge.every_block(
-      {"eq-2.16/relu", "Lemma 2.12, eq. (2.16)", "||B||_F^2 >= (1-eps) (1/2)(1-Phi(1)) (k/d) ||A_mlp_rms||_F^2"},
+  every_block(lemma_2_10("attention-input", "st(RMSNorm(X)) <= (U/L) st(X)"), rms_ratio("X", "A_rms"), "U and L measured");
+  every_block(lemma_2_10("mlp-input", "st(RMSNorm(X_att)) <= (U/L) st(X_att)"), rms_ratio("X_att", "A_mlp_rms"),
+              "U and L measured");
+  every_block(
+      eq_2_16,
       [=](const TrialRecord& record, std::size_t block) {
-        return (1 - delta) * relu_small_ball() * k / d * at(record, "A_mlp_rms.frobenius_squared", block) /
-               at(record, "B.frobenius_squared", block);
+        return (1 - delta) * relu_small_ball() * k / d * at(record, frobenius_of("A_mlp_rms"), block) /
+               at(record, frobenius_of("B"), block);
       },
-      "eps = delta = " + short_number(delta)));
+      "eps = delta = " + short_number(delta));
+
+  const auto norms = [](const TrialRecord& record, const std::string& matrix, std::size_t block) {
+    return SquaredNorms{at(record, frobenius_of(matrix), block), at(record, operator_of(matrix), block)};
+  };
   const auto residual_ratio = [=](const std::string& X, const std::string& H, const std::string& sum, double d_over_k) {
     return [=](const TrialRecord& record, std::size_t block) {
-      return at(record, sum + ".stable_rank", block) /
-             residual_bound(norms_at(record, X, block), norms_at(record, H, block), d_over_k, delta);
+      return at(record, rank_of(sum), block) / residual_bound(norms(record, X, block), norms(record, H, block), d_over_k, delta);
     };
   };
-  const std::string lemma = "Lemma 2.13, eq. (2.17)",
-                    bound = "(1+delta)/(1-delta) (||X||_F^2 + (d/k)||H||_F^2) / max(||X||_op^2, (d/k)||H||_op^2)";
-  claims.push_back(judge.every_block({"eq-2.17/attention", lemma, "st(X + W_O H) <= " + bound + ", k = d"},
-                                     residual_ratio("X", "H", "X_att", 1.0), "delta = " + short_number(delta)));
-  claims.push_back(judge.every_block({"eq-2.17/mlp", lemma, "st(X_att + W_2 B) <= the same bound of X_att and B"},
-                                     residual_ratio("X_att", "B", "X_plus", d / k), "delta = " + short_number(delta)));
-  claims.push_back(judge.every_block(
-      {"eq-E.7/column-norms", "Proof of Proposition 2.14, eq. (E.7)", "(1-delta) c_- d <= ||x_t^att||^2 <= (1+delta)(c_+ + 1) d"},
-      columns_ratio("X_att", delta, attention_columns), judge.hypothesis()));
+  every_block(
+      eq_2_17("attention",
+              "st(X + W_O H) <= (1+delta)/(1-delta) (||X||_F^2 + (d/k)||H||_F^2) / max(||X||_op^2, (d/k)||H||_op^2), k = d"),
+      residual_ratio("X", "H", "X_att", 1.0), "delta = " + short_number(delta));
+  every_block(eq_2_17("mlp", "st(X_att + W_2 B) <= the same bound of X_att and B"), residual_ratio("X_att", "B", "X_plus", d / k),
+              "delta = " + short_number(delta));
+  every_block(eq_E_7, columns_ratio("X_att", delta, attention_columns), hypothesis(config));
+
   // nd = ||A_mlp_rms||_F^2 and ||X_att||_F^2 <= c_+^att n d give the right-hand side without a further d.
   const auto mlp_ratio = [=](double factor) {
     return [=](const TrialRecord& record, std::size_t block) {
       const double c_att = attention_columns(input_columns(record, block), delta).high;
-      return (1 - delta / 16) * relu_small_ball() / c_att * k / d * factor * at(record, "X_att.frobenius_squared", block) /
-             at(record, "B.frobenius_squared", block);
+      return (1 - delta / 16) * relu_small_ball() / c_att * k / d * factor * at(record, frobenius_of("X_att"), block) /
+             at(record, frobenius_of("B"), block);
     };
   };
-  const std::string source = "Proof of Proposition 2.14, eq. (E.12)", left = "||B||_F^2 >= (1-delta/16) c_sigma/c_+^att (k/d)";
-  claims.push_back(
-      judge.every_block({"eq-E.12/as-printed", source, left + " d ||X_att||_F^2"}, mlp_ratio(d),
-                        "the d is one too many: ||A_mlp_rms||_F^2 = n d >= ||X_att||_F^2 / c_+^att; n = " + short_number(n)));
-  claims.push_back(judge.every_block({"eq-E.12/corrected", source, left + " ||X_att||_F^2"}, mlp_ratio(1.0)));
+  every_block(eq_E_12.as_printed, mlp_ratio(d),
+              "the d is one too many: ||A_mlp_rms||_F^2 = n d >= ||X_att||_F^2 / c_+^att; n = " +
+                  short_number(static_cast<double>(config.n)));
+  every_block(eq_E_12.corrected, mlp_ratio(1.0));
+}
+
+// st(matrix) at the corollary's layer l. A_rms is known at l = L too, after the last block.
+double rank_at_layer(const TrialRecord& record, const std::string& matrix, std::size_t l) {
+  const std::vector<double>& ranks = record.array(rank_of(matrix));
+  return matrix == "A_rms" && l == ranks.size() ? record.scalar(final_rank) : ranks.at(l);
+}
+
+void judge_growth(const std::string& matrix, const TransformerInitConfig& config, const Records& records, Claims& claims) {
+  const Statement growth = cor_2_15("growth/" + matrix, "st(" + matrix + ") grows at most as (1 + l)^2 over the layers l >= 1");
+  std::vector<double> x;  // 1 + l
+  for (std::size_t l = 1; l < config.layers + (matrix == "A_rms" ? 1 : 0); ++l) x.push_back(static_cast<double>(l) + 1);
+  const std::string unmet = "an exponent needs more layers: --layers 4";
+  if (!claims.applies(growth, x.size() < 3 && !records.empty() ? unmet : "")) return;
+  const ValueAtSize rank = [&](const TrialRecord& record, std::size_t i) { return rank_at_layer(record, matrix, i + 1); };
+  Tally constant, deepest;
+  for (const TrialRecord& record : records) {
+    for (std::size_t i = 0; i < x.size(); ++i) constant.count(false, rank(record, i) / (x[i] * x[i]));
+    deepest.count(false, rank(record, x.size() - 1));
+  }
+  claims.mean(growth, slopes_over(records, x, rank, fit_power), at_most(2.0),
+              "exponent of a power law in 1 + l, one fit per trial; smallest C that serves " +
+                  short_number(std::max(0.0, constant.largest)) + "; st at the deepest layer at most " +
+                  short_number(std::max(0.0, deepest.largest)));
+}
+
+void judge_corollary(const TransformerInitConfig& config, const Records& records, const EveryBlock& every_block, Claims& claims) {
+  const std::string constants = "constants of Appendix F, delta = 1/(8 L), eps measured, below 1";
+  double C_in = 0;
+  for (const TrialRecord& record : records) {
+    for (const char* matrix : {"X", "A_rms", "A_mlp_rms"}) {
+      C_in = std::max(C_in, at(record, rank_of(matrix), 0) / record.scalar(inverse_p_max));
+    }
+  }
+  every_block(cor_2_15("B", "st(B) <= 2 pi in every block, uniformly over depth"), over_bound(bounded_B, config.delta));
+  every_block(
+      cor_2_15("embedding-layer", "st <= C_in / p_max for X, A_rms and A_mlp_rms of the first block"),
+      [&](const TrialRecord& record, std::size_t block) {
+        if (block > 0) return undefined;
+        const DepthBounds bounds = corollary_bounds(config, record);
+        if (std::isnan(bounds.X[0])) return undefined;
+        return std::max({at(record, rank_of("X"), 0) / bounds.X[0], at(record, rank_of("A_rms"), 0) / bounds.A_rms[0],
+                         at(record, rank_of("A_mlp_rms"), 0) / bounds.A_mlp_rms[0]});
+      },
+      constants + "; C_in is not given, the smallest that serves is " + short_number(C_in));
+  every_block(
+      cor_2_15("depth", "st(A_rms) and st(A_mlp_rms) stay below a bound of order (1 + l)^2, and st(A_final) of order (1 + L)^2"),
+      [&](const TrialRecord& record, std::size_t block) {
+        const DepthBounds bounds = corollary_bounds(config, record);
+        if (std::isnan(bounds.X[0])) return undefined;
+        const double inside = std::max(at(record, rank_of("A_rms"), block) / bounds.A_rms[block],
+                                       at(record, rank_of("A_mlp_rms"), block) / bounds.A_mlp_rms[block]);
+        return block + 1 < config.layers ? inside : std::max(inside, record.scalar(final_rank) / bounds.final_rms);
+      },
+      constants);
+  for (const char* matrix : {"A_rms", "A_mlp_rms"}) judge_growth(matrix, config, records, claims);
 }
 
 }  // namespace
 
-ColumnRange input_columns(const TrialRecord& record, std::size_t b) {
-  return {transformer_init::at(record, "X.column_low", b), transformer_init::at(record, "X.column_high", b)};
+ColumnRange input_columns(const TrialRecord& record, std::size_t block) {
+  return {at(record, column_low_of("X"), block), at(record, column_high_of("X"), block)};
 }
 
-std::vector<Claim> transformer_init_claims(const TransformerInitConfig& config, const Records& records, bool single_precision) {
-  const Judge judge(config, records);
-  std::vector<Claim> claims;
-  add_lemmas(judge, single_precision, claims);
-  add_proposition(judge, claims);
-  add_corollary(judge, claims);
-  return claims;
+double BoundedRank::at(const TrialRecord& record, std::size_t block, double delta) const {
+  return block_bounds(input_columns(record, block), record.array(rank_of("X")).at(block), delta).*bound;
 }
 
-}  // namespace ranklab
+double BoundedRank::over_bound(const TrialRecord& record, std::size_t block, double delta) const {
+  return record.array(rank_of(matrix)).at(block) / at(record, block, delta);
+}
+
+DepthBounds corollary_bounds(const TransformerInitConfig& config, const TrialRecord& record) {
+  return depth_bounds(config.layers, record.scalar(norm_deviation), record.scalar(inverse_p_max));
+}
+
+void judge(const TransformerInitConfig& config, const Records& records, bool single_precision, Claims& claims) {
+  const EveryBlock every_block(records, claims);
+  const auto embedded = [](const TrialRecord& record) {
+    return EmbeddedSequence{at(record, rank_of("X"), 0), record.scalar(norm_deviation), record.scalar(inverse_p_max)};
+  };
+  judge_lemma_2_9(records, embedded, single_precision, claims);
+  judge_lemmas(config, every_block);
+  every_block(prop_2_14_columns, columns_ratio("X_plus", config.delta, output_columns), hypothesis(config));
+  for (const BoundedRank& each : bounded_ranks) {
+    every_block(prop_2_14_ranks(each.matrix, each.text), over_bound(each, config.delta), hypothesis(config));
+  }
+  judge_corollary(config, records, every_block, claims);
+}
+
+}  // namespace ranklab::transformer_init

@@ -1,12 +1,109 @@
-#include "experiments/one_step_compare/transformer_init/config.hpp"
-
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "experiments/one_step_compare/transformer_init/report.hpp"
-#include "experiments/one_step_compare/transformer_init/trial.hpp"
+#include "core/statistics.hpp"
+#include "experiments/one_step_compare/transformer_init/transformer_init.hpp"
+#include "report/figure/builder.hpp"
 
 namespace ranklab {
+namespace transformer_init {
+namespace {
+
+const auto bound_of = [](const std::string& matrix) { return matrix + ".bound"; };
+const auto over_bound_of = [](const std::string& matrix) { return matrix + ".over_bound"; };
+
+void add_scalars(ResultBuilder& out) {
+  out.scalars({inverse_p_max, distinct_tokens, norm_deviation, final_rank});
+  for (const std::string& matrix : block_matrices) {
+    const auto ranks = arrays_of(out.records(), rank_of(matrix));
+    std::vector<double> first, last;
+    for (const std::vector<double>& each : ranks) {
+      first.push_back(each.front());
+      last.push_back(each.back());
+    }
+    out.scalar("first." + rank_of(matrix), std::move(first));
+    out.scalar("last." + rank_of(matrix), std::move(last));
+  }
+}
+
+void add_series(const TransformerInitConfig& config, ResultBuilder& out) {
+  for (const std::string& matrix : block_matrices) out.series(rank_of(matrix), "block", 1.0);
+  for (const std::string& matrix : column_matrices) {
+    out.series(column_low_of(matrix), "block", 1.0);
+    out.series(column_high_of(matrix), "block", 1.0);
+  }
+  const auto over_blocks = [&](const std::string& name, const ValueAtSize& value) {
+    const auto measured = per_trial(out.records(), [&](const TrialRecord& record) {
+      std::vector<double> values;
+      for (std::size_t block = 0; block < config.layers; ++block) values.push_back(value(record, block));
+      return values;
+    });
+    out.series(series_over_trials(name, "block", measured, 1.0));
+  };
+  for (const BoundedRank& each : bounded_ranks) {
+    over_blocks(bound_of(each.matrix),
+                [&](const TrialRecord& record, std::size_t block) { return each.at(record, block, config.delta); });
+    over_blocks(over_bound_of(each.matrix),
+                [&](const TrialRecord& record, std::size_t block) { return each.over_bound(record, block, config.delta); });
+  }
+  const auto output = [&](const TrialRecord& record, std::size_t block) {
+    return output_columns(input_columns(record, block), config.delta);
+  };
+  over_blocks(bound_of(column_low_of("X_plus")),
+              [&](const TrialRecord& record, std::size_t block) { return output(record, block).low; });
+  over_blocks(bound_of(column_high_of("X_plus")),
+              [&](const TrialRecord& record, std::size_t block) { return output(record, block).high; });
+  const auto corollary = [&](const std::string& matrix, std::vector<double> DepthBounds::*part) {
+    const auto bounds = per_trial(out.records(), [&](const TrialRecord& record) { return corollary_bounds(config, record).*part; });
+    out.series(series_over_trials(matrix + ".corollary_bound", "block", bounds, 1.0));
+  };
+  corollary("A_rms", &DepthBounds::A_rms);
+  corollary("A_mlp_rms", &DepthBounds::A_mlp_rms);
+}
+
+void add_figure(ResultBuilder& out) {
+  enum Colour { A_rms, A_mlp_rms, B, X, X_att, X_plus };
+  out.panel("Stable ranks and bounds of Prop. 2.14 (ii)", {"block"}, log_axis("stable rank"))
+      .curve(rank_of("A_rms"), "A_rms", {LineStyle::line, A_rms})
+      .curve(bound_of("A_rms"), "", {LineStyle::dashed, A_rms})
+      .curve(rank_of("A_mlp_rms"), "A_mlp_rms", {LineStyle::line, A_mlp_rms})
+      .curve(bound_of("A_mlp_rms"), "", {LineStyle::dashed, A_mlp_rms})
+      .curve(rank_of("B"), "B", {LineStyle::line, B})
+      .curve(bound_of("B"), "bounds, in their colours", {LineStyle::dashed, B})
+      .curve(rank_of("X"), "X", {LineStyle::dotted, X});
+  out.panel("Measured over bound", {"block"}, log_axis("ratio"))
+      .curve(over_bound_of("A_rms"), "A_rms", {LineStyle::line, A_rms})
+      .curve(over_bound_of("A_mlp_rms"), "A_mlp_rms", {LineStyle::line, A_mlp_rms})
+      .curve(over_bound_of("B"), "B", {LineStyle::line, B})
+      .curve(over_bound_of("X_att"), "X_att", {LineStyle::line, X_att})
+      .curve(over_bound_of("X_plus"), "X_plus", {LineStyle::line, X_plus})
+      .line(1.0, "bound");
+  const std::string low = column_low_of("X_plus"), high = column_high_of("X_plus");
+  out.panel("Squared column norms of X_plus, over d", {"block"}, log_axis("smallest and largest"))
+      .curve(low, "smallest", {LineStyle::line, 0})
+      .curve(high, "largest", {LineStyle::line, 1})
+      .curve(bound_of(low), "bounds of (i)", {LineStyle::dashed, 0})
+      .curve(bound_of(high), "", {LineStyle::dashed, 1});
+}
+
+Result report(const TransformerInitConfig& config, const Records& records, bool single_precision) {
+  ResultBuilder out("Stable ranks inside a transformer at initialization", records);
+  add_scalars(out);
+  add_series(config, out);
+  judge(config, records, single_precision, out.claims());
+  add_figure(out);
+  const auto embedded = per_trial(records, [](const TrialRecord& record) { return record.array(rank_of("X")).front(); });
+  const Summary first = summarise(embedded), last = summarise(scalars_of(records, final_rank));
+  if (config.layers > 1 && last.mean < first.mean) {
+    out.note("The stable ranks fall with depth, st(X) from " + short_number(first.mean) + " to " + short_number(last.mean) +
+             ": the tokens align, where Corollary 2.15 would let the ranks grow as (1 + l)^2.");
+  }
+  return out.take();
+}
+
+}  // namespace
+}  // namespace transformer_init
+
 namespace {
 
 constexpr std::uint64_t largest_size = 100'000, units_per_dimension = 4;
@@ -50,9 +147,8 @@ class TransformerInitStudy : public Study {
 
   Result run(Runner& runner) const override {
     const bool single_precision = runner.single_precision();
-    return transformer_init_result(
-        config_, runner.run([&](Trial& trial) { return transformer_init_trial(config_, single_precision, trial); }),
-        single_precision);
+    const auto records = runner.run([&](Trial& trial) { return transformer_init::run_trial(config_, single_precision, trial); });
+    return transformer_init::report(config_, records, single_precision);
   }
 
  private:

@@ -1,5 +1,5 @@
 // The constants of Section 2.2, worked out by hand, and lemmas that can be checked on matrices.
-#include "experiments/one_step_compare/transformer_init/bounds.hpp"
+#include "experiments/one_step_compare/transformer_init/transformer_init.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,8 @@
 
 #include "core/tolerances.hpp"
 
-using namespace ranklab;
+using namespace ranklab::transformer_init;
+namespace tolerance = ranklab::tolerance;
 
 namespace {
 

@@ -1,5 +1,5 @@
 // The study transformer-init against states recomputed with singular values, and its verdicts.
-#include "experiments/one_step_compare/transformer_init/config.hpp"
+#include "experiments/one_step_compare/transformer_init/transformer_init.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,8 +9,6 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
-#include "experiments/one_step_compare/transformer_init/claims.hpp"
-#include "experiments/one_step_compare/transformer_init/trial.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/spectra.hpp"
 #include "models/blocks/decoder_block.hpp"
@@ -42,16 +40,22 @@ double stable_rank_by_svd(const arma::mat& A) {
   return arma::dot(s, s) / (s(0) * s(0));
 }
 
-std::vector<TrialRecord> some_records(const TransformerInitConfig& config) {
-  std::vector<TrialRecord> records;
-  for (std::uint64_t i = 0; i < 5; ++i) records.push_back(transformer_init_trial(config, false, Trial(2, i, 0)));
+Records some_records(const TransformerInitConfig& config) {
+  Records records;
+  for (std::uint64_t i = 0; i < 5; ++i) records.push_back(transformer_init::run_trial(config, false, Trial(2, i, 0)));
   return records;
 }
 
-Verdict verdict(const TransformerInitConfig& config, const std::vector<TrialRecord>& records, const std::string& id) {
+Claim claim(const TransformerInitConfig& config, const Records& records, const std::string& id) {
+  Claims claims;
+  transformer_init::judge(config, records, false, claims);
   Result result;
-  result.claims = transformer_init_claims(config, records, false);
-  return find_claim(result, id).verdict;
+  result.claims = claims.take();
+  return find_claim(result, id);
+}
+
+Verdict verdict(const TransformerInitConfig& config, const Records& records, const std::string& id) {
+  return claim(config, records, id).verdict;
 }
 
 }  // namespace
@@ -59,7 +63,7 @@ Verdict verdict(const TransformerInitConfig& config, const std::vector<TrialReco
 TEST_CASE("transformer-init measures the states of its blocks") {
   const TransformerInitConfig config = small_config();
   const Trial trial(2, 0, 0);
-  const TrialRecord record = transformer_init_trial(config, false, trial);
+  const TrialRecord record = transformer_init::run_trial(config, false, trial);
 
   Stream token_stream = trial.stream("tokens"), embedding_stream = trial.stream("embedding");
   const TokenCounts counts = count_tokens(ZipfLaw(40, 0.86).draw(20, token_stream));
@@ -128,7 +132,7 @@ TEST_CASE("each statement of transformer-init holds on the run and fails where o
   TransformerInitConfig config = small_config();
   config.d = 128;  // large enough for the concentration that the bounds rest on
   config.k = 512;
-  const std::vector<TrialRecord> records = some_records(config);
+  const Records records = some_records(config);
   struct Case {
     const char *id, *array;
     double factor;
@@ -156,14 +160,14 @@ TEST_CASE("each statement of transformer-init holds on the run and fails where o
   for (const Case& each : cases) {
     CAPTURE(std::string(each.id));
     CHECK(verdict(config, records, each.id) == Verdict::holds);
-    std::vector<TrialRecord> broken = records;
+    Records broken = records;
     std::vector<double> values = broken[1].array(each.array);
     values[0] *= each.factor;
     broken[1].set(each.array, values);
     CHECK(verdict(config, broken, each.id) == Verdict::fails);
   }
   CHECK(verdict(config, records, "spectral/eq-E.12/as-printed") == Verdict::fails);
-  std::vector<TrialRecord> broken = records;
+  Records broken = records;
   for (TrialRecord& record : broken) record.set("A_rms.stable_rank", {20, 8, 64, 256});
   CHECK(verdict(config, records, "spectral/cor-2.15/growth/A_rms") == Verdict::holds);
   for (TrialRecord& record : broken) record.set("A_final.stable_rank", 2000.0);
@@ -180,22 +184,20 @@ TEST_CASE("transformer-init: the width defaults to 4 d; delta and widths outside
 
 TEST_CASE("the exponent over depth is that of a power law in 1 + l, from l = 1 to the state after the last block") {
   const TransformerInitConfig config = small_config();
-  std::vector<TrialRecord> records = some_records(config);
+  Records records = some_records(config);
   const auto power = [](double layer) { return 3 * std::pow(1 + layer, 1.5); };
   for (TrialRecord& record : records) {
     record.set("A_rms.stable_rank", {100, power(1), power(2), power(3)});
     record.set("A_final.stable_rank", power(4));
   }
-  Result result;
-  result.claims = transformer_init_claims(config, records, false);
-  CHECK(find_claim(result, "spectral/cor-2.15/growth/A_rms").measured == equal_to(1.5));
+  CHECK(claim(config, records, "spectral/cor-2.15/growth/A_rms").measured == equal_to(1.5));
 }
 
 TEST_CASE("with too few layers no growth is judged, and with tokens that are too short Lemma 2.9 says nothing") {
   TransformerInitConfig config = small_config();
   config.layers = 2;
   CHECK(verdict(config, some_records(config), "spectral/cor-2.15/growth/A_mlp_rms") == Verdict::not_applicable);
-  std::vector<TrialRecord> records = some_records(config);
+  Records records = some_records(config);
   for (TrialRecord& record : records) record.set("embedding.norm_deviation", 1.5);
   for (const char* id : {"spectral/lemma-2.9", "spectral/cor-2.15/embedding-layer", "spectral/cor-2.15/depth"}) {
     CHECK(verdict(config, records, id) == Verdict::not_applicable);
