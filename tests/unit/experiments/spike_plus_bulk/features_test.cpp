@@ -12,9 +12,9 @@
 #include "experiments/spike_plus_bulk/features/claims.hpp"
 #include "experiments/spike_plus_bulk/features/report.hpp"
 #include "experiments/spike_plus_bulk/features/trial.hpp"
-#include "linalg/decompositions.hpp"
 #include "models/feature_moments.hpp"
 #include "run/pool.hpp"
+#include "svd_by_rotations.hpp"
 
 using namespace ranklab;
 using std::numbers::pi;
@@ -71,7 +71,7 @@ struct Drawn {
 };
 
 double spectral_norm(const arma::mat& M) {
-  return singular_values(M).front();
+  return svd_by_rotations(M).s.front();
 }
 
 }  // namespace
@@ -81,14 +81,14 @@ TEST_CASE("one feature map: spike, bulk and errors from the matrices themselves"
   const TrialRecord record = measure(tiny(LabelModel::realizable));
   const auto got = [&](const char* name) { return record.scalar(std::string("k32.") + name); };
   const double n = 64.0;
-  const arma::vec s = singular_values(drawn.A);
+  const arma::vec s = svd_by_rotations(drawn.A).s;
   CHECK(got("spike") == close(s(0) * s(0) / n));
   CHECK(got("bulk_max") == close(s(1) * s(1) / n));
   CHECK(got("bulk_min") == close(s(31) * s(31) / n));
   const arma::vec mean = arma::mean(drawn.A, 1);
   CHECK(got("mean_ratio") == close(arma::norm(mean) / arma::norm(drawn.V, "fro")));
   const arma::mat centred = drawn.A.each_col() - mean;
-  const arma::vec c = singular_values(centred);
+  const arma::vec c = svd_by_rotations(centred).s;
   CHECK(got("sample_bulk_min") == close(c(31) * c(31) / n));
   CHECK(got("sample_bulk_max") == close(c(0) * c(0) / n));
   CHECK(got("interlacing_violations") == 0.0);
@@ -96,7 +96,7 @@ TEST_CASE("one feature map: spike, bulk and errors from the matrices themselves"
   CHECK(got("sigma_error") == close(spectral_norm(centred * centred.t() / n - Sigma) / spectral_norm(Sigma)));
   // T = (I - eta B) B from its own singular values, eta = 1/(1 + ||B||).
   const arma::mat B = drawn.A * drawn.A.t() / n;
-  const arma::vec T = singular_values(B - B * B / (1.0 + spectral_norm(B)));
+  const arma::vec T = svd_by_rotations(B - B * B / (1.0 + spectral_norm(B))).s;
   CHECK(got("condition") == doctest::Approx(T.front() / T.back()).epsilon(1e-6));
 }
 
@@ -121,24 +121,24 @@ TEST_CASE("two feature maps: singular values, fits, sides of (3.21) and (3.22)")
   const double n = 64.0, d = 16.0;
   const arma::mat B = drawn.A * drawn.A.t() / n, B_bar = drawn.A_bar * drawn.A.t() / n;
   const arma::vec mean = arma::mean(drawn.A, 1), mean_bar = arma::mean(drawn.A_bar, 1);
-  const Svd<double> svd = thin_svd(B_bar);
+  const RotatedSvd svd = svd_by_rotations(B_bar);
   CHECK(got("cross_spike") == close(svd.s(0)));
   CHECK(got("cross_bulk_max") == close(svd.s(1)));
-  const arma::vec bulk = singular_values(B_bar - (1.0 + 1.0 / (2.0 * d)) * mean_bar * mean.t());
+  const arma::vec bulk = svd_by_rotations(B_bar - (1.0 + 1.0 / (2.0 * d)) * mean_bar * mean.t()).s;
   CHECK(got("sigma_1") == close(bulk(0)));
   CHECK(got("sigma_d") == close(bulk(15)));
   CHECK(got("sigma_d_plus_1") == close(bulk(16)));
-  const arma::vec u = mean / arma::norm(mean), l = thin_svd(B).U.col(0), r = svd.V.col(0);
+  const arma::vec u = mean / arma::norm(mean), l = svd_by_rotations(B).U.col(0), r = svd.V.col(0);
   CHECK(got("distance_gram") == close(std::min(arma::norm(u - l), arma::norm(u + l))));
   CHECK(got("distance_cross") == close(std::min(arma::norm(u - r), arma::norm(u + r))));
-  const arma::vec linear = singular_values(drawn.V_bar * drawn.V.t());
+  const arma::vec linear = svd_by_rotations(drawn.V_bar * drawn.V.t()).s;
   CHECK(got("linear_sigma_1") == close(linear(0)));
   CHECK(got("linear_sigma_d") == close(linear(15)));
-  CHECK(got("ratio") == close(arma::accu(singular_values(drawn.W_bar * svd.U.head_cols(16))) / arma::norm(drawn.W_bar, "fro")));
+  CHECK(got("ratio") == close(arma::accu(svd_by_rotations(drawn.W_bar * svd.U.head_cols(16)).s) / arma::norm(drawn.W_bar, "fro")));
   // One step of gradient descent on the loss itself: W_1 = eta W-bar B-bar, gradient (W_1 A - W-bar A-bar) A'/n.
   const double eta = 1.0 / (1.0 + spectral_norm(B));
   const arma::mat W_1 = eta * drawn.W_bar * B_bar;
-  const arma::vec g = singular_values((W_1 * drawn.A - drawn.W_bar * drawn.A_bar) * drawn.A.t() / n);
+  const arma::vec g = svd_by_rotations((W_1 * drawn.A - drawn.W_bar * drawn.A_bar) * drawn.A.t() / n).s;
   CHECK(got("nuclear_rank_1") == doctest::Approx(std::pow(arma::accu(g), 2) / arma::dot(g, g)).epsilon(1e-8));
   // The fit leaves a residual that is orthogonal to both matrices.
   const arma::mat C = (B_bar - mean_bar * mean.t()) * n / (n - 1.0), L = drawn.V_bar * drawn.V.t();
