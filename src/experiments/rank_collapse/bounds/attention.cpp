@@ -5,8 +5,8 @@
 
 #include "core/fits.hpp"
 #include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/split_attention.hpp"
 #include "experiments/rank_collapse/bounds/theorems.hpp"
-#include "experiments/rank_collapse/split_attention.hpp"
 #include "models/blocks/bare_block.hpp"
 
 namespace ranklab::bounds {

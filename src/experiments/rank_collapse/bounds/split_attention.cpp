@@ -1,4 +1,4 @@
-#include "experiments/rank_collapse/split_attention.hpp"
+#include "experiments/rank_collapse/bounds/split_attention.hpp"
 
 #include <cmath>
 #include <limits>

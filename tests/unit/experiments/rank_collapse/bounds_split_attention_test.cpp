@@ -1,5 +1,5 @@
 // Attention with what tokens share kept apart: against the bare block, and against extended precision where that ends.
-#include "experiments/rank_collapse/split_attention.hpp"
+#include "experiments/rank_collapse/bounds/split_attention.hpp"
 
 #include <doctest/doctest.h>
 
