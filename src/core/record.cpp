@@ -27,6 +27,10 @@ void Tally::add(const Tally& other) {
   largest = std::max(largest, other.largest);
 }
 
+void TrialRecord::insert(const TrialRecord& part, const std::string& prefix) {
+  for (const auto& [name, values] : part.arrays_) set(prefix + name, values);
+}
+
 const std::vector<double>& TrialRecord::array(const std::string& name) const {
   const auto found = arrays_.find(name);
   if (found == arrays_.end()) throw std::logic_error("no array " + name + " in the trial's record");

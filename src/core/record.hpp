@@ -23,6 +23,8 @@ class TrialRecord {
  public:
   void set(const std::string& name, double value) { arrays_[name] = {value}; }
   void set(const std::string& name, std::vector<double> values) { arrays_[name] = std::move(values); }
+  /// The arrays of a part of the trial, each name behind the prefix. A part has no tallies.
+  void insert(const TrialRecord& part, const std::string& prefix = "");
   bool has(const std::string& name) const { return arrays_.contains(name); }
   /// Throws std::logic_error where the name was never set.
   const std::vector<double>& array(const std::string& name) const;

@@ -98,8 +98,12 @@ bool Claims::applies(const Statement& statement, const std::string& unmet) {
 }
 
 void Claims::add(Claim claim) {
-  const auto unmet = std::find_if(unmet_.begin(), unmet_.end(), [](const std::string& reason) { return !reason.empty(); });
-  if (unmet != unmet_.end()) claim = ranklab::not_applicable({claim.id, claim.source, claim.statement}, *unmet);
+  const auto unmet = std::find_if(unmet_.begin(), unmet_.end(), [](const auto& hypothesis) { return !hypothesis.first.empty(); });
+  if (unmet != unmet_.end()) {
+    const auto& [reason, says] = *unmet;
+    const std::string measured = says == Unmet::reason_and_measured ? "measured: " + claim.detail : "";
+    claim = ranklab::not_applicable({claim.id, claim.source, claim.statement}, clauses(reason, measured));
+  }
   claims_.push_back(std::move(claim));
 }
 

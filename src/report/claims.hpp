@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/fits.hpp"
@@ -95,6 +96,9 @@ class Claims {
   bool applies(const Statement& statement, const std::string& unmet);
   void add(Claim claim);
 
+  /// What a claim under an unmet hypothesis says: the reason alone, or "reason; measured: " and the detail that it would have had.
+  enum class Unmet { reason, reason_and_measured };
+
   /// While it lives, every claim that is made is not applicable because of `unmet`, unless that is empty.
   class Hypothesis {
    public:
@@ -104,17 +108,19 @@ class Claims {
 
    private:
     friend class Claims;
-    Hypothesis(Claims& claims, std::string unmet) : claims_(claims) { claims_.unmet_.push_back(std::move(unmet)); }
+    Hypothesis(Claims& claims, std::string unmet, Unmet says) : claims_(claims) {
+      claims_.unmet_.emplace_back(std::move(unmet), says);
+    }
     Claims& claims_;
   };
-  [[nodiscard]] Hypothesis only_where(std::string unmet) { return {*this, std::move(unmet)}; }
+  [[nodiscard]] Hypothesis only_where(std::string unmet, Unmet says = Unmet::reason) { return {*this, std::move(unmet), says}; }
 
   const std::vector<Claim>& list() const { return claims_; }
   std::vector<Claim> take() { return std::move(claims_); }
 
  private:
   std::vector<Claim> claims_;
-  std::vector<std::string> unmet_;
+  std::vector<std::pair<std::string, Unmet>> unmet_;
 };
 
 /// value(record, i), a quantity of one trial at the i-th size.

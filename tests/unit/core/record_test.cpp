@@ -36,3 +36,16 @@ TEST_CASE("a record names the array that it lacks; one number of each record, in
   CHECK(std::isnan(records[0].scalar_or_nan("y")));
   CHECK_THROWS_AS(scalars_of(records, "y"), const std::logic_error&);
 }
+
+TEST_CASE("a record takes over the arrays of its parts, behind a prefix") {
+  TrialRecord part, record;
+  part.set("x", 1.5);
+  part.set("y", std::vector<double>{1, 2});
+  record.set("x", 3.0);
+  record.insert(part, "k8.");
+  CHECK(record.scalar("x") == 3.0);
+  CHECK(record.scalar("k8.x") == 1.5);
+  CHECK(record.array("k8.y") == std::vector<double>{1, 2});
+  record.insert(part);
+  CHECK(record.scalar("x") == 1.5);
+}

@@ -101,8 +101,12 @@ TEST_CASE("claims stand in order; a hypothesis that is not met silences what is 
   }
   CHECK_FALSE(claims.applies(said, "n is too small"));
   CHECK(claims.applies(said, ""));
+  {
+    const auto few = claims.only_where("u is above 1", Claims::Unmet::reason_and_measured);
+    claims.never_violated(said, Tally{2, 1}, "largest 3");
+  }
   const std::vector<Claim> made = claims.take();
-  REQUIRE(made.size() == 5);
+  REQUIRE(made.size() == 6);
   CHECK(made[0].verdict == Verdict::holds);
   for (const std::size_t silenced : {1, 2}) {
     CHECK(made[silenced].verdict == Verdict::not_applicable);
@@ -111,6 +115,8 @@ TEST_CASE("claims stand in order; a hypothesis that is not met silences what is 
   }
   CHECK(made[3].verdict == Verdict::holds);
   CHECK(made[4].detail == "n is too small");
+  CHECK(made[5].verdict == Verdict::not_applicable);
+  CHECK(made[5].detail == "u is above 1; measured: 1 violations in 2 cases; largest 3");
 }
 
 TEST_CASE("fits over sizes: the exponent of a power law, without what is undefined, and NaN where too little is left") {
