@@ -48,6 +48,7 @@ GramDescent::GramDescent(const arma::mat& G_0, Eigenbasis basis, double eta)
   require_step();
   // Rounding errors in the kernel of B would never decay and take over in the end.
   rotated_.cols(arma::find(lambda_ == 0)).zeros();
+  norm_ = arma::sqrt(arma::sum(arma::square(rotated_), 0));
 }
 
 void GramDescent::require_step() const {
@@ -103,20 +104,26 @@ double GramDescent::decrease_to_minimum() const {
 arma::vec GramDescent::singular_values(std::uint64_t t) const {
   // Column j of G_t U is (1 - eta lambda_j)^t times that of G_0 U. The sizes of the columns are taken in logarithms, from which
   // the largest is subtracted; a column's sign does not matter to singular values.
-  const arma::rowvec norm = arma::sqrt(arma::sum(arma::square(rotated_), 0));
-  arma::rowvec log_size(norm.n_elem);
-  for (arma::uword j = 0; j < norm.n_elem; ++j) log_size(j) = log_power(t, log_factor(j)) + std::log(norm(j));
+  arma::rowvec log_size(norm_.n_elem);
+  for (arma::uword j = 0; j < norm_.n_elem; ++j) log_size(j) = log_power(t, log_factor(j)) + std::log(norm_(j));
   const double largest = log_size.max();
   if (largest == -infinity) return arma::vec(std::min(rotated_.n_rows, rotated_.n_cols), arma::fill::zeros);
   arma::mat gradient = rotated_;
-  for (arma::uword j = 0; j < norm.n_elem; ++j) {
-    if (norm(j) > 0) gradient.col(j) *= std::exp(log_size(j) - largest) / norm(j);
+  for (arma::uword j = 0; j < norm_.n_elem; ++j) {
+    if (norm_(j) > 0) gradient.col(j) *= std::exp(log_size(j) - largest) / norm_(j);
   }
   return ranklab::singular_values(gradient);
 }
 
 double GramDescent::nuclear_rank(std::uint64_t t) const {
   return ranklab::nuclear_rank(singular_values(t));
+}
+
+double GramDescent::log_frobenius(double t) const {
+  arma::rowvec log_size = arma::log(norm_);
+  for (arma::uword j = 0; j < norm_.n_elem && t > 0; ++j) log_size(j) += t * log_factor(j);
+  const double largest = log_size.max();
+  return largest == -infinity ? largest : largest + std::log(arma::accu(arma::exp(2 * (log_size - largest)))) / 2;
 }
 
 double GramDescent::condition(std::uint64_t t) const {

@@ -36,6 +36,8 @@ class GramDescent {
   arma::vec singular_values(std::uint64_t t) const;
   /// nr(G_t); NaN where G_t is zero.
   double nuclear_rank(std::uint64_t t) const;
+  /// log ||G_t||_F, for real t >= 0 too, without underflow; minus infinity where G_t is zero.
+  double log_frobenius(double t) const;
   /// Condition number of T = (I - eta B)^t B on the range of B, [Spectral] Lemma 3.5: the largest |lambda (1 - eta lambda)^t|
   /// over the smallest, among lambda > 0. Infinite where the smallest is zero, NaN for B = 0.
   double condition(std::uint64_t t) const;
@@ -53,6 +55,7 @@ class GramDescent {
 
   arma::mat U_;        // (k, k)
   arma::mat rotated_;  // G_0 U, (m, k)
+  arma::rowvec norm_;  // of its columns, (k)
   arma::vec lambda_;   // (k)
   double eta_;
 };

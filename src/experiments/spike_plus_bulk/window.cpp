@@ -148,4 +148,26 @@ WindowSearch::Peak WindowSearch::peak(Span span, double tolerance) {
   return {best, nuclear_rank(best)};
 }
 
+RankWindow first_window(const RankPath& path, double level, std::uint64_t longest_search) {
+  constexpr double gone = -std::numeric_limits<double>::infinity();  // log ||0||
+  if (path.log_frobenius(0.0) == gone) return {};
+  WindowSearch search(path);
+  const auto passage = [&](std::optional<std::uint64_t> (WindowSearch::*first)(double, Span), std::uint64_t from) {
+    std::optional<std::uint64_t> found;
+    for (Span span{from, from + 1}; !found && span.from < longest_search; span = {span.to, 2 * span.to}) {
+      found = (search.*first)(level, {span.from, std::min(span.to, longest_search)});
+    }
+    return found;
+  };
+  if (path.log_frobenius(1.0) == gone) {  // only the first step takes a direction away
+    if (search.nuclear_rank(0) >= level) return {0, 1};
+    return {};
+  }
+  RankWindow window;
+  window.start = passage(&WindowSearch::first_at_least, 0);
+  // No nuclear rank is below 1, but for rounding.
+  if (window.start && level > 1) window.end = passage(&WindowSearch::first_below, *window.start);
+  return window;
+}
+
 }  // namespace ranklab

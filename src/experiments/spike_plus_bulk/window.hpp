@@ -70,4 +70,13 @@ class WindowSearch {
   std::map<std::uint64_t, double> log_nuclear_;  // log ||G_t||_* by t
 };
 
+/// The first window of a large nuclear rank: the first t with nr(G_t) >= level, and the first later t with nr(G_t) < level.
+struct RankWindow {
+  std::optional<std::uint64_t> start, end;  // nothing where no t up to the longest search is one
+};
+
+/// Sought over spans that double, 0 to 1 to 2 to 4 ..., so that a window costs what its own length takes, and no norm is compared
+/// with one that is smaller by many orders. A gradient that is zero has no nuclear rank and counts as below the level.
+RankWindow first_window(const RankPath& path, double level, std::uint64_t longest_search);
+
 }  // namespace ranklab

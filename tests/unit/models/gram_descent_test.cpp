@@ -67,6 +67,7 @@ TEST_CASE("gradients, singular values and nuclear ranks equal those of the itera
           CAPTURE(eta);
           CAPTURE(t);
           CHECK(arma::norm(descent.gradient(t) - G, "fro") <= 1e-13 * norm);
+          CHECK(std::exp(descent.log_frobenius(static_cast<double>(t))) == close(arma::norm(G, "fro"), 1e-10));
           if (t % 8 <= 1) {
             const arma::vec s = arma::svd(G);
             const arma::vec up_to_scale = descent.singular_values(t);
@@ -112,6 +113,17 @@ TEST_CASE("late iterates do not underflow: the slowest directions remain") {
   const GramDescent two(arma::mat(2, 2, arma::fill::eye), arma::diagmat(arma::vec{1.0, 0.4}), 0.5);
   const double q = std::pow(0.5 / 0.8, 5);
   CHECK(two.nuclear_rank(5) == close((1 + q) * (1 + q) / (1 + q * q)));
+}
+
+TEST_CASE("the logarithm of the Frobenius norm: between iterations, late, and of a gradient that is gone") {
+  // Factors 0, 3/4, 3/4 at eta = 1/4, from the identity: sqrt(3), then sqrt(2) (3/4)^t.
+  const GramDescent descent(arma::mat(3, 3, arma::fill::eye), arma::diagmat(arma::vec{4, 1, 1}), 0.25);
+  CHECK(descent.log_frobenius(0) == close(std::log(3.0) / 2));
+  for (const double t : {0.5, 1.0, 2.25, 1e12}) CHECK(descent.log_frobenius(t) == close(std::log(2.0) / 2 + t * std::log(0.75)));
+  const GramDescent cleared(arma::mat(2, 2, arma::fill::eye), arma::diagmat(arma::vec{2, 0}), 0.5);
+  CHECK(cleared.log_frobenius(0) == 0.0);
+  CHECK(cleared.log_frobenius(1) == -infinity);
+  CHECK(GramDescent(arma::mat(2, 2, arma::fill::zeros), arma::mat(2, 2, arma::fill::eye), 0.5).log_frobenius(0) == -infinity);
 }
 
 TEST_CASE("the step 1 / ||B|| clears the top direction exactly") {

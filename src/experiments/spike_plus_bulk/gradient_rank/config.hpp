@@ -9,7 +9,6 @@
 
 #include "experiments/spike_plus_bulk/model.hpp"
 #include "experiments/study.hpp"
-#include "models/random_features.hpp"
 
 namespace ranklab {
 
@@ -24,19 +23,6 @@ struct GradientRankConfig {
   double c = 1.0;                                      // eta = 1 / (c ||B|| + offset); below 1/2 gradient descent diverges
   double eta_offset = 0.0;                             // the constant c of Lemma 3.5 and Theorem 3.9; 0: none
 };
-
-/// The shapes at one k. Throws UsageError that names the flags where d or n would round to 0.
-FeatureSizes sizes_at(const GradientRankConfig& config, std::uint64_t k);
-
-/// The values of k, ascending.
-std::vector<std::uint64_t> ascending_k(const GradientRankConfig& config);
-
-/// The iterations to record, ascending. Throws UsageError that names --sample-steps for what is neither "all" nor a list of
-/// different integers from 0 to --steps.
-std::vector<std::uint64_t> sampled_steps(const GradientRankConfig& config);
-
-/// Offset of the step 1 / (||B|| + offset) at which Lemma 3.5 and Theorem 3.9 are judged: eta_offset, or 1 where that is 0.
-double theorem_offset(const GradientRankConfig& config);
 
 std::unique_ptr<Study> make_gradient_rank_study(LabelModel model);
 

@@ -1,36 +1,30 @@
-#include "experiments/spike_plus_bulk/gradient_rank/trial.hpp"
-
 #include <algorithm>
 #include <armadillo>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <memory>
+#include <optional>
 
 #include "core/tolerances.hpp"
+#include "experiments/spike_plus_bulk/gradient_rank/gradient_rank.hpp"
+#include "experiments/spike_plus_bulk/window.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 #include "models/gram_descent.hpp"
+#include "models/random_features.hpp"
 
 // Shapes: X (d, n); V, V-bar (k, d); A, A-bar (k, n); W# or W-bar (m, k); Gram matrix B = A A' / n and cross-Gram matrix
 // A-bar A' / n (k, k). In the realizable model A-bar = A, so that both commands share the formulas of the teacher.
 
-namespace ranklab {
+namespace ranklab::gradient_rank {
 namespace {
 
-using gradient_rank::at_k;
-
 constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
-constexpr std::uint64_t iterated_steps = 64;  // of the closed form that are compared with an iteration of W itself
-
 constexpr std::uint64_t longest_search = std::uint64_t{1} << 40;  // iterations; a window that is open beyond has no end
-
-using Values = std::map<std::string, double>;
 
 // One k of one trial, ready to be sampled.
 struct Problem {
-  std::unique_ptr<GramDescent> descent;
-  Values values;
+  std::optional<GramDescent> descent;
+  TrialRecord numbers;
 };
 
 template <class T>
@@ -43,31 +37,34 @@ struct Drawn {
 // Section 3.1.2 and 1/d in Theorems 3.6 and 3.9, but a common factor changes no nuclear rank. Each k draws from streams of its
 // own, so that its numbers do not depend on the other values of k.
 template <class T>
-Drawn<T> draw(const GradientRankConfig& config, LabelModel model, const FeatureSizes& sizes, const Trial& trial) {
-  const std::string at = "/k=" + std::to_string(sizes.k);
-  const double v_std = 1 / std::sqrt(static_cast<double>(sizes.d)), w_std = 1 / std::sqrt(static_cast<double>(sizes.k));
+Drawn<T> draw(const Plan& plan, const Size& size, const Trial& trial) {
+  const std::string at = "/k=" + std::to_string(size.k), &activation = plan.config.activation;
+  const FeatureSizes sizes{size.m, size.k, size.d, size.n};
+  const double v_std = 1 / std::sqrt(static_cast<double>(size.d)), w_std = 1 / std::sqrt(static_cast<double>(size.k));
   Drawn<T> drawn;
-  drawn.A = draw_random_features<T>(trial, sizes, config.activation, v_std, {"X" + at, "V" + at, "V2" + at});
-  if (model == LabelModel::realizable) {
-    drawn.labelling = drawn.A;
-    drawn.W = draw_gaussian<T>(trial, ("W_sharp" + at).c_str(), sizes.m, sizes.k, w_std);
-  } else {
-    drawn.labelling = draw_random_features<T>(trial, sizes, config.activation, v_std, {"X" + at, "V_bar" + at, "V2_bar" + at});
-    drawn.W = draw_gaussian<T>(trial, ("W_bar" + at).c_str(), sizes.m, sizes.k, w_std);
-  }
+  drawn.A = draw_random_features<T>(trial, sizes, activation, v_std, {"X" + at, "V" + at, "V2" + at});
+  drawn.labelling =
+      plan.teacher() ? draw_random_features<T>(trial, sizes, activation, v_std, {"X" + at, "V_bar" + at, "V2_bar" + at}) : drawn.A;
+  const std::string W_name = (plan.teacher() ? "W_bar" : "W_sharp") + at;
+  drawn.W = draw_gaussian<T>(trial, W_name.c_str(), size.m, size.k, w_std);
   return drawn;
+}
+
+template <class T>
+arma::mat in_double(const arma::Mat<T>& M) {
+  return arma::conv_to<arma::mat>::from(M);
 }
 
 // A B' / n, in double for either precision: rounded to single, the Gram matrix of a rank-deficient A would be indefinite.
 template <class T>
 arma::mat gram(const arma::Mat<T>& A, const arma::Mat<T>& B) {
-  return arma::conv_to<arma::mat>::from(A) * arma::conv_to<arma::mat>::from(B).t() / static_cast<double>(A.n_cols);
+  return in_double(A) * in_double(B).t() / static_cast<double>(A.n_cols);
 }
 
 // Lemma 3.10 on the run's own matrices: the largest ||G_t - closed form||_F / ||G_0||_F, where G_t is the gradient at the
 // iterate W_t itself, by the n-sized formulas.
 template <class T>
-double closed_form_error(const Drawn<T>& drawn, const GramDescent& descent, std::uint64_t steps, const Trial& trial) {
+double error_of_closed_form(const Drawn<T>& drawn, const GramDescent& descent, std::uint64_t steps, const Trial& trial) {
   const T n = static_cast<T>(drawn.A.n_cols);
   const arma::Mat<T> Y = drawn.W * drawn.labelling;
   arma::Mat<T> W(arma::size(drawn.W), arma::fill::zeros);
@@ -77,7 +74,7 @@ double closed_form_error(const Drawn<T>& drawn, const GramDescent& descent, std:
     const arma::Mat<T> G = (W * drawn.A - Y) * drawn.A.t() / n;
     const arma::mat closed = descent.gradient(t);
     if (t == 0) scale = arma::norm(closed, "fro");
-    largest = std::max(largest, arma::norm(arma::conv_to<arma::mat>::from(G) - closed, "fro"));
+    largest = std::max(largest, arma::norm(in_double(G) - closed, "fro"));
     W -= static_cast<T>(descent.eta()) * G;
   }
   return scale > 0 ? largest / scale : undefined;
@@ -87,143 +84,117 @@ double closed_form_error(const Drawn<T>& drawn, const GramDescent& descent, std:
 // cross = v u' + cross bulk. Then Section 3.1.2's (3.2.2's) bound on nr(W_0) with its constants C = ||W||, kappa = ||W v||/||v||.
 // Differs from [Spectral]: Section 3.2.2 asks for ||W-bar u|| >= kappa ||u||, but its estimate needs the left spike v.
 template <class T>
-void measure_spikes(const Drawn<T>& drawn, LabelModel model, const arma::mat& B, const arma::mat& cross, std::uint64_t d,
-                    Values& values) {
-  const auto mean = [](const arma::Mat<T>& A) {
-    const arma::mat exact = arma::conv_to<arma::mat>::from(A);
-    return arma::vec(arma::mean(exact, 1));
-  };
+void measure_spikes(const Drawn<T>& drawn, const Plan& plan, const Size& size, const arma::mat& B, const arma::mat& cross,
+                    TrialRecord& record) {
+  const auto mean = [](const arma::Mat<T>& A) { return arma::vec(arma::mean(in_double(A), 1)); };
   const arma::vec u = mean(drawn.A), v = mean(drawn.labelling);
   const arma::vec bulk = symmetric_eigenvalues(B - u * u.t());
-  values["spike"] = arma::dot(u, u);
-  values["bulk_smallest"] = bulk.front();
-  values["bulk_largest"] = bulk.back();
+  record.set(size.at(spike_B), arma::dot(u, u));
+  record.set(size.at(bulk_smallest), bulk.front());
+  record.set(size.at(bulk_largest), bulk.back());
   arma::vec cross_bulk = arma::sort(arma::abs(bulk), "descend");
-  if (model == LabelModel::teacher) {
+  if (plan.teacher()) {
     cross_bulk = singular_values(cross - v * u.t());
-    values["cross_spike"] = arma::norm(u) * arma::norm(v);
-    values["cross_bulk_largest"] = cross_bulk.front();
-    values["cross_bulk_d"] = cross_bulk(std::min<arma::uword>(d, cross_bulk.n_elem) - 1);
+    record.set(size.at(cross_spike), arma::norm(u) * arma::norm(v));
+    record.set(size.at(cross_bulk_largest), cross_bulk.front());
+    record.set(size.at(cross_bulk_d), cross_bulk(std::min<arma::uword>(size.d, cross_bulk.n_elem) - 1));
   }
-  const arma::mat W = arma::conv_to<arma::mat>::from(drawn.W);
+  const arma::mat W = in_double(drawn.W);
   const arma::vec weights = singular_values(W);
   const double C = weights.front(), spike = arma::norm(u) * arma::norm(v), kappa = arma::norm(W * v) / arma::norm(v);
   const double floor = kappa * spike - C * arma::norm(cross_bulk);
-  values["nuclear_rank_0_bound"] = floor > 0 ? std::pow(C * (spike + arma::accu(cross_bulk)) / floor, 2) : undefined;
-  values["nuclear_rank_W"] = nuclear_rank(weights);
+  record.set(size.at(nuclear_rank_0_bound), floor > 0 ? std::pow(C * (spike + arma::accu(cross_bulk)) / floor, 2) : undefined);
+  record.set(size.at(nuclear_rank_W), nuclear_rank(weights));
 }
 
 // Lemma 3.5 at its own step eta = 1 / (offset + ||B||), with the constants c_1, c_2 of Assumption E that the run has.
-void measure_lemma(const GramDescent& descent, double offset, Values& values) {
+void measure_lemma(const GramDescent& descent, double offset, const Size& size, TrialRecord& record) {
   const GramDescent lemma = descent.with_eta(GramDescent::step(descent.lambda(), 1.0, offset));
-  const double top = descent.lambda().front(), c_1 = values.at("bulk_smallest"), c_2 = values.at("bulk_largest");
+  const double top = descent.lambda().front(), c_1 = record.scalar(size.at(bulk_smallest)),
+               c_2 = record.scalar(size.at(bulk_largest));
   const double spike = offset * top / (offset + top), low = c_1 * (1 - c_2 / (offset + top));
-  values["condition_T"] = descent.lambda().back() > 0 ? lemma.condition(1) : std::numeric_limits<double>::infinity();
-  values["condition_T_bound"] = low > 0 ? std::max(spike, c_2) / std::min(spike, low) : undefined;
-  values["nuclear_rank_1_offset"] = lemma.nuclear_rank(1);
+  record.set(size.at(condition_T), descent.lambda().back() > 0 ? lemma.condition(1) : std::numeric_limits<double>::infinity());
+  record.set(size.at(condition_T_bound), low > 0 ? std::max(spike, c_2) / std::min(spike, low) : undefined);
+  record.set(size.at(nuclear_rank_1_offset), lemma.nuclear_rank(1));
 }
 
-// First t in (low, high] with holds(t), where holds(high) and not holds(low): by bisection, exact for a single change.
-template <class Holds>
-std::uint64_t first_change(std::uint64_t low, std::uint64_t high, const Holds& holds) {
-  while (high - low > 1) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    (holds(middle) ? high : low) = middle;
-  }
-  return high;
-}
-
-// The window of a large gradient rank: the first t with nr(G_t) >= d/4, and the first later t with nr(G_t) < d/4, sought at
-// t = 0, 1, 2, 4, 8, ... whatever --steps is, and then by bisection. Undefined where a search meets no such t.
-void measure_window(const GramDescent& descent, std::uint64_t d, const Trial& trial, Values& values) {
-  const auto large = [&](std::uint64_t t) {
-    trial.check_interrupt();
-    return descent.nuclear_rank(t) >= static_cast<double>(d) / 4;
-  };
-  const auto small = [&](std::uint64_t t) { return !large(t); };
-  values["window_start"] = values["window_end"] = undefined;
-  std::uint64_t t = 0, before = 0;
-  for (; t <= longest_search && !large(t); t = std::max<std::uint64_t>(1, 2 * t)) before = t;
-  if (t > longest_search) return;
-  values["window_start"] = static_cast<double>(t == 0 ? 0 : first_change(before, t, large));
-  for (; t <= longest_search && !small(t); t = std::max<std::uint64_t>(1, 2 * t)) before = t;
-  if (t <= longest_search) values["window_end"] = static_cast<double>(first_change(before, t, small));
+// The window of a large gradient rank, nr(G_t) >= d/4, sought beyond --steps too.
+void measure_window(const GramDescent& descent, const Size& size, const Trial& trial, TrialRecord& record) {
+  const RankPath path{[&](std::uint64_t t) {
+                        trial.check_interrupt();
+                        return descent.nuclear_rank(t);
+                      },
+                      [&](double t) { return descent.log_frobenius(t); }};
+  const RankWindow window = first_window(path, static_cast<double>(size.d) / 4, longest_search);
+  record.set(size.at(window_start), window.start ? static_cast<double>(*window.start) : undefined);
+  record.set(size.at(window_end), window.end ? static_cast<double>(*window.end) : undefined);
 }
 
 template <class T>
-Problem measure(const GradientRankConfig& config, LabelModel model, std::uint64_t k, const Trial& trial) {
+Problem measure(const Plan& plan, const Size& size, const Trial& trial) {
   trial.check_interrupt();
-  const FeatureSizes sizes = sizes_at(config, k);
-  const Drawn<T> drawn = draw<T>(config, model, sizes, trial);
-  const arma::mat B = gram(drawn.A, drawn.A), cross = model == LabelModel::teacher ? gram(drawn.labelling, drawn.A) : B;
-  const arma::mat G_0 = -arma::conv_to<arma::mat>::from(drawn.W) * cross;
+  const Drawn<T> drawn = draw<T>(plan, size, trial);
+  const arma::mat B = gram(drawn.A, drawn.A), cross = plan.teacher() ? gram(drawn.labelling, drawn.A) : B;
+  const arma::mat W = in_double(drawn.W), G_0 = -W * cross;
   trial.check_interrupt();
-  Problem problem;
-  problem.descent = std::make_unique<GramDescent>(GramDescent::with_step(G_0, B, config.c, config.eta_offset));
+  Problem problem{GramDescent::with_step(G_0, B, plan.config.c, plan.config.eta_offset), {}};
   const GramDescent& descent = *problem.descent;
-  Values& values = problem.values;
-  values["B_norm"] = descent.lambda().front();
-  values["stable_rank_A"] = stable_rank_from_gram(B);
-  measure_spikes(drawn, model, B, cross, sizes.d, values);
+  TrialRecord& record = problem.numbers;
+  record.set(size.at(B_norm), descent.lambda().front());
+  record.set(size.at(stable_rank_A), stable_rank_from_gram(B));
+  measure_spikes(drawn, plan, size, B, cross, record);
   trial.check_interrupt();
   const bool zero = descent.lambda().front() == 0;  // no feature is active: there is no step
   if (zero) {
-    for (const char* name : {"condition_T", "condition_T_bound", "nuclear_rank_1_offset"}) values[name] = undefined;
+    for (const char* name : {condition_T, condition_T_bound, nuclear_rank_1_offset}) record.set(size.at(name), undefined);
   } else {
-    measure_lemma(descent, theorem_offset(config), values);
+    measure_lemma(descent, plan.theorem_offset, size, record);
   }
-  measure_window(descent, sizes.d, trial, values);
-  const arma::mat Y = arma::conv_to<arma::mat>::from(drawn.W) * arma::conv_to<arma::mat>::from(drawn.labelling);
-  const double loss = arma::dot(Y, Y) / (2 * static_cast<double>(sizes.n));
-  values["minimum_ratio"] = loss > 0 ? 1 - descent.decrease_to_minimum() / loss : undefined;
-  if (k == ascending_k(config).front()) {
-    values["closed_form_error"] = zero ? undefined : closed_form_error(drawn, descent, config.steps, trial);
-    values["closed_form_tolerance"] = tolerance::residual<T>;
+  measure_window(descent, size, trial, record);
+  const arma::mat Y = W * in_double(drawn.labelling);
+  const double loss = arma::dot(Y, Y) / (2 * static_cast<double>(size.n));
+  record.set(size.at(minimum_ratio), loss > 0 ? 1 - descent.decrease_to_minimum() / loss : undefined);
+  if (size.k == plan.sizes.front().k) {
+    record.set(closed_form_error, zero ? undefined : error_of_closed_form(drawn, descent, plan.config.steps, trial));
+    record.set(closed_form_tolerance, tolerance::residual<T>);
   }
   return problem;
 }
 
 }  // namespace
 
-std::string gradient_rank::at_k(std::uint64_t k, const std::string& quantity) {
-  return "k" + std::to_string(k) + "." + quantity;
-}
-
-TrialRecord gradient_rank_trial(const GradientRankConfig& config, LabelModel model, bool single_precision, const Trial& trial) {
+TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
   // The largest k comes first, so that threads end together.
-  std::vector<std::uint64_t> k = ascending_k(config);
-  std::reverse(k.begin(), k.end());
-  std::vector<Problem> problems(k.size());
-  trial.for_each_part(k.size(), [&](std::size_t i) {
-    problems[i] = single_precision ? measure<float>(config, model, k[i], trial) : measure<double>(config, model, k[i], trial);
+  const std::vector<Size> sizes(plan.sizes.rbegin(), plan.sizes.rend());
+  std::vector<Problem> problems(sizes.size());
+  trial.for_each_part(sizes.size(), [&](std::size_t i) {
+    problems[i] = single_precision ? measure<float>(plan, sizes[i], trial) : measure<double>(plan, sizes[i], trial);
   });
 
-  // Iterations 0 and 1 are always sampled; those of the list follow.
+  // Iterations 0 and 1 are always sampled; what else the plan has follows.
   std::vector<std::uint64_t> steps = {0, 1};
-  const std::vector<std::uint64_t> sampled = sampled_steps(config);
-  steps.insert(steps.end(), sampled.begin(), sampled.end());
+  std::copy_if(plan.sampled.begin(), plan.sampled.end(), std::back_inserter(steps), [](std::uint64_t t) { return t > 1; });
   const std::size_t count = steps.size();
-  std::vector<double> nuclear_rank(k.size() * count);
-  trial.for_each_part(nuclear_rank.size(), [&](std::size_t part) {
+  std::vector<double> ranks(sizes.size() * count);
+  trial.for_each_part(ranks.size(), [&](std::size_t part) {
     trial.check_interrupt();
-    const std::size_t i = part / count, s = part % count;
-    if (s >= 2 && steps[s] <= 1) return;  // one of the first two
-    nuclear_rank[part] = problems[i].descent->nuclear_rank(steps[s]);
+    ranks[part] = problems[part / count].descent->nuclear_rank(steps[part % count]);
   });
 
   TrialRecord record;
-  for (std::size_t i = 0; i < k.size(); ++i) {
-    const auto first = nuclear_rank.begin() + static_cast<std::ptrdiff_t>(i * count);
-    std::vector<double> curve(first + 2, first + static_cast<std::ptrdiff_t>(count));
-    for (std::size_t s = 0; s < sampled.size() && sampled[s] <= 1; ++s) curve[s] = first[static_cast<std::ptrdiff_t>(sampled[s])];
-    record.set(at_k(k[i], "nuclear_rank"), std::move(curve));
-    record.set(at_k(k[i], "nuclear_rank_0"), first[0]);
-    record.set(at_k(k[i], "nuclear_rank_1"), first[1]);
-    for (const auto& [name, value] : problems[i].values) {
-      record.set(name.starts_with("closed_form") ? name : at_k(k[i], name), value);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const double* const rank = ranks.data() + i * count;
+    std::vector<double> sampled;
+    for (const std::uint64_t t : plan.sampled) {
+      if (t <= 1) sampled.push_back(rank[t]);
     }
+    sampled.insert(sampled.end(), rank + 2, rank + count);
+    record.set(sizes[i].at(curve), std::move(sampled));
+    record.set(sizes[i].at(nuclear_rank_0), rank[0]);
+    record.set(sizes[i].at(nuclear_rank_1), rank[1]);
+    record.insert(problems[i].numbers);
   }
   return record;
 }
 
-}  // namespace ranklab
+}  // namespace ranklab::gradient_rank

@@ -6,8 +6,7 @@
 #include <map>
 
 #include "experiments/result_parts.hpp"
-#include "experiments/spike_plus_bulk/gradient_rank/report.hpp"
-#include "experiments/spike_plus_bulk/gradient_rank/trial.hpp"
+#include "experiments/spike_plus_bulk/gradient_rank/gradient_rank.hpp"
 
 using namespace ranklab;
 
@@ -26,19 +25,20 @@ Result judged(LabelModel model, const std::map<std::string, double>& exponents, 
   config.k = k;
   config.steps = 4;
   config.sample_steps = {"0", "4"};
-  std::vector<TrialRecord> records(trials);
+  const gradient_rank::Plan plan = gradient_rank::make_plan(config, model);
+  Records records(trials);
   for (std::size_t i = 0; i < trials; ++i) {
-    for (const std::uint64_t each : k) {
+    for (const gradient_rank::Size& size : plan.sizes) {
       for (const auto& [name, exponent] : exponents) {
         const double jitter = 1 + 0.001 * static_cast<double>(i);
-        records[i].set(gradient_rank::at_k(each, name), 5 * jitter * std::pow(static_cast<double>(each), exponent));
+        records[i].set(size.at(name), 5 * jitter * std::pow(static_cast<double>(size.k), exponent));
       }
-      records[i].set(gradient_rank::at_k(each, "nuclear_rank"), std::vector<double>{1, 2});
+      records[i].set(size.at("nuclear_rank"), std::vector<double>{1, 2});
     }
     records[i].set("closed_form_error", exponents.at("closed_form_error"));
     records[i].set("closed_form_tolerance", 0.5);
   }
-  return gradient_rank_result(config, model, records);
+  return gradient_rank::report(plan, records);
 }
 
 // As the paper says.

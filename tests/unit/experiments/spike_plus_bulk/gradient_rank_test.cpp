@@ -7,45 +7,27 @@
 #include <armadillo>
 #include <cmath>
 
-#include "core/error.hpp"
+#include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
-#include "experiments/spike_plus_bulk/gradient_rank/trial.hpp"
-#include "run/pool.hpp"
+#include "experiments/spike_plus_bulk/gradient_rank/gradient_rank.hpp"
+#include "models/random_features.hpp"
 
 using namespace ranklab;
 
 namespace {
 
 constexpr std::uint64_t trials = 3;
-using Values = std::vector<std::pair<std::string, std::string>>;
 
-std::unique_ptr<Study> configured(LabelModel model, const Values& values) {
-  auto study = make_gradient_rank_study(model);
-  for (const auto& [name, value] : values) {
-    for (const Field& field : study->fields()) {
-      if (field.name == name) field.parse(value, "--" + name);
-    }
-  }
-  study->validate();
-  return study;
+Result run_study(LabelModel model, const FlagValues& values, bool single_precision = false, std::uint64_t threads = 1) {
+  return run_configured(make_gradient_rank_study(model), values, trials, single_precision, threads);
 }
 
-Result run_study(LabelModel model, const Values& values, bool single_precision = false, std::uint64_t threads = 1) {
-  Pool::Settings settings;
-  settings.trials = trials;
-  settings.threads = threads;
-  settings.single_precision = single_precision;
-  Pool pool(settings, nullptr);
-  return configured(model, values)->run(pool);
+std::string usage_error(const FlagValues& values) {
+  return refusal(make_gradient_rank_study(LabelModel::realizable), values);
 }
 
-std::string usage_error(const Values& values) {
-  try {
-    configured(LabelModel::realizable, values);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
+std::string at_k(std::uint64_t k, const std::string& quantity) {
+  return "k" + std::to_string(k) + "." + quantity;
 }
 
 double rank_of(const arma::mat& G) {
@@ -53,20 +35,21 @@ double rank_of(const arma::mat& G) {
   return std::pow(arma::accu(s), 2) / arma::dot(s, s);
 }
 
-// The problem at one k, drawn again.
+// The problem at one k, drawn again, with the features max(0, V X)^power.
 struct Problem {
   arma::mat A, labelling, Y, W;
   double n() const { return static_cast<double>(A.n_cols); }
   arma::mat B() const { return A * A.t() / n(); }
 };
 
-Problem draw(LabelModel model, std::uint64_t k, std::uint64_t index) {
+Problem draw(LabelModel model, std::uint64_t k, std::uint64_t index, double power = 1) {
   const Trial trial(1, index, 0);
   const std::string at = "/k=" + std::to_string(k);
   const double v_std = 1 / std::sqrt(static_cast<double>(k) / 2), w_std = 1 / std::sqrt(static_cast<double>(k));
   const arma::mat X = draw_gaussian<double>(trial, ("X" + at).c_str(), k / 2, 2 * k, 1.0);
   const auto features = [&](const std::string& name) {
-    return arma::mat(arma::clamp(draw_gaussian<double>(trial, (name + at).c_str(), k, k / 2, v_std) * X, 0, arma::datum::inf));
+    const arma::mat pre = draw_gaussian<double>(trial, (name + at).c_str(), k, k / 2, v_std) * X;
+    return arma::mat(arma::pow(arma::clamp(pre, 0, arma::datum::inf), power));
   };
   const bool teacher = model == LabelModel::teacher;
   Problem problem;
@@ -105,15 +88,14 @@ TEST_CASE("gradient-rank: the curves equal those of the iteration, for both mode
         const double norm = arma::eig_sym(problem.B()).max();
         const std::vector<double> ranks = iterate(problem, 1 / (1.5 * norm + 0.25), 30);
         for (std::size_t t = 0; t < mean.size(); ++t) mean[t] += ranks[t] / static_cast<double>(trials);
-        CHECK(find_scalar(result, gradient_rank::at_k(k, "nuclear_rank_0"))[i] == close(ranks[0], 1e-10));
-        CHECK(find_scalar(result, gradient_rank::at_k(k, "nuclear_rank_1"))[i] == close(ranks[1], 1e-10));
-        CHECK(find_scalar(result, gradient_rank::at_k(k, "B_norm"))[i] == close(norm, 1e-12));
+        CHECK(find_scalar(result, at_k(k, "nuclear_rank_0"))[i] == close(ranks[0], 1e-10));
+        CHECK(find_scalar(result, at_k(k, "nuclear_rank_1"))[i] == close(ranks[1], 1e-10));
+        CHECK(find_scalar(result, at_k(k, "B_norm"))[i] == close(norm, 1e-12));
         // Lemma 3.5 at its own step.
         const arma::vec lambda = arma::eig_sym(problem.B());
         const arma::vec t_eta = lambda % (1 - lambda / (norm + 0.25));
-        CHECK(find_scalar(result, gradient_rank::at_k(k, "condition_T"))[i] == close(t_eta.max() / t_eta.min(), 1e-9));
-        CHECK(find_scalar(result, gradient_rank::at_k(k, "nuclear_rank_1_offset"))[i] ==
-              close(iterate(problem, 1 / (norm + 0.25), 1)[1], 1e-10));
+        CHECK(find_scalar(result, at_k(k, "condition_T"))[i] == close(t_eta.max() / t_eta.min(), 1e-9));
+        CHECK(find_scalar(result, at_k(k, "nuclear_rank_1_offset"))[i] == close(iterate(problem, 1 / (norm + 0.25), 1)[1], 1e-10));
         // Assumptions E and G, and the estimate of Sections 3.1.2 and 3.2.2, all by singular values.
         const arma::vec u = arma::mean(problem.A, 1), v = arma::mean(problem.labelling, 1);
         const arma::vec bulk = arma::svd(arma::mat(problem.B() - u * u.t()));
@@ -122,23 +104,23 @@ TEST_CASE("gradient-rank: the curves equal those of the iteration, for both mode
         const double spike = arma::norm(u) * arma::norm(v), kappa = arma::norm(problem.W * v) / arma::norm(v);
         const double floor = kappa * spike - weights(0) * std::sqrt(arma::dot(cross_bulk, cross_bulk));
         const double bound = std::pow(weights(0) * (spike + arma::accu(cross_bulk)) / floor, 2);
-        const double found = find_scalar(result, gradient_rank::at_k(k, "nuclear_rank_0_bound"))[i];
+        const double found = find_scalar(result, at_k(k, "nuclear_rank_0_bound"))[i];
         CHECK((floor > 0 ? found == close(bound, 1e-9) : std::isnan(found)));
-        CHECK(find_scalar(result, gradient_rank::at_k(k, "spike"))[i] == close(arma::dot(u, u), 1e-12));
-        CHECK(find_scalar(result, gradient_rank::at_k(k, "bulk_largest"))[i] == close(bulk.max(), 1e-12));
-        CHECK(find_scalar(result, gradient_rank::at_k(k, "bulk_smallest"))[i] == close(bulk.min(), 1e-9));
+        CHECK(find_scalar(result, at_k(k, "spike"))[i] == close(arma::dot(u, u), 1e-12));
+        CHECK(find_scalar(result, at_k(k, "bulk_largest"))[i] == close(bulk.max(), 1e-12));
+        CHECK(find_scalar(result, at_k(k, "bulk_smallest"))[i] == close(bulk.min(), 1e-9));
         if (model == LabelModel::teacher) {
-          CHECK(find_scalar(result, gradient_rank::at_k(k, "cross_spike"))[i] == close(spike, 1e-12));
-          CHECK(find_scalar(result, gradient_rank::at_k(k, "cross_bulk_largest"))[i] == close(cross_bulk(0), 1e-12));
-          CHECK(find_scalar(result, gradient_rank::at_k(k, "cross_bulk_d"))[i] == close(cross_bulk(k / 2 - 1), 1e-9));
+          CHECK(find_scalar(result, at_k(k, "cross_spike"))[i] == close(spike, 1e-12));
+          CHECK(find_scalar(result, at_k(k, "cross_bulk_largest"))[i] == close(cross_bulk(0), 1e-12));
+          CHECK(find_scalar(result, at_k(k, "cross_bulk_d"))[i] == close(cross_bulk(k / 2 - 1), 1e-9));
         }
         // The least-squares residual.
         const arma::mat residual = problem.Y - problem.Y * arma::pinv(problem.A) * problem.A;
         const double least = std::pow(arma::norm(residual, "fro") / arma::norm(problem.Y, "fro"), 2);
-        CHECK(std::abs(find_scalar(result, gradient_rank::at_k(k, "minimum_ratio"))[i] - least) < 1e-12);
+        CHECK(std::abs(find_scalar(result, at_k(k, "minimum_ratio"))[i] - least) < 1e-12);
         CHECK((least > 1e-3) == (model == LabelModel::teacher));
       }
-      const Series& series = find_series(result, gradient_rank::at_k(k, "nuclear_rank"));
+      const Series& series = find_series(result, at_k(k, "nuclear_rank"));
       REQUIRE(series.x.size() == 31);
       for (std::size_t t = 0; t < mean.size(); ++t) {
         CHECK(series.x[t] == static_cast<double>(t));
@@ -172,8 +154,25 @@ TEST_CASE("gradient-rank: the window is that of a scan along the iteration") {
   }
 }
 
+TEST_CASE("gradient-rank: a window that closes, opens again and closes late ends where it first closes") {
+  // Trial 6 of k = 12 with squared ReLU: nr is below d/4 = 1.5 for a few hundred iterations between two powers of 2.
+  const Problem problem = draw(LabelModel::realizable, 12, 6, 2);
+  const std::vector<double> ranks = iterate(problem, 1 / arma::eig_sym(problem.B()).max(), 4096);
+  const auto above = [](double nr) { return nr >= 1.5; };
+  const auto start = std::find_if(ranks.begin(), ranks.end(), above), end = std::find_if_not(start, ranks.end(), above),
+             again = std::find_if(end, ranks.end(), above);
+  REQUIRE(again < ranks.begin() + 2048);
+  CHECK(*std::min_element(end, again) < 1.45);  // far below, for rounding
+  for (std::size_t t = 1; t <= 2048; t *= 2) CHECK(above(ranks[t]));
+  CHECK(!above(ranks[4096]));
+  const Result result =
+      run_configured(make_gradient_rank_study(LabelModel::realizable), {{"k", "12"}, {"steps", "1"}, {"activation", "relu2"}}, 7);
+  CHECK(find_scalar(result, "k12.window_start")[6] == static_cast<double>(start - ranks.begin()));
+  CHECK(find_scalar(result, "k12.window_end")[6] == static_cast<double>(end - ranks.begin()));
+}
+
 TEST_CASE("gradient-rank: what is recorded changes no number") {
-  const auto numbers = [](const Values& values, std::uint64_t threads) {
+  const auto numbers = [](const FlagValues& values, std::uint64_t threads) {
     return run_study(LabelModel::teacher, values, false, threads);
   };
   const Result all = numbers({{"k", "6,10,14"}, {"steps", "20"}}, 1);
@@ -191,15 +190,15 @@ TEST_CASE("gradient-rank: what is recorded changes no number") {
 }
 
 TEST_CASE("gradient-rank: statements that are proved never fail, degenerate shapes and single precision included") {
-  const std::vector<Values> shapes = {{{"k", "8,16"}},
-                                      {{"k", "8,16"}, {"m", "3"}},
-                                      {{"k", "8"}, {"m", "20"}},
-                                      {{"k", "12"}, {"n-ratio", "0.5"}},  // B has a kernel
-                                      {{"k", "2"}, {"n-ratio", "0.5"}},   // B is zero in some trials
-                                      {{"k", "9,16"}, {"eta-offset", "3"}, {"c", "2"}},
-                                      {{"k", "10"}, {"activation", "swiglu"}},
-                                      {{"k", "10"}, {"activation", "tanh"}, {"c", "0.5"}}};
-  for (Values shape : shapes) {
+  const std::vector<FlagValues> shapes = {{{"k", "8,16"}},
+                                          {{"k", "8,16"}, {"m", "3"}},
+                                          {{"k", "8"}, {"m", "20"}},
+                                          {{"k", "12"}, {"n-ratio", "0.5"}},  // B has a kernel
+                                          {{"k", "2"}, {"n-ratio", "0.5"}},   // B is zero in some trials
+                                          {{"k", "9,16"}, {"eta-offset", "3"}, {"c", "2"}},
+                                          {{"k", "10"}, {"activation", "swiglu"}},
+                                          {{"k", "10"}, {"activation", "tanh"}, {"c", "0.5"}}};
+  for (FlagValues shape : shapes) {
     shape.insert(shape.end(), {{"steps", "20"}, {"sample-steps", "0,1,5"}});
     for (const bool single : {false, true}) {
       const Result realizable = run_study(LabelModel::realizable, shape, single);
@@ -241,11 +240,14 @@ TEST_CASE("gradient-rank: values that are refused name their flag") {
 TEST_CASE("gradient-rank: the word all, and lists in any order") {
   GradientRankConfig config;
   config.steps = 3;
-  CHECK(sampled_steps(config) == std::vector<std::uint64_t>{0, 1, 2, 3});
+  const auto plan = [&] { return gradient_rank::make_plan(config, LabelModel::realizable); };
+  CHECK(plan().sampled == std::vector<std::uint64_t>{0, 1, 2, 3});
   config.sample_steps = {"3", "0"};
-  CHECK(sampled_steps(config) == std::vector<std::uint64_t>{0, 3});
-  const FeatureSizes sizes = sizes_at(config, 64);
-  CHECK(sizes.m == 64);
-  CHECK(sizes.d == 32);
-  CHECK(sizes.n == 128);
+  config.k = {64, 16};
+  CHECK(plan().sampled == std::vector<std::uint64_t>{0, 3});
+  CHECK(plan().k == std::vector<double>{16, 64});
+  const gradient_rank::Size size = plan().sizes[1];
+  CHECK(size.m == 64);
+  CHECK(size.d == 32);
+  CHECK(size.n == 128);
 }

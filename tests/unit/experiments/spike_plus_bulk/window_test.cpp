@@ -136,6 +136,61 @@ TEST_CASE("a narrow dip between two known points above the level is not missed")
   }
 }
 
+TEST_CASE("the first window is that of a scan, though a second one follows or powers of 2 step over its end") {
+  const Diagonal diagonal = two_windows();
+  std::vector<double> ranks;
+  for (std::uint64_t t = 0; t <= 6000; ++t) ranks.push_back(diagonal.rank(t));
+  for (const double level : {1.5, 3.5, 5.0, 9.0, 9.9, 15.0}) {
+    CAPTURE(level);
+    const auto above = [&](double nr) { return nr >= level; };
+    const auto start = std::find_if(ranks.begin(), ranks.end(), above), end = std::find_if_not(start, ranks.end(), above);
+    REQUIRE(end != ranks.end());
+    const RankWindow window = first_window(diagonal.path(), level, 1 << 20);
+    CHECK(window.start == static_cast<std::uint64_t>(start - ranks.begin()));
+    CHECK(window.end == static_cast<std::uint64_t>(end - ranks.begin()));
+  }
+  // Three directions, then one from about 140 to 230, then four: at 128 and at 256 nr is above 2.
+  Diagonal dip;
+  dip.add(3, 1.0, 0.8527);
+  dip.add(1, 1e-6, 0.9422);
+  dip.add(4, 1e-12, 0.9999);
+  for (std::uint64_t t = 1; t <= 4096; t *= 2) CHECK(dip.rank(t) > 2);
+  const auto end = first_window(dip.path(), 2.0, 1 << 20).end;
+  REQUIRE(end.has_value());
+  CHECK(dip.rank(*end) < 2);
+  for (std::uint64_t t = 0; t < *end; ++t) CHECK(dip.rank(t) >= 2);
+}
+
+TEST_CASE("windows that never open or never close, and gradients that vanish") {
+  Diagonal equal;  // two directions that decay alike: nr stays 2
+  equal.add(2, 1.0, 0.5);
+  CHECK(!first_window(equal.path(), 2.5, 1 << 12).start);
+  const RankWindow open = first_window(equal.path(), 1.5, 1 << 12);
+  CHECK(open.start == 0);
+  CHECK(!open.end);
+  Diagonal alone;  // one direction: nr is 1, and no less
+  alone.add(1, 1.0, 0.9);
+  CHECK(first_window(alone.path(), 1.0, 1 << 12).start == 0);
+  CHECK(!first_window(alone.path(), 1.0, 1 << 12).end);
+  // Closes by 0.999^t against 1: nr = (1 + q)^2 / (1 + q^2).
+  Diagonal slow;
+  slow.add(1, 1.0, 1.0);
+  slow.add(1, 1.0, 0.999);
+  const auto end = first_window(slow.path(), 1.9, 1 << 12).end;
+  REQUIRE(end.has_value());
+  CHECK(slow.rank(*end) < 1.9);
+  CHECK(slow.rank(*end - 1) >= 1.9);
+  CHECK(!first_window(slow.path(), 1.9, *end - 1).end);
+  Diagonal cleared;  // by the first step
+  cleared.add(3, 1.0, 0.0);
+  CHECK(first_window(cleared.path(), 2.0, 1 << 12).start == 0);
+  CHECK(first_window(cleared.path(), 2.0, 1 << 12).end == 1);
+  CHECK(!first_window(cleared.path(), 4.0, 1 << 12).start);
+  Diagonal zero;
+  zero.add(3, 0.0, 0.5);
+  CHECK(!first_window(zero.path(), 0.5, 1 << 12).start);
+}
+
 TEST_CASE("a path that loses a direction in its first step") {
   Diagonal path;
   path.add(1, 1e3, 0.0);
