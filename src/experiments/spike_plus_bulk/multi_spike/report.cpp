@@ -1,164 +1,131 @@
-#include "experiments/spike_plus_bulk/multi_spike/report.hpp"
-
 #include <algorithm>
-#include <cmath>
 
-#include "core/text.hpp"
-#include "experiments/spike_plus_bulk/multi_spike/claims.hpp"
+#include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
+#include "report/figure/builder.hpp"
 
-namespace ranklab {
+namespace ranklab::multi_spike {
 namespace {
 
-// Per family and size; the plain names are those of the last ones.
-const std::vector<const char*> family_scalars = {"burn_in",        "burn_in_crossing",  "window_end", "window_length",
-                                                 "remark_burn_in", "remark_window_end", "peak",       "peak_iteration",
-                                                 "nuclear_rank_0", "nuclear_rank_1",    "evaluations"};
-const std::vector<const char*> pair_scalars = {"bulk_smallest", "bulk_largest",   "spike_smallest",
-                                               "spike_largest", "eigenvalue_gap", "W_norm"};
-const std::vector<const char*> teacher_scalars = {"left_distance", "right_distance", "leak"};
-
-double real(std::uint64_t n) {
-  return static_cast<double>(n);
-}
-
-std::string size_name(std::uint64_t d) {
-  return "d=" + std::to_string(d) + ".";
-}
-
-void add_scalars(const MultiSpikeRun& run, Result& result) {
-  const auto add = [&](const std::string& name, const std::string& recorded) {
-    const bool known = std::any_of(result.scalars.begin(), result.scalars.end(), [&](const Scalar& s) { return s.name == name; });
-    if (!known) result.scalars.push_back({name, scalars_of(run.records, recorded)});
-  };
-  const auto families = spike_families(run.config);
-  for (const char* name : family_scalars) add(name, families.back().at(run.config.d.back()) + name);
-  for (const SpikeFamily& family : families) {
-    for (const std::uint64_t d : run.config.d) {
-      for (const char* name : family_scalars) add(family.at(d) + name, family.at(d) + name);
+// A name of a scalar carries l=, u=, c= where the flag has several values, and always d=; the plain names are those of the last
+// value of every list.
+void add_scalars(ResultBuilder& out, const Plan& plan) {
+  const auto of_family = {burn_in, burn_in_crossing, window_end,     window_length,  remark_burn_in, remark_window_end,
+                          peak,    peak_iteration,   nuclear_rank_0, nuclear_rank_1, evaluations};
+  const std::string& last = plan.families.back().settings.back().prefix;
+  for (const char* name : of_family) out.scalar(name, scalars_of(out.records(), last + name));
+  for (const SpikeFamily& family : plan.families) {
+    for (const Setting& at : family.settings) {
+      for (const char* name : of_family) out.scalar(at.prefix + name);
     }
-    if (run.config.d.size() < 3) continue;
-    const auto fit = [&](const char* name, const char* quantity, double (*scale)(const SpikePair&, double)) {
-      result.scalars.push_back(
-          {family.names + name, exponents_over_d(run, family.names, quantity, [&](double d) { return scale(family.pair, d); })});
+    if (plan.d.size() < 3) continue;
+    const auto exponent = [&](const char* name, const char* quantity, double (SpikePair::*prediction)(double) const) {
+      const auto scale = [&](double d) { return (family.pair.*prediction)(d); };
+      out.scalar(family.names + name,
+                 slopes_over(out.records(), plan.d, over_scale(plan, family.names, quantity, scale), fit_power));
     };
-    fit("burn_in_exponent", "burn_in_crossing", burn_in_scale);
-    fit("window_exponent", "window_length", window_scale);
-    fit("remark_window_exponent", "remark_window_end", remark_scale);
-    result.scalars.push_back({family.names + "burn_in_slope", burn_in_slopes(run, family)});
+    exponent("burn_in_exponent", burn_in_crossing, &SpikePair::burn_in_scale);
+    exponent("window_exponent", window_length, &SpikePair::window_scale);
+    exponent("remark_window_exponent", remark_window_end, &SpikePair::remark_scale);
+    out.scalar(family.names + "burn_in_slope", burn_in_slopes(plan, family, out.records()));
   }
-  for (const SpikePair& pair : spike_pairs(run.config)) {
-    for (const std::uint64_t d : run.config.d) {
-      const std::string at = pair.names + size_name(d);
-      for (const char* name : pair_scalars) add(at + name, at + name);
-      if (run.model == LabelModel::realizable) continue;
-      for (const char* name : teacher_scalars) add(at + name, at + name);
-    }
-  }
-}
-
-void add_series(const MultiSpikeRun& run, Result& result) {
-  const std::size_t trials = run.records.size();
-  const std::vector<double> sizes(run.config.d.begin(), run.config.d.end());
-  for (const SpikeFamily& family : spike_families(run.config)) {
-    for (const std::uint64_t d : run.config.d) {
-      const auto iterations = recorded_iterations(horizon(run.config, family, d));
-      const std::string name = family.at(d) + "nuclear_rank";
-      result.series.push_back(series_over_trials(name, "iteration", std::vector<double>(iterations.begin(), iterations.end()),
-                                                 arrays_of(run.records, name)));
-    }
-    const auto over_d = [&](const std::string& name, const std::function<double(const TrialRecord&, std::uint64_t)>& value) {
-      std::vector<std::vector<double>> values(trials);
-      for (std::size_t i = 0; i < trials; ++i) {
-        for (const std::uint64_t d : run.config.d) values[i].push_back(value(run.records[i], d));
+  for (const SpikePair& pair : plan.pairs) {
+    for (const std::uint64_t d : plan.config.d) {
+      const std::string at = at_size(pair.names, d);
+      for (const char* name : {bulk_smallest, bulk_largest, spike_smallest, spike_largest, eigenvalue_gap, W_norm}) {
+        out.scalar(at + name);
       }
-      result.series.push_back(series_over_trials(family.names + name, "d", sizes, values));
-    };
-    for (const char* name : {"burn_in", "burn_in_crossing", "window_end", "remark_window_end"}) {
-      over_d(name, [&](const TrialRecord& record, std::uint64_t d) { return record.scalar(family.at(d) + name); });
+      if (!plan.teacher()) continue;
+      for (const char* name : {left_distance, right_distance, leak}) out.scalar(at + name);
     }
-    over_d("predicted_burn_in", [&](const TrialRecord&, std::uint64_t d) { return real(predicted_window(family, d).from); });
-    over_d("predicted_window_end", [&](const TrialRecord&, std::uint64_t d) { return real(predicted_window(family, d).to); });
   }
 }
 
-std::string pair_title(const SpikePair& pair) {
-  return "l = " + short_number(pair.low) + ", u = " + short_number(pair.high);
+void add_series(ResultBuilder& out, const Plan& plan) {
+  for (const SpikeFamily& family : plan.families) {
+    for (const Setting& at : family.settings) {
+      out.series(at.prefix + ranks, "iteration", std::vector<double>(at.iterations.begin(), at.iterations.end()));
+    }
+    const auto over_d = [&](const std::string& name, const ValueAtSize& value) {
+      out.series(family.names + name, "d", plan.d, value);
+    };
+    for (const char* name : {burn_in, burn_in_crossing, window_end, remark_window_end}) {
+      over_d(name, [&](const TrialRecord& record, std::size_t i) { return record.scalar(family.settings[i].prefix + name); });
+    }
+    const auto predicted = [&](std::uint64_t Span::*end) {
+      return [&family, end](const TrialRecord&, std::size_t i) { return static_cast<double>(family.settings[i].window.*end); };
+    };
+    over_d("predicted_burn_in", predicted(&Span::from));
+    over_d("predicted_window_end", predicted(&Span::to));
+  }
 }
 
-std::string family_title(const SpikeFamily& family) {
-  return pair_title(family.pair) + ", c = " + short_number(family.c);
+std::string title(const SpikePair& pair) {
+  return "l = " + short_number(pair.low) + ", u = " + short_number(pair.high);
 }
 
 // The nuclear rank over the iterations and the windows in which it should exceed the level, a colour for each step. Each size
 // has a panel of its own, as windows of several sizes would cover each other.
-Panel path_panel(const MultiSpikeRun& run, const SpikePair& pair, std::uint64_t d) {
-  Panel panel{pair_title(pair) + ", d = " + std::to_string(d),
-              {"iteration", Scale::log},
-              {"nuclear rank of the gradient", Scale::log},
-              {},
-              {{large_rank(run.model, d), run.model == LabelModel::realizable ? "d/4" : "d/5"}}};
+void add_path_panel(ResultBuilder& out, const Plan& plan, const SpikePair& pair, std::size_t size) {
+  PanelBuilder panel = out.panel(title(pair) + ", d = " + std::to_string(plan.config.d[size]), log_axis("iteration"),
+                                 log_axis("nuclear rank of the gradient"));
   int colour = 0;
-  for (const SpikeFamily& family : spike_families(run.config)) {
+  for (const SpikeFamily& family : plan.families) {
     if (family.pair.names != pair.names) continue;
+    const Setting& at = family.settings[size];
     const std::string step = "c = " + short_number(family.c);
-    panel.curves.push_back({family.at(d) + "nuclear_rank", step, LineStyle::line, colour});
-    const Span window = predicted_window(family, d);
-    if (window.from <= window.to) panel.bands.push_back({real(window.from), real(window.to), "predicted window, " + step, colour});
+    if (colour == 0) panel.line(at.level, plan.teacher() ? "d/5" : "d/4");
+    panel.curve(at.prefix + ranks, step, {LineStyle::line, colour});
+    const Span window = at.window;
+    if (window.from <= window.to) {
+      panel.band(static_cast<double>(window.from), static_cast<double>(window.to), "predicted window, " + step, colour);
+    }
     ++colour;
   }
-  return panel;
 }
 
-Panel scaling_panel(const MultiSpikeRun& run, const char* title, const char* measured, const char* predicted, const char* bound) {
-  Panel panel{title, {"d", Scale::log}, {"iteration", Scale::log}, {}, {}};
+void add_scaling_panel(ResultBuilder& out, const Plan& plan, const char* title_text, const std::string& measured,
+                       const std::string& predicted, const std::string& bound) {
+  PanelBuilder panel = out.panel(title_text, log_axis("d"), log_axis("iteration"));
   int colour = 0;
-  for (const SpikeFamily& family : spike_families(run.config)) {
-    panel.curves.push_back({family.names + measured, family_title(family), LineStyle::line_points, colour});
-    panel.curves.push_back({family.names + predicted, colour == 0 ? bound : "", LineStyle::dashed, colour});
+  for (const SpikeFamily& family : plan.families) {
+    panel.curve(family.names + measured, title(family.pair) + ", c = " + short_number(family.c), {LineStyle::line_points, colour});
+    panel.curve(family.names + predicted, colour == 0 ? bound : "", {LineStyle::dashed, colour});
     ++colour;
   }
-  return panel;
 }
 
 // Nine panels of paths at most; where that is too few, the first sizes are left out.
-Figure multi_spike_figure(const MultiSpikeRun& run) {
+void add_figure(ResultBuilder& out, const Plan& plan) {
   constexpr std::size_t most = 9;
-  const auto pairs = spike_pairs(run.config);
-  const auto& d = run.config.d;
-  const std::size_t sizes = std::clamp<std::size_t>(most / pairs.size(), 1, d.size());
-  Figure figure;
-  for (std::size_t i = 0; i < std::min(pairs.size(), most); ++i) {
-    for (std::size_t j = d.size() - sizes; j < d.size(); ++j) figure.panels.push_back(path_panel(run, pairs[i], d[j]));
+  const std::size_t sizes = std::clamp<std::size_t>(most / plan.pairs.size(), 1, plan.d.size());
+  for (std::size_t i = 0; i < std::min(plan.pairs.size(), most); ++i) {
+    for (std::size_t j = plan.d.size() - sizes; j < plan.d.size(); ++j) add_path_panel(out, plan, plan.pairs[i], j);
   }
-  if (run.config.d.size() > 1) {
-    figure.panels.push_back(scaling_panel(run, "Burn-in", "burn_in_crossing", "predicted_burn_in", "c u d^(u-l) log d"));
-    figure.panels.push_back(scaling_panel(run, "End of the window", "window_end", "predicted_window_end", "c d^u"));
-  }
-  return figure;
+  if (plan.d.size() == 1) return;
+  add_scaling_panel(out, plan, "Burn-in", burn_in_crossing, "predicted_burn_in", "c u d^(u-l) log d");
+  add_scaling_panel(out, plan, "End of the window", window_end, "predicted_window_end", "c d^u");
 }
 
-void add_notes(const MultiSpikeRun& run, Result& result) {
-  const bool teacher = run.model == LabelModel::teacher;
-  result.notes.push_back(std::string("The level that counts as large is ") + (teacher ? "0.2 d" : "d/4") +
-                         "; the paper's is an unspecified multiple of d. Burn-in and window end are exact: every iteration was "
-                         "evaluated or enclosed by convexity of log ||G_t||_*. The peak is exact to 0.1%.");
-  for (const double c : run.config.c) {
+void add_notes(ResultBuilder& out, const Plan& plan) {
+  out.note(std::string("The level that counts as large is ") + (plan.teacher() ? "0.2 d" : "d/4") +
+           "; the paper's is an unspecified multiple of d. Burn-in and window end are exact: every iteration was "
+           "evaluated or enclosed by convexity of log ||G_t||_*. The peak is exact to 0.1%.");
+  for (const double c : plan.config.c) {
     if (c == 1) {
-      result.notes.push_back(
+      out.note(
           "With c = 1 the first step removes the top eigendirection of B exactly, and with l = u all the spikes but for the bulk's "
           "contribution, whatever d is; with c > 1 they decay geometrically.");
     }
   }
-  std::string left_out;
-  for (const double low : run.config.spike_low) {
-    for (const double high : run.config.spike_high) {
-      if (low > high && run.config.spikes > 1)
-        left_out += (left_out.empty() ? "" : ", ") + ("(" + short_number(low) + ", " + short_number(high) + ")");
+  std::vector<std::string> left_out;
+  for (const double low : plan.config.spike_low) {
+    for (const double high : plan.config.spike_high) {
+      if (low > high && plan.config.spikes > 1) left_out.push_back("(" + short_number(low) + ", " + short_number(high) + ")");
     }
   }
-  if (!left_out.empty()) result.notes.push_back("Pairs (l, u) with l > u were left out: " + left_out + ".");
-  if (teacher) {
-    result.notes.push_back(
+  if (!left_out.empty()) out.note("Pairs (l, u) with l > u were left out: " + joined(left_out) + ".");
+  if (plan.teacher()) {
+    out.note(
         "||S-bar_1 R_1' L_2||_op stays of order 1 here, not d^(u-l), as the spikes of B and B-bar have equal sizes: each spike's "
         "own direction is off by the inverse of its own size.");
   }
@@ -166,21 +133,16 @@ void add_notes(const MultiSpikeRun& run, Result& result) {
 
 }  // namespace
 
-Result multi_spike_result(const MultiSpikeConfig& config, LabelModel model, const std::vector<TrialRecord>& records) {
-  const MultiSpikeRun run{config, model, records};
-  Result result;
-  result.title = model == LabelModel::realizable ? "Nuclear rank of the gradient with several spikes, realizable labels"
-                                                 : "Nuclear rank of the gradient with several spikes, a teacher's labels";
-  add_scalars(run, result);
-  add_series(run, result);
-  const auto append = [&](const std::vector<Claim>& claims) {
-    result.claims.insert(result.claims.end(), claims.begin(), claims.end());
-  };
-  for (const SpikePair& pair : spike_pairs(config)) append(matrix_claims(run, pair));
-  for (const SpikeFamily& family : spike_families(config)) append(window_claims(run, family));
-  result.figure = multi_spike_figure(run);
-  add_notes(run, result);
-  return result;
+Result report(const Plan& plan, const Records& records) {
+  ResultBuilder out(plan.teacher() ? "Nuclear rank of the gradient with several spikes, a teacher's labels"
+                                   : "Nuclear rank of the gradient with several spikes, realizable labels",
+                    records);
+  add_scalars(out, plan);
+  add_series(out, plan);
+  judge(plan, records, out.claims());
+  add_figure(out, plan);
+  add_notes(out, plan);
+  return out.take();
 }
 
-}  // namespace ranklab
+}  // namespace ranklab::multi_spike

@@ -1,13 +1,97 @@
-#include "experiments/spike_plus_bulk/multi_spike/config.hpp"
-
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.hpp"
-#include "experiments/spike_plus_bulk/multi_spike/report.hpp"
-#include "experiments/spike_plus_bulk/multi_spike/settings.hpp"
-#include "experiments/spike_plus_bulk/multi_spike/trial.hpp"
+#include "core/text.hpp"
+#include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
+#include "models/spiked_gram.hpp"
 
 namespace ranklab {
+namespace multi_spike {
+namespace {
+
+std::string named(const std::string& name, double value, std::size_t values) {
+  return values == 1 ? "" : name + "=" + series_number(value) + ",";
+}
+
+std::vector<SpikePair> spike_pairs(const MultiSpikeConfig& config) {
+  const bool single = config.spikes == 1;  // d^u, whatever l
+  const std::vector<double> lows = single ? std::vector<double>{0.0} : config.spike_low;
+  std::vector<SpikePair> pairs;
+  for (const double low : lows) {
+    for (const double high : config.spike_high) {
+      const std::string names = named("l", low, lows.size()) + named("u", high, config.spike_high.size());
+      if (low <= high) pairs.push_back({single ? high : low, high, names});
+    }
+  }
+  return pairs;
+}
+
+// 0, 1, 2, 3, 4, 5, then each a third more than the one before, and the horizon.
+std::vector<std::uint64_t> recorded_iterations(std::uint64_t horizon) {
+  std::vector<std::uint64_t> iterations;
+  for (std::uint64_t t = 0; t < horizon; t += 1 + (t < 5 ? 0 : t / 3)) iterations.push_back(t);
+  iterations.push_back(horizon);
+  return iterations;
+}
+
+std::uint64_t whole(double t) {
+  return static_cast<std::uint64_t>(t);
+}
+
+// The window lasts from C_1 d^(u-l) log d up to C_2 d^u with the constants of the proof: C_1 = c u, where (3.12) becomes 1, and
+// C_2 = c, where a bulk direction with eigenvalue 1 has lost a factor e. That of Remarks 1 and 2 lasts up to
+// c eps / (2 c_2) d^u log d, where no bulk direction has lost more than d^(-eps/2), so that the square in nr costs no more than
+// d^(-eps).
+Setting setting(const Plan& plan, const SpikeFamily& family, std::uint64_t size) {
+  const double d = static_cast<double>(size), epsilon = plan.config.epsilon;
+  Setting at{size, at_size(family.names, size), d * (plan.teacher() ? 0.2 : 0.25), std::pow(d, 1 - epsilon), {}, {}, 0, {}};
+  at.window = {whole(std::ceil(family.c * family.pair.high * family.pair.burn_in_scale(d))),
+               whole(family.c * family.pair.window_scale(d))};
+  const double remark_factor = family.c * epsilon / (2 * plan.c_2);
+  at.remark_window = {at.window.from, whole(remark_factor * family.pair.remark_scale(d))};
+  at.horizon = plan.config.steps > 0 ? plan.config.steps : whole(std::ceil(20 * family.c * family.pair.remark_scale(d)));
+  at.iterations = recorded_iterations(at.horizon);
+  return at;
+}
+
+}  // namespace
+
+double SpikePair::burn_in_scale(double d) const {
+  return std::pow(d, high - low) * std::log(d);
+}
+
+double SpikePair::window_scale(double d) const {
+  return std::pow(d, high);
+}
+
+double SpikePair::remark_scale(double d) const {
+  return std::pow(d, high) * std::log(d);
+}
+
+std::string at_size(const std::string& names, std::uint64_t d) {
+  return names + "d=" + std::to_string(d) + ".";
+}
+
+Plan make_plan(const MultiSpikeConfig& config, LabelModel model) {
+  Plan plan{config, model, {config.d.begin(), config.d.end()}, spike_pairs(config), {}, 0, 0, 0};
+  plan.c_1 = SpikedShape().bulk_low;
+  plan.c_2 = SpikedShape().bulk_high;
+  double log_sum = 0;
+  for (const double d : plan.d) log_sum += std::log(d);
+  plan.exponent_tolerance = static_cast<double>(plan.d.size()) / log_sum;
+  for (const SpikePair& pair : plan.pairs) {
+    for (const double c : config.c) {
+      SpikeFamily family{pair, c, pair.names + named("c", c, config.c.size()), {}};
+      for (const std::uint64_t d : config.d) family.settings.push_back(setting(plan, family, d));
+      plan.families.push_back(std::move(family));
+    }
+  }
+  return plan;
+}
+
+}  // namespace multi_spike
+
 namespace {
 
 class MultiSpikeStudy : public Study {
@@ -31,7 +115,7 @@ class MultiSpikeStudy : public Study {
   }
 
   void validate() const override {
-    if (spike_pairs(config_).empty()) throw UsageError("--spike-low is above --spike-high in every pair: some l <= u is needed");
+    if (plan().pairs.empty()) throw UsageError("--spike-low is above --spike-high in every pair: some l <= u is needed");
     const std::uint64_t smallest = *std::min_element(config_.d.begin(), config_.d.end());
     if (config_.spikes > smallest) {
       throw UsageError("--spikes " + std::to_string(config_.spikes) + " is not allowed: at most the smallest --d, " +
@@ -42,16 +126,17 @@ class MultiSpikeStudy : public Study {
   }
 
   Estimate estimate() const override {
+    constexpr double typical_searches = 40;  // singular value decompositions of a family at one size, beside those of the series
+    const multi_spike::Plan run = plan();
     Estimate cost;
-    const bool teacher = model_ == LabelModel::teacher;
-    for (const std::uint64_t size : config_.d) {
-      const double d = static_cast<double>(size), cube = d * d * d;
+    for (std::size_t i = 0; i < run.d.size(); ++i) {
+      const double d = run.d[i], cube = d * d * d;
       // Bases, parts, B, G_0 and their eigenvectors; the parts of a trial run one after another unless threads are spare.
-      cost.bytes = std::max(cost.bytes, 8 * (teacher ? 22 : 14) * d * d);
+      cost.bytes = std::max(cost.bytes, 8 * (run.teacher() ? 22 : 14) * d * d);
       // Decompositions once per pair: QR, eigenvectors, spectra of the parts, the singular vectors of B-bar.
-      cost.flops += static_cast<double>(spike_pairs(config_).size()) * (teacher ? 75 : 40) * cube;
-      for (const SpikeFamily& family : spike_families(config_)) {
-        const double evaluations = typical_evaluations(horizon(config_, family, size));
+      cost.flops += static_cast<double>(run.pairs.size()) * (run.teacher() ? 75 : 40) * cube;
+      for (const multi_spike::SpikeFamily& family : run.families) {
+        const double evaluations = typical_searches + static_cast<double>(family.settings[i].iterations.size());
         cost.flops += (evaluations * 4 + 11) * cube;
         cost.bytes += 8 * evaluations;
       }
@@ -60,12 +145,14 @@ class MultiSpikeStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
-    const auto records =
-        runner.run([&](Trial& trial) { return multi_spike_trial(config_, model_, runner.single_precision(), trial); });
-    return multi_spike_result(config_, model_, records);
+    const multi_spike::Plan run = plan();
+    const bool single_precision = runner.single_precision();
+    return multi_spike::report(run, runner.run([&](Trial& t) { return multi_spike::run_trial(run, single_precision, t); }));
   }
 
  private:
+  multi_spike::Plan plan() const { return multi_spike::make_plan(config_, model_); }
+
   const LabelModel model_;
   MultiSpikeConfig config_;
 };

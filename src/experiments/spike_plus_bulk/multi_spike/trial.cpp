@@ -1,18 +1,18 @@
-#include "experiments/spike_plus_bulk/multi_spike/trial.hpp"
-
 #include <algorithm>
 #include <armadillo>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 
-#include "experiments/spike_plus_bulk/multi_spike/settings.hpp"
+#include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 #include "models/gram_descent.hpp"
 #include "models/random_features.hpp"
+#include "models/spiked_gram.hpp"
 
-namespace ranklab {
+namespace ranklab::multi_spike {
 namespace {
 
 constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
@@ -47,6 +47,15 @@ struct Problem {
   double M_nuclear = 0, M_frobenius = 0, W_frobenius = 0;
 };
 
+SpikedShape shape_of(const Plan& plan, const SpikePair& pair, std::uint64_t d) {
+  SpikedShape shape;
+  shape.d = d;
+  shape.spikes = plan.config.spikes;
+  shape.low = pair.low;
+  shape.high = pair.high;
+  return shape;
+}
+
 // [Spectral] (3.24), (3.25) and what the proof of Theorem 3.11 makes of them. Shapes: U, V, L_1, R_1 are d x p.
 void record_subspaces(const SpikedGram& gram, const SpikedCrossGram& cross, const Problem& problem, const Svd<double>& svd,
                       const std::string& at, TrialRecord& record) {
@@ -54,44 +63,44 @@ void record_subspaces(const SpikedGram& gram, const SpikedCrossGram& cross, cons
   const arma::mat L_1 = problem.L.head_cols(p), R_1 = svd.V.head_cols(p);
   // ||UU' - QQ'||_op = ||(I - UU') Q||_op for orthonormal columns, as many of each.
   const auto distance = [&](const arma::mat& Q) { return singular_values(Q - gram.U * (gram.U.t() * Q)).max(); };
-  record.set(at + "left_distance", distance(L_1));
-  record.set(at + "right_distance", distance(R_1));
-  record.set(at + "cross_bulk_norm", singular_values(cross.Sigma).max());
+  record.set(at + left_distance, distance(L_1));
+  record.set(at + right_distance, distance(R_1));
+  record.set(at + cross_bulk_norm, singular_values(cross.Sigma).max());
   // (3.21), (3.22): the smaller of ||u - q|| and ||u + q||, as the sign of a singular vector means nothing.
   const auto vector_distance = [&](const arma::vec& q) {
     const arma::vec u = gram.U.col(0);
     return std::min(arma::norm(u - q), arma::norm(u + q));
   };
-  record.set(at + "left_vector_distance", vector_distance(L_1.col(0)));
-  record.set(at + "right_vector_distance", vector_distance(R_1.col(0)));
+  record.set(at + left_vector_distance, vector_distance(L_1.col(0)));
+  record.set(at + right_vector_distance, vector_distance(R_1.col(0)));
   if (p < d) {
-    const arma::mat leak = arma::diagmat(svd.s.head(p)) * R_1.t() * problem.L.tail_cols(d - p);
-    record.set(at + "leak", singular_values(leak).max());
+    const arma::mat passed = arma::diagmat(svd.s.head(p)) * R_1.t() * problem.L.tail_cols(d - p);
+    record.set(at + leak, singular_values(passed).max());
   } else {
-    record.set(at + "leak", 0.0);
+    record.set(at + leak, 0.0);
   }
 }
 
 void record_hypotheses(const SpikedGram& gram, const arma::vec& lambda, const SpikedShape& shape, const arma::mat& W,
                        const std::string& at, TrialRecord& record) {
   const arma::vec bulk = symmetric_eigenvalues(gram.Sigma), spikes = arma::reverse(symmetric_eigenvalues(gram.S));
-  record.set(at + "bulk_smallest", bulk.min());
-  record.set(at + "bulk_largest", bulk.max());
-  record.set(at + "spike_largest", spikes(0));
-  record.set(at + "spike_smallest", spikes(shape.spikes - 1));
+  record.set(at + bulk_smallest, bulk.min());
+  record.set(at + bulk_largest, bulk.max());
+  record.set(at + spike_largest, spikes(0));
+  record.set(at + spike_smallest, spikes(shape.spikes - 1));
   // Outside the spikes S is 0, to rounding.
   const double rest = shape.spikes == shape.d ? 0.0 : arma::abs(spikes.tail(shape.d - shape.spikes)).max();
-  record.set(at + "signal_remainder", rest);
-  record.set(at + "signal_smallest", spikes.min());
-  record.set(at + "eigenvalue_gap", shape.spikes == shape.d ? undefined : lambda(shape.spikes - 1) / lambda(shape.spikes));
-  record.set(at + "W_norm", operator_norm(W));
+  record.set(at + signal_remainder, rest);
+  record.set(at + signal_smallest, spikes.min());
+  record.set(at + eigenvalue_gap, shape.spikes == shape.d ? undefined : lambda(shape.spikes - 1) / lambda(shape.spikes));
+  record.set(at + W_norm, operator_norm(W));
 }
 
-Problem make_problem(const MultiSpikeConfig& config, LabelModel model, const SpikePair& pair, std::uint64_t d,
-                     bool single_precision, const Trial& trial, TrialRecord& record) {
-  const SpikedShape shape = spiked_shape(config, pair, d);
-  const std::string at = pair.names + "d=" + std::to_string(d) + ".";
-  const bool teacher = model == LabelModel::teacher;
+Problem make_problem(const Plan& plan, const SpikePair& pair, std::uint64_t d, bool single_precision, const Trial& trial,
+                     TrialRecord& record) {
+  const SpikedShape shape = shape_of(plan, pair, d);
+  const std::string at = at_size(pair.names, d);
+  const bool teacher = plan.teacher();
   const SpikedGram gram = draw_spiked_gram(trial, shape);
   const std::string W_name = (teacher ? "W_bar" : "W_sharp") + shape.suffix();
   const arma::mat W = draw_gaussian<double>(trial, W_name.c_str(), d, d, 1 / std::sqrt(real(d)));
@@ -111,11 +120,11 @@ Problem make_problem(const MultiSpikeConfig& config, LabelModel model, const Spi
     const Svd<double> svd = thin_svd(factor);
     record_subspaces(gram, cross, problem, svd, at, record);
     const std::uint64_t r = shape.cross_rank(), p = shape.spikes;
-    record.set(at + "lambda_cross_rank", problem.lambda(r - 1));
-    record.set(at + "lambda_spikes", problem.lambda(p - 1));
+    record.set(at + lambda_cross_rank, problem.lambda(r - 1));
+    record.set(at + lambda_spikes, problem.lambda(p - 1));
     const arma::vec bulk = singular_values(cross.Sigma);
-    record.set(at + "cross_bulk_smallest", bulk(r - 1));
-    record.set(at + "cross_bulk_remainder", r == d ? 0.0 : bulk(r));
+    record.set(at + cross_bulk_smallest, bulk(r - 1));
+    record.set(at + cross_bulk_remainder, r == d ? 0.0 : bulk(r));
     if (r > 2 * p) M = W * svd.U.cols(p, r - p - 1);  // columns p + 1 to r - p, counted from 1
   } else if (shape.spikes < d) {
     M = W * problem.L.tail_cols(d - shape.spikes);
@@ -123,7 +132,7 @@ Problem make_problem(const MultiSpikeConfig& config, LabelModel model, const Spi
   problem.G_0 = -(single_precision ? product<float>(W, factor) : product<double>(W, factor));
   problem.M_nuclear = nuclear_norm(M);
   problem.M_frobenius = M.is_empty() ? 0.0 : arma::norm(M, "fro");
-  record.set(at + "M_nuclear", problem.M_nuclear);
+  record.set(at + M_nuclear, problem.M_nuclear);
   trial.check_interrupt();
   return problem;
 }
@@ -147,11 +156,11 @@ class FrobeniusPath {
   arma::vec log_weight_, log_factor_;  // (d)
 };
 
-// Where log nr crosses the threshold between burn_in - 1 and burn_in, were it a straight line there.
-double crossing(WindowSearch& search, double threshold, const std::optional<std::uint64_t>& burn_in) {
-  if (!burn_in || *burn_in == 0) return when(burn_in);
-  const double before = std::log(search.nuclear_rank(*burn_in - 1)), after = std::log(search.nuclear_rank(*burn_in));
-  return real(*burn_in) - (after - std::log(threshold)) / (after - before);
+// Where log nr crosses the threshold between start - 1 and start, were it a straight line there.
+double crossing(WindowSearch& search, double threshold, const std::optional<std::uint64_t>& start) {
+  if (!start || *start == 0) return when(start);
+  const double before = std::log(search.nuclear_rank(*start - 1)), after = std::log(search.nuclear_rank(*start));
+  return real(*start) - (after - std::log(threshold)) / (after - before);
 }
 
 // The first t after the start at which nr is below the threshold.
@@ -160,77 +169,68 @@ double end_of_window(WindowSearch& search, double threshold, const std::optional
   return when(search.first_below(threshold, {*start, last}));
 }
 
-void record_family(const MultiSpikeConfig& config, LabelModel model, const SpikeFamily& family, std::uint64_t d,
-                   const Problem& problem, const Trial& trial, TrialRecord& record) {
-  const std::string at = family.at(d);
+void record_family(const SpikeFamily& family, const Setting& setting, const Problem& problem, const Trial& trial,
+                   TrialRecord& record) {
+  const std::string& at = setting.prefix;
+  const std::uint64_t last = setting.horizon;
   const GramDescent descent = GramDescent::with_step(problem.G_0, problem.B, family.c, 0.0);
+  const FrobeniusPath log_frobenius(problem, descent.eta());
   WindowSearch search({[&](std::uint64_t t) {
                          trial.check_interrupt();
                          return descent.nuclear_rank(t);
                        },
-                       FrobeniusPath(problem, descent.eta())});
-  const std::uint64_t last = horizon(config, family, d);
+                       log_frobenius});
   std::vector<double> series;
-  for (const std::uint64_t t : recorded_iterations(last)) series.push_back(search.nuclear_rank(t));
-  record.set(at + "nuclear_rank", series);
-  record.set(at + "nuclear_rank_0", series.front());
-  record.set(at + "nuclear_rank_1", search.nuclear_rank(1));
+  for (const std::uint64_t t : setting.iterations) series.push_back(search.nuclear_rank(t));
+  record.set(at + ranks, series);
+  record.set(at + nuclear_rank_0, series.front());
+  record.set(at + nuclear_rank_1, search.nuclear_rank(1));
 
-  const double threshold = large_rank(model, d);
-  const auto burn_in = search.first_at_least(threshold, {0, last});
-  const double end = end_of_window(search, threshold, burn_in, last);
-  record.set(at + "burn_in", when(burn_in));
-  record.set(at + "burn_in_crossing", crossing(search, threshold, burn_in));
-  record.set(at + "window_end", end);
-  record.set(at + "window_length", end - when(burn_in));
+  const auto start = search.first_at_least(setting.level, {0, last});
+  const double end = end_of_window(search, setting.level, start, last);
+  record.set(at + burn_in, when(start));
+  record.set(at + burn_in_crossing, crossing(search, setting.level, start));
+  record.set(at + window_end, end);
+  record.set(at + window_length, end - when(start));
 
-  const double lower = remark_rank(config, d);
-  const auto remark_start = search.first_at_least(lower, {0, last});
-  record.set(at + "remark_burn_in", when(remark_start));
-  record.set(at + "remark_window_end", end_of_window(search, lower, remark_start, last));
+  const auto remark_start = search.first_at_least(setting.remark_level, {0, last});
+  record.set(at + remark_burn_in, when(remark_start));
+  record.set(at + remark_window_end, end_of_window(search, setting.remark_level, remark_start, last));
 
-  const WindowSearch::Peak peak = search.peak({0, last}, peak_tolerance);
-  record.set(at + "peak", peak.nuclear_rank);
-  record.set(at + "peak_iteration", real(peak.iteration));
+  const WindowSearch::Peak highest = search.peak({0, last}, peak_tolerance);
+  record.set(at + peak, highest.nuclear_rank);
+  record.set(at + peak_iteration, real(highest.iteration));
 
   // Neither norm increases along the iterates, so that the ends of the window hold the extremes.
-  const Span window = predicted_window(family, d);
+  const Span window = setting.window;
   const bool judged = window.from <= window.to;
-  record.set(at + "window_nuclear", judged ? search.nuclear_norm(window.to) : undefined);
-  record.set(at + "window_frobenius", judged ? std::exp(FrobeniusPath(problem, descent.eta())(real(window.from))) : undefined);
-  record.set(at + "M_nuclear", problem.M_nuclear);
-  record.set(at + "M_frobenius", problem.M_frobenius);
-  record.set(at + "W_frobenius", problem.W_frobenius);
-  record.set(at + "evaluations", real(search.evaluations()));
+  record.set(at + window_nuclear, judged ? search.nuclear_norm(window.to) : undefined);
+  record.set(at + window_frobenius, judged ? std::exp(log_frobenius(real(window.from))) : undefined);
+  record.set(at + M_nuclear, problem.M_nuclear);
+  record.set(at + M_frobenius, problem.M_frobenius);
+  record.set(at + W_frobenius, problem.W_frobenius);
+  record.set(at + evaluations, real(search.evaluations()));
 }
 
 }  // namespace
 
-TrialRecord multi_spike_trial(const MultiSpikeConfig& config, LabelModel model, bool single_precision, const Trial& trial) {
-  const auto pairs = spike_pairs(config);
+TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
   // Large sizes first, so that the threads end together.
-  std::vector<std::uint64_t> sizes = config.d;
-  std::sort(sizes.begin(), sizes.end(), std::greater<>());
-  std::vector<TrialRecord> parts(pairs.size() * sizes.size());
-  trial.for_each_part(parts.size(), [&](std::size_t i) {
-    const std::uint64_t d = sizes[i / pairs.size()];
-    const SpikePair& pair = pairs[i % pairs.size()];
-    const Problem problem = make_problem(config, model, pair, d, single_precision, trial, parts[i]);
-    for (const SpikeFamily& family : spike_families(config)) {
-      if (family.pair.low == pair.low && family.pair.high == pair.high) {
-        record_family(config, model, family, d, problem, trial, parts[i]);
-      }
+  std::vector<std::size_t> by_size(plan.config.d.size());
+  std::iota(by_size.begin(), by_size.end(), std::size_t{0});
+  std::sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) { return plan.config.d[a] > plan.config.d[b]; });
+  std::vector<TrialRecord> parts(plan.pairs.size() * by_size.size());
+  trial.for_each_part(parts.size(), [&](std::size_t part) {
+    const std::size_t i = by_size[part / plan.pairs.size()];
+    const SpikePair& pair = plan.pairs[part % plan.pairs.size()];
+    const Problem problem = make_problem(plan, pair, plan.config.d[i], single_precision, trial, parts[part]);
+    for (const SpikeFamily& family : plan.families) {
+      if (family.pair.names == pair.names) record_family(family, family.settings[i], problem, trial, parts[part]);
     }
   });
   TrialRecord record;
-  for (const TrialRecord& part : parts) {
-    for (const auto& [name, values] : part.arrays()) record.set(name, values);
-  }
+  for (const TrialRecord& part : parts) record.insert(part);
   return record;
 }
 
-double typical_evaluations(std::uint64_t last) {
-  return 40 + real(recorded_iterations(last).size());
-}
-
-}  // namespace ranklab
+}  // namespace ranklab::multi_spike

@@ -7,49 +7,20 @@
 #include <armadillo>
 #include <cmath>
 
-#include "core/error.hpp"
-#include "experiments/spike_plus_bulk/multi_spike/claims.hpp"
-#include "experiments/spike_plus_bulk/multi_spike/report.hpp"
-#include "experiments/spike_plus_bulk/multi_spike/trial.hpp"
+#include "experiments/configured_study.hpp"
+#include "experiments/result_parts.hpp"
+#include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
 #include "models/random_features.hpp"
-#include "run/pool.hpp"
+#include "models/spiked_gram.hpp"
 
 using namespace ranklab;
 
 namespace {
 
-using Values = std::vector<std::pair<std::string, std::string>>;
 constexpr std::uint64_t trials = 2;
 
-std::unique_ptr<Study> make_study(LabelModel model, const Values& values) {
-  auto study = make_multi_spike_study(model);
-  for (const auto& [name, value] : values) {
-    for (const Field& field : study->fields()) {
-      if (field.name == name) field.parse(value, name);
-    }
-  }
-  study->validate();
-  return study;
-}
-
-Result run_study(LabelModel model, const Values& values, std::uint64_t threads = 1, std::uint64_t repetitions = trials) {
-  Pool::Settings settings;
-  settings.trials = repetitions;
-  settings.threads = threads;
-  Pool pool(settings, nullptr);
-  return make_study(model, values)->run(pool);
-}
-
-const std::vector<double>& scalar(const Result& result, const std::string& name) {
-  const auto found = std::find_if(result.scalars.begin(), result.scalars.end(), [&](const Scalar& s) { return s.name == name; });
-  REQUIRE_MESSAGE(found != result.scalars.end(), name);
-  return found->per_trial;
-}
-
-const Claim& find_claim(const Result& result, const std::string& id) {
-  const auto found = std::find_if(result.claims.begin(), result.claims.end(), [&](const Claim& c) { return c.id == id; });
-  REQUIRE_MESSAGE(found != result.claims.end(), id);
-  return *found;
+Result run_study(LabelModel model, const FlagValues& values, std::uint64_t threads = 1, std::uint64_t repetitions = trials) {
+  return run_configured(make_multi_spike_study(model), values, repetitions, false, threads);
 }
 
 // nr(grad L(W_t)) for t = 0 ... last, from W_0 = 0.
@@ -86,37 +57,35 @@ void check_against_iteration(LabelModel model, double c) {
     const auto start = std::find_if(ranks.begin(), ranks.end(), [&](double nr) { return nr >= level; });
     const auto end = std::find_if(start, ranks.end(), [&](double nr) { return nr < level; });
     REQUIRE(end != ranks.end());
-    CHECK(scalar(result, "burn_in")[i] == static_cast<double>(start - ranks.begin()));
-    CHECK(scalar(result, "window_end")[i] == static_cast<double>(end - ranks.begin()));
-    CHECK(scalar(result, "window_length")[i] == static_cast<double>(end - start));
+    CHECK(find_scalar(result, "burn_in")[i] == static_cast<double>(start - ranks.begin()));
+    CHECK(find_scalar(result, "window_end")[i] == static_cast<double>(end - ranks.begin()));
+    CHECK(find_scalar(result, "window_length")[i] == static_cast<double>(end - start));
     // 16^(1 - 1/2) = 4, the realizable level, is the longer window's.
     const auto longer = std::find_if(start, ranks.end(), [](double nr) { return nr >= 4.0; });
     const auto longer_end = std::find_if(longer, ranks.end(), [](double nr) { return nr < 4.0; });
-    CHECK(scalar(result, "remark_window_end")[i] == static_cast<double>(longer_end - ranks.begin()));
+    CHECK(find_scalar(result, "remark_window_end")[i] == static_cast<double>(longer_end - ranks.begin()));
     const double peak = *std::max_element(ranks.begin(), ranks.end());
-    CHECK(scalar(result, "peak")[i] == doctest::Approx(peak).epsilon(1.1e-3));
-    CHECK(scalar(result, "nuclear_rank_0")[i] == doctest::Approx(ranks[0]).epsilon(1e-9));
-    CHECK(scalar(result, "nuclear_rank_1")[i] == doctest::Approx(ranks[1]).epsilon(1e-9));
+    CHECK(find_scalar(result, "peak")[i] == doctest::Approx(peak).epsilon(1.1e-3));
+    CHECK(find_scalar(result, "nuclear_rank_0")[i] == doctest::Approx(ranks[0]).epsilon(1e-9));
+    CHECK(find_scalar(result, "nuclear_rank_1")[i] == doctest::Approx(ranks[1]).epsilon(1e-9));
   }
-  const auto series =
-      std::find_if(result.series.begin(), result.series.end(), [](const Series& s) { return s.name == "d=16.nuclear_rank"; });
-  REQUIRE(series != result.series.end());
-  CHECK(series->x.front() == 0.0);
-  CHECK(series->x.back() == 700.0);
+  const Series& series = find_series(result, "d=16.nuclear_rank");
+  CHECK(series.x.front() == 0.0);
+  CHECK(series.x.back() == 700.0);
   const auto first = iterate(model, 0, shape, c, 60), second = iterate(model, 1, shape, c, 60);
-  for (std::size_t j = 0; j < series->x.size() && series->x[j] <= 60; ++j) {
-    const auto t = static_cast<std::size_t>(series->x[j]);
-    CHECK(series->mean[j] == doctest::Approx((first[t] + second[t]) / 2).epsilon(1e-7));
+  for (std::size_t j = 0; j < series.x.size() && series.x[j] <= 60; ++j) {
+    const auto t = static_cast<std::size_t>(series.x[j]);
+    CHECK(series.mean[j] == doctest::Approx((first[t] + second[t]) / 2).epsilon(1e-7));
   }
 }
 
-// A record in which everything obeys the theorem, with burn-in = 2 d^(u-l) log d and window end = 10 d^u.
-TrialRecord lawful_record(const MultiSpikeConfig& config, double burn_in_power, double end_power) {
+// A record in which everything obeys the theorem, with burn-in = 0.9 d^(u-l) log d and window end = 10 d^u.
+TrialRecord lawful_record(const multi_spike::Plan& plan, double burn_in_power, double end_power) {
   TrialRecord record;
-  for (const SpikePair& pair : spike_pairs(config)) {
-    for (const std::uint64_t size : config.d) {
+  for (const multi_spike::SpikePair& pair : plan.pairs) {
+    for (const std::uint64_t size : plan.config.d) {
       const double d = static_cast<double>(size);
-      const std::string at = pair.names + "d=" + std::to_string(size) + ".";
+      const std::string at = multi_spike::at_size(pair.names, size);
       for (const char* name : {"bulk_smallest", "bulk_largest", "eigenvalue_gap", "W_norm", "cross_bulk_norm",
                                "cross_bulk_smallest", "lambda_cross_rank"}) {
         record.set(at + name, 1.0);
@@ -129,30 +98,34 @@ TrialRecord lawful_record(const MultiSpikeConfig& config, double burn_in_power, 
       record.set(at + "spike_smallest", std::pow(d, pair.low));
       record.set(at + "lambda_spikes", std::pow(d, pair.low));
       record.set(at + "M_nuclear", d);
-      for (const double c : config.c) {
-        const SpikeFamily family{pair, c, pair.names};
-        const double burn_in = 0.9 * burn_in_scale(pair, d) * std::pow(d / 64, burn_in_power), end = 10 * std::pow(d, end_power);
-        for (const char* name : {"burn_in", "burn_in_crossing", "remark_burn_in"}) record.set(family.at(size) + name, burn_in);
-        record.set(family.at(size) + "window_end", end);
-        record.set(family.at(size) + "window_length", end);
-        record.set(family.at(size) + "remark_window_end", 3 * end * std::log(d));
-        for (const char* name : {"peak", "peak_iteration", "nuclear_rank_0", "nuclear_rank_1", "evaluations"}) {
-          record.set(family.at(size) + name, 1.0);
-        }
-        record.set(family.at(size) + "nuclear_rank", std::vector<double>{1.0});
-        record.set(family.at(size) + "M_frobenius", std::sqrt(d));
-        record.set(family.at(size) + "W_frobenius", std::sqrt(d));
-        record.set(family.at(size) + "window_nuclear", d / 2);
-        record.set(family.at(size) + "window_frobenius", std::sqrt(d));
+    }
+  }
+  for (const multi_spike::SpikeFamily& family : plan.families) {
+    for (const multi_spike::Setting& setting : family.settings) {
+      const double d = static_cast<double>(setting.d);
+      const double burn_in = 0.9 * family.pair.burn_in_scale(d) * std::pow(d / 64, burn_in_power),
+                   end = 10 * std::pow(d, end_power);
+      const auto set = [&](const char* name, double value) { record.set(setting.prefix + name, value); };
+      for (const char* name : {"burn_in", "burn_in_crossing", "remark_burn_in"}) set(name, burn_in);
+      set("window_end", end);
+      set("window_length", end);
+      set("remark_window_end", 3 * end * std::log(d));
+      for (const char* name : {"peak", "peak_iteration", "nuclear_rank_0", "nuclear_rank_1", "evaluations", "nuclear_rank"}) {
+        set(name, 1.0);
       }
+      set("M_nuclear", d);
+      set("M_frobenius", std::sqrt(d));
+      set("W_frobenius", std::sqrt(d));
+      set("window_nuclear", d / 2);
+      set("window_frobenius", std::sqrt(d));
     }
   }
   return record;
 }
 
 Result judged(const MultiSpikeConfig& config, LabelModel model, double burn_in_power = 0, double end_power = 1) {
-  return multi_spike_result(config, model,
-                            {lawful_record(config, burn_in_power, end_power), lawful_record(config, burn_in_power, end_power)});
+  const multi_spike::Plan plan = multi_spike::make_plan(config, model);
+  return multi_spike::report(plan, {lawful_record(plan, burn_in_power, end_power), lawful_record(plan, burn_in_power, end_power)});
 }
 
 }  // namespace
@@ -189,7 +162,8 @@ TEST_CASE("norms over the predicted window, M-bar and the subspaces equal their 
   };
   const auto nuclear = [](const arma::mat& M) { return arma::accu(arma::svd(M)); };
   for (const bool teacher : {false, true}) {
-    const TrialRecord record = multi_spike_trial(config, teacher ? LabelModel::teacher : LabelModel::realizable, false, trial);
+    const TrialRecord record = multi_spike::run_trial(
+        multi_spike::make_plan(config, teacher ? LabelModel::teacher : LabelModel::realizable), false, trial);
     const arma::mat W = draw_gaussian<double>(trial, teacher ? "W_bar/d=24" : "W_sharp/d=24", 24, 24, 1 / std::sqrt(24.0));
     const arma::mat G_0 = W * (teacher ? cross.B() : B);
     // Columns 3 to 10 of 24 for the teacher: p + 1 to r - p with r = 12.
@@ -214,17 +188,17 @@ TEST_CASE("norms over the predicted window, M-bar and the subspaces equal their 
 }
 
 TEST_CASE("one size's numbers do not depend on the lists, and plain names are those of the last values") {
-  const Values more = {{"d", "8,12"},           {"spikes", "2"}, {"spike-low", "0.5,0.8"},
-                       {"spike-high", "1,0.6"}, {"c", "2,1"},    {"steps", "50"}};
+  const FlagValues more = {{"d", "8,12"},           {"spikes", "2"}, {"spike-low", "0.5,0.8"},
+                           {"spike-high", "1,0.6"}, {"c", "2,1"},    {"steps", "50"}};
   const Result many = run_study(LabelModel::realizable, more),
                one = run_study(
                    LabelModel::realizable,
                    {{"d", "8"}, {"spikes", "2"}, {"spike-low", "0.5"}, {"spike-high", "0.6"}, {"c", "2"}, {"steps", "50"}});
   for (const char* name : {"burn_in", "peak", "nuclear_rank_1"}) {
-    CHECK(scalar(many, std::string("l=0.5,u=0.6,c=2,d=8.") + name) == scalar(one, name));
-    CHECK(scalar(one, std::string("d=8.") + name) == scalar(one, name));
+    CHECK(find_scalar(many, std::string("l=0.5,u=0.6,c=2,d=8.") + name) == find_scalar(one, name));
+    CHECK(find_scalar(one, std::string("d=8.") + name) == find_scalar(one, name));
     // (0.8, 0.6) is no pair: the last one is (0.8, 1).
-    CHECK(scalar(many, name) == scalar(many, std::string("l=0.8,u=1,c=1,d=12.") + name));
+    CHECK(find_scalar(many, name) == find_scalar(many, std::string("l=0.8,u=1,c=1,d=12.") + name));
   }
   const auto excluded = [](const Scalar& s) { return s.name.starts_with("l=0.8,u=0.6"); };
   CHECK(std::none_of(many.scalars.begin(), many.scalars.end(), excluded));
@@ -239,7 +213,7 @@ TEST_CASE("one size's numbers do not depend on the lists, and plain names are th
 
 TEST_CASE("a level that is not reached by the last iteration leaves burn-in and window undefined, and nothing to judge") {
   const Result result = run_study(LabelModel::realizable, {{"d", "64"}, {"steps", "2"}, {"c", "4"}});
-  for (const char* name : {"burn_in", "window_end", "window_length"}) CHECK(std::isnan(scalar(result, name)[0]));
+  for (const char* name : {"burn_in", "window_end", "window_length"}) CHECK(std::isnan(find_scalar(result, name)[0]));
   CHECK(find_claim(result, "spectral/thm-3.6/window").verdict == Verdict::not_applicable);
 }
 
@@ -273,14 +247,11 @@ TEST_CASE("more sizes than there is room for leave the first ones out of the fig
 }
 
 TEST_CASE("single precision sees the same matrices, rounded") {
-  const Values values = {{"d", "12"}, {"spikes", "2"}, {"steps", "30"}};
-  Pool::Settings settings;
-  settings.trials = trials;
-  settings.single_precision = true;
-  Pool pool(settings, nullptr);
-  const Result single = make_study(LabelModel::teacher, values)->run(pool), full = run_study(LabelModel::teacher, values);
+  const FlagValues values = {{"d", "12"}, {"spikes", "2"}, {"steps", "30"}};
+  const Result single = run_configured(make_multi_spike_study(LabelModel::teacher), values, trials, true),
+               full = run_study(LabelModel::teacher, values);
   for (std::uint64_t i = 0; i < trials; ++i) {
-    const double x = scalar(single, "nuclear_rank_0")[i], y = scalar(full, "nuclear_rank_0")[i];
+    const double x = find_scalar(single, "nuclear_rank_0")[i], y = find_scalar(full, "nuclear_rank_0")[i];
     CHECK(x != y);
     CHECK(x == doctest::Approx(y).epsilon(1e-5));
   }
@@ -356,8 +327,9 @@ TEST_CASE("hypotheses that are not met are named") {
 TEST_CASE("a single spike of order d: (3.21), (3.22) and the printed counts of the proofs") {
   MultiSpikeConfig config;
   config.spikes = 1;
-  REQUIRE(spike_pairs(config).size() == 1);
-  CHECK(spike_pairs(config)[0].low == 1.0);  // not 0.75, as a single spike is the largest
+  const auto pairs = multi_spike::make_plan(config, LabelModel::teacher).pairs;
+  REQUIRE(pairs.size() == 1);
+  CHECK(pairs[0].low == 1.0);  // not 0.75, as a single spike is the largest
   const Result result = judged(config, LabelModel::teacher);
   // The made-up lambda_(d/2) is 1 and ||M-bar||_* is d.
   CHECK(find_claim(result, "spectral/thm-3.11/separation/as-printed").verdict == Verdict::fails);
@@ -365,7 +337,7 @@ TEST_CASE("a single spike of order d: (3.21), (3.22) and the printed counts of t
   CHECK(find_claim(result, "spectral/cor-3.12/M-nuclear/as-printed").verdict == Verdict::fails);
   CHECK(find_claim(result, "spectral/cor-3.12/M-nuclear/corrected").verdict == Verdict::holds);
 
-  const Values values = {{"d", "16,32,64"}, {"spikes", "1"}, {"spike-high", "1"}, {"steps", "10"}};
+  const FlagValues values = {{"d", "16,32,64"}, {"spikes", "1"}, {"spike-high", "1"}, {"steps", "10"}};
   const Result drawn = run_study(LabelModel::teacher, values);
   for (const char* id : {"spectral/eq-3.24", "spectral/eq-3.25/as-printed", "spectral/eq-3.25/corrected", "spectral/eq-3.23"}) {
     CAPTURE(id);
@@ -375,18 +347,13 @@ TEST_CASE("a single spike of order d: (3.21), (3.22) and the printed counts of t
   for (const double exponent : {find_claim(drawn, "spectral/eq-3.21").measured, find_claim(drawn, "spectral/eq-3.22").measured}) {
     CHECK(std::abs(exponent) < 0.5);
   }
-  const double mean_distance = summarise(scalar(drawn, "d=64.left_distance")).mean;
+  const double mean_distance = summarise(find_scalar(drawn, "d=64.left_distance")).mean;
   CHECK(mean_distance == doctest::Approx(1 / std::sqrt(12.0) / 64).epsilon(0.3));
 }
 
 TEST_CASE("combinations that make no problem are usage errors that name the flag") {
-  const auto refuses = [](const Values& values, const std::string& flag) {
-    try {
-      make_study(LabelModel::realizable, values);
-      FAIL("accepted");
-    } catch (const UsageError& error) {
-      CHECK(std::string(error.what()).find(flag) != std::string::npos);
-    }
+  const auto refuses = [](const FlagValues& values, const std::string& flag) {
+    CHECK(refusal(make_multi_spike_study(LabelModel::realizable), values).find(flag) != std::string::npos);
   };
   refuses({{"spike-low", "0.9"}, {"spike-high", "0.5"}}, "--spike-low");
   refuses({{"d", "64,8"}, {"spikes", "9"}}, "--spikes");
