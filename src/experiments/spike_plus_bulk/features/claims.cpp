@@ -1,129 +1,271 @@
-#include "experiments/spike_plus_bulk/features/claims.hpp"
-
+// How the study features judges; claims about phi and its expansion (3.5) with Figure 16, and about Lemma 3.3 of [Spectral], the
+// rows of a Gaussian V.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
-#include "core/fits.hpp"
-#include "core/text.hpp"
+#include "core/tolerances.hpp"
+#include "experiments/spike_plus_bulk/features/measure.hpp"
+#include "models/feature_moments.hpp"
 
-namespace ranklab {
+namespace ranklab::features {
 namespace {
 
-// Why the sizes of this run are not "k proportional to d, d growing"; empty where they are.
-std::string why_no_rates(const std::vector<FeatureSize>& sizes) {
-  if (sizes.size() < 3) return "fewer than three sizes in --k, so that no exponent can be fitted with an error";
-  if (sizes.front().d == sizes.back().d) return "--d is fixed, and the statement is about d growing with k";
-  double smallest = std::numeric_limits<double>::infinity(), largest = 0.0;
-  for (const FeatureSize& size : sizes) {
-    const double ratio = static_cast<double>(size.n) / static_cast<double>(size.d);
-    smallest = std::min(smallest, ratio);
-    largest = std::max(largest, ratio);
+using std::numbers::pi;
+
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+
+double real(std::uint64_t x) {
+  return static_cast<double>(x);
+}
+
+// phi -----------------------------------------------------------------------------------------------------------------------
+
+// The estimates of all trials together against the formula, point by point.
+void judge_phi(const Judge& judge) {
+  const auto& [plan, records, claims] = judge;
+  const Activation& activation = find_activation(plan.config.activation);
+  Tally deviations;
+  for (std::size_t i = 0; i < plan.phi_at.size() && !records.empty(); ++i) {
+    double sum = 0.0, variance = 0.0;
+    for (const TrialRecord& record : records) {
+      sum += record.array(phi_monte_carlo).at(i);
+      variance += std::pow(record.array(phi_standard_error).at(i), 2);
+    }
+    const double n = static_cast<double>(records.size());
+    const double deviation = std::fabs(sum / n - feature_phi(activation, plan.phi_at[i])) / (std::sqrt(variance) / n);
+    deviations.count(!(deviation <= tolerance::standard_errors), deviation);
   }
-  if (largest > 1.1 * smallest) return "n is not proportional to d over the sizes of this run";
-  return "";
+  const Place figure{"spectral/fig-16/", "Section 3.1.1 and Figure 16"};
+  claims.never_violated(figure("phi", "phi is 2 pi times the covariance of two features at correlation t"), deviations,
+                        "at every t of the figure, from sampled pairs: largest deviation " +
+                            short_number(std::max(0.0, deviations.largest)) + " standard errors, " +
+                            short_number(tolerance::standard_errors) + " allowed");
+}
+
+void judge_derivatives(Claims& claims) {
+  const std::vector<double> printed = {0.0, pi / 2.0, 1.0, 0.0, 1.0, 0.0};
+  const std::vector<double> found = feature_phi_derivatives(find_activation("relu"), printed.size());
+  Tally tally;
+  std::vector<std::string> list;
+  for (std::size_t m = 0; m < printed.size(); ++m) {
+    tally.count(std::fabs(found[m] - printed[m]) > 1e-9);
+    list.push_back(short_number(std::fabs(found[m]) < 1e-12 ? 0.0 : found[m]));
+  }
+  claims.never_violated(
+      {"spectral/fig-16/derivatives", "Theorem 3.2, proof", "the derivatives of phi at 0, orders 0 to 5, are 0, pi/2, 1, 0, 1, 0"},
+      tally, "2 pi m! times the squared Hermite coefficients of relu, by quadrature: " + joined(list));
+}
+
+// |phi(t) - pi t/2 - t^2/2| <= max |phi''''| t^4/4! on [-T, T], T the largest cosine of the run;
+// phi''''(t) = (1 + 2 t^2)(1 - t^2)^(-5/2) is largest at T. The smallest margin over a grid.
+double taylor_margin(const Measured& at) {
+  constexpr int points = 200;
+  const Activation& relu = find_activation("relu");
+  double smallest = std::numeric_limits<double>::infinity();
+  const double T = std::min(1.0, at(row_cosine));
+  const double fourth = (1.0 + 2.0 * T * T) * std::pow(1.0 - T * T, -2.5);
+  for (int i = -points; i <= points; ++i) {
+    const double t = T * i / points;
+    const double rest = std::fabs(feature_phi(relu, t) - pi / 2.0 * t - t * t / 2.0);
+    smallest = std::min(smallest, fourth * std::pow(t, 4) / 24.0 + tolerance::closed_form<double> - rest);
+  }
+  return smallest;
+}
+
+void judge_interval(const Judge& judge) {
+  const Place proof{"spectral/eq-3.5/", "Theorem 3.2, proof, eq. (3.5)"},
+      after{proof.prefix, "Theorem 3.2, proof, after eq. (3.5)"}, with_3_3{proof.prefix, after.source + ", and eq. (3.3)"};
+  judge.everywhere(proof("remainder", "phi differs from pi t/2 + t^2/2 by at most max |phi''''| t^4/4! on the run's own cosines"),
+                   taylor_margin, "largest cosine " + judge.range(row_cosine));
+  const Metric scaled = over(row_cosine, [](const Size& size) { return 1.0 / std::sqrt(real(size.d)); });
+  const Metric with_log = over(row_cosine, [](const Size& size) { return std::sqrt(std::log(real(size.k)) / real(size.d)); });
+  judge.exponent(after("interval/as-printed", "the cosines between rows lie in [-c/sqrt(d), c/sqrt(d)] for a constant c"), scaled,
+                 at_most(0.0),
+                 "largest cosine times sqrt(d) is " + judge.range(scaled) + "; judged without slack, as log k grows slowly");
+  judge.exponent(
+      with_3_3("interval/corrected", "the cosines between rows lie in [-c sqrt(log(k)/d), c sqrt(log(k)/d)] for a constant c"),
+      with_log, does_not_grow, "largest cosine over sqrt(log(k)/d) is " + judge.range(with_log));
+}
+
+// Lemma 3.3 -----------------------------------------------------------------------------------------------------------------
+
+double log_k_over_d(const Size& size) {
+  return std::log(real(size.k)) / real(size.d);
+}
+
+// (3.7) fails with probability at most 4/k; here as the part of the sizes of one trial at which it fails.
+void judge_rows(const Judge& judge) {
+  const Statement statement{"spectral/eq-3.7", "Lemma 3.3, eq. (3.7)",
+                            "cosines between rows and deviations of their squared norms from 1 are at most 4 sqrt(log(k)/d), "
+                            "with probability 1 - 4/k"};
+  std::vector<Size> covered;
+  double allowed = 0.0;
+  for (const Size& size : judge.plan.sizes) {
+    if (log_k_over_d(size) > 0.25) continue;
+    covered.push_back(size);
+    allowed += std::min(1.0, 4.0 / real(size.k));
+  }
+  if (!judge.claims.applies(statement, covered.empty() ? "log(k)/d exceeds 1/4 at every size" : "")) return;
+  const double count = static_cast<double>(covered.size());
+  const auto failed = [&](const TrialRecord& record) {
+    double failures = 0.0;
+    for (const Size& size : covered) {
+      const double bound = 4.0 * std::sqrt(log_k_over_d(size));
+      const Measured at{record, size};
+      failures += at(row_cosine) <= bound && at(squared_norm_deviation) <= bound ? 0.0 : 1.0;
+    }
+    return failures / count;
+  };
+  const auto unit = [](const Size& size) { return std::sqrt(log_k_over_d(size)); };
+  judge.claims.mean(statement, per_trial(judge.records, failed), {0.0, allowed / count},
+                    "part of the sizes at which it fails; over sqrt(log(k)/d), cosines reach " +
+                        judge.range(over(row_cosine, unit)) + ", deviations " + judge.range(over(squared_norm_deviation, unit)));
+}
+
+void judge_norms(const Judge& judge) {
+  judge.everywhere(
+      {"spectral/eq-3.3", "Theorem 3.2, eq. (3.3), and the text before Lemma 3.3",
+       "rows of a Gaussian V are incoherent: squared norms within eps < 1 of 1, cosines at most c sqrt(log(k)/d)"},
+      [](const Measured& at) {
+        const double bound = 4.0 * std::sqrt(log_k_over_d(at.size));
+        if (bound >= 1.0) return undefined;
+        return std::min(1.0 - at(squared_norm_deviation), bound - at(row_cosine));
+      },
+      "at the sizes where 4 sqrt(log(k)/d) of Lemma 3.3 is below 1, with its c = 4; eps is " + judge.range(squared_norm_deviation));
+  const Metric needed = [](const Measured& at) {
+    return std::max(at(norm_excess), at(frobenius_deviation)) * std::sqrt(real(at.size.d));
+  };
+  judge.everywhere(
+      {"spectral/eq-3.8", "Lemma 3.3, eq. (3.8)",
+       "||V|| <= sqrt(k/d) + 1 + delta and | ||V||_F^2/k - 1 | <= delta, with probability 1 - 4 exp(-c delta^2 d)"},
+      [&](const Measured& at) { return 4.0 - needed(at); },
+      "at delta = 4/sqrt(d), where 4 exp(-c delta^2 d) = 0.0013 with the usual c = 1/2 (the paper gives none); "
+      "smallest possible delta sqrt(d) is " +
+          judge.range(needed));
+}
+
+// Lemma 3.3 at the edge of its hypothesis, by tail probabilities instead of samples: such a k cannot be drawn.
+void judge_hypothesis(Claims& claims) {
+  constexpr double proven = 0.16;
+  Tally at_quarter, up_to_proven;
+  double first = 0.0;
+  for (const double d : {16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0}) {
+    const double lower = log_lemma_3_3_lower(d, 0.25);
+    if (lower > 0.0 && first == 0.0) first = d;
+    at_quarter.count(lower > 0.0, lower);
+    for (int i = 1; i <= 16; ++i) {
+      const double log_k = proven * i / 16.0 * d;
+      const double upper = log_k < std::log(2.0) ? undefined : log_lemma_3_3_upper(d, proven * i / 16.0);
+      up_to_proven.count(upper > 0.0, upper);  // one row alone has nothing to fail
+    }
+  }
+  const Place place{"spectral/lemma-3.3/", "Lemma 3.3, hypothesis of eq. (3.7)"};
+  const Misprint enough = place.misprint("hypothesis", "log(k)/d <= 1/4 is enough for a failure probability 4/k",
+                                         "log(k)/d <= 4/25 is enough for a failure probability 4/k");
+  claims.never_violated(enough.as_printed, at_quarter,
+                        "at log k = d/4 for d from 16 to 4096: P(some ||v_i||^2 > 3), from the chi-squared tail, over 4/k reaches "
+                        "exp(" +
+                            short_number(at_quarter.largest) + "), and exceeds 1 from d = " + short_number(first) + " on");
+  claims.never_violated(enough.corrected, up_to_proven,
+                        "union bound over both tails of the norms and over the cosines, over 4/k, at most exp(" +
+                            short_number(up_to_proven.largest) + ") for 16 ratios up to 4/25 and d from 16 to 4096");
 }
 
 }  // namespace
 
-FeatureRun::FeatureRun(const FeaturesConfig& run_config, const std::vector<TrialRecord>& run_records)
-    : config(run_config), records(run_records), sizes(feature_sizes(run_config)) {
-  std::sort(sizes.begin(), sizes.end(), [](const FeatureSize& a, const FeatureSize& b) { return a.k < b.k; });
-  no_rates = why_no_rates(sizes);
+double log_chi_squared_tail(double degrees, double excess) {
+  // Q(a, x) Gamma(a) = exp(-x) x^a / (x + 1 - a - 1(1 - a)/(x + 3 - a - 2(2 - a)/(x + 5 - a - ...))), from the far end.
+  const double a = degrees / 2.0, x = a * (1.0 + excess);
+  constexpr int terms = 20000;
+  double fraction = x + 2.0 * terms + 1.0 - a;
+  for (int i = terms; i >= 1; --i) fraction = x + 2.0 * i - 1.0 - a - i * (i - a) / fraction;
+  return -x + a * std::log(x) - std::lgamma(a) - std::log(fraction);
 }
 
-bool FeatureRun::singular() const {
-  return std::any_of(sizes.begin(), sizes.end(), [](const FeatureSize& size) { return size.n <= size.k; });
+double log_lemma_3_3_lower(double d, double ratio) {
+  const double log_k = ratio * d, log_p = log_chi_squared_tail(d, 4.0 * std::sqrt(ratio));
+  // 1 - (1 - p)^k, with k p for its logarithm where p is tiny.
+  const double log_kp = log_k + log_p;
+  const double some = log_kp < -20.0 ? log_kp : std::log(-std::expm1(-std::exp(log_kp)));
+  return some - (std::log(4.0) - log_k);
 }
 
-std::vector<double> FeatureRun::values(const FeatureSize& size, const std::string& name) const {
-  return scalars_of(records, size.prefix() + name);
+double log_lemma_3_3_upper(double d, double ratio) {
+  const double log_k = ratio * d, u = 4.0 * std::sqrt(ratio);
+  // Relative to 1/k: k^2 times the upper tail; the lower tail is at most exp(-d u^2/4) = k^-4 for u < 1 and empty above;
+  // a cosine exceeds u with probability at most 2 exp(-d u^2/2) = 2 k^-8, of k^2/2 pairs.
+  const double norms = std::exp(2.0 * log_k + log_chi_squared_tail(d, u));
+  return std::log(norms + std::exp(-2.0 * log_k) + std::exp(-5.0 * log_k)) - std::log(4.0);
 }
 
-SizeMetric metric(const std::string& name) {
-  return [name](const TrialRecord& record, const FeatureSize& size) { return record.scalar(size.prefix() + name); };
+Metric over(const char* name, double (*unit)(const Size&)) {
+  return [=](const Measured& at) { return at(name) / unit(at.size); };
 }
 
-SizeMetric metric_over(const std::string& name, const std::function<double(const FeatureSize&)>& unit) {
-  return
-      [name, unit](const TrialRecord& record, const FeatureSize& size) { return record.scalar(size.prefix() + name) / unit(size); };
+ValueAtSize Judge::at_sizes(const Metric& metric) const {
+  return [&sizes = plan.sizes, metric](const TrialRecord& record, std::size_t i) { return metric({record, sizes[i]}); };
 }
 
-std::vector<double> exponents(const FeatureRun& run, const SizeMetric& measured) {
-  std::vector<double> slopes;
-  for (const TrialRecord& record : run.records) {
-    std::vector<double> d, y;
-    for (const FeatureSize& size : run.sizes) {
-      const double value = measured(record, size);
-      if (!std::isfinite(value) || value <= 0.0) continue;
-      d.push_back(static_cast<double>(size.d));
-      y.push_back(value);
+std::string Judge::range(const Metric& metric) const {
+  const Tally shown = tally_of(records, [&](const TrialRecord& record, Tally& t) {
+    for (const Size& size : plan.sizes) {
+      const double value = metric({record, size});
+      if (std::isfinite(value)) t.count(false, value);
     }
-    const bool enough = d.size() >= 3 && d.front() < d.back();
-    slopes.push_back(enough ? fit_power(d, y).slope : std::numeric_limits<double>::quiet_NaN());
+  });
+  return shown.cases > 0 ? short_number(shown.smallest) + " to " + short_number(shown.largest) : "undefined";
+}
+
+void Judge::exponent(const Statement& statement, const Metric& metric, Region allowed, const std::string& detail) const {
+  if (!claims.applies(statement, plan.no_rates)) return;
+  claims.mean(statement, slopes_over(records, plan.d, at_sizes(metric), fit_power), allowed,
+              detail + "; the exponent in d, fitted to each trial over " + std::to_string(plan.sizes.size()) +
+                  " sizes up to d = " + std::to_string(plan.sizes.back().d) + ", slack " + short_number(exponent_slack));
+}
+
+void Judge::at_largest(const Statement& statement, const char* name, Region allowed, const std::string& detail) const {
+  constexpr std::uint64_t smallest_measured = 64;  // features and samples from which constants are judged
+  const Size& size = plan.sizes.back();
+  if (!claims.applies(statement, std::min(size.k, size.n) < smallest_measured ? "fewer than " + std::to_string(smallest_measured) +
+                                                                                    " features or samples even at the largest size"
+                                                                              : "")) {
+    return;
   }
-  return slopes;
-}
-
-void only_about_relu(const FeatureRun& run, std::vector<Claim>& claims, std::size_t from) {
-  if (run.config.activation == "relu") return;
-  for (std::size_t i = from; i < claims.size(); ++i) {
-    claims[i] = not_applicable(claims[i].id, claims[i].source, claims[i].statement,
-                               "the statement is about relu, this run about " + run.config.activation);
-  }
-}
-
-std::string range_text(const FeatureRun& run, const SizeMetric& measured) {
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  for (const TrialRecord& record : run.records) {
-    for (const FeatureSize& size : run.sizes) {
-      const double value = measured(record, size);
-      if (!std::isfinite(value)) continue;
-      low = std::min(low, value);
-      high = std::max(high, value);
-    }
-  }
-  return low <= high ? short_number(low) + " to " + short_number(high) : "undefined";
-}
-
-Claim judge_exponent(const FeatureRun& run, const ClaimText& text, const SizeMetric& measured, double low, double high,
-                     const std::string& detail) {
-  if (!run.no_rates.empty()) return not_applicable(text.id, text.source, text.statement, run.no_rates);
-  return judge_mean(text.id, text.source, text.statement, exponents(run, measured), low, high,
-                    detail + "; the exponent in d, fitted to each trial over " + std::to_string(run.sizes.size()) +
-                        " sizes up to d = " + std::to_string(run.largest().d) + ", slack " + short_number(exponent_slack));
-}
-
-Claim judge_constant(const FeatureRun& run, const ClaimText& text, const std::string& name, double expected, double band,
-                     const std::string& detail) {
-  const double width = band * std::fabs(expected);
-  return judge_at_largest(run, text, name, expected - width, expected + width,
-                          detail + ", expected " + short_number(expected) + " within " + short_number(100.0 * band) + "%");
-}
-
-Claim judge_at_largest(const FeatureRun& run, const ClaimText& text, const std::string& name, double low, double high,
-                       const std::string& detail) {
-  const FeatureSize& size = run.largest();
-  if (std::min(size.k, size.n) < smallest_measured) {
-    return not_applicable(text.id, text.source, text.statement,
-                          "fewer than " + std::to_string(smallest_measured) + " features or samples even at the largest size");
-  }
-  return judge_mean(
-      text.id, text.source, text.statement, run.values(size, name), low, high,
+  claims.mean(
+      statement, scalars_of(records, size.prefix() + name), allowed,
       detail + "; at k = " + std::to_string(size.k) + ", d = " + std::to_string(size.d) + ", n = " + std::to_string(size.n));
 }
 
-Claim judge_everywhere(const FeatureRun& run, const ClaimText& text, const SizeMetric& margin, const std::string& detail) {
-  double cases = 0.0, violations = 0.0;
-  for (const TrialRecord& record : run.records) {
-    for (const FeatureSize& size : run.sizes) {
-      const double value = margin(record, size);
-      if (std::isnan(value)) continue;
-      cases += 1.0;
-      if (value < 0.0) violations += 1.0;
-    }
-  }
-  return judge_violations(text.id, text.source, text.statement, violations, cases, detail);
+void Judge::constant(const Statement& statement, const char* name, double expected, double band, const std::string& detail) const {
+  at_largest(statement, name, within(expected, band * std::fabs(expected)),
+             detail + ", expected " + short_number(expected) + " within " + short_number(100.0 * band) + "%");
 }
 
-}  // namespace ranklab
+void Judge::everywhere(const Statement& statement, const Metric& margin, const std::string& detail) const {
+  const Tally tally = tally_of(records, [&](const TrialRecord& record, Tally& t) {
+    for (const Size& size : plan.sizes) {
+      const double value = margin({record, size});
+      if (!std::isnan(value)) t.count(value < 0.0);
+    }
+  });
+  claims.never_violated(statement, tally, detail);
+}
+
+void judge(const Plan& plan, const Records& records, Claims& claims) {
+  const Judge judge{plan, records, claims};
+  if (plan.teacher()) return judge_cross_gram(judge);
+  judge_phi(judge);
+  {
+    const auto relu = claims.only_where(plan.not_relu());
+    judge_derivatives(claims);
+    judge_interval(judge);
+  }
+  judge_gram(judge);
+  judge_rows(judge);
+  judge_norms(judge);
+  judge_hypothesis(claims);
+}
+
+}  // namespace ranklab::features

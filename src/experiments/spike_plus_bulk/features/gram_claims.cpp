@@ -1,206 +1,283 @@
-// Claims about Theorems 3.2 and 3.4 and Lemma 3.5 of [Spectral].
+// Claims about the Gram matrix of one feature map, Theorems 3.2 and 3.4 and Lemma 3.5 of [Spectral], and about the cross-Gram
+// matrix of two, Theorems 3.7 and 3.9 and Corollary 3.8.
+#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
+#include <tuple>
 
-#include "core/text.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/spike_plus_bulk/features/claims.hpp"
+#include "experiments/spike_plus_bulk/features/features.hpp"
 
-namespace ranklab {
+namespace ranklab::features {
 namespace {
 
 using std::numbers::pi;
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double real(std::uint64_t x) {
   return static_cast<double>(x);
 }
 
-// The order of the error terms of (3.4) and (3.6).
-double remainder_order(const FeatureSize& size) {
-  return real(size.k) * std::pow(std::log(real(size.k)), 2) / (real(size.d) * real(size.d));
-}
+// Theorem 3.2 ---------------------------------------------------------------------------------------------------------------
 
-double sampling_order(const FeatureSize& size) {
-  return std::sqrt(real(size.d) / real(size.n)) + real(size.d) / real(size.n);
-}
-
-std::vector<Claim> mean_claims(const FeatureRun& run) {
-  const std::string where = "Section 3.1.1, before Theorem 3.2";
-  const std::string coefficient = "least-squares coefficient of the sample mean on the row norms";
-  const std::string spike = "product of the means of both halves of the samples, over ||V||_F^2";
-  return {
-      judge_constant(run, {"spectral/thm-3.2/mean-vector/as-printed", where, "mu_i = ||v_i|| / (2 pi)"}, "mean_coefficient",
-                     0.5 / pi, coefficient_band, coefficient),
-      judge_constant(run, {"spectral/thm-3.2/mean-vector/corrected", where, "mu_i = ||v_i|| / sqrt(2 pi)"}, "mean_coefficient",
-                     1.0 / std::sqrt(2.0 * pi), coefficient_band, coefficient),
-      judge_constant(run, {"spectral/thm-3.2/spike/as-printed", where, "||mu||^2 = ||V||_F^2 / (4 pi^2)"}, "spike_coefficient",
-                     0.25 / (pi * pi), coefficient_band, spike),
-      judge_constant(run, {"spectral/thm-3.2/spike/corrected", where, "||mu||^2 = ||V||_F^2 / (2 pi)"}, "spike_coefficient",
-                     0.5 / pi, coefficient_band, spike),
-  };
-}
-
-// The number that (3.3) calls epsilon, and whether the theorem's hypothesis is met by it.
-bool near_unit_rows(const TrialRecord& record, const FeatureSize& size) {
-  return record.scalar(size.prefix() + "squared_norm_deviation") < 1.0;
-}
-
-// The proof bounds the Hadamard square by its Lemma 3.1 (2) and leaves out the largest diagonal entry.
-std::vector<Claim> hadamard_claims(const FeatureRun& run) {
-  const auto quotient = [](const TrialRecord& record, const FeatureSize& size) {
-    return record.scalar(size.prefix() + "hadamard_norm") / record.scalar(size.prefix() + "linear_norm");
-  };
-  const auto with_diagonal = [quotient](const TrialRecord& record, const FeatureSize& size) {
-    return quotient(record, size) / record.scalar(size.prefix() + "largest_squared_norm");
-  };
-  const auto at_most_one = [](const SizeMetric& value) {
-    return [value](const TrialRecord& record, const FeatureSize& size) {
-      return 1.0 + tolerance::residual<double> - value(record, size);
-    };
-  };
-  return {
-      judge_everywhere(run, {"spectral/thm-3.2/hadamard-square/as-printed", "Theorem 3.2, proof", "||(V V')^(o 2)|| <= ||V V'||"},
-                       at_most_one(quotient),
-                       "quotient " + range_text(run, quotient) + "; false for orthogonal rows longer than 1"),
-      judge_everywhere(
-          run, {"spectral/thm-3.2/hadamard-square/corrected", "Theorem 3.2, proof", "||(V V')^(o 2)|| <= max ||v_i||^2 ||V V'||"},
-          at_most_one(with_diagonal), "quotient " + range_text(run, with_diagonal))};
-}
-
-std::vector<Claim> conditioning_claims(const FeatureRun& run) {
-  std::vector<Claim> claims;
-  const ClaimText lower{"spectral/eq-3.4/lower", "Theorem 3.2, eq. (3.4)",
-                        "Sigma >= V V'/4 + ((pi - 3)(1 - eps)/(4 pi) + O(k log^2 k/d^2)) I"};
-  const ClaimText upper{"spectral/eq-3.4/upper", "Theorem 3.2, eq. (3.4)",
-                        "Sigma <= ((1 + 1/(pi (1 - eps)))/4 ||V||^2 + (pi - 3)(1 + eps)/(4 pi) + O(k log^2 k/d^2)) I"};
-  double outside = 0.0;
-  for (const auto& record : run.records) {
-    for (const auto& size : run.sizes) outside += near_unit_rows(record, size) ? 0.0 : 1.0;
-  }
-  const auto lower_bound = [](const TrialRecord& record, const FeatureSize& size) {
-    return (pi - 3.0) / (4.0 * pi) * (1.0 - record.scalar(size.prefix() + "squared_norm_deviation"));
-  };
-  const auto upper_bound = [](const TrialRecord& record, const FeatureSize& size) {
-    const double e = record.scalar(size.prefix() + "squared_norm_deviation");
-    return (1.0 + 1.0 / (pi * (1.0 - e))) / 4.0 * record.scalar(size.prefix() + "linear_norm") +
-           (pi - 3.0) / (4.0 * pi) * (1.0 + e);
-  };
-  if (outside > 0.0) {
-    const std::string reason =
-        "hypothesis (3.3) asks for squared row norms within eps < 1 of 1, and " + short_number(outside) + " draws of V have none";
-    claims.push_back(not_applicable(lower.id, lower.source, lower.statement, reason));
-    claims.push_back(not_applicable(upper.id, upper.source, upper.statement, reason));
-  } else {
-    const std::string with = "eps is the smallest that (3.3) allows; the O term is the measured norm of the remainder of (3.6)";
-    claims.push_back(judge_everywhere(
-        run, lower,
-        [&](const TrialRecord& record, const FeatureSize& size) {
-          return record.scalar(size.prefix() + "sigma_minus_linear_min") + record.scalar(size.prefix() + "remainder_norm") -
-                 lower_bound(record, size);
-        },
-        with + "; smallest eigenvalue of Sigma - V V'/4 is " + range_text(run, metric("sigma_minus_linear_min")) + ", the bound " +
-            range_text(run, lower_bound) + " without the O term: the Hadamard square, dropped as >= 0, has about 1/(4 pi)"));
-    claims.push_back(judge_everywhere(
-        run, upper,
-        [&](const TrialRecord& record, const FeatureSize& size) {
-          return upper_bound(record, size) + record.scalar(size.prefix() + "remainder_norm") -
-                 record.scalar(size.prefix() + "sigma_norm");
-        },
-        with + "; ||Sigma|| is " + range_text(run, metric("sigma_norm")) + ", the bound " + range_text(run, upper_bound)));
-  }
-  claims.push_back(judge_exponent(run,
-                                  {"spectral/eq-3.6/remainder", "Theorem 3.2, eq. (3.6)",
-                                   "the remainder of the expansion of Sigma is O(k log^2 k/d^2) in operator norm"},
-                                  metric_over("remainder_norm", remainder_order), -infinity, exponent_slack,
-                                  "remainder over k log^2 k/d^2 does not grow"));
-  const std::string residual = "Frobenius norm of what the identity leaves, over that of E/(2 pi)";
-  const auto exact = [](const char* name) {
-    return [name](const TrialRecord& record, const FeatureSize& size) {
-      return record.scalar(size.prefix() + "remainder_rounding") - record.scalar(size.prefix() + name);
-    };
-  };
-  claims.push_back(judge_everywhere(
-      run, {"spectral/eq-3.6/as-printed", "Theorem 3.2, eq. (3.6)", "the last term is E/(2 pi), with the E of K's expansion"},
-      exact("remainder_as_printed"), residual + ": " + range_text(run, metric("remainder_as_printed"))));
-  claims.push_back(judge_everywhere(run,
-                                    {"spectral/eq-3.6/corrected", "Theorem 3.2, eq. (3.6)",
-                                     "the last term is Lambda E Lambda/(2 pi), as conjugation by Lambda makes it"},
-                                    exact("remainder_corrected"),
-                                    residual + ": " + range_text(run, metric("remainder_corrected"))));
-  for (Claim& claim : hadamard_claims(run)) claims.push_back(std::move(claim));
-  return claims;
-}
-
-std::vector<Claim> sampling_claims(const FeatureRun& run) {
-  std::vector<Claim> claims;
-  claims.push_back(judge_exponent(run,
-                                  {"spectral/thm-3.4/spike", "Theorem 3.4", "the squared norm of the empirical mean is of order d"},
-                                  metric("mean_squared_norm"), 1.0 - exponent_slack, 1.0 + exponent_slack,
-                                  "||mu-bar||^2 is " + range_text(run, metric("mean_squared_norm"))));
-  const ClaimText below{"spectral/thm-3.4/bulk-below", "Theorem 3.4",
-                        "the empirical covariance is bounded below, Sigma-bar >= C_1 I"};
-  claims.push_back(run.singular() ? not_applicable(below.id, below.source, below.statement,
-                                                   "n <= k: the theorem asks for n >= C_0 d with a C_0 that is large enough")
-                                  : judge_exponent(run, below, metric("sample_bulk_min"), -exponent_slack, infinity,
-                                                   "smallest eigenvalue " + range_text(run, metric("sample_bulk_min"))));
-  claims.push_back(judge_exponent(
-      run, {"spectral/thm-3.4/bulk-above", "Theorem 3.4", "the empirical covariance is bounded above, Sigma-bar <= C_2 I"},
-      metric("sample_bulk_max"), -infinity, exponent_slack, "largest eigenvalue " + range_text(run, metric("sample_bulk_max"))));
-  claims.push_back(
-      judge_exponent(run,
-                     {"spectral/thm-3.4/covariance-concentration", "Theorem 3.4, proof",
-                      "||Sigma-bar - Sigma|| is O((sqrt(d/n) + d/n) ||Sigma||)"},
-                     metric_over("sigma_error", sampling_order), -infinity, exponent_slack,
-                     "relative error over sqrt(d/n) + d/n is " + range_text(run, metric_over("sigma_error", sampling_order))));
-  const auto mean_order = [](const FeatureSize& size) { return std::sqrt(real(size.d) / real(size.n)); };
-  claims.push_back(judge_exponent(
-      run, {"spectral/thm-3.4/mean-concentration", "Theorem 3.4, proof", "||mu-bar - mu|| is O(sqrt(d/n))"},
-      metric_over("mean_shift", mean_order), -infinity, exponent_slack,
-      "over sqrt(d/n): " + range_text(run, metric_over("mean_shift", mean_order)) + ", with mu_i = ||v_i||/sqrt(2 pi)"));
-  const ClaimText condition{"spectral/lemma-3.5/condition", "Lemma 3.5",
-                            "the condition number of T = (I - eta B) B is bounded at eta = 1/(c + ||B||)"};
-  claims.push_back(run.singular() ? not_applicable(condition.id, condition.source, condition.statement,
-                                                   "n <= k: B is singular, and Assumption E asks for a positive definite bulk")
-                                  : judge_exponent(run, condition, metric("condition"), -infinity, exponent_slack,
-                                                   "condition number " + range_text(run, metric("condition")) +
-                                                       ", c = " + short_number(run.config.offset)));
-  claims.push_back(judge_everywhere(
-      run,
-      {"spectral/lemma-3.5/interlacing", "Lemma 3.5, proof",
-       "lambda_i(Sigma-bar) >= lambda_(i+1)(B) >= lambda_(i+1)(Sigma-bar) for i up to k - 1"},
-      [](const TrialRecord& record, const FeatureSize& size) { return -record.scalar(size.prefix() + "interlacing_violations"); },
-      "every index of every matrix; the paper's range ends at d - 1, where k - 1 is meant"));
-  return claims;
-}
+const Place before_3_2{"spectral/thm-3.2/", "Section 3.1.1, before Theorem 3.2"};
 
 // What other activations share with relu: the sampled moments against the formulas of this program.
-std::vector<Claim> formula_claims(const FeatureRun& run) {
-  return {
-      judge_at_largest(run,
-                       {"spectral/thm-3.2/covariance", "Section 3.1.1, before Theorem 3.2",
-                        "Sigma_ij = ||v_i|| ||v_j|| phi(t_ij)/(2 pi), or the Hermite form where the activation is not homogeneous"},
-                       "sigma_squared_error", -squared_error_band, squared_error_band,
-                       "relative squared error of the formula, by the product of two independent halves of the samples"),
-      judge_at_largest(run,
-                       {"spectral/thm-3.2/mean-entries", "Section 3.1.1, before Theorem 3.2",
-                        "the sample mean scatters about the formula for E a, with mu_i = ||v_i||/sqrt(2 pi) for relu, as its "
-                        "covariance says"},
-                       "mean_error", 0.8, 1.25, "n ||mu-bar - mu||^2 / tr Sigma, whose expectation is 1"),
+void judge_formulas(const Judge& judge) {
+  judge.at_largest(before_3_2("covariance",
+                              "Sigma_ij = ||v_i|| ||v_j|| phi(t_ij)/(2 pi), or the Hermite form where the "
+                              "activation is not homogeneous"),
+                   sigma_squared_error, within(0.0, squared_error_band),
+                   "relative squared error of the formula, by the product of two independent halves of the samples");
+  judge.at_largest(before_3_2("mean-entries",
+                              "the sample mean scatters about the formula for E a, with mu_i = "
+                              "||v_i||/sqrt(2 pi) for relu, as its covariance says"),
+                   mean_error, {0.8, 1.25}, "n ||mu-bar - mu||^2 / tr Sigma, whose expectation is 1");
+}
+
+void judge_mean(const Judge& judge) {
+  const Misprint mean = before_3_2.misprint("mean-vector", "mu_i = ||v_i|| / (2 pi)", "mu_i = ||v_i|| / sqrt(2 pi)"),
+                 norm = before_3_2.misprint("spike", "||mu||^2 = ||V||_F^2 / (4 pi^2)", "||mu||^2 = ||V||_F^2 / (2 pi)");
+  const std::string coefficient = "least-squares coefficient of the sample mean on the row norms";
+  const std::string halves = "product of the means of both halves of the samples, over ||V||_F^2";
+  judge.constant(mean.as_printed, mean_coefficient, 0.5 / pi, coefficient_band, coefficient);
+  judge.constant(mean.corrected, mean_coefficient, 1.0 / std::sqrt(2.0 * pi), coefficient_band, coefficient);
+  judge.constant(norm.as_printed, spike_coefficient, 0.25 / (pi * pi), coefficient_band, halves);
+  judge.constant(norm.corrected, spike_coefficient, 0.5 / pi, coefficient_band, halves);
+}
+
+void judge_bounds(const Judge& judge) {
+  const Place eq_3_4{"spectral/eq-3.4/", "Theorem 3.2, eq. (3.4)"};
+  const Tally rows = tally_of(judge.records, [&](const TrialRecord& record, Tally& t) {
+    for (const Size& size : judge.plan.sizes) t.count(!(Measured{record, size}(squared_norm_deviation) < 1.0));
+  });
+  const auto hypothesis =
+      judge.claims.only_where(rows.violations == 0 ? ""
+                                                   : "hypothesis (3.3) asks for squared row norms within eps < 1 of 1, and " +
+                                                         short_number(rows.violations) + " draws of V have none");
+  const std::string with = "eps is the smallest that (3.3) allows; the O term is the measured norm of the remainder of (3.6)";
+  judge.everywhere(
+      eq_3_4("lower", "Sigma >= V V'/4 + ((pi - 3)(1 - eps)/(4 pi) + O(k log^2 k/d^2)) I"),
+      [](const Measured& at) { return at(sigma_minus_linear_min) + at(remainder_norm) - eq_3_4_lower(at); },
+      with + "; smallest eigenvalue of Sigma - V V'/4 is " + judge.range(sigma_minus_linear_min) + ", the bound " +
+          judge.range(eq_3_4_lower) + " without the O term: the Hadamard square, dropped as >= 0, has about 1/(4 pi)");
+  judge.everywhere(
+      eq_3_4("upper", "Sigma <= ((1 + 1/(pi (1 - eps)))/4 ||V||^2 + (pi - 3)(1 + eps)/(4 pi) + O(k log^2 k/d^2)) I"),
+      [](const Measured& at) { return eq_3_4_upper(at) + at(remainder_norm) - at(sigma_norm); },
+      with + "; ||Sigma|| is " + judge.range(sigma_norm) + ", the bound " + judge.range(eq_3_4_upper));
+}
+
+void judge_expansion(const Judge& judge) {
+  const Place eq_3_6{"spectral/", "Theorem 3.2, eq. (3.6)"};
+  const auto order = [](const Size& size) {
+    return real(size.k) * std::pow(std::log(real(size.k)), 2) / (real(size.d) * real(size.d));
   };
+  judge.exponent(eq_3_6("eq-3.6/remainder", "the remainder of the expansion of Sigma is O(k log^2 k/d^2) in operator norm"),
+                 over(remainder_norm, order), does_not_grow, "remainder over k log^2 k/d^2 does not grow");
+  const Misprint last = eq_3_6.misprint("eq-3.6", "the last term is E/(2 pi), with the E of K's expansion",
+                                        "the last term is Lambda E Lambda/(2 pi), as conjugation by Lambda makes it");
+  const auto exact = [&](const Statement& statement, const char* left) {
+    judge.everywhere(
+        statement, [=](const Measured& at) { return at(remainder_rounding) - at(left); },
+        "Frobenius norm of what the identity leaves, over that of E/(2 pi): " + judge.range(left));
+  };
+  exact(last.as_printed, remainder_as_printed);
+  exact(last.corrected, remainder_corrected);
+
+  // The proof bounds the Hadamard square by its Lemma 3.1 (2) and leaves out the largest diagonal entry.
+  const Place proof{"spectral/thm-3.2/", "Theorem 3.2, proof"};
+  const Misprint square =
+      proof.misprint("hadamard-square", "||(V V')^(o 2)|| <= ||V V'||", "||(V V')^(o 2)|| <= max ||v_i||^2 ||V V'||");
+  const Metric quotient = [](const Measured& at) { return at(hadamard_norm) / at(linear_norm); };
+  const Metric with_diagonal = [=](const Measured& at) { return quotient(at) / at(largest_squared_norm); };
+  const auto at_most_one = [&](const Statement& statement, const Metric& value, const std::string& more) {
+    judge.everywhere(
+        statement, [=](const Measured& at) { return 1.0 + tolerance::residual<double> - value(at); },
+        "quotient " + judge.range(value) + more);
+  };
+  at_most_one(square.as_printed, quotient, "; false for orthogonal rows longer than 1");
+  at_most_one(square.corrected, with_diagonal, "");
+}
+
+// Theorem 3.4 and Lemma 3.5 -------------------------------------------------------------------------------------------------
+
+void judge_samples(const Judge& judge) {
+  const Place theorem{"spectral/thm-3.4/", "Theorem 3.4"}, proof{theorem.prefix, "Theorem 3.4, proof"},
+      lemma{"spectral/lemma-3.5/", "Lemma 3.5"}, lemma_proof{lemma.prefix, "Lemma 3.5, proof"};
+  const bool singular = judge.plan.singular;
+  judge.exponent(theorem("spike", "the squared norm of the empirical mean is of order d"), mean_squared_norm,
+                 within(1.0, exponent_slack), "||mu-bar||^2 is " + judge.range(mean_squared_norm));
+  {
+    const auto enough =
+        judge.claims.only_where(singular ? "n <= k: the theorem asks for n >= C_0 d with a C_0 that is large enough" : "");
+    judge.exponent(theorem("bulk-below", "the empirical covariance is bounded below, Sigma-bar >= C_1 I"), sample_bulk_min,
+                   does_not_shrink, "smallest eigenvalue " + judge.range(sample_bulk_min));
+  }
+  judge.exponent(theorem("bulk-above", "the empirical covariance is bounded above, Sigma-bar <= C_2 I"), sample_bulk_max,
+                 does_not_grow, "largest eigenvalue " + judge.range(sample_bulk_max));
+  const Metric error = over(sigma_error, [](const Size& s) { return std::sqrt(real(s.d) / real(s.n)) + real(s.d) / real(s.n); });
+  judge.exponent(proof("covariance-concentration", "||Sigma-bar - Sigma|| is O((sqrt(d/n) + d/n) ||Sigma||)"), error, does_not_grow,
+                 "relative error over sqrt(d/n) + d/n is " + judge.range(error));
+  const Metric shift = over(mean_shift, [](const Size& s) { return std::sqrt(real(s.d) / real(s.n)); });
+  judge.exponent(proof("mean-concentration", "||mu-bar - mu|| is O(sqrt(d/n))"), shift, does_not_grow,
+                 "over sqrt(d/n): " + judge.range(shift) + ", with mu_i = ||v_i||/sqrt(2 pi)");
+  {
+    const auto definite =
+        judge.claims.only_where(singular ? "n <= k: B is singular, and Assumption E asks for a positive definite bulk" : "");
+    judge.exponent(lemma("condition", "the condition number of T = (I - eta B) B is bounded at eta = 1/(c + ||B||)"), condition,
+                   does_not_grow, "condition number " + judge.range(condition) + ", c = " + short_number(judge.plan.config.offset));
+  }
+  judge.everywhere(
+      lemma_proof("interlacing", "lambda_i(Sigma-bar) >= lambda_(i+1)(B) >= lambda_(i+1)(Sigma-bar) for i up to k - 1"),
+      [](const Measured& at) { return -at(interlacing_violations); },
+      "every index of every matrix; the paper's range ends at d - 1, where k - 1 is meant");
+}
+
+// Theorem 3.7 and Corollary 3.8 ---------------------------------------------------------------------------------------------
+
+const Place before_3_7{"spectral/thm-3.7/", "Section 3.2.1, before Theorem 3.7"}, theorem_3_7{"spectral/thm-3.7/", "Theorem 3.7"};
+
+// What holds for any activation: order of the means, definition of Sigma, entries of Sigma.
+void judge_definitions(const Judge& judge) {
+  const Misprint means = before_3_7.misprint("decomposition", "E[a-bar a'] = mu nu' + Sigma", "E[a-bar a'] = nu mu' + Sigma"),
+                 centre = before_3_7.misprint("covariance-definition", "Sigma = E (a-bar - mu)(a - nu)'",
+                                              "Sigma = E (a-bar - nu)(a - mu)'");
+  const std::string order = "antisymmetric part of the sampled cross-Gram matrix, in units in which nu mu' gives 1 and mu nu' -1";
+  judge.at_largest(means.as_printed, mean_order, {-1.1, -0.9}, order);
+  judge.at_largest(means.corrected, mean_order, {0.9, 1.1}, order);
+  const std::string along = "Sigma by its printed entries less the sampled covariance, along mu - nu, over ||mu - nu||^2";
+  judge.at_largest(centre.as_printed, definition_as_printed, within(0.0, 0.2), along);
+  judge.at_largest(centre.corrected, definition_corrected, within(0.0, 0.2), along);
+  judge.at_largest(before_3_7("covariance", "Sigma_ij = ||v-bar_i|| ||v_j|| phi(t_ij)/(2 pi), or its Hermite form"),
+                   cross_squared_error, within(0.0, squared_error_band),
+                   "relative squared error of the formula, by the product of two independent halves of the samples");
+}
+
+void judge_constants(const Judge& judge) {
+  const Misprint mu = before_3_7.misprint("mean-vector-mu", "mu_i = ||v_i|| times 1/(2 pi)", "mu_i = ||v_i|| times 1/sqrt(2 pi)"),
+                 nu = before_3_7.misprint("mean-vector-nu", "nu_i = ||v-bar_i|| times 1/(2 pi)",
+                                          "nu_i = ||v-bar_i|| times 1/sqrt(2 pi)");
+  const std::string coefficient = "least-squares coefficient on the row norms";
+  for (const auto& [form, value] :
+       {std::pair(&Misprint::as_printed, 0.5 / pi), {&Misprint::corrected, 1.0 / std::sqrt(2.0 * pi)}}) {
+    judge.constant(mu.*form, mean_coefficient, value, coefficient_band, coefficient);
+    judge.constant(nu.*form, teacher_mean_coefficient, value, coefficient_band, coefficient);
+  }
+  const Misprint linear = theorem_3_7.misprint("coefficient-linear", "V-bar V' stands with 1/(2 pi)", "V-bar V' stands with 1/4"),
+                 ones = theorem_3_7.misprint("coefficient-ones", "11'/d stands with 1", "11'/d stands with 1/(4 pi)");
+  constexpr double fit_band = 0.02, ones_band = 0.2;
+  const std::string fit = "least-squares fit of the sampled cross-covariance to V-bar V' and 11'/d";
+  judge.constant(linear.as_printed, coefficient_linear, 0.5 / pi, fit_band, fit);
+  judge.constant(linear.corrected, coefficient_linear, 0.25, fit_band, fit);
+  judge.constant(ones.as_printed, coefficient_ones, 1.0, ones_band, fit);
+  judge.constant(ones.corrected, coefficient_ones, 0.25 / pi, ones_band, fit);
+}
+
+void judge_rates(const Judge& judge) {
+  const auto rate = [&](const Statement& statement, const Metric& metric, Region allowed) {
+    judge.exponent(statement, metric, allowed, "measured " + judge.range(metric));
+  };
+  const Place spectral{"spectral/", "Theorem 3.7"}, proof{"spectral/cor-3.8/", "Corollary 3.8, proof"},
+      assumption{proof.prefix, "Corollary 3.8, Assumption G"}, after_3_17{proof.prefix, "Corollary 3.8, after (3.17)"},
+      eq_3_17{"spectral/eq-3.17/", "Corollary 3.8, eq. (3.17)"};
+  const Region like_inverse_root = at_most(-0.5 + exponent_slack), like_root = within(0.5, exponent_slack);
+  const Misprint expansion = spectral.misprint("thm-3.7", "||Sigma - (V-bar V'/(2 pi) + 11'/d)|| = O(k^(1/2 + eps)/d)",
+                                               "||Sigma - (V-bar V'/4 + 11'/(4 pi d))|| = O(k^(1/2 + eps)/d)"),
+                 rank_one = proof.misprint("rank-one", "||11'/d - nu mu'/d|| = o(1)",
+                                           "||11'/(4 pi d) - nu mu'/(2 d)|| = o(1), so that 1 + 1/(2d) takes the place of 1 + 1/d");
+  rate(expansion.as_printed, error_as_printed, like_inverse_root);
+  rate(expansion.corrected, error_corrected, like_inverse_root);
+  rate(rank_one.as_printed, rank_one_as_printed, like_inverse_root);
+  rate(rank_one.corrected, rank_one_corrected, like_inverse_root);
+  rate(assumption("spike-u", "the norm of u, the mean of A, is of order sqrt(d)"), spike_right_norm, like_root);
+  rate(assumption("spike-v", "the norm of v, the mean of A-bar, is of order sqrt(d)"), spike_left_norm, like_root);
+  rate(assumption("gram-bulk-above", "Gamma <= c_2 I"), gram_bulk_max, does_not_grow);
+  rate(after_3_17("cross-bulk-above", "s_1 of the cross-Gram bulk is bounded"), sigma_1, does_not_grow);
+  {
+    const auto enough = judge.claims.only_where(
+        judge.plan.singular ? "n <= k: the corollary asks for n >= C_0 d with a C_0 that is large enough" : "");
+    rate(assumption("gram-bulk-below", "Gamma >= c_1 I"), gram_bulk_min, does_not_shrink);
+  }
+  const auto& sizes = judge.plan.sizes;
+  const bool all_tall = std::all_of(sizes.begin(), sizes.end(), [](const Size& size) { return size.k > size.d; });
+  const auto tall = judge.claims.only_where(all_tall ? "" : "k <= d: the statement asks for k/d > 1");
+  rate(after_3_17("cross-bulk-below", "s_d of the cross-Gram bulk is bounded below"), sigma_d, does_not_shrink);
+  const auto sampling = [](const Size& size) { return std::sqrt(real(size.d) / real(size.n)); };
+  rate(after_3_17("cross-bulk-tail", "s_(d+1) of the cross-Gram bulk is o(1) + O(sqrt(d/n))"), over(sigma_d_plus_1, sampling),
+       does_not_grow);
+  rate(eq_3_17("above", "s_1(V-bar V') <= c_2"), linear_sigma_1, does_not_grow);
+  rate(eq_3_17("below", "s_d(V-bar V') >= c_1"), linear_sigma_d, does_not_shrink);
+}
+
+// Theorem 3.9 ---------------------------------------------------------------------------------------------------------------
+
+void judge_step(const Judge& judge) {
+  const Place eq_3_19{"spectral/eq-3.19/", "Theorem 3.9, eq. (3.19)"};
+  const std::string step = ", eta = 1/(c + ||B||), c = " + short_number(judge.plan.config.offset);
+  const Metric excess = [](const Measured& at) { return at(nuclear_rank_1) / at(norm_ratio); };
+  const Metric squared = [](const Measured& at) { return at(nuclear_rank_1) / std::pow(at(norm_ratio), 2); };
+  const Region of_order_d = at_least(1.0 - exponent_slack);
+  judge.everywhere(
+      eq_3_19("as-printed", "nr(grad L(W_1)) >= ||M-bar||_* / ||W-bar||_F"), [&](const Measured& at) { return excess(at) - 1.0; },
+      "quotient " + judge.range(excess) + step + "; too weak by a square root for (3.20), as the right side is of order sqrt(d)");
+  const Misprint order = eq_3_19.misprint("order", "the right side of (3.19) without a square is of the order d that (3.20) needs",
+                                          "the right side of (3.19) with a square is of the order d that (3.20) needs");
+  judge.exponent(order.as_printed, norm_ratio, of_order_d, "||M-bar||_* / ||W-bar||_F is " + judge.range(norm_ratio));
+  judge.exponent(
+      order.corrected, [](const Measured& at) { return std::pow(at(norm_ratio), 2); }, of_order_d, "squared");
+  judge.everywhere(
+      eq_3_19("squared-constant-one", "nr(grad L(W_1)) >= (||M-bar||_* / ||W-bar||_F)^2 with constant 1"),
+      [&](const Measured& at) { return squared(at) - 1.0; },
+      "quotient " + judge.range(squared) + step + "; the proof gives >= up to a constant alone");
+  judge.exponent(eq_3_19("corrected", "nr(grad L(W_1)) >= C (||M-bar||_* / ||W-bar||_F)^2 for a constant C"), squared,
+                 does_not_shrink, "quotient " + judge.range(squared) + step);
+  judge.exponent({"spectral/eq-3.20", "Theorem 3.9, eq. (3.20)", "nr(grad L(W_1)) is at least of order d"}, nuclear_rank_1,
+                 of_order_d, "nr(grad L(W_1)) is " + judge.range(nuclear_rank_1) + step);
+}
+
+void judge_alignment(const Judge& judge) {
+  const Region like_inverse = at_most(-1.0 + exponent_slack);
+  for (const auto& [number, distance, bound, what] :
+       {std::tuple{"3.21", distance_gram, distance_gram_bound, "the top eigenvector of B"},
+        std::tuple{"3.22", distance_cross, distance_cross_bound, "the top right singular vector of B-bar"}}) {
+    const Place equation{std::string("spectral/eq-") + number, std::string("Theorem 3.9, proof, eq. (") + number + ")"};
+    judge.exponent(equation("", std::string("the distance of ") + what + " from u/||u||, up to sign, is O(1/d)"), distance,
+                   like_inverse, "distance " + judge.range(distance) + "; the paper's argmin over q is meant as a min");
+    judge.everywhere(
+        equation("/davis-kahan", "that distance is within the bound of Davis, Kahan and Wedin with u the sample mean"),
+        [d = distance, b = bound](const Measured& at) { return at(b) - at(d); },
+        "in the form of Yu, Wang and Samworth (2015); the bound is " + judge.range(bound));
+  }
+  judge.exponent({"spectral/thm-3.9/alignment", "Theorem 3.9, proof", "| r_0'l_0 - 1 | = O(1/d)"}, alignment_defect, like_inverse,
+                 "1 - |r_0'l_0| is " + judge.range(alignment_defect) + "; (3.21) and (3.22) even make it O(1/d^2)");
 }
 
 }  // namespace
 
-std::vector<Claim> gram_claims(const FeatureRun& run) {
-  std::vector<Claim> claims = formula_claims(run);
-  const std::size_t general = claims.size();
-  for (const auto& part : {mean_claims(run), conditioning_claims(run), sampling_claims(run)}) {
-    claims.insert(claims.end(), part.begin(), part.end());
-  }
-  only_about_relu(run, claims, general);
-  return claims;
+double eq_3_4_lower(const Measured& at) {
+  return (pi - 3.0) * (1.0 - at(squared_norm_deviation)) / (4.0 * pi);
 }
 
-}  // namespace ranklab
+double eq_3_4_upper(const Measured& at) {
+  const double e = at(squared_norm_deviation);
+  return (1.0 + 1.0 / (pi * (1.0 - e))) / 4.0 * at(linear_norm) + (pi - 3.0) * (1.0 + e) / (4.0 * pi);
+}
+
+void judge_gram(const Judge& judge) {
+  judge_formulas(judge);
+  const auto relu = judge.claims.only_where(judge.plan.not_relu());
+  judge_mean(judge);
+  judge_bounds(judge);
+  judge_expansion(judge);
+  judge_samples(judge);
+}
+
+void judge_cross_gram(const Judge& judge) {
+  judge_definitions(judge);
+  const auto relu = judge.claims.only_where(judge.plan.not_relu());
+  judge_constants(judge);
+  judge_rates(judge);
+  judge_step(judge);
+  judge_alignment(judge);
+}
+
+}  // namespace ranklab::features

@@ -1,4 +1,4 @@
-#include "experiments/spike_plus_bulk/features/study.hpp"
+#include "experiments/spike_plus_bulk/features/features.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,42 +6,37 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/error.hpp"
 #include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
-#include "experiments/spike_plus_bulk/features/claims.hpp"
-#include "experiments/spike_plus_bulk/features/report.hpp"
-#include "experiments/spike_plus_bulk/features/trial.hpp"
+#include "experiments/spike_plus_bulk/features/measure.hpp"
 #include "models/feature_moments.hpp"
-#include "run/pool.hpp"
 #include "svd_by_rotations.hpp"
 
 using namespace ranklab;
+using namespace ranklab::features;
 using std::numbers::pi;
 
 namespace {
 
 constexpr std::uint64_t seed = 3;
 
-void set(Study& study, const std::string& name, const std::string& text) {
-  for (const auto& field : study.fields()) {
-    if (field.name == name) return field.parse(text, "--" + name);
-  }
-  FAIL("no field " << name);
-}
-
-FeaturesConfig tiny(LabelModel model) {
+FeaturesConfig tiny() {
   FeaturesConfig config;
-  config.model = model;
   config.k = {16, 32, 64};
   config.phi_samples = 4000;
   config.phi_points = 5;
   return config;
 }
 
-TrialRecord measure(const FeaturesConfig& config, bool single = false) {
-  Trial trial(seed, 0, 0);
-  return features_trial(config, single, trial);
+TrialRecord measure(LabelModel model, const FeaturesConfig& config = tiny(), bool single = false) {
+  return run_trial(make_plan(config, model), single, Trial(seed, 0, 0));
+}
+
+Result run_study(LabelModel model, const FeaturesConfig& config, std::uint64_t trials) {
+  const Plan plan = make_plan(config, model);
+  Pool runner({.seed = seed, .trials = trials}, nullptr);
+  return report(plan, runner.run([&](Trial& trial) { return run_trial(plan, false, trial); }));
 }
 
 doctest::Approx close(double expected) {
@@ -78,7 +73,7 @@ double spectral_norm(const arma::mat& M) {
 
 TEST_CASE("one feature map: spike, bulk and errors from the matrices themselves") {
   const Drawn drawn(32);
-  const TrialRecord record = measure(tiny(LabelModel::realizable));
+  const TrialRecord record = measure(LabelModel::realizable);
   const auto got = [&](const char* name) { return record.scalar(std::string("k32.") + name); };
   const double n = 64.0;
   const arma::vec s = svd_by_rotations(drawn.A).s;
@@ -116,7 +111,7 @@ TEST_CASE("the expansion (3.6): three rows at known angles") {
 
 TEST_CASE("two feature maps: singular values, fits, sides of (3.21) and (3.22)") {
   const Drawn drawn(32);
-  const TrialRecord record = measure(tiny(LabelModel::teacher));
+  const TrialRecord record = measure(LabelModel::teacher);
   const auto got = [&](const char* name) { return record.scalar(std::string("k32.") + name); };
   const double n = 64.0, d = 16.0;
   const arma::mat B = drawn.A * drawn.A.t() / n, B_bar = drawn.A_bar * drawn.A.t() / n;
@@ -175,30 +170,38 @@ TEST_CASE("the product of halves has no bias: the covariance itself scores 0, tw
 }
 
 TEST_CASE("exponents are those of the trials") {
-  FeaturesConfig config = tiny(LabelModel::realizable);
-  std::vector<TrialRecord> records(3);
+  FeaturesConfig config = tiny();
+  const Plan plan = make_plan(config, LabelModel::realizable);
+  Records records(3);
   for (std::size_t t = 0; t < 3; ++t) {
-    for (const auto& size : feature_sizes(config)) {
+    for (const Size& size : plan.sizes) {
       const double d = static_cast<double>(size.d), wobble = 1.0 + 0.01 * static_cast<double>(t);
       records[t].set(size.prefix() + "falls", wobble * std::pow(d, -0.7));
       records[t].set(size.prefix() + "zero", 0.0);
     }
   }
-  const FeatureRun run(config, records);
-  for (const double slope : exponents(run, metric("falls"))) CHECK(slope == close(-0.7));
-  const ClaimText text{"spectral/eq-0", "", ""};
-  CHECK(judge_exponent(run, text, metric("falls"), -0.8, -0.6, "").verdict == Verdict::holds);
-  CHECK(judge_exponent(run, text, metric("falls"), -0.6, 0.0, "").verdict == Verdict::fails);
-  CHECK(judge_exponent(run, text, metric("zero"), -1.0, 1.0, "").verdict == Verdict::not_applicable);
+  Claims claims;
+  const Statement text{"spectral/eq-0", "", ""};
+  const Judge judge{plan, records, claims};
+  for (const double slope : slopes_over(records, plan.d, judge.at_sizes("falls"), fit_power)) CHECK(slope == close(-0.7));
+  judge.exponent(text, "falls", {-0.8, -0.6}, "");
+  judge.exponent(text, "falls", {-0.6, 0.0}, "");
+  judge.exponent(text, "zero", {-1.0, 1.0}, "");
+  judge.everywhere(text, "falls", "");
+  judge.everywhere(
+      text, [](const Measured& at) { return at.size.k == 32 ? -1.0 : 1.0; }, "");
   config.d = 8;  // fixed: nothing grows
-  const FeatureRun fixed(config, records);
-  const Claim without_growth = judge_exponent(fixed, text, metric("falls"), -0.8, -0.6, "");
-  CHECK(without_growth.verdict == Verdict::not_applicable);
-  CHECK(without_growth.detail.starts_with("--d is fixed"));
-  CHECK(judge_everywhere(run, text, metric("falls"), "").verdict == Verdict::holds);
-  CHECK(judge_everywhere(
-            run, text, [](const TrialRecord&, const FeatureSize& s) { return s.k == 32 ? -1.0 : 1.0; }, "")
-            .measured == 3.0);
+  const Plan fixed = make_plan(config, LabelModel::realizable);
+  Judge{fixed, records, claims}.exponent(text, "falls", {-0.8, -0.6}, "");
+  const std::vector<Claim>& made = claims.list();
+  CHECK(made[0].verdict == Verdict::holds);
+  CHECK(made[1].verdict == Verdict::fails);
+  CHECK(made[2].verdict == Verdict::not_applicable);
+  CHECK(made[3].verdict == Verdict::holds);
+  CHECK(made[4].measured == 3.0);
+  CHECK(made[5].verdict == Verdict::not_applicable);
+  CHECK(made[5].detail.starts_with("--d is fixed"));
+  CHECK(judge.range("falls").starts_with(short_number(std::pow(32.0, -0.7)) + " to "));
 }
 
 TEST_CASE("chi-squared tails: closed forms, and the edge of Lemma 3.3") {
@@ -223,9 +226,9 @@ TEST_CASE("chi-squared tails: closed forms, and the edge of Lemma 3.3") {
 
 TEST_CASE("a size's numbers do not depend on the list; single precision is close") {
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
-    FeaturesConfig one = tiny(model);
+    FeaturesConfig one = tiny();
     one.k = {32};
-    const TrialRecord all = measure(tiny(model)), alone = measure(one), rough = measure(tiny(model), true);
+    const TrialRecord all = measure(model), alone = measure(model, one), rough = measure(model, tiny(), true);
     for (const auto& entry : alone.arrays()) {
       CAPTURE(entry.first);
       CHECK(all.array(entry.first) == entry.second);
@@ -237,13 +240,10 @@ TEST_CASE("a size's numbers do not depend on the list; single precision is close
 }
 
 TEST_CASE("misprints are told from their corrections") {
-  FeaturesConfig config = tiny(LabelModel::realizable);
+  FeaturesConfig config = tiny();
   config.k = {32, 64, 128};
   config.phi_points = 11;
-  Pool runner({.seed = seed, .trials = 12}, nullptr);
-  const Result gram = features_result(config, runner.run([&](Trial& trial) { return features_trial(config, false, trial); }));
-  config.model = LabelModel::teacher;
-  const Result cross = features_result(config, runner.run([&](Trial& trial) { return features_trial(config, false, trial); }));
+  const Result gram = run_study(LabelModel::realizable, config, 12), cross = run_study(LabelModel::teacher, config, 12);
   for (const std::string id :
        {"thm-3.2/mean-vector/as-printed", "thm-3.2/spike/as-printed", "eq-3.6/as-printed", "lemma-3.3/hypothesis/as-printed"}) {
     CAPTURE(id);
@@ -275,12 +275,8 @@ TEST_CASE("misprints are told from their corrections") {
 }
 
 TEST_CASE("the bounds (3.4) hold on long rows and are not judged on rows far from unit norm") {
-  FeaturesConfig config = tiny(LabelModel::realizable);
-  Pool runner({.seed = seed, .trials = 1}, nullptr);
-  const auto judged = [&](const std::string& id) {
-    const auto records = runner.run([&](Trial& trial) { return features_trial(config, false, trial); });
-    return find_claim(features_result(config, records), id);
-  };
+  FeaturesConfig config = tiny();
+  const auto judged = [&](const std::string& id) { return find_claim(run_study(LabelModel::realizable, config, 1), id); };
   config.k = {32};
   config.d = 200;
   CHECK(judged("spectral/eq-3.4/lower").verdict == Verdict::holds);
@@ -299,13 +295,9 @@ TEST_CASE("names, figures and other activations") {
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     for (const char* activation : {"relu", "tanh"}) {
       CAPTURE(activation);
-      const auto study = make_features_study(model);
-      set(*study, "k", "16,8");
-      set(*study, "activation", activation);
-      if (model == LabelModel::realizable) set(*study, "phi-samples", "1000");
-      study->validate();
-      Pool runner({.seed = seed, .trials = 2}, nullptr);
-      const Result result = study->run(runner);
+      FlagValues values = {{"k", "16,8"}, {"activation", activation}};
+      if (model == LabelModel::realizable) values.emplace_back("phi-samples", "1000");
+      const Result result = run_configured(make_features_study(model), values, 2);
       for (const auto& panel : result.figure.panels) {
         for (const auto& curve : panel.curves) find_series(result, curve.series);
       }
@@ -333,25 +325,23 @@ TEST_CASE("names, figures and other activations") {
         CHECK(find_series(result, "phi").mean.size() == 41);
         if (!tanh) CHECK(find_series(result, "phi").mean.back() == close(pi - 1.0));
       }
-      Pool interrupted({.seed = seed, .trials = 0}, nullptr);
-      CHECK_NOTHROW(study->run(interrupted));
+      CHECK_NOTHROW(run_configured(make_features_study(model), values, 0));  // interrupted at once
     }
   }
 }
 
 TEST_CASE("bad input names the flag; the estimate grows with the work") {
-  const auto study = make_features_study(LabelModel::realizable);
-  CHECK_THROWS_WITH_AS(set(*study, "k", "1"), doctest::Contains("--k"), UsageError);
-  CHECK_THROWS_WITH_AS(set(*study, "activation", "swiglu"), doctest::Contains("--activation"), UsageError);
-  CHECK_THROWS_WITH_AS(set(*study, "eta-offset", "0"), doctest::Contains("--eta-offset"), UsageError);
-  set(*study, "n", "3");
-  CHECK_THROWS_WITH_AS(study->validate(), doctest::Contains("--n"), UsageError);
-  set(*study, "n", "4");
-  CHECK_NOTHROW(study->validate());
+  const auto refused = [](const std::string& flag, const std::string& value) {
+    return refusal(make_features_study(LabelModel::realizable), {{flag, value}});
+  };
+  CHECK(refused("k", "1").find("--k") != std::string::npos);
+  CHECK(refused("activation", "swiglu").find("--activation") != std::string::npos);
+  CHECK(refused("eta-offset", "0").find("--eta-offset") != std::string::npos);
+  CHECK(refused("n", "3").find("--n") != std::string::npos);
+  CHECK(refused("n", "4").empty());
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
-    const auto small = make_features_study(model), large = make_features_study(model);
-    set(*small, "k", "512");
-    set(*large, "k", "1024");
+    const auto small = configured(make_features_study(model), {{"k", "512"}}),
+               large = configured(make_features_study(model), {{"k", "1024"}});
     const double growth = large->estimate().flops / small->estimate().flops;
     CHECK(growth > 6.0);
     CHECK(growth < 9.0);

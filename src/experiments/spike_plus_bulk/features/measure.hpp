@@ -1,0 +1,86 @@
+// The mathematics of the study features: sampled features, the Gram and cross-Gram matrices that follow, and what is measured
+// of them beside the formulas of [Spectral] Section 3.
+#pragma once
+
+#include <armadillo>
+#include <array>
+
+#include "experiments/spike_plus_bulk/features/features.hpp"
+#include "models/activations.hpp"
+#include "run/trials.hpp"
+
+namespace ranklab::features {
+
+// Samples (trial.cpp) -------------------------------------------------------------------------------------------------------
+
+/// Sums over n samples of a pair of feature vectors (a_bar, a), which may be one and the same.
+struct PairSums {
+  double n = 0.0;
+  arma::vec left, right;  // sums of a_bar (kbar) and of a (k)
+  arma::mat product;      // sum of a_bar a' (kbar, k)
+
+  PairSums& operator+=(const PairSums& other);
+  arma::vec left_mean() const { return left / n; }
+  arma::vec right_mean() const { return right / n; }
+  /// B-bar = sum a_bar a' / n.
+  arma::mat gram() const { return product / n; }
+  /// gram() less the product of the means, [Spectral] Theorem 3.4's Sigma-bar.
+  arma::mat centred_gram() const { return gram() - left_mean() * right_mean().t(); }
+  /// The unbiased covariance, n/(n - 1) times centred_gram().
+  arma::mat covariance() const { return n / (n - 1.0) * centred_gram(); }
+};
+
+/// Both halves of the samples apart, so that products of independent estimates are unbiased.
+struct FeatureSamples {
+  std::array<PairSums, 2> student;  // (a, a)
+  std::array<PairSums, 2> cross;    // (a_bar, a); empty without a V-bar
+
+  static PairSums total(const std::array<PairSums, 2>& halves);
+};
+
+/// Draws X from the stream "X/k=<k>" in blocks of columns and applies sigma(V X), and sigma(V_bar X) unless V_bar is empty.
+/// In single precision the features and the products of one block are float, sums over blocks are double.
+FeatureSamples sample_features(const Trial& trial, const Size& size, const Activation& activation, const arma::mat& V,
+                               const arma::mat& V_bar, bool single_precision);
+
+/// A k x columns matrix of N(0, 1/d) entries from the stream `name` of this size.
+arma::mat draw_weights(const Trial& trial, const Size& size, const char* name, std::uint64_t columns);
+
+// Measurements (measure.cpp) ------------------------------------------------------------------------------------------------
+
+/// The Gram matrix of one feature map: spike, bulk, Sigma and its expansion (3.6), T_eta of Lemma 3.5.
+void measure_gram(const Plan& plan, const Size& size, const arma::mat& V, const FeatureSamples& samples, const Trial& trial,
+                  TrialRecord& record);
+
+/// The cross-Gram matrix of two: Theorem 3.7's expansion, Corollary 3.8, Theorem 3.9 and (3.21), (3.22).
+void measure_cross_gram(const Plan& plan, const Size& size, const arma::mat& V, const arma::mat& V_bar,
+                        const FeatureSamples& samples, const Trial& trial, TrialRecord& record);
+
+/// <C_1 - C, C_2 - C>_F / ||C||_F^2 over the covariances of the two halves: its expectation is the relative squared error of
+/// C itself, 0 for the true covariance, whatever the number of samples.
+double unbiased_squared_error(const std::array<PairSums, 2>& halves, const arma::mat& C);
+
+/// Expansion (3.6): Sigma = V V'/4 + Lambda^-1 (V V')^(o 2) Lambda^-1 / (4 pi) + (pi - 3) Lambda^2 / (4 pi) + remainder.
+struct CovarianceExpansion {
+  arma::mat remainder;      // Lambda E Lambda / (2 pi), with E the error of K's expansion
+  double as_printed = 0.0;  // ||Sigma - the terms as printed, E/(2 pi) among them||_F / ||E/(2 pi)||_F
+  double corrected = 0.0;   // the same with Lambda E Lambda in place of E
+  double rounding = 0.0;    // what rounding may leave of either
+};
+CovarianceExpansion expand_covariance(const arma::mat& V, const arma::mat& Sigma);
+
+/// ||a b' - c d'||_op in closed form, of vectors.
+double rank_two_norm(const arma::vec& a, const arma::vec& b, const arma::vec& c, const arma::vec& d);
+
+// Lemma 3.3 by tail probabilities (claims.cpp) ------------------------------------------------------------------------------
+
+/// log P(chi^2_degrees > degrees (1 + excess)), excess > 0, by the continued fraction of the incomplete gamma function.
+double log_chi_squared_tail(double degrees, double excess);
+
+/// A lower bound on the probability that (3.7) fails for independent N(0, 1/d) rows with log k = ratio d, over the 4/k that
+/// Lemma 3.3 allows: that of the squared norms' upper tail alone. As a logarithm.
+double log_lemma_3_3_lower(double d, double ratio);
+/// An upper bound on the same, from both tails of the norms and the cosines.
+double log_lemma_3_3_upper(double d, double ratio);
+
+}  // namespace ranklab::features
