@@ -9,33 +9,61 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/help.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
 #include "linalg/blas.hpp"
+#include "report/environment.hpp"
 
 namespace {
 
+using namespace ranklab;
+
+// `argv` without the program.
+int run_command_line(const std::vector<std::string>& argv) {
+  if (argv.empty()) throw UsageError("no command; `ranklab --help` lists them");
+  const std::string& command = argv[0];
+  const std::vector<std::string> words(argv.begin() + 1, argv.end());
+  if (command == "--help" || command == "-h" || command == "help") {
+    std::fputs(program_help().c_str(), stdout);
+    return 0;
+  }
+  if (command == "--version" || command == "-V") {
+    std::fputs(version_text().c_str(), stdout);
+    return 0;
+  }
+  std::vector<std::string> names = {"--help", "--version"};
+  for (const Experiment& experiment : experiments()) {
+    if (experiment.name == command) return run_experiment(experiment, words);
+    names.push_back(experiment.name);
+  }
+  for (const Utility& utility : utilities()) {
+    if (utility.name == command) return utility.run(words);
+    names.push_back(utility.name);
+  }
+  throw UsageError("unknown command '" + command + "'" + did_you_mean(command, names, "; `ranklab --help` lists them"));
+}
+
 int complain(const std::string& message, int exit_code) {
-  std::fprintf(stderr, "ranklab: %s\n", ranklab::printable(message).c_str());
+  std::fprintf(stderr, "ranklab: %s\n", printable(message).c_str());
   return exit_code;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  ranklab::choose_blas_kernel(argv);
+  choose_blas_kernel(argv);
   // Large matrices go straight back to the system: glibc otherwise raises this threshold by itself, and keeps what one
   // thread freed from the others, so that memory grows with the number of trials. Small ones are kept for the next step.
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   try {
-    const int exit_code = ranklab::run_command_line(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+    const int exit_code = run_command_line(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
     if (std::fflush(stdout) != 0) return complain("cannot write to standard output", 1);
     return exit_code;
-  } catch (const ranklab::UsageError& error) {
+  } catch (const UsageError& error) {
     return complain(error.what(), 2);
-  } catch (const ranklab::Failure& error) {
+  } catch (const Failure& error) {
     return complain(error.what(), 1);
   } catch (const std::bad_alloc&) {
     return complain("out of memory; smaller sizes or fewer --threads need less", 1);

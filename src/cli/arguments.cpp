@@ -106,4 +106,10 @@ Arguments parse_utility(const std::vector<std::string>& words, const std::vector
   return arguments;
 }
 
+const std::string& the_result_file(const Arguments& arguments, const std::string& utility) {
+  const std::size_t given = arguments.positional.size();
+  if (given != 1) throw UsageError(utility + " takes one result file, " + std::to_string(given) + " given");
+  return arguments.positional[0];
+}
+
 }  // namespace ranklab

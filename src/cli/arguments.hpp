@@ -31,4 +31,7 @@ Arguments parse_arguments(const std::vector<std::string>& words, const std::vect
 /// The same for a utility, whose flags are all bound already: their values are set, and what is left is positional.
 Arguments parse_utility(const std::vector<std::string>& words, const std::vector<Field>& fields);
 
+/// The one positional argument of a utility that takes a result file. Throws UsageError for none or several.
+const std::string& the_result_file(const Arguments& arguments, const std::string& utility);
+
 }  // namespace ranklab

@@ -1,15 +1,9 @@
 #include "cli/commands.hpp"
 
-#include <cstdio>
-
-#include "cli/help.hpp"
-#include "core/error.hpp"
-#include "core/text.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/random_features/random_features.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
 #include "experiments/spike_plus_bulk/commands.hpp"
-#include "report/environment.hpp"
 
 namespace ranklab {
 
@@ -29,30 +23,6 @@ const std::vector<Utility>& utilities() {
       {"list", "", "every preset: name, command, figure, expected time, summary", list_command},
   };
   return list;
-}
-
-int run_command_line(const std::vector<std::string>& argv) {
-  if (argv.empty()) throw UsageError("no command; `ranklab --help` lists them");
-  const std::string& command = argv[0];
-  const std::vector<std::string> words(argv.begin() + 1, argv.end());
-  if (command == "--help" || command == "-h" || command == "help") {
-    std::fputs(program_help().c_str(), stdout);
-    return 0;
-  }
-  if (command == "--version" || command == "-V") {
-    std::fputs(version_text().c_str(), stdout);
-    return 0;
-  }
-  for (const Experiment& experiment : experiments()) {
-    if (experiment.name == command) return run_experiment(experiment, words);
-  }
-  for (const Utility& utility : utilities()) {
-    if (utility.name == command) return utility.run(words);
-  }
-  std::vector<std::string> names = {"--help", "--version"};
-  for (const Experiment& experiment : experiments()) names.push_back(experiment.name);
-  for (const Utility& utility : utilities()) names.push_back(utility.name);
-  throw UsageError("unknown command '" + command + "'" + did_you_mean(command, names, "; `ranklab --help` lists them"));
 }
 
 }  // namespace ranklab

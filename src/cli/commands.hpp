@@ -20,10 +20,7 @@ struct Utility {
 };
 const std::vector<Utility>& utilities();
 
-/// Runs the command line; `argv` without the program. Returns the exit code; throws UsageError and Failure.
-int run_command_line(const std::vector<std::string>& argv);
-
-// The commands themselves, each in its own file.
+// The commands themselves, each in its own file: what follows the command in, exit code out. They throw UsageError and Failure.
 int run_experiment(const Experiment& experiment, const std::vector<std::string>& words);
 int plot_command(const std::vector<std::string>& words);
 int report_command(const std::vector<std::string>& words);

@@ -1,9 +1,11 @@
 #include "cli/help.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
+#include "core/machine.hpp"
 #include "report/environment.hpp"
 
 namespace ranklab {
@@ -102,8 +104,12 @@ std::string experiment_help(const Experiment& experiment) {
   return out;
 }
 
-std::string utility_help(const std::string& usage, const std::string& summary, const std::vector<Field>& fields) {
-  return "Usage: ranklab " + usage + "\n\n" + wrapped(summary, 0) + (fields.empty() ? "" : "\nFlags:\n" + flag_lines(fields));
+bool prints_help(const Arguments& arguments, const std::string& usage, const std::string& summary,
+                 const std::vector<Field>& fields) {
+  if (!arguments.help) return false;
+  const std::string flags = fields.empty() ? "" : "\nFlags:\n" + flag_lines(fields);
+  std::fputs(("Usage: ranklab " + usage + "\n\n" + wrapped(summary, 0) + flags).c_str(), stdout);
+  return true;
 }
 
 }  // namespace ranklab

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments.hpp"
 #include "core/fields.hpp"
 #include "experiments/study.hpp"
 
@@ -15,7 +16,8 @@ std::string program_help();
 /// `ranklab COMMAND --help` of an experiment: its studies, and each flag with symbol, domain and default.
 std::string experiment_help(const Experiment& experiment);
 
-/// Help of a utility from its usage line, summary and flags.
-std::string utility_help(const std::string& usage, const std::string& summary, const std::vector<Field>& fields);
+/// Where --help was given to a utility: prints its help from its usage line, summary and flags, and returns true.
+bool prints_help(const Arguments& arguments, const std::string& usage, const std::string& summary,
+                 const std::vector<Field>& fields);
 
 }  // namespace ranklab

@@ -1,6 +1,5 @@
 // `ranklab list`: every preset, one line each.
 
-#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -10,17 +9,13 @@
 #include "cli/presets.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
 
 namespace ranklab {
 
 int list_command(const std::vector<std::string>& words) {
   const Arguments arguments = parse_arguments(words, {});
-  if (arguments.help) {
-    std::fputs(utility_help("list", "Lists the presets: name, command, figure of the paper, expected time, summary.", {}).c_str(),
-               stdout);
+  if (prints_help(arguments, "list", "Lists the presets: name, command, figure of the paper, expected time, summary.", {}))
     return 0;
-  }
   if (!arguments.positional.empty()) throw UsageError("unexpected argument '" + arguments.positional[0] + "'; list takes none");
   const std::vector<std::string> names = preset_names();
   if (names.empty()) throw Failure("no folder experiments/ with presets here or beside the program");
@@ -33,18 +28,7 @@ int list_command(const std::vector<std::string>& words) {
       source = preset["source"].value("paper", "") + " " + preset["source"].value("figure", "");
     rows.push_back({name, preset.value("command", ""), source, preset.value("expected_time", ""), preset.value("summary", "")});
   }
-  std::vector<std::size_t> widths(rows[0].size());
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += printable(row[i]);
-      if (i + 1 < row.size()) line += std::string(widths[i] - row[i].size() + 2, ' ');
-    }
-    std::printf("%s\n", line.c_str());
-  }
+  for (const auto& line : in_columns(rows)) std::printf("%s\n", printable(line).c_str());
   return 0;
 }
 

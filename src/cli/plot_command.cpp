@@ -8,7 +8,6 @@
 #include "cli/help.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
 #include "report/figure/gnuplot.hpp"
 #include "report/result_json.hpp"
 
@@ -30,16 +29,9 @@ int plot_command(const std::vector<std::string>& words) {
       switch_field("quiet", quiet, "nothing on standard error but errors"),
   };
   const Arguments arguments = parse_utility(words, fields);
-  if (arguments.help) {
-    std::fputs(
-        utility_help("plot RESULT.json [--out PICTURE]", "Draws the figure that a result describes, through gnuplot.", fields)
-            .c_str(),
-        stdout);
-    return 0;
-  }
-  if (arguments.positional.size() != 1)
-    throw UsageError("plot takes one result file, " + std::to_string(arguments.positional.size()) + " given");
-  const std::string& path = arguments.positional[0];
+  const std::string usage = "plot RESULT.json [--out PICTURE]";
+  if (prints_help(arguments, usage, "Draws the figure that a result describes, through gnuplot.", fields)) return 0;
+  const std::string& path = the_result_file(arguments, "plot");
   const nlohmann::json result = read_result(path);
   if (out.empty()) out = default_picture(path);
   try {

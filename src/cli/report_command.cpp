@@ -22,15 +22,9 @@ int report_command(const std::vector<std::string>& words) {
       switch_field("quiet", quiet, "nothing on standard error but errors"),
   };
   const Arguments arguments = parse_utility(words, fields);
-  if (arguments.help) {
-    std::fputs(
-        utility_help("report RESULT.json... [--out PAGE.html]",
-                     "Makes one self-contained HTML page of results: figures, claims with their verdicts, config and provenance.",
-                     fields)
-            .c_str(),
-        stdout);
-    return 0;
-  }
+  const std::string summary =
+      "Makes one self-contained HTML page of results: figures, claims with their verdicts, config and provenance.";
+  if (prints_help(arguments, "report RESULT.json... [--out PAGE.html]", summary, fields)) return 0;
   if (arguments.positional.empty()) throw UsageError("report takes one result file or more, none given");
   std::vector<nlohmann::json> results;
   for (const auto& path : arguments.positional) results.push_back(read_result(path));

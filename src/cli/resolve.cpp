@@ -7,8 +7,8 @@
 
 #include "cli/presets.hpp"
 #include "core/error.hpp"
+#include "core/machine.hpp"
 #include "core/text.hpp"
-#include "report/environment.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -38,21 +38,19 @@ std::vector<std::string> study_names(const Experiment& experiment) {
   return names;
 }
 
-// Other studies of the command that have a parameter of this name.
-std::string studies_with(const Experiment& experiment, const std::string& name) {
-  std::string out;
-  for (const auto& entry : experiment.studies) {
-    const auto study = entry.make();
-    for (const Field& field : study->fields()) {
-      if (field.name == name) out += (out.empty() ? "" : ", ") + entry.name;
-    }
-  }
-  return out;
-}
-
 const Field* find_field(const std::vector<Field>& fields, const std::string& name) {
   const auto found = std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.name == name; });
   return found == fields.end() ? nullptr : &*found;
+}
+
+// Other studies of the command that have a parameter of this name.
+std::string studies_with(const Experiment& experiment, const std::string& name) {
+  std::vector<std::string> studies;
+  for (const auto& entry : experiment.studies) {
+    const auto study = entry.make();
+    if (find_field(study->fields(), name) != nullptr) studies.push_back(entry.name);
+  }
+  return joined(studies);
 }
 
 [[noreturn]] void refuse_key(const Experiment& experiment, const std::string& study, const std::vector<Field>& fields,
@@ -231,7 +229,7 @@ double memory_estimate(const ResolvedRun& run, std::uint64_t threads) {
 void check_memory(const ResolvedRun& run) {
   const double needed = memory_estimate(run, run.options.threads), available = available_memory();
   if (needed <= available) return;
-  std::string sizes;
+  std::vector<std::string> sizes;
   const auto defaults = [&] {
     for (const auto& entry : run.experiment->studies) {
       if (entry.name == run.options.study) return entry.make();
@@ -242,12 +240,11 @@ void check_memory(const ResolvedRun& run) {
   // Name the parameters that differ from their defaults: one of them is what makes the run large.
   const auto mine = run.study->fields(), usual = defaults->fields();
   for (std::size_t i = 0; i < mine.size(); ++i) {
-    if (mine[i].value_text() != usual[i].value_text())
-      sizes += (sizes.empty() ? "--" : ", --") + mine[i].name + " " + mine[i].value_text();
+    if (mine[i].value_text() != usual[i].value_text()) sizes.push_back("--" + mine[i].name + " " + mine[i].value_text());
   }
   const bool fewer_threads_fit = memory_estimate(run, 1) <= available;
-  throw UsageError((sizes.empty() ? "--threads " + std::to_string(run.options.threads) : sizes) + ": this run needs about " +
-                   size_text(needed) + " of memory, the machine has " + size_text(available) + "; " +
+  throw UsageError((sizes.empty() ? "--threads " + std::to_string(run.options.threads) : joined(sizes)) +
+                   ": this run needs about " + size_text(needed) + " of memory, the machine has " + size_text(available) + "; " +
                    (fewer_threads_fit ? "allowed: fewer --threads" : "allowed: sizes that fit"));
 }
 

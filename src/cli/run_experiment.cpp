@@ -11,6 +11,7 @@
 #include "cli/execute.hpp"
 #include "cli/help.hpp"
 #include "core/error.hpp"
+#include "core/machine.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "report/environment.hpp"
@@ -51,33 +52,16 @@ std::string journal_identity(ResolvedRun& run) {
   return out;
 }
 
-// Columns as wide as their widest cell, in characters; the last is not padded.
-void print_table(const nlohmann::ordered_json& table) {
-  std::vector<std::vector<std::string>> lines = {table["columns"].get<std::vector<std::string>>()};
-  for (const auto& row : table["rows"]) lines.push_back(row.get<std::vector<std::string>>());
-  const auto width = [](const std::string& text) {
-    return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; });
-  };
-  std::vector<std::ptrdiff_t> widths(lines.front().size(), 0);
-  for (const auto& line : lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width(line[i]));
-  }
-  for (const auto& line : lines) {
-    std::string text = "  ";
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      text += line[i];
-      if (i + 1 < line.size()) text.append(static_cast<std::size_t>(widths[i] - width(line[i]) + 2), ' ');
-    }
-    std::fprintf(stderr, "%s\n", text.c_str());
-  }
-}
-
 void print_summary(const ResolvedRun& run, const Execution& execution) {
   const nlohmann::ordered_json& document = execution.document;
   std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(), run.options.study.c_str(),
                counted(execution.completed, "trial").c_str(), execution.wall_seconds,
                document["status"].get<std::string>().c_str());
-  if (document.contains("table")) print_table(document["table"]);
+  if (document.contains("table")) {
+    std::vector<std::vector<std::string>> rows = {document["table"]["columns"].get<std::vector<std::string>>()};
+    for (const auto& row : document["table"]["rows"]) rows.push_back(row.get<std::vector<std::string>>());
+    for (const auto& line : in_columns(rows)) std::fprintf(stderr, "  %s\n", line.c_str());
+  }
   if (document.contains("skipped")) {
     for (const auto& skipped : document["skipped"]) {
       std::fprintf(stderr, "  left out        %s: %s\n", skipped["name"].get<std::string>().c_str(),

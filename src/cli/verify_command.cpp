@@ -11,7 +11,6 @@
 #include "cli/help.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
 #include "report/compare.hpp"
 #include "report/result_json.hpp"
 
@@ -27,12 +26,11 @@ const Experiment& experiment_of(const nlohmann::json& result, const std::string&
 
 // Where the two runs were measured differently, bits may differ with good reason.
 std::string changed_environment(const nlohmann::json& before, const nlohmann::json& now) {
-  std::string out;
+  std::vector<std::string> changed;
   for (const char* key : {"git", "compiler", "flags", "armadillo", "blas", "blas_core", "cpu"}) {
-    if (before.value(key, nlohmann::json()) != now.value(key, nlohmann::json()))
-      out += (out.empty() ? "" : ", ") + std::string(key);
+    if (before.value(key, nlohmann::json()) != now.value(key, nlohmann::json())) changed.emplace_back(key);
   }
-  return out;
+  return joined(changed);
 }
 
 int report_comparison(const std::string& path, const nlohmann::json& earlier, const nlohmann::json& again) {
@@ -63,18 +61,10 @@ int verify_command(const std::vector<std::string>& words) {
       switch_field("quiet", quiet, "no progress bar"),
   };
   const Arguments arguments = parse_utility(words, fields);
-  if (arguments.help) {
-    std::fputs(utility_help("verify RESULT.json [flags]",
-                            "Runs the config of a result again. Exit 0 where the result holds to the bit or within its own error "
-                            "bars, 1 where neither.",
-                            fields)
-                   .c_str(),
-               stdout);
-    return 0;
-  }
-  if (arguments.positional.size() != 1)
-    throw UsageError("verify takes one result file, " + std::to_string(arguments.positional.size()) + " given");
-  const std::string& path = arguments.positional[0];
+  const std::string summary =
+      "Runs the config of a result again. Exit 0 where the result holds to the bit or within its own error bars, 1 where neither.";
+  if (prints_help(arguments, "verify RESULT.json [flags]", summary, fields)) return 0;
+  const std::string& path = the_result_file(arguments, "verify");
   const nlohmann::json earlier = read_result(path);
   if (earlier["status"] == "interrupted")
     throw Failure(printable(path) + ": the run was interrupted; finish it with --resume first");

@@ -1,4 +1,4 @@
-// A 64-bit checksum of bytes, for records that may be torn.
+// A 64-bit number for bytes: the checksum of records that may be torn, the key of a name.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace ranklab {
 
-/// FNV-1a, 64 bits: finds a torn or overwritten record; not a defence against anybody.
-constexpr std::uint64_t checksum(std::string_view bytes) {
+/// FNV-1a, 64 bits; not a defence against anybody.
+constexpr std::uint64_t fnv1a(std::string_view bytes) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return hash;

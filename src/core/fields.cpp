@@ -1,15 +1,13 @@
 #include "core/fields.hpp"
-#include "core/text.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <type_traits>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace ranklab {
 namespace {
@@ -26,31 +24,20 @@ struct Element<std::vector<T>> {
 template <class T>
 constexpr bool is_vector = !std::is_same_v<typename Element<T>::type, T>;
 
-// The shortest text that reads back as the same number.
-std::string number_text(double value) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
-  return std::string(buffer, end);
-}
-
 std::string to_text(std::uint64_t value) {
   return std::to_string(value);
 }
+// The shortest text that reads back as the same number.
 std::string to_text(double value) {
-  return number_text(value);
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
+  return std::string(buffer, end);
 }
 std::string to_text(bool value) {
   return value ? "on" : "off";
 }
 std::string to_text(const std::string& value) {
   return value;
-}
-
-template <class Word>
-std::string join(const std::vector<Word>& words, const char* separator) {
-  std::string out;
-  for (const auto& word : words) out += (out.empty() ? "" : separator) + std::string(word);
-  return out;
 }
 
 // Parses one element of a field; what is wrong is reported by the caller, who knows the label.
@@ -134,7 +121,7 @@ void Field::parse_elements(const std::vector<std::string_view>& elements, const 
           Value parsed;
           for (const std::string_view part : elements) {
             typename Value::value_type element{};
-            if (!parse_element(*this, part, element)) refuse(*this, join(elements, ","), part, label);
+            if (!parse_element(*this, part, element)) refuse(*this, joined({elements.begin(), elements.end()}, ","), part, label);
             if (!may_repeat && std::find(parsed.begin(), parsed.end(), element) != parsed.end()) {
               throw UsageError(label + ": '" + std::string(part) + "' stands twice in the list");
             }
@@ -161,7 +148,7 @@ std::string Field::value_text() const {
         if constexpr (is_vector<Value>) {
           std::vector<std::string> words;
           for (const auto& element : *value) words.push_back(to_text(element));
-          return join(words, ",");
+          return joined(words, ",");
         } else {
           return to_text(*value);
         }
@@ -178,15 +165,15 @@ std::string Field::domain_text() const {
       std::holds_alternative<std::uint64_t*>(target) || std::holds_alternative<std::vector<std::uint64_t>*>(target);
   const bool reals = std::holds_alternative<double*>(target) || std::holds_alternative<std::vector<double>*>(target);
   if (is_switch()) return "on|off";
-  if (!choices.empty()) return list + join(choices, "|");
+  if (!choices.empty()) return list + joined(choices, "|");
   if (integers && high == 0.0) return list + "unsigned 64-bit integer";
   if (integers) {
     return list + "integer from " + to_text(static_cast<std::uint64_t>(low)) + " to " + to_text(static_cast<std::uint64_t>(high));
   }
   if (reals) {
     const bool unbounded = high >= std::numeric_limits<double>::max();
-    return list + "finite number " + (low_is_excluded ? "above " : "from ") + number_text(low) +
-           (unbounded ? "" : " to " + number_text(high));
+    return list + "finite number " + (low_is_excluded ? "above " : "from ") + to_text(low) +
+           (unbounded ? "" : " to " + to_text(high));
   }
   return list + "text";
 }

@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 
 #pragma GCC diagnostic push
@@ -35,8 +36,7 @@ constexpr std::uint32_t high_word(std::uint64_t x) {
 
 /// FNV-1a with the finaliser of MurmurHash3, as FNV-1a leaves names that differ in the last letter close to each other.
 std::uint64_t hash_name(std::string_view name) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+  std::uint64_t hash = fnv1a(name);
   hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccdu;
   hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53u;
   return hash ^ (hash >> 33);

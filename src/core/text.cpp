@@ -12,22 +12,6 @@ std::string formatted(const char* format, double x) {
   return buffer;
 }
 
-// Bytes of the character at `at`; 0 where they are not valid UTF-8.
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(at);
-  const std::size_t length = lead < 0x80                    ? 1
-                             : lead >= 0xC2 && lead <= 0xDF ? 2
-                             : lead >= 0xE0 && lead <= 0xEF ? 3
-                             : lead >= 0xF0 && lead <= 0xF4 ? 4
-                                                            : 0;
-  if (length == 0 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-  }
-  return length;
-}
-
 }  // namespace
 
 std::string short_number(double x) {
@@ -50,6 +34,25 @@ std::string joined(const std::vector<std::string>& words, const std::string& sep
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : separator) + word;
   return out;
+}
+
+std::vector<std::string> in_columns(const std::vector<std::vector<std::string>>& rows) {
+  const auto width = [](const std::string& text) {  // bytes that do not continue a character of UTF-8
+    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  };
+  std::vector<std::size_t> widths(rows.empty() ? 0 : rows[0].size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths.at(i) = std::max(widths.at(i), width(row[i]));
+  }
+  std::vector<std::string> lines;
+  for (const auto& row : rows) {
+    std::string& line = lines.emplace_back();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] - width(row[i]) + 2, ' ');
+    }
+  }
+  return lines;
 }
 
 std::string clauses(const std::string& first, const std::string& second) {
@@ -97,26 +100,48 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return close.empty() ? otherwise : "; did you mean '" + close + "'?";
 }
 
+CodePoint code_point(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
+  const std::uint32_t lead = byte(at);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t length = lead >= 0xF0 && lead < 0xF5   ? 4
+                             : lead >= 0xE0 && lead < 0xF0 ? 3
+                             : lead >= 0xC2 && lead < 0xE0 ? 2
+                                                           : 0;
+  if (length == 0 || at + length > text.size()) return {};
+  std::uint32_t value = lead & (0x7Fu >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xC0) != 0x80) return {};
+    value = (value << 6) | (byte(at + i) & 0x3F);
+  }
+  const std::uint32_t smallest = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
+  const bool surrogate = value >= 0xD800 && value < 0xE000;
+  if (value < smallest || value > 0x10FFFF || surrogate) return {};
+  return {value, length};
+}
+
 std::string printable(std::string_view text) {
   static constexpr char hex[] = "0123456789abcdef";
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const std::size_t length = utf8_length(text, i);
+    const CodePoint c = code_point(text, i);
     // U+0080 to U+009F are control characters too, although they are valid UTF-8.
-    const bool control =
-        byte < 0x20 || byte == 0x7F || (byte == 0xC2 && length == 2 && static_cast<unsigned char>(text[i + 1]) < 0xA0);
-    if (length == 0 || control) {
+    if (c.length == 0 || c.value < 0x20 || (c.value >= 0x7F && c.value < 0xA0)) {
+      const auto byte = static_cast<unsigned char>(text[i++]);
       out += "\\x";
       out += hex[byte >> 4];
       out += hex[byte & 15];
-      ++i;
     } else {
-      out.append(text.substr(i, length));
-      i += length;
+      out.append(text.substr(i, c.length));
+      i += c.length;
     }
   }
   return out;
+}
+
+std::string printable_key(const std::string& key) {
+  constexpr std::size_t longest = 100;
+  return key.size() <= longest ? printable(key) : printable(key.substr(0, longest)) + "...";
 }
 
 }  // namespace ranklab

@@ -1,6 +1,7 @@
 // Text in messages, details and names: numbers, lists, misspelled words, bytes that came from a file.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,6 +24,10 @@ std::string counted(std::uint64_t n, const std::string& what);
 /// "a, b, c".
 std::string joined(const std::vector<std::string>& words, const std::string& separator = ", ");
 
+/// A table as lines, its columns two blanks apart and as wide as their widest cell, in characters; the last is not padded.
+/// All rows have as many cells as the first.
+std::vector<std::string> in_columns(const std::vector<std::vector<std::string>>& rows);
+
 /// Two clauses of a detail, "first; second"; one that is empty leaves the other alone.
 std::string clauses(const std::string& first, const std::string& second);
 
@@ -32,8 +37,18 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 /// The end of a refusal: "; did you mean 'x'?" with the nearest candidate, or `otherwise` where none is close.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates, const std::string& otherwise = "");
 
+/// The Unicode scalar value that starts at `at` and its length in bytes; length 0 where the bytes are no UTF-8.
+struct CodePoint {
+  std::uint32_t value = 0;
+  std::size_t length = 0;
+};
+CodePoint code_point(std::string_view text, std::size_t at);
+
 /// A name or message that came from a file, made safe to print on a terminal: control characters and invalid UTF-8 are
 /// shown as \xNN.
 std::string printable(std::string_view text);
+
+/// The same of a name, cut where it is long.
+std::string printable_key(const std::string& key);
 
 }  // namespace ranklab

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "io/descriptor.hpp"
 
 namespace ranklab {
 namespace fs = std::filesystem;
@@ -37,34 +38,32 @@ void write_all(int descriptor, std::string_view bytes, const std::string& path) 
   }
 }
 
-// Owns a file descriptor and, until it is kept, the file behind it.
+// Owns a file until it is kept.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string& target) : path_(target + ".tmp." + std::to_string(::getpid())) {
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) fail("cannot write", target, errno);
+  explicit TemporaryFile(const std::string& target)
+      : path_(target + ".tmp." + std::to_string(::getpid())),
+        descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+    if (!descriptor_.open()) fail("cannot write", target, errno);
   }
   ~TemporaryFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
     if (!kept_) ::unlink(path_.c_str());
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
 
   void keep_as(const std::string& target) {
-    if (::fsync(descriptor_) != 0 && errno != EINVAL) fail("cannot write", target, errno);
-    const int closed = ::close(descriptor_);
-    descriptor_ = -1;
-    if (closed != 0) fail("cannot write", target, errno);
+    if (::fsync(descriptor_.get()) != 0 && errno != EINVAL) fail("cannot write", target, errno);
+    if (descriptor_.close() != 0) fail("cannot write", target, errno);
     if (::rename(path_.c_str(), target.c_str()) != 0) fail("cannot write", target, errno);
     kept_ = true;
   }
 
  private:
   std::string path_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
   bool kept_ = false;
 };
 
@@ -72,11 +71,9 @@ class TemporaryFile {
 
 void write_file_atomically(const std::string& path, std::string_view bytes) {
   if (is_special_file(path)) {
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0) fail("cannot write", path, errno);
-    write_all(descriptor, bytes, path);
-    ::close(descriptor);
-    return;
+    const Descriptor descriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!descriptor.open()) fail("cannot write", path, errno);
+    return write_all(descriptor.get(), bytes, path);
   }
   create_parent_folders(path);
   TemporaryFile temporary(path);
@@ -96,23 +93,17 @@ void check_writable(const std::string& path) {
 }
 
 std::string read_file(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail("cannot read", path, errno);
+  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!descriptor.open()) fail("cannot read", path, errno);
   std::string content;
   std::array<char, 1 << 16> buffer;
   for (;;) {
-    const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
+    const ssize_t got = ::read(descriptor.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      const int error = errno;
-      ::close(descriptor);
-      fail("cannot read", path, error);
-    }
-    if (got == 0) break;
+    if (got < 0) fail("cannot read", path, errno);
+    if (got == 0) return content;
     content.append(buffer.data(), static_cast<std::size_t>(got));
   }
-  ::close(descriptor);
-  return content;
 }
 
 bool is_special_file(const std::string& path) {

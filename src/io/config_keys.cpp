@@ -5,7 +5,6 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/json_file.hpp"
-#include "io/tensors/tensor_reader.hpp"
 
 namespace ranklab {
 

@@ -7,9 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
-#include "io/tensors/mapped_file.hpp"
-#include "io/tensors/tensor_reader.hpp"
+#include "io/mapped_file.hpp"
 
 namespace ranklab {
 

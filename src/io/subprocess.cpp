@@ -5,12 +5,12 @@
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <utility>
+
+#include "io/descriptor.hpp"
 
 extern char** environ;
 
@@ -20,29 +20,6 @@ namespace {
 [[noreturn]] void fail(const std::string& what, int error) {
   throw Failure(what + ": " + std::strerror(error));
 }
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    close();
-    value_ = std::exchange(other.value_, -1);
-    return *this;
-  }
-  ~Descriptor() { close(); }
-
-  int get() const { return value_; }
-  bool open() const { return value_ >= 0; }
-  void close() {
-    if (value_ >= 0) ::close(value_);
-    value_ = -1;
-  }
-
- private:
-  int value_ = -1;
-};
 
 struct Channel {
   Descriptor ours, theirs;

@@ -1,20 +1,73 @@
 #include "io/token_ids.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
-#include "io/tensors/mapped_file.hpp"
+#include "io/mapped_file.hpp"
 #include "io/tensors/tensor_file.hpp"
-#include "io/token_rows.hpp"
 
 namespace ranklab {
 
 namespace {
 
+using nlohmann::json;
 using Sequences = std::vector<std::vector<std::uint32_t>>;
+
+constexpr std::uint64_t largest_id = std::numeric_limits<std::uint32_t>::max();
+
+// Collects the sequences of one file. Every function throws Failure that names the file, and the row and the entry from 1.
+class TokenRows {
+ public:
+  // `label` is the path as messages show it.
+  explicit TokenRows(std::string label) : label_(std::move(label)) {}
+
+  // Starts a row; `line` is that of a text file, from 1, or 0.
+  void begin(std::uint64_t line = 0) {
+    line_ = line;
+    rows_.emplace_back();
+  }
+  // The next id of the row.
+  void add(std::uint64_t id) {
+    if (id > largest_id) refuse(std::to_string(id), "is beyond 32 bits");
+    rows_.back().push_back(static_cast<std::uint32_t>(id));
+  }
+  // Ends the row, which must have two ids or more.
+  void end() const {
+    if (rows_.back().empty()) throw Failure(label_ + ": " + row_name() + " is empty; a sequence has at least two tokens");
+    if (rows_.back().size() == 1)
+      throw Failure(label_ + ": " + row_name() + " has one token; a sequence has at least two, for similarity is between tokens");
+  }
+  // Refuses the next entry of the row: "row 2, entry 3: <what> <why>; ids are ...".
+  [[noreturn]] void refuse(std::string_view what, const std::string& why) const {
+    throw Failure(label_ + ": " + row_name() + ", entry " + std::to_string(rows_.back().size() + 1) + ": " +
+                  printable_key(std::string(what.substr(0, 200))) + " " + why + "; ids are integers from 0 to " +
+                  std::to_string(largest_id));
+  }
+
+  bool empty() const { return rows_.empty(); }
+  std::size_t size() const { return rows_.size(); }
+  // The rows, at least one.
+  Sequences take() {
+    if (rows_.empty()) throw Failure(label_ + ": no row of token ids");
+    return std::move(rows_);
+  }
+
+ private:
+  // Blank lines are no rows, so that a row of a text file may stand on a later line.
+  std::string row_name() const {
+    const std::string row = "row " + std::to_string(rows_.size());
+    return line_ == 0 || line_ == rows_.size() ? row : row + " (line " + std::to_string(line_) + ")";
+  }
+
+  std::string label_;
+  std::uint64_t line_ = 0;
+  Sequences rows_;
+};
 
 bool is_integer(Dtype dtype) {
   return dtype != Dtype::f64 && dtype != Dtype::f32 && dtype != Dtype::f16 && dtype != Dtype::bf16 && dtype != Dtype::boolean;
@@ -91,16 +144,97 @@ Sequences parse_token_text(std::string_view text, const std::string& label) {
   return rows.take();
 }
 
+// Followed event by event: a parsed document would take many times the memory of the ids.
+class IdEvents : public nlohmann::json_sax<json> {
+ public:
+  IdEvents(std::size_t bytes, const std::string& label) : rows(label), bytes_(bytes), label_(label) {}
+
+  TokenRows rows;
+
+  bool start_array(std::size_t /*size*/) override {
+    if (place_ == Place::outside) {
+      place_ = Place::file;
+    } else if (place_ == Place::file && !is_one_row_) {
+      rows.begin();
+      place_ = Place::row;
+    } else {
+      refuse("a list");
+    }
+    return true;
+  }
+
+  bool end_array() override {
+    if (place_ == Place::row || is_one_row_) rows.end();
+    place_ = place_ == Place::row ? Place::file : Place::outside;
+    return true;
+  }
+
+  bool number_unsigned(number_unsigned_t number) override {
+    begin_entry();
+    rows.add(number);
+    return true;
+  }
+
+  bool number_integer(number_integer_t number) override { refuse(number == 0 ? "-0" : std::to_string(number), "is negative"); }
+
+  // Integers beyond 64 bits come as floats.
+  bool number_float(number_float_t number, const std::string& text) override {
+    if (text.find_first_of(".eE") != std::string::npos) refuse(text);
+    refuse(text, number < 0 ? "is negative" : "is beyond 32 bits");
+  }
+
+  bool null() override { refuse("null"); }
+  bool boolean(bool value) override { refuse(value ? "true" : "false"); }
+  bool string(std::string& text) override { refuse("\"" + text.substr(0, 50) + "\""); }
+  bool binary(json::binary_t& /*value*/) override { refuse("a binary value"); }
+  bool start_object(std::size_t /*size*/) override { refuse("an object"); }
+  bool key(std::string& /*name*/) override { return true; }
+  bool end_object() override { return true; }
+
+  bool parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::detail::exception& /*error*/) override {
+    // The library counts from 1, and one further where the text ends too soon.
+    throw Failure(label_ + ": not valid JSON, at byte " + std::to_string(std::min(position, bytes_)));
+  }
+
+ private:
+  enum class Place { outside, file, row };
+
+  // Before an entry of a row; the first makes the file one row.
+  void begin_entry() {
+    if (place_ == Place::outside) throw Failure(label_ + ": not a list of lists of integers, nor a list of integers");
+    if (place_ == Place::row || is_one_row_) return;
+    if (!rows.empty()) throw Failure(label_ + ": row " + std::to_string(rows.size() + 1) + " is not a list, as row 1 is");
+    is_one_row_ = true;
+    rows.begin();
+  }
+
+  [[noreturn]] void refuse(const std::string& what, const std::string& why = "is not an integer") {
+    begin_entry();
+    rows.refuse(what, why);
+  }
+
+  std::size_t bytes_;
+  const std::string& label_;
+  Place place_ = Place::outside;
+  bool is_one_row_ = false;
+};
+
+Sequences parse_token_json(std::string_view text, const std::string& label) {
+  IdEvents events(text.size(), label);
+  json::sax_parse(text.begin(), text.end(), &events);
+  return events.rows.take();
+}
+
 }  // namespace
 
 Sequences read_token_ids(const std::string& path) {
   if (path.ends_with(".npy")) return read_npy_ids(path);
-  const bool json = path.ends_with(".json");
-  if (!json && !path.ends_with(".txt"))
+  const bool is_json = path.ends_with(".json");
+  if (!is_json && !path.ends_with(".txt"))
     throw Failure(printable(path) + ": the name of a file of token ids must end in .npy, .json or .txt");
   const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   const std::string_view text(reinterpret_cast<const char*>(file->data()), file->size());
-  return json ? parse_token_json(text, printable(path)) : parse_token_text(text, printable(path));
+  return is_json ? parse_token_json(text, printable(path)) : parse_token_text(text, printable(path));
 }
 
 }  // namespace ranklab

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace ranklab {
 namespace {
@@ -117,9 +118,7 @@ const Activation& find_activation(std::string_view name) {
   const auto& all = activations();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Activation& a) { return a.name == name; });
   if (found != all.end()) return *found;
-  std::string message = "no activation '" + std::string(name) + "'; allowed:";
-  for (const auto& known : activation_names()) message += " " + known;
-  throw UsageError(message);
+  throw UsageError("no activation '" + std::string(name) + "'; allowed: " + joined(activation_names(), " "));
 }
 
 std::optional<PrintedMoments> printed_moments(std::string_view activation) {

@@ -10,6 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::size_t most_shown = 10;
 constexpr double fixed_tolerance = 1e-9;  // for what has no spread: rounding of another BLAS kernel
 
 double number(const Json& value) {
@@ -23,27 +24,18 @@ bool agree(double a, double b, double std, double n) {
   return std::abs(a - b) <= 3 * standard_error + fixed_tolerance * std::max(std::abs(a), std::abs(b));
 }
 
-class Differences {
- public:
-  void add(const std::string& text) {
-    if (lines_.size() < 10) lines_.push_back(text);
-  }
-  std::vector<std::string> take() { return std::move(lines_); }
-
- private:
-  std::vector<std::string> lines_;
-};
+using Differences = std::vector<std::string>;
 
 void compare_scalars(const Json& earlier, const Json& again, Differences& out) {
   for (const auto& [name, old] : earlier.items()) {
     if (!again.contains(name)) {
-      out.add("scalar " + name + " is missing");
+      out.push_back("scalar " + name + " is missing");
       continue;
     }
     const double a = number(old.value("mean", Json())), b = number(again[name].value("mean", Json()));
     if (!agree(a, b, number(old.value("std", Json())), number(old.value("n", Json())))) {
-      out.add("scalar " + name + ": " + old.value("mean", Json()).dump() + " before, " + again[name].value("mean", Json()).dump() +
-              " now");
+      out.push_back("scalar " + name + ": " + old.value("mean", Json()).dump() + " before, " +
+                    again[name].value("mean", Json()).dump() + " now");
     }
   }
 }
@@ -59,13 +51,13 @@ void compare_series(const Json& earlier, const Json& again, double trials, Diffe
     const Json* now = find_by(again, "name", name);
     if (now == nullptr || (*now)["x"] != old.value("x", Json()) || old.value("mean", Json()).size() != (*now)["mean"].size() ||
         old.value("std", Json()).size() != (*now)["std"].size()) {
-      out.add("series " + name + " has other points");
+      out.push_back("series " + name + " has other points");
       continue;
     }
     for (std::size_t i = 0; i < old["mean"].size(); ++i) {
       if (agree(number(old["mean"][i]), number((*now)["mean"][i]), number(old["std"][i]), trials)) continue;
-      out.add("series " + name + " at " + old["x"][i].dump() + ": " + old["mean"][i].dump() + " before, " +
-              (*now)["mean"][i].dump() + " now");
+      out.push_back("series " + name + " at " + old["x"][i].dump() + ": " + old["mean"][i].dump() + " before, " +
+                    (*now)["mean"][i].dump() + " now");
       break;
     }
   }
@@ -75,10 +67,10 @@ void compare_claims(const Json& earlier, const Json& again, Differences& out) {
   for (const Json& old : earlier) {
     const Json* now = find_by(again, "id", old.value("id", Json()));
     if (now == nullptr) {
-      out.add("claim " + old.value("id", "") + " is missing");
+      out.push_back("claim " + old.value("id", "") + " is missing");
     } else if ((*now)["verdict"] != old.value("verdict", Json())) {
-      out.add("claim " + old.value("id", "") + ": " + old.value("verdict", "") + " before, " +
-              (*now)["verdict"].get<std::string>() + " now");
+      out.push_back("claim " + old.value("id", "") + ": " + old.value("verdict", "") + " before, " +
+                    (*now)["verdict"].get<std::string>() + " now");
     }
   }
 }
@@ -91,12 +83,11 @@ Comparison compare_results(const Json& earlier, const Json& again) {
   for (const char* key : {"scalars", "trial_values", "series", "claims"}) {
     out.same_bits = out.same_bits && earlier.contains(key) && earlier[key] == again[key];
   }
-  Differences differences;
-  compare_scalars(earlier.at("scalars"), again.at("scalars"), differences);
-  compare_series(earlier.at("series"), again.at("series"), number(earlier.at("trials").at("completed")), differences);
-  compare_claims(earlier.at("claims"), again.at("claims"), differences);
-  out.differences = differences.take();
+  compare_scalars(earlier.at("scalars"), again.at("scalars"), out.differences);
+  compare_series(earlier.at("series"), again.at("series"), number(earlier.at("trials").at("completed")), out.differences);
+  compare_claims(earlier.at("claims"), again.at("claims"), out.differences);
   out.within_error_bars = out.differences.empty();
+  if (out.differences.size() > most_shown) out.differences.resize(most_shown);
   return out;
 }
 

@@ -1,12 +1,8 @@
 #include "report/environment.hpp"
 
-#include <sched.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/machine.hpp"
 #include "linalg/blas.hpp"
 #include "version.hpp"
 
@@ -21,31 +17,7 @@ std::string compiler_name() {
 #endif
 }
 
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(": ") + 2));
-  }
-  return "unknown";
-}
-
 }  // namespace
-
-std::uint64_t available_cores() {
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<std::uint64_t>(std::max(1, CPU_COUNT(&set)));
-}
-
-double available_memory() {
-  double bytes = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
-  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream file(path);
-    double limit = 0;
-    if (file >> limit && limit > 0) bytes = std::min(bytes, limit);
-  }
-  return bytes;
-}
 
 nlohmann::ordered_json environment_json(std::uint64_t threads, const std::vector<std::string>& argv) {
   return {{"version", RANKLAB_VERSION},

@@ -1,6 +1,7 @@
 // Where a number was measured: program, compiler, libraries, machine.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -15,11 +16,5 @@ std::string version_text();
 
 /// `0.1.0 (git 1a2b3c4d5e)`: what a journal must agree in.
 std::string version_line();
-
-/// Processors that this process may use, at least 1.
-std::uint64_t available_cores();
-
-/// Bytes of memory that this process may use: the machine's, or its control group's limit where that is lower.
-double available_memory();
 
 }  // namespace ranklab

@@ -46,7 +46,7 @@ class Reader {
 std::string framed(const std::string& bytes) {
   std::string out;
   put_number(out, bytes.size());
-  put_number(out, checksum(bytes));
+  put_number(out, fnv1a(bytes));
   return out + bytes;
 }
 
@@ -57,7 +57,7 @@ std::vector<std::string_view> whole_records(std::string_view content, std::size_
   for (std::string_view rest = content; rest.size() >= 16;) {
     Reader reader(rest);
     const std::uint64_t length = reader.number(), sum = reader.number();
-    if (length > reader.rest().size() || checksum(reader.rest().substr(0, length)) != sum) break;
+    if (length > reader.rest().size() || fnv1a(reader.rest().substr(0, length)) != sum) break;
     records.push_back(reader.take(length));
     rest = reader.rest();
     used = content.size() - rest.size();
@@ -111,66 +111,58 @@ std::pair<std::uint64_t, TrialRecord> decode_trial(std::string_view bytes) {
   return {trial, std::move(record)};
 }
 
-Journal::Journal(const std::string& out, const std::string& identity, bool resume) : path_(path_for(out)) {
-  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) throw Failure("cannot write " + printable(path_) + ": " + std::strerror(errno));
-  try {
-    struct stat held {
-    }, named{};
-    // A run that ends removes its journal: the lock may then be on a file that has no name any more.
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 || ::fstat(descriptor_, &held) != 0 || ::stat(path_.c_str(), &named) != 0 ||
-        held.st_ino != named.st_ino) {
-      throw Failure("another run is writing " + printable(out) + " (it holds " + printable(path_) + ")");
-    }
-    const std::string content = read_file(path_);
-    std::size_t used = 0;
-    const auto records = whole_records(content, used);
-    if (resume && !records.empty()) {
-      if (records[0] != identity) {
-        throw UsageError("--resume: " + printable(path_) +
-                         " belongs to another run: " + first_difference(std::string(records[0]), identity) +
-                         "; give the same parameters, or run without --resume to start afresh");
-      }
-      for (std::size_t i = 1; i < records.size(); ++i) finished_.insert(decode_trial(records[i]));
-      if (::ftruncate(descriptor_, static_cast<off_t>(used)) != 0 || ::lseek(descriptor_, 0, SEEK_END) < 0) {
-        throw Failure("cannot write " + printable(path_) + ": " + std::strerror(errno));
-      }
-    } else {
-      discarded_ = records.size() > 1;
-      start_afresh(identity);
-    }
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
+Journal::Journal(const std::string& out, const std::string& identity, bool resume)
+    : path_(path_for(out)), descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  if (!descriptor_.open()) fail_to_write();
+  struct stat held {
+  }, named{};
+  // A run that ends removes its journal: the lock may then be on a file that has no name any more.
+  if (::flock(descriptor_.get(), LOCK_EX | LOCK_NB) != 0 || ::fstat(descriptor_.get(), &held) != 0 ||
+      ::stat(path_.c_str(), &named) != 0 || held.st_ino != named.st_ino) {
+    throw Failure("another run is writing " + printable(out) + " (it holds " + printable(path_) + ")");
   }
+  const std::string content = read_file(path_);
+  std::size_t used = 0;
+  const auto records = whole_records(content, used);
+  if (!resume || records.empty()) {
+    discarded_ = records.size() > 1;
+    start_afresh(identity);
+    return;
+  }
+  if (records[0] != identity) {
+    throw UsageError("--resume: " + printable(path_) +
+                     " belongs to another run: " + first_difference(std::string(records[0]), identity) +
+                     "; give the same parameters, or run without --resume to start afresh");
+  }
+  for (std::size_t i = 1; i < records.size(); ++i) finished_.insert(decode_trial(records[i]));
+  if (::ftruncate(descriptor_.get(), static_cast<off_t>(used)) != 0 || ::lseek(descriptor_.get(), 0, SEEK_END) < 0) fail_to_write();
 }
 
-Journal::~Journal() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+void Journal::fail_to_write() const {
+  throw Failure("cannot write " + printable(path_) + ": " + std::strerror(errno));
 }
 
 void Journal::start_afresh(const std::string& identity) {
   const std::string header = framed(identity);
-  if (::ftruncate(descriptor_, 0) != 0 ||
-      ::write(descriptor_, header.data(), header.size()) != static_cast<ssize_t>(header.size())) {
-    throw Failure("cannot write " + printable(path_) + ": " + std::strerror(errno));
+  if (::ftruncate(descriptor_.get(), 0) != 0 ||
+      ::write(descriptor_.get(), header.data(), header.size()) != static_cast<ssize_t>(header.size())) {
+    fail_to_write();
   }
 }
 
 void Journal::append(std::uint64_t trial, const TrialRecord& record) {
   const std::string bytes = framed(encode_trial(trial, record));
   for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t written = ::write(descriptor_, bytes.data() + done, bytes.size() - done);
+    const ssize_t written = ::write(descriptor_.get(), bytes.data() + done, bytes.size() - done);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw Failure("cannot write " + printable(path_) + ": " + std::strerror(errno));
+    if (written < 0) fail_to_write();
     done += static_cast<std::size_t>(written);
   }
 }
 
 void Journal::remove() {
   ::unlink(path_.c_str());
-  ::close(descriptor_);
-  descriptor_ = -1;
+  descriptor_.close();
 }
 
 }  // namespace ranklab

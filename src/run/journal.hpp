@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 
-#include "run/trials.hpp"
+#include "core/record.hpp"
+#include "io/descriptor.hpp"
 
 namespace ranklab {
 
@@ -24,9 +24,6 @@ class Journal {
   /// old journal is discarded. Throws UsageError when resuming another run (the journal is left alone; the message names the
   /// first difference), Failure when another process holds the journal or it cannot be read or written.
   Journal(const std::string& out, const std::string& identity, bool resume);
-  ~Journal();
-  Journal(const Journal&) = delete;
-  Journal& operator=(const Journal&) = delete;
 
   /// The trials that were finished when the journal was opened.
   const std::map<std::uint64_t, TrialRecord>& finished() const { return finished_; }
@@ -40,9 +37,10 @@ class Journal {
 
  private:
   void start_afresh(const std::string& identity);
+  [[noreturn]] void fail_to_write() const;
 
   std::string path_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
   std::map<std::uint64_t, TrialRecord> finished_;
   bool discarded_ = false;
 };

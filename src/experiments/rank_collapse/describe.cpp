@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include "core/machine.hpp"
 #include "core/text.hpp"
 #include "experiments/rank_collapse/depth/depth.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
@@ -14,7 +15,6 @@
 #include "linalg/similarity.hpp"
 #include "models/blocks/model_row.hpp"
 #include "models/published/checkpoint.hpp"
-#include "report/environment.hpp"
 
 namespace ranklab {
 namespace {

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/tensors/entry_types.hpp"
 #include "io/tensors/python_literal.hpp"
-#include "io/tensors/tensor_reader.hpp"
 
 namespace ranklab {
 
@@ -133,22 +133,23 @@ NpyHeader parse_npy_header(std::string_view start, const std::string& label) {
   }
   if (fortran_order.kind != PythonValue::Kind::boolean)
     fail(label, "the 'fortran_order' of the .npy header is neither True nor False");
-  header.fortran_order = fortran_order.integer != 0;
-  header.shape = shape_of(shape, label);
+  TensorLayout& layout = header.layout;
+  layout.column_major = fortran_order.integer != 0;
+  layout.shape = shape_of(shape, label);
 
   const std::optional<Descr> type = descr.kind == PythonValue::Kind::text ? parse_descr(descr.text) : std::nullopt;
   if (!type) {
     header.refusal = refusal_of(descr);
     return header;
   }
-  header.dtype = type->dtype;
-  header.big_endian = type->big_endian;
+  layout.dtype = type->dtype;
+  layout.big_endian = type->big_endian;
   std::uint64_t elements = 0;
-  if (!count_elements(header.shape, elements) ||
-      elements > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / dtype_bytes(header.dtype)) {
-    fail(label, "the shape " + shape_to_text(header.shape) + " has more entries than can be counted");
+  if (!count_elements(layout.shape, elements) ||
+      elements > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / dtype_bytes(layout.dtype)) {
+    fail(label, "the shape " + shape_to_text(layout.shape) + " has more entries than can be counted");
   }
-  header.data_bytes = elements * dtype_bytes(header.dtype);
+  header.data_bytes = elements * dtype_bytes(layout.dtype);
   return header;
 }
 

@@ -4,9 +4,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "io/tensors/tensor_file.hpp"
+#include "io/tensors/tensor_layout.hpp"
 
 namespace ranklab {
 
@@ -15,10 +14,7 @@ struct NpyHeader {
   std::uint64_t bytes = 0;  // of the prefix and the header: the entries follow
   std::string refusal;      // why entries of this type are not read, and what to do; empty where they are
   // What follows is only known where `refusal` is empty.
-  Dtype dtype = Dtype::f64;
-  bool big_endian = false;
-  bool fortran_order = false;
-  std::vector<std::uint64_t> shape;
+  TensorLayout layout;  // but for where the entries are
   std::uint64_t data_bytes = 0;
 };
 

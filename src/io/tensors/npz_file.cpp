@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/tensors/npy_header.hpp"
 #include "io/tensors/tensor_reader.hpp"
 #include "io/tensors/zip_archive.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::string_view ending = ".npy";
 
-class NpzReader : public TensorFile::Reader {
+class NpzReader : public TensorReader {
  public:
   NpzReader(std::shared_ptr<const MappedFile> file, const std::string& label) : file_(std::move(file)), label_(label) {
     const std::vector<ZipMember> members = read_zip_directory(*file_, label);
@@ -28,13 +29,9 @@ class NpzReader : public TensorFile::Reader {
 
   StoredTensor tensor(std::size_t index) const override {
     const auto& [member, header] = arrays_[index];
-    StoredTensor::Layout layout;
+    TensorLayout layout = header.layout;
     layout.label = label_of(keys()[index]);
     if (!header.refusal.empty()) throw Failure(layout.label + ": " + header.refusal);
-    layout.dtype = header.dtype;
-    layout.shape = header.shape;
-    layout.column_major = header.fortran_order;
-    layout.big_endian = header.big_endian;
     if (member.deflated) {
       const auto bytes = inflate_zip_member(member, layout.label);
       layout.data = bytes.get() + header.bytes;
@@ -72,8 +69,9 @@ class NpzReader : public TensorFile::Reader {
     if (wanted > start.size()) start = zip_member_start(member, wanted, label);
     NpyHeader header = parse_npy_header(start, label);
     if (header.refusal.empty() && member.bytes - header.bytes != header.data_bytes) {
-      throw Failure(label + ": " + shape_to_text(header.shape) + " entries of " + dtype_name(header.dtype) + " take " +
-                    std::to_string(header.data_bytes) + " bytes, the archive says " + std::to_string(member.bytes - header.bytes));
+      throw Failure(label + ": " + shape_to_text(header.layout.shape) + " entries of " + dtype_name(header.layout.dtype) +
+                    " take " + std::to_string(header.data_bytes) + " bytes, the archive says " +
+                    std::to_string(member.bytes - header.bytes));
     }
     return header;
   }
@@ -86,7 +84,7 @@ class NpzReader : public TensorFile::Reader {
 
 }  // namespace
 
-std::shared_ptr<const TensorFile::Reader> read_npz(std::shared_ptr<const MappedFile> file, const std::string& label) {
+std::shared_ptr<const TensorReader> read_npz(std::shared_ptr<const MappedFile> file, const std::string& label) {
   return std::make_shared<NpzReader>(std::move(file), label);
 }
 

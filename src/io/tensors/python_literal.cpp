@@ -4,7 +4,6 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
 
 namespace ranklab {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/error.hpp"
-#include "io/atomic_file.hpp"
+#include "core/text.hpp"
 #include "io/tensors/entry_types.hpp"
 #include "io/tensors/safetensors_header.hpp"
 #include "io/tensors/tensor_reader.hpp"
@@ -16,24 +16,22 @@ namespace {
 
 constexpr std::uint64_t length_bytes = 8, longest_header = 100'000'000;
 
-struct KnownDtype {
-  const char* name;
-  unsigned bits;
-  std::optional<Dtype> dtype;  // without: known to the format, not read
-};
+// Known to the format and not read, and the bits of an entry.
+constexpr std::array<std::pair<std::string_view, unsigned>, 9> unread_dtypes{{{"C64", 64},
+                                                                              {"F8_E5M2", 8},
+                                                                              {"F8_E4M3", 8},
+                                                                              {"F8_E8M0", 8},
+                                                                              {"F8_E4M3FNUZ", 8},
+                                                                              {"F8_E5M2FNUZ", 8},
+                                                                              {"F6_E2M3", 6},
+                                                                              {"F6_E3M2", 6},
+                                                                              {"F4", 4}}};
 
-constexpr std::array<KnownDtype, 22> known_dtypes{
-    {{"F64", 64, Dtype::f64},      {"F32", 32, Dtype::f32},          {"F16", 16, Dtype::f16},          {"BF16", 16, Dtype::bf16},
-     {"I64", 64, Dtype::i64},      {"I32", 32, Dtype::i32},          {"I16", 16, Dtype::i16},          {"I8", 8, Dtype::i8},
-     {"U64", 64, Dtype::u64},      {"U32", 32, Dtype::u32},          {"U16", 16, Dtype::u16},          {"U8", 8, Dtype::u8},
-     {"BOOL", 8, Dtype::boolean},  {"C64", 64, std::nullopt},        {"F8_E5M2", 8, std::nullopt},     {"F8_E4M3", 8, std::nullopt},
-     {"F8_E8M0", 8, std::nullopt}, {"F8_E4M3FNUZ", 8, std::nullopt}, {"F8_E5M2FNUZ", 8, std::nullopt}, {"F6_E2M3", 6, std::nullopt},
-     {"F6_E3M2", 6, std::nullopt}, {"F4", 4, std::nullopt}}};
-
-const KnownDtype* find_dtype(const std::string& name) {
-  const auto* found =
-      std::find_if(known_dtypes.begin(), known_dtypes.end(), [&](const KnownDtype& known) { return name == known.name; });
-  return found == known_dtypes.end() ? nullptr : found;
+// Bits of an entry; nothing for a type that a later version of the format may add.
+std::optional<unsigned> bits_of(const std::string& dtype) {
+  if (const auto read = dtype_named(dtype)) return static_cast<unsigned>(8 * dtype_bytes(*read));
+  const auto* known = std::find_if(unread_dtypes.begin(), unread_dtypes.end(), [&](const auto& one) { return one.first == dtype; });
+  return known == unread_dtypes.end() ? std::nullopt : std::optional(known->second);
 }
 
 // Bytes of a tensor; nothing where they cannot be counted, or are no whole number.
@@ -44,7 +42,7 @@ std::optional<std::uint64_t> bytes_of(const std::vector<std::uint64_t>& shape, u
   return elements * bits / 8;
 }
 
-class SafetensorsReader : public TensorFile::Reader {
+class SafetensorsReader : public TensorReader {
  public:
   SafetensorsReader(std::shared_ptr<const MappedFile> file, const std::string& label) : file_(std::move(file)), label_(label) {
     if (file_->size() < length_bytes) fail("truncated: a .safetensors file starts with 8 bytes of length");
@@ -65,13 +63,11 @@ class SafetensorsReader : public TensorFile::Reader {
 
   StoredTensor tensor(std::size_t index) const override {
     const SafetensorsEntry& entry = entries_[index];
-    const KnownDtype* known = find_dtype(entry.dtype);
-    StoredTensor::Layout layout;
+    const std::optional<Dtype> dtype = dtype_named(entry.dtype);
+    TensorLayout layout;
     layout.label = label_ + ":" + printable_key(entry.key);
-    if (known == nullptr || !known->dtype) {
-      throw Failure(layout.label + ": dtype " + printable_key(entry.dtype) + " is not read; convert it: tensor.float()");
-    }
-    layout.dtype = *known->dtype;
+    if (!dtype) throw Failure(layout.label + ": dtype " + printable_key(entry.dtype) + " is not read; convert it: tensor.float()");
+    layout.dtype = *dtype;
     layout.shape = entry.shape;
     layout.data = data_ + entry.begin;
     layout.keeper = file_;
@@ -103,14 +99,13 @@ class SafetensorsReader : public TensorFile::Reader {
     if (filled != present) fail("too long: " + std::to_string(present - filled) + " bytes follow the last tensor");
   }
 
-  // Of a type that a later version of the format may add, nothing is known.
   void check_size(const SafetensorsEntry& entry) const {
-    const KnownDtype* known = find_dtype(entry.dtype);
-    const std::optional<std::uint64_t> bytes = bytes_of(entry.shape, known == nullptr ? 8 : known->bits);
+    const std::optional<unsigned> bits = bits_of(entry.dtype);
+    const std::optional<std::uint64_t> bytes = bytes_of(entry.shape, bits.value_or(8));
     const std::string tensor = "tensor '" + printable_key(entry.key) + "': " + shape_to_text(entry.shape) + " entries of " +
                                printable_key(entry.dtype) + " ";
     if (!bytes) fail(tensor + "cannot be counted in bytes");
-    if (known != nullptr && *bytes != entry.end - entry.begin) {
+    if (bits && *bytes != entry.end - entry.begin) {
       fail(tensor + "take " + std::to_string(*bytes) + " bytes, its data_offsets hold " + std::to_string(entry.end - entry.begin));
     }
   }
@@ -123,7 +118,7 @@ class SafetensorsReader : public TensorFile::Reader {
 
 }  // namespace
 
-std::shared_ptr<const TensorFile::Reader> read_safetensors(std::shared_ptr<const MappedFile> file, const std::string& label) {
+std::shared_ptr<const TensorReader> read_safetensors(std::shared_ptr<const MappedFile> file, const std::string& label) {
   return std::make_shared<SafetensorsReader>(std::move(file), label);
 }
 

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "core/error.hpp"
-#include "io/tensors/tensor_reader.hpp"
+#include "core/text.hpp"
 
 namespace ranklab {
 

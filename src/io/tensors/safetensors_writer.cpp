@@ -6,18 +6,10 @@
 
 #include "io/atomic_file.hpp"
 #include "io/tensors/safetensors_header.hpp"
-#include "io/tensors/tensor_reader.hpp"
 
 namespace ranklab {
 
 namespace {
-
-template <class T>
-TensorToWrite as_stored(const std::string& key, Dtype dtype, const arma::Mat<T>& A) {
-  const arma::Mat<T> by_rows = A.t();
-  return {
-      key, dtype, {A.n_rows, A.n_cols}, std::string(reinterpret_cast<const char*>(by_rows.memptr()), by_rows.n_elem * sizeof(T))};
-}
 
 void check(const TensorToWrite& tensor) {
   std::uint64_t elements = 0;
@@ -29,13 +21,6 @@ void check(const TensorToWrite& tensor) {
 }
 
 }  // namespace
-
-TensorToWrite tensor_to_write(const std::string& key, const arma::mat& A) {
-  return as_stored(key, Dtype::f64, A);
-}
-TensorToWrite tensor_to_write(const std::string& key, const arma::fmat& A) {
-  return as_stored(key, Dtype::f32, A);
-}
 
 void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors) {
   std::vector<const TensorToWrite*> order;

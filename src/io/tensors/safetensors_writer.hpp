@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/tensors/tensor_file.hpp"
+#include "io/tensors/tensor_layout.hpp"
 
 namespace ranklab {
 
@@ -16,10 +16,6 @@ struct TensorToWrite {
   std::vector<std::uint64_t> shape;
   std::string bytes;
 };
-
-/// A matrix as F64 or F32, rows x cols as it stands.
-TensorToWrite tensor_to_write(const std::string& key, const arma::mat& A);
-TensorToWrite tensor_to_write(const std::string& key, const arma::fmat& A);
 
 /// Writes the tensors, those of the widest entries first so that each is aligned, atomically. Throws std::logic_error for
 /// bytes that do not fit a shape, two equal keys, or the key __metadata__; Failure as write_file_atomically does.

@@ -4,10 +4,8 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/fields.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
-#include "io/tensors/mapped_file.hpp"
+#include "io/mapped_file.hpp"
 #include "io/tensors/npy_header.hpp"
 #include "io/tensors/tensor_reader.hpp"
 
@@ -34,7 +32,7 @@ namespace {
   throw Failure(label + ": the name must end in .npy, .npz or .safetensors");
 }
 
-std::shared_ptr<const TensorFile::Reader> open_reader(const std::string& path) {
+std::shared_ptr<const TensorReader> open_reader(const std::string& path) {
   const std::string label = printable(path);
   const bool npy = path.ends_with(".npy"), npz = path.ends_with(".npz");
   if (!npy && !npz && !path.ends_with(".safetensors")) refuse_format(path, label);
@@ -56,20 +54,18 @@ std::string key_list(const std::string& wanted, const std::vector<std::string>& 
     if (key.size() <= 200) comparable.push_back(key);
   }
   const std::string first = wanted.size() <= 200 ? nearest(wanted, comparable) : "";
-  std::string list = first.empty() ? "" : printable_key(first);
-  std::size_t listed = first.empty() ? 0 : 1;
+  std::vector<std::string> listed;
+  if (!first.empty()) listed.push_back(printable_key(first));
   for (const std::string& key : keys) {
-    if (listed == most) break;
-    if (listed > 0 && key == first) continue;
-    list += (list.empty() ? "" : ", ") + printable_key(key);
-    ++listed;
+    if (listed.size() == most) break;
+    if (first.empty() || key != first) listed.push_back(printable_key(key));
   }
-  return list + (keys.size() > listed ? " and " + std::to_string(keys.size() - listed) + " more" : "");
+  return joined(listed) + (keys.size() > listed.size() ? " and " + std::to_string(keys.size() - listed.size()) + " more" : "");
 }
 
 }  // namespace
 
-TensorFile::TensorFile(std::string path, std::shared_ptr<const Reader> reader)
+TensorFile::TensorFile(std::string path, std::shared_ptr<const TensorReader> reader)
     : path_(std::move(path)), reader_(std::move(reader)) {}
 
 TensorFile TensorFile::open(const std::string& path) {

@@ -1,72 +1,20 @@
 // Tensors in files that others wrote: .npy, .npz and .safetensors, read as strictly as their formats are defined.
 //
 // A file is mapped or inflated, never trusted: every size is checked before memory is taken for it, and a message names the
-// file, the key and what is wrong. Entries are widened to double a block of columns at a time, so that a matrix needs memory
-// for what is read of it, not for the whole.
+// file, the key and what is wrong.
 #pragma once
 
-#include <armadillo>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "io/tensors/stored_tensor.hpp"
+
 namespace ranklab {
 
-class MappedFile;
-
-/// Type of the entries as stored. Integers are there for token ids; no other type of the formats is read.
-enum class Dtype { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
-
-/// "F32", as safetensors spells it.
-std::string dtype_name(Dtype dtype);
-std::uint64_t dtype_bytes(Dtype dtype);
-
-/// One tensor of an open file. Copies share the file, which stays open while one lives; reading is safe from several threads.
-class StoredTensor {
- public:
-  /// Where the bytes are and how they lie; made by TensorFile alone.
-  struct Layout {
-    std::string label;  // "grads.npz:layer1", escaped, for messages
-    Dtype dtype = Dtype::f32;
-    std::vector<std::uint64_t> shape;  // empty: one number
-    bool column_major = false;         // numpy's fortran_order; otherwise row by row
-    bool big_endian = false;
-    const unsigned char* data = nullptr;
-    std::shared_ptr<const void> keeper;  // of the bytes: the mapped file, or the inflated member
-    const MappedFile* file = nullptr;    // the keeper, where it is a mapped file
-  };
-  explicit StoredTensor(Layout layout);
-
-  const std::string& label() const;
-  Dtype dtype() const;
-  const std::vector<std::uint64_t>& shape() const;
-  bool is_matrix() const { return shape().size() == 2; }
-  /// "4096 x 128".
-  std::string shape_text() const;
-  std::uint64_t elements() const;
-
-  /// The rows and columns of a matrix, as its shape says. Throws Failure that names the shape for anything else.
-  std::uint64_t rows() const;
-  std::uint64_t cols() const;
-
-  /// Columns first ... first + count - 1 of a matrix (rows x count), widened. Entries may be infinite or NaN.
-  /// Throws Failure for what is not a matrix, std::logic_error for columns that it does not have.
-  arma::mat columns(std::uint64_t first, std::uint64_t count) const;
-  /// Rows first ... first + count - 1 of a matrix (count x cols), widened; throws likewise.
-  arma::mat rows(std::uint64_t first, std::uint64_t count) const;
-  /// The whole matrix.
-  arma::mat matrix() const;
-  /// All entries in row-major order, of a tensor of any shape, as doubles (integers beyond 2^53 lose digits).
-  std::vector<double> values() const;
-  /// All entries in row-major order to `out` (elements() of them), rounded to float where that is narrower; fast for what is
-  /// stored row by row.
-  void copy_to(double* out) const;
-  void copy_to(float* out) const;
-
- private:
-  Layout layout_;
-};
+class TensorReader;
 
 /// A file of tensors. The keys of a .npy file are one empty key.
 class TensorFile {
@@ -83,13 +31,11 @@ class TensorFile {
   /// A compressed .npz member is inflated here, a stored one and every other format is used where it lies.
   StoredTensor tensor(const std::string& key) const;
 
-  /// What a format's reader provides.
-  class Reader;
-  TensorFile(std::string path, std::shared_ptr<const Reader> reader);
-
  private:
+  TensorFile(std::string path, std::shared_ptr<const TensorReader> reader);
+
   std::string path_;
-  std::shared_ptr<const Reader> reader_;
+  std::shared_ptr<const TensorReader> reader_;
 };
 
 /// "FILE.npz:key", "FILE.safetensors:key" or "FILE.npy" split into file and key; the key follows the last ".npz:" or
@@ -102,9 +48,9 @@ TensorAddress parse_tensor_address(const std::string& text);
 /// The tensor at an address. Throws Failure as TensorFile does, also for a missing key of an archive with several tensors.
 StoredTensor open_tensor(const std::string& address);
 
-/// Writes a matrix as a .npy file (version 1.0, '<f8' or '<f4', row-major), atomically. Throws Failure as
-/// write_file_atomically does.
-void write_npy(const std::string& path, const arma::mat& A);
-void write_npy(const std::string& path, const arma::fmat& A);
+/// Writes a matrix of rows x cols, whose entries are given row by row, as a .npy file (version 1.0, '<f8' or '<f4', row-major),
+/// atomically. Throws Failure as write_file_atomically does.
+void write_npy(const std::string& path, std::uint64_t rows, std::uint64_t cols, std::span<const double> entries);
+void write_npy(const std::string& path, std::uint64_t rows, std::uint64_t cols, std::span<const float> entries);
 
 }  // namespace ranklab

@@ -7,9 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
 #include "io/json_file.hpp"
-#include "io/tensors/tensor_reader.hpp"
 
 namespace ranklab {
 

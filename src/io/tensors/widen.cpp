@@ -4,8 +4,8 @@
 #include <array>
 #include <stdexcept>
 
+#include "io/mapped_file.hpp"
 #include "io/tensors/entry_types.hpp"
-#include "io/tensors/mapped_file.hpp"
 
 namespace ranklab {
 
@@ -20,7 +20,7 @@ constexpr std::uint64_t tile_rows = 8, tile_cols = 64, padding = 8;
 constexpr std::uint64_t stretch_bytes = 1 << 22;
 
 // Within a block, not after it: a few columns of a matrix stored by rows touch as many pages as the whole.
-void were_read(const StoredTensor::Layout& layout, std::uint64_t runs, std::uint64_t run_bytes) {
+void were_read(const TensorLayout& layout, std::uint64_t runs, std::uint64_t run_bytes) {
   if (layout.file != nullptr) layout.file->read_was(runs, run_bytes);
 }
 
@@ -37,7 +37,7 @@ struct Widening {
   }
 
   template <class T>
-  static void entries(const StoredTensor::Layout& layout, std::uint64_t count, T* out) {
+  static void entries(const TensorLayout& layout, std::uint64_t count, T* out) {
     constexpr std::uint64_t stretch = stretch_bytes / bytes;
     for (std::uint64_t i = 0; i < count; i += stretch) {
       const std::uint64_t size = std::min(stretch, count - i);
@@ -56,15 +56,18 @@ struct Widening {
     }
   }
 
-  static void column_major(const StoredTensor::Layout& layout, const StoredBlock& block, double* out) {
+  static void column_major(const StoredBlock& block, double* out) {
+    const TensorLayout& layout = block.layout;
+    const std::uint64_t rows = layout.shape[0];
     for (std::uint64_t j = 0; j < block.col_count; ++j) {
-      run(layout.data + ((block.first_col + j) * block.rows + block.first_row) * bytes, block.row_count, out + j * block.row_count);
+      run(layout.data + ((block.first_col + j) * rows + block.first_row) * bytes, block.row_count, out + j * block.row_count);
       were_read(layout, 1, block.row_count * bytes);
     }
   }
 
-  static void row_major(const StoredTensor::Layout& layout, const StoredBlock& block, double* out) {
-    const std::uint64_t row_bytes = block.cols * bytes;
+  static void row_major(const StoredBlock& block, double* out) {
+    const TensorLayout& layout = block.layout;
+    const std::uint64_t row_bytes = layout.shape[1] * bytes;
     for (std::uint64_t i = 0; i < block.row_count; i += tile_rows) {
       const unsigned char* rows_begin = layout.data + (block.first_row + i) * row_bytes + block.first_col * bytes;
       const std::uint64_t rows = std::min(tile_rows, block.row_count - i);
@@ -79,13 +82,13 @@ struct Widening {
 
 // Calls `widen` with the Widening of the layout's entries.
 template <class Entry, class Function>
-void with_order(const StoredTensor::Layout& layout, const Function& widen) {
+void with_order(const TensorLayout& layout, const Function& widen) {
   if (layout.big_endian) return widen(Widening<Entry, true>());
   widen(Widening<Entry, false>());
 }
 
 template <class Function>
-void with_widening(const StoredTensor::Layout& layout, const Function& widen) {
+void with_widening(const TensorLayout& layout, const Function& widen) {
   switch (layout.dtype) {
     case Dtype::f64:
       return with_order<Plain<std::uint64_t, double>>(layout, widen);
@@ -119,23 +122,25 @@ void with_widening(const StoredTensor::Layout& layout, const Function& widen) {
 
 }  // namespace
 
-void widen_block(const StoredTensor::Layout& layout, const StoredBlock& block, double* out) {
-  with_widening(layout, [&](auto widening) {
+void widen_block(const StoredBlock& block, double* out) {
+  if (block.row_count == 0 || block.col_count == 0) return;
+  prefer_large_pages(out, block.row_count * block.col_count * sizeof(double));
+  with_widening(block.layout, [&](auto widening) {
     // One row or one column lies the same in either order.
-    if (layout.column_major || block.cols == 1) {
-      widening.column_major(layout, block, out);
+    if (block.layout.column_major || block.layout.shape[1] == 1) {
+      widening.column_major(block, out);
     } else {
-      widening.row_major(layout, block, out);
+      widening.row_major(block, out);
     }
   });
 }
 
 template <class T>
-void widen_entries(const StoredTensor::Layout& layout, std::uint64_t count, T* out) {
+void widen_entries(const TensorLayout& layout, std::uint64_t count, T* out) {
   with_widening(layout, [&](auto widening) { widening.entries(layout, count, out); });
 }
 
-template void widen_entries<double>(const StoredTensor::Layout&, std::uint64_t, double*);
-template void widen_entries<float>(const StoredTensor::Layout&, std::uint64_t, float*);
+template void widen_entries<double>(const TensorLayout&, std::uint64_t, double*);
+template void widen_entries<float>(const TensorLayout&, std::uint64_t, float*);
 
 }  // namespace ranklab

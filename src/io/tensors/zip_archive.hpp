@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "io/tensors/mapped_file.hpp"
+#include "io/mapped_file.hpp"
 
 namespace ranklab {
 

@@ -4,8 +4,8 @@
 #include <unordered_set>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/tensors/entry_types.hpp"
-#include "io/tensors/tensor_reader.hpp"
 #include "io/tensors/zip_archive.hpp"
 
 namespace ranklab {

@@ -1,11 +1,10 @@
 // The bytes of a member of a ZIP archive.
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "core/error.hpp"
+#include "core/machine.hpp"
 #include "io/tensors/zip_archive.hpp"
 
 namespace ranklab {
@@ -74,12 +73,6 @@ class Inflater {
   bool ended_ = false;
 };
 
-std::uint64_t machine_memory() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page <= 0) return std::numeric_limits<std::uint64_t>::max();
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-}
-
 [[noreturn]] void fail_checksum(const std::string& label) {
   throw Failure(label + ": damaged: the bytes do not agree with their checksum");
 }
@@ -98,7 +91,7 @@ std::string zip_member_start(const ZipMember& member, std::uint64_t count, const
 }
 
 std::shared_ptr<const unsigned char[]> inflate_zip_member(const ZipMember& member, const std::string& label) {
-  if (member.bytes > machine_memory()) {
+  if (static_cast<double>(member.bytes) > available_memory()) {
     throw Failure(label + ": inflated it takes " + std::to_string(member.bytes) +
                   " bytes, more than this machine has; save it without compression (np.savez), which is read where it lies");
   }

@@ -8,8 +8,6 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
-#include "io/tensors/tensor_reader.hpp"
 
 namespace ranklab {
 namespace {

@@ -5,8 +5,6 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
-#include "io/tensors/tensor_reader.hpp"
 #include "models/published/checkpoint.hpp"
 
 namespace ranklab {

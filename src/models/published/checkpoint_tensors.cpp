@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "io/tensors/tensor_reader.hpp"
+#include "linalg/stored_matrix.hpp"
 #include "models/published/checkpoint.hpp"
 
 namespace ranklab {
@@ -55,7 +55,7 @@ arma::Mat<T> LoadedTensors<T>::columns(const std::string& name, arma::uword rows
     for (end = first + 1; end < ids.size() && ids[end] == ids[first] + (end - first);) ++end;
     const std::uint64_t last = ids[end - 1];
     if (last >= cols) throw Failure(table.label() + ": has " + std::to_string(cols) + " rows, none for id " + std::to_string(last));
-    out.cols(first, end - 1) = arma::conv_to<arma::Mat<T>>::from(table.rows(ids[first], end - first).t());
+    out.cols(first, end - 1) = arma::conv_to<arma::Mat<T>>::from(matrix_of(table.rows(ids[first], end - first)).t());
   }
   require_finite(table, out);
   return out;

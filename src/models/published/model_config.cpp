@@ -5,7 +5,6 @@
 
 #include "core/text.hpp"
 #include "io/config_keys.hpp"
-#include "io/tensors/tensor_reader.hpp"
 #include "models/blocks/model_row.hpp"
 
 namespace ranklab {

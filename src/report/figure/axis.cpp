@@ -1,7 +1,6 @@
 #include "report/figure/axis.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -10,15 +9,10 @@
 namespace ranklab {
 namespace {
 
-constexpr std::string_view minus = "\u2212", times = "\u00D7";
-
-std::string with_minus(std::string digits) {
-  if (!digits.starts_with('-')) return digits;
-  return std::string(minus) + digits.substr(1);
-}
+constexpr const char* times = "\u00D7";
 
 Tick power_tick(double at, const std::string& mantissa, int exponent) {
-  const std::string power = with_minus(std::to_string(exponent)), factor = mantissa.empty() ? "" : mantissa + std::string(times);
+  const std::string power = with_minus(std::to_string(exponent)), factor = mantissa.empty() ? "" : mantissa + times;
   return {at, factor + "10^{" + power + "}", factor + "10" + power, false};
 }
 
@@ -28,9 +22,7 @@ Tick plain_tick(double at, const std::string& digits) {
 }
 
 std::string fixed(double value, int decimals) {
-  char buffer[400];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value == 0 ? 0.0 : value, std::chars_format::fixed, decimals);
-  return std::string(buffer, end.ptr);
+  return digits_of(value, std::chars_format::fixed, decimals);
 }
 
 // The label of a tick that is a multiple of `step`, with just the digits that the step needs.

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "report/figure/text.hpp"
 
 namespace ranklab {
@@ -45,9 +46,8 @@ Value choice(const Json& object, const char* key, const std::string& where, cons
   const std::string value = text(object, key, where, std::string(allowed[0]));
   const auto found = std::find(allowed.begin(), allowed.end(), value);
   if (found != allowed.end()) return static_cast<Value>(found - allowed.begin());
-  std::string names;
-  for (const auto name : allowed) names += (names.empty() ? "" : ", ") + std::string(name);
-  fail(where, std::string("has the unknown ") + key + " " + in_quotes(value) + "; allowed: " + names);
+  fail(where,
+       std::string("has the unknown ") + key + " " + in_quotes(value) + "; allowed: " + joined({allowed.begin(), allowed.end()}));
 }
 
 double number(const Json& object, const char* key, const std::string& where, double fallback) {

@@ -1,39 +1,14 @@
 #include "report/figure/text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
+
+#include "core/text.hpp"
 
 namespace ranklab {
 namespace {
 
 constexpr std::string_view ellipsis = "\u2026";
-
-// The scalar value that starts at `at` and its length in bytes; length 0 where the bytes are no UTF-8.
-struct CodePoint {
-  std::uint32_t value = 0;
-  std::size_t length = 0;
-};
-
-CodePoint decode(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
-  const std::uint32_t lead = byte(at);
-  if (lead < 0x80) return {lead, 1};
-  const std::size_t length = lead >= 0xF0 && lead < 0xF5   ? 4
-                             : lead >= 0xE0 && lead < 0xF0 ? 3
-                             : lead >= 0xC2 && lead < 0xE0 ? 2
-                                                           : 0;
-  if (length == 0 || at + length > text.size()) return {};
-  std::uint32_t value = lead & (0x7Fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) return {};
-    value = (value << 6) | (byte(at + i) & 0x3F);
-  }
-  const std::uint32_t smallest = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
-  const bool surrogate = value >= 0xD800 && value < 0xE000;
-  if (value < smallest || value > 0x10FFFF || surrogate) return {};
-  return {value, length};
-}
 
 // Control and formatting characters that break lines, reverse the direction of text or are not allowed in XML.
 bool is_blank(std::uint32_t c) {
@@ -59,7 +34,7 @@ std::string one_line(std::string_view text) {
   std::string out;
   bool space = false;
   for (std::size_t i = 0; i < text.size();) {
-    const CodePoint c = decode(text, i);
+    const CodePoint c = code_point(text, i);
     if (c.length > 0 && is_blank(c.value)) {
       space = !out.empty();
     } else {
@@ -75,7 +50,7 @@ std::string one_line(std::string_view text) {
 std::string common_characters(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
-    const CodePoint c = decode(text, i);
+    const CodePoint c = code_point(text, i);
     const bool common = c.value < 0x530 || (c.value >= 0x1E00 && c.value < 0x2300) || (c.value >= 0x25A0 && c.value < 0x2600);
     const std::size_t length = std::max<std::size_t>(c.length, 1);
     out += c.length > 0 && common ? text.substr(i, length) : std::string_view("\u25A1");
@@ -87,7 +62,7 @@ std::string common_characters(std::string_view text) {
 double text_width(std::string_view text, double font_size) {
   double width = 0;
   for (std::size_t i = 0; i < text.size();) {
-    const CodePoint c = decode(text, i);
+    const CodePoint c = code_point(text, i);
     width += width_of(c.value);
     i += std::max<std::size_t>(c.length, 1);
   }
@@ -100,7 +75,7 @@ std::string shorten(const std::string& text, double font_size, double width) {
   double used = 0;
   std::size_t end = 0;
   while (end < text.size()) {
-    const CodePoint c = decode(text, end);
+    const CodePoint c = code_point(text, end);
     used += width_of(c.value) * font_size;
     if (used > room) break;
     end += std::max<std::size_t>(c.length, 1);
@@ -140,9 +115,17 @@ std::string gnuplot_quote(std::string_view text) {
 }
 
 std::string gnuplot_number(double value, int digits) {
-  char buffer[64];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value == 0 ? 0.0 : value, std::chars_format::general, digits);
+  return digits_of(value, std::chars_format::general, digits);
+}
+
+std::string digits_of(double value, std::chars_format format, int precision) {
+  char buffer[400];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value == 0 ? 0.0 : value, format, precision);
   return std::string(buffer, end.ptr);
+}
+
+std::string with_minus(const std::string& number) {
+  return number.starts_with('-') ? "\u2212" + number.substr(1) : number;
 }
 
 }  // namespace ranklab

@@ -1,6 +1,7 @@
 // Text in figures: made harmless, measured and fitted. Text comes from result files and is never trusted.
 #pragma once
 
+#include <charconv>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,5 +29,11 @@ std::string gnuplot_quote(std::string_view text);
 
 /// A finite number as gnuplot reads it, whatever the locale.
 std::string gnuplot_number(double value, int digits = 9);
+
+/// A number in a format of std::to_chars; 0 has no sign.
+std::string digits_of(double value, std::chars_format format, int precision);
+
+/// The number with a minus sign, U+2212, in place of the hyphen.
+std::string with_minus(const std::string& number);
 
 }  // namespace ranklab

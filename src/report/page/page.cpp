@@ -12,10 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string counted(std::size_t count, const char* one, const char* many) {
-  return std::to_string(count) + " " + (count == 1 ? one : many);
-}
-
 std::string summary_html(const std::vector<Json>& results) {
   VerdictCounts total;
   for (const Json& result : results) {
@@ -25,31 +21,28 @@ std::string summary_html(const std::vector<Json>& results) {
     total.not_applicable += counts.not_applicable;
     total.unknown += counts.unknown;
   }
-  std::string out = "<p>" + counted(results.size(), "result", "results") + ". Of their claims " +
-                    counted(total.holds, "holds", "hold") + ", " + counted(total.fails, "fails", "fail") + ", " +
-                    std::to_string(total.not_applicable) + " could not be judged (a hypothesis is not met, or too few trials)";
+  std::string out = "<p>" + counted(results.size(), "result") + ". Of their claims " + std::to_string(total.holds) +
+                    (total.holds == 1 ? " holds, " : " hold, ") + std::to_string(total.fails) +
+                    (total.fails == 1 ? " fails, " : " fail, ") + std::to_string(total.not_applicable) +
+                    " could not be judged (a hypothesis is not met, or too few trials)";
   if (total.unknown > 0) out += ", " + std::to_string(total.unknown) + " without a known verdict";
   return out + ".</p>\n";
 }
 
 std::string overview_html(const std::vector<Json>& results) {
-  std::string out =
-      "<h2 id=\"overview\">Overview</h2>\n" + summary_html(results) +
-      "<table class=\"cards\">\n<caption>Results, with the number of claims by verdict</caption>\n<thead><tr><th "
-      "scope=\"col\">Result</th>"
-      "<th scope=\"col\">Paper figure</th><th scope=\"col\">Status</th><th scope=\"col\">Holds</th><th scope=\"col\">Fails</th>"
-      "<th scope=\"col\">Not applicable</th></tr></thead>\n<tbody>\n";
+  std::string out = "<h2 id=\"overview\">Overview</h2>\n" + summary_html(results) +
+                    table_start("Results, with the number of claims by verdict",
+                                {"Result", "Paper figure", "Status", "Holds", "Fails", "Not applicable"}, "cards");
   const auto count_cell = [](const char* label, std::size_t count, const std::string& shown) {
-    return std::string("<td data-label=\"") + label + "\" class=\"number\">" +
-           (count == 0 ? "0" : shown + std::to_string(count) + "</span>") + "</td>";
+    return cell(label, count == 0 ? "0" : shown + std::to_string(count) + "</span>", "number");
   };
   for (std::size_t i = 0; i < results.size(); ++i) {
     const VerdictCounts counts = count_verdicts(results[i]);
     const bool complete = plain(member(results[i], "status")) == "complete";
     const std::string title = html(member(results[i], "title"));
     out += "<tr><th scope=\"row\"><a href=\"#result-" + std::to_string(i + 1) + "\">" + (title.empty() ? "untitled" : title) +
-           "</a></th>" + "<td data-label=\"Paper figure\">" + source_html(results[i]) + "</td><td data-label=\"Status\">" +
-           (complete ? "" : "<strong>\u26A0 ") + status_html(results[i]) + (complete ? "" : "</strong>") + "</td>" +
+           "</a></th>" + cell("Paper figure", source_html(results[i])) +
+           cell("Status", (complete ? "" : "<strong>\u26A0 ") + status_html(results[i]) + (complete ? "" : "</strong>")) +
            count_cell("Holds", counts.holds, "<span class=\"verdict holds\">\u2713 ") +
            count_cell("Fails", counts.fails, "<span class=\"verdict fails\">\u2717 ") +
            count_cell("Not applicable", counts.not_applicable, "<span class=\"verdict open\">\u25CB ") + "</tr>\n";

@@ -12,17 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A cell that says its own column's name where the table is folded into cards on a narrow screen.
-std::string cell(const std::string& column, const std::string& content, const std::string& kind = "") {
-  return "<td data-label=\"" + column + "\"" + (kind.empty() ? "" : " class=\"" + kind + "\"") + ">" + content + "</td>";
-}
-
-std::string table_start(const std::string& caption, const std::vector<std::string>& columns, const std::string& kind) {
-  std::string out = "<table class=\"" + kind + "\">\n<caption>" + caption + "</caption>\n<thead><tr>";
-  for (const auto& column : columns) out += "<th scope=\"col\">" + column + "</th>";
-  return out + "</tr></thead>\n<tbody>\n";
-}
-
 // Word, symbol and colour: each is enough alone.
 std::string verdict_html(const Json& verdict) {
   const std::string word = plain(verdict);

@@ -1,35 +1,26 @@
 #include "report/page/text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "report/figure/svg.hpp"
+#include "report/figure/text.hpp"
 
 namespace ranklab {
 namespace {
 
 using Json = nlohmann::json;
 
-std::string digits(double value, std::chars_format format, int precision) {
-  char buffer[400];
-  return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value, format, precision).ptr);
-}
-
-std::string with_minus(const std::string& number) {
-  return number.starts_with('-') ? "\u2212" + number.substr(1) : number;
-}
-
 std::string format_number(double value) {
   const double size = std::abs(value);
-  if (size < 1e9 && value == std::floor(value)) return with_minus(digits(value == 0 ? 0.0 : value, std::chars_format::fixed, 0));
+  if (size < 1e9 && value == std::floor(value)) return with_minus(digits_of(value, std::chars_format::fixed, 0));
   if (size >= 1e-3 && size < 1e6) {
     const int before_point = std::max(1, static_cast<int>(std::floor(std::log10(size))) + 1);
     const int leading_zeros = size < 1 ? static_cast<int>(-std::floor(std::log10(size))) : 0;
-    return with_minus(digits(value, std::chars_format::fixed, size < 1 ? 3 + leading_zeros : std::max(0, 4 - before_point)));
+    return with_minus(digits_of(value, std::chars_format::fixed, size < 1 ? 3 + leading_zeros : std::max(0, 4 - before_point)));
   }
-  const std::string scientific = digits(value, std::chars_format::scientific, 3);
+  const std::string scientific = digits_of(value, std::chars_format::scientific, 3);
   const std::size_t e = scientific.find('e');
   const int exponent = std::atoi(scientific.c_str() + e + 1);
   return with_minus(scientific.substr(0, e)) + "\u00D710<sup>" + with_minus(std::to_string(exponent)) + "</sup>";
@@ -68,6 +59,16 @@ std::string html_expected(const Json& value) {
   if (low.is_null()) return "\u2264 " + html_number(high);
   if (high.is_null()) return "\u2265 " + html_number(low);
   return "[" + html_number(low) + ", " + html_number(high) + "]";
+}
+
+std::string cell(const std::string& column, const std::string& content, const std::string& kind) {
+  return "<td data-label=\"" + column + "\"" + (kind.empty() ? "" : " class=\"" + kind + "\"") + ">" + content + "</td>";
+}
+
+std::string table_start(const std::string& caption, const std::vector<std::string>& columns, const std::string& kind) {
+  std::string out = "<table class=\"" + kind + "\">\n<caption>" + caption + "</caption>\n<thead><tr>";
+  for (const auto& column : columns) out += "<th scope=\"col\">" + column + "</th>";
+  return out + "</tr></thead>\n<tbody>\n";
 }
 
 std::string shell_word(const std::string& word) {

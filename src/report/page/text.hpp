@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace ranklab {
 
@@ -20,6 +21,12 @@ std::string html_number(const nlohmann::json& value);
 
 /// What a claim expects: a number, a range of which an end may be open, or nothing.
 std::string html_expected(const nlohmann::json& value);
+
+/// A cell of a table that says its own column's name where the table is folded into cards on a narrow screen.
+std::string cell(const std::string& column, const std::string& content, const std::string& kind = "");
+
+/// A table up to its first row.
+std::string table_start(const std::string& caption, const std::vector<std::string>& columns, const std::string& kind);
 
 /// A word for a POSIX shell, quoted where it has to be.
 std::string shell_word(const std::string& word);

@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
 #include "temporary_folder.hpp"
 
 using namespace ranklab;
@@ -44,14 +43,4 @@ TEST_CASE("check_writable leaves nothing behind") {
   check_writable(folder / "out.json");
   CHECK(std::filesystem::is_empty(folder.path()));
   check_writable("/dev/null");
-}
-
-TEST_CASE("printable: control characters and invalid UTF-8 as \\xNN, the rest untouched") {
-  CHECK(printable("plain, \xC3\xA9 and \xE2\x89\xA5") == "plain, \xC3\xA9 and \xE2\x89\xA5");
-  CHECK(printable("a\nb\x1b[31m\x7f") == "a\\x0ab\\x1b[31m\\x7f");
-  CHECK(printable("\xff\xfe") == "\\xff\\xfe");
-  CHECK(printable("\xC3") == "\\xc3");           // cut short
-  CHECK(printable("\xC0\xAF") == "\\xc0\\xaf");  // overlong
-  CHECK(printable("\xC2\x9B") == "\\xc2\\x9b");  // the control sequence introducer, as U+009B
-  CHECK(printable(std::string("\0x", 2)) == "\\x00x");
 }

@@ -10,6 +10,7 @@
 #include "linalg/decompositions.hpp"
 #include "linalg/largest_eigenvalue.hpp"
 #include "linalg/spectra.hpp"
+#include "linalg/stored_matrix.hpp"
 
 namespace ranklab::files {
 namespace {
@@ -30,9 +31,8 @@ struct Piece {
   NonFinite non_finite;
 };
 
-/// The block's first entry stands at (first_row, first_column) of the whole.
-Piece looked_through(arma::mat block, std::uint64_t first_row, std::uint64_t first_column) {
-  Piece piece{std::move(block), 0, {}};
+Piece looked_through(const StoredBlock& stored) {
+  Piece piece{matrix_of(stored), 0, {}};
   for (const double entry : piece.block) {
     if (std::isfinite(entry)) piece.largest_modulus = std::max(piece.largest_modulus, std::abs(entry));
   }
@@ -40,7 +40,7 @@ Piece looked_through(arma::mat block, std::uint64_t first_row, std::uint64_t fir
   for (arma::uword j = 0; j < piece.block.n_cols; ++j) {
     for (arma::uword i = 0; i < piece.block.n_rows; ++i) {
       if (std::isfinite(piece.block(i, j))) continue;
-      piece.non_finite.include({1, static_cast<double>(first_row + i), static_cast<double>(first_column + j)});
+      piece.non_finite.include({1, static_cast<double>(stored.first_row + i), static_cast<double>(stored.first_col + j)});
     }
   }
   return piece;
@@ -87,8 +87,7 @@ struct GramReader {
 
   Piece piece_at(std::uint64_t first) const {
     const std::uint64_t count = std::min(thickness, length - first);
-    Piece piece =
-        looked_through(by_rows ? A.rows(first, count) : A.columns(first, count), by_rows ? first : 0, by_rows ? 0 : first);
+    Piece piece = looked_through(by_rows ? A.rows(first, count) : A.columns(first, count));
     if (divisor != 1.0) piece.block /= divisor;
     return piece;
   }
@@ -165,7 +164,7 @@ Ranks measure_activation(const StoredTensor& A, const Trial& trial) {
 
 Ranks measure_gradient(const StoredTensor& G, std::uint64_t first, std::uint64_t count, const Trial& trial) {
   trial.check_interrupt();
-  const Piece rows = looked_through(G.rows(first, count), first, 0);
+  const Piece rows = looked_through(G.rows(first, count));
   Ranks ranks;
   ranks.non_finite = rows.non_finite;
   if (ranks.non_finite.count > 0) return ranks;

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "experiments/one_step_compare/files/files.hpp"
-#include "io/tensors/tensor_file.hpp"
+#include "io/tensors/stored_tensor.hpp"
 
 namespace ranklab::files {
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <stdexcept>
 
+#include "core/machine.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/model_row.hpp"
-#include "report/environment.hpp"
 
 namespace ranklab {
 namespace {

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/one_step_compare/files_matrices.hpp"
+#include "io/tensors/tensor_file.hpp"
 
 using namespace ranklab;
 using namespace ranklab::files;

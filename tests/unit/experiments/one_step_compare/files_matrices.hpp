@@ -7,8 +7,8 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/files/config.hpp"
 #include "gaussian.hpp"
-#include "io/tensors/tensor_file.hpp"
 #include "linalg/decompositions.hpp"
+#include "linalg/stored_matrix.hpp"
 #include "temporary_folder.hpp"
 
 /// m x k, orthonormal rows or columns: all singular values are 1, so nr = st = min(m, k).

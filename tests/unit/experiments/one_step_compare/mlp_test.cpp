@@ -14,6 +14,7 @@
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "io/tensors/tensor_file.hpp"
+#include "linalg/stored_matrix.hpp"
 #include "models/mlp.hpp"
 #include "models/random_features.hpp"
 #include "temporary_folder.hpp"
@@ -194,7 +195,7 @@ TEST_CASE("a dump pairs the last activations and gradients, in either precision"
                          gradient = open_tensor(path + "/" + pair.at("gradient").get<std::string>());
       CHECK(activation.dtype() == (single ? Dtype::f32 : Dtype::f64));
       CHECK(gradient.dtype() == activation.dtype());
-      const arma::mat A = activation.matrix(), G = gradient.matrix();
+      const arma::mat A = matrix_of(activation), G = matrix_of(gradient);
       CHECK(arma::size(A) == arma::size(l == 0 ? d : width, n));
       CHECK(arma::size(G) == arma::size(l == 3 ? 1 : 2 * width, A.n_rows));
       if (l == 0) CHECK(Decomposed(G).nuclear_rank() == doctest::Approx(first.mean.back()).epsilon(tolerance));

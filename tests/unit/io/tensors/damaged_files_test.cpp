@@ -11,6 +11,7 @@
 #include "io/tensors/stored_bytes.hpp"
 #include "io/tensors/weights_file.hpp"
 #include "io/token_ids.hpp"
+#include "linalg/stored_matrix.hpp"
 #include "models/published/model_config.hpp"
 
 using namespace ranklab;
@@ -78,7 +79,7 @@ bool reads(const std::string& path) {
         // Type and size of a tensor of a small file are small, or it would not have been opened.
         CHECK(tensor.elements() < 1000);
         CHECK(tensor.values().size() == tensor.elements());
-        if (tensor.is_matrix()) CHECK(tensor.matrix().n_elem == tensor.elements());
+        if (tensor.is_matrix()) CHECK(matrix_of(tensor).n_elem == tensor.elements());
       } catch (const Failure&) {
         whole = false;
       }

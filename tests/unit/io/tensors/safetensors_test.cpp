@@ -122,11 +122,10 @@ TEST_CASE("safetensors: false lengths of the header, and files that are cut anyw
 TEST_CASE("safetensors: written tensors are read back, the widest first, and have a padded header") {
   const TemporaryFolder folder;
   const std::string path = folder / "w.safetensors";
-  const arma::mat A{{1, 2, 3}, {4, 5, 6}};
-  const arma::fmat B = arma::fvec{0.5f, -1.0f};
-  write_safetensors(
-      path,
-      {{"ids", Dtype::u8, {3}, "\1\2\3"}, tensor_to_write("b\"\n", B), tensor_to_write("A", A), {"none", Dtype::f16, {0}, ""}});
+  write_safetensors(path, {{"ids", Dtype::u8, {3}, "\1\2\3"},
+                           {"b\"\n", Dtype::f32, {2, 1}, entries_of<float>({0.5, -1})},
+                           {"A", Dtype::f64, {2, 3}, entries_of<double>({1, 2, 3, 4, 5, 6})},
+                           {"none", Dtype::f16, {0}, ""}});
   const std::string bytes = read_file(path);
   CHECK(bytes.ends_with(entries_of<double>({1, 2, 3, 4, 5, 6}) + entries_of<float>({0.5, -1}) + "\1\2\3"));
   CHECK(bytes[0] % 8 == 0);

@@ -11,6 +11,7 @@
 #include "core/text.hpp"
 #include "io/tensors/opened.hpp"
 #include "io/tensors/stored_bytes.hpp"
+#include "linalg/stored_matrix.hpp"
 
 using namespace ranklab;
 
@@ -59,7 +60,7 @@ std::vector<Case> every_dtype() {
 void check_matrix(const StoredTensor& tensor, const arma::mat& expected) {
   REQUIRE(tensor.rows() == expected.n_rows);
   REQUIRE(tensor.cols() == expected.n_cols);
-  CHECK(arma::all(arma::vectorise(tensor.matrix() == expected)));
+  CHECK(arma::all(arma::vectorise(matrix_of(tensor) == expected)));
 }
 
 }  // namespace
@@ -141,17 +142,18 @@ TEST_CASE("tensor file: blocks of rows and columns at sizes around the tiles, in
          {tensor_in(npy("<f4", "(" + shape + ")", by_rows), "x.npy"),
           tensor_in(npy("<f4", "(" + shape + ")", by_columns, true), "x.npy"), tensor_in(odd, "x.safetensors", "t")}) {
       check_matrix(tensor, whole);
-      CHECK(arma::approx_equal(tensor.rows(0, rows), whole, "absdiff", 0.0));
+      CHECK(arma::approx_equal(matrix_of(tensor.rows(0, rows)), whole, "absdiff", 0.0));
       CHECK(tensor.values() == arma::conv_to<std::vector<double>>::from(arma::vectorise(whole.t())));
       for (const unsigned count : {1u, 5u, 40u, 130u}) {
         if (count <= cols) {
-          CHECK(arma::approx_equal(tensor.columns(cols - count, count), whole.tail_cols(count), "absdiff", 0.0));
-          CHECK(arma::approx_equal(tensor.columns((cols - count) / 2, count),
+          CHECK(arma::approx_equal(matrix_of(tensor.columns(cols - count, count)), whole.tail_cols(count), "absdiff", 0.0));
+          CHECK(arma::approx_equal(matrix_of(tensor.columns((cols - count) / 2, count)),
                                    whole.cols((cols - count) / 2, (cols - count) / 2 + count - 1), "absdiff", 0.0));
         }
-        if (count <= rows) CHECK(arma::approx_equal(tensor.rows(rows - count, count), whole.tail_rows(count), "absdiff", 0.0));
+        if (count <= rows)
+          CHECK(arma::approx_equal(matrix_of(tensor.rows(rows - count, count)), whole.tail_rows(count), "absdiff", 0.0));
       }
-      CHECK(tensor.columns(cols, 0).n_rows == rows);
+      CHECK(matrix_of(tensor.columns(cols, 0)).n_rows == rows);
       CHECK_THROWS_AS(tensor.columns(0, cols + 1), std::logic_error);
       CHECK_THROWS_AS(tensor.columns(cols + 1, 0), std::logic_error);
       CHECK_THROWS_AS(tensor.rows(1, std::numeric_limits<std::uint64_t>::max()), std::logic_error);
@@ -173,7 +175,7 @@ TEST_CASE("tensor file: values of a tensor of three dimensions are row-major, wh
   const StoredTensor tensor = tensor_in(npy("<f8", "(2, 3, 4)", by_columns, true), "x.npy");
   CHECK(tensor.values() == row_major);
   CHECK(!tensor.is_matrix());
-  CHECK_THROWS_AS(tensor.matrix(), Failure);
+  CHECK_THROWS_AS(matrix_of(tensor), Failure);
   CHECK_THROWS_WITH(tensor.rows(), doctest::Contains("not a matrix: its shape is 2 x 3 x 4"));
 }
 
@@ -181,10 +183,10 @@ TEST_CASE("tensor file: scalars, vectors and empty tensors") {
   CHECK(tensor_in(npy("<f8", "()", entries_of<double>({7})), "x.npy").values() == std::vector<double>{7});
   CHECK(tensor_in(npy("<f8", "(3,)", entries_of<double>({7, 8, 9})), "x.npy").shape_text() == "3");
   CHECK(tensor_in(with_dtype("F32", "[]", entries_of<float>({7})), "x.safetensors").shape_text() == "scalar");
-  CHECK(tensor_in(npy("<f8", "(0, 5)", ""), "x.npy").matrix().n_cols == 5);
-  CHECK(tensor_in(npy("<f8", "(5, 0)", "", true), "x.npy").rows(1, 3).n_rows == 3);
+  CHECK(matrix_of(tensor_in(npy("<f8", "(0, 5)", ""), "x.npy")).n_cols == 5);
+  CHECK(matrix_of(tensor_in(npy("<f8", "(5, 0)", "", true), "x.npy").rows(1, 3)).n_rows == 3);
   CHECK(tensor_in(with_dtype("F32", "[0,9223372036854775807]", ""), "x.safetensors").values().empty());
-  CHECK(tensor_in(with_dtype("F32", "[0,9223372036854775807]", ""), "x.safetensors").matrix().n_rows == 0);
+  CHECK(matrix_of(tensor_in(with_dtype("F32", "[0,9223372036854775807]", ""), "x.safetensors")).n_rows == 0);
 }
 
 TEST_CASE("tensor file: addresses, keys, and the keys that a message lists") {
@@ -271,7 +273,7 @@ TEST_CASE("tensor file: several threads read one tensor") {
   for (int& count : wrong) {
     threads.emplace_back([&count, tensor, &whole] {
       for (unsigned j = 0; j < 300; j += 20)
-        count += !arma::approx_equal(tensor.columns(j, 20), whole.cols(j, j + 19), "absdiff", 0.0);
+        count += !arma::approx_equal(matrix_of(tensor.columns(j, 20)), whole.cols(j, j + 19), "absdiff", 0.0);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -1,21 +1,29 @@
-#include "io/tensors/tensor_reader.hpp"
+#include "io/tensors/tensor_layout.hpp"
 
+#include <algorithm>
+#include <array>
 #include <limits>
-
-#include "core/text.hpp"
-#include "io/atomic_file.hpp"
 
 namespace ranklab {
 
-std::size_t TensorFile::Reader::find(const std::string& key) const {
-  const auto found = index_.find(key);
-  return found == index_.end() ? keys_.size() : found->second;
+namespace {
+constexpr std::array<const char*, 13> names{"F64", "F32", "F16", "BF16", "I64", "I32", "I16",
+                                            "I8",  "U64", "U32", "U16",  "U8",  "BOOL"};
 }
 
-bool TensorFile::Reader::add_key(const std::string& key) {
-  if (!index_.emplace(key, keys_.size()).second) return false;
-  keys_.push_back(key);
-  return true;
+std::string dtype_name(Dtype dtype) {
+  return names.at(static_cast<std::size_t>(dtype));
+}
+
+std::optional<Dtype> dtype_named(const std::string& name) {
+  const auto* found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Dtype>(found - names.begin());
+}
+
+std::uint64_t dtype_bytes(Dtype dtype) {
+  static constexpr std::array<std::uint64_t, 13> bytes{8, 4, 2, 2, 8, 4, 2, 1, 8, 4, 2, 1, 1};
+  return bytes.at(static_cast<std::size_t>(dtype));
 }
 
 bool count_elements(const std::vector<std::uint64_t>& shape, std::uint64_t& elements) {
@@ -43,11 +51,6 @@ std::string shape_to_text(const std::vector<std::uint64_t>& shape) {
   for (std::size_t axis = 0; axis < shape.size() && axis < most; ++axis)
     text += (axis == 0 ? "" : " x ") + std::to_string(shape[axis]);
   return shape.size() > most ? text + " x ..." : text;
-}
-
-std::string printable_key(const std::string& key) {
-  constexpr std::size_t longest = 100;
-  return key.size() <= longest ? printable(key) : printable(key.substr(0, longest)) + "...";
 }
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-#include "io/tensors/mapped_file.hpp"
+#include "io/mapped_file.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
+#include "io/descriptor.hpp"
 
 namespace ranklab {
 
@@ -24,31 +24,20 @@ constexpr std::uint64_t always_mapped = std::uint64_t{1} << 31, budget = std::ui
   throw Failure("cannot read " + printable(path) + ": " + why);
 }
 
-class Descriptor {
- public:
-  // O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever.
-  explicit Descriptor(const std::string& path) : number(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (number < 0) fail(path, std::strerror(errno));
-  }
-  ~Descriptor() { ::close(number); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  const int number;
-};
-
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   if (path.find('\0') != std::string::npos) fail(path, "a name cannot hold a zero byte");
-  const Descriptor descriptor(path);
+  // O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever.
+  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!descriptor.open()) fail(path, std::strerror(errno));
   struct stat status = {};
-  if (::fstat(descriptor.number, &status) != 0) fail(path, std::strerror(errno));
+  if (::fstat(descriptor.get(), &status) != 0) fail(path, std::strerror(errno));
   if (S_ISDIR(status.st_mode)) fail(path, "it is a folder");
   if (!S_ISREG(status.st_mode)) fail(path, "it is not a regular file");
   if (status.st_size == 0) fail(path, "it is empty");
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor.number, 0);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor.get(), 0);
   if (data == MAP_FAILED) fail(path, std::strerror(errno));
   return std::shared_ptr<const MappedFile>(new MappedFile(static_cast<const unsigned char*>(data), size));
 }

@@ -1,0 +1,19 @@
+// The machine, as far as this process may use it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ranklab {
+
+/// The processor's name, or "unknown".
+std::string cpu_name();
+
+/// Processors that this process may use, at least 1.
+std::uint64_t available_cores();
+
+/// Bytes of memory that this process may use: the machine's, or its control group's limit where that is lower. The files of the
+/// control group are looked for below `root`.
+double available_memory(const std::string& root = "");
+
+}  // namespace ranklab

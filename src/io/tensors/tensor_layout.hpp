@@ -1,0 +1,47 @@
+// Where the entries of a stored tensor are, and how they lie.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ranklab {
+
+class MappedFile;
+
+/// Type of the entries as stored. Integers are there for token ids; no other type of the formats is read.
+enum class Dtype { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
+
+/// "F32", as safetensors spells it.
+std::string dtype_name(Dtype dtype);
+std::uint64_t dtype_bytes(Dtype dtype);
+/// The type of that name, if it is one.
+std::optional<Dtype> dtype_named(const std::string& name);
+
+struct TensorLayout {
+  std::string label;  // "grads.npz:layer1", escaped, for messages
+  Dtype dtype = Dtype::f32;
+  std::vector<std::uint64_t> shape;  // empty: one number
+  bool column_major = false;         // numpy's fortran_order; otherwise row by row
+  bool big_endian = false;
+  const unsigned char* data = nullptr;
+  std::shared_ptr<const void> keeper;  // of the bytes: the mapped file, or the inflated member
+  const MappedFile* file = nullptr;    // the keeper, where it is a mapped file
+};
+
+/// Consecutive rows and columns of a matrix.
+struct StoredBlock {
+  TensorLayout layout;  // of the whole
+  std::uint64_t first_row, row_count;
+  std::uint64_t first_col, col_count;
+};
+
+/// Entries of a tensor; false where the number does not fit 63 bits, whatever zeros stand among the dimensions.
+bool count_elements(const std::vector<std::uint64_t>& shape, std::uint64_t& elements);
+
+/// "4096 x 128"; "scalar" without a dimension; long shapes are cut.
+std::string shape_to_text(const std::vector<std::uint64_t>& shape);
+
+}  // namespace ranklab
