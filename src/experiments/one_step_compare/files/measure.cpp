@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/error.hpp"
+#include "io/tensors/tensor_file.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/largest_eigenvalue.hpp"
 #include "linalg/spectra.hpp"
