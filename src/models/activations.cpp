@@ -87,6 +87,11 @@ double tanh_slope(double t) {
   return 1.0 - y * y;
 }
 
+// With which ALBERT and GPT-2 were trained.
+double gelu_by_tanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::numbers::sqrt2 * std::numbers::inv_sqrtpi * (x + 0.044715 * x * x * x)));
+}
+
 const std::vector<Activation>& activations() {
   static const std::vector<Activation> all = {
       {"relu", relu, relu_slope, false, 1},
@@ -119,6 +124,19 @@ const Activation& find_activation(std::string_view name) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const Activation& a) { return a.name == name; });
   if (found != all.end()) return *found;
   throw UsageError("no activation '" + std::string(name) + "'; allowed: " + joined(activation_names(), " "));
+}
+
+const std::vector<std::string>& feed_forward_activations() {
+  static const std::vector<std::string> names = {"gelu", "gelu-tanh", "relu"};
+  return names;
+}
+
+double (*find_feed_forward_activation(const std::string& name))(double) {
+  const auto& names = feed_forward_activations();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw UsageError("activation '" + name + "' is not allowed in a feed-forward net; allowed: gelu|gelu-tanh|relu");
+  }
+  return name == "gelu-tanh" ? gelu_by_tanh : find_activation(name).value;
 }
 
 std::optional<PrintedMoments> printed_moments(std::string_view activation) {

@@ -25,6 +25,13 @@ const std::vector<std::string>& activation_names();
 /// Throws UsageError that lists the names where `name` is none of them.
 const Activation& find_activation(std::string_view name);
 
+/// Those of published feed-forward nets, by the names of ModelSpec::activation.
+/// "gelu": x Phi(x); "gelu-tanh": x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), which libraries call gelu_new; "relu".
+const std::vector<std::string>& feed_forward_activations();
+
+/// Throws UsageError where `name` is none of them.
+double (*find_feed_forward_activation(const std::string& name))(double);
+
 /// Z <- sigma(Z), in double precision whatever the type of the entries. `Matrix` is anything that iterates over them.
 template <class Matrix>
 void apply(const Activation& activation, Matrix& Z) {

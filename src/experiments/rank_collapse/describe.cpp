@@ -14,6 +14,7 @@
 #include "linalg/blas.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/model_row.hpp"
+#include "models/blocks/stack.hpp"
 #include "models/published/checkpoint.hpp"
 
 namespace ranklab {

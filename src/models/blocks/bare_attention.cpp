@@ -107,7 +107,7 @@ ModelRow attention_row() {
           .switches = {"value-weights", "causal"},
           .bare = true,
           .attends = true,
-          .block = makers_of<BareAttention>(),
+          .makers = makers_of<BareAttention>(),
           .parameters = [](const BlockSizes& s) { return 3 * s.d * s.d; },
           .flops = attention_flops,
           .lambda_varies = true};
@@ -118,7 +118,7 @@ ModelRow linear_attention_row() {
           .norm = "rows",
           .switches = {"value-weights", "causal"},
           .bare = true,
-          .block = makers_of<BareLinearAttention>(),
+          .makers = makers_of<BareLinearAttention>(),
           .parameters = [](const BlockSizes& s) { return 3 * s.d * s.d; },
           .flops = [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.d * s.d; },
           .lambda_varies = true};

@@ -36,10 +36,4 @@ class BareBlock : public Block<T> {
   Norm norm_;
 };
 
-/// The block of a settled bare spec.
-template <class T>
-std::unique_ptr<BareBlock<T>> make_bare_block(const ModelSpec& spec, Tensors<T>& tensors) {
-  return make_block_of<BareBlock>(spec, tensors);
-}
-
 }  // namespace ranklab

@@ -94,7 +94,7 @@ ModelRow lti_ssm_row() {
   return {.name = "lti-ssm",
           .norm = "rows",
           .bare = true,
-          .block = makers_of<BareLtiSsm>(),
+          .makers = makers_of<BareLtiSsm>(),
           .parameters = [](const BlockSizes& s) { return 3 * s.n; },
           .flops = [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.n * s.d + 64 * s.N * s.d; },
           .lambda_varies = true};
@@ -105,7 +105,7 @@ ModelRow selective_ssm_row() {
           .norm = "rows",
           .switches = {"decay"},
           .bare = true,
-          .block = makers_of<BareSelectiveSsm>(),
+          .makers = makers_of<BareSelectiveSsm>(),
           .parameters = [](const BlockSizes& s) { return 2 * s.d * s.n; },
           .flops = [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.n * s.d + 64 * s.N * s.d; },
           .lambda_varies = true};

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "models/blocks/model_spec.hpp"
@@ -36,37 +37,31 @@ class SteppedBlock : public Block<T> {
   virtual BlockSteps<T> steps(const arma::Mat<T>& X, double lambda) const = 0;
 };
 
-/// The block of a settled spec, built from tensors named as its file says.
+/// Makes the block of a settled spec from tensors that are named as its file says.
 template <class T>
-std::unique_ptr<Block<T>> make_block(const ModelSpec& spec, Tensors<T>& tensors);
+using MakeBlock = std::unique_ptr<Block<T>> (*)(const ModelSpec& spec, Tensors<T>& tensors);
 
-/// The same for a model whose blocks are of this kind; throws std::bad_cast for others.
-template <template <class> class Kind, class T>
-std::unique_ptr<Kind<T>> make_block_of(const ModelSpec& spec, Tensors<T>& tensors) {
-  std::unique_ptr<Block<T>> block = make_block(spec, tensors);
-  std::unique_ptr<Kind<T>> kind(&dynamic_cast<Kind<T>&>(*block));
-  block.release();
-  return kind;
+/// The embedding (d, N) of token ids. Throws Failure for more ids than published weights have positions.
+template <class T>
+using Embed = arma::Mat<T> (*)(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids);
+
+/// What a model's row holds to build it: one function for each type of numbers, to be had by `std::get<MakeBlock<T>>`.
+struct BlockMakers {
+  std::tuple<MakeBlock<float>, MakeBlock<double>> block;
+  std::tuple<Embed<float>, Embed<double>> embed;  // null: a column of the drawn table `embedding` for each id
+};
+
+/// Makers of blocks of the class B, which is built from a spec and tensors.
+template <template <class> class B>
+std::shared_ptr<const BlockMakers> makers_of(Embed<float> embed_single = nullptr, Embed<double> embed_double = nullptr) {
+  return std::make_shared<BlockMakers>(
+      BlockMakers{{[](const ModelSpec& spec, Tensors<float>& tensors) -> std::unique_ptr<Block<float>> {
+                     return std::make_unique<B<float>>(spec, tensors);
+                   },
+                   [](const ModelSpec& spec, Tensors<double>& tensors) -> std::unique_ptr<Block<double>> {
+                     return std::make_unique<B<double>>(spec, tensors);
+                   }},
+                  {embed_single, embed_double}});
 }
-
-/// The tensors of block `layer` (from 0) in one trial: all from `layer0.` where the weights are shared.
-template <class T>
-DrawnTensors<T> block_tensors(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
-
-/// The same, or of the spec's checkpoint where it has one. `trial` must outlive them. Building from them throws Failure as
-/// LoadedTensors does.
-template <class T>
-std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
-
-/// The embedding (d, N) of token ids, from the tensors of no layer. Throws Failure for more ids than published weights have
-/// positions.
-template <class T>
-arma::Mat<T> embed_tokens(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids);
-
-/// The state that enters the first block: state 0 of every depth series. Bare stacks with the norm `rows` normalise it too.
-/// Tokens are the trial's own of given sequences, else drawn; their embedding is the checkpoint's, else drawn. Throws Failure for
-/// a given id that is not in the vocabulary, and for a sequence longer than published weights have positions.
-template <class T>
-State<T> draw_input(const ModelSpec& spec, const Trial& trial);
 
 }  // namespace ranklab

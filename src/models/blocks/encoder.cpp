@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "io/config_keys.hpp"
-#include "models/blocks/positions.hpp"
 #include "models/blocks/sublayers.hpp"
 #include "models/published/model_config.hpp"
 
@@ -165,8 +164,7 @@ ModelRow bert_row() {
           .has_steps = true,
           .attends = true,
           .has_positions = true,
-          .embed = {encoder_embedding<float>, encoder_embedding<double>},
-          .block = makers_of<EncoderBlock>(),
+          .makers = makers_of<EncoderBlock>(encoder_embedding<float>, encoder_embedding<double>),
           .parameters = sublayer_parameters,
           .flops = attention_flops,
           .published = PublishedLayout{.prefix = "bert.",

@@ -15,7 +15,6 @@
 #include <optional>
 
 #include "io/config_keys.hpp"
-#include "models/blocks/positions.hpp"
 #include "models/blocks/residual_stream.hpp"
 #include "models/blocks/sublayers.hpp"
 #include "models/published/model_config.hpp"
@@ -140,8 +139,7 @@ ModelRow gpt2_row() {
       .has_heads = true,
       .attends = true,
       .has_positions = true,
-      .embed = {gpt2_embedding<float>, gpt2_embedding<double>},
-      .block = makers_of<Gpt2Block>(),
+      .makers = makers_of<Gpt2Block>(gpt2_embedding<float>, gpt2_embedding<double>),
       .parameters = sublayer_parameters,
       .flops = attention_flops,
       .published = PublishedLayout{.prefix = "transformer.",

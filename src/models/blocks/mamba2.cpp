@@ -24,6 +24,7 @@
 #include "core/error.hpp"
 #include "io/config_keys.hpp"
 #include "models/activations.hpp"
+#include "models/blocks/block.hpp"
 #include "models/blocks/model_row.hpp"
 #include "models/blocks/residual_stream.hpp"
 #include "models/blocks/state_space.hpp"
@@ -292,7 +293,7 @@ ModelRow mamba2_row() {
           .has_heads = true,
           .expand = 2,
           .embedding_std = 0.02,
-          .block = makers_of<Mamba2Block>(),
+          .makers = makers_of<Mamba2Block>(),
           .require = require_groups,
           .parameters = parameters,
           .flops = [](const BlockSizes& s, double maps) { return maps + 8 * s.N * s.n * s.d + 128 * s.N * (s.n + 2 * s.d); },

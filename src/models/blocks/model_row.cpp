@@ -1,7 +1,12 @@
 #include "models/blocks/model_row.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "models/activations.hpp"
 
 namespace ranklab {
 
@@ -53,6 +58,145 @@ std::vector<std::string> published_models() {
 const std::vector<std::string>& model_names() {
   static const std::vector<std::string> names = models_that([](const ModelRow&) { return true; });
   return names;
+}
+
+namespace {
+
+bool among(const std::string& word, const std::vector<std::string>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// A switch that differs from its default has a meaning for some models alone. `what` begins with the flag.
+void require_switch(const ModelSpec& spec, bool asked, const std::string& what) {
+  const std::string flag = what.substr(2, what.find(' ') - 2);
+  if (asked && !spec.row().has(flag)) {
+    throw UsageError(what + " is not allowed with --model " + spec.model + "; allowed with: " + joined(models_with(flag)));
+  }
+}
+
+void require_switches(const ModelSpec& spec) {
+  require_switch(spec, spec.gating == "on", "--gating on");
+  require_switch(spec, spec.mlp == "on", "--mlp on");
+  require_switch(spec, spec.alpha != 1.0, "--alpha other than 1");
+  require_switch(spec, spec.weight_variance != "1/d", "--weight-variance h/d");
+  require_switch(spec, spec.value_weights != "gaussian", "--value-weights " + spec.value_weights);
+  require_switch(spec, spec.causal, "--causal on");
+  require_switch(spec, spec.decay != ModelSpec{}.decay, "--decay");
+  require_switch(spec, spec.lambda_at != "attention", "--lambda-at both");
+  require_switch(spec, spec.skip_at != "residual", "--skip-at mixer");
+  require_switch(spec, spec.skip_input != "stream", "--skip-input normed");
+  if (spec.skip_at == "mixer" && spec.skip_input == "normed") {
+    throw UsageError("--skip-input normed is not allowed with --skip-at mixer, where the skip's input is the convolution's output");
+  }
+  require_switch(spec, spec.norm_off != "both", "--norm-off " + spec.norm_off);
+}
+
+void require_norm(const ModelSpec& spec) {
+  if (among(spec.norm, spec.row().norms)) return;
+  throw UsageError("--norm " + spec.norm + " is not allowed with --model " + spec.model +
+                   "; allowed: " + joined(spec.row().norms, "|"));
+}
+
+// Those whose heads share d channels first.
+std::string models_with_heads() {
+  std::vector<std::string> names = models_that([](const ModelRow& row) { return row.has_heads && row.expand == 1; });
+  for (const std::string& name : models_that([](const ModelRow& row) { return row.has_heads && row.expand > 1; })) {
+    names.push_back(name);
+  }
+  return joined(names);
+}
+
+void require_sizes(const ModelSpec& spec) {
+  if (spec.tokens < 2) {
+    throw UsageError("--tokens " + std::to_string(spec.tokens) + " is not allowed: similarity is between tokens; at least 2");
+  }
+  const ModelRow& row = spec.row();
+  if (!row.has_heads && spec.heads != 1) {
+    throw UsageError("--heads " + std::to_string(spec.heads) + " is not allowed with --model " + spec.model +
+                     ", which has one head; allowed with: " + models_with_heads());
+  }
+  const std::uint64_t width = row.expand * spec.dim;
+  if (width % spec.heads != 0) {
+    throw UsageError("--heads " + std::to_string(spec.heads) + " does not divide " +
+                     (row.expand > 1 ? std::to_string(row.expand) + " --dim = " : "--dim ") + std::to_string(width));
+  }
+}
+
+void require_input(const ModelSpec& spec) {
+  const bool tokens = spec.input == "tokens";
+  if (!tokens && !spec.tokens_file.empty()) {
+    throw UsageError("--tokens-file is not allowed with --input " + spec.input + "; allowed with: --input tokens");
+  }
+  if (spec.zipf != 0 && !tokens) {
+    throw UsageError("--zipf is not allowed with --input " + spec.input + "; allowed with: --input tokens");
+  }
+  if (spec.zipf != 0 && !spec.tokens_file.empty()) {
+    throw UsageError("--zipf is not allowed with --tokens-file, which gives the token ids");
+  }
+}
+
+// What published weights and their config leave open to flags, and what no block here can be built with.
+void require_weights(const ModelSpec& spec) {
+  if (spec.checkpoint != nullptr && spec.weight_scale != 1.0) {
+    throw UsageError("--weight-scale is not allowed with --weights: it multiplies drawn weights alone");
+  }
+  if (spec.checkpoint != nullptr && spec.row().published->one_layer && !spec.shares_weights()) {
+    throw UsageError("--share-weights off is not allowed with --weights of " + spec.model + ", which are one block's");
+  }
+  spec.row().require(spec);
+  if (spec.has_mlp()) find_feed_forward_activation(spec.activation);
+}
+
+void own_word(std::string& word, const std::string& value) {
+  if (word == "own") word = value;
+}
+void own_size(std::uint64_t& size, std::uint64_t value) {
+  if (size == 0) size = value;
+}
+
+std::uint64_t longest(const TokenSequences& sequences) {
+  std::size_t tokens = 0;
+  for (const auto& sequence : sequences) tokens = std::max(tokens, sequence.size());
+  return tokens;
+}
+
+}  // namespace
+
+const ModelRow& ModelSpec::row() const {
+  return model_row(model);
+}
+
+void settle(ModelSpec& spec) {
+  const ModelRow& row = spec.row();
+  own_word(spec.norm, row.norm);
+  own_word(spec.gating, row.has("gating") ? "on" : "off");
+  own_word(spec.mlp, row.has("mlp") ? "on" : "off");
+  own_word(spec.share_weights, row.shares_weights ? "on" : "off");
+  own_word(spec.input, row.input);
+  const std::uint64_t width = row.expand * spec.dim;
+  own_size(spec.heads, row.has_heads ? width / std::gcd(std::uint64_t{64}, width) : 1);
+  own_size(spec.ffn, row.ffn_factor * spec.dim);
+  own_size(spec.state, row.state);
+  own_size(spec.embedding, std::min<std::uint64_t>(128, spec.dim));
+  own_size(spec.vocabulary, row.vocabulary);
+  own_size(spec.tokens, spec.sequences != nullptr ? longest(*spec.sequences) : 128);
+  own_size(spec.positions, row.positions);
+  own_word(spec.activation, row.activation);
+  if (spec.norm_epsilon == 0) spec.norm_epsilon = row.norm_epsilon;
+  require_switches(spec);
+  require_norm(spec);
+  require_sizes(spec);
+  require_input(spec);
+  require_weights(spec);
+}
+
+double parameters_per_block(const ModelSpec& spec) {
+  return spec.row().parameters(BlockSizes(spec));
+}
+
+double flops_per_block(const ModelSpec& spec) {
+  const BlockSizes s(spec);
+  return spec.row().flops(s, 2 * s.N * spec.row().parameters(s));
 }
 
 }  // namespace ranklab

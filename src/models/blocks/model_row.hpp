@@ -3,38 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
-#include "models/blocks/block.hpp"
+#include "models/blocks/model_spec.hpp"
 #include "models/published/layout.hpp"
 
 namespace ranklab {
 
-/// Makes the block of a settled spec from tensors that are named as its file says.
-template <class T>
-using MakeBlock = std::unique_ptr<Block<T>> (*)(const ModelSpec& spec, Tensors<T>& tensors);
-
-/// The embedding (d, N) of token ids. Throws Failure for more ids than published weights have positions.
-template <class T>
-using Embed = arma::Mat<T> (*)(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids);
-
-/// One function for each type of numbers, to be had by `std::get<MakeBlock<T>>`.
-using MakeBlocks = std::tuple<MakeBlock<float>, MakeBlock<double>>;
-using Embeds = std::tuple<Embed<float>, Embed<double>>;
-
-/// Makers of blocks of the class B, which is built from a spec and tensors.
-template <template <class> class B>
-MakeBlocks makers_of() {
-  return {[](const ModelSpec& spec, Tensors<float>& tensors) -> std::unique_ptr<Block<float>> {
-            return std::make_unique<B<float>>(spec, tensors);
-          },
-          [](const ModelSpec& spec, Tensors<double>& tensors) -> std::unique_ptr<Block<double>> {
-            return std::make_unique<B<double>>(spec, tensors);
-          }};
-}
+struct BlockMakers;  // block.hpp
 
 /// A settled spec's sizes, to calculate with.
 struct BlockSizes {
@@ -76,9 +55,8 @@ struct ModelRow {
   bool attends = false;          // each head forms an N x N matrix
   bool has_positions = false;    // its embedding is that of a token and of a place, of which a table has some
   bool embeds_narrowly = false;  // in ModelSpec::embedding dimensions before a map to d
-  double embedding_std = 1.0;    // of the entries of a drawn table of tokens, where `embed` is empty
-  Embeds embed = {};
-  MakeBlocks block = {};
+  double embedding_std = 1.0;    // of the entries of a drawn table of tokens, where the makers have no embedding
+  std::shared_ptr<const BlockMakers> makers = {};
   /// Refuses sizes that no such block has. Throws UsageError.
   void (*require)(const ModelSpec& spec) = [](const ModelSpec&) {};
 
@@ -114,10 +92,23 @@ std::vector<std::string> models_that(const What& what) {
   return names;
 }
 
+/// Of every model, in the order of the rows.
+const std::vector<std::string>& model_names();
+
 /// Names of the models to which the flag (without dashes) means something.
 std::vector<std::string> models_with(const std::string& flag);
 
 /// Names of the models whose published weights are read.
 std::vector<std::string> published_models();
+
+/// Fills in the model's own values and refuses what does not fit together: heads that do not divide the width, switches
+/// that the model does not have, fewer than two tokens. Throws UsageError that names the flags. Settling twice changes nothing.
+void settle(ModelSpec& spec);
+
+/// Numbers drawn for one block, for estimates.
+double parameters_per_block(const ModelSpec& spec);
+
+/// Multiplications and additions of one block's forward pass, for estimates.
+double flops_per_block(const ModelSpec& spec);
 
 }  // namespace ranklab

@@ -14,10 +14,7 @@ struct ModelRow;
 /// Token ids, one sequence each.
 using TokenSequences = std::vector<std::vector<std::uint32_t>>;
 
-/// Of every model, in the order of its rows (model_row.hpp).
-const std::vector<std::string>& model_names();
-
-/// Fields that may say "own" (words) or 0 (sizes) take the model's own value, which its row says, in `settle`.
+/// Fields that may say "own" (words) or 0 (sizes) take the model's own value, which its row says, in `settle` (model_row.hpp).
 struct ModelSpec {
   std::string model = "attention";
   std::uint64_t layers = 32;               // K
@@ -64,15 +61,5 @@ struct ModelSpec {
   bool has_gate() const { return gating == "on"; }
   bool shares_weights() const { return share_weights == "on"; }
 };
-
-/// Fills in the model's own values and refuses what does not fit together: heads that do not divide the width, switches
-/// that the model does not have, fewer than two tokens. Throws UsageError that names the flags. Settling twice changes nothing.
-void settle(ModelSpec& spec);
-
-/// Numbers drawn for one block, for estimates.
-double parameters_per_block(const ModelSpec& spec);
-
-/// Multiplications and additions of one block's forward pass, for estimates.
-double flops_per_block(const ModelSpec& spec);
 
 }  // namespace ranklab

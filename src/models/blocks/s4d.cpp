@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "models/activations.hpp"
+#include "models/blocks/block.hpp"
 #include "models/blocks/model_row.hpp"
 
 namespace ranklab {
@@ -123,7 +124,7 @@ template arma::Mat<double> modal_convolution(const S4dModes&, const arma::Mat<do
 
 ModelRow s4d_row() {
   return {.name = "s4d",
-          .block = makers_of<S4dBlock>(),
+          .makers = makers_of<S4dBlock>(),
           .require =
               [](const ModelSpec& spec) {
                 if (spec.state % 2 == 0) return;

@@ -3,15 +3,15 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "models/activations.hpp"
 #include "models/blocks/attention.hpp"
-#include "models/blocks/feed_forward_activation.hpp"
+#include "models/blocks/block.hpp"
 #include "models/blocks/model_row.hpp"
-#include "models/blocks/norms.hpp"
-#include "models/blocks/tensors.hpp"
 
 namespace ranklab {
 
@@ -70,10 +70,14 @@ struct FeedForward {
   LinearMap<T> first, second;
 };
 
-// Of a block of attention with biases and an output map, a feed-forward net with biases, and two norms.
-inline double sublayer_parameters(const BlockSizes& s) {
-  const double sublayers = s.has_mlp ? 2 : 1;
-  return 4 * s.d * s.d + 4 * s.d + (sublayers - 1) * (2 * s.d * s.q + s.d + s.q) + (s.normed ? 2 * s.d * sublayers : 0);
-}
+/// Of a block of attention with biases and an output map, a feed-forward net with biases, and two norms.
+double sublayer_parameters(const BlockSizes& s);
+
+/// 0 ... tokens - 1.
+std::vector<std::uint32_t> places(std::uint64_t tokens);
+
+/// Rows of the table of positions from which `tokens` are taken: spec.positions; drawn ones are as many as are needed. Throws
+/// Failure where published weights have fewer.
+std::uint64_t positions_of_table(const ModelSpec& spec, std::uint64_t tokens);
 
 }  // namespace ranklab

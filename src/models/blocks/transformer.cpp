@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "models/blocks/attention.hpp"
+#include "models/blocks/block.hpp"
 #include "models/blocks/model_row.hpp"
 
 namespace ranklab {
@@ -105,13 +106,14 @@ class PreNormBlock final : public Block<T> {
   Weights<T> weights_;
 };
 
-ModelRow transformer_row(const std::string& name, bool has_steps, const MakeBlocks& block, DepthFigure figure) {
+ModelRow transformer_row(const std::string& name, bool has_steps, const std::shared_ptr<const BlockMakers>& makers,
+                         DepthFigure figure) {
   return {.name = name,
           .switches = {"mlp", "alpha", "weight-variance"},
           .has_heads = true,
           .has_steps = has_steps,
           .attends = true,
-          .block = block,
+          .makers = makers,
           .parameters = [](const BlockSizes& s) { return 3 * s.d * s.d + 2 * s.d * s.q; },
           .flops = attention_flops,
           .figure = figure};

@@ -48,17 +48,11 @@ std::optional<std::uint64_t> layer_index(std::string_view key, const std::string
   return index;
 }
 
-// With the layers of a file, its sizes unknown: for the names of its tensors.
-ModelSpec nominal_spec(const std::string& model, std::uint64_t layers) {
-  ModelSpec spec;
-  spec.model = model;
-  spec.layers = layers;
-  return spec;
-}
-
-std::vector<PublishedTensor> all_tensors(const ModelSpec& spec) {
-  std::vector<PublishedTensor> all = published_tensors(spec);
-  for (PublishedTensor& tensor : final_norm_tensors(spec)) all.push_back(std::move(tensor));
+// The names of all tensors of a file of so many layers.
+std::vector<PublishedTensor> all_tensors(const ModelRow& row, std::uint64_t layers) {
+  const ModelSpec spec{.model = row.name, .layers = layers};  // its sizes unknown
+  std::vector<PublishedTensor> all = row.published->tensors(spec);
+  for (PublishedTensor& tensor : row.published->final_norm_tensors(spec)) all.push_back(std::move(tensor));
   return all;
 }
 
@@ -67,7 +61,7 @@ std::vector<PublishedTensor> all_tensors(const ModelSpec& spec) {
 Checkpoint::Checkpoint(WeightsFile file, const ModelRow& row, std::string prefix)
     : file_(std::move(file)), row_(row), layout_(*row.published), prefix_(std::move(prefix)) {
   count_layers();
-  for (const PublishedTensor& tensor : all_tensors(nominal_spec(model(), layers_))) {
+  for (const PublishedTensor& tensor : all_tensors(row_, layers_)) {
     const auto key =
         std::find_if(tensor.keys.begin(), tensor.keys.end(), [&](const auto& name) { return file_.has(prefix_ + name); });
     if (key != tensor.keys.end()) places_[tensor.name] = {prefix_ + *key, tensor.inputs_first};
@@ -133,7 +127,7 @@ StoredTensor Checkpoint::floating(const std::string& key) const {
 Checkpoint::Found Checkpoint::find(const std::string& name) const {
   const auto place = places_.find(name);
   if (place != places_.end()) return {floating(place->second.key), place->second.inputs_first};
-  for (const PublishedTensor& tensor : all_tensors(nominal_spec(model(), layers_))) {
+  for (const PublishedTensor& tensor : all_tensors(row_, layers_)) {
     if (tensor.name == name) refuse_missing(tensor);
   }
   throw Failure(printable(path()) + ": holds " + model() + ", layers 0 to " + std::to_string(layers_ - 1) + ", and no '" + name +

@@ -30,7 +30,7 @@ void Checkpoint::refuse_missing(const PublishedTensor& wanted) const {
 // Whatever layer comes after the last of a run without a gap must not be needed, neither by the model nor by later layers.
 void Checkpoint::require_layers(std::uint64_t wanted) const {
   if (layers_ >= wanted && layers_ > last_layer_) return;
-  refuse_missing(layer_tensors({.model = model()}, layers_).front());
+  refuse_missing(layout_.layer_tensors({.model = model()}, layers_).front());
 }
 
 void Checkpoint::check_tensor(const PublishedTensor& wanted) const {
@@ -76,8 +76,8 @@ void Checkpoint::check_unknown(const std::string& key) const {
 void Checkpoint::check(const ModelSpec& spec) const {
   if (spec.model != model()) throw Failure(printable(path()) + ": holds " + model() + ", not " + spec.model);
   require_layers(layout_.one_layer || spec.shares_weights() ? 1 : spec.layers);
-  for (const PublishedTensor& tensor : published_tensors(spec)) check_tensor(tensor);
-  for (const PublishedTensor& tensor : final_norm_tensors(spec)) {
+  for (const PublishedTensor& tensor : layout_.tensors(spec)) check_tensor(tensor);
+  for (const PublishedTensor& tensor : layout_.final_norm_tensors(spec)) {
     if (places_.contains(tensor.name)) check_tensor(tensor);
   }
   std::unordered_set<std::string> known;

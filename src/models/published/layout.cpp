@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "models/blocks/model_row.hpp"
-
 namespace ranklab {
 
 void TensorList::add(const std::string& name, Shape shape, bool inputs_first) {
@@ -40,33 +38,28 @@ bool PublishedLayout::shows(std::uint64_t ModelSpec::*size) const {
   return std::any_of(sizes.begin(), sizes.end(), [&](const ShownSize& shown) { return shown.size == size; });
 }
 
-std::vector<PublishedTensor> embedding_tensors(const ModelSpec& spec) {
+std::vector<PublishedTensor> PublishedLayout::layer_tensors(const ModelSpec& spec, std::uint64_t index) const {
+  const std::string place = std::to_string(index) + ".";
+  TensorList list("layer" + place, layers + place);
+  layer(spec, list);
+  return list.take();
+}
+
+std::vector<PublishedTensor> PublishedLayout::tensors(const ModelSpec& spec) const {
   TensorList list("", "");
-  spec.row().published->embedding(spec, list);
-  return list.take();
-}
-
-std::vector<PublishedTensor> layer_tensors(const ModelSpec& spec, std::uint64_t layer) {
-  const PublishedLayout& layout = *spec.row().published;
-  const std::string index = std::to_string(layer) + ".";
-  TensorList list("layer" + index, layout.layers + index);
-  layout.layer(spec, list);
-  return list.take();
-}
-
-std::vector<PublishedTensor> final_norm_tensors(const ModelSpec& spec) {
-  TensorList list("", "");
-  spec.row().published->final_norm(spec, list);
-  return list.take();
-}
-
-std::vector<PublishedTensor> published_tensors(const ModelSpec& spec) {
-  std::vector<PublishedTensor> all = embedding_tensors(spec);
-  const std::uint64_t layers = spec.row().published->one_layer || spec.shares_weights() ? 1 : spec.layers;
-  for (std::uint64_t layer = 0; layer < layers; ++layer) {
-    for (PublishedTensor& tensor : layer_tensors(spec, layer)) all.push_back(std::move(tensor));
+  embedding(spec, list);
+  std::vector<PublishedTensor> all = list.take();
+  const std::uint64_t count = one_layer || spec.shares_weights() ? 1 : spec.layers;
+  for (std::uint64_t index = 0; index < count; ++index) {
+    for (PublishedTensor& tensor : layer_tensors(spec, index)) all.push_back(std::move(tensor));
   }
   return all;
+}
+
+std::vector<PublishedTensor> PublishedLayout::final_norm_tensors(const ModelSpec& spec) const {
+  TensorList list("", "");
+  final_norm(spec, list);
+  return list.take();
 }
 
 }  // namespace ranklab

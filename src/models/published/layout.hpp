@@ -71,6 +71,11 @@ struct PublishedLayout {
   void (*layer)(const ModelSpec& spec, TensorList& list);
   void (*final_norm)(const ModelSpec& spec, TensorList& list) = [](const ModelSpec&, TensorList&) {};
 
+  std::vector<PublishedTensor> layer_tensors(const ModelSpec& spec, std::uint64_t layer) const;
+  /// Those of the embedding and of every layer, where the tensors of shared blocks stand once, under `layer0.`.
+  std::vector<PublishedTensor> tensors(const ModelSpec& spec) const;
+  std::vector<PublishedTensor> final_norm_tensors(const ModelSpec& spec) const;
+
   std::vector<ShownSize> sizes;
   bool shows(std::uint64_t ModelSpec::*size) const;
   /// Sizes that take more than one shape, after those. Throws Failure that names a tensor.
@@ -81,12 +86,5 @@ struct PublishedLayout {
   /// Whether a config that names no model type is one of this model.
   bool (*is_own_config)(const ConfigKeys& keys) = [](const ConfigKeys&) { return false; };
 };
-
-/// The three parts of the tensors of a spec whose model has published weights, and all but the last of them, where the tensors of
-/// shared blocks stand once, under `layer0.`.
-std::vector<PublishedTensor> embedding_tensors(const ModelSpec& spec);
-std::vector<PublishedTensor> layer_tensors(const ModelSpec& spec, std::uint64_t layer);
-std::vector<PublishedTensor> final_norm_tensors(const ModelSpec& spec);
-std::vector<PublishedTensor> published_tensors(const ModelSpec& spec);
 
 }  // namespace ranklab

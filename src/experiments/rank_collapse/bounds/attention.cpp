@@ -8,6 +8,7 @@
 #include "experiments/rank_collapse/bounds/split_attention.hpp"
 #include "experiments/rank_collapse/bounds/theorems.hpp"
 #include "models/blocks/bare_block.hpp"
+#include "models/blocks/stack.hpp"
 
 namespace ranklab::bounds {
 namespace {
@@ -45,7 +46,7 @@ std::vector<double> split_logs(const ModelSpec& spec, const Trial& trial) {
   for (std::uint64_t k = 0; k < spec.layers; ++k) {
     trial.check_interrupt();
     DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
-    const arma::Mat<T> W_V = make_bare_block(spec, tensors)->value_matrix();
+    const arma::Mat<T> W_V = make_block_of<BareBlock>(spec, tensors)->value_matrix();
     split_attention(state, tensors.matrix("W_Q", spec.dim, spec.dim, start), tensors.matrix("W_K", spec.dim, spec.dim, start), W_V);
     if (spec.norm == "rows") normalise_rows(state);
     if (!std::isfinite(state.log_mu())) break;
@@ -113,7 +114,7 @@ void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial
   for (std::uint64_t k = 1; k <= spec.layers; ++k) {
     trial.check_interrupt();
     DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k - 1);
-    const auto block = make_bare_block(spec, tensors);
+    const auto block = make_block_of<BareBlock>(spec, tensors);
     epsilon = std::min(epsilon, smallest_weight(exact(block->mixing_matrix(state)), spec.causal));
     block->forward(state, 0.0);
     const double before = phi, spread = token_spread(state.Y);

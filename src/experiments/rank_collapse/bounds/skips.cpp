@@ -6,6 +6,7 @@
 #include "experiments/rank_collapse/bounds/theorems.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/blocks/bare_block.hpp"
+#include "models/blocks/stack.hpp"
 
 namespace ranklab::bounds {
 namespace {
@@ -191,7 +192,7 @@ void judge_skips(const BoundsConfig& config, const std::string& model, Sizes siz
   }
   for (std::uint64_t k = 0; k < spec.layers; ++k) {
     DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
-    const auto block = make_bare_block(spec, tensors);
+    const auto block = make_block_of<BareBlock>(spec, tensors);
     const arma::mat C_V = exact(block->value_matrix());
     const ValueNorms values = value_norms(C_V);
     for (Run<T>& run : runs) {

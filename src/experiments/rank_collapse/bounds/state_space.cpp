@@ -9,6 +9,7 @@
 #include "experiments/rank_collapse/bounds/theorems.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/blocks/bare_block.hpp"
+#include "models/blocks/stack.hpp"
 
 namespace ranklab::bounds {
 namespace {
@@ -111,7 +112,7 @@ void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial
   arma::Mat<T> W = static_cast<T>(tilt) * tensors.matrix("W_B", spec.dim, spec.dim, start);
   W.diag() += T{1};
   SharedMatrix<T> shared(W);
-  const auto block = make_bare_block(spec, shared);
+  const auto block = make_block_of<BareBlock>(spec, shared);
   State<T> state = draw_input<T>(spec, trial);
 
   SelectiveRun run;
@@ -142,7 +143,7 @@ void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes size
   for (std::uint64_t k = 0; k < spec.layers; ++k) {
     trial.check_interrupt();
     DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
-    const auto block = make_bare_block(spec, tensors);
+    const auto block = make_block_of<BareBlock>(spec, tensors);
     const arma::mat M = exact(block->mixing_matrix(state));
     log_bound += std::log(singular_values(M).front());
     shift += std::log(judged_norm / arma::norm(M, "fro"));
@@ -173,7 +174,7 @@ void judge_pure_selective(const BoundsConfig& config, Sizes sizes, const Trial& 
   for (const double factor : weight_factors) {
     spec.weight_scale = config.spec.weight_scale * factor;
     DrawnTensors<T> tensors = block_tensors<T>(spec, trial, 0);
-    const auto block = make_bare_block(spec, tensors);
+    const auto block = make_block_of<BareBlock>(spec, tensors);
     State<T> state = draw_input<T>(spec, trial);
     const double log_w = log_w_bc(spec, tensors), start = log_norm(state);
     std::vector<double> logs = {log_mu(state)}, rates, printed_rates, corrected_rates;

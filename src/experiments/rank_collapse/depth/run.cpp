@@ -9,6 +9,7 @@
 #include "core/machine.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/model_row.hpp"
+#include "models/blocks/stack.hpp"
 
 namespace ranklab {
 namespace {

@@ -6,7 +6,7 @@
 #include "experiments/rank_collapse/token_escalation/path.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/blocks/attention.hpp"
-#include "models/blocks/block.hpp"
+#include "models/blocks/stack.hpp"
 #include "models/blocks/transformer.hpp"
 #include "run/once_per_run.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/tolerances.hpp"
-#include "models/blocks/block.hpp"
+#include "models/blocks/stack.hpp"
 
 namespace ranklab::token_escalation {
 namespace {

@@ -12,6 +12,8 @@
 #include "gaussian.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/bare_block.hpp"
+#include "models/blocks/model_row.hpp"
+#include "models/blocks/stack.hpp"
 
 using namespace ranklab;
 using namespace ranklab::bounds;
@@ -97,7 +99,7 @@ TEST_CASE("split attention: layers far from collapse are those of the bare block
       settle(spec);
       Trial trial(2, 0, 0);
       DrawnTensors<double> tensors(trial, "", scale);
-      const auto block = make_bare_block(spec, tensors);
+      const auto block = make_block_of<BareBlock>(spec, tensors);
       const Start start = Start::normal(0.5);
       const arma::mat Q = tensors.matrix("W_Q", 4, 4, start), K = tensors.matrix("W_K", 4, 4, start);
       State<double> whole{gaussian(4, 6, "split.Y"), 0.0, 0};

@@ -12,6 +12,8 @@
 #include "experiments/result_parts.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/bare_block.hpp"
+#include "models/blocks/model_row.hpp"
+#include "models/blocks/stack.hpp"
 
 using namespace ranklab;
 
@@ -192,7 +194,7 @@ TEST_CASE("bounds: curves are those of the stack itself") {
     for (std::uint64_t k = 0; k <= 8; ++k) {
       mean[k] += token_spread(state.Y) / trials;
       DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
-      make_bare_block(spec, tensors)->forward(state, 1.0);
+      make_block_of<BareBlock>(spec, tensors)->forward(state, 1.0);
     }
   }
   const Series& mu = find_series(result, "selective-ssm.lambda=1.mu");
@@ -234,7 +236,7 @@ TEST_CASE("bounds: attention without skip begins as the bare block does, and a c
       for (std::uint64_t k = 0; k < mean.size(); ++k) {
         mean[k] += (std::log10(token_spread(state.Y)) + state.log2_scale * std::log10(2)) / trials;
         DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
-        make_bare_block(spec, tensors)->forward(state, 0.0);
+        make_block_of<BareBlock>(spec, tensors)->forward(state, 0.0);
       }
     }
     const Series& mu = find_series(result, normalised ? "thm-4.2.log10_mu" : "thm-A.3.log10_mu");

@@ -6,6 +6,7 @@
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/depth/run.hpp"
 #include "linalg/similarity.hpp"
+#include "models/blocks/model_row.hpp"
 
 using namespace ranklab;
 

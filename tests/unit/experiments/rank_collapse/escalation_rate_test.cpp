@@ -12,6 +12,7 @@
 #include "experiments/rank_collapse/escalation_rate/config.hpp"
 #include "experiments/rank_collapse/escalation_reference.hpp"
 #include "experiments/result_parts.hpp"
+#include "models/blocks/model_row.hpp"
 
 using namespace ranklab;
 using namespace escalation_reference;

@@ -12,6 +12,7 @@
 #include "experiments/rank_collapse/escalation_reference.hpp"
 #include "experiments/rank_collapse/token_escalation/path.hpp"
 #include "experiments/result_parts.hpp"
+#include "models/blocks/model_row.hpp"
 
 using namespace ranklab;
 using namespace escalation_reference;

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "core/tolerances.hpp"
+#include "models/blocks/model_row.hpp"
+#include "models/blocks/stack.hpp"
 
 using namespace ranklab;
 
@@ -191,7 +193,7 @@ TEST_CASE("bare block: M and forward are eq. (6) by explicit loops") {
         CAPTURE(spec.causal);
         CAPTURE(lambda);
         Drawn<double> drawn;
-        const auto block = make_bare_block(spec, drawn.tensors);
+        const auto block = make_block_of<BareBlock>(spec, drawn.tensors);
         State<double> state = start<double>(spec, 0.0);
         const Loop Y = tokens_of(state);
         CHECK(distance(rows_of(block->mixing_matrix(state)), Definition(spec).mixing(Y)) < agreement);
@@ -210,7 +212,7 @@ TEST_CASE("bare block: C_V is W_V, its orthogonal factor, or the identity") {
   const auto values = [&](const char* law) {
     spec.value_weights = law;
     Drawn<double> drawn;
-    return make_bare_block(spec, drawn.tensors)->value_matrix();
+    return make_block_of<BareBlock>(spec, drawn.tensors)->value_matrix();
   };
   CHECK(arma::approx_equal(values("gaussian"), W, "absdiff", 0.0));
   CHECK(arma::approx_equal(values("identity"), I, "absdiff", 0.0));
@@ -220,7 +222,7 @@ TEST_CASE("bare block: C_V is W_V, its orthogonal factor, or the identity") {
   CHECK(R.diag().min() > 0);
   for (const char* model : {"lti-ssm", "selective-ssm"}) {
     Drawn<double> drawn;
-    CHECK(arma::approx_equal(make_bare_block(settled(model, "rows"), drawn.tensors)->value_matrix(), I, "absdiff", 0.0));
+    CHECK(arma::approx_equal(make_block_of<BareBlock>(settled(model, "rows"), drawn.tensors)->value_matrix(), I, "absdiff", 0.0));
   }
 }
 
@@ -234,7 +236,7 @@ TEST_CASE("bare block: without a norm, a scaled state goes where the unscaled on
         CAPTURE(scale);
         CAPTURE(lambda);
         Drawn<double> drawn;
-        const auto block = make_bare_block(spec, drawn.tensors);
+        const auto block = make_block_of<BareBlock>(spec, drawn.tensors);
         State<double> state = start<double>(spec, scale);
         Loop Y = tokens_of(state);
         for (int k = 0; k < 2; ++k) {
@@ -258,7 +260,7 @@ TEST_CASE_TEMPLATE("bare block: sixty layers without a norm stay finite, shrinki
         CAPTURE(scale);
         CAPTURE(lambda);
         Drawn<T> drawn;
-        const auto block = make_bare_block(spec, drawn.tensors);
+        const auto block = make_block_of<BareBlock>(spec, drawn.tensors);
         State<T> state = start<T>(spec, scale);
         for (int k = 0; k < 60; ++k) block->forward(state, lambda);
         CHECK(state.Y.is_finite());
@@ -275,7 +277,7 @@ TEST_CASE_TEMPLATE("bare block: sixty layers without a norm stay finite, shrinki
 TEST_CASE("bare block: selective mixing without a skip is cubic, to the last bit and until the exponent overflows") {
   const ModelSpec spec = settled("selective-ssm", "none");
   Drawn<double> drawn;
-  const auto block = make_bare_block(spec, drawn.tensors);
+  const auto block = make_block_of<BareBlock>(spec, drawn.tensors);
   State<double> one = start<double>(spec, 0.0), scaled = start<double>(spec, -7.0);
   double power = 1;  // 3^k
   for (int k = 0; k < 20; ++k, power *= 3) {
@@ -297,7 +299,7 @@ TEST_CASE("bare block: weights of zero leave the skip alone") {
     CAPTURE(spec.model);
     Trial trial{3, 0, 0};
     DrawnTensors<double> zero(trial, "layer0.", 0.0);
-    const auto block = make_bare_block(spec, zero);
+    const auto block = make_block_of<BareBlock>(spec, zero);
     State<double> state = start<double>(spec, 2000.0);
     const arma::mat Y = state.Y;
     block->forward(state, -4.0);

@@ -1,4 +1,4 @@
-#include "models/blocks/block.hpp"
+#include "models/blocks/stack.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,6 +6,7 @@
 
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
+#include "models/blocks/model_row.hpp"
 #include "models/blocks/sublayers_by_loops.hpp"
 
 using namespace ranklab;

@@ -1,4 +1,4 @@
-#include "models/blocks/block.hpp"
+#include "models/blocks/stack.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
+#include "models/blocks/model_row.hpp"
 #include "models/blocks/sublayers_by_loops.hpp"
 #include "models/published/unread_checkpoint.hpp"
 

@@ -1,4 +1,4 @@
-#include "models/blocks/block.hpp"
+#include "models/blocks/stack.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +7,7 @@
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
 #include "models/blocks/mamba2_by_loops.hpp"
+#include "models/blocks/model_row.hpp"
 
 using namespace ranklab;
 using namespace by_loops;

@@ -6,6 +6,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "models/blocks/block.hpp"
+
 using namespace ranklab;
 
 using Names = std::vector<std::string>;
@@ -51,9 +53,10 @@ TEST_CASE("model rows: models by what they have") {
 TEST_CASE("model rows: every row is whole") {
   for (const ModelRow& row : model_rows()) {
     CAPTURE(row.name);
-    CHECK((std::get<MakeBlock<float>>(row.block) != nullptr));
-    CHECK((std::get<MakeBlock<double>>(row.block) != nullptr));
-    CHECK((std::get<Embed<float>>(row.embed) == nullptr) == (std::get<Embed<double>>(row.embed) == nullptr));
+    REQUIRE(row.makers != nullptr);
+    CHECK((std::get<MakeBlock<float>>(row.makers->block) != nullptr));
+    CHECK((std::get<MakeBlock<double>>(row.makers->block) != nullptr));
+    CHECK((std::get<Embed<float>>(row.makers->embed) == nullptr) == (std::get<Embed<double>>(row.makers->embed) == nullptr));
     CHECK((row.parameters != nullptr));
     CHECK((row.flops != nullptr));
     CHECK(std::count(row.norms.begin(), row.norms.end(), row.norm) == 1);

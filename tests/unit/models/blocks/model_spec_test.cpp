@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/error.hpp"
+#include "models/blocks/model_row.hpp"
 #include "models/published/unread_checkpoint.hpp"
 
 using namespace ranklab;

@@ -7,8 +7,9 @@
 #include <numbers>
 
 #include "core/tolerances.hpp"
-#include "models/blocks/block.hpp"
+#include "models/blocks/model_row.hpp"
 #include "models/blocks/perturbed_tensors.hpp"
+#include "models/blocks/stack.hpp"
 
 using namespace ranklab;
 

@@ -1,4 +1,4 @@
-#include "models/blocks/block.hpp"
+#include "models/blocks/stack.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +7,7 @@
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
 #include "models/blocks/by_loops.hpp"
+#include "models/blocks/model_row.hpp"
 #include "models/blocks/perturbed_tensors.hpp"
 
 using namespace ranklab;

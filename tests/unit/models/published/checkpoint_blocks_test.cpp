@@ -2,7 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "gaussian.hpp"
-#include "models/blocks/block.hpp"
+#include "models/blocks/model_row.hpp"
+#include "models/blocks/stack.hpp"
 #include "models/published/checkpoint.hpp"
 #include "temporary_folder.hpp"
 #include "tiny_checkpoint.hpp"

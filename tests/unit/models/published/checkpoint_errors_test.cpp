@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "models/blocks/model_row.hpp"
 #include "models/published/checkpoint.hpp"
 #include "temporary_folder.hpp"
 #include "tiny_checkpoint.hpp"

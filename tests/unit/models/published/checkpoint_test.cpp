@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/error.hpp"
+#include "models/blocks/model_row.hpp"
 #include "temporary_folder.hpp"
 #include "tiny_checkpoint.hpp"
 
@@ -110,7 +111,8 @@ TEST_CASE("checkpoint: the tensors that a spec needs are those that the files ha
     CAPTURE(model);
     Written file = written(model, {}, Dtype::f32);
     std::vector<std::string> needed, held;
-    for (const PublishedTensor& tensor : published_tensors(spec_of(*file.checkpoint))) needed.push_back(tensor.name);
+    for (const PublishedTensor& tensor : model_row(file.checkpoint->model()).published->tensors(spec_of(*file.checkpoint)))
+      needed.push_back(tensor.name);
     for (const TinyTensor& tensor : file.tiny.tensors()) {
       if (!tensor.name.starts_with("norm_f") && !tensor.name.starts_with("ln_f")) held.push_back(tensor.name);
     }
@@ -196,7 +198,7 @@ TEST_CASE("checkpoint: a run of the first layers alone, and one layer for all de
     spec.layers = 100;
     spec.share_weights = "on";
     CHECK_NOTHROW(file.checkpoint->check(spec));
-    for (const PublishedTensor& tensor : published_tensors(spec)) {
+    for (const PublishedTensor& tensor : spec.row().published->tensors(spec)) {
       CHECK((!tensor.name.starts_with("layer") || tensor.name.starts_with("layer0.")));
     }
   }

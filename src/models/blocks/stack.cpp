@@ -1,4 +1,4 @@
-#include "models/blocks/block.hpp"
+#include "models/blocks/stack.hpp"
 
 #include <cmath>
 
@@ -62,7 +62,7 @@ std::string prefix_of_layer(const ModelSpec& spec, std::uint64_t layer) {
 
 template <class T>
 std::unique_ptr<Block<T>> make_block(const ModelSpec& spec, Tensors<T>& tensors) {
-  return std::get<MakeBlock<T>>(spec.row().block)(spec, tensors);
+  return std::get<MakeBlock<T>>(spec.row().makers->block)(spec, tensors);
 }
 
 template <class T>
@@ -79,7 +79,7 @@ std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial&
 template <class T>
 arma::Mat<T> embed_tokens(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids) {
   const ModelRow& row = spec.row();
-  if (const Embed<T> embed = std::get<Embed<T>>(row.embed)) return embed(spec, tensors, ids);
+  if (const Embed<T> embed = std::get<Embed<T>>(row.makers->embed)) return embed(spec, tensors, ids);
   return tensors.columns("embedding", spec.dim, spec.vocabulary, ids, Start::normal(row.embedding_std));
 }
 

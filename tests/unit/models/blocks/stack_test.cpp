@@ -1,4 +1,4 @@
-#include "models/blocks/block.hpp"
+#include "models/blocks/stack.hpp"
 
 #include <doctest/doctest.h>
 
@@ -238,7 +238,7 @@ TEST_CASE("make_block_of: blocks of the kind that the model's row says, and of n
       make()->forward(b, 0.7);
       CHECK(equal(a.Y, b.Y));
     };
-    require(spec.row().bare, [&] { return make_bare_block(spec, second); });
+    require(spec.row().bare, [&] { return make_block_of<BareBlock>(spec, second); });
     require(spec.row().has_steps, [&] { return make_block_of<SteppedBlock>(spec, second); });
   }
 }

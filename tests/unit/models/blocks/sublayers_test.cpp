@@ -1,8 +1,9 @@
-#include "models/blocks/positions.hpp"
+#include "models/blocks/sublayers.hpp"
 
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
+#include "models/blocks/model_row.hpp"
 #include "models/published/unread_checkpoint.hpp"
 
 using namespace ranklab;

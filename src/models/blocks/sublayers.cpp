@@ -1,4 +1,4 @@
-#include "models/blocks/positions.hpp"
+#include "models/blocks/sublayers.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -6,6 +6,11 @@
 #include "core/error.hpp"
 
 namespace ranklab {
+
+double sublayer_parameters(const BlockSizes& s) {
+  const double sublayers = s.has_mlp ? 2 : 1;
+  return 4 * s.d * s.d + 4 * s.d + (sublayers - 1) * (2 * s.d * s.q + s.d + s.q) + (s.normed ? 2 * s.d * sublayers : 0);
+}
 
 std::vector<std::uint32_t> places(std::uint64_t tokens) {
   std::vector<std::uint32_t> out(tokens);
