@@ -7,6 +7,7 @@
 #include "experiments/rank_collapse/depth/run.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/model_row.hpp"
+#include "models/blocks/stack.hpp"
 
 using namespace ranklab;
 
