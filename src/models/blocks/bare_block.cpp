@@ -4,6 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "core/error.hpp"
+#include "models/blocks/attention.hpp"
+#include "models/blocks/model_row.hpp"
+#include "models/blocks/state_space.hpp"
+
 namespace ranklab {
 namespace {
 
@@ -36,5 +41,222 @@ void BareBlock<T>::forward(State<T>& state, double lambda) const {
 
 template class BareBlock<float>;
 template class BareBlock<double>;
+
+namespace {
+
+// Attention and linear attention. With one token per column, M Y C_V is (W_V' Y) M'. -----------------------------------------
+
+// Q of G = Q R with a positive diagonal of R: for a Gaussian G uniform on the orthogonal matrices.
+template <class T>
+arma::Mat<T> orthogonal_factor(const arma::Mat<T>& G) {
+  arma::Mat<T> Q, R;
+  if (!arma::qr(Q, R, G)) throw Failure("QR decomposition of W_V (" + std::to_string(G.n_rows) + " rows) failed");
+  for (arma::uword j = 0; j < Q.n_cols; ++j) {
+    if (R(j, j) < 0) Q.col(j) *= T{-1};
+  }
+  return Q;
+}
+
+template <class T>
+arma::Mat<T> draw_values(const ModelSpec& spec, Tensors<T>& tensors) {
+  if (spec.value_weights == "identity") return arma::Mat<T>(spec.dim, spec.dim, arma::fill::eye);
+  arma::Mat<T> W = tensors.matrix("W_V", spec.dim, spec.dim, Start::normal(1 / std::sqrt(static_cast<double>(spec.dim))));
+  return spec.value_weights == "orthogonal" ? orthogonal_factor(W) : W;
+}
+
+// What both kinds of attention have.
+template <class T>
+class AttentionBlock : public BareBlock<T> {
+ public:
+  AttentionBlock(const ModelSpec& spec, Tensors<T>& tensors) : BareBlock<T>(spec), causal_(spec.causal) {
+    const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+    W_Q_ = tensors.matrix("W_Q", spec.dim, spec.dim, start);
+    W_K_ = tensors.matrix("W_K", spec.dim, spec.dim, start);
+    W_V_ = draw_values(spec, tensors);
+  }
+
+  arma::Mat<T> value_matrix() const override { return W_V_; }
+
+ protected:
+  arma::Mat<T> W_Q_, W_K_, W_V_;  // (d, d)
+  bool causal_;
+};
+
+template <class T>
+class BareAttention final : public AttentionBlock<T> {
+ public:
+  using AttentionBlock<T>::AttentionBlock;
+
+  arma::Mat<T> mixing_matrix(const State<T>& state) const override { return transposed_matrix(state).t(); }
+
+ protected:
+  Mixed<T> mix(const State<T>& state) const override { return {(this->W_V_.t() * state.Y) * transposed_matrix(state)}; }
+
+ private:
+  // The logits of 2^s Y are 4^s times those of Y, which the scale takes in.
+  arma::Mat<T> transposed_matrix(const State<T>& state) const {
+    const arma::Mat<T> Q = this->W_Q_.t() * state.Y, K = this->W_K_.t() * state.Y;
+    const double scale = std::exp2(2 * state.log2_scale) / std::sqrt(static_cast<double>(Q.n_rows));
+    return attention_matrix(Q, K, scale, this->causal_);
+  }
+};
+
+template <class T>
+class BareLinearAttention final : public AttentionBlock<T> {
+ public:
+  using AttentionBlock<T>::AttentionBlock;
+
+  arma::Mat<T> mixing_matrix(const State<T>& state) const override {
+    arma::Mat<T> M = features(this->W_Q_, state).t() * features(this->W_K_, state);
+    if (this->causal_) M = arma::trimatl(M);
+    const arma::Col<T> sums = arma::sum(M, 1) + static_cast<T>(1e-12);
+    M.each_col() /= sums;
+    return M;
+  }
+
+ protected:
+  Mixed<T> mix(const State<T>& state) const override {
+    const arma::Mat<T> V = this->W_V_.t() * state.Y;
+    return {linear_attention(features(this->W_Q_, state), features(this->W_K_, state), V, this->causal_)};
+  }
+
+ private:
+  // phi(2^s W'Y) (d, N). For large s it is 2^s max(W'Y, 0), and its factor 2^s cancels in M: where products of two such
+  // features would overflow, a smaller s gives the same M.
+  arma::Mat<T> features(const arma::Mat<T>& W, const State<T>& state) const {
+    constexpr double largest = 0.5 * std::numeric_limits<T>::max_exponent - 24;
+    arma::Mat<T> X = static_cast<T>(std::exp2(std::min(state.log2_scale, largest))) * (W.t() * state.Y);
+    elu_plus_one(X);
+    return X;
+  }
+};
+
+// State-space models, C_V = I. With one token per column, M Y is Y M'. ---------------------------------------------------------
+
+// One diagonal system for all channels: A uniform on (0, 1), B = 1, C of entries N(0, 1/n).
+template <class T>
+class BareLtiSsm final : public BareBlock<T> {
+ public:
+  BareLtiSsm(const ModelSpec& spec, Tensors<T>& tensors)
+      : BareBlock<T>(spec),
+        dim_(spec.dim),
+        A_(tensors.vector("A", spec.state, Start::uniform(0.0, 1.0))),
+        B_(tensors.vector("B", spec.state, Start::constant(1.0))),
+        C_(tensors.matrix("C", spec.state, 1, Start::normal(1 / std::sqrt(static_cast<double>(spec.state))))) {}
+
+  // M_ij = K[i - j] for i >= j, K[l] = sum_n C_n A_n^l B_n.
+  arma::Mat<T> mixing_matrix(const State<T>& state) const override {
+    const arma::uword N = state.Y.n_cols;
+    arma::Col<T> powers = B_;  // A^l B
+    arma::Mat<T> M(N, N, arma::fill::zeros);
+    for (arma::uword l = 0; l < N; ++l, powers %= A_) {
+      const T K = arma::dot(C_, powers);
+      for (arma::uword j = 0; j + l < N; ++j) M(j + l, j) = K;
+    }
+    return M;
+  }
+  arma::Mat<T> value_matrix() const override { return arma::Mat<T>(dim_, dim_, arma::fill::eye); }
+
+ protected:
+  // h_n <- A_n h_n + B_n y_t (d), column n of h; output sum_n C_n h_n.
+  Mixed<T> mix(const State<T>& state) const override {
+    const arma::uword d = state.Y.n_rows;
+    arma::Mat<T> h(d, A_.n_elem, arma::fill::zeros), out(d, state.Y.n_cols, arma::fill::zeros);
+    for (arma::uword t = 0; t < out.n_cols; ++t) {
+      const T* const y = state.Y.colptr(t);
+      T* const sum = out.colptr(t);
+      for (arma::uword n = 0; n < A_.n_elem; ++n) {
+        const T a = A_(n), b = B_(n), c = C_(n);
+        T* const channel = h.colptr(n);
+        for (arma::uword i = 0; i < d; ++i) {
+          channel[i] = a * channel[i] + b * y[i];
+          sum[i] += c * channel[i];
+        }
+      }
+    }
+    return {std::move(out)};
+  }
+
+ private:
+  arma::uword dim_;
+  arma::Col<T> A_, B_, C_;  // (n)
+};
+
+// A_t = alpha I, b_t = y_t W_B, c_t = y_t W_C: a head of scalar state-space duality with p = d.
+template <class T>
+class BareSelectiveSsm final : public BareBlock<T> {
+ public:
+  BareSelectiveSsm(const ModelSpec& spec, Tensors<T>& tensors) : BareBlock<T>(spec), decay_(spec.decay) {
+    const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+    W_B_ = tensors.matrix("W_B", spec.dim, spec.state, start);
+    W_C_ = tensors.matrix("W_C", spec.dim, spec.state, start);
+  }
+
+  arma::Mat<T> mixing_matrix(const State<T>& state) const override {
+    return static_cast<T>(std::exp2(2 * state.log2_scale)) *
+           ssd_matrix<T>(log_decay(state), W_B_.t() * state.Y, W_C_.t() * state.Y);
+  }
+  arma::Mat<T> value_matrix() const override { return arma::Mat<T>(W_B_.n_rows, W_B_.n_rows, arma::fill::eye); }
+
+ protected:
+  // M is quadratic in the state: that of 2^s Y is 4^s times that of Y.
+  Mixed<T> mix(const State<T>& state) const override {
+    return {ssd<T>(log_decay(state), W_B_.t() * state.Y, W_C_.t() * state.Y, state.Y), 2 * state.log2_scale};
+  }
+
+ private:
+  arma::Row<T> log_decay(const State<T>& state) const {
+    return arma::Row<T>(state.Y.n_cols, arma::fill::value(static_cast<T>(std::log(decay_))));
+  }
+
+  double decay_;
+  arma::Mat<T> W_B_, W_C_;  // (d, n)
+};
+
+}  // namespace
+
+ModelRow attention_row() {
+  return {.name = "attention",
+          .norm = "rows",
+          .switches = {"value-weights", "causal"},
+          .bare = true,
+          .attends = true,
+          .makers = makers_of<BareAttention>(),
+          .parameters = [](const BlockSizes& s) { return 3 * s.d * s.d; },
+          .flops = attention_flops,
+          .lambda_varies = true};
+}
+
+ModelRow linear_attention_row() {
+  return {.name = "linear-attention",
+          .norm = "rows",
+          .switches = {"value-weights", "causal"},
+          .bare = true,
+          .makers = makers_of<BareLinearAttention>(),
+          .parameters = [](const BlockSizes& s) { return 3 * s.d * s.d; },
+          .flops = [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.d * s.d; },
+          .lambda_varies = true};
+}
+
+ModelRow lti_ssm_row() {
+  return {.name = "lti-ssm",
+          .norm = "rows",
+          .bare = true,
+          .makers = makers_of<BareLtiSsm>(),
+          .parameters = [](const BlockSizes& s) { return 3 * s.n; },
+          .flops = [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.n * s.d + 64 * s.N * s.d; },
+          .lambda_varies = true};
+}
+
+ModelRow selective_ssm_row() {
+  return {.name = "selective-ssm",
+          .norm = "rows",
+          .switches = {"decay"},
+          .bare = true,
+          .makers = makers_of<BareSelectiveSsm>(),
+          .parameters = [](const BlockSizes& s) { return 2 * s.d * s.n; },
+          .flops = [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.n * s.d + 64 * s.N * s.d; },
+          .lambda_varies = true};
+}
 
 }  // namespace ranklab

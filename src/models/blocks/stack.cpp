@@ -6,7 +6,7 @@
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "models/blocks/model_row.hpp"
-#include "models/published/checkpoint.hpp"
+#include "models/published/loaded_tensors.hpp"
 #include "models/tokens.hpp"
 
 namespace ranklab {

@@ -10,7 +10,6 @@
 
 #include "io/tensors/weights_file.hpp"
 #include "models/blocks/model_row.hpp"
-#include "models/blocks/tensors.hpp"
 
 namespace ranklab {
 
@@ -79,24 +78,6 @@ class Checkpoint {
   std::string prefix_;
   std::uint64_t layers_ = 1, last_layer_ = 0;  // 0 ... layers_ - 1 have tensors in the file; the largest index of any
   std::map<std::string, Place> places_;        // by internal name
-};
-
-/// The tensors of a checkpoint, `<prefix><name>` each. Shapes that differ from the file's, ids that its table does not have, and
-/// entries that are not finite throw Failure that names the tensor. Safe from several threads.
-template <class T>
-class LoadedTensors final : public Tensors<T> {
- public:
-  LoadedTensors(std::shared_ptr<const Checkpoint> checkpoint, std::string prefix)
-      : checkpoint_(std::move(checkpoint)), prefix_(std::move(prefix)) {}
-
-  arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols, const Start& start) override;
-  arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols, const std::vector<std::uint32_t>& ids,
-                       const Start& start) override;
-  arma::Col<T> vector(const std::string& name, arma::uword size, const Start& start) override;
-
- private:
-  std::shared_ptr<const Checkpoint> checkpoint_;
-  std::string prefix_;
 };
 
 }  // namespace ranklab

@@ -87,4 +87,7 @@ struct PublishedLayout {
   bool (*is_own_config)(const ConfigKeys& keys) = [](const ConfigKeys&) { return false; };
 };
 
+/// Mamba-2's (mamba2.cpp); those of the other models stand beside their blocks.
+PublishedLayout mamba2_layout();
+
 }  // namespace ranklab

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <map>
 
+#include "experiments/one_step_compare/transformer_init/decoder_block.hpp"
 #include "experiments/one_step_compare/transformer_init/transformer_init.hpp"
 #include "linalg/spectra.hpp"
-#include "models/blocks/decoder_block.hpp"
 #include "models/blocks/norms.hpp"
 #include "models/tokens.hpp"
 

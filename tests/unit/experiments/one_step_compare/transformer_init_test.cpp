@@ -9,12 +9,14 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
+#include "experiments/one_step_compare/transformer_init/decoder_block.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/spectra.hpp"
-#include "models/blocks/decoder_block.hpp"
 #include "models/tokens.hpp"
 
 using namespace ranklab;
+using transformer_init::decoder_block, transformer_init::draw_decoder_weights, transformer_init::DecoderStates,
+    transformer_init::DecoderWeights;
 
 namespace {
 

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "models/blocks/model_row.hpp"
+#include "models/published/loaded_tensors.hpp"
 #include "temporary_folder.hpp"
 #include "tiny_checkpoint.hpp"
 

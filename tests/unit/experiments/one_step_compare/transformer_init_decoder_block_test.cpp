@@ -1,5 +1,5 @@
 // The decoder block against loops over tokens, written from the equations.
-#include "models/blocks/decoder_block.hpp"
+#include "experiments/one_step_compare/transformer_init/decoder_block.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,6 +9,7 @@
 #include "core/tolerances.hpp"
 
 using namespace ranklab;
+using namespace ranklab::transformer_init;
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "models/blocks/decoder_block.hpp"
+#include "experiments/one_step_compare/transformer_init/decoder_block.hpp"
 
 #include <cmath>
 #include <string>
@@ -7,7 +7,7 @@
 #include "models/blocks/norms.hpp"
 #include "models/random_features.hpp"
 
-namespace ranklab {
+namespace ranklab::transformer_init {
 namespace {
 
 template <class T>
@@ -52,4 +52,4 @@ template DecoderWeights<double> draw_decoder_weights(const Trial&, std::uint64_t
 template DecoderStates<float> decoder_block(const DecoderWeights<float>&, const arma::Mat<float>&);
 template DecoderStates<double> decoder_block(const DecoderWeights<double>&, const arma::Mat<double>&);
 
-}  // namespace ranklab
+}  // namespace ranklab::transformer_init

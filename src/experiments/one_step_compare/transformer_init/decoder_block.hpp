@@ -12,7 +12,7 @@
 
 #include "run/trials.hpp"
 
-namespace ranklab {
+namespace ranklab::transformer_init {
 
 template <class T>
 struct DecoderWeights {
@@ -32,4 +32,4 @@ struct DecoderStates {
 template <class T>
 DecoderStates<T> decoder_block(const DecoderWeights<T>& weights, const arma::Mat<T>& X);
 
-}  // namespace ranklab
+}  // namespace ranklab::transformer_init

@@ -1,10 +1,10 @@
-// Tensors of a checkpoint in the form in which blocks ask for them.
+#include "models/published/loaded_tensors.hpp"
+
 #include <cmath>
 #include <limits>
 
 #include "core/error.hpp"
 #include "linalg/stored_matrix.hpp"
-#include "models/published/checkpoint.hpp"
 
 namespace ranklab {
 namespace {
