@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/statistics.hpp"
-#include "core/text.hpp"
 #include "report/figure/figure.hpp"
 
 namespace ranklab {
@@ -61,8 +60,6 @@ struct Result {
   std::vector<Skipped> skipped;
 };
 
-// Series and verdicts from trials -------------------------------------------------------------------------------------
-
 /// Mean and standard deviation over trials, point by point, up to the shortest trial; x = first_x, first_x + 1, ...
 Series series_over_trials(std::string name, std::string x_name, const std::vector<std::vector<double>>& per_trial,
                           double first_x = 0.0);
@@ -70,17 +67,5 @@ Series series_over_trials(std::string name, std::string x_name, const std::vecto
 /// The same with given x.
 Series series_over_trials(std::string name, std::string x_name, std::vector<double> x,
                           const std::vector<std::vector<double>>& per_trial);
-
-/// A claim that the mean lies in [low, high]: holds when the confidence interval (z = 3) lies inside, fails when it lies
-/// outside, otherwise not-applicable with "undecided at n trials". Infinite bounds are allowed.
-Claim judge_mean(std::string id, std::string source, std::string statement, const std::vector<double>& per_trial, double low,
-                 double high, const std::string& detail = "");
-
-/// A claim "for all": holds when none of `cases` violates it. No case at all is not-applicable.
-Claim judge_violations(std::string id, std::string source, std::string statement, double violations, double cases,
-                       const std::string& detail = "");
-
-/// A claim whose hypothesis is not met, which `reason` names.
-Claim not_applicable(std::string id, std::string source, std::string statement, const std::string& reason);
 
 }  // namespace ranklab
