@@ -7,13 +7,14 @@ SHELL := bash
 BUILD    ?= build
 MARCH    ?= native
 CXX      := $(if $(filter default,$(origin CXX)),g++,$(CXX))
+CLANG    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 OPTIMISE ?= -O3 -march=$(MARCH)
 # What runs once per result, or in tests alone, is compiled faster; with the fused multiplications of -O3, for the same digits.
-LIGHT    ?= -O1 -fexpensive-optimizations -march=$(MARCH)
+LIGHT    ?= -O1 $(if $(CLANG),,-fexpensive-optimizations) -march=$(MARCH)
 SANITIZE ?=
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
 # GCC 12 warns falsely inside std::string: of -Wrestrict, and where that is precompiled of two more; clang does not know the flags.
-WARNINGS += $(if $(findstring clang,$(shell $(CXX) --version 2>/dev/null)),,-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
+WARNINGS += $(if $(CLANG),,-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 # OpenBLAS is linked directly: with the wrapper library a reference BLAS can sneak in.
 ARMA     := -DARMA_DONT_USE_WRAPPER -DARMA_DONT_USE_OPENMP -DARMA_WARN_LEVEL=0
 CXXFLAGS  = -std=c++20 $(OPTIMISE) $(SANITIZE) $(WARNINGS) $(ARMA) -MMD -MP -pthread
@@ -87,8 +88,8 @@ $(BUILD)/precompiled/%.hpp:
 
 $(BUILD)/tests/%.o: INCLUDE += -Itests/unit
 $(BUILD)/tests/%_test.o: PRECOMPILED = $(BUILD)/precompiled/tests.hpp
-$(BUILD)/tests/unit/%.o $(BUILD)/src/cli/%.o $(BUILD)/src/report/%.o $(BUILD)/precompiled/tests.hpp.gch: OPTIMISE = $(LIGHT)
-$(filter %claims.o %report.o %study.o,$(OBJECTS)): OPTIMISE = $(LIGHT)
+$(BUILD)/tests/unit/%.o $(BUILD)/src/cli/%.o $(BUILD)/src/report/%.o $(BUILD)/precompiled/tests.hpp.gch: private OPTIMISE = $(LIGHT)
+$(filter %claims.o %report.o %study.o,$(OBJECTS)): private OPTIMISE = $(LIGHT)
 
 $(filter %_test.o,$(TESTS:%.cpp=$(BUILD)/%.o)): $(BUILD)/precompiled/tests.hpp.gch
 $(OBJECTS) $(BUILD)/src/main.o $(BUILD)/tests/bench/bench.o $(filter-out %_test.o,$(TESTS:%.cpp=$(BUILD)/%.o)): $(BUILD)/precompiled/program.hpp.gch
