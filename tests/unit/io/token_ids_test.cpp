@@ -1,11 +1,11 @@
 // Files of token ids: what is read, and what is refused where.
 #include "io/token_ids.hpp"
-#include "core/text.hpp"
 
 #include <doctest/doctest.h>
 
 #include <tuple>
 
+#include "core/text.hpp"
 #include "io/complaint.hpp"
 #include "io/tensors/stored_bytes.hpp"
 
