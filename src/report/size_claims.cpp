@@ -1,0 +1,45 @@
+#include "report/size_claims.hpp"
+
+#include <cmath>
+
+#include "core/fits.hpp"
+#include "core/text.hpp"
+
+namespace ranklab {
+
+Metric ratio(const Metric& numerator, const Metric& denominator) {
+  return [=](const AtSize& at) { return numerator(at) / denominator(at); };
+}
+
+ValueAtSize SizeClaims::at_sizes(const Metric& metric) const {
+  return [this, metric](const TrialRecord& record, std::size_t i) { return metric({record, prefixes[i], x[i], i}); };
+}
+
+Tally SizeClaims::tally(const std::function<void(const AtSize&, Tally&)>& count) const {
+  return tally_of(records, [&](const TrialRecord& record, Tally& t) {
+    for (std::size_t i = 0; i < x.size(); ++i) count({record, prefixes[i], x[i], i}, t);
+  });
+}
+
+std::string SizeClaims::range(const Metric& metric) const {
+  const Tally shown = tally([&](const AtSize& at, Tally& t) {
+    const double value = metric(at);
+    if (std::isfinite(value)) t.count(false, value);
+  });
+  return shown.cases > 0 ? short_number(shown.smallest) + " to " + short_number(shown.largest) : "undefined";
+}
+
+void SizeClaims::everywhere(const Statement& statement, const Metric& margin, const std::string& detail) const {
+  const Tally cases = tally([&](const AtSize& at, Tally& t) {
+    const double value = margin(at);
+    if (!std::isnan(value)) t.count(value < 0);
+  });
+  claims.never_violated(statement, cases, detail);
+}
+
+void SizeClaims::exponent(const Statement& statement, const Metric& metric, Region allowed, const std::string& detail) const {
+  if (!claims.applies(statement, no_exponents)) return;
+  claims.mean(statement, slopes_over(records, x, at_sizes(metric), fit_power, fewest), allowed, clauses(detail, exponents_are));
+}
+
+}  // namespace ranklab

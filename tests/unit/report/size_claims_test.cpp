@@ -1,0 +1,72 @@
+#include "report/size_claims.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/tolerances.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+const Statement said{"spectral/eq-1", "Section 1", "so it is"};
+
+// Two trials at the sizes 2, 4, 8: y = (trial + 1) x^2, undefined at the last size of the second trial.
+Records squares() {
+  Records records(2);
+  for (std::size_t t = 0; t < 2; ++t) {
+    for (const double x : {2.0, 4.0, 8.0}) {
+      const bool undefined = t == 1 && x == 8.0;
+      records[t].set("k" + std::to_string(static_cast<int>(x)) + ".y",
+                     undefined ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(t + 1) * x * x);
+    }
+  }
+  return records;
+}
+
+}  // namespace
+
+TEST_CASE("a statement about every size has a case for each trial and size at which its margin is defined") {
+  const Records records = squares();
+  Claims claims;
+  const SizeClaims at_sizes{claims, records, {2, 4, 8}, {"k2.", "k4.", "k8."}};
+  at_sizes.everywhere(said, "y", "shown");
+  at_sizes.everywhere(
+      said, [](const AtSize& at) { return at("y") - 5 * at.x; }, "");  // 4, 16, 64; 8, 32 against 10, 20, 40
+  CHECK(claims.list()[0].verdict == Verdict::holds);
+  CHECK(claims.list()[0].detail == "0 violations in 5 cases; shown");
+  CHECK(claims.list()[1].verdict == Verdict::fails);
+  CHECK(claims.list()[1].detail == "3 violations in 5 cases");
+  CHECK(at_sizes.range("y") == "4 to 64");
+  CHECK(at_sizes.range(ratio([](const AtSize& at) { return at.x; }, "y")) == "0.125 to 0.5");
+  CHECK(at_sizes.range([](const AtSize& at) { return std::log(at.x - 8); }) == "undefined");
+  const Tally last = at_sizes.tally([](const AtSize& at, Tally& t) {
+    if (at.i == 2) t.count(at.record.has("k4.y"));
+  });
+  CHECK(last.cases == 2);
+  CHECK(last.violations == 2);
+}
+
+TEST_CASE("an exponent is the mean over trials, unless the run says why it means nothing or a trial has too few sizes") {
+  const Records records = squares();
+  Claims claims;
+  SizeClaims at_sizes{claims, records, {2, 4, 8}, {"k2.", "k4.", "k8."}};
+  at_sizes.fewest = 2;
+  at_sizes.exponents_are = "fitted";
+  at_sizes.exponent(said, "y", within(2, 0.1), "y");
+  at_sizes.exponent(said, "y", at_most(1.9), "y");
+  at_sizes.fewest = 3;  // the first trial alone
+  at_sizes.exponent(said, "y", within(2, 0.1), "y");
+  at_sizes.no_exponents = "one size";
+  at_sizes.exponent(said, "y", within(2, 0.1), "y");
+  const std::vector<Claim>& made = claims.list();
+  CHECK(made[0].verdict == Verdict::holds);
+  CHECK(made[0].measured == doctest::Approx(2.0).epsilon(tolerance::closed_form<double>));
+  CHECK(made[0].detail.ends_with("; y; fitted"));
+  CHECK(made[1].verdict == Verdict::fails);
+  CHECK(made[2].detail.starts_with("undecided at 1 trial"));
+  CHECK(made[3].verdict == Verdict::not_applicable);
+  CHECK(made[3].detail == "one size");
+}
