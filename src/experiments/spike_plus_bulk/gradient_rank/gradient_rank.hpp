@@ -30,6 +30,10 @@ struct Plan {
   double theorem_offset;  // of the step 1 / (||B|| + offset) at which Lemma 3.5 and Theorem 3.9 are judged: eta_offset, or 1
 
   bool teacher() const { return model == LabelModel::teacher; }
+  /// Why a statement about relu says nothing of this run, or "".
+  std::string not_relu() const {
+    return config.activation == "relu" ? "" : "the paper has relu here, the run's activation is " + config.activation;
+  }
 };
 
 /// Throws UsageError that names the flags where d or n would round to 0, and where --sample-steps is neither "all" nor a list of
@@ -65,9 +69,6 @@ inline constexpr char closed_form_error[] = "closed_form_error", closed_form_tol
 // From a trial to the result ------------------------------------------------------------------------------------------------
 
 TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
-
-/// A quantity of one trial at the i-th k.
-ValueAtSize recorded(const Plan& plan, const std::string& quantity);
 
 void judge(const Plan& plan, const Records& records, Claims& claims);
 

@@ -6,6 +6,11 @@
 namespace ranklab::gradient_rank {
 namespace {
 
+// A quantity of one trial at the i-th k.
+ValueAtSize recorded(const Plan& plan, const std::string& quantity) {
+  return [&plan, quantity](const TrialRecord& record, std::size_t i) { return record.scalar(plan.sizes[i].at(quantity)); };
+}
+
 void add_scalars(ResultBuilder& out, const Plan& plan) {
   std::vector<const char*> names = {nuclear_rank_0,       nuclear_rank_1,        stable_rank_A,  condition_T, condition_T_bound,
                                     nuclear_rank_0_bound, nuclear_rank_1_offset, nuclear_rank_W, B_norm,      spike_B,
