@@ -12,12 +12,12 @@ Metric ratio(const Metric& numerator, const Metric& denominator) {
 }
 
 ValueAtSize SizeClaims::at_sizes(const Metric& metric) const {
-  return [this, metric](const TrialRecord& record, std::size_t i) { return metric({record, prefixes[i], x[i], i}); };
+  return [this, metric](const TrialRecord& record, std::size_t i) { return metric(at(record, i)); };
 }
 
 Tally SizeClaims::tally(const std::function<void(const AtSize&, Tally&)>& count) const {
   return tally_of(records, [&](const TrialRecord& record, Tally& t) {
-    for (std::size_t i = 0; i < x.size(); ++i) count({record, prefixes[i], x[i], i}, t);
+    for (std::size_t i = 0; i < x.size(); ++i) count(at(record, i), t);
   });
 }
 

@@ -47,6 +47,7 @@ struct SizeClaims {
   std::string exponents_are = {};     // how they are fitted, for details
   std::size_t fewest = 3;             // sizes that a fit takes, see fits_over
 
+  AtSize at(const TrialRecord& record, std::size_t i) const { return {record, prefixes[i], x[i], i}; }
   /// The metric of a record at the i-th size. It refers to this object.
   ValueAtSize at_sizes(const Metric& metric) const;
   /// What count(at, tally) counts at every size of every trial.

@@ -16,15 +16,14 @@ using std::numbers::pi;
 
 constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
-double real(std::uint64_t x) {
-  return static_cast<double>(x);
+Metric root_log_k_over_d(const Plan& plan) {
+  return [&plan](const AtSize& at) { return std::sqrt(std::log(plan.k[at.i]) / at.x); };
 }
 
 // phi -----------------------------------------------------------------------------------------------------------------------
 
 // The estimates of all trials together against the formula, point by point.
-void judge_phi(const Judge& judge) {
-  const auto& [plan, records, claims] = judge;
+void judge_phi(const Plan& plan, const Records& records, Claims& claims) {
   const Activation& activation = find_activation(plan.config.activation);
   Tally deviations;
   for (std::size_t i = 0; i < plan.phi_at.size() && !records.empty(); ++i) {
@@ -60,7 +59,7 @@ void judge_derivatives(Claims& claims) {
 
 // |phi(t) - pi t/2 - t^2/2| <= max |phi''''| t^4/4! on [-T, T], T the largest cosine of the run;
 // phi''''(t) = (1 + 2 t^2)(1 - t^2)^(-5/2) is largest at T. The smallest margin over a grid.
-double taylor_margin(const Measured& at) {
+double taylor_margin(const AtSize& at) {
   constexpr int points = 200;
   const Activation& relu = find_activation("relu");
   double smallest = std::numeric_limits<double>::infinity();
@@ -74,76 +73,72 @@ double taylor_margin(const Measured& at) {
   return smallest;
 }
 
-void judge_interval(const Judge& judge) {
+void judge_interval(const Plan& plan, const SizeClaims& over_d) {
   const Place proof{"spectral/eq-3.5/", "Theorem 3.2, proof, eq. (3.5)"},
       after{proof.prefix, "Theorem 3.2, proof, after eq. (3.5)"}, with_3_3{proof.prefix, after.source + ", and eq. (3.3)"};
-  judge.everywhere(proof("remainder", "phi differs from pi t/2 + t^2/2 by at most max |phi''''| t^4/4! on the run's own cosines"),
-                   taylor_margin, "largest cosine " + judge.range(row_cosine));
-  const Metric scaled = over(row_cosine, [](const Size& size) { return 1.0 / std::sqrt(real(size.d)); });
-  const Metric with_log = over(row_cosine, [](const Size& size) { return std::sqrt(std::log(real(size.k)) / real(size.d)); });
-  judge.exponent(after("interval/as-printed", "the cosines between rows lie in [-c/sqrt(d), c/sqrt(d)] for a constant c"), scaled,
-                 at_most(0.0),
-                 "largest cosine times sqrt(d) is " + judge.range(scaled) + "; judged without slack, as log k grows slowly");
-  judge.exponent(
+  over_d.everywhere(proof("remainder", "phi differs from pi t/2 + t^2/2 by at most max |phi''''| t^4/4! on the run's own cosines"),
+                    taylor_margin, "largest cosine " + over_d.range(row_cosine));
+  const Metric scaled = ratio(row_cosine, [](const AtSize& at) { return 1.0 / std::sqrt(at.x); });
+  const Metric with_log = ratio(row_cosine, root_log_k_over_d(plan));
+  over_d.exponent(after("interval/as-printed", "the cosines between rows lie in [-c/sqrt(d), c/sqrt(d)] for a constant c"), scaled,
+                  at_most(0.0),
+                  "largest cosine times sqrt(d) is " + over_d.range(scaled) + "; judged without slack, as log k grows slowly");
+  over_d.exponent(
       with_3_3("interval/corrected", "the cosines between rows lie in [-c sqrt(log(k)/d), c sqrt(log(k)/d)] for a constant c"),
-      with_log, does_not_grow, "largest cosine over sqrt(log(k)/d) is " + judge.range(with_log));
+      with_log, does_not_grow, "largest cosine over sqrt(log(k)/d) is " + over_d.range(with_log));
 }
 
 // Lemma 3.3 -----------------------------------------------------------------------------------------------------------------
 
-double log_k_over_d(const Size& size) {
-  return std::log(real(size.k)) / real(size.d);
-}
-
 // (3.7) fails with probability at most 4/k; here as the part of the sizes of one trial at which it fails.
-void judge_rows(const Judge& judge) {
+void judge_rows(const Plan& plan, const SizeClaims& over_d) {
   const Statement statement{"spectral/eq-3.7", "Lemma 3.3, eq. (3.7)",
                             "cosines between rows and deviations of their squared norms from 1 are at most 4 sqrt(log(k)/d), "
                             "with probability 1 - 4/k"};
-  std::vector<Size> covered;
+  std::vector<std::size_t> covered;
   double allowed = 0.0;
-  for (const Size& size : judge.plan.sizes) {
-    if (log_k_over_d(size) > 0.25) continue;
-    covered.push_back(size);
-    allowed += std::min(1.0, 4.0 / real(size.k));
+  for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
+    if (std::log(plan.k[i]) / plan.d[i] > 0.25) continue;
+    covered.push_back(i);
+    allowed += std::min(1.0, 4.0 / plan.k[i]);
   }
-  if (!judge.claims.applies(statement, covered.empty() ? "log(k)/d exceeds 1/4 at every size" : "")) return;
+  if (!over_d.claims.applies(statement, covered.empty() ? "log(k)/d exceeds 1/4 at every size" : "")) return;
   const double count = static_cast<double>(covered.size());
+  const Metric unit = root_log_k_over_d(plan);
   const auto failed = [&](const TrialRecord& record) {
     double failures = 0.0;
-    for (const Size& size : covered) {
-      const double bound = 4.0 * std::sqrt(log_k_over_d(size));
-      const Measured at{record, size};
+    for (const std::size_t i : covered) {
+      const AtSize at = over_d.at(record, i);
+      const double bound = 4.0 * unit(at);
       failures += at(row_cosine) <= bound && at(squared_norm_deviation) <= bound ? 0.0 : 1.0;
     }
     return failures / count;
   };
-  const auto unit = [](const Size& size) { return std::sqrt(log_k_over_d(size)); };
-  judge.claims.mean(statement, per_trial(judge.records, failed), {0.0, allowed / count},
-                    "part of the sizes at which it fails; over sqrt(log(k)/d), cosines reach " +
-                        judge.range(over(row_cosine, unit)) + ", deviations " + judge.range(over(squared_norm_deviation, unit)));
+  over_d.claims.mean(statement, per_trial(over_d.records, failed), {0.0, allowed / count},
+                     "part of the sizes at which it fails; over sqrt(log(k)/d), cosines reach " +
+                         over_d.range(ratio(row_cosine, unit)) + ", deviations " +
+                         over_d.range(ratio(squared_norm_deviation, unit)));
 }
 
-void judge_norms(const Judge& judge) {
-  judge.everywhere(
+void judge_norms(const Plan& plan, const SizeClaims& over_d) {
+  over_d.everywhere(
       {"spectral/eq-3.3", "Theorem 3.2, eq. (3.3), and the text before Lemma 3.3",
        "rows of a Gaussian V are incoherent: squared norms within eps < 1 of 1, cosines at most c sqrt(log(k)/d)"},
-      [](const Measured& at) {
-        const double bound = 4.0 * std::sqrt(log_k_over_d(at.size));
+      [unit = root_log_k_over_d(plan)](const AtSize& at) {
+        const double bound = 4.0 * unit(at);
         if (bound >= 1.0) return undefined;
         return std::min(1.0 - at(squared_norm_deviation), bound - at(row_cosine));
       },
-      "at the sizes where 4 sqrt(log(k)/d) of Lemma 3.3 is below 1, with its c = 4; eps is " + judge.range(squared_norm_deviation));
-  const Metric needed = [](const Measured& at) {
-    return std::max(at(norm_excess), at(frobenius_deviation)) * std::sqrt(real(at.size.d));
-  };
-  judge.everywhere(
+      "at the sizes where 4 sqrt(log(k)/d) of Lemma 3.3 is below 1, with its c = 4; eps is " +
+          over_d.range(squared_norm_deviation));
+  const Metric needed = [](const AtSize& at) { return std::max(at(norm_excess), at(frobenius_deviation)) * std::sqrt(at.x); };
+  over_d.everywhere(
       {"spectral/eq-3.8", "Lemma 3.3, eq. (3.8)",
        "||V|| <= sqrt(k/d) + 1 + delta and | ||V||_F^2/k - 1 | <= delta, with probability 1 - 4 exp(-c delta^2 d)"},
-      [&](const Measured& at) { return 4.0 - needed(at); },
+      [&](const AtSize& at) { return 4.0 - needed(at); },
       "at delta = 4/sqrt(d), where 4 exp(-c delta^2 d) = 0.0013 with the usual c = 1/2 (the paper gives none); "
       "smallest possible delta sqrt(d) is " +
-          judge.range(needed));
+          over_d.range(needed));
 }
 
 // Lemma 3.3 at the edge of its hypothesis, by tail probabilities instead of samples: such a k cannot be drawn.
@@ -200,71 +195,30 @@ double log_lemma_3_3_upper(double d, double ratio) {
   return std::log(norms + std::exp(-2.0 * log_k) + std::exp(-5.0 * log_k)) - std::log(4.0);
 }
 
-Metric over(const char* name, double (*unit)(const Size&)) {
-  return [=](const Measured& at) { return at(name) / unit(at.size); };
-}
-
-ValueAtSize Judge::at_sizes(const Metric& metric) const {
-  return [&sizes = plan.sizes, metric](const TrialRecord& record, std::size_t i) { return metric({record, sizes[i]}); };
-}
-
-std::string Judge::range(const Metric& metric) const {
-  const Tally shown = tally_of(records, [&](const TrialRecord& record, Tally& t) {
-    for (const Size& size : plan.sizes) {
-      const double value = metric({record, size});
-      if (std::isfinite(value)) t.count(false, value);
-    }
-  });
-  return shown.cases > 0 ? short_number(shown.smallest) + " to " + short_number(shown.largest) : "undefined";
-}
-
-void Judge::exponent(const Statement& statement, const Metric& metric, Region allowed, const std::string& detail) const {
-  if (!claims.applies(statement, plan.no_rates)) return;
-  claims.mean(statement, slopes_over(records, plan.d, at_sizes(metric), fit_power), allowed,
-              detail + "; the exponent in d, fitted to each trial over " + std::to_string(plan.sizes.size()) +
-                  " sizes up to d = " + std::to_string(plan.sizes.back().d) + ", slack " + short_number(exponent_slack));
-}
-
-void Judge::at_largest(const Statement& statement, const char* name, Region allowed, const std::string& detail) const {
-  constexpr std::uint64_t smallest_measured = 64;  // features and samples from which constants are judged
-  const Size& size = plan.sizes.back();
-  if (!claims.applies(statement, std::min(size.k, size.n) < smallest_measured ? "fewer than " + std::to_string(smallest_measured) +
-                                                                                    " features or samples even at the largest size"
-                                                                              : "")) {
-    return;
-  }
-  claims.mean(
-      statement, scalars_of(records, size.prefix() + name), allowed,
-      detail + "; at k = " + std::to_string(size.k) + ", d = " + std::to_string(size.d) + ", n = " + std::to_string(size.n));
-}
-
-void Judge::constant(const Statement& statement, const char* name, double expected, double band, const std::string& detail) const {
-  at_largest(statement, name, within(expected, band * std::fabs(expected)),
-             detail + ", expected " + short_number(expected) + " within " + short_number(100.0 * band) + "%");
-}
-
-void Judge::everywhere(const Statement& statement, const Metric& margin, const std::string& detail) const {
-  const Tally tally = tally_of(records, [&](const TrialRecord& record, Tally& t) {
-    for (const Size& size : plan.sizes) {
-      const double value = margin({record, size});
-      if (!std::isnan(value)) t.count(value < 0.0);
-    }
-  });
-  claims.never_violated(statement, tally, detail);
+SizeClaims over_sizes(const Plan& plan, const Records& records, Claims& claims) {
+  SizeClaims over_d{claims,
+                    records,
+                    plan.d,
+                    {},
+                    plan.no_rates,
+                    "the exponent in d, fitted to each trial over " + std::to_string(plan.sizes.size()) +
+                        " sizes up to d = " + std::to_string(plan.sizes.back().d) + ", slack " + short_number(exponent_slack)};
+  for (const Size& size : plan.sizes) over_d.prefixes.push_back(size.prefix());
+  return over_d;
 }
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
-  const Judge judge{plan, records, claims};
-  if (plan.teacher()) return judge_cross_gram(judge);
-  judge_phi(judge);
+  const SizeClaims over_d = over_sizes(plan, records, claims);
+  if (plan.teacher()) return judge_cross_gram(plan, over_d);
+  judge_phi(plan, records, claims);
   {
     const auto relu = claims.only_where(plan.not_relu());
     judge_derivatives(claims);
-    judge_interval(judge);
+    judge_interval(plan, over_d);
   }
-  judge_gram(judge);
-  judge_rows(judge);
-  judge_norms(judge);
+  judge_gram(plan, over_d);
+  judge_rows(plan, over_d);
+  judge_norms(plan, over_d);
   judge_hypothesis(claims);
 }
 

@@ -4,13 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/record.hpp"
 #include "experiments/spike_plus_bulk/features/config.hpp"
-#include "report/claims.hpp"
+#include "report/size_claims.hpp"
 #include "run/trials.hpp"
 
 namespace ranklab::features {
@@ -30,11 +29,11 @@ struct Size {
 struct Plan {
   FeaturesConfig config;
   LabelModel model;
-  std::vector<Size> sizes;     // by k, ascending
-  std::vector<double> k, d;    // of the sizes
-  std::vector<double> phi_at;  // the points t at which phi is shown
-  std::string no_rates;        // why exponents in d mean nothing in this run; empty where they do
-  bool singular;               // some size has no more samples than features, so that its covariance is singular
+  std::vector<Size> sizes;      // by k, ascending
+  std::vector<double> k, d, n;  // of the sizes
+  std::vector<double> phi_at;   // the points t at which phi is shown
+  std::string no_rates;         // why exponents in d mean nothing in this run; empty where they do
+  bool singular;                // some size has no more samples than features, so that its covariance is singular
 
   bool teacher() const { return model == LabelModel::teacher; }
   /// Why a statement about relu says nothing of this run, or "".
@@ -109,56 +108,16 @@ inline constexpr double coefficient_band = 0.01;    // relative, of constants me
 inline constexpr double squared_error_band = 5e-3;  // of a covariance: relative squared error
 inline const Region does_not_grow = at_most(exponent_slack), does_not_shrink = at_least(-exponent_slack);
 
-/// The numbers of one size in one trial.
-struct Measured {
-  const TrialRecord& record;
-  const Size& size;
-  double operator()(const char* name) const { return record.scalar(size.prefix() + name); }
-};
-
-/// A number of every size and trial: a recorded one, or a function of several.
-class Metric {
- public:
-  Metric(const char* name) : value_([name](const Measured& at) { return at(name); }) {}
-  template <class Value>
-  Metric(Value value) requires std::is_invocable_r_v<double, Value, const Measured&> : value_(std::move(value)) {}
-  double operator()(const Measured& at) const { return value_(at); }
-
- private:
-  std::function<double(const Measured&)> value_;
-};
-
-/// name over a function of the size.
-Metric over(const char* name, double (*unit)(const Size&));
-
-/// Judges statements about the sizes of a finished run.
-struct Judge {
-  const Plan& plan;
-  const Records& records;
-  Claims& claims;
-
-  /// The metric of one trial at the i-th size.
-  ValueAtSize at_sizes(const Metric& metric) const;
-  /// Smallest and largest over all trials and sizes, as text.
-  std::string range(const Metric& metric) const;
-
-  /// The mean exponent of d in the metric lies in `allowed`; not applicable where plan.no_rates says why.
-  void exponent(const Statement& statement, const Metric& metric, Region allowed, const std::string& detail) const;
-  /// The mean at the largest size lies in `allowed`; not applicable where that size is too small to measure constants.
-  void at_largest(const Statement& statement, const char* name, Region allowed, const std::string& detail) const;
-  /// The mean at the largest size is `expected`, within a relative band.
-  void constant(const Statement& statement, const char* name, double expected, double band, const std::string& detail) const;
-  /// The margin is >= 0 in every trial at every size; an undefined margin is no case.
-  void everywhere(const Statement& statement, const Metric& margin, const std::string& detail) const;
-};
+/// The claims about what grows with d, or holds at every size.
+SizeClaims over_sizes(const Plan& plan, const Records& records, Claims& claims);
 
 /// Bounds (3.4) on Sigma with the run's own eps, the smallest that (3.3) allows, and without their O term.
-double eq_3_4_lower(const Measured& at);
-double eq_3_4_upper(const Measured& at);
+double eq_3_4_lower(const AtSize& at);
+double eq_3_4_upper(const AtSize& at);
 
 /// The claims about the Gram matrix of one feature map, and all about the cross-Gram matrix of two (gram_claims.cpp).
-void judge_gram(const Judge& judge);
-void judge_cross_gram(const Judge& judge);
+void judge_gram(const Plan& plan, const SizeClaims& over_d);
+void judge_cross_gram(const Plan& plan, const SizeClaims& over_d);
 
 /// All claims of a run.
 void judge(const Plan& plan, const Records& records, Claims& claims);

@@ -1,7 +1,6 @@
 // The study features: flags and plan; scalars, series and figure from its trials' records.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/error.hpp"
 #include "experiments/spike_plus_bulk/features/features.hpp"
@@ -13,30 +12,24 @@ namespace ranklab {
 namespace features {
 namespace {
 
-double real(std::uint64_t x) {
-  return static_cast<double>(x);
-}
-
 // Why the sizes of this run are not "k proportional to d, d growing"; empty where they are.
-std::string why_no_rates(const std::vector<Size>& sizes) {
-  if (sizes.size() < 3) return "fewer than three sizes in --k, so that no exponent can be fitted with an error";
-  if (sizes.front().d == sizes.back().d) return "--d is fixed, and the statement is about d growing with k";
-  double smallest = std::numeric_limits<double>::infinity(), largest = 0.0;
-  for (const Size& size : sizes) {
-    smallest = std::min(smallest, real(size.n) / real(size.d));
-    largest = std::max(largest, real(size.n) / real(size.d));
-  }
-  return largest > 1.1 * smallest ? "n is not proportional to d over the sizes of this run" : "";
+std::string why_no_rates(const Plan& plan) {
+  if (plan.sizes.size() < 3) return "fewer than three sizes in --k, so that no exponent can be fitted with an error";
+  if (plan.d.front() == plan.d.back()) return "--d is fixed, and the statement is about d growing with k";
+  std::vector<double> samples;  // n/d
+  for (std::size_t i = 0; i < plan.d.size(); ++i) samples.push_back(plan.n[i] / plan.d[i]);
+  const auto [smallest, largest] = std::minmax_element(samples.begin(), samples.end());
+  return *largest > 1.1 * *smallest ? "n is not proportional to d over the sizes of this run" : "";
 }
 
 // The result ----------------------------------------------------------------------------------------------------------------
 
 // Every number of every size, and over k.
-void add_sizes(ResultBuilder& out, const Plan& plan) {
+void add_sizes(ResultBuilder& out, const Plan& plan, const SizeClaims& over_d) {
   const auto add = [&](std::initializer_list<const char*> names) {
     for (const char* name : names) {
       for (const Size& size : plan.sizes) out.scalar(size.prefix() + name);
-      out.series(name, "k", plan.k, [&](const TrialRecord& r, std::size_t i) { return Measured{r, plan.sizes[i]}(name); });
+      out.series(name, "k", plan.k, over_d.at_sizes(name));
     }
   };
   if (plan.teacher()) {
@@ -56,11 +49,6 @@ void add_sizes(ResultBuilder& out, const Plan& plan) {
   }
 }
 
-// A formula over k, from the numbers of each trial.
-void add_formula(ResultBuilder& out, const Plan& plan, const char* name, double (*value)(const Measured&)) {
-  out.series(name, "k", plan.k, [&](const TrialRecord& r, std::size_t i) { return value({r, plan.sizes[i]}); });
-}
-
 void add_phi(ResultBuilder& out, const Plan& plan) {
   const Activation& activation = find_activation(plan.config.activation);
   const std::vector<double>& t = plan.phi_at;
@@ -77,11 +65,13 @@ void add_phi(ResultBuilder& out, const Plan& plan) {
   out.series(phi_monte_carlo, "t", t);
 }
 
-void add_bounds(ResultBuilder& out, const Plan& plan) {
-  add_formula(out, plan, "eq_3_4_lower", eq_3_4_lower);
-  add_formula(out, plan, "eq_3_4_upper", eq_3_4_upper);
-  add_formula(out, plan, "remainder_order",
-              [](const Measured& at) { return real(at.size.k) * std::pow(std::log(real(at.size.k)) / real(at.size.d), 2); });
+void add_bounds(ResultBuilder& out, const Plan& plan, const SizeClaims& over_d) {
+  out.series("eq_3_4_lower", "k", plan.k, over_d.at_sizes(eq_3_4_lower));
+  out.series("eq_3_4_upper", "k", plan.k, over_d.at_sizes(eq_3_4_upper));
+  out.series("remainder_order", "k", plan.k, over_d.at_sizes([&](const AtSize& at) {
+    const double k = plan.k[at.i];
+    return k * std::pow(std::log(k) / at.x, 2);
+  }));
 }
 
 void add_gram_figure(ResultBuilder& out, bool relu) {
@@ -107,12 +97,12 @@ void add_gram_figure(ResultBuilder& out, bool relu) {
   errors.curve(remainder_norm, "remainder of (3.6)", {measured}).curve("remainder_order", "k log(k)^2/d^2", {formula});
 }
 
-void add_cross_series(ResultBuilder& out, const Plan& plan) {
+void add_cross_series(ResultBuilder& out, const Plan& plan, const SizeClaims& over_d) {
   for (const char* name : {cross_singular_values, cross_bulk_singular_values}) {
     out.series(series_over_trials(name, "index", arrays_of(out.records(), plan.sizes.back().prefix() + name), 1.0));
   }
-  add_formula(out, plan, "error_order", [](const Measured& at) { return std::sqrt(real(at.size.k)) / real(at.size.d); });
-  add_formula(out, plan, "inverse_d", [](const Measured& at) { return 1.0 / real(at.size.d); });
+  out.series("error_order", "k", plan.k, over_d.at_sizes([&](const AtSize& at) { return std::sqrt(plan.k[at.i]) / at.x; }));
+  out.series("inverse_d", "k", plan.k, over_d.at_sizes([](const AtSize& at) { return 1.0 / at.x; }));
 }
 
 void add_cross_figure(ResultBuilder& out, const Plan& plan, bool relu) {
@@ -141,20 +131,21 @@ std::string Plan::not_relu() const {
 }
 
 Plan make_plan(const FeaturesConfig& config, LabelModel model) {
-  Plan plan{config, model, {}, {}, {}, std::vector<double>(config.phi_points), "", false};
+  Plan plan{config, model, {}, {}, {}, {}, std::vector<double>(config.phi_points), "", false};
   for (const std::uint64_t k : config.k) {
     plan.sizes.push_back({k, config.d == 0 ? k / 2 : config.d, config.n == 0 ? std::max<std::uint64_t>(2 * k, 4) : config.n});
   }
   std::sort(plan.sizes.begin(), plan.sizes.end(), [](const Size& a, const Size& b) { return a.k < b.k; });
   for (const Size& size : plan.sizes) {
-    plan.k.push_back(real(size.k));
-    plan.d.push_back(real(size.d));
+    plan.k.push_back(static_cast<double>(size.k));
+    plan.d.push_back(static_cast<double>(size.d));
+    plan.n.push_back(static_cast<double>(size.n));
     plan.singular |= size.n <= size.k;
   }
   for (std::size_t i = 0; i < plan.phi_at.size(); ++i) {
     plan.phi_at[i] = -1.0 + 2.0 * static_cast<double>(i) / static_cast<double>(plan.phi_at.size() - 1);
   }
-  plan.no_rates = why_no_rates(plan.sizes);
+  plan.no_rates = why_no_rates(plan);
   return plan;
 }
 
@@ -163,14 +154,15 @@ Result report(const Plan& plan, const Records& records) {
   ResultBuilder out(plan.teacher() ? "Cross-Gram matrix of two maps of " + activation + " features"
                                    : "Spike and bulk of " + activation + " features",
                     records);
-  add_sizes(out, plan);
+  const SizeClaims over_d = over_sizes(plan, records, out.claims());
+  add_sizes(out, plan, over_d);
   judge(plan, records, out.claims());
   if (plan.teacher()) {
-    add_cross_series(out, plan);
+    add_cross_series(out, plan, over_d);
     add_cross_figure(out, plan, activation == "relu");
   } else {
     add_phi(out, plan);
-    add_bounds(out, plan);
+    add_bounds(out, plan, over_d);
     add_gram_figure(out, activation == "relu");
   }
   if (!plan.no_rates.empty()) out.note("No exponents in d: " + plan.no_rates + ".");

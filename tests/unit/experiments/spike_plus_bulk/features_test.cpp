@@ -182,17 +182,17 @@ TEST_CASE("exponents are those of the trials") {
   }
   Claims claims;
   const Statement text{"spectral/eq-0", "", ""};
-  const Judge judge{plan, records, claims};
-  for (const double slope : slopes_over(records, plan.d, judge.at_sizes("falls"), fit_power)) CHECK(slope == close(-0.7));
-  judge.exponent(text, "falls", {-0.8, -0.6}, "");
-  judge.exponent(text, "falls", {-0.6, 0.0}, "");
-  judge.exponent(text, "zero", {-1.0, 1.0}, "");
-  judge.everywhere(text, "falls", "");
-  judge.everywhere(
-      text, [](const Measured& at) { return at.size.k == 32 ? -1.0 : 1.0; }, "");
+  const SizeClaims over_d = over_sizes(plan, records, claims);
+  for (const double slope : slopes_over(records, plan.d, over_d.at_sizes("falls"), fit_power)) CHECK(slope == close(-0.7));
+  over_d.exponent(text, "falls", {-0.8, -0.6}, "");
+  over_d.exponent(text, "falls", {-0.6, 0.0}, "");
+  over_d.exponent(text, "zero", {-1.0, 1.0}, "");
+  over_d.everywhere(text, "falls", "");
+  over_d.everywhere(
+      text, [](const AtSize& at) { return at.x == 16.0 ? -1.0 : 1.0; }, "");
   config.d = 8;  // fixed: nothing grows
   const Plan fixed = make_plan(config, LabelModel::realizable);
-  Judge{fixed, records, claims}.exponent(text, "falls", {-0.8, -0.6}, "");
+  over_sizes(fixed, records, claims).exponent(text, "falls", {-0.8, -0.6}, "");
   const std::vector<Claim>& made = claims.list();
   CHECK(made[0].verdict == Verdict::holds);
   CHECK(made[1].verdict == Verdict::fails);
@@ -201,7 +201,7 @@ TEST_CASE("exponents are those of the trials") {
   CHECK(made[4].measured == 3.0);
   CHECK(made[5].verdict == Verdict::not_applicable);
   CHECK(made[5].detail.starts_with("--d is fixed"));
-  CHECK(judge.range("falls").starts_with(short_number(std::pow(32.0, -0.7)) + " to "));
+  CHECK(over_d.range("falls").starts_with(short_number(std::pow(32.0, -0.7)) + " to "));
 }
 
 TEST_CASE("chi-squared tails: closed forms, and the edge of Lemma 3.3") {
