@@ -207,6 +207,27 @@ SizeClaims over_sizes(const Plan& plan, const Records& records, Claims& claims) 
   return over_d;
 }
 
+void judge_at_largest(const Plan& plan, const SizeClaims& over_d, const Statement& statement, const char* name, Region allowed,
+                      const std::string& detail) {
+  constexpr std::uint64_t smallest_measured = 64;  // features and samples from which constants are judged
+  const Size& size = plan.sizes.back();
+  if (!over_d.claims.applies(
+          statement, std::min(size.k, size.n) < smallest_measured
+                         ? "fewer than " + std::to_string(smallest_measured) + " features or samples even at the largest size"
+                         : "")) {
+    return;
+  }
+  over_d.claims.mean(
+      statement, scalars_of(over_d.records, size.prefix() + name), allowed,
+      detail + "; at k = " + std::to_string(size.k) + ", d = " + std::to_string(size.d) + ", n = " + std::to_string(size.n));
+}
+
+void judge_constant(const Plan& plan, const SizeClaims& over_d, const Statement& statement, const char* name, double expected,
+                    double band, const std::string& detail) {
+  judge_at_largest(plan, over_d, statement, name, within(expected, band * std::fabs(expected)),
+                   detail + ", expected " + short_number(expected) + " within " + short_number(100.0 * band) + "%");
+}
+
 void judge(const Plan& plan, const Records& records, Claims& claims) {
   const SizeClaims over_d = over_sizes(plan, records, claims);
   if (plan.teacher()) return judge_cross_gram(plan, over_d);

@@ -111,11 +111,19 @@ inline const Region does_not_grow = at_most(exponent_slack), does_not_shrink = a
 /// The claims about what grows with d, or holds at every size.
 SizeClaims over_sizes(const Plan& plan, const Records& records, Claims& claims);
 
+/// The mean at the largest size lies in `allowed`; not applicable where that size is too small to measure constants.
+void judge_at_largest(const Plan& plan, const SizeClaims& over_d, const Statement& statement, const char* name, Region allowed,
+                      const std::string& detail);
+/// The mean at the largest size is `expected`, within a relative band.
+void judge_constant(const Plan& plan, const SizeClaims& over_d, const Statement& statement, const char* name, double expected,
+                    double band, const std::string& detail);
+
 /// Bounds (3.4) on Sigma with the run's own eps, the smallest that (3.3) allows, and without their O term.
 double eq_3_4_lower(const AtSize& at);
 double eq_3_4_upper(const AtSize& at);
 
-/// The claims about the Gram matrix of one feature map, and all about the cross-Gram matrix of two (gram_claims.cpp).
+/// The claims about the Gram matrix of one feature map (gram_claims.cpp), and all about the cross-Gram matrix of two
+/// (cross_claims.cpp).
 void judge_gram(const Plan& plan, const SizeClaims& over_d);
 void judge_cross_gram(const Plan& plan, const SizeClaims& over_d);
 

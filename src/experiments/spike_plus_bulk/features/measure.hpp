@@ -38,6 +38,13 @@ struct FeatureSamples {
   static PairSums total(const std::array<PairSums, 2>& halves);
 };
 
+/// <C_1 - C, C_2 - C>_F / ||C||_F^2 over the covariances of the two halves: its expectation is the relative squared error of
+/// C itself, 0 for the true covariance, whatever the number of samples.
+double unbiased_squared_error(const std::array<PairSums, 2>& halves, const arma::mat& C);
+
+/// ||v_i|| of the rows v_i of V.
+arma::vec row_norms(const arma::mat& V);
+
 /// Draws X from the stream "X/k=<k>" in blocks of columns and applies sigma(V X), and sigma(V_bar X) unless V_bar is empty.
 /// In single precision the features and the products of one block are float, sums over blocks are double.
 FeatureSamples sample_features(const Trial& trial, const Size& size, const Activation& activation, const arma::mat& V,
@@ -46,19 +53,15 @@ FeatureSamples sample_features(const Trial& trial, const Size& size, const Activ
 /// A k x columns matrix of N(0, 1/d) entries from the stream `name` of this size.
 arma::mat draw_weights(const Trial& trial, const Size& size, const char* name, std::uint64_t columns);
 
-// Measurements (measure.cpp) ------------------------------------------------------------------------------------------------
+// Measurements -------------------------------------------------------------------------------------------------------------
 
-/// The Gram matrix of one feature map: spike, bulk, Sigma and its expansion (3.6), T_eta of Lemma 3.5.
+/// The Gram matrix of one feature map (gram.cpp): spike, bulk, Sigma and its expansion (3.6), T_eta of Lemma 3.5.
 void measure_gram(const Plan& plan, const Size& size, const arma::mat& V, const FeatureSamples& samples, const Trial& trial,
                   TrialRecord& record);
 
-/// The cross-Gram matrix of two: Theorem 3.7's expansion, Corollary 3.8, Theorem 3.9 and (3.21), (3.22).
+/// The cross-Gram matrix of two (cross_gram.cpp): Theorem 3.7's expansion, Corollary 3.8, Theorem 3.9 and (3.21), (3.22).
 void measure_cross_gram(const Plan& plan, const Size& size, const arma::mat& V, const arma::mat& V_bar,
                         const FeatureSamples& samples, const Trial& trial, TrialRecord& record);
-
-/// <C_1 - C, C_2 - C>_F / ||C||_F^2 over the covariances of the two halves: its expectation is the relative squared error of
-/// C itself, 0 for the true covariance, whatever the number of samples.
-double unbiased_squared_error(const std::array<PairSums, 2>& halves, const arma::mat& C);
 
 /// Expansion (3.6): Sigma = V V'/4 + Lambda^-1 (V V')^(o 2) Lambda^-1 / (4 pi) + (pi - 3) Lambda^2 / (4 pi) + remainder.
 struct CovarianceExpansion {

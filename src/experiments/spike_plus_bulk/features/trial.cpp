@@ -102,6 +102,15 @@ PairSums FeatureSamples::total(const std::array<PairSums, 2>& halves) {
   return sums;
 }
 
+double unbiased_squared_error(const std::array<PairSums, 2>& halves, const arma::mat& C) {
+  const arma::mat first = halves[0].covariance() - C, second = halves[1].covariance() - C;
+  return arma::dot(first, second) / arma::dot(C, C);
+}
+
+arma::vec row_norms(const arma::mat& V) {
+  return arma::sqrt(arma::sum(arma::square(V), 1));
+}
+
 FeatureSamples sample_features(const Trial& trial, const Size& size, const Activation& activation, const arma::mat& V,
                                const arma::mat& V_bar, bool single_precision) {
   if (single_precision) return sample<float>(trial, size, activation, V, V_bar);

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/record.hpp"
 #include "experiments/spike_plus_bulk/multi_spike/config.hpp"
 #include "experiments/spike_plus_bulk/window.hpp"
-#include "report/claims.hpp"
+#include "report/size_claims.hpp"
 #include "run/trials.hpp"
 
 namespace ranklab::multi_spike {
@@ -21,6 +20,9 @@ namespace ranklab::multi_spike {
 struct SpikePair {
   double low, high;   // l <= u; a single spike is d^u, so that its l is u
   std::string names;  // "l=0.6,u=1,": what distinguishes the pair, empty for a single one
+
+  double smallest_spike(double d) const;  // d^l
+  double largest_spike(double d) const;   // d^u
 
   double burn_in_scale(double d) const;  // d^(u-l) log d
   double window_scale(double d) const;   // d^u
@@ -102,11 +104,8 @@ inline constexpr char leak[] = "leak";                                    // ||S
 /// In single precision B, B-bar and G_0 are computed and rounded in that precision; what follows is a diagnostic, in double.
 TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
 
-/// A prediction, up to a constant, as a function of d.
-using SizeScale = std::function<double(double)>;
-
-/// quantity / scale of one trial at the plan's i-th d; `names` is a family's or a pair's.
-ValueAtSize over_scale(const Plan& plan, const std::string& names, const std::string& quantity, const SizeScale& scale);
+/// The claims over d from the numbers of a family or a pair, whose names begin with `names`.
+SizeClaims over_sizes(const Plan& plan, const std::string& names, const Records& records, Claims& claims);
 
 /// Per trial, b of burn_in / d^(u-l) = a + b log d; NaN where fewer than three sizes reach the level. A burn-in that crosses it
 /// within the first iteration counts as one iteration, as none ends earlier.
@@ -115,15 +114,12 @@ std::vector<double> burn_in_slopes(const Plan& plan, const SpikeFamily& family, 
 /// "/l=0.6,c=2" of "l=0.6,c=2,": the end of the ids of a family's or pair's theorem.
 std::string id_suffix(const std::string& names);
 
-/// Why no exponent over d can be judged, with what is measured all the same; empty for three sizes or more.
-std::string too_few_sizes(const Plan& plan, const std::string& detail);
-
 /// The exponent of d in the ratio, a power law fitted to each trial, lies in `allowed`.
-void judge_exponent(const Plan& plan, const Records& records, const Statement& statement, const ValueAtSize& ratio, Region allowed,
-                    const std::string& detail, Claims& claims);
+void judge_exponent(const SizeClaims& over_d, const Statement& statement, const Metric& ratio, Region allowed,
+                    const std::string& detail = "exponent of d in the ratio of the two sides");
 
 /// Claims on one pair's matrices: Assumption F, or Assumption H and the proof of Theorem 3.11.
-void judge_matrices(const Plan& plan, const SpikePair& pair, const Records& records, Claims& claims);
+void judge_matrices(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d);
 
 /// Claims on every pair and family: the matrices, the window, the burn-in, (3.11) or Theorem 3.11, Remark 1 or 2.
 void judge(const Plan& plan, const Records& records, Claims& claims);

@@ -18,10 +18,10 @@ void add_scalars(ResultBuilder& out, const Plan& plan) {
       for (const char* name : of_family) out.scalar(at.prefix + name);
     }
     if (plan.d.size() < 3) continue;
+    const SizeClaims over_d = over_sizes(plan, family.names, out.records(), out.claims());
     const auto exponent = [&](const char* name, const char* quantity, double (SpikePair::*prediction)(double) const) {
-      const auto scale = [&](double d) { return (family.pair.*prediction)(d); };
-      out.scalar(family.names + name,
-                 slopes_over(out.records(), plan.d, over_scale(plan, family.names, quantity, scale), fit_power));
+      const Metric over = ratio(quantity, [&](const AtSize& at) { return (family.pair.*prediction)(at.x); });
+      out.scalar(family.names + name, slopes_over(out.records(), plan.d, over_d.at_sizes(over), fit_power));
     };
     exponent("burn_in_exponent", burn_in_crossing, &SpikePair::burn_in_scale);
     exponent("window_exponent", window_length, &SpikePair::window_scale);

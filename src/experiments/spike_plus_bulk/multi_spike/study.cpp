@@ -57,6 +57,14 @@ Setting setting(const Plan& plan, const SpikeFamily& family, std::uint64_t size)
 
 }  // namespace
 
+double SpikePair::smallest_spike(double d) const {
+  return std::pow(d, low);
+}
+
+double SpikePair::largest_spike(double d) const {
+  return std::pow(d, high);
+}
+
 double SpikePair::burn_in_scale(double d) const {
   return std::pow(d, high - low) * std::log(d);
 }
