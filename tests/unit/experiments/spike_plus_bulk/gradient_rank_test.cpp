@@ -11,6 +11,7 @@
 #include "experiments/result_parts.hpp"
 #include "experiments/spike_plus_bulk/gradient_rank/gradient_rank.hpp"
 #include "models/random_features.hpp"
+#include "svd_by_rotations.hpp"
 
 using namespace ranklab;
 
@@ -30,6 +31,7 @@ std::string at_k(std::uint64_t k, const std::string& quantity) {
   return "k" + std::to_string(k) + "." + quantity;
 }
 
+// By LAPACK, as some tests take thousands of them.
 double rank_of(const arma::mat& G) {
   const arma::vec s = arma::svd(G);
   return std::pow(arma::accu(s), 2) / arma::dot(s, s);
@@ -85,22 +87,22 @@ TEST_CASE("gradient-rank: the curves equal those of the iteration, for both mode
       std::vector<double> mean(31, 0.0);
       for (std::uint64_t i = 0; i < trials; ++i) {
         const Problem problem = draw(model, k, i);
-        const double norm = arma::eig_sym(problem.B()).max();
+        const arma::vec lambda = svd_by_rotations(problem.B()).s;
+        const double norm = lambda.max();
         const std::vector<double> ranks = iterate(problem, 1 / (1.5 * norm + 0.25), 30);
         for (std::size_t t = 0; t < mean.size(); ++t) mean[t] += ranks[t] / static_cast<double>(trials);
         CHECK(find_scalar(result, at_k(k, "nuclear_rank_0"))[i] == close(ranks[0], 1e-10));
         CHECK(find_scalar(result, at_k(k, "nuclear_rank_1"))[i] == close(ranks[1], 1e-10));
         CHECK(find_scalar(result, at_k(k, "B_norm"))[i] == close(norm, 1e-12));
         // Lemma 3.5 at its own step.
-        const arma::vec lambda = arma::eig_sym(problem.B());
         const arma::vec t_eta = lambda % (1 - lambda / (norm + 0.25));
         CHECK(find_scalar(result, at_k(k, "condition_T"))[i] == close(t_eta.max() / t_eta.min(), 1e-9));
         CHECK(find_scalar(result, at_k(k, "nuclear_rank_1_offset"))[i] == close(iterate(problem, 1 / (norm + 0.25), 1)[1], 1e-10));
         // Assumptions E and G, and the estimate of Sections 3.1.2 and 3.2.2, all by singular values.
         const arma::vec u = arma::mean(problem.A, 1), v = arma::mean(problem.labelling, 1);
-        const arma::vec bulk = arma::svd(arma::mat(problem.B() - u * u.t()));
-        const arma::vec cross_bulk = arma::svd(arma::mat(problem.labelling * problem.A.t() / problem.n() - v * u.t()));
-        const arma::vec weights = arma::svd(problem.W);
+        const arma::vec bulk = svd_by_rotations(problem.B() - u * u.t()).s;
+        const arma::vec cross_bulk = svd_by_rotations(problem.labelling * problem.A.t() / problem.n() - v * u.t()).s;
+        const arma::vec weights = svd_by_rotations(problem.W).s;
         const double spike = arma::norm(u) * arma::norm(v), kappa = arma::norm(problem.W * v) / arma::norm(v);
         const double floor = kappa * spike - weights(0) * std::sqrt(arma::dot(cross_bulk, cross_bulk));
         const double bound = std::pow(weights(0) * (spike + arma::accu(cross_bulk)) / floor, 2);
@@ -138,7 +140,7 @@ TEST_CASE("gradient-rank: the window is that of a scan along the iteration") {
   };
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     const Problem small = draw(model, 24, 0);
-    const std::vector<double> to_the_end = iterate(small, 1 / arma::eig_sym(small.B()).max(), 3500);
+    const std::vector<double> to_the_end = iterate(small, 1 / svd_by_rotations(small.B()).s(0), 3500);
     const Result ends = run_study(model, {{"k", "24"}, {"steps", "1"}});
     const std::size_t start = first_where(to_the_end, 0, [](double nr) { return nr >= 3; });
     CHECK(find_scalar(ends, "k24.window_start")[0] == static_cast<double>(start));
@@ -146,7 +148,7 @@ TEST_CASE("gradient-rank: the window is that of a scan along the iteration") {
           static_cast<double>(first_where(to_the_end, start, [](double nr) { return nr < 3; })));
     // At c = 20 the spike takes some steps to go, so that the window opens late.
     const Problem large = draw(model, 64, 0);
-    const std::vector<double> to_the_start = iterate(large, 1 / (20 * arma::eig_sym(large.B()).max()), 60);
+    const std::vector<double> to_the_start = iterate(large, 1 / (20 * svd_by_rotations(large.B()).s(0)), 60);
     const std::size_t late = first_where(to_the_start, 0, [](double nr) { return nr >= 8; });
     REQUIRE(late > 2);
     const Result starts = run_study(model, {{"k", "64"}, {"steps", "1"}, {"c", "20"}});
@@ -157,7 +159,7 @@ TEST_CASE("gradient-rank: the window is that of a scan along the iteration") {
 TEST_CASE("gradient-rank: a window that closes, opens again and closes late ends where it first closes") {
   // Trial 6 of k = 12 with squared ReLU: nr is below d/4 = 1.5 for a few hundred iterations between two powers of 2.
   const Problem problem = draw(LabelModel::realizable, 12, 6, 2);
-  const std::vector<double> ranks = iterate(problem, 1 / arma::eig_sym(problem.B()).max(), 4096);
+  const std::vector<double> ranks = iterate(problem, 1 / svd_by_rotations(problem.B()).s(0), 4096);
   const auto above = [](double nr) { return nr >= 1.5; };
   const auto start = std::find_if(ranks.begin(), ranks.end(), above), end = std::find_if_not(start, ranks.end(), above),
              again = std::find_if(end, ranks.end(), above);

@@ -12,6 +12,7 @@
 #include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
 #include "models/random_features.hpp"
 #include "models/spiked_gram.hpp"
+#include "svd_by_rotations.hpp"
 
 using namespace ranklab;
 
@@ -31,12 +32,12 @@ std::vector<double> iterate(LabelModel model, std::uint64_t index, const SpikedS
   const std::string name = (teacher ? "W_bar" : "W_sharp") + shape.suffix();
   const arma::mat labels = draw_gaussian<double>(trial, name.c_str(), shape.d, shape.d, 1 / std::sqrt(double(shape.d)));
   const arma::mat B = gram.B(), target = labels * (teacher ? draw_spiked_cross_gram(trial, shape, gram).B() : B);
-  const double eta = 1 / (c * arma::norm(B, 2));
+  const double eta = 1 / (c * svd_by_rotations(B).s(0));
   arma::mat W(shape.d, shape.d, arma::fill::zeros);
   std::vector<double> ranks;
   for (std::uint64_t t = 0; t <= last; ++t) {
     const arma::mat G = W * B - target;
-    const arma::vec s = arma::svd(G);
+    const arma::vec s = svd_by_rotations(G).s;
     ranks.push_back(std::pow(arma::accu(s), 2) / arma::dot(s, s));
     W -= eta * G;
   }
@@ -149,25 +150,25 @@ TEST_CASE("norms over the predicted window, M-bar and the subspaces equal their 
   const Trial trial(1, 0, 0);
   const SpikedGram gram = draw_spiked_gram(trial, shape);
   const SpikedCrossGram cross = draw_spiked_cross_gram(trial, shape, gram);
-  const arma::mat B = gram.B(), L = arma::orth(B);  // the left singular vectors, in descending order
-  arma::mat left, right;
-  arma::vec s;
-  REQUIRE(arma::svd(left, s, right, cross.B()));
+  const arma::mat B = gram.B();
+  const RotatedSvd of_B = svd_by_rotations(B), of_B_bar = svd_by_rotations(cross.B());
+  const arma::mat& L = of_B.U;
+  const auto norm = [](const arma::mat& M) { return svd_by_rotations(M).s(0); };
   // c u d^(u-l) log d = 16.5 and c d^u = 48.
   const auto gradient = [&](const arma::mat& G_0, int t) {
-    const arma::mat D = arma::eye(24, 24) - B / (2 * arma::norm(B, 2));
+    const arma::mat D = arma::eye(24, 24) - B / (2 * of_B.s(0));
     arma::mat G = G_0;
     for (int i = 0; i < t; ++i) G = G * D;
     return G;
   };
-  const auto nuclear = [](const arma::mat& M) { return arma::accu(arma::svd(M)); };
+  const auto nuclear = [](const arma::mat& M) { return arma::accu(svd_by_rotations(M).s); };
   for (const bool teacher : {false, true}) {
     const TrialRecord record = multi_spike::run_trial(
         multi_spike::make_plan(config, teacher ? LabelModel::teacher : LabelModel::realizable), false, trial);
     const arma::mat W = draw_gaussian<double>(trial, teacher ? "W_bar/d=24" : "W_sharp/d=24", 24, 24, 1 / std::sqrt(24.0));
     const arma::mat G_0 = W * (teacher ? cross.B() : B);
     // Columns 3 to 10 of 24 for the teacher: p + 1 to r - p with r = 12.
-    const arma::mat M = teacher ? arma::mat(W * left.cols(2, 9)) : arma::mat(W * L.tail_cols(22));
+    const arma::mat M = teacher ? arma::mat(W * of_B_bar.U.cols(2, 9)) : arma::mat(W * L.tail_cols(22));
     const auto check = [&](const char* name, double expected) {
       CAPTURE(name);
       CHECK(record.scalar(std::string("d=24.") + name) == doctest::Approx(expected).epsilon(1e-9));
@@ -176,14 +177,14 @@ TEST_CASE("norms over the predicted window, M-bar and the subspaces equal their 
     check("window_frobenius", arma::norm(gradient(G_0, 17), "fro"));
     check("M_nuclear", nuclear(M));
     check("M_frobenius", arma::norm(M, "fro"));
-    check("W_norm", arma::norm(W, 2));
+    check("W_norm", norm(W));
     check("W_frobenius", arma::norm(W, "fro"));
     if (!teacher) continue;
-    const arma::mat U = gram.U, L_1 = L.head_cols(2), R_1 = right.head_cols(2);
-    check("left_distance", arma::norm(U * U.t() - L_1 * L_1.t(), 2));
-    check("right_distance", arma::norm(U * U.t() - R_1 * R_1.t(), 2));
-    check("leak", arma::norm(arma::diagmat(s.head(2)) * R_1.t() * L.tail_cols(22), 2));
-    check("cross_bulk_norm", arma::norm(cross.Sigma, 2));
+    const arma::mat U = gram.U, L_1 = L.head_cols(2), R_1 = of_B_bar.V.head_cols(2);
+    check("left_distance", norm(U * U.t() - L_1 * L_1.t()));
+    check("right_distance", norm(U * U.t() - R_1 * R_1.t()));
+    check("leak", norm(arma::diagmat(of_B_bar.s.head(2)) * R_1.t() * L.tail_cols(22)));
+    check("cross_bulk_norm", norm(cross.Sigma));
   }
 }
 
