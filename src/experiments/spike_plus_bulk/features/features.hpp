@@ -36,8 +36,9 @@ struct Plan {
   bool singular;                // some size has no more samples than features, so that its covariance is singular
 
   bool teacher() const { return model == LabelModel::teacher; }
+  bool relu() const { return config.activation == "relu"; }
   /// Why a statement about relu says nothing of this run, or "".
-  std::string not_relu() const;
+  std::string not_relu() const { return relu() ? "" : "the statement is about relu, this run about " + config.activation; }
 };
 
 Plan make_plan(const FeaturesConfig& config, LabelModel model);

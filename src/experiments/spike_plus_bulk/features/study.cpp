@@ -74,7 +74,7 @@ void add_bounds(ResultBuilder& out, const Plan& plan, const SizeClaims& over_d) 
   }));
 }
 
-void add_gram_figure(ResultBuilder& out, bool relu) {
+void add_gram_figure(ResultBuilder& out, const Plan& plan) {
   constexpr LineStyle measured = LineStyle::line_points, formula = LineStyle::dashed, dotted = LineStyle::dotted;
   out.panel("phi, 2 pi times the covariance of two features", {"t, cosine of the angle"}, {"phi(t)"})
       .curve("phi", "formula")
@@ -92,7 +92,7 @@ void add_gram_figure(ResultBuilder& out, bool relu) {
                             .curve(sigma_error, "Sigma, n = 2k samples, relative", {measured})
                             .curve(sigma_entry_error, "Sigma, largest entry", {measured})
                             .curve(mean_shift, "mean vector", {measured});
-  if (!relu) return;
+  if (!plan.relu()) return;
   spectrum.curve("eq_3_4_upper", "bounds (3.4)", {formula, 7}).curve("eq_3_4_lower", "", {formula, 7});
   errors.curve(remainder_norm, "remainder of (3.6)", {measured}).curve("remainder_order", "k log(k)^2/d^2", {formula});
 }
@@ -105,12 +105,12 @@ void add_cross_series(ResultBuilder& out, const Plan& plan, const SizeClaims& ov
   out.series("inverse_d", "k", plan.k, over_d.at_sizes([](const AtSize& at) { return 1.0 / at.x; }));
 }
 
-void add_cross_figure(ResultBuilder& out, const Plan& plan, bool relu) {
+void add_cross_figure(ResultBuilder& out, const Plan& plan) {
   constexpr LineStyle measured = LineStyle::line_points, formula = LineStyle::dashed;
   out.panel("Singular values, k = " + std::to_string(plan.sizes.back().k), log_axis("index"), log_axis("singular value"))
       .curve(cross_singular_values, "cross-Gram matrix")
       .curve(cross_bulk_singular_values, "its bulk", {formula});
-  if (relu) {
+  if (plan.relu()) {
     out.panel("Theorem 3.7: error of the expansion", log_axis("k"), log_axis("operator norm"))
         .curve(error_as_printed, "as printed", {measured})
         .curve(error_corrected, "with 1/4 and 1/(4 pi)", {measured})
@@ -125,10 +125,6 @@ void add_cross_figure(ResultBuilder& out, const Plan& plan, bool relu) {
 }
 
 }  // namespace
-
-std::string Plan::not_relu() const {
-  return config.activation == "relu" ? "" : "the statement is about relu, this run about " + config.activation;
-}
 
 Plan make_plan(const FeaturesConfig& config, LabelModel model) {
   Plan plan{config, model, {}, {}, {}, {}, std::vector<double>(config.phi_points), "", false};
@@ -159,11 +155,11 @@ Result report(const Plan& plan, const Records& records) {
   judge(plan, records, out.claims());
   if (plan.teacher()) {
     add_cross_series(out, plan, over_d);
-    add_cross_figure(out, plan, activation == "relu");
+    add_cross_figure(out, plan);
   } else {
     add_phi(out, plan);
     add_bounds(out, plan, over_d);
-    add_gram_figure(out, activation == "relu");
+    add_gram_figure(out, plan);
   }
   if (!plan.no_rates.empty()) out.note("No exponents in d: " + plan.no_rates + ".");
   return out.take();
@@ -211,9 +207,9 @@ class FeaturesStudy : public Study {
     const bool teacher = run.teacher();
     Estimate cost;
     double largest = 0.0;
-    for (const features::Size& size : run.sizes) {
-      const double k = static_cast<double>(size.k), d = static_cast<double>(size.d), n = static_cast<double>(size.n),
-                   columns = std::min(n, static_cast<double>(features::block_columns)), maps = teacher ? 2.0 : 1.0;
+    for (std::size_t i = 0; i < run.sizes.size(); ++i) {
+      const double k = run.k[i], d = run.d[i], n = run.n[i], maps = teacher ? 2.0 : 1.0,
+                   columns = std::min(n, static_cast<double>(features::block_columns));
       // Features and their products; then 7 spectra of symmetric matrices at 4/3 k^3, or those of the teacher with vectors.
       cost.flops += maps * 2.0 * k * d * n + (teacher ? 3.0 : 1.0) * k * k * n + (teacher ? 40.0 : 16.0) * k * k * k;
       if (!teacher) cost.flops += 40.0 * k * k;
