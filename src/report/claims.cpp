@@ -101,8 +101,13 @@ void Claims::add(Claim claim) {
   const auto unmet = std::find_if(unmet_.begin(), unmet_.end(), [](const auto& hypothesis) { return !hypothesis.first.empty(); });
   if (unmet != unmet_.end()) {
     const auto& [reason, says] = *unmet;
-    const std::string measured = says == Unmet::reason_and_measured ? "measured: " + claim.detail : "";
-    claim = ranklab::not_applicable({claim.id, claim.source, claim.statement}, clauses(reason, measured));
+    if (says == Unmet::verdict_alone) {
+      claim.verdict = Verdict::not_applicable;
+      claim.detail = clauses(reason, "compared all the same: " + claim.detail);
+    } else {
+      const std::string measured = says == Unmet::reason_and_measured ? "measured: " + claim.detail : "";
+      claim = ranklab::not_applicable({claim.id, claim.source, claim.statement}, clauses(reason, measured));
+    }
   }
   claims_.push_back(std::move(claim));
 }

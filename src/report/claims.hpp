@@ -96,8 +96,9 @@ class Claims {
   bool applies(const Statement& statement, const std::string& unmet);
   void add(Claim claim);
 
-  /// What a claim under an unmet hypothesis says: the reason alone, or "reason; measured: " and the detail that it would have had.
-  enum class Unmet { reason, reason_and_measured };
+  /// What a claim under an unmet hypothesis says: the reason alone; "reason; measured: " and the detail that it would have had; or
+  /// "reason; compared all the same: " and that detail, beside the number and the region, of which only the verdict is withheld.
+  enum class Unmet { reason, reason_and_measured, verdict_alone };
 
   /// While it lives, every claim that is made is not applicable because of `unmet`, unless that is empty.
   class Hypothesis {

@@ -105,8 +105,12 @@ TEST_CASE("claims stand in order; a hypothesis that is not met silences what is 
     const auto few = claims.only_where("u is above 1", Claims::Unmet::reason_and_measured);
     claims.never_violated(said, Tally{2, 1}, "largest 3");
   }
+  {
+    const auto shown = claims.only_where("P is not symmetric", Claims::Unmet::verdict_alone);
+    claims.number(said, 3, at_most(2), "the largest");
+  }
   const std::vector<Claim> made = claims.take();
-  REQUIRE(made.size() == 6);
+  REQUIRE(made.size() == 7);
   CHECK(made[0].verdict == Verdict::holds);
   for (const std::size_t silenced : {1, 2}) {
     CHECK(made[silenced].verdict == Verdict::not_applicable);
@@ -117,6 +121,10 @@ TEST_CASE("claims stand in order; a hypothesis that is not met silences what is 
   CHECK(made[4].detail == "n is too small");
   CHECK(made[5].verdict == Verdict::not_applicable);
   CHECK(made[5].detail == "u is above 1; measured: 1 violations in 2 cases; largest 3");
+  CHECK(made[6].verdict == Verdict::not_applicable);
+  CHECK(made[6].detail == "P is not symmetric; compared all the same: the largest");
+  CHECK(made[6].measured == 3);
+  CHECK(std::get<std::pair<double, double>>(made[6].expected).second == 2);
 }
 
 TEST_CASE("fits over sizes: the exponent of a power law, without what is undefined, and NaN where too little is left") {

@@ -30,12 +30,8 @@ const Statement prop_2_14_columns = {"spectral/prop-2.14/i", "Proposition 2.14 (
 const Place prop_2_14_ranks = {"spectral/prop-2.14/ii/", "Proposition 2.14 (ii)"};
 const Place cor_2_15 = {"spectral/cor-2.15/", "Corollary 2.15"};
 
-double at(const TrialRecord& record, const std::string& name, std::size_t block) {
-  return record.array(name).at(block);
-}
-
-// What a statement bounds, over its bound, at a block of a trial, counted from 0.
-using RatioAt = std::function<double(const TrialRecord& record, std::size_t block)>;
+// What a statement bounds, over its bound, at a block of a trial.
+using RatioAt = std::function<double(const MeasuredBlock& block)>;
 
 // Judges statements about every block of every trial: a ratio above 1 violates them, one that is not a number is no case.
 class EveryBlock {
@@ -45,7 +41,7 @@ class EveryBlock {
   void operator()(const Statement& statement, const RatioAt& ratio, const std::string& detail = "") const {
     const Tally found = tally_of(records_, [&](const TrialRecord& record, Tally& tally) {
       for (std::size_t block = 0; block < record.array(rank_of("X")).size(); ++block) {
-        const double value = ratio(record, block);
+        const double value = ratio({record, block});
         if (!std::isnan(value)) tally.count(value > 1 + rounding_slack, value);
       }
     });
@@ -60,14 +56,14 @@ class EveryBlock {
 
 // How far columns leave [low, high], as a ratio that is at most 1 inside.
 RatioAt columns_ratio(const std::string& matrix, double delta, ColumnRange (*allowed)(const ColumnRange&, double)) {
-  return [=](const TrialRecord& record, std::size_t block) {
-    const ColumnRange range = allowed(input_columns(record, block), delta);
-    return std::max(at(record, column_high_of(matrix), block) / range.high, range.low / at(record, column_low_of(matrix), block));
+  return [=](const MeasuredBlock& block) {
+    const ColumnRange range = allowed(block.columns("X"), delta), columns = block.columns(matrix);
+    return std::max(columns.high / range.high, range.low / columns.low);
   };
 }
 
 RatioAt over_bound(const BoundedRank& rank, double delta) {
-  return [=](const TrialRecord& record, std::size_t block) { return rank.over_bound(record, block, delta); };
+  return [=](const MeasuredBlock& block) { return rank.over_bound(block, delta); };
 }
 
 // How the hypothesis d >= C delta^-2 log n with its unnamed C is met.
@@ -81,9 +77,9 @@ std::string hypothesis(const TransformerInitConfig& config) {
 void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_block) {
   const double delta = config.delta, d = static_cast<double>(config.d), k = static_cast<double>(config.k);
   const auto rms_ratio = [](const std::string& before, const std::string& after) {
-    return [=](const TrialRecord& record, std::size_t block) {
-      const double widest = at(record, column_high_of(before), block) / at(record, column_low_of(before), block);
-      return at(record, rank_of(after), block) / (widest * at(record, rank_of(before), block));
+    return [=](const MeasuredBlock& block) {
+      const ColumnRange columns = block.columns(before);
+      return block.rank(after) / (columns.high / columns.low * block.rank(before));
     };
   };
   every_block(lemma_2_10("attention-input", "st(RMSNorm(X)) <= (U/L) st(X)"), rms_ratio("X", "A_rms"), "U and L measured");
@@ -91,18 +87,14 @@ void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_b
               "U and L measured");
   every_block(
       eq_2_16,
-      [=](const TrialRecord& record, std::size_t block) {
-        return (1 - delta) * relu_small_ball() * k / d * at(record, frobenius_of("A_mlp_rms"), block) /
-               at(record, frobenius_of("B"), block);
+      [=](const MeasuredBlock& block) {
+        return (1 - delta) * relu_small_ball() * k / d * block.norms("A_mlp_rms").frobenius / block.norms("B").frobenius;
       },
       "eps = delta = " + short_number(delta));
 
-  const auto norms = [](const TrialRecord& record, const std::string& matrix, std::size_t block) {
-    return SquaredNorms{at(record, frobenius_of(matrix), block), at(record, operator_of(matrix), block)};
-  };
   const auto residual_ratio = [=](const std::string& X, const std::string& H, const std::string& sum, double d_over_k) {
-    return [=](const TrialRecord& record, std::size_t block) {
-      return at(record, rank_of(sum), block) / residual_bound(norms(record, X, block), norms(record, H, block), d_over_k, delta);
+    return [=](const MeasuredBlock& block) {
+      return block.rank(sum) / residual_bound(block.norms(X), block.norms(H), d_over_k, delta);
     };
   };
   every_block(
@@ -115,10 +107,10 @@ void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_b
 
   // nd = ||A_mlp_rms||_F^2 and ||X_att||_F^2 <= c_+^att n d give the right-hand side without a further d.
   const auto mlp_ratio = [=](double factor) {
-    return [=](const TrialRecord& record, std::size_t block) {
-      const double c_att = attention_columns(input_columns(record, block), delta).high;
-      return (1 - delta / 16) * relu_small_ball() / c_att * k / d * factor * at(record, frobenius_of("X_att"), block) /
-             at(record, frobenius_of("B"), block);
+    return [=](const MeasuredBlock& block) {
+      const double c_att = attention_columns(block.columns("X"), delta).high;
+      return (1 - delta / 16) * relu_small_ball() / c_att * k / d * factor * block.norms("X_att").frobenius /
+             block.norms("B").frobenius;
     };
   };
   every_block(eq_E_12.as_printed, mlp_ratio(d),
@@ -156,28 +148,28 @@ void judge_corollary(const TransformerInitConfig& config, const Records& records
   double C_in = 0;
   for (const TrialRecord& record : records) {
     for (const char* matrix : {"X", "A_rms", "A_mlp_rms"}) {
-      C_in = std::max(C_in, at(record, rank_of(matrix), 0) / record.scalar(inverse_p_max));
+      C_in = std::max(C_in, MeasuredBlock(record, 0).rank(matrix) / record.scalar(inverse_p_max));
     }
   }
   every_block(cor_2_15("B", "st(B) <= 2 pi in every block, uniformly over depth"), over_bound(bounded_B, config.delta));
   every_block(
       cor_2_15("embedding-layer", "st <= C_in / p_max for X, A_rms and A_mlp_rms of the first block"),
-      [&](const TrialRecord& record, std::size_t block) {
-        if (block > 0) return undefined;
-        const DepthBounds bounds = corollary_bounds(config, record);
+      [&](const MeasuredBlock& block) {
+        if (block.index() > 0) return undefined;
+        const DepthBounds bounds = corollary_bounds(config, block.trial());
         if (std::isnan(bounds.X[0])) return undefined;
-        return std::max({at(record, rank_of("X"), 0) / bounds.X[0], at(record, rank_of("A_rms"), 0) / bounds.A_rms[0],
-                         at(record, rank_of("A_mlp_rms"), 0) / bounds.A_mlp_rms[0]});
+        return std::max(
+            {block.rank("X") / bounds.X[0], block.rank("A_rms") / bounds.A_rms[0], block.rank("A_mlp_rms") / bounds.A_mlp_rms[0]});
       },
       constants + "; C_in is not given, the smallest that serves is " + short_number(C_in));
   every_block(
       cor_2_15("depth", "st(A_rms) and st(A_mlp_rms) stay below a bound of order (1 + l)^2, and st(A_final) of order (1 + L)^2"),
-      [&](const TrialRecord& record, std::size_t block) {
-        const DepthBounds bounds = corollary_bounds(config, record);
+      [&](const MeasuredBlock& block) {
+        const DepthBounds bounds = corollary_bounds(config, block.trial());
         if (std::isnan(bounds.X[0])) return undefined;
-        const double inside = std::max(at(record, rank_of("A_rms"), block) / bounds.A_rms[block],
-                                       at(record, rank_of("A_mlp_rms"), block) / bounds.A_mlp_rms[block]);
-        return block + 1 < config.layers ? inside : std::max(inside, record.scalar(final_rank) / bounds.final_rms);
+        const std::size_t l = block.index();
+        const double inside = std::max(block.rank("A_rms") / bounds.A_rms[l], block.rank("A_mlp_rms") / bounds.A_mlp_rms[l]);
+        return l + 1 < config.layers ? inside : std::max(inside, block.trial().scalar(final_rank) / bounds.final_rms);
       },
       constants);
   for (const char* matrix : {"A_rms", "A_mlp_rms"}) judge_growth(matrix, config, records, claims);
@@ -185,16 +177,12 @@ void judge_corollary(const TransformerInitConfig& config, const Records& records
 
 }  // namespace
 
-ColumnRange input_columns(const TrialRecord& record, std::size_t block) {
-  return {at(record, column_low_of("X"), block), at(record, column_high_of("X"), block)};
+double BoundedRank::at(const MeasuredBlock& block, double delta) const {
+  return block_bounds(block.columns("X"), block.rank("X"), delta).*bound;
 }
 
-double BoundedRank::at(const TrialRecord& record, std::size_t block, double delta) const {
-  return block_bounds(input_columns(record, block), record.array(rank_of("X")).at(block), delta).*bound;
-}
-
-double BoundedRank::over_bound(const TrialRecord& record, std::size_t block, double delta) const {
-  return record.array(rank_of(matrix)).at(block) / at(record, block, delta);
+double BoundedRank::over_bound(const MeasuredBlock& block, double delta) const {
+  return block.rank(matrix) / at(block, delta);
 }
 
 DepthBounds corollary_bounds(const TransformerInitConfig& config, const TrialRecord& record) {
@@ -204,7 +192,7 @@ DepthBounds corollary_bounds(const TransformerInitConfig& config, const TrialRec
 void judge(const TransformerInitConfig& config, const Records& records, bool single_precision, Claims& claims) {
   const EveryBlock every_block(records, claims);
   const auto embedded = [](const TrialRecord& record) {
-    return EmbeddedSequence{at(record, rank_of("X"), 0), record.scalar(norm_deviation), record.scalar(inverse_p_max)};
+    return EmbeddedSequence{MeasuredBlock(record, 0).rank("X"), record.scalar(norm_deviation), record.scalar(inverse_p_max)};
   };
   judge_lemma_2_9(records, embedded, single_precision, claims);
   judge_lemmas(config, every_block);

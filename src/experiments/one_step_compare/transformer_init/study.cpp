@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "core/error.hpp"
 #include "core/statistics.hpp"
@@ -32,27 +33,21 @@ void add_series(const TransformerInitConfig& config, ResultBuilder& out) {
     out.series(column_low_of(matrix), "block", 1.0);
     out.series(column_high_of(matrix), "block", 1.0);
   }
-  const auto over_blocks = [&](const std::string& name, const ValueAtSize& value) {
+  const auto over_blocks = [&](const std::string& name, const std::function<double(const MeasuredBlock&)>& value) {
     const auto measured = per_trial(out.records(), [&](const TrialRecord& record) {
       std::vector<double> values;
-      for (std::size_t block = 0; block < config.layers; ++block) values.push_back(value(record, block));
+      for (std::size_t block = 0; block < config.layers; ++block) values.push_back(value({record, block}));
       return values;
     });
     out.series(series_over_trials(name, "block", measured, 1.0));
   };
   for (const BoundedRank& each : bounded_ranks) {
-    over_blocks(bound_of(each.matrix),
-                [&](const TrialRecord& record, std::size_t block) { return each.at(record, block, config.delta); });
-    over_blocks(over_bound_of(each.matrix),
-                [&](const TrialRecord& record, std::size_t block) { return each.over_bound(record, block, config.delta); });
+    over_blocks(bound_of(each.matrix), [&](const MeasuredBlock& block) { return each.at(block, config.delta); });
+    over_blocks(over_bound_of(each.matrix), [&](const MeasuredBlock& block) { return each.over_bound(block, config.delta); });
   }
-  const auto output = [&](const TrialRecord& record, std::size_t block) {
-    return output_columns(input_columns(record, block), config.delta);
-  };
-  over_blocks(bound_of(column_low_of("X_plus")),
-              [&](const TrialRecord& record, std::size_t block) { return output(record, block).low; });
-  over_blocks(bound_of(column_high_of("X_plus")),
-              [&](const TrialRecord& record, std::size_t block) { return output(record, block).high; });
+  const auto output = [&](const MeasuredBlock& block) { return output_columns(block.columns("X"), config.delta); };
+  over_blocks(bound_of(column_low_of("X_plus")), [&](const MeasuredBlock& block) { return output(block).low; });
+  over_blocks(bound_of(column_high_of("X_plus")), [&](const MeasuredBlock& block) { return output(block).high; });
   const auto corollary = [&](const std::string& matrix, std::vector<double> DepthBounds::*part) {
     const auto bounds = per_trial(out.records(), [&](const TrialRecord& record) { return corollary_bounds(config, record).*part; });
     out.series(series_over_trials(matrix + ".corollary_bound", "block", bounds, 1.0));

@@ -75,8 +75,23 @@ TrialRecord run_trial(const TransformerInitConfig& config, bool single_precision
 
 // From records to the result (claims.cpp, study.cpp) ------------------------------------------------------------------------
 
-/// The columns of the input of a block, counted from 0, and their bounds for its output by Proposition 2.14 (i).
-ColumnRange input_columns(const TrialRecord& record, std::size_t block);
+/// What a trial recorded of one block, counted from 0.
+class MeasuredBlock {
+ public:
+  MeasuredBlock(const TrialRecord& trial, std::size_t index) : trial_(trial), index_(index) {}
+
+  const TrialRecord& trial() const { return trial_; }
+  std::size_t index() const { return index_; }
+  double rank(const std::string& matrix) const { return at(rank_of(matrix)); }
+  SquaredNorms norms(const std::string& matrix) const { return {at(frobenius_of(matrix)), at(operator_of(matrix))}; }
+  ColumnRange columns(const std::string& matrix) const { return {at(column_low_of(matrix)), at(column_high_of(matrix))}; }
+
+ private:
+  double at(const std::string& name) const { return trial_.array(name).at(index_); }
+
+  const TrialRecord& trial_;
+  std::size_t index_;
+};
 
 /// A bound of Proposition 2.14 (ii).
 struct BoundedRank {
@@ -84,10 +99,10 @@ struct BoundedRank {
   double BlockBounds::*bound;
   std::string text;
 
-  /// From what the trial measured at the input of a block.
-  double at(const TrialRecord& record, std::size_t block, double delta) const;
+  /// From what was measured at the input of the block.
+  double at(const MeasuredBlock& block, double delta) const;
   /// st(matrix) over that.
-  double over_bound(const TrialRecord& record, std::size_t block, double delta) const;
+  double over_bound(const MeasuredBlock& block, double delta) const;
 };
 inline const BoundedRank bounded_B = {"B", &BlockBounds::B, "st(B) <= 2 pi"};
 inline const std::vector<BoundedRank> bounded_ranks = {

@@ -39,17 +39,25 @@ arma::mat draw_sequence(const TransformerInitConfig& config, const Trial& trial,
   return X;
 }
 
+struct Measured {
+  SquaredNorms norms;
+  ColumnRange columns;
+};
+template <class T>
+Measured measured(const arma::Mat<T>& M) {
+  return {squared_norms(widened(M)), column_range(widened(M))};
+}
+
 // The arrays over blocks, by name.
 class OverBlocks {
  public:
-  void add(const std::string& matrix, const SquaredNorms& norms) {
-    values_[rank_of(matrix)].push_back(norms.stable_rank());
-    values_[frobenius_of(matrix)].push_back(norms.frobenius);
-    values_[operator_of(matrix)].push_back(norms.op);
-  }
-  void add(const std::string& matrix, const ColumnRange& columns) {
-    values_[column_low_of(matrix)].push_back(columns.low);
-    values_[column_high_of(matrix)].push_back(columns.high);
+  void add(const std::string& matrix, const Measured& M) {
+    values_[rank_of(matrix)].push_back(M.norms.stable_rank());
+    values_[frobenius_of(matrix)].push_back(M.norms.frobenius);
+    values_[operator_of(matrix)].push_back(M.norms.op);
+    if (std::ranges::count(column_matrices, matrix) == 0) return;
+    values_[column_low_of(matrix)].push_back(M.columns.low);
+    values_[column_high_of(matrix)].push_back(M.columns.high);
   }
   void store(TrialRecord& record) && {
     for (auto& [name, values] : values_) record.set(name, std::move(values));
@@ -63,27 +71,22 @@ template <class T>
 TrialRecord measure(const TransformerInitConfig& config, const Trial& trial) {
   TrialRecord record;
   arma::Mat<T> X = arma::conv_to<arma::Mat<T>>::from(draw_sequence(config, trial, record));
-  SquaredNorms norms_X = squared_norms(widened(X));
-  ColumnRange columns_X = column_range(widened(X));
-  OverBlocks measured;
+  Measured of_X = measured(X);
+  OverBlocks blocks;
   for (std::uint64_t block = 1; block <= config.layers; ++block) {
     trial.check_interrupt();
     const DecoderStates<T> states = decoder_block(draw_decoder_weights<T>(trial, block, config.d, config.k), X);
-    measured.add("X", norms_X);
-    measured.add("X", columns_X);
-    measured.add("A_rms", squared_norms(widened(states.A_rms)));
-    measured.add("H", squared_norms(widened(states.H)));
-    measured.add("X_att", squared_norms(widened(states.X_att)));
-    measured.add("X_att", column_range(widened(states.X_att)));
-    measured.add("A_mlp_rms", squared_norms(widened(states.A_mlp_rms)));
-    measured.add("B", squared_norms(widened(states.B)));
+    blocks.add("X", of_X);
+    blocks.add("A_rms", measured(states.A_rms));
+    blocks.add("H", measured(states.H));
+    blocks.add("X_att", measured(states.X_att));
+    blocks.add("A_mlp_rms", measured(states.A_mlp_rms));
+    blocks.add("B", measured(states.B));
     X = states.X_plus;
-    norms_X = squared_norms(widened(X));
-    columns_X = column_range(widened(X));
-    measured.add("X_plus", norms_X);
-    measured.add("X_plus", columns_X);
+    of_X = measured(X);
+    blocks.add("X_plus", of_X);
   }
-  std::move(measured).store(record);
+  std::move(blocks).store(record);
   rms_norm(X, 0.0);
   record.set(final_rank, stable_rank(widened(X)));
   return record;

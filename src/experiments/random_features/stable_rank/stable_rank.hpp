@@ -54,20 +54,14 @@ TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& tria
 
 // Figure 12, by quadrature (table.cpp) ----------------------------------------------------------------------------------------
 
-/// How GELU's s_* is read from its definition: as the smallest variance (as printed) or the smallest deviation.
-enum class SStar { variance, deviation };
+/// One row: inequality (2.9), alpha f <= (E sigma)^2 and E sigma^2 <= beta f, and the last column, NSR(z) <= beta / alpha, for W
+/// with equal rows and for W with one row of each variance. Each listed variance in turn is that of the row of W that sets s_*, and
+/// every listed variance from there up is a row of W. The claims' ids are spectral/fig-12/<name> and <name>/nsr, behind which
+/// stands how s_* is read where the row has it.
+void judge_row(const std::string& name, const Activation& activation, const PrintedMoments& printed,
+               const std::vector<double>& variances, Claims& claims);
 
-/// Inequality (2.9): alpha f <= (E sigma)^2 and E sigma^2 <= beta f. Each listed variance in turn is that of the row of W that
-/// sets s_*, and every listed variance from there up is a row of W. The claim's id is spectral/fig-12/<id>.
-void judge_moments(const std::string& id, const Activation& activation, const PrintedMoments& printed, SStar reading,
-                   const std::vector<double>& variances, Claims& claims);
-
-/// The last column: NSR(z) <= beta / alpha, for W with equal rows of each listed variance, and for W with one row of each
-/// listed variance from there up.
-void judge_noise_to_signal(const std::string& id, const Activation& activation, const PrintedMoments& printed, SStar reading,
-                           const std::vector<double>& variances, Claims& claims);
-
-/// Both, for every row of the figure that is listed.
+/// Every row of the figure that is listed.
 void judge_table(const StableRankConfig& config, Claims& claims);
 
 // The theorems and the lemma (claims.cpp) -------------------------------------------------------------------------------------

@@ -12,9 +12,22 @@ constexpr double rounding = 1e-10;
 
 const Place table = {"spectral/fig-12/", "Figure 12, eq. (2.9)"}, last_column = {table.prefix, "Figure 12, last column"};
 
-double s_star(SStar reading, double smallest_variance) {
-  return reading == SStar::variance ? smallest_variance : std::sqrt(smallest_variance);
+// How GELU's s_* is read from its definition, a minimum over the rows of W: as a variance (as printed) or as a deviation.
+struct Reading {
+  std::string ending;  // of the claims' ids
+  std::string remark;  // of their details
+  double (*s_star)(double smallest_variance);
+};
+double variance_itself(double variance) {
+  return variance;
 }
+double deviation(double variance) {
+  return std::sqrt(variance);
+}
+const std::vector<Reading> both_readings = {
+    {"/as-printed", "; s_* = min w' Sigma w as printed, a variance; alpha is too large where s_* > 1", variance_itself},
+    {"/corrected", "; s_* = min sqrt(w' Sigma w), since E[g Phi(g)] = s^2/sqrt(2 pi (1 + s^2)) for g ~ N(0, s^2)", deviation}};
+const std::vector<Reading> only_reading = {{"", "", deviation}};  // of rows without s_*
 
 // The cases of left <= right, and the one that is nearest to a violation.
 struct Worst {
@@ -32,70 +45,48 @@ struct Worst {
   }
 };
 
-std::string reading_text(const PrintedMoments& printed, SStar reading) {
-  if (!printed.depends_on_s_star) return "";
-  if (reading == SStar::variance) return "; s_* = min w' Sigma w as printed, a variance; alpha is too large where s_* > 1";
-  return "; s_* = min sqrt(w' Sigma w), since E[g Phi(g)] = s^2/sqrt(2 pi (1 + s^2)) for g ~ N(0, s^2)";
-}
-
-}  // namespace
-
-void judge_moments(const std::string& id, const Activation& activation, const PrintedMoments& printed, SStar reading,
+void judge_reading(const std::string& name, const Activation& activation, const PrintedMoments& printed, const Reading& reading,
                    const std::vector<double>& variances, Claims& claims) {
-  Worst mean_side, second_side;
+  Worst mean_side, second_side, noise;
   for (const double smallest : variances) {
-    const double alpha = printed.alpha(s_star(reading, smallest));
+    const double s_star = reading.s_star(smallest), alpha = printed.alpha(s_star), bound = printed.nsr_bound(s_star);
+    noise.judge(gaussian_moments(activation, smallest).noise_to_signal(), bound, smallest);
+    double second = 0.0, squared_mean = 0.0;
     for (const double variance : variances) {
       if (variance < smallest) continue;
       const GaussianMoments moments = gaussian_moments(activation, variance);
       const double f = std::pow(variance, printed.power);
       mean_side.judge(alpha * f, moments.mean * moments.mean, smallest);
       second_side.judge(moments.second, printed.beta * f, smallest);
+      second += moments.second;
+      squared_mean += moments.mean * moments.mean;
     }
+    noise.judge(second / squared_mean, bound, smallest);
   }
   Tally both = mean_side.ratios;
   both.add(second_side.ratios);
   claims.never_violated(
-      table(id, "alpha f(w) <= (E sigma(g))^2 and E sigma(g)^2 <= beta f(w) with the table's constants, for every row w of W"),
+      table(name + reading.ending,
+            "alpha f(w) <= (E sigma(g))^2 and E sigma(g)^2 <= beta f(w) with the table's constants, for every row w of W"),
       both,
-      "alpha f against (E sigma)^2: " + mean_side.text() + "; E sigma^2 against beta f: " + second_side.text() +
-          reading_text(printed, reading));
+      "alpha f against (E sigma)^2: " + mean_side.text() + "; E sigma^2 against beta f: " + second_side.text() + reading.remark);
+  claims.never_violated(
+      last_column(name + "/nsr" + reading.ending, "E||z||^2 / ||E z||^2 <= beta/alpha of the table, z = sigma(Wx) with Gaussian x"),
+      noise.ratios, noise.text() + reading.remark);
 }
 
-void judge_noise_to_signal(const std::string& id, const Activation& activation, const PrintedMoments& printed, SStar reading,
-                           const std::vector<double>& variances, Claims& claims) {
-  Worst worst;
-  for (const double smallest : variances) {
-    const double bound = printed.nsr_bound(s_star(reading, smallest));
-    worst.judge(gaussian_moments(activation, smallest).noise_to_signal(), bound, smallest);
-    double second = 0.0, squared_mean = 0.0;
-    for (const double variance : variances) {
-      if (variance < smallest) continue;
-      const GaussianMoments moments = gaussian_moments(activation, variance);
-      second += moments.second;
-      squared_mean += moments.mean * moments.mean;
-    }
-    worst.judge(second / squared_mean, bound, smallest);
+}  // namespace
+
+void judge_row(const std::string& name, const Activation& activation, const PrintedMoments& printed,
+               const std::vector<double>& variances, Claims& claims) {
+  for (const Reading& reading : printed.depends_on_s_star ? both_readings : only_reading) {
+    judge_reading(name, activation, printed, reading, variances, claims);
   }
-  claims.never_violated(last_column(id, "E||z||^2 / ||E z||^2 <= beta/alpha of the table, z = sigma(Wx) with Gaussian x"),
-                        worst.ratios, worst.text() + reading_text(printed, reading));
 }
 
 void judge_table(const StableRankConfig& config, Claims& claims) {
   for (const std::string& name : config.activation) {
-    const auto printed = printed_moments(name);
-    if (!printed) continue;
-    const auto judge_both = [&](SStar reading, const std::string& ending) {
-      const Activation& activation = find_activation(name);
-      judge_moments(name + ending, activation, *printed, reading, config.variances, claims);
-      judge_noise_to_signal(name + "/nsr" + ending, activation, *printed, reading, config.variances, claims);
-    };
-    if (printed->depends_on_s_star) {
-      judge_both(SStar::variance, "/as-printed");
-      judge_both(SStar::deviation, "/corrected");
-    } else {
-      judge_both(SStar::deviation, "");
-    }
+    if (const auto printed = printed_moments(name)) judge_row(name, find_activation(name), *printed, config.variances, claims);
   }
 }
 

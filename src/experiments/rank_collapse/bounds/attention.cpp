@@ -1,19 +1,16 @@
 // [LambdaSkip] Theorems A.2 (4.2: rows normalised, orthogonal W_V, tokens in a cone) and A.3 (no norm): attention without a skip.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/fits.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/bounds/split_attention.hpp"
-#include "experiments/rank_collapse/bounds/theorems.hpp"
+#include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "models/blocks/bare_block.hpp"
 #include "models/blocks/stack.hpp"
 
 namespace ranklab::bounds {
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Steps of log mu say how mu falls once it has fallen: below this share of the input's.
 constexpr double fallen = 1e-3;
@@ -65,40 +62,6 @@ double decay_slope(const std::vector<double>& mu) {
 }
 
 }  // namespace
-
-double smallest_cosine(const arma::mat& Y) {
-  arma::mat products = Y.t() * Y;
-  products.diag().fill(std::numeric_limits<double>::max());
-  return products.min();
-}
-
-double smallest_weight(const arma::mat& M, bool causal) {
-  double smallest = std::numeric_limits<double>::infinity();
-  for (arma::uword j = 0; j < M.n_cols; ++j) smallest = std::min(smallest, M.col(j).tail(M.n_rows - (causal ? j : 0)).min());
-  return smallest;
-}
-
-std::vector<double> growth_of_steps(const std::vector<double>& log_mu) {
-  std::vector<double> growth;
-  for (std::size_t k = 2; k < log_mu.size(); ++k) {
-    growth.push_back((log_mu[k] - log_mu[k - 1]) / (log_mu[k - 1] - log_mu[k - 2]));
-  }
-  return growth;
-}
-
-double mean_growth(const std::vector<double>& log_mu) {
-  std::vector<double> steps;
-  for (std::size_t k = 1; k < log_mu.size() && std::isfinite(log_mu[k]); ++k) steps.push_back(log_mu[k] - log_mu[k - 1]);
-  if (steps.size() < 2) return undefined;
-  const std::size_t last = steps.size() - 1, first = last / 2;
-  const double ratio = steps[last] / steps[first];
-  return ratio < 0 ? undefined : std::pow(ratio, 1 / static_cast<double>(last - first));
-}
-
-std::vector<double> padded(std::vector<double> values, std::size_t size) {
-  values.resize(size, undefined);
-  return values;
-}
 
 template <class T>
 void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
@@ -159,5 +122,37 @@ template void judge_attention<float>(const BoundsConfig&, Sizes, const Trial&, T
 template void judge_attention<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
 template void judge_pure_attention<float>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
 template void judge_pure_attention<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
+
+void judge_theorem_4_2(const BoundsConfig& config, const Records& records, Claims& claims) {
+  using namespace thm_4_2;
+  const std::string unmet = "no stack starts with phi >= 0 and mu > 0";
+  const std::string met = "phi(Y^0) >= 0 in " + cases_left(tally_of(records, hypothesis)) + " stacks, tokens in a cone";
+  judge_worst(exponential, slope, at_most(0), records, claims,
+              "slope of log mu per layer, the slowest of a trial's sizes, down to where rounding hides mu; " + met, unmet);
+  judge_counted(bound, records, claims,
+                "the theorem leaves C and epsilon open; smallest epsilon of a trial " + mean_text(records, epsilon), unmet);
+  judge_counted(angles, records, claims, met, unmet);
+  judge_worst(not_doubly, growth, within(1, growth_margin), records, claims,
+              "growth of the later steps, of a trial's sizes the farthest from 3, the growth of Theorem A.3" +
+                  std::string(config.spec.causal
+                                  ? ""
+                                  : "; under full attention all tokens become nearly one average, whose direction a norm of the "
+                                    "rows keeps, and a causal mask slows it: --causal on"),
+              unmet + ", and falls below a thousandth of mu(Y^0)");
+}
+
+void judge_theorem_A_3(const Records& records, Claims& claims) {
+  using namespace thm_A_3;
+  claims.not_applicable(
+      as_printed,
+      "gamma is not defined in the paper; the smallest constant in place of 4 gamma beta / sqrt d with which it holds in the "
+      "Frobenius norm is exp(" +
+          mean_text(records, log_constant) + ") at the worst size; the corollary prints the exponent 3 for 3^K");
+  judge_worst(cubic, growth, within(3, growth_margin), records, claims,
+              "growth of the later steps, of a trial's sizes the farthest from 3; what tokens share is kept apart from where they "
+              "differ, so that nothing is lost to rounding",
+              "in no stack has mu fallen below a thousandth of the input's: 4 gamma beta / sqrt d is too large, or the layers are "
+              "too few");
+}
 
 }  // namespace ranklab::bounds

@@ -1,12 +1,11 @@
 // [LambdaSkip] Theorems 4.3 (rows normalised, tokens in a cone), A.7, A.8 and A.10 (no norm): state-space models without a skip.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "core/fits.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/theorems.hpp"
+#include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/blocks/bare_block.hpp"
 #include "models/blocks/stack.hpp"
@@ -32,10 +31,13 @@ class SharedMatrix final : public Tensors<T> {
   arma::Mat<T> W_;
 };
 
+// A normalised mu vanishes where less than this share of the input's is left after the run's layers.
+constexpr double vanished = 0.1;
+
 // What the hypotheses of Theorem 4.3 and the lemma in its proof are judged by, over all layers so far.
 struct SelectiveRun {
   SelectiveNorms norms;
-  double smallest_row_sum = std::numeric_limits<double>::infinity();
+  double smallest_row_sum = infinity;
   double M_11 = 0.0;
   bool lemma_holds = true;  // M_ij >= lambda_min phi alpha^(N-1) for i >= j
   std::vector<double> mu;
@@ -69,22 +71,19 @@ void judge_selective_run(const SelectiveRun& run, double slack, bool curves, Tri
   if (!applies) return;
   compare(record, thm_4_3::hypotheses, factor * run.M_11, n.lambda_max, slack * n.lambda_max);
   record.count(thm_4_3::lambda_max_above, n.lambda_max > 1 / n.N);
-  std::vector<double> printed, half, corrected;
-  for (std::size_t k = 0; k < run.mu.size(); ++k) {
-    const double K = static_cast<double>(k);
-    printed.push_back(selective_printed(n, K));
-    half.push_back(selective_half(n, K));
-    corrected.push_back(selective_corrected(n, K));
-    if (k == 0) continue;
-    compare(record, thm_4_3::as_printed, run.mu[k], printed[k], floor);
-    compare(record, thm_4_3::half_exponent, run.mu[k], half[k], floor);
-    if (run.lemma_holds) compare(record, thm_4_3::corrected, run.mu[k], corrected[k], floor);
+  for (std::size_t K = 1; K < run.mu.size(); ++K) {
+    compare_selective(n, static_cast<double>(K), run.mu[K], run.lemma_holds, floor, record);
   }
   if (!curves) return;
+  const auto over_layers = [&](double (*bound)(const SelectiveNorms&, double)) {
+    std::vector<double> values;
+    for (std::size_t K = 0; K < run.mu.size(); ++K) values.push_back(bound(n, static_cast<double>(K)));
+    return values;
+  };
   record.set(thm_4_3::mu_curve, run.mu);
-  record.set(thm_4_3::as_printed_curve, printed);
-  record.set(thm_4_3::half_exponent_curve, half);
-  record.set(thm_4_3::corrected_curve, corrected);
+  record.set(thm_4_3::as_printed_curve, over_layers(selective_printed));
+  record.set(thm_4_3::half_exponent_curve, over_layers(selective_half));
+  record.set(thm_4_3::corrected_curve, over_layers(selective_corrected));
 }
 
 // "||W||_F < 1" of Theorems A.7 and A.8; the factor moves mu, and leaves mu / ||Y||_F as it is.
@@ -100,6 +99,12 @@ double log_w_bc(const ModelSpec& spec, Tensors<T>& tensors) {
 }
 
 }  // namespace
+
+void compare_selective(const SelectiveNorms& norms, double K, double mu, bool lemma_holds, double slack, TrialRecord& record) {
+  compare(record, thm_4_3::as_printed, mu, selective_printed(norms, K), slack);
+  compare(record, thm_4_3::half_exponent, mu, selective_half(norms, K), slack);
+  if (lemma_holds) compare(record, thm_4_3::corrected, mu, selective_corrected(norms, K), slack);
+}
 
 template <class T>
 void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
@@ -208,5 +213,62 @@ template void judge_lti<float>(const BoundsConfig&, const LtiTheorem&, Sizes, co
 template void judge_lti<double>(const BoundsConfig&, const LtiTheorem&, Sizes, const Trial&, TrialRecord&);
 template void judge_pure_selective<float>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
 template void judge_pure_selective<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
+
+void judge_theorem_4_3(const Records& records, Claims& claims) {
+  using namespace thm_4_3;
+  const std::string unmet =
+      "no stack met c <= phi(Y^0) < 1 with c > 0, lambda_min > 0, positive row sums and c lambda_min alpha^N <= 1";
+  judge_counted(as_printed, records, claims,
+                "hypotheses met by " + cases_left(tally_of(records, hypothesis)) +
+                    " stacks, M scaled to a smallest row sum of 1, where the bound is weakest; the proof ends with 1 - phi, "
+                    "which is of the order mu^2, so that its exponent is K/2",
+                unmet);
+  judge_counted(half_exponent, records, claims,
+                "worked example: two tokens 20 degrees apart, W_B = W_C = I, alpha = 1; the proof also takes "
+                "lambda_max <= 1/N, which " +
+                    cases_left(tally_of(records, lambda_max_above)) +
+                    " stacks meet; and D scales M away, while the bound changes with the scale of W_B and W_C",
+                unmet);
+  judge_counted(hypotheses, records, claims, "", unmet);
+  judge_counted(corrected, records, claims, "where Lemma A.4 holds; without lambda_max <= 1/N and without row sums of at least 1",
+                unmet + ", and M_ij >= lambda_min phi alpha^(N-1)");
+  judge_counted(lemma_A_4, records, claims,
+                "y_i'S y_j is not bounded by lambda_min y_i.y_j unless i = j; worked example: tokens 50 degrees apart, "
+                "S = ((1, 0.9), (0.9, 1)), M_21 < 0");
+}
+
+void judge_lti_theorem(const LtiTheorem& theorem, const Records& records, Claims& claims) {
+  const std::string unmet = "no M or no mu differs from 0";
+  judge_counted(theorem.bound, records, claims);
+  judge_worst(theorem.norm, theorem.slope, at_most(0), records, claims,
+              "slope of log mu per layer with W scaled to ||W||_F = 0.9, the slowest of a trial's sizes", unmet);
+  judge_worst(
+      theorem.normalised, theorem.normalised_ratio, at_most(vanished), records, claims,
+      "mu / ||Y||_F after the last layer over that of the input, the largest of a trial's sizes; a factor of W moves mu and "
+      "||Y||_F alike; 1 - sigma_1^2/||Y||_F^2 is then at most " +
+          mean_text(records, theorem.rank_one_residual) +
+          ": tokens of one direction and of different lengths are of rank one, and have a large mu",
+      unmet);
+}
+
+void judge_theorem_A_10(const Records& records, Claims& claims) {
+  using namespace thm_A_10;
+  std::vector<std::string> by_weights;
+  for (const double factor : weight_factors) {
+    by_weights.push_back(series_number(factor) + ": " + violations_text(tally_of(records, at_weights(factor))));
+  }
+  judge_counted(as_printed, records, claims,
+                "violations with weights times " + joined(by_weights) +
+                    "; M of a layer enters every later one three times: the exponent is (3^k - 1)/2");
+  judge_counted(corrected, records, claims);
+  judge_counted(sharper, records, claims, "no sqrt N is needed");
+  judge_worst(doubly_exponential, growth, within(3, growth_margin), records, claims,
+              "growth of the later steps, of a trial's sizes the farthest from 3",
+              "a ratio of two steps needs two layers and tokens that differ");
+  judge_counted(lemma_A_9, records, claims);
+  judge_counted(semiseparable, records, claims,
+                "its diagonal alone has that norm, so that any alpha other than 0 breaks it; the lemma stands, as "
+                "||A o B||_F <= max |A_ij| ||B||_F needs the entries alone");
+}
 
 }  // namespace ranklab::bounds

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "experiments/rank_collapse/bounds/theorems.hpp"
+#include "experiments/rank_collapse/bounds/skips.hpp"
+#include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "models/blocks/model_row.hpp"
+#include "report/figure/builder.hpp"
 
 namespace ranklab {
 namespace bounds {
@@ -30,6 +32,99 @@ double layer_flops(const BoundsConfig& config, const std::string& model, Sizes s
   const double N = static_cast<double>(sizes.tokens), d = static_cast<double>(sizes.dim);
   const ModelSpec spec = stack_spec(config, model, sizes, "rows");
   return 2 * flops_per_block(spec) + 2 * N * N * (d + static_cast<double>(spec.state));
+}
+
+// The result -----------------------------------------------------------------------------------------------------------------
+
+// The violations of every claim that trials count, under "violations.<id>" with dots.
+void add_violations(ResultBuilder& out) {
+  for (const Claim& claim : out.claims().list()) {
+    const auto counts = [&](const TrialRecord& record) { return record.has_tally(claim.id); };
+    if (std::none_of(out.records().begin(), out.records().end(), counts)) continue;
+    std::string name = "violations." + claim.id.substr(std::string("lambda-skip/").size());
+    std::replace(name.begin(), name.end(), '/', '.');
+    out.scalar(name, per_trial(out.records(), [&](const TrialRecord& record) { return record.tally(claim.id).violations; }));
+  }
+}
+
+void add_scalars(ResultBuilder& out, const BoundsConfig& config) {
+  out.scalar(degenerate_rows);
+  for (const std::string& model : config.models) {
+    for (const double a : config.a) {
+      out.scalar(thm_4_1::lambda_needed(model, a));
+      out.scalar(thm_4_1::lambda_needed_corrected(model, a));
+    }
+    out.scalar(thm_4_1::lambda_needed_turning(model));
+  }
+  std::vector<Worst> numbers = {thm_4_2::slope,  thm_4_2::epsilon, thm_4_2::C,
+                                thm_4_2::growth, thm_A_3::growth,  thm_A_3::log_constant};
+  for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) {
+    numbers.insert(numbers.end(), {theorem.slope, theorem.normalised_ratio, theorem.rank_one_residual});
+  }
+  numbers.push_back(thm_A_10::growth);
+  for (const Worst& number : numbers) out.scalar(number.name, worst_of(out.records(), number));
+  out.scalars({thm_4_3::c, thm_4_3::lambda_min, thm_4_3::lambda_max});
+}
+
+void add_series(ResultBuilder& out, const BoundsConfig& config) {
+  for (const std::string& model : config.models) {
+    for (const double lambda : config.lambda) out.series(thm_4_1::mu(model, lambda), "layer");
+    for (const char* curve : {thm_4_1::final_mu, thm_4_1::promised_as_printed, thm_4_1::promised_by_turning}) {
+      out.series(model + curve, "lambda", config.lambda);
+    }
+  }
+  for (const char* curve : {thm_4_2::log10_mu, thm_4_2::log10_bound}) out.series(curve, "layer");
+  // Of the trials whose stack meets the hypotheses.
+  Records met;
+  std::copy_if(out.records().begin(), out.records().end(), std::back_inserter(met),
+               [](const TrialRecord& record) { return record.has(thm_4_3::mu_curve); });
+  for (const char* curve : {thm_4_3::mu_curve, thm_4_3::as_printed_curve, thm_4_3::half_exponent_curve, thm_4_3::corrected_curve}) {
+    if (!met.empty()) out.series(series_over_trials(curve, "layer", arrays_of(met, curve)));
+  }
+  out.series(thm_A_3::log10_mu, "layer");
+  for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) {
+    for (const std::string& curve : {theorem.mu_curve, theorem.bound_curve, theorem.normalised_curve}) out.series(curve, "layer");
+  }
+  for (const char* curve : {thm_4_2::growth_curve, thm_A_3::growth_curve}) out.series(curve, "layer", 2);
+  for (const char* curve : {thm_A_10::rate, thm_A_10::rate_as_printed, thm_A_10::rate_corrected}) out.series(curve, "layer", 1);
+}
+
+void add_skip_panel(ResultBuilder& out, const BoundsConfig& config) {
+  PanelBuilder panel = out.panel("Theorem 4.1: mu / sqrt N after K = " + std::to_string(config.spec.layers) + " layers",
+                                 log_axis("lambda > 0"), {"mu / sqrt N"});
+  int colour = 0;
+  for (const std::string& model : config.models) {
+    panel.curve(model + thm_4_1::final_mu, model, {LineStyle::line_points, colour++});
+  }
+  const std::string& model = config.models.front();
+  panel.curve(model + thm_4_1::promised_by_turning, "by turning, " + model, {LineStyle::dashed, colour})
+      .curve(model + thm_4_1::promised_as_printed, "as printed, " + model, {LineStyle::dotted, colour + 1});
+}
+
+void add_figure(ResultBuilder& out, const BoundsConfig& config) {
+  add_skip_panel(out, config);
+  out.panel("Attention without skip", {"layer"}, {"log10 mu"})
+      .curve(thm_A_3::log10_mu, "no norm (A.3)", {LineStyle::line_points, 0})
+      .curve(thm_4_2::log10_mu, "normalised rows (A.2)", {LineStyle::line_points, 1})
+      .curve(thm_4_2::log10_bound, "bound (A.2)", {LineStyle::dashed, 2});
+  out.panel("Theorem 4.3: selective, N = " + std::to_string(config.tokens.front()), {"layer"}, log_axis("mu"))
+      .curve_if_measured(thm_4_3::mu_curve, "measured", {LineStyle::line_points, 0})
+      .curve_if_measured(thm_4_3::corrected_curve, "corrected", {LineStyle::dashed, 1})
+      .curve_if_measured(thm_4_3::half_exponent_curve, "exponent K/2", {LineStyle::dashed, 2})
+      .curve_if_measured(thm_4_3::as_printed_curve, "as printed", {LineStyle::dotted, 3});
+  out.panel("Attention without skip: the steps of log mu", {"layer"}, {"step over the one before"})
+      .curve(thm_A_3::growth_curve, "no norm (A.3)", {LineStyle::line_points, 0})
+      .curve(thm_4_2::growth_curve, "normalised rows (A.2)", {LineStyle::line_points, 1})
+      .line(3, "cubic")
+      .line(1, "exponential");
+  out.panel("Theorem A.7: LTI, no norm, ||W||_F = 0.9", {"layer"}, log_axis("mu"))
+      .curve(thm_A_7.mu_curve, "measured", {LineStyle::line_points, 0})
+      .curve(thm_A_7.bound_curve, "bound", {LineStyle::dashed, 1})
+      .curve(thm_A_7.normalised_curve, "mu / ||Y||_F", {LineStyle::line, 2});
+  out.panel("Theorem A.10: selective, no norm", {"layer k"}, {"log10 mu / 3^k"})
+      .curve(thm_A_10::rate, "measured", {LineStyle::line_points, 0})
+      .curve(thm_A_10::rate_corrected, "corrected", {LineStyle::dashed, 1})
+      .curve(thm_A_10::rate_as_printed, "as printed", {LineStyle::dotted, 2});
 }
 
 class BoundsStudy : public Study {
@@ -91,77 +186,22 @@ class BoundsStudy : public Study {
   BoundsConfig config_;
 };
 
-template <class T>
-TrialRecord all_parts(const BoundsConfig& config, const Trial& trial) {
-  TrialRecord record;
-  for (const Sizes sizes : all_sizes(config)) {
-    for (const std::string& model : config.models) judge_skips<T>(config, model, sizes, trial, record);
-    judge_attention<T>(config, sizes, trial, record);
-    judge_selective<T>(config, sizes, trial, record);
-    judge_pure_attention<T>(config, sizes, trial, record);
-    for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) judge_lti<T>(config, theorem, sizes, trial, record);
-    judge_pure_selective<T>(config, sizes, trial, record);
-  }
-  return record;
-}
-
 }  // namespace
 
-std::vector<Sizes> all_sizes(const BoundsConfig& config) {
-  std::vector<Sizes> sizes;
-  for (const std::uint64_t N : config.tokens) {
-    for (const std::uint64_t d : config.dim) sizes.push_back({N, d});
+Result report(const BoundsConfig& config, const Records& records) {
+  ResultBuilder out("Bounds of Theorems 4.1 to 4.3, A.2, A.3, A.7, A.8 and A.10 on random bare stacks", records);
+  judge(config, records, out.claims());
+  add_scalars(out, config);
+  add_violations(out);
+  if (!records.empty()) {  // an interrupted run may have none
+    add_series(out, config);
+    add_figure(out, config);
   }
-  return sizes;
-}
-
-bool representative(const BoundsConfig& config, Sizes sizes) {
-  return sizes.tokens == config.tokens.back() && sizes.dim == config.dim.back();
-}
-
-ModelSpec stack_spec(const BoundsConfig& config, const std::string& model, Sizes sizes, const std::string& norm) {
-  ModelSpec spec = config.spec;
-  spec.model = model;
-  spec.tokens = sizes.tokens;
-  spec.dim = sizes.dim;
-  spec.norm = norm;
-  const ModelRow& row = spec.row();
-  if (!row.has("value-weights")) spec.value_weights = ModelSpec{}.value_weights;
-  if (!row.has("causal")) spec.causal = false;
-  if (!row.has("decay")) spec.decay = ModelSpec{}.decay;
-  ranklab::settle(spec);
-  return spec;
-}
-
-bool compare(TrialRecord& record, const Statement& statement, double smaller, double larger, double slack) {
-  const bool violated = smaller > larger + slack;
-  record.count(statement.id, violated, smaller > 0 && larger > 0 ? larger / smaller : undefined);
-  return violated;
-}
-
-bool compare_logs(TrialRecord& record, const Statement& statement, double smaller, double larger, double slack) {
-  const bool violated = smaller > larger + slack * (1 + std::abs(larger));
-  record.count(statement.id, violated, std::exp(larger - smaller));
-  return violated;
-}
-
-void keep_worst(TrialRecord& record, const Worst& number, double value) {
-  const std::string name = "worst/" + number.name;
-  const double worst = record.scalar_or_nan(name);
-  const bool worse = std::isfinite(value) && (std::isnan(worst) || number.badness(value) > number.badness(worst));
-  record.set(name, worse ? value : worst);
-}
-
-std::vector<double> worst_of(const Records& records, const Worst& number) {
-  return scalars_of(records, "worst/" + number.name);
-}
-
-void add_degenerate_rows(TrialRecord& record, std::uint64_t rows) {
-  record.set(degenerate_rows, (record.has(degenerate_rows) ? record.scalar(degenerate_rows) : 0.0) + static_cast<double>(rows));
-}
-
-TrialRecord run_trial(const BoundsConfig& config, bool single_precision, const Trial& trial) {
-  return single_precision ? all_parts<float>(config, trial) : all_parts<double>(config, trial);
+  out.note(
+      "S = ||C_V||_F and C_M = ||M||_F as Section 4.1 defines them, so that S = sqrt d for the state-space models, whose C_V = I; "
+      "Remark 4.1 has S = 1.");
+  out.note("Curves belong to the last sizes of --tokens and --dim; those of Theorem 4.3 to the first of --tokens.");
+  return out.take();
 }
 
 }  // namespace bounds

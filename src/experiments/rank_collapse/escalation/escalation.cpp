@@ -1,6 +1,8 @@
 #include "experiments/rank_collapse/escalation/escalation.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/error.hpp"
 #include "core/statistics.hpp"
@@ -50,18 +52,15 @@ double first_state_near_maximum(const std::vector<double>& similarity) {
 
 double count_decreases(const Plan& plan, const TrialRecord& record) {
   const std::vector<double>& diversity = record.array(token_diversity);
-  double count = 0;
-  for (std::size_t k = 0; k + 1 < diversity.size(); ++k) {
-    if (plan.is_clean(record, k) && diversity[k + 1] > diversity[k]) count += 1;
-  }
-  return count;
+  const std::vector<std::size_t> blocks = plan.clean_blocks(record);
+  return static_cast<double>(std::ranges::count_if(blocks, [&](std::size_t k) { return diversity[k + 1] > diversity[k]; }));
 }
 
 // The geometric mean of ratio(record, k) over late blocks.
 double over_late_blocks(const Plan& plan, const TrialRecord& record, const ValueAtSize& ratio) {
   double logarithms = 0, blocks = 0;
-  for (std::size_t k = 0; k < plan.config.spec.layers; ++k) {
-    if (!plan.is_clean(record, k) || !(record.array(token_similarity)[k] > near_maximum)) continue;
+  for (const std::size_t k : plan.clean_blocks(record)) {
+    if (!(record.array(token_similarity)[k] > near_maximum)) continue;
     logarithms += std::log(ratio(record, k));
     blocks += 1;
   }
@@ -82,8 +81,8 @@ void judge_similarity(const Plan& plan, const Records& records, Claims& claims) 
   const auto rise = [](const TrialRecord& record, std::size_t k) {
     return record.array(token_diversity)[k] - record.array(token_diversity)[k + 1];
   };
-  double falls = 0;
-  for (const double count : scalars_of(records, decreases)) falls += count;
+  const std::vector<double> counts = scalars_of(records, decreases);
+  const double falls = std::accumulate(counts.begin(), counts.end(), 0.0);
   claims.add(judge_blocks(left("monotone", "mean token similarity rises at every block"), clean_values(plan, records, rise),
                           at_least(0), "rise of t_sim per block; in single trials it falls " + short_number(falls) + " times"));
 
@@ -112,11 +111,8 @@ void judge_steps(const Plan& plan, const Records& records, Claims& claims) {
 // Over the blocks that are not rounding noise, as all claims.
 double last_over_first(const Plan& plan, const TrialRecord& record, const std::string& quantity) {
   const std::vector<double>& values = record.array(quantity);
-  std::size_t last = 0;
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    if (plan.is_clean(record, k)) last = k;
-  }
-  return last == 0 ? std::nan("") : values[last] / values[0];
+  const std::vector<std::size_t> blocks = plan.clean_blocks(record);
+  return blocks.empty() || blocks.back() == 0 ? std::nan("") : values[blocks.back()] / values[0];
 }
 
 void judge_gap(const Plan& plan, const Records& records, const std::string& quantity, Claims& claims) {

@@ -16,11 +16,6 @@ StepStrength strength_of(const Plan& plan) {
 constexpr double nearly_identical = 0.05;  // largest difference between two curves over the smaller
 const std::string by_sharpening = "sharpened by the expectations (9) as control variates";
 
-// Of what all trials share.
-double largest_on_path(const Records& records, const char* name) {
-  return spread_of(records.front().array(name)).largest;
-}
-
 // [Shallow] Theorem 2.6 for several heads: the bounds (11) are averaged before they enter eq. (16).
 void judge_guarantee(const Plan& plan, const Records& records, Claims& claims) {
   const StepStrength strength = strength_of(plan);
@@ -40,16 +35,12 @@ void judge_symmetric(const Plan& plan, const Records& records, Claims& claims) {
   const auto margin = [](const TrialRecord& record, std::size_t k) {
     return (at(record, sharpened_excess, k) - at(record, estimate_2, k)) * at(record, token_similarity, k);
   };
-  Claim claim =
+  const double asymmetric = spread_of(records.front().array(largest_asymmetry)).largest;
+  const std::string unmet = "P is not symmetric: ||P - P'||_F/||P||_F up to " + short_number(asymmetric);
+  const auto symmetric = claims.only_where(asymmetric <= plan.slack ? "" : unmet, Claims::Unmet::verdict_alone);
+  claims.add(
       judge_blocks({"shallow/eq-17", "Corollary 2.7, eq. (17)", "for symmetric P, E[r] is at least 1 plus Estimate 2 times t_sim"},
-                   clean_values(plan, records, margin), at_least(0), "rate less Estimate 2's, " + by_sharpening);
-  const double asymmetric = largest_on_path(records, largest_asymmetry);
-  if (!(asymmetric <= plan.slack)) {
-    claim.verdict = Verdict::not_applicable;
-    claim.detail =
-        "P is not symmetric: ||P - P'||_F/||P||_F up to " + short_number(asymmetric) + "; compared all the same: " + claim.detail;
-  }
-  claims.add(std::move(claim));
+                   clean_values(plan, records, margin), at_least(0), "rate less Estimate 2's, " + by_sharpening));
 }
 
 void judge_estimates(const Plan& plan, const Records& records, Claims& claims) {
@@ -118,9 +109,9 @@ void judge_expected_rate(const Plan& plan, const Records& records, Claims& claim
 
 void judge_hypothesis(const Plan& plan, const TrialRecord& path, Claims& claims) {
   Tally tally;
-  for (std::size_t k = 0; k < plan.config.spec.layers; ++k) {
+  for (const std::size_t k : plan.clean_blocks(path)) {
     const double sum = at(path, largest_sum, k);
-    if (!plan.is_clean(path, k) || !std::isfinite(sum)) continue;
+    if (!std::isfinite(sum)) continue;
     tally.count(sum >= 1, std::max(at(path, mu_1, k) - at(path, mu_1_bound, k), at(path, mu_2_bound, k) - at(path, mu_2, k)));
   }
   claims.never_violated({"shallow/thm-2.6-hypothesis", "Theorem 2.6", "omega + delta < 1 for every head of every block"}, tally,

@@ -86,6 +86,14 @@ bool Plan::is_clean(const TrialRecord& record, std::size_t k) const {
   return diversity[k] >= smallest_diversity && diversity[k + 1] >= smallest_diversity;
 }
 
+std::vector<std::size_t> Plan::clean_blocks(const TrialRecord& record) const {
+  std::vector<std::size_t> blocks;
+  for (std::size_t k = 0; k < config.spec.layers; ++k) {
+    if (is_clean(record, k)) blocks.push_back(k);
+  }
+  return blocks;
+}
+
 ValueAtSize recorded(const std::string& name) {
   return [name](const TrialRecord& record, std::size_t k) { return record.array(name)[k]; };
 }
@@ -140,8 +148,7 @@ void judge_bounds(const Plan& plan, const Records& records, Claims& claims) {
   const double slack = plan.slack, noise = slack * slack;
   Tally first, second;
   for (const TrialRecord& record : records) {
-    for (std::size_t k = 0; k < plan.config.spec.layers; ++k) {
-      if (!plan.is_clean(record, k)) continue;
+    for (const std::size_t k : plan.clean_blocks(record)) {
       const double mu[] = {record.array(mu_1)[k], record.array(mu_2)[k]};
       const double bound[] = {record.array(mu_1_bound)[k], record.array(mu_2_bound)[k]};
       if (!std::isfinite(mu[0] + bound[0] + mu[1] + bound[1])) continue;

@@ -56,6 +56,8 @@ struct Plan {
 
   /// Whether block k (from 0) of a trial has an input and an output whose diversity is not rounding noise.
   bool is_clean(const TrialRecord& record, std::size_t k) const;
+  /// Those blocks, ascending.
+  std::vector<std::size_t> clean_blocks(const TrialRecord& record) const;
 };
 
 /// A recorded quantity at block k, from 0.

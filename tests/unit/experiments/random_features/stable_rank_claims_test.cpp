@@ -64,20 +64,20 @@ TEST_CASE("gelu's misprint shows only where a variance exceeds one") {
 
 TEST_CASE("a false table fails") {
   const Activation& relu = find_activation("relu");
-  const auto moments = [&](const PrintedMoments& printed) {
-    const auto judge = [&](Claims& claims) { judge_moments("x", relu, printed, SStar::deviation, {1.0, 2.0}, claims); };
-    return claim("spectral/fig-12/x", judge).verdict;
+  const auto verdict = [&](const std::string& id, const PrintedMoments& printed) {
+    return claim("spectral/fig-12/" + id, [&](Claims& claims) { judge_row("x", relu, printed, {1.0, 2.0}, claims); }).verdict;
   };
   PrintedMoments wrong = *printed_moments("relu");
-  CHECK(moments(wrong) == Verdict::holds);
+  CHECK(verdict("x", wrong) == Verdict::holds);
+  CHECK(verdict("x/nsr", wrong) == Verdict::holds);
   wrong.beta = 0.499;
-  CHECK(moments(wrong) == Verdict::fails);
+  CHECK(verdict("x", wrong) == Verdict::fails);
+  CHECK(verdict("x/nsr", wrong) == Verdict::holds);
   wrong = *printed_moments("relu");
   wrong.alpha = [](double) { return 0.16; };
-  CHECK(moments(wrong) == Verdict::fails);
+  CHECK(verdict("x", wrong) == Verdict::fails);
   wrong.nsr_bound = [](double) { return 3.14; };
-  const auto nsr = [&](Claims& claims) { judge_noise_to_signal("x", relu, wrong, SStar::deviation, {1.0}, claims); };
-  CHECK(claim("spectral/fig-12/x", nsr).verdict == Verdict::fails);
+  CHECK(verdict("x/nsr", wrong) == Verdict::fails);
 }
 
 TEST_CASE("stable ranks above the bounds fail, unless the theorem promises nothing") {

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/theorems.hpp"
+#include "experiments/rank_collapse/bounds/bounds.hpp"
 
 using namespace ranklab;
 using namespace ranklab::bounds;

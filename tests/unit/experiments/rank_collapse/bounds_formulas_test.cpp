@@ -8,7 +8,8 @@
 
 #include "core/random.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/theorems.hpp"
+#include "experiments/rank_collapse/bounds/skips.hpp"
+#include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/norms.hpp"
 

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/theorems.hpp"
+#include "experiments/rank_collapse/bounds/skips.hpp"
+#include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "gaussian.hpp"
 #include "models/blocks/norms.hpp"
 
