@@ -7,8 +7,8 @@
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/bounds/split_attention.hpp"
 #include "experiments/rank_collapse/bounds/theorems.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
 #include "models/blocks/bare_block.hpp"
-#include "models/blocks/stack.hpp"
 
 namespace ranklab::bounds {
 namespace {

@@ -7,9 +7,9 @@
 #include "core/fits.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/bounds/theorems.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/blocks/bare_block.hpp"
-#include "models/blocks/stack.hpp"
 
 namespace ranklab::bounds {
 namespace {
