@@ -110,7 +110,7 @@ $(BUILD)/unit-tests: $(TESTS:%.cpp=$(BUILD)/%.o) $(LIBRARY)
 	@echo "  link    $@"
 	@$(CXX) $(CXXFLAGS) $^ $(LDLIBS) -o $@
 
-$(BUILD)/bench: $(addprefix $(BUILD)/tests/,bench/bench.o unit/tiny_checkpoint.o unit/tiny_layouts.o) $(LIBRARY)
+$(BUILD)/bench: $(addprefix $(BUILD)/tests/,bench/bench.o unit/tiny_checkpoint.o unit/tiny_layouts.o unit/safetensors_writer.o) $(LIBRARY)
 	@echo "  link    $@"
 	@$(CXX) $(CXXFLAGS) $^ $(LDLIBS) -o $@
 

@@ -68,9 +68,9 @@ void multiply_slope(arma::Mat<T>& slope, const arma::Mat<T>& dA) {
 }  // namespace
 
 template <class T>
-Mlp<T> draw_mlp(const Trial& trial, std::uint64_t d, std::uint64_t width, std::uint64_t hidden_layers, const Activation& sigma,
-                const std::string& prefix) {
-  Mlp<T> net{&sigma, {}};
+Mlp<T> Mlp<T>::draw(const Trial& trial, std::uint64_t d, std::uint64_t width, std::uint64_t hidden_layers, const Activation& sigma,
+                    const std::string& prefix) {
+  Mlp net{&sigma, {}};
   const std::uint64_t rows = sigma.gated ? 2 * width : width;
   for (std::uint64_t l = 1; l <= hidden_layers; ++l)
     net.W.push_back(draw_layer<T>(trial, prefix + "W" + std::to_string(l), rows, l == 1 ? d : width));
@@ -79,27 +79,27 @@ Mlp<T> draw_mlp(const Trial& trial, std::uint64_t d, std::uint64_t width, std::u
 }
 
 template <class T>
-void forward(const Mlp<T>& net, const arma::Mat<T>& X, MlpPass<T>& pass) {
-  if (X.n_rows != net.W.front().n_cols) throw std::logic_error("the inputs of a net do not fit its first layer");
-  const std::size_t hidden = net.W.size() - 1;
+void Mlp<T>::forward(const arma::Mat<T>& X, MlpPass<T>& pass) const {
+  if (X.n_rows != W.front().n_cols) throw std::logic_error("the inputs of a net do not fit its first layer");
+  const std::size_t hidden = W.size() - 1;
   pass.A.resize(hidden);
   pass.slope.resize(hidden);
   for (std::size_t l = 0; l < hidden; ++l) {
-    pass.slope[l] = net.W[l] * (l == 0 ? X : pass.A[l - 1]);
-    if (net.sigma->gated) {
-      activate_gated(*net.sigma, pass.slope[l], pass.A[l]);
-    } else if (net.sigma->name == "relu2") {
+    pass.slope[l] = W[l] * (l == 0 ? X : pass.A[l - 1]);
+    if (sigma->gated) {
+      activate_gated(*sigma, pass.slope[l], pass.A[l]);
+    } else if (sigma->name == "relu2") {
       activate_squared_relu(pass.slope[l], pass.A[l]);
     } else {
-      activate(*net.sigma, pass.slope[l], pass.A[l]);
+      activate(*sigma, pass.slope[l], pass.A[l]);
     }
   }
-  pass.output = net.W.back() * pass.A.back();
+  pass.output = W.back() * pass.A.back();
 }
 
 template <class T>
-void backward(const Mlp<T>& net, const arma::Mat<T>& X, const arma::Row<T>& y, MlpPass<T>& pass) {
-  const std::size_t layers = net.W.size();
+void Mlp<T>::backward(const arma::Mat<T>& X, const arma::Row<T>& y, MlpPass<T>& pass) const {
+  const std::size_t layers = W.size();
   const double n = static_cast<double>(X.n_cols);
   pass.G.resize(layers);
   double squares = 0;
@@ -114,7 +114,7 @@ void backward(const Mlp<T>& net, const arma::Mat<T>& X, const arma::Row<T>& y, M
   arma::Mat<T> dA;
   for (std::size_t l = layers - 1; l > 0; --l) {
     pass.G[l] = *D * pass.A[l - 1].t();
-    dA = net.W[l].t() * *D;
+    dA = W[l].t() * *D;
     multiply_slope(pass.slope[l - 1], dA);
     D = &pass.slope[l - 1];
   }
@@ -123,13 +123,5 @@ void backward(const Mlp<T>& net, const arma::Mat<T>& X, const arma::Row<T>& y, M
 
 template struct Mlp<float>;
 template struct Mlp<double>;
-template Mlp<float> draw_mlp<float>(const Trial&, std::uint64_t, std::uint64_t, std::uint64_t, const Activation&,
-                                    const std::string&);
-template Mlp<double> draw_mlp<double>(const Trial&, std::uint64_t, std::uint64_t, std::uint64_t, const Activation&,
-                                      const std::string&);
-template void forward<float>(const Mlp<float>&, const arma::fmat&, MlpPass<float>&);
-template void forward<double>(const Mlp<double>&, const arma::mat&, MlpPass<double>&);
-template void backward<float>(const Mlp<float>&, const arma::fmat&, const arma::frowvec&, MlpPass<float>&);
-template void backward<double>(const Mlp<double>&, const arma::mat&, const arma::rowvec&, MlpPass<double>&);
 
 }  // namespace ranklab

@@ -15,18 +15,6 @@
 
 namespace ranklab {
 
-template <class T>
-struct Mlp {
-  const Activation* sigma = nullptr;
-  std::vector<arma::Mat<T>> W;  // W_1 ... W_L, at least two
-};
-
-/// [Spectral] Figure 1: entries uniform on +-1/sqrt(fan_in), fan_in the columns of W_l, which is PyTorch's default for a linear
-/// layer. One stream for each matrix: <prefix>W1, <prefix>W2, ...
-template <class T>
-Mlp<T> draw_mlp(const Trial& trial, std::uint64_t d, std::uint64_t width, std::uint64_t hidden_layers, const Activation& sigma,
-                const std::string& prefix = "");
-
 /// What a pass through the net leaves behind. The matrices keep their memory from pass to pass.
 template <class T>
 struct MlpPass {
@@ -37,12 +25,20 @@ struct MlpPass {
   std::vector<arma::Mat<T>> G;      // gradients of W_1 ... W_L, in their shapes
 };
 
-/// Outputs, activations and slopes at X (d, n). Throws std::logic_error where X does not fit W_1.
 template <class T>
-void forward(const Mlp<T>& net, const arma::Mat<T>& X, MlpPass<T>& pass);
+struct Mlp {
+  const Activation* sigma = nullptr;
+  std::vector<arma::Mat<T>> W;  // W_1 ... W_L, at least two
 
-/// The loss (1/n) sum_i (output_i - y_i)^2, without a half as in [Spectral]'s experiments, and its gradients; after forward.
-template <class T>
-void backward(const Mlp<T>& net, const arma::Mat<T>& X, const arma::Row<T>& y, MlpPass<T>& pass);
+  /// [Spectral] Figure 1: entries uniform on +-1/sqrt(fan_in), fan_in the columns of W_l, which is PyTorch's default for a linear
+  /// layer. One stream for each matrix: <prefix>W1, <prefix>W2, ...
+  static Mlp draw(const Trial& trial, std::uint64_t d, std::uint64_t width, std::uint64_t hidden_layers, const Activation& sigma,
+                  const std::string& prefix = "");
+
+  /// Outputs, activations and slopes at X (d, n). Throws std::logic_error where X does not fit W_1.
+  void forward(const arma::Mat<T>& X, MlpPass<T>& pass) const;
+  /// The loss (1/n) sum_i (output_i - y_i)^2, without a half as in [Spectral]'s experiments, and its gradients; after forward.
+  void backward(const arma::Mat<T>& X, const arma::Row<T>& y, MlpPass<T>& pass) const;
+};
 
 }  // namespace ranklab

@@ -10,11 +10,11 @@
 #include "core/text.hpp"
 #include "experiments/rank_collapse/depth/depth.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/blas.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/model_row.hpp"
-#include "models/blocks/stack.hpp"
 #include "models/published/checkpoint.hpp"
 
 namespace ranklab {

@@ -7,9 +7,9 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "io/token_ids.hpp"
+#include "io/tensors/token_ids.hpp"
+#include "models/blocks/model_config.hpp"
 #include "models/published/checkpoint.hpp"
-#include "models/published/model_config.hpp"
 
 namespace ranklab {
 namespace {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <tuple>
 #include <type_traits>
 
 namespace ranklab {
@@ -47,9 +48,11 @@ Raw load_little(const unsigned char* bytes) {
 }
 
 /// One type of entries: the unsigned type of their bits, and their value, as float where the format is no wider.
-template <class Raw_, class Value>
+template <class Value>
 struct Plain {
-  using Raw = Raw_;
+  using Raw = std::conditional_t<
+      sizeof(Value) == 8, std::uint64_t,
+      std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::conditional_t<sizeof(Value) == 2, std::uint16_t, std::uint8_t>>>;
   using Widened = std::conditional_t<std::is_same_v<Value, float>, float, double>;
   static Widened value(Raw bits) { return static_cast<Widened>(std::bit_cast<Value>(bits)); }
 };
@@ -65,5 +68,10 @@ struct Boolean {
   using Raw = std::uint8_t;
   static float value(Raw bits) { return bits != 0 ? 1.0f : 0.0f; }
 };
+
+/// In the order of Dtype.
+using EntryTypes =
+    std::tuple<Plain<double>, Plain<float>, Half, BrainHalf, Plain<std::int64_t>, Plain<std::int32_t>, Plain<std::int16_t>,
+               Plain<std::int8_t>, Plain<std::uint64_t>, Plain<std::uint32_t>, Plain<std::uint16_t>, Plain<std::uint8_t>, Boolean>;
 
 }  // namespace ranklab

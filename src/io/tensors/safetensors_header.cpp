@@ -1,4 +1,4 @@
-// JSON belongs to report and cli; this one format has it in its header, and it is read and written in this file alone.
+// JSON belongs to report and cli; this one format has it in its header, and it is read in this file alone.
 #include "io/tensors/safetensors_header.hpp"
 
 #include <algorithm>
@@ -162,16 +162,6 @@ std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view source, 
   source = source.substr(0, last + 1);
   json::sax_parse(source.begin(), source.end(), &events);
   return std::move(events.entries);
-}
-
-std::string format_safetensors_header(const std::vector<SafetensorsEntry>& entries) {
-  json header = json::object();
-  for (const SafetensorsEntry& entry : entries) {
-    header[entry.key] = {{"dtype", entry.dtype}, {"shape", entry.shape}, {"data_offsets", json::array({entry.begin, entry.end})}};
-  }
-  std::string text = header.dump();
-  text.append((8 - text.size() % 8) % 8, ' ');
-  return text;
 }
 
 }  // namespace ranklab

@@ -19,7 +19,4 @@ struct SafetensorsEntry {
 /// of {"dtype", "shape", "data_offsets"} objects, each key once, and a "__metadata__" of strings.
 std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view json, const std::string& label);
 
-/// The header that describes the entries, padded to a multiple of 8 bytes. Keys must be valid UTF-8 and differ.
-std::string format_safetensors_header(const std::vector<SafetensorsEntry>& entries);
-
 }  // namespace ranklab

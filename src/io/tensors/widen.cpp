@@ -87,37 +87,14 @@ void with_order(const TensorLayout& layout, const Function& widen) {
   widen(Widening<Entry, false>());
 }
 
-template <class Function>
+template <class Function, std::size_t type = 0>
 void with_widening(const TensorLayout& layout, const Function& widen) {
-  switch (layout.dtype) {
-    case Dtype::f64:
-      return with_order<Plain<std::uint64_t, double>>(layout, widen);
-    case Dtype::f32:
-      return with_order<Plain<std::uint32_t, float>>(layout, widen);
-    case Dtype::f16:
-      return with_order<Half>(layout, widen);
-    case Dtype::bf16:
-      return with_order<BrainHalf>(layout, widen);
-    case Dtype::i64:
-      return with_order<Plain<std::uint64_t, std::int64_t>>(layout, widen);
-    case Dtype::i32:
-      return with_order<Plain<std::uint32_t, std::int32_t>>(layout, widen);
-    case Dtype::i16:
-      return with_order<Plain<std::uint16_t, std::int16_t>>(layout, widen);
-    case Dtype::i8:
-      return with_order<Plain<std::uint8_t, std::int8_t>>(layout, widen);
-    case Dtype::u64:
-      return with_order<Plain<std::uint64_t, std::uint64_t>>(layout, widen);
-    case Dtype::u32:
-      return with_order<Plain<std::uint32_t, std::uint32_t>>(layout, widen);
-    case Dtype::u16:
-      return with_order<Plain<std::uint16_t, std::uint16_t>>(layout, widen);
-    case Dtype::u8:
-      return with_order<Plain<std::uint8_t, std::uint8_t>>(layout, widen);
-    case Dtype::boolean:
-      return with_order<Boolean>(layout, widen);
+  if constexpr (type == std::tuple_size_v<EntryTypes>) {
+    throw std::logic_error("widen: no such dtype");
+  } else {
+    if (layout.dtype == static_cast<Dtype>(type)) return with_order<std::tuple_element_t<type, EntryTypes>>(layout, widen);
+    with_widening<Function, type + 1>(layout, widen);
   }
-  throw std::logic_error("widen: no such dtype");
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ void BareBlock<T>::forward(State<T>& state, double lambda) const {
   multiply_by_power(mixed.Y, mixed.log2_factor - larger);
   state.Y += mixed.Y;
   state.log2_scale += larger;
-  normalise(norm_, state);
-  if (norm_ == Norm::none) rescale(state);
+  state.normalise(norm_);
+  if (norm_ == Norm::none) state.rescale();
   if (!std::isfinite(state.log2_scale)) state.Y.fill(std::numeric_limits<T>::quiet_NaN());
 }
 
@@ -43,6 +43,11 @@ template class BareBlock<float>;
 template class BareBlock<double>;
 
 namespace {
+
+// N(0, 1/size).
+Start normal_over(std::uint64_t size) {
+  return Start::normal(1 / std::sqrt(static_cast<double>(size)));
+}
 
 // Attention and linear attention. With one token per column, M Y C_V is (W_V' Y) M'. -----------------------------------------
 
@@ -60,7 +65,7 @@ arma::Mat<T> orthogonal_factor(const arma::Mat<T>& G) {
 template <class T>
 arma::Mat<T> draw_values(const ModelSpec& spec, Tensors<T>& tensors) {
   if (spec.value_weights == "identity") return arma::Mat<T>(spec.dim, spec.dim, arma::fill::eye);
-  arma::Mat<T> W = tensors.matrix("W_V", spec.dim, spec.dim, Start::normal(1 / std::sqrt(static_cast<double>(spec.dim))));
+  arma::Mat<T> W = tensors.matrix("W_V", spec.dim, spec.dim, normal_over(spec.dim));
   return spec.value_weights == "orthogonal" ? orthogonal_factor(W) : W;
 }
 
@@ -69,7 +74,7 @@ template <class T>
 class AttentionBlock : public BareBlock<T> {
  public:
   AttentionBlock(const ModelSpec& spec, Tensors<T>& tensors) : BareBlock<T>(spec), causal_(spec.causal) {
-    const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+    const Start start = normal_over(spec.dim);
     W_Q_ = tensors.matrix("W_Q", spec.dim, spec.dim, start);
     W_K_ = tensors.matrix("W_K", spec.dim, spec.dim, start);
     W_V_ = draw_values(spec, tensors);
@@ -139,10 +144,9 @@ class BareLtiSsm final : public BareBlock<T> {
  public:
   BareLtiSsm(const ModelSpec& spec, Tensors<T>& tensors)
       : BareBlock<T>(spec),
-        dim_(spec.dim),
         A_(tensors.vector("A", spec.state, Start::uniform(0.0, 1.0))),
         B_(tensors.vector("B", spec.state, Start::constant(1.0))),
-        C_(tensors.matrix("C", spec.state, 1, Start::normal(1 / std::sqrt(static_cast<double>(spec.state))))) {}
+        C_(tensors.matrix("C", spec.state, 1, normal_over(spec.state))) {}
 
   // M_ij = K[i - j] for i >= j, K[l] = sum_n C_n A_n^l B_n.
   arma::Mat<T> mixing_matrix(const State<T>& state) const override {
@@ -155,7 +159,6 @@ class BareLtiSsm final : public BareBlock<T> {
     }
     return M;
   }
-  arma::Mat<T> value_matrix() const override { return arma::Mat<T>(dim_, dim_, arma::fill::eye); }
 
  protected:
   // h_n <- A_n h_n + B_n y_t (d), column n of h; output sum_n C_n h_n.
@@ -178,7 +181,6 @@ class BareLtiSsm final : public BareBlock<T> {
   }
 
  private:
-  arma::uword dim_;
   arma::Col<T> A_, B_, C_;  // (n)
 };
 
@@ -187,7 +189,7 @@ template <class T>
 class BareSelectiveSsm final : public BareBlock<T> {
  public:
   BareSelectiveSsm(const ModelSpec& spec, Tensors<T>& tensors) : BareBlock<T>(spec), decay_(spec.decay) {
-    const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+    const Start start = normal_over(spec.dim);
     W_B_ = tensors.matrix("W_B", spec.dim, spec.state, start);
     W_C_ = tensors.matrix("W_C", spec.dim, spec.state, start);
   }
@@ -196,7 +198,6 @@ class BareSelectiveSsm final : public BareBlock<T> {
     return static_cast<T>(std::exp2(2 * state.log2_scale)) *
            ssd_matrix<T>(log_decay(state), W_B_.t() * state.Y, W_C_.t() * state.Y);
   }
-  arma::Mat<T> value_matrix() const override { return arma::Mat<T>(W_B_.n_rows, W_B_.n_rows, arma::fill::eye); }
 
  protected:
   // M is quadratic in the state: that of 2^s Y is 4^s times that of Y.
@@ -213,50 +214,52 @@ class BareSelectiveSsm final : public BareBlock<T> {
   arma::Mat<T> W_B_, W_C_;  // (d, n)
 };
 
+// Without what attention adds.
+ModelRow bare_row(const std::string& name, const std::shared_ptr<const BlockMakers>& makers,
+                  double (*parameters)(const BlockSizes&), double (*flops)(const BlockSizes&, double maps)) {
+  return {.name = name,
+          .norm = "rows",
+          .bare = true,
+          .makers = makers,
+          .parameters = parameters,
+          .flops = flops,
+          .lambda_varies = true};
+}
+
+double three_maps(const BlockSizes& s) {
+  return 3 * s.d * s.d;
+}
+
+double recurrence_flops(const BlockSizes& s, double maps) {
+  return maps + 4 * s.N * s.n * s.d + 64 * s.N * s.d;
+}
+
 }  // namespace
 
 ModelRow attention_row() {
-  return {.name = "attention",
-          .norm = "rows",
-          .switches = {"value-weights", "causal"},
-          .bare = true,
-          .attends = true,
-          .makers = makers_of<BareAttention>(),
-          .parameters = [](const BlockSizes& s) { return 3 * s.d * s.d; },
-          .flops = attention_flops,
-          .lambda_varies = true};
+  ModelRow row = bare_row("attention", makers_of<BareAttention>(), three_maps, attention_flops);
+  row.switches = {"value-weights", "causal"};
+  row.attends = true;
+  return row;
 }
 
 ModelRow linear_attention_row() {
-  return {.name = "linear-attention",
-          .norm = "rows",
-          .switches = {"value-weights", "causal"},
-          .bare = true,
-          .makers = makers_of<BareLinearAttention>(),
-          .parameters = [](const BlockSizes& s) { return 3 * s.d * s.d; },
-          .flops = [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.d * s.d; },
-          .lambda_varies = true};
+  ModelRow row = bare_row("linear-attention", makers_of<BareLinearAttention>(), three_maps,
+                          [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.d * s.d; });
+  row.switches = {"value-weights", "causal"};
+  return row;
 }
 
 ModelRow lti_ssm_row() {
-  return {.name = "lti-ssm",
-          .norm = "rows",
-          .bare = true,
-          .makers = makers_of<BareLtiSsm>(),
-          .parameters = [](const BlockSizes& s) { return 3 * s.n; },
-          .flops = [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.n * s.d + 64 * s.N * s.d; },
-          .lambda_varies = true};
+  return bare_row(
+      "lti-ssm", makers_of<BareLtiSsm>(), [](const BlockSizes& s) { return 3 * s.n; }, recurrence_flops);
 }
 
 ModelRow selective_ssm_row() {
-  return {.name = "selective-ssm",
-          .norm = "rows",
-          .switches = {"decay"},
-          .bare = true,
-          .makers = makers_of<BareSelectiveSsm>(),
-          .parameters = [](const BlockSizes& s) { return 2 * s.d * s.n; },
-          .flops = [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.n * s.d + 64 * s.N * s.d; },
-          .lambda_varies = true};
+  ModelRow row = bare_row(
+      "selective-ssm", makers_of<BareSelectiveSsm>(), [](const BlockSizes& s) { return 2 * s.d * s.n; }, recurrence_flops);
+  row.switches = {"decay"};
+  return row;
 }
 
 }  // namespace ranklab

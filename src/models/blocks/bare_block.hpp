@@ -22,17 +22,18 @@ struct Mixed {
 template <class T>
 class BareBlock : public Block<T> {
  public:
-  explicit BareBlock(const ModelSpec& spec) : norm_(find_norm(spec.norm)) {}
+  explicit BareBlock(const ModelSpec& spec) : dim_(spec.dim), norm_(find_norm(spec.norm)) {}
   /// M(Y) (N, N), row i for output token i, of the state as it is (its scale included).
   virtual arma::Mat<T> mixing_matrix(const State<T>& state) const = 0;
-  /// C_V (d, d).
-  virtual arma::Mat<T> value_matrix() const = 0;
+  /// C_V (d, d): I, but for attention.
+  virtual arma::Mat<T> value_matrix() const { return arma::Mat<T>(dim_, dim_, arma::fill::eye); }
   void forward(State<T>& state, double lambda) const final;
 
  protected:
   virtual Mixed<T> mix(const State<T>& state) const = 0;
 
  private:
+  arma::uword dim_;
   Norm norm_;
 };
 

@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "io/config_keys.hpp"
+#include "models/blocks/model_config.hpp"
 #include "models/blocks/sublayers.hpp"
-#include "models/published/model_config.hpp"
 
 namespace ranklab {
 namespace {
@@ -65,7 +65,7 @@ class EncoderBlock final : public SteppedBlock<T> {
   }
 
   void forward(State<T>& state, double lambda) const override {
-    unscale(state);  // GELU is not homogeneous
+    state.unscale();  // GELU is not homogeneous
     state.Y = std::move(steps(state.Y, lambda).Y[3]);
   }
 

@@ -15,9 +15,8 @@
 #include <optional>
 
 #include "io/config_keys.hpp"
-#include "models/blocks/residual_stream.hpp"
+#include "models/blocks/model_config.hpp"
 #include "models/blocks/sublayers.hpp"
-#include "models/published/model_config.hpp"
 
 namespace ranklab {
 namespace {
@@ -61,7 +60,7 @@ class Gpt2Block final : public Block<T> {
   }
 
   void forward(State<T>& state, double lambda) const override {
-    if (!has_norm_) unscale(state);  // the branches are not homogeneous
+    if (!has_norm_) state.unscale();  // the branches are not homogeneous
     add(state, lambda, attention_(normed(state, first_norm_)));
     if (feed_forward_) add(state, lambda_at_both_ ? lambda : 1.0, (*feed_forward_)(normed(state, second_norm_)));
   }
@@ -69,13 +68,13 @@ class Gpt2Block final : public Block<T> {
  private:
   arma::Mat<T> normed(const State<T>& state, const std::optional<LayerNorm<T>>& norm) const {
     arma::Mat<T> X = state.Y;
-    if (norm) (*norm)(X, scaled_epsilon(epsilon_, state));
+    if (norm) (*norm)(X, state.scaled_epsilon(epsilon_));
     return X;
   }
 
   void add(State<T>& state, double lambda, const arma::Mat<T>& branch) const {
-    add_branch(state, lambda, branch);
-    if (has_norm_) keep_in_range(state);
+    state.add_branch(lambda, branch);
+    if (has_norm_) state.keep_in_range();
   }
 
   bool lambda_at_both_, has_norm_;

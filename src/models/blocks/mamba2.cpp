@@ -25,7 +25,6 @@
 #include "models/activations.hpp"
 #include "models/blocks/block.hpp"
 #include "models/blocks/model_row.hpp"
-#include "models/blocks/residual_stream.hpp"
 #include "models/blocks/state_space.hpp"
 
 namespace ranklab {
@@ -149,18 +148,18 @@ class Mamba2Block final : public Block<T> {
         skip_normed_(spec.skip_input == "normed") {}
 
   void forward(State<T>& state, double lambda) const override {
-    if (!has_norm_) unscale(state);  // the mixer is not homogeneous
+    if (!has_norm_) state.unscale();  // the mixer is not homogeneous
     arma::Mat<T> U = state.Y;
-    if (has_norm_) rms_norm(U, scaled_epsilon(epsilon_, state), &gain_);
+    if (has_norm_) rms_norm(U, state.scaled_epsilon(epsilon_), &gain_);
     if (skip_in_mixer_) {
-      add_branch(state, 1.0, mixer_(U, lambda));
+      state.add_branch(1.0, mixer_(U, lambda));
     } else if (skip_normed_) {
       state.Y = static_cast<T>(lambda) * U + mixer_(U, 0.0);
       state.log2_scale = 0.0;
     } else {
-      add_branch(state, lambda, mixer_(U, 0.0));
+      state.add_branch(lambda, mixer_(U, 0.0));
     }
-    if (has_norm_) keep_in_range(state);
+    if (has_norm_) state.keep_in_range();
   }
 
  private:

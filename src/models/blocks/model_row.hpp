@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "models/blocks/layout.hpp"
 #include "models/blocks/model_spec.hpp"
-#include "models/published/layout.hpp"
 
 namespace ranklab {
 

@@ -1,5 +1,6 @@
 #include "models/blocks/norms.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <type_traits>
@@ -11,6 +12,15 @@ namespace {
 
 constexpr double degenerate_norm = 1e-10;  // of a token; catalogued with D
 constexpr double usual_epsilon = 1e-5;
+
+// Of a stream's entries, far from the ends of the range of T on both sides.
+constexpr double log2_largest = 40;
+constexpr double largest_unscaled = 0x1p40, smallest_scaled = 0x1p-40;
+
+template <class T>
+double largest_entry(const arma::Mat<T>& Y) {
+  return Y.is_empty() ? 0.0 : static_cast<double>(arma::abs(Y).max());
+}
 
 // In double: the square of a float may be beyond its range.
 template <class T>
@@ -70,40 +80,62 @@ void rms_norm(arma::Mat<T>& Y, double epsilon, const arma::Col<T>* gain) {
 }
 
 template <class T>
-void normalise(Norm norm, State<T>& state) {
-  if (norm == Norm::rows) state.degenerate_rows += normalise_rows(state.Y);
-  if (norm == Norm::layer) layer_norm(state.Y, usual_epsilon);
-  if (norm == Norm::rms) rms_norm(state.Y, usual_epsilon);
+void State<T>::normalise(Norm norm) {
+  if (norm == Norm::rows) degenerate_rows += normalise_rows(Y);
+  if (norm == Norm::layer) layer_norm(Y, usual_epsilon);
+  if (norm == Norm::rms) rms_norm(Y, usual_epsilon);
 }
 
 template <class T>
-void rescale(State<T>& state) {
-  const double largest = state.Y.is_empty() ? 0.0 : static_cast<double>(arma::abs(state.Y).max());
+void State<T>::rescale() {
+  const double largest = largest_entry(Y);
   if (!(largest > 0) || !std::isfinite(largest)) return;
   int exponent = 0;
   std::frexp(largest, &exponent);
-  for (T& y : state.Y) y = std::ldexp(y, -exponent);
-  state.log2_scale += exponent;
+  for (T& y : Y) y = std::ldexp(y, -exponent);
+  log2_scale += exponent;
 }
 
 template <class T>
-void unscale(State<T>& state) {
-  if (state.log2_scale == 0.0) return;
-  for (T& y : state.Y) y = std::ldexp(y, static_cast<int>(state.log2_scale));
-  state.log2_scale = 0.0;
+void State<T>::unscale() {
+  if (log2_scale == 0.0) return;
+  for (T& y : Y) y = std::ldexp(y, static_cast<int>(log2_scale));
+  log2_scale = 0.0;
 }
 
+template <class T>
+void State<T>::keep_in_range() {
+  if (largest_entry(Y) > largest_unscaled) rescale();
+}
+
+template <class T>
+double State<T>::scaled_epsilon(double epsilon) const {
+  // A constant token is 0 / 0 without it; its root is a number of type T.
+  constexpr double root = std::numeric_limits<T>::min(), smallest = std::numeric_limits<double>::min();
+  return std::max({epsilon * std::exp2(-2 * log2_scale), root * root, smallest});
+}
+
+template <class T>
+void State<T>::add_branch(double lambda, const arma::Mat<T>& added) {
+  if (log2_scale != 0.0 && std::fabs(lambda) * largest_entry(Y) < smallest_scaled) {
+    // Y <- lambda Y, and s back to what Y needs: a branch times 2^-s would be lost.
+    Y *= static_cast<T>(lambda);
+    lambda = 1.0;
+    if (largest_entry(Y) == 0) log2_scale = 0.0;
+    rescale();
+    if (log2_scale <= log2_largest) unscale();
+  }
+  const T unit = static_cast<T>(std::exp2(-log2_scale));
+  Y = static_cast<T>(lambda) * Y + unit * added;
+}
+
+template struct State<float>;
+template struct State<double>;
 template std::uint64_t normalise_rows(arma::Mat<float>&);
 template std::uint64_t normalise_rows(arma::Mat<double>&);
 template void layer_norm(arma::Mat<float>&, double, const arma::Col<float>*, const arma::Col<float>*);
 template void layer_norm(arma::Mat<double>&, double, const arma::Col<double>*, const arma::Col<double>*);
 template void rms_norm(arma::Mat<float>&, double, const arma::Col<float>*);
 template void rms_norm(arma::Mat<double>&, double, const arma::Col<double>*);
-template void normalise(Norm, State<float>&);
-template void normalise(Norm, State<double>&);
-template void rescale(State<float>&);
-template void rescale(State<double>&);
-template void unscale(State<float>&);
-template void unscale(State<double>&);
 
 }  // namespace ranklab

@@ -13,16 +13,35 @@ struct BranchNorms {
   double input = std::numeric_limits<double>::quiet_NaN(), output = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// A representation of N tokens of dimension d, at some depth.
+enum class Norm { rows, layer, rms, none };
+
+/// A representation 2^s Y of N tokens of dimension d, at some depth. The scale s serves bare stacks without a norm, and residual
+/// streams of blocks that normalise a branch's input, R <- lambda R + branch(norm(R)): R may grow like lambda^K, beyond the range
+/// of T, and what the norm makes of it does not depend on its size.
 template <class T>
 struct State {
   arma::Mat<T> Y;                     // (d, N), one token per column
-  double log2_scale = 0.0;            // the representation is 2^log2_scale Y; not 0 where a stream grows or falls without limit
+  double log2_scale = 0.0;            // s; not 0 where a stream grows or falls without limit
   std::uint64_t degenerate_rows = 0;  // tokens that normalise_rows set to zero, over all depths so far
   BranchNorms branch = {};            // of the last block
-};
 
-enum class Norm { rows, layer, rms, none };
+  /// The norm by its name, with gain 1 and bias 0; epsilon 1e-5 for layer and rms. Counts degenerate rows.
+  void normalise(Norm norm);
+
+  /// Moves a power of two from Y into s, so that the largest entry of Y is in [1/2, 1). Exact. A zero or non-finite Y stays as it
+  /// is.
+  void rescale();
+  /// The inverse, for blocks that are not homogeneous: s becomes 0. Exact but for entries that leave T's range.
+  void unscale();
+  /// Rescales where entries of Y are large.
+  void keep_in_range();
+
+  /// The epsilon that makes of Y what `epsilon` makes of 2^s Y. Positive.
+  double scaled_epsilon(double epsilon) const;
+  /// R <- lambda R + branch, with R = 2^s Y; the branch has no scale. Moves s only where lambda brings a large stream back to the
+  /// size of its branches.
+  void add_branch(double lambda, const arma::Mat<T>& branch);
+};
 
 /// "rows", "layer", "rms" or "none"; throws UsageError that names --norm.
 Norm find_norm(std::string_view name);
@@ -40,18 +59,5 @@ void layer_norm(arma::Mat<T>& Y, double epsilon, const arma::Col<T>* gain = null
 /// RMSNorm(x) = gain x / sqrt(mean of x^2 + epsilon). A null pointer stands for gain 1.
 template <class T>
 void rms_norm(arma::Mat<T>& Y, double epsilon, const arma::Col<T>* gain = nullptr);
-
-/// The norm by its name, with gain 1 and bias 0; epsilon 1e-5 for layer and rms. Counts degenerate rows in the state.
-template <class T>
-void normalise(Norm norm, State<T>& state);
-
-/// Moves a power of two from Y into log2_scale, so that the largest entry of Y is in [1/2, 1). Exact. A zero or non-finite Y
-/// stays as it is.
-template <class T>
-void rescale(State<T>& state);
-
-/// The inverse, for blocks that are not homogeneous: log2_scale becomes 0. Exact but for entries that leave T's range.
-template <class T>
-void unscale(State<T>& state);
 
 }  // namespace ranklab

@@ -30,7 +30,8 @@ S4dModes modes_from(Tensors<T>& tensors, arma::uword d, arma::uword n) {
   const arma::Col<T> log_dt = tensors.vector("kernel.log_dt", d, Start::uniform(std::log(0.001), std::log(0.1)));
   const arma::Col<T> log_A_real = tensors.vector("kernel.log_A_real", pairs * d, Start::constant(std::log(0.5)));
   const arma::Col<T> A_imag = tensors.vector("kernel.A_imag", pairs * d, Start::ramp(std::numbers::pi, pairs));
-  return s4d_modes(C, log_dt, log_A_real, A_imag);
+  return s4d_modes(arma::conv_to<arma::mat>::from(C), arma::conv_to<arma::vec>::from(log_dt),
+                   arma::conv_to<arma::vec>::from(log_A_real), arma::conv_to<arma::vec>::from(A_imag));
 }
 
 // The first half of each token times the logistic function of the second.
@@ -55,19 +56,20 @@ class S4dBlock final : public Block<T> {
   }
 
   void forward(State<T>& state, double lambda) const override {
-    unscale(state);
+    state.unscale();
     const arma::Mat<T> Z = layer(state.Y);
     state.Y = static_cast<T>(lambda) * state.Y + Z;
     if (norm_ == Norm::layer) {
       layer_norm(state.Y, epsilon, &gain_, &bias_);
     } else {
-      normalise(norm_, state);
+      state.normalise(norm_);
     }
   }
 
  private:
   arma::Mat<T> layer(const arma::Mat<T>& U) const {
-    arma::Mat<T> Y = modal_convolution(modes_, U) + U.each_col() % D_;
+    arma::Mat<T> Y = arma::conv_to<arma::Mat<T>>::from(modal_convolution(modes_, arma::conv_to<arma::mat>::from(U)));
+    Y += U.each_col() % D_;
     apply(find_activation("gelu"), Y);
     arma::Mat<T> Z = W_o_.t() * Y;
     Z.each_col() += b_o_;
@@ -83,15 +85,14 @@ class S4dBlock final : public Block<T> {
 
 }  // namespace
 
-template <class T>
-S4dModes s4d_modes(const arma::Mat<T>& C, const arma::Col<T>& log_dt, const arma::Col<T>& log_A_real, const arma::Col<T>& A_imag) {
+S4dModes s4d_modes(const arma::mat& C, const arma::vec& log_dt, const arma::vec& log_A_real, const arma::vec& A_imag) {
   const arma::uword d = C.n_cols, pairs = C.n_rows / 2;
   S4dModes modes{arma::cx_mat(d, pairs), arma::cx_mat(d, pairs)};
   for (arma::uword c = 0; c < d; ++c) {
-    const double dt = std::exp(static_cast<double>(log_dt(c)));
+    const double dt = std::exp(log_dt(c));
     for (arma::uword m = 0; m < pairs; ++m) {
       const arma::uword at = c * pairs + m;
-      const Complex A(-std::exp(static_cast<double>(log_A_real(at))), static_cast<double>(A_imag(at)));
+      const Complex A(-std::exp(log_A_real(at)), A_imag(at));
       modes.pole(c, m) = std::exp(dt * A);
       modes.weight(c, m) = Complex(C(2 * m, c), C(2 * m + 1, c)) * exp_minus_one(dt * A) / A;
     }
@@ -99,28 +100,21 @@ S4dModes s4d_modes(const arma::Mat<T>& C, const arma::Col<T>& log_dt, const arma
   return modes;
 }
 
-template <class T>
-arma::Mat<T> modal_convolution(const S4dModes& modes, const arma::Mat<T>& U) {
-  const arma::mat u = arma::conv_to<arma::mat>::from(U);
-  arma::mat Y(arma::size(u), arma::fill::zeros);
+arma::mat modal_convolution(const S4dModes& modes, const arma::mat& U) {
+  arma::mat Y(arma::size(U), arma::fill::zeros);
   for (arma::uword m = 0; m < modes.pole.n_cols; ++m) {
     const arma::vec p_re = arma::real(modes.pole.col(m)), p_im = arma::imag(modes.pole.col(m));
     const arma::vec w_re = 2.0 * arma::real(modes.weight.col(m)), w_im = 2.0 * arma::imag(modes.weight.col(m));
-    arma::vec s_re(u.n_rows, arma::fill::zeros), s_im(u.n_rows, arma::fill::zeros), previous;
-    for (arma::uword t = 0; t < u.n_cols; ++t) {  // s_t = pole s_{t-1} + u_t, all channels at once
+    arma::vec s_re(U.n_rows, arma::fill::zeros), s_im(U.n_rows, arma::fill::zeros), previous;
+    for (arma::uword t = 0; t < U.n_cols; ++t) {  // s_t = pole s_{t-1} + u_t, all channels at once
       previous = s_re;
-      s_re = p_re % previous - p_im % s_im + u.col(t);
+      s_re = p_re % previous - p_im % s_im + U.col(t);
       s_im = p_re % s_im + p_im % previous;
       Y.col(t) += w_re % s_re - w_im % s_im;
     }
   }
-  return arma::conv_to<arma::Mat<T>>::from(Y);
+  return Y;
 }
-
-template S4dModes s4d_modes(const arma::Mat<float>&, const arma::Col<float>&, const arma::Col<float>&, const arma::Col<float>&);
-template S4dModes s4d_modes(const arma::Mat<double>&, const arma::Col<double>&, const arma::Col<double>&, const arma::Col<double>&);
-template arma::Mat<float> modal_convolution(const S4dModes&, const arma::Mat<float>&);
-template arma::Mat<double> modal_convolution(const S4dModes&, const arma::Mat<double>&);
 
 ModelRow s4d_row() {
   return {.name = "s4d",

@@ -19,12 +19,10 @@ struct S4dModes {
 /// The zero-order hold of h' = A h + u, y = 2 Re C h, A = -exp(log_A_real) + i A_imag, with step dt = exp(log_dt):
 /// pole = exp(dt A), weight = C (exp(dt A) - 1) / A. C (n, d): real and imaginary parts in turn; log_dt (d); log_A_real and
 /// A_imag (n/2 d), channel by channel.
-template <class T>
-S4dModes s4d_modes(const arma::Mat<T>& C, const arma::Col<T>& log_dt, const arma::Col<T>& log_A_real, const arma::Col<T>& A_imag);
+S4dModes s4d_modes(const arma::mat& C, const arma::vec& log_dt, const arma::vec& log_A_real, const arma::vec& A_imag);
 
 /// y_t[c] = sum_{j <= t} K_c[j] u_{t-j}[c] for U (d, N), mode by mode by its recurrence: O(N n d), without the kernels. In
-/// double precision whatever T, as a mode may remember thousands of tokens and the error of its pole grows with them.
-template <class T>
-arma::Mat<T> modal_convolution(const S4dModes& modes, const arma::Mat<T>& U);
+/// double precision in every block, as a mode may remember thousands of tokens and the error of its pole grows with them.
+arma::mat modal_convolution(const S4dModes& modes, const arma::mat& U);
 
 }  // namespace ranklab

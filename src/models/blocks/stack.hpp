@@ -1,17 +1,21 @@
-// A stack of blocks: its input, and the block and the tensors of each layer.
+// The blocks and the embedding of a stack of any model, by its row.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "models/blocks/block.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 
 /// The block of a settled spec, built from tensors named as its file says.
 template <class T>
-std::unique_ptr<Block<T>> make_block(const ModelSpec& spec, Tensors<T>& tensors);
+std::unique_ptr<Block<T>> make_block(const ModelSpec& spec, Tensors<T>& tensors) {
+  return std::get<MakeBlock<T>>(spec.row().makers->block)(spec, tensors);
+}
 
 /// The same for a model whose blocks are of this kind; throws std::bad_cast for others.
 template <template <class> class Kind, class T>
@@ -22,24 +26,24 @@ std::unique_ptr<Kind<T>> make_block_of(const ModelSpec& spec, Tensors<T>& tensor
   return kind;
 }
 
-/// The tensors of block `layer` (from 0) in one trial: all from `layer0.` where the weights are shared.
-template <class T>
-DrawnTensors<T> block_tensors(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
+/// What stands before the names of a layer's tensors: `layer0.` for all where the weights are shared.
+inline std::string prefix_of_layer(const ModelSpec& spec, std::uint64_t layer) {
+  return "layer" + std::to_string(spec.shares_weights() ? 0 : layer) + ".";
+}
 
-/// The same, or of the spec's checkpoint where it has one. `trial` must outlive them. Building from them throws Failure as
-/// LoadedTensors does.
+/// The tensors of block `layer` (from 0), drawn in one trial.
 template <class T>
-std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
+DrawnTensors<T> block_tensors(const ModelSpec& spec, const Trial& trial, std::uint64_t layer) {
+  return {trial, prefix_of_layer(spec, layer), spec.weight_scale};
+}
 
 /// The embedding (d, N) of token ids, from the tensors of no layer. Throws Failure for more ids than published weights have
 /// positions.
 template <class T>
-arma::Mat<T> embed_tokens(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids);
-
-/// The state that enters the first block: state 0 of every depth series. Bare stacks with the norm `rows` normalise it too.
-/// Tokens are the trial's own of given sequences, else drawn; their embedding is the checkpoint's, else drawn. Throws Failure for
-/// a given id that is not in the vocabulary, and for a sequence longer than published weights have positions.
-template <class T>
-State<T> draw_input(const ModelSpec& spec, const Trial& trial);
+arma::Mat<T> embed_tokens(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids) {
+  const ModelRow& row = spec.row();
+  if (const Embed<T> embed = std::get<Embed<T>>(row.makers->embed)) return embed(spec, tensors, ids);
+  return tensors.columns("embedding", spec.dim, spec.vocabulary, ids, Start::normal(row.embedding_std));
+}
 
 }  // namespace ranklab

@@ -44,17 +44,6 @@ arma::Mat<T> ssd(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T
 }
 
 template <class T>
-arma::Mat<T> ssd_recurrent(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T>& C, const arma::Mat<T>& X) {
-  arma::Mat<T> Y(X.n_rows, X.n_cols);
-  arma::Mat<T> h(B.n_rows, X.n_rows, arma::fill::zeros);
-  for (arma::uword t = 0; t < X.n_cols; ++t) {
-    h = std::exp(a(t)) * h + B.col(t) * X.col(t).t();
-    Y.col(t) = h.t() * C.col(t);
-  }
-  return Y;
-}
-
-template <class T>
 arma::Mat<T> ssd_matrix(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T>& C) {
   arma::Mat<T> M = C.t() * B;
   for (arma::uword j = 0; j < M.n_cols; ++j) {
@@ -78,10 +67,6 @@ arma::Mat<T> causal_convolution(const arma::Mat<T>& X, const arma::Mat<T>& w, co
 template arma::Mat<float> ssd(const arma::Row<float>&, const arma::Mat<float>&, const arma::Mat<float>&, const arma::Mat<float>&);
 template arma::Mat<double> ssd(const arma::Row<double>&, const arma::Mat<double>&, const arma::Mat<double>&,
                                const arma::Mat<double>&);
-template arma::Mat<float> ssd_recurrent(const arma::Row<float>&, const arma::Mat<float>&, const arma::Mat<float>&,
-                                        const arma::Mat<float>&);
-template arma::Mat<double> ssd_recurrent(const arma::Row<double>&, const arma::Mat<double>&, const arma::Mat<double>&,
-                                         const arma::Mat<double>&);
 template arma::Mat<float> ssd_matrix(const arma::Row<float>&, const arma::Mat<float>&, const arma::Mat<float>&);
 template arma::Mat<double> ssd_matrix(const arma::Row<double>&, const arma::Mat<double>&, const arma::Mat<double>&);
 template arma::Mat<float> causal_convolution(const arma::Mat<float>&, const arma::Mat<float>&, const arma::Col<float>&);

@@ -13,10 +13,6 @@ namespace ranklab {
 template <class T>
 arma::Mat<T> ssd(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T>& C, const arma::Mat<T>& X);
 
-/// The same, token by token: the definition.
-template <class T>
-arma::Mat<T> ssd_recurrent(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T>& C, const arma::Mat<T>& X);
-
 /// M (N, N), lower triangular. The sums of a are taken one by one along each column: differences of a running sum would cancel.
 template <class T>
 arma::Mat<T> ssd_matrix(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T>& C);

@@ -65,7 +65,7 @@ class PostNormBlock final : public SteppedBlock<T> {
     const Norm norm = find_norm(spec_.norm);
     const auto normalised = [&](const arma::Mat<T>& Y) {
       State<T> one{Y};
-      normalise(norm, one);
+      one.normalise(norm);
       state.degenerate_rows += one.degenerate_rows;
       return std::move(one.Y);
     };
@@ -90,14 +90,14 @@ class PreNormBlock final : public Block<T> {
   void forward(State<T>& state, double lambda) const override {
     const Norm norm = find_norm(spec_.norm);
     const arma::Mat<T> X = state.Y;
-    normalise(norm, state);
+    state.normalise(norm);
     const arma::Mat<T> mixed = mixed_heads<T>(weights_.W.t() * state.Y, weights_.attention_of(state, spec_.heads));
     // [Shallow] Figure 4 draws them: the branch keeps its size while X grows.
     state.branch = {static_cast<double>(arma::norm(state.Y, "fro")), static_cast<double>(arma::norm(mixed, "fro"))};
     const arma::Mat<T> Y = static_cast<T>(lambda) * X + static_cast<T>(spec_.alpha) * mixed;
     state.Y = Y;
     if (!spec_.has_mlp()) return;
-    normalise(norm, state);
+    state.normalise(norm);
     state.Y = weights_.feed_forward_step(Y, state.Y);
   }
 

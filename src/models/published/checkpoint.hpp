@@ -13,7 +13,7 @@
 
 namespace ranklab {
 
-class Checkpoint {
+class Checkpoint final : public PublishedShapes {
  public:
   /// Opens the file (or the index of shards) and recognises the model by the names of its tensors. Throws Failure that names the
   /// file, and for an unknown model what was looked for and what some of the file's tensors are called.
@@ -27,10 +27,8 @@ class Checkpoint {
   /// groups, for which `groups` is taken as it stands), and the model; the weights of a model of one layer become shared. Throws
   /// Failure that names a tensor that is missing or has no such shape.
   void take_sizes(ModelSpec& spec) const;
-  /// The length of one of `axes` axes of the tensor that blocks know by this name; throws Failure for another shape.
-  std::uint64_t size_of(const std::string& name, std::size_t axes, std::size_t axis) const;
-  /// Throws Failure: the file, the tensor as the file spells it, and why.
-  [[noreturn]] void refuse(const std::string& name, const std::string& why) const;
+  std::uint64_t size_of(const std::string& name, std::size_t axes, std::size_t axis) const override;
+  [[noreturn]] void refuse(const std::string& name, const std::string& why) const override;
   /// Holds the tensors against those of a settled spec, which may have fewer layers than the file. Throws Failure that names the
   /// first that is missing, of another shape or type, or unknown. Heads, poolers, masks and buffers of integers, which no hidden
   /// state needs, are passed over; the norm after the last block may be missing.

@@ -52,7 +52,7 @@ struct Problem {
 
 Problem problem(const std::string& activation) {
   const Trial trial(7, 0, 0);
-  return {draw_mlp<double>(trial, d, width, hidden, find_activation(activation)), draw_gaussian<double>(trial, "X", d, n, 1.5),
+  return {Mlp<double>::draw(trial, d, width, hidden, find_activation(activation)), draw_gaussian<double>(trial, "X", d, n, 1.5),
           draw_gaussian<double>(trial, "y", 1, n, 1.0)};
 }
 
@@ -63,11 +63,11 @@ TEST_CASE("outputs, activations and loss are those of loops") {
     CAPTURE(activation);
     const Problem p = problem(activation);
     MlpPass<double> pass;
-    forward(p.net, p.X, pass);
+    p.net.forward(p.X, pass);
     const std::vector<double> expected = outputs_by_loops(p.net, p.X);
     for (std::size_t i = 0; i < n; ++i)
       CHECK(pass.output(i) == doctest::Approx(expected[i]).epsilon(tolerance::closed_form<double>));
-    backward(p.net, p.X, p.y, pass);
+    p.net.backward(p.X, p.y, pass);
     CHECK(pass.loss == doctest::Approx(loss_by_loops(p.net, p.X, p.y)).epsilon(tolerance::closed_form<double>));
     REQUIRE(pass.A.size() == hidden);
     for (const arma::mat& A : pass.A) CHECK(arma::size(A) == arma::size(width, n));
@@ -79,8 +79,8 @@ TEST_CASE("gradients are the central differences of the loss, for every activati
     CAPTURE(activation);
     Problem p = problem(activation);
     MlpPass<double> pass;
-    forward(p.net, p.X, pass);
-    backward(p.net, p.X, p.y, pass);
+    p.net.forward(p.X, pass);
+    p.net.backward(p.X, p.y, pass);
     const double step = std::cbrt(tolerance::epsilon<double>);
     for (std::size_t l = 0; l < p.net.W.size(); ++l) {
       REQUIRE(arma::size(pass.G[l]) == arma::size(p.net.W[l]));
@@ -104,11 +104,11 @@ TEST_CASE("gradients are the central differences of the loss, for every activati
 TEST_CASE("a second pass through the same memory gives the same numbers") {
   const Problem p = problem("swiglu");
   MlpPass<double> fresh, used;
-  forward(p.net, p.X, fresh);
-  backward(p.net, p.X, p.y, fresh);
+  p.net.forward(p.X, fresh);
+  p.net.backward(p.X, p.y, fresh);
   for (int i = 0; i < 2; ++i) {
-    forward(p.net, p.X, used);
-    backward(p.net, p.X, p.y, used);
+    p.net.forward(p.X, used);
+    p.net.backward(p.X, p.y, used);
   }
   for (std::size_t l = 0; l < p.net.W.size(); ++l) CHECK(arma::approx_equal(fresh.G[l], used.G[l], "absdiff", 0.0));
 }
@@ -116,24 +116,24 @@ TEST_CASE("a second pass through the same memory gives the same numbers") {
 TEST_CASE("single precision rounds the same net") {
   const Problem p = problem("swiglu");
   const Trial trial(7, 0, 0);
-  const Mlp<float> net = draw_mlp<float>(trial, d, width, hidden, find_activation("swiglu"));
+  const Mlp<float> net = Mlp<float>::draw(trial, d, width, hidden, find_activation("swiglu"));
   MlpPass<float> pass;
   const arma::fmat X = arma::conv_to<arma::fmat>::from(p.X);
   const arma::frowvec y = arma::conv_to<arma::frowvec>::from(p.y);
-  forward(net, X, pass);
-  backward(net, X, y, pass);
+  net.forward(X, pass);
+  net.backward(X, y, pass);
   CHECK(pass.loss == doctest::Approx(loss_by_loops(p.net, p.X, p.y)).epsilon(tolerance::closed_form<float>));
 }
 
 TEST_CASE("initial weights are uniform on +-1/sqrt(fan_in); a gated activation doubles the hidden rows alone") {
   const Trial trial(3, 0, 0);
-  const Mlp<double> net = draw_mlp<double>(trial, 16, 50, 3, find_activation("swiglu"));
+  const Mlp<double> net = Mlp<double>::draw(trial, 16, 50, 3, find_activation("swiglu"));
   REQUIRE(net.W.size() == 4);
   CHECK(arma::size(net.W[0]) == arma::size(100, 16));
   CHECK(arma::size(net.W[1]) == arma::size(100, 50));
   CHECK(arma::size(net.W[2]) == arma::size(100, 50));
   CHECK(arma::size(net.W[3]) == arma::size(1, 50));
-  CHECK(arma::size(draw_mlp<double>(trial, 16, 50, 1, find_activation("relu")).W[0]) == arma::size(50, 16));
+  CHECK(arma::size(Mlp<double>::draw(trial, 16, 50, 1, find_activation("relu")).W[0]) == arma::size(50, 16));
   for (std::size_t l = 0; l < 3; ++l) {
     const double bound = l == 0 ? 0.25 : 1 / std::sqrt(50.0), count = static_cast<double>(net.W[l].n_elem);
     CHECK(arma::abs(net.W[l]).max() <= bound);

@@ -80,9 +80,9 @@ struct Descent {
   /// The loss and the gradients at iteration t; false where they are no longer numbers.
   bool measure_loss(std::uint64_t t) {
     trial.check_interrupt();
-    forward(net, problem.X, pass);
+    net.forward(problem.X, pass);
     trial.check_interrupt();
-    backward(net, problem.X, problem.y, pass);
+    net.backward(problem.X, problem.y, pass);
     if (!std::isfinite(pass.loss)) return false;
     if (pass.loss > divergence_factor * (t == 0 ? pass.loss : path.loss[0])) return false;
     for (const auto& G : pass.G) {

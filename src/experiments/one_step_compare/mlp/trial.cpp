@@ -19,7 +19,7 @@ Problem<T> draw_problem(const MlpConfig& config, const Trial& trial) {
   Problem<T> problem;
   problem.X = draw_gaussian<T>(trial, "X", config.d, config.n, 1.0);
   problem.y = problem.X.row(0) % problem.X.row(1) % problem.X.row(2);
-  problem.start = draw_mlp<T>(trial, config.d, config.width, hidden_layers, find_activation(config.activation));
+  problem.start = Mlp<T>::draw(trial, config.d, config.width, hidden_layers, find_activation(config.activation));
   arma::mat memory;
   problem.stable_rank_X = stable_rank(widened(problem.X, memory));
   return problem;
@@ -36,8 +36,8 @@ double numerical_rank(const arma::Mat<T>& A) {
 template <class T>
 void record_ranks(const Problem<T>& problem, TrialRecord& record) {
   MlpPass<T> pass;
-  forward(problem.start, problem.X, pass);
-  backward(problem.start, problem.X, problem.y, pass);
+  problem.start.forward(problem.X, pass);
+  problem.start.backward(problem.X, problem.y, pass);
   for (std::size_t l = 0; l < hidden_layers; ++l) {
     const bool finite = pass.A[l].is_finite() && pass.G[l].is_finite();
     record.set(rank_name("A", l + 1), finite ? numerical_rank(pass.A[l]) : undefined);

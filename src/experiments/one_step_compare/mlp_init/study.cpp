@@ -49,7 +49,7 @@ std::vector<double> stable_ranks(const MlpInitConfig& config, const std::vector<
   MlpPass<T> pass;
   for (const Mlp<T>& net : nets) {
     trial.check_interrupt();
-    forward(net, X, pass);
+    net.forward(X, pass);
     for (const arma::Mat<T>& A : pass.A) {
       trial.check_interrupt();
       out.push_back(stable_rank(arma::conv_to<arma::mat>::from(A)));
@@ -63,7 +63,7 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   const MlpInitConfig& config = plan.config;
   std::vector<Mlp<T>> nets;
   for (const Net& net : plan.nets) {
-    nets.push_back(draw_mlp<T>(trial, config.d, config.width, hidden_layers, find_activation(net.activation), net.prefix));
+    nets.push_back(Mlp<T>::draw(trial, config.d, config.width, hidden_layers, find_activation(net.activation), net.prefix));
   }
   std::vector<std::vector<double>> at_n(plan.n.size());
   // The largest n comes first, so that threads end together.

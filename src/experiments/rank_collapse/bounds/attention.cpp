@@ -6,8 +6,8 @@
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/bounds/split_attention.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
 #include "models/blocks/bare_block.hpp"
-#include "models/blocks/stack.hpp"
 
 namespace ranklab::bounds {
 namespace {

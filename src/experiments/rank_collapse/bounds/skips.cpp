@@ -5,9 +5,9 @@
 #include "core/statistics.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/bounds/skips.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/blocks/bare_block.hpp"
-#include "models/blocks/stack.hpp"
 
 namespace ranklab::bounds {
 namespace {

@@ -19,7 +19,7 @@ arma::Mat<T> centred(arma::Mat<T> R) {
 template <class T>
 void rescale(SplitState<T>& state) {
   State<T> scaled{std::move(state.rest), state.log2_scale, 0};
-  ranklab::rescale(scaled);
+  scaled.rescale();
   state.rest = std::move(scaled.Y);
   state.log2_scale = scaled.log2_scale;
 }

@@ -6,9 +6,9 @@
 #include "core/fits.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/blocks/bare_block.hpp"
-#include "models/blocks/stack.hpp"
 
 namespace ranklab::bounds {
 namespace {

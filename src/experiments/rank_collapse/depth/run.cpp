@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "core/machine.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/model_row.hpp"
-#include "models/blocks/stack.hpp"
 
 namespace ranklab {
 namespace {

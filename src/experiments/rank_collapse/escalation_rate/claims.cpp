@@ -4,7 +4,7 @@
 #include "core/statistics.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
-#include "models/token_escalation.hpp"
+#include "experiments/rank_collapse/token_escalation/measures.hpp"
 
 namespace ranklab::escalation_rate {
 namespace {

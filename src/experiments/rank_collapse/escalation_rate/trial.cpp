@@ -45,12 +45,13 @@ FixedPath<T> fixed_path(const Plan& plan, const Trial& first) {
     const double share = 1 / static_cast<double>(passage.P.size());
     for (std::size_t h = 0; h < passage.P.size(); ++h) {
       const HeadMeasures& head = passage.heads[h];
-      const double eigenvalue = second_eigenvalue(passage.P[h]);
+      const arma::mat P = arma::conv_to<arma::mat>::from(passage.P[h]);
+      const double eigenvalue = second_eigenvalue(P);
       second[k] += share * eigenvalue;
       first_estimates[k] += share * expected_excess(strength, head.mu_1_bound(), head.mu_2_bound());
       second_estimates[k] += share * expected_excess(strength, 1.0, eigenvalue * eigenvalue);
       sums[k] = std::max(sums[k], head.omega + head.delta);
-      asymmetries[k] = std::max(asymmetries[k], asymmetry(passage.P[h]));
+      asymmetries[k] = std::max(asymmetries[k], asymmetry(P));
     }
     path.blocks.push_back({passage.X, triangular_factor(passage.X), passage.P, passage.parts.front()});
   });

@@ -5,9 +5,9 @@
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/eta/eta.hpp"
+#include "experiments/rank_collapse/token_escalation/measures.hpp"
 #include "models/blocks/attention.hpp"
 #include "models/blocks/tensors.hpp"
-#include "models/token_escalation.hpp"
 #include "run/once_per_run.hpp"
 
 namespace ranklab::eta {
@@ -63,7 +63,7 @@ std::vector<FixedStep<T>> fixed_steps(const Plan& plan, const Trial& trial) {
       step.X.each_col() += static_cast<T>(e) * v;
       const arma::Mat<T> P = attention_matrix<T>(W_q.t() * step.X, W_k.t() * step.X, scale);
       step.PX = step.X * P;
-      step.head = head_measures(P, step.X);
+      step.head = head_measures(arma::conv_to<arma::mat>::from(P), arma::conv_to<arma::mat>::from(step.X));
       const Parts X = parts_of(step.X), PX = parts_of(step.PX);
       step.law[0] = xi_law(X.shared, PX.shared, plan.alpha);
       step.law[1] = xi_law(X.rest, PX.rest, plan.alpha);

@@ -61,7 +61,7 @@ TwoTokenPath iterated(const TwoTokenSystem& system, std::uint64_t layers, const 
     if (k % 1024 == 0) trial.check_interrupt();
     if (k > 0) {
       state.Y = arma::Mat<T>(state.Y * mixing_transposed(system.selective, state.Y) + static_cast<T>(system.lambda) * state.Y);
-      normalise(Norm::rows, state);
+      state.normalise(Norm::rows);
     }
     const TokenGeometry geometry = token_geometry(state.Y);
     path.mu.push_back(geometry.mu);

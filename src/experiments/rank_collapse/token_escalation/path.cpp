@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/tolerances.hpp"
-#include "models/blocks/stack.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
 
 namespace ranklab::token_escalation {
 namespace {
@@ -58,7 +58,8 @@ void measure(BlockPassage<T>& passage) {
   passage.parts[0] = token_parts(passage.X);
   for (std::size_t s = 0; s < passage.steps.size(); ++s) passage.parts[s + 1] = token_parts(passage.steps[s]);
   passage.heads.clear();
-  for (const arma::Mat<T>& P : passage.P) passage.heads.push_back(head_measures(P, passage.X));
+  const arma::mat X = arma::conv_to<arma::mat>::from(passage.X);
+  for (const arma::Mat<T>& P : passage.P) passage.heads.push_back(head_measures(arma::conv_to<arma::mat>::from(P), X));
 }
 
 }  // namespace

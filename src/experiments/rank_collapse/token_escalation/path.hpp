@@ -8,8 +8,8 @@
 #include <functional>
 #include <vector>
 
+#include "experiments/rank_collapse/token_escalation/measures.hpp"
 #include "experiments/rank_collapse/token_escalation/token_escalation.hpp"
-#include "models/token_escalation.hpp"
 #include "run/trials.hpp"
 
 namespace ranklab::token_escalation {

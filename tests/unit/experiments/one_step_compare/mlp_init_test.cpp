@@ -45,12 +45,12 @@ TEST_CASE("stable ranks are those of the layers' outputs, over ascending n") {
   const Result result = run_study({{"n", "20,5,12"}}, 1);
   const Trial trial(1, 0, 0);
   for (const auto& [activation, prefix] : {std::pair<std::string, std::string>{"swiglu", ""}, {"relu2", "relu2."}}) {
-    const Mlp<double> net = draw_mlp<double>(trial, 6, 10, 3, find_activation(activation), prefix);
+    const Mlp<double> net = Mlp<double>::draw(trial, 6, 10, 3, find_activation(activation), prefix);
     for (std::size_t i = 0; i < 3; ++i) {
       const std::uint64_t n = std::vector<std::uint64_t>{5, 12, 20}[i];
       const arma::mat X = draw_gaussian<double>(trial, ("X/n=" + std::to_string(n)).c_str(), 6, n, 1.0);
       MlpPass<double> pass;
-      forward(net, X, pass);
+      net.forward(X, pass);
       for (std::size_t l = 0; l < 3; ++l) {
         const Series& series = find_series(result, prefix + "layer" + std::to_string(l + 1) + ".stable_rank");
         CHECK(series.x.at(i) == double(n));

@@ -55,13 +55,13 @@ Curves reference(const std::string& activation, const std::string& inner, double
   const Trial trial(1, 0, 0);
   const arma::mat X = draw_gaussian<double>(trial, "X", d, n, 1.0);
   const arma::rowvec y = X.row(0) % X.row(1) % X.row(2);
-  Mlp<double> net = draw_mlp<double>(trial, d, width, 3, find_activation(activation));
+  Mlp<double> net = Mlp<double>::draw(trial, d, width, 3, find_activation(activation));
   std::vector<arma::mat> momentum(4);
   Curves out;
   for (std::uint64_t t = 0; t <= steps; ++t) {
     MlpPass<double> pass;
-    forward(net, X, pass);
-    backward(net, X, y, pass);
+    net.forward(X, pass);
+    net.backward(X, y, pass);
     out["loss"].push_back(pass.loss);
     for (std::size_t l = 0; l < 4; ++l) {
       const Decomposed A(l == 0 ? X : pass.A[l - 1]), G(pass.G[l]);

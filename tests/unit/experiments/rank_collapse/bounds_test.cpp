@@ -10,11 +10,11 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/rank_collapse/bounds/skips.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/bare_block.hpp"
 #include "models/blocks/model_row.hpp"
-#include "models/blocks/stack.hpp"
 
 using namespace ranklab;
 

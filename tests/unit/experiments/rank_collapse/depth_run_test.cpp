@@ -5,9 +5,9 @@
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/depth/run.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/model_row.hpp"
-#include "models/blocks/stack.hpp"
 
 using namespace ranklab;
 

@@ -9,10 +9,10 @@
 #include "core/random.hpp"
 #include "io/tensors/opened.hpp"
 #include "io/tensors/stored_bytes.hpp"
+#include "io/tensors/token_ids.hpp"
 #include "io/tensors/weights_file.hpp"
-#include "io/token_ids.hpp"
 #include "linalg/stored_matrix.hpp"
-#include "models/published/model_config.hpp"
+#include "models/blocks/model_config.hpp"
 
 using namespace ranklab;
 

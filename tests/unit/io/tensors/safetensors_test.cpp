@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "io/tensors/opened.hpp"
-#include "io/tensors/safetensors_writer.hpp"
 #include "io/tensors/stored_bytes.hpp"
+#include "safetensors_writer.hpp"
 
 using namespace ranklab;
 

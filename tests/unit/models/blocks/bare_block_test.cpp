@@ -303,7 +303,7 @@ TEST_CASE("bare block: weights of zero leave the skip alone") {
     State<double> state = start<double>(spec, 2000.0);
     const arma::mat Y = state.Y;
     block->forward(state, -4.0);
-    rescale(state);
+    state.rescale();
     CHECK(arma::approx_equal(std::exp2(state.log2_scale - 2000) * state.Y, -4.0 * Y, "absdiff", 0.0));
   }
 }

@@ -71,12 +71,12 @@ TEST_CASE_TEMPLATE("norms: D makes tokens of norm under 1e-10 zero and counts th
   Y.col(3) *= static_cast<T>(1e-11) / arma::norm(Y.col(3));
   Y.col(4) *= static_cast<T>(1e-9) / arma::norm(Y.col(4));
   State<T> state{Y, 0.0, 5};
-  normalise(Norm::rows, state);
+  state.normalise(Norm::rows);
   CHECK(state.degenerate_rows == 7);
   CHECK(state.Y.col(1).is_zero());
   CHECK(state.Y.col(3).is_zero());
   for (const arma::uword t : {0u, 2u, 4u, 5u}) CHECK(std::abs(arma::norm(state.Y.col(t)) - 1) < tolerance::closed_form<T>);
-  normalise(Norm::rows, state);  // a zero token stays zero and counts again
+  state.normalise(Norm::rows);  // a zero token stays zero and counts again
   CHECK(state.degenerate_rows == 9);
 }
 
@@ -103,7 +103,7 @@ TEST_CASE_TEMPLATE("norms: layer norm by its formula, and mean 0 and variance 1"
     CHECK(largest_difference(gain_alone, with_both) < tolerance::closed_form<T>);
   }
   State<T> state{tokens<T>(), 0.0, 0};
-  normalise(Norm::layer, state);
+  state.normalise(Norm::layer);
   for (arma::uword t = 0; t < N; ++t) {
     const Moments before = moments(Y, t), after = moments(arma::conv_to<arma::mat>::from(state.Y), t);
     CHECK(std::abs(after.mean) < tolerance::closed_form<T>);
@@ -129,7 +129,7 @@ TEST_CASE_TEMPLATE("norms: RMSNorm by its formula", T, double, float) {
     CHECK(largest_difference(plain, expected) < tolerance::closed_form<T>);
     CHECK(largest_difference(gained, with_gain) < tolerance::closed_form<T>);
     State<T> state{tokens<T>(), 0.0, 0};
-    normalise(Norm::rms, state);
+    state.normalise(Norm::rms);
     if (epsilon == 1e-5) CHECK(largest_difference(state.Y, expected) < tolerance::closed_form<T>);
   }
 }
@@ -137,12 +137,12 @@ TEST_CASE_TEMPLATE("norms: RMSNorm by its formula", T, double, float) {
 TEST_CASE_TEMPLATE("norms: zero tokens stay finite, and no norm changes nothing", T, double, float) {
   State<T> state{arma::Mat<T>(d, 2, arma::fill::zeros), 0.0, 0};
   for (const Norm norm : {Norm::layer, Norm::rms}) {
-    normalise(norm, state);
+    state.normalise(norm);
     CHECK(state.Y.is_zero());
   }
   CHECK(state.degenerate_rows == 0);
   state.Y = tokens<T>();
-  normalise(Norm::none, state);
+  state.normalise(Norm::none);
   CHECK(arma::approx_equal(state.Y, tokens<T>(), "absdiff", T{0}));
 }
 
@@ -166,7 +166,7 @@ TEST_CASE_TEMPLATE("norms: rescaling moves a power of two, exactly", T, double, 
     CAPTURE(factor);
     State<T> state{static_cast<T>(factor) * tokens<T>(), 3.0, 0};
     const arma::Mat<T> before = state.Y;
-    rescale(state);
+    state.rescale();
     const double largest = static_cast<double>(arma::abs(state.Y).max());
     CHECK(largest >= 0.5);
     CHECK(largest < 1);
@@ -174,23 +174,23 @@ TEST_CASE_TEMPLATE("norms: rescaling moves a power of two, exactly", T, double, 
       CHECK(std::ldexp(state.Y(i), static_cast<int>(state.log2_scale) - 3) == before(i));
     }
     const State<T> once = state;
-    rescale(state);  // there is nothing left to move
+    state.rescale();  // there is nothing left to move
     CHECK(state.log2_scale == once.log2_scale);
     CHECK(arma::approx_equal(state.Y, once.Y, "absdiff", T{0}));
   }
   State<T> exact{arma::Mat<T>{{1, -4}}, 0.0, 0};  // 4 = 2^3 / 2
-  rescale(exact);
+  exact.rescale();
   CHECK(exact.log2_scale == 3);
   CHECK(exact.Y(1) == T{-0.5});
 }
 
 TEST_CASE_TEMPLATE("norms: a zero or non-finite state is not rescaled", T, double, float) {
   State<T> zero{arma::Mat<T>(2, 2, arma::fill::zeros), 1.0, 0};
-  rescale(zero);
+  zero.rescale();
   CHECK(zero.log2_scale == 1);
   CHECK(zero.Y.is_zero());
   State<T> infinite{arma::Mat<T>{{T{4}, std::numeric_limits<T>::infinity()}}, 1.0, 0};
-  rescale(infinite);
+  infinite.rescale();
   CHECK(infinite.log2_scale == 1);
   CHECK(infinite.Y(0) == T{4});
 }

@@ -99,7 +99,7 @@ arma::mat layer_normed(const PerturbedTensors<double>& tensors, arma::mat Y) {
 }
 
 S4dModes modes_of(const PerturbedTensors<double>& tensors) {
-  return s4d_modes<double>(tensors["kernel.C"], tensors["kernel.log_dt"], tensors["kernel.log_A_real"], tensors["kernel.A_imag"]);
+  return s4d_modes(tensors["kernel.C"], tensors["kernel.log_dt"], tensors["kernel.log_A_real"], tensors["kernel.A_imag"]);
 }
 
 }  // namespace

@@ -38,6 +38,17 @@ arma::mat by_definition(const Inputs& in) {
   return Y;
 }
 
+// Token by token, as the head of the header defines it.
+arma::mat ssd_recurrent(const arma::rowvec& a, const arma::mat& B, const arma::mat& C, const arma::mat& X) {
+  arma::mat Y(X.n_rows, X.n_cols);
+  arma::mat h(B.n_rows, X.n_rows, arma::fill::zeros);
+  for (arma::uword t = 0; t < X.n_cols; ++t) {
+    h = std::exp(a(t)) * h + B.col(t) * X.col(t).t();
+    Y.col(t) = h.t() * C.col(t);
+  }
+  return Y;
+}
+
 double relative(const arma::mat& Y, const arma::mat& expected) {
   return arma::norm(Y - expected, "fro") / arma::norm(expected, "fro");
 }

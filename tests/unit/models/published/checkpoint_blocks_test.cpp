@@ -1,9 +1,9 @@
 // Blocks built from a checkpoint are the blocks whose tensors were written into it, to the last bit.
 #include <doctest/doctest.h>
 
+#include "experiments/rank_collapse/stack_source.hpp"
 #include "gaussian.hpp"
 #include "models/blocks/model_row.hpp"
-#include "models/blocks/stack.hpp"
 #include "models/published/checkpoint.hpp"
 #include "temporary_folder.hpp"
 #include "tiny_checkpoint.hpp"

@@ -1,7 +1,7 @@
 // The keys are those of the library `transformers`, and of MambaConfig of `mamba_ssm`; each model's file says which. What they
 // leave out of a file has the library's default there, and is left to the model's own value here: libraries differ in it (mamba2 of
 // 4096 channels by default in one of them, of 2560 in the other).
-#include "models/published/model_config.hpp"
+#include "models/blocks/model_config.hpp"
 
 #include "core/text.hpp"
 #include "io/config_keys.hpp"

@@ -1,4 +1,4 @@
-#include "io/token_ids.hpp"
+#include "io/tensors/token_ids.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,11 +1,9 @@
-#include "models/blocks/stack.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
 
 #include <cmath>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
-#include "models/blocks/model_row.hpp"
 #include "models/published/loaded_tensors.hpp"
 #include "models/tokens.hpp"
 
@@ -54,33 +52,12 @@ arma::Mat<T> token_input(const ModelSpec& spec, const Trial& trial, Tensors<T>& 
   return embed_tokens(spec, tensors, spec.sequences != nullptr ? given_ids(spec, trial.index()) : drawn_ids(spec, trial));
 }
 
-std::string prefix_of_layer(const ModelSpec& spec, std::uint64_t layer) {
-  return "layer" + std::to_string(spec.shares_weights() ? 0 : layer) + ".";
-}
-
 }  // namespace
-
-template <class T>
-std::unique_ptr<Block<T>> make_block(const ModelSpec& spec, Tensors<T>& tensors) {
-  return std::get<MakeBlock<T>>(spec.row().makers->block)(spec, tensors);
-}
-
-template <class T>
-DrawnTensors<T> block_tensors(const ModelSpec& spec, const Trial& trial, std::uint64_t layer) {
-  return {trial, prefix_of_layer(spec, layer), spec.weight_scale};
-}
 
 template <class T>
 std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer) {
   if (spec.checkpoint != nullptr) return std::make_unique<LoadedTensors<T>>(spec.checkpoint, prefix_of_layer(spec, layer));
   return std::make_unique<DrawnTensors<T>>(block_tensors<T>(spec, trial, layer));
-}
-
-template <class T>
-arma::Mat<T> embed_tokens(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids) {
-  const ModelRow& row = spec.row();
-  if (const Embed<T> embed = std::get<Embed<T>>(row.makers->embed)) return embed(spec, tensors, ids);
-  return tensors.columns("embedding", spec.dim, spec.vocabulary, ids, Start::normal(row.embedding_std));
 }
 
 template <class T>
@@ -99,14 +76,8 @@ State<T> draw_input(const ModelSpec& spec, const Trial& trial) {
   return state;
 }
 
-template std::unique_ptr<Block<float>> make_block(const ModelSpec&, Tensors<float>&);
-template std::unique_ptr<Block<double>> make_block(const ModelSpec&, Tensors<double>&);
-template DrawnTensors<float> block_tensors(const ModelSpec&, const Trial&, std::uint64_t);
-template DrawnTensors<double> block_tensors(const ModelSpec&, const Trial&, std::uint64_t);
 template std::unique_ptr<Tensors<float>> tensors_of_layer(const ModelSpec&, const Trial&, std::uint64_t);
 template std::unique_ptr<Tensors<double>> tensors_of_layer(const ModelSpec&, const Trial&, std::uint64_t);
-template arma::Mat<float> embed_tokens(const ModelSpec&, Tensors<float>&, const std::vector<std::uint32_t>&);
-template arma::Mat<double> embed_tokens(const ModelSpec&, Tensors<double>&, const std::vector<std::uint32_t>&);
 template State<float> draw_input(const ModelSpec&, const Trial&);
 template State<double> draw_input(const ModelSpec&, const Trial&);
 

@@ -1,13 +1,12 @@
-#include "io/tensors/safetensors_writer.hpp"
+#include "safetensors_writer.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <unordered_set>
 
 #include "io/atomic_file.hpp"
-#include "io/tensors/safetensors_header.hpp"
 
-namespace ranklab {
+using namespace ranklab;
 
 namespace {
 
@@ -24,24 +23,25 @@ void check(const TensorToWrite& tensor) {
 
 void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors) {
   std::vector<const TensorToWrite*> order;
-  std::unordered_set<std::string> keys;
   for (const TensorToWrite& tensor : tensors) {
     check(tensor);
-    if (!keys.insert(tensor.key).second) throw std::logic_error("write_safetensors: two tensors '" + tensor.key + "'");
     order.push_back(&tensor);
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const TensorToWrite* a, const TensorToWrite* b) { return dtype_bytes(a->dtype) > dtype_bytes(b->dtype); });
-  std::vector<SafetensorsEntry> entries;
+  nlohmann::json header = nlohmann::json::object();
   std::string data;
   for (const TensorToWrite* tensor : order) {
-    entries.push_back({tensor->key, dtype_name(tensor->dtype), tensor->shape, data.size(), data.size() + tensor->bytes.size()});
+    if (header.contains(tensor->key)) throw std::logic_error("write_safetensors: two tensors '" + tensor->key + "'");
+    const std::size_t begin = data.size();
     data += tensor->bytes;
+    header[tensor->key] = {{"dtype", dtype_name(tensor->dtype)},
+                           {"shape", tensor->shape},
+                           {"data_offsets", nlohmann::json::array({begin, data.size()})}};
   }
-  const std::string header = format_safetensors_header(entries);
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
   std::string length;
-  for (int byte = 0; byte < 8; ++byte) length += static_cast<char>((header.size() >> (8 * byte)) & 0xFF);
-  write_file_atomically(path, length + header + data);
+  for (int byte = 0; byte < 8; ++byte) length += static_cast<char>((text.size() >> (8 * byte)) & 0xFF);
+  write_file_atomically(path, length + text + data);
 }
-
-}  // namespace ranklab

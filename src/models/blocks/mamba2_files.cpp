@@ -2,9 +2,8 @@
 #include <algorithm>
 
 #include "io/config_keys.hpp"
-#include "models/published/checkpoint.hpp"
-#include "models/published/layout.hpp"
-#include "models/published/model_config.hpp"
+#include "models/blocks/layout.hpp"
+#include "models/blocks/model_config.hpp"
 
 namespace ranklab {
 namespace {
@@ -23,23 +22,22 @@ void list_layer(const ModelSpec& spec, TensorList& list) {
 }
 
 // n, from the channels of the convolution.
-void take_state(const Checkpoint& weights, ModelSpec& spec) {
+void take_state(const PublishedShapes& file, ModelSpec& spec) {
   const std::string mixer = "layer0.mixer.";
-  const std::uint64_t width = weights.size_of(mixer + "norm.weight", 1, 0),
-                      channels = weights.size_of(mixer + "conv1d.weight", 3, 0);
+  const std::uint64_t width = file.size_of(mixer + "norm.weight", 1, 0), channels = file.size_of(mixer + "conv1d.weight", 3, 0);
   if (width != 2 * spec.dim) {
-    weights.refuse(mixer + "norm.weight", "is " + std::to_string(width) + ", expected " + std::to_string(2 * spec.dim) +
-                                              ", twice the width of the embedding");
+    file.refuse(mixer + "norm.weight", "is " + std::to_string(width) + ", expected " + std::to_string(2 * spec.dim) +
+                                           ", twice the width of the embedding");
   }
   if (width % spec.heads != 0) {
-    weights.refuse(mixer + "dt_bias", "is of " + std::to_string(spec.heads) + " heads, which do not divide the " +
-                                          std::to_string(width) + " channels");
+    file.refuse(mixer + "dt_bias",
+                "is of " + std::to_string(spec.heads) + " heads, which do not divide the " + std::to_string(width) + " channels");
   }
   const std::uint64_t parts = 2 * std::max<std::uint64_t>(spec.groups, 1);
   if (channels <= width || (channels - width) % parts != 0) {
-    weights.refuse(mixer + "conv1d.weight", "has " + std::to_string(channels) + " channels, expected " + std::to_string(width) +
-                                                " + " + std::to_string(parts) +
-                                                " n for n states (groups: " + std::to_string(parts / 2) + ")");
+    file.refuse(mixer + "conv1d.weight", "has " + std::to_string(channels) + " channels, expected " + std::to_string(width) +
+                                             " + " + std::to_string(parts) +
+                                             " n for n states (groups: " + std::to_string(parts / 2) + ")");
   }
   spec.state = (channels - width) / parts;
 }

@@ -1,4 +1,4 @@
-#include "models/blocks/stack.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
 
 #include <doctest/doctest.h>
 

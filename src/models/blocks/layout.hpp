@@ -14,6 +14,16 @@ namespace ranklab {
 class ConfigKeys;
 struct ModelConfig;
 
+/// The shapes of an open file's tensors.
+class PublishedShapes {
+ public:
+  virtual ~PublishedShapes() = default;
+  /// The length of one of `axes` axes of the tensor that blocks know by this name; throws Failure for another shape.
+  virtual std::uint64_t size_of(const std::string& name, std::size_t axes, std::size_t axis) const = 0;
+  /// Throws Failure: the file, the tensor as the file spells it, and why.
+  [[noreturn]] virtual void refuse(const std::string& name, const std::string& why) const = 0;
+};
+
 /// A tensor that a model of given sizes must have.
 struct PublishedTensor {
   std::string name;                  // as blocks ask for it: "layer3.mixer.D", "layer0.query.weight", "word.weight"
@@ -79,7 +89,7 @@ struct PublishedLayout {
   std::vector<ShownSize> sizes;
   bool shows(std::uint64_t ModelSpec::*size) const;
   /// Sizes that take more than one shape, after those. Throws Failure that names a tensor.
-  void (*further_sizes)(const Checkpoint& weights, ModelSpec& spec) = [](const Checkpoint&, ModelSpec&) {};
+  void (*further_sizes)(const PublishedShapes& file, ModelSpec& spec) = [](const PublishedShapes&, ModelSpec&) {};
 
   /// Reads what the keys of a config.json say.
   void (*read_config)(const ConfigKeys& keys, ModelConfig& config);
@@ -87,7 +97,7 @@ struct PublishedLayout {
   bool (*is_own_config)(const ConfigKeys& keys) = [](const ConfigKeys&) { return false; };
 };
 
-/// Mamba-2's (mamba2.cpp); those of the other models stand beside their blocks.
+/// Mamba-2's (mamba2_files.cpp); those of the other models stand beside their blocks.
 PublishedLayout mamba2_layout();
 
 }  // namespace ranklab

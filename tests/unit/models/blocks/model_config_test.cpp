@@ -1,5 +1,5 @@
 // config.json of the four families: what is read, and what is refused by name.
-#include "models/published/model_config.hpp"
+#include "models/blocks/model_config.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 //   Y = lambda X + alpha [P_1 X W_1 ... P_h X W_h]
 //
 // Tokens are columns: the paper's X is X' here, and a head's P comes as P' (N, N), whose columns sum to one, as
-// attention_matrices gives it. Everything is computed in double precision, whatever T.
+// attention_matrices gives it. Everything is computed in double precision.
 #pragma once
 
 #include <armadillo>
@@ -42,8 +42,7 @@ struct HeadMeasures {
 };
 
 /// P (N, N) and X (d, N). Throws Failure where an entry of P is not finite.
-template <class T>
-HeadMeasures head_measures(const arma::Mat<T>& P, const arma::Mat<T>& X);
+HeadMeasures head_measures(const arma::mat& P, const arma::mat& X);
 
 /// Means over the heads of one step: what stands for (10), (11) and (12) in [Shallow] Proposition 2.9.
 struct AttentionMeasures {
@@ -54,12 +53,10 @@ struct AttentionMeasures {
 AttentionMeasures mean_over_heads(const std::vector<HeadMeasures>& heads);
 
 /// |lambda_2(P)|: the largest modulus of an eigenvalue other than the 1 of the vector of ones. Throws as spectral_radius.
-template <class T>
-double second_eigenvalue(const arma::Mat<T>& P);
+double second_eigenvalue(const arma::mat& P);
 
 /// ||P - P'||_F / ||P||_F.
-template <class T>
-double asymmetry(const arma::Mat<T>& P);
+double asymmetry(const arma::mat& P);
 
 /// The sizes of the two terms of step 1: lambda^2, and alpha^2 d sigma^2, with sigma^2 the variance of W's entries.
 struct StepStrength {

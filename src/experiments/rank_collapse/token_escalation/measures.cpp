@@ -1,4 +1,4 @@
-#include "models/token_escalation.hpp"
+#include "experiments/rank_collapse/token_escalation/measures.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,17 +33,15 @@ double identity_error(const Escalation& step, double similarity) {
   return std::abs(rate_from_excess(step.xi_ratio() - 1, similarity) - step.rate) / std::max(1.0, step.rate);
 }
 
-template <class T>
-HeadMeasures head_measures(const arma::Mat<T>& P, const arma::Mat<T>& X) {
-  const arma::mat weights = arma::conv_to<arma::mat>::from(P), tokens = arma::conv_to<arma::mat>::from(X);
-  const arma::mat rest = without_shared(tokens);                                    // (Pi_2 X)'
-  const arma::vec column_sums = arma::sum(weights, 1), sum = arma::sum(tokens, 1);  // sqrt(N) (e'P)' and sqrt(N) (e'X)'
+HeadMeasures head_measures(const arma::mat& P, const arma::mat& X) {
+  const arma::mat rest = without_shared(X);                              // (Pi_2 X)'
+  const arma::vec column_sums = arma::sum(P, 1), sum = arma::sum(X, 1);  // sqrt(N) (e'P)' and sqrt(N) (e'X)'
   HeadMeasures head;
   head.omega = arma::norm(rest * column_sums) / arma::norm(sum);
-  head.delta = operator_norm(without_shared(weights));
-  head.mu_1_squared = squared(tokens * column_sums) / squared(sum);
+  head.delta = operator_norm(without_shared(P));
+  head.mu_1_squared = squared(X * column_sums) / squared(sum);
   // Pi_2 P X = Pi_2 P Pi_2 X, as Pi_2 P e = 0: without the shared part, rounding is relative to the rest.
-  head.mu_2_squared = squared(without_shared(rest * weights)) / squared(rest);
+  head.mu_2_squared = squared(without_shared(rest * P)) / squared(rest);
   return head;
 }
 
@@ -61,16 +59,13 @@ AttentionMeasures mean_over_heads(const std::vector<HeadMeasures>& heads) {
   return mean;
 }
 
-template <class T>
-double second_eigenvalue(const arma::Mat<T>& P) {
+double second_eigenvalue(const arma::mat& P) {
   // P' Pi_2 has the eigenvalues of P, with 0 in the place of the 1 of the vector of ones.
-  return spectral_radius(without_shared(arma::conv_to<arma::mat>::from(P)));
+  return spectral_radius(without_shared(P));
 }
 
-template <class T>
-double asymmetry(const arma::Mat<T>& P) {
-  const arma::mat weights = arma::conv_to<arma::mat>::from(P);
-  return arma::norm(weights - weights.t(), "fro") / arma::norm(weights, "fro");
+double asymmetry(const arma::mat& P) {
+  return arma::norm(P - P.t(), "fro") / arma::norm(P, "fro");
 }
 
 StepStrength step_strength(const ModelSpec& spec, double lambda) {
@@ -92,12 +87,5 @@ XiLaw xi_law(const arma::mat& A, const arma::mat& B, double alpha) {
   const double variance = (4 * strength * squared(B * A.t()) + 2 * strength * strength * squared(B * B.t())) / d;
   return {1 + strength * squared(B) / norm, std::sqrt(variance) / norm};
 }
-
-template HeadMeasures head_measures(const arma::Mat<float>&, const arma::Mat<float>&);
-template HeadMeasures head_measures(const arma::Mat<double>&, const arma::Mat<double>&);
-template double second_eigenvalue(const arma::Mat<float>&);
-template double second_eigenvalue(const arma::Mat<double>&);
-template double asymmetry(const arma::Mat<float>&);
-template double asymmetry(const arma::Mat<double>&);
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-#include "models/blocks/residual_stream.hpp"
+#include "models/blocks/norms.hpp"
 
 #include <doctest/doctest.h>
 
@@ -41,7 +41,7 @@ TEST_CASE_TEMPLATE("residual stream: lambda R + branch, whatever power of two is
       CAPTURE(s);
       CAPTURE(lambda);
       State<T> state = state_of<T>(R, s);
-      add_branch(state, lambda, b);
+      state.add_branch(lambda, b);
       CHECK(error(state, std::exp2(s) * lambda * R + branch) <= tolerance::closed_form<T>);
     }
   }
@@ -52,15 +52,15 @@ TEST_CASE_TEMPLATE("residual stream: a large stream that is brought back shows i
   const auto b = arma::conv_to<arma::Mat<T>>::from(branch);
   for (const double s : {200.0, 500.0}) {
     State<T> at_once = state_of<T>(R, s);
-    add_branch(at_once, 0.0, b);
+    at_once.add_branch(0.0, b);
     CHECK(at_once.log2_scale == 0);
     CHECK(error(at_once, branch) <= tolerance::closed_form<T>);
 
     State<T> slowly = state_of<T>(R, s);
     arma::mat expected = std::exp2(s) * R;
     for (int k = 0; k < 80; ++k) {
-      add_branch(slowly, std::exp2(-10), b);
-      keep_in_range(slowly);
+      slowly.add_branch(std::exp2(-10), b);
+      slowly.keep_in_range();
       expected = std::exp2(-10) * expected + branch;
     }
     CHECK(error(slowly, expected) <= tolerance::closed_form<T>);
@@ -71,8 +71,8 @@ TEST_CASE_TEMPLATE("residual stream: growth beyond the range of T", T, float, do
   State<T> state = state_of<T>(gaussian(4, 5, "R"));
   const arma::Mat<T> none(4, 5, arma::fill::zeros);
   for (int k = 0; k < 64; ++k) {
-    add_branch(state, -std::exp2(18), none);
-    keep_in_range(state);
+    state.add_branch(-std::exp2(18), none);
+    state.keep_in_range();
     CHECK(static_cast<double>(arma::abs(state.Y).max()) <= 0x1p40);
   }
   // 2^(18 * 64) is beyond double's range too; powers of two are exact.
@@ -83,14 +83,14 @@ TEST_CASE_TEMPLATE("residual stream: growth beyond the range of T", T, float, do
 
 TEST_CASE("residual stream: streams of ordinary size keep their scale, infinite ones stay infinite") {
   State<double> state = state_of<double>({{1.0, -0x1p40}});
-  keep_in_range(state);
+  state.keep_in_range();
   CHECK(state.log2_scale == 0);
   state.Y(0) = 0x1.8p40;
-  keep_in_range(state);
+  state.keep_in_range();
   CHECK(state.log2_scale == 41);
   CHECK(state.Y(0) == 0.75);
   State<double> infinite = state_of<double>({{1.0, std::numeric_limits<double>::infinity()}});
-  keep_in_range(infinite);
+  infinite.keep_in_range();
   CHECK(std::isinf(infinite.Y(1)));
 }
 
@@ -99,7 +99,7 @@ TEST_CASE_TEMPLATE("residual stream: a norm of Y with the scaled epsilon is that
   for (const double s : {0.0, 4.0, -3.0}) {
     const State<T> state = state_of<T>(R, s);
     arma::Mat<T> Y = state.Y;
-    layer_norm(Y, scaled_epsilon(0.5, state));
+    layer_norm(Y, state.scaled_epsilon(0.5));
     arma::mat expected = std::exp2(s) * R;
     layer_norm(expected, 0.5);
     CHECK(arma::norm(arma::conv_to<arma::mat>::from(Y) - expected, "fro") <=
@@ -109,7 +109,7 @@ TEST_CASE_TEMPLATE("residual stream: a norm of Y with the scaled epsilon is that
   for (const double s : {60.0, 600.0, 6000.0}) {
     const State<T> state = state_of<T>(arma::mat(6, 2, arma::fill::ones), s);
     arma::Mat<T> Y = state.Y;
-    layer_norm(Y, scaled_epsilon(1e-12, state));
+    layer_norm(Y, state.scaled_epsilon(1e-12));
     CHECK(arma::all(arma::vectorise(Y) == T{0}));
   }
 }

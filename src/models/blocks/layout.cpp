@@ -1,4 +1,4 @@
-#include "models/published/layout.hpp"
+#include "models/blocks/layout.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Files of token ids: what is read, and what is refused where.
-#include "io/token_ids.hpp"
+#include "io/tensors/token_ids.hpp"
 
 #include <doctest/doctest.h>
 
