@@ -20,6 +20,8 @@ const std::vector<Utility>& utilities() {
       {"plot", "RESULT.json", "draw the figure that a result describes, as SVG, PNG or PDF", plot_command},
       {"report", "RESULT.json...", "one self-contained HTML page: figures, claims, provenance", report_command},
       {"verify", "RESULT.json", "run a result's config again and compare", verify_command},
+      {"reproduce", "[PRESET...]", "every preset, or those named: results, pictures and the page, what is done is kept",
+       reproduce_command},
       {"list", "", "every preset: name, command, figure, expected time, summary", list_command},
   };
   return list;

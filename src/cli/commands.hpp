@@ -25,6 +25,7 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
 int plot_command(const std::vector<std::string>& words);
 int report_command(const std::vector<std::string>& words);
 int verify_command(const std::vector<std::string>& words);
+int reproduce_command(const std::vector<std::string>& words);
 int list_command(const std::vector<std::string>& words);
 
 }  // namespace ranklab

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "linalg/blas.hpp"
 #include "report/environment.hpp"
@@ -12,17 +13,55 @@
 
 namespace ranklab {
 
-Execution execute(ResolvedRun& run, Journal* journal, bool show_progress, const std::vector<std::string>& argv) {
+namespace {
+
+// Runs the trials through the pool and keeps them, or takes those that another run has left.
+class Sharing : public Runner {
+ public:
+  Sharing(Pool& pool, SharedTrials& shared) : pool_(pool), shared_(shared) {}
+  std::uint64_t trials() const override { return pool_.trials(); }
+  bool single_precision() const override { return pool_.single_precision(); }
+  std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) override {
+    return kept([&] { return pool_.run(body); });
+  }
+  std::vector<TrialRecord> run_batches(std::uint64_t size,
+                                       const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) override {
+    return kept([&] { return pool_.run_batches(size, body); });
+  }
+
+ private:
+  std::vector<TrialRecord> kept(const std::function<std::vector<TrialRecord>()>& trials) {
+    if (shared_.records.empty()) shared_ = {trials(), pool_.trial_seconds()};
+    return shared_.records;
+  }
+
+  Pool& pool_;
+  SharedTrials& shared_;
+};
+
+}  // namespace
+
+std::string journal_identity(ResolvedRun& run) {
+  std::string out = "program: " + version_line() + "\ncommand: " + run.experiment->name + "\n";
+  const nlohmann::ordered_json config = run.config();
+  for (const auto& [key, value] : config.items()) out += key + ": " + value.dump() + "\n";
+  return out;
+}
+
+Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& progress, const std::vector<std::string>& argv,
+                  SharedTrials* shared) {
   const CommonOptions& options = run.options;
   const auto start = std::chrono::steady_clock::now();
   const std::clock_t cpu_start = std::clock();
   set_blas_threads(options.blas_threads);
   const InterruptGuard guard;
-  Pool pool({options.seed, options.trials, options.threads, options.precision == "f32", show_progress}, journal);
-  const Result result = run.study->run(pool);
+  Pool pool({options.seed, options.trials, options.threads, options.precision == "f32", progress}, journal);
+  std::optional<Sharing> sharing;
+  if (shared != nullptr) sharing.emplace(pool, *shared);
+  const Result result = run.study->run(sharing ? static_cast<Runner&>(*sharing) : pool);
 
   Execution out;
-  out.completed = pool.completed();
+  out.completed = shared != nullptr ? shared->records.size() : pool.completed();
   // A signal that came after the last trial changes nothing.
   out.signal = out.completed < options.trials ? interrupt_signal() : 0;
   out.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -40,7 +79,7 @@ Execution execute(ResolvedRun& run, Journal* journal, bool show_progress, const 
   file.interrupted = out.signal != 0;
   file.wall_seconds = out.wall_seconds;
   file.cpu_seconds = static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC;
-  file.trial_seconds = pool.trial_seconds();
+  file.trial_seconds = shared != nullptr ? shared->trial_seconds : pool.trial_seconds();
   for (const Claim& claim : result.claims) out.a_claim_fails |= claim.verdict == Verdict::fails;
   out.document = result_json(file, result, run.config(), environment_json(options.threads, argv));
   return out;

@@ -7,6 +7,7 @@
 
 #include "cli/resolve.hpp"
 #include "run/journal.hpp"
+#include "run/progress.hpp"
 
 namespace ranklab {
 
@@ -18,7 +19,17 @@ struct Execution {
   double wall_seconds = 0;
 };
 
-/// `journal` may be null. `argv` goes into the environment block.
-Execution execute(ResolvedRun& run, Journal* journal, bool show_progress, const std::vector<std::string>& argv);
+/// The identity of a run, its program in the first line: --resume continues a journal only where every line of it agrees.
+std::string journal_identity(ResolvedRun& run);
+
+/// Trials that several runs have in common: done by the first, taken by the others.
+struct SharedTrials {
+  std::vector<TrialRecord> records;
+  double trial_seconds = 0;
+};
+
+/// `journal` and `shared` may be null. `argv` goes into the environment block.
+Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& progress, const std::vector<std::string>& argv,
+                  SharedTrials* shared = nullptr);
 
 }  // namespace ranklab

@@ -9,6 +9,7 @@
 #include "cli/presets.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "run/progress.hpp"
 
 namespace ranklab {
 
@@ -26,7 +27,8 @@ int list_command(const std::vector<std::string>& words) {
     std::string source;
     if (preset.contains("source") && preset["source"].is_object())
       source = preset["source"].value("paper", "") + " " + preset["source"].value("figure", "");
-    rows.push_back({name, preset.value("command", ""), source, preset.value("expected_time", ""), preset.value("summary", "")});
+    rows.push_back({name, preset.value("command", ""), source, preset.contains("seconds") ? duration_text(preset["seconds"]) : "",
+                    preset.value("summary", "")});
   }
   for (const auto& line : in_columns(rows)) std::printf("%s\n", printable(line).c_str());
   return 0;

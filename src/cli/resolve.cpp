@@ -192,6 +192,15 @@ nlohmann::ordered_json ResolvedRun::config() {
   return out;
 }
 
+nlohmann::ordered_json ResolvedRun::trials_config() {
+  nlohmann::ordered_json out = config();
+  out.erase("preset");
+  for (const Field& field : study->fields()) {
+    if (field.only_drawn) out.erase(field.name);
+  }
+  return out;
+}
+
 ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments) {
   ConfigFile config;
   if (const std::string* path = arguments.find("config")) config = {"--config " + *path, read_config_file(*path), false};

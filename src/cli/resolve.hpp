@@ -20,6 +20,8 @@ struct ResolvedRun {
 
   /// The result's config: every parameter that can change a number.
   nlohmann::ordered_json config();
+  /// The part of it on which the trials depend.
+  nlohmann::ordered_json trials_config();
 };
 
 /// Throws UsageError for a study, key or value that is not allowed, a file of another command, and sizes that do not fit the

@@ -44,14 +44,6 @@ void print_dry_run(ResolvedRun& run) {
   std::fputs(format_json(plan).c_str(), stdout);
 }
 
-// The identity of a run: --resume continues a journal only where every line of it agrees.
-std::string journal_identity(ResolvedRun& run) {
-  std::string out = "program: " + version_line() + "\ncommand: " + run.experiment->name + "\n";
-  const nlohmann::ordered_json config = run.config();
-  for (const auto& [key, value] : config.items()) out += key + ": " + value.dump() + "\n";
-  return out;
-}
-
 void print_summary(const ResolvedRun& run, const Execution& execution) {
   const nlohmann::ordered_json& document = execution.document;
   std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(), run.options.study.c_str(),
@@ -131,7 +123,7 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
       !options.quiet && (options.progress == "always" || (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));
   std::vector<std::string> argv = {"ranklab", experiment.name};
   argv.insert(argv.end(), words.begin(), words.end());
-  const Execution execution = execute(run, journal ? &*journal : nullptr, show_progress, argv);
+  const Execution execution = execute(run, journal ? &*journal : nullptr, {show_progress}, argv);
 
   if (!execution.document.is_null()) write_result(options.out, execution.document);
   if (execution.signal == 0 && journal) journal->remove();

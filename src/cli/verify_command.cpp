@@ -72,7 +72,7 @@ int verify_command(const std::vector<std::string>& words) {
   if (threads > 0) run.options.threads = threads;
   check_memory(run);
 
-  const Execution execution = execute(run, nullptr, !quiet && ::isatty(STDERR_FILENO) != 0, {});
+  const Execution execution = execute(run, nullptr, {!quiet && ::isatty(STDERR_FILENO) != 0}, {});
   if (execution.signal != 0) return 128 + execution.signal;
   try {
     return report_comparison(path, earlier, nlohmann::json::parse(execution.document.dump()));

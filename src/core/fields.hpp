@@ -27,6 +27,7 @@ struct Field {
   bool may_be_empty = false;              // lists: no element at all is allowed
   bool may_repeat = false;                // lists: an element may stand twice
   bool one_per_flag = false;              // lists: each use of the flag gives one element, which may hold commas
+  bool only_drawn = false;                // changes the picture, not the trials
   bool names_output = false;              // says where something is written beside the result: verify leaves it out
 
   /// Sets the value from text; lists are comma-separated. Throws UsageError that names the field (as `label`), the text and
@@ -55,6 +56,8 @@ Field excluding_low(Field field);
 Field or_empty(Field field);
 /// The same list field, whose flag stands once for each element.
 Field one_per_flag(Field field);
+/// The same field, of the picture alone: trials do not depend on it.
+Field only_drawn(Field field);
 /// The same list field, in which elements may repeat: one for each layer.
 Field with_repeats(Field field);
 Field choice_field(std::string name, std::string& value, std::vector<std::string> choices, std::string symbol, std::string help);

@@ -1,8 +1,11 @@
 #include "report/environment.hpp"
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/bytes.hpp"
 #include "core/machine.hpp"
+#include "io/atomic_file.hpp"
 #include "linalg/blas.hpp"
 #include "version.hpp"
 
@@ -19,6 +22,15 @@ std::string compiler_name() {
 
 }  // namespace
 
+std::string program_checksum() {
+  static const std::string checksum = [] {
+    char text[17];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(fnv1a(read_file("/proc/self/exe"))));
+    return std::string(text);
+  }();
+  return checksum;
+}
+
 nlohmann::ordered_json environment_json(std::uint64_t threads, const std::vector<std::string>& argv) {
   return {{"version", RANKLAB_VERSION},
           {"git", RANKLAB_GIT},
@@ -28,6 +40,7 @@ nlohmann::ordered_json environment_json(std::uint64_t threads, const std::vector
           {"blas", blas_name()},
           {"blas_core", blas_core()},
           {"cpu", cpu_name()},
+          {"program", program_checksum()},
           {"threads", threads},
           {"argv", argv}};
 }

@@ -11,6 +11,9 @@ namespace ranklab {
 /// The `environment` block of a result.
 nlohmann::ordered_json environment_json(std::uint64_t threads, const std::vector<std::string>& argv);
 
+/// A checksum of the running program's own file.
+std::string program_checksum();
+
 /// The text of `--version`, several lines.
 std::string version_text();
 

@@ -111,6 +111,14 @@ std::pair<std::uint64_t, TrialRecord> decode_trial(std::string_view bytes) {
   return {trial, std::move(record)};
 }
 
+std::string Journal::owner(const std::string& out) {
+  if (::access(path_for(out).c_str(), F_OK) != 0) return "";
+  const std::string content = read_file(path_for(out));
+  std::size_t used = 0;
+  const auto records = whole_records(content, used);
+  return records.empty() ? "" : std::string(records[0]);
+}
+
 Journal::Journal(const std::string& out, const std::string& identity, bool resume)
     : path_(path_for(out)), descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
   if (!descriptor_.open()) fail_to_write();

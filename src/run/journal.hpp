@@ -19,6 +19,9 @@ class Journal {
   /// The journal of the result file `out`.
   static std::string path_for(const std::string& out) { return out + ".journal"; }
 
+  /// The identity of the run that left a journal beside `out`; empty where there is none.
+  static std::string owner(const std::string& out);
+
   /// Opens (or creates) the journal and locks it for this process. `identity` says which run it belongs to, one
   /// `key: value` a line. With `resume` the finished trials of a journal of the same identity are read back; otherwise an
   /// old journal is discarded. Throws UsageError when resuming another run (the journal is left alone; the message names the

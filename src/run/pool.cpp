@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "core/error.hpp"
-#include "run/progress.hpp"
 
 namespace ranklab {
 namespace {
@@ -56,7 +55,7 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
   const std::uint64_t threads = std::max<std::uint64_t>(1, std::min<std::uint64_t>(at_once, open.size()));
   const auto spare_threads =
       std::make_shared<SpareThreads>(static_cast<std::int64_t>(settings_.threads - std::min(settings_.threads, threads)));
-  Progress progress(settings_.show_progress, records.size(), done);
+  Progress progress(settings_.progress, records.size(), done);
   std::atomic<std::size_t> next{0};
   std::mutex lock;  // guards the records, the journal, the progress bar, the clock and the error
   std::exception_ptr error;
@@ -69,6 +68,7 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
         std::vector<Trial> trials;
         for (const std::uint64_t index : batch) trials.emplace_back(settings_.seed, index, spare_threads);
         trials.front().check_interrupt();
+        for (const Trial& trial : trials) progress.begin(trial.work());
         const auto start = std::chrono::steady_clock::now();
         std::vector<TrialRecord> finished = body(trials);
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -77,7 +77,7 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
         for (std::size_t t = 0; t < batch.size(); ++t) {
           if (journal_ != nullptr) journal_->append(batch[t], finished.at(t));
           records[batch[t]] = std::move(finished[t]);
-          progress.advance();
+          progress.end(trials[t].work());
         }
         trial_seconds_ += seconds.count();
       } catch (const Interrupted&) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "run/journal.hpp"
+#include "run/progress.hpp"
 #include "run/trials.hpp"
 
 namespace ranklab {
@@ -15,7 +16,7 @@ class Pool : public Runner {
     std::uint64_t trials = 1;
     std::uint64_t threads = 1;  // trials run at once
     bool single_precision = false;
-    bool show_progress = false;
+    Progress::Look progress = {};
   };
 
   /// `journal` may be null: nothing is saved on the way.

@@ -1,10 +1,34 @@
 #include "run/progress.hpp"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
 #include <cstdio>
-#include <string>
 
 namespace ranklab {
 namespace {
+
+constexpr std::chrono::milliseconds between_drawings{200};
+
+// "step 130 of 400", of the trial that is the furthest behind of those that say where they are.
+std::string place_of(const std::vector<std::shared_ptr<TrialWork>>& running) {
+  const TrialWork* behind = nullptr;
+  double least = 2;
+  for (const auto& work : running) {
+    const std::uint64_t total = work->total;
+    if (total == 0) continue;
+    const double share = static_cast<double>(work->done) / static_cast<double>(total);
+    if (share < least) behind = work.get();
+    least = std::min(least, share);
+  }
+  if (behind == nullptr) return "";
+  return std::string(behind->unit) + " " + std::to_string(std::min<std::uint64_t>(behind->done, behind->total)) + " of " +
+         std::to_string(behind->total);
+}
+
+}  // namespace
 
 std::string duration_text(double seconds) {
   char buffer[48];
@@ -18,44 +42,70 @@ std::string duration_text(double seconds) {
   return buffer;
 }
 
-}  // namespace
+std::size_t terminal_columns() {
+  struct winsize size {};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
 
-Progress::Progress(bool shown, std::uint64_t total, std::uint64_t already_done)
-    : shown_(shown),
-      total_(total),
-      first_(already_done),
-      done_(already_done),
-      start_(std::chrono::steady_clock::now()),
-      last_drawn_(start_) {
+Progress::Progress(Look look, std::uint64_t total, std::uint64_t already_done)
+    : look_(std::move(look)), total_(total), first_(already_done), done_(already_done), start_(std::chrono::steady_clock::now()) {
+  if (!look_.shown) return;
   draw();
+  artist_ = std::jthread([this](const std::stop_token& stop) {
+    std::mutex idle;
+    std::unique_lock guard(idle);
+    std::condition_variable_any wake;
+    while (!wake.wait_for(guard, stop, between_drawings, [&] { return stop.stop_requested(); })) draw();
+  });
 }
 
 Progress::~Progress() {
-  if (shown_) std::fputs("\r\x1b[K", stderr);
+  if (!look_.shown) return;
+  artist_.request_stop();
+  artist_.join();
+  std::fputs("\r\x1b[K", stderr);
 }
 
-void Progress::advance() {
+void Progress::begin(const std::shared_ptr<TrialWork>& work) {
+  const std::lock_guard guard(lock_);
+  running_.push_back(work);
+}
+
+void Progress::end(const std::shared_ptr<TrialWork>& work) {
+  const std::lock_guard guard(lock_);
   ++done_;
-  const auto now = std::chrono::steady_clock::now();
-  // Runs of thousands of short trials must not spend their time drawing.
-  if (done_ < total_ && now - last_drawn_ < std::chrono::milliseconds(50)) return;
-  last_drawn_ = now;
-  draw();
+  std::erase(running_, work);
+}
+
+std::string Progress::line(double elapsed, std::size_t columns) {
+  const std::lock_guard guard(lock_);
+  double whole = static_cast<double>(done_);
+  for (const auto& work : running_) {
+    if (work->total > 0) whole += std::min(1.0, static_cast<double>(work->done) / static_cast<double>(work->total));
+  }
+  const double all = static_cast<double>(total_), since = whole - static_cast<double>(first_);
+  const std::string left =
+      since > 0 ? "about " + duration_text(elapsed / since * (all - whole)) + " left" : "estimating the time left";
+  std::string trials = std::to_string(done_) + "/" + std::to_string(total_) + " trials";
+  const std::string place = place_of(running_);
+
+  // What a narrow terminal has no room for goes first: the bar, then where the trial is.
+  std::string text = trials + (place.empty() ? "" : ", " + place) + ", " + left;
+  const std::string label = look_.label.empty() ? "" : look_.label + " ";
+  const auto fits = [&](std::size_t more) { return label.size() + text.size() + more < columns; };
+  if (!fits(0)) text = trials + ", " + left;
+  std::string bar;
+  for (const std::size_t width : {30, 10}) {
+    if (!bar.empty() || !fits(width + 3)) continue;
+    const auto filled = static_cast<std::size_t>(total_ == 0 ? 0 : static_cast<double>(width) * whole / all);
+    bar = "[" + std::string(filled, '#') + std::string(width - filled, '.') + "] ";
+  }
+  return (label + bar + text).substr(0, columns > 0 ? columns - 1 : 0);
 }
 
 void Progress::draw() {
-  if (!shown_) return;
-  constexpr std::uint64_t width = 30;
-  const auto filled = static_cast<std::size_t>(total_ == 0 ? 0 : width * done_ / total_);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-  std::string left = "estimating the time left";
-  if (done_ > first_) {
-    left = "about " + duration_text(elapsed.count() / static_cast<double>(done_ - first_) * static_cast<double>(total_ - done_)) +
-           " left";
-  }
-  std::fprintf(stderr, "\r\x1b[K[%s%s] %llu/%llu trials, %s", std::string(filled, '#').c_str(),
-               std::string(width - filled, '.').c_str(), static_cast<unsigned long long>(done_),
-               static_cast<unsigned long long>(total_), left.c_str());
+  std::fprintf(stderr, "\r\x1b[K%s", line(elapsed.count(), terminal_columns()).c_str());
   std::fflush(stderr);
 }
 

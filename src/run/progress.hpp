@@ -1,29 +1,55 @@
-// The progress bar with the time left, on standard error.
+// The progress bar with the time left, on standard error: trials that are done, and how far those that run are.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "run/trials.hpp"
 
 namespace ranklab {
 
 class Progress {
  public:
-  /// Draws nothing where `shown` is false. `already_done` trials were read from a journal and do not count for the speed.
-  Progress(bool shown, std::uint64_t total, std::uint64_t already_done);
+  struct Look {
+    bool shown = false;
+    std::string label = "";  // stands before the bar
+  };
+
+  /// Draws nothing unless `look.shown`. `already_done` trials were read from a journal and do not count for the speed.
+  Progress(Look look, std::uint64_t total, std::uint64_t already_done);
   /// Wipes the bar.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// One more trial is done. Not thread-safe.
-  void advance();
+  /// A trial begins, and ends. Thread-safe.
+  void begin(const std::shared_ptr<TrialWork>& work);
+  void end(const std::shared_ptr<TrialWork>& work);
+
+  /// The bar's line, in at most `columns` columns, after `elapsed` seconds.
+  std::string line(double elapsed, std::size_t columns);
 
  private:
   void draw();
 
-  bool shown_;
-  std::uint64_t total_, first_, done_;
-  std::chrono::steady_clock::time_point start_, last_drawn_;
+  const Look look_;
+  const std::uint64_t total_, first_;
+  std::uint64_t done_;
+  std::vector<std::shared_ptr<TrialWork>> running_;
+  std::mutex lock_;  // guards done_ and running_
+  const std::chrono::steady_clock::time_point start_;
+  std::jthread artist_;  // redraws a few times a second, so that trials never wait for the terminal
 };
+
+/// Columns of the terminal on standard error; 80 where it has none.
+std::size_t terminal_columns();
+
+/// "8 s", "3 min", "1.5 h".
+std::string duration_text(double seconds);
 
 }  // namespace ranklab

@@ -26,6 +26,16 @@ void Trial::check_interrupt() const {
   if (interrupt_signal() != 0) throw Interrupted();
 }
 
+void Trial::expect(std::uint64_t units, const char* unit) const {
+  work_->unit = unit;
+  work_->total = units;
+}
+
+void Trial::advance() const {
+  ++work_->done;
+  check_interrupt();
+}
+
 void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>& part) const {
   std::atomic<std::size_t> next{0};
   std::exception_ptr error;

@@ -16,11 +16,17 @@ namespace ranklab {
 /// Threads that a run may start beyond those that work already: taken and given back by whoever has parts to do.
 using SpareThreads = std::atomic<std::int64_t>;
 
+/// How far one trial is, in units of its own. Written by the trial from any of its threads, read by the progress bar.
+struct TrialWork {
+  std::atomic<std::uint64_t> done{0}, total{0};  // total 0: the trial has not said
+  std::atomic<const char*> unit{nullptr};        // a literal: "step", "layer"
+};
+
 /// What the body of a trial may ask for.
 class Trial {
  public:
   Trial(std::uint64_t seed, std::uint64_t index, std::shared_ptr<SpareThreads> spare_threads)
-      : seed_(seed), index_(index), spare_threads_(std::move(spare_threads)) {}
+      : seed_(seed), index_(index), spare_threads_(std::move(spare_threads)), work_(std::make_shared<TrialWork>()) {}
   Trial(std::uint64_t seed, std::uint64_t index, std::int64_t spare_threads)
       : Trial(seed, index, std::make_shared<SpareThreads>(spare_threads)) {}
 
@@ -31,6 +37,11 @@ class Trial {
   Trial first() const { return {seed_, 0, spare_threads_}; }
   /// Throws Interrupted when a signal has asked the run to stop. To be called every few milliseconds of work.
   void check_interrupt() const;
+  /// The trial will call advance() `units` times, in all its parts together; `unit` is a literal, "step". For the progress bar.
+  void expect(std::uint64_t units, const char* unit) const;
+  /// One unit is done: tells the progress bar, and throws Interrupted as check_interrupt() does.
+  void advance() const;
+  const std::shared_ptr<TrialWork>& work() const { return work_; }
   /// Calls part(0) ... part(n - 1), on spare threads where the run has fewer trials left than threads. The parts must be
   /// independent of each other, so that the result does not depend on the number of threads; a part may have parts.
   void for_each_part(std::size_t n, const std::function<void(std::size_t)>& part) const;
@@ -38,6 +49,7 @@ class Trial {
  private:
   std::uint64_t seed_, index_;
   std::shared_ptr<SpareThreads> spare_threads_;
+  std::shared_ptr<TrialWork> work_;
 };
 
 /// How a study gets its trials done; the command line provides it.

@@ -70,6 +70,7 @@ struct Descent {
       }
       const bool last = t == steps;
       step(last || t % plan.config.record_every == 0, last);
+      if (!last) trial.advance();
     }
     for (auto* ranks : {&path.stable_rank, &path.nuclear_rank}) {
       for (auto& of_layer : *ranks) of_layer.resize(plan.iterations.size(), undefined);

@@ -46,7 +46,7 @@ class MlpStudy : public Study {
         switch_field("equal-lr", c.equal_lr, "SpecGD once more, at --lr-gd, so that both methods have one learning rate"),
         size_field("record-every", c.record_every, 1, largest_steps, "",
                    "steps between two measurements of the ranks; losses are always recorded"),
-        choice_list_field("panels", c.panels, MlpConfig().panels, "", "what the figure draws"),
+        only_drawn(choice_list_field("panels", c.panels, MlpConfig().panels, "", "what the figure draws")),
         dump,
     };
   }

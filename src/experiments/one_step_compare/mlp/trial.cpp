@@ -83,6 +83,7 @@ TrialRecord measure(const Plan& plan, const Trial& trial) {
   const Problem<T> problem = draw_problem<T>(plan.config, trial);
   std::vector<Trajectory> paths(plan.methods.size());
   TrialRecord record;
+  trial.expect(paths.size() * plan.config.steps, "step");
   // The last part, which is short, measures the ranks at the start.
   trial.for_each_part(paths.size() + 1, [&](std::size_t i) {
     if (i == paths.size()) return record_ranks(problem, record);
