@@ -35,6 +35,9 @@ Execution execute(ResolvedRun& run, Journal* journal, bool show_progress, const 
   file.title = run.title;
   file.paper = run.paper;
   file.figure = run.figure;
+  file.trial_unit = run.trial_unit;
+  const nlohmann::ordered_json changed = run.changed();
+  file.changed = &changed;
   file.trials_requested = options.trials;
   file.trials_completed = out.completed;
   file.interrupted = out.signal != 0;

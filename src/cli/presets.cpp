@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<std::string> preset_keys = {"command", "title", "source", "summary", "expected_time", "config"};
+const std::vector<std::string> preset_keys = {"command", "title", "source",    "summary", "expected_time",
+                                              "seconds", "trial", "reproduce", "config"};
 
 void require_text(const nlohmann::json& object, const char* key, const std::string& where) {
   if (object.contains(key) && !object[key].is_string()) throw UsageError(where + ": '" + key + "' must be text");
@@ -23,7 +24,7 @@ void require_text(const nlohmann::json& object, const char* key, const std::stri
 
 // The keys that presets and results share are checked alike, so that what follows can rely on their types.
 void check_shared_keys(const nlohmann::json& document, const std::string& where) {
-  for (const char* key : {"command", "title", "summary", "expected_time"}) require_text(document, key, where);
+  for (const char* key : {"command", "title", "summary", "expected_time", "trial"}) require_text(document, key, where);
   if (!document.contains("command")) throw UsageError(where + ": no 'command'");
   if (!document.contains("config") || !document["config"].is_object())
     throw UsageError(where + ": no 'config' with the parameters");
