@@ -16,6 +16,7 @@
 #include "cli/execute.hpp"
 #include "cli/help.hpp"
 #include "cli/presets.hpp"
+#include "cli/summary.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
@@ -52,30 +53,24 @@ std::string flag_text(const Json& value) {
   return joined(words, ",");
 }
 
-const Experiment& experiment_of(const Json& preset, const std::string& name) {
-  for (const Experiment& experiment : experiments()) {
-    if (preset.at("command") == experiment.name) return experiment;
-  }
-  throw UsageError("preset " + name + ": unknown command " + preset.at("command").dump());
-}
-
 Task task_of(const std::string& name, const Options& options) {
   const Json preset = read_preset(name);
-  const Experiment& experiment = experiment_of(preset, name);
+  const Experiment* experiment = find_experiment(preset["command"]);
+  if (experiment == nullptr) throw UsageError("preset " + name + ": the command " + preset["command"].dump() + " is unknown");
   Arguments arguments;
   arguments.flags = {{"preset", name}};
   if (options.threads > 0) arguments.flags.emplace_back("threads", std::to_string(options.threads));
   Task task{.name = name,
             .seconds = preset.value("seconds", 0.0),
             .run = {},
-            .full = resolve_run(experiment, arguments),
+            .full = resolve_run(*experiment, arguments),
             .result = options.out + "/" + name + ".json",
             .picture = options.out + "/" + name + ".svg"};
   if (preset.contains("reproduce") && !options.full) {
     for (const auto& [key, value] : preset["reproduce"]["config"].items()) arguments.flags.emplace_back(key, flag_text(value));
     task.seconds = preset["reproduce"]["seconds"];
   }
-  task.run = resolve_run(experiment, arguments);
+  task.run = resolve_run(*experiment, arguments);
   return task;
 }
 
@@ -86,16 +81,18 @@ std::vector<Task> tasks_of(const std::vector<std::string>& names, const Options&
   return tasks;
 }
 
-// The whole result of an earlier run of this program with the task's parameters or the paper's own, or null. Throws Failure where
-// the file holds something else.
+// The whole result of an earlier run with the task's parameters, of this program, or with the preset's own, or null. Throws Failure
+// where the file holds something else.
 Json finished_result(Task& task) {
   if (!fs::exists(task.result)) return nullptr;
   Json earlier = read_result(task.result);
   const Json config = earlier["config"];
   if (config != Json(task.run.config()) && config != Json(task.full.config()))
     throw Failure("it holds a run with other parameters");
-  const bool whole = earlier["status"] != "interrupted" && earlier["environment"].value("program", "") == program_checksum();
-  return whole ? earlier : Json();
+  if (earlier["status"] == "interrupted") return nullptr;
+  // A full run that took an hour is not replaced by a shorter one because the program is another.
+  const bool is_more = config != Json(task.run.config());
+  return is_more || earlier["environment"].value("program", "") == program_checksum() ? earlier : Json();
 }
 
 // The journal of the task, with the trials that an interrupted run of this program has left in it.
@@ -105,16 +102,6 @@ Journal open_journal(Task& task, bool force) {
   if (!force && found != mine && program(found) == program(mine))
     throw Failure("an interrupted run with other parameters has left its trials there");
   return {task.result, mine, found == mine};
-}
-
-std::string verdict_counts(const Json& result) {
-  std::map<std::string, int> count;
-  for (const Json& claim : result["claims"]) ++count[claim["verdict"].get<std::string>()];
-  std::vector<std::string> parts;
-  for (const auto& [verdict, word] : {std::pair("holds", "hold"), {"fails", "fail"}, {"not-applicable", "not applicable"}}) {
-    if (count[verdict] > 0) parts.push_back(std::to_string(count[verdict]) + " " + word);
-  }
-  return joined(parts);
 }
 
 class Reproduction {
@@ -180,7 +167,8 @@ class Reproduction {
       } else if (!fs::exists(task.picture)) {
         draw_figure(finished, task.picture, false);
       }
-      say(label(i) + "  " + std::string(took.size() < 7 ? 7 - took.size() : 0, ' ') + took + "  " + verdict_counts(finished));
+      say(label(i) + "  " + std::string(took.size() < 7 ? 7 - took.size() : 0, ' ') + took + "  " +
+          verdict_counts(nlohmann::ordered_json(finished["claims"])));
       results_.push_back(std::move(finished));
       files_.push_back(task.result);
       write_file_atomically(page(), html_report(results_, files_));

@@ -28,7 +28,7 @@ Claim judge_mean(const Statement& statement, const std::vector<double>& per_tria
               std::pair(allowed.low, allowed.high),
               ""};
   const std::string mean = "mean " + short_number(summary.mean) + " +- " + short_number(half_width),
-                    trials = counted(summary.n, "trial");
+                    trials = counted(summary.n, "trial"), level = count_text(100 * confidence_level) + " %";
   std::string text;
   if (summary.n == 0) {
     text = "no finite value";
@@ -37,9 +37,9 @@ Claim judge_mean(const Statement& statement, const std::vector<double>& per_tria
   } else if (high < allowed.low || low > allowed.high) {
     claim.verdict = Verdict::fails;
   } else {
-    text = "undecided at " + trials + (summary.n > 1 ? ": " + mean + " (z = 3)" : "");
+    text = summary.n > 1 ? "undecided at " + trials + ": " + mean + " (" + level + ")" : "undecided: 1 trial, no error bars";
   }
-  if (text.empty()) text = mean + " (z = 3, " + count_text(static_cast<double>(summary.n)) + " trials)";
+  if (text.empty()) text = mean + " (" + level + ", " + trials + ")";
   claim.detail = clauses(text, detail);
   return claim;
 }
@@ -47,9 +47,11 @@ Claim judge_mean(const Statement& statement, const std::vector<double>& per_tria
 Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail) {
   Claim claim{statement.id, statement.source, statement.text, Verdict::not_applicable, tally.violations, 0.0, ""};
   if (tally.cases > 0) claim.verdict = tally.violations == 0 ? Verdict::holds : Verdict::fails;
-  claim.detail = clauses(
-      tally.cases > 0 ? count_text(tally.violations) + " violations in " + count_text(tally.cases) + " cases" : "no case to judge",
-      detail);
+  claim.detail =
+      clauses(tally.cases > 0 ? count_text(tally.violations) + (tally.violations == 1 ? " violation in " : " violations in ") +
+                                    count_text(tally.cases) + (tally.cases == 1 ? " case" : " cases")
+                              : "no case to judge",
+              detail);
   return claim;
 }
 

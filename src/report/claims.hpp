@@ -61,7 +61,7 @@ inline Region positive() {
   return {.low = std::numeric_limits<double>::min()};
 }
 
-/// Holds when the confidence interval of the mean (z = 3) lies in `allowed`, fails when it lies outside, otherwise
+/// Holds when the confidence interval of the mean (at `confidence_level`) lies in `allowed`, fails when it lies outside, otherwise
 /// not-applicable with "undecided at n trials".
 Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "");
 

@@ -75,15 +75,57 @@ TEST_CASE("summary neither overflows nor vanishes") {
   CHECK(summarise(std::vector<double>{1.5e308, 1.5e308}).mean == close(1.5e308));
 }
 
-TEST_CASE("confidence half width is z std / sqrt(n)") {
-  const Summary summary = {.mean = 1.0, .std = 2.0, .n = 16};
-  CHECK(confidence_half_width(summary) == close(1.5));
-  CHECK(confidence_half_width(summary, 2.0) == close(1.0));
+TEST_CASE("the confidence interval is Student's, at 99 %: the tables") {
+  const auto table = [](double value) { return doctest::Approx(value).epsilon(2e-5); };
+  CHECK(standard_error({.mean = 1.0, .std = 2.0, .n = 16}) == close(0.5));
+  CHECK(confidence_half_width({.mean = 1.0, .std = 2.0, .n = 16}) == table(2.9467 * 0.5));
+  CHECK(confidence_half_width({.mean = 1.0, .std = std::sqrt(2.0), .n = 2}) == table(63.657));
+  CHECK(confidence_half_width({.mean = 1.0, .std = 1000.0, .n = 1'000'000}) == table(2.5758));
 }
 
 TEST_CASE("confidence half width is infinite where the spread is unknown") {
   CHECK(confidence_half_width(summarise(std::vector<double>{7.0})) == infinity);
+  CHECK(standard_error(summarise(std::vector<double>{7.0})) == infinity);
   CHECK(confidence_half_width(summarise(std::vector<double>{})) == infinity);
+}
+
+TEST_CASE("Student's quantile: the tables") {
+  // Upper percentage points as tables print them, one more digit where these have it.
+  struct Row {
+    double degrees, tail, t;
+  };
+  for (const Row& row : std::vector<Row>{{1, 0.025, 12.7062047},
+                                         {1, 0.0005, 636.619249},
+                                         {2, 0.025, 4.30265273},
+                                         {3, 0.05, 2.35336343},
+                                         {5, 0.005, 4.03214298},
+                                         {7, 0.1, 1.41492393},
+                                         {10, 0.025, 2.22813885},
+                                         {30, 0.025, 2.04227246},
+                                         {120, 0.025, 1.97993041}}) {
+    CAPTURE(row.degrees);
+    CHECK(student_quantile(row.tail, row.degrees) == doctest::Approx(row.t).scale(0).epsilon(tolerance::quantile));
+  }
+}
+
+TEST_CASE("Student's quantile: closed forms for 1, 2 and 4 degrees of freedom, however small the tail") {
+  const auto equals = [](double expected) { return doctest::Approx(expected).scale(0).epsilon(tolerance::quantile); };
+  for (const double tail : {0.4999, 0.4, 0.1, 1e-3, 1e-6, 1e-9, 1e-12}) {
+    CAPTURE(tail);
+    const double alpha = 4 * tail * (1 - tail);
+    CHECK(student_quantile(tail, 1) == equals(1 / std::tan(std::acos(-1.0) * tail)));
+    CHECK(student_quantile(tail, 2) == equals((1 - 2 * tail) * std::sqrt(2 / alpha)));
+    // The root of a cubic in 1 / (1 + t^2 / 4).
+    const double q = std::cos(std::acos(std::sqrt(alpha)) / 3) / std::sqrt(alpha);
+    if (tail < 0.45) CHECK(student_quantile(tail, 4) == equals(2 * std::sqrt(q - 1)));
+  }
+  CHECK(student_quantile(0.5, 3) == 0.0);
+}
+
+TEST_CASE("Student's quantile tends to the normal one: z + (z^3 + z) / 4n + ...") {
+  const double z = 1.959963984540054;  // of the normal distribution at 0.025
+  const double n = 1e6;
+  CHECK(student_quantile(0.025, n) == doctest::Approx(z + (z * z * z + z) / (4 * n)).scale(0).epsilon(tolerance::quantile));
 }
 
 TEST_CASE("median, odd and even, in any order") {

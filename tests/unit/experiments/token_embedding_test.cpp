@@ -46,7 +46,7 @@ TEST_CASE("Lemma 2.9 is violated above its bound, by more than the rounding of X
 
 TEST_CASE("trials with eps >= 1 are no case of Lemma 2.9") {
   CHECK(judged({{1e9, 1.0, 12}, {10, 0.5, 12}}).detail ==
-        "0 violations in 1 cases; eps is measured, at most 1; largest st(X) over bound 0.2778");
+        "0 violations in 1 case; eps is measured, at most 1; largest st(X) over bound 0.2778");
   const Claim none = judged({{10, 1.0, 12}, {10, 1.5, 12}});
   CHECK(none.verdict == Verdict::not_applicable);
   CHECK(none.detail.find("up to 1.5 in every trial") != std::string::npos);

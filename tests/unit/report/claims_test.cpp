@@ -24,21 +24,23 @@ double y_at(const TrialRecord& record, std::size_t i) {
 
 }  // namespace
 
-TEST_CASE("a mean is judged by its confidence interval at z = 3") {
-  // Mean 2, sample standard deviation 1, four trials: half width 3 / sqrt(4) = 1.5 to rounding.
+TEST_CASE("a mean is judged by Student's confidence interval") {
+  // Mean 2, sample standard deviation 1, four trials: half width 5.8409 / sqrt(4) = 2.92, Student's quantile for 99 % from tables.
   const double a = std::sqrt(0.75);
   const std::vector<double> values = {2 - a, 2 + a, 2 - a, 2 + a};
-  CHECK(judge_mean(said, values, {0.4, 3.6}).verdict == Verdict::holds);
-  CHECK(judge_mean(said, values, at_most(3.6)).verdict == Verdict::holds);
-  CHECK(judge_mean(said, values, at_least(3.6)).verdict == Verdict::fails);
-  CHECK(judge_mean(said, values, at_most(0.4)).verdict == Verdict::fails);
-  CHECK(judge_mean(said, values, within(2.0, 1.6)).verdict == Verdict::holds);
-  CHECK(judge_mean(said, values, positive()).verdict == Verdict::holds);
-  const Claim undecided = judge_mean(said, values, {0.6, 3.6});
+  CHECK(judge_mean(said, values, {-1, 5}).verdict == Verdict::holds);
+  CHECK(judge_mean(said, values, at_most(5)).verdict == Verdict::holds);
+  CHECK(judge_mean(said, values, at_least(5)).verdict == Verdict::fails);
+  CHECK(judge_mean(said, values, at_most(-1)).verdict == Verdict::fails);
+  CHECK(judge_mean(said, values, within(2.0, 2.93)).verdict == Verdict::holds);
+  CHECK(judge_mean(said, values, within(2.0, 2.91)).verdict == Verdict::not_applicable);
+  CHECK(judge_mean(said, values, positive()).verdict == Verdict::not_applicable);
+  CHECK(judge_mean(said, {2.0, 2.0}, positive()).verdict == Verdict::holds);
+  const Claim undecided = judge_mean(said, values, {-0.8, 3.6});
   CHECK(undecided.verdict == Verdict::not_applicable);
-  CHECK(undecided.detail == "undecided at 4 trials: mean 2 +- 1.5 (z = 3)");
+  CHECK(undecided.detail == "undecided at 4 trials: mean 2 +- 2.92 (99 %)");
   CHECK(undecided.measured == doctest::Approx(2.0).epsilon(tolerance::closed_form<double>));
-  CHECK(judge_mean(said, {1.0}, at_most(100)).detail == "undecided at 1 trial");
+  CHECK(judge_mean(said, {1.0}, at_most(100)).detail == "undecided: 1 trial, no error bars");
   CHECK(judge_mean(said, {NAN}, {0, 1}, "why").detail == "no finite value; why");
   CHECK(judge_mean(said, {NAN}, {0, 1}).verdict == Verdict::not_applicable);
 }
@@ -47,7 +49,7 @@ TEST_CASE("a statement for all is judged by its tally") {
   CHECK(judge_tally(said, {10, 0}).verdict == Verdict::holds);
   const Claim broken = judge_tally(said, {10, 1}, "largest 3");
   CHECK(broken.verdict == Verdict::fails);
-  CHECK(broken.detail == "1 violations in 10 cases; largest 3");
+  CHECK(broken.detail == "1 violation in 10 cases; largest 3");
   CHECK(broken.id == said.id);
   CHECK(broken.source == said.source);
   CHECK(broken.statement == said.text);
@@ -120,7 +122,7 @@ TEST_CASE("claims stand in order; a hypothesis that is not met silences what is 
   CHECK(made[3].verdict == Verdict::holds);
   CHECK(made[4].detail == "n is too small");
   CHECK(made[5].verdict == Verdict::not_applicable);
-  CHECK(made[5].detail == "u is above 1; measured: 1 violations in 2 cases; largest 3");
+  CHECK(made[5].detail == "u is above 1; measured: 1 violation in 2 cases; largest 3");
   CHECK(made[6].verdict == Verdict::not_applicable);
   CHECK(made[6].detail == "P is not symmetric; compared all the same: the largest");
   CHECK(made[6].measured == 3);

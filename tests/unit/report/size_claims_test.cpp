@@ -66,7 +66,7 @@ TEST_CASE("an exponent is the mean over trials, unless the run says why it means
   CHECK(made[0].measured == doctest::Approx(2.0).epsilon(tolerance::closed_form<double>));
   CHECK(made[0].detail.ends_with("; y; fitted"));
   CHECK(made[1].verdict == Verdict::fails);
-  CHECK(made[2].detail.starts_with("undecided at 1 trial"));
+  CHECK(made[2].detail.starts_with("undecided: 1 trial, no error bars"));
   CHECK(made[3].verdict == Verdict::not_applicable);
   CHECK(made[3].detail == "one size");
 }

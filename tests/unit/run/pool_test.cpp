@@ -193,3 +193,14 @@ TEST_CASE("parts of parts share the spare threads, which come back") {
 TEST_CASE("a record that was never set is a programming error") {
   CHECK_THROWS_AS(TrialRecord().array("none"), std::logic_error);
 }
+
+TEST_CASE("a trial tells how far it is, and stops there when it is interrupted") {
+  const Trial trial(1, 0, 0);
+  trial.expect(3, "step");
+  trial.advance();
+  CHECK(trial.work()->done == 1);
+  CHECK(trial.work()->total == 3);
+  const InterruptGuard guard;
+  std::raise(SIGINT);
+  CHECK_THROWS_AS(trial.advance(), Interrupted);
+}

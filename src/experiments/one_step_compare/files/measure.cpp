@@ -177,7 +177,9 @@ Ranks measure_gradient(const StoredTensor& G, std::uint64_t first, std::uint64_t
 
 TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   TrialRecord record;
+  trial.expect(plan.pairs.size(), "pair");
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
+    if (p > 0) trial.advance();
     const Pair& pair = plan.pairs[p];
     if (pair.has_activation()) {
       const Ranks ranks = measure_activation(open_tensor(pair.activation), trial);

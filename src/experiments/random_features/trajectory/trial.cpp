@@ -33,7 +33,7 @@ void descend(const RegressionProblem<T>& problem, const Plan& plan, const Trial&
              const Step& step) {
   double promised = 0.0;
   for (std::uint64_t t = 0; t < path.gap.size(); ++t) {
-    trial.check_interrupt();
+    trial.advance();
     const double gap = problem.objective_gap(E);
     path.diverged = !std::isfinite(gap);
     if (path.diverged) return;
@@ -121,9 +121,17 @@ double first_below(const std::vector<double>& ahead, const std::vector<double>& 
   return undefined;
 }
 
+// For the progress bar; a run from the peak may be shorter.
+void expect_steps(const Plan& plan, const Trial& trial) {
+  std::uint64_t steps = (plan.config.steps + 1) * (plan.config.from_peak ? 3 : 2);
+  for (const std::uint64_t restart : plan.restarts) steps += plan.config.steps + 1 - restart;
+  trial.expect(steps, "step");
+}
+
 template <class T>
 TrialRecord measure(const Plan& plan, const Trial& trial) {
   const RegressionProblem<T> problem = draw_problem<T>(plan.config, trial);
+  expect_steps(plan, trial);
   GradientDescentRun<T> descent = run_gradient_descent(problem, plan, trial);
   const std::uint64_t peak = descent.peak.iteration;
   // The longest runs come first, so that threads end together.

@@ -146,6 +146,7 @@ void walk(const ModelSpec& spec, const Trial& trial, std::vector<Traveller<T>>& 
       if (observe && travellers[c].is_finite()) observe(c, *block, travellers[c].state());
       travellers[c].advance(*block, layer);
     });
+    trial.advance();
   }
 }
 
@@ -178,11 +179,19 @@ void walk_variants(const std::vector<DepthGroup>& groups, const std::vector<Tria
       trial.check_interrupt();
       const std::unique_ptr<Block<T>> block = make_block<T>(groups[g].spec, tensors);
       trial.for_each_part(travellers[g].size(), [&](std::size_t c) { travellers[g][c].advance(*block, layer); });
+      trial.advance();
     }
   }
   for (const auto& of_group : travellers) {
     for (const Traveller<T>& traveller : of_group) traveller.store();
   }
+}
+
+// For the progress bar: every group walks through its layers once.
+void expect_layers(const std::vector<DepthGroup>& groups, const Trial& trial) {
+  std::uint64_t layers = 0;
+  for (const DepthGroup& group : groups) layers += group.spec.layers;
+  trial.expect(layers, "layer");
 }
 
 }  // namespace
@@ -194,6 +203,7 @@ void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>
 
 Records run_groups(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, bool single_precision) {
   Records records(trials.size());
+  expect_layers(groups, trials.front());
   for (const DepthGroup& group : groups) {
     run_curves(group.spec, {trials.size(), group.curves}, trials, single_precision, records);
   }
@@ -205,6 +215,7 @@ Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Tr
     throw std::logic_error("run_variants: drawn weights belong to one trial");
   }
   Records records(trials.size());
+  expect_layers(groups, trials.front());
   single_precision ? walk_variants<float>(groups, trials, records) : walk_variants<double>(groups, trials, records);
   return records;
 }

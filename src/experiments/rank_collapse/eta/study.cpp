@@ -36,7 +36,7 @@ void add_series(const Plan& plan, ResultBuilder& out) {
       const Summary by_means = summarise(eta_values(out.records(), Reading::sample_means, d, i));
       spread.push_back(summarise(eta_values(out.records(), Reading::expectation, d, i)).std);
       means.push_back(by_means.mean);
-      errors.push_back(confidence_half_width(by_means, 1.0));
+      errors.push_back(standard_error(by_means));
     }
     out.series_of_points(at_dim(d, eta_std), "t", plan.t, spread);
     out.series_of_points(at_dim(d, eta_sample_means), "t", plan.t, means);

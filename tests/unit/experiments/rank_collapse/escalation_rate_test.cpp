@@ -126,7 +126,7 @@ TEST_CASE("escalation-rate: a redraw has the mean and the spread of a redrawn W,
       const Summary& whole = moments.second;
       CAPTURE(name);
       const double mean = find_series(result, name).mean[0], std = find_series(result, name).std[0];
-      CHECK(std::abs(mean - whole.mean) < std::sqrt(2.0) * confidence_half_width(whole, tolerance::standard_errors));
+      CHECK(std::abs(mean - whole.mean) < std::sqrt(2.0) * tolerance::standard_errors * standard_error(whole));
       CHECK(std == close(whole.std, 0.1));  // the relative error of a standard deviation is some 1/sqrt(samples)
     }
     CHECK(find_claim(result, "shallow/eq-9").verdict == Verdict::holds);

@@ -174,7 +174,7 @@ TEST_CASE("eta: the jackknife of mean(x)/mean(y) - mean(x/y)") {
   double mean = 0, squares = 0;
   for (std::size_t i = 0; i < 40; ++i) mean += gap(i) / 40;
   for (std::size_t i = 0; i < 40; ++i) squares += std::pow(gap(i) - mean, 2);
-  CHECK(std::pow(confidence_half_width(summary, 1.0), 2) == close(39.0 / 40 * squares, 1e-9));
+  CHECK(std::pow(standard_error(summary), 2) == close(39.0 / 40 * squares, 1e-9));
   // Where y does not vary nothing is left.
   for (const double value : eta::ratio_gap_pseudo_values(x, std::vector<double>(40, 2.0))) {
     CHECK(std::abs(value) < 40 * tolerance::closed_form<double>);

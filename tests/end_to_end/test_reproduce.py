@@ -1,0 +1,123 @@
+"""`reproduce`: the cheap presets first, what is done is kept, one that fails does not stop the others."""
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from program import BINARY, ProgramTest, loads
+
+TRAJECTORY = {"study": "trajectory", "m": 12, "k": 10, "d": 5, "n": 30, "steps": 20, "restart-every": 0, "trials": 5, "seed": 1}
+MLP = {"study": "mlp", "d": 6, "width": 8, "n": 16, "steps": 5, "trials": 2, "seed": 1}
+
+
+class ReproduceTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("experiments"))
+        self.preset("slow", "random-features", TRAJECTORY, seconds=30, trial="seed", reproduce={"config": {"trials": 2}, "seconds": 3})
+        self.preset("losses", "one-step-compare", dict(MLP, panels=["loss"]), seconds=1)
+        self.preset("ranks", "one-step-compare", dict(MLP, panels=["stable-rank"]), seconds=2)
+
+    def preset(self, name, command, config, **more):
+        self.write(f"experiments/{name}.json", {"command": command, "title": f"Preset {name}", "config": config, **more})
+
+    def lines(self, arguments="", exit_code=0, **kw):
+        run = self.run_program(f"reproduce {arguments}", exit_code, **kw)
+        self.assertEqual(run.stdout, "")
+        return run.stderr.splitlines()
+
+    def result_of(self, name):
+        document = loads(self.read(f"results/{name}.json"))
+        self.check_schema(document)
+        return document
+
+    def test_everything_the_cheap_ones_first_and_kept(self):
+        lines = self.lines()
+        self.assertEqual(lines[0], "3 presets, about 6 s to go")
+        for line, start in zip(lines[1:4], ("[1/3] losses ", "[2/3] ranks ", "[3/3] slow ")):
+            self.assertTrue(line.startswith(start), line)
+            self.assertRegex(line, r"\d s  \d+ (hold|fail|not applicable)")
+        self.assertRegex(lines[4], r"^results/report.html after \d+ s$")
+        self.assertIn("2 of 5 seeds", self.read("results/slow.svg"))
+        self.assertEqual(self.result_of("slow")["trials"]["completed"], 2)
+        for name in ("losses", "ranks", "slow"):
+            self.assertIn(f"Preset {name}", self.read("results/report.html"))
+        before = {name: self.read(f"results/{name}.json") for name in ("losses", "ranks", "slow")}
+        lines = self.lines()
+        self.assertEqual(lines[0], "3 presets, 3 of them done already, about 0 s to go")
+        self.assertTrue(all("done before" in line for line in lines[1:4]), lines)
+        self.assertEqual(before, {name: self.read(f"results/{name}.json") for name in before})
+
+    def test_presets_with_the_same_trials_share_them_and_give_what_each_gives_alone(self):
+        self.lines()
+        for name in ("losses", "ranks"):
+            shared, alone = self.result_of(name), self.result(f"run {name}")
+            for key in ("config", "scalars", "trial_values", "series", "claims", "figure"):
+                self.assertEqual(shared[key], alone[key], key)
+        self.assertNotEqual(self.result_of("losses")["figure"], self.result_of("ranks")["figure"])
+        self.assertEqual(self.result_of("losses")["timing"]["trials_s"], self.result_of("ranks")["timing"]["trials_s"])
+
+    def test_the_full_numbers_replace_the_reduced_ones_and_are_kept(self):
+        self.lines("slow")
+        self.assertEqual(self.lines("slow --full")[0], "1 preset, about 30 s to go")
+        document = self.result_of("slow")
+        self.assertEqual(document["trials"]["completed"], 5)
+        self.assertNotIn("changed", document)
+        self.assertIn("done before", self.lines("slow")[1])
+        # Also by another program: an hour's run is not replaced by a shorter one.
+        document["environment"]["program"] = "0"
+        self.write("results/slow.json", document)
+        self.assertIn("done before", self.lines("slow")[1])
+        self.assertNotIn("done before", self.lines("slow --full")[1])
+
+    def test_another_program_or_half_a_run_is_done_again(self):
+        self.lines("losses")
+        for key, value in (("program", "0"), ("status", "interrupted")):
+            document = self.result_of("losses")
+            (document["environment"] if key == "program" else document)[key] = value
+            self.write("results/losses.json", document)
+            self.assertNotIn("done before", self.lines("losses")[1])
+
+    def test_a_preset_that_fails_does_not_stop_the_others(self):
+        self.preset("broken", "one-step-compare", {"study": "files", "pair": ["fc1,a.npy,g.npy"]}, seconds=0)
+        lines = self.lines(exit_code=1)
+        self.assertRegex(lines[1], r"^\[1/4\] broken .*a\.npy")
+        self.assertRegex(lines[-1], "1 preset failed$")
+        self.assertEqual(self.result_of("slow")["status"], "complete")
+
+    def test_the_users_own_run_is_left_alone(self):
+        self.run_program("run losses --seed 7 --quiet --out results/losses.json")
+        before = self.read("results/losses.json")
+        lines = self.lines(exit_code=1)
+        self.assertRegex(lines[1], r"^\[1/3\] losses .*results/losses.json.*other parameters.*--force")
+        self.assertEqual(self.read("results/losses.json"), before)
+        self.lines("losses --force")
+        self.assertEqual(self.result_of("losses")["config"]["seed"], 1)
+
+    def test_an_interrupted_run_goes_on(self):
+        self.preset("long", "random-features", dict(TRAJECTORY, steps=300, trials=4000), seconds=60)
+        run = subprocess.Popen([BINARY, "reproduce", "long", "--threads", "1"], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        journal = self.path("results/long.json.journal")
+        deadline = time.monotonic() + 30
+        while (not os.path.exists(journal) or os.path.getsize(journal) < 20000) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        run.send_signal(signal.SIGINT)
+        _, errors = run.communicate(timeout=30)
+        self.assertEqual(run.returncode, 130)
+        self.assertIn("goes on", errors)
+        size = os.path.getsize(journal)
+        run = subprocess.Popen([BINARY, "reproduce", "long", "--threads", "1"], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        while os.path.getsize(journal) <= size and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertGreater(os.path.getsize(journal), size, "the journal was read, and is continued")
+        run.kill()
+        run.communicate()
+
+    def test_bad_words(self):
+        self.refused("reproduce nothing", "nothing")
+        self.refused("reproduce --full maybe", "--full")
+
+
+if __name__ == "__main__":
+    unittest.main()

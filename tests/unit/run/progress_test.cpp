@@ -1,0 +1,59 @@
+#include "run/progress.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace ranklab;
+
+namespace {
+
+std::shared_ptr<TrialWork> at(std::uint64_t done, std::uint64_t total) {
+  auto work = std::make_shared<TrialWork>();
+  work->done = done;
+  work->total = total;
+  work->unit = "step";
+  return work;
+}
+
+}  // namespace
+
+TEST_CASE("the bar counts trials, and the parts of those that run") {
+  Progress progress({}, 4, 0);
+  CHECK(progress.line(10, 100) == "[..............................] 0/4 trials, estimating the time left");
+  const auto first = at(100, 400), second = at(300, 400);
+  progress.begin(first);
+  progress.begin(second);
+  // A quarter and three quarters of a trial in 10 s: three more take 30 s. The one that is behind is named.
+  CHECK(progress.line(10, 100) == "[#######.......................] 0/4 trials, step 100 of 400, about 30 s left");
+  progress.end(second);
+  CHECK(progress.line(10, 100).find("1/4 trials, step 100 of 400, about 22 s left") != std::string::npos);
+}
+
+TEST_CASE("trials from a journal do not count for the speed, and a trial that says nothing only when it is done") {
+  Progress progress({}, 4, 2);
+  progress.begin(std::make_shared<TrialWork>());
+  CHECK(progress.line(10, 100).ends_with("2/4 trials, estimating the time left"));
+  progress.begin(at(200, 400));
+  CHECK(progress.line(10, 100).ends_with("2/4 trials, step 200 of 400, about 30 s left"));
+}
+
+TEST_CASE("the bar's line fits the terminal: the bar is shortened, then left out, then where the trial is") {
+  Progress progress({false, "[12/31] spectral-fig11"}, 4, 0);
+  progress.begin(at(100, 400));
+  CHECK(progress.line(10, 200).find("[#.............................] 0/4") != std::string::npos);
+  for (std::size_t columns = 1; columns <= 120; ++columns) {
+    const std::string line = progress.line(10, columns);
+    CHECK(line.size() < columns);
+    if (columns > 30) CHECK(line.starts_with("[12/31] spectral-fig11 "));
+  }
+  CHECK(progress.line(10, 80).find("[..........] 0/4") != std::string::npos);
+  CHECK(progress.line(10, 60) == "[12/31] spectral-fig11 0/4 trials, about 150 s left");
+}
+
+TEST_CASE("durations in words") {
+  CHECK(duration_text(8.2) == "8 s");
+  CHECK(duration_text(200) == "3 min");
+  CHECK(duration_text(5400) == "90 min");
+  CHECK(duration_text(7200) == "2.0 h");
+}
