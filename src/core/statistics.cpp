@@ -22,6 +22,37 @@ double sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
+// The continued fraction of the regularised incomplete beta function I_x(a, b) without its factor, by Lentz's method.
+// [Abramowitz and Stegun] 26.5.8; converges within some sqrt(max(a, b)) terms where x < (a + 1) / (a + b + 2).
+double beta_fraction(double x, double a, double b) {
+  constexpr int most_terms = 100'000;
+  constexpr double smallest = 1e-300, precision = std::numeric_limits<double>::epsilon();
+  const auto away_from_zero = [](double value) { return std::abs(value) < smallest ? smallest : value; };
+  double numerator = 1.0, denominator = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1)), value = denominator;
+  for (int m = 1; m < most_terms; ++m) {
+    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+    double change = 1.0;
+    for (const double term : {even, odd}) {
+      denominator = 1.0 / away_from_zero(1.0 + term * denominator);
+      numerator = away_from_zero(1.0 + term / numerator);
+      change = numerator * denominator;
+      value *= change;
+    }
+    if (std::abs(change - 1.0) < precision) break;
+  }
+  return value;
+}
+
+// P(T > t) for t > 0: I_x(n/2, 1/2) / 2 with x = n / (n + t^2). [Abramowitz and Stegun] 26.7.1, 26.5.27
+double student_tail(double t, double n) {
+  const double a = n / 2, b = 0.5, y = t * t / (n + t * t), x = n / (n + t * t);
+  const double log_x = y < x ? std::log1p(-y) : std::log(x);
+  const double log_factor = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * log_x + b * std::log(y);
+  if (x < (a + 1) / (a + b + 2)) return std::exp(log_factor) * beta_fraction(x, a, b) / a / 2;
+  return (1.0 - std::exp(log_factor) * beta_fraction(y, b, a) / b) / 2;
+}
+
 }  // namespace
 
 Summary summarise(std::span<const double> values) {
@@ -49,6 +80,19 @@ Summary summarise(std::span<const double> values) {
 double confidence_half_width(const Summary& summary, double z) {
   if (summary.n < 2) return std::numeric_limits<double>::infinity();
   return z * summary.std / std::sqrt(static_cast<double>(summary.n));
+}
+
+double student_quantile(double tail, double degrees) {
+  if (tail >= 0.5) return 0.0;
+  double low = 0.0, high = 1.0;
+  while (student_tail(high, degrees) > tail) {
+    low = high;
+    high *= 2;
+  }
+  for (double middle = std::midpoint(low, high); low < middle && middle < high; middle = std::midpoint(low, high)) {
+    (student_tail(middle, degrees) > tail ? low : high) = middle;
+  }
+  return high;
 }
 
 Spread spread_of(std::span<const double> values) {

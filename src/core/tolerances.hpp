@@ -48,6 +48,9 @@ inline constexpr double lanczos_residual = 1e-12;
 template <class T>
 inline constexpr double smallest_diversity = (1e4 * epsilon<T>)*(1e4 * epsilon<T>);
 
+/// Relative error of a quantile found by bisection; tables print nine digits.
+inline constexpr double quantile = 1e-8;
+
 /// Statistical thresholds: standard errors between an estimate and its expectation. Seeds are fixed, so a test either
 /// always passes or always fails; five is where chance stops being an excuse over the few hundred estimates made.
 inline constexpr double standard_errors = 5.0;

@@ -86,6 +86,45 @@ TEST_CASE("confidence half width is infinite where the spread is unknown") {
   CHECK(confidence_half_width(summarise(std::vector<double>{})) == infinity);
 }
 
+TEST_CASE("Student's quantile: the tables") {
+  // Upper percentage points as tables print them, one more digit where these have it.
+  struct Row {
+    double degrees, tail, t;
+  };
+  for (const Row& row : std::vector<Row>{{1, 0.025, 12.7062047},
+                                         {1, 0.0005, 636.619249},
+                                         {2, 0.025, 4.30265273},
+                                         {3, 0.05, 2.35336343},
+                                         {5, 0.005, 4.03214298},
+                                         {7, 0.1, 1.41492393},
+                                         {10, 0.025, 2.22813885},
+                                         {30, 0.025, 2.04227246},
+                                         {120, 0.025, 1.97993041}}) {
+    CAPTURE(row.degrees);
+    CHECK(student_quantile(row.tail, row.degrees) == doctest::Approx(row.t).scale(0).epsilon(tolerance::quantile));
+  }
+}
+
+TEST_CASE("Student's quantile: closed forms for 1, 2 and 4 degrees of freedom, however small the tail") {
+  const auto equals = [](double expected) { return doctest::Approx(expected).scale(0).epsilon(tolerance::quantile); };
+  for (const double tail : {0.4999, 0.4, 0.1, 1e-3, 1e-6, 1e-9, 1e-12}) {
+    CAPTURE(tail);
+    const double alpha = 4 * tail * (1 - tail);
+    CHECK(student_quantile(tail, 1) == equals(1 / std::tan(std::acos(-1.0) * tail)));
+    CHECK(student_quantile(tail, 2) == equals((1 - 2 * tail) * std::sqrt(2 / alpha)));
+    // The root of a cubic in 1 / (1 + t^2 / 4).
+    const double q = std::cos(std::acos(std::sqrt(alpha)) / 3) / std::sqrt(alpha);
+    if (tail < 0.45) CHECK(student_quantile(tail, 4) == equals(2 * std::sqrt(q - 1)));
+  }
+  CHECK(student_quantile(0.5, 3) == 0.0);
+}
+
+TEST_CASE("Student's quantile tends to the normal one: z + (z^3 + z) / 4n + ...") {
+  const double z = 1.959963984540054;  // of the normal distribution at 0.025
+  const double n = 1e6;
+  CHECK(student_quantile(0.025, n) == doctest::Approx(z + (z * z * z + z) / (4 * n)).scale(0).epsilon(tolerance::quantile));
+}
+
 TEST_CASE("median, odd and even, in any order") {
   CHECK(median(std::vector<double>{5.0, 1.0, 3.0}) == 3.0);
   CHECK(median(std::vector<double>{4.0, 1.0, 8.0, 2.0}) == 3.0);
