@@ -95,9 +95,11 @@ Field numeric_field(std::string name, Field::Target target, double low, double h
 
 void Field::parse(std::string_view text, const std::string& label) const {
   if (is_list()) {
-    parse_elements(text.empty() && may_be_empty ? std::vector<std::string_view>{}
-                   : one_per_flag               ? std::vector<std::string_view>{text}
-                                                : split(text),
+    // An empty text is no number: it empties lists of words alone.
+    const bool of_words = std::holds_alternative<std::vector<std::string>*>(target);
+    parse_elements(text.empty() && may_be_empty && of_words ? std::vector<std::string_view>{}
+                   : one_per_flag                           ? std::vector<std::string_view>{text}
+                                                            : split(text),
                    label);
     return;
   }
@@ -111,6 +113,11 @@ void Field::parse(std::string_view text, const std::string& label) const {
         }
       },
       target);
+}
+
+void Field::parse_flag(std::string_view text, const std::string& label) const {
+  if (zero_is_unset && text == "0") refuse(*this, text, text, label);
+  parse(text, label);
 }
 
 void Field::parse_elements(const std::vector<std::string_view>& elements, const std::string& label) const {
@@ -157,18 +164,19 @@ std::string Field::value_text() const {
 }
 
 std::string Field::domain_text() const {
-  const std::string list = !is_list()     ? ""
-                           : one_per_flag ? "one for each use of the flag, "
-                           : may_be_empty ? "comma-separated list, may be empty, of "
-                                          : "comma-separated list of ";
   const bool integers =
       std::holds_alternative<std::uint64_t*>(target) || std::holds_alternative<std::vector<std::uint64_t>*>(target);
   const bool reals = std::holds_alternative<double*>(target) || std::holds_alternative<std::vector<double>*>(target);
+  const std::string list = !is_list()                            ? ""
+                           : one_per_flag                        ? "one for each use of the flag, "
+                           : may_be_empty && !integers && !reals ? "comma-separated list, may be empty, of "
+                                                                 : "comma-separated list of ";
   if (is_switch()) return "on|off";
   if (!choices.empty()) return list + joined(choices, "|");
   if (integers && high == 0.0) return list + "unsigned 64-bit integer";
   if (integers) {
-    return list + "integer from " + to_text(static_cast<std::uint64_t>(low)) + " to " + to_text(static_cast<std::uint64_t>(high));
+    return list + "integer from " + to_text(zero_is_unset ? std::uint64_t{1} : static_cast<std::uint64_t>(low)) + " to " +
+           to_text(static_cast<std::uint64_t>(high));
   }
   if (reals) {
     const bool unbounded = high >= std::numeric_limits<double>::max();
@@ -200,6 +208,11 @@ Field real_list_field(std::string name, std::vector<double>& value, double low, 
 
 Field excluding_low(Field field) {
   field.low_is_excluded = true;
+  return field;
+}
+
+Field or_unset(Field field) {
+  field.zero_is_unset = true;
   return field;
 }
 

@@ -24,15 +24,18 @@ struct Field {
   bool low_is_excluded = false;
   std::vector<std::string> choices = {};  // strings: allowed values; empty allows any
   bool numeric_words = false;             // words: those made of digits are numbers in a config file
-  bool may_be_empty = false;              // lists: no element at all is allowed
+  bool may_be_empty = false;              // lists: no element at all is allowed; of numbers, in a config file alone
   bool may_repeat = false;                // lists: an element may stand twice
   bool one_per_flag = false;              // lists: each use of the flag gives one element, which may hold commas
   bool only_drawn = false;                // changes the picture, not the trials
   bool names_output = false;              // says where something is written beside the result: verify leaves it out
+  bool zero_is_unset = false;             // integers: 0 stands for "not given", which a config file may say and a flag may not
 
   /// Sets the value from text; lists are comma-separated. Throws UsageError that names the field (as `label`), the text and
   /// what is allowed, with the nearest known word where one is close.
   void parse(std::string_view text, const std::string& label) const;
+  /// The same from the text of a flag, which may not say 0 where that stands for "not given".
+  void parse_flag(std::string_view text, const std::string& label) const;
   /// Sets a list from the texts of its elements. Throws as parse().
   void parse_elements(const std::vector<std::string_view>& elements, const std::string& label) const;
 
@@ -52,6 +55,8 @@ Field real_field(std::string name, double& value, double low, double high, std::
 Field real_list_field(std::string name, std::vector<double>& value, double low, double high, std::string symbol, std::string help);
 /// The same field with the lower end of its domain left out.
 Field excluding_low(Field field);
+/// The same integer field, whose 0 says that no value was given.
+Field or_unset(Field field);
 /// The same list field, which may be empty.
 Field or_empty(Field field);
 /// The same list field, whose flag stands once for each element.

@@ -17,7 +17,8 @@ Field own_field(std::string name, std::string& value, std::vector<std::string> c
 }
 
 Field own_size_field(std::string name, std::uint64_t& value, std::string symbol, std::string help) {
-  return size_field(std::move(name), value, 0, largest_size, std::move(symbol), std::move(help) + " (0: the model's own)");
+  return or_unset(
+      size_field(std::move(name), value, 0, largest_size, std::move(symbol), std::move(help) + " (not given: the model's own)"));
 }
 
 // The help of a flag that means something to some models alone.

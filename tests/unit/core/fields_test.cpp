@@ -85,6 +85,29 @@ TEST_CASE("a list with one element per flag keeps the commas of an element") {
   CHECK(value.empty());
 }
 
+TEST_CASE("an integer whose 0 says that none was given: a flag may not say so") {
+  std::uint64_t value = 4;
+  const Field field = or_unset(size_field("x", value, 0, 8, "", ""));
+  CHECK(contains(field.domain_text(), "from 1 to 8"));
+  CHECK_THROWS_AS(field.parse_flag("0", "--x"), UsageError);
+  CHECK(value == 4);
+  field.parse_flag("3", "--x");
+  CHECK(value == 3);
+  field.parse("0", "x");
+  CHECK(value == 0);
+}
+
+TEST_CASE("an empty text empties a list of words that may be empty; it is no number") {
+  std::vector<double> numbers = {1};
+  CHECK(!refusal(or_empty(real_list_field("x", numbers, -5, 5, "", "")), "").empty());
+  CHECK(numbers == std::vector<double>{1});
+  or_empty(real_list_field("x", numbers, -5, 5, "", "")).parse_elements({}, "x");
+  CHECK(numbers.empty());
+  std::vector<std::string> words = {"a"};
+  or_empty(text_list_field("x", words, "")).parse("", "--x");
+  CHECK(words.empty());
+}
+
 TEST_CASE("value_text reads back as the same value") {
   double value = 0.1 + 0.2;
   const Field field = real_field("x", value, 0, 1, "", "");
