@@ -74,6 +74,9 @@ Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& prog
   file.title = run.title;
   file.paper = run.paper;
   file.figure = run.figure;
+  file.trial_unit = run.trial_unit;
+  const nlohmann::ordered_json changed = run.changed();
+  file.changed = &changed;
   file.trials_requested = options.trials;
   file.trials_completed = out.completed;
   file.interrupted = out.signal != 0;

@@ -89,7 +89,7 @@ void apply_flags(const Arguments& arguments, const Experiment& experiment, const
       uses[name].push_back(value);
       field->parse_elements(uses[name], "--" + name);
     } else {
-      field->parse(value, "--" + name);
+      field->parse_flag(value, "--" + name);
     }
   }
 }
@@ -97,6 +97,9 @@ void apply_flags(const Arguments& arguments, const Experiment& experiment, const
 void take_title(ResolvedRun& run, const nlohmann::json& document) {
   if (document.is_null()) return;
   run.title = document.value("title", "");
+  run.trial_unit = document.value("trial", "");
+  const nlohmann::json trials = document.value("trials", nlohmann::json());  // of a result
+  if (trials.is_object() && trials.contains("unit")) run.trial_unit = text_of(&trials["unit"], "trials.unit");
   if (document.contains("source") && document["source"].is_object()) {
     run.paper = document["source"].value("paper", "");
     run.figure = document["source"].value("figure", "");
@@ -120,6 +123,22 @@ const StudyEntry& choose_study(const Experiment& experiment, const Arguments& ar
       return find_study(experiment, options, text_of(value, file->label + ": study"), file->label + ": study");
   }
   return experiment.studies.front();
+}
+
+ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, const ConfigFile& config);
+
+// The config of the preset alone: from its file, else as the replayed result remembers it.
+nlohmann::ordered_json config_of_preset(const Experiment& experiment, const std::string& name, const ConfigFile& preset,
+                                        const ConfigFile& replayed) {
+  if (name.empty()) return {};
+  if (!preset.document.is_null()) return resolve(experiment, {}, preset).config();
+  nlohmann::ordered_json out = replayed.document["config"];
+  for (const auto& change : replayed.document.value("changed", nlohmann::json::array())) {
+    if (!change.is_object() || !change.contains("name") || !change["name"].is_string() || !change.contains("preset"))
+      throw UsageError(replayed.label + ": 'changed' must be a list of objects with 'name', 'preset' and 'run'");
+    out[change["name"].get<std::string>()] = change["preset"];
+  }
+  return out;
 }
 
 ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, const ConfigFile& config) {
@@ -166,6 +185,7 @@ ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, co
   if (options.threads == 0) options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
   run.study->settle();
   run.study->validate();
+  run.preset_config = config_of_preset(experiment, options.preset, preset, config);
   return run;
 }
 
@@ -197,6 +217,16 @@ nlohmann::ordered_json ResolvedRun::trials_config() {
   out.erase("preset");
   for (const Field& field : study->fields()) {
     if (field.only_drawn) out.erase(field.name);
+  }
+  return out;
+}
+
+nlohmann::ordered_json ResolvedRun::changed() {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  const nlohmann::ordered_json mine = config();
+  for (const auto& [key, value] : mine.items()) {
+    if (key == "preset" || !preset_config.contains(key) || preset_config[key] == value) continue;
+    out.push_back({{"name", key}, {"preset", preset_config[key]}, {"run", value}});
   }
   return out;
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/arguments.hpp"
@@ -16,12 +16,16 @@ struct ResolvedRun {
   const Experiment* experiment = nullptr;
   CommonOptions options;
   std::unique_ptr<Study> study;
-  std::string title, paper, figure;  // of the preset or the replayed file; empty: none
+  std::string title, paper, figure;      // of the preset or the replayed file; empty: none
+  std::string trial_unit;                // what one trial is, as the preset says; empty: not said
+  nlohmann::ordered_json preset_config;  // the config of the preset alone; empty: no preset
 
   /// The result's config: every parameter that can change a number.
   nlohmann::ordered_json config();
   /// The part of it on which the trials depend.
   nlohmann::ordered_json trials_config();
+  /// Where the run differs from its preset: a list of {"name", "preset", "run"}, empty where it does not.
+  nlohmann::ordered_json changed();
 };
 
 /// Throws UsageError for a study, key or value that is not allowed, a file of another command, and sizes that do not fit the

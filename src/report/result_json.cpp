@@ -75,6 +75,12 @@ Json skipped_json(const Result& result) {
   return out;
 }
 
+Json trials_json(const ResultFile& file) {
+  Json out = {{"requested", file.trials_requested}, {"completed", file.trials_completed}};
+  if (!file.trial_unit.empty()) out["unit"] = file.trial_unit;
+  return out;
+}
+
 Json axis_json(const Axis& axis) {
   Json out = {{"label", axis.label}, {"scale", name_of(axis.scale)}};
   if (!axis.ticks.empty()) out["ticks"] = axis.ticks;
@@ -162,11 +168,12 @@ Json result_json(const ResultFile& file, const Result& result, Json config, Json
               {"status", file.interrupted  ? "interrupted"
                          : result.diverged ? "diverged"
                                            : "complete"},
-              {"trials", {{"requested", file.trials_requested}, {"completed", file.trials_completed}}},
+              {"trials", trials_json(file)},
               {"scalars", std::move(scalars)},
               {"series", std::move(series)},
               {"claims", claims_json(result)},
               {"figure", figure_json(result.figure)}};
+  if (file.changed != nullptr && !file.changed->empty()) out["changed"] = *file.changed;
   if (!result.table.columns.empty()) out["table"] = {{"columns", result.table.columns}, {"rows", result.table.rows}};
   if (!result.notes.empty()) out["notes"] = result.notes;
   if (!result.skipped.empty()) out["skipped"] = skipped_json(result);

@@ -12,9 +12,11 @@ namespace ranklab {
 
 /// What surrounds the Result of a study in its file.
 struct ResultFile {
-  std::string command, study, preset;  // preset empty: none
-  std::string title;                   // empty: the study's own
-  std::string paper, figure;           // both empty: no source
+  std::string command, study, preset;               // preset empty: none
+  std::string title;                                // empty: the study's own
+  std::string paper, figure;                        // both empty: no source
+  std::string trial_unit;                           // what one trial is: input, seed, ...; empty: not said
+  const nlohmann::ordered_json* changed = nullptr;  // in what the run differs from its preset; null or empty: in nothing
   std::uint64_t trials_requested = 0, trials_completed = 0;
   bool interrupted = false;
   double wall_seconds = 0, cpu_seconds = 0, trial_seconds = 0;

@@ -94,6 +94,8 @@ class ScriptWriter {
 
   void write_title() {
     lines_of_text(figure_.title, figure_.width / 2, 8, FontSize::title);
+    const double title_height = line_height(FontSize::title) * static_cast<double>(figure_.title.size());
+    lines_of_text(figure_.subtitle, figure_.width / 2, 8 + title_height, FontSize::axis);
     if (!figure_.note.empty())
       text(figure_.note, figure_.width - 10, figure_.height - line_height(FontSize::note) / 2 - 3, FontSize::note, "right");
   }

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "report/changes.hpp"
 #include "report/figure/text.hpp"
 
 namespace ranklab {
@@ -171,6 +172,7 @@ FigureSource read_figure(const Json& result) {
 
   FigureSource source;
   source.title = text(result, "title", "the document");
+  source.changes = changes_text(result);
   source.status = text(result, "status", "the document", "complete");
   if (const Json* trials = find(result, "trials"); trials != nullptr && trials->is_object()) {
     source.completed_trials = number(*trials, "completed", "the document", 0.0);

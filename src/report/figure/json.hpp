@@ -13,6 +13,7 @@ namespace ranklab {
 struct FigureSource {
   std::string title;
   std::string status;           // complete, interrupted, diverged
+  std::string changes;          // in what the run differs from its preset; empty: in nothing
   double completed_trials = 0;  // 0: unknown
   double requested_trials = 0;
   Figure figure;

@@ -158,8 +158,10 @@ PlacedFigure place_figure(const FigureSource& source) {
   Grid grid(figure);
   figure.width = std::ceil(grid.place_columns());
   figure.title = wrap(one_line(source.title), FontSize::title, figure.width - 4 * gap, 3);
+  figure.subtitle = wrap(one_line(source.changes), FontSize::axis, figure.width - 4 * gap, 2);
   figure.note = shorten(note_for(source, figure.panels), FontSize::note, figure.width - 2 * gap);
-  const double bottom = grid.place_rows(gap + height_of(figure.title, FontSize::title) + (figure.title.empty() ? 0 : gap / 2));
+  const double head = height_of(figure.title, FontSize::title) + height_of(figure.subtitle, FontSize::axis);
+  const double bottom = grid.place_rows(gap + head + (head > 0 ? gap / 2 : 0));
   figure.height = std::ceil(bottom + (figure.note.empty() ? 0 : line_height(FontSize::note)) + 2);
   return figure;
 }

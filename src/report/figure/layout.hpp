@@ -26,7 +26,7 @@ struct PlacedPanel {
 
 struct PlacedFigure {
   double width = 0, height = 0;
-  std::vector<std::string> title;
+  std::vector<std::string> title, subtitle;
   std::string note;  // at the bottom: what the bands are, and what is wrong with the run
   std::vector<PlacedPanel> panels;
 };

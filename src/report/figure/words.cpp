@@ -46,6 +46,7 @@ std::string panel_words(const Panel& panel) {
 
 std::string describe_figure(const FigureSource& source) {
   std::string out = counted(source.figure.panels.size(), "panel") + ".";
+  if (!source.changes.empty()) out += " Not the preset as it stands: " + one_line(source.changes) + ".";
   for (const Panel& panel : source.figure.panels) out += " " + panel_words(panel);
   if (source.completed_trials > 0) {
     const std::string trials = gnuplot_number(source.completed_trials, 12);

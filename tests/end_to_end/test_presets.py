@@ -1,0 +1,63 @@
+"""What a run changes of its preset stands in its result, in its picture, and survives a replay."""
+import json
+import os
+import unittest
+
+from program import ProgramTest, loads
+
+PRESET = {"command": "random-features", "title": "A small run", "summary": "for tests", "trial": "seed",
+          "source": {"paper": "[Spectral]", "figure": "Figure 3"},
+          "config": {"study": "trajectory", "m": 12, "k": 10, "d": 5, "n": 30, "steps": 20, "restart-every": 10, "trials": 3}}
+RUN = "random-features --preset small"
+
+
+class PresetTest(ProgramTest):
+    """A folder of presets of its own, with one that runs in no time."""
+
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("experiments"))
+        self.write("experiments/small.json", PRESET)
+
+
+class ChangedTest(PresetTest):
+    def test_the_preset_as_it_stands_changed_nothing(self):
+        document = self.result(RUN)
+        self.assertNotIn("changed", document)
+        self.assertEqual(document["trials"], {"requested": 3, "completed": 3, "unit": "seed"})
+        self.assertNotIn("changed", self.result(f"{RUN} --steps 20 --m=12"))
+
+    def test_every_key_that_differs(self):
+        document = self.result(f"{RUN} --trials 2 --scale paper --m 9")
+        self.assertEqual(document["changed"], [{"name": "trials", "preset": 3, "run": 2}, {"name": "m", "preset": 12, "run": 9},
+                                               {"name": "scale", "preset": "code", "run": "paper"}])
+        self.assertEqual(document["title"], "A small run")
+
+    def test_no_preset_nothing_to_change(self):
+        document = self.result("random-features --m 12 --k 10 --d 5 --n 30 --steps 20 --trials 2")
+        self.assertNotIn("changed", document)
+        self.assertNotIn("unit", document["trials"])
+
+    def test_a_replay_says_the_same_with_and_without_the_preset(self):
+        first = self.result(f"{RUN} --trials 2", name="first.json")["changed"]
+        self.assertEqual(self.result("random-features --config first.json", name="second.json")["changed"], first)
+        os.remove(self.path("experiments/small.json"))
+        third = self.result("random-features --config first.json --m 9", name="third.json")
+        self.assertEqual(third["changed"], first + [{"name": "m", "preset": 12, "run": 9}])
+        self.assertEqual(third["trials"]["unit"], "seed")
+
+    def test_the_picture_says_it(self):
+        self.result(f"{RUN} --trials 2")
+        self.run_program("plot out.json --quiet")
+        self.assertIn("2 of the paper's 3 seeds", self.read("out.svg").replace("&#39;", "'"))
+
+    def test_broken_changes_of_a_replayed_file_are_refused(self):
+        document = self.result(f"{RUN} --trials 2")
+        os.remove(self.path("experiments/small.json"))
+        for broken in (7, [7], [{"name": 7}], [{"name": "m"}]):
+            self.write("config.json", json.loads(json.dumps(document)) | {"changed": broken})
+            self.refused("random-features --config config.json --out x.json", "config.json", "changed")
+
+
+if __name__ == "__main__":
+    unittest.main()

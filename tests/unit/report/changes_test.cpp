@@ -1,0 +1,59 @@
+#include "report/changes.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/figure/gnuplot.hpp"
+#include "report/figure/json.hpp"
+#include "report/figure/sample.hpp"
+#include "report/figure/words.hpp"
+
+using namespace ranklab;
+using nlohmann::json;
+using ranklab::testing::contains;
+using ranklab::testing::sample_result;
+
+namespace {
+
+json changed_by(const char* changed) {
+  json result = sample_result();
+  result["changed"] = json::parse(changed);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("fewer trials and nothing else: so many of the paper's") {
+  json result = changed_by(R"([{"name": "trials", "preset": 32, "run": 4}])");
+  CHECK(changes_text(result) == "4 of the paper's 32 trials");
+  result["trials"]["unit"] = "input";
+  CHECK(changes_text(result) == "4 of the paper's 32 inputs");
+  result["source"] = nullptr;
+  CHECK(changes_text(result) == "4 of the preset's 32 inputs");
+}
+
+TEST_CASE("any other change is named with both values, as flags take them") {
+  CHECK(changes_text(changed_by(R"([{"name": "n", "preset": 8196, "run": 2048}])")) ==
+        "changed from the preset: n 2048 instead of 8196");
+  CHECK(changes_text(changed_by(R"([{"name": "trials", "preset": 4, "run": 32}])")) ==
+        "changed from the preset: trials 32 instead of 4");
+  CHECK(changes_text(changed_by(R"([{"name": "trials", "preset": 9, "run": 3}, {"name": "from-peak", "preset": true, "run": false},
+                                    {"name": "lambda", "preset": [-1, 0.5], "run": []}])")) ==
+        "changed from the preset: trials 3 instead of 9, from-peak off instead of on, lambda none instead of -1,0.5");
+}
+
+TEST_CASE("nothing is said of a run that changed nothing, nor of what is no list of changes") {
+  CHECK(changes_text(sample_result()).empty());
+  CHECK(changes_text(changed_by("[]")).empty());
+  CHECK(changes_text(changed_by("7")).empty());
+  CHECK(changes_text(changed_by(R"([7, {"name": 7}])")).empty());
+}
+
+TEST_CASE("a picture shows the change below its title and tells it to who does not see it; without one its script is the same") {
+  const json changed = changed_by(R"([{"name": "trials", "preset": 32, "run": 4}])");
+  CHECK(contains(gnuplot_script(changed, "svg"), "4 of the paper"));
+  CHECK(contains(describe_figure(read_figure(changed)), "2 panels. Not the preset as it stands: 4 of the paper's 32 trials."));
+  CHECK(gnuplot_script(changed_by("[]"), "svg") == gnuplot_script(sample_result(), "svg"));
+  CHECK(!contains(describe_figure(read_figure(sample_result())), "preset"));
+}
