@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/arguments.hpp"
@@ -18,37 +21,102 @@ namespace ranklab {
 namespace {
 
 const Experiment& experiment_of(const nlohmann::json& result, const std::string& path) {
-  for (const Experiment& experiment : experiments()) {
-    if (result["command"] == experiment.name) return experiment;
-  }
+  const Experiment* experiment = result["command"].is_string() ? find_experiment(result["command"].get<std::string>()) : nullptr;
+  if (experiment != nullptr) return *experiment;
   throw Failure(printable(path) + ": the command " + result["command"].dump(-1, ' ', true) + " is unknown");
 }
 
-// Where the two runs were measured differently, bits may differ with good reason.
+std::string shown(const nlohmann::json& value) {
+  return value.is_string() ? printable_key(value.get<std::string>()) : printable_key(value.dump(-1, ' ', true));
+}
+
+// Where the two runs were measured differently, bits may differ with good reason. The kernel of the BLAS is named.
 std::string changed_environment(const nlohmann::json& before, const nlohmann::json& now) {
   std::vector<std::string> changed;
-  for (const char* key : {"git", "compiler", "flags", "armadillo", "blas", "blas_core", "cpu"}) {
+  for (const char* key : {"git", "compiler", "flags", "armadillo", "blas", "cpu"}) {
     if (before.value(key, nlohmann::json()) != now.value(key, nlohmann::json())) changed.emplace_back(key);
   }
-  return joined(changed);
+  const nlohmann::json kernel = before.value("blas_core", nlohmann::json()), mine = now.value("blas_core", nlohmann::json());
+  if (kernel != mine) changed.push_back("BLAS kernel " + shown(kernel) + " then, " + shown(mine) + " now");
+  return changed.empty() ? "on the same machine and program" : "other than then: " + joined(changed);
+}
+
+// Verdicts first, then scalars, then series.
+std::vector<std::string> differences_of(const Comparison& comparison) {
+  std::vector<std::string> out;
+  const auto beyond = [](double standard_errors) {
+    return std::isinf(standard_errors) ? std::string("no error bars") : short_number(standard_errors) + " standard errors";
+  };
+  for (const ComparedClaim& claim : comparison.claims) {
+    const auto said = [](const std::string& verdict) { return verdict.empty() ? std::string("missing") : verdict; };
+    if (claim.differs()) out.push_back("claim " + claim.id + ": " + said(claim.a) + " before, " + said(claim.b) + " now");
+  }
+  for (const ComparedScalar& scalar : comparison.scalars) {
+    if (!scalar.differs) continue;
+    const std::string numbers =
+        short_number(scalar.a) + " before, " + short_number(scalar.b) + " now (" + beyond(scalar.standard_errors) + ")";
+    out.push_back("scalar " + scalar.name + ": " + (scalar.missing.empty() ? numbers : scalar.missing));
+  }
+  for (const ComparedSeries& series : comparison.series) {
+    if (!series.differs()) continue;
+    const std::string points = std::to_string(series.beyond) + " of " + counted(series.points, "point") +
+                               " differ, the farthest at " + short_number(series.at) + " (" + beyond(series.farthest) + ")";
+    out.push_back("series " + series.name + ": " + (series.missing.empty() ? points : series.missing));
+  }
+  return out;
+}
+
+// What stands behind the verdict: how much was compared, and how.
+std::string compared_text(const Comparison& comparison) {
+  const std::string what = counted(comparison.claims.size(), "verdict") + ", " + counted(comparison.scalars.size(), "scalar") +
+                           " and " + counted(comparison.points(), "point") + " of series";
+  if (comparison.no_error_bars()) return what + " compared; 1 trial: no error bars, only rounding is forgiven";
+  return what + " compared; Student's quantile at the level " + short_number(comparison_level) + " over the number of comparisons";
 }
 
 int report_comparison(const std::string& path, const nlohmann::json& earlier, const nlohmann::json& again) {
-  const Comparison comparison = compare_results(earlier, again);
-  const std::string changed = changed_environment(earlier["environment"], again["environment"]);
+  constexpr std::size_t most_shown = 10;
+  const Comparison comparison = compare_results(earlier, again, "the file", "this run");
+  const std::string where = changed_environment(earlier["environment"], again["environment"]);
   const std::string name = printable(path);
   if (comparison.same_bits) {
     std::printf("%s: holds, the same bits\n", name.c_str());
     return 0;
   }
-  const std::string where = changed.empty() ? "on the same machine and program" : "other than then: " + changed;
-  if (comparison.within_error_bars) {
-    std::printf("%s: holds within its error bars, not to the bit (%s)\n", name.c_str(), where.c_str());
-    return 0;
+  const std::string within = comparison.no_error_bars() ? "holds within rounding" : "holds within its error bars";
+  std::printf("%s: %s (%s)\n  %s\n", name.c_str(), comparison.agrees() ? (within + ", not to the bit").c_str() : "does not hold",
+              where.c_str(), compared_text(comparison).c_str());
+  std::vector<std::string> differences = differences_of(comparison);
+  const std::size_t all = differences.size();
+  differences.resize(std::min(all, most_shown));
+  for (const auto& line : differences) std::printf("  %s\n", printable(line).c_str());
+  if (all > most_shown) std::printf("  and %zu more\n", all - most_shown);
+  return comparison.agrees() ? 0 : 1;
+}
+
+// Relative paths in a config start at the folder in which the run was made. The result says where that is, seen from itself;
+// where it was moved, they start here.
+ResolvedRun resolve_where_it_ran(const nlohmann::json& earlier, const std::string& path) {
+  namespace fs = std::filesystem;
+  const Experiment& experiment = experiment_of(earlier, path);
+  const auto resolved_here = [&] {
+    ResolvedRun run = resolve_result(experiment, earlier, path);
+    run.study->estimate();  // looks into the files
+    return run;
+  };
+  const nlohmann::json environment = earlier["environment"];
+  const nlohmann::json folder = environment.is_object() ? environment.value("folder", nlohmann::json()) : nlohmann::json();
+  if (!folder.is_string()) return resolved_here();
+  std::error_code error;
+  const fs::path here = fs::current_path(), there = fs::absolute(path).parent_path() / folder.get<std::string>();
+  fs::current_path(there, error);
+  if (error) return resolved_here();
+  try {
+    return resolved_here();
+  } catch (const Failure&) {
+    fs::current_path(here);
+    return resolved_here();
   }
-  std::printf("%s: does not hold (%s)\n", name.c_str(), where.c_str());
-  for (const auto& line : comparison.differences) std::printf("  %s\n", printable(line).c_str());
-  return 1;
 }
 
 }  // namespace
@@ -68,7 +136,7 @@ int verify_command(const std::vector<std::string>& words) {
   const nlohmann::json earlier = read_result(path);
   if (earlier["status"] == "interrupted")
     throw Failure(printable(path) + ": the run was interrupted; finish it with --resume first");
-  ResolvedRun run = resolve_result(experiment_of(earlier, path), earlier, path);
+  ResolvedRun run = resolve_where_it_ran(earlier, path);
   if (threads > 0) run.options.threads = threads;
   check_memory(run);
 

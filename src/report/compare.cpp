@@ -2,42 +2,80 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <limits>
 #include <nlohmann/json.hpp>
+
+#include "core/statistics.hpp"
 
 namespace ranklab {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t most_shown = 10;
-constexpr double fixed_tolerance = 1e-9;  // for what has no spread: rounding of another BLAS kernel
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+
+// How the results are called where one lacks what the other has.
+struct Names {
+  const std::string &a, &b;
+  std::string missing_in_a() const { return "missing in " + a; }
+  std::string missing_in_b() const { return "missing in " + b; }
+};
 
 double number(const Json& value) {
-  return value.is_number() ? value.get<double>() : std::nan("");
+  return value.is_number() ? value.get<double>() : undefined;
 }
 
-// The difference of two means, in standard errors of the earlier one; undefined must stay undefined.
-bool agree(double a, double b, double std, double n) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  const double standard_error = n > 0 && std::isfinite(std) ? std / std::sqrt(n) : 0.0;
-  return std::abs(a - b) <= 3 * standard_error + fixed_tolerance * std::max(std::abs(a), std::abs(b));
+double number(const Json& object, const char* key) {
+  return object.contains(key) ? number(object[key]) : undefined;
 }
 
-using Differences = std::vector<std::string>;
+Summary summary_of(const Json& scalar) {
+  const double n = number(scalar, "n");
+  return {number(scalar, "mean"), number(scalar, "std"), n > 0 ? static_cast<std::size_t>(n) : 0};
+}
 
-void compare_scalars(const Json& earlier, const Json& again, Differences& out) {
-  for (const auto& [name, old] : earlier.items()) {
-    if (!again.contains(name)) {
-      out.push_back("scalar " + name + " is missing");
-      continue;
-    }
-    const double a = number(old.value("mean", Json())), b = number(again[name].value("mean", Json()));
-    if (!agree(a, b, number(old.value("std", Json())), number(old.value("n", Json())))) {
-      out.push_back("scalar " + name + ": " + old.value("mean", Json()).dump() + " before, " +
-                    again[name].value("mean", Json()).dump() + " now");
+double squared_error(const Summary& summary) {
+  return summary.n > 1 && std::isfinite(summary.std) ? summary.std * summary.std / static_cast<double>(summary.n) : 0.0;
+}
+
+struct Difference {
+  double standard_errors;  // infinite where the difference has none
+  bool differs;
+};
+
+// `comparisons`: how many are made at once. Undefined must stay undefined.
+Difference difference_of(const Summary& a, const Summary& b, std::size_t comparisons) {
+  constexpr Difference none = {0.0, false}, beyond_all = {std::numeric_limits<double>::infinity(), true};
+  if (std::isnan(a.mean) || std::isnan(b.mean)) return std::isnan(a.mean) == std::isnan(b.mean) ? none : beyond_all;
+  const double apart = std::abs(a.mean - b.mean), error = std::sqrt(squared_error(a) + squared_error(b));
+  const bool rounding = apart <= rounding_tolerance * std::max(std::abs(a.mean), std::abs(b.mean));
+  if (error == 0.0) return rounding ? none : beyond_all;
+  const std::size_t fewest = std::max<std::size_t>(2, std::min(a.n, b.n));
+  const double quantile =
+      student_quantile(comparison_level / 2 / static_cast<double>(comparisons), static_cast<double>(fewest - 1));
+  return {apart / error, !rounding && apart > quantile * error};
+}
+
+ComparedScalar compare_scalar(const std::string& name, const Json& a, const Json& b, std::size_t comparisons) {
+  const Summary first = summary_of(a), second = summary_of(b);
+  const Difference difference = difference_of(first, second, comparisons);
+  return {name, first.mean, second.mean, difference.standard_errors, "", difference.differs};
+}
+
+std::vector<ComparedScalar> compare_scalars(const Json& a, const Json& b, const Names& names) {
+  std::vector<ComparedScalar> out;
+  const std::size_t comparisons = std::max<std::size_t>(1, a.size());
+  for (const auto& [name, scalar] : a.items()) {
+    if (b.contains(name)) {
+      out.push_back(compare_scalar(name, scalar, b[name], comparisons));
+    } else {
+      out.push_back({name, number(scalar, "mean"), undefined, undefined, names.missing_in_b(), true});
     }
   }
+  for (const auto& [name, scalar] : b.items()) {
+    if (!a.contains(name)) out.push_back({name, undefined, number(scalar, "mean"), undefined, names.missing_in_a(), true});
+  }
+  return out;
 }
 
 const Json* find_by(const Json& list, const char* key, const Json& value) {
@@ -45,49 +83,97 @@ const Json* find_by(const Json& list, const char* key, const Json& value) {
   return found == list.end() ? nullptr : &*found;
 }
 
-void compare_series(const Json& earlier, const Json& again, double trials, Differences& out) {
-  for (const Json& old : earlier) {
-    const std::string name = old.value("name", "");
-    const Json* now = find_by(again, "name", name);
-    if (now == nullptr || (*now)["x"] != old.value("x", Json()) || old.value("mean", Json()).size() != (*now)["mean"].size() ||
-        old.value("std", Json()).size() != (*now)["std"].size()) {
-      out.push_back("series " + name + " has other points");
-      continue;
-    }
-    for (std::size_t i = 0; i < old["mean"].size(); ++i) {
-      if (agree(number(old["mean"][i]), number((*now)["mean"][i]), number(old["std"][i]), trials)) continue;
-      out.push_back("series " + name + " at " + old["x"][i].dump() + ": " + old["mean"][i].dump() + " before, " +
-                    (*now)["mean"][i].dump() + " now");
-      break;
-    }
-  }
+bool same_points(const Json& a, const Json& b) {
+  const std::size_t points = a.at("x").size();
+  return a["x"] == b.at("x") && a.at("mean").size() == points && a.at("std").size() == points && b.at("mean").size() == points &&
+         b.at("std").size() == points;
 }
 
-void compare_claims(const Json& earlier, const Json& again, Differences& out) {
-  for (const Json& old : earlier) {
-    const Json* now = find_by(again, "id", old.value("id", Json()));
-    if (now == nullptr) {
-      out.push_back("claim " + old.value("id", "") + " is missing");
-    } else if ((*now)["verdict"] != old.value("verdict", Json())) {
-      out.push_back("claim " + old.value("id", "") + ": " + old.value("verdict", "") + " before, " +
-                    (*now)["verdict"].get<std::string>() + " now");
+ComparedSeries compare_points(const Json& a, const Json& b, const Comparison& runs, std::size_t comparisons) {
+  ComparedSeries out{.name = a.value("name", ""), .points = a["mean"].size(), .missing = ""};
+  for (std::size_t i = 0; i < out.points; ++i) {
+    const Difference difference = difference_of({number(a["mean"][i]), number(a["std"][i]), runs.trials_a},
+                                                {number(b["mean"][i]), number(b["std"][i]), runs.trials_b}, comparisons);
+    out.beyond += difference.differs ? 1 : 0;
+    if (i > 0 && difference.standard_errors <= out.farthest) continue;
+    out.farthest = difference.standard_errors;
+    out.at = number(a["x"][i]);
+  }
+  return out;
+}
+
+std::vector<ComparedSeries> compare_series(const Json& a, const Json& b, const Comparison& runs, const Names& names) {
+  std::size_t points = 0;
+  for (const Json& series : a) points += series.value("mean", Json::array()).size();
+  std::vector<ComparedSeries> out;
+  for (const Json& series : a) {
+    const Json* other = find_by(b, "name", series.value("name", Json()));
+    if (other != nullptr && same_points(series, *other)) {
+      out.push_back(compare_points(series, *other, runs, std::max<std::size_t>(1, points)));
+    } else {
+      out.push_back({.name = series.value("name", ""), .missing = other == nullptr ? names.missing_in_b() : "other points"});
     }
   }
+  for (const Json& series : b) {
+    if (find_by(a, "name", series.value("name", Json())) == nullptr)
+      out.push_back({.name = series.value("name", ""), .missing = names.missing_in_a()});
+  }
+  return out;
+}
+
+std::vector<ComparedClaim> compare_claims(const Json& a, const Json& b) {
+  std::vector<ComparedClaim> out;
+  const auto verdict = [](const Json* claim) { return claim == nullptr ? std::string() : claim->value("verdict", "no verdict"); };
+  for (const Json& claim : a)
+    out.push_back({claim.value("id", ""), verdict(&claim), verdict(find_by(b, "id", claim.value("id", Json())))});
+  for (const Json& claim : b) {
+    if (find_by(a, "id", claim.value("id", Json())) == nullptr) out.push_back({claim.value("id", ""), "", verdict(&claim)});
+  }
+  return out;
+}
+
+std::uint64_t completed_trials(const Json& result) {
+  const double completed = number(result.at("trials"), "completed");
+  return completed > 0 ? static_cast<std::uint64_t>(completed) : 0;
+}
+
+template <class List, class Predicate>
+std::size_t count_of(const List& list, const Predicate& predicate) {
+  return static_cast<std::size_t>(std::count_if(list.begin(), list.end(), predicate));
 }
 
 }  // namespace
 
-Comparison compare_results(const Json& earlier, const Json& again) {
+std::size_t Comparison::differing_claims() const {
+  return count_of(claims, [](const ComparedClaim& claim) { return claim.differs(); });
+}
+
+std::size_t Comparison::differing_scalars() const {
+  return count_of(scalars, [](const ComparedScalar& scalar) { return scalar.differs; });
+}
+
+std::size_t Comparison::differing_series() const {
+  return count_of(series, [](const ComparedSeries& one) { return one.differs(); });
+}
+
+std::size_t Comparison::points() const {
+  std::size_t out = 0;
+  for (const ComparedSeries& one : series) out += one.points;
+  return out;
+}
+
+Comparison compare_results(const Json& a, const Json& b, const std::string& name_a, const std::string& name_b) {
+  const Names names{name_a, name_b};
   Comparison out;
   out.same_bits = true;
   for (const char* key : {"scalars", "trial_values", "series", "claims"}) {
-    out.same_bits = out.same_bits && earlier.contains(key) && earlier[key] == again[key];
+    out.same_bits = out.same_bits && a.contains(key) && b.contains(key) && a[key] == b[key];
   }
-  compare_scalars(earlier.at("scalars"), again.at("scalars"), out.differences);
-  compare_series(earlier.at("series"), again.at("series"), number(earlier.at("trials").at("completed")), out.differences);
-  compare_claims(earlier.at("claims"), again.at("claims"), out.differences);
-  out.within_error_bars = out.differences.empty();
-  if (out.differences.size() > most_shown) out.differences.resize(most_shown);
+  out.trials_a = completed_trials(a);
+  out.trials_b = completed_trials(b);
+  out.claims = compare_claims(a.at("claims"), b.at("claims"));
+  out.scalars = compare_scalars(a.at("scalars"), b.at("scalars"), names);
+  out.series = compare_series(a.at("series"), b.at("series"), out, names);
   return out;
 }
 

@@ -7,6 +7,7 @@ import unittest
 import xml.etree.ElementTree
 
 from program import TINY, ProgramTest, loads
+from stored_tensors import npy
 
 
 class PlotTest(ProgramTest):
@@ -138,6 +139,50 @@ class VerifyTest(ProgramTest):
             run = self.run_program("verify changed.json", 1)
             self.assertIn("does not hold", run.stdout)
             self.assertIn(needle, run.stdout)
+
+    def test_a_result_that_lacks_what_the_run_has_does_not_hold(self):
+        document = self.result(TINY)
+        for part, empty in (("scalars", {}), ("claims", []), ("series", [])):
+            self.write("changed.json", document | {part: empty})
+            run = self.run_program("verify changed.json", 1)
+            self.assertIn("does not hold", run.stdout)
+            self.assertIn("missing", run.stdout)
+            self.write("changed.json", {key: value for key, value in document.items() if key != part})
+            self.refused("verify changed.json", part, "missing", exit_code=1)
+
+    def test_the_kernel_and_what_was_compared_are_named(self):
+        document = self.result(TINY)
+        kernel = document["environment"]["blas_core"]
+        document["environment"]["blas_core"] = "Nehalem"
+        document["scalars"]["stable_rank_A"]["mean"] *= 1 + 1e-12
+        self.write("out.json", document)
+        run = self.run_program("verify out.json")
+        self.assertIn(f"BLAS kernel Nehalem then, {kernel} now", run.stdout)
+        points = sum(len(series["x"]) for series in document["series"])
+        self.assertIn(f"{len(document['claims'])} verdicts, {len(document['scalars'])} scalars and {points} points of series", run.stdout)
+        self.assertIn("Student's quantile at the level 0.0027", run.stdout)
+
+    def test_one_trial_has_no_error_bars(self):
+        document = self.result(f"{TINY} --trials 1")
+        document["scalars"]["stable_rank_A"]["mean"] *= 1 + 1e-12
+        self.write("out.json", document)
+        self.assertIn("1 trial: no error bars", self.run_program("verify out.json").stdout)
+        document["scalars"]["stable_rank_A"]["mean"] *= 1 + 1e-6
+        self.write("out.json", document)
+        self.assertIn("does not hold", self.run_program("verify out.json", 1).stdout)
+
+    def test_relative_paths_start_where_the_run_was_made(self):
+        self.write("a.npy", npy([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0]]))
+        self.write("g.npy", npy([[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))
+        self.write("m.json", {"pairs": [{"name": "fc", "activation": "a.npy", "gradient": "g.npy"}]})
+        self.run_program("one-step-compare --study files --manifest m.json --quiet -o results/r.json")
+        os.mkdir(self.path("elsewhere"))
+        self.run_program("verify results/r.json")
+        self.run_program("verify ../results/r.json", cwd=self.path("elsewhere"))
+        # Moved alone, the result is verified beside the files that it names.
+        os.rename(self.path("results/r.json"), self.path("elsewhere/r.json"))
+        os.rmdir(self.path("results"))
+        self.run_program("verify elsewhere/r.json")
 
     def test_what_cannot_be_verified(self):
         document = self.result(TINY)

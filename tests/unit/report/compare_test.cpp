@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
 
 using namespace ranklab;
 using nlohmann::json;
@@ -18,42 +20,100 @@ json sample() {
     "claims": [{"id": "spectral/eq-1.5", "verdict": "holds"}]})");
 }
 
+Comparison compared(const json& earlier, const json& again) {
+  return compare_results(earlier, again, "A", "B");
+}
+
 }  // namespace
 
 TEST_CASE("equal documents hold to the bit") {
-  const Comparison comparison = compare_results(sample(), sample());
+  const Comparison comparison = compared(sample(), sample());
   CHECK(comparison.same_bits);
-  CHECK(comparison.within_error_bars);
+  CHECK(comparison.agrees());
+  CHECK(comparison.points() == 2);
 }
 
-TEST_CASE("three standard errors of the mean decide; what does not vary must agree to rounding") {
+TEST_CASE("Student's quantile over the number of comparisons decides; what does not vary must agree to rounding") {
+  // a: both standard errors are 2 / sqrt(4) = 1, that of the difference sqrt 2. The result has 3 scalars, so that the quantile is
+  // that of 3 degrees of freedom at 0.0027 / 6 = 0.00045: 13.46 by the closed form of that law,
+  // 1/2 - (atan u + u / (1 + u^2)) / pi with u = t / sqrt 3 (at t = 13.46: 0.000449).
+  const double t = 13.46, u = t / std::sqrt(3.0);
+  REQUIRE(0.5 - (std::atan(u) + u / (1 + u * u)) / std::acos(-1.0) == doctest::Approx(comparison_level / 6).epsilon(0.005));
   json again = sample();
-  again["scalars"]["a"]["mean"] = 12.9;  // 2.9 standard errors of 2 / sqrt(4) = 1
-  CHECK(!compare_results(sample(), again).same_bits);
-  CHECK(compare_results(sample(), again).within_error_bars);
-  again["scalars"]["a"]["mean"] = 13.1;
-  CHECK(!compare_results(sample(), again).within_error_bars);
+  again["scalars"]["a"]["mean"] = 10 + std::sqrt(2.0) * (t - 0.1);
+  CHECK(!compared(sample(), again).same_bits);
+  CHECK(compared(sample(), again).agrees());
+  again["scalars"]["a"]["mean"] = 10 + std::sqrt(2.0) * (t + 0.1);
+  CHECK(compared(sample(), again).differing_scalars() == 1);
+  CHECK(compared(sample(), again).scalars[0].standard_errors == doctest::Approx(t + 0.1).epsilon(1e-9));
   again = sample();
   again["scalars"]["fixed"]["mean"] = 5.0 * (1 + 1e-12);
-  CHECK(compare_results(sample(), again).within_error_bars);
+  CHECK(compared(sample(), again).agrees());
   again["scalars"]["fixed"]["mean"] = 5.00001;
-  CHECK(!compare_results(sample(), again).within_error_bars);
+  CHECK(!compared(sample(), again).agrees());
+}
+
+TEST_CASE("one trial has no error bars: only rounding is forgiven") {
+  json one = sample();
+  one["trials"]["completed"] = 1;
+  one["scalars"]["a"] = {{"mean", 10.0}, {"std", 0.0}, {"n", 1}};
+  CHECK(compared(one, one).no_error_bars());
+  CHECK(!compared(sample(), sample()).no_error_bars());
+  json again = one;
+  again["scalars"]["a"]["mean"] = 10.001;
+  CHECK(compared(one, again).differing_scalars() == 1);
+  CHECK(std::isinf(compared(one, again).scalars[0].standard_errors));
+}
+
+TEST_CASE("of thousands of points one is allowed to lie farther out than of two") {
+  const auto noisy = [](int points, double last) {
+    json result = sample();
+    json& series = result["series"][0];
+    series["x"] = series["mean"] = series["std"] = json::array();
+    for (int i = 0; i < points; ++i) {
+      series["x"].push_back(i);
+      series["mean"].push_back(i + 1 < points ? 1.0 : last);
+      series["std"].push_back(2.0);  // standard error 1 with 4 trials
+    }
+    return result;
+  };
+  const double far = 1 + 20 * std::sqrt(2.0);  // 20 standard errors of the difference
+  CHECK(compared(noisy(2, 1), noisy(2, far)).differing_series() == 1);
+  CHECK(compared(noisy(4000, 1), noisy(4000, far)).differing_series() == 0);
+  const ComparedSeries two = compared(noisy(2, 1), noisy(2, far)).series[0];
+  CHECK(two.points == 2);
+  CHECK(two.beyond == 1);
+  CHECK(two.at == 1);
+  CHECK(two.farthest == doctest::Approx(20).epsilon(1e-9));
 }
 
 TEST_CASE("other series, verdicts and undefined values are differences, named") {
   json again = sample();
   again["series"][0]["mean"][1] = 2.1;
+  again["series"][0]["std"][1] = 0.0;
   again["claims"][0]["verdict"] = "fails";
   again["scalars"]["none"]["mean"] = 1.0;
-  const Comparison comparison = compare_results(sample(), again);
-  REQUIRE(comparison.differences.size() == 3);
-  CHECK(comparison.differences[0].find("none") != std::string::npos);
-  CHECK(comparison.differences[1].find("series s at 1") != std::string::npos);
-  CHECK(comparison.differences[2].find("eq-1.5: holds before, fails now") != std::string::npos);
+  const Comparison comparison = compared(sample(), again);
+  CHECK(comparison.differing_scalars() == 1);
+  CHECK(comparison.differing_series() == 1);
+  CHECK(comparison.series[0].at == 1);
+  CHECK(comparison.claims[0].a == "holds");
+  CHECK(comparison.claims[0].b == "fails");
   again = sample();
   again["series"][0]["x"] = {0, 2};
-  CHECK(!compare_results(sample(), again).within_error_bars);
-  again = sample();
-  again["series"] = json::array();
-  CHECK(!compare_results(sample(), again).within_error_bars);
+  CHECK(compared(sample(), again).series[0].missing == "other points");
+}
+
+TEST_CASE("what one result lacks is a difference, whichever it is") {
+  for (const char* part : {"scalars", "series", "claims"}) {
+    CAPTURE(part);
+    json without = sample();
+    without[part] = part == std::string("scalars") ? json::object() : json::array();
+    CHECK(!compared(sample(), without).agrees());
+    CHECK(!compared(without, sample()).agrees());
+  }
+  json without = sample();
+  without["scalars"].erase("a");
+  CHECK(compared(without, sample()).scalars.back().missing == "missing in A");
+  CHECK(compared(sample(), without).scalars.front().missing == "missing in B");
 }

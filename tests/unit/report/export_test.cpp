@@ -1,0 +1,43 @@
+#include "report/export.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+
+using namespace ranklab;
+using nlohmann::json;
+
+namespace {
+
+json sample() {
+  return json::parse(R"json({
+    "scalars": {"a,b": {"mean": 0.1, "std": null, "n": 2}},
+    "trial_values": {"a,b": [0.1, null]},
+    "series": [{"name": "s", "x_name": "t", "x": [0, 1], "mean": [1.5, null], "std": [0.0, null]}],
+    "claims": [{"id": "spectral/eq-1", "source": "(1)", "statement": "a \"b\", c", "verdict": "holds", "measured": 2.0,
+                "expected": [null, 3], "detail": ""},
+               {"id": "spectral/eq-2", "source": "(2)", "statement": "d", "verdict": "fails", "measured": null, "expected": 4, "detail": "x"}]
+})json");
+}
+
+}  // namespace
+
+TEST_CASE("each part is a table with a header; null is an empty cell, and what holds commas or quotes stands in quotes") {
+  CHECK(export_csv(sample(), "scalars") == "name,mean,std,n\n\"a,b\",0.1,,2\n");
+  CHECK(export_csv(sample(), "trials") == "name,trial,value\n\"a,b\",0,0.1\n\"a,b\",1,\n");
+  CHECK(export_csv(sample(), "series") == "name,x_name,x,mean,std\ns,t,0,1.5,0.0\ns,t,1,,\n");
+  CHECK(export_csv(sample(), "claims") ==
+        "id,source,statement,verdict,measured,expected_low,expected_high,detail\n"
+        "spectral/eq-1,(1),\"a \"\"b\"\", c\",holds,2.0,,3,\n"
+        "spectral/eq-2,(2),d,fails,,4,4,x\n");
+}
+
+TEST_CASE("a result that is not whole is a failure") {
+  json broken = sample();
+  broken["series"][0]["mean"] = {1.5};
+  CHECK_THROWS_AS(export_csv(broken, "series"), Failure);
+  broken.erase("trial_values");
+  CHECK_THROWS_AS(export_csv(broken, "trials"), Failure);
+}
