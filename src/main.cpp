@@ -24,6 +24,11 @@ int run_command_line(const std::vector<std::string>& argv) {
   if (argv.empty()) throw UsageError("no command; `ranklab --help` lists them");
   const std::string& command = argv[0];
   const std::vector<std::string> words(argv.begin() + 1, argv.end());
+  if (command == "help" && !words.empty()) {
+    std::vector<std::string> asked = words;
+    asked.emplace_back("--help");
+    return run_command_line(asked);
+  }
   if (command == "--help" || command == "-h" || command == "help") {
     std::fputs(program_help().c_str(), stdout);
     return 0;
@@ -33,10 +38,8 @@ int run_command_line(const std::vector<std::string>& argv) {
     return 0;
   }
   std::vector<std::string> names = {"--help", "--version"};
-  for (const Experiment& experiment : experiments()) {
-    if (experiment.name == command) return run_experiment(experiment, words);
-    names.push_back(experiment.name);
-  }
+  if (const Experiment* experiment = find_experiment(command)) return run_experiment(*experiment, words);
+  for (const Experiment& experiment : experiments()) names.push_back(experiment.name);
   for (const Utility& utility : utilities()) {
     if (utility.name == command) return utility.run(words);
     names.push_back(utility.name);

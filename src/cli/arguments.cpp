@@ -3,6 +3,7 @@
 // Its own scanner instead of std::regex, which takes longer to compile than the rest of the file.
 #define CXXOPTS_NO_REGEX true
 #include <algorithm>
+#include <array>
 #include <cxxopts.hpp>
 
 #include "core/error.hpp"
@@ -16,6 +17,20 @@ const FlagShape* find_shape(const std::vector<FlagShape>& known, const std::stri
   return found == known.end() ? nullptr : &*found;
 }
 
+constexpr std::array<std::pair<char, const char*>, 3> short_flags = {{{'o', "out"}, {'q', "quiet"}, {'j', "threads"}}};
+
+// -o FILE as --out FILE, -j4 as --threads=4; any other word as it is.
+std::string spelled_out(const std::string& word, const std::vector<FlagShape>& known) {
+  if (word.size() < 2 || word[0] != '-' || word[1] == '-') return word;
+  for (const auto& [letter, name] : short_flags) {
+    const FlagShape* shape = word[1] == letter ? find_shape(known, name) : nullptr;
+    if (shape == nullptr) continue;
+    if (word.size() == 2) return std::string("--") + name;
+    if (!shape->is_switch) return std::string("--") + name + (word[2] == '=' ? "" : "=") + word.substr(2);
+  }
+  return word;
+}
+
 // Words as cxxopts takes them. It wants two letters after two dashes (but takes `-m 3`), never gives the next word to a flag
 // that may stand alone (so `--name on` becomes `--name=on`), and gives any next word to one that may not, even in
 // `--trials --seed 3`, where a value was forgotten.
@@ -23,11 +38,12 @@ std::vector<std::string> prepared(const std::vector<std::string>& words, const s
   static const std::vector<std::string> switch_values = {"on", "off", "true", "false"};
   std::vector<std::string> out;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::size_t equals = words[i].find('=');
-    const std::string name = words[i].starts_with("--") ? words[i].substr(2, equals - 2) : "";
+    const std::string word = spelled_out(words[i], known);
+    const std::size_t equals = word.find('=');
+    const std::string name = word.starts_with("--") ? word.substr(2, equals - 2) : "";
     const FlagShape* shape = name.empty() ? nullptr : find_shape(known, name);
     if (shape == nullptr) {
-      out.push_back(words[i]);
+      out.push_back(word);
       continue;
     }
     const std::string flag = (name.size() == 1 ? "-" : "--") + name;
@@ -35,14 +51,14 @@ std::vector<std::string> prepared(const std::vector<std::string>& words, const s
     if (shape->is_switch) {
       const bool takes_next =
           has_next && std::find(switch_values.begin(), switch_values.end(), words[i + 1]) != switch_values.end();
-      out.push_back(takes_next ? flag + "=" + words[++i] : words[i]);
+      out.push_back(takes_next ? flag + "=" + words[++i] : word);
       continue;
     }
     if (equals == std::string::npos && (!has_next || (words[i + 1].starts_with("--") && words[i + 1].size() > 2))) {
       throw UsageError(words[i] + " needs a value");
     }
     out.push_back(flag);
-    out.push_back(equals == std::string::npos ? words[++i] : words[i].substr(equals + 1));
+    out.push_back(equals == std::string::npos ? words[++i] : word.substr(equals + 1));
   }
   return out;
 }
@@ -55,6 +71,13 @@ std::vector<std::string> prepared(const std::vector<std::string>& words, const s
 }
 
 }  // namespace
+
+char short_flag(const std::string& name) {
+  for (const auto& [letter, flag] : short_flags) {
+    if (name == flag) return letter;
+  }
+  return 0;
+}
 
 const std::string* Arguments::find(const std::string& name) const {
   const auto found = std::find_if(flags.rbegin(), flags.rend(), [&](const auto& flag) { return flag.first == name; });
@@ -100,7 +123,10 @@ Arguments parse_utility(const std::vector<std::string>& words, const std::vector
   Arguments arguments = parse_arguments(words, shapes);
   for (const auto& [name, value] : arguments.flags) {
     for (const Field& field : fields) {
-      if (field.name == name) field.parse(value, "--" + name);
+      if (field.name != name) continue;
+      // What utilities take as text are the names of files.
+      if (value.empty()) throw UsageError("--" + name + ": '' is not allowed; allowed: " + field.domain_text());
+      field.parse_flag(value, "--" + name);
     }
   }
   return arguments;

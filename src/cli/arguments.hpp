@@ -24,6 +24,9 @@ struct FlagShape {
   bool is_switch;
 };
 
+/// The letter that stands for a flag, -o for --out; 0 where there is none.
+char short_flag(const std::string& name);
+
 /// Splits `words` (without the program and the command). A switch may be given bare, as `--name on` or as `--name=off`.
 /// Throws UsageError for an unknown flag (with the nearest known one) and for a flag without its value.
 Arguments parse_arguments(const std::vector<std::string>& words, const std::vector<FlagShape>& known);

@@ -15,13 +15,23 @@ const std::vector<Experiment>& experiments() {
   return list;
 }
 
+const Experiment* find_experiment(const std::string& name) {
+  for (const Experiment& experiment : experiments()) {
+    if (experiment.name == name) return &experiment;
+  }
+  return nullptr;
+}
+
 const std::vector<Utility>& utilities() {
   static const std::vector<Utility> list = {
+      {"run", "PRESET [flags]", "run a preset; finds its command", run_command},
       {"plot", "RESULT.json", "draw the figure that a result describes, as SVG, PNG or PDF", plot_command},
       {"report", "RESULT.json...", "one self-contained HTML page: figures, claims, provenance", report_command},
       {"verify", "RESULT.json", "run a result's config again and compare", verify_command},
       {"reproduce", "[PRESET...]", "every preset, or those named: results, pictures and the page, what is done is kept",
        reproduce_command},
+      {"compare", "A.json B.json", "claims, scalars and series of two results side by side", compare_command},
+      {"export", "RESULT.json", "scalars, series, trials or claims as tidy CSV", export_command},
       {"list", "", "every preset: name, command, figure, expected time, summary", list_command},
   };
   return list;

@@ -11,7 +11,10 @@ namespace ranklab {
 /// The experiments that exist, in the order of the help text. A new one is one line here.
 const std::vector<Experiment>& experiments();
 
-/// A command around the experiments: plot, report, verify, list.
+/// The experiment of that name, or null.
+const Experiment* find_experiment(const std::string& name);
+
+/// A command around the experiments: run, plot, report, verify, compare, export, list, completion, man.
 struct Utility {
   std::string name;
   std::string usage;                                  // what follows the name
@@ -22,10 +25,13 @@ const std::vector<Utility>& utilities();
 
 // The commands themselves, each in its own file: what follows the command in, exit code out. They throw UsageError and Failure.
 int run_experiment(const Experiment& experiment, const std::vector<std::string>& words);
+int run_command(const std::vector<std::string>& words);
 int plot_command(const std::vector<std::string>& words);
 int report_command(const std::vector<std::string>& words);
 int verify_command(const std::vector<std::string>& words);
 int reproduce_command(const std::vector<std::string>& words);
+int compare_command(const std::vector<std::string>& words);
+int export_command(const std::vector<std::string>& words);
 int list_command(const std::vector<std::string>& words);
 
 }  // namespace ranklab

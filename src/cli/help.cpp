@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
+#include "cli/presets.hpp"
+#include "cli/terminal.hpp"
 #include "core/machine.hpp"
+#include "core/text.hpp"
 #include "report/environment.hpp"
 
 namespace ranklab {
@@ -16,28 +20,6 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
-// `text` in lines of at most 100 columns, the later ones indented.
-std::string wrapped(const std::string& text, std::size_t indent) {
-  constexpr std::size_t columns = 100;
-  std::string out;
-  std::size_t column = indent;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find(' ', start), text.size());
-    const std::size_t length = end - start;
-    if (column > indent && column + 1 + length > columns) {
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      out += ' ';
-      ++column;
-    }
-    out += text.substr(start, length);
-    column += length;
-    start = end + 1;
-  }
-  return out + "\n";
-}
-
 std::string flag_lines(const std::vector<Field>& fields) {
   constexpr std::size_t indent = 24;
   std::string out;
@@ -45,12 +27,45 @@ std::string flag_lines(const std::vector<Field>& fields) {
     std::string text = field.symbol.empty() ? "" : field.symbol + ": ";
     text += field.help + " (" + field.domain_text() + ")";
     const std::string value = field.value_text();
-    if (!value.empty()) text += " [" + value + "]";
-    const std::string head = "  --" + field.name;
+    if (!value.empty() && !(field.zero_is_unset && value == "0")) text += " [" + value + "]";
+    const char letter = short_flag(field.name);
+    const std::string head = "  " + (letter != 0 ? std::string("-") + letter + ", " : std::string()) + "--" + field.name;
     out += head.size() + 1 < indent ? padded(head, indent) : head + "\n" + std::string(indent, ' ');
     out += wrapped(text, indent);
   }
   return out;
+}
+
+// The flags that every study has, with the defaults of this machine.
+std::vector<Field> common_fields(const Experiment& experiment) {
+  static CommonOptions options;
+  std::vector<std::string> names;
+  for (const StudyEntry& entry : experiment.studies) names.push_back(entry.name);
+  options.study = names.front();
+  options.threads = available_cores();
+  std::vector<Field> fields = config_fields(options, names);
+  // The default differs from study to study, and stands with each above.
+  options.trials = 0;
+  for (Field& field : fields) {
+    if (field.name == "trials") field = or_unset(std::move(field));
+  }
+  for (Field& field : session_fields(options)) fields.push_back(std::move(field));
+  return fields;
+}
+
+// A command line that works: a study of the user's own matrices needs some, every other has a size of its own.
+std::string example(const Experiment& experiment, const std::string& study) {
+  const std::string start = "  ranklab " + experiment.name + " --study " + study + " ";
+  for (const StudyEntry& entry : experiment.studies) {
+    if (entry.name != study) continue;
+    for (const Field& field : entry.make()->fields()) {
+      if (field.name != "pair") continue;
+      return "  python3 -c 'import numpy as np; np.save(\"A.npy\", np.random.rand(8, 64)); np.save(\"G.npy\", np.random.rand(16, "
+             "8))'\n" +
+             start + "--pair W1,A.npy,G.npy -o results/mine.json\n";
+    }
+  }
+  return start + "--trials 2 -o results/mine.json\n";
 }
 
 }  // namespace
@@ -64,44 +79,37 @@ std::string program_help() {
   }
   out += "\nAround them:\n";
   for (const Utility& utility : utilities()) {
-    out += "  " + padded(utility.name + (utility.usage.empty() ? "" : " " + utility.usage), 24) + wrapped(utility.summary, 26);
+    const std::string head = utility.name + (utility.usage.empty() ? "" : " " + utility.usage);
+    out += "  " + padded(head, 26) + wrapped(utility.summary, 28);
   }
   out +=
-      "\n`ranklab COMMAND --help` lists the flags of a command, `ranklab --version` says what it was built with.\n"
+      "\n`ranklab COMMAND --help` (or `ranklab help COMMAND`) lists the flags of a command, with --study NAME those of one study;\n"
+      "`ranklab --version` says what it was built with.\n"
       "Exit codes: 0 done; 1 the run failed; 2 usage; 3 --strict and a claim fails; 130 interrupted, 143 terminated.\n";
   return out;
 }
 
-std::string experiment_help(const Experiment& experiment) {
-  std::string out = "Usage: ranklab " + experiment.name + " [--study NAME] [--preset NAME] [flags]\n\n" +
-                    wrapped(experiment.summary, 0) + "\nStudies:\n";
-  std::vector<std::string> names;
+std::string experiment_help(const Experiment& experiment, const std::string& only) {
+  const bool all = only.empty();
+  std::string out = "Usage: ranklab " + experiment.name + (all ? " [--study NAME]" : " --study " + only) +
+                    " [--preset NAME] [flags]\n\n" + (all ? wrapped(experiment.summary, 0) + "\nStudies:\n" : "");
   for (const StudyEntry& entry : experiment.studies) {
-    names.push_back(entry.name);
-    out += "  " + padded(entry.name, 20) + wrapped(entry.summary, 22);
+    if (all || entry.name == only) out += "  " + padded(entry.name, 20) + wrapped(entry.summary, 22);
   }
   for (const StudyEntry& entry : experiment.studies) {
-    const std::unique_ptr<Study> study = entry.make();
-    out += "\nFlags of --study " + entry.name + " (" + std::to_string(entry.default_trials) + " trials by default):\n" +
-           flag_lines(study->fields());
+    if (!all && entry.name != only) continue;
+    out += "\nFlags of --study " + entry.name + " (" + counted(entry.default_trials, "trial") + " by default):\n" +
+           flag_lines(entry.make()->fields());
   }
-  CommonOptions options;
-  options.study = names.front();
-  options.threads = available_cores();
-  std::vector<Field> common = config_fields(options, names), session = session_fields(options);
-  // The default differs from study to study, and stands with each above.
-  std::erase_if(common, [](const Field& field) { return field.name == "trials"; });
   if (!experiment.inquiries.empty()) out += "\nInstead of a run:\n";
   for (const Inquiry& inquiry : experiment.inquiries) {
     out += padded("  --" + inquiry.flag + " FILE", 24) + wrapped(inquiry.help, 24);
   }
-  out += "\nFlags of every experiment:\n" + flag_lines(common);
-  out += "  --trials              " + wrapped("independent repetitions (integer from 1 to 1000000) [the study's]", 24);
-  out += flag_lines(session);
+  out += "\nFlags of every experiment:\n" + flag_lines(common_fields(experiment));
   out +=
       "\nLists are comma-separated. A flag overrides the config file, which overrides the preset, which overrides the default.\n"
       "The result goes to results/<preset or command-study>.json unless --out says otherwise.\n";
-  return out;
+  return out + (all ? "" : "\nExample:\n" + example(experiment, only));
 }
 
 bool prints_help(const Arguments& arguments, const std::string& usage, const std::string& summary,

@@ -7,7 +7,7 @@ std::vector<Field> config_fields(CommonOptions& options, const std::vector<std::
       choice_field("study", options.study, studies, "", "which study of the command"),
       text_field("preset", options.preset, "a preset of experiments/ (name without .json); `ranklab list` shows them"),
       size_field("seed", options.seed, 0, 0, "", "master seed of the random numbers"),
-      size_field("trials", options.trials, 1, 1'000'000, "", "independent repetitions"),
+      size_field("trials", options.trials, 1, 1'000'000, "", "independent repetitions; unless given, the study's own number"),
       choice_field("precision", options.precision, {"f64", "f32"}, "", "arithmetic of the experiment; diagnostics stay f64"),
       size_field("blas-threads", options.blas_threads, 1, 64, "", "BLAS threads inside a trial; they change the last bits"),
   };
@@ -22,6 +22,7 @@ std::vector<Field> session_fields(CommonOptions& options) {
       switch_field("quiet", options.quiet, "nothing on standard error but errors"),
       switch_field("dry-run", options.dry_run, "print the config and the cost as JSON, run nothing"),
       switch_field("strict", options.strict, "exit 3 when a claim's verdict is `fails`"),
+      switch_field("force", options.force, "replace an existing --out that holds another run"),
       switch_field("resume", options.resume, "continue an interrupted run from the journal beside --out"),
   };
 }

@@ -24,6 +24,7 @@ struct CommonOptions {
   bool dry_run = false;
   bool strict = false;
   bool resume = false;
+  bool force = false;
 };
 
 /// The declarations, bound to `options`. Those of config_fields() stand in the result's config, the others do not change

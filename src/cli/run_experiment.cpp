@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/execute.hpp"
 #include "cli/help.hpp"
+#include "cli/overwrite.hpp"
+#include "cli/presets.hpp"
+#include "cli/summary.hpp"
+#include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
@@ -45,25 +50,10 @@ void print_dry_run(ResolvedRun& run) {
 }
 
 void print_summary(const ResolvedRun& run, const Execution& execution) {
-  const nlohmann::ordered_json& document = execution.document;
   std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(), run.options.study.c_str(),
                counted(execution.completed, "trial").c_str(), execution.wall_seconds,
-               document["status"].get<std::string>().c_str());
-  if (document.contains("table")) {
-    std::vector<std::vector<std::string>> rows = {document["table"]["columns"].get<std::vector<std::string>>()};
-    for (const auto& row : document["table"]["rows"]) rows.push_back(row.get<std::vector<std::string>>());
-    for (const auto& line : in_columns(rows)) std::fprintf(stderr, "  %s\n", line.c_str());
-  }
-  if (document.contains("skipped")) {
-    for (const auto& skipped : document["skipped"]) {
-      std::fprintf(stderr, "  left out        %s: %s\n", skipped["name"].get<std::string>().c_str(),
-                   skipped["reason"].get<std::string>().c_str());
-    }
-  }
-  for (const auto& claim : document["claims"]) {
-    std::fprintf(stderr, "  %-15s %s: %s\n", claim["verdict"].get<std::string>().c_str(), claim["id"].get<std::string>().c_str(),
-                 claim["detail"].get<std::string>().c_str());
-  }
+               execution.document["status"].get<std::string>().c_str());
+  print_findings(execution.document);
 }
 
 void write_result(const std::string& out, const nlohmann::ordered_json& document) {
@@ -80,12 +70,49 @@ int exit_code(const ResolvedRun& run, const Execution& execution) {
   return run.options.strict && execution.a_claim_fails ? 3 : 0;
 }
 
+// The preset of a command line, also where its other flags belong to another command.
+std::string preset_in(const std::vector<std::string>& words) {
+  std::string preset;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--preset" && i + 1 < words.size()) preset = words[i + 1];
+    if (words[i].starts_with("--preset=")) preset = words[i].substr(words[i].find('=') + 1);
+  }
+  return preset;
+}
+
+void refuse_preset_of_another_command(const Experiment& experiment, const std::vector<std::string>& words) {
+  const std::string preset = preset_in(words);
+  const std::vector<std::string> known = preset_names();
+  if (std::find(known.begin(), known.end(), preset) == known.end()) return;
+  const std::string command = read_preset(preset)["command"];
+  if (command == experiment.name) return;
+  throw UsageError("--preset " + preset + " is for " + command + ", not " + experiment.name + ": `ranklab " + command + " " +
+                   shell_words(words) + "`");
+}
+
+// The folder in which relative paths of the config start, as seen from that of the result: both may be moved together.
+std::string folder_seen_from(const std::string& out) {
+  namespace fs = std::filesystem;
+  const fs::path from = fs::weakly_canonical(fs::absolute(out).parent_path());
+  return fs::current_path().lexically_relative(from).string();
+}
+
+void print_help(const Experiment& experiment, const Arguments& arguments) {
+  const std::string* study = arguments.find("study");
+  std::vector<std::string> names;
+  for (const StudyEntry& entry : experiment.studies) names.push_back(entry.name);
+  std::string chosen;
+  if (study != nullptr) choice_field("study", chosen, names, "", "").parse(*study, "--study");
+  std::fputs(experiment_help(experiment, chosen).c_str(), stdout);
+}
+
 }  // namespace
 
 int run_experiment(const Experiment& experiment, const std::vector<std::string>& words) {
+  refuse_preset_of_another_command(experiment, words);
   const Arguments arguments = parse_arguments(words, flag_shapes(experiment));
   if (arguments.help) {
-    std::fputs(experiment_help(experiment).c_str(), stdout);
+    print_help(experiment, arguments);
     return 0;
   }
   for (const Inquiry& inquiry : experiment.inquiries) {
@@ -99,6 +126,8 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
   }
   if (!arguments.positional.empty())
     throw UsageError("unexpected argument '" + arguments.positional[0] + "'; a flag starts with --");
+  if (const std::string* out = arguments.find("out"); out != nullptr && out->empty())
+    throw UsageError("--out: '' is not allowed; allowed: a file, or - for standard output");
   ResolvedRun run = resolve_run(experiment, arguments);
   CommonOptions& options = run.options;
   if (options.out.empty()) options.out = default_out(run);
@@ -110,6 +139,10 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
 
   const bool to_stdout = options.out == "-", keeps_journal = !to_stdout && !is_special_file(options.out);
   if (options.resume && !keeps_journal) throw UsageError("--resume needs --out with a file: the journal lies beside it");
+  std::error_code error;
+  // A journal that is resumed knows which run it belongs to.
+  const bool resumes = options.resume && std::filesystem::exists(Journal::path_for(options.out), error);
+  if (keeps_journal && !resumes) refuse_to_replace(run);
   if (!to_stdout) check_writable(options.out);
   std::optional<Journal> journal;
   if (keeps_journal) journal.emplace(options.out, journal_identity(run), options.resume);
@@ -123,8 +156,9 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
       !options.quiet && (options.progress == "always" || (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));
   std::vector<std::string> argv = {"ranklab", experiment.name};
   argv.insert(argv.end(), words.begin(), words.end());
-  const Execution execution = execute(run, journal ? &*journal : nullptr, {show_progress}, argv);
+  Execution execution = execute(run, journal ? &*journal : nullptr, {show_progress}, argv);
 
+  if (!execution.document.is_null() && keeps_journal) execution.document["environment"]["folder"] = folder_seen_from(options.out);
   if (!execution.document.is_null()) write_result(options.out, execution.document);
   if (execution.signal == 0 && journal) journal->remove();
   if (options.quiet) return exit_code(run, execution);

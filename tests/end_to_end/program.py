@@ -62,7 +62,7 @@ class ProgramTest(unittest.TestCase):
 
     def result_text(self, arguments, exit_code=0, name="out.json", **kw):
         """Runs an experiment and returns the text of its result file, which must fit the schema."""
-        words = (arguments.split() if isinstance(arguments, str) else arguments) + ["--quiet", "--out", name]
+        words = (arguments.split() if isinstance(arguments, str) else arguments) + ["--quiet", "--force", "--out", name]
         run = self.run_program(words, exit_code, **kw)
         self.assertEqual(run.stderr, "")
         text = self.read(name)

@@ -30,6 +30,21 @@ TEST_CASE("switches stand alone, before on or off, or with =; they do not eat a 
   CHECK(parse_arguments({"-h"}, known).help);
 }
 
+TEST_CASE("letters stand for the commonest flags, where the command has these") {
+  const std::vector<FlagShape> shapes = {{"out", false}, {"threads", false}, {"quiet", true}, {"m", false}};
+  const Arguments a = parse_arguments({"-o", "x.json", "-j4", "-q", "file.json", "-m", "3"}, shapes);
+  CHECK(*a.find("out") == "x.json");
+  CHECK(*a.find("threads") == "4");
+  CHECK(*a.find("quiet") == "on");
+  CHECK(*a.find("m") == "3");
+  CHECK(a.positional == std::vector<std::string>{"file.json"});
+  CHECK(*parse_arguments({"-o", "-"}, shapes).find("out") == "-");
+  CHECK_THROWS_AS(parse_arguments({"-o"}, shapes), UsageError);
+  CHECK_THROWS_AS(parse_arguments({"-o", "x"}, known), UsageError);
+  CHECK(short_flag("out") == 'o');
+  CHECK(short_flag("seed") == 0);
+}
+
 TEST_CASE("unknown flags and missing values are usage errors") {
   CHECK_THROWS_WITH_AS(parse_arguments({"--trails", "3"}, known), "unknown flag '--trails'; did you mean '--trials'?", UsageError);
   CHECK_THROWS_WITH_AS(parse_arguments({"--zzzzz=1"}, known), "unknown flag '--zzzzz'; --help lists the flags", UsageError);

@@ -1,0 +1,67 @@
+#include "cli/overwrite.hpp"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "io/atomic_file.hpp"
+#include "report/result_json.hpp"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string was_and_is(const std::string& name, const Json& before, const Json& now) {
+  return name + " " + printable_key(before.dump(-1, ' ', true)) + ", now " + printable_key(now.dump(-1, ' ', true));
+}
+
+// Nothing is lost where the new run has the old one's trials among its own.
+bool contains_trials(const Json& earlier, const std::vector<std::string>& keys, const Json& now) {
+  return keys == std::vector<std::string>{"trials"} && earlier["trials"].is_object() &&
+         now["trials"] >= earlier["trials"].value("completed", Json());
+}
+
+std::vector<std::string> differing_keys(const Json& before, const Json& now) {
+  std::vector<std::string> keys;
+  Json all = before;
+  all.update(now);
+  for (const auto& [key, unused] : all.items()) {
+    if (key != "preset" && before.value(key, Json()) != now.value(key, Json())) keys.push_back(key);
+  }
+  return keys;
+}
+
+}  // namespace
+
+void refuse_to_replace(ResolvedRun& run) {
+  const std::string& out = run.options.out;
+  std::error_code error;
+  if (run.options.force || !std::filesystem::is_regular_file(out, error) || read_file(out).empty()) return;
+  const auto refuse = [&](const std::string& why) { throw UsageError("--out " + out + ": " + why + "; --force replaces it"); };
+  Json earlier;
+  try {
+    earlier = read_result(out);
+  } catch (const Failure&) {
+  }
+  if (!earlier.is_object() || !earlier["config"].is_object()) return refuse("is no result of ranklab");
+  if (earlier["command"] != run.experiment->name)
+    return refuse("holds another run (" + was_and_is("command", earlier["command"], run.experiment->name) + ")");
+  const Json& before = earlier["config"];
+  const Json now = run.config();
+  const std::vector<std::string> keys = differing_keys(before, now);
+  if (keys.empty() || contains_trials(earlier, keys, now)) return;
+  constexpr std::size_t most_named = 3;
+  std::vector<std::string> named;
+  for (const std::string& key : keys) {
+    // Of another study everything else differs too.
+    if (before.value("study", Json()) != now["study"] && key != "study") continue;
+    if (named.size() < most_named) named.push_back(was_and_is(key, before.value(key, Json()), now.value(key, Json())));
+  }
+  if (named.size() < keys.size() && named.size() == most_named) named.push_back(std::to_string(keys.size() - most_named) + " more");
+  refuse("holds another run (" + joined(named, "; ") + ")");
+}
+
+}  // namespace ranklab

@@ -1,0 +1,76 @@
+#include "cli/terminal.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/text.hpp"
+#include "report/page/text.hpp"
+
+namespace ranklab {
+namespace {
+
+bool starts_character(char c) {
+  return (c & 0xC0) != 0x80;
+}
+
+std::size_t width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_character));
+}
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::size_t columns_of(int descriptor, std::size_t otherwise) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return otherwise;
+  return std::min<std::size_t>(size.ws_col, otherwise);
+}
+
+bool shows_colours(int descriptor) {
+  return ::isatty(descriptor) != 0 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+}
+
+std::string wrapped(const std::string& text, std::size_t indent, std::size_t columns) {
+  std::string out;
+  std::size_t column = indent;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find(' ', start), text.size());
+    const std::string word = text.substr(start, end - start);
+    if (column > indent && column + 1 + width(word) > columns) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += width(word);
+    start = end + 1;
+  }
+  return out + "\n";
+}
+
+std::string shortened(const std::string& text, std::size_t columns) {
+  if (width(text) <= columns) return text;
+  std::size_t end = 0, used = 0;
+  for (; end < text.size(); ++end) {
+    if (starts_character(text[end]) && ++used >= columns) break;
+  }
+  return text.substr(0, end) + "\u2026";
+}
+
+std::string shell_words(const std::vector<std::string>& words) {
+  std::vector<std::string> out;
+  for (const std::string& word : words) out.push_back(shell_word(word));
+  return joined(out, " ");
+}
+
+}  // namespace ranklab

@@ -1,0 +1,91 @@
+"""compare: two results side by side; export: tidy CSV."""
+import csv
+import io
+import json
+import unittest
+
+from program import TINY, ProgramTest
+
+
+class CompareTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.document = self.result(TINY, name="a.json")
+
+    def changed(self, change):
+        document = json.loads(json.dumps(self.document))
+        change(document)
+        self.write("b.json", document)
+
+    def test_the_same_run(self):
+        self.changed(lambda d: None)
+        run = self.run_program("compare a.json b.json")
+        self.assertIn("the same bits", run.stdout)
+        for name in list(self.document["scalars"]) + [c["id"] for c in self.document["claims"]] + [s["name"] for s in self.document["series"]]:
+            self.assertIn(name, run.stdout)
+        self.assertNotIn("differs", run.stdout)
+
+    def test_a_verdict_or_a_scalar_decides_a_series_is_told(self):
+        claim = self.document["claims"][0]
+        self.changed(lambda d: d["claims"][0].update({"verdict": "fails" if claim["verdict"] == "holds" else "holds"}))
+        self.assertRegex(self.run_program("compare a.json b.json", 1).stdout, rf"(?m)^{claim['id']} .* differs$")
+        self.changed(lambda d: d["scalars"]["stable_rank_A"].update({"mean": 99.0}))
+        self.assertRegex(self.run_program("compare a.json b.json", 1).stdout, r"(?m)^stable_rank_A .* 99 .* differs$")
+        self.changed(lambda d: d["series"][0]["mean"].__setitem__(3, 1e9))
+        self.assertRegex(self.run_program("compare a.json b.json").stdout, rf"(?m)^{self.document['series'][0]['name']} .* differs$")
+
+    def test_what_is_missing(self):
+        self.changed(lambda d: d["scalars"].pop("stable_rank_A"))
+        self.assertRegex(self.run_program("compare a.json b.json", 1).stdout, r"(?m)^stable_rank_A .* missing in B$")
+        self.assertRegex(self.run_program("compare b.json a.json", 1).stdout, r"(?m)^stable_rank_A .* missing in A$")
+
+    def test_one_trial_has_no_error_bars(self):
+        self.result(f"{TINY} --trials 1", name="a.json")
+        self.result(f"{TINY} --trials 1 --seed 2", name="b.json")
+        self.assertIn("1 trial: no error bars", self.run_program("compare a.json b.json", 1).stdout)
+
+    def test_bad_input(self):
+        self.refused("compare a.json", "two result files")
+        self.refused("compare a.json none.json", "none.json", exit_code=1)
+        self.changed(lambda d: d["series"][0].pop("std"))
+        run = self.run_program("compare a.json b.json", 1)
+        self.assertEqual(len(run.stderr.splitlines()), 1)
+
+
+class ExportTest(ProgramTest):
+    def rows(self, arguments):
+        return list(csv.DictReader(io.StringIO(self.run_program(f"export out.json {arguments}").stdout)))
+
+    def test_every_number_stands_in_its_table(self):
+        document = self.result(TINY)
+        number = lambda text: float(text) if text else None
+        scalars = {row["name"]: {key: number(row[key]) for key in ("mean", "std", "n")} for row in self.rows("")}
+        self.assertEqual(scalars, document["scalars"])
+        points = [(row["name"], number(row["x"]), number(row["mean"]), number(row["std"])) for row in self.rows("--what series")]
+        self.assertEqual(points, [(s["name"], x, m, d) for s in document["series"] for x, m, d in zip(s["x"], s["mean"], s["std"])])
+        values = {}
+        for row in self.rows("--what trials"):
+            self.assertEqual(int(row["trial"]), len(values.setdefault(row["name"], [])))
+            values[row["name"]].append(number(row["value"]))
+        self.assertEqual(values, document["trial_values"])
+        claims = [(row["id"], row["statement"], row["verdict"], row["detail"]) for row in self.rows("--what claims")]
+        self.assertEqual(claims, [(c["id"], c["statement"], c["verdict"], c["detail"]) for c in document["claims"]])
+
+    def test_a_file_instead_of_standard_output(self):
+        self.result(TINY)
+        text = self.run_program("export out.json --what series").stdout
+        self.assertEqual(self.run_program("export out.json --what series -o a/series.csv").stdout, "")
+        self.assertEqual(self.read("a/series.csv"), text)
+
+    def test_bad_input(self):
+        self.refused("export", "one result file")
+        document = self.result(TINY)
+        self.refused("export out.json --what serie", "--what", "'series'")
+        self.refused(["export", "out.json", "--out", ""], "--out", "''")
+        del document["series"][0]["mean"]
+        self.write("out.json", document)
+        self.refused("export out.json --what series", "out.json", exit_code=1)
+
+
+if __name__ == "__main__":
+    unittest.main()
