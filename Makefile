@@ -157,5 +157,24 @@ reproduce: build ## everything: all presets, then results/report.html
 	@for preset in $(PRESETS); do $(MAKE) --no-print-directory $$preset; done
 	@$(BINARY) report $(RESULTS) --out results/report.html
 
+# --- installing ------------------------------------------------------------------------------------------------------
+PREFIX  ?= /usr/local
+DESTDIR ?=
+PLACE    = $(DESTDIR)$(PREFIX)
+
+.PHONY: man install
+
+man: build ## the man page, build/ranklab.1
+	@$(BINARY) man > $(BUILD)/ranklab.1
+
+install: man ## the binary, its presets, man page and completion below PREFIX=/usr/local
+	@install -D $(BINARY) $(PLACE)/bin/ranklab
+	@install -d $(PLACE)/share/ranklab/experiments
+	@install -m 644 experiments/*.json $(PLACE)/share/ranklab/experiments
+	@install -D -m 644 $(BUILD)/ranklab.1 $(PLACE)/share/man/man1/ranklab.1
+	@install -d $(PLACE)/share/bash-completion/completions
+	@$(BINARY) completion bash > $(PLACE)/share/bash-completion/completions/ranklab
+	@echo "installed below $(PLACE)"
+
 clean: ## remove what was built; results stay
 	@rm -rf build build-*

@@ -33,6 +33,8 @@ const std::vector<Utility>& utilities() {
       {"compare", "A.json B.json", "claims, scalars and series of two results side by side", compare_command},
       {"export", "RESULT.json", "scalars, series, trials or claims as tidy CSV", export_command},
       {"list", "", "every preset: name, command, figure, expected time, summary", list_command},
+      {"completion", "bash", "completion for the shell, generated from these commands and their flags", completion_command},
+      {"man", "", "the man page, generated likewise", man_command},
   };
   return list;
 }

@@ -14,7 +14,7 @@ const std::vector<Experiment>& experiments();
 /// The experiment of that name, or null.
 const Experiment* find_experiment(const std::string& name);
 
-/// A command around the experiments: run, plot, report, verify, compare, export, list, completion, man.
+/// A command around the experiments: run, plot, report, verify, compare, export, list and the like.
 struct Utility {
   std::string name;
   std::string usage;                                  // what follows the name
@@ -33,5 +33,7 @@ int reproduce_command(const std::vector<std::string>& words);
 int compare_command(const std::vector<std::string>& words);
 int export_command(const std::vector<std::string>& words);
 int list_command(const std::vector<std::string>& words);
+int completion_command(const std::vector<std::string>& words);
+int man_command(const std::vector<std::string>& words);
 
 }  // namespace ranklab

@@ -20,38 +20,18 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
-std::string flag_lines(const std::vector<Field>& fields) {
+std::string flag_lines(const std::vector<FlagHelp>& flags) {
   constexpr std::size_t indent = 24;
   std::string out;
-  for (const Field& field : fields) {
-    std::string text = field.symbol.empty() ? "" : field.symbol + ": ";
-    text += field.help + " (" + field.domain_text() + ")";
-    const std::string value = field.value_text();
-    if (!value.empty() && !(field.zero_is_unset && value == "0")) text += " [" + value + "]";
-    const char letter = short_flag(field.name);
-    const std::string head = "  " + (letter != 0 ? std::string("-") + letter + ", " : std::string()) + "--" + field.name;
+  for (const FlagHelp& flag : flags) {
+    const std::string head = "  " + flag.spelling();
     out += head.size() + 1 < indent ? padded(head, indent) : head + "\n" + std::string(indent, ' ');
-    out += wrapped(text, indent);
+    out += wrapped(flag.text, indent);
   }
   return out;
 }
 
-// The flags that every study has, with the defaults of this machine.
-std::vector<Field> common_fields(const Experiment& experiment) {
-  static CommonOptions options;
-  std::vector<std::string> names;
-  for (const StudyEntry& entry : experiment.studies) names.push_back(entry.name);
-  options.study = names.front();
-  options.threads = available_cores();
-  std::vector<Field> fields = config_fields(options, names);
-  // The default differs from study to study, and stands with each above.
-  options.trials = 0;
-  for (Field& field : fields) {
-    if (field.name == "trials") field = or_unset(std::move(field));
-  }
-  for (Field& field : session_fields(options)) fields.push_back(std::move(field));
-  return fields;
-}
+UtilityHelp* listener = nullptr;  // takes what prints_help would print
 
 // A command line that works: a study of the user's own matrices needs some, every other has a size of its own.
 std::string example(const Experiment& experiment, const std::string& study) {
@@ -69,6 +49,38 @@ std::string example(const Experiment& experiment, const std::string& study) {
 }
 
 }  // namespace
+
+std::string FlagHelp::spelling() const {
+  return (letter != 0 ? std::string("-") + letter + ", " : std::string()) + "--" + name;
+}
+
+std::vector<FlagHelp> flag_help(const std::vector<Field>& fields) {
+  std::vector<FlagHelp> out;
+  for (const Field& field : fields) {
+    std::string text = field.symbol.empty() ? "" : field.symbol + ": ";
+    text += field.help + " (" + field.domain_text() + ")";
+    const std::string value = field.value_text();
+    if (!value.empty() && !(field.zero_is_unset && value == "0")) text += " [" + value + "]";
+    out.push_back({field.name, short_flag(field.name), text, field.choices, field.is_switch()});
+  }
+  return out;
+}
+
+std::vector<FlagHelp> common_flags(const Experiment& experiment) {
+  CommonOptions options;
+  std::vector<std::string> names;
+  for (const StudyEntry& entry : experiment.studies) names.push_back(entry.name);
+  options.study = names.front();
+  options.threads = available_cores();
+  std::vector<Field> fields = config_fields(options, names);
+  // The default differs from study to study, and stands with each above.
+  options.trials = 0;
+  for (Field& field : fields) {
+    if (field.name == "trials") field = or_unset(std::move(field));
+  }
+  for (Field& field : session_fields(options)) fields.push_back(std::move(field));
+  return flag_help(fields);
+}
 
 std::string program_help() {
   std::string out = "ranklab " + version_line() +
@@ -99,23 +111,35 @@ std::string experiment_help(const Experiment& experiment, const std::string& onl
   for (const StudyEntry& entry : experiment.studies) {
     if (!all && entry.name != only) continue;
     out += "\nFlags of --study " + entry.name + " (" + counted(entry.default_trials, "trial") + " by default):\n" +
-           flag_lines(entry.make()->fields());
+           flag_lines(flag_help(entry.make()->fields()));
   }
   if (!experiment.inquiries.empty()) out += "\nInstead of a run:\n";
   for (const Inquiry& inquiry : experiment.inquiries) {
     out += padded("  --" + inquiry.flag + " FILE", 24) + wrapped(inquiry.help, 24);
   }
-  out += "\nFlags of every experiment:\n" + flag_lines(common_fields(experiment));
+  out += "\nFlags of every experiment:\n" + flag_lines(common_flags(experiment));
   out +=
       "\nLists are comma-separated. A flag overrides the config file, which overrides the preset, which overrides the default.\n"
       "The result goes to results/<preset or command-study>.json unless --out says otherwise.\n";
   return out + (all ? "" : "\nExample:\n" + example(experiment, only));
 }
 
+UtilityHelp utility_help(const Utility& utility) {
+  UtilityHelp out;
+  listener = &out;
+  utility.run({"--help"});
+  listener = nullptr;
+  return out;
+}
+
 bool prints_help(const Arguments& arguments, const std::string& usage, const std::string& summary,
                  const std::vector<Field>& fields) {
   if (!arguments.help) return false;
-  const std::string flags = fields.empty() ? "" : "\nFlags:\n" + flag_lines(fields);
+  if (listener != nullptr) {
+    *listener = {usage, summary, flag_help(fields)};
+    return true;
+  }
+  const std::string flags = fields.empty() ? "" : "\nFlags:\n" + flag_lines(flag_help(fields));
   std::fputs(("Usage: ranklab " + usage + "\n\n" + wrapped(summary, 0) + flags).c_str(), stdout);
   return true;
 }

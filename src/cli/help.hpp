@@ -5,10 +5,33 @@
 #include <vector>
 
 #include "cli/arguments.hpp"
+#include "cli/commands.hpp"
 #include "core/fields.hpp"
 #include "experiments/study.hpp"
 
 namespace ranklab {
+
+/// A flag as help texts, the man page and completions show it.
+struct FlagHelp {
+  std::string name;
+  char letter = 0;                   // 0: none
+  std::string text;                  // symbol, what it means, domain and default
+  std::vector<std::string> choices;  // the words that it allows; empty: others too
+  bool is_switch = false;
+
+  std::string spelling() const;  // "-o, --out"
+};
+std::vector<FlagHelp> flag_help(const std::vector<Field>& fields);
+
+/// The flags that every study of an experiment has, with the defaults of this machine.
+std::vector<FlagHelp> common_flags(const Experiment& experiment);
+
+/// What `--help` of a utility says.
+struct UtilityHelp {
+  std::string usage, summary;
+  std::vector<FlagHelp> flags;
+};
+UtilityHelp utility_help(const Utility& utility);
 
 /// `ranklab --help`.
 std::string program_help();

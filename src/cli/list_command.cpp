@@ -18,12 +18,6 @@
 namespace ranklab {
 namespace {
 
-std::string time_text(const nlohmann::json& preset) {
-  if (!preset.contains("seconds")) return "";
-  const double seconds = preset["seconds"];
-  return duration_text(seconds);
-}
-
 std::string source_text(const nlohmann::json& preset) {
   if (!preset.contains("source") || !preset["source"].is_object()) return "";
   return preset["source"].value("paper", "") + " " + preset["source"].value("figure", "");
@@ -35,7 +29,8 @@ void print_table(const std::vector<std::string>& names) {
   std::vector<std::string> summaries = {"SUMMARY"};
   for (const auto& name : names) {
     const nlohmann::json preset = read_preset(name);
-    rows.push_back({name, preset.value("command", ""), time_text(preset), source_text(preset)});
+    rows.push_back({name, preset.value("command", ""), preset.contains("seconds") ? duration_text(preset["seconds"]) : "",
+                    source_text(preset)});
     summaries.push_back(preset.value("summary", ""));
   }
   const std::vector<std::string> lines = in_columns(rows);

@@ -60,8 +60,11 @@ std::string presets_folder() {
   if (fs::is_directory("experiments", error)) return "experiments";
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (error) return "";
-  const fs::path beside = program.parent_path().parent_path() / "experiments";
-  return fs::is_directory(beside, error) ? beside.string() : "";
+  const fs::path prefix = program.parent_path().parent_path();
+  for (const fs::path& folder : {prefix / "experiments", prefix / "share/ranklab/experiments"}) {
+    if (fs::is_directory(folder, error)) return folder.string();
+  }
+  return "";
 }
 
 std::vector<std::string> preset_names() {

@@ -7,7 +7,8 @@
 
 namespace ranklab {
 
-/// The folder `experiments`: that of the working directory, else the one beside the program's folder. "" where there is none.
+/// The folder `experiments`: that of the working directory, else the one beside the program's folder, else where `make install`
+/// puts it, share/ranklab below the prefix. "" where there is none.
 std::string presets_folder();
 
 /// Names of the presets, sorted.

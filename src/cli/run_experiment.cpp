@@ -19,6 +19,7 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
+#include "linalg/blas.hpp"
 #include "report/environment.hpp"
 #include "report/result_json.hpp"
 
@@ -30,21 +31,54 @@ std::string default_out(const ResolvedRun& run) {
   return "results/" + name + ".json";
 }
 
+double total_flops(const ResolvedRun& run) {
+  return run.study->estimate().flops * static_cast<double>(run.options.trials);
+}
+
+// How long the run will take, and how that is known.
+struct TimeEstimate {
+  double seconds;
+  std::string source;
+};
+
+TimeEstimate estimate_time(const ResolvedRun& run) {
+  const std::string& name = run.options.preset;
+  const std::vector<std::string> known = preset_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) {
+    const nlohmann::json preset = read_preset(name);
+    Arguments arguments;
+    arguments.flags = {{"preset", name}};
+    const double flops = total_flops(resolve_run(*run.experiment, arguments)), seconds = preset.value("seconds", 0.0);
+    if (flops > 0 && seconds > 0)
+      return {seconds * total_flops(run) / flops,
+              "the preset's " + short_number(seconds) + " s on 2 cores, in proportion to the flops"};
+  }
+  const double rate = measured_flop_rate(run.options.precision == "f32");
+  const auto at_once = static_cast<double>(std::min(run.options.threads, run.options.trials));
+  return {total_flops(run) / (rate * at_once), "flops at the " + short_number(rate / 1e9) +
+                                                   " GF/s of a matrix product measured here, on each of " + count_text(at_once) +
+                                                   " threads; small matrices are slower"};
+}
+
 void print_dry_run(ResolvedRun& run) {
   const Estimate cost = run.study->estimate();
   const double bytes = memory_estimate(run, run.options.threads);
+  const TimeEstimate time = estimate_time(run);
   const nlohmann::ordered_json plan = {
       {"command", run.experiment->name},
       {"study", run.options.study},
       {"out", run.options.out},
       {"config", run.config()},
+      {"changed", run.changed()},
       {"threads", run.options.threads},
       {"estimate",
        {{"memory_bytes", bytes},
         {"memory_available_bytes", available_memory()},
         {"fits", bytes <= available_memory()},
         {"flops_per_trial", cost.flops},
-        {"flops", cost.flops * static_cast<double>(run.options.trials)}}},
+        {"flops", total_flops(run)},
+        {"seconds", time.seconds},
+        {"seconds_from", time.source}}},
   };
   std::fputs(format_json(plan).c_str(), stdout);
 }

@@ -3,8 +3,11 @@
 #include <cblas.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <armadillo>
+#include <chrono>
 #include <cstdlib>
+#include <limits>
 #include <sstream>
 
 namespace ranklab {
@@ -15,7 +18,27 @@ bool cpu_has_avx512() {
          __builtin_cpu_supports("avx512vl");
 }
 
+template <class T>
+double flop_rate() {
+  constexpr arma::uword n = 512;
+  constexpr int repetitions = 5;
+  const arma::Mat<T> a(n, n, arma::fill::ones);
+  arma::Mat<T> b = a * a;  // the first product also wakes the library
+  double fastest = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < repetitions; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    b = a * a;
+    fastest = std::min(fastest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  return 2.0 * n * n * n / fastest;
+}
+
 }  // namespace
+
+double measured_flop_rate(bool single_precision) {
+  set_blas_threads(1);
+  return single_precision ? flop_rate<float>() : flop_rate<double>();
+}
 
 std::string better_kernel(const std::string& core, bool has_avx512) {
   const bool without_avx512 =

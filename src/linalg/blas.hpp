@@ -17,6 +17,9 @@ std::string better_kernel(const std::string& core, bool has_avx512);
 /// Threads inside one BLAS call; they change the last bits of a result.
 void set_blas_threads(std::uint64_t threads);
 
+/// Floating-point operations a second of one thread in products of matrices of a few hundred rows, measured in some 50 ms.
+double measured_flop_rate(bool single_precision);
+
 std::string blas_name();       // OpenBLAS 0.3.21
 std::string blas_core();       // the kernel in use
 std::string armadillo_name();  // 11.4.2

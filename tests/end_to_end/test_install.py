@@ -1,0 +1,73 @@
+"""What is generated from the declarations (man page, completion), and an installed program that finds its presets."""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from program import BINARY, ROOT, ProgramTest, loads
+
+
+class ManTest(ProgramTest):
+    def test_every_command_and_flag_stands_in_the_page(self):
+        page = self.run_program("man").stdout
+        text = page.replace("\\-", "-")
+        self.assertTrue(page.startswith(".TH RANKLAB 1 "))
+        commands = re.findall(r"(?m)^  ([a-z][a-z-]+) ", self.run_program("--help").stdout)
+        self.assertGreater(len(commands), 10)
+        for command in commands:
+            self.assertIn(f"\n.B {command}", text)
+            for flag in re.findall(r"(?m)^  (?:-\w, )?(--[a-z0-9-]+)", self.run_program(f"{command} --help").stdout):
+                self.assertRegex(text, rf"(?m)^\.B (-\w, )?{flag}( FILE)?$", f"{command} {flag}")
+
+    def test_every_request_is_known(self):
+        # A line that begins with a dot by accident would vanish from the page.
+        for line in self.run_program("man").stdout.splitlines():
+            if line.startswith((".", "'")):
+                self.assertRegex(line, r"^\.(TH|SH|SS|TP|PP|RS|RE|B|I)\b")
+
+
+class CompletionTest(ProgramTest):
+    def complete(self, *words):
+        self.write("completion.bash", self.run_program("completion bash").stdout)
+        script = (f"PATH={os.path.dirname(BINARY)}:$PATH; source completion.bash; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _ranklab; "
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        run = subprocess.run(["bash", "-c", script, "bash", "ranklab", *words], cwd=self.folder, capture_output=True, text=True, check=True)
+        self.assertEqual(run.stderr, "")
+        return run.stdout.split()
+
+    def test_commands_flags_words_presets_and_files(self):
+        self.assertEqual(sorted(self.complete("ran")), ["random-features", "rank-collapse"])
+        self.assertEqual(self.complete("random-features", "--restart"), ["--restart-every"])
+        self.assertEqual(self.complete("random-features", "--study", "st"), ["stable-rank"])
+        self.assertEqual(self.complete("random-features", "--precision", "f6"), ["f64"])
+        self.assertEqual(self.complete("random-features", "--preset", "spectral-fig03"), ["spectral-fig03"])
+        self.assertEqual(self.complete("run", "spectral-fig03"), ["spectral-fig03"])
+        self.assertEqual(self.complete("export", "--wh"), ["--what"])
+        self.assertEqual(sorted(self.complete("export", "r.json", "--what", "s")), ["scalars", "series"])
+        self.write("result.json", "{}")
+        self.assertEqual(self.complete("plot", "res"), ["result.json"])
+
+    def test_other_shells_are_refused(self):
+        self.refused("completion fish", "bash")
+
+
+class InstallTest(ProgramTest):
+    def test_an_installed_program_finds_its_presets(self):
+        os.makedirs(self.path("usr/bin"))
+        shutil.copy(BINARY, self.path("usr/bin/ranklab"))
+        run = lambda: subprocess.run([self.path("usr/bin/ranklab"), "run", "spectral-fig03", "--dry-run"], cwd=self.folder,
+                                     capture_output=True, text=True)
+        self.assertEqual(run().returncode, 2)
+        shutil.copytree(os.path.join(ROOT, "experiments"), self.path("usr/share/ranklab/experiments"))
+        self.assertEqual(loads(run().stdout)["config"]["preset"], "spectral-fig03")
+
+    def test_make_install_puts_everything_below_the_prefix(self):
+        run = subprocess.run(["make", "-n", "install", "PREFIX=/opt/x", f"DESTDIR={self.folder}", "BUILD=" + os.environ.get("RANKLAB_BUILD", "build")],
+                             cwd=ROOT, capture_output=True, text=True, check=True)
+        for place in ("bin/ranklab", "share/ranklab/experiments", "share/man/man1/ranklab.1", "share/bash-completion/completions/ranklab"):
+            self.assertIn(f"{self.folder}/opt/x/{place}", run.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
