@@ -27,7 +27,6 @@ OBJECTS  := $(SOURCES:%.cpp=$(BUILD)/%.o)
 LIBRARY  := $(BUILD)/libranklab.a
 BINARY   := $(BUILD)/ranklab
 PRESETS  := $(sort $(patsubst experiments/%.json,%,$(wildcard experiments/*.json)))
-RESULTS  := $(PRESETS:%=results/%.json)
 
 RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev librandom123-dev zlib1g-dev gnuplot-nox
 TEST_PACKAGES := doctest-dev python3 python3-jsonschema
@@ -146,16 +145,12 @@ format: ## clang-format over every source
 	@clang-format -i $(FORMATTED)
 
 # --- figures ---------------------------------------------------------------------------------------------------------
-# A preset's own file says which command it is for.
-command_of = $$(sed -nE 's/^ *"command": *"([a-z-]+)".*/\1/p' experiments/$(1).json)
-
 $(PRESETS): build
-	@$(BINARY) $(call command_of,$@) --preset $@ --out results/$@.json
+	@$(BINARY) run $@
 	@$(BINARY) plot results/$@.json --out results/$@.svg
 
-reproduce: build ## everything: all presets, then results/report.html
-	@for preset in $(PRESETS); do $(MAKE) --no-print-directory $$preset; done
-	@$(BINARY) report $(RESULTS) --out results/report.html
+reproduce: build ## every preset, its picture and results/report.html, in minutes; FULL=1: all inputs and seeds
+	@$(BINARY) reproduce $(if $(FULL),--full)
 
 # --- installing ------------------------------------------------------------------------------------------------------
 PREFIX  ?= /usr/local

@@ -1,11 +1,12 @@
 """What a run changes of its preset stands in its result, in its picture, and survives a replay."""
 import json
 import os
+import re
 import unittest
 
 from program import ProgramTest, loads
 
-PRESET = {"command": "random-features", "title": "A small run", "summary": "for tests", "trial": "seed",
+PRESET = {"command": "random-features", "title": "A small run", "summary": "for tests", "trial": "seed", "seconds": 12,
           "source": {"paper": "[Spectral]", "figure": "Figure 3"},
           "config": {"study": "trajectory", "m": 12, "k": 10, "d": 5, "n": 30, "steps": 20, "restart-every": 10, "trials": 3}}
 RUN = "random-features --preset small"
@@ -18,6 +19,32 @@ class PresetTest(ProgramTest):
         super().setUp()
         os.mkdir(self.path("experiments"))
         self.write("experiments/small.json", PRESET)
+
+
+class DryRunTest(PresetTest):
+    """Seconds as well as flops: the preset's in proportion, else from a rate that is measured."""
+
+    def estimate(self, arguments):
+        return loads(self.run_program(f"{arguments} --dry-run").stdout)["estimate"]
+
+    def test_the_seconds_of_a_preset_are_scaled(self):
+        whole = self.estimate(RUN)
+        self.assertAlmostEqual(whole["seconds"], 12)
+        self.assertIn("the preset's 12 s", whole["seconds_from"])
+        self.assertAlmostEqual(self.estimate(f"{RUN} --trials 6")["seconds"], 24)
+        larger = self.estimate(f"{RUN} --n 300")
+        self.assertAlmostEqual(larger["seconds"] / 12, larger["flops"] / whole["flops"])
+
+    def test_without_a_preset_a_rate_is_measured(self):
+        run = "random-features --m 12 --k 10 --d 5 --n 30 --steps 20 --trials 3 --threads 2"
+        estimate = self.estimate(run)
+        rate = float(re.search(r"the (\S+) GF/s", estimate["seconds_from"])[1])
+        self.assertAlmostEqual(estimate["seconds"] * rate * 1e9 * 2 / estimate["flops"], 1, places=2)
+        self.assertIn("on each of 2 threads", estimate["seconds_from"])
+
+    def test_a_preset_without_seconds_is_measured_too(self):
+        self.write("experiments/small.json", {k: v for k, v in PRESET.items() if k != "seconds"})
+        self.assertIn("measured", self.estimate(RUN)["seconds_from"])
 
 
 class ChangedTest(PresetTest):
