@@ -27,10 +27,6 @@ double confidence_half_width(const Summary& summary);
 /// Relative error below 1e-8, also for tails as small as corrections for many comparisons make them.
 double student_quantile(double tail, double degrees);
 
-/// The t that a Student variable with this many degrees of freedom (above 0) exceeds with probability `tail`, 0 < tail <= 1/2.
-/// Relative error below 1e-8, also for tails as small as corrections for many comparisons make them.
-double student_quantile(double tail, double degrees);
-
 /// The smallest, middle and largest of some values; NaN where there is none.
 struct Spread {
   std::size_t count = 0;
