@@ -43,7 +43,7 @@ std::string experiment_section(const Experiment& experiment) {
 
 std::string man_page() {
   std::string out = ".TH RANKLAB 1 \"\" \"ranklab " + roff(version_line()) +
-                    "\" \"User Commands\"\n"
+                    "\" \"User Commands\"\n.ad l\n"
                     ".SH NAME\nranklab \\- experiments on the geometry of deep networks\n"
                     ".SH SYNOPSIS\n.B ranklab\n.I COMMAND\n[flags]\n"
                     ".SH COMMANDS\n";

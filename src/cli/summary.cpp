@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <limits>
@@ -18,10 +19,10 @@ using Json = nlohmann::ordered_json;
 struct VerdictWords {
   const char *name, *one, *several, *colour;
 };
-// In the order in which they are shown, failures first.
-constexpr std::array<VerdictWords, 3> verdicts = {{{"fails", "fails", "fail", "\x1b[31m"},
-                                                   {"holds", "holds", "hold", "\x1b[32m"},
+constexpr std::array<VerdictWords, 3> verdicts = {{{"holds", "holds", "hold", "\x1b[32m"},
+                                                   {"fails", "fails", "fail", "\x1b[31m"},
                                                    {"not-applicable", "not applicable", "not applicable", "\x1b[33m"}}};
+constexpr std::array<std::size_t, 3> failures_first = {1, 0, 2};
 
 std::size_t count_of(const Json& claims, const char* verdict) {
   std::size_t count = 0;
@@ -33,12 +34,9 @@ std::size_t count_of(const Json& claims, const char* verdict) {
 
 std::string verdict_counts(const Json& claims) {
   std::vector<std::string> words;
-  for (const char* name : {"holds", "fails", "not-applicable"}) {
-    const std::size_t count = count_of(claims, name);
-    for (const VerdictWords& verdict : verdicts) {
-      if (count > 0 && verdict.name == std::string_view(name))
-        words.push_back(std::to_string(count) + " " + (count == 1 ? verdict.one : verdict.several));
-    }
+  for (const VerdictWords& verdict : verdicts) {
+    const std::size_t count = count_of(claims, verdict.name);
+    if (count > 0) words.push_back(std::to_string(count) + " " + (count == 1 ? verdict.one : verdict.several));
   }
   return words.empty() ? "no claims" : joined(words);
 }
@@ -57,7 +55,8 @@ void print_findings(const Json& document) {
       line("  left out        " + skipped["name"].get<std::string>() + ": " + skipped["reason"].get<std::string>());
   }
   constexpr std::size_t verdict_width = 15;
-  for (const VerdictWords& verdict : verdicts) {
+  for (const std::size_t i : failures_first) {
+    const VerdictWords& verdict = verdicts[i];
     for (const Json& claim : document["claims"]) {
       if (claim["verdict"] != verdict.name) continue;
       const std::string name = verdict.name, rest = claim["id"].get<std::string>() + ": " + claim["detail"].get<std::string>();

@@ -24,7 +24,7 @@ class ManTest(ProgramTest):
         # A line that begins with a dot by accident would vanish from the page.
         for line in self.run_program("man").stdout.splitlines():
             if line.startswith((".", "'")):
-                self.assertRegex(line, r"^\.(TH|SH|SS|TP|PP|RS|RE|B|I)\b")
+                self.assertRegex(line, r"^\.(TH|ad|SH|SS|TP|PP|RS|RE|B|I)\b")
 
 
 class CompletionTest(ProgramTest):
