@@ -100,19 +100,6 @@ double student_quantile(double tail, double degrees) {
   return high;
 }
 
-double student_quantile(double tail, double degrees) {
-  if (tail >= 0.5) return 0.0;
-  double low = 0.0, high = 1.0;
-  while (student_tail(high, degrees) > tail) {
-    low = high;
-    high *= 2;
-  }
-  for (double middle = std::midpoint(low, high); low < middle && middle < high; middle = std::midpoint(low, high)) {
-    (student_tail(middle, degrees) > tail ? low : high) = middle;
-  }
-  return high;
-}
-
 Spread spread_of(std::span<const double> values) {
   std::vector<double> x = finite_values(values);
   if (x.empty()) return {0, undefined, undefined, undefined, undefined};
