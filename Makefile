@@ -31,11 +31,12 @@ PRESETS  := $(sort $(patsubst experiments/%.json,%,$(wildcard experiments/*.json
 RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev librandom123-dev zlib1g-dev gnuplot-nox
 TEST_PACKAGES := doctest-dev python3 python3-jsonschema
 LINT_PACKAGES := clang-format clang-tidy
+PAGE_PACKAGES := chromium
 
 # Without -j on the command line every core compiles.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
 
-.PHONY: help fetch-help deps build test unit smoke reproduce bench lint format sanitize clean $(PRESETS)
+.PHONY: help fetch-help deps build test test-page unit smoke reproduce bench lint format sanitize clean $(PRESETS)
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -127,6 +128,10 @@ smoke: build ## each command and study at toy size, in seconds
 sanitize: deps ## the tests under the address and undefined-behaviour sanitizers
 	@$(MAKE) --no-print-directory test BUILD=build-sanitize OPTIMISE='-O1 -g -march=$(MARCH)' \
 	  SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized'
+
+test-page: build ## the page of results in a headless browser: widths, console, pictures, print
+	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(PAGE_PACKAGES)'
+	@RANKLAB_BUILD=$(BUILD) python3 tests/browser/test_page.py
 
 bench: build ## speed against the authors' method and against the machine's limits
 	@$(MAKE) --no-print-directory $(BUILD)/bench

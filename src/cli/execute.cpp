@@ -74,6 +74,7 @@ Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& prog
   file.title = run.title;
   file.paper = run.paper;
   file.figure = run.figure;
+  file.see = run.see;
   file.trial_unit = run.trial_unit;
   const nlohmann::ordered_json changed = run.changed();
   file.changed = &changed;

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<std::string> preset_keys = {"command", "title", "source", "summary", "seconds", "trial", "reproduce", "config"};
+const std::vector<std::string> preset_keys = {"command", "title", "source", "see", "summary", "seconds", "trial", "reproduce", "config"};
 
 void require_text(const nlohmann::json& object, const char* key, const std::string& where) {
   if (object.contains(key) && !object[key].is_string()) throw UsageError(where + ": '" + key + "' must be text");
@@ -23,7 +23,7 @@ void require_text(const nlohmann::json& object, const char* key, const std::stri
 
 // The keys that presets and results share are checked alike, so that what follows can rely on their types.
 void check_shared_keys(const nlohmann::json& document, const std::string& where) {
-  for (const char* key : {"command", "title", "summary", "trial"}) require_text(document, key, where);
+  for (const char* key : {"command", "title", "see", "summary", "trial"}) require_text(document, key, where);
   if (!document.contains("command")) throw UsageError(where + ": no 'command'");
   if (!document.contains("config") || !document["config"].is_object())
     throw UsageError(where + ": no 'config' with the parameters");
@@ -42,7 +42,7 @@ void check_preset(const nlohmann::json& document, const std::string& where) {
     if (std::find(preset_keys.begin(), preset_keys.end(), key) != preset_keys.end()) continue;
     throw UsageError(
         where + ": unknown key '" + key + "'" +
-        did_you_mean(key, preset_keys, "; a preset has command, title, source, summary, seconds, trial, reproduce, config"));
+        did_you_mean(key, preset_keys, "; a preset has command, title, source, see, summary, seconds, trial, reproduce, config"));
   }
   check_shared_keys(document, where);
   if (document.contains("seconds") && !document["seconds"].is_number()) throw UsageError(where + ": 'seconds' must be a number");

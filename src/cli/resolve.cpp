@@ -97,6 +97,7 @@ void apply_flags(const Arguments& arguments, const Experiment& experiment, const
 void take_title(ResolvedRun& run, const nlohmann::json& document) {
   if (document.is_null()) return;
   run.title = document.value("title", "");
+  run.see = document.value("see", "");
   run.trial_unit = document.value("trial", "");
   const nlohmann::json trials = document.value("trials", nlohmann::json());  // of a result
   if (trials.is_object() && trials.contains("unit")) run.trial_unit = text_of(&trials["unit"], "trials.unit");

@@ -17,6 +17,7 @@ struct ResolvedRun {
   CommonOptions options;
   std::unique_ptr<Study> study;
   std::string title, paper, figure;      // of the preset or the replayed file; empty: none
+  std::string see;                       // what to see in the figure, as the preset says; empty: not said
   std::string trial_unit;                // what one trial is, as the preset says; empty: not said
   nlohmann::ordered_json preset_config;  // the config of the preset alone; empty: no preset
 

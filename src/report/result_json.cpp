@@ -175,6 +175,7 @@ Json result_json(const ResultFile& file, const Result& result, Json config, Json
               {"figure", figure_json(result.figure)}};
   if (file.changed != nullptr && !file.changed->empty()) out["changed"] = *file.changed;
   if (!result.table.columns.empty()) out["table"] = {{"columns", result.table.columns}, {"rows", result.table.rows}};
+  if (!file.see.empty()) out["see"] = file.see;
   if (!result.notes.empty()) out["notes"] = result.notes;
   if (!result.skipped.empty()) out["skipped"] = skipped_json(result);
   out["environment"] = std::move(environment);

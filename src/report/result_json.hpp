@@ -15,6 +15,7 @@ struct ResultFile {
   std::string command, study, preset;               // preset empty: none
   std::string title;                                // empty: the study's own
   std::string paper, figure;                        // both empty: no source
+  std::string see;                                  // what to see in the figure; empty: not said
   std::string trial_unit;                           // what one trial is: input, seed, ...; empty: not said
   const nlohmann::ordered_json* changed = nullptr;  // in what the run differs from its preset; null or empty: in nothing
   std::uint64_t trials_requested = 0, trials_completed = 0;

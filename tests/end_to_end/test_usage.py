@@ -191,6 +191,8 @@ class ConfigFileTest(ProgramTest):
         self.refused("random-features --config list.json", "list.json")
         self.write("key.json", {"command": "random-features", "sumary": "x", "config": {}})
         self.refused("random-features --config key.json", "sumary", "summary")
+        self.write("see.json", {"command": "random-features", "see": 1, "config": {}})
+        self.refused("random-features --config see.json", "'see' must be text")
         self.write("bytes.json", b"\xff\xfe\x00")
         self.refused("random-features --config bytes.json", "bytes.json", exit_code=1)
         self.refused("random-features --config none.json", "none.json", exit_code=1)

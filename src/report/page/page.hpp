@@ -8,8 +8,10 @@
 namespace ranklab {
 
 /// The page. `file_names`, of the same length, is where each result was read from; it appears in the command that repeats
-/// the run. Parts of a document that are missing or of the wrong type are shown as such and never stop the page, nor does a
-/// missing gnuplot or a figure that cannot be drawn.
-std::string html_report(const std::vector<nlohmann::json>& results, const std::vector<std::string>& file_names);
+/// a run that no preset describes. `pictures` are the figures as draw_svg returns them; one that is empty or missing is drawn
+/// here, so that a caller who renews a page draws only what is new. Parts of a document that are missing or of the wrong type are
+/// shown as such and never stop the page, nor does a missing gnuplot or a figure that cannot be drawn.
+std::string html_report(const std::vector<nlohmann::json>& results, const std::vector<std::string>& file_names,
+                        const std::vector<std::string>& pictures = {});
 
 }  // namespace ranklab

@@ -12,57 +12,100 @@ inline constexpr const char* html_style = R"css(
     --link: #82bdff; --holds: #6fd08c; --fails: #ff9d8a; --warn: #3b2a0c; --warn-rule: #e0a040; }
 }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 72rem; padding: 1rem 1.25rem 3rem; background: var(--page); color: var(--text);
-  font: 1rem/1.5 system-ui, "Segoe UI", "DejaVu Sans", Helvetica, Arial, sans-serif; overflow-wrap: break-word; }
-h1 { font-size: 1.7rem; margin: .5rem 0; }
-h2 { font-size: 1.3rem; margin: 2.5rem 0 .5rem; padding-top: .75rem; border-top: 2px solid var(--rule); line-height: 1.3; }
-h3 { font-size: 1.05rem; margin: 1.5rem 0 .4rem; }
+body { margin: 0 auto; max-width: 76rem; padding: .75rem 1rem 2rem; background: var(--page); color: var(--text);
+  font: .86rem/1.37 system-ui, "Segoe UI", "DejaVu Sans", Helvetica, Arial, sans-serif; overflow-wrap: break-word; }
+h1 { font-size: 1.5rem; margin: 0 0 .3rem; }
+h2 { font-size: 1.2rem; margin: 1.4rem 0 .4rem; padding-top: .4rem; border-top: 2px solid var(--rule); line-height: 1.3; font-weight: 600; }
+h3 { font-size: .93rem; margin: 0 0 .3rem; line-height: 1.3; }
+p, ul, dl { margin: .3rem 0; }
+ul { padding-left: 1.2rem; }
 a { color: var(--link); }
-code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: .88em; }
-pre { margin: 0; padding: .5rem .7rem; background: var(--panel); border-radius: 4px; white-space: pre-wrap; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1rem; margin: .5rem 0; }
-dt { color: var(--soft); }
-dd { margin: 0; min-width: 0; }
-table { border-collapse: collapse; width: 100%; font-size: .93rem; }
+a:focus-visible, summary:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
+code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; font-size: .86em; }
+pre { margin: .3rem 0 0; padding: .3rem .5rem; background: var(--panel); border-radius: 4px; white-space: pre-wrap; line-height: 1.3; }
+small, .facts, .evidence { color: var(--soft); font-size: .88em; }
+.facts { margin: .1rem 0; }
+.changed { color: var(--fails); font-weight: 600; }
+sub, sup { line-height: 0; font-size: .75em; }
+.papers { list-style: none; padding: 0; }
+.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 32rem), 1fr)); gap: .5rem 2rem; align-items: start; }
+.symbols { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: .4rem 2rem; }
+.symbols dt { font-weight: 600; display: inline; margin-right: .4rem; }
+.symbols dd { margin: 0; display: inline; }
+table { border-collapse: collapse; width: 100%; font-size: .92em; }
 table.compact { width: auto; min-width: 50%; }
-caption { text-align: left; color: var(--soft); padding: .2rem 0; }
-th, td { text-align: left; vertical-align: top; padding: .4rem .7rem .4rem 0; border-bottom: 1px solid var(--rule); font-weight: normal; }
-tbody th, tbody td { overflow-wrap: anywhere; }
+caption { text-align: left; color: var(--soft); padding: .3rem 0 .1rem; }
+th, td { text-align: left; vertical-align: top; padding: .2rem .6rem .2rem 0; border-bottom: 1px solid var(--rule); font-weight: normal; }
 thead th { font-weight: 600; white-space: nowrap; }
-td.number { font-variant-numeric: tabular-nums; overflow-wrap: normal; }
-@media (min-width: 641px) { td.number { white-space: nowrap; } }
-small { color: var(--soft); font-size: .88em; }
+tr.paper th { font-weight: 600; padding-top: .5rem; }
+tfoot td, tfoot th { border-bottom: 0; border-top: 2px solid var(--rule); }
+table.overview caption { font-weight: 600; }
+table.overview td, table.overview th { padding-top: .08rem; padding-bottom: .08rem; }
+table.wide { table-layout: fixed; font-size: .86em; line-height: 1.3; }
+table.wide th:first-child { width: 15%; }
+table.wide td { width: 42.5%; }
+td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .verdict { font-weight: 600; white-space: nowrap; }
 .holds { color: var(--holds); }
 .fails { color: var(--fails); }
 .open { color: var(--soft); }
-.warning { margin: .6rem 0; padding: .6rem .8rem; background: var(--warn); border-left: 5px solid var(--warn-rule); }
-.figure { overflow-x: auto; background: #ffffff; border: 1px solid var(--rule); border-radius: 4px; padding: .4rem; text-align: center; }
-details { margin: .4rem 0; }
-summary { cursor: pointer; padding: .2rem 0; }
-.back { font-size: .9rem; margin-top: 1rem; }
+.warning { margin: .3rem 0; padding: .3rem .6rem; background: var(--warn); border-left: 5px solid var(--warn-rule); }
+.results { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1rem 2rem; grid-auto-flow: row dense; }
+.result { min-width: 0; scroll-margin-top: .5rem; }
+.picture { margin: 0; }
+.picture .zoom { display: block; background: #ffffff; border: 1px solid var(--rule); border-radius: 4px; padding: 2px; text-align: center; cursor: zoom-in; }
+.picture svg { display: block; margin: 0 auto; width: 100%; max-height: 12.2rem; }
+.picture.tall svg { max-height: 18rem; }
+.picture .close { display: none; }
+.result:has(.picture:target) { grid-column: 1 / -1; }
+.picture:target .zoom { overflow-x: auto; cursor: auto; }
+.picture:target svg, .picture.tall:target svg { max-height: none; width: auto; max-width: none !important; }
+.picture:target .close { display: block; }
+.lines { list-style: none; padding: 0; display: flex; flex-wrap: wrap; column-gap: 1rem; }
+.claims { list-style: none; padding: 0; }
+.claims li { padding: .25rem 0; border-bottom: 1px solid var(--rule); }
+.text { display: flex; flex-wrap: wrap; column-gap: .8rem; align-items: baseline; }
+.text > * { flex: 0 0 100%; min-width: 0; }
+.text > details:not([open]) { flex: 0 0 auto; max-width: 100%; font-size: .92em; }
+details { margin: .1rem 0; }
+details[open] { overflow-x: auto; }
+table.compact td code, pre, .text code { overflow-wrap: anywhere; }
+.text th code { overflow-wrap: break-word; }
+summary { cursor: pointer; }
 @media (max-width: 640px) {
-  body { padding: .75rem .85rem 2rem; }
-  .figure svg { max-width: none !important; width: 44rem; }
-  dl { grid-template-columns: 1fr; gap: 0; }
-  dd { margin-bottom: .4rem; }
+  body { padding: .6rem .85rem 2rem; font-size: 1rem; }
   table.cards thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
-  table.cards, table.cards caption, table.cards tbody, table.cards tr, table.cards th, table.cards td { display: block; width: auto; }
+  table.cards, table.cards caption, table.cards tbody, table.cards tr, table.cards th, table.cards td { display: block; width: auto !important; }
   table.cards tr { border: 1px solid var(--rule); border-radius: 6px; padding: .3rem .7rem; margin: .6rem 0; }
+  table.cards tr.paper { border: 0; padding: 0; }
   table.cards th, table.cards td { border: 0; padding: .2rem 0; }
   table.cards td[data-label]::before { content: attr(data-label) ": "; color: var(--soft); }
+  table.overview thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
+  table.overview, table.overview caption, table.overview tbody, table.overview tfoot { display: block; }
+  table.overview tr { display: flex; flex-wrap: wrap; gap: 0 .8rem; border-bottom: 1px solid var(--rule); padding: .2rem 0; }
+  table.overview th { flex: 0 0 100%; }
+  table.overview th, table.overview td { border: 0; padding: 0; }
+  table.overview td[data-label]::before { content: attr(data-label) " "; color: var(--soft); }
   table.compact { width: 100%; }
+  td.number { white-space: normal; }
+  math { font-size: .95em; }
+  .symbols dd { overflow-x: auto; }
 }
 @media print {
+  @page { margin: 12mm; }
   :root { color-scheme: light; --text: #000000; --soft: #333333; --page: #ffffff; --panel: #ffffff; --rule: #888888; --link: #000000;
     --holds: #000000; --fails: #000000; --warn: #ffffff; --warn-rule: #000000; }
-  body { max-width: none; padding: 0; font-size: 10pt; }
-  details::details-content { content-visibility: visible; block-size: auto; }
-  .figure, tr, .warning, pre { break-inside: avoid; }
-  .figure { overflow: visible; border: 0; padding: 0; }
-  h2, h3, caption { break-after: avoid; }
+  body { max-width: none; padding: 0; font-size: 8.5pt; }
+  .results, .columns { display: block; }
+  .result { margin-bottom: 1rem; break-inside: avoid; }
+  .picture svg { max-height: 20rem; }
+  .picture.tall svg { max-height: 34rem; }
+  .picture .zoom { border: 0; padding: 0; }
+  details.notes::details-content { content-visibility: visible; block-size: auto; }
+  .picture, tr, .warning, pre, .text > p { break-inside: avoid; }
+  h2, h3, caption, .picture { break-after: avoid; }
   .fails { text-decoration: underline; }
-  .back { display: none; }
+  .picture .close { display: none !important; }
 }
 )css";
 

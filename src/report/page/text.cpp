@@ -51,14 +51,19 @@ std::string html_number(const Json& value) {
   return std::isfinite(number) ? format_number(number) : "<span title=\"undefined\">\u2013</span>";
 }
 
-std::string html_expected(const Json& value) {
-  if (value.is_null()) return "<span title=\"none given\">\u2013</span>";
-  if (!value.is_array() || value.size() != 2) return html_number(value);
-  const Json &low = value[0], &high = value[1];
-  if (low.is_null() && high.is_null()) return "any";
-  if (low.is_null()) return "\u2264 " + html_number(high);
-  if (high.is_null()) return "\u2265 " + html_number(low);
-  return "[" + html_number(low) + ", " + html_number(high) + "]";
+std::string grouped(std::uint64_t count) {
+  std::string out = std::to_string(count);
+  for (std::size_t at = out.size(); at > 3; at -= 3) out.insert(at - 3, ",");
+  return out;
+}
+
+std::string html_duration(const Json& seconds) {
+  if (!seconds.is_number()) return "";
+  const double s = seconds.get<double>();
+  if (s < 1) return "under 1 s";
+  if (s < 99.5) return digits_of(s, std::chars_format::fixed, 0) + " s";
+  if (s < 99.5 * 60) return digits_of(s / 60, std::chars_format::fixed, s < 570 ? 1 : 0) + " min";
+  return digits_of(s / 3600, std::chars_format::fixed, 1) + " h";
 }
 
 std::string cell(const std::string& column, const std::string& content, const std::string& kind) {

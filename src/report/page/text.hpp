@@ -1,6 +1,7 @@
 // Values of a result document as HTML text, whatever their type.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -19,8 +20,11 @@ std::string html(const nlohmann::json& value);
 /// A number with four significant digits (whole numbers whole), null as a dash with a tool tip, the rest as escaped text.
 std::string html_number(const nlohmann::json& value);
 
-/// What a claim expects: a number, a range of which an end may be open, or nothing.
-std::string html_expected(const nlohmann::json& value);
+/// "4,838"
+std::string grouped(std::uint64_t count);
+
+/// "8 s", "13 min", "1.5 h"; empty for what is no number.
+std::string html_duration(const nlohmann::json& seconds);
 
 /// A cell of a table that says its own column's name where the table is folded into cards on a narrow screen.
 std::string cell(const std::string& column, const std::string& content, const std::string& kind = "");

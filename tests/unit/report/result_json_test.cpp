@@ -49,6 +49,13 @@ TEST_CASE("non-finite numbers are null and counted; undefined values leave the s
   CHECK(document["title"] == "T");
 }
 
+TEST_CASE("what to see in a figure is kept, and left out where nobody says so") {
+  ResultFile file;
+  CHECK_FALSE(result_json(file, sample_result(), {}, {}).contains("see"));
+  file.see = "Two curves.";
+  CHECK(result_json(file, sample_result(), {}, {})["see"] == "Two curves.");
+}
+
 TEST_CASE("status: an interruption counts more than a divergence") {
   Result result = sample_result();
   result.diverged = true;

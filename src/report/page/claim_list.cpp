@@ -1,0 +1,143 @@
+#include "report/page/claim_list.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/text.hpp"
+#include "report/page/evidence.hpp"
+#include "report/page/papers.hpp"
+#include "report/page/prose.hpp"
+#include "report/page/text.hpp"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t lines_shown = 3;
+
+// Fails first, then what could not be judged, then what holds.
+std::vector<const Json*> ordered_claims(const Entry& entry) {
+  std::vector<const Json*> out;
+  const Json& claims = member(*entry.result, "claims");
+  if (!claims.is_array()) return out;
+  for (const Json& claim : claims) {
+    if (belongs(claim, *entry.result)) out.push_back(&claim);
+  }
+  const auto rank = [](const Json* claim) {
+    const Standing verdict = verdict_of(*claim);
+    return verdict == Standing::fails ? 0 : verdict == Standing::not_applicable ? 1 : 2;
+  };
+  std::stable_sort(out.begin(), out.end(), [&](const Json* a, const Json* b) { return rank(a) < rank(b); });
+  return out;
+}
+
+std::string claim_html(const Json& claim) {
+  const std::string source = prose(plain(member(claim, "source")));
+  const std::string evidence = evidence_of(claim).text();
+  return "<li>" + verdict_html(member(claim, "verdict")) + " <code>" + html_id(plain(member(claim, "id"))) + "</code>" +
+         (source.empty() ? "" : " <small>" + source + "</small>") + "<br>" + prose(plain(member(claim, "statement"))) +
+         (evidence.empty() ? "" : ".<br><span class=\"evidence\">" + evidence + "</span>") + "</li>\n";
+}
+
+std::string line_html(const Json& claim) {
+  std::string id = plain(member(claim, "id"));
+  for (const Paper& paper : papers) {
+    if (id.starts_with(paper.ids)) id.erase(0, paper.ids.size());
+  }
+  const std::string measured = evidence_of(claim).measured;
+  return "<li>" + verdict_html(member(claim, "verdict")) + " <code>" + html_id(id) + "</code>" +
+         (measured.empty() ? "" : ": " + measured) + "</li>\n";
+}
+
+// Of the claims that hold, those about the figure itself say most.
+std::string lines_html(const std::vector<const Json*>& claims) {
+  std::vector<const Json*> chosen;
+  const auto choose = [&](const auto& wanted) {
+    for (const Json* claim : claims) {
+      if (chosen.size() < lines_shown && wanted(*claim)) chosen.push_back(claim);
+    }
+  };
+  const auto of_figure = [](const Json& claim) { return !figure_of_id(plain(member(claim, "id"))).empty(); };
+  choose([](const Json& claim) { return verdict_of(claim) == Standing::fails; });
+  choose([&](const Json& claim) { return verdict_of(claim) == Standing::holds && of_figure(claim); });
+  choose([&](const Json& claim) { return verdict_of(claim) == Standing::holds && !of_figure(claim); });
+  std::string out;
+  for (const Json* claim : chosen) out += line_html(*claim);
+  return out.empty() ? "" : "<ul class=\"lines\">\n" + out + "</ul>\n";
+}
+
+const Entry* entry_of_figure(const std::string& id, const std::string& figure, const std::vector<Entry>& all) {
+  for (const Entry& entry : all) {
+    const std::string own = figure_of_source(plain(member(member(*entry.result, "source"), "figure")));
+    if (own == figure && entry.paper < papers.size() && id.starts_with(papers[entry.paper].ids)) return &entry;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string verdict_html(const Json& verdict) {
+  const std::string word = plain(verdict);
+  if (word == "holds") return "<span class=\"verdict holds\">\u2713 holds</span>";
+  if (word == "fails") return "<span class=\"verdict fails\">\u2717 fails</span>";
+  if (word == "not-applicable") return "<span class=\"verdict open\">\u25CB not applicable</span>";
+  return "<span class=\"verdict open\">? " + (word.empty() ? "no verdict" : html(word)) + "</span>";
+}
+
+std::string counts_html(const StandingCounts& counts) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::size_t n, const char* kind, const char* sign, const std::string& one, const std::string& many) {
+    if (n == 0) return;
+    parts.push_back("<span class=\"verdict " + std::string(kind) + "\">" + sign + " " + std::to_string(n) + "</span> " +
+                    (n == 1 ? one : many));
+  };
+  add(counts.fails, "fails", "\u2717", "fails", "fail");
+  add(counts.misprints, "fails", "\u2717", "misprint", "misprints");
+  add(counts.holds, "holds", "\u2713", "holds", "hold");
+  add(counts.not_applicable, "open", "\u25CB", "n/a", "n/a");
+  return joined(parts);
+}
+
+std::string claim_lines_html(const Entry& entry) {
+  return lines_html(ordered_claims(entry));
+}
+
+std::string elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
+  struct Place {
+    std::size_t claims = 0;
+    const Entry* entry = nullptr;
+  };
+  std::map<std::string, Place> places;
+  const Json& claims = member(*entry.result, "claims");
+  if (!claims.is_array()) return "";
+  for (const Json& claim : claims) {
+    if (belongs(claim, *entry.result)) continue;
+    const std::string id = plain(member(claim, "id")), figure = figure_of_id(id);
+    Place& place = places[figure];
+    ++place.claims;
+    place.entry = entry_of_figure(id, figure, all);
+  }
+  std::string out;
+  for (const auto& [figure, place] : places) {
+    const std::string name = "Figure " + figure;
+    out += " " + counted(place.claims, "further claim") + " of " +
+           (place.entry == nullptr ? name + (place.claims == 1 ? " stands" : " stand") + " in the result file alone"
+                                   : link_to(*place.entry, name) + (place.claims == 1 ? " is" : " are") + " judged there") +
+           ".";
+  }
+  return out;
+}
+
+std::string claims_html(const Entry& entry) {
+  const std::vector<const Json*> claims = ordered_claims(entry);
+  if (claims.empty()) return "<p>This run judges no claims.</p>\n";
+  std::string out = "<details" + std::string(entry.paper == papers.size() ? " open" : "") +
+                    ">\n<summary>Claims: " + counts_html(count(statements_of({entry.result}))) +
+                    "</summary>\n<ul class=\"claims\">\n";
+  for (const Json* claim : claims) out += claim_html(*claim);
+  return out + "</ul>\n</details>\n";
+}
+
+}  // namespace ranklab

@@ -1,0 +1,180 @@
+#include "report/page/open_points.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/text.hpp"
+#include "report/page/claim_list.hpp"
+#include "report/page/evidence.hpp"
+#include "report/page/papers.hpp"
+#include "report/page/prose.hpp"
+#include "report/page/text.hpp"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::json;
+
+// The appearance that decides the verdict, the first of the shortest id.
+const Appearance& deciding(const std::vector<Appearance>& forms) {
+  for (const Standing standing : {Standing::fails, Standing::holds}) {
+    for (const Appearance& form : forms) {
+      if (verdict_of(*form.claim) == standing) return form;
+    }
+  }
+  return forms.front();
+}
+
+// "fails in Figure 11, holds in Figure 3": where results disagree.
+std::string places_html(const std::vector<Appearance>& forms, const std::vector<Entry>& entries) {
+  std::vector<std::pair<std::size_t, Standing>> places;
+  for (const Appearance& form : forms) {
+    const auto known = std::find_if(places.begin(), places.end(), [&](const auto& place) { return place.first == form.result; });
+    const Standing verdict = verdict_of(*form.claim);
+    if (known == places.end()) {
+      places.emplace_back(form.result, verdict);
+    } else if (verdict == Standing::fails) {
+      known->second = verdict;
+    }
+  }
+  std::vector<std::string> links;
+  for (const auto& [result, verdict] : places) {
+    const char* word = verdict == Standing::holds ? "holds in " : verdict == Standing::fails ? "fails in " : "open in ";
+    links.push_back(word + link_to(entries[result], link_name(*entries[result].result)));
+  }
+  const bool disagree = std::any_of(places.begin(), places.end(), [&](const auto& at) { return at.second != places[0].second; });
+  return disagree ? "<br><small>" + joined(links) + "</small>" : "";
+}
+
+std::string id_html(const std::string& id) {
+  return "<code>" + html_id(id) + "</code>";
+}
+
+std::string form_html(const Appearance& form, const std::string& evidence) {
+  return verdict_html(member(*form.claim, "verdict")) + " " + prose(plain(member(*form.claim, "statement"))) +
+         (evidence.empty() ? "" : ". <span class=\"evidence\">" + evidence + "</span>");
+}
+
+std::string paper_row(std::size_t paper, std::size_t columns) {
+  const std::string name = paper < papers.size() ? std::string(papers[paper].key) : "Other results";
+  return "<tr class=\"paper\"><th scope=\"colgroup\" colspan=\"" + std::to_string(columns) + "\">" + name + "</th></tr>\n";
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+// Statements of one result at one place of the paper that differ in a few words, such as those of several layers, share a row.
+bool are_kin(const Statement& a, const Statement& b) {
+  const Appearance &x = deciding(a.as_printed), &y = deciding(b.as_printed);
+  if (x.result != y.result || member(*x.claim, "source") != member(*y.claim, "source")) return false;
+  const auto words = words_of(plain(member(*x.claim, "statement"))), others = words_of(plain(member(*y.claim, "statement")));
+  if (words.size() != others.size()) return false;
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) different += words[i] != others[i];
+  return different <= 3 && 2 * different < words.size();
+}
+
+using Group = std::vector<const Statement*>;
+
+std::vector<Group> grouped_by_kin(const Group& chosen) {
+  std::vector<Group> out;
+  for (const Statement* statement : chosen) {
+    const auto known =
+        std::find_if(out.begin(), out.end(), [&](const Group& group) { return are_kin(*group.front(), *statement); });
+    if (known != out.end())
+      known->push_back(statement);
+    else
+      out.push_back({statement});
+  }
+  return out;
+}
+
+std::string where_html(const Statement& statement, const std::vector<Entry>& entries) {
+  const Appearance& form = deciding(statement.as_printed);
+  return "<tr><th scope=\"row\" title=\"" + html(statement.id) + "\">" +
+         link_to(entries[form.result], prose(plain(member(*form.claim, "source")))) + places_html(statement.as_printed, entries) +
+         "</th>";
+}
+
+// "Likewise" and the others' ids with what was measured.
+std::string likewise_html(const Group& group) {
+  if (group.size() == 1) return "";
+  std::vector<std::string> others;
+  for (std::size_t i = 1; i < group.size(); ++i) {
+    const std::string id = group[i]->id.substr(group[i]->id.find('/') + 1);
+    others.push_back(id_html(id) + " " + evidence_of(*deciding(group[i]->as_printed).claim).measured);
+  }
+  return "<br><small>Likewise " + joined(others) + "</small>";
+}
+
+std::string single_row(const Group& group, const std::vector<Entry>& entries) {
+  const Json& claim = *deciding(group.front()->as_printed).claim;
+  return where_html(*group.front(), entries) + cell("Statement", prose(plain(member(claim, "statement")))) +
+         cell("Found", evidence_of(claim).text() + likewise_html(group)) + "</tr>\n";
+}
+
+// What the corrected form measures is enough: the reason stands beside the printed one.
+std::string pair_row(const Group& group, const std::vector<Entry>& entries) {
+  const Statement& first = *group.front();
+  const Appearance &printed = deciding(first.as_printed), &corrected = deciding(first.corrected);
+  Evidence brief = evidence_of(*corrected.claim);
+  if (!brief.measured.empty()) brief.detail.clear();
+  return where_html(first, entries) +
+         cell("As printed", form_html(printed, evidence_of(*printed.claim).text()) + likewise_html(group)) +
+         cell("Corrected", form_html(corrected, brief.text())) + "</tr>\n";
+}
+
+template <typename Row>
+std::string rows_html(const Group& chosen, const std::vector<Entry>& entries, const Row& row) {
+  std::string out;
+  std::size_t paper = papers.size() + 1;
+  for (const Group& group : grouped_by_kin(chosen)) {
+    const std::size_t own = entries[group.front()->as_printed.front().result].paper;
+    if (own != paper) out += paper_row(own, 3);
+    paper = own;
+    out += row(group, entries);
+  }
+  return out;
+}
+
+template <typename Wanted>
+Group where(const std::vector<Statement>& statements, const Wanted& wanted) {
+  Group out;
+  for (const Statement& statement : statements) {
+    if (wanted(statement)) out.push_back(&statement);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string open_points_html(const std::vector<Statement>& statements, const std::vector<Entry>& entries) {
+  const auto is_pair = [](const Statement& s) { return !s.corrected.empty(); };
+  const auto misprints = where(statements, [&](const Statement& s) { return is_pair(s) && s.standing() != Standing::holds; });
+  const auto harmless = where(statements, [&](const Statement& s) { return is_pair(s) && s.standing() == Standing::holds; });
+  const auto failures = where(statements, [&](const Statement& s) { return !is_pair(s) && s.standing() == Standing::fails; });
+  const auto open = where(statements, [&](const Statement& s) { return !is_pair(s) && s.standing() == Standing::not_applicable; });
+  const std::vector<std::string> pair = {"Where", "As printed", "Corrected"};
+  std::string out;
+  if (!misprints.empty())
+    out += table_start("Statements judged as printed and in a corrected form", pair, "cards wide") +
+           rows_html(misprints, entries, pair_row) + "</tbody></table>\n";
+  if (!failures.empty())
+    out += table_start("Other statements that fail, and why", {"Where", "Statement", "Found"}, "cards wide") +
+           rows_html(failures, entries, single_row) + "</tbody></table>\n";
+  if (!harmless.empty())
+    out += "<details>\n<summary>" + counted(harmless.size(), "statement") + " that hold" + (harmless.size() == 1 ? "s" : "") +
+           " in both forms, as printed and sharpened</summary>\n" + table_start("Hold in both forms", pair, "cards wide") +
+           rows_html(harmless, entries, pair_row) + "</tbody></table>\n</details>\n";
+  if (!open.empty())
+    out += "<details>\n<summary>" + counted(open.size(), "statement") + " not judged here, and why</summary>\n" +
+           table_start("Not applicable", {"Where", "Statement", "Why"}, "cards wide") + rows_html(open, entries, single_row) +
+           "</tbody></table>\n</details>\n";
+  return out.empty() ? "" : "<h2 id=\"open-points\">Misprints and open points</h2>\n" + out;
+}
+
+}  // namespace ranklab

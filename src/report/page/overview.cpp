@@ -1,0 +1,122 @@
+#include "report/page/overview.hpp"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/text.hpp"
+#include "report/figure/svg.hpp"
+#include "report/page/claim_list.hpp"
+#include "report/page/papers.hpp"
+#include "report/page/text.hpp"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::json;
+
+std::set<std::size_t> papers_of(const std::vector<Entry>& entries) {
+  std::set<std::size_t> out;
+  for (const Entry& entry : entries) {
+    if (entry.paper < papers.size()) out.insert(entry.paper);
+  }
+  return out;
+}
+
+std::string what_this_is(const std::vector<Entry>& entries) {
+  const std::set<std::size_t> shown = papers_of(entries);
+  if (shown.empty()) {
+    return "<p>" + counted(entries.size(), "result") +
+           " of ranklab: pictures, claims judged from the numbers of each run, and the command that repeats it.</p>\n";
+  }
+  std::string out =
+      "<p>This page sets figures and printed statements of " + counted(shown.size(), "paper") +
+      " beside what one program, ranklab, computes on a CPU. Each statement is judged from the run's own numbers over several "
+      "random "
+      "trials: it holds, it fails, or it is not applicable, where a hypothesis is not met or the trials do not decide; one that is "
+      "misprinted is judged a second time in a corrected form. Unless a figure says otherwise, networks start from random weights, "
+      "so "
+      "that what a paper says of trained or published models is tested only as far as that goes.</p>\n<ul class=\"papers\">\n";
+  for (const std::size_t paper : shown) out += "<li>" + citation_html(paper) + "</li>\n";
+  return out + "</ul>\n";
+}
+
+std::string totals_html(const std::vector<Statement>& statements) {
+  const StandingCounts counts = count(statements);
+  const auto verb = [](std::size_t n, const char* one, const char* many) { return std::to_string(n) + (n == 1 ? one : many); };
+  return "<p class=\"totals\">Of " + verb(counts.total(), " distinct statement ", " distinct statements ") +
+         "<span class=\"verdict holds\">\u2713 " + verb(counts.holds, " holds", " hold") +
+         "</span>, <span class=\"verdict fails\">\u2717 " +
+         verb(counts.misprints, " fails as printed and holds corrected", " fail as printed and hold corrected") +
+         "</span>, <span class=\"verdict fails\">\u2717 " + verb(counts.fails, " fails", " fail") +
+         "</span>, <span class=\"verdict open\">\u25CB " + verb(counts.not_applicable, " is", " are") +
+         " not applicable</span>. One that several results judge counts once, and fails where one of them contradicts it.</p>\n";
+}
+
+std::string count_cell(const char* label, std::size_t count, const char* kind, const char* sign) {
+  return cell(label,
+              count == 0 ? "0" : "<span class=\"verdict " + std::string(kind) + "\">" + sign + std::to_string(count) + "</span>",
+              "number");
+}
+
+std::string count_cells(const StandingCounts& counts) {
+  return count_cell("Holds", counts.holds, "holds", "\u2713") + count_cell("Misprint", counts.misprints, "fails", "\u2717") +
+         count_cell("Fails", counts.fails, "fails", "\u2717") +
+         count_cell("Not applicable", counts.not_applicable, "open", "\u25CB");
+}
+
+std::string row_html(const Entry& entry) {
+  const Json& result = *entry.result;
+  const bool complete = plain(member(result, "status")) == "complete";
+  const std::string preset = html(member(result, "preset")), status = html(member(result, "status")),
+                    changes = changes_html(result);
+  std::string name = link_to(entry, short_name(result));
+  if (!preset.empty()) name += " <code>" + preset + "</code>";
+  if (!changes.empty()) name += " <small class=\"changed\">" + changes + "</small>";
+  if (!complete) name += " <small><strong>\u26A0 " + (status.empty() ? "no status" : status) + "</strong></small>";
+  return "<tr><th scope=\"row\">" + name + "</th>" + cell("Trials", trials_html(result), "number") +
+         cell("Time", html_duration(member(member(result, "timing"), "wall_s")), "number") +
+         count_cells(count(statements_of({&result}))) + "</tr>\n";
+}
+
+std::string paper_table(std::size_t paper, const std::vector<Entry>& entries, const std::vector<Statement>& statements) {
+  std::vector<Statement> own;
+  for (const Statement& statement : statements) {
+    if (entries[statement.as_printed.front().result].paper == paper) own.push_back(statement);
+  }
+  std::string rows;
+  double seconds = 0;
+  for (const Entry& entry : entries) {
+    if (entry.paper != paper) continue;
+    rows += row_html(entry);
+    const Json& time = member(member(*entry.result, "timing"), "wall_s");
+    if (time.is_number()) seconds += time.get<double>();
+  }
+  if (rows.empty()) return "";
+  const std::string name = paper < papers.size()
+                               ? "<a href=\"#" + std::string(papers[paper].anchor) + "\">" + std::string(papers[paper].key) + "</a>"
+                               : std::string("Other results");
+  return table_start(name, {"Result", "Trials", "Time", "Holds", "Misprint", "Fails", "n/a"}, "overview") + rows +
+         "</tbody>\n<tfoot><tr><th scope=\"row\">distinct statements</th><td></td>" +
+         cell("Time", html_duration(Json(seconds)), "number") + count_cells(count(own)) + "</tr></tfoot></table>\n";
+}
+
+}  // namespace
+
+std::string citation_html(std::size_t paper) {
+  const Paper& p = papers[paper];
+  return "<b>" + std::string(p.key) + "</b> " + std::string(p.authors) + ", <cite>" + escape_markup(p.title) +
+         "</cite>, <a href=\"https://arxiv.org/abs/" + std::string(p.version.substr(p.version.find(':') + 1)) + "\">" +
+         std::string(p.version) + "</a>";
+}
+
+std::string overview_html(const std::vector<Entry>& entries, const std::vector<Statement>& statements) {
+  std::string out = what_this_is(entries) + "<h2 id=\"overview\">What holds</h2>\n" + totals_html(statements) +
+                    "<div class=\"columns\">\n<div>\n";
+  for (std::size_t paper = 0; paper <= papers.size(); ++paper) {
+    if (paper == 1) out += "</div>\n<div>\n";
+    out += paper_table(paper, entries, statements);
+  }
+  return out + "</div>\n</div>\n";
+}
+
+}  // namespace ranklab

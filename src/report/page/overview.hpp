@@ -1,0 +1,17 @@
+// The beginning of the page: what it is, which papers, what holds, and the results with their links.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/page/entry.hpp"
+#include "report/page/statements.hpp"
+
+namespace ranklab {
+
+std::string overview_html(const std::vector<Entry>& entries, const std::vector<Statement>& statements);
+
+/// "[Spectral] D. Davis, ...: title. arXiv:..."; escaped.
+std::string citation_html(std::size_t paper);
+
+}  // namespace ranklab

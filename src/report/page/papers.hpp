@@ -1,0 +1,29 @@
+// The papers that results and claims speak of: the keys of "source", the beginnings of claim ids.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace ranklab {
+
+struct Paper {
+  std::string_view key, ids, anchor, authors, title, version;
+};
+
+inline constexpr std::array<Paper, 3> papers = {{
+    {"[Spectral]", "spectral/", "spectral", "D. Davis, D. Drusvyatskiy", "When do spectral gradient updates help in deep learning?",
+     "arXiv:2512.04299"},
+    {"[LambdaSkip]", "lambda-skip/", "lambda-skip", "F. Arangath Joseph, J. Sieber, M. N. Zeilinger, C. Amo Alonso",
+     "Lambda-Skip Connections: the architectural component that prevents Rank Collapse", "arXiv:2410.10609v2"},
+    {"[Shallow]", "shallow/", "shallow", "Y. Yu, Y. Zhang", "Why \"classic\" Transformers are shallow and how to make them go deep",
+     "arXiv:2312.06182v2"},
+}};
+
+/// Which of them, or papers.size().
+constexpr std::size_t paper_of(std::string_view key) {
+  std::size_t i = 0;
+  while (i < papers.size() && papers[i].key != key) ++i;
+  return i;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,212 @@
+#include "report/page/prose.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "report/figure/svg.hpp"
+
+namespace ranklab {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 21> greek = {{
+    {"alpha", "\u03B1"}, {"beta", "\u03B2"},  {"gamma", "\u03B3"},  {"delta", "\u03B4"}, {"epsilon", "\u03B5"}, {"eps", "\u03B5"},
+    {"eta", "\u03B7"},   {"kappa", "\u03BA"}, {"lambda", "\u03BB"}, {"mu", "\u03BC"},    {"xi", "\u03BE"},      {"pi", "\u03C0"},
+    {"rho", "\u03C1"},   {"sigma", "\u03C3"}, {"tau", "\u03C4"},    {"phi", "\u03C6"},   {"omega", "\u03C9"},   {"Phi", "\u03A6"},
+    {"Pi", "\u03A0"},    {"Sigma", "\u03A3"}, {"Delta", "\u0394"},
+}};
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> signs = {{
+    {">=", "\u2265"},
+    {"<=", "\u2264"},
+    {"+-", "\u00B1"},
+    {"->", "\u2192"},
+    {"||", "\u2016"},
+    {"sqrt ", "\u221A"},
+    {"sqrt(", "\u221A("},
+    {"abs(lambda)", "|\u03BB|"},
+}};
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool is_word(char c) {
+  return is_letter(c) || is_digit(c);
+}
+
+std::string_view greek_letter(std::string_view word) {
+  const auto found = std::find_if(greek.begin(), greek.end(), [&](const auto& entry) { return entry.first == word; });
+  return found == greek.end() ? std::string_view() : found->second;
+}
+
+template <typename Belongs>
+std::string_view run(std::string_view text, Belongs belongs) {
+  std::size_t end = 0;
+  while (end < text.size() && belongs(text[end])) ++end;
+  return text.substr(0, end);
+}
+
+// Reads the text once, from left to right.
+class Setter {
+ public:
+  explicit Setter(std::string_view text) : text_(text) {}
+
+  std::string set() {
+    while (at_ < text_.size()) {
+      if (!sign() && !word() && !index() && !power() && !minus()) plain(text_.substr(at_, 1));
+    }
+    flush();
+    return std::move(out_);
+  }
+
+ private:
+  std::string_view rest() const { return text_.substr(at_); }
+  char before() const { return at_ == 0 ? ' ' : text_[at_ - 1]; }
+
+  void plain(std::string_view part) {
+    plain_ += part;
+    at_ += part.size();
+    takes_index_ = part == ")";
+  }
+  void flush() {
+    // Blanks at the ends are kept: markup stands there.
+    const auto is_blank = [](char c) { return c == ' '; };
+    const bool starts = !plain_.empty() && is_blank(plain_.front()), ends = plain_.size() > 1 && is_blank(plain_.back());
+    out_ += (starts ? " " : "") + escape_markup(plain_) + (ends ? " " : "");
+    plain_.clear();
+  }
+  void markup(const std::string& element, std::string_view content, std::size_t length) {
+    flush();
+    out_ += "<" + element + ">" + Setter(content).set() + "</" + element + ">";
+    at_ += length;
+  }
+
+  // Letters and digits: a Greek letter, a number with an exponent, or as they are. A single letter may bear an index.
+  bool word() {
+    if (!is_word(rest().front())) return false;
+    if (is_digit(rest().front()) && !is_word(before()) && exponent()) return true;
+    const std::string_view word = run(rest(), is_digit(rest().front()) ? is_digit : is_letter);
+    const std::string_view letter = greek_letter(word);
+    const char next = at_ + word.size() < text_.size() ? text_[at_ + word.size()] : ' ';
+    const char after_next = at_ + word.size() + 1 < text_.size() ? text_[at_ + word.size() + 1] : ' ';
+    const bool hyphened = (before() == '-' && at_ >= 2 && is_letter(text_[at_ - 2])) || (next == '-' && is_letter(after_next));
+    const bool compound = is_word(before()) || is_word(next) || hyphened || identifier(word.size());
+    if (letter.empty() || compound) {
+      const bool single = word.size() == 1 && is_letter(word[0]) && !is_word(before()) && before() != '_';
+      plain(word);
+      takes_index_ = single;
+    } else {
+      plain_ += letter;
+      at_ += word.size();
+      takes_index_ = true;
+    }
+    return true;
+  }
+
+  // "mu_normalized", "sigma_max_of": a name in a program rather than a letter with an index.
+  bool identifier(std::size_t length) const {
+    if (before() == '_') return true;
+    const std::string_view tail = text_.substr(at_ + length);
+    if (!tail.starts_with('_')) return false;
+    return run(tail.substr(1), [](char c) { return is_letter(c) || c == '_'; }).size() > 5;
+  }
+
+  // 2.842e-05
+  bool exponent() {
+    const std::string_view mantissa = run(rest(), [](char c) { return is_digit(c) || c == '.'; });
+    std::string_view tail = rest().substr(mantissa.size());
+    if (tail.size() < 3 || tail[0] != 'e' || (tail[1] != '-' && tail[1] != '+')) return false;
+    const bool negative = tail[1] == '-';
+    const std::string_view digits = run(tail.substr(2), is_digit);
+    if (digits.empty()) return false;
+    const std::size_t zeros = std::min(digits.find_first_not_of('0'), digits.size() - 1);
+    flush();
+    out_ += (mantissa == "1" ? "10<sup>" : std::string(mantissa) + "\u00D710<sup>") + (negative ? "\u2212" : "") +
+            std::string(digits.substr(zeros)) + "</sup>";
+    at_ += mantissa.size() + 2 + digits.size();
+    takes_index_ = false;
+    return true;
+  }
+
+  bool index() {
+    if (rest().front() != '_' || !takes_index_) return false;
+    std::string_view part = run(rest().substr(1), [](char c) { return is_word(c) || c == '_' || c == '*'; });
+    if (part.empty() && rest().size() > 1 && (rest()[1] == '+' || rest()[1] == '-')) part = rest().substr(1, 1);
+    while (part.ends_with('_')) part.remove_suffix(1);
+    if (part.empty()) return false;
+    std::string content(part == "-" ? "\u2212" : part);
+    std::replace(content.begin(), content.end(), '_', ' ');
+    markup("sub", content, 1 + part.size());
+    return true;
+  }
+
+  bool power() {
+    if (rest().front() != '^' || at_ == 0 || rest().size() < 2) return false;
+    const std::string_view tail = rest().substr(1);
+    if (tail.front() == '(') {
+      const std::size_t close = tail.find(')');
+      if (close == std::string_view::npos || close > 12 || tail.substr(1, close - 1).find('(') != std::string_view::npos)
+        return false;
+      markup("sup", tail.substr(1, close - 1), close + 2);
+      return true;
+    }
+    const std::size_t minus = tail.front() == '-' ? 1 : 0;
+    const std::size_t length = minus + run(tail.substr(minus), is_word).size();
+    if (length == minus) return false;
+    markup("sup", (minus ? "\u2212" : "") + std::string(tail.substr(minus, length - minus)), 1 + length);
+    return true;
+  }
+
+  bool sign() {
+    for (const auto& [written, set] : signs) {
+      if (!rest().starts_with(written) || (is_letter(written[0]) && is_word(before()))) continue;
+      plain_ += set;
+      at_ += written.size();
+      takes_index_ = written == "||";
+      return true;
+    }
+    return false;
+  }
+
+  // A hyphen before a number or a symbol that nothing stands before, and one between blanks.
+  bool minus() {
+    if (rest().front() != '-' || rest().size() < 2) return false;
+    const bool starts = std::string_view(" (=,[").find(before()) != std::string_view::npos;
+    if (!starts || !(is_digit(rest()[1]) || (rest()[1] == ' ' && before() == ' '))) return false;
+    plain_ += "\u2212";
+    ++at_;
+    takes_index_ = false;
+    return true;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::string out_, plain_;
+  bool takes_index_ = false;
+};
+
+}  // namespace
+
+std::string prose(std::string_view text) {
+  return Setter(text).set();
+}
+
+std::string html_id(std::string_view id) {
+  std::string out, part;
+  for (std::size_t i = 0; i < id.size(); ++i) {
+    part += id[i];
+    const bool breaks = id[i] == '/' || ((id[i] == '-' || id[i] == '.') && i + 1 < id.size() && !is_digit(id[i + 1]));
+    if (!breaks || i + 1 == id.size()) continue;
+    out += escape_markup(part) + "<wbr>";
+    part.clear();
+  }
+  return out + escape_markup(part);
+}
+
+}  // namespace ranklab

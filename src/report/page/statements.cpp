@@ -1,0 +1,167 @@
+#include "report/page/statements.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "report/page/papers.hpp"
+#include "report/page/text.hpp"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::json;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_letter(char c) {
+  return c >= 'a' && c <= 'z';
+}
+
+// "14a" at the start of "14 (a)", "14a/x", "14a"; "2" of "2-step3" and "4-variants"; empty where there is no number.
+std::string leading_number(std::string_view text) {
+  std::size_t end = 0;
+  while (end < text.size() && is_digit(text[end])) ++end;
+  std::string out(text.substr(0, end));
+  text.remove_prefix(end);
+  if (out.empty()) return out;
+  if (text.starts_with(" (") && text.size() > 3 && is_letter(text[2]) && text[3] == ')') return out + text[2];
+  if (!text.empty() && is_letter(text[0]) && (text.size() == 1 || !is_letter(text[1]))) out += text[0];
+  return out;
+}
+
+std::string after(std::string_view text, std::string_view word) {
+  const std::size_t at = text.find(word);
+  return at == std::string_view::npos ? "" : leading_number(text.substr(at + word.size()));
+}
+
+// Figure 18 and its parts (a) and (b) are one figure where one of the two names no part.
+bool same_figure(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  return a.size() > b.size() ? a.starts_with(b) && !is_digit(a[b.size()]) : b.starts_with(a) && !is_digit(b[a.size()]);
+}
+
+enum class Form { only, as_printed, corrected };
+
+struct Place {
+  std::string base;
+  Form form = Form::only;
+};
+
+// Where a claim belongs by its id: ".../as-printed", ".../corrected", with or without parts after that, and ".../form-as-printed".
+Place place_of(const std::string& id) {
+  for (const Form form : {Form::as_printed, Form::corrected}) {
+    const std::string_view word = form == Form::as_printed ? "/as-printed" : "/corrected";
+    const std::size_t at = id.find(word), end = at + word.size();
+    if (at != std::string::npos && (end == id.size() || id[end] == '/')) return {id.substr(0, at), form};
+  }
+  constexpr std::string_view ending = "-as-printed";
+  if (id.ends_with(ending)) return {id.substr(0, id.size() - ending.size()), Form::as_printed};
+  return {id, Form::only};
+}
+
+// "<source>, corrected" under the same parent is the corrected form of "<parent>/<name>-as-printed", whatever it is called.
+std::string printed_by_source(const Json& claims, const Json& corrected) {
+  constexpr std::string_view ending = ", corrected";
+  const std::string id = plain(member(corrected, "id")), corrected_source = plain(member(corrected, "source"));
+  if (!corrected_source.ends_with(ending)) return "";
+  const std::string source = corrected_source.substr(0, corrected_source.size() - ending.size());
+  const std::string parent = id.substr(0, id.rfind('/') + 1);
+  for (const Json& claim : claims) {
+    const std::string other = plain(member(claim, "id"));
+    if (!other.ends_with("-as-printed") || !other.starts_with(parent)) continue;
+    if (plain(member(claim, "source")) == source) return place_of(other).base;
+  }
+  return "";
+}
+
+void shortest_first(std::vector<Appearance>& forms) {
+  std::stable_sort(forms.begin(), forms.end(), [](const Appearance& a, const Appearance& b) {
+    return plain(member(*a.claim, "id")).size() < plain(member(*b.claim, "id")).size();
+  });
+}
+
+// Of several appearances: fails where one fails, else holds where one holds.
+Standing worst(const std::vector<Appearance>& forms) {
+  Standing out = Standing::not_applicable;
+  for (const Appearance& form : forms) {
+    const Standing verdict = verdict_of(*form.claim);
+    if (verdict == Standing::fails) return verdict;
+    if (verdict == Standing::holds) out = verdict;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string figure_of_source(std::string_view figure) {
+  return after(figure, "Figure ");
+}
+
+std::string figure_of_id(std::string_view id) {
+  return after(id, "/fig-");
+}
+
+bool belongs(const Json& claim, const Json& result) {
+  const Json& source = member(result, "source");
+  const std::string named = figure_of_id(plain(member(claim, "id"))), figure = plain(member(source, "figure"));
+  if (named.empty() || figure.empty()) return true;
+  const std::size_t paper = paper_of(plain(member(source, "paper")));
+  if (paper == papers.size()) return true;
+  const std::string own = figure_of_source(figure);
+  return !own.empty() && plain(member(claim, "id")).starts_with(papers[paper].ids) && same_figure(named, own);
+}
+
+Standing verdict_of(const Json& claim) {
+  const std::string verdict = plain(member(claim, "verdict"));
+  return verdict == "holds" ? Standing::holds : verdict == "fails" ? Standing::fails : Standing::not_applicable;
+}
+
+Standing Statement::standing() const {
+  const Standing printed = worst(as_printed), right = worst(corrected);
+  if (printed == Standing::fails && right == Standing::holds) return Standing::misprint;
+  return right == Standing::fails ? right : printed;
+}
+
+std::vector<Statement> statements_of(const std::vector<const Json*>& results) {
+  std::vector<Statement> out;
+  std::map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Json& claims = member(*results[i], "claims");
+    if (!claims.is_array()) continue;
+    for (const Json& claim : claims) {
+      if (!belongs(claim, *results[i])) continue;
+      Place place = place_of(plain(member(claim, "id")));
+      if (const std::string base = place.form == Form::only ? printed_by_source(claims, claim) : ""; !base.empty())
+        place = {base, Form::corrected};
+      const auto [at, is_new] = index.try_emplace(place.base, out.size());
+      if (is_new) out.push_back({place.base, {}, {}});
+      Statement& statement = out[at->second];
+      (place.form == Form::corrected ? statement.corrected : statement.as_printed).push_back({&claim, i});
+    }
+  }
+  for (Statement& statement : out) {
+    if (statement.as_printed.empty()) std::swap(statement.as_printed, statement.corrected);
+    shortest_first(statement.as_printed);
+    shortest_first(statement.corrected);
+  }
+  return out;
+}
+
+void StandingCounts::add(Standing standing) {
+  ++(standing == Standing::holds      ? holds
+     : standing == Standing::misprint ? misprints
+     : standing == Standing::fails    ? fails
+                                      : not_applicable);
+}
+
+StandingCounts count(const std::vector<Statement>& statements) {
+  StandingCounts out;
+  for (const Statement& statement : statements) out.add(statement.standing());
+  return out;
+}
+
+}  // namespace ranklab

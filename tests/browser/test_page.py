@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""The page of `ranklab report` in headless Chromium: console, widths, pictures, folds, keyboard, dark mode, print.
+
+Small runs make a page of every part. Where `results/reference` or `results` holds all presets (RANKLAB_RESULTS names another
+folder), their page is held against its limits too. RANKLAB_BUILD names the build folder, CHROMIUM the browser.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.path.join(ROOT, os.environ.get("RANKLAB_BUILD", "build"), "ranklab")
+BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+TALLEST, MOST_PAGES = 12800, 40  # pixels at 1280, A4
+
+RUNS = [
+    "rank-collapse --preset lambda-skip-sys1",
+    "rank-collapse --preset lambda-skip-sys2 --layers 40",
+    "rank-collapse --preset shallow-fig08",
+    "rank-collapse --preset shallow-fig08 --trials 5",
+    "random-features --preset spectral-fig03 --k 12 --m 10 --d 5 --n 30 --steps 20 --restart-every 10 --trials 3",
+    "one-step-compare --preset spectral-fig18a --d 8 --n 32 --steps 6 --trials 2 --lr-gd 30",
+    "one-step-compare --trials 40 --m-high 12 --k-high 12 --n-high 24",
+    "spiked-model --study multi-spike --d 16,20,24 --trials 3",
+]
+
+# Runs in the page once it is loaded, and leaves its findings where the frame around the page, or the browser itself, prints them.
+PROBE = """<script>addEventListener("load", () => {
+  const root = document.documentElement, all = selector => [...document.querySelectorAll(selector)];
+  if (OPEN) all("details").forEach(fold => { fold.open = true; });
+  const shown = element => element.getBoundingClientRect();
+  const found = JSON.stringify({
+    width: innerWidth, scroll: root.scrollWidth, height: root.scrollHeight,
+    wide: OPEN ? [] : all("main *").filter(e => !e.closest("svg") && !e.closest("details") && shown(e).right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80)),
+    results: all(".result").length, missing: all(".not-drawn").length,
+    pictures: all(".picture svg").filter(svg => shown(svg).width > 100 && shown(svg).height > 50).length,
+    largest: Math.max(...all(".picture svg").map(svg => shown(svg).width)),
+    open: all("details[open]").length, folds: all("details").length,
+    unreachable: all("a, summary").filter(e => e.tabIndex < 0).length,
+    dangling: all("a[href^='#']").filter(a => !document.getElementById(a.getAttribute("href").slice(1))).map(a => a.outerHTML.slice(0, 80)),
+    text: getComputedStyle(document.body).color, page: getComputedStyle(document.body).backgroundColor,
+    formulas: all("math").filter(m => shown(m).width > 5 && shown(m).height > 5).length});
+  if (parent !== window) parent.postMessage(found, "*");
+  else document.body.append(Object.assign(document.createElement("pre"), {id: "found", textContent: found}));
+})</script>"""
+FRAME = """<body style="margin:0"><script>addEventListener("message", event =>
+  document.body.append(Object.assign(document.createElement("pre"), {id: "found", textContent: event.data})))</script>
+<iframe src="%s" style="border:0;width:%dpx;height:800px"></iframe>"""
+
+
+def browser(*flags):
+    return subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr", *flags],
+                          capture_output=True, text=True, timeout=300, check=True)
+
+
+def luminance(colour):
+    channels = [int(c) / 255 for c in re.findall(r"\d+", colour)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+class Page:
+    def __init__(self, folder, results):
+        self.folder, self.path = folder, os.path.join(folder, "page.html")
+        subprocess.run([BINARY, "report", *results, "--out", self.path, "--quiet"], check=True)
+
+    def found(self, width, open_folds=False, fragment="", flags=()):
+        """What the probe finds at a width, and what the console says. A window is never narrower than 500: a frame is."""
+        with open(self.path, encoding="utf-8") as file:
+            text = file.read().replace("</body>", PROBE.replace("OPEN", str(open_folds).lower()) + "</body>")
+        probed, frame = os.path.join(self.folder, "probed.html"), os.path.join(self.folder, "frame.html")
+        with open(probed, "w", encoding="utf-8") as file:
+            file.write(text)
+        with open(frame, "w", encoding="utf-8") as file:
+            file.write(FRAME % ("probed.html" + fragment, width))
+        url = "file://" + (frame if width < 500 else probed + fragment)
+        run = browser(f"--window-size={max(width, 500)},900", "--virtual-time-budget=10000", "--dump-dom", *flags, url)
+        console = [line for line in run.stderr.splitlines() if "CONSOLE" in line]
+        match = re.search(r'<pre id="found">(.*?)</pre>', run.stdout, re.S)
+        if match is None:
+            raise AssertionError("the page did not load: " + run.stderr[-500:])
+        return json.loads(match.group(1).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")), console
+
+    def printed_pages(self):
+        pdf = os.path.join(self.folder, "page.pdf")
+        browser(f"--print-to-pdf={pdf}", "--no-pdf-header-footer", "file://" + self.path)
+        with open(pdf, "rb") as file:
+            return len(re.findall(rb"/Type\s*/Page\b(?!s)", file.read()))
+
+
+class Checks:
+    page = None
+    looks = [(width, open_folds) for width in (1280, 768, 390) for open_folds in (False, True)]
+
+    def test_nothing_is_wider_than_the_screen_and_the_console_is_silent(self):
+        for width, open_folds in self.looks:
+            with self.subTest(width=width, open_folds=open_folds):
+                found, console = self.page.found(width, open_folds)
+                self.assertEqual(console, [])
+                self.assertEqual(found["width"], width)
+                self.assertEqual(found["wide"], [])
+                self.assertLessEqual(found["scroll"], width)
+
+    def test_every_picture_and_formula_is_there_and_every_link_leads_somewhere(self):
+        found, _ = self.page.found(1280)
+        self.assertGreater(found["results"], 0)
+        self.assertEqual((found["pictures"], found["missing"]), (found["results"], 0))
+        self.assertGreater(found["formulas"], 15)
+        self.assertEqual(found["dangling"], [])
+        self.assertEqual(found["unreachable"], 0)
+
+    def test_dark_and_light_are_readable(self):
+        for flags in ((), ("--blink-settings=preferredColorScheme=0",)):
+            found, _ = self.page.found(1280, flags=flags)
+            low, high = sorted([luminance(found["text"]), luminance(found["page"])])
+            self.assertGreater((high + 0.05) / (low + 0.05), 7)
+            self.assertEqual(luminance(found["page"]) < 0.05, bool(flags))
+
+
+class SmallPageTest(Checks, unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        results = [os.path.join(cls.folder, f"{i}.json") for i in range(len(RUNS))]
+        for arguments, path in zip(RUNS, results):
+            subprocess.run([BINARY, *arguments.split(), "--quiet", "--out", path], check=True, cwd=ROOT)
+        cls.page = Page(cls.folder, results)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def test_a_picture_grows_where_it_is_the_target(self):
+        small, _ = self.page.found(1280)
+        large, _ = self.page.found(1280, fragment="#lambda-skip-sys1-picture")
+        self.assertGreater(large["largest"], 1.5 * small["largest"])
+
+
+def whole_results():
+    names = [os.path.basename(path) for path in glob.glob(os.path.join(ROOT, "experiments", "*.json"))]
+    for folder in (os.environ.get("RANKLAB_RESULTS", ""), os.path.join(ROOT, "results", "reference"), os.path.join(ROOT, "results")):
+        paths = [os.path.join(folder, name) for name in sorted(names)]
+        if folder and all(os.path.exists(path) for path in paths):
+            return paths
+    return []
+
+
+@unittest.skipUnless(whole_results(), "no folder with the results of all presets")
+class WholePageTest(Checks, unittest.TestCase):
+    looks = [(1280, False), (390, False), (390, True)]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.page = Page(cls.folder, whole_results())
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def test_it_is_short(self):
+        found, _ = self.page.found(1280)
+        pages = self.page.printed_pages()
+        print(f"{found['results']} results: {found['height']} pixels at 1280, {pages} printed pages, {os.path.getsize(self.page.path)} bytes")
+        self.assertEqual(found["open"], 0)
+        self.assertLess(found["height"], TALLEST)
+        self.assertTrue(1 < pages <= MOST_PAGES, pages)
+
+
+if __name__ == "__main__":
+    if BROWSER is None:
+        sys.exit("no browser: `apt-get install chromium`, or name one in CHROMIUM")
+    unittest.main(verbosity=2)

@@ -1,0 +1,77 @@
+#include "report/page/statements.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+using namespace ranklab;
+using Json = nlohmann::json;
+
+namespace {
+
+Json claim(const std::string& id, const std::string& verdict, const std::string& source = "") {
+  return {{"id", id}, {"verdict", verdict}, {"source", source}};
+}
+
+Json result(const std::string& figure, const std::vector<Json>& claims) {
+  return {{"source", {{"paper", "[Spectral]"}, {"figure", figure}}}, {"claims", claims}};
+}
+
+}  // namespace
+
+TEST_CASE("figures by name and by id") {
+  CHECK(figure_of_source("Figure 14 (a)") == "14a");
+  CHECK(figure_of_source("Figure 3") == "3");
+  CHECK(figure_of_source("Theorem 3.6") == "");
+  CHECK(figure_of_id("spectral/fig-14a/window") == "14a");
+  CHECK(figure_of_id("shallow/fig-2-step3") == "2");
+  CHECK(figure_of_id("spectral/eq-1.5/gd") == "");
+}
+
+TEST_CASE("a claim of another figure is judged there") {
+  const Json own = result("Figure 18 (a)", {}), other = result("Theorem 3.6", {});
+  CHECK(belongs(claim("spectral/fig-18a/x", "holds"), own));
+  CHECK(belongs(claim("spectral/fig-18/x", "holds"), own));
+  CHECK(belongs(claim("spectral/eq-1.5", "holds"), own));
+  CHECK_FALSE(belongs(claim("spectral/fig-18b/x", "holds"), own));
+  CHECK_FALSE(belongs(claim("spectral/fig-1/x", "holds"), own));
+  CHECK_FALSE(belongs(claim("spectral/fig-1/x", "holds"), result("Figure 14", {})));
+  CHECK_FALSE(belongs(claim("shallow/fig-18a/x", "holds"), own));
+  CHECK_FALSE(belongs(claim("spectral/fig-1/x", "holds"), other));
+  CHECK(belongs(claim("spectral/fig-1/x", "holds"), Json::object()));
+}
+
+TEST_CASE("each statement counts once, a misprint with its corrected form") {
+  const Json first = result("Figure 3", {claim("spectral/eq-1.5/gd", "holds"), claim("spectral/eq-1.6/as-printed", "fails"),
+                                         claim("spectral/eq-1.6/corrected", "holds"), claim("spectral/fig-11/x", "fails")});
+  const Json second = result("Figure 11", {claim("spectral/eq-1.5/gd", "fails"), claim("spectral/lemma-1", "not-applicable"),
+                                           claim("spectral/fig-11/x", "holds")});
+  const StandingCounts counts = count(statements_of({&first, &second}));
+  CHECK(counts.holds == 1);
+  CHECK(counts.misprints == 1);
+  CHECK(counts.fails == 1);
+  CHECK(counts.not_applicable == 1);
+}
+
+TEST_CASE("parts of a misprint belong to it; the corrected form may have a name of its own") {
+  const Json json =
+      result("Proposition 1",
+             {claim("lambda-skip/prop-1/as-printed/a", "holds"), claim("lambda-skip/prop-1/as-printed", "fails"),
+              claim("lambda-skip/prop-1/corrected/b", "holds"), claim("lambda-skip/prop-1/form-as-printed", "fails", "eq. (13)"),
+              claim("lambda-skip/prop-1/closed-form", "holds", "eq. (13), corrected")});
+  const std::vector<Statement> statements = statements_of({&json});
+  REQUIRE(statements.size() == 2);
+  CHECK(statements[0].as_printed.front().claim->at("id") == "lambda-skip/prop-1/as-printed");
+  CHECK(statements[0].standing() == Standing::misprint);
+  CHECK(statements[1].id == "lambda-skip/prop-1/form");
+  CHECK(statements[1].standing() == Standing::misprint);
+}
+
+TEST_CASE("a corrected form that fails, or is all there is, is no misprint") {
+  const Json both = result("Figure 3", {claim("spectral/a/as-printed", "fails"), claim("spectral/a/corrected", "fails")});
+  const Json alone = result("Figure 3", {claim("spectral/b/corrected", "holds")});
+  CHECK(statements_of({&both}).front().standing() == Standing::fails);
+  CHECK(statements_of({&alone}).front().standing() == Standing::holds);
+  const Json open = result("Figure 3", {claim("spectral/c/as-printed", "not-applicable"), claim("spectral/c/corrected", "holds")});
+  CHECK(statements_of({&open}).front().standing() == Standing::not_applicable);
+}
