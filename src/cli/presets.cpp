@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<std::string> preset_keys = {"command", "title", "source", "see", "summary", "seconds", "trial", "reproduce", "config"};
+const std::vector<std::string> preset_keys = {"command", "title", "source",    "see",   "summary",
+                                              "seconds", "trial", "reproduce", "config"};
 
 void require_text(const nlohmann::json& object, const char* key, const std::string& where) {
   if (object.contains(key) && !object[key].is_string()) throw UsageError(where + ": '" + key + "' must be text");

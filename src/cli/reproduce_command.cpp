@@ -21,6 +21,7 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
+#include "report/changes.hpp"
 #include "report/environment.hpp"
 #include "report/figure/gnuplot.hpp"
 #include "report/page/page.hpp"
@@ -41,17 +42,10 @@ struct Options {
 struct Task {
   std::string name;
   double seconds = 0;  // expected, on two cores
-  ResolvedRun run, full;
+  ResolvedRun run;
+  Json config, full, reduced;   // of this run, of the preset as it stands, and as it is run in minutes
   std::string result, picture;  // paths
 };
-
-std::string flag_text(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return value.dump();
-  std::vector<std::string> words;
-  for (const Json& element : value) words.push_back(flag_text(element));
-  return joined(words, ",");
-}
 
 Task task_of(const std::string& name, const Options& options) {
   const Json preset = read_preset(name);
@@ -60,17 +54,21 @@ Task task_of(const std::string& name, const Options& options) {
   Arguments arguments;
   arguments.flags = {{"preset", name}};
   if (options.threads > 0) arguments.flags.emplace_back("threads", std::to_string(options.threads));
-  Task task{.name = name,
-            .seconds = preset.value("seconds", 0.0),
-            .run = {},
-            .full = resolve_run(*experiment, arguments),
-            .result = options.out + "/" + name + ".json",
-            .picture = options.out + "/" + name + ".svg"};
-  if (preset.contains("reproduce") && !options.full) {
+  Task task;
+  task.name = name;
+  task.result = options.out + "/" + name + ".json";
+  task.picture = options.out + "/" + name + ".svg";
+  ResolvedRun full = resolve_run(*experiment, arguments);
+  if (preset.contains("reproduce")) {
     for (const auto& [key, value] : preset["reproduce"]["config"].items()) arguments.flags.emplace_back(key, flag_text(value));
-    task.seconds = preset["reproduce"]["seconds"];
   }
-  task.run = resolve_run(*experiment, arguments);
+  ResolvedRun reduced = resolve_run(*experiment, arguments);
+  task.full = full.config();
+  task.reduced = reduced.config();
+  const bool is_full = options.full || task.full == task.reduced;
+  task.seconds = is_full ? preset.value("seconds", 0.0) : preset["reproduce"]["seconds"].get<double>();
+  task.run = std::move(is_full ? full : reduced);
+  task.config = is_full ? task.full : task.reduced;
   return task;
 }
 
@@ -83,16 +81,16 @@ std::vector<Task> tasks_of(const std::vector<std::string>& names, const Options&
 
 // The whole result of an earlier run with the task's parameters, of this program, or with the preset's own, or null. Throws Failure
 // where the file holds something else.
-Json finished_result(Task& task) {
+Json finished_result(const Task& task) {
   if (!fs::exists(task.result)) return nullptr;
   Json earlier = read_result(task.result);
   const Json config = earlier["config"];
-  if (config != Json(task.run.config()) && config != Json(task.full.config()))
-    throw Failure("it holds a run with other parameters");
+  if (config != task.full && config != task.reduced) throw Failure("it holds a run with other parameters");
   if (earlier["status"] == "interrupted") return nullptr;
+  const bool is_same = config == task.config && earlier["environment"].value("program", "") == program_checksum();
   // A full run that took an hour is not replaced by a shorter one because the program is another.
-  const bool is_more = config != Json(task.run.config());
-  return is_more || earlier["environment"].value("program", "") == program_checksum() ? earlier : Json();
+  const bool is_more = config == task.full && task.config != task.full;
+  return is_same || is_more ? earlier : Json();
 }
 
 // The journal of the task, with the trials that an interrupted run of this program has left in it.
@@ -171,7 +169,8 @@ class Reproduction {
           verdict_counts(nlohmann::ordered_json(finished["claims"])));
       results_.push_back(std::move(finished));
       files_.push_back(task.result);
-      write_file_atomically(page(), html_report(results_, files_));
+      pictures_.push_back(read_file(task.picture));
+      write_file_atomically(page(), html_report(results_, files_, pictures_));
     } catch (const std::exception& error) {
       ++failed_;
       say(label(i) + "  not run: " + task.result + ": " + error.what() + (options_.force ? "" : " (--force replaces it)"));
@@ -196,7 +195,7 @@ class Reproduction {
   std::map<std::string, int> uses_;  // tasks that have the same trials
   std::map<std::string, SharedTrials> shared_;
   std::vector<Json> results_;
-  std::vector<std::string> files_;
+  std::vector<std::string> files_, pictures_;  // paths of the results, and their figures as SVG
   std::size_t failed_ = 0;
 };
 

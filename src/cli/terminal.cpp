@@ -1,6 +1,5 @@
 #include "cli/terminal.hpp"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,12 +26,6 @@ std::string_view environment(const char* name) {
 }
 
 }  // namespace
-
-std::size_t columns_of(int descriptor, std::size_t otherwise) {
-  winsize size{};
-  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return otherwise;
-  return std::min<std::size_t>(size.ws_col, otherwise);
-}
 
 bool shows_colours(int descriptor) {
   return ::isatty(descriptor) != 0 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";

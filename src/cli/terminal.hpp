@@ -5,13 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "core/machine.hpp"
+
 namespace ranklab {
 
 /// What a page of text is wide where nothing says otherwise.
 inline constexpr std::size_t page_columns = 100;
-
-/// Columns of the terminal behind a descriptor, at most `otherwise`, which also stands for what is no terminal.
-std::size_t columns_of(int descriptor, std::size_t otherwise);
 
 /// True for a terminal, unless the environment's NO_COLOR (https://no-color.org) or TERM=dumb says no.
 bool shows_colours(int descriptor);

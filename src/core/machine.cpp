@@ -1,6 +1,7 @@
 #include "core/machine.hpp"
 
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,12 @@ std::string cpu_name() {
     if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(": ") + 2));
   }
   return "unknown";
+}
+
+std::size_t columns_of(int descriptor, std::size_t otherwise) {
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return otherwise;
+  return std::min<std::size_t>(size.ws_col, otherwise);
 }
 
 std::uint64_t available_cores() {

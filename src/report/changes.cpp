@@ -14,16 +14,6 @@ Json member(const Json& object, const char* key) {
   return object.is_object() ? object.value(key, Json()) : Json();
 }
 
-// A value of a config as its flag takes it.
-std::string flag_text(const Json& value) {
-  if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
-  if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return value.dump();
-  std::vector<std::string> words;
-  for (const Json& item : value) words.push_back(flag_text(item));
-  return words.empty() ? "none" : joined(words, ",");
-}
-
 // "4 of 32 inputs", or empty where the change is another one.
 std::string fewer_trials(const Json& result, const Json& changed) {
   const Json preset = member(changed[0], "preset"), run = member(changed[0], "run");
@@ -34,6 +24,15 @@ std::string fewer_trials(const Json& result, const Json& changed) {
 }
 
 }  // namespace
+
+std::string flag_text(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_array()) return value.dump();
+  std::vector<std::string> words;
+  for (const Json& item : value) words.push_back(flag_text(item));
+  return words.empty() ? "none" : joined(words, ",");
+}
 
 std::string changes_text(const Json& result) {
   const Json changed = member(result, "changed");

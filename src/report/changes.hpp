@@ -10,4 +10,7 @@ namespace ranklab {
 /// "changed from the preset: n 2048 instead of 8196, steps 60 instead of 500". Empty where nothing was changed.
 std::string changes_text(const nlohmann::json& result);
 
+/// A value of a config as its flag takes it; "none" of an empty list.
+std::string flag_text(const nlohmann::json& value);
+
 }  // namespace ranklab

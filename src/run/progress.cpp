@@ -1,16 +1,18 @@
 #include "run/progress.hpp"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 
+#include "core/machine.hpp"
+
 namespace ranklab {
 namespace {
 
 constexpr std::chrono::milliseconds between_drawings{200};
+constexpr std::size_t widest = 120;  // of a line, however wide the terminal
 
 // "step 130 of 400", of the trial that is the furthest behind of those that say where they are.
 std::string place_of(const std::vector<std::shared_ptr<TrialWork>>& running) {
@@ -40,11 +42,6 @@ std::string duration_text(double seconds) {
     std::snprintf(buffer, sizeof buffer, "%.1f h", seconds / 3600);
   }
   return buffer;
-}
-
-std::size_t terminal_columns() {
-  struct winsize size {};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 Progress::Progress(Look look, std::uint64_t total, std::uint64_t already_done)
@@ -105,7 +102,7 @@ std::string Progress::line(double elapsed, std::size_t columns) {
 
 void Progress::draw() {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-  std::fprintf(stderr, "\r\x1b[K%s", line(elapsed.count(), terminal_columns()).c_str());
+  std::fprintf(stderr, "\r\x1b[K%s", line(elapsed.count(), columns_of(STDERR_FILENO, widest)).c_str());
   std::fflush(stderr);
 }
 

@@ -46,9 +46,6 @@ class Progress {
   std::jthread artist_;  // redraws a few times a second, so that trials never wait for the terminal
 };
 
-/// Columns of the terminal on standard error; 80 where it has none.
-std::size_t terminal_columns();
-
 /// "8 s", "3 min", "1.5 h".
 std::string duration_text(double seconds);
 

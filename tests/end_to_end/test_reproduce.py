@@ -116,7 +116,7 @@ class ReproduceTest(ProgramTest):
 
     def test_bad_words(self):
         self.refused("reproduce nothing", "nothing")
-        self.refused("reproduce --full maybe", "--full")
+        self.refused("reproduce --fulll", "--fulll", "--full")
 
 
 if __name__ == "__main__":

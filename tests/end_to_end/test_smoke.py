@@ -54,8 +54,9 @@ class SmokeTest(ProgramTest):
     def test_every_preset_is_listed_and_resolves(self):
         presets = sorted(name[:-5] for name in os.listdir(os.path.join(ROOT, "experiments")) if name.endswith(".json"))
         listed = self.run_program("list").stdout.splitlines()
-        self.assertEqual([line.split()[0] for line in listed[1:]], presets)
-        for line, preset in zip(listed[1:], presets):
+        names = [line for line in listed[1:] if not line.startswith(" ")]
+        self.assertEqual([line.split()[0] for line in names], presets)
+        for line, preset in zip(names, presets):
             command = line.split()[1]
             plan = loads(self.run_program(f"{command} --preset {preset} --dry-run").stdout)
             self.assertEqual(plan["config"]["preset"], preset)

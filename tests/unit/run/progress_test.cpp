@@ -47,8 +47,9 @@ TEST_CASE("the bar's line fits the terminal: the bar is shortened, then left out
     CHECK(line.size() < columns);
     if (columns > 30) CHECK(line.starts_with("[12/31] spectral-fig11 "));
   }
-  CHECK(progress.line(10, 80).find("[..........] 0/4") != std::string::npos);
-  CHECK(progress.line(10, 60) == "[12/31] spectral-fig11 0/4 trials, about 150 s left");
+  CHECK(progress.line(10, 90).find(" [..........] 0/4 trials, step 100 of 400") != std::string::npos);
+  CHECK(progress.line(10, 80).find("11 0/4 trials, step 100 of 400") != std::string::npos);
+  CHECK(progress.line(10, 60).find("11 0/4 trials, about") != std::string::npos);
 }
 
 TEST_CASE("durations in words") {

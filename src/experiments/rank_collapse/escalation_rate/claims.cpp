@@ -78,8 +78,7 @@ void judge_expectation(const Plan& plan, const Records& records, Claims& claims)
     const BlockValues sampled = clean_values(plan, records, recorded(xi));
     for (std::size_t k = 0; k < sampled.size(); ++k) {
       const Summary summary = summarise(sampled[k]);
-      const double error = standard_error(summary),
-                   expected = expected_xi(strength_of(plan), at(records.front(), mu, k)),
+      const double error = standard_error(summary), expected = expected_xi(strength_of(plan), at(records.front(), mu, k)),
                    distance = std::abs(summary.mean - expected);
       if (!std::isfinite(error) || !std::isfinite(expected)) continue;
       tally.count(distance > tolerance::standard_errors * error + plan.slack * expected, error > 0 ? distance / error : 0);

@@ -84,10 +84,10 @@ TEST_CASE("Figure 4: faster at first, and ahead at the end") {
     return record([&](TrialRecord& r) { r.set("specgd.loss", std::move(loss)); });
   };
   const std::string early = "spectral/fig-4/faster-at-first/specgd", end = "spectral/fig-4/ahead-at-the-end/specgd";
-  const Records fast = {with_losses({1, 0.3, 0.9}), with_losses({1, 0.31, 0.91})};
+  const Records fast = {with_losses({1, 0.3, 0.9}), with_losses({1, 0.3001, 0.9001})};
   CHECK(verdict(config(), fast, early) == Verdict::holds);
   CHECK(verdict(config(), fast, end) == Verdict::fails);
-  const Records slow = {with_losses({1, 0.8, 0.1}), with_losses({1, 0.81, 0.11})};
+  const Records slow = {with_losses({1, 0.8, 0.1}), with_losses({1, 0.8001, 0.1001})};
   CHECK(verdict(config(), slow, early) == Verdict::fails);
   CHECK(verdict(config(), slow, end) == Verdict::holds);
   const Result result = result_of(config(), slow);
@@ -153,16 +153,16 @@ TEST_CASE("Figure 18: an early advantage at the small batch, none at the large o
   const std::string small = "spectral/fig-18a/early-advantage", large = "spectral/fig-18b/no-early-advantage",
                     same = "spectral/fig-18b/coincide";
   const MlpConfig few = config("swiglu", 512), many = config("swiglu", 8196);
-  const Records ahead = {losses({1, 0.9, 0.1}, {1, 0.5, 0.1}), losses({1, 0.9, 0.1}, {1, 0.51, 0.1})};
+  const Records ahead = {losses({1, 0.9, 0.1}, {1, 0.5, 0.1}), losses({1, 0.9, 0.1}, {1, 0.5001, 0.1})};
   CHECK(verdict(few, ahead, small) == Verdict::holds);
   CHECK(verdict(few, ahead, large) == Verdict::not_applicable);
   CHECK(verdict(many, ahead, small) == Verdict::not_applicable);
   CHECK(verdict(many, ahead, large) == Verdict::fails);
-  const Records alike = {losses({1, 0.7, 0.1}, {1, 0.71, 0.1}), losses({1, 0.7, 0.1}, {1, 0.72, 0.11})};
+  const Records alike = {losses({1, 0.7, 0.1}, {1, 0.71, 0.1}), losses({1, 0.7, 0.1}, {1, 0.7101, 0.1001})};
   CHECK(verdict(many, alike, large) == Verdict::holds);
   CHECK(verdict(many, alike, same) == Verdict::holds);
   CHECK(verdict(few, alike, small) == Verdict::fails);
-  const Records apart = {losses({1, 0.7, 0.1}, {1, 0.7, 0.9}), losses({1, 0.7, 0.1}, {1, 0.7, 0.8})};
+  const Records apart = {losses({1, 0.7, 0.1}, {1, 0.7, 0.9}), losses({1, 0.7, 0.1}, {1, 0.7, 0.9001})};
   CHECK(verdict(many, apart, same) == Verdict::fails);
   // A method that diverged has no loss to compare.
   const auto lost = losses({1, 0.7, 0.1}, {1, std::nan(""), std::nan("")});
