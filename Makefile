@@ -44,7 +44,7 @@ help: ## this list
 	@echo "              $(PRESETS)"
 
 fetch-help: ## which published weights to download, and what to run on them
-	@sed -n '/^### Published weights/,/^### /{/^### [^P]/d;p}' README.md
+	@sed -n '/^## Published weights/,/^## /{/^## [^P]/d;p}' experiments/README.md
 
 deps: ## install the Debian packages that are missing
 	@tools="$(RUN_PACKAGES) $(TEST_PACKAGES) $(EXTRA_PACKAGES)"; missing=; \

@@ -84,6 +84,7 @@ Json trials_json(const ResultFile& file) {
 Json axis_json(const Axis& axis) {
   Json out = {{"label", axis.label}, {"scale", name_of(axis.scale)}};
   if (!axis.ticks.empty()) out["ticks"] = axis.ticks;
+  if (!axis.covers.empty()) out["covers"] = axis.covers;
   return out;
 }
 

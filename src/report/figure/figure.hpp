@@ -26,10 +26,16 @@ struct Axis {
   std::string label;
   Scale scale = Scale::linear;
   std::vector<std::string> ticks = {};  // names for x = 1, 2, ...; empty: numbers
+  std::vector<double> covers = {};      // values that the range shown includes, whatever the curves reach
 };
 
 inline Axis log_axis(std::string label) {
   return {std::move(label), Scale::log};
+}
+
+/// Of a quantity in [0, 1], all of which is shown: a curve between 0.99 and 1 must not look like one that falls to 0.
+inline Axis unit_axis(std::string label) {
+  return {std::move(label), Scale::linear, {}, {0, 1}};
 }
 
 struct Curve {

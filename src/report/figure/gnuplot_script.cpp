@@ -182,13 +182,11 @@ class ScriptWriter {
   void write_reference_lines(const PlacedPanel& placed) {
     std::vector<DrawnLine> lines = placed.panel.lines;
     std::stable_sort(lines.begin(), lines.end(), [](const DrawnLine& a, const DrawnLine& b) { return a.y > b.y; });
-    const bool over_bars = std::any_of(placed.panel.curves.begin(), placed.panel.curves.end(),
-                                       [](const DrawnCurve& curve) { return curve.look == Look::bars; });
     double free_from = placed.top - 10;
     for (const DrawnLine& reference : lines) {
       const double y = placed.top + placed.height * (1 - placed.panel.y.fraction(reference.y));
-      line("set arrow from " + at(placed.left, y) + " to " + at(placed.left + placed.width, y) +
-           (over_bars ? " nohead front " : " nohead back ") + reference_text(reference.dash));
+      line("set arrow from " + at(placed.left, y) + " to " + at(placed.left + placed.width, y) + " nohead front " +
+           reference_text(reference.dash));
       if (reference.label.empty()) continue;
       const double label = std::max(y, free_from);  // labels of near lines are moved apart
       text(reference.label, placed.left + placed.width + 6, label, FontSize::tick, "left");

@@ -66,7 +66,8 @@ const Json& list(const Json& object, const char* key, const std::string& where, 
   if (!value->is_array()) fail(where, std::string("needs a list as '") + key + "'");
   if (value->size() > longest) fail(where, std::string("has more than ") + std::to_string(longest) + " entries in '" + key + "'");
   for (const Json& entry : *value) {
-    if (!entry.is_object() && std::string_view(key) != "ticks") fail(where, std::string("needs objects in '") + key + "'");
+    if (!entry.is_object() && std::string_view(key) != "ticks" && std::string_view(key) != "covers")
+      fail(where, std::string("needs objects in '") + key + "'");
   }
   return *value;
 }
@@ -76,10 +77,14 @@ Axis read_axis(const Json& panel, const char* key, const std::string& where) {
   if (axis == nullptr) return {};
   const std::string here = where + ", axis " + key;
   if (!axis->is_object()) fail(here, "is not an object");
-  Axis out{text(*axis, "label", here), choice<Scale>(*axis, "scale", here, scale_names), {}};
+  Axis out{text(*axis, "label", here), choice<Scale>(*axis, "scale", here, scale_names), {}, {}};
   for (const Json& tick : list(*axis, "ticks", here, max_curves)) {
     if (!tick.is_string()) fail(here, "needs text in 'ticks'");
     out.ticks.push_back(tick.get<std::string>());
+  }
+  for (const Json& value : list(*axis, "covers", here, max_curves)) {
+    if (!value.is_number()) fail(here, "needs numbers in 'covers'");
+    out.covers.push_back(value.get<double>());
   }
   return out;
 }

@@ -28,9 +28,12 @@ inline constexpr std::array<PaletteEntry, 7> palette = {{
 /// The grey, for what belongs to no curve.
 inline constexpr std::size_t neutral_colour = palette.size() - 1;
 
-/// Palette entries repeat when there are more curves than colours.
-constexpr const PaletteEntry& palette_entry(std::size_t index) {
-  return palette[index % palette.size()];
+/// Markers of the second round: where there are more curves than colours, colours repeat and these tell them apart.
+inline constexpr std::array<int, palette.size()> second_markers = {2, 8, 1, 12, 10, 3, 15};
+
+constexpr PaletteEntry palette_entry(std::size_t index) {
+  const PaletteEntry& entry = palette[index % palette.size()];
+  return {entry.colour, index / palette.size() % 2 == 0 ? entry.marker : second_markers[index % palette.size()]};
 }
 
 }  // namespace ranklab

@@ -154,8 +154,14 @@ void make_axes(DrawnPanel& panel, const Panel& source) {
     }
   }
   panel.empty = x.low > x.high;
+  const auto shows = [](const Axis& axis, double value) { return axis.scale != Scale::log || value > 1e-290; };
   for (const auto& line : source.lines) {
-    if (source.y.scale != Scale::log || line.y > 1e-290) y.include(line.y);
+    if (shows(source.y, line.y)) y.include(line.y);
+  }
+  for (const auto& [axis, extent] : {std::pair(&source.x, &x), {&source.y, &y}}) {
+    for (const double value : axis->covers) {
+      if (shows(*axis, value)) extent->include(value);
+    }
   }
   panel.x = make_axis(source.x, x, scatter ? 0.03 : 0.0, 5);
   panel.y = make_axis(source.y, y, 0.04, 6);

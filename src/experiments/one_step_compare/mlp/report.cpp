@@ -27,19 +27,17 @@ void add_series(ResultBuilder& out, const Plan& plan) {
   }
 }
 
-LineStyle style_of(std::size_t method) {
-  return method == 0 ? LineStyle::line : method == 1 ? LineStyle::dashed : LineStyle::dotted;
-}
+constexpr LineStyle style_of_layer[hidden_layers] = {LineStyle::line, LineStyle::dashed, LineStyle::dotted};
 
-// One panel: colours tell layers apart (methods in the losses), line styles methods.
+// One panel: colours tell methods apart, line styles layers.
 void add_panel(ResultBuilder& out, const Plan& plan, const std::string& panel) {
   const std::vector<Method>& methods = plan.methods;
   const auto of_layers = [&](const std::string& title, const std::string& y, auto name_of) {
     PanelBuilder built = out.panel(title, {"iteration"}, log_axis(y));
-    for (std::size_t l = 1; l <= hidden_layers; ++l) {
-      for (std::size_t i = 0; i < methods.size(); ++i) {
+    for (std::size_t i = 0; i < methods.size(); ++i) {
+      for (std::size_t l = 1; l <= hidden_layers; ++l) {
         built.curve(name_of(methods[i].name, l), methods[i].label + ", layer " + std::to_string(l),
-                    {style_of(i), static_cast<int>(l - 1)});
+                    {style_of_layer[l - 1], static_cast<int>(i)});
       }
     }
     return built;
@@ -47,7 +45,7 @@ void add_panel(ResultBuilder& out, const Plan& plan, const std::string& panel) {
   if (panel == "loss") {
     PanelBuilder built = out.panel("Training loss", {"iteration"}, log_axis("mean squared error"));
     for (std::size_t i = 0; i < methods.size(); ++i) {
-      built.curve(loss_name(methods[i].name), methods[i].label, {style_of(i), static_cast<int>(i)});
+      built.curve(loss_name(methods[i].name), methods[i].label, {LineStyle::line, static_cast<int>(i)});
     }
   }
   if (panel == "stable-rank") {

@@ -83,12 +83,26 @@ bool alternates(const Series& series) {
   return 2 * turns > series.mean.size();
 }
 
+// The iterates t = first, first + 2, ... of a series that alternates, which are smooth where it is a zigzag.
+Series every_other(const Series& all, std::size_t first, const std::string& name) {
+  Series out{name, all.x_name, {}, {}, {}};
+  for (std::size_t t = first; t < all.x.size(); t += 2) {
+    out.x.push_back(all.x[t]);
+    out.mean.push_back(all.mean[t]);
+    out.std.push_back(all.std[t]);
+  }
+  return out;
+}
+
 void add_series(const Plan& plan, ResultBuilder& out) {
   for (const std::string& name : {gap_of(gd), gap_of(specgd), nuclear_rank_of(gd), nuclear_rank_of(specgd)}) {
     out.series(name, "iteration");
   }
   if (alternates(out.result().series.back())) {
-    out.note("The nuclear rank along SpecGD goes up and down from step to step; its curve in the figure is that zigzag.");
+    out.note("The nuclear rank along SpecGD goes up and down from step to step; the figure draws even and odd iterates apart.");
+    const Series zigzag = out.result().series.back();
+    out.series(every_other(zigzag, 0, specgd_nuclear_rank_even));
+    out.series(every_other(zigzag, 1, specgd_nuclear_rank_odd));
   }
   for (const std::string& run : plan.restarted_runs) out.series(gap_of(run), "iteration");
 }
@@ -103,10 +117,15 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
   }
   const double peak = std::round(summarise(scalars_of(out.records(), peak_iteration)).mean);
   gap.curve_if_measured(gap_of(specgd_from_peak), "SpecGD from the peak of GD's nuclear rank", {LineStyle::dotted, 2, peak});
-  out.panel("Nuclear rank of the gradient", {"iteration"}, log_axis("nr"))
-      .curve(nuclear_rank_of(gd), "GD", {LineStyle::line, 0})
-      .curve(nuclear_rank_of(specgd), "SpecGD", {LineStyle::line, 1})
-      .line(summarise(scalars_of(out.records(), stable_rank_A)).mean, "st(A)");
+  PanelBuilder ranks = out.panel("Nuclear rank of the gradient", {"iteration"}, log_axis("nr"));
+  ranks.curve(nuclear_rank_of(gd), "GD", {LineStyle::line, 0});
+  if (out.has_series(specgd_nuclear_rank_even)) {
+    ranks.curve(specgd_nuclear_rank_even, "SpecGD, even iterates", {LineStyle::line, 1})
+        .curve(specgd_nuclear_rank_odd, "SpecGD, odd iterates", {LineStyle::dashed, 1});
+  } else {
+    ranks.curve(nuclear_rank_of(specgd), "SpecGD", {LineStyle::line, 1});
+  }
+  ranks.line(summarise(scalars_of(out.records(), stable_rank_A)).mean, "st(A)");
 }
 
 }  // namespace

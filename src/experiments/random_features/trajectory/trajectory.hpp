@@ -17,6 +17,8 @@ namespace ranklab::trajectory {
 // finite ------------------------------------------------------------------------------------------------------------------
 
 inline constexpr char gd[] = "gd", specgd[] = "specgd", specgd_from_peak[] = "specgd_from_peak";
+inline constexpr char specgd_nuclear_rank_even[] = "specgd.nuclear_rank.even",
+                      specgd_nuclear_rank_odd[] = "specgd.nuclear_rank.odd";
 inline const auto specgd_from = [](std::uint64_t iteration) { return "specgd_from_" + std::to_string(iteration); };
 inline const auto gap_of = [](const std::string& run) { return run + ".objective_gap"; };          // L(W_t) - min L
 inline const auto nuclear_rank_of = [](const std::string& run) { return run + ".nuclear_rank"; };  // of the gradient; gd, specgd

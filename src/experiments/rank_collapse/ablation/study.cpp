@@ -135,12 +135,13 @@ Result report(const AblationConfig& config, const std::vector<DepthGroup>& group
     out.note("Norm off removes: " + config.model.norm_off + "; gate off leaves out silu(z) and keeps the per-head skip D.");
   }
   (gating ? judge_gating : judge_skip)(config, records, out.claims());
-  for (const auto& [what, label] : {std::pair(measure::mu_normalized, "normalised mu"),
-                                    {measure::rank_one_residual, "rank-one residual"},
-                                    {measure::log10_norm, "log10 of the Frobenius norm"}}) {
-    PanelBuilder panel = out.panel(label, {"layer"}, {label});
+  for (const auto& [what, label] :
+       {std::pair(measure::mu_normalized, "normalised mu"), {measure::rank_one_residual, "rank-one residual"}}) {
+    PanelBuilder panel = out.panel(label, {"layer"}, unit_axis(label)).line(config.threshold, "threshold");
     for (const std::string& curve : curves) panel.curve(of_curve(curve, what), curve);
   }
+  PanelBuilder norms = out.panel("Frobenius norm", {"layer"}, {"log10 of the Frobenius norm"});
+  for (const std::string& curve : curves) norms.curve(of_curve(curve, measure::log10_norm), curve);
   return out.take();
 }
 

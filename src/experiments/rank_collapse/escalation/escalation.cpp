@@ -166,7 +166,7 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
 // The result ----------------------------------------------------------------------------------------------------------------
 
 void add_figure(ResultBuilder& out) {
-  out.panel("Token similarity", {"block"}, {"t_sim"}).curve(token_similarity, "", {LineStyle::line_points});
+  out.panel("Token similarity", {"block"}, unit_axis("t_sim")).curve(token_similarity, "", {LineStyle::line_points});
   PanelBuilder steps = out.panel("What each step does", {"block"}, {"xi_1 / xi_2"});
   const char* const labels[] = {"step 1, attention and skip", "step 2, norm", "step 3, feed-forward net", "step 4, norm"};
   for (std::size_t s = 0; s < xi_ratios.size(); ++s) steps.curve(xi_ratios[s], labels[s], {LineStyle::line_points});

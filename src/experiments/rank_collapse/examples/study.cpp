@@ -95,7 +95,8 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
     const std::string label = lambda_label(system.flag);
     const bool repeated = colour >= static_cast<int>(palette.size());
     if (!system.is_degenerate()) {
-      first.curve(early(system.flag, mu_closed_form), "", {repeated ? LineStyle::dashed : LineStyle::line, colour});
+      first.curve(early(system.flag, mu_closed_form), colour == 0 ? "exact form" : "",
+                  {repeated ? LineStyle::dashed : LineStyle::line, colour});
       rank.curve(early(system.flag, rank_one_residual), label, {repeated ? LineStyle::dashed : LineStyle::line_points, colour});
     }
     first.curve(early(system.flag, mu), label, {LineStyle::points, colour});

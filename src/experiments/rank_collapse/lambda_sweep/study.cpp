@@ -43,7 +43,7 @@ std::string threshold_note(const StackedModel& model, double threshold, const Re
 void add_figure(const Plan& plan, ResultBuilder& out) {
   for (const auto& [what, label] :
        {std::pair(measure::mu_normalized, "normalised mu"), {measure::rank_one_residual, "rank-one residual"}}) {
-    PanelBuilder panel = out.panel(std::string("Last layer: ") + label, {"lambda"}, {label});
+    PanelBuilder panel = out.panel(std::string("Last layer: ") + label, {"lambda"}, unit_axis(label));
     for (const StackedModel& model : plan.models) {
       panel.curve(model.prefix + at_last_layer + what, model.label, {LineStyle::line_points});
     }

@@ -28,8 +28,21 @@ std::vector<Drawn> drawn_measures(const Plan& plan) {
   return {{measure::mu_normalized, "normalised mu"}, {measure::rank_one_residual, "rank-one residual"}};
 }
 
-void add_panel_of_group(const DepthGroup& group, const Drawn& drawn, bool before, ResultBuilder& out) {
-  PanelBuilder panel = out.panel(model_label(group.spec) + ": " + drawn.label, {"layer"}, {drawn.label});
+// What a paper calls one step of the depth.
+std::string depth_word(const ModelSpec& spec) {
+  return spec.row().figure == DepthFigure::lambda_skip_1 ? "layer" : "block";
+}
+
+// The values that a verdict compares with: the threshold of a collapse, the diversities that [Shallow] Figure 5 speaks of.
+void add_lines(const Plan& plan, const Drawn& drawn, PanelBuilder& panel) {
+  if (plan.de_escalates) panel.line(0).line(0.5).line(1);
+  if (drawn.measure == measure::mu_normalized || drawn.measure == measure::rank_one_residual)
+    panel.line(plan.threshold, "threshold");
+}
+
+void add_panel_of_group(const Plan& plan, const DepthGroup& group, const Drawn& drawn, ResultBuilder& out) {
+  const bool before = plan.de_escalates;
+  PanelBuilder panel = out.panel(model_label(group.spec) + ": " + drawn.label, {depth_word(group.spec)}, unit_axis(drawn.label));
   int colour = 0;
   for (const DepthCurve& curve : group.curves) {
     panel.curve(of_curve(curve.name, drawn.measure), legend_of(curve.name, group.spec) + (before ? ", after" : ""),
@@ -39,6 +52,7 @@ void add_panel_of_group(const DepthGroup& group, const Drawn& drawn, bool before
     }
     ++colour;
   }
+  add_lines(plan, drawn, panel);
 }
 
 void add_figure(const Plan& plan, ResultBuilder& out) {
@@ -46,17 +60,18 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
       std::all_of(plan.groups.begin(), plan.groups.end(), [](const DepthGroup& group) { return group.curves.size() == 1; });
   for (const Drawn& drawn : drawn_measures(plan)) {
     if (one_each && plan.groups.size() > 1 && !plan.de_escalates) {
-      PanelBuilder panel = out.panel(drawn.label, {"layer"}, {drawn.label});
+      PanelBuilder panel = out.panel(drawn.label, {depth_word(plan.model())}, unit_axis(drawn.label));
       for (const DepthGroup& group : plan.groups) {
         panel.curve(of_curve(group.curves.front().name, drawn.measure), model_label(group.spec));
       }
+      add_lines(plan, drawn, panel);
       continue;
     }
-    for (const DepthGroup& group : plan.groups) add_panel_of_group(group, drawn, plan.de_escalates, out);
+    for (const DepthGroup& group : plan.groups) add_panel_of_group(plan, group, drawn, out);
   }
   if (plan.model().row().figure == DepthFigure::shallow_4 && !plan.de_escalates) {
     const std::string& curve = plan.groups.front().curves.front().name;
-    out.panel("pre-norm: Frobenius norms", {"layer"}, log_axis("Frobenius norm"))
+    out.panel("pre-norm: Frobenius norms", {"block"}, log_axis("Frobenius norm"))
         .curve(of_curve(curve, measure::norm), "X")
         .curve(of_curve(curve, measure::branch_input_norm), "LN(X)")
         .curve(of_curve(curve, measure::branch_output_norm), "P LN(X) W");

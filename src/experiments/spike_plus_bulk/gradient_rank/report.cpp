@@ -43,13 +43,12 @@ void add_series(ResultBuilder& out, const Plan& plan) {
 }
 
 void add_figure(ResultBuilder& out, const Plan& plan) {
-  // The logarithmic axis of the first panel needs iterations beyond the first; it leaves out iteration 0, from which the curves
-  // jump.
+  // The logarithmic axis of the first panel needs iterations beyond the first, and W_0, from which the curves jump, at 1.
   if (plan.sampled.back() > 1) {
     const Size& last = plan.sizes.back();
-    PanelBuilder path = out.panel("Nuclear rank along gradient descent", log_axis("gradient step"), log_axis("nr"));
-    for (const Size& size : plan.sizes) path.curve(size.at(curve), "k = " + std::to_string(size.k));
-    path.line(summarise(scalars_of(out.records(), last.at(nuclear_rank_0))).mean, "at W_0, k = " + std::to_string(last.k));
+    PanelBuilder path = out.panel("Nuclear rank along gradient descent", log_axis("1 + iteration"), log_axis("nr"));
+    for (const Size& size : plan.sizes) path.curve(size.at(curve), "k = " + std::to_string(size.k), {.x_offset = 1});
+    path.line(summarise(scalars_of(out.records(), last.at(stable_rank_A))).mean, "st(A), k = " + std::to_string(last.k));
   }
   out.panel("Before and after the first step", {"k"}, {"nr"})
       .curve(nuclear_rank_0, "at W_0", {LineStyle::points, 0})
