@@ -97,6 +97,7 @@ Json figure_json(const Figure& figure) {
       Json entry = {{"series", curve.series}, {"label", curve.label}, {"style", name_of(curve.style)}};
       if (curve.colour >= 0) entry["colour"] = curve.colour;
       if (curve.x_offset != 0) entry["x_offset"] = curve.x_offset;
+      if (curve.standard_error) entry["band"] = "standard-error";
       curves.push_back(std::move(entry));
     }
     for (const ReferenceLine& line : panel.lines) lines.push_back({{"y", line.y}, {"label", line.label}});

@@ -15,7 +15,7 @@ bool has_series(const Result& result, const std::string& name) {
 
 PanelBuilder& PanelBuilder::curve(const std::string& series, const std::string& label, CurveLook look) {
   if (!has_series(result_, series)) throw std::logic_error("a curve of " + series + ", a series that the result does not have");
-  panel().curves.push_back({series, label, look.style, look.colour, look.x_offset});
+  panel().curves.push_back({series, label, look.style, look.colour, look.x_offset, look.standard_error});
   return *this;
 }
 

@@ -16,8 +16,9 @@ namespace ranklab {
 /// How a curve is drawn, where that differs from a plain line in the next colour.
 struct CurveLook {
   LineStyle style = LineStyle::line;
-  int colour = -1;        // palette index; -1: next
-  double x_offset = 0.0;  // added to x when drawn
+  int colour = -1;              // palette index; -1: next
+  double x_offset = 0.0;        // added to x when drawn
+  bool standard_error = false;  // the band: of the mean, where an estimate of it is drawn beside
 };
 
 /// One panel of a result's figure. It refers to the result, which must stay where it is.

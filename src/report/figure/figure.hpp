@@ -42,8 +42,9 @@ struct Curve {
   std::string series;
   std::string label;  // empty: no legend entry
   LineStyle style = LineStyle::line;
-  int colour = -1;        // index into the palette; -1: next. Curves of one family share a colour.
-  double x_offset = 0.0;  // added to x when drawn: a restart counts from 0 but is drawn where it starts
+  int colour = -1;              // index into the palette; -1: next. Curves of one family share a colour.
+  double x_offset = 0.0;        // added to x when drawn: a restart counts from 0 but is drawn where it starts
+  bool standard_error = false;  // its band is the mean's standard error, not the spread over trials
 };
 
 struct ReferenceLine {

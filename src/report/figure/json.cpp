@@ -103,6 +103,7 @@ Curve read_curve(const Json& curve, const std::string& where) {
   out.style = choice<LineStyle>(curve, "style", here, line_style_names);
   out.x_offset = number(curve, "x_offset", here, 0.0);
   out.colour = read_colour(curve, here);
+  out.standard_error = text(curve, "band", here) == "standard-error";
   return out;
 }
 

@@ -87,6 +87,11 @@ std::string note_for(const FigureSource& source, const std::vector<PlacedPanel>&
   std::string note = bands && bars ? "Bands and bars" : bands ? "Bands" : bars ? "Bars" : "";
   if (!note.empty())
     note += ": one standard deviation" + (source.completed_trials > 0 ? " over " + trials + " trials" : std::string()) + ".";
+  bool errors = false;
+  for (const Panel& panel : source.figure.panels) {
+    for (const Curve& curve : panel.curves) errors |= curve.standard_error;
+  }
+  if (!note.empty() && errors) note += " Where the legend says so: the standard error of the mean.";
   if (source.status == "interrupted") note += " Interrupted after " + trials + " of " + asked + " trials.";
   if (source.status == "diverged") note += " Some trials diverged; undefined points are left out.";
   return one_line(note);
@@ -152,7 +157,7 @@ PlacedFigure place_figure(const FigureSource& source) {
   PlacedFigure figure;
   for (const Panel& panel : source.figure.panels) {
     PlacedPanel placed;
-    placed.panel = make_panel(panel, source.series);
+    placed.panel = make_panel(panel, source.series, source.completed_trials);
     figure.panels.push_back(std::move(placed));
   }
   Grid grid(figure);

@@ -167,9 +167,16 @@ void make_axes(DrawnPanel& panel, const Panel& source) {
   panel.y = make_axis(source.y, y, 0.04, 6);
 }
 
+// The series with the band that the curve asks for.
+Series shown(Series series, const Curve& curve, double trials) {
+  if (!curve.standard_error) return series;
+  for (double& std : series.std) std = trials > 1 ? std / std::sqrt(trials) : std::numeric_limits<double>::quiet_NaN();
+  return series;
+}
+
 }  // namespace
 
-DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& series) {
+DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& series, double trials) {
   DrawnPanel panel;
   panel.title = one_line(source.title);
   panel.x_label = one_line(source.x.label);
@@ -180,7 +187,7 @@ DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& 
     const Curve& curve = source.curves[i];
     DrawnCurve drawn;
     drawn.look = look_of(curve.style);
-    drawn.runs = thinned(drawn_runs(series.at(curve.series), curve, log_x, log_y), log_x,
+    drawn.runs = thinned(drawn_runs(shown(series.at(curve.series), curve, trials), curve, log_x, log_y), log_x,
                          drawn.look != Look::scatter && drawn.look != Look::bars);
     drawn.colour = colour[i];
     drawn.band = has_band(drawn.runs);

@@ -53,6 +53,7 @@ struct DrawnPanel {
   double bar_foot = 0.0;  // where bars start: 0, on a log axis 1, from which values below hang down
 };
 
-DrawnPanel make_panel(const Panel& panel, const std::map<std::string, Series>& series);
+/// `trials` are those that the series are means over; 0: unknown.
+DrawnPanel make_panel(const Panel& panel, const std::map<std::string, Series>& series, double trials);
 
 }  // namespace ranklab

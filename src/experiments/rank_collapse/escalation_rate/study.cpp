@@ -1,28 +1,12 @@
 #include "experiments/rank_collapse/escalation_rate/config.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
 #include "models/blocks/model_row.hpp"
 #include "report/figure/builder.hpp"
 
 namespace ranklab {
-
-namespace {
-
-constexpr char with_standard_error[] = ".mean_over_W";
-
-// The estimates are of a mean over W, and differ from it by less than one W does: drawn is the mean's standard error.
-void add_mean(const char* name, ResultBuilder& out) {
-  const auto& all = out.result().series;
-  Series mean = *std::find_if(all.begin(), all.end(), [&](const Series& series) { return series.name == name; });
-  mean.name += with_standard_error;
-  for (double& std : mean.std) std /= std::sqrt(static_cast<double>(out.records().size()));
-  out.series(std::move(mean));
-}
-
-}  // namespace
 
 Result escalation_rate::report(const Plan& plan, const Records& records) {
   ResultBuilder out("Escalation rate of step 1 over redraws of its weights", records);
@@ -33,22 +17,21 @@ Result escalation_rate::report(const Plan& plan, const Records& records) {
        {excess, estimate_1, estimate_2, rate, xi_1, xi_2, mu_1, mu_2, omega, delta, lambda_2, rate_1, rate_2, sharpened_excess}) {
     out.series(name, "block", 1);
   }
-  for (const char* name : {excess, rate}) add_mean(name, out);
   if (!records.empty()) judge(plan, records, out.claims());
   out.panel("Token similarity on the fixed path", {"block"}, unit_axis("t_sim"))
       .curve(token_similarity, "", {LineStyle::line_points});
   out.panel("Step 1: xi_1/xi_2 - 1", {"block"}, {"xi_1/xi_2 - 1"})
-      .curve(std::string(excess) + with_standard_error, "mean over W and its standard error", {LineStyle::line_points})
+      .curve(excess, "mean over W and its standard error", {.style = LineStyle::line_points, .standard_error = true})
       .curve(estimate_1, "Estimate 1", {LineStyle::dashed})
       .curve(estimate_2, "Estimate 2", {LineStyle::dotted});
   out.panel("Step 1: escalation rate", {"block"}, {"t_div(X) / t_div(Y)"})
-      .curve(std::string(rate) + with_standard_error, "mean over W and its standard error", {LineStyle::line_points})
+      .curve(rate, "mean over W and its standard error", {.style = LineStyle::line_points, .standard_error = true})
       .curve(rate_1, "from Estimate 1", {LineStyle::dashed})
       .curve(rate_2, "from Estimate 2", {LineStyle::dotted});
   out.note(
       "Only step 1's W differs between trials; the path through the blocks is that of trial 0 of the study escalation at this "
       "seed.");
-  out.note("Bands show the spread over W, not the uncertainty of the mean.");
+  out.note("The means over W are drawn with their standard error, since the estimates are estimates of a mean.");
   return out.take();
 }
 

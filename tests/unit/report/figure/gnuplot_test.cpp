@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "core/error.hpp"
@@ -239,6 +240,53 @@ TEST_CASE("x_offset moves a curve") {
   auto result = sample_result();
   result["figure"]["panels"][0]["curves"][0]["x_offset"] = 100;
   CHECK(contains(gnuplot_script(result, "svg"), "\n100 1\n"));
+}
+
+TEST_CASE("a band may be the standard error of the mean, and the caption says so") {
+  auto result = sample_result();  // 10 trials, spread 2 around a mean of 1
+  result["figure"]["panels"][1]["curves"][0]["style"] = "line";
+  result["figure"]["panels"][1]["curves"][0]["band"] = "standard-error";
+  const std::string script = gnuplot_script(result, "svg");
+  const auto bands = blocks(script, 4);
+  REQUIRE(bands.size() == 3);
+  CHECK(bands[2][0][2] == doctest::Approx(1 - 2 / std::sqrt(10.0)).epsilon(1e-6));
+  CHECK(contains(script, "standard error of the mean"));
+  CHECK(!contains(gnuplot_script(sample_result(), "svg"), "standard error"));
+}
+
+TEST_CASE("an axis covers the values that it is asked to, and no less than its curves") {
+  auto result = sample_result();  // the mean falls from 1 to 0.68
+  for (auto& series : result["series"]) {
+    for (auto& std : series["std"]) std = 0;
+  }
+  result["figure"]["panels"][1]["lines"] = nlohmann::json::array();
+  const auto lowest = [&] {
+    const std::string script = gnuplot_script(result, "svg");
+    return number_after(script.substr(script.rfind("set yrange")), "set yrange [");
+  };
+  CHECK(lowest() > 0.6);
+  result["figure"]["panels"][1]["y"]["covers"] = {0, 0.9};
+  CHECK(lowest() < 0);
+  CHECK(lowest() > -0.1);
+  result["figure"]["panels"][1]["y"]["covers"] = {"0"};
+  CHECK_THROWS_AS(gnuplot_script(result, "svg"), Failure);
+}
+
+TEST_CASE("where colours repeat, markers do not") {
+  auto result = sample_result();
+  auto& curves = result["figure"]["panels"][1]["curves"];
+  for (int colour = 1; colour < 14; ++colour) {
+    curves.push_back(curves[0]);
+    curves.back()["colour"] = colour;
+  }
+  curves[0]["colour"] = 0;
+  const std::string script = gnuplot_script(result, "svg");
+  std::set<std::string> looks;
+  std::istringstream words(lines_with(script, "with points pt "));
+  for (std::string word, before; words >> word; before = word) {
+    if (before == "pt") looks.insert(word);
+  }
+  CHECK(looks.size() == 14);
 }
 
 TEST_CASE("bars stand side by side on 0, on a log axis on 1 with smaller values hanging from it; a null leaves a gap") {
