@@ -45,6 +45,9 @@ struct Task {
   ResolvedRun run;
   Json config, full, reduced;   // of this run, of the preset as it stands, and as it is run in minutes
   std::string result, picture;  // paths
+  bool asked_for = true;        // else it is only shown, where it has been done
+  std::string broken = "";      // why it cannot be run, found before anything is
+  Json finished = {};           // its result; null: not yet
 };
 
 Task task_of(const std::string& name, const Options& options) {
@@ -72,9 +75,22 @@ Task task_of(const std::string& name, const Options& options) {
   return task;
 }
 
-std::vector<Task> tasks_of(const std::vector<std::string>& names, const Options& options) {
+// Of every preset: the page shows all that is done.
+std::vector<Task> tasks_of(const std::vector<std::string>& asked_for, const Options& options) {
+  const std::vector<std::string> presets = preset_names();
+  for (const auto& name : asked_for) read_preset(name);  // throws for an unknown one
   std::vector<Task> tasks;
-  for (const auto& name : names) tasks.push_back(task_of(name, options));
+  for (const auto& name : presets) {
+    const bool is_asked_for = asked_for.empty() || std::find(asked_for.begin(), asked_for.end(), name) != asked_for.end();
+    try {
+      tasks.push_back(task_of(name, options));
+    } catch (const std::exception& error) {  // does not stop the others
+      tasks.push_back(Task{});
+      tasks.back().name = name;
+      tasks.back().broken = error.what();
+    }
+    tasks.back().asked_for = is_asked_for;
+  }
   std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) { return a.seconds < b.seconds; });
   return tasks;
 }
@@ -85,7 +101,8 @@ Json finished_result(const Task& task) {
   if (!fs::exists(task.result)) return nullptr;
   Json earlier = read_result(task.result);
   const Json config = earlier["config"];
-  if (config != task.full && config != task.reduced) throw Failure("it holds a run with other parameters");
+  if (config != task.full && config != task.reduced)
+    throw Failure(task.result + " holds a run with other parameters; --force replaces it");
   if (earlier["status"] == "interrupted") return nullptr;
   const bool is_same = config == task.config && earlier["environment"].value("program", "") == program_checksum();
   // A full run that took an hour is not replaced by a shorter one because the program is another.
@@ -98,39 +115,47 @@ Journal open_journal(Task& task, bool force) {
   const std::string mine = journal_identity(task.run), found = Journal::owner(task.result);
   const auto program = [](const std::string& identity) { return identity.substr(0, identity.find('\n')); };
   if (!force && found != mine && program(found) == program(mine))
-    throw Failure("an interrupted run with other parameters has left its trials there");
+    throw Failure(Journal::path_for(task.result) +
+                  " holds the trials of an interrupted run with other parameters; --force discards them");
   return {task.result, mine, found == mine};
+}
+
+// True where the picture is older than the result, or missing: a killed run may have left it behind.
+bool needs_drawing(const Task& task) {
+  return !fs::exists(task.picture) || fs::last_write_time(task.picture) < fs::last_write_time(task.result);
 }
 
 class Reproduction {
  public:
   Reproduction(std::vector<Task> tasks, Options options) : tasks_(std::move(tasks)), options_(std::move(options)) {
-    for (Task& task : tasks_) ++uses_[key_of(task)];
+    for (Task& task : tasks_) {
+      if (!task.asked_for) continue;
+      if (task.broken.empty()) ++uses_[key_of(task)];
+      ++asked_for_;
+      longest_name_ = std::max(longest_name_, task.name.size());
+    }
   }
 
   int run() {
-    std::vector<Json> finished;
-    double seconds = 0;
     for (Task& task : tasks_) {
-      finished.push_back(nullptr);
+      if (!task.broken.empty()) continue;
       try {
-        finished.back() = finished_result(task);
+        task.finished = finished_result(task);
       } catch (const Failure&) {
         // told when it is its turn
       }
-      if (finished.back().is_null()) seconds += task.seconds;
     }
-    const auto kept =
-        static_cast<std::size_t>(std::count_if(finished.begin(), finished.end(), [](const Json& r) { return !r.is_null(); }));
-    say(counted(tasks_.size(), "preset") + ", " + (kept > 0 ? std::to_string(kept) + " of them done already, " : "") + "about " +
-        duration_text(seconds * 2 / static_cast<double>(std::max<std::uint64_t>(2, available_cores()))) + " to go");
+    announce();
     const auto start = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < tasks_.size(); ++i) {
-      if (const int signal = one(i, std::move(finished[i])); signal != 0) {
-        say("interrupted; the same command goes on from here");
-        return 128 + signal;
-      }
+    for (Task& task : tasks_) {
+      if (!task.asked_for) continue;
+      ++turn_;
+      const int signal = take(task);
+      if (signal == 0) continue;
+      say("interrupted; the same command goes on from here");
+      return 128 + signal;
     }
+    write_page();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     say(page() + " after " + duration_text(elapsed.count()) + (failed_ > 0 ? "; " + counted(failed_, "preset") + " failed" : ""));
     return failed_ > 0 ? 1 : 0;
@@ -141,62 +166,76 @@ class Reproduction {
   static void say(const std::string& line) { std::fprintf(stderr, "%s\n", printable(line).c_str()); }
   std::string page() const { return options_.out + "/report.html"; }
 
-  std::string label(std::size_t i) const {
-    const std::string total = std::to_string(tasks_.size()), number = std::to_string(i + 1);
-    std::size_t width = 0;
-    for (const Task& task : tasks_) width = std::max(width, task.name.size());
-    return "[" + std::string(total.size() - number.size(), ' ') + number + "/" + total + "] " + tasks_[i].name +
-           std::string(width - tasks_[i].name.size(), ' ');
+  void announce() const {
+    std::size_t kept = 0;
+    double seconds = 0;
+    for (const Task& task : tasks_) {
+      if (task.asked_for) task.finished.is_null() ? void(seconds += task.seconds) : void(++kept);
+    }
+    say(counted(asked_for_, "preset") + ", " + (kept > 0 ? std::to_string(kept) + " of them done already, " : "") + "about " +
+        duration_text(seconds * 2 / static_cast<double>(std::max<std::uint64_t>(2, available_cores()))) + " to go");
+  }
+
+  std::string label(const Task& task) const {
+    const std::string total = std::to_string(asked_for_), number = std::to_string(turn_);
+    return "[" + std::string(total.size() - number.size(), ' ') + number + "/" + total + "] " + task.name +
+           std::string(longest_name_ - task.name.size(), ' ');
   }
 
   // The signal that interrupted the task, or 0.
-  int one(std::size_t i, Json finished) {
-    Task& task = tasks_[i];
+  int take(Task& task) {
     try {
+      if (!task.broken.empty()) throw Failure(task.broken);
+      const bool is_new = task.finished.is_null();
       std::string took = "done before";
-      if (finished.is_null()) {
+      if (is_new) {
         if (!options_.force) finished_result(task);  // throws where the file holds something else
-        const Execution execution = compute(task, label(i));
+        const Execution execution = compute(task);
         if (execution.signal != 0) return execution.signal;
-        finished = Json::parse(execution.document.dump());
         write_file_atomically(task.result, format_json(execution.document));
-        draw_figure(finished, task.picture, false);
+        task.finished = Json::parse(execution.document.dump());
         took = duration_text(execution.wall_seconds);
-      } else if (!fs::exists(task.picture)) {
-        draw_figure(finished, task.picture, false);
       }
-      say(label(i) + "  " + std::string(took.size() < 7 ? 7 - took.size() : 0, ' ') + took + "  " +
-          verdict_counts(nlohmann::ordered_json(finished["claims"])));
-      results_.push_back(std::move(finished));
-      files_.push_back(task.result);
-      pictures_.push_back(read_file(task.picture));
-      write_file_atomically(page(), html_report(results_, files_, pictures_));
+      if (is_new || needs_drawing(task)) draw_figure(task.finished, task.picture, false);
+      say(label(task) + "  " + std::string(took.size() < 7 ? 7 - took.size() : 0, ' ') + took + "  " +
+          verdict_counts(nlohmann::ordered_json(task.finished["claims"])));
+      if (is_new) write_page();
     } catch (const std::exception& error) {
       ++failed_;
-      say(label(i) + "  not run: " + task.result + ": " + error.what() + (options_.force ? "" : " (--force replaces it)"));
+      say(label(task) + "  failed: " + error.what());
     }
     return 0;
   }
 
-  Execution compute(Task& task, const std::string& label) {
+  Execution compute(Task& task) {
     check_memory(task.run);
     check_writable(task.result);
     Journal journal = open_journal(task, options_.force);
     const std::string key = key_of(task);
     const bool is_shared = uses_[key] > 1;
-    const Progress::Look look{::isatty(STDERR_FILENO) != 0, label};
+    const Progress::Look look{::isatty(STDERR_FILENO) != 0, label(task)};
     Execution out = execute(task.run, &journal, look, {"ranklab", "reproduce", task.name}, is_shared ? &shared_[key] : nullptr);
     if (out.signal == 0) journal.remove();
     return out;
   }
 
+  void write_page() {
+    std::vector<Json> results;
+    std::vector<std::string> files, pictures;
+    for (const Task& task : tasks_) {
+      if (task.finished.is_null()) continue;
+      results.push_back(task.finished);
+      files.push_back(task.result);
+      pictures.push_back(needs_drawing(task) ? "" : read_file(task.picture));
+    }
+    write_file_atomically(page(), html_report(results, files, pictures));
+  }
+
   std::vector<Task> tasks_;
   Options options_;
+  std::size_t asked_for_ = 0, turn_ = 0, longest_name_ = 0, failed_ = 0;
   std::map<std::string, int> uses_;  // tasks that have the same trials
   std::map<std::string, SharedTrials> shared_;
-  std::vector<Json> results_;
-  std::vector<std::string> files_, pictures_;  // paths of the results, and their figures as SVG
-  std::size_t failed_ = 0;
 };
 
 }  // namespace
@@ -211,13 +250,12 @@ int reproduce_command(const std::vector<std::string>& words) {
   };
   const Arguments arguments = parse_utility(words, fields);
   const std::string summary =
-      "Runs every preset, or those named, draws the pictures and renews OUT/report.html after each. Long presets run fewer inputs "
-      "or\n"
-      "seeds unless --full. What this program has done before is kept. Exit 1 where a preset could not be run.";
+      "Runs every preset, or those named, draws the pictures and renews OUT/report.html, of all that is done, after each.\n"
+      "Long presets run fewer inputs, seeds or steps unless --full. What this program has done before is kept. Exit 1 where a\n"
+      "preset could not be run.";
   if (prints_help(arguments, "reproduce [PRESET...] [flags]", summary, fields)) return 0;
-  const std::vector<std::string> names = arguments.positional.empty() ? preset_names() : arguments.positional;
-  if (names.empty()) throw Failure("no folder experiments/ with presets here or beside the program");
-  return Reproduction(tasks_of(names, options), options).run();
+  if (preset_names().empty()) throw Failure("no folder experiments/ with presets here or beside the program");
+  return Reproduction(tasks_of(arguments.positional, options), options).run();
 }
 
 }  // namespace ranklab

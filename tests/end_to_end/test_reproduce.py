@@ -86,11 +86,33 @@ class ReproduceTest(ProgramTest):
         self.assertRegex(lines[-1], "1 preset failed$")
         self.assertEqual(self.result_of("slow")["status"], "complete")
 
+    def test_a_preset_that_cannot_even_be_resolved_does_not_stop_the_others(self):
+        self.preset("odd", "random-features", {"study": "trajectory", "nothing": 1}, seconds=0)
+        lines = self.lines(exit_code=1)
+        self.assertRegex(lines[1], r"^\[1/4\] odd .*failed: .*nothing")
+        self.assertIn("[4/4] slow", lines[4])
+        self.lines("losses")
+
+    def test_the_page_shows_all_that_is_done_whatever_was_asked_for(self):
+        self.lines("losses")
+        self.assertNotIn("Preset ranks", self.read("results/report.html"))
+        self.lines("ranks")
+        for name in ("losses", "ranks"):
+            self.assertIn(f"Preset {name}", self.read("results/report.html"))
+
+    def test_a_picture_that_is_older_than_its_result_is_drawn_again(self):
+        self.lines("losses")
+        picture = self.read("results/losses.svg")
+        self.write("results/losses.svg", "of another run")
+        os.utime(self.path("results/losses.svg"), (1, 1))
+        self.lines("losses")
+        self.assertEqual(self.read("results/losses.svg"), picture)
+
     def test_the_users_own_run_is_left_alone(self):
         self.run_program("run losses --seed 7 --quiet --out results/losses.json")
         before = self.read("results/losses.json")
         lines = self.lines(exit_code=1)
-        self.assertRegex(lines[1], r"^\[1/3\] losses .*results/losses.json.*other parameters.*--force")
+        self.assertRegex(lines[1], r"^\[1/3\] losses .*failed: results/losses.json .*other parameters.*--force")
         self.assertEqual(self.read("results/losses.json"), before)
         self.lines("losses --force")
         self.assertEqual(self.result_of("losses")["config"]["seed"], 1)

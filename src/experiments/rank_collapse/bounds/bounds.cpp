@@ -4,8 +4,6 @@
 
 #include "core/statistics.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/skips.hpp"
-#include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "models/blocks/model_row.hpp"
 
 namespace ranklab::bounds {
@@ -97,52 +95,6 @@ std::vector<double> padded(std::vector<double> values, std::size_t size) {
   return values;
 }
 
-// Cases worked by hand -------------------------------------------------------------------------------------------------------
-
-namespace {
-
-// One layer of eq. (6) from matrices given in the paper's layout, tokens as rows.
-Layer layer_of(const arma::mat& Y, const arma::mat& M, const arma::mat& C_V, double lambda) {
-  arma::mat next = arma::mat(M * Y * C_V + lambda * Y).t();
-  normalise_rows(next);
-  return open_layer(Y.t(), M, C_V, value_norms(C_V), lambda, next);
-}
-
-// Sys-2 without skip, two tokens 20 degrees apart, W_B = W_C = I, alpha = 1: token 2 becomes y_2 + (y_1.y_2) y_1, so that the
-// tangent of the angle halves at every layer. All hypotheses hold (lambda_min = M_11 = 1), and 1 - c^2 = sin^2 20 < 1/4.
-void judge_halving(double slack, TrialRecord& record) {
-  const double start = 20 * arma::datum::pi / 180;
-  const SelectiveNorms norms{2, 1, std::cos(start), 1, 1};
-  for (double K = 1; K <= 16; ++K) {
-    const double mu = std::sqrt(2.0) * std::sin(std::atan(std::tan(start) * std::exp2(-K)) / 2);
-    compare_selective(norms, K, mu, true, slack, record);
-  }
-}
-
-}  // namespace
-
-TrialRecord worked_examples() {
-  const double slack = tolerance::residual<double>;
-  TrialRecord record;
-  // Equal tokens of which the second grows: Y~ = (1, 0), (2, 0) has mu^2 = 1/2 and largest row 2, D Y~ has mu = 0 < 1/8.
-  judge_layer(layer_of({{1, 0}, {1, 0}}, {{0, 0}, {1, 0}}, arma::mat(2, 2, arma::fill::eye), 1.0), slack, record);
-  // One row of M adds N equal tokens up: it is N + lambda long, and S C_M + lambda = sqrt N + lambda.
-  arma::mat adding(4, 4, arma::fill::zeros);
-  adding.row(0).ones();
-  judge_layer(layer_of(arma::mat(4, 1, arma::fill::ones), adding, arma::mat(1, 1, arma::fill::ones), 1.0), slack, record);
-  // Sys-1 of Appendix A.10 at a skip near -1: row 1 all but vanishes, so that both rows turn to e_1 in one layer.
-  const Layer turned = layer_of({{1, 0}, {0, 1}}, {{1, 0}, {2, 1}}, arma::mat(2, 2, arma::fill::eye), -0.9);
-  judge_layer(turned, slack, record);
-  judge_stack({turned.norms, turned.lambda, 1, turned.mu, turned.mu_next}, {0.04}, slack, record);
-  // Lemma A.4: two tokens 50 degrees apart, S = W_C W_B' positive definite with eigenvalues 0.1 and 1.9, alpha = 1.
-  const arma::mat S = {{1, 0.9}, {0.9, 1}};
-  const double angle = 50 * arma::datum::pi / 180;
-  const arma::vec y_1 = {1, 0}, y_2 = {std::cos(angle), -std::sin(angle)};
-  compare(record, thm_4_3::lemma_A_4, 0.1 * arma::dot(y_1, y_2), arma::as_scalar(y_2.t() * S * y_1), slack);
-  judge_halving(slack, record);
-  return record;
-}
-
 // Judging --------------------------------------------------------------------------------------------------------------------
 
 std::string violations_text(const Tally& tally) {
@@ -178,39 +130,6 @@ void judge_worst(const Statement& statement, const Worst& number, Region allowed
   const std::vector<double> per_trial = worst_of(records, number);
   if (!claims.applies(statement, summarise(per_trial).n == 0 ? clauses(unmet, detail) : "")) return;
   claims.mean(statement, per_trial, allowed, detail);
-}
-
-// All parts ------------------------------------------------------------------------------------------------------------------
-
-namespace {
-
-template <class T>
-TrialRecord all_parts(const BoundsConfig& config, const Trial& trial) {
-  TrialRecord record;
-  for (const Sizes sizes : all_sizes(config)) {
-    for (const std::string& model : config.models) judge_skips<T>(config, model, sizes, trial, record);
-    judge_attention<T>(config, sizes, trial, record);
-    judge_selective<T>(config, sizes, trial, record);
-    judge_pure_attention<T>(config, sizes, trial, record);
-    for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) judge_lti<T>(config, theorem, sizes, trial, record);
-    judge_pure_selective<T>(config, sizes, trial, record);
-  }
-  return record;
-}
-
-}  // namespace
-
-TrialRecord run_trial(const BoundsConfig& config, bool single_precision, const Trial& trial) {
-  return single_precision ? all_parts<float>(config, trial) : all_parts<double>(config, trial);
-}
-
-void judge(const BoundsConfig& config, const Records& records, Claims& claims) {
-  judge_theorem_4_1(config, records, claims);
-  judge_theorem_4_2(config, records, claims);
-  judge_theorem_4_3(records, claims);
-  judge_theorem_A_3(records, claims);
-  for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) judge_lti_theorem(theorem, records, claims);
-  judge_theorem_A_10(records, claims);
 }
 
 }  // namespace ranklab::bounds
