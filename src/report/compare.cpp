@@ -91,9 +91,12 @@ bool same_points(const Json& a, const Json& b) {
 
 ComparedSeries compare_points(const Json& a, const Json& b, const Comparison& runs, std::size_t comparisons) {
   ComparedSeries out{.name = a.value("name", ""), .points = a["mean"].size(), .missing = ""};
+  const auto point = [](const Json& series, std::size_t i, std::uint64_t trials) {
+    const std::uint64_t n = series.contains("n") ? series["n"].at(i).get<std::uint64_t>() : trials;
+    return Summary{number(series["mean"][i]), number(series["std"][i]), n};
+  };
   for (std::size_t i = 0; i < out.points; ++i) {
-    const Difference difference = difference_of({number(a["mean"][i]), number(a["std"][i]), runs.trials_a},
-                                                {number(b["mean"][i]), number(b["std"][i]), runs.trials_b}, comparisons);
+    const Difference difference = difference_of(point(a, i, runs.trials_a), point(b, i, runs.trials_b), comparisons);
     out.beyond += difference.differs ? 1 : 0;
     if (i > 0 && difference.standard_errors <= out.farthest) continue;
     out.farthest = difference.standard_errors;

@@ -43,11 +43,13 @@ std::string scalars_csv(const Json& result) {
 
 std::string series_csv(const Json& result) {
   Csv out;
-  out.row({"name", "x_name", "x", "mean", "std"});
+  out.row({"name", "x_name", "x", "mean", "std", "n"});
   for (const Json& series : result.at("series")) {
     const Json& x = series.at("x");
-    for (std::size_t i = 0; i < x.size(); ++i)
-      out.row({series.at("name"), series.at("x_name"), x.at(i), series.at("mean").at(i), series.at("std").at(i)});
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const Json& n = series.contains("n") ? series["n"].at(i) : result.at("trials").at("completed");
+      out.row({series.at("name"), series.at("x_name"), x.at(i), series.at("mean").at(i), series.at("std").at(i), n});
+    }
   }
   return out.text;
 }

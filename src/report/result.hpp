@@ -15,6 +15,7 @@ struct Series {
   std::string name;
   std::string x_name;
   std::vector<double> x, mean, std;  // of equal length
+  std::vector<double> n = {};        // trials that define each point; empty: all do, or it is unknown
 };
 
 /// One quantity measured in every trial; values that are not finite stand for "undefined".

@@ -156,8 +156,9 @@ Json result_json(const ResultFile& file, const Result& result, Json config, Json
     trial_values[scalar.name] = number(scalar.per_trial);
   }
   for (const Series& s : result.series) {
-    series.push_back(
-        {{"name", s.name}, {"x_name", s.x_name}, {"x", number(s.x)}, {"mean", number(s.mean)}, {"std", number(s.std)}});
+    Json entry = {{"name", s.name}, {"x_name", s.x_name}, {"x", number(s.x)}, {"mean", number(s.mean)}, {"std", number(s.std)}};
+    if (!s.n.empty()) entry["n"] = std::vector<std::uint64_t>(s.n.begin(), s.n.end());
+    series.push_back(std::move(entry));
   }
   const bool no_source = file.paper.empty() && file.figure.empty();
   Json out = {{"schema", "ranklab.result/1"},

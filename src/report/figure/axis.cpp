@@ -103,6 +103,21 @@ std::vector<Tick> log_ticks(const DrawnAxis& axis, int target) {
   return ticks;
 }
 
+// For an axis of logarithms: what stands beside it are their powers, where a double holds them.
+std::vector<Tick> ticks_of_logarithms(const DrawnAxis& axis, int target) {
+  if (axis.low < -290 || axis.high > 290) {
+    std::vector<Tick> ticks = linear_ticks(axis, target, true);
+    for (Tick& tick : ticks) tick = power_tick(tick.at, "", static_cast<int>(std::lround(tick.at)));
+    return ticks;
+  }
+  DrawnAxis powers;
+  powers.low = std::pow(10.0, axis.low);
+  powers.high = std::pow(10.0, axis.high);
+  std::vector<Tick> ticks = log_ticks(powers, target);
+  for (Tick& tick : ticks) tick.at = std::log10(tick.at);
+  return ticks;
+}
+
 // Ranges of no or hardly any length are widened, so that there is something to divide by; all others at least by so much
 // that a point at the end is not clipped when its digits are rounded.
 void widen(DrawnAxis& axis, double padding) {
@@ -161,7 +176,10 @@ DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, int target)
     const std::string name = one_line(axis.ticks[i]);
     out.ticks.push_back({static_cast<double>(i + 1), name, name, false});
   }
-  if (!out.named) out.ticks = out.log ? log_ticks(out, target) : linear_ticks(out, target, extent.whole && !empty);
+  if (out.named) return out;
+  out.ticks = axis.scale == Scale::log10 ? ticks_of_logarithms(out, target)
+              : out.log                  ? log_ticks(out, target)
+                                         : linear_ticks(out, target, extent.whole && !empty);
   return out;
 }
 

@@ -8,8 +8,9 @@
 
 namespace ranklab {
 
-enum class Scale { linear, log };
-inline constexpr std::array<std::string_view, 2> scale_names = {"linear", "log"};
+/// `log10`: the values are logarithms to base 10 themselves (of what may be beyond a double), and the ticks show their powers.
+enum class Scale { linear, log, log10 };
+inline constexpr std::array<std::string_view, 3> scale_names = {"linear", "log", "log10"};
 
 enum class LineStyle { line, dashed, dotted, points, line_points, bars };
 inline constexpr std::array<std::string_view, 6> line_style_names = {"line", "dashed", "dotted", "points", "line+points", "bars"};

@@ -21,7 +21,7 @@ class CurveWriter {
     for (const DrawnCurve& curve : panel.curves) {
       if (curve.runs.empty()) continue;
       if (curve.look == Look::bars) {
-        write_bars(curve, panel.bar_foot);
+        write_bars(curve, panel);
       } else if (curve.look == Look::scatter) {
         write_scatter(curve);
       } else {
@@ -86,12 +86,12 @@ class CurveWriter {
     above_.push_back(points + marker_text(curve) + " " + colour_text(curve));
   }
 
-  void write_bars(const DrawnCurve& curve, double foot) {
+  void write_bars(const DrawnCurve& curve, const DrawnPanel& panel) {
     Runs spread(1);
     const auto corners = [&](const DrawnPoint& p) {
       return gnuplot_number(p.x) + " " + gnuplot_number(p.y) + " " + gnuplot_number(p.x + curve.bar_left) + " " +
-             gnuplot_number(p.x + curve.bar_right) + " " + gnuplot_number(std::min(foot, p.y)) + " " +
-             gnuplot_number(std::max(foot, p.y)) + "\n";
+             gnuplot_number(p.x + curve.bar_right) + " " + gnuplot_number(std::min(panel.bar_foot, p.y)) + " " +
+             gnuplot_number(std::max(panel.bar_foot, p.y)) + "\n";
     };
     for (const auto& run : curve.runs) {
       for (DrawnPoint point : run) {
@@ -99,10 +99,10 @@ class CurveWriter {
         if (point.high > point.low) spread[0].push_back(point);
       }
     }
-    lines_.push_back(block(curve.runs, corners) + " using 1:2:3:4:5:6 with boxxyerror " + fill_text(curve) + " lw 0.8 " +
-                     colour_text(curve));
-    if (curve.band)
-      above_.push_back(block(spread, row_with_spread) + " using 1:2:3:4 with yerrorbars pt 0 ps 0 lw 1 dt solid lc rgb 'black'");
+    const std::string bars = panel.lying ? " using 2:1:5:6:3:4" : " using 1:2:3:4:5:6";
+    const std::string errors = panel.lying ? " using 2:1:3:4 with xerrorbars" : " using 1:2:3:4 with yerrorbars";
+    lines_.push_back(block(curve.runs, corners) + bars + " with boxxyerror " + fill_text(curve) + " lw 0.8 " + colour_text(curve));
+    if (curve.band) above_.push_back(block(spread, row_with_spread) + errors + " pt 0 ps 0 lw 1 dt solid lc rgb 'black'");
   }
 
   void write_scatter(const DrawnCurve& curve) {
@@ -113,7 +113,8 @@ class CurveWriter {
     const std::string colour = colour_text(curve);
     if (curve.band)
       below_.push_back(block(spread, row_with_spread) + " using 1:2:3:4 with yerrorbars pt 0 ps 0 lw 1 dt solid " + colour);
-    above_.push_back(block({curve.markers}, row_of) + " using 1:2 with points " + marker_text(curve) + " " + colour);
+    // Below the lines: a formula that the points follow would vanish under them.
+    below_.push_back(block({curve.markers}, row_of) + " using 1:2 with points " + marker_text(curve) + " " + colour);
   }
 
   const int panel_;

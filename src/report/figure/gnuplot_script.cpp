@@ -180,6 +180,14 @@ class ScriptWriter {
   }
 
   void write_reference_lines(const PlacedPanel& placed) {
+    if (placed.panel.lying) {
+      for (const DrawnLine& reference : placed.panel.lines) {
+        const double x = placed.left + placed.width * placed.panel.x.fraction(reference.y);
+        line("set arrow from " + at(x, placed.top) + " to " + at(x, placed.top + placed.height) + " nohead front " +
+             reference_text(reference.dash));
+      }
+      return;
+    }
     std::vector<DrawnLine> lines = placed.panel.lines;
     std::stable_sort(lines.begin(), lines.end(), [](const DrawnLine& a, const DrawnLine& b) { return a.y > b.y; });
     double free_from = placed.top - 10;

@@ -161,6 +161,8 @@ void read_series(const Json& result, FigureSource& source) {
                     values(*found->second, "std", where)};
       if (series.x.size() != series.mean.size() || series.x.size() != series.std.size())
         fail(where, "has x, mean and std of unequal length");
+      if (found->second->contains("n")) series.n = values(*found->second, "n", where);
+      if (!series.n.empty() && series.n.size() != series.x.size()) fail(where, "has x and n of unequal length");
       source.series.emplace(curve.series, std::move(series));
     }
   }

@@ -8,7 +8,9 @@
 namespace ranklab {
 namespace {
 
-constexpr double gap = 8, tick_length = 8, legend_sample = 32, legend_spacing = 16, widest_name = 130, widest_tick = 110;
+constexpr double gap = 8, tick_length = 8, legend_sample = 32, legend_spacing = 16, widest_name = 130, widest_tick = 110,
+                 widest_row_name = 240, row_height = 15;
+constexpr std::size_t most_rows = 60;
 constexpr double sine_of_slant = 0.5736, cosine_of_slant = 0.8192;  // 35 degrees
 
 struct Room {
@@ -42,7 +44,8 @@ Room room_around(PlacedPanel& placed) {
   DrawnPanel& panel = placed.panel;
   Room room;
   if (panel.y.named) {
-    for (Tick& tick : panel.y.ticks) tick.label = tick.plain = shorten(tick.label, FontSize::tick, widest_tick);
+    const double widest = panel.lying ? widest_row_name : widest_tick;
+    for (Tick& tick : panel.y.ticks) tick.label = tick.plain = shorten(tick.label, FontSize::tick, widest);
   }
   placed.y_label = wrap(panel.y_label, FontSize::axis, placed.height + 20, 2);
   placed.x_label = wrap(panel.x_label, FontSize::axis, placed.width, 2);
@@ -58,8 +61,8 @@ Room room_around(PlacedPanel& placed) {
   return room;
 }
 
-// As many columns as fit under the panel; returns the height of the legend.
-double place_legend(PlacedPanel& placed, double cell_left, double cell_right) {
+// As many columns as fit under the panel, or under the several that share it; returns the height of the legend.
+double place_legend(PlacedPanel& placed, double cell_left, double cell_right, bool shared) {
   std::vector<LegendEntry>& legend = placed.panel.legend;
   if (legend.empty()) return 0;
   const double available = cell_right - cell_left - 2 * gap;
@@ -72,7 +75,8 @@ double place_legend(PlacedPanel& placed, double cell_left, double cell_right) {
   const auto fitting = static_cast<std::size_t>((available + legend_spacing) / placed.legend_column);
   placed.legend_columns = std::clamp<std::size_t>(fitting, 1, legend.size());
   const double total = placed.legend_column * static_cast<double>(placed.legend_columns) - legend_spacing;
-  placed.legend_left = std::max(cell_left + gap, std::min(placed.left, cell_right - gap - total));
+  const double wanted = shared ? (cell_left + cell_right - total) / 2 : std::min(placed.left, cell_right - gap - total);
+  placed.legend_left = std::max(cell_left + gap, wanted);
   const std::size_t rows = (legend.size() + placed.legend_columns - 1) / placed.legend_columns;
   return gap + line_height(FontSize::legend) * static_cast<double>(rows);
 }
@@ -97,21 +101,38 @@ std::string note_for(const FigureSource& source, const std::vector<PlacedPanel>&
   return one_line(note);
 }
 
+bool same_entry(const DrawnPanel& a, const LegendEntry& first, const DrawnPanel& b, const LegendEntry& second) {
+  if (first.label != second.label || first.sample != second.sample) return false;
+  if (first.sample == Sample::line) return first.index == second.index;  // its dash
+  if (first.sample == Sample::band) return a.bands[first.index].colour == b.bands[second.index].colour;
+  const DrawnCurve &one = a.curves[first.index], &other = b.curves[second.index];
+  return one.look == other.look && one.colour == other.colour && one.bar_fill == other.bar_fill && one.band == other.band &&
+         one.markers.empty() == other.markers.empty();
+}
+
+bool same_legend(const DrawnPanel& a, const DrawnPanel& b) {
+  return !a.legend.empty() && std::equal(a.legend.begin(), a.legend.end(), b.legend.begin(), b.legend.end(),
+                                         [&](const auto& one, const auto& other) { return same_entry(a, one, b, other); });
+}
+
 // Columns share their left edge and rows their top edge, so that panels align.
 class Grid {
  public:
-  explicit Grid(PlacedFigure& figure)
-      : figure_(figure), columns_(grid_columns(figure.panels.size())), cells_(figure.panels.size()) {
+  Grid(PlacedFigure& figure, std::size_t columns)
+      : figure_(figure), columns_(columns), cells_(figure.panels.size()), legend_ends_(cells_.size()) {
     const double width = columns_ == 1 ? 500 : columns_ == 2 ? 380 : 320, height = columns_ == 1 ? 310 : columns_ == 2 ? 270 : 240;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       figure_.panels[i].width = width;
-      figure_.panels[i].height = height;
+      const DrawnPanel& panel = figure_.panels[i].panel;
+      figure_.panels[i].height = panel.lying ? row_height * static_cast<double>(panel.y.ticks.size()) : height;
       cells_[i] = room_around(figure_.panels[i]);
     }
+    share_legends();
   }
 
   double place_columns() {
     double left = 0;
+    std::vector<double> edges = {left};
     for (std::size_t c = 0; c < columns_; ++c) {
       Room room;
       for (std::size_t i = c; i < cells_.size(); i += columns_) {
@@ -121,9 +142,12 @@ class Grid {
       const double right = left + room.left + figure_.panels[c].width + room.right;
       for (std::size_t i = c; i < cells_.size(); i += columns_) {
         figure_.panels[i].left = left + room.left;
-        cells_[i].legend = place_legend(figure_.panels[i], left, right);
       }
-      left = right;
+      edges.push_back(left = right);
+    }
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      const std::size_t last = legend_ends_[i];
+      cells_[i].legend = place_legend(figure_.panels[i], edges[i % columns_], edges[last % columns_ + 1], last > i);
     }
     return left + gap / 2;
   }
@@ -146,21 +170,49 @@ class Grid {
   }
 
  private:
+  // Neighbours in a row with the same legend show it once, below them; whole rows of them below the last.
+  void share_legends() {
+    std::size_t next = 0;
+    for (std::size_t first = 0; first < cells_.size(); first = next) {
+      const DrawnPanel& panel = figure_.panels[first].panel;
+      const bool at_row_start = first % columns_ == 0;
+      next = first + 1;
+      while (next < cells_.size() && (at_row_start || next % columns_ != 0) && same_legend(panel, figure_.panels[next].panel))
+        ++next;
+      const bool breaks_a_row = next < cells_.size() && next % columns_ != 0 && next - first > columns_;
+      if (breaks_a_row) next -= next % columns_;
+      const std::size_t last = next - 1, owner = std::max(first, last - last % columns_);
+      for (std::size_t i = first; i < next; ++i) {
+        legend_ends_[i] = i == owner ? last : i;
+        if (i != owner) figure_.panels[i].panel.legend.clear();
+      }
+    }
+  }
+
   PlacedFigure& figure_;
   std::size_t columns_;
   std::vector<Room> cells_;
+  std::vector<std::size_t> legend_ends_;  // the last panel of the row that shares a panel's legend
 };
 
 }  // namespace
 
 PlacedFigure place_figure(const FigureSource& source) {
   PlacedFigure figure;
+  std::vector<std::vector<DrawnPanel>> pieces;
+  std::size_t most = 0;
   for (const Panel& panel : source.figure.panels) {
-    PlacedPanel placed;
-    placed.panel = make_panel(panel, source.series, source.completed_trials);
-    figure.panels.push_back(std::move(placed));
+    pieces.push_back(split_lying(make_panel(panel, source.series, source.completed_trials), most_rows));
+    most = std::max(most, pieces.back().size());
   }
-  Grid grid(figure);
+  // Pieces of several panels about the same names stand side by side.
+  for (std::size_t i = 0; i < most; ++i) {
+    for (const auto& panel : pieces) {
+      if (i >= panel.size()) continue;
+      figure.panels.emplace_back().panel = panel[i];
+    }
+  }
+  Grid grid(figure, most > 1 ? std::min<std::size_t>(pieces.size(), 3) : grid_columns(pieces.size()));
   figure.width = std::ceil(grid.place_columns());
   figure.title = wrap(one_line(source.title), FontSize::title, figure.width - 4 * gap, 3);
   figure.subtitle = wrap(one_line(source.changes), FontSize::axis, figure.width - 4 * gap, 2);

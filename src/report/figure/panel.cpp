@@ -79,7 +79,7 @@ void add_markers(DrawnPanel& panel, const std::vector<Curve>& curves) {
 void add_lines(DrawnPanel& panel, const Panel& source) {
   constexpr double widest_beside = 90, font_size = 11;
   constexpr std::size_t most_beside = 6;
-  bool beside = source.lines.size() <= most_beside;
+  bool beside = source.lines.size() <= most_beside && !panel.lying;
   for (const auto& line : source.lines) beside = beside && text_width(one_line(line.label), font_size) <= widest_beside;
   for (const auto& line : source.lines) {
     if (panel.y.log && line.y <= panel.y.low) continue;  // not positive: make_axes did not include it
@@ -116,6 +116,19 @@ double bar_distance(const std::vector<Curve>& curves, const std::map<std::string
   return std::isfinite(smallest) ? smallest : 1.0;
 }
 
+// Where no two curves have a bar at the same x, as where colours tell classes apart, each takes the whole room.
+bool bars_never_meet(const DrawnPanel& panel) {
+  std::set<double> taken;
+  for (const DrawnCurve& curve : panel.curves) {
+    for (const auto& run : curve.runs) {
+      for (const DrawnPoint& point : run) {
+        if (!taken.insert(point.x).second) return false;
+      }
+    }
+  }
+  return true;
+}
+
 // Side by side, over four fifths of the distance between points. They differ in how full their colour is, so that they are told
 // apart without colour.
 void place_bars(DrawnPanel& panel, double distance) {
@@ -123,13 +136,15 @@ void place_bars(DrawnPanel& panel, double distance) {
   const auto is_bars = [](const DrawnCurve& curve) { return curve.look == Look::bars; };
   const auto curves = std::count_if(panel.curves.begin(), panel.curves.end(), is_bars);
   if (curves == 0) return;
-  const double group = 0.8 * distance, width = group / static_cast<double>(curves);
+  const bool together = curves > 1 && bars_never_meet(panel);
+  const double group = 0.8 * distance, width = together ? group : group / static_cast<double>(curves);
   double left = -group / 2;
   std::size_t next = 0;
   for (DrawnCurve& curve : panel.curves) {
     if (!is_bars(curve)) continue;
     curve.bar_left = left;
-    curve.bar_right = left += width;
+    curve.bar_right = left + width;
+    if (!together) left = curve.bar_right;
     curve.bar_fill = fills[next++ % fills.size()];
   }
 }
@@ -170,17 +185,64 @@ void make_axes(DrawnPanel& panel, const Panel& source) {
 // The series with the band that the curve asks for.
 Series shown(Series series, const Curve& curve, double trials) {
   if (!curve.standard_error) return series;
-  for (double& std : series.std) std = trials > 1 ? std / std::sqrt(trials) : std::numeric_limits<double>::quiet_NaN();
+  for (std::size_t i = 0; i < series.std.size(); ++i) {
+    const double n = series.n.empty() ? trials : series.n[i];
+    series.std[i] = n > 1 ? series.std[i] / std::sqrt(n) : std::numeric_limits<double>::quiet_NaN();
+  }
   return series;
 }
 
+// A mean whose trials drop out one by one is another mean at its end.
+std::string label_of(const Curve& curve, const Series& series, double trials) {
+  const std::string label = one_line(curve.label);
+  const auto last = std::find_if(series.n.rbegin(), series.n.rend(), [](double n) { return n > 0; });
+  if (label.empty() || last == series.n.rend() || *last >= trials) return label;
+  return label + ", " + gnuplot_number(*last) + " of " + gnuplot_number(trials) + " at the end";
+}
+
+// More names than these are slanted below an axis, and hard to read.
+constexpr std::size_t most_standing_names = 12;
+
+bool has_lying_bars(const Panel& panel) {
+  return panel.x.ticks.size() > most_standing_names &&
+         std::all_of(panel.curves.begin(), panel.curves.end(), [](const Curve& curve) { return curve.style == LineStyle::bars; });
+}
+
+void lay(DrawnPanel& panel) {
+  std::swap(panel.x, panel.y);
+  std::swap(panel.x_label, panel.y_label);
+  std::swap(panel.y.low, panel.y.high);
+}
+
 }  // namespace
+
+std::vector<DrawnPanel> split_lying(const DrawnPanel& panel, std::size_t rows) {
+  const std::size_t names = panel.y.ticks.size();
+  if (!panel.lying || names <= rows) return {panel};
+  const std::size_t pieces = (names + rows - 1) / rows, each = (names + pieces - 1) / pieces;
+  std::vector<DrawnPanel> out;
+  for (std::size_t first = 0; first < names; first += each) {
+    const std::size_t end = std::min(first + each, names);
+    DrawnPanel& piece = out.emplace_back(panel);
+    piece.title += ", " + std::to_string(first + 1) + " to " + std::to_string(end);
+    piece.y.low = static_cast<double>(end) + 0.5;
+    piece.y.high = static_cast<double>(first) + 0.5;
+    const auto outside = [&](double at) { return at < piece.y.high || at > piece.y.low; };
+    std::erase_if(piece.y.ticks, [&](const Tick& tick) { return outside(tick.at); });
+    for (DrawnCurve& curve : piece.curves) {
+      for (auto& run : curve.runs) std::erase_if(run, [&](const DrawnPoint& point) { return outside(point.x); });
+      std::erase_if(curve.runs, [](const auto& run) { return run.empty(); });
+    }
+  }
+  return out;
+}
 
 DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& series, double trials) {
   DrawnPanel panel;
   panel.title = one_line(source.title);
   panel.x_label = one_line(source.x.label);
   panel.y_label = one_line(source.y.label);
+  panel.lying = has_lying_bars(source);
   const bool log_x = source.x.scale == Scale::log, log_y = source.y.scale == Scale::log;
   const std::vector<std::size_t> colour = colours(source.curves);
   for (std::size_t i = 0; i < source.curves.size(); ++i) {
@@ -191,7 +253,7 @@ DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& 
                          drawn.look != Look::scatter && drawn.look != Look::bars);
     drawn.colour = colour[i];
     drawn.band = has_band(drawn.runs);
-    const std::string label = one_line(curve.label);
+    const std::string label = label_of(curve, series.at(curve.series), trials);
     if (!label.empty()) panel.legend.push_back({label, Sample::curve, i});
     panel.curves.push_back(std::move(drawn));
   }
@@ -200,6 +262,7 @@ DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& 
   add_markers(panel, source.curves);
   add_bands(panel, source);
   add_lines(panel, source);
+  if (panel.lying) lay(panel);
   return panel;
 }
 

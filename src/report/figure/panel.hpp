@@ -44,6 +44,9 @@ struct LegendEntry {
 
 struct DrawnPanel {
   std::string title, x_label, y_label;
+  // Bars with many names lie, so that the names can be read: x is the axis of the values, y that of the names, from top to
+  // bottom. Points and bars stay as they are; those who draw swap them.
+  bool lying = false;
   DrawnAxis x, y;
   std::vector<DrawnCurve> curves;
   std::vector<DrawnLine> lines;
@@ -55,5 +58,8 @@ struct DrawnPanel {
 
 /// `trials` are those that the series are means over; 0: unknown.
 DrawnPanel make_panel(const Panel& panel, const std::map<std::string, Series>& series, double trials);
+
+/// A lying panel as several of at most `rows` names each, over the same range of values.
+std::vector<DrawnPanel> split_lying(const DrawnPanel& panel, std::size_t rows);
 
 }  // namespace ranklab

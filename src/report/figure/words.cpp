@@ -8,7 +8,7 @@ namespace {
 
 std::string axis_words(const Axis& axis, const std::string& fallback) {
   const std::string label = one_line(axis.label);
-  return (label.empty() ? fallback : label) + (axis.scale == Scale::log ? " (log scale)" : "");
+  return (label.empty() ? fallback : label) + (axis.scale == Scale::linear ? "" : " (log scale)");
 }
 
 std::string list_of(const std::string& what, const std::vector<std::string>& items) {

@@ -15,7 +15,9 @@ json sample() {
   return json::parse(R"json({
     "scalars": {"a,b": {"mean": 0.1, "std": null, "n": 2}},
     "trial_values": {"a,b": [0.1, null]},
-    "series": [{"name": "s", "x_name": "t", "x": [0, 1], "mean": [1.5, null], "std": [0.0, null]}],
+    "series": [{"name": "s", "x_name": "t", "x": [0, 1], "mean": [1.5, null], "std": [0.0, null], "n": [2, 0]},
+               {"name": "u", "x_name": "t", "x": [3], "mean": [1], "std": [2]}],
+    "trials": {"requested": 4, "completed": 3},
     "claims": [{"id": "spectral/eq-1", "source": "(1)", "statement": "a \"b\", c", "verdict": "holds", "measured": 2.0,
                 "expected": [null, 3], "detail": ""},
                {"id": "spectral/eq-2", "source": "(2)", "statement": "d", "verdict": "fails", "measured": null, "expected": 4, "detail": "x"}]
@@ -27,7 +29,7 @@ json sample() {
 TEST_CASE("each part is a table with a header; null is an empty cell, and what holds commas or quotes stands in quotes") {
   CHECK(export_csv(sample(), "scalars") == "name,mean,std,n\n\"a,b\",0.1,,2\n");
   CHECK(export_csv(sample(), "trials") == "name,trial,value\n\"a,b\",0,0.1\n\"a,b\",1,\n");
-  CHECK(export_csv(sample(), "series") == "name,x_name,x,mean,std\ns,t,0,1.5,0.0\ns,t,1,,\n");
+  CHECK(export_csv(sample(), "series") == "name,x_name,x,mean,std,n\ns,t,0,1.5,0.0,2\ns,t,1,,,0\nu,t,3,1,2,3\n");
   CHECK(export_csv(sample(), "claims") ==
         "id,source,statement,verdict,measured,expected_low,expected_high,detail\n"
         "spectral/eq-1,(1),\"a \"\"b\"\", c\",holds,2.0,,3,\n"

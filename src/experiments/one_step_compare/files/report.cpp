@@ -12,8 +12,17 @@ namespace {
 
 // Both ranks are good to about 1e-12.
 constexpr double rounding = 1e-10;
-// More names than these cannot be read below an axis.
-constexpr std::size_t most_names = 200;
+// More names than these make no picture.
+constexpr std::size_t most_names = 400;
+
+// What all names begin with, up to a dot.
+std::string common_prefix(const std::vector<std::string>& names) {
+  std::string prefix = names.size() > 1 ? names.front() : "";
+  for (const std::string& name : names) {
+    while (!name.starts_with(prefix)) prefix.pop_back();
+  }
+  return prefix.substr(0, prefix.rfind('.') + 1);
+}
 
 // A row of the table; ranks that are not given are NaN.
 struct Row {
@@ -26,6 +35,34 @@ struct Row {
   std::uint64_t stable_rank_limit() const { return std::min(pair.k, pair.n); }
   std::uint64_t nuclear_rank_limit() const { return std::min(layer.m, pair.k); }
 };
+
+// The ratio's bars are coloured by what it settles, each colour a series of its own.
+enum class Settled { spectral, nothing, euclidean };
+
+Settled settled_by(double ratio) {
+  const Advantage advantage = advantage_of(ratio);
+  if (advantage == Advantage::spectral) return Settled::spectral;
+  return advantage == Advantage::euclidean ? Settled::euclidean : Settled::nothing;
+}
+
+template <Settled settled>
+double ratio_where(const Row& row) {
+  return row.is_judged() && settled_by(row.ratio()) == settled ? row.ratio() : std::nan("");
+}
+
+constexpr char predicted_ratio[] = "predicted_ratio";
+
+struct Colour {
+  const char *series, *label;
+  int palette;
+  double (*ratio)(const Row&);
+};
+
+constexpr std::array<Colour, 3> colours = {{
+    {"predicted_ratio.spectral", "Muon: the spectral step is ahead", 2, ratio_where<Settled::spectral>},
+    {"predicted_ratio.undecided", "either: less than a factor of 2", 6, ratio_where<Settled::nothing>},
+    {"predicted_ratio.euclidean", "Adam/SGD: the Euclidean step is ahead", 4, ratio_where<Settled::euclidean>},
+}};
 
 // Why there is no rank.
 std::string undefined_reason(const std::string& matrix, const std::string& rank, const NonFinite& bad) {
@@ -82,8 +119,8 @@ void add_scalars(ResultBuilder& out, const std::vector<Row>& rows) {
     }
     if (!row.is_judged()) continue;
     add(name + ".predicted_ratio", row.ratio());
-    const Advantage advantage = advantage_of(row.ratio());
-    (advantage == Advantage::spectral ? spectral : advantage == Advantage::euclidean ? euclidean : undecided) += 1;
+    const Settled settled = settled_by(row.ratio());
+    (settled == Settled::spectral ? spectral : settled == Settled::euclidean ? euclidean : undecided) += 1;
   }
   add("layers", rows.size());
   add("layers_spectral", spectral);
@@ -101,7 +138,8 @@ void add_series(ResultBuilder& out, const std::vector<Row>& rows) {
   };
   add("stable_rank", [](const Row& row) { return row.activation.stable_rank; });
   add("nuclear_rank", [](const Row& row) { return row.gradient.nuclear_rank; });
-  add("predicted_ratio", [](const Row& row) { return row.ratio(); });
+  add(predicted_ratio, [](const Row& row) { return row.ratio(); });
+  for (const Colour& colour : colours) add(colour.series, colour.ratio);
   add("gradient_stable_rank", [](const Row& row) { return row.gradient.stable_rank; });
 }
 
@@ -141,14 +179,16 @@ Table table_of(const std::vector<Row>& rows) {
 
 void add_figure(ResultBuilder& out, const std::vector<Row>& rows) {
   Axis names{"layer"};
-  if (rows.size() <= most_names) {
-    for (const Row& row : rows) names.ticks.push_back(row.layer.name);
+  std::vector<std::string> layers;
+  for (const Row& row : rows) layers.push_back(row.layer.name);
+  const std::string prefix = common_prefix(layers);
+  if (!prefix.empty()) names.label += ", without " + prefix;
+  for (const std::string& layer : layers) {
+    if (layers.size() <= most_names) names.ticks.push_back(layer.substr(prefix.size()));
   }
-  out.panel("Predicted one-step advantage of the spectral step", names, log_axis("nr(G) / st(A)"))
-      .curve_if_measured("predicted_ratio", "nr(G) / st(A)", {LineStyle::bars})
-      .line(2.0, "sure above")
-      .line(1.0, "even")
-      .line(0.5, "sure below");
+  PanelBuilder ratios = out.panel("Advantage of one spectral step", names, log_axis("nr(G) / st(A)"));
+  for (const Colour& colour : colours) ratios.curve_if_measured(colour.series, colour.label, {LineStyle::bars, colour.palette});
+  ratios.line(2.0, "sure above").line(1.0, "even").line(0.5, "sure below");
   out.panel("Ranks", names, log_axis("rank"))
       .curve_if_measured("stable_rank", "st(A), activation", {LineStyle::bars, 1})
       .curve_if_measured("nuclear_rank", "nr(G), gradient", {LineStyle::bars, 0});

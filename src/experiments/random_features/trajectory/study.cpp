@@ -90,6 +90,7 @@ Series every_other(const Series& all, std::size_t first, const std::string& name
     out.x.push_back(all.x[t]);
     out.mean.push_back(all.mean[t]);
     out.std.push_back(all.std[t]);
+    if (!all.n.empty()) out.n.push_back(all.n[t]);
   }
   return out;
 }

@@ -140,7 +140,7 @@ Result report(const AblationConfig& config, const std::vector<DepthGroup>& group
     PanelBuilder panel = out.panel(label, {"layer"}, unit_axis(label)).line(config.threshold, "threshold");
     for (const std::string& curve : curves) panel.curve(of_curve(curve, what), curve);
   }
-  PanelBuilder norms = out.panel("Frobenius norm", {"layer"}, {"log10 of the Frobenius norm"});
+  PanelBuilder norms = out.panel("Frobenius norm", {"layer"}, {"Frobenius norm", Scale::log10});
   for (const std::string& curve : curves) norms.curve(of_curve(curve, measure::log10_norm), curve);
   return out.take();
 }

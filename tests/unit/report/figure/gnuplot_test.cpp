@@ -254,6 +254,94 @@ TEST_CASE("a band may be the standard error of the mean, and the caption says so
   CHECK(!contains(gnuplot_script(sample_result(), "svg"), "standard error"));
 }
 
+TEST_CASE("a curve that fewer trials define at its end says how many, and its standard error counts them") {
+  auto result = sample_result();  // 10 trials, spread 2 around a mean of 1
+  auto n = nlohmann::json::array();
+  for (int i = 0; i < 40; ++i) n.push_back(i < 20 ? 10 : i < 30 ? 4 : 0);
+  result["series"][0]["n"] = n;
+  result["figure"]["panels"][1]["curves"][0]["style"] = "line";
+  result["figure"]["panels"][1]["curves"][0]["band"] = "standard-error";
+  const std::string script = gnuplot_script(result, "svg");
+  CHECK(contains(script, "'GD, 4 of 10 at the end'"));
+  CHECK(contains(script, "'SpecGD'"));
+  const auto bands = blocks(script, 4);
+  REQUIRE(bands.size() == 3);
+  const double mean = std::exp(-0.25);
+  CHECK(bands[2][25][2] == doctest::Approx(mean - 2 * mean / std::sqrt(4.0)).epsilon(1e-6));
+  result["series"][0]["n"] = {1, 2};
+  CHECK_THROWS_WITH_AS(gnuplot_script(result, "svg"), "figure: series 'gd.gap' has x and n of unequal length", Failure);
+}
+
+TEST_CASE("an axis of logarithms shows the powers, also where a double cannot hold them") {
+  auto result = sample_result();
+  auto& panel = result["figure"]["panels"][1];
+  panel["y"]["scale"] = "log10";
+  panel["lines"] = nlohmann::json::array();
+  for (const double highest : {6.0, 600.0}) {
+    CAPTURE(highest);
+    auto& series = result["series"][0];
+    for (std::size_t i = 0; i < series["mean"].size(); ++i) {
+      series["mean"][i] = highest * static_cast<double>(i) / 39;
+      series["std"][i] = 0;
+    }
+    const std::string script = gnuplot_script(result, "svg");
+    const std::string second = script.substr(script.rfind("unset logscale x"));
+    CHECK(contains(second, "unset logscale y"));
+    CHECK(contains(second, highest == 6 ? "'10^{4}'" : "'10^{400}'"));
+    const double tick = highest == 6 ? 4 : 400;
+    CHECK(contains(lines_with(second, "set ytics"), "'' " + std::to_string(static_cast<int>(tick)) + " 0"));
+  }
+}
+
+TEST_CASE("neighbours with the same legend share it") {
+  auto result = sample_result();
+  auto& panels = result["figure"]["panels"];
+  panels[1] = panels[0];
+  CHECK(count(gnuplot_script(result, "svg"), "set label 'SpecGD'") == 1);
+  panels[1]["curves"][1]["colour"] = 2;  // another look is another legend
+  CHECK(count(gnuplot_script(result, "svg"), "set label 'SpecGD'") == 2);
+  panels[1] = panels[0];
+  for (int i = 2; i < 9; ++i) panels.push_back(panels[0]);
+  CHECK(count(gnuplot_script(result, "svg"), "set label 'SpecGD'") == 1);  // three rows of three
+  panels[4]["curves"].erase(1);
+  // The first row, both sides of the odd one, the last row.
+  CHECK(count(gnuplot_script(result, "svg"), "set label 'SpecGD'") == 4);
+}
+
+TEST_CASE("bars with many names lie, in pieces, the first name on top; classes of bars share their place") {
+  auto result = sample_result();
+  result["figure"]["panels"].erase(1);
+  auto& panel = result["figure"]["panels"][0];
+  auto names = nlohmann::json::array(), x = names, even = names, odd = names, spread = names;
+  for (int i = 1; i <= 100; ++i) {
+    names.push_back("layer." + std::to_string(i));
+    x.push_back(i);
+    even.push_back(i % 2 == 0 ? nlohmann::json(i) : nlohmann::json());
+    odd.push_back(i % 2 == 1 ? nlohmann::json(i) : nlohmann::json());
+    spread.push_back(0);
+  }
+  panel["x"] = {{"label", "layer"}, {"scale", "linear"}, {"ticks", names}};
+  panel["y"] = {{"label", "value"}, {"scale", "linear"}};
+  panel["lines"] = {{{"y", 50}, {"label", "limit"}}};
+  for (auto& curve : panel["curves"]) curve["style"] = "bars";
+  for (const int which : {0, 1}) {
+    result["series"][static_cast<std::size_t>(which)].update({{"x", x}, {"mean", which == 0 ? even : odd}, {"std", spread}});
+  }
+  const std::string script = gnuplot_script(result, "svg");
+  CHECK(count(script, " using 2:1:5:6:3:4 with boxxyerror ") == 4);  // two pieces with two classes
+  CHECK(contains(script, "set yrange [50.5:0.5]"));
+  CHECK(contains(script, "set yrange [100.5:50.5]"));
+  CHECK(contains(script, "'Objective gap, 51 to 100'"));
+  CHECK(count(script, "set label 'layer.17'") == 1);
+  const auto bars = blocks(script, 6);
+  REQUIRE(bars.size() == 4);
+  REQUIRE(bars[2].size() == 25);  // the second piece's even names
+  const std::vector<double> first = {52, 52, 51.6, 52.4, 0, 52};
+  for (std::size_t column = 0; column < 6; ++column) CHECK(bars[2][0][column] == doctest::Approx(first[column]).epsilon(1e-9));
+  panel["x"]["ticks"] = {"a", "b"};
+  CHECK(count(gnuplot_script(result, "svg"), " using 1:2:3:4:5:6 with boxxyerror ") == 2);
+}
+
 TEST_CASE("an axis covers the values that it is asked to, and no less than its curves") {
   auto result = sample_result();  // the mean falls from 1 to 0.68
   for (auto& series : result["series"]) {
