@@ -157,6 +157,22 @@ $(PRESETS): build
 reproduce: build ## every preset, its picture and results/report.html, in minutes; FULL=1: all inputs and seeds
 	@$(BINARY) reproduce $(if $(FULL),--full)
 
+# Presets that take less than a minute have no shorter form.
+CHEAP = $(shell grep -L '"reproduce"' experiments/*.json | sed 's|.*/|results/reference/|')
+
+.PHONY: reference gallery check-reference
+
+reference: build ## results/reference, what a full run of every preset gives, and the gallery in the README; hours
+	@$(BINARY) reproduce --full --out results/reference
+	@$(MAKE) --no-print-directory gallery
+
+gallery: build
+	@$(BINARY) report $(sort $(wildcard results/reference/*.json)) --out $(BUILD)/gallery.md --quiet
+	@sed -i -e '/^<!-- gallery -->$$/,/^<!-- end of the gallery -->$$/{//!d}' -e '/^<!-- gallery -->$$/r $(BUILD)/gallery.md' README.md
+
+check-reference: build ## runs the cheap presets again: does results/reference hold on this machine?
+	@$(BINARY) verify $(CHEAP)
+
 # --- installing ------------------------------------------------------------------------------------------------------
 PREFIX  ?= /usr/local
 DESTDIR ?=

@@ -1,4 +1,4 @@
-// `ranklab report RESULT.json...`: one self-contained HTML page.
+// `ranklab report RESULT.json...`: one self-contained HTML page, or a gallery in Markdown.
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ int report_command(const std::vector<std::string>& words) {
   std::string out = "results/report.html";
   bool quiet = false;
   const std::vector<Field> fields = {
-      text_field("out", out, "the page; - is standard output"),
+      text_field("out", out, "the page; - is standard output; a name in .md: a gallery for a README"),
       switch_field("quiet", quiet, "nothing on standard error but errors"),
   };
   const Arguments arguments = parse_utility(words, fields);
@@ -28,7 +28,8 @@ int report_command(const std::vector<std::string>& words) {
   if (arguments.positional.empty()) throw UsageError("report takes one result file or more, none given");
   std::vector<nlohmann::json> results;
   for (const auto& path : arguments.positional) results.push_back(read_result(path));
-  const std::string page = html_report(results, arguments.positional);
+  const std::string page =
+      out.ends_with(".md") ? markdown_gallery(results, arguments.positional) : html_report(results, arguments.positional);
   if (out == "-") {
     std::fwrite(page.data(), 1, page.size(), stdout);
     return 0;

@@ -1,4 +1,4 @@
-// `ranklab verify RESULT.json`: runs a result's config again and says whether it holds.
+// `ranklab verify RESULT.json...`: runs the configs of results again and says whether they hold.
 
 #include <unistd.h>
 
@@ -119,20 +119,8 @@ ResolvedRun resolve_where_it_ran(const nlohmann::json& earlier, const std::strin
   }
 }
 
-}  // namespace
-
-int verify_command(const std::vector<std::string>& words) {
-  std::uint64_t threads = 0;
-  bool quiet = false;
-  const std::vector<Field> fields = {
-      size_field("threads", threads, 0, 1024, "", "trials run at once; 0: all cores"),
-      switch_field("quiet", quiet, "no progress bar"),
-  };
-  const Arguments arguments = parse_utility(words, fields);
-  const std::string summary =
-      "Runs the config of a result again. Exit 0 where the result holds to the bit or within its own error bars, 1 where neither.";
-  if (prints_help(arguments, "verify RESULT.json [flags]", summary, fields)) return 0;
-  const std::string& path = the_result_file(arguments, "verify");
+// What the command exits with.
+int verify(const std::string& path, std::uint64_t threads, bool quiet) {
   const nlohmann::json earlier = read_result(path);
   if (earlier["status"] == "interrupted")
     throw Failure(printable(path) + ": the run was interrupted; finish it with --resume first");
@@ -147,6 +135,33 @@ int verify_command(const std::vector<std::string>& words) {
   } catch (const nlohmann::json::exception& error) {
     throw Failure(printable(path) + ": not a whole result file: " + error.what());
   }
+}
+
+}  // namespace
+
+int verify_command(const std::vector<std::string>& words) {
+  std::uint64_t threads = 0;
+  bool quiet = false;
+  const std::vector<Field> fields = {
+      size_field("threads", threads, 0, 1024, "", "trials run at once; 0: all cores"),
+      switch_field("quiet", quiet, "no progress bar"),
+  };
+  const Arguments arguments = parse_utility(words, fields);
+  const std::string summary =
+      "Runs the configs of results again. Exit 0 where each holds to the bit or within its own error bars, 1 where one does not.";
+  if (prints_help(arguments, "verify RESULT.json... [flags]", summary, fields)) return 0;
+  if (arguments.positional.empty()) throw UsageError("verify takes one result file or more, none given");
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::size_t failed = 0;
+  for (const std::string& path : arguments.positional) {
+    const int code = verify(path, threads, quiet);
+    if (code > 1) return code;
+    failed += code == 0 ? 0 : 1;
+    std::filesystem::current_path(here);
+  }
+  const std::size_t all = arguments.positional.size();
+  if (all > 1) std::printf("%zu of %zu hold\n", all - failed, all);
+  return failed > 0 ? 1 : 0;
 }
 
 }  // namespace ranklab

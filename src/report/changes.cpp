@@ -4,15 +4,12 @@
 #include <vector>
 
 #include "core/text.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
 
 using Json = nlohmann::json;
-
-Json member(const Json& object, const char* key) {
-  return object.is_object() ? object.value(key, Json()) : Json();
-}
 
 // "4 of 32 inputs", or empty where the change is another one.
 std::string fewer_trials(const Json& result, const Json& changed) {

@@ -226,6 +226,12 @@ void set_field(const Field& field, const nlohmann::json& value, const std::strin
   }
 }
 
+const nlohmann::json& member(const nlohmann::json& object, const char* key) {
+  static const nlohmann::json null;
+  const auto found = object.find(key);  // end() for what is no object, too
+  return found == object.end() ? null : *found;
+}
+
 nlohmann::json read_json(const std::string& path) {
   return parse_json(read_file(path), printable(path));
 }

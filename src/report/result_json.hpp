@@ -36,6 +36,9 @@ nlohmann::ordered_json field_json(const Field& field);
 /// Sets a field from JSON of the right type. Throws UsageError that starts with `label`.
 void set_field(const Field& field, const nlohmann::json& value, const std::string& label);
 
+/// The value under `key`; null where it is missing or `object` is no object.
+const nlohmann::json& member(const nlohmann::json& object, const char* key);
+
 /// Reads a JSON file strictly: one value, valid UTF-8, no key twice in an object. Throws Failure that names the file.
 nlohmann::json read_json(const std::string& path);
 

@@ -102,6 +102,20 @@ class ReportTest(ProgramTest):
         self.run_program("report", 2)
         self.refused("report a.json none.json", "none.json", exit_code=1)
 
+    def test_a_gallery_for_a_readme(self):
+        os.mkdir(self.path("runs"))
+        document = self.result(TINY, name="runs/a.json")
+        self.result(f"{TINY} --activation swiglu", name="runs/b.json")
+        self.run_program("report runs/a.json runs/b.json --quiet --out gallery.md")
+        gallery = self.read("gallery.md")
+        self.assertEqual(re.findall(r'<a href="(\S+)"><img src="\1"', gallery), ["runs/a.svg", "runs/b.svg"])
+        holds = sum(claim["verdict"] == "holds" for claim in document["claims"])
+        self.assertIn(f"<br>{holds} hold", gallery)
+        document["title"] = "<script>"
+        self.write("runs/a.json", document)
+        self.run_program("report runs/a.json --quiet --out gallery.md")
+        self.assertNotIn("<script>", self.read("gallery.md"))
+
     def test_text_from_the_file_is_escaped(self):
         document = self.result(TINY)
         document["title"] = "<script>alert(1)</script> & co"
@@ -119,6 +133,14 @@ class VerifyTest(ProgramTest):
         self.result(TINY)
         run = self.run_program("verify out.json")
         self.assertRegex(run.stdout, r"out\.json: holds, the same bits")
+
+    def test_several_are_counted(self):
+        document = self.result(TINY, name="a.json")
+        document["scalars"]["stable_rank_A"]["mean"] *= 1e6
+        self.write("b.json", document)
+        run = self.run_program("verify b.json a.json", 1)
+        self.assertRegex(run.stdout, r"b\.json: does not hold(.|\n)*a\.json: holds, the same bits\n1 of 2 hold\n$")
+        self.run_program("verify", 2)
 
     def test_rounding_elsewhere_is_within_error_bars(self):
         document = self.result(TINY)

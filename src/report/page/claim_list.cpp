@@ -9,6 +9,7 @@
 #include "report/page/papers.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {

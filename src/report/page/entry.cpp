@@ -9,6 +9,7 @@
 #include "report/figure/svg.hpp"
 #include "report/page/papers.hpp"
 #include "report/page/text.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {

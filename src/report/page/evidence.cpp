@@ -12,6 +12,7 @@
 #include "report/figure/text.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {

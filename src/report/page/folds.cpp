@@ -6,6 +6,7 @@
 #include "report/figure/svg.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {

@@ -8,6 +8,7 @@
 #include "report/page/claim_list.hpp"
 #include "report/page/papers.hpp"
 #include "report/page/text.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {

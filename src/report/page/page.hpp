@@ -1,4 +1,4 @@
-// The report: one self-contained HTML page of results, without scripts or outside resources. Same results, same bytes.
+// Results for readers: one self-contained HTML page, without scripts or outside resources, and a gallery. Same results, same bytes.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,5 +13,9 @@ namespace ranklab {
 /// shown as such and never stop the page, nor does a missing gnuplot or a figure that cannot be drawn.
 std::string html_report(const std::vector<nlohmann::json>& results, const std::vector<std::string>& file_names,
                         const std::vector<std::string>& pictures = {});
+
+/// A gallery for a README: an HTML table, which Markdown allows, of small pictures, each linked to itself at full size, with the
+/// verdicts of its statements. The pictures stand beside the results, as .svg for .json.
+std::string markdown_gallery(const std::vector<nlohmann::json>& results, const std::vector<std::string>& file_names);
 
 }  // namespace ranklab

@@ -6,6 +6,7 @@
 
 #include "report/figure/svg.hpp"
 #include "report/figure/text.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
@@ -27,12 +28,6 @@ std::string format_number(double value) {
 }
 
 }  // namespace
-
-const Json& member(const Json& object, const char* key) {
-  static const Json null;
-  const auto found = object.find(key);  // end() for what is no object, too
-  return found == object.end() ? null : *found;
-}
 
 std::string plain(const Json& value) {
   if (value.is_null()) return "";

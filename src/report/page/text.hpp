@@ -8,9 +8,6 @@
 
 namespace ranklab {
 
-/// The value under `key`; null where it is missing or `object` is no object.
-const nlohmann::json& member(const nlohmann::json& object, const char* key);
-
 /// Plain text of any value: strings as they are, null as "", the rest as JSON.
 std::string plain(const nlohmann::json& value);
 
