@@ -1,9 +1,10 @@
 """one-step-compare --study files: matrices in every format, by every way to name them, through the binary itself."""
 import os
+import re
 import unittest
 import zipfile
 
-from program import ProgramTest, loads, reproducible
+from program import ROOT, ProgramTest, loads, reproducible
 from stored_tensors import npy, safetensors
 
 STUDY = "one-step-compare --study files"
@@ -53,6 +54,17 @@ class FilesTest(ProgramTest):
         self.assertEqual(len(document["table"]["rows"]), 10)
         for name in list(formats) + ["stored", "deflated", "tensor", "bf16"]:
             self.check_layer(document, name, 1, 3, "holds")
+
+    def test_the_example_of_the_guide_on_several_blas_kernels(self):
+        with open(os.path.join(ROOT, "experiments", "README.md"), encoding="utf-8") as file:
+            guide = file.read()
+        example = re.search(r"```sh\n(build/ranklab one-step-compare --study mlp .*\n.*)\n```\n\n```\n((?:.*\n)*?)```", guide)
+        train, advise = (line.split()[1:] for line in example[1].splitlines())
+        for kernel in ("", "Haswell", "Prescott"):
+            with self.subTest(kernel):
+                env = {"OPENBLAS_CORETYPE": kernel} if kernel else {}
+                self.run_program(train + ["--force", "--quiet"], env=env)
+                self.assertIn(example[2], self.run_program(advise + ["--force"], env=env).stderr)
 
     def test_archives_pair_by_key(self):
         turned = [list(column) for column in zip(*ROTATED)]
