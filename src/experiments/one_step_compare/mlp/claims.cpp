@@ -161,8 +161,9 @@ std::string with_survivors(const Plan& plan, const Records& records, const std::
   for (const TrialRecord& record : records) {
     survivors += record.scalar(diverged_name(gd)) == 0 && (!both || record.scalar(diverged_name(specgd)) == 0);
   }
-  return text + (both ? "; neither diverged in " : "; GD did not diverge in ") + short_number(survivors) + " of " +
-         std::to_string(records.size()) + " trials";
+  const std::string trials = counted(records.size(), "trial"), of_trials = " of " + trials;
+  if (survivors == 0) return text + (both ? "; GD or SpecGD diverged in each of " : "; GD diverged in each of ") + trials;
+  return text + (both ? "; neither diverged in " : "; GD did not diverge in ") + short_number(survivors) + of_trials;
 }
 
 void judge_losses(const Plan& plan, const Records& records, Claims& claims) {

@@ -55,7 +55,7 @@ void judge_restarts(const Plan& plan, const Records& records, Claims& claims) {
       first_step_up.count(gap.size() > 1 && gap[1] > gap[0]);
     });
     found.add(here);
-    if (here.violations > 0) behind.push_back(run + " in " + short_number(here.violations) + " trials");
+    if (here.violations > 0) behind.push_back(run + " in " + counted(static_cast<std::uint64_t>(here.violations), "trial"));
   }
   claims.never_violated(restarts_ahead, found,
                         behind.empty() ? "first step raises the loss in " + short_number(first_step_up.violations) + " restarts"

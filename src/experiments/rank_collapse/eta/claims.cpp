@@ -75,8 +75,10 @@ void judge_figure(const Plan& plan, const Records& records, Reading reading, Cla
       near_one += summarise(large).mean;
       at_small += summarise(small).mean;
     }
+    const double ratio = near_one / at_small;  // undefined with one sample and its own mean
     claims.mean(b, excess, at_least(0),
-                "mean |eta| at t >= " + from + " over that at t <= " + up_to + ": " + short_number(near_one / at_small) +
+                "mean |eta| at t >= " + from + " over that at t <= " + up_to + ": " +
+                    (std::isfinite(ratio) ? short_number(ratio) : "undefined") +
                     "; measured: its excess over a quarter more, summed over d");
   }
 

@@ -60,6 +60,11 @@ std::string means(const SpikeFamily& family, const Records& records, const char*
   return joined(texts);
 }
 
+// "; <what> <value>", or nothing where too few sizes leave it undefined.
+std::string and_fitted(const char* what, double value) {
+  return std::isfinite(value) ? std::string("; ") + what + " " + short_number(value) : "";
+}
+
 // Why no exponent over d can be judged, with what is measured all the same; empty for three sizes or more.
 std::string too_few_sizes(const SizeClaims& over_d, const std::string& detail) {
   return over_d.x.size() < 3 ? "a fit over d takes three sizes or more; " + detail : "";
@@ -110,7 +115,7 @@ void judge_window(const Plan& plan, const SpikeFamily& family, const SizeClaims&
   const ValueAtSize burn_in_ratio = over_d.at_sizes(over(burn_in_crossing, family.pair, &SpikePair::burn_in_scale));
   const std::string ratios =
       "burn-in / (d^(u-l) log d): " + means(family, over_d.records, burn_in_crossing, &SpikePair::burn_in_scale) +
-      "; exponent of d in it " + short_number(summarise(slopes_over(over_d.records, over_d.x, burn_in_ratio, fit_power)).mean);
+      and_fitted("exponent of d in it", summarise(slopes_over(over_d.records, over_d.x, burn_in_ratio, fit_power)).mean);
   const std::vector<double> slopes = burn_in_slopes(plan, family, over_d.records);
   const double constant = family.c * family.pair.high;
   const auto slope_in = [&](Region allowed, const Statement& statement) {
@@ -207,7 +212,7 @@ void judge_exponent(const SizeClaims& over_d, const Statement& statement, const 
     exponents.push_back(fit.slope);
     errors.push_back(fit.slope_error);
   }
-  const std::string text = detail + "; standard error of a fit " + short_number(summarise(errors).mean);
+  const std::string text = detail + and_fitted("standard error of a fit", summarise(errors).mean);
   if (over_d.claims.applies(statement, too_few_sizes(over_d, text))) over_d.claims.mean(statement, exponents, allowed, text);
 }
 
