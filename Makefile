@@ -21,6 +21,17 @@ CXXFLAGS  = -std=c++20 $(OPTIMISE) $(SANITIZE) $(WARNINGS) $(ARMA) -MMD -MP -pth
 LDLIBS   := -lopenblas -lz -lpthread
 INCLUDE  := -Isrc -I$(BUILD)/generated
 
+# Where Debian's packages cannot be installed, libraries are found by pkg-config, in a conda environment, or where Homebrew puts them.
+APT      := $(shell command -v apt-get >/dev/null && command -v dpkg-query >/dev/null && { [ "$$(id -u)" = 0 ] || command -v sudo; } >/dev/null && echo yes)
+ifeq ($(APT),)
+MODULES  := armadillo openblas nlohmann_json cxxopts doctest zlib
+PLACES   := $(CONDA_PREFIX) $(foreach brew,/opt/homebrew /usr/local,$(brew) $(brew)/opt/openblas)
+INCLUDE  += $(patsubst -I%,-isystem %,$(foreach m,$(MODULES),$(shell pkg-config --cflags-only-I $(m) 2>/dev/null)))
+INCLUDE  += $(addprefix -isystem ,$(wildcard $(addsuffix /include,$(PLACES))))
+LDLIBS   += $(foreach m,openblas zlib,$(shell pkg-config --libs-only-L $(m) 2>/dev/null))
+LDLIBS   += $(foreach lib,$(wildcard $(addsuffix /lib,$(PLACES))),-L$(lib) -Wl,-rpath,$(lib))
+endif
+
 SOURCES  := $(filter-out src/main.cpp,$(sort $(shell find src -name '*.cpp')))
 TESTS    := $(sort $(shell find tests/unit -name '*.cpp'))
 OBJECTS  := $(SOURCES:%.cpp=$(BUILD)/%.o)
@@ -34,7 +45,7 @@ LINT_PACKAGES := clang-format clang-tidy
 PAGE_PACKAGES := chromium
 
 # Without -j on the command line every core compiles.
-JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
+JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
 .PHONY: help fetch-help deps build test test-page unit smoke reproduce bench lint format sanitize clean $(PRESETS)
 
@@ -46,14 +57,30 @@ help: ## this list
 fetch-help: ## which published weights to download, and what to run on them
 	@sed -n '/^## Published weights/,/^## /{/^## [^P]/d;p}' experiments/README.md
 
+# A library and a header that it must have.
+HEADERS_NEEDED := Armadillo:armadillo OpenBLAS:cblas.h cxxopts:cxxopts.hpp nlohmann-json:nlohmann/json.hpp Random123:Random123/philox.h zlib:zlib.h
+
+ifeq ($(APT),)
+deps:
+	@echo "no packages can be installed here; looking for the libraries: $(foreach h,$(HEADERS_NEEDED),$(firstword $(subst :, ,$(h))))"
+	@missing=; for h in $(HEADERS_NEEDED); do \
+	  echo "#include <$${h#*:}>" | $(CXX) $(INCLUDE) -std=c++20 -E -x c++ - >/dev/null 2>&1 || missing="$$missing $${h%%:*} (no $${h#*:})"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+	  echo "not found:$$missing; the README names the packages of several systems, and CPATH and LIBRARY_PATH other places" >&2; exit 1; \
+	fi
+	@command -v gnuplot >/dev/null || echo "gnuplot is not found: figures cannot be drawn"
+else
 deps: ## install the Debian packages that are missing
 	@tools="$(RUN_PACKAGES) $(TEST_PACKAGES) $(EXTRA_PACKAGES)"; missing=; \
 	for p in $$tools; do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
 	if [ -n "$$missing" ]; then \
 	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; echo "installing:$$missing"; \
-	  $$sudo apt-get update -q >/dev/null; \
-	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing >/dev/null; \
+	  { $$sudo apt-get update -q >/dev/null && \
+	    $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing >/dev/null; } || \
+	  $(MAKE) --no-print-directory deps APT=; \
 	fi
+endif
 
 build: deps ## the binary, build/ranklab
 	@$(MAKE) --no-print-directory $(JOBS) $(BINARY)

@@ -1,7 +1,5 @@
 // ranklab: argv -> command -> exit code.
 
-#include <malloc.h>
-
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -11,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
 #include "core/error.hpp"
+#include "core/machine.hpp"
 #include "core/text.hpp"
 #include "linalg/blas.hpp"
 #include "report/environment.hpp"
@@ -56,10 +55,7 @@ int complain(const std::string& message, int exit_code) {
 
 int main(int argc, char** argv) {
   choose_blas_kernel(argv);
-  // Large matrices go straight back to the system: glibc otherwise raises this threshold by itself, and keeps what one
-  // thread freed from the others, so that memory grows with the number of trials. Small ones are kept for the next step.
-  mallopt(M_MMAP_THRESHOLD, 4 << 20);
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  return_large_blocks();
   try {
     const int exit_code = run_command_line(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
     if (std::fflush(stdout) != 0) return complain("cannot write to standard output", 1);

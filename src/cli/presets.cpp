@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/fields.hpp"
+#include "core/machine.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "report/result_json.hpp"
@@ -59,7 +60,7 @@ void check_preset(const nlohmann::json& document, const std::string& where) {
 std::string presets_folder() {
   std::error_code error;
   if (fs::is_directory("experiments", error)) return "experiments";
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path program = fs::canonical(program_path(), error);
   if (error) return "";
   const fs::path prefix = program.parent_path().parent_path();
   for (const fs::path& folder : {prefix / "experiments", prefix / "share/ranklab/experiments"}) {

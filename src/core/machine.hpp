@@ -1,4 +1,5 @@
-// The machine, as far as this process may use it.
+// The machine, as far as this process may use it. All calls that only Linux, glibc or one kind of processor has stand here, each
+// with what is done without it; RANKLAB_PORTABLE leaves them out.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,9 @@ namespace ranklab {
 /// The processor's name, or "unknown".
 std::string cpu_name();
 
+/// Whether it has the AVX-512 instructions that BLAS kernels use; false where that cannot be told.
+bool cpu_has_avx512();
+
 /// Processors that this process may use, at least 1.
 std::uint64_t available_cores();
 
@@ -19,5 +23,23 @@ std::size_t columns_of(int descriptor, std::size_t otherwise);
 /// Bytes of memory that this process may use: the machine's, or its control group's limit where that is lower. The files of the
 /// control group are looked for below `root`.
 double available_memory(const std::string& root = "");
+
+/// A file with this program, which may be a link to it; empty where that cannot be told.
+std::string program_path();
+
+/// Large matrices go straight back to the system when they are freed; small ones are kept for the next step. For the start of the
+/// program. glibc otherwise raises its threshold by itself and keeps what one thread freed from the others, so that memory grows
+/// with the number of trials.
+void return_large_blocks();
+
+/// Hands freed memory back to the system, in about a millisecond.
+void release_free_memory();
+
+/// Asks for large pages under memory that is about to be written for the first time: the system then hands it over 512 times
+/// as fast as page by page, which otherwise takes longer than reading a matrix into it.
+void prefer_large_pages(void* memory, std::uint64_t bytes);
+
+/// send() that neither waits nor raises SIGPIPE where nobody reads: the bytes sent, or -1 with errno.
+long send_without_signal(int socket, const void* data, std::size_t size);
 
 }  // namespace ranklab

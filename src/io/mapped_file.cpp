@@ -55,13 +55,4 @@ void MappedFile::read_was(std::uint64_t runs, std::uint64_t run_bytes) const {
   ::madvise(const_cast<unsigned char*>(data_), size_, MADV_DONTNEED);
 }
 
-void prefer_large_pages(void* memory, std::uint64_t bytes) {
-  constexpr std::uint64_t large = 1 << 21;
-  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  if (bytes < large) return;
-  // The advice takes whole pages; those that are cut at the ends stay as they are.
-  const std::uint64_t skip = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
-  ::madvise(static_cast<char*>(memory) + skip, (bytes - skip) / page * page, MADV_HUGEPAGE);
-}
-
 }  // namespace ranklab

@@ -33,8 +33,4 @@ class MappedFile {
   mutable std::atomic<std::uint64_t> resident_{0};  // at most this many bytes, since pages were handed back
 };
 
-/// Asks for large pages under memory that is about to be written for the first time: the system then hands it over 512 times
-/// as fast as page by page, which otherwise takes longer than reading a matrix into it.
-void prefer_large_pages(void* memory, std::uint64_t bytes);
-
 }  // namespace ranklab

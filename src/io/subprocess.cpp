@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/machine.hpp"
 #include "io/descriptor.hpp"
 
 extern char** environ;
@@ -29,7 +30,7 @@ struct Channel {
 // child stops reading.
 Channel make_channel() {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail("cannot talk to a child process", errno);
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) fail("cannot talk to a child process", errno);
   Descriptor low_ours(ends[0]), low_theirs(ends[1]);
   // Kept off 0, 1 and 2, which may be free here and are overwritten in the child.
   Channel channel{Descriptor(::fcntl(ends[0], F_DUPFD_CLOEXEC, 3)), Descriptor(::fcntl(ends[1], F_DUPFD_CLOEXEC, 3))};
@@ -84,7 +85,7 @@ class Child {
 };
 
 void send_some(Descriptor& socket, std::string_view& input) {
-  const ssize_t sent = input.empty() ? 0 : ::send(socket.get(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  const long sent = input.empty() ? 0 : send_without_signal(socket.get(), input.data(), input.size());
   if (sent > 0) input.remove_prefix(static_cast<std::size_t>(sent));
   // A child that no longer reads has said why on its standard error; that is not our failure.
   const bool again = sent < 0 && (errno == EAGAIN || errno == EINTR);

@@ -10,13 +10,10 @@
 #include <limits>
 #include <sstream>
 
+#include "core/machine.hpp"
+
 namespace ranklab {
 namespace {
-
-bool cpu_has_avx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512vl");
-}
 
 template <class T>
 double flop_rate() {
@@ -51,7 +48,7 @@ void choose_blas_kernel(char** argv) {
   const std::string kernel = better_kernel(blas_core(), cpu_has_avx512());
   if (kernel.empty()) return;
   ::setenv("OPENBLAS_CORETYPE", kernel.c_str(), 1);
-  ::execv("/proc/self/exe", argv);
+  ::execv(program_path().c_str(), argv);
   // Where the program cannot start itself again, the slower kernel serves.
   ::unsetenv("OPENBLAS_CORETYPE");
 }

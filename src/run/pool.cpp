@@ -1,7 +1,5 @@
 #include "run/pool.hpp"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,20 +9,14 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "core/machine.hpp"
 
 namespace ranklab {
 namespace {
 
-// Seconds above which a trial is long enough for what release_free_memory costs, about a millisecond.
-constexpr double long_trial = 0.05;
-
 // The records that stay lie among the matrices that a trial has freed, so that the next trial's do not always fit in between:
-// without this the memory grows with the number of trials.
-void release_free_memory() {
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
-}
+// unless what is free is handed back the memory grows with the number of trials. Trials of so many seconds are long beside that.
+constexpr double long_trial = 0.05;
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "core/error.hpp"
-#include "io/mapped_file.hpp"
+#include "core/machine.hpp"
 #include "io/tensors/widen.hpp"
 
 namespace ranklab {

@@ -4,6 +4,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "core/machine.hpp"
 #include "io/mapped_file.hpp"
 #include "io/tensors/entry_types.hpp"
 
