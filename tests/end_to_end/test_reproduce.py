@@ -119,7 +119,7 @@ class ReproduceTest(ProgramTest):
 
     def test_an_interrupted_run_goes_on(self):
         self.preset("long", "random-features", dict(TRAJECTORY, steps=300, trials=4000), seconds=60)
-        run = subprocess.Popen([BINARY, "reproduce", "long", "--threads", "1"], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        run = subprocess.Popen([BINARY, "reproduce", "--threads", "1"], cwd=self.folder, stderr=subprocess.PIPE, text=True)
         journal = self.path("results/long.json.journal")
         deadline = time.monotonic() + 30
         while (not os.path.exists(journal) or os.path.getsize(journal) < 20000) and time.monotonic() < deadline:
@@ -128,11 +128,15 @@ class ReproduceTest(ProgramTest):
         _, errors = run.communicate(timeout=30)
         self.assertEqual(run.returncode, 130)
         self.assertIn("goes on", errors)
+        self.assertIn("Preset ranks", self.read("results/report.html"), "the page is there before all is done")
         size = os.path.getsize(journal)
         run = subprocess.Popen([BINARY, "reproduce", "long", "--threads", "1"], cwd=self.folder, stderr=subprocess.PIPE, text=True)
-        while os.path.getsize(journal) <= size and time.monotonic() < deadline:
-            time.sleep(0.02)
-        self.assertGreater(os.path.getsize(journal), size, "the journal was read, and is continued")
+        sizes = [size]
+        while sizes[-1] <= size and time.monotonic() < deadline:
+            time.sleep(0.002)
+            sizes.append(os.path.getsize(journal))
+        self.assertGreater(sizes[-1], size, "the journal is continued")
+        self.assertEqual(min(sizes), size, "the journal was read, not begun again")
         run.kill()
         run.communicate()
 
