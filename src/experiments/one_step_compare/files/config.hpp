@@ -15,14 +15,15 @@
 namespace ranklab {
 
 struct FilesConfig {
-  std::vector<std::string> pair;       // NAME,ACTIVATION_FILE,GRADIENT_FILE; one of the files may be missing
-  std::string manifest;                // a JSON file of pairs
-  std::string activations, gradients;  // two archives, paired by key
-  bool transpose_activations = false;  // rows of an activation are samples
-  std::vector<std::string> include;    // globs of pair names, commas between them; none: all
-  std::vector<std::string> exclude;
-  std::vector<std::string> split;  // NAME=PARTS, commas between them
-  std::uint64_t heads = 1;         // of every split layer's parts, or of every layer where none is split
+  std::vector<std::string> pair = {};            // NAME,ACTIVATION_FILE,GRADIENT_FILE; one of the files may be missing
+  std::string manifest = {};                     // a JSON file of pairs
+  std::string activations = {}, gradients = {};  // two archives, paired by key
+  bool transpose_activations = false;            // rows of an activation are samples
+  bool transpose_gradients = false;              // gradients are k x m
+  std::vector<std::string> include = {};         // globs of pair names, commas between them; none: all
+  std::vector<std::string> exclude = {};
+  std::vector<std::string> split = {};  // NAME=PARTS, commas between them
+  std::uint64_t heads = 1;              // of every split layer's parts, or of every layer where none is split
 };
 
 std::unique_ptr<Study> make_files_study();

@@ -18,10 +18,11 @@ namespace ranklab::files {
 // What the flags say, before a tensor is looked at (pairs.cpp) ------------------------------------------------------------------
 
 struct Source {
-  std::string name;         // printable
-  std::string activation;   // address as open_tensor takes it; empty: none
-  std::string gradient;     // likewise; one of the two is given
-  bool transposed = false;  // the activation is n x k: its rows are samples
+  std::string name;                  // printable
+  std::string activation;            // address as open_tensor takes it; empty: none
+  std::string gradient;              // likewise; one of the two is given
+  bool transposed = false;           // the activation is n x k: its rows are samples
+  bool gradient_transposed = false;  // the gradient is k x m
 
   bool has_activation() const { return !activation.empty(); }
   bool has_gradient() const { return !gradient.empty(); }
@@ -35,12 +36,12 @@ struct Sources {
 inline constexpr std::uint64_t most_parts = 1'000'000;
 
 /// `NAME,ACTIVATION_FILE,GRADIENT_FILE` of --pair. Throws UsageError that names the flag.
-Source parse_pair(const std::string& text, bool transposed);
+Source parse_pair(const FilesConfig& config, const std::string& text);
 
-/// The pairs of a manifest: {"pairs": [{"name", "activation", "gradient", "transpose_activations"}]}. Of the two tensors one may be
-/// missing, paths are relative to the manifest, and `transposed` holds for pairs that do not say. Throws Failure that names the
-/// file, the pair and what is wrong.
-std::vector<Source> read_manifest(const std::string& path, bool transposed);
+/// The pairs of --manifest: {"pairs": [{"name", "activation", "gradient", "transpose_activations", "transpose_gradients"}]}. Of the
+/// two tensors one may be missing, paths are relative to the manifest, and the flags hold for pairs that do not say. Throws Failure
+/// that names the file, the pair and what is wrong.
+std::vector<Source> read_manifest(const FilesConfig& config);
 
 /// `NAME=PARTS` of --split. Throws UsageError that names the flag.
 std::vector<std::pair<std::string, std::uint64_t>> split_counts(const FilesConfig& config);
@@ -68,8 +69,9 @@ struct Plan {
   std::vector<Skipped> skipped;
 };
 
-/// Opens every file once. Throws Failure for what cannot be read, for shapes that do not pair (naming both) and where no layer is
-/// left (saying why); UsageError for --split of an unknown name or into parts that do not divide the rows, and as list_sources.
+/// Opens every file once. Sizes that do not fit leave a pair out, naming both. Throws Failure for what cannot be read and where no
+/// layer is left (saying why); UsageError for --split of an unknown name or into parts that do not divide the rows, and as
+/// list_sources.
 Plan plan_of(const FilesConfig& config);
 
 /// Of the largest layer, as only one is in memory; flops of all.
@@ -95,11 +97,18 @@ struct Ranks {
   NonFinite non_finite;                                            // its row counts from the gradient's first, not the layer's
 };
 
+/// Whether an activation and a gradient can belong together.
+struct Checks {
+  double alike = 0;                                           // samples that are one and the same: the largest group
+  double outside = std::numeric_limits<double>::quiet_NaN();  // share of the gradient outside the samples' span; NaN: not looked at
+};
+
 /// Layers one after another; where an activation cannot be used, its gradients are not looked at.
 TrialRecord run_trial(const Plan& plan, const Trial& trial);
 
 /// From a trial's record; `pair` and `layer` are indices. Throws Failure where the record is of other files.
 Ranks activation_ranks(const TrialRecord& record, std::size_t pair);
+Checks checks_of(const TrialRecord& record, std::size_t pair);
 Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t layer);
 
 // What the ratio nr(G) / st(A) of a layer says about a spectral step, and the result (report.cpp) ---------------------------------
@@ -120,8 +129,9 @@ struct Words {
 };
 const Words& words_for(Advantage advantage);
 
-/// Every layer that has all its ranks is reported, the others are listed with the reason. Its claim, <layer>/eq-1.8, holds from a
-/// ratio of 2 on, fails below 1, and is not applicable in between, where nothing is decided. Throws Failure where no layer is left.
+/// Every layer that has all its ranks, and whose checks do not speak against it, is reported; the others are listed with the
+/// reason. Its claim, <layer>/eq-1.8, is the printed inequality: it holds from a ratio of 1 on; the advice is Muon only from 2 on.
+/// Throws Failure where no layer is left.
 Result report(const Plan& plan, const Records& records);
 
 }  // namespace ranklab::files

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/error.hpp"
+#include "core/random.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/largest_eigenvalue.hpp"
@@ -30,10 +31,11 @@ struct Piece {
   arma::mat block;             // (side, thickness), or (thickness, side) where the rows are read
   double largest_modulus = 0;  // of its finite entries
   NonFinite non_finite;
+  arma::mat sketch;  // its share of StreamedGram::sketch
 };
 
 Piece looked_through(const StoredBlock& stored) {
-  Piece piece{matrix_of(stored), 0, {}};
+  Piece piece{matrix_of(stored), 0, {}, {}};
   for (const double entry : piece.block) {
     if (std::isfinite(entry)) piece.largest_modulus = std::max(piece.largest_modulus, std::abs(entry));
   }
@@ -47,10 +49,19 @@ Piece looked_through(const StoredBlock& stored) {
   return piece;
 }
 
+// Fixed normal numbers, 2 x features.
+arma::mat projections(std::uint64_t features) {
+  arma::mat out(2, features);
+  Stream(0, 0, "sketch of an activation").fill_normal({out.memptr(), out.n_elem});
+  return out;
+}
+
 struct GramReader {
   const StoredTensor& A;
+  const bool samples_are_rows;
   const double divisor;
   const Trial& trial;
+  const arma::mat R = projections(samples_are_rows ? A.cols() : A.rows());
   const bool by_rows = A.rows() > A.cols();
   const std::uint64_t side = std::min(A.rows(), A.cols()), length = std::max(A.rows(), A.cols()), thickness = thickness_for(side);
 
@@ -61,6 +72,7 @@ struct GramReader {
     }
     StreamedGram out;
     out.gram.zeros(side, side);
+    out.sketch.zeros(3, samples_are_rows ? A.rows() : A.cols());
     for (std::uint64_t first = 0; first < length; first += thickness * pieces_per_round) {
       const std::vector<Piece> pieces = round(first);
       for (const Piece& piece : pieces) {
@@ -68,6 +80,7 @@ struct GramReader {
         out.non_finite.include(piece.non_finite);
       }
       if (out.non_finite.count > 0) continue;  // only to count the others
+      for (std::size_t i = 0; i < pieces.size(); ++i) add_sketch(pieces[i], first + i * thickness, out.sketch);
       trial.for_each_part(tiles.size(), [&](std::size_t tile) { add_products(pieces, tiles[tile], out.gram); });
     }
     for (arma::uword j = 0; j < side; ++j) {
@@ -90,7 +103,22 @@ struct GramReader {
     const std::uint64_t count = std::min(thickness, length - first);
     Piece piece = looked_through(by_rows ? A.rows(first, count) : A.columns(first, count));
     if (divisor != 1.0) piece.block /= divisor;
+    const arma::mat lines = whole_samples() ? R : R.cols(first, first + count - 1);
+    const arma::mat squares = arma::square(piece.block);
+    piece.sketch = samples_are_rows ? arma::mat(lines * piece.block.t()) : arma::mat(lines * piece.block);
+    piece.sketch.insert_rows(2, samples_are_rows ? arma::rowvec(arma::sum(squares, 1).t()) : arma::rowvec(arma::sum(squares, 0)));
     return piece;
+  }
+
+  // A piece holds some samples whole, or some features of all.
+  bool whole_samples() const { return by_rows == samples_are_rows; }
+
+  void add_sketch(const Piece& piece, std::uint64_t first, arma::mat& sketch) const {
+    if (whole_samples()) {
+      sketch.cols(first, first + piece.sketch.n_cols - 1) = piece.sketch;
+    } else {
+      sketch += piece.sketch;
+    }
   }
 
   // Adds the pieces' products to one tile of the lower triangle, in order.
@@ -123,6 +151,10 @@ std::string key_of(std::size_t pair, std::size_t layer) {
   return key_of(pair) + " layer " + std::to_string(layer);
 }
 
+std::string checks_key_of(std::size_t pair) {
+  return key_of(pair) + " checks";
+}
+
 std::vector<double> packed(const Ranks& ranks) {
   return {ranks.stable_rank, ranks.nuclear_rank, ranks.non_finite.count, ranks.non_finite.row, ranks.non_finite.column};
 }
@@ -140,8 +172,8 @@ void NonFinite::include(const NonFinite& other) {
   std::tie(row, column) = std::min(std::pair(row, column), std::pair(other.row, other.column));
 }
 
-StreamedGram streamed_gram(const StoredTensor& A, double divisor, const Trial& trial) {
-  return GramReader{A, divisor, trial}.read();
+StreamedGram streamed_gram(const StoredActivation& A, double divisor, const Trial& trial) {
+  return GramReader{A.tensor, A.samples_are_rows, divisor, trial}.read();
 }
 
 double streamed_gram_bytes(std::uint64_t rows, std::uint64_t cols) {
@@ -151,21 +183,22 @@ double streamed_gram_bytes(std::uint64_t rows, std::uint64_t cols) {
   return 8 * static_cast<double>(side) * (static_cast<double>(side) + 1.5 * read_at_once);
 }
 
-Ranks measure_activation(const StoredTensor& A, const Trial& trial) {
-  StreamedGram read = streamed_gram(A, 1.0, trial);
-  Ranks ranks;
-  ranks.non_finite = read.non_finite;
-  if (read.non_finite.count > 0 || read.largest_modulus == 0) return ranks;
-  if (read.largest_modulus < smallest_unscaled || read.largest_modulus > largest_unscaled) {
-    read = streamed_gram(A, read.largest_modulus, trial);
+MeasuredActivation measure_activation(const StoredActivation& A, const Trial& trial) {
+  MeasuredActivation out{{}, streamed_gram(A, 1.0, trial), 1.0};
+  out.ranks.non_finite = out.read.non_finite;
+  const double largest = out.read.largest_modulus;
+  if (out.read.non_finite.count > 0 || largest == 0) return out;
+  if (largest < smallest_unscaled || largest > largest_unscaled) {
+    out.divisor = largest;
+    out.read = streamed_gram(A, largest, trial);
   }
-  ranks.stable_rank = arma::trace(read.gram) / largest_eigenvalue(read.gram, [&] { trial.check_interrupt(); });
-  return ranks;
+  out.ranks.stable_rank = arma::trace(out.read.gram) / largest_eigenvalue(out.read.gram, [&] { trial.check_interrupt(); });
+  return out;
 }
 
-Ranks measure_gradient(const StoredTensor& G, std::uint64_t first, std::uint64_t count, const Trial& trial) {
+Ranks measure_gradient(const StoredGradient& G, std::uint64_t first, std::uint64_t count, const Trial& trial) {
   trial.check_interrupt();
-  const Piece rows = looked_through(G.rows(first, count));
+  const Piece rows = looked_through(G.transposed ? G.tensor.columns(first, count) : G.tensor.rows(first, count));
   Ranks ranks;
   ranks.non_finite = rows.non_finite;
   if (ranks.non_finite.count > 0) return ranks;
@@ -175,6 +208,51 @@ Ranks measure_gradient(const StoredTensor& G, std::uint64_t first, std::uint64_t
   return ranks;
 }
 
+std::uint64_t most_alike(const arma::mat& sketch) {
+  constexpr double alike = 1e-3;  // of two samples' projections, over their norm
+  const arma::uvec order = arma::sort_index(sketch.row(0));
+  std::uint64_t most = 0, here = 0;
+  arma::uword leader = 0;
+  for (const arma::uword sample : order) {
+    const double squared_norm = sketch(2, sample), close = alike * std::sqrt(squared_norm);
+    if (squared_norm == 0) continue;
+    const bool same = here > 0 && std::abs(sketch(0, sample) - sketch(0, leader)) <= close &&
+                      std::abs(sketch(1, sample) - sketch(1, leader)) <= close &&
+                      std::abs(squared_norm - sketch(2, leader)) <= alike * squared_norm;
+    if (!same) {
+      leader = sample;
+      here = 0;
+    }
+    most = std::max(most, ++here);
+  }
+  return most;
+}
+
+double outside_span(const StoredActivation& A, const MeasuredActivation& measured, const StoredGradient& G, const Trial& trial) {
+  constexpr double rounding = 1e-12;  // eigenvalues below this share of the largest are those of rounded zeros
+  constexpr std::uint64_t largest_side = 1024;
+  const bool few_samples = A.samples() < A.features();
+  if (!few_samples && A.features() > largest_side) return std::nan("");
+  arma::mat gradient = matrix_of(G.tensor);
+  if (G.transposed) gradient = gradient.t();
+  const double modulus = gradient.is_finite() ? arma::abs(gradient).max() : 0;
+  if (modulus == 0) return std::nan("");
+  gradient /= modulus;
+  const double whole = arma::accu(arma::square(gradient));
+  trial.check_interrupt();
+  const SymmetricEigen eigen = symmetric_eigen(measured.read.gram);
+  const arma::uvec kept = arma::find(eigen.w > rounding * eigen.w.max());
+  trial.check_interrupt();
+  if (!few_samples) {
+    const arma::uvec lost = arma::find(eigen.w <= rounding * eigen.w.max());
+    return std::sqrt(arma::accu(arma::square(gradient * eigen.Q.cols(lost))) / whole);
+  }
+  arma::mat samples = matrix_of(A.tensor) / measured.divisor;
+  if (A.samples_are_rows) samples = samples.t();
+  const arma::mat basis = samples * eigen.Q.cols(kept) * arma::diagmat(1 / arma::sqrt(eigen.w(kept)));
+  return std::sqrt(std::max(0.0, 1 - arma::accu(arma::square(gradient * basis)) / whole));
+}
+
 TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   TrialRecord record;
   trial.expect(plan.pairs.size(), "pair");
@@ -182,14 +260,23 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
     if (p > 0) trial.advance();
     const Pair& pair = plan.pairs[p];
     if (pair.has_activation()) {
-      const Ranks ranks = measure_activation(open_tensor(pair.activation), trial);
-      record.set(key_of(p), packed(ranks));
-      if (std::isnan(ranks.stable_rank)) continue;
+      const StoredTensor tensor = open_tensor(pair.activation);
+      const StoredActivation activation{tensor, pair.transposed};
+      const MeasuredActivation measured = measure_activation(activation, trial);
+      record.set(key_of(p), packed(measured.ranks));
+      if (std::isnan(measured.ranks.stable_rank)) continue;
+      double outside = std::nan("");
+      if (pair.has_gradient()) {
+        const StoredTensor gradient = open_tensor(pair.gradient);
+        outside = outside_span(activation, measured, {gradient, pair.gradient_transposed}, trial);
+      }
+      record.set(checks_key_of(p), {static_cast<double>(most_alike(measured.read.sketch)), outside});
     }
     if (!pair.has_gradient()) continue;
     const StoredTensor gradient = open_tensor(pair.gradient);
     for (std::size_t l = 0; l < pair.layers.size(); ++l) {
-      record.set(key_of(p, l), packed(measure_gradient(gradient, pair.layers[l].first_row, pair.layers[l].m, trial)));
+      const StoredGradient stored{gradient, pair.gradient_transposed};
+      record.set(key_of(p, l), packed(measure_gradient(stored, pair.layers[l].first_row, pair.layers[l].m, trial)));
     }
   }
   return record;
@@ -197,6 +284,11 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
 
 Ranks activation_ranks(const TrialRecord& record, std::size_t pair) {
   return unpacked(record, key_of(pair));
+}
+
+Checks checks_of(const TrialRecord& record, std::size_t pair) {
+  if (!record.has(checks_key_of(pair))) return {};
+  return {record.array(checks_key_of(pair)).at(0), record.array(checks_key_of(pair)).at(1)};
 }
 
 Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t layer) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -38,19 +39,23 @@ std::string beside(const std::string& manifest, const std::string& address) {
   return (std::filesystem::path(manifest).parent_path() / address).string();
 }
 
-Source read_entry(const Json& entry, const std::string& path, bool transposed, std::size_t number) {
-  const std::string where = printable(path) + ": pair " + std::to_string(number);
+bool switch_of(const Json& object, const char* key, const std::string& where, bool otherwise) {
+  if (!object.contains(key)) return otherwise;
+  if (!object[key].is_boolean()) throw Failure(where + ": '" + key + "' must be true or false");
+  return object[key].get<bool>();
+}
+
+Source read_entry(const Json& entry, const FilesConfig& config, std::size_t number) {
+  const std::string &path = config.manifest, where = printable(path) + ": pair " + std::to_string(number);
   if (!entry.is_object()) throw Failure(where + ": must be an object");
-  allow_keys(entry, {"name", "activation", "gradient", "transpose_activations"}, where);
+  allow_keys(entry, {"name", "activation", "gradient", "transpose_activations", "transpose_gradients"}, where);
   Source pair{printable(text_of(entry, "name", where)), beside(path, text_of(entry, "activation", where)),
-              beside(path, text_of(entry, "gradient", where)), transposed};
+              beside(path, text_of(entry, "gradient", where)),
+              switch_of(entry, "transpose_activations", where, config.transpose_activations),
+              switch_of(entry, "transpose_gradients", where, config.transpose_gradients)};
   if (pair.name.empty()) throw Failure(where + ": needs a 'name'");
   if (!pair.has_activation() && !pair.has_gradient()) {
     throw Failure(where + " ('" + pair.name + "'): needs an 'activation', a 'gradient' or both");
-  }
-  if (entry.contains("transpose_activations")) {
-    if (!entry["transpose_activations"].is_boolean()) throw Failure(where + ": 'transpose_activations' must be true or false");
-    pair.transposed = entry["transpose_activations"].get<bool>();
   }
   return pair;
 }
@@ -83,33 +88,54 @@ std::vector<std::string> comma_separated(const std::vector<std::string>& texts) 
   return parts;
 }
 
-// Every key that both archives have is a pair; with one archive alone, every key of it.
+// A layer's name for its parameter's.
+std::string without_weight(const std::string& key) {
+  constexpr std::string_view ending = ".weight";
+  return key.size() > ending.size() && key.ends_with(ending) ? key.substr(0, key.size() - ending.size()) : key;
+}
+
+// The keys of an archive by their layers' names; where "fc" and "fc.weight" stand in one archive, both keep their own.
+std::map<std::string, std::string> keys_by_name(const std::string& archive) {
+  std::map<std::string, std::string> out;
+  if (archive.empty()) return out;
+  const std::vector<std::string> keys = TensorFile::open(archive).keys();
+  const std::set<std::string> all(keys.begin(), keys.end());
+  for (const std::string& key : keys) out[all.contains(without_weight(key)) ? key : without_weight(key)] = key;
+  return out;
+}
+
+std::vector<std::string> names_of(const std::map<std::string, std::string>& keys) {
+  std::vector<std::string> names;
+  for (const auto& [name, key] : keys) names.push_back(name);
+  return names;
+}
+
+// Every name that both archives have is a pair; with one archive alone, every name of it.
 void add_archives(const FilesConfig& config, Sources& out) {
-  std::vector<std::string> activations, gradients;
-  if (!config.activations.empty()) activations = TensorFile::open(config.activations).keys();
-  if (!config.gradients.empty()) gradients = TensorFile::open(config.gradients).keys();
-  const std::set<std::string> known_activations(activations.begin(), activations.end()),
-      known_gradients(gradients.begin(), gradients.end());
+  const auto activations = keys_by_name(config.activations), gradients = keys_by_name(config.gradients);
   const bool both = !config.activations.empty() && !config.gradients.empty();
-  for (const std::string& key : activations) {
-    if (both && !known_gradients.contains(key)) {
-      out.skipped.push_back({printable(key), "stands in " + config.activations + " alone, there is no gradient"});
-      continue;
-    }
-    out.pairs.push_back(
-        {printable(key), config.activations + ":" + key, both ? config.gradients + ":" + key : "", config.transpose_activations});
+  const auto address = [](const std::string& archive, const std::map<std::string, std::string>& keys, const std::string& name) {
+    const auto found = keys.find(name);
+    return found == keys.end() ? "" : archive + ":" + found->second;
+  };
+  std::vector<std::string> names = names_of(activations);
+  for (const auto& [name, key] : gradients) {
+    if (!activations.contains(name)) names.push_back(name);
   }
-  for (const std::string& key : gradients) {
-    if (known_activations.contains(key)) continue;
-    if (both) {
-      out.skipped.push_back({printable(key), "stands in " + config.gradients + " alone, there is no activation"});
+  for (const std::string& name : names) {
+    const Source pair{printable(name), address(config.activations, activations, name), address(config.gradients, gradients, name),
+                      config.transpose_activations, config.transpose_gradients};
+    if (both && !(pair.has_activation() && pair.has_gradient())) {
+      const bool lacks_gradient = pair.has_activation();
+      out.skipped.push_back({pair.name, "stands in " + (lacks_gradient ? config.activations : config.gradients) +
+                                            " alone, there is no " + (lacks_gradient ? "gradient" : "activation")});
     } else {
-      out.pairs.push_back({printable(key), "", config.gradients + ":" + key, false});
+      out.pairs.push_back(pair);
     }
   }
-  if (both && out.skipped.size() == activations.size() + gradients.size()) {
-    throw Failure("no key stands in both " + config.activations + " (" + shortened(activations) + ") and " + config.gradients +
-                  " (" + shortened(gradients) + ")");
+  if (both && out.pairs.empty() && !names.empty()) {
+    throw Failure("no key stands in both " + config.activations + " (" + shortened(names_of(activations)) + ") and " +
+                  config.gradients + " (" + shortened(names_of(gradients)) + ")");
   }
 }
 
@@ -139,7 +165,7 @@ void apply_globs(const FilesConfig& config, Sources& all) {
 
 }  // namespace
 
-Source parse_pair(const std::string& text, bool transposed) {
+Source parse_pair(const FilesConfig& config, const std::string& text) {
   const std::size_t first = text.find(','), second = first == std::string::npos ? first : text.find(',', first + 1);
   const auto refuse = [&](const std::string& why) {
     throw UsageError("--pair: '" + text + "' is not allowed (" + why +
@@ -147,22 +173,23 @@ Source parse_pair(const std::string& text, bool transposed) {
   };
   if (second == std::string::npos) refuse("two commas are needed");
   if (text.find(',', second + 1) != std::string::npos) refuse("more than two commas; --manifest takes paths with commas");
-  Source pair{text.substr(0, first), text.substr(first + 1, second - first - 1), text.substr(second + 1), transposed};
+  Source pair{text.substr(0, first), text.substr(first + 1, second - first - 1), text.substr(second + 1),
+              config.transpose_activations, config.transpose_gradients};
   if (pair.name.empty()) refuse("no name");
   if (!pair.has_activation() && !pair.has_gradient()) refuse("no file");
   return pair;
 }
 
-std::vector<Source> read_manifest(const std::string& path, bool transposed) {
-  const Json document = read_json(path);
-  const std::string where = printable(path);
+std::vector<Source> read_manifest(const FilesConfig& config) {
+  const Json document = read_json(config.manifest);
+  const std::string where = printable(config.manifest);
   if (!document.is_object()) throw Failure(where + ": a manifest must be an object with the key 'pairs'");
   allow_keys(document, {"pairs"}, where);
   if (!document.contains("pairs") || !document["pairs"].is_array() || document["pairs"].empty()) {
     throw Failure(where + ": needs a list of at least one pair as 'pairs'");
   }
   std::vector<Source> pairs;
-  for (const Json& entry : document["pairs"]) pairs.push_back(read_entry(entry, path, transposed, pairs.size() + 1));
+  for (const Json& entry : document["pairs"]) pairs.push_back(read_entry(entry, config, pairs.size() + 1));
   return pairs;
 }
 
@@ -191,9 +218,9 @@ Sources list_sources(const FilesConfig& config) {
   Sources out;
   add_archives(config, out);
   std::vector<Source> named;
-  for (const std::string& text : config.pair) named.push_back(parse_pair(text, config.transpose_activations));
+  for (const std::string& text : config.pair) named.push_back(parse_pair(config, text));
   if (!config.manifest.empty()) {
-    const std::vector<Source> listed = read_manifest(config.manifest, config.transpose_activations);
+    const std::vector<Source> listed = read_manifest(config);
     named.insert(named.end(), listed.begin(), listed.end());
   }
   out.pairs.insert(out.pairs.begin(), named.begin(), named.end());

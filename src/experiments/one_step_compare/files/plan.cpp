@@ -35,18 +35,23 @@ Header read_header(const std::string& address, const std::string& what) {
   return header;
 }
 
-[[noreturn]] void refuse_shapes(const Source& pair, const Header& activation, const Header& gradient) {
-  const std::uint64_t other_side = pair.transposed ? activation.rows : activation.cols;
+// Why the sizes do not fit, and what would make them.
+std::string unequal_sizes(const Source& pair, const Header& activation, const Header& gradient) {
+  const std::uint64_t k = pair.transposed ? activation.cols : activation.rows,
+                      n = pair.transposed ? activation.rows : activation.cols,
+                      side = pair.gradient_transposed ? gradient.rows : gradient.cols,
+                      other_side = pair.gradient_transposed ? gradient.cols : gradient.rows;
   std::string advice;
-  if (other_side == gradient.cols) {
+  if (n == side) {
     advice = pair.transposed ? "; they fit without --transpose-activations"
                              : "; with --transpose-activations they fit (its rows are samples then)";
-  } else if ((pair.transposed ? activation.cols : activation.rows) == gradient.rows) {
-    advice = "; the gradient fits when it is stored transposed, m x k";
+  } else if (k == other_side) {
+    advice = pair.gradient_transposed ? "; they fit without --transpose-gradients"
+                                      : "; with --transpose-gradients they fit (the gradient is stored k x m then)";
   }
-  throw Failure("'" + pair.name + "': the activation " + activation.label + " is " + activation.shape + ", the gradient " +
-                gradient.label + " is " + gradient.shape + ": " + (pair.transposed ? "n x k" : "k x n") +
-                " and m x k with one k are needed" + advice);
+  return "the activation " + activation.label + " is " + activation.shape + ", the gradient " + gradient.label + " is " +
+         gradient.shape + ": " + (pair.transposed ? "n x k" : "k x n") + " and " + (pair.gradient_transposed ? "k x m" : "m x k") +
+         " with one k are needed" + advice;
 }
 
 // How a layer's gradient is cut: into parts, and each of them, or the whole, into heads. 0: not so.
@@ -112,11 +117,16 @@ std::optional<Pair> plan_pair(const Source& source, const Cut& cut, std::vector<
     pair.layers.push_back({pair.name, 0, 0});
     return pair;
   }
-  if (pair.has_activation() && pair.k != gradient.cols) refuse_shapes(pair, activation, gradient);
-  pair.k = gradient.cols;
+  const std::uint64_t k = pair.gradient_transposed ? gradient.rows : gradient.cols,
+                      m = pair.gradient_transposed ? gradient.cols : gradient.rows;
+  if (pair.has_activation() && pair.k != k) {
+    skipped.push_back({pair.name, unequal_sizes(pair, activation, gradient)});
+    return std::nullopt;
+  }
+  pair.k = k;
   const std::string dtype = dtype_name(gradient.dtype);
   if (pair.dtypes != dtype) pair.dtypes += (pair.dtypes.empty() ? "" : ", ") + dtype;
-  pair.layers = cut_rows(pair.name, gradient.rows, cut);
+  pair.layers = cut_rows(pair.name, m, cut);
   return pair;
 }
 

@@ -33,7 +33,11 @@ struct Row {
   bool is_judged() const { return pair.has_activation() && pair.has_gradient(); }
   double ratio() const { return gradient.nuclear_rank / activation.stable_rank; }
   std::uint64_t stable_rank_limit() const { return std::min(pair.k, pair.n); }
-  std::uint64_t nuclear_rank_limit() const { return std::min(layer.m, pair.k); }
+  // G = E A' has no higher rank than there are samples.
+  std::uint64_t nuclear_rank_limit() const {
+    const std::uint64_t side = std::min(layer.m, pair.k);
+    return pair.has_activation() ? std::min(side, pair.n) : side;
+  }
 };
 
 // The ratio's bars are coloured by what it settles, each colour a series of its own.
@@ -71,6 +75,25 @@ std::string undefined_reason(const std::string& matrix, const std::string& rank,
          " not finite, the first in row " + count_text(bad.row) + ", column " + count_text(bad.column) + " (counted from 0)";
 }
 
+// Why the pair cannot be what a layer has in one step, so that no advice follows from it; empty where nothing speaks against it.
+// Padding is alike, and few samples span little; a gradient that is rounded to eight bits leaves that span by half a per cent.
+std::string contradiction(const Pair& pair, const Checks& checks) {
+  constexpr double alike = 0.1, rounded = 0.05;
+  constexpr double fewest = 4;
+  const auto n = static_cast<double>(pair.n);
+  if (!pair.has_activation() || !pair.has_gradient()) return "";
+  if (checks.outside > rounded) {
+    return short_number(100 * checks.outside) + " % of the gradient's norm lies outside the span of the activation's " +
+           counted(pair.n, "sample") +
+           ": it is not the gradient of these samples alone (another batch or step, or uses of the layer " + "that are missing)";
+  }
+  if (checks.alike >= std::max(fewest, alike * n)) {
+    return count_text(checks.alike) + " of the activation's " + counted(pair.n, "sample") +
+           " are one and the same: padding that the loss ignores? Leave out samples without an output gradient";
+  }
+  return "";
+}
+
 // The layers that can be reported; the others go to `skipped`.
 std::vector<Row> rows_of(const Plan& plan, const TrialRecord& record, std::vector<Skipped>& skipped) {
   std::vector<Row> rows;
@@ -81,6 +104,10 @@ std::vector<Row> rows_of(const Plan& plan, const TrialRecord& record, std::vecto
       activation = activation_ranks(record, p);
       if (std::isnan(activation.stable_rank)) {
         skipped.push_back({pair.name, undefined_reason("activation", "st", activation.non_finite)});
+        continue;
+      }
+      if (const std::string reason = contradiction(pair, checks_of(record, p)); !reason.empty()) {
+        skipped.push_back({pair.name, reason});
         continue;
       }
     }
@@ -144,11 +171,11 @@ void add_series(ResultBuilder& out, const std::vector<Row>& rows) {
 }
 
 void judge(const Row& row, Claims& claims) {
-  const Statement eq_1_8{row.layer.name + "/eq-1.8", "Section 1.2.1, eq. (1.8); Section 1.2, two-sided comparison",
-                         "nr(G) >= st(A), by a factor of 2 at least: the spectral step is ahead of the Euclidean step"};
-  claims.number(eq_1_8, row.ratio(), at_least(2.0),
-                "nr/st = " + short_number(row.ratio()) + ": " + words_for(advantage_of(row.ratio())).comparison,
-                {.undecided = {1.0, 2.0}, .rounding = rounding});
+  const Statement eq_1_8{row.layer.name + "/eq-1.8", "Section 1.2.1, eq. (1.8)",
+                         "nr(G) >= st(A): one spectral step guarantees at least as much as one Euclidean step"};
+  const Words& words = words_for(advantage_of(row.ratio()));
+  claims.number(eq_1_8, row.ratio(), at_least(1.0), "nr/st = " + short_number(row.ratio()) + ": " + words.comparison,
+                {.rounding = rounding});
 }
 
 Table table_of(const std::vector<Row>& rows) {
@@ -230,8 +257,8 @@ const Words& words_for(Advantage advantage) {
   static const std::array<Words, 4> words = {{
       {"holds", "Muon: the spectral step is ahead",
        "one spectral step is sure to lower the loss at least as far as one Euclidean step"},
-      {"inconclusive", "either: Muon is favoured, but by less than 2",
-       "inconclusive: the guarantees favour the spectral step, the two-sided comparison decides nothing below 2"},
+      {"holds", "either: Muon is favoured, but by less than 2",
+       "the guarantees favour the spectral step, the two-sided comparison decides nothing below 2"},
       {"fails", "either: Adam/SGD is favoured, but by less than 2",
        "the guarantees favour the Euclidean step, the mirrored two-sided comparison decides nothing above 1/2"},
       {"fails", "keep Adam/SGD: the Euclidean step is ahead",

@@ -37,6 +37,7 @@ class FilesStudy : public Study {
         text_field("activations", c.activations, "archive of activations, paired by key with --gradients; alone: their st"),
         text_field("gradients", c.gradients, "archive of gradients; alone: their nr"),
         switch_field("transpose-activations", c.transpose_activations, "activations are n x k: a sample is a row, as in PyTorch"),
+        switch_field("transpose-gradients", c.transpose_gradients, "gradients are k x m, as in transformers' Conv1D"),
         one_per_flag(text_list_field("include", c.include, "globs: only pairs whose name one of them matches")),
         one_per_flag(text_list_field("exclude", c.exclude, "globs: no pair whose name one of them matches")),
         one_per_flag(text_list_field("split", c.split,
@@ -57,7 +58,7 @@ class FilesStudy : public Study {
     }
     require_archive("--activations", c.activations);
     require_archive("--gradients", c.gradients);
-    for (const std::string& text : c.pair) parse_pair(text, false);
+    for (const std::string& text : c.pair) parse_pair(c, text);
     split_counts(c);
     if (c.pair.empty() && c.manifest.empty() && c.activations.empty() && c.gradients.empty()) {
       throw UsageError(

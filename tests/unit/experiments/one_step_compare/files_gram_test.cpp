@@ -30,11 +30,11 @@ TEST_CASE("a Gram matrix that is read in pieces and added up in tiles is the pro
     const arma::mat expected = A * A.t();
     const StoredTensor stored = open_tensor(folder.save("a.npy", A)), turned = open_tensor(folder.save("t.npy", A.t()));
     for (const StoredTensor& tensor : {stored, turned}) {
-      const StreamedGram one = streamed_gram(tensor, 1.0, one_thread);
+      const StreamedGram one = streamed_gram({tensor}, 1.0, one_thread);
       CHECK(relative_error(one.gram, expected) < tolerance::residual<double>);
       CHECK(one.largest_modulus == arma::abs(A).max());
       CHECK(one.non_finite.count == 0);
-      const StreamedGram three = streamed_gram(tensor, 1.0, three_threads);
+      const StreamedGram three = streamed_gram({tensor}, 1.0, three_threads);
       CHECK(arma::all(arma::vectorise(one.gram == three.gram)));
     }
   }
@@ -43,7 +43,7 @@ TEST_CASE("a Gram matrix that is read in pieces and added up in tiles is the pro
 TEST_CASE("the divisor divides A, and the estimate covers the Gram matrix") {
   const MatrixFolder folder;
   const arma::mat A = gaussian(20, 300, "A");
-  const StreamedGram read = streamed_gram(open_tensor(folder.save("a.npy", 1e200 * A)), 1e200, one_thread);
+  const StreamedGram read = streamed_gram({open_tensor(folder.save("a.npy", 1e200 * A))}, 1e200, one_thread);
   CHECK(relative_error(read.gram, A * A.t()) < tolerance::residual<double>);
   CHECK(streamed_gram_bytes(4096, 65536) > 8.0 * 4096 * 4096);
   CHECK(streamed_gram_bytes(4096, 65536) < 1e9);
@@ -55,7 +55,7 @@ TEST_CASE("all entries that are not finite are counted, and the first in row-maj
   A(600, 3) = A(20, 8999) = A(20, 8000) = std::numeric_limits<double>::infinity();
   A(699, 0) = std::numeric_limits<double>::quiet_NaN();
   for (const bool turned : {false, true}) {
-    const NonFinite bad = streamed_gram(open_tensor(folder.save("a.npy", turned ? A.t() : A)), 1.0, one_thread).non_finite;
+    const NonFinite bad = streamed_gram({open_tensor(folder.save("a.npy", turned ? A.t() : A))}, 1.0, one_thread).non_finite;
     CHECK(bad.count == 4);
     CHECK(bad.row == (turned ? 0 : 20));
     CHECK(bad.column == (turned ? 699 : 8000));
@@ -67,7 +67,7 @@ TEST_CASE("the stable rank of a long activation is that of its singular values")
   const arma::mat A = gaussian(300, 5000, "A") + 0.2;
   const arma::vec s = singular_values(A);
   const double expected = arma::dot(s, s) / (s(0) * s(0));
-  const Ranks ranks = measure_activation(open_tensor(folder.save("a.npy", A)), one_thread);
+  const Ranks ranks = measure_activation({open_tensor(folder.save("a.npy", A))}, one_thread).ranks;
   CHECK(ranks.stable_rank == doctest::Approx(expected).epsilon(2 * tolerance::lanczos_residual));
 }
 
@@ -78,6 +78,6 @@ TEST_CASE("small singular values count in nr: a Gram matrix would lose them") {
   s.fill(1e-9);
   s(0) = 1;
   const arma::mat G = isometry(50, 41, "U") * arma::diagmat(s) * isometry(41, 41, "V");
-  const Ranks ranks = measure_gradient(open_tensor(folder.save("g.npy", G)), 0, 50, one_thread);
+  const Ranks ranks = measure_gradient({open_tensor(folder.save("g.npy", G))}, 0, 50, one_thread);
   CHECK(ranks.nuclear_rank - 1 == doctest::Approx(8e-8).epsilon(1e-6));
 }

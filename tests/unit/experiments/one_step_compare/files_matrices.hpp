@@ -2,6 +2,7 @@
 #pragma once
 
 #include <armadillo>
+#include <cmath>
 #include <string>
 
 #include "experiments/configured_study.hpp"
@@ -21,6 +22,15 @@ inline arma::mat isometry(arma::uword m, arma::uword k, const char* name) {
 inline arma::mat flat(arma::uword m, arma::uword k, arma::uword r, const char* name) {
   const auto svd = ranklab::thin_svd(gaussian(m, k, name));
   return svd.U.head_cols(r) * svd.V.head_cols(r).t();
+}
+
+/// m x n of full rank and stable rank r, 1 < r <= min(m, n): one singular value is 1, the others are equal.
+inline arma::mat of_stable_rank(arma::uword m, arma::uword n, double r, const char* name) {
+  const auto svd = ranklab::thin_svd(gaussian(m, n, name));
+  arma::vec s(svd.s.n_elem);
+  s.fill(std::sqrt((r - 1) / static_cast<double>(s.n_elem - 1)));
+  s(0) = 1;
+  return svd.U * arma::diagmat(s) * svd.V.t();
 }
 
 struct MatrixFolder {

@@ -14,7 +14,7 @@ namespace {
 std::string manifest_error(const TemporaryFolder& folder, const std::string& text) {
   write_file_atomically(folder / "m.json", text);
   try {
-    read_manifest(folder / "m.json", false);
+    read_manifest({.manifest = folder / "m.json"});
   } catch (const Failure& error) {
     return error.what();
   }
@@ -32,7 +32,7 @@ TEST_CASE("a manifest names pairs with paths relative to itself") {
   write_file_atomically(folder / "m.json", R"({"pairs": [
     {"name": "fc", "activation": "a.npz:x", "gradient": "sub/g.npy", "transpose_activations": true},
     {"name": "in", "activation": "/far/a.npy"}, {"name": "out\n", "gradient": "g.npy", "transpose_activations": false}]})");
-  const auto pairs = read_manifest(folder / "m.json", false);
+  const auto pairs = read_manifest({.manifest = folder / "m.json"});
   REQUIRE(pairs.size() == 3);
   CHECK(pairs[0].name == "fc");
   CHECK(pairs[0].activation == folder / "a.npz:x");
@@ -44,7 +44,7 @@ TEST_CASE("a manifest names pairs with paths relative to itself") {
   CHECK(pairs[2].name == "out\\x0a");
   CHECK(pairs[2].activation.empty());
   // The flag holds for pairs that do not say.
-  const auto turned = read_manifest(folder / "m.json", true);
+  const auto turned = read_manifest({.manifest = folder / "m.json", .transpose_activations = true});
   CHECK(turned[1].transposed);
   CHECK_FALSE(turned[2].transposed);
 }
