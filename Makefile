@@ -43,11 +43,12 @@ RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev n
 TEST_PACKAGES := doctest-dev python3 python3-jsonschema
 LINT_PACKAGES := clang-format clang-tidy
 PAGE_PACKAGES := chromium
+TORCH_PACKAGES := python3-torch
 
 # Without -j on the command line every core compiles.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
-.PHONY: help fetch-help deps build test test-page unit smoke reproduce bench lint format sanitize clean $(PRESETS)
+.PHONY: help fetch-help deps build test test-page test-torch unit smoke reproduce bench lint format sanitize clean $(PRESETS)
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -159,6 +160,10 @@ sanitize: deps ## the tests under the address and undefined-behaviour sanitizers
 test-page: build ## the page of results in a headless browser: widths, console, pictures, print
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(PAGE_PACKAGES)'
 	@RANKLAB_BUILD=$(BUILD) python3 tests/browser/test_page.py
+
+test-torch: build ## the recorder of PyTorch models, experiments/ranklab_dump.py, with Debian's PyTorch
+	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(TORCH_PACKAGES)'
+	@RANKLAB_BUILD=$(BUILD) /usr/bin/python3 tests/torch/test_dump.py
 
 bench: build ## speed against the authors' method and against the machine's limits
 	@$(MAKE) --no-print-directory $(BUILD)/bench
