@@ -48,6 +48,7 @@ void print_findings(const Json& document) {
   if (document.contains("table")) {
     std::vector<std::vector<std::string>> rows = {document["table"]["columns"].get<std::vector<std::string>>()};
     for (const auto& row : document["table"]["rows"]) rows.push_back(row.get<std::vector<std::string>>());
+    if (document["table"].contains("summary")) line("  " + document["table"]["summary"].get<std::string>());
     for (const auto& row : in_columns(rows)) line("  " + row);
   }
   if (document.contains("skipped")) {

@@ -9,6 +9,11 @@
 
 namespace ranklab {
 
+/// 0 to 9.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 /// Four significant digits.
 std::string short_number(double x);
 

@@ -55,18 +55,13 @@ Claim judge_tally(const Statement& statement, const Tally& tally, const std::str
   return claim;
 }
 
-Claim judge_number(const Statement& statement, double measured, Region allowed, const std::string& detail, const Doubt& doubt) {
+Claim judge_number(const Statement& statement, double measured, Region allowed, const std::string& detail, double rounding) {
   Claim claim{
       statement.id, statement.source, statement.text, Verdict::not_applicable, measured, std::pair(allowed.low, allowed.high),
       detail};
-  const double slack = doubt.rounding * std::fabs(measured);
-  const auto lies_in = [&](Region region) { return measured + slack >= region.low && measured - slack <= region.high; };
+  const double slack = rounding * std::fabs(measured);
   if (!std::isfinite(measured)) return claim;
-  if (lies_in(allowed)) {
-    claim.verdict = Verdict::holds;
-  } else if (!lies_in(doubt.undecided)) {
-    claim.verdict = Verdict::fails;
-  }
+  claim.verdict = measured + slack >= allowed.low && measured - slack <= allowed.high ? Verdict::holds : Verdict::fails;
   return claim;
 }
 
@@ -86,8 +81,8 @@ void Claims::never_violated(const Statement& statement, const Records& records, 
   add(judge_tally(statement, tally_of(records, statement.id), detail));
 }
 
-void Claims::number(const Statement& statement, double measured, Region allowed, const std::string& detail, const Doubt& doubt) {
-  add(judge_number(statement, measured, allowed, detail, doubt));
+void Claims::number(const Statement& statement, double measured, Region allowed, const std::string& detail, double rounding) {
+  add(judge_number(statement, measured, allowed, detail, rounding));
 }
 
 void Claims::not_applicable(const Statement& statement, const std::string& reason) {

@@ -68,17 +68,10 @@ Claim judge_mean(const Statement& statement, const std::vector<double>& per_tria
 /// Holds when no case violates the statement. No case at all is not-applicable.
 Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail = "");
 
-/// Where a number decides nothing: in a region beside the allowed one. A number is good to a relative error of `rounding`, so that
-/// it lies in a region which it misses by that.
-struct Doubt {
-  Region undecided = {.low = std::numeric_limits<double>::infinity(), .high = -std::numeric_limits<double>::infinity()};
-  double rounding = 0.0;
-};
-
-/// A number that no trial draws: holds where it lies in `allowed`. One that is not finite is not-applicable, as is one that is
-/// undecided.
+/// A number that no trial draws, good to a relative error of `rounding`: holds where it lies in `allowed`, or misses it by that.
+/// One that is not finite is not-applicable.
 Claim judge_number(const Statement& statement, double measured, Region allowed, const std::string& detail = "",
-                   const Doubt& doubt = {});
+                   double rounding = 0.0);
 
 /// The statement says nothing of this run, as `reason` says.
 Claim not_applicable(const Statement& statement, const std::string& reason);
@@ -90,7 +83,7 @@ class Claims {
   void never_violated(const Statement& statement, const Tally& tally, const std::string& detail = "");
   /// From the tallies that the trials recorded under the statement's id.
   void never_violated(const Statement& statement, const Records& records, const std::string& detail = "");
-  void number(const Statement& statement, double measured, Region allowed, const std::string& detail = "", const Doubt& doubt = {});
+  void number(const Statement& statement, double measured, Region allowed, const std::string& detail = "", double rounding = 0.0);
   void not_applicable(const Statement& statement, const std::string& reason);
   /// True where the statement's hypothesis is met. Otherwise it is not applicable, as `unmet` says, and there is nothing to judge.
   bool applies(const Statement& statement, const std::string& unmet);

@@ -114,6 +114,52 @@ class FilesTest(ProgramTest):
         self.assertIn("no layer is left", self.run_program(f"{STUDY} --pair bad,a.npy,bad.npy --out x.json", 1).stderr)
         self.assertFalse(os.path.exists(self.path("x.json")))
 
+    def recording(self, folder, scale=1.0, **changes):
+        """Two layers as experiments/ranklab_dump.py writes them: A A' of ROTATED, and an embedding whose rows were used 3, 1, 0 times."""
+        os.makedirs(self.path(folder))
+        moment = diagonal(4, 4, [4.0, 0.25, 0.25, 0.25])
+        table = [[1.0, 0.0, 0.0], [0.0, scale, 0.0]]
+        self.write(f"{folder}/0.safetensors", safetensors({"second_moment": flat(moment), "gradient": flat(GRADIENT)}))
+        self.write(f"{folder}/1.safetensors", safetensors({"counts": ([3], [3.0, 1.0, 0.0]), "gradient": flat(table)}))
+        layers = [{"name": "fc", "parameter": "fc.weight", "file": "0.safetensors", "samples": 6, "role": "head"},
+                  {"name": "table", "parameter": "table.weight", "file": "1.safetensors", "samples": 4, "role": "embedding"},
+                  {"name": "tied", "parameter": "tied", "file": "2.safetensors", "samples": 4, "role": "tied", "reason": "tied: two uses"}]
+        self.write(f"{folder}/recording.json", dict({"format": "ranklab.recording/1", "layers": layers,
+                                                     "not_seen": {"odd": "used by einsum", "fc.bias": "no matrix"}}, **changes))
+
+    def test_a_recording_of_a_model(self):
+        self.recording("dump")
+        document = self.files(["--from", "dump"])
+        self.check_layer(document, "fc", LOW, 3, "holds")
+        self.check_layer(document, "table", 4 / 3, 2, "holds")
+        self.assertEqual({entry["name"]: entry["reason"] for entry in document["skipped"]}, {"tied": "tied: two uses", "odd": "used by einsum"})
+        self.assertEqual(document["table"]["summary"], "Muon 1, either 1, keep Adam/SGD 0, not judged 2")
+        self.assertIn("the head, which the paper keeps Euclidean", document["table"]["rows"][0][-1])
+        self.refused(f"{STUDY} --from .", "--from", "step<N>", exit_code=1)
+        self.recording("other", format="torch")
+        self.refused(f"{STUDY} --from other", "other/recording.json", "ranklab.recording/1", exit_code=1)
+
+    def test_recordings_over_training(self):
+        for step, scale in ((0, 1.0), (10, 0.5), (100, 0.0)):
+            self.recording(f"run/step{step}", scale)
+        document = self.files(["--from", "run"])
+        series = {each["name"]: each for each in document["series"]}
+        self.assertEqual(series["table.predicted_ratio"]["x"], [0, 10, 100])
+        for measured, expected in zip(series["table.nuclear_rank"]["mean"], (2, 1.5 ** 2 / 1.25, 1)):
+            self.assertAlmostEqual(measured, expected, places=12)
+        self.assertEqual(document["scalars"]["fc.predicted_ratio"]["mean"], series["fc.predicted_ratio"]["mean"][0])
+        rows = {row[0]: row for row in document["table"]["rows"]}
+        self.assertTrue(rows["fc"][-1].startswith("Muon in 3 of 3 steps"))
+        self.assertEqual(rows["table"][-2], "2 of 3 steps")
+        verdicts = {claim["id"]: claim["verdict"] for claim in document["claims"]}
+        self.assertEqual(verdicts, {"fc/eq-1.8": "holds", "table/eq-1.8": "fails"})
+        self.assertEqual(document["figure"]["panels"][0]["x"]["label"], "step")
+        for batch, scale in enumerate((1.0, 0.9, 0.8)):
+            self.recording(f"batches/step5.batch{batch}", scale)
+        document = self.files(["--from", "batches"])
+        self.assertIn("over 3 batches", document["table"]["rows"][1][-1])
+        self.assertRegex(document["table"]["rows"][0][6], r"^2.526 \+- \S+$")
+
     def test_names_from_a_file_are_escaped(self):
         self.write("g.safetensors", safetensors({"\x1b[31mred": flat(GRADIENT)}))
         run = self.run_program(f"{STUDY} --gradients g.safetensors --out out.json")

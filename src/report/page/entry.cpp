@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/text.hpp"
 #include "report/changes.hpp"
 #include "report/figure/svg.hpp"
 #include "report/page/papers.hpp"
@@ -22,10 +23,6 @@ std::string paper_key(const Json& result) {
 
 std::string figure_name(const Json& result) {
   return plain(member(member(result, "source"), "figure"));
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 // 2 before 14, "fig-4" before "fig-4-variants".

@@ -61,7 +61,8 @@ std::string table_html(const Json& result, bool open) {
     for (std::size_t i = 0; i < names.size(); ++i) out += cell(names[i], html(row[i]));
     out += "</tr>\n";
   }
-  return fold("Table", out + "</tbody></table>\n", open ? " open" : "");
+  const std::string summary = html(member(member(result, "table"), "summary"));
+  return fold(summary.empty() ? "Table" : summary, out + "</tbody></table>\n", open ? " open" : "");
 }
 
 std::string scalars_html(const Json& result) {

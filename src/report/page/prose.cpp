@@ -5,6 +5,7 @@
 #include <cctype>
 #include <utility>
 
+#include "core/text.hpp"
 #include "report/figure/svg.hpp"
 
 namespace ranklab {
@@ -27,10 +28,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> signs = {
     {"sqrt(", "\u221A("},
     {"abs(lambda)", "|\u03BB|"},
 }};
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/text.hpp"
 #include "report/page/papers.hpp"
 #include "report/page/text.hpp"
 #include "report/result_json.hpp"
@@ -13,10 +14,6 @@ namespace ranklab {
 namespace {
 
 using Json = nlohmann::json;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 bool is_letter(char c) {
   return c >= 'a' && c <= 'z';

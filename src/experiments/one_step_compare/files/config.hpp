@@ -18,6 +18,7 @@ struct FilesConfig {
   std::vector<std::string> pair = {};            // NAME,ACTIVATION_FILE,GRADIENT_FILE; one of the files may be missing
   std::string manifest = {};                     // a JSON file of pairs
   std::string activations = {}, gradients = {};  // two archives, paired by key
+  std::string from = {};                         // a folder of recordings
   bool transpose_activations = false;            // rows of an activation are samples
   bool transpose_gradients = false;              // gradients are k x m
   std::vector<std::string> include = {};         // globs of pair names, commas between them; none: all

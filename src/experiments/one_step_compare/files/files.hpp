@@ -2,13 +2,16 @@
 // from that to the result.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/record.hpp"
+#include "core/statistics.hpp"
 #include "experiments/one_step_compare/files/config.hpp"
 #include "report/claims.hpp"
 #include "run/trials.hpp"
@@ -17,6 +20,13 @@ namespace ranklab::files {
 
 // What the flags say, before a tensor is looked at (pairs.cpp) ------------------------------------------------------------------
 
+/// When a pair was recorded; -1: not said.
+struct Moment {
+  std::int64_t step = -1, batch = -1;
+
+  auto operator<=>(const Moment&) const = default;
+};
+
 struct Source {
   std::string name;                  // printable
   std::string activation;            // address as open_tensor takes it; empty: none
@@ -24,13 +34,20 @@ struct Source {
   bool transposed = false;           // the activation is n x k: its rows are samples
   bool gradient_transposed = false;  // the gradient is k x m
 
-  bool has_activation() const { return !activation.empty(); }
+  // A recording holds, in place of the activation A, A A' (k x k) or its diagonal, and the number of samples.
+  std::string second_moment = "";
+  std::uint64_t samples = 0;
+  std::uint64_t parts = 0, first_part = 1;  // the gradient's rows are so many blocks NAME.<first_part>, ...; 0: not cut
+  std::string parameter = "", role = "";    // the recording's words: hidden, first, head, embedding, tied
+  Moment moment = {};
+
+  bool has_activation() const { return !activation.empty() || !second_moment.empty(); }
   bool has_gradient() const { return !gradient.empty(); }
 };
 
 struct Sources {
-  std::vector<Source> pairs;     // in the order of --pair, the manifest, the archives
-  std::vector<Skipped> skipped;  // keys of one archive that the other does not have
+  std::vector<Source> pairs;     // in the order of --pair, the manifest, the archives, the recordings
+  std::vector<Skipped> skipped;  // keys of one archive that the other does not have, and what a recording could not see
 };
 
 inline constexpr std::uint64_t most_parts = 1'000'000;
@@ -42,6 +59,10 @@ Source parse_pair(const FilesConfig& config, const std::string& text);
 /// two tensors one may be missing, paths are relative to the manifest, and the flags hold for pairs that do not say. Throws Failure
 /// that names the file, the pair and what is wrong.
 std::vector<Source> read_manifest(const FilesConfig& config);
+
+/// The layers of --from: a folder that experiments/ranklab_dump.py wrote, or a folder of such folders, step<N> or step<N>.batch<B>.
+/// Matrices that it could not see, or doubts, go to `skipped`. Throws Failure that names the folder or file and what is wrong.
+std::vector<Source> read_recordings(const std::string& folder, std::vector<Skipped>& skipped);
 
 /// `NAME=PARTS` of --split. Throws UsageError that names the flag.
 std::vector<std::pair<std::string, std::uint64_t>> split_counts(const FilesConfig& config);
@@ -60,6 +81,7 @@ struct Layer {
 
 struct Pair : Source {
   std::uint64_t k = 0, n = 0;  // n = 0: no activation
+  bool diagonal = false;       // its second moment is
   std::string dtypes;          // "F32", or "BF16, F32" where activation and gradient differ
   std::vector<Layer> layers;
 };
@@ -111,7 +133,8 @@ Ranks activation_ranks(const TrialRecord& record, std::size_t pair);
 Checks checks_of(const TrialRecord& record, std::size_t pair);
 Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t layer);
 
-// What the ratio nr(G) / st(A) of a layer says about a spectral step, and the result (report.cpp) ---------------------------------
+// What the ratios nr(G) / st(A) of a layer say about a spectral step (advice.cpp), and the result (report.cpp)
+// ---------------------------------
 
 /// Where the ratio lies. From one full-gradient step, with L_F and L_op of [Spectral] eq. (1.4), the least-squares loss keeps to
 ///   L - ||G||_F^2 / L_F  <= L(W_GD) <= L - ||G||_F^2 / (2 L_F)  and  L - ||G||_*^2 / L_op <= L(W_SD) <= L - ||G||_*^2 / (2 L_op).
@@ -119,7 +142,8 @@ Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t la
 /// comparison, which the paper does not print) up to a ratio of 1/2; in between only the guarantees can be compared.
 enum class Advantage { spectral, spectral_by_guarantee, euclidean_by_guarantee, euclidean };
 
-/// A ratio within rounding of 1/2, 1 or 2 counts as equal to it.
+/// Both ranks are good to about 1e-12; a ratio within this of 1/2, 1 or 2 counts as equal to it.
+inline constexpr double ratio_rounding = 1e-10;
 Advantage advantage_of(double ratio);
 
 struct Words {
@@ -128,6 +152,23 @@ struct Words {
   std::string comparison;  // what is sure is so for least squares
 };
 const Words& words_for(Advantage advantage);
+
+/// Which step is sure to be ahead; nothing between 1/2 and 2.
+enum class Settled { spectral, nothing, euclidean };
+
+Settled settled_by(double ratio);
+/// Of a mean over batches by its 99 % interval: nothing where that does not lie on one side; of one batch by its ratio.
+Settled settled_by(const Summary& ratio);
+
+struct Advice {
+  Settled settled = Settled::nothing;
+  std::string ratio, verdict, text;  // of the table: nr/st, (1.8), the advice
+  std::string comparison;            // of the claim
+};
+
+/// From a layer's ratios at each step, over the batches there; at least one. Over several steps it is settled where four fifths of
+/// them agree. The role of a layer that the paper keeps on Euclidean steps is added to the text.
+Advice advice_of(const std::map<std::int64_t, Summary>& ratios, const std::string& role);
 
 /// Every layer that has all its ranks, and whose checks do not speak against it, is reported; the others are listed with the
 /// reason. Its claim, <layer>/eq-1.8, is the printed inequality: it holds from a ratio of 1 on; the advice is Muon only from 2 on.

@@ -184,7 +184,8 @@ double streamed_gram_bytes(std::uint64_t rows, std::uint64_t cols) {
 }
 
 MeasuredActivation measure_activation(const StoredActivation& A, const Trial& trial) {
-  MeasuredActivation out{{}, streamed_gram(A, 1.0, trial), 1.0};
+  MeasuredActivation out;
+  out.read = streamed_gram(A, 1.0, trial);
   out.ranks.non_finite = out.read.non_finite;
   const double largest = out.read.largest_modulus;
   if (out.read.non_finite.count > 0 || largest == 0) return out;
@@ -193,6 +194,24 @@ MeasuredActivation measure_activation(const StoredActivation& A, const Trial& tr
     out.read = streamed_gram(A, largest, trial);
   }
   out.ranks.stable_rank = arma::trace(out.read.gram) / largest_eigenvalue(out.read.gram, [&] { trial.check_interrupt(); });
+  return out;
+}
+
+MeasuredActivation measure_second_moment(const StoredTensor& moment, const Trial& trial) {
+  MeasuredActivation out;
+  if (moment.shape().size() == 1) {
+    out.diagonal = arma::vec(moment.values());
+    out.ranks.non_finite.count = static_cast<double>(out.diagonal.n_elem - arma::uvec(arma::find_finite(out.diagonal)).n_elem);
+    const double trace = arma::accu(out.diagonal);
+    if (out.ranks.non_finite.count == 0 && trace > 0) out.ranks.stable_rank = trace / out.diagonal.max();
+    return out;
+  }
+  const Piece whole = looked_through(moment.columns(0, moment.cols()));
+  out.ranks.non_finite = whole.non_finite;
+  out.read.gram = (whole.block + whole.block.t()) / 2;
+  const double trace = arma::trace(out.read.gram);
+  if (out.ranks.non_finite.count > 0 || !(trace > 0)) return out;
+  out.ranks.stable_rank = trace / largest_eigenvalue(out.read.gram, [&] { trial.check_interrupt(); });
   return out;
 }
 
@@ -228,11 +247,12 @@ std::uint64_t most_alike(const arma::mat& sketch) {
   return most;
 }
 
-double outside_span(const StoredActivation& A, const MeasuredActivation& measured, const StoredGradient& G, const Trial& trial) {
+double outside_span(const StoredActivation* A, const MeasuredActivation& measured, const StoredGradient& G, const Trial& trial) {
   constexpr double rounding = 1e-12;  // eigenvalues below this share of the largest are those of rounded zeros
   constexpr std::uint64_t largest_side = 1024;
-  const bool few_samples = A.samples() < A.features();
-  if (!few_samples && A.features() > largest_side) return std::nan("");
+  const arma::mat& gram = measured.read.gram;
+  const bool few_samples = A != nullptr && A->samples() < A->features();
+  if (!few_samples && gram.n_rows > largest_side) return std::nan("");
   arma::mat gradient = matrix_of(G.tensor);
   if (G.transposed) gradient = gradient.t();
   const double modulus = gradient.is_finite() ? arma::abs(gradient).max() : 0;
@@ -240,17 +260,38 @@ double outside_span(const StoredActivation& A, const MeasuredActivation& measure
   gradient /= modulus;
   const double whole = arma::accu(arma::square(gradient));
   trial.check_interrupt();
-  const SymmetricEigen eigen = symmetric_eigen(measured.read.gram);
-  const arma::uvec kept = arma::find(eigen.w > rounding * eigen.w.max());
+  if (!measured.diagonal.empty()) {
+    const arma::uvec lost = arma::find(measured.diagonal <= 0);
+    return std::sqrt(arma::accu(arma::square(gradient.cols(lost))) / whole);
+  }
+  const SymmetricEigen eigen = symmetric_eigen(gram);
   trial.check_interrupt();
   if (!few_samples) {
     const arma::uvec lost = arma::find(eigen.w <= rounding * eigen.w.max());
     return std::sqrt(arma::accu(arma::square(gradient * eigen.Q.cols(lost))) / whole);
   }
-  arma::mat samples = matrix_of(A.tensor) / measured.divisor;
-  if (A.samples_are_rows) samples = samples.t();
+  const arma::uvec kept = arma::find(eigen.w > rounding * eigen.w.max());
+  arma::mat samples = matrix_of(A->tensor) / measured.divisor;
+  if (A->samples_are_rows) samples = samples.t();
   const arma::mat basis = samples * eigen.Q.cols(kept) * arma::diagmat(1 / arma::sqrt(eigen.w(kept)));
   return std::sqrt(std::max(0.0, 1 - arma::accu(arma::square(gradient * basis)) / whole));
+}
+
+// The activation's ranks and what it says of the gradient; false where it cannot be used.
+bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, TrialRecord& record) {
+  const bool recorded = !pair.second_moment.empty();
+  const StoredTensor tensor = open_tensor(recorded ? pair.second_moment : pair.activation);
+  const StoredActivation activation{tensor, pair.transposed};
+  const MeasuredActivation measured = recorded ? measure_second_moment(tensor, trial) : measure_activation(activation, trial);
+  record.set(key_of(p), packed(measured.ranks));
+  if (std::isnan(measured.ranks.stable_rank)) return false;
+  double outside = std::nan("");
+  if (pair.has_gradient()) {
+    const StoredTensor gradient = open_tensor(pair.gradient);
+    outside = outside_span(recorded ? nullptr : &activation, measured, {gradient, pair.gradient_transposed}, trial);
+  }
+  record.set(checks_key_of(p), {recorded ? 0.0 : static_cast<double>(most_alike(measured.read.sketch)), outside});
+  return true;
 }
 
 TrialRecord run_trial(const Plan& plan, const Trial& trial) {
@@ -259,19 +300,7 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     if (p > 0) trial.advance();
     const Pair& pair = plan.pairs[p];
-    if (pair.has_activation()) {
-      const StoredTensor tensor = open_tensor(pair.activation);
-      const StoredActivation activation{tensor, pair.transposed};
-      const MeasuredActivation measured = measure_activation(activation, trial);
-      record.set(key_of(p), packed(measured.ranks));
-      if (std::isnan(measured.ranks.stable_rank)) continue;
-      double outside = std::nan("");
-      if (pair.has_gradient()) {
-        const StoredTensor gradient = open_tensor(pair.gradient);
-        outside = outside_span(activation, measured, {gradient, pair.gradient_transposed}, trial);
-      }
-      record.set(checks_key_of(p), {static_cast<double>(most_alike(measured.read.sketch)), outside});
-    }
+    if (pair.has_activation() && !measure_input(pair, p, trial, record)) continue;
     if (!pair.has_gradient()) continue;
     const StoredTensor gradient = open_tensor(pair.gradient);
     for (std::size_t l = 0; l < pair.layers.size(); ++l) {

@@ -36,11 +36,15 @@ struct MeasuredActivation {
   Ranks ranks;
   StreamedGram read;  // of A / divisor
   double divisor = 1.0;
+  arma::vec diagonal;  // of A A', where that is diagonal and not in `read`; otherwise empty
 };
 
 /// [Spectral] Section 1.1: st(A) = ||A||_F^2 / ||A||_op^2 from the smaller Gram matrix, accumulated in double over blocks of A, to
 /// a relative error of about 1e-12. Transposing A changes nothing. Throws as StoredTensor does, and Interrupted.
 MeasuredActivation measure_activation(const StoredActivation& A, const Trial& trial);
+
+/// st(A) from A A', or from its diagonal where A A' is one. Throws Interrupted.
+MeasuredActivation measure_second_moment(const StoredTensor& moment, const Trial& trial);
 
 /// A gradient as it is stored: m x k, or k x m.
 struct StoredGradient {
@@ -57,7 +61,8 @@ std::uint64_t most_alike(const arma::mat& sketch);
 
 /// ||G - G P||_F / ||G||_F, where P projects on the span of the samples of A: 0 for a gradient G = E A' of the same samples. What
 /// rounding leaves of A's rank counts as its span. NaN where it is not looked at: with a Gram matrix larger than 1024 and more
-/// samples than features, where it could hardly be anything but 0, and for a G that is zero or not finite.
-double outside_span(const StoredActivation& A, const MeasuredActivation& measured, const StoredGradient& G, const Trial& trial);
+/// samples than features, where it could hardly be anything but 0, and for a G that is zero or not finite. Of a second
+/// moment `A` is null.
+double outside_span(const StoredActivation* A, const MeasuredActivation& measured, const StoredGradient& G, const Trial& trial);
 
 }  // namespace ranklab::files

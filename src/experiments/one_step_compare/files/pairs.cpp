@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "experiments/one_step_compare/files/files.hpp"
@@ -224,10 +225,16 @@ Sources list_sources(const FilesConfig& config) {
     named.insert(named.end(), listed.begin(), listed.end());
   }
   out.pairs.insert(out.pairs.begin(), named.begin(), named.end());
+  if (!config.from.empty()) {
+    const std::vector<Source> recorded = read_recordings(config.from, out.skipped);
+    out.pairs.insert(out.pairs.end(), recorded.begin(), recorded.end());
+    if (out.pairs.empty()) throw Failure(nothing_left(out.skipped));
+  }
   if (out.pairs.empty()) throw Failure("there is no key in " + config.activations + config.gradients);  // one of them is empty
-  std::set<std::string> seen;
+  std::set<std::tuple<std::string, std::uint64_t, Moment>> seen;
   for (const Source& pair : out.pairs) {
-    if (!seen.insert(pair.name).second) throw UsageError("the name '" + pair.name + "' stands for two pairs; names must differ");
+    if (!seen.insert({pair.name, pair.first_part, pair.moment}).second)
+      throw UsageError("the name '" + pair.name + "' stands for two pairs; names must differ");
   }
   apply_globs(config, out);
   return out;

@@ -16,7 +16,25 @@ struct Header {
   std::uint64_t rows = 0, cols = 0;
   Dtype dtype = Dtype::f32;
   std::string shape, label, reason;
+  bool diagonal = false;  // of a second moment
 };
+
+// Of a second moment, k x k or its diagonal.
+Header read_moment(const std::string& address) {
+  const StoredTensor tensor = open_tensor(address);
+  Header header;
+  header.dtype = tensor.dtype();
+  header.label = tensor.label();
+  header.shape = tensor.shape_text();
+  const auto& shape = tensor.shape();
+  if (shape.empty() || shape.size() > 2 || shape.front() == 0 || shape.front() != shape.back()) {
+    header.reason = "the second moment is neither k x k nor its diagonal, its shape is " + header.shape;
+  } else {
+    header.rows = shape.front();
+    header.diagonal = shape.size() == 1;
+  }
+  return header;
+}
 
 Header read_header(const std::string& address, const std::string& what) {
   const StoredTensor tensor = open_tensor(address);
@@ -56,7 +74,7 @@ std::string unequal_sizes(const Source& pair, const Header& activation, const He
 
 // How a layer's gradient is cut: into parts, and each of them, or the whole, into heads. 0: not so.
 struct Cut {
-  std::uint64_t parts = 0, heads = 0;
+  std::uint64_t parts = 0, heads = 0, first_part = 1;
 };
 
 std::vector<Layer> cut_rows(const std::string& name, std::uint64_t rows, const Cut& cut) {
@@ -71,7 +89,7 @@ std::vector<Layer> cut_rows(const std::string& name, std::uint64_t rows, const C
   std::vector<Layer> layers;
   for (std::uint64_t block = 0; block < blocks; ++block) {
     Layer layer{name, block * (rows / blocks), rows / blocks};
-    if (cut.parts > 0) layer.name += "." + std::to_string(block / heads + 1);
+    if (cut.parts > 0) layer.name += "." + std::to_string(block / heads + cut.first_part);
     if (cut.heads > 0) layer.name += "." + std::to_string(block % heads + 1);
     layers.push_back(layer);
   }
@@ -83,12 +101,18 @@ std::vector<Cut> cuts_of(const FilesConfig& config, const std::vector<Source>& p
   std::vector<std::string> names;
   for (const Source& pair : pairs) names.push_back(pair.name);
   std::vector<Cut> cuts(pairs.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) cuts[i] = {pairs[i].parts, 0, pairs[i].first_part};
   const auto splits = split_counts(config);
   for (const auto& [name, parts] : splits) {
-    const auto found = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-    if (found == names.size()) throw UsageError("--split: there is no pair '" + name + "'" + did_you_mean(name, names));
-    if (!pairs[found].has_gradient()) throw UsageError("--split: the pair '" + name + "' has no gradient to cut");
-    cuts[found].parts = parts;
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw UsageError("--split: there is no pair '" + name + "'" + did_you_mean(name, names));
+    }
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (names[i] != name) continue;
+      if (!pairs[i].has_gradient()) throw UsageError("--split: the pair '" + name + "' has no gradient to cut");
+      if (pairs[i].parts > 0) throw UsageError("--split: '" + name + "' is cut as it was recorded");
+      cuts[i].parts = parts;
+    }
   }
   // Where some layers are split, the heads are theirs; the other layers have none.
   for (Cut& cut : cuts) {
@@ -99,9 +123,14 @@ std::vector<Cut> cuts_of(const FilesConfig& config, const std::vector<Source>& p
 
 // Nothing where the pair cannot be measured, and the reason stands in `skipped`.
 std::optional<Pair> plan_pair(const Source& source, const Cut& cut, std::vector<Skipped>& skipped) {
-  Pair pair{source, 0, 0, "", {}};
+  Pair pair{source, 0, 0, false, "", {}};
   Header activation, gradient;
-  if (pair.has_activation()) activation = read_header(pair.activation, "activation");
+  if (!pair.second_moment.empty()) {
+    activation = read_moment(pair.second_moment);
+    activation.cols = pair.samples;
+  } else if (pair.has_activation()) {
+    activation = read_header(pair.activation, "activation");
+  }
   if (pair.has_gradient()) gradient = read_header(pair.gradient, "gradient");
   for (const Header* header : {&activation, &gradient}) {
     if (header->reason.empty()) continue;
@@ -112,6 +141,7 @@ std::optional<Pair> plan_pair(const Source& source, const Cut& cut, std::vector<
     pair.k = pair.transposed ? activation.cols : activation.rows;
     pair.n = pair.transposed ? activation.rows : activation.cols;
     pair.dtypes = dtype_name(activation.dtype);
+    pair.diagonal = activation.diagonal;
   }
   if (!pair.has_gradient()) {
     pair.layers.push_back({pair.name, 0, 0});
@@ -145,10 +175,11 @@ Plan plan_of(const FilesConfig& config) {
     if (auto pair = plan_pair(listed.pairs[i], cuts[i], plan.skipped)) plan.pairs.push_back(std::move(*pair));
   }
   plan.skipped.insert(plan.skipped.end(), listed.skipped.begin(), listed.skipped.end());
-  std::set<std::string> seen;
+  std::set<std::pair<std::string, Moment>> seen;
   for (const Pair& pair : plan.pairs) {
     for (const Layer& layer : pair.layers) {
-      if (!seen.insert(layer.name).second) throw UsageError("--split, --heads: two layers would be called '" + layer.name + "'");
+      if (!seen.insert({layer.name, pair.moment}).second)
+        throw UsageError("--split, --heads: two layers would be called '" + layer.name + "'");
     }
   }
   if (plan.pairs.empty()) throw Failure(nothing_left(plan.skipped));
@@ -161,9 +192,12 @@ Estimate estimate_of(const Plan& plan) {
     const double k = static_cast<double>(pair.k), n = static_cast<double>(pair.n), side = std::min(k, n), length = std::max(k, n);
     if (pair.has_activation()) {
       constexpr double lanczos_steps = 100;
-      cost.bytes = std::max(
-          cost.bytes, streamed_gram_bytes(pair.k, pair.n) + 8 * lanczos_steps * side + inflated_bytes(pair.activation, k * n));
-      cost.flops += side * side * length + 2 * lanczos_steps * side * side;
+      const bool recorded = !pair.second_moment.empty();
+      const double vectors = 8 * lanczos_steps * (recorded ? k : side);
+      const double matrix = recorded ? 16 * k * (pair.diagonal ? 1 : k)
+                                     : streamed_gram_bytes(pair.k, pair.n) + inflated_bytes(pair.activation, k * n);
+      cost.bytes = std::max(cost.bytes, matrix + vectors);
+      cost.flops += recorded ? 2 * lanczos_steps * k * k : side * side * length + 2 * lanczos_steps * side * side;
     }
     for (const Layer& layer : pair.layers) {
       const double m = static_cast<double>(layer.m), small = std::min(m, k);

@@ -36,6 +36,8 @@ class FilesStudy : public Study {
                    "JSON file: {\"pairs\": [{\"name\", \"activation\", \"gradient\"}]}, paths relative to it"),
         text_field("activations", c.activations, "archive of activations, paired by key with --gradients; alone: their st"),
         text_field("gradients", c.gradients, "archive of gradients; alone: their nr"),
+        text_field("from", c.from,
+                   "a folder that experiments/ranklab_dump.py wrote, or a folder of such folders step<N> or step<N>.batch<B>"),
         switch_field("transpose-activations", c.transpose_activations, "activations are n x k: a sample is a row, as in PyTorch"),
         switch_field("transpose-gradients", c.transpose_gradients, "gradients are k x m, as in transformers' Conv1D"),
         one_per_flag(text_list_field("include", c.include, "globs: only pairs whose name one of them matches")),
@@ -50,20 +52,20 @@ class FilesStudy : public Study {
   void validate() const override {
     using Texts = std::vector<std::string>;
     const FilesConfig& c = config_;
-    for (const auto& [flag, texts] :
-         {std::pair("--pair", c.pair), std::pair("--include", c.include), std::pair("--exclude", c.exclude),
-          std::pair("--split", c.split), std::pair("--manifest", Texts{c.manifest}),
-          std::pair("--activations", Texts{c.activations}), std::pair("--gradients", Texts{c.gradients})}) {
+    for (const auto& [flag, texts] : {std::pair("--pair", c.pair), std::pair("--include", c.include),
+                                      std::pair("--exclude", c.exclude), std::pair("--split", c.split),
+                                      std::pair("--manifest", Texts{c.manifest}), std::pair("--activations", Texts{c.activations}),
+                                      std::pair("--gradients", Texts{c.gradients}), std::pair("--from", Texts{c.from})}) {
       for (const std::string& text : texts) require_printable(flag, text);
     }
     require_archive("--activations", c.activations);
     require_archive("--gradients", c.gradients);
     for (const std::string& text : c.pair) parse_pair(c, text);
     split_counts(c);
-    if (c.pair.empty() && c.manifest.empty() && c.activations.empty() && c.gradients.empty()) {
+    if (c.pair.empty() && c.manifest.empty() && c.activations.empty() && c.gradients.empty() && c.from.empty()) {
       throw UsageError(
-          "--study files needs matrices: --pair NAME,ACTIVATION_FILE,GRADIENT_FILE, --manifest FILE.json, or --activations FILE "
-          "--gradients FILE");
+          "--study files needs matrices: --from FOLDER, --pair NAME,ACTIVATION_FILE,GRADIENT_FILE, --manifest FILE.json, or "
+          "--activations FILE --gradients FILE");
     }
   }
 

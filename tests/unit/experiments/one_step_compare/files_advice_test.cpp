@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/statistics.hpp"
 #include "gaussian.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
@@ -62,4 +63,28 @@ TEST_CASE("the four ranges of the ratio") {
   CHECK(words_for(Advantage::spectral_by_guarantee).advice.starts_with("either: "));
   CHECK(words_for(Advantage::euclidean_by_guarantee).advice.starts_with("either: "));
   CHECK(words_for(Advantage::euclidean).advice.starts_with("keep Adam/SGD: "));
+}
+
+TEST_CASE("one batch speaks by its ratio, several by the interval of their mean, steps by four fifths of them") {
+  const auto of = [](const std::vector<double>& ratios) { return summarise(ratios); };
+  CHECK(advice_of({{-1, of({2.5})}}, "").settled == Settled::spectral);
+  CHECK(advice_of({{-1, of({2.5})}}, "").ratio == "2.5");
+  // Student's 99 % interval of three batches is 9.92 standard errors wide on either side.
+  CHECK(advice_of({{-1, of({2.4, 2.5, 2.6})}}, "").settled == Settled::nothing);
+  CHECK(advice_of({{-1, of({2.49, 2.5, 2.51})}}, "").settled == Settled::spectral);
+  CHECK(advice_of({{-1, of({2.49, 2.5, 2.51})}}, "").ratio == "2.5 +- 0.0573");
+  CHECK(advice_of({{-1, of({0.39, 0.4, 0.41})}}, "").settled == Settled::euclidean);
+  CHECK(advice_of({{-1, of({0.9, 1.0, 1.1})}}, "").verdict == "undecided");
+  std::map<std::int64_t, Summary> steps;
+  for (int step = 0; step < 10; ++step) steps[step] = of({step < 8 ? 3.0 : 1.5});
+  CHECK(advice_of(steps, "").settled == Settled::spectral);
+  CHECK(advice_of(steps, "").text == "Muon in 8, either in 2 of 10 steps");
+  CHECK(advice_of(steps, "").verdict == "10 of 10 steps");
+  CHECK(advice_of(steps, "head").text.ends_with("; the head, which the paper keeps Euclidean"));
+  steps[7] = of({0.4});
+  const Advice mixed = advice_of(steps, "");
+  CHECK(mixed.settled == Settled::nothing);
+  CHECK(mixed.text == "either: Muon in 7, either in 2, keep Adam/SGD in 1 of 10 steps");
+  CHECK(mixed.ratio == "0.4 to 3");
+  CHECK(mixed.verdict == "9 of 10 steps");
 }

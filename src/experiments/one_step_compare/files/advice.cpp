@@ -1,0 +1,109 @@
+// What the ratios nr(G) / st(A) of a layer settle.
+#include <array>
+#include <cmath>
+
+#include "core/text.hpp"
+#include "experiments/one_step_compare/files/files.hpp"
+
+namespace ranklab::files {
+namespace {
+
+// What is said of Muon, of neither, of Adam.
+std::string named(Settled settled) {
+  return settled == Settled::spectral ? "Muon" : settled == Settled::euclidean ? "keep Adam/SGD" : "either";
+}
+
+std::string with_role(std::string text, const std::string& role) {
+  const bool kept = role == "head" || role == "first" || role == "embedding";
+  return kept ? text + "; " +
+                    (role == "first"  ? "the first layer"
+                     : role == "head" ? "the head"
+                                      : "an embedding") +
+                    ", which the paper keeps Euclidean"
+              : text;
+}
+
+Advice of_one(double ratio) {
+  const Words& words = words_for(advantage_of(ratio));
+  return {settled_by(ratio), short_number(ratio), words.verdict, words.advice, words.comparison};
+}
+
+// By the interval of the mean over the batches of one step.
+Advice of_batches(const Summary& ratio) {
+  const double half = confidence_half_width(ratio), low = ratio.mean - half, high = ratio.mean + half;
+  const Settled settled = settled_by(ratio);
+  const std::string over = "over " + std::to_string(ratio.n) + " batches";
+  const std::string verdict = low >= 1 ? "holds" : high < 1 ? "fails" : "undecided";
+  return {settled, short_number(ratio.mean) + " +- " + short_number(half), verdict,
+          settled == Settled::nothing ? "either: a factor of 2 is not settled " + over
+                                      : words_for(advantage_of(ratio.mean)).advice + " " + over,
+          "mean and 99 % interval " + over};
+}
+
+Advice of_steps(const std::map<std::int64_t, Summary>& ratios) {
+  std::array<std::size_t, 3> counts = {};
+  std::size_t holds = 0;
+  double smallest = INFINITY, largest = 0;
+  for (const auto& [step, ratio] : ratios) {
+    counts[static_cast<std::size_t>(settled_by(ratio))] += 1;
+    holds += ratio.mean >= 1 - ratio_rounding ? 1 : 0;
+    smallest = std::min(smallest, ratio.mean);
+    largest = std::max(largest, ratio.mean);
+  }
+  const std::string of = " of " + std::to_string(ratios.size()) + " steps";
+  Advice out{Settled::nothing, short_number(smallest) + " to " + short_number(largest), std::to_string(holds) + of, "", ""};
+  std::string text;
+  for (const Settled one : {Settled::spectral, Settled::nothing, Settled::euclidean}) {
+    const std::size_t count = counts[static_cast<std::size_t>(one)];
+    if (5 * count >= 4 * ratios.size() && one != Settled::nothing) out.settled = one;
+    if (count > 0) text += (text.empty() ? "" : ", ") + named(one) + " in " + std::to_string(count);
+  }
+  out.text = (out.settled == Settled::nothing && !text.starts_with("either") ? "either: " : "") + text + of;
+  out.comparison = out.text;
+  return out;
+}
+
+}  // namespace
+
+Advantage advantage_of(double ratio) {
+  const auto at_least = [&](double limit) { return ratio >= limit * (1.0 - ratio_rounding); };
+  if (at_least(2.0)) return Advantage::spectral;
+  if (at_least(1.0)) return Advantage::spectral_by_guarantee;
+  return ratio <= 0.5 * (1.0 + ratio_rounding) ? Advantage::euclidean : Advantage::euclidean_by_guarantee;
+}
+
+const Words& words_for(Advantage advantage) {
+  static const std::array<Words, 4> words = {{
+      {"holds", "Muon: the spectral step is ahead",
+       "one spectral step is sure to lower the loss at least as far as one Euclidean step"},
+      {"holds", "either: Muon is favoured, but by less than 2",
+       "the guarantees favour the spectral step, the two-sided comparison decides nothing below 2"},
+      {"fails", "either: Adam/SGD is favoured, but by less than 2",
+       "the guarantees favour the Euclidean step, the mirrored two-sided comparison decides nothing above 1/2"},
+      {"fails", "keep Adam/SGD: the Euclidean step is ahead",
+       "one Euclidean step is sure to lower the loss at least as far as one spectral step (mirrored comparison, at most 1/2)"},
+  }};
+  return words[static_cast<std::size_t>(advantage)];
+}
+
+Settled settled_by(double ratio) {
+  const Advantage advantage = advantage_of(ratio);
+  if (advantage == Advantage::spectral) return Settled::spectral;
+  return advantage == Advantage::euclidean ? Settled::euclidean : Settled::nothing;
+}
+
+Settled settled_by(const Summary& ratio) {
+  if (ratio.n < 2) return settled_by(ratio.mean);
+  const double half = confidence_half_width(ratio);
+  const Settled low = settled_by(ratio.mean - half), high = settled_by(ratio.mean + half);
+  return low == high ? low : Settled::nothing;
+}
+
+Advice advice_of(const std::map<std::int64_t, Summary>& ratios, const std::string& role) {
+  const Summary& first = ratios.begin()->second;
+  Advice advice = ratios.size() > 1 ? of_steps(ratios) : first.n > 1 ? of_batches(first) : of_one(first.mean);
+  advice.text = with_role(std::move(advice.text), role);
+  return advice;
+}
+
+}  // namespace ranklab::files

@@ -1,0 +1,116 @@
+// What experiments/ranklab_dump.py writes: a folder with recording.json and a .safetensors file for each matrix.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "experiments/one_step_compare/files/files.hpp"
+#include "io/tensors/tensor_file.hpp"
+#include "report/result_json.hpp"
+
+namespace ranklab::files {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr const char *index_name = "recording.json", *format_name = "ranklab.recording/1";
+
+std::optional<std::int64_t> number_of(const std::string& digits) {
+  if (digits.empty() || digits.size() > 12 || !std::all_of(digits.begin(), digits.end(), is_digit)) return std::nullopt;
+  return std::stoll(digits);
+}
+
+// "step100", "step100.batch3".
+std::optional<Moment> moment_of(const std::string& folder) {
+  const std::string step = "step", batch = ".batch";
+  const std::size_t dot = std::min(folder.find(batch), folder.size());
+  if (!folder.starts_with(step)) return std::nullopt;
+  const auto at = number_of(folder.substr(step.size(), dot - step.size()));
+  const auto which = dot == folder.size() ? std::optional<std::int64_t>(-1) : number_of(folder.substr(dot + batch.size()));
+  return at && which ? std::optional<Moment>({*at, *which}) : std::nullopt;
+}
+
+class Entry {
+ public:
+  Entry(const Json& entry, std::string where) : entry_(entry), where_(std::move(where)) {
+    if (!entry_.is_object()) throw Failure(where_ + ": must be an object");
+  }
+
+  std::string text(const char* key, bool needed = true) const {
+    if (!needed && !entry_.contains(key)) return "";
+    const Json& value = member(entry_, key);
+    if (!value.is_string()) throw Failure(where_ + ": needs text as '" + key + "'");
+    return printable(value.get<std::string>());
+  }
+
+  std::uint64_t count(const char* key, std::uint64_t otherwise) const {
+    if (!entry_.contains(key)) return otherwise;
+    if (!entry_[key].is_number_unsigned()) throw Failure(where_ + ": needs a count as '" + key + "'");
+    return entry_[key].get<std::uint64_t>();
+  }
+
+ private:
+  const Json& entry_;
+  std::string where_;
+};
+
+void read_recording(const fs::path& folder, const Moment& moment, std::vector<Source>& out, std::vector<Skipped>& skipped) {
+  const std::string path = (folder / index_name).string(), where = printable(path);
+  const Json recording = read_json(path);
+  if (member(recording, "format") != format_name) throw Failure(where + ": is no recording of the format " + format_name);
+  const Json &layers = member(recording, "layers"), &others = member(recording, "not_seen");
+  if (!layers.is_array() || !others.is_object()) throw Failure(where + ": needs a list 'layers' and an object 'not_seen'");
+  for (const Json& json : layers) {
+    const Entry entry(json, where + ": layer " + std::to_string(&json - &layers.front() + 1));
+    const std::string file = (folder / entry.text("file")).string();
+    Source source;
+    source.name = entry.text("name");
+    source.parameter = entry.text("parameter");
+    source.role = entry.text("role");
+    source.samples = entry.count("samples", 0);
+    source.parts = entry.count("parts", 0);
+    source.first_part = entry.count("first_part", 1);
+    source.moment = moment;
+    std::string reason = entry.text("reason", false);
+    if (reason.empty() && source.samples == 0) reason = "no sample has an output gradient";
+    if (reason.empty()) {
+      source.second_moment = file + (TensorFile::open(file).has("counts") ? ":counts" : ":second_moment");
+      source.gradient = file + ":gradient";
+      out.push_back(std::move(source));
+    } else {
+      skipped.push_back({source.name, reason});
+    }
+  }
+  for (const auto& [name, reason] : others.items()) {
+    if (reason.is_string() && reason != "no matrix") skipped.push_back({printable(name), printable(reason.get<std::string>())});
+  }
+}
+
+}  // namespace
+
+std::vector<Source> read_recordings(const std::string& folder, std::vector<Skipped>& skipped) {
+  std::vector<Source> out;
+  if (fs::exists(fs::path(folder) / index_name)) {
+    read_recording(folder, {}, out, skipped);
+    return out;
+  }
+  std::vector<std::pair<Moment, fs::path>> recordings;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const auto moment = moment_of(entry.path().filename().string());
+    if (moment && fs::exists(entry.path() / index_name)) recordings.emplace_back(*moment, entry.path());
+  }
+  if (error) throw Failure("--from: " + printable(folder) + ": " + error.message());
+  if (recordings.empty()) {
+    throw Failure("--from: " + printable(folder) + " holds neither " + index_name +
+                  " nor folders step<N> or step<N>.batch<B> with one; experiments/ranklab_dump.py writes them");
+  }
+  std::sort(recordings.begin(), recordings.end());
+  for (const auto& [moment, path] : recordings) read_recording(path, moment, out, skipped);
+  return out;
+}
+
+}  // namespace ranklab::files
