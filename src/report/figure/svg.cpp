@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <vector>
 
 #include "core/error.hpp"
 #include "report/figure/text.hpp"
@@ -129,8 +130,20 @@ std::string finish_svg(std::string_view drawn, const std::string& title, const s
   if (start == std::string_view::npos) throw Failure("gnuplot wrote no SVG");
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   bool opened = false, skipping = false;
+  // gnuplot opens a group for every change of its pen; those that draw nothing are a tenth of a picture, and are dropped.
+  struct Group {
+    std::size_t start;
+    bool draws = false;
+  };
+  std::vector<Group> groups;
+  const auto draws = [&] {
+    for (Group& group : groups) group.draws = true;
+  };
   const auto text = [&](std::string_view words) {
-    if (!skipping) out += words;
+    if (skipping) return;
+    const bool indents = words.find('\n') != std::string_view::npos && std::all_of(words.begin(), words.end(), is_space);
+    if (!indents) draws();
+    out += indents ? "\n" : words;
   };
   const auto tag = [&](std::string_view words) {
     check_tag(words);
@@ -141,7 +154,19 @@ std::string finish_svg(std::string_view drawn, const std::string& title, const s
     } else if (name == "svg" && !opened) {
       out += opening_tag(words, title, description);
       opened = true;
+    } else if (!skipping && name == "g" && words.starts_with("</") && !groups.empty()) {
+      if (groups.back().draws) {
+        out += words;
+      } else {
+        out.resize(groups.back().start);
+      }
+      groups.pop_back();
     } else if (!skipping) {
+      if (name == "g" && !words.starts_with("</")) {
+        groups.push_back({out.size()});
+      } else {
+        draws();
+      }
       out += words;
     }
   };

@@ -513,6 +513,14 @@ TEST_CASE("extreme but finite numbers are drawn without complaint") {
   }
 }
 
+TEST_CASE("groups that draw nothing are left out of a picture, with the indentation") {
+  const std::string drawn =
+      "<svg viewBox=\"0 0 10 10\"><g a='1'>\n\t<g>\n</g>\n</g>\n\t\t<g b='2'><g></g><path d='M0,0'/></g><text> </text></svg>";
+  const std::string kept = finish_svg(drawn, "t", "d");
+  CHECK(kept.ends_with("</desc>\n<g b='2'><path d='M0,0'/></g><text> </text></svg>"));
+  CHECK(!contains(kept, "<g a"));
+}
+
 TEST_CASE("ids in an SVG get a prefix, and so do the references to them; text stays") {
   const std::string svg =
       "<svg aria-labelledby=\"a b\"><g id='x'/><use xlink:href='#x' fill=\"url(#y)\"/><text>id='x' #x url(#y)</text></svg>";
