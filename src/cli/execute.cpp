@@ -84,6 +84,7 @@ Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& prog
   file.wall_seconds = out.wall_seconds;
   file.cpu_seconds = static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC;
   file.trial_seconds = shared != nullptr ? shared->trial_seconds : pool.trial_seconds();
+  out.a_gate_fails = !result.failed_gates.empty();
   for (const Claim& claim : result.claims) out.a_claim_fails |= claim.verdict == Verdict::fails;
   out.document = result_json(file, result, run.config(), environment_json(options.threads, argv));
   return out;

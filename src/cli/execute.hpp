@@ -15,7 +15,7 @@ struct Execution {
   nlohmann::ordered_json document;  // null where no trial was finished
   std::uint64_t completed = 0;
   int signal = 0;  // that interrupted the run, or 0
-  bool a_claim_fails = false;
+  bool a_claim_fails = false, a_gate_fails = false;
   double wall_seconds = 0;
 };
 

@@ -101,7 +101,7 @@ void write_result(const std::string& out, const nlohmann::ordered_json& document
 
 int exit_code(const ResolvedRun& run, const Execution& execution) {
   if (execution.signal != 0) return 128 + execution.signal;
-  return run.options.strict && execution.a_claim_fails ? 3 : 0;
+  return execution.a_gate_fails || (run.options.strict && execution.a_claim_fails) ? 3 : 0;
 }
 
 // The preset of a command line, also where its other flags belong to another command.

@@ -55,6 +55,9 @@ void print_findings(const Json& document) {
     for (const auto& skipped : document["skipped"])
       line("  left out        " + skipped["name"].get<std::string>() + ": " + skipped["reason"].get<std::string>());
   }
+  if (document.contains("failed_gates")) {
+    for (const auto& gate : document["failed_gates"]) line("  gate fails      " + gate.get<std::string>());
+  }
   constexpr std::size_t verdict_width = 15;
   for (const std::size_t i : failures_first) {
     const VerdictWords& verdict = verdicts[i];

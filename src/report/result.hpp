@@ -60,6 +60,7 @@ struct Result {
   Table table;                     // may be empty
   std::vector<std::string> notes;  // what a reader must know, one sentence each
   std::vector<Skipped> skipped;
+  std::vector<std::string> failed_gates;  // of a study's own conditions for exit 3
 };
 
 /// Mean and standard deviation over trials, point by point, up to the shortest trial; x = first_x, first_x + 1, ...

@@ -178,6 +178,7 @@ Json result_json(const ResultFile& file, const Result& result, Json config, Json
               {"figure", figure_json(result.figure)}};
   if (file.changed != nullptr && !file.changed->empty()) out["changed"] = *file.changed;
   if (!result.table.columns.empty()) out["table"] = {{"columns", result.table.columns}, {"rows", result.table.rows}};
+  if (!result.failed_gates.empty()) out["failed_gates"] = result.failed_gates;
   if (!result.table.summary.empty()) out["table"]["summary"] = result.table.summary;
   if (!file.see.empty()) out["see"] = file.see;
   if (!result.notes.empty()) out["notes"] = result.notes;

@@ -1,4 +1,5 @@
 """one-step-compare --study files: matrices in every format, by every way to name them, through the binary itself."""
+import math
 import os
 import random
 import re
@@ -159,6 +160,47 @@ class FilesTest(ProgramTest):
         document = self.files(["--from", "batches"])
         self.assertIn("over 3 batches", document["table"]["rows"][1][-1])
         self.assertRegex(document["table"]["rows"][0][6], r"^2.526 \+- \S+$")
+
+    def test_groups_and_gates(self):
+        self.recording("dump")
+        self.files(["--from", "dump", "--groups", "groups.json"])
+        self.assertEqual(loads(self.read("groups.json")), {
+            "muon": ["fc.weight"], "either": ["table.weight"], "euclidean": [],
+            "not_judged": {"tied": "tied: two uses", "odd": "used by einsum", "fc.bias": "no matrix"}})
+        good = f"{STUDY} --from dump --force".split()
+        for gate, failed in (("*: ratio<1", ["tied", "odd"]), ("fc: ratio<2.6", ["fc"]), ("fc: ratio > 2.6", []), ("t*: ratio>1.4", ["table", "tied"])):
+            with self.subTest(gate):
+                self.run_program(good + ["--fail-if", gate, "--out", "gate.json"], 3 if failed else 0)
+                gates = loads(self.read("gate.json")).get("failed_gates", [])
+                self.assertEqual([text.split(":")[0] for text in gates], failed)
+        self.refused(good + ["--fail-if", "nothing: ratio<1"], "--fail-if", "nothing")
+        for wrong in ("fc", "fc: ratio", "fc: ratio<x", ": ratio<1", "fc: st<1", "fc: ratio<nan"):
+            self.refused(good + ["--fail-if", wrong], "--fail-if", "GLOB: ratio<X")
+
+    def test_spectra_of_weights_alone(self):
+        self.write("w.safetensors", safetensors({"b.weight": flat(diagonal(4, 5, [4.0, 2.0, 1.0, 0.5])), "bias": ([3], [1.0] * 3)}))
+        document = self.files(["--weights-only", "w.safetensors"])
+        shares = [4 / 7.5, 2 / 7.5, 1 / 7.5, 0.5 / 7.5]
+        expected = {"stable_rank": 21.25 / 16, "nuclear_rank": 7.5 ** 2 / 21.25, "condition": 8,
+                    "effective_rank": math.exp(-sum(p * math.log(p) for p in shares)), "quantile_50": 1.5 / 4}
+        for name, value in expected.items():
+            self.assertAlmostEqual(document["scalars"][f"b.{name}"]["mean"], value, places=12)
+        self.assertEqual([entry["name"] for entry in document["skipped"]], ["bias"])
+        self.assertEqual(document["claims"], [])
+        self.refused(f"{STUDY} --weights-only w.safetensors --pair a,b.npy,c.npy", "--weights-only")
+        self.refused(f"{STUDY} --weights-only w.safetensors --fail-if a:ratio<1", "--weights-only")
+
+    def test_unequal_parts_and_globs(self):
+        self.write("a.npy", npy(ALIKE))
+        self.write("g.npy", npy(diagonal(8, 4, [1.0] * 4)))
+        pairs = ["--pair", "h.0.qkv,a.npy,g.npy", "--pair", "h.1.qkv,a.npy,g.npy", "--pair", "fc,a.npy,g.npy"]
+        document = self.files(pairs + ["--split", "*.qkv=1+2+1"])
+        shapes = {row[0]: row[1] for row in document["table"]["rows"]}
+        self.assertEqual({name: shapes[name] for name in ("h.0.qkv.1", "h.1.qkv.2", "fc")},
+                         {"h.0.qkv.1": "2 x 4", "h.1.qkv.2": "4 x 4", "fc": "8 x 4"})
+        self.assertAlmostEqual(document["scalars"]["h.0.qkv.2.nuclear_rank"]["mean"], 2, places=12)
+        self.refused([*STUDY.split(), *pairs, "--split", "fc=1+2"], "--split fc=1+2", "3 equal blocks", "8 rows")
+        self.refused([*STUDY.split(), *pairs, "--split", "fc=1+"], "--split", "32+8+8")
 
     def test_names_from_a_file_are_escaped(self):
         self.write("g.safetensors", safetensors({"\x1b[31mred": flat(GRADIENT)}))

@@ -23,8 +23,11 @@ struct FilesConfig {
   bool transpose_gradients = false;              // gradients are k x m
   std::vector<std::string> include = {};         // globs of pair names, commas between them; none: all
   std::vector<std::string> exclude = {};
-  std::vector<std::string> split = {};  // NAME=PARTS, commas between them
-  std::uint64_t heads = 1;              // of every split layer's parts, or of every layer where none is split
+  std::vector<std::string> split = {};    // NAME=PARTS, commas between them
+  std::vector<std::string> fail_if = {};  // GLOB: ratio<X
+  std::string groups = {};                // where the names go, by their advice
+  std::string weights_only = {};          // an archive of weights: their spectra alone
+  std::uint64_t heads = 1;                // of every split layer's parts, or of every layer where none is split
 };
 
 std::unique_ptr<Study> make_files_study();

@@ -2,6 +2,7 @@
 // from that to the result.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <limits>
@@ -39,6 +40,7 @@ struct Source {
   std::uint64_t samples = 0;
   std::uint64_t parts = 0, first_part = 1;  // the gradient's rows are so many blocks NAME.<first_part>, ...; 0: not cut
   std::string parameter = "", role = "";    // the recording's words: hidden, first, head, embedding, tied
+  bool is_weight = false;                   // of --weights-only, in place of the gradient
   Moment moment = {};
 
   bool has_activation() const { return !activation.empty() || !second_moment.empty(); }
@@ -48,6 +50,7 @@ struct Source {
 struct Sources {
   std::vector<Source> pairs;     // in the order of --pair, the manifest, the archives, the recordings
   std::vector<Skipped> skipped;  // keys of one archive that the other does not have, and what a recording could not see
+  std::vector<Skipped> vectors;  // parameters that are no matrix
 };
 
 inline constexpr std::uint64_t most_parts = 1'000'000;
@@ -61,11 +64,33 @@ Source parse_pair(const FilesConfig& config, const std::string& text);
 std::vector<Source> read_manifest(const FilesConfig& config);
 
 /// The layers of --from: a folder that experiments/ranklab_dump.py wrote, or a folder of such folders, step<N> or step<N>.batch<B>.
-/// Matrices that it could not see, or doubts, go to `skipped`. Throws Failure that names the folder or file and what is wrong.
-std::vector<Source> read_recordings(const std::string& folder, std::vector<Skipped>& skipped);
+/// Matrices that it could not see, or doubts, go to `others.skipped`. Throws Failure that names the folder or file and what is
+/// wrong.
+std::vector<Source> read_recordings(const std::string& folder, Sources& others);
 
-/// `NAME=PARTS` of --split. Throws UsageError that names the flag.
-std::vector<std::pair<std::string, std::uint64_t>> split_counts(const FilesConfig& config);
+/// `NAME=3` or `NAME=32+8+8` of --split: the gradient's rows in parts of these proportions. NAME may be a glob.
+struct Split {
+  std::string text, glob;
+  std::vector<std::uint64_t> shares;
+};
+
+/// Throws UsageError that names the flag.
+std::vector<Split> splits_of(const FilesConfig& config);
+
+/// A glob as of a shell.
+bool matches_glob(const std::string& glob, const std::string& name);
+
+/// `GLOB: ratio<X` of --fail-if.
+struct Gate {
+  std::string text, glob;
+  bool below = true;  // fails where the ratio is
+  double limit = 0;
+
+  bool fails(double ratio) const { return below ? ratio < limit : ratio > limit; }
+};
+
+/// Throws UsageError that names the flag.
+std::vector<Gate> gates_of(const FilesConfig& config);
 
 /// All pairs that --include and --exclude leave. Throws Failure for a manifest or an archive that cannot be read, UsageError for a
 /// name that stands twice and for a glob that matches no name.
@@ -88,7 +113,7 @@ struct Pair : Source {
 
 struct Plan {
   std::vector<Pair> pairs;
-  std::vector<Skipped> skipped;
+  std::vector<Skipped> skipped, vectors;
 };
 
 /// Opens every file once. Sizes that do not fit leave a pair out, naming both. Throws Failure for what cannot be read and where no
@@ -119,6 +144,13 @@ struct Ranks {
   NonFinite non_finite;                                            // its row counts from the gradient's first, not the layer's
 };
 
+/// Of a weight.
+struct Spectrum {
+  double effective_rank;            // exp of the entropy of s / sum of s
+  double condition;                 // largest over smallest singular value; infinite of a singular matrix
+  std::array<double, 3> quantiles;  // singular values below which a quarter, a half, three quarters lie, over the largest
+};
+
 /// Whether an activation and a gradient can belong together.
 struct Checks {
   double alike = 0;                                           // samples that are one and the same: the largest group
@@ -131,6 +163,7 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial);
 /// From a trial's record; `pair` and `layer` are indices. Throws Failure where the record is of other files.
 Ranks activation_ranks(const TrialRecord& record, std::size_t pair);
 Checks checks_of(const TrialRecord& record, std::size_t pair);
+Spectrum spectrum_of(const TrialRecord& record, std::size_t pair, std::size_t layer);
 Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t layer);
 
 // What the ratios nr(G) / st(A) of a layer say about a spectral step (advice.cpp), and the result (report.cpp)
@@ -173,6 +206,9 @@ Advice advice_of(const std::map<std::int64_t, Summary>& ratios, const std::strin
 /// Every layer that has all its ranks, and whose checks do not speak against it, is reported; the others are listed with the
 /// reason. Its claim, <layer>/eq-1.8, is the printed inequality: it holds from a ratio of 1 on; the advice is Muon only from 2 on.
 /// Throws Failure where no layer is left.
-Result report(const Plan& plan, const Records& records);
+Result report(const Plan& plan, const std::vector<Gate>& gates, const Records& records);
+
+/// The parameters' names by their advice, as JSON. A parameter with parts that differ is "either".
+std::string groups_text(const Plan& plan, const Records& records);
 
 }  // namespace ranklab::files

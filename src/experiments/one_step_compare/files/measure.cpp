@@ -155,6 +155,23 @@ std::string checks_key_of(std::size_t pair) {
   return key_of(pair) + " checks";
 }
 
+std::string spectrum_key_of(std::size_t pair, std::size_t layer) {
+  return key_of(pair, layer) + " spectrum";
+}
+
+// Spectrum's members.
+std::vector<double> spectrum_of(const arma::mat& W) {
+  constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+  if (!W.is_finite()) return std::vector<double>(5, nothing);
+  const arma::vec s = singular_values(W);
+  if (!(s(0) > 0)) return std::vector<double>(5, nothing);
+  const arma::vec shares = s / arma::accu(s);
+  double entropy = 0;
+  for (const double share : shares) entropy -= share > 0 ? share * std::log(share) : 0;
+  const arma::vec quantiles = arma::quantile(s, arma::vec{0.25, 0.5, 0.75}) / s(0);
+  return {std::exp(entropy), s(0) / s(s.n_elem - 1), quantiles(0), quantiles(1), quantiles(2)};
+}
+
 std::vector<double> packed(const Ranks& ranks) {
   return {ranks.stable_rank, ranks.nuclear_rank, ranks.non_finite.count, ranks.non_finite.row, ranks.non_finite.column};
 }
@@ -306,6 +323,7 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
     for (std::size_t l = 0; l < pair.layers.size(); ++l) {
       const StoredGradient stored{gradient, pair.gradient_transposed};
       record.set(key_of(p, l), packed(measure_gradient(stored, pair.layers[l].first_row, pair.layers[l].m, trial)));
+      if (pair.is_weight) record.set(spectrum_key_of(p, l), spectrum_of(matrix_of(stored.tensor)));
     }
   }
   return record;
@@ -313,6 +331,11 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
 
 Ranks activation_ranks(const TrialRecord& record, std::size_t pair) {
   return unpacked(record, key_of(pair));
+}
+
+Spectrum spectrum_of(const TrialRecord& record, std::size_t pair, std::size_t layer) {
+  const std::vector<double>& values = record.array(spectrum_key_of(pair, layer));
+  return {values.at(0), values.at(1), {values.at(2), values.at(3), values.at(4)}};
 }
 
 Checks checks_of(const TrialRecord& record, std::size_t pair) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -143,19 +144,16 @@ void add_archives(const FilesConfig& config, Sources& out) {
 // What --include and --exclude leave; keys that were not asked for are not missed either.
 void apply_globs(const FilesConfig& config, Sources& all) {
   const std::vector<std::string> include = comma_separated(config.include), exclude = comma_separated(config.exclude);
-  const auto matches = [](const std::string& glob, const std::string& name) {
-    return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
-  };
   const std::string names = shortened(all.pairs);
   for (const auto& [flag, globs] : {std::pair("--include", include), std::pair("--exclude", exclude)}) {
     for (const std::string& glob : globs) {
-      if (std::none_of(all.pairs.begin(), all.pairs.end(), [&](const Source& pair) { return matches(glob, pair.name); })) {
+      if (std::none_of(all.pairs.begin(), all.pairs.end(), [&](const Source& pair) { return matches_glob(glob, pair.name); })) {
         throw UsageError(std::string(flag) + ": '" + glob + "' matches no pair; the pairs are " + names);  // a slip
       }
     }
   }
   const auto left_out = [&](const auto& each) {
-    const auto hit = [&](const std::string& glob) { return matches(glob, each.name); };
+    const auto hit = [&](const std::string& glob) { return matches_glob(glob, each.name); };
     return (!config.include.empty() && std::none_of(include.begin(), include.end(), hit)) ||
            std::any_of(exclude.begin(), exclude.end(), hit);
   };
@@ -194,29 +192,63 @@ std::vector<Source> read_manifest(const FilesConfig& config) {
   return pairs;
 }
 
-std::vector<std::pair<std::string, std::uint64_t>> split_counts(const FilesConfig& config) {
-  std::vector<std::pair<std::string, std::uint64_t>> out;
+bool matches_glob(const std::string& glob, const std::string& name) {
+  return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+}
+
+std::vector<Split> splits_of(const FilesConfig& config) {
+  std::vector<Split> out;
   for (const std::string& text : comma_separated(config.split)) {
     const std::size_t equals = text.rfind('=');
-    std::uint64_t parts = 0;
-    const char* const end = text.data() + text.size();
-    const char* const digits = equals == std::string::npos ? end : text.data() + equals + 1;
-    const auto [stop, error] = std::from_chars(digits, end, parts);
-    if (equals == 0 || error != std::errc() || stop != end || parts < 1 || parts > most_parts) {
+    Split split{text, text.substr(0, std::min(equals, text.size())), {}};
+    bool allowed = equals != std::string::npos && equals > 0;
+    for (std::size_t start = equals + 1; allowed && start <= text.size();) {
+      const std::size_t plus = std::min(text.find('+', start), text.size());
+      std::uint64_t share = 0;
+      const auto [stop, error] = std::from_chars(text.data() + start, text.data() + plus, share);
+      allowed = error == std::errc() && stop == text.data() + plus && share >= 1 && share <= most_parts;
+      split.shares.push_back(share);
+      start = plus + 1;
+    }
+    if (!allowed) {
       throw UsageError("--split: '" + text + "' is not allowed; allowed: NAME=PARTS, parts from 1 to " +
-                       std::to_string(most_parts));
+                       std::to_string(most_parts) + ", or their proportions, NAME=32+8+8");
     }
-    const std::string name = text.substr(0, equals);
-    for (const auto& [other, count] : out) {
-      if (other == name) throw UsageError("--split: '" + name + "' stands twice");
+    if (split.shares.size() == 1) split.shares.assign(split.shares.front(), 1);
+    for (const Split& other : out) {
+      if (other.glob == split.glob) throw UsageError("--split: '" + split.glob + "' stands twice");
     }
-    out.emplace_back(name, parts);
+    out.push_back(std::move(split));
+  }
+  return out;
+}
+
+std::vector<Gate> gates_of(const FilesConfig& config) {
+  std::vector<Gate> out;
+  for (const std::string& text : config.fail_if) {
+    const std::size_t colon = text.rfind(':');
+    std::string rule = colon == std::string::npos ? "" : text.substr(colon + 1);
+    std::erase(rule, ' ');
+    Gate gate{text, text.substr(0, std::min(colon, text.size())), rule.starts_with("ratio<"), 0};
+    const bool known = gate.below || rule.starts_with("ratio>");
+    const char* const first = rule.data() + std::min<std::size_t>(6, rule.size());
+    const auto [stop, error] = std::from_chars(first, rule.data() + rule.size(), gate.limit);
+    if (!known || gate.glob.empty() || error != std::errc() || stop != rule.data() + rule.size() || !std::isfinite(gate.limit)) {
+      throw UsageError("--fail-if: '" + text +
+                       "' is not allowed; allowed: GLOB: ratio<X or GLOB: ratio>X, as in 'blocks.*: ratio<1'");
+    }
+    out.push_back(std::move(gate));
   }
   return out;
 }
 
 Sources list_sources(const FilesConfig& config) {
   Sources out;
+  for (const auto& [name, key] : keys_by_name(config.weights_only)) {
+    Source weight{printable(name), "", config.weights_only + ":" + key};
+    weight.is_weight = true;
+    out.pairs.push_back(std::move(weight));
+  }
   add_archives(config, out);
   std::vector<Source> named;
   for (const std::string& text : config.pair) named.push_back(parse_pair(config, text));
@@ -226,11 +258,12 @@ Sources list_sources(const FilesConfig& config) {
   }
   out.pairs.insert(out.pairs.begin(), named.begin(), named.end());
   if (!config.from.empty()) {
-    const std::vector<Source> recorded = read_recordings(config.from, out.skipped);
+    const std::vector<Source> recorded = read_recordings(config.from, out);
     out.pairs.insert(out.pairs.end(), recorded.begin(), recorded.end());
     if (out.pairs.empty()) throw Failure(nothing_left(out.skipped));
   }
-  if (out.pairs.empty()) throw Failure("there is no key in " + config.activations + config.gradients);  // one of them is empty
+  if (out.pairs.empty())
+    throw Failure("there is no key in " + config.activations + config.gradients + config.weights_only);  // one of them is empty
   std::set<std::tuple<std::string, std::uint64_t, Moment>> seen;
   for (const Source& pair : out.pairs) {
     if (!seen.insert({pair.name, pair.first_part, pair.moment}).second)

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -72,26 +73,34 @@ std::string unequal_sizes(const Source& pair, const Header& activation, const He
          " with one k are needed" + advice;
 }
 
-// How a layer's gradient is cut: into parts, and each of them, or the whole, into heads. 0: not so.
+// How a layer's gradient is cut: into parts of these proportions, and each of them, or the whole, into heads. Empty, 0: not so.
 struct Cut {
-  std::uint64_t parts = 0, heads = 0, first_part = 1;
+  std::vector<std::uint64_t> shares = {};
+  std::uint64_t heads = 0, first_part = 1;
+  std::string split = "";  // as --split says it
 };
 
 std::vector<Layer> cut_rows(const std::string& name, std::uint64_t rows, const Cut& cut) {
-  const std::uint64_t heads = std::max<std::uint64_t>(cut.heads, 1), blocks = std::max<std::uint64_t>(cut.parts, 1) * heads;
-  if (rows % blocks != 0) {
-    const std::string split = cut.parts > 0 ? "--split " + name + "=" + std::to_string(cut.parts) : "";
+  const std::vector<std::uint64_t> whole = {1}, &shares = cut.shares.empty() ? whole : cut.shares;
+  const std::uint64_t heads = std::max<std::uint64_t>(cut.heads, 1),
+                      all = std::accumulate(shares.begin(), shares.end(), std::uint64_t{0});
+  if (rows % (all * heads) != 0) {
+    const std::string split = cut.split.empty() ? "" : "--split " + cut.split;
     const std::string flags =
-        split + (cut.parts > 0 && cut.heads > 0 ? " and " : "") + (cut.heads > 0 ? "--heads " + std::to_string(cut.heads) : "");
-    throw UsageError(flags + ": " + std::to_string(blocks) + " equal blocks cannot be cut from the " + std::to_string(rows) +
+        split + (!split.empty() && cut.heads > 0 ? " and " : "") + (cut.heads > 0 ? "--heads " + std::to_string(cut.heads) : "");
+    throw UsageError(flags + ": " + std::to_string(all * heads) + " equal blocks cannot be cut from the " + std::to_string(rows) +
                      " rows of the gradient of '" + name + "'");
   }
   std::vector<Layer> layers;
-  for (std::uint64_t block = 0; block < blocks; ++block) {
-    Layer layer{name, block * (rows / blocks), rows / blocks};
-    if (cut.parts > 0) layer.name += "." + std::to_string(block / heads + cut.first_part);
-    if (cut.heads > 0) layer.name += "." + std::to_string(block % heads + 1);
-    layers.push_back(layer);
+  std::uint64_t first = 0;
+  for (std::size_t part = 0; part < shares.size(); ++part) {
+    for (std::uint64_t head = 0; head < heads; ++head) {
+      Layer layer{name, first, rows / (all * heads) * shares[part]};
+      if (!cut.shares.empty()) layer.name += "." + std::to_string(part + cut.first_part);
+      if (cut.heads > 0) layer.name += "." + std::to_string(head + 1);
+      first += layer.m;
+      layers.push_back(std::move(layer));
+    }
   }
   return layers;
 }
@@ -99,24 +108,27 @@ std::vector<Layer> cut_rows(const std::string& name, std::uint64_t rows, const C
 // How each of the pairs is cut, in their order.
 std::vector<Cut> cuts_of(const FilesConfig& config, const std::vector<Source>& pairs) {
   std::vector<std::string> names;
-  for (const Source& pair : pairs) names.push_back(pair.name);
-  std::vector<Cut> cuts(pairs.size());
-  for (std::size_t i = 0; i < pairs.size(); ++i) cuts[i] = {pairs[i].parts, 0, pairs[i].first_part};
-  const auto splits = split_counts(config);
-  for (const auto& [name, parts] : splits) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw UsageError("--split: there is no pair '" + name + "'" + did_you_mean(name, names));
-    }
+  std::vector<Cut> cuts;
+  for (const Source& pair : pairs) {
+    names.push_back(pair.name);
+    cuts.push_back({std::vector<std::uint64_t>(pair.parts, 1), 0, pair.first_part, ""});
+  }
+  const std::vector<Split> splits = splits_of(config);
+  for (const Split& split : splits) {
+    bool found = false;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (names[i] != name) continue;
-      if (!pairs[i].has_gradient()) throw UsageError("--split: the pair '" + name + "' has no gradient to cut");
-      if (pairs[i].parts > 0) throw UsageError("--split: '" + name + "' is cut as it was recorded");
-      cuts[i].parts = parts;
+      if (!matches_glob(split.glob, names[i])) continue;
+      found = true;
+      if (!pairs[i].has_gradient()) throw UsageError("--split: the pair '" + names[i] + "' has no gradient to cut");
+      if (pairs[i].parts > 0) throw UsageError("--split: '" + names[i] + "' is cut as it was recorded");
+      cuts[i].shares = split.shares;
+      cuts[i].split = split.text;
     }
+    if (!found) throw UsageError("--split: there is no pair '" + split.glob + "'" + did_you_mean(split.glob, names));
   }
   // Where some layers are split, the heads are theirs; the other layers have none.
   for (Cut& cut : cuts) {
-    if (config.heads > 1 && (splits.empty() || cut.parts > 0)) cut.heads = config.heads;
+    if (config.heads > 1 && (splits.empty() || !cut.shares.empty())) cut.heads = config.heads;
   }
   return cuts;
 }
@@ -131,7 +143,7 @@ std::optional<Pair> plan_pair(const Source& source, const Cut& cut, std::vector<
   } else if (pair.has_activation()) {
     activation = read_header(pair.activation, "activation");
   }
-  if (pair.has_gradient()) gradient = read_header(pair.gradient, "gradient");
+  if (pair.has_gradient()) gradient = read_header(pair.gradient, pair.is_weight ? "weight" : "gradient");
   for (const Header* header : {&activation, &gradient}) {
     if (header->reason.empty()) continue;
     skipped.push_back({pair.name, header->reason});
@@ -175,6 +187,7 @@ Plan plan_of(const FilesConfig& config) {
     if (auto pair = plan_pair(listed.pairs[i], cuts[i], plan.skipped)) plan.pairs.push_back(std::move(*pair));
   }
   plan.skipped.insert(plan.skipped.end(), listed.skipped.begin(), listed.skipped.end());
+  plan.vectors = listed.vectors;
   std::set<std::pair<std::string, Moment>> seen;
   for (const Pair& pair : plan.pairs) {
     for (const Layer& layer : pair.layers) {
@@ -183,6 +196,13 @@ Plan plan_of(const FilesConfig& config) {
     }
   }
   if (plan.pairs.empty()) throw Failure(nothing_left(plan.skipped));
+  for (const Gate& gate : gates_of(config)) {
+    const auto hit = [&](const auto& each) { return matches_glob(gate.glob, each.name); };
+    const bool found = std::any_of(plan.skipped.begin(), plan.skipped.end(), hit) ||
+                       std::any_of(plan.pairs.begin(), plan.pairs.end(),
+                                   [&](const Pair& pair) { return std::any_of(pair.layers.begin(), pair.layers.end(), hit); });
+    if (!found) throw UsageError("--fail-if: '" + gate.glob + "' matches no layer");
+  }
   return plan;
 }
 

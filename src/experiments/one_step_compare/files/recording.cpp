@@ -57,7 +57,7 @@ class Entry {
   std::string where_;
 };
 
-void read_recording(const fs::path& folder, const Moment& moment, std::vector<Source>& out, std::vector<Skipped>& skipped) {
+void read_recording(const fs::path& folder, const Moment& moment, std::vector<Source>& out, Sources& rest) {
   const std::string path = (folder / index_name).string(), where = printable(path);
   const Json recording = read_json(path);
   if (member(recording, "format") != format_name) throw Failure(where + ": is no recording of the format " + format_name);
@@ -81,20 +81,21 @@ void read_recording(const fs::path& folder, const Moment& moment, std::vector<So
       source.gradient = file + ":gradient";
       out.push_back(std::move(source));
     } else {
-      skipped.push_back({source.name, reason});
+      rest.skipped.push_back({source.parameter, reason});
     }
   }
   for (const auto& [name, reason] : others.items()) {
-    if (reason.is_string() && reason != "no matrix") skipped.push_back({printable(name), printable(reason.get<std::string>())});
+    if (!reason.is_string()) throw Failure(where + ": 'not_seen' must give reasons");
+    (reason == "no matrix" ? rest.vectors : rest.skipped).push_back({printable(name), printable(reason.get<std::string>())});
   }
 }
 
 }  // namespace
 
-std::vector<Source> read_recordings(const std::string& folder, std::vector<Skipped>& skipped) {
+std::vector<Source> read_recordings(const std::string& folder, Sources& others) {
   std::vector<Source> out;
   if (fs::exists(fs::path(folder) / index_name)) {
-    read_recording(folder, {}, out, skipped);
+    read_recording(folder, {}, out, others);
     return out;
   }
   std::vector<std::pair<Moment, fs::path>> recordings;
@@ -109,7 +110,7 @@ std::vector<Source> read_recordings(const std::string& folder, std::vector<Skipp
                   " nor folders step<N> or step<N>.batch<B> with one; experiments/ranklab_dump.py writes them");
   }
   std::sort(recordings.begin(), recordings.end());
-  for (const auto& [moment, path] : recordings) read_recording(path, moment, out, skipped);
+  for (const auto& [moment, path] : recordings) read_recording(path, moment, out, others);
   return out;
 }
 

@@ -2,11 +2,13 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/error.hpp"
 #include "experiments/one_step_compare/files/files.hpp"
 #include "report/figure/builder.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab::files {
 namespace {
@@ -27,6 +29,7 @@ std::string common_prefix(const std::vector<std::string>& names) {
 struct Observation {
   const Pair& pair;
   const Layer& layer;
+  std::size_t pair_index, layer_index;
   Ranks activation, gradient;
 
   double stable_rank() const { return activation.stable_rank; }
@@ -143,10 +146,81 @@ std::vector<Row> rows_of(const Plan& plan, const TrialRecord& record, std::vecto
       }
       const auto [place, is_new] = places.emplace(pair.layers[l].name, rows.size());
       if (is_new) rows.emplace_back();
-      rows[place->second].all.push_back({pair, pair.layers[l], activation, gradient});
+      rows[place->second].all.push_back({pair, pair.layers[l], p, l, activation, gradient});
     }
   }
   return rows;
+}
+
+Axis names_axis(const std::vector<Row>& rows) {
+  Axis names{"layer"};
+  std::vector<std::string> layers;
+  for (const Row& row : rows) layers.push_back(row.name());
+  const std::string prefix = common_prefix(layers);
+  if (!prefix.empty()) names.label += ", without " + prefix;
+  for (const std::string& layer : layers) {
+    if (layers.size() <= most_names) names.ticks.push_back(layer.substr(prefix.size()));
+  }
+  return names;
+}
+
+// What the gates say of the layers; one that is not judged passes none.
+std::vector<std::string> failed_gates(const std::vector<Gate>& gates, const std::vector<Row>& rows,
+                                      const std::vector<Skipped>& skipped) {
+  std::vector<std::string> out;
+  for (const Gate& gate : gates) {
+    for (const Row& row : rows) {
+      if (!matches_glob(gate.glob, row.name())) continue;
+      const double ratio = row.is_judged() ? row.mean(&Observation::ratio) : std::nan("");
+      if (!row.is_judged()) out.push_back(row.name() + ": not judged (" + gate.text + ")");
+      if (gate.fails(ratio)) out.push_back(row.name() + ": nr/st = " + short_number(ratio) + " (" + gate.text + ")");
+    }
+    for (const Skipped& left_out : skipped) {
+      if (matches_glob(gate.glob, left_out.name)) out.push_back(left_out.name + ": not judged (" + gate.text + ")");
+    }
+  }
+  return out;
+}
+
+Result report_weights(const std::vector<Row>& rows, const TrialRecord& record, ResultBuilder& out) {
+  Table table{{"layer", "m x k", "stored as", "st(W)", "nr(W)", "effective rank", "condition", "quartiles of s / s_1"}, {}, ""};
+  const auto add = [&](const std::string& name, double value) {
+    out.scalar(name, std::vector<double>(out.records().size(), value));
+  };
+  std::vector<double> x, effective, stable, nuclear;
+  for (const Row& row : rows) {
+    const Observation& one = row.all.front();
+    const Spectrum spectrum = spectrum_of(record, one.pair_index, one.layer_index);
+    const std::string& name = row.name();
+    add(name + ".m", static_cast<double>(row.m()));
+    add(name + ".k", static_cast<double>(row.pair().k));
+    add(name + ".stable_rank", one.gradient_stable_rank());
+    add(name + ".nuclear_rank", one.nuclear_rank());
+    add(name + ".effective_rank", spectrum.effective_rank);
+    add(name + ".condition", spectrum.condition);
+    const auto& [low, middle, high] = spectrum.quantiles;
+    for (const auto& [quantile, value] : {std::pair(".quantile_25", low), {".quantile_50", middle}, {".quantile_75", high}}) {
+      add(name + quantile, value);
+    }
+    table.rows.push_back({name, std::to_string(row.m()) + " x " + std::to_string(row.pair().k), row.pair().dtypes,
+                          short_number(one.gradient_stable_rank()), short_number(one.nuclear_rank()),
+                          short_number(spectrum.effective_rank), short_number(spectrum.condition),
+                          short_number(low) + ", " + short_number(middle) + ", " + short_number(high)});
+    x.push_back(static_cast<double>(x.size() + 1));
+    stable.push_back(one.gradient_stable_rank());
+    nuclear.push_back(one.nuclear_rank());
+    effective.push_back(spectrum.effective_rank);
+  }
+  out.series_of_points("stable_rank", "layer", x, stable);
+  out.series_of_points("nuclear_rank", "layer", x, nuclear);
+  out.series_of_points("effective_rank", "layer", x, effective);
+  out.panel("Weights", names_axis(rows), log_axis("rank"))
+      .curve("stable_rank", "st(W)", {LineStyle::bars, 1})
+      .curve("nuclear_rank", "nr(W)", {LineStyle::bars, 0})
+      .curve("effective_rank", "effective rank", {LineStyle::bars, 2});
+  out.result().table = std::move(table);
+  out.note("The effective rank is exp of the entropy of the singular values over their sum.");
+  return out.take();
 }
 
 std::size_t count_of(const std::vector<Row>& rows, Settled settled) {
@@ -282,14 +356,7 @@ Table table_of(const std::vector<Row>& rows, std::size_t skipped) {
 }
 
 void add_figure(ResultBuilder& out, const std::vector<Row>& rows) {
-  Axis names{"layer"};
-  std::vector<std::string> layers;
-  for (const Row& row : rows) layers.push_back(row.name());
-  const std::string prefix = common_prefix(layers);
-  if (!prefix.empty()) names.label += ", without " + prefix;
-  for (const std::string& layer : layers) {
-    if (layers.size() <= most_names) names.ticks.push_back(layer.substr(prefix.size()));
-  }
+  const Axis names = names_axis(rows);
   PanelBuilder ratios = out.panel("Advantage of one spectral step", names, log_axis("nr(G) / st(A)"));
   for (const Colour& colour : colours) ratios.curve_if_measured(colour.series, colour.label, {LineStyle::bars, colour.palette});
   ratios.line(2.0, "sure above").line(1.0, "even").line(0.5, "sure below");
@@ -349,12 +416,14 @@ void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
 
 }  // namespace
 
-Result report(const Plan& plan, const Records& records) {
-  ResultBuilder out("Which layers should get a spectral step?", records);
+Result report(const Plan& plan, const std::vector<Gate>& gates, const Records& records) {
+  const bool weights = !plan.pairs.empty() && plan.pairs.front().is_weight;
+  ResultBuilder out(weights ? "Spectra of weights" : "Which layers should get a spectral step?", records);
   if (records.empty()) return out.take();  // interrupted: nothing is written
   std::vector<Skipped>& skipped = out.result().skipped = plan.skipped;
   const std::vector<Row> rows = rows_of(plan, records.front(), skipped);
   if (rows.empty()) throw Failure(nothing_left(skipped));
+  if (weights) return report_weights(rows, records.front(), out);
   add_scalars(out, rows);
   add_series(out, rows);
   const bool over_training = is_over_training(rows);
@@ -365,8 +434,36 @@ Result report(const Plan& plan, const Records& records) {
   if (over_training) add_training_figure(out, rows);
   add_figure(out, rows);
   out.result().table = table_of(rows, skipped.size());
+  out.result().failed_gates = failed_gates(gates, rows, skipped);
   add_notes(out, rows);
   return out.take();
+}
+
+std::string groups_text(const Plan& plan, const Records& records) {
+  constexpr std::array<const char*, 3> names = {"muon", "either", "euclidean"};  // in the order of Settled
+  std::vector<Skipped> skipped = plan.skipped;
+  const std::vector<Row> rows = rows_of(plan, records.front(), skipped);
+  std::map<std::string, std::set<Settled>> advice;
+  nlohmann::ordered_json out = {{"muon", nlohmann::json::array()},
+                                {"either", nlohmann::json::array()},
+                                {"euclidean", nlohmann::json::array()},
+                                {"not_judged", nlohmann::json::object()}};
+  for (const Row& row : rows) {
+    const std::string& parameter = row.pair().parameter.empty() ? row.pair().name : row.pair().parameter;
+    if (row.is_judged()) {
+      advice[parameter].insert(row.advice().settled);
+    } else {
+      out["not_judged"][parameter] = "st or nr alone";
+    }
+  }
+  skipped.insert(skipped.end(), plan.vectors.begin(), plan.vectors.end());
+  for (const Skipped& one : skipped) {
+    if (!advice.contains(one.name)) out["not_judged"][one.name] = one.reason;
+  }
+  for (const auto& [parameter, settled] : advice) {
+    out[names[static_cast<std::size_t>(settled.size() > 1 ? Settled::nothing : *settled.begin())]].push_back(parameter);
+  }
+  return format_json(out);
 }
 
 }  // namespace ranklab::files

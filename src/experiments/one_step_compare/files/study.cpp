@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "experiments/one_step_compare/files/files.hpp"
+#include "io/atomic_file.hpp"
 #include "run/once_per_run.hpp"
 
 namespace ranklab {
@@ -28,6 +29,9 @@ class FilesStudy : public Study {
  public:
   std::vector<Field> fields() override {
     FilesConfig& c = config_;
+    Field groups = text_field("groups", c.groups,
+                              "file for the parameters' names by advice: {\"muon\", \"either\", \"euclidean\", \"not_judged\"}");
+    groups.names_output = true;
     return {
         one_per_flag(text_list_field("pair", c.pair,
                                      "NAME,ACTIVATION_FILE,GRADIENT_FILE: .npy, .npz:key or .safetensors:key; one of the files may "
@@ -46,23 +50,34 @@ class FilesStudy : public Study {
                                      "NAME=PARTS: cut the gradient's rows into equal parts NAME.1, NAME.2, ... (a fused qkv)")),
         size_field("heads", c.heads, 1, most_parts, "",
                    "cut every part of the split layers into heads, NAME.1.1, NAME.1.2, ...; without --split, every layer"),
+        one_per_flag(text_list_field("fail-if", c.fail_if, "GLOB: ratio<X or ratio>X: exit 3 where nr/st of a layer is so")),
+        groups,
+        text_field("weights-only", c.weights_only, "archive of weights: stable, nuclear and effective rank of each, no advice"),
     };
   }
 
   void validate() const override {
     using Texts = std::vector<std::string>;
     const FilesConfig& c = config_;
-    for (const auto& [flag, texts] : {std::pair("--pair", c.pair), std::pair("--include", c.include),
-                                      std::pair("--exclude", c.exclude), std::pair("--split", c.split),
-                                      std::pair("--manifest", Texts{c.manifest}), std::pair("--activations", Texts{c.activations}),
-                                      std::pair("--gradients", Texts{c.gradients}), std::pair("--from", Texts{c.from})}) {
+    for (const auto& [flag, texts] :
+         {std::pair("--pair", c.pair), std::pair("--include", c.include), std::pair("--exclude", c.exclude),
+          std::pair("--split", c.split), std::pair("--manifest", Texts{c.manifest}),
+          std::pair("--activations", Texts{c.activations}), std::pair("--gradients", Texts{c.gradients}),
+          std::pair("--from", Texts{c.from}), std::pair("--fail-if", c.fail_if), std::pair("--groups", Texts{c.groups}),
+          std::pair("--weights-only", Texts{c.weights_only})}) {
       for (const std::string& text : texts) require_printable(flag, text);
     }
     require_archive("--activations", c.activations);
     require_archive("--gradients", c.gradients);
+    require_archive("--weights-only", c.weights_only);
+    gates_of(c);
     for (const std::string& text : c.pair) parse_pair(c, text);
-    split_counts(c);
-    if (c.pair.empty() && c.manifest.empty() && c.activations.empty() && c.gradients.empty() && c.from.empty()) {
+    splits_of(c);
+    const bool no_pairs = c.pair.empty() && c.manifest.empty() && c.activations.empty() && c.gradients.empty() && c.from.empty();
+    if (!c.weights_only.empty()) {
+      if (!no_pairs) throw UsageError("--weights-only: goes without matrices of another flag");
+      if (!c.fail_if.empty() || !c.groups.empty()) throw UsageError("--weights-only: gives no advice for --fail-if or --groups");
+    } else if (no_pairs) {
       throw UsageError(
           "--study files needs matrices: --from FOLDER, --pair NAME,ACTIVATION_FILE,GRADIENT_FILE, --manifest FILE.json, or "
           "--activations FILE --gradients FILE");
@@ -76,7 +91,13 @@ class FilesStudy : public Study {
     const Plan& planned = plan();
     OncePerRun<TrialRecord> measured;  // further trials would repeat it
     const auto records = runner.run([&](Trial& trial) { return measured.get([&] { return run_trial(planned, trial); }); });
-    return report(planned, records);
+    Result result = report(planned, gates_of(config_), records);
+    if (!config_.groups.empty() && !records.empty()) {
+      write_file_atomically(config_.groups, groups_text(planned, records));
+      result.notes.push_back("import json; groups = json.load(open(\"" + config_.groups +
+                             "\")); muon = [p for n, p in model.named_parameters() if n in groups[\"muon\"]]");
+    }
+    return result;
   }
 
  private:
