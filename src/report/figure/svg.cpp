@@ -91,6 +91,19 @@ std::string opening_tag(std::string_view drawn, const std::string& title, const 
   return tag + "<title>" + escape_markup(title) + "</title>\n<desc>" + escape_markup(description) + "</desc>";
 }
 
+// gnuplot aligns numbers and breaks lines inside a tag: a fiftieth of a picture is such space.
+std::string squeezed(std::string_view tag) {
+  std::string out;
+  for (const char c : tag) {
+    if (!is_space(c)) {
+      out += c;
+    } else if (out.back() != ' ' && out.back() != '(') {
+      out += ' ';
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string escape_markup(std::string_view text) {
@@ -167,7 +180,7 @@ std::string finish_svg(std::string_view drawn, const std::string& title, const s
       } else {
         draws();
       }
-      out += words;
+      out += squeezed(words);
     }
   };
   for_each_part(drawn.substr(start), text, tag);
