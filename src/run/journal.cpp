@@ -142,8 +142,13 @@ Journal::Journal(const std::string& out, const std::string& identity, bool resum
                      " belongs to another run: " + first_difference(std::string(records[0]), identity) +
                      "; give the same parameters, or run without --resume to start afresh");
   }
+  holds_trials_ = records.size() > 1;
   for (std::size_t i = 1; i < records.size(); ++i) finished_.insert(decode_trial(records[i]));
   if (::ftruncate(descriptor_.get(), static_cast<off_t>(used)) != 0 || ::lseek(descriptor_.get(), 0, SEEK_END) < 0) fail_to_write();
+}
+
+Journal::~Journal() {
+  if (!holds_trials_ && descriptor_.open()) remove();
 }
 
 void Journal::fail_to_write() const {
@@ -159,6 +164,7 @@ void Journal::start_afresh(const std::string& identity) {
 }
 
 void Journal::append(std::uint64_t trial, const TrialRecord& record) {
+  holds_trials_ = true;
   const std::string bytes = framed(encode_trial(trial, record));
   for (std::size_t done = 0; done < bytes.size();) {
     const ssize_t written = ::write(descriptor_.get(), bytes.data() + done, bytes.size() - done);

@@ -28,6 +28,11 @@ class Journal {
   /// first difference), Failure when another process holds the journal or it cannot be read or written.
   Journal(const std::string& out, const std::string& identity, bool resume);
 
+  /// A journal without a finished trial holds nothing that could be resumed: it goes.
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
   /// The trials that were finished when the journal was opened.
   const std::map<std::uint64_t, TrialRecord>& finished() const { return finished_; }
   /// True where an old journal with finished trials was discarded.
@@ -45,7 +50,7 @@ class Journal {
   std::string path_;
   Descriptor descriptor_;
   std::map<std::uint64_t, TrialRecord> finished_;
-  bool discarded_ = false;
+  bool discarded_ = false, holds_trials_ = false;
 };
 
 /// The bytes of a trial's record, and back. decode_trial throws Failure for bytes that encode_trial did not write.

@@ -104,3 +104,13 @@ TEST_CASE("without resume an old journal is discarded and says so") {
   CHECK(journal.discarded());
   CHECK(journal.finished().empty());
 }
+
+TEST_CASE("a journal without a finished trial goes with its run") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out.json";
+  { const Journal journal(out, identity, false); }
+  CHECK(!std::filesystem::exists(Journal::path_for(out)));
+  { Journal(out, identity, false).append(0, sample(0.0)); }
+  { const Journal journal(out, identity, true); }
+  CHECK(std::filesystem::exists(Journal::path_for(out)));
+}
