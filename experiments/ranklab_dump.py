@@ -84,7 +84,7 @@ class _Recording:
             else:
                 self.tied.setdefault(first, []).append(name)
         self.include, self.dtype = include, dtype
-        self.matrices, self.unseen = {}, {}
+        self.matrices, self.unseen, self.uses = {}, {}, 0
         self.before = {name: None if p.grad is None else p.grad.detach().clone() for name, p in self.parameters.items()}
         self.places = {}
         for name, parameter in self.parameters.items():
@@ -121,7 +121,7 @@ class _Recording:
         name, first_row, turned = found
         matrix = self.matrices.setdefault((name, first_row, kind),
                                           _Matrix(name, self.parameters[name], kind, first_row, turned, len(self.matrices)))
-        matrix.last_use = self.uses = getattr(self, "uses", 0) + 1
+        matrix.last_use = self.uses = self.uses + 1
 
         # A hook of the node, not of the tensor: what is later done to the output in place does not reach it.
         def arrive(_, gradients):

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "linalg/decompositions.hpp"
+#include "linalg/spectra.hpp"
 
 namespace ranklab {
 namespace {
@@ -38,16 +39,6 @@ double cosine_of(const arma::mat& Y) {
   if (directions < 2) return undefined;
   // ||sum of unit vectors||^2 counts every pair twice and every vector once.
   return (arma::dot(sum, sum) - directions) / (directions * (directions - 1));
-}
-
-double entropy_rank(const arma::vec& singular_values) {
-  const double total = arma::accu(singular_values);
-  double entropy = 0;
-  for (const double s : singular_values) {
-    const double p = s / total;
-    if (p > 0) entropy -= p * std::log(p);
-  }
-  return std::exp(entropy);
 }
 
 }  // namespace

@@ -74,6 +74,16 @@ double effective_rank(const arma::vec& eigenvalues) {
   return largest > 0 ? arma::accu(eigenvalues / largest) : undefined;
 }
 
+double entropy_rank(const arma::vec& singular_values) {
+  const double total = arma::accu(singular_values);
+  double entropy = 0;
+  for (const double s : singular_values) {
+    const double p = s / total;
+    if (p > 0) entropy -= p * std::log(p);
+  }
+  return total > 0 ? std::exp(entropy) : std::nan("");
+}
+
 double operator_norm(const arma::mat& A) {
   require_finite("operator norm", A);
   const double scale = largest_modulus(A);

@@ -28,6 +28,9 @@ double nuclear_rank(const arma::fmat& G);
 /// [Spectral] Section 2: er(M) = tr(M) / ||M||_op of a positive semidefinite M, from its eigenvalues (any order).
 double effective_rank(const arma::vec& eigenvalues);
 
+/// exp of the entropy of s_i / sum of s, the effective rank of Roy and Vetterli (2007); NaN where all are zero.
+double entropy_rank(const arma::vec& singular_values);
+
 /// ||A||_op, the largest singular value, to the accuracy of stable_rank; 0 for a zero matrix.
 double operator_norm(const arma::mat& A);
 

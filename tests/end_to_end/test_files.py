@@ -159,7 +159,7 @@ class FilesTest(ProgramTest):
             self.recording(f"batches/step5.batch{batch}", scale)
         document = self.files(["--from", "batches"])
         self.assertIn("over 3 batches", document["table"]["rows"][1][-1])
-        self.assertRegex(document["table"]["rows"][0][6], r"^2.526 \+- \S+$")
+        self.assertRegex(document["table"]["rows"][0][6], r"^2.526 \+- 0, joined 2.526$")
 
     def test_groups_and_gates(self):
         self.recording("dump")
@@ -189,6 +189,50 @@ class FilesTest(ProgramTest):
         self.assertEqual(document["claims"], [])
         self.refused(f"{STUDY} --weights-only w.safetensors --pair a,b.npy,c.npy", "--weights-only")
         self.refused(f"{STUDY} --weights-only w.safetensors --fail-if a:ratio<1", "--weights-only")
+
+    def test_stacks_of_experts_and_convolutions(self):
+        # Three matrices of 2 x 4: ranks 1, 2, 2; the activations of each, or those of all.
+        experts = [diagonal(2, 4, values) for values in ([1.0, 0.0], [1.0, 1.0], [1.0, 0.5])]
+        inputs = [diagonal(4, 5, values) for values in ([2.0, 1.0, 1.0, 1.0], [1.0] * 4, [3.0, 1.0, 1.0, 1.0])]
+        stack = lambda matrices: ([len(matrices), len(matrices[0]), len(matrices[0][0])], [x for m in matrices for row in m for x in row])
+        self.write("g.safetensors", safetensors({"moe": stack(experts), "one": stack(experts), "conv.weight": ([2, 2, 2], [1.0, 0, 0, 0, 0, 0, 0, 1.0]),
+                                                 "conv2d": ([2, 1, 2, 2], [1.0, 0, 0, 0, 0, 0, 0, 1.0])}))
+        self.write("a.safetensors", safetensors({"moe": stack(inputs), "one": flat(inputs[0]), "conv.weight": flat(inputs[1]), "conv2d": flat(inputs[1])}))
+        document = self.files(["--activations", "a.safetensors", "--gradients", "g.safetensors"])
+        for name, st, nr in (("moe.1", 7 / 4, 1), ("moe.2", 4, 2), ("moe.3", 12 / 9, 1.5 ** 2 / 1.25), ("one.1", 7 / 4, 1), ("one.2", 7 / 4, 2),
+                             ("conv", 4, 2), ("conv2d", 4, 2)):
+            with self.subTest(name):
+                self.assertAlmostEqual(document["scalars"][f"{name}.stable_rank"]["mean"], st, places=12)
+                self.assertAlmostEqual(document["scalars"][f"{name}.nuclear_rank"]["mean"], nr, places=12)
+        self.assertNotIn("skipped", document)
+        # Without an activation nothing tells a stack from a convolution: it is taken as one, and said so.
+        alone = self.files(["--gradients", "g.safetensors"])
+        self.assertIn("moe.nuclear_rank", alone["scalars"])
+        self.assertTrue(any("moe, one" in note and "--experts" in note for note in alone["notes"]), alone["notes"])
+        taken = self.files(["--weights-only", "g.safetensors", "--experts", "moe,one"])
+        self.assertAlmostEqual(taken["scalars"]["moe.3.nuclear_rank"]["mean"], 1.5 ** 2 / 1.25)
+        self.assertEqual(taken["scalars"]["conv.k"]["mean"], 4)
+        # Batches of sequences, as PyTorch stores them.
+        self.write("b.safetensors", safetensors({"fc": ([2, 3, 4], [x for row in zip(*diagonal(4, 6, [2.0, 1.0, 1.0, 1.0])) for x in row])}))
+        self.write("h.safetensors", safetensors({"fc": flat(experts[1])}))
+        words = ["--activations", "b.safetensors", "--gradients", "h.safetensors"]
+        self.assertAlmostEqual(self.files(words + ["--transpose-activations"])["scalars"]["fc.stable_rank"]["mean"], 7 / 4)
+        self.refused(f"{STUDY} " + " ".join(words), "2 x 3 x 4", exit_code=1)
+
+    def test_manifests_of_steps_with_second_moments(self):
+        for step, largest in ((0, 4.0), (50, 1.0)):
+            self.write(f"{step}.safetensors", safetensors({"m": flat(diagonal(4, 4, [largest, 1.0, 1.0, 1.0])), "g": flat(GRADIENT)}))
+            self.write(f"{step}.json", {"step": step, "pairs": [{"name": "fc", "second_moment": f"{step}.safetensors:m", "samples": 6,
+                                                                 "gradient": f"{step}.safetensors:g"}]})
+        words = ["--manifest", "0.json", "--manifest", "50.json"]
+        document = self.files(words)
+        series = {each["name"]: each for each in document["series"]}
+        self.assertEqual(series["fc.stable_rank"]["x"], [0, 50])
+        self.assertEqual(series["fc.stable_rank"]["mean"], [7 / 4, 4])
+        self.assertEqual(document["config"]["manifest"], words[1::2])
+        # The share of features that no sample has is not of these samples.
+        self.write("0.safetensors", safetensors({"m": flat(diagonal(4, 4, [1.0, 1.0, 1.0])), "g": flat(diagonal(5, 4, [1.0, 0.0, 0.0, 1.0]))}))
+        self.refused(f"{STUDY} --manifest 0.json --out other.json", "70.71 % of the gradient's norm lies outside", exit_code=1)
 
     def test_unequal_parts_and_globs(self):
         self.write("a.npy", npy(ALIKE))

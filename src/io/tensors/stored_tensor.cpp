@@ -73,11 +73,46 @@ std::uint64_t StoredTensor::cols() const {
 }
 
 StoredBlock StoredTensor::columns(std::uint64_t first, std::uint64_t count) const {
-  return checked({layout_, 0, rows(), first, count});
+  return block(0, rows(), first, count);
 }
 
 StoredBlock StoredTensor::rows(std::uint64_t first, std::uint64_t count) const {
-  return checked({layout_, first, count, 0, cols()});
+  return block(first, count, 0, cols());
+}
+
+StoredBlock StoredTensor::block(std::uint64_t first_row, std::uint64_t row_count, std::uint64_t first_col,
+                                std::uint64_t col_count) const {
+  rows();
+  return checked({layout_, first_row, row_count, first_col, col_count});
+}
+
+void StoredTensor::require_row_major(const std::string& what) const {
+  if (!layout_.column_major || shape().size() < 2) return;
+  throw Failure(layout_.label + ": stored column by column, from which no " + what +
+                " is taken; numpy.ascontiguousarray stores it row by row");
+}
+
+StoredTensor StoredTensor::at(std::uint64_t index) const {
+  if (shape().empty() || index >= shape().front()) {
+    throw Failure(layout_.label + ": has no entry " + std::to_string(index) + ", its shape is " + shape_text());
+  }
+  require_row_major("part");
+  TensorLayout part = layout_;
+  part.label += "[" + std::to_string(index) + "]";
+  part.shape.erase(part.shape.begin());
+  part.data += index * (elements() / shape().front()) * dtype_bytes(dtype());
+  return StoredTensor(std::move(part));
+}
+
+StoredTensor StoredTensor::as_matrix(std::uint64_t rows, std::uint64_t columns) const {
+  TensorLayout matrix = layout_;
+  matrix.shape = {rows, columns};
+  std::uint64_t count = 0;
+  if (!count_elements(matrix.shape, count) || count != elements()) {
+    throw Failure(layout_.label + ": has the shape " + shape_text() + ", which cannot be taken as " + shape_to_text(matrix.shape));
+  }
+  if (shape() != matrix.shape) require_row_major("matrix of another shape");
+  return StoredTensor(std::move(matrix));
 }
 
 std::vector<double> StoredTensor::values() const {

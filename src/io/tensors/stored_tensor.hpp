@@ -32,6 +32,14 @@ class StoredTensor {
   StoredBlock columns(std::uint64_t first, std::uint64_t count) const;
   /// Rows first ... first + count - 1 of a matrix (count x cols); throws likewise.
   StoredBlock rows(std::uint64_t first, std::uint64_t count) const;
+  /// Those rows of those columns; throws likewise.
+  StoredBlock block(std::uint64_t first_row, std::uint64_t row_count, std::uint64_t first_col, std::uint64_t col_count) const;
+
+  /// The tensor of all entries whose first index is `index` (from 0). Throws Failure for what has no such index, and for a tensor
+  /// of three dimensions and more that is stored column by column.
+  StoredTensor at(std::uint64_t index) const;
+  /// The same entries in row-major order as rows x columns, whose product is elements(); throws likewise.
+  StoredTensor as_matrix(std::uint64_t rows, std::uint64_t columns) const;
   /// All entries in row-major order, of a tensor of any shape, as doubles (integers beyond 2^53 lose digits).
   std::vector<double> values() const;
   /// All entries in row-major order to `out` (elements() of them), rounded to float where that is narrower; fast for what is
@@ -40,6 +48,8 @@ class StoredTensor {
   void copy_to(float* out) const;
 
  private:
+  void require_row_major(const std::string& what) const;
+
   TensorLayout layout_;
 };
 

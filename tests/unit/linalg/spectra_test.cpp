@@ -150,3 +150,10 @@ TEST_CASE("nuclear rank of a matrix in single precision: that of the same entrie
   CHECK(nuclear_rank(arma::fmat(1e-30f * G)) == doctest::Approx(exact).scale(0).epsilon(4 * tolerance::epsilon<float>));
   CHECK(std::isnan(nuclear_rank(arma::fmat(3, 4, arma::fill::zeros))));
 }
+
+TEST_CASE("the entropy's rank is n for n equal values, whatever zeros stand beside them") {
+  CHECK(entropy_rank({3, 3, 3, 0}) == doctest::Approx(3).epsilon(1e-14));
+  // Shares 1/2, 1/4, 1/4: exp(3/2 ln 2).
+  CHECK(entropy_rank({2, 1, 1}) == doctest::Approx(std::pow(2.0, 1.5)).epsilon(1e-14));
+  CHECK(std::isnan(entropy_rank({0, 0})));
+}

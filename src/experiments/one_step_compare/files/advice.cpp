@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/text.hpp"
-#include "experiments/one_step_compare/files/files.hpp"
+#include "experiments/one_step_compare/files/rows.hpp"
 
 namespace ranklab::files {
 namespace {
@@ -28,27 +28,30 @@ Advice of_one(double ratio) {
   return {settled_by(ratio), short_number(ratio), words.verdict, words.advice, words.comparison};
 }
 
-// By the interval of the mean over the batches of one step.
-Advice of_batches(const Summary& ratio) {
-  const double half = confidence_half_width(ratio), low = ratio.mean - half, high = ratio.mean + half;
+// By the interval of the mean over the batches of one step, and by their mean gradient.
+Advice of_batches(const StepRatio& ratio) {
+  const Summary& batches = ratio.batches;
+  const double half = confidence_half_width(batches), low = batches.mean - half, high = batches.mean + half;
   const Settled settled = settled_by(ratio);
-  const std::string over = "over " + std::to_string(ratio.n) + " batches";
+  const std::string over = "over " + std::to_string(batches.n) + " batches", together = short_number(ratio.joined);
   const std::string verdict = low >= 1 ? "holds" : high < 1 ? "fails" : "undecided";
-  return {settled, short_number(ratio.mean) + " +- " + short_number(half), verdict,
-          settled == Settled::nothing ? "either: a factor of 2 is not settled " + over
-                                      : words_for(advantage_of(ratio.mean)).advice + " " + over,
+  const std::string open = settled_by(StepRatio{batches}) == Settled::nothing ? "a factor of 2 is not settled " + over
+                                                                              : "so " + over + ", but not of their mean gradient";
+  return {settled,
+          short_number(batches.mean) + " +- " + short_number(half) + (std::isnan(ratio.joined) ? "" : ", joined " + together),
+          verdict, settled == Settled::nothing ? "either: " + open : words_for(advantage_of(batches.mean)).advice + " " + over,
           "mean and 99 % interval " + over};
 }
 
-Advice of_steps(const std::map<std::int64_t, Summary>& ratios) {
+Advice of_steps(const std::map<std::int64_t, StepRatio>& ratios) {
   std::array<std::size_t, 3> counts = {};
   std::size_t holds = 0;
   double smallest = INFINITY, largest = 0;
   for (const auto& [step, ratio] : ratios) {
     counts[static_cast<std::size_t>(settled_by(ratio))] += 1;
-    holds += ratio.mean >= 1 - ratio_rounding ? 1 : 0;
-    smallest = std::min(smallest, ratio.mean);
-    largest = std::max(largest, ratio.mean);
+    holds += ratio.batches.mean >= 1 - ratio_rounding ? 1 : 0;
+    smallest = std::min(smallest, ratio.batches.mean);
+    largest = std::max(largest, ratio.batches.mean);
   }
   const std::string of = " of " + std::to_string(ratios.size()) + " steps";
   Advice out{Settled::nothing, short_number(smallest) + " to " + short_number(largest), std::to_string(holds) + of, "", ""};
@@ -92,16 +95,18 @@ Settled settled_by(double ratio) {
   return advantage == Advantage::euclidean ? Settled::euclidean : Settled::nothing;
 }
 
-Settled settled_by(const Summary& ratio) {
-  if (ratio.n < 2) return settled_by(ratio.mean);
-  const double half = confidence_half_width(ratio);
-  const Settled low = settled_by(ratio.mean - half), high = settled_by(ratio.mean + half);
-  return low == high ? low : Settled::nothing;
+Settled settled_by(const StepRatio& ratio) {
+  const Summary& batches = ratio.batches;
+  if (batches.n < 2) return settled_by(batches.mean);
+  const double half = confidence_half_width(batches);
+  const Settled low = settled_by(batches.mean - half), high = settled_by(batches.mean + half);
+  const Settled joined = std::isnan(ratio.joined) ? low : settled_by(ratio.joined);
+  return low == high && low == joined ? low : Settled::nothing;
 }
 
-Advice advice_of(const std::map<std::int64_t, Summary>& ratios, const std::string& role) {
-  const Summary& first = ratios.begin()->second;
-  Advice advice = ratios.size() > 1 ? of_steps(ratios) : first.n > 1 ? of_batches(first) : of_one(first.mean);
+Advice advice_of(const std::map<std::int64_t, StepRatio>& ratios, const std::string& role) {
+  const StepRatio& first = ratios.begin()->second;
+  Advice advice = ratios.size() > 1 ? of_steps(ratios) : first.batches.n > 1 ? of_batches(first) : of_one(first.batches.mean);
   advice.text = with_role(std::move(advice.text), role);
   return advice;
 }

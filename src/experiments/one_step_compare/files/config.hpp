@@ -16,18 +16,20 @@ namespace ranklab {
 
 struct FilesConfig {
   std::vector<std::string> pair = {};            // NAME,ACTIVATION_FILE,GRADIENT_FILE; one of the files may be missing
-  std::string manifest = {};                     // a JSON file of pairs
+  std::vector<std::string> manifest = {};        // JSON files of pairs
   std::string activations = {}, gradients = {};  // two archives, paired by key
   std::string from = {};                         // a folder of recordings
   bool transpose_activations = false;            // rows of an activation are samples
   bool transpose_gradients = false;              // gradients are k x m
   std::vector<std::string> include = {};         // globs of pair names, commas between them; none: all
   std::vector<std::string> exclude = {};
-  std::vector<std::string> split = {};    // NAME=PARTS, commas between them
-  std::vector<std::string> fail_if = {};  // GLOB: ratio<X
-  std::string groups = {};                // where the names go, by their advice
-  std::string weights_only = {};          // an archive of weights: their spectra alone
-  std::uint64_t heads = 1;                // of every split layer's parts, or of every layer where none is split
+  std::vector<std::string> split = {};          // NAME=PARTS, commas between them
+  std::vector<std::string> split_columns = {};  // likewise
+  std::vector<std::string> experts = {};        // globs of stacks of matrices, commas between them
+  std::vector<std::string> fail_if = {};        // GLOB: ratio<X
+  std::string groups = {};                      // where the names go, by their advice
+  std::string weights_only = {};                // an archive of weights: their spectra alone
+  std::uint64_t heads = 1;                      // of every split layer's parts, or of every layer where none is split
 };
 
 std::unique_ptr<Study> make_files_study();

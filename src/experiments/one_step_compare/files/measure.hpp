@@ -1,36 +1,63 @@
-// The ranks of one activation and of one gradient, from their files, and whether the two can belong together.
+// What a trial measures: the ranks of one activation and of one gradient, from their files, and whether the two can belong
+// together.
 #pragma once
 
 #include <armadillo>
+#include <array>
 #include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
 
+#include "core/record.hpp"
+#include "core/statistics.hpp"
 #include "experiments/one_step_compare/files/files.hpp"
-#include "io/tensors/stored_tensor.hpp"
+#include "experiments/one_step_compare/files/gram.hpp"
 
 namespace ranklab::files {
 
-struct StreamedGram {
-  arma::mat gram;  // A A' or A' A of A / divisor, whichever is smaller; symmetric; meaningless where entries are not finite
-  double largest_modulus = 0;  // of A's finite entries
-  NonFinite non_finite;
-  arma::mat sketch;  // 3 x samples: two fixed random projections of each sample of A / divisor, and its squared norm
+/// Of an activation or of a layer's gradient; NaN of a zero matrix and where an entry is not finite.
+struct Ranks {
+  double stable_rank = std::numeric_limits<double>::quiet_NaN();
+  double nuclear_rank = std::numeric_limits<double>::quiet_NaN();  // of gradients alone
+  NonFinite non_finite;                                            // its row counts from the gradient's first, not the layer's
 };
 
-/// An activation as it is stored.
-struct StoredActivation {
-  const StoredTensor& tensor;
-  bool samples_are_rows = false;
-
-  std::uint64_t features() const { return samples_are_rows ? tensor.cols() : tensor.rows(); }
-  std::uint64_t samples() const { return samples_are_rows ? tensor.rows() : tensor.cols(); }
+/// Of a weight.
+struct Spectrum {
+  double effective_rank;            // exp of the entropy of s / sum of s
+  double condition;                 // largest over smallest singular value; infinite of a singular matrix
+  std::array<double, 3> quantiles;  // singular values below which a quarter, a half, three quarters lie, over the largest
 };
 
-/// Reads A once, a block at a time, so that its memory is that of the smaller side squared. The blocks and the order of all sums
-/// depend on A's shape alone: the bits do not depend on the threads. Throws as StoredTensor does, and Interrupted.
-StreamedGram streamed_gram(const StoredActivation& A, double divisor, const Trial& trial);
+/// Whether an activation and a gradient can belong together.
+struct Checks {
+  double alike = 0;                                           // samples that are one and the same: the largest group
+  double outside = std::numeric_limits<double>::quiet_NaN();  // share of the gradient outside the samples' span; NaN: not looked at
+};
 
-/// Memory of streamed_gram for a matrix of this shape, in bytes.
-double streamed_gram_bytes(std::uint64_t rows, std::uint64_t cols);
+/// Why the pair cannot be what a layer has in one step, so that no advice follows from it; empty where nothing speaks against it.
+std::string contradiction(const Pair& pair, const Checks& checks);
+
+/// nr of the mean of several batches' gradients: a batch of more samples.
+struct Joined {
+  double batches, samples;  // of each; samples are those of their activations, in the mean
+  Summary nuclear_rank;     // over disjoint groups of so many batches
+};
+
+/// Layers one after another; where an activation cannot be used, its gradients are not looked at. Then the batches of a step
+/// joined, two, four, ... and all of them.
+TrialRecord run_trial(const Plan& plan, const Trial& trial);
+
+/// From a trial's record; `pair` and `layer` are indices. Throws Failure where the record is of other files.
+Ranks activation_ranks(const TrialRecord& record, std::size_t pair);
+Checks checks_of(const TrialRecord& record, std::size_t pair);
+Spectrum spectrum_of(const TrialRecord& record, std::size_t pair, std::size_t layer);
+Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t layer);
+/// Of a layer at one step; empty where that has one batch.
+std::vector<Joined> joined_batches(const TrialRecord& record, const std::string& layer, std::int64_t step);
+
+// The pieces of it ---------------------------------------------------------------------------------------------------------------
 
 struct MeasuredActivation {
   Ranks ranks;
@@ -43,26 +70,37 @@ struct MeasuredActivation {
 /// a relative error of about 1e-12. Transposing A changes nothing. Throws as StoredTensor does, and Interrupted.
 MeasuredActivation measure_activation(const StoredActivation& A, const Trial& trial);
 
-/// st(A) from A A', or from its diagonal where A A' is one. Throws Interrupted.
-MeasuredActivation measure_second_moment(const StoredTensor& moment, const Trial& trial);
+/// st(A) of these features from A A', or from its diagonal where A A' is one. Throws Interrupted.
+MeasuredActivation measure_second_moment(const StoredTensor& moment, std::uint64_t first_feature, std::uint64_t features,
+                                         const Trial& trial);
 
-/// A gradient as it is stored: m x k, or k x m.
+/// Features first_feature ... first_feature + features - 1 of a gradient as it is stored: m x k, or k x m.
 struct StoredGradient {
-  const StoredTensor& tensor;
+  StoredTensor tensor;
   bool transposed = false;
+  std::uint64_t first_feature = 0, features = transposed ? tensor.rows() : tensor.cols();
+
+  std::uint64_t rows() const { return transposed ? tensor.cols() : tensor.rows(); }
 };
 
-/// [Spectral] eq. (1.5): nr(G) = ||G||_*^2 / ||G||_F^2, and st(G), of rows first ... first + count - 1, from their singular values:
-/// a Gram matrix would lose the small ones, which add up. Throws likewise.
-Ranks measure_gradient(const StoredGradient& G, std::uint64_t first, std::uint64_t count, const Trial& trial);
+/// A layer's rows, m x features; an entry that is not finite counts from the first row of the whole, as it is stored.
+Piece rows_of(const StoredGradient& G, const Layer& layer);
 
-/// How many samples are one and the same vector other than zero, to 1e-3 of its norm: the largest such group.
-std::uint64_t most_alike(const arma::mat& sketch);
+struct MeasuredGradient {
+  Ranks ranks;
+  arma::vec s;  // singular values; empty where an entry is not finite
+};
+
+/// [Spectral] eq. (1.5): nr(G) = ||G||_*^2 / ||G||_F^2, and st(G), of a layer's rows, from their singular values: a Gram matrix
+/// would lose the small ones, which add up. Throws likewise.
+MeasuredGradient measure_gradient(const StoredGradient& G, const Layer& layer, const Trial& trial);
 
 /// ||G - G P||_F / ||G||_F, where P projects on the span of the samples of A: 0 for a gradient G = E A' of the same samples. What
-/// rounding leaves of A's rank counts as its span. NaN where it is not looked at: with a Gram matrix larger than 1024 and more
-/// samples than features, where it could hardly be anything but 0, and for a G that is zero or not finite. Of a second
-/// moment `A` is null.
+/// rounding leaves of A's rank counts as its span; of a second moment, which may be rounded itself, only features that no sample
+/// has are outside. NaN where it is not looked at: with more than 4096 features and more samples than features, where it could
+/// hardly be anything but 0, and for a G that is zero or not finite. Of a second moment `A` is null.
 double outside_span(const StoredActivation* A, const MeasuredActivation& measured, const StoredGradient& G, const Trial& trial);
+/// The flops of that for a raw activation; 0 where it is not looked at.
+double outside_span_flops(double m, double k, double n);
 
 }  // namespace ranklab::files

@@ -1,68 +1,18 @@
-// The pairs that the flags name: texts of --pair and --split, manifests, archives, globs. A manifest is JSON, and read by report's
-// strict reader: no key twice, valid UTF-8.
+// The pairs that the flags name, and those that the globs leave of them.
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "experiments/one_step_compare/files/files.hpp"
 #include "io/tensors/tensor_file.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab::files {
 namespace {
-
-using Json = nlohmann::json;
-
-// Manifests ---------------------------------------------------------------------------------------------------------------------
-
-void allow_keys(const Json& object, const std::vector<std::string>& allowed, const std::string& where) {
-  for (const auto& [key, value] : object.items()) {
-    if (std::find(allowed.begin(), allowed.end(), key) != allowed.end()) continue;
-    throw Failure(where + ": unknown key '" + printable(key) + "'" + did_you_mean(key, allowed, "; allowed: " + joined(allowed)));
-  }
-}
-
-std::string text_of(const Json& object, const char* key, const std::string& where) {
-  if (!object.contains(key)) return "";
-  if (!object[key].is_string()) throw Failure(where + ": '" + key + "' must be text");
-  return object[key].get<std::string>();
-}
-
-std::string beside(const std::string& manifest, const std::string& address) {
-  if (address.empty()) return "";
-  return (std::filesystem::path(manifest).parent_path() / address).string();
-}
-
-bool switch_of(const Json& object, const char* key, const std::string& where, bool otherwise) {
-  if (!object.contains(key)) return otherwise;
-  if (!object[key].is_boolean()) throw Failure(where + ": '" + key + "' must be true or false");
-  return object[key].get<bool>();
-}
-
-Source read_entry(const Json& entry, const FilesConfig& config, std::size_t number) {
-  const std::string &path = config.manifest, where = printable(path) + ": pair " + std::to_string(number);
-  if (!entry.is_object()) throw Failure(where + ": must be an object");
-  allow_keys(entry, {"name", "activation", "gradient", "transpose_activations", "transpose_gradients"}, where);
-  Source pair{printable(text_of(entry, "name", where)), beside(path, text_of(entry, "activation", where)),
-              beside(path, text_of(entry, "gradient", where)),
-              switch_of(entry, "transpose_activations", where, config.transpose_activations),
-              switch_of(entry, "transpose_gradients", where, config.transpose_gradients)};
-  if (pair.name.empty()) throw Failure(where + ": needs a 'name'");
-  if (!pair.has_activation() && !pair.has_gradient()) {
-    throw Failure(where + " ('" + pair.name + "'): needs an 'activation', a 'gradient' or both");
-  }
-  return pair;
-}
-
-// Archives and globs ------------------------------------------------------------------------------------------------------------
 
 std::string shortened(std::vector<std::string> names) {
   constexpr std::size_t most = 12;
@@ -77,32 +27,13 @@ std::string shortened(const std::vector<Source>& pairs) {
   return shortened(names);
 }
 
-/// Elements of a flag that may stand several times and may hold commas.
-std::vector<std::string> comma_separated(const std::vector<std::string>& texts) {
-  std::vector<std::string> parts;
-  for (const std::string& text : texts) {
-    for (std::size_t start = 0; start <= text.size();) {
-      const std::size_t comma = std::min(text.find(',', start), text.size());
-      if (comma > start) parts.push_back(text.substr(start, comma - start));
-      start = comma + 1;
-    }
-  }
-  return parts;
-}
-
-// A layer's name for its parameter's.
-std::string without_weight(const std::string& key) {
-  constexpr std::string_view ending = ".weight";
-  return key.size() > ending.size() && key.ends_with(ending) ? key.substr(0, key.size() - ending.size()) : key;
-}
-
 // The keys of an archive by their layers' names; where "fc" and "fc.weight" stand in one archive, both keep their own.
 std::map<std::string, std::string> keys_by_name(const std::string& archive) {
   std::map<std::string, std::string> out;
   if (archive.empty()) return out;
   const std::vector<std::string> keys = TensorFile::open(archive).keys();
   const std::set<std::string> all(keys.begin(), keys.end());
-  for (const std::string& key : keys) out[all.contains(without_weight(key)) ? key : without_weight(key)] = key;
+  for (const std::string& key : keys) out[all.contains(layer_name(key)) ? key : layer_name(key)] = key;
   return out;
 }
 
@@ -127,10 +58,11 @@ void add_archives(const FilesConfig& config, Sources& out) {
   for (const std::string& name : names) {
     const Source pair{printable(name), address(config.activations, activations, name), address(config.gradients, gradients, name),
                       config.transpose_activations, config.transpose_gradients};
+    out.parameters[pair.name] = printable(gradients.contains(name) ? gradients.at(name) : activations.at(name));
     if (both && !(pair.has_activation() && pair.has_gradient())) {
       const bool lacks_gradient = pair.has_activation();
-      out.skipped.push_back({pair.name, "stands in " + (lacks_gradient ? config.activations : config.gradients) +
-                                            " alone, there is no " + (lacks_gradient ? "gradient" : "activation")});
+      out.skipped.push_back({{pair.name, "stands in " + (lacks_gradient ? config.activations : config.gradients) +
+                                             " alone, there is no " + (lacks_gradient ? "gradient" : "activation")}});
     } else {
       out.pairs.push_back(pair);
     }
@@ -179,67 +111,26 @@ Source parse_pair(const FilesConfig& config, const std::string& text) {
   return pair;
 }
 
-std::vector<Source> read_manifest(const FilesConfig& config) {
-  const Json document = read_json(config.manifest);
-  const std::string where = printable(config.manifest);
-  if (!document.is_object()) throw Failure(where + ": a manifest must be an object with the key 'pairs'");
-  allow_keys(document, {"pairs"}, where);
-  if (!document.contains("pairs") || !document["pairs"].is_array() || document["pairs"].empty()) {
-    throw Failure(where + ": needs a list of at least one pair as 'pairs'");
+std::vector<std::string> comma_separated(const std::vector<std::string>& texts) {
+  std::vector<std::string> parts;
+  for (const std::string& text : texts) {
+    for (std::size_t start = 0; start <= text.size();) {
+      const std::size_t comma = std::min(text.find(',', start), text.size());
+      if (comma > start) parts.push_back(text.substr(start, comma - start));
+      start = comma + 1;
+    }
   }
-  std::vector<Source> pairs;
-  for (const Json& entry : document["pairs"]) pairs.push_back(read_entry(entry, config, pairs.size() + 1));
-  return pairs;
+  return parts;
+}
+
+std::string layer_name(const std::string& parameter) {
+  constexpr std::string_view ending = ".weight";
+  return parameter.size() > ending.size() && parameter.ends_with(ending) ? parameter.substr(0, parameter.size() - ending.size())
+                                                                         : parameter;
 }
 
 bool matches_glob(const std::string& glob, const std::string& name) {
   return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
-}
-
-std::vector<Split> splits_of(const FilesConfig& config) {
-  std::vector<Split> out;
-  for (const std::string& text : comma_separated(config.split)) {
-    const std::size_t equals = text.rfind('=');
-    Split split{text, text.substr(0, std::min(equals, text.size())), {}};
-    bool allowed = equals != std::string::npos && equals > 0;
-    for (std::size_t start = equals + 1; allowed && start <= text.size();) {
-      const std::size_t plus = std::min(text.find('+', start), text.size());
-      std::uint64_t share = 0;
-      const auto [stop, error] = std::from_chars(text.data() + start, text.data() + plus, share);
-      allowed = error == std::errc() && stop == text.data() + plus && share >= 1 && share <= most_parts;
-      split.shares.push_back(share);
-      start = plus + 1;
-    }
-    if (!allowed) {
-      throw UsageError("--split: '" + text + "' is not allowed; allowed: NAME=PARTS, parts from 1 to " +
-                       std::to_string(most_parts) + ", or their proportions, NAME=32+8+8");
-    }
-    if (split.shares.size() == 1) split.shares.assign(split.shares.front(), 1);
-    for (const Split& other : out) {
-      if (other.glob == split.glob) throw UsageError("--split: '" + split.glob + "' stands twice");
-    }
-    out.push_back(std::move(split));
-  }
-  return out;
-}
-
-std::vector<Gate> gates_of(const FilesConfig& config) {
-  std::vector<Gate> out;
-  for (const std::string& text : config.fail_if) {
-    const std::size_t colon = text.rfind(':');
-    std::string rule = colon == std::string::npos ? "" : text.substr(colon + 1);
-    std::erase(rule, ' ');
-    Gate gate{text, text.substr(0, std::min(colon, text.size())), rule.starts_with("ratio<"), 0};
-    const bool known = gate.below || rule.starts_with("ratio>");
-    const char* const first = rule.data() + std::min<std::size_t>(6, rule.size());
-    const auto [stop, error] = std::from_chars(first, rule.data() + rule.size(), gate.limit);
-    if (!known || gate.glob.empty() || error != std::errc() || stop != rule.data() + rule.size() || !std::isfinite(gate.limit)) {
-      throw UsageError("--fail-if: '" + text +
-                       "' is not allowed; allowed: GLOB: ratio<X or GLOB: ratio>X, as in 'blocks.*: ratio<1'");
-    }
-    out.push_back(std::move(gate));
-  }
-  return out;
 }
 
 Sources list_sources(const FilesConfig& config) {
@@ -252,18 +143,18 @@ Sources list_sources(const FilesConfig& config) {
   add_archives(config, out);
   std::vector<Source> named;
   for (const std::string& text : config.pair) named.push_back(parse_pair(config, text));
-  if (!config.manifest.empty()) {
-    const std::vector<Source> listed = read_manifest(config);
+  for (const std::string& manifest : config.manifest) {
+    const std::vector<Source> listed = read_manifest(config, manifest);
     named.insert(named.end(), listed.begin(), listed.end());
   }
   out.pairs.insert(out.pairs.begin(), named.begin(), named.end());
   if (!config.from.empty()) {
     const std::vector<Source> recorded = read_recordings(config.from, out);
     out.pairs.insert(out.pairs.end(), recorded.begin(), recorded.end());
-    if (out.pairs.empty()) throw Failure(nothing_left(out.skipped));
+    if (out.pairs.empty()) throw Failure(nothing_left(once_each(out.skipped, 1)));
   }
-  if (out.pairs.empty())
-    throw Failure("there is no key in " + config.activations + config.gradients + config.weights_only);  // one of them is empty
+  // One of them is given.
+  if (out.pairs.empty()) throw Failure("there is no key in " + config.activations + config.gradients + config.weights_only);
   std::set<std::tuple<std::string, std::uint64_t, Moment>> seen;
   for (const Source& pair : out.pairs) {
     if (!seen.insert({pair.name, pair.first_part, pair.moment}).second)

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -12,164 +11,139 @@
 namespace ranklab::files {
 namespace {
 
-// What a header says of a tensor; `reason` says why it cannot be measured.
-struct Header {
-  std::uint64_t rows = 0, cols = 0;
-  Dtype dtype = Dtype::f32;
-  std::string shape, label, reason;
-  bool diagonal = false;  // of a second moment
+// A matrix as it will be read, or why it cannot be.
+struct View {
+  std::optional<StoredTensor> matrix = std::nullopt;
+  std::string reason = "";
 };
 
-// Of a second moment, k x k or its diagonal.
-Header read_moment(const std::string& address) {
-  const StoredTensor tensor = open_tensor(address);
-  Header header;
-  header.dtype = tensor.dtype();
-  header.label = tensor.label();
-  header.shape = tensor.shape_text();
-  const auto& shape = tensor.shape();
-  if (shape.empty() || shape.size() > 2 || shape.front() == 0 || shape.front() != shape.back()) {
-    header.reason = "the second moment is neither k x k nor its diagonal, its shape is " + header.shape;
-  } else {
-    header.rows = shape.front();
-    header.diagonal = shape.size() == 1;
+template <class Open>
+View view_of(const std::string& what, const Open& open) {
+  View view;
+  try {
+    view.matrix = open();
+  } catch (const Failure& failure) {  // a shape that cannot be taken as a matrix
+    view.reason = failure.what();
+    return view;
   }
-  return header;
+  const std::string shape = view.matrix->shape_text();
+  if (!view.matrix->is_matrix()) {
+    view.reason = "the " + what + " is no matrix, its shape is " + (view.matrix->shape().empty() ? "that of one number" : shape);
+  } else if (view.matrix->elements() == 0) {
+    view.reason = "the " + what + " has no entry, its shape is " + shape;
+  }
+  return view;
 }
 
-Header read_header(const std::string& address, const std::string& what) {
-  const StoredTensor tensor = open_tensor(address);
-  Header header;
-  header.dtype = tensor.dtype();
-  header.label = tensor.label();
-  header.shape = tensor.shape_text();
-  if (!tensor.is_matrix()) {
-    header.reason = "the " + what + " is no matrix, its shape is " + (header.shape.empty() ? "that of one number" : header.shape);
-  } else if (tensor.elements() == 0) {
-    header.reason = "the " + what + " has no entry, its shape is " + header.shape;
-  } else {
-    header.rows = tensor.rows();
-    header.cols = tensor.cols();
+View view_of_moment(const Pair& pair) {
+  View view{open_second_moment(pair), ""};
+  const auto& shape = view.matrix->shape();
+  if (shape.empty() || shape.size() > 2 || shape.front() == 0 || shape.front() != shape.back()) {
+    view.reason = "the second moment is neither k x k nor its diagonal, its shape is " + view.matrix->shape_text();
   }
-  return header;
+  return view;
+}
+
+using Shape = std::vector<std::uint64_t>;
+
+Shape shape_at(const std::string& address) {
+  return address.empty() ? Shape() : open_tensor(address).shape();
+}
+
+// Matrices in a stack (E, m, k), each a layer; 0 where the tensors are none. A convolution (out, in, kernel) has three dimensions
+// too: its activation has in x kernel features, where a stack's have k.
+std::uint64_t stack_of(const Source& source, const std::vector<std::string>& experts) {
+  const Shape activation = shape_at(source.second_moment.empty() ? source.activation : source.second_moment),
+              gradient = shape_at(source.gradient), &shape = source.has_gradient() ? gradient : activation;
+  if (shape.size() != 3) return 0;
+  if (std::any_of(experts.begin(), experts.end(), [&](const std::string& glob) { return matches_glob(glob, source.name); })) {
+    return shape.front();
+  }
+  if (!source.has_gradient() || activation.size() < 2) return 0;
+  const std::uint64_t k = activation[activation.size() - (source.transposed ? 1 : 2)];
+  const bool fits = k == gradient[source.gradient_transposed ? 1 : 2] && k != gradient[1] * gradient[2];
+  return fits && (activation.size() == 2 || activation.front() == gradient.front()) ? gradient.front() : 0;
 }
 
 // Why the sizes do not fit, and what would make them.
-std::string unequal_sizes(const Source& pair, const Header& activation, const Header& gradient) {
-  const std::uint64_t k = pair.transposed ? activation.cols : activation.rows,
-                      n = pair.transposed ? activation.rows : activation.cols,
-                      side = pair.gradient_transposed ? gradient.rows : gradient.cols,
-                      other_side = pair.gradient_transposed ? gradient.cols : gradient.rows;
+std::string unequal_sizes(const Pair& pair, const StoredTensor& activation, const StoredTensor& gradient) {
+  const auto shape_of = [](const StoredTensor& matrix, const std::string& address) {
+    const std::string stored = shape_to_text(shape_at(address)), taken = matrix.shape_text();
+    return stored == taken ? taken : stored + ", taken as " + taken;
+  };
+  const bool moment = !pair.second_moment.empty();
+  const std::uint64_t k = pair.k, n = pair.n, side = pair.gradient_transposed ? gradient.rows() : gradient.cols(),
+                      other_side = pair.gradient_transposed ? gradient.cols() : gradient.rows();
   std::string advice;
-  if (n == side) {
+  if (!moment && n == side) {
     advice = pair.transposed ? "; they fit without --transpose-activations"
                              : "; with --transpose-activations they fit (its rows are samples then)";
   } else if (k == other_side) {
     advice = pair.gradient_transposed ? "; they fit without --transpose-gradients"
                                       : "; with --transpose-gradients they fit (the gradient is stored k x m then)";
   }
-  return "the activation " + activation.label + " is " + activation.shape + ", the gradient " + gradient.label + " is " +
-         gradient.shape + ": " + (pair.transposed ? "n x k" : "k x n") + " and " + (pair.gradient_transposed ? "k x m" : "m x k") +
-         " with one k are needed" + advice;
+  return std::string(moment ? "the second moment " : "the activation ") + activation.label() + " is " +
+         shape_of(activation, moment ? pair.second_moment : pair.activation) + ", the gradient " + gradient.label() + " is " +
+         shape_of(gradient, pair.gradient) + ": " +
+         (moment            ? "k x k"
+          : pair.transposed ? "n x k"
+                            : "k x n") +
+         " and " + (pair.gradient_transposed ? "k x m" : "m x k") + " with one k are needed" + advice;
 }
 
-// How a layer's gradient is cut: into parts of these proportions, and each of them, or the whole, into heads. Empty, 0: not so.
-struct Cut {
-  std::vector<std::uint64_t> shares = {};
-  std::uint64_t heads = 0, first_part = 1;
-  std::string split = "";  // as --split says it
-};
-
-std::vector<Layer> cut_rows(const std::string& name, std::uint64_t rows, const Cut& cut) {
-  const std::vector<std::uint64_t> whole = {1}, &shares = cut.shares.empty() ? whole : cut.shares;
-  const std::uint64_t heads = std::max<std::uint64_t>(cut.heads, 1),
-                      all = std::accumulate(shares.begin(), shares.end(), std::uint64_t{0});
-  if (rows % (all * heads) != 0) {
-    const std::string split = cut.split.empty() ? "" : "--split " + cut.split;
-    const std::string flags =
-        split + (!split.empty() && cut.heads > 0 ? " and " : "") + (cut.heads > 0 ? "--heads " + std::to_string(cut.heads) : "");
-    throw UsageError(flags + ": " + std::to_string(all * heads) + " equal blocks cannot be cut from the " + std::to_string(rows) +
-                     " rows of the gradient of '" + name + "'");
-  }
-  std::vector<Layer> layers;
-  std::uint64_t first = 0;
-  for (std::size_t part = 0; part < shares.size(); ++part) {
-    for (std::uint64_t head = 0; head < heads; ++head) {
-      Layer layer{name, first, rows / (all * heads) * shares[part]};
-      if (!cut.shares.empty()) layer.name += "." + std::to_string(part + cut.first_part);
-      if (cut.heads > 0) layer.name += "." + std::to_string(head + 1);
-      first += layer.m;
-      layers.push_back(std::move(layer));
-    }
-  }
-  return layers;
+// The sizes of the activation; false where it cannot be measured, and the reason stands in `reason`.
+void read_activation(Pair& pair, View& view) {
+  const bool recorded = !pair.second_moment.empty();
+  view = recorded ? view_of_moment(pair) : view_of("activation", [&] { return open_activation(pair); });
+  if (!view.reason.empty()) return;
+  const StoredTensor& tensor = *view.matrix;
+  pair.k = recorded ? tensor.shape().front() : pair.transposed ? tensor.cols() : tensor.rows();
+  pair.n = recorded ? pair.samples : pair.transposed ? tensor.rows() : tensor.cols();
+  pair.dtypes = dtype_name(tensor.dtype());
+  pair.diagonal = recorded && tensor.shape().size() == 1;
 }
 
-// How each of the pairs is cut, in their order.
-std::vector<Cut> cuts_of(const FilesConfig& config, const std::vector<Source>& pairs) {
-  std::vector<std::string> names;
-  std::vector<Cut> cuts;
-  for (const Source& pair : pairs) {
-    names.push_back(pair.name);
-    cuts.push_back({std::vector<std::uint64_t>(pair.parts, 1), 0, pair.first_part, ""});
-  }
-  const std::vector<Split> splits = splits_of(config);
-  for (const Split& split : splits) {
-    bool found = false;
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (!matches_glob(split.glob, names[i])) continue;
-      found = true;
-      if (!pairs[i].has_gradient()) throw UsageError("--split: the pair '" + names[i] + "' has no gradient to cut");
-      if (pairs[i].parts > 0) throw UsageError("--split: '" + names[i] + "' is cut as it was recorded");
-      cuts[i].shares = split.shares;
-      cuts[i].split = split.text;
-    }
-    if (!found) throw UsageError("--split: there is no pair '" + split.glob + "'" + did_you_mean(split.glob, names));
-  }
-  // Where some layers are split, the heads are theirs; the other layers have none.
-  for (Cut& cut : cuts) {
-    if (config.heads > 1 && (splits.empty() || !cut.shares.empty())) cut.heads = config.heads;
-  }
-  return cuts;
-}
-
-// Nothing where the pair cannot be measured, and the reason stands in `skipped`.
-std::optional<Pair> plan_pair(const Source& source, const Cut& cut, std::vector<Skipped>& skipped) {
-  Pair pair{source, 0, 0, false, "", {}};
-  Header activation, gradient;
-  if (!pair.second_moment.empty()) {
-    activation = read_moment(pair.second_moment);
-    activation.cols = pair.samples;
-  } else if (pair.has_activation()) {
-    activation = read_header(pair.activation, "activation");
-  }
-  if (pair.has_gradient()) gradient = read_header(pair.gradient, pair.is_weight ? "weight" : "gradient");
-  for (const Header* header : {&activation, &gradient}) {
-    if (header->reason.empty()) continue;
-    skipped.push_back({pair.name, header->reason});
-    return std::nullopt;
-  }
-  if (pair.has_activation()) {
-    pair.k = pair.transposed ? activation.cols : activation.rows;
-    pair.n = pair.transposed ? activation.rows : activation.cols;
-    pair.dtypes = dtype_name(activation.dtype);
-    pair.diagonal = activation.diagonal;
+// One matrix of a source, with its cuts, to the plan; or the reason why it cannot be measured.
+void plan_matrix(Pair pair, const Cut& cut, Plan& plan) {
+  View activation, gradient;
+  if (pair.has_activation()) read_activation(pair, activation);
+  if (pair.has_gradient()) gradient = view_of(pair.is_weight ? "weight" : "gradient", [&] { return open_gradient(pair); });
+  for (const View* view : {&activation, &gradient}) {
+    if (!view->reason.empty()) return plan.skipped.push_back({{pair.name, view->reason}, pair.moment});
   }
   if (!pair.has_gradient()) {
-    pair.layers.push_back({pair.name, 0, 0});
-    return pair;
+    pair.layers.push_back({pair.name});
+    return plan.pairs.push_back(std::move(pair));
   }
-  const std::uint64_t k = pair.gradient_transposed ? gradient.rows : gradient.cols,
-                      m = pair.gradient_transposed ? gradient.cols : gradient.rows;
+  const StoredTensor& G = *gradient.matrix;
+  const std::uint64_t k = pair.gradient_transposed ? G.rows() : G.cols(), m = pair.gradient_transposed ? G.cols() : G.rows();
   if (pair.has_activation() && pair.k != k) {
-    skipped.push_back({pair.name, unequal_sizes(pair, activation, gradient)});
-    return std::nullopt;
+    return plan.skipped.push_back({{pair.name, unequal_sizes(pair, *activation.matrix, G)}, pair.moment});
   }
-  pair.k = k;
-  const std::string dtype = dtype_name(gradient.dtype);
+  const std::string dtype = dtype_name(G.dtype());
   if (pair.dtypes != dtype) pair.dtypes += (pair.dtypes.empty() ? "" : ", ") + dtype;
-  pair.layers = cut_rows(pair.name, m, cut);
-  return pair;
+  for (const ColumnPart& part : cut_columns(pair.name, k, cut)) {
+    Pair one = pair;
+    one.name = part.name;
+    one.first_feature = part.first;
+    one.k = part.count;
+    one.layers = cut_rows(one.name, m, cut);
+    plan.pairs.push_back(std::move(one));
+  }
+}
+
+void plan_source(const Source& source, const Cut& cut, const std::vector<std::string>& experts, Plan& plan) {
+  const std::uint64_t stack = stack_of(source, experts);
+  Pair pair;
+  static_cast<Source&>(pair) = source;
+  if (stack == 0) {
+    if (!source.has_activation() && shape_at(source.gradient).size() == 3) plan.flattened.push_back(source.name);
+    return plan_matrix(std::move(pair), cut, plan);
+  }
+  for (pair.expert = 1; pair.expert <= stack; ++pair.expert) {
+    pair.name = source.name + "." + std::to_string(pair.expert);
+    plan_matrix(pair, cut, plan);
+  }
 }
 
 // What a compressed archive keeps in memory while a tensor of it is read.
@@ -179,15 +153,44 @@ double inflated_bytes(const std::string& address, double elements) {
 
 }  // namespace
 
+StoredTensor open_gradient(const Pair& pair) {
+  const StoredTensor tensor = open_tensor(pair.gradient);
+  if (pair.expert > 0) return tensor.at(pair.expert - 1);
+  const std::uint64_t rows = tensor.shape().size() > 2 ? tensor.shape().front() : 0;
+  return rows > 0 ? tensor.as_matrix(rows, tensor.elements() / rows) : tensor;
+}
+
+StoredTensor open_activation(const Pair& pair) {
+  const StoredTensor tensor = open_tensor(pair.activation);
+  const StoredTensor one = pair.expert > 0 && tensor.shape().size() > 2 ? tensor.at(pair.expert - 1) : tensor;
+  const std::uint64_t k = pair.transposed && one.shape().size() > 2 ? one.shape().back() : 0;
+  return k > 0 ? one.as_matrix(one.elements() / k, k) : one;
+}
+
+StoredTensor open_second_moment(const Pair& pair) {
+  const StoredTensor tensor = open_tensor(pair.second_moment);
+  return pair.expert > 0 && tensor.shape().size() > 2 ? tensor.at(pair.expert - 1) : tensor;
+}
+
+const std::string& Plan::parameter_of(const std::string& layer) const {
+  const auto found = parameters.find(layer);
+  return found == parameters.end() ? layer : found->second;
+}
+
 Plan plan_of(const FilesConfig& config) {
   const Sources listed = list_sources(config);
   const std::vector<Cut> cuts = cuts_of(config, listed.pairs);
-  Plan plan;
+  const std::vector<std::string> experts = comma_separated(config.experts);
+  Plan plan{{}, {}, listed.vectors, listed.parameters, {}};
   for (std::size_t i = 0; i < cuts.size(); ++i) {
-    if (auto pair = plan_pair(listed.pairs[i], cuts[i], plan.skipped)) plan.pairs.push_back(std::move(*pair));
+    const std::size_t first = plan.pairs.size();
+    plan_source(listed.pairs[i], cuts[i], experts, plan);
+    const std::string parameter = plan.parameter_of(listed.pairs[i].name);
+    for (std::size_t p = first; p < plan.pairs.size(); ++p) {
+      for (const Layer& layer : plan.pairs[p].layers) plan.parameters[layer.name] = parameter;
+    }
   }
   plan.skipped.insert(plan.skipped.end(), listed.skipped.begin(), listed.skipped.end());
-  plan.vectors = listed.vectors;
   std::set<std::pair<std::string, Moment>> seen;
   for (const Pair& pair : plan.pairs) {
     for (const Layer& layer : pair.layers) {
@@ -195,14 +198,7 @@ Plan plan_of(const FilesConfig& config) {
         throw UsageError("--split, --heads: two layers would be called '" + layer.name + "'");
     }
   }
-  if (plan.pairs.empty()) throw Failure(nothing_left(plan.skipped));
-  for (const Gate& gate : gates_of(config)) {
-    const auto hit = [&](const auto& each) { return matches_glob(gate.glob, each.name); };
-    const bool found = std::any_of(plan.skipped.begin(), plan.skipped.end(), hit) ||
-                       std::any_of(plan.pairs.begin(), plan.pairs.end(),
-                                   [&](const Pair& pair) { return std::any_of(pair.layers.begin(), pair.layers.end(), hit); });
-    if (!found) throw UsageError("--fail-if: '" + gate.glob + "' matches no layer");
-  }
+  if (plan.pairs.empty()) throw Failure(nothing_left(once_each(plan.skipped, 1)));
   return plan;
 }
 
@@ -218,6 +214,13 @@ Estimate estimate_of(const Plan& plan) {
                                      : streamed_gram_bytes(pair.k, pair.n) + inflated_bytes(pair.activation, k * n);
       cost.bytes = std::max(cost.bytes, matrix + vectors);
       cost.flops += recorded ? 2 * lanczos_steps * k * k : side * side * length + 2 * lanczos_steps * side * side;
+      if (pair.has_gradient()) {
+        double m = 0;
+        for (const Layer& layer : pair.layers) m += static_cast<double>(layer.m);
+        if (!recorded) cost.flops += outside_span_flops(m, k, n);
+        // The whole gradient, its copy in the other order, and beside them the Gram matrix and its factor, or G A.
+        cost.bytes = std::max(cost.bytes, matrix + 8 * (2 * m * k + (recorded ? 0 : 2 * side * side + m * std::min(n, k))));
+      }
     }
     for (const Layer& layer : pair.layers) {
       const double m = static_cast<double>(layer.m), small = std::min(m, k);
@@ -237,6 +240,20 @@ std::string nothing_left(const std::vector<Skipped>& skipped) {
     out += (i == 0 ? ": " : "; ") + skipped[i].name + ": " + skipped[i].reason;
   }
   return skipped.size() > most ? out + "; and " + std::to_string(skipped.size() - most) + " more" : out;
+}
+
+std::vector<Skipped> once_each(const std::vector<LeftOut>& skipped, std::size_t recordings) {
+  std::vector<Skipped> out;
+  std::map<std::string, std::set<Moment>> moments;
+  for (const LeftOut& one : skipped) {
+    if (moments[one.name].empty()) out.push_back(one);
+    moments[one.name].insert(one.moment);
+  }
+  for (Skipped& one : out) {
+    const std::size_t count = moments[one.name].size();
+    if (count < recordings) one.reason += " (in " + std::to_string(count) + " of " + std::to_string(recordings) + " recordings)";
+  }
+  return out;
 }
 
 }  // namespace ranklab::files

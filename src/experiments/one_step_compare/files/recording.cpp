@@ -68,7 +68,7 @@ void read_recording(const fs::path& folder, const Moment& moment, std::vector<So
     const std::string file = (folder / entry.text("file")).string();
     Source source;
     source.name = entry.text("name");
-    source.parameter = entry.text("parameter");
+    rest.parameters[source.name] = entry.text("parameter");
     source.role = entry.text("role");
     source.samples = entry.count("samples", 0);
     source.parts = entry.count("parts", 0);
@@ -81,12 +81,18 @@ void read_recording(const fs::path& folder, const Moment& moment, std::vector<So
       source.gradient = file + ":gradient";
       out.push_back(std::move(source));
     } else {
-      rest.skipped.push_back({source.parameter, reason});
+      rest.skipped.push_back({{source.name, reason}, moment});
     }
   }
   for (const auto& [name, reason] : others.items()) {
     if (!reason.is_string()) throw Failure(where + ": 'not_seen' must give reasons");
-    (reason == "no matrix" ? rest.vectors : rest.skipped).push_back({printable(name), printable(reason.get<std::string>())});
+    const Skipped one{layer_name(printable(name)), printable(reason.get<std::string>())};
+    if (reason == "no matrix") {
+      rest.vectors.push_back({printable(name), one.reason});
+    } else {
+      rest.skipped.push_back({one, moment});
+      rest.parameters[one.name] = printable(name);
+    }
   }
 }
 

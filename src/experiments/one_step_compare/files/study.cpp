@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "core/error.hpp"
-#include "experiments/one_step_compare/files/files.hpp"
+#include "experiments/one_step_compare/files/rows.hpp"
 #include "io/atomic_file.hpp"
 #include "run/once_per_run.hpp"
 
@@ -36,8 +36,9 @@ class FilesStudy : public Study {
         one_per_flag(text_list_field("pair", c.pair,
                                      "NAME,ACTIVATION_FILE,GRADIENT_FILE: .npy, .npz:key or .safetensors:key; one of the files may "
                                      "be left empty")),
-        text_field("manifest", c.manifest,
-                   "JSON file: {\"pairs\": [{\"name\", \"activation\", \"gradient\"}]}, paths relative to it"),
+        one_per_flag(text_list_field("manifest", c.manifest,
+                                     "JSON file: {\"step\", \"pairs\": [{\"name\", \"activation\" or \"second_moment\" with "
+                                     "\"samples\", \"gradient\"}]}, paths relative to it; one for each step")),
         text_field("activations", c.activations, "archive of activations, paired by key with --gradients; alone: their st"),
         text_field("gradients", c.gradients, "archive of gradients; alone: their nr"),
         text_field("from", c.from,
@@ -46,8 +47,18 @@ class FilesStudy : public Study {
         switch_field("transpose-gradients", c.transpose_gradients, "gradients are k x m, as in transformers' Conv1D"),
         one_per_flag(text_list_field("include", c.include, "globs: only pairs whose name one of them matches")),
         one_per_flag(text_list_field("exclude", c.exclude, "globs: no pair whose name one of them matches")),
-        one_per_flag(text_list_field("split", c.split,
-                                     "NAME=PARTS: cut the gradient's rows into equal parts NAME.1, NAME.2, ... (a fused qkv)")),
+        one_per_flag(
+            text_list_field("split", c.split,
+                            "NAME=PARTS: cut the gradient's rows into parts NAME.1, NAME.2, ... (a fused qkv): equal, 3, of "
+                            "proportions, 32+8+8, or interleaved in groups, 3@16; NAME may be a glob")),
+        one_per_flag(
+            text_list_field("split-columns", c.split_columns,
+                            "NAME=PARTS: cut the gradient's columns, each part with its rows of the activation (the heads of "
+                            "an output projection)")),
+        one_per_flag(
+            text_list_field("experts", c.experts,
+                            "globs: tensors of three dimensions that are stacks of matrices, NAME.1, NAME.2, ...; needed where "
+                            "no activation tells them from convolutions")),
         size_field("heads", c.heads, 1, most_parts, "",
                    "cut every part of the split layers into heads, NAME.1.1, NAME.1.2, ...; without --split, every layer"),
         one_per_flag(text_list_field("fail-if", c.fail_if, "GLOB: ratio<X or ratio>X: exit 3 where nr/st of a layer is so")),
@@ -61,10 +72,10 @@ class FilesStudy : public Study {
     const FilesConfig& c = config_;
     for (const auto& [flag, texts] :
          {std::pair("--pair", c.pair), std::pair("--include", c.include), std::pair("--exclude", c.exclude),
-          std::pair("--split", c.split), std::pair("--manifest", Texts{c.manifest}),
-          std::pair("--activations", Texts{c.activations}), std::pair("--gradients", Texts{c.gradients}),
-          std::pair("--from", Texts{c.from}), std::pair("--fail-if", c.fail_if), std::pair("--groups", Texts{c.groups}),
-          std::pair("--weights-only", Texts{c.weights_only})}) {
+          std::pair("--split", c.split), std::pair("--manifest", c.manifest), std::pair("--split-columns", c.split_columns),
+          std::pair("--experts", c.experts), std::pair("--activations", Texts{c.activations}),
+          std::pair("--gradients", Texts{c.gradients}), std::pair("--from", Texts{c.from}), std::pair("--fail-if", c.fail_if),
+          std::pair("--groups", Texts{c.groups}), std::pair("--weights-only", Texts{c.weights_only})}) {
       for (const std::string& text : texts) require_printable(flag, text);
     }
     require_archive("--activations", c.activations);
@@ -73,6 +84,7 @@ class FilesStudy : public Study {
     gates_of(c);
     for (const std::string& text : c.pair) parse_pair(c, text);
     splits_of(c);
+    column_splits_of(c);
     const bool no_pairs = c.pair.empty() && c.manifest.empty() && c.activations.empty() && c.gradients.empty() && c.from.empty();
     if (!c.weights_only.empty()) {
       if (!no_pairs) throw UsageError("--weights-only: goes without matrices of another flag");
@@ -90,7 +102,14 @@ class FilesStudy : public Study {
   Result run(Runner& runner) const override {
     const Plan& planned = plan();
     OncePerRun<TrialRecord> measured;  // further trials would repeat it
-    const auto records = runner.run([&](Trial& trial) { return measured.get([&] { return run_trial(planned, trial); }); });
+    const auto records = runner.run([&](Trial& trial) {
+      return measured.get([&] {
+        TrialRecord record = run_trial(planned, trial);
+        const Rows all = rows_of(planned, record);
+        if (all.rows.empty()) throw Failure(nothing_left(all.skipped));
+        return record;
+      });
+    });
     Result result = report(planned, gates_of(config_), records);
     if (!config_.groups.empty() && !records.empty()) {
       write_file_atomically(config_.groups, groups_text(planned, records));
@@ -102,7 +121,10 @@ class FilesStudy : public Study {
 
  private:
   const Plan& plan() const {
-    if (!plan_) plan_ = plan_of(config_);
+    if (!plan_) {
+      plan_ = plan_of(config_);
+      require_layers(gates_of(config_), *plan_);
+    }
     return *plan_;
   }
 

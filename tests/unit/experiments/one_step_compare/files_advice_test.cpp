@@ -1,6 +1,8 @@
-#include "experiments/one_step_compare/files/files.hpp"
+#include "experiments/one_step_compare/files/rows.hpp"
 
 #include <doctest/doctest.h>
+
+#include <cmath>
 
 #include "core/statistics.hpp"
 #include "gaussian.hpp"
@@ -66,7 +68,9 @@ TEST_CASE("the four ranges of the ratio") {
 }
 
 TEST_CASE("one batch speaks by its ratio, several by the interval of their mean, steps by four fifths of them") {
-  const auto of = [](const std::vector<double>& ratios) { return summarise(ratios); };
+  const auto of = [](const std::vector<double>& ratios, double joined = std::nan("")) {
+    return StepRatio{summarise(ratios), joined};
+  };
   CHECK(advice_of({{-1, of({2.5})}}, "").settled == Settled::spectral);
   CHECK(advice_of({{-1, of({2.5})}}, "").ratio == "2.5");
   // Student's 99 % interval of three batches is 9.92 standard errors wide on either side.
@@ -74,8 +78,12 @@ TEST_CASE("one batch speaks by its ratio, several by the interval of their mean,
   CHECK(advice_of({{-1, of({2.49, 2.5, 2.51})}}, "").settled == Settled::spectral);
   CHECK(advice_of({{-1, of({2.49, 2.5, 2.51})}}, "").ratio == "2.5 +- 0.0573");
   CHECK(advice_of({{-1, of({0.39, 0.4, 0.41})}}, "").settled == Settled::euclidean);
+  // All batches together must say the same.
+  CHECK(advice_of({{-1, of({2.49, 2.5, 2.51}, 2.1)}}, "").settled == Settled::spectral);
+  CHECK(advice_of({{-1, of({2.49, 2.5, 2.51}, 1.9)}}, "").settled == Settled::nothing);
+  CHECK(advice_of({{-1, of({2.4, 2.5, 2.6}, 2.5)}}, "").text == "either: a factor of 2 is not settled over 3 batches");
   CHECK(advice_of({{-1, of({0.9, 1.0, 1.1})}}, "").verdict == "undecided");
-  std::map<std::int64_t, Summary> steps;
+  std::map<std::int64_t, StepRatio> steps;
   for (int step = 0; step < 10; ++step) steps[step] = of({step < 8 ? 3.0 : 1.5});
   CHECK(advice_of(steps, "").settled == Settled::spectral);
   CHECK(advice_of(steps, "").text == "Muon in 8, either in 2 of 10 steps");

@@ -78,6 +78,6 @@ TEST_CASE("small singular values count in nr: a Gram matrix would lose them") {
   s.fill(1e-9);
   s(0) = 1;
   const arma::mat G = isometry(50, 41, "U") * arma::diagmat(s) * isometry(41, 41, "V");
-  const Ranks ranks = measure_gradient({open_tensor(folder.save("g.npy", G))}, 0, 50, one_thread);
+  const Ranks ranks = measure_gradient({open_tensor(folder.save("g.npy", G))}, {"", 0, 50}, one_thread).ranks;
   CHECK(ranks.nuclear_rank - 1 == doctest::Approx(8e-8).epsilon(1e-6));
 }

@@ -14,7 +14,7 @@ namespace {
 std::string manifest_error(const TemporaryFolder& folder, const std::string& text) {
   write_file_atomically(folder / "m.json", text);
   try {
-    read_manifest({.manifest = folder / "m.json"});
+    read_manifest({}, folder / "m.json");
   } catch (const Failure& error) {
     return error.what();
   }
@@ -32,7 +32,7 @@ TEST_CASE("a manifest names pairs with paths relative to itself") {
   write_file_atomically(folder / "m.json", R"({"pairs": [
     {"name": "fc", "activation": "a.npz:x", "gradient": "sub/g.npy", "transpose_activations": true},
     {"name": "in", "activation": "/far/a.npy"}, {"name": "out\n", "gradient": "g.npy", "transpose_activations": false}]})");
-  const auto pairs = read_manifest({.manifest = folder / "m.json"});
+  const auto pairs = read_manifest({}, folder / "m.json");
   REQUIRE(pairs.size() == 3);
   CHECK(pairs[0].name == "fc");
   CHECK(pairs[0].activation == folder / "a.npz:x");
@@ -44,7 +44,7 @@ TEST_CASE("a manifest names pairs with paths relative to itself") {
   CHECK(pairs[2].name == "out\\x0a");
   CHECK(pairs[2].activation.empty());
   // The flag holds for pairs that do not say.
-  const auto turned = read_manifest({.manifest = folder / "m.json", .transpose_activations = true});
+  const auto turned = read_manifest({.transpose_activations = true}, folder / "m.json");
   CHECK(turned[1].transposed);
   CHECK_FALSE(turned[2].transposed);
 }
@@ -66,4 +66,23 @@ TEST_CASE("a manifest is read strictly") {
                  "true or false"));
   CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a", "name": "b", "gradient": "x"}]})"), "twice"));
   CHECK(contains(manifest_error(folder, "{"), "not valid JSON"));
+  const std::string moment = R"({"pairs": [{"name": "a", "second_moment": "x", )";
+  CHECK(contains(manifest_error(folder, moment + R"("gradient": "y"}]})"), "'second_moment' goes with 'samples'"));
+  CHECK(contains(manifest_error(folder, moment + R"("samples": 0}]})"), "'second_moment' goes with 'samples'"));
+  CHECK(contains(manifest_error(folder, moment + R"("samples": 2.5}]})"), "'samples' must be an integer"));
+  CHECK(contains(manifest_error(folder, moment + R"("samples": 3, "activation": "y"}]})"), "one of them is allowed"));
+  CHECK(
+      contains(manifest_error(folder, R"({"step": -1, "pairs": [{"name": "a", "gradient": "x"}]})"), "'step' must be an integer"));
+}
+
+TEST_CASE("a manifest may say when its pairs were recorded, and give second moments for activations") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "m.json",
+                        R"({"step": 30, "pairs": [{"name": "fc", "second_moment": "m.npy", "samples": 9, "gradient": "g.npy"}]})");
+  const auto pairs = read_manifest({}, folder / "m.json");
+  REQUIRE(pairs.size() == 1);
+  CHECK(pairs[0].moment == Moment{30, -1});
+  CHECK(pairs[0].second_moment == folder / "m.npy");
+  CHECK(pairs[0].samples == 9);
+  CHECK(pairs[0].has_activation());
 }

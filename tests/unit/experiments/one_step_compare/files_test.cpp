@@ -1,4 +1,4 @@
-#include "experiments/one_step_compare/files/config.hpp"
+#include "experiments/one_step_compare/files/files.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,8 +11,10 @@
 #include "experiments/one_step_compare/files_matrices.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
+#include "linalg/spectra.hpp"
 
 using namespace ranklab;
+using namespace ranklab::files;
 
 namespace {
 
@@ -302,6 +304,106 @@ TEST_CASE("a fused gradient is cut into parts and heads, each with its own nr") 
   for (const char* text : {"qkv", "=3", "qkv=", "qkv=0", "qkv=x", "qkv=3,qkv=2"}) {
     CHECK(contains(message<UsageError>(pairs, {{"split", text}}), "--split"));
   }
+}
+
+TEST_CASE("interleaved parts are gathered group by group, and cut into heads inside the groups") {
+  const MatrixFolder folder;
+  const arma::mat A = of_stable_rank(12, 30, 2, "A");
+  // Two groups, each of four rows of the first part and two of each of the others.
+  const arma::mat Q = flat(8, 12, 3, "Q"), K = flat(4, 12, 2, "K"), V = flat(4, 12, 4, "V");
+  arma::mat G;
+  for (const arma::uword group : {0, 1}) {
+    G = arma::join_cols(G, Q.rows(4 * group, 4 * group + 3));
+    G = arma::join_cols(G, K.rows(2 * group, 2 * group + 1), V.rows(2 * group, 2 * group + 1));
+  }
+  const std::vector<std::string> pairs = {folder.pair("qkv", A, G)}, turned = {folder.pair("turned", A, G.t())};
+  const auto nr = [&](const FlagValues& values, const std::string& name) {
+    return scalar(run_pairs(name.starts_with("turned") ? turned : pairs, values), name + ".nuclear_rank");
+  };
+  const FlagValues split = {{"split", "*=2+1+1@2"}}, heads = {{"split", "*=2+1+1@2"}, {"heads", "2"}};
+  CHECK(nr(split, "qkv.1") == doctest::Approx(3).epsilon(exact));
+  CHECK(nr(split, "qkv.2") == doctest::Approx(2).epsilon(exact));
+  CHECK(nr(split, "qkv.3") == doctest::Approx(4).epsilon(exact));
+  CHECK(nr({{"split", "*=2+1+1@2"}, {"transpose-gradients", "on"}}, "turned.1") == doctest::Approx(3).epsilon(exact));
+  CHECK(nr(heads, "qkv.1.2") == doctest::Approx(nuclear_rank(arma::mat(Q.rows(4, 7)))).epsilon(exact));
+  CHECK(nr(heads, "qkv.3.1") == doctest::Approx(nuclear_rank(arma::mat(V.rows(0, 1)))).epsilon(exact));
+  // Four heads of two rows, two in each group.
+  const arma::mat third = Q.rows(4, 5);
+  CHECK(nr({{"split", "*=2+1+1@2"}, {"heads", "4"}}, "qkv.1.3") == doctest::Approx(nuclear_rank(third)).epsilon(exact));
+  CHECK(nr({{"split", "*=1+1@4"}, {"heads", "2"}}, "qkv.2.2") ==
+        doctest::Approx(nuclear_rank(arma::mat(arma::join_cols(G.rows(10, 11), G.rows(14, 15))))).epsilon(exact));
+  CHECK(contains(message<UsageError>(pairs, {{"split", "qkv=3@4"}}), "12 equal blocks cannot be cut from the 16 rows"));
+  CHECK(contains(message<UsageError>(pairs, {{"split", "qkv=1+1@2"}, {"heads", "3"}}), "interleaved rows"));
+  for (const char* text : {"qkv=3@", "qkv=3@0", "qkv=@2", "qkv=3@2@2"}) {
+    CHECK(contains(message<UsageError>(pairs, {{"split", text}}), "NAME=3@16"));
+  }
+}
+
+TEST_CASE("columns are cut with their rows of the activation") {
+  const MatrixFolder folder;
+  const arma::mat A = arma::join_cols(of_stable_rank(4, 30, 1.5, "A"), of_stable_rank(8, 30, 3, "B"));
+  const arma::mat G = arma::join_rows(flat(6, 4, 2, "G"), 5 * flat(6, 8, 4, "H"));
+  const auto check = [&](const std::string& pair, const FlagValues& values) {
+    FlagValues all = values;
+    all.emplace_back("split-columns", "o*=1+2");
+    const Result result = run_pairs({pair}, all);
+    CHECK(scalar(result, "out.1.stable_rank") == doctest::Approx(1.5).epsilon(exact));
+    CHECK(scalar(result, "out.2.stable_rank") == doctest::Approx(3).epsilon(exact));
+    CHECK(scalar(result, "out.1.nuclear_rank") == doctest::Approx(2).epsilon(exact));
+    CHECK(scalar(result, "out.2.nuclear_rank") == doctest::Approx(4).epsilon(exact));
+    CHECK(cell(result, "out.2", 1) == "6 x 8");
+  };
+  check(folder.pair("out", A, G), {});
+  check(folder.pair("out", A.t(), G), {{"transpose-activations", "on"}});
+  check(folder.pair("out", A, G.t()), {{"transpose-gradients", "on"}});
+  const std::string pair = folder.pair("out", A, G);
+  CHECK(contains(message<UsageError>({pair}, {{"split-columns", "out=5"}}), "--split-columns out=5: 5 equal blocks"));
+  CHECK(contains(message<UsageError>({pair}, {{"split-columns", "out=2@2"}}), "--split-columns: 'out=2@2' is not allowed"));
+  CHECK(contains(message<UsageError>({pair}, {{"split-columns", "in=2"}}), "there is no pair 'in'"));
+  const Result both = run_pairs({pair}, {{"split-columns", "out=3"}, {"split", "out=2"}});
+  CHECK(cell(both, "out.3.2", 1) == "3 x 4");
+}
+
+TEST_CASE("manifests give steps and batches; their mean gradient says whether the batches' advice holds of more samples") {
+  const MatrixFolder folder;
+  folder.save("a.npy", of_stable_rank(8, 40, 1.25, "A"));
+  // Of one batch the gradient is flat, a ratio of 3.2, but its noise cancels: of two of them rank one is left, of all four too.
+  const arma::mat noise = isometry(4, 8, "noise"), signal = 0.01 * flat(4, 8, 1, "signal");
+  std::vector<std::string> manifests;
+  for (int batch = 0; batch < 4; ++batch) {
+    const std::string number = std::to_string(batch);
+    folder.save("noisy" + number + ".npy", (batch % 2 == 0 ? 1 : -1) * noise + signal);
+    folder.save("flat" + number + ".npy", (1 + 1e-4 * batch) * noise);
+    write_file_atomically(folder.folder / ("m" + number + ".json"),
+                          R"({"step": 7, "batch": )" + number +
+                              R"(, "pairs": [{"name": "noisy", "activation": "a.npy", "gradient": "noisy)" + number +
+                              R"(.npy"}, {"name": "flat", "activation": "a.npy", "gradient": "flat)" + number + R"(.npy"}]})");
+    manifests.push_back(folder.folder / ("m" + number + ".json"));
+  }
+  auto study = make_files_study();
+  find_field(*study, "manifest").parse_elements({manifests.begin(), manifests.end()}, "--manifest");
+  Pool pool({.trials = 1, .threads = 1}, nullptr);
+  const Result result = study->run(pool);
+  const Series& noisy = find_series(result, "noisy.nuclear_rank_by_samples");
+  CHECK(noisy.x == std::vector<double>{40, 80, 160});
+  CHECK(noisy.mean[0] == doctest::Approx(4).epsilon(0.05));
+  CHECK(noisy.mean[1] == doctest::Approx(1).epsilon(exact));
+  CHECK(noisy.mean[2] == doctest::Approx(1).epsilon(exact));
+  CHECK(scalar(result, "noisy.joined_ratio") == doctest::Approx(0.8).epsilon(exact));
+  CHECK(scalar(result, "noisy.predicted_ratio") == doctest::Approx(3.2).epsilon(0.05));
+  CHECK(contains(cell(result, "noisy", 8), "either: so over 4 batches, but not of their mean gradient"));
+  CHECK(cell(result, "flat", 6) == "3.2 +- 0, joined 3.2");
+  CHECK(contains(cell(result, "flat", 8), "Muon: the spectral step is ahead over 4 batches"));
+}
+
+TEST_CASE("a layer that is left out at some moments is counted once, by what the others say") {
+  const std::vector<LeftOut> skipped = {
+      {{"a", "zero"}, {0, -1}}, {{"b", "odd"}, {0, -1}}, {{"a", "stale"}, {10, -1}}, {{"b", "odd"}, {0, -1}}};
+  const std::vector<Skipped> once = once_each(skipped, 3);
+  REQUIRE(once.size() == 2);
+  CHECK(once[0].reason == "zero (in 2 of 3 recordings)");
+  CHECK(once[1].reason == "odd (in 1 of 3 recordings)");
+  CHECK(once_each(skipped, 1)[1].reason == "odd");
 }
 
 TEST_CASE("a non-finite entry leaves out the block that it stands in, at its place in the file") {

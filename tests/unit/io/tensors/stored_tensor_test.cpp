@@ -110,3 +110,23 @@ TEST_CASE("stored tensor: a copy of several stretches has every entry once") {
   }
   CHECK(wrong == 0);
 }
+
+TEST_CASE("stored tensor: parts along the first dimension, and the same entries as a matrix") {
+  const auto cube = [](bool by_columns) {
+    std::string data;
+    for (int i = 0; i < 12; ++i) data += little(static_cast<std::uint64_t>(i), 8);
+    return tensor_in(npy("<i8", "(2, 3, 2)", data, by_columns), "x.npy");
+  };
+  const StoredTensor tensor = cube(false);
+  CHECK(tensor.at(1).values() == std::vector<double>{6, 7, 8, 9, 10, 11});
+  CHECK(tensor.at(1).at(2).values() == std::vector<double>{10, 11});
+  CHECK(tensor.at(1).label() == tensor.label() + "[1]");
+  CHECK(tensor.as_matrix(4, 3).shape() == std::vector<std::uint64_t>{4, 3});
+  CHECK(tensor.as_matrix(4, 3).at(3).values() == std::vector<double>{9, 10, 11});
+  CHECK_THROWS_AS(tensor.at(2), Failure);
+  CHECK_THROWS_AS(tensor.at(0).at(0).at(0).at(0), Failure);
+  CHECK_THROWS_AS(tensor.as_matrix(5, 2), Failure);
+  CHECK_THROWS_AS(tensor.as_matrix(std::uint64_t{1} << 40, std::uint64_t{1} << 40), Failure);
+  CHECK_THROWS_AS(cube(true).at(0), Failure);
+  CHECK_THROWS_AS(cube(true).as_matrix(4, 3), Failure);
+}

@@ -1,0 +1,172 @@
+// The series of the layers, and their pictures.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "core/text.hpp"
+#include "experiments/one_step_compare/files/rows.hpp"
+
+namespace ranklab::files {
+namespace {
+
+// More names than these make no picture, and more curves no panel.
+constexpr std::size_t most_names = 400;
+constexpr std::ptrdiff_t most_curves = 7;
+
+// What all names begin with, up to a dot.
+std::string common_prefix(const std::vector<std::string>& names) {
+  std::string prefix = names.size() > 1 ? names.front() : "";
+  for (const std::string& name : names) {
+    while (!name.starts_with(prefix)) prefix.pop_back();
+  }
+  return prefix.substr(0, prefix.rfind('.') + 1);
+}
+
+struct Colour {
+  const char *name, *label;
+  int palette;
+  Settled settled;
+
+  std::string of(const std::string& series) const { return series + "." + name; }
+};
+
+// The ratio's bars are coloured by what it settles, each colour a series of its own.
+constexpr std::array<Colour, 3> colours = {{
+    {"spectral", "Muon: the spectral step is ahead", 2, Settled::spectral},
+    {"undecided", "either: less than a factor of 2", 6, Settled::nothing},
+    {"euclidean", "Adam/SGD: the Euclidean step is ahead", 4, Settled::euclidean},
+}};
+
+// Over the rows, counted from 1; none of a number that no row has.
+void add_series(ResultBuilder& out, const std::vector<Row>& rows) {
+  const auto add = [&](const std::string& name, const auto& value) {
+    if (std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return std::isnan(value(row)); })) return;
+    std::vector<double> x;
+    for (std::size_t i = 0; i < rows.size(); ++i) x.push_back(static_cast<double>(i + 1));
+    out.series(name, "layer", x, [&](const TrialRecord&, std::size_t i) { return value(rows[i]); });
+  };
+  const auto mean = [](Value value) { return [value](const Row& row) { return row.mean(value); }; };
+  add("stable_rank", mean(&Observation::stable_rank));
+  add("nuclear_rank", mean(&Observation::nuclear_rank));
+  add("predicted_ratio", mean(&Observation::ratio));
+  for (const Colour& colour : colours) {
+    add(colour.of("predicted_ratio"), [&](const Row& row) {
+      return row.is_judged() && row.advice().settled == colour.settled ? row.mean(&Observation::ratio) : std::nan("");
+    });
+  }
+  add("gradient_stable_rank", mean(&Observation::gradient_stable_rank));
+}
+
+// Of each layer over the steps, with the spread over the batches of a step.
+void add_training(ResultBuilder& out, const std::vector<Row>& rows) {
+  std::map<std::int64_t, std::map<Settled, double>> advice;
+  for (const Row& row : rows) {
+    for (const auto& [what, value] : {std::pair("stable_rank", &Observation::stable_rank),
+                                      {"nuclear_rank", &Observation::nuclear_rank},
+                                      {"predicted_ratio", &Observation::ratio}}) {
+      Series series{row.name() + "." + what, "step", {}, {}, {}};
+      for (const auto& [step, summary] : row.by_step(value)) {
+        if (summary.n == 0) continue;
+        series.x.push_back(static_cast<double>(step));
+        series.mean.push_back(summary.mean);
+        series.std.push_back(summary.std);
+      }
+      if (!series.x.empty()) out.series(std::move(series));
+    }
+    if (!row.is_judged()) continue;
+    for (const auto& [step, ratio] : row.ratios()) advice[step][settled_by(ratio)] += 1;
+  }
+  for (const Colour& colour : colours) {
+    Series series{colour.of("layers_over_steps"), "step", {}, {}, {}};
+    for (const auto& [step, counts] : advice) {
+      series.x.push_back(static_cast<double>(step));
+      series.mean.push_back(counts.contains(colour.settled) ? counts.at(colour.settled) : 0.0);
+      series.std.push_back(0.0);
+    }
+    out.series(std::move(series));
+  }
+}
+
+// nr over the samples of a step's gradient: one batch, two together, ... all.
+void add_joined(ResultBuilder& out, const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    for (const auto& [step, joined] : row.joined) {
+      Series series{row.name() + ".nuclear_rank_by_samples", "samples", {}, {}, {}};
+      if (row.has_steps()) series.name += ".step" + std::to_string(step);
+      const auto add = [&](double samples, const Summary& nr) {
+        series.x.push_back(samples);
+        series.mean.push_back(nr.mean);
+        series.std.push_back(nr.std);
+      };
+      add(joined.front().samples / joined.front().batches, row.by_step(&Observation::nuclear_rank).at(step));
+      for (const Joined& one : joined) add(one.samples, one.nuclear_rank);
+      out.series(std::move(series));
+    }
+  }
+}
+
+void draw_layers(ResultBuilder& out, const std::vector<Row>& rows) {
+  const Axis names = names_axis(rows);
+  PanelBuilder ratios = out.panel("Advantage of one spectral step", names, log_axis("nr(G) / st(A)"));
+  for (const Colour& colour : colours)
+    ratios.curve_if_measured(colour.of("predicted_ratio"), colour.label, {LineStyle::bars, colour.palette});
+  ratios.line(2.0, "sure above").line(1.0, "even").line(0.5, "sure below");
+  out.panel("Ranks", names, log_axis("rank"))
+      .curve_if_measured("stable_rank", "st(A), activation", {LineStyle::bars, 1})
+      .curve_if_measured("nuclear_rank", "nr(G), gradient", {LineStyle::bars, 0});
+}
+
+// Few layers are drawn one by one, of many the numbers that each advice has.
+void draw_training(ResultBuilder& out, const std::vector<Row>& rows) {
+  const auto judged = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.is_judged(); });
+  if (judged <= most_curves) {
+    PanelBuilder ratios = out.panel("Over training", {"step"}, log_axis("nr(G) / st(A)"));
+    for (const Row& row : rows) {
+      if (row.is_judged()) ratios.curve(row.name() + ".predicted_ratio", row.name(), {LineStyle::line_points});
+    }
+    ratios.line(2.0, "sure above").line(1.0, "even").line(0.5, "sure below");
+    return;
+  }
+  PanelBuilder counts = out.panel("Layers over training", {"step"}, {"layers"});
+  for (const Colour& colour : colours) {
+    counts.curve(colour.of("layers_over_steps"), colour.label, {LineStyle::line_points, colour.palette});
+  }
+}
+
+void draw_joined(ResultBuilder& out, const std::vector<Row>& rows) {
+  const auto joined =
+      std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.joined.size() == 1 && !row.has_steps(); });
+  if (joined == 0 || joined > most_curves) return;
+  PanelBuilder panel = out.panel("Gradients of more samples", {"samples"}, log_axis("nr(G)"));
+  for (const Row& row : rows) {
+    if (!row.joined.empty()) panel.curve(row.name() + ".nuclear_rank_by_samples", row.name(), {LineStyle::line_points});
+  }
+}
+
+}  // namespace
+
+Axis names_axis(const std::vector<Row>& rows) {
+  Axis names{"layer"};
+  std::vector<std::string> layers;
+  for (const Row& row : rows) layers.push_back(row.name());
+  const std::string prefix = common_prefix(layers);
+  if (!prefix.empty()) names.label += ", without " + prefix;
+  for (const std::string& layer : layers) {
+    if (layers.size() <= most_names) names.ticks.push_back(layer.substr(prefix.size()));
+  }
+  return names;
+}
+
+void draw(ResultBuilder& out, const std::vector<Row>& rows) {
+  add_series(out, rows);
+  add_joined(out, rows);
+  if (std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.has_steps(); })) {
+    add_training(out, rows);
+    draw_training(out, rows);
+  }
+  draw_layers(out, rows);
+  draw_joined(out, rows);
+}
+
+}  // namespace ranklab::files

@@ -1,0 +1,102 @@
+// What others are told beside the result: a pipeline by --fail-if, an optimiser's groups of parameters by --groups.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "experiments/one_step_compare/files/rows.hpp"
+#include "report/result_json.hpp"
+
+namespace ranklab::files {
+
+std::vector<Gate> gates_of(const FilesConfig& config) {
+  std::vector<Gate> out;
+  for (const std::string& text : config.fail_if) {
+    const std::size_t colon = text.rfind(':');
+    std::string rule = colon == std::string::npos ? "" : text.substr(colon + 1);
+    std::erase(rule, ' ');
+    Gate gate{text, text.substr(0, std::min(colon, text.size())), rule.starts_with("ratio<"), 0};
+    const bool known = gate.below || rule.starts_with("ratio>");
+    const char* const first = rule.data() + std::min<std::size_t>(6, rule.size());
+    const auto [stop, error] = std::from_chars(first, rule.data() + rule.size(), gate.limit);
+    if (!known || gate.glob.empty() || error != std::errc() || stop != rule.data() + rule.size() || !std::isfinite(gate.limit)) {
+      throw UsageError("--fail-if: '" + text +
+                       "' is not allowed; allowed: GLOB: ratio<X or GLOB: ratio>X, as in 'blocks.*: ratio<1'");
+    }
+    out.push_back(std::move(gate));
+  }
+  return out;
+}
+
+void require_layers(const std::vector<Gate>& gates, const Plan& plan) {
+  for (const Gate& gate : gates) {
+    const auto hit = [&](const auto& each) { return matches_glob(gate.glob, each.name); };
+    const bool found = std::any_of(plan.skipped.begin(), plan.skipped.end(), hit) ||
+                       std::any_of(plan.pairs.begin(), plan.pairs.end(),
+                                   [&](const Pair& pair) { return std::any_of(pair.layers.begin(), pair.layers.end(), hit); });
+    if (!found) throw UsageError("--fail-if: '" + gate.glob + "' matches no layer");
+  }
+}
+
+std::vector<std::string> failed_gates(const std::vector<Gate>& gates, const Rows& rows) {
+  std::vector<std::string> out;
+  for (const Gate& gate : gates) {
+    std::set<std::string> judged;
+    for (const Row& row : rows.rows) {
+      if (!row.is_judged()) continue;
+      judged.insert(row.name());
+      const double ratio = row.mean(&Observation::ratio);
+      if (matches_glob(gate.glob, row.name()) && gate.fails(ratio)) {
+        out.push_back(row.name() + ": nr/st = " + short_number(ratio) + " (" + gate.text + ")");
+      }
+    }
+    const auto not_judged = [&](const std::string& name) {
+      if (matches_glob(gate.glob, name) && judged.insert(name).second) out.push_back(name + ": not judged (" + gate.text + ")");
+    };
+    for (const Row& row : rows.rows) not_judged(row.name());
+    for (const Skipped& left_out : rows.skipped) not_judged(left_out.name);
+  }
+  return out;
+}
+
+std::string groups_text(const Plan& plan, const Records& records) {
+  constexpr std::array<const char*, 3> names = {"muon", "either", "euclidean"};  // in the order of Settled
+  const Rows all = rows_of(plan, records.front());
+  std::map<std::string, std::set<Settled>> advice;
+  nlohmann::ordered_json out = {{"muon", nlohmann::json::array()},
+                                {"either", nlohmann::json::array()},
+                                {"euclidean", nlohmann::json::array()},
+                                {"not_judged", nlohmann::json::object()}};
+  for (const Row& row : all.rows) {
+    const std::string& parameter = plan.parameter_of(row.name());
+    if (row.is_judged()) {
+      advice[parameter].insert(row.advice().settled);
+    } else {
+      out["not_judged"][parameter] = "st or nr alone";
+    }
+  }
+  std::vector<Skipped> others = all.skipped;
+  others.insert(others.end(), plan.vectors.begin(), plan.vectors.end());
+  const auto is_judged = [&](const std::string& name) {
+    return std::any_of(all.rows.begin(), all.rows.end(), [&](const Row& row) { return row.is_judged() && row.name() == name; });
+  };
+  for (const Skipped& one : others) {
+    const std::string& parameter = plan.parameter_of(one.name);
+    if (!advice.contains(parameter)) {
+      out["not_judged"][parameter] = one.reason;
+    } else if (!is_judged(one.name)) {
+      advice[parameter].insert(Settled::nothing);  // nothing is known of this part
+    }
+  }
+  for (const auto& [parameter, settled] : advice) {
+    out[names[static_cast<std::size_t>(settled.size() > 1 ? Settled::nothing : *settled.begin())]].push_back(parameter);
+  }
+  return format_json(out);
+}
+
+}  // namespace ranklab::files

@@ -1,0 +1,109 @@
+#include "experiments/one_step_compare/files/rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/text.hpp"
+
+namespace ranklab::files {
+namespace {
+
+// Why there is no rank.
+std::string undefined_reason(const std::string& matrix, const std::string& rank, const NonFinite& bad) {
+  if (bad.count == 0) return "the " + matrix + " is zero, " + rank + " of a zero matrix is undefined";
+  return "the " + matrix + " has " + count_text(bad.count) + (bad.count == 1 ? " entry that is" : " entries that are") +
+         " not finite, the first in row " + count_text(bad.row) + ", column " + count_text(bad.column) + " (counted from 0)";
+}
+
+// Why no layer of the pair is reported; empty where they may be.
+std::string defect(const Pair& pair, const TrialRecord& record, std::size_t p) {
+  if (!pair.has_activation()) return "";
+  const Ranks activation = activation_ranks(record, p);
+  if (std::isnan(activation.stable_rank)) return undefined_reason("activation", "st", activation.non_finite);
+  return contradiction(pair, checks_of(record, p));
+}
+
+}  // namespace
+
+double Row::mean(Value value) const {
+  std::vector<double> values;
+  for (const Observation& one : all) values.push_back((one.*value)());
+  return summarise(values).mean;
+}
+
+std::map<std::int64_t, Summary> Row::by_step(Value value) const {
+  std::map<std::int64_t, std::vector<double>> values;
+  for (const Observation& one : all) values[one.pair.moment.step].push_back((one.*value)());
+  std::map<std::int64_t, Summary> out;
+  for (const auto& [step, at_step] : values) out[step] = summarise(at_step);
+  return out;
+}
+
+bool Row::has_steps() const {
+  return by_step(&Observation::stable_rank).size() > 1;
+}
+
+std::map<std::int64_t, StepRatio> Row::ratios() const {
+  const auto stable_ranks = by_step(&Observation::stable_rank);
+  std::map<std::int64_t, StepRatio> out;
+  for (const auto& [step, batches] : by_step(&Observation::ratio)) {
+    out[step].batches = batches;
+    if (joined.contains(step)) out[step].joined = joined.at(step).back().nuclear_rank.mean / stable_ranks.at(step).mean;
+  }
+  return out;
+}
+
+std::uint64_t Row::stable_rank_limit() const {
+  return std::min(pair().k, pair().n);
+}
+
+std::uint64_t Row::nuclear_rank_limit() const {
+  const std::uint64_t side = std::min(m(), pair().k);
+  return pair().has_activation() ? std::min(side, pair().n) : side;
+}
+
+std::size_t Rows::count(Settled settled) const {
+  return static_cast<std::size_t>(
+      std::count_if(rows.begin(), rows.end(), [&](const Row& row) { return row.is_judged() && row.advice().settled == settled; }));
+}
+
+Rows rows_of(const Plan& plan, const TrialRecord& record) {
+  Rows out;
+  std::vector<LeftOut> skipped = plan.skipped;
+  std::map<std::string, std::size_t> places;
+  std::set<Moment> moments;
+  for (const LeftOut& one : skipped) moments.insert(one.moment);
+  for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
+    const Pair& pair = plan.pairs[p];
+    moments.insert(pair.moment);
+    const std::string reason = defect(pair, record, p);
+    for (std::size_t l = 0; l < pair.layers.size(); ++l) {
+      const Layer& layer = pair.layers[l];
+      const Ranks activation = pair.has_activation() ? activation_ranks(record, p) : Ranks(),
+                  gradient = pair.has_gradient() && reason.empty() ? gradient_ranks(record, p, l) : Ranks();
+      if (!reason.empty()) {
+        skipped.push_back({{layer.name, reason}, pair.moment});
+      } else if (pair.has_gradient() && std::isnan(gradient.nuclear_rank)) {
+        skipped.push_back({{layer.name, undefined_reason("gradient", "nr", gradient.non_finite)}, pair.moment});
+      } else {
+        const auto [place, is_new] = places.emplace(layer.name, out.rows.size());
+        if (is_new) out.rows.emplace_back();
+        out.rows[place->second].all.push_back({pair, layer, p, l, activation, gradient});
+      }
+    }
+  }
+  for (Row& row : out.rows) {
+    for (const Observation& one : row.all) {
+      const std::int64_t step = one.pair.moment.step;
+      std::vector<Joined> joined = joined_batches(record, row.name(), step);
+      if (!joined.empty()) row.joined[step] = std::move(joined);
+    }
+    if (!row.is_judged()) out.not_judged += 1;
+  }
+  out.skipped = once_each(skipped, moments.size());
+  for (const Skipped& one : out.skipped) out.not_judged += places.contains(one.name) ? 0 : 1;
+  return out;
+}
+
+}  // namespace ranklab::files

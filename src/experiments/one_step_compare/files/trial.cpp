@@ -1,0 +1,187 @@
+// A trial measures every layer, one after another, and the record of it is read again by the report.
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "experiments/one_step_compare/files/measure.hpp"
+#include "linalg/decompositions.hpp"
+#include "linalg/spectra.hpp"
+#include "linalg/stored_matrix.hpp"
+
+namespace ranklab::files {
+namespace {
+
+// The arrays of a trial's record.
+std::string key_of(std::size_t pair) {
+  return "pair " + std::to_string(pair);
+}
+std::string key_of(std::size_t pair, std::size_t layer) {
+  return key_of(pair) + " layer " + std::to_string(layer);
+}
+std::string checks_key_of(std::size_t pair) {
+  return key_of(pair) + " checks";
+}
+std::string spectrum_key_of(std::size_t pair, std::size_t layer) {
+  return key_of(pair, layer) + " spectrum";
+}
+std::string joined_key_of(const std::string& layer, std::int64_t step) {
+  return "batches of " + layer + " at step " + std::to_string(step);
+}
+
+std::vector<double> packed(const Ranks& ranks) {
+  return {ranks.stable_rank, ranks.nuclear_rank, ranks.non_finite.count, ranks.non_finite.row, ranks.non_finite.column};
+}
+
+Ranks unpacked(const TrialRecord& record, const std::string& key) {
+  if (!record.has(key)) throw Failure("the files are not those of the run that was interrupted; run it without --resume");
+  const std::vector<double>& ranks = record.array(key);
+  return {ranks.at(0), ranks.at(1), {ranks.at(2), ranks.at(3), ranks.at(4)}};
+}
+
+// Spectrum's members, of singular values in descending order.
+std::vector<double> spectrum_of(const arma::vec& s) {
+  if (s.empty() || !(s(0) > 0)) return std::vector<double>(5, std::nan(""));
+  const arma::vec quantiles = arma::quantile(s, arma::vec{0.25, 0.5, 0.75}) / s(0);
+  return {entropy_rank(s), s(0) / s(s.n_elem - 1), quantiles(0), quantiles(1), quantiles(2)};
+}
+
+StoredGradient gradient_of(const Pair& pair) {
+  return {open_gradient(pair), pair.gradient_transposed, pair.first_feature, pair.k};
+}
+
+// The activation's ranks and what it says of the gradient; false where it cannot be used.
+bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, TrialRecord& record) {
+  const bool recorded = !pair.second_moment.empty();
+  std::optional<StoredActivation> activation;
+  if (!recorded) activation = StoredActivation{open_activation(pair), pair.transposed, pair.first_feature, pair.k};
+  const MeasuredActivation measured = recorded ? measure_second_moment(open_second_moment(pair), pair.first_feature, pair.k, trial)
+                                               : measure_activation(*activation, trial);
+  record.set(key_of(p), packed(measured.ranks));
+  if (std::isnan(measured.ranks.stable_rank)) return false;
+  const double outside =
+      pair.has_gradient() ? outside_span(recorded ? nullptr : &*activation, measured, gradient_of(pair), trial) : std::nan("");
+  record.set(checks_key_of(p), {recorded ? 0.0 : static_cast<double>(most_alike(measured.read.sketch)), outside});
+  return true;
+}
+
+struct Place {
+  std::size_t pair, layer;
+};
+
+// nr of the mean gradient of `size` consecutive batches, over all disjoint groups of so many.
+Joined join(const Plan& plan, const std::vector<Place>& batches, std::size_t size, const Trial& trial) {
+  std::vector<double> ranks;
+  double samples = 0;
+  for (std::size_t first = 0; first + size <= batches.size(); first += size) {
+    arma::mat sum;
+    for (std::size_t b = first; b < first + size; ++b) {
+      const Pair& pair = plan.pairs[batches[b].pair];
+      const arma::mat rows = rows_of(gradient_of(pair), pair.layers[batches[b].layer]).block;
+      sum = sum.empty() ? rows : sum + rows;
+      samples += static_cast<double>(pair.n);
+    }
+    trial.check_interrupt();
+    ranks.push_back(nuclear_rank(singular_values(sum)));
+  }
+  return {static_cast<double>(size), samples / static_cast<double>(ranks.size()), summarise(ranks)};
+}
+
+void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
+  std::map<std::pair<std::string, std::int64_t>, std::vector<Place>> groups;
+  for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
+    const Pair& pair = plan.pairs[p];
+    if (pair.moment.batch < 0 || !pair.has_gradient() || !pair.has_activation()) continue;
+    if (std::isnan(activation_ranks(record, p).stable_rank) || !contradiction(pair, checks_of(record, p)).empty()) continue;
+    for (std::size_t l = 0; l < pair.layers.size(); ++l) {
+      std::vector<Place>& group = groups[{pair.layers[l].name, pair.moment.step}];
+      const auto same_size = [&](const Place& other) {
+        const Pair& first = plan.pairs[other.pair];
+        return first.layers[other.layer].m == pair.layers[l].m && first.k == pair.k;
+      };
+      if (std::isnan(gradient_ranks(record, p, l).nuclear_rank)) continue;
+      if (group.empty() || same_size(group.front())) group.push_back({p, l});
+    }
+  }
+  for (const auto& [at, batches] : groups) {
+    std::vector<double> packed;
+    for (std::size_t size = 2; size <= batches.size(); size = std::min(2 * size, batches.size())) {
+      const Joined joined = join(plan, batches, size, trial);
+      const Summary& nr = joined.nuclear_rank;
+      packed.insert(packed.end(), {joined.batches, joined.samples, nr.mean, nr.std, static_cast<double>(nr.n)});
+      if (size == batches.size()) break;
+    }
+    if (!packed.empty()) record.set(joined_key_of(at.first, at.second), packed);
+  }
+}
+
+}  // namespace
+
+// Padding is alike, and few samples span little; a gradient that is rounded to eight bits leaves that span by half a per cent.
+std::string contradiction(const Pair& pair, const Checks& checks) {
+  constexpr double alike = 0.1, rounded = 0.05;
+  constexpr double fewest = 4;
+  const auto n = static_cast<double>(pair.n);
+  if (!pair.has_activation() || !pair.has_gradient()) return "";
+  if (checks.outside > rounded) {
+    return short_number(100 * checks.outside) + " % of the gradient's norm lies outside the span of the activation's " +
+           counted(pair.n, "sample") +
+           ": it is not the gradient of these samples alone (another batch or step, or uses of the layer that are missing)";
+  }
+  if (checks.alike >= std::max(fewest, alike * n)) {
+    return count_text(checks.alike) + " of the activation's " + counted(pair.n, "sample") +
+           " are one and the same: padding that the loss ignores? Leave out samples without an output gradient";
+  }
+  return "";
+}
+
+TrialRecord run_trial(const Plan& plan, const Trial& trial) {
+  TrialRecord record;
+  trial.expect(plan.pairs.size(), "pair");
+  for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
+    if (p > 0) trial.advance();
+    const Pair& pair = plan.pairs[p];
+    if (pair.has_activation() && !measure_input(pair, p, trial, record)) continue;
+    if (!pair.has_gradient()) continue;
+    const StoredGradient gradient = gradient_of(pair);
+    for (std::size_t l = 0; l < pair.layers.size(); ++l) {
+      const MeasuredGradient measured = measure_gradient(gradient, pair.layers[l], trial);
+      record.set(key_of(p, l), packed(measured.ranks));
+      if (pair.is_weight) record.set(spectrum_key_of(p, l), spectrum_of(measured.s));
+    }
+  }
+  join_batches(plan, trial, record);
+  return record;
+}
+
+Ranks activation_ranks(const TrialRecord& record, std::size_t pair) {
+  return unpacked(record, key_of(pair));
+}
+
+Spectrum spectrum_of(const TrialRecord& record, std::size_t pair, std::size_t layer) {
+  const std::vector<double>& values = record.array(spectrum_key_of(pair, layer));
+  return {values.at(0), values.at(1), {values.at(2), values.at(3), values.at(4)}};
+}
+
+Checks checks_of(const TrialRecord& record, std::size_t pair) {
+  if (!record.has(checks_key_of(pair))) return {};
+  return {record.array(checks_key_of(pair)).at(0), record.array(checks_key_of(pair)).at(1)};
+}
+
+Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t layer) {
+  return unpacked(record, key_of(pair, layer));
+}
+
+std::vector<Joined> joined_batches(const TrialRecord& record, const std::string& layer, std::int64_t step) {
+  const std::string key = joined_key_of(layer, step);
+  std::vector<Joined> out;
+  if (!record.has(key)) return out;
+  const std::vector<double>& values = record.array(key);
+  for (std::size_t i = 0; i + 5 <= values.size(); i += 5) {
+    out.push_back({values[i], values[i + 1], {values[i + 2], values[i + 3], static_cast<std::size_t>(values[i + 4])}});
+  }
+  return out;
+}
+
+}  // namespace ranklab::files
