@@ -99,10 +99,10 @@ summary { cursor: pointer; }
   .results, .columns { display: block; }
   .result { margin-bottom: 1rem; break-inside: avoid; }
   .picture svg { max-height: 20rem; }
-  .picture.tall svg { max-height: 34rem; }
+  .picture.tall svg { max-height: 31rem; }
   .picture .zoom { border: 0; padding: 0; }
   details.notes::details-content { content-visibility: visible; block-size: auto; }
-  .picture, tr, .warning, pre, .text > p { break-inside: avoid; }
+  h2, .picture, tr, .warning, pre, .text > p { break-inside: avoid; }
   h2, h3, caption, .picture { break-after: avoid; }
   .fails { text-decoration: underline; }
   .picture .close { display: none !important; }
