@@ -2,6 +2,7 @@
 python3-torch: `make test-torch`."""
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -26,6 +27,11 @@ def read(path):
         first, end = (8 + size + at for at in entry["data_offsets"])
         out[name] = torch.frombuffer(bytearray(content[first:end]), dtype=DTYPES[entry["dtype"]]).reshape(entry["shape"])
     return out
+
+
+def program(words):
+    binary = os.path.join(ROOT, os.environ.get("RANKLAB_BUILD", "build"), "ranklab")
+    return subprocess.run([binary, "one-step-compare", "--study", "files"] + words, check=True, capture_output=True, text=True)
 
 
 class Recorded(unittest.TestCase):
@@ -54,6 +60,19 @@ class Recorded(unittest.TestCase):
         self.close(tensors["second_moment"], inputs.t() @ inputs)
         self.close(tensors["gradient"], gradient)
         self.assertEqual(layer["samples"], len(inputs) if kept is None else kept)
+        # What the program says of it.
+        s = torch.linalg.svdvals(inputs)
+        parts, scalars = layer.get("parts", 0), self.measured()
+        for i, block in enumerate(gradient.chunk(max(parts, 1))):
+            name, t = layer["name"] + (f".{layer['first_part'] + i}" if parts else ""), torch.linalg.svdvals(block)
+            self.assertAlmostEqual(scalars[f"{name}.stable_rank"]["mean"], float(s.square().sum() / s[0] ** 2), places=9)
+            self.assertAlmostEqual(scalars[f"{name}.nuclear_rank"]["mean"], float(t.sum() ** 2 / t.square().sum()), places=9)
+
+    def measured(self):
+        result = self.folder + ".json"
+        program(["--from", self.folder, "--out", result, "--force", "--quiet"])
+        with open(result, encoding="utf-8") as file:
+            return json.load(file)["scalars"]
 
     def close(self, a, b):
         self.assertEqual(a.shape, b.shape)
@@ -265,6 +284,10 @@ class ModelsTest(Recorded):
         layers = self.record(model, lambda: F.cross_entropy(model(ids, padding).transpose(1, 2), labels))
         for name in ("block.linear1", "block.linear2", "head", "block.self_attn.in_proj_weight"):
             self.assertEqual((layers[name]["samples"], layers[name]["dropped"]), (20, 16), name)
+        inputs = []
+        model.block.linear1.register_forward_hook(lambda module, x, out: inputs.append(x[0].detach()))
+        model(ids, padding)
+        self.check(layers["block.linear1"], inputs[0][~padding], model.block.linear1.weight.grad)
 
     def test_stacked_experts_and_plain_products(self):
         class Experts(nn.Module):
@@ -293,6 +316,22 @@ class ModelsTest(Recorded):
         self.close(self.tensors(one["conv1d"])["gradient"], model.conv1d.grad.t())
         self.close(self.tensors(one["left"])["gradient"], model.left.grad)
         self.assertIn("einsum", self.recording["not_seen"]["odd"])
+
+
+class ExampleTest(unittest.TestCase):
+    def test_the_language_model_of_the_guide(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "experiments"))
+            text, dump, result = os.path.join(ROOT, "README.md"), os.path.join(folder, "dump"), os.path.join(folder, "out.json")
+            subprocess.run([sys.executable, os.path.join(ROOT, "tests", "torch", "language_model.py"), text, dump, "20"], env=environment,
+                           check=True, capture_output=True)
+            program(["--from", dump, "--out", result, "--quiet"])
+            with open(result, encoding="utf-8") as file:
+                document = json.load(file)
+        self.assertEqual(len(document["table"]["rows"]), 2 + 4 * 6)
+        self.assertEqual([skipped["name"] for skipped in document["skipped"]], ["places"])
+        series = {each["name"]: each["x"] for each in document["series"]}
+        self.assertEqual(series["blocks.1.linear1.predicted_ratio"], list(range(21)))
 
 
 def _flat(output):

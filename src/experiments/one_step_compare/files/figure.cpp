@@ -15,10 +15,10 @@ constexpr std::size_t most_names = 400;
 constexpr std::ptrdiff_t most_curves = 7;
 
 // What all names begin with, up to a dot.
-std::string common_prefix(const std::vector<std::string>& names) {
-  std::string prefix = names.size() > 1 ? names.front() : "";
-  for (const std::string& name : names) {
-    while (!name.starts_with(prefix)) prefix.pop_back();
+std::string common_prefix(const std::vector<Row>& rows) {
+  std::string prefix = rows.size() > 1 ? rows.front().name() : "";
+  for (const Row& row : rows) {
+    while (!row.name().starts_with(prefix)) prefix.pop_back();
   }
   return prefix.substr(0, prefix.rfind('.') + 1);
 }
@@ -106,32 +106,45 @@ void add_joined(ResultBuilder& out, const std::vector<Row>& rows) {
   }
 }
 
+PanelBuilder with_limits(PanelBuilder panel) {
+  panel.line(2.0, "2: sure").line(1.0, "1: even").line(0.5, "1/2: sure");
+  return panel;
+}
+
+// Few layers are drawn one by one, of many the numbers that each advice has.
+bool draws_each(const std::vector<Row>& rows) {
+  return std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.is_judged(); }) <= most_curves;
+}
+
+void draw_each_over_training(ResultBuilder& out, const std::vector<Row>& rows) {
+  const std::string prefix = common_prefix(rows);
+  const auto curves = [&](PanelBuilder panel, const std::string& what) {
+    for (const Row& row : rows) {
+      panel.curve_if_measured(row.name() + "." + what, row.name().substr(prefix.size()), {LineStyle::line_points});
+    }
+    return panel;
+  };
+  with_limits(curves(out.panel("Advantage of one spectral step", {"step"}, log_axis("nr(G) / st(A)")), "predicted_ratio"));
+  curves(out.panel("Activations", {"step"}, log_axis("st(A)")), "stable_rank");
+  curves(out.panel("Gradients", {"step"}, log_axis("nr(G)")), "nuclear_rank");
+}
+
+void draw_counts_over_training(ResultBuilder& out) {
+  PanelBuilder counts = out.panel("Layers over training", {"step"}, {"layers"});
+  for (const Colour& colour : colours) {
+    counts.curve(colour.of("layers_over_steps"), colour.label, {LineStyle::line_points, colour.palette});
+  }
+}
+
 void draw_layers(ResultBuilder& out, const std::vector<Row>& rows) {
   const Axis names = names_axis(rows);
   PanelBuilder ratios = out.panel("Advantage of one spectral step", names, log_axis("nr(G) / st(A)"));
   for (const Colour& colour : colours)
     ratios.curve_if_measured(colour.of("predicted_ratio"), colour.label, {LineStyle::bars, colour.palette});
-  ratios.line(2.0, "sure above").line(1.0, "even").line(0.5, "sure below");
+  with_limits(ratios);
   out.panel("Ranks", names, log_axis("rank"))
       .curve_if_measured("stable_rank", "st(A), activation", {LineStyle::bars, 1})
       .curve_if_measured("nuclear_rank", "nr(G), gradient", {LineStyle::bars, 0});
-}
-
-// Few layers are drawn one by one, of many the numbers that each advice has.
-void draw_training(ResultBuilder& out, const std::vector<Row>& rows) {
-  const auto judged = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.is_judged(); });
-  if (judged <= most_curves) {
-    PanelBuilder ratios = out.panel("Over training", {"step"}, log_axis("nr(G) / st(A)"));
-    for (const Row& row : rows) {
-      if (row.is_judged()) ratios.curve(row.name() + ".predicted_ratio", row.name(), {LineStyle::line_points});
-    }
-    ratios.line(2.0, "sure above").line(1.0, "even").line(0.5, "sure below");
-    return;
-  }
-  PanelBuilder counts = out.panel("Layers over training", {"step"}, {"layers"});
-  for (const Colour& colour : colours) {
-    counts.curve(colour.of("layers_over_steps"), colour.label, {LineStyle::line_points, colour.palette});
-  }
 }
 
 void draw_joined(ResultBuilder& out, const std::vector<Row>& rows) {
@@ -148,12 +161,10 @@ void draw_joined(ResultBuilder& out, const std::vector<Row>& rows) {
 
 Axis names_axis(const std::vector<Row>& rows) {
   Axis names{"layer"};
-  std::vector<std::string> layers;
-  for (const Row& row : rows) layers.push_back(row.name());
-  const std::string prefix = common_prefix(layers);
+  const std::string prefix = common_prefix(rows);
   if (!prefix.empty()) names.label += ", without " + prefix;
-  for (const std::string& layer : layers) {
-    if (layers.size() <= most_names) names.ticks.push_back(layer.substr(prefix.size()));
+  for (const Row& row : rows) {
+    if (rows.size() <= most_names) names.ticks.push_back(row.name().substr(prefix.size()));
   }
   return names;
 }
@@ -163,7 +174,8 @@ void draw(ResultBuilder& out, const std::vector<Row>& rows) {
   add_joined(out, rows);
   if (std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.has_steps(); })) {
     add_training(out, rows);
-    draw_training(out, rows);
+    if (draws_each(rows)) return draw_each_over_training(out, rows);
+    draw_counts_over_training(out);
   }
   draw_layers(out, rows);
   draw_joined(out, rows);
