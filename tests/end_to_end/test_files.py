@@ -117,7 +117,7 @@ class FilesTest(ProgramTest):
 
     def recording(self, folder, scale=1.0, **changes):
         """Two layers as experiments/ranklab_dump.py writes them: A A' of ROTATED, and an embedding whose rows were used 3, 1, 0 times."""
-        os.makedirs(self.path(folder))
+        os.makedirs(self.path(folder), exist_ok=True)
         moment = diagonal(4, 4, [4.0, 0.25, 0.25, 0.25])
         table = [[1.0, 0.0, 0.0], [0.0, scale, 0.0]]
         self.write(f"{folder}/0.safetensors", safetensors({"second_moment": flat(moment), "gradient": flat(GRADIENT)}))
@@ -137,6 +137,11 @@ class FilesTest(ProgramTest):
         self.assertEqual(document["table"]["summary"], "Muon 1, either 1, keep Adam/SGD 0, not judged 2")
         self.assertIn("the head, which the paper keeps Euclidean", document["table"]["rows"][0][-1])
         self.refused(f"{STUDY} --from .", "--from", "step<N>", exit_code=1)
+        layer = {"name": "fc", "parameter": "fc.weight", "file": "0.safetensors", "samples": 6, "role": "head"}
+        for key, value in (("parts", 10**18), ("parts", 2**64 - 1), ("first_part", 2**64 - 1), ("samples", -1), ("name", ""), ("parts", 4)):
+            with self.subTest(key=key, value=value):
+                self.recording("wrong", layers=[dict(layer, **{key: value})])
+                self.refused(f"{STUDY} --from wrong", "fc" if value == 4 else key, exit_code=1)
         self.recording("other", format="torch")
         self.refused(f"{STUDY} --from other", "other/recording.json", "ranklab.recording/1", exit_code=1)
 
@@ -174,7 +179,7 @@ class FilesTest(ProgramTest):
                 gates = loads(self.read("gate.json")).get("failed_gates", [])
                 self.assertEqual([text.split(":")[0] for text in gates], failed)
         self.refused(good + ["--fail-if", "nothing: ratio<1"], "--fail-if", "nothing")
-        for wrong in ("fc", "fc: ratio", "fc: ratio<x", ": ratio<1", "fc: st<1", "fc: ratio<nan"):
+        for wrong in ("fc", "fc: ratio<1 2", "fc: ratio", "fc: ratio<x", ": ratio<1", "fc: st<1", "fc: ratio<nan"):
             self.refused(good + ["--fail-if", wrong], "--fail-if", "GLOB: ratio<X")
 
     def test_spectra_of_weights_alone(self):

@@ -14,13 +14,12 @@ std::string named(Settled settled) {
 }
 
 std::string with_role(std::string text, const std::string& role) {
-  const bool kept = role == "head" || role == "first" || role == "embedding";
-  return kept ? text + "; " +
-                    (role == "first"  ? "the first layer"
-                     : role == "head" ? "the head"
-                                      : "an embedding") +
-                    ", which the paper keeps Euclidean"
-              : text;
+  return is_kept_euclidean(role) ? text + "; " +
+                                       (role == "first"  ? "the first layer"
+                                        : role == "head" ? "the head"
+                                                         : "an embedding") +
+                                       ", which the paper keeps Euclidean"
+                                 : text;
 }
 
 Advice of_one(double ratio) {
@@ -28,7 +27,7 @@ Advice of_one(double ratio) {
   return {settled_by(ratio), short_number(ratio), words.verdict, words.advice, words.comparison};
 }
 
-// By the interval of the mean over the batches of one step, and by their mean gradient.
+// By the interval of the mean over the batches of one step, and joined.
 Advice of_batches(const StepRatio& ratio) {
   const Summary& batches = ratio.batches;
   const double half = confidence_half_width(batches), low = batches.mean - half, high = batches.mean + half;
@@ -36,7 +35,7 @@ Advice of_batches(const StepRatio& ratio) {
   const std::string over = "over " + std::to_string(batches.n) + " batches", together = short_number(ratio.joined);
   const std::string verdict = low >= 1 ? "holds" : high < 1 ? "fails" : "undecided";
   const std::string open = settled_by(StepRatio{batches}) == Settled::nothing ? "a factor of 2 is not settled " + over
-                                                                              : "so " + over + ", but not of their mean gradient";
+                                                                              : "so " + over + ", but not joined";
   return {settled,
           short_number(batches.mean) + " +- " + short_number(half) + (std::isnan(ratio.joined) ? "" : ", joined " + together),
           verdict, settled == Settled::nothing ? "either: " + open : words_for(advantage_of(batches.mean)).advice + " " + over,
@@ -102,6 +101,10 @@ Settled settled_by(const StepRatio& ratio) {
   const Settled low = settled_by(batches.mean - half), high = settled_by(batches.mean + half);
   const Settled joined = std::isnan(ratio.joined) ? low : settled_by(ratio.joined);
   return low == high && low == joined ? low : Settled::nothing;
+}
+
+bool is_kept_euclidean(const std::string& role) {
+  return role == "head" || role == "first" || role == "embedding";
 }
 
 Advice advice_of(const std::map<std::int64_t, StepRatio>& ratios, const std::string& role) {

@@ -21,6 +21,7 @@ struct FilesConfig {
   std::string from = {};                         // a folder of recordings
   bool transpose_activations = false;            // rows of an activation are samples
   bool transpose_gradients = false;              // gradients are k x m
+  bool allow_repeats = false;                    // samples that are one and the same are no padding
   std::vector<std::string> include = {};         // globs of pair names, commas between them; none: all
   std::vector<std::string> exclude = {};
   std::vector<std::string> split = {};          // NAME=PARTS, commas between them

@@ -77,6 +77,10 @@ void apply(const std::string& flag, const std::vector<Split>& splits, const std:
 
 [[noreturn]] void refuse(const std::string& flags, std::uint64_t blocks, std::uint64_t size, const std::string& side,
                          const std::string& name) {
+  if (flags.empty()) {
+    throw Failure("the recording of '" + name + "' says " + std::to_string(blocks) + " parts of its " + std::to_string(size) +
+                  " rows");
+  }
   throw UsageError(flags + ": " + std::to_string(blocks) + " equal blocks cannot be cut from the " + std::to_string(size) + " " +
                    side + " of the gradient of '" + name + "'");
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "core/text.hpp"
 #include "experiments/one_step_compare/files/rows.hpp"
@@ -88,20 +89,24 @@ void add_training(ResultBuilder& out, const std::vector<Row>& rows) {
   }
 }
 
-// nr over the samples of a step's gradient: one batch, two together, ... all.
+// Ranks and ratio over the samples of a step's gradient: one batch, two together, ... all.
 void add_joined(ResultBuilder& out, const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     for (const auto& [step, joined] : row.joined) {
-      Series series{row.name() + ".nuclear_rank_by_samples", "samples", {}, {}, {}};
-      if (row.has_steps()) series.name += ".step" + std::to_string(step);
-      const auto add = [&](double samples, const Summary& nr) {
-        series.x.push_back(samples);
-        series.mean.push_back(nr.mean);
-        series.std.push_back(nr.std);
-      };
-      add(joined.front().samples / joined.front().batches, row.by_step(&Observation::nuclear_rank).at(step));
-      for (const Joined& one : joined) add(one.samples, one.nuclear_rank);
-      out.series(std::move(series));
+      const std::string ending = "_by_samples" + (row.has_steps() ? ".step" + std::to_string(step) : "");
+      for (const auto& [what, alone, together] : {std::tuple("stable_rank", &Observation::stable_rank, &Joined::stable_rank),
+                                                  {"nuclear_rank", &Observation::nuclear_rank, &Joined::nuclear_rank},
+                                                  {"predicted_ratio", &Observation::ratio, &Joined::ratio}}) {
+        Series series{row.name() + "." + what + ending, "samples", {}, {}, {}};
+        const auto add = [&](double samples, const Summary& of) {
+          series.x.push_back(samples);
+          series.mean.push_back(of.mean);
+          series.std.push_back(of.std);
+        };
+        add(joined.front().samples / joined.front().batches, row.by_step(alone).at(step));
+        for (const Joined& one : joined) add(one.samples, one.*together);
+        out.series(std::move(series));
+      }
     }
   }
 }
@@ -147,13 +152,17 @@ void draw_layers(ResultBuilder& out, const std::vector<Row>& rows) {
       .curve_if_measured("nuclear_rank", "nr(G), gradient", {LineStyle::bars, 0});
 }
 
+// A picture of one step alone, and of few layers.
 void draw_joined(ResultBuilder& out, const std::vector<Row>& rows) {
-  const auto joined =
-      std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.joined.size() == 1 && !row.has_steps(); });
-  if (joined == 0 || joined > most_curves) return;
-  PanelBuilder panel = out.panel("Gradients of more samples", {"samples"}, log_axis("nr(G)"));
-  for (const Row& row : rows) {
-    if (!row.joined.empty()) panel.curve(row.name() + ".nuclear_rank_by_samples", row.name(), {LineStyle::line_points});
+  const auto joined = [](const Row& row) { return !row.joined.empty() && !row.has_steps(); };
+  const auto count = std::count_if(rows.begin(), rows.end(), joined);
+  if (count == 0 || count > most_curves) return;
+  for (const auto& [what, title, label] :
+       {std::tuple("predicted_ratio", "Batches joined", "nr(G) / st(A)"), {"nuclear_rank", "Gradients of more samples", "nr(G)"}}) {
+    PanelBuilder panel = out.panel(title, {"samples"}, log_axis(label));
+    for (const Row& row : rows) {
+      if (joined(row)) panel.curve(row.name() + "." + what + "_by_samples", row.name(), {LineStyle::line_points});
+    }
   }
 }
 

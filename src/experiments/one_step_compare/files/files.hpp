@@ -38,6 +38,7 @@ struct Source {
   std::uint64_t parts = 0, first_part = 1;  // the gradient's rows are so many blocks NAME.<first_part>, ...; 0: not cut
   std::string role = "";                    // the recording's word: hidden, first, head, embedding, tied
   bool is_weight = false;                   // of --weights-only, in place of the gradient
+  bool may_repeat = false;                  // samples that are one and the same are meant so
   Moment moment = {};
 
   bool has_activation() const { return !activation.empty() || !second_moment.empty(); }
@@ -48,6 +49,8 @@ struct Source {
 struct LeftOut : Skipped {
   Moment moment = {};
 };
+
+inline constexpr std::uint64_t most_samples = 1'000'000'000'000;
 
 struct Sources {
   std::vector<Source> pairs;     // in the order of --pair, the manifests, the archives, the recordings

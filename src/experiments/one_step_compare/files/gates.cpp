@@ -14,15 +14,26 @@
 
 namespace ranklab::files {
 
+namespace {
+
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' '), last = text.find_last_not_of(' ');
+  return first == std::string::npos ? "" : text.substr(first, last - first + 1);
+}
+
+}  // namespace
+
 std::vector<Gate> gates_of(const FilesConfig& config) {
   std::vector<Gate> out;
   for (const std::string& text : config.fail_if) {
     const std::size_t colon = text.rfind(':');
-    std::string rule = colon == std::string::npos ? "" : text.substr(colon + 1);
-    std::erase(rule, ' ');
-    Gate gate{text, text.substr(0, std::min(colon, text.size())), rule.starts_with("ratio<"), 0};
-    const bool known = gate.below || rule.starts_with("ratio>");
-    const char* const first = rule.data() + std::min<std::size_t>(6, rule.size());
+    std::string rule = colon == std::string::npos ? "" : trimmed(text.substr(colon + 1));
+    const bool names_ratio = rule.starts_with("ratio");
+    if (names_ratio) rule = trimmed(rule.substr(5));
+    Gate gate{text, trimmed(text.substr(0, std::min(colon, text.size()))), rule.starts_with('<'), 0};
+    const bool known = names_ratio && (gate.below || rule.starts_with('>'));
+    rule = known ? trimmed(rule.substr(1)) : "";
+    const char* const first = rule.data();
     const auto [stop, error] = std::from_chars(first, rule.data() + rule.size(), gate.limit);
     if (!known || gate.glob.empty() || error != std::errc() || stop != rule.data() + rule.size() || !std::isfinite(gate.limit)) {
       throw UsageError("--fail-if: '" + text +

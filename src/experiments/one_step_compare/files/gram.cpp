@@ -37,7 +37,8 @@ struct GramReader {
   const Trial& trial;
   const bool samples_are_rows = A.samples_are_rows;
   const arma::mat R = projections(A.features);
-  const bool by_rows = A.rows() > A.cols();
+  // A square one is taken by its features.
+  const bool by_rows = A.rows() > A.cols() || (A.rows() == A.cols() && samples_are_rows);
   const std::uint64_t side = std::min(A.rows(), A.cols()), length = std::max(A.rows(), A.cols()), thickness = thickness_for(side);
 
   StreamedGram read() const {
@@ -152,16 +153,17 @@ double streamed_gram_bytes(std::uint64_t rows, std::uint64_t cols) {
 }
 
 std::uint64_t most_alike(const arma::mat& sketch) {
-  constexpr double alike = 1e-3;  // of two samples' projections, over their norm
-  const arma::uvec order = arma::sort_index(sketch.row(0));
+  // A normal projection of a vector is as large as its norm, in the mean of squares; rounding is that of the squared norms.
+  constexpr double alike = 1e-3;
+  const arma::rowvec p = sketch.row(0), q = sketch.row(1), norms = arma::sqrt(sketch.row(2));
+  const double spread = std::sqrt((arma::var(p, 1) + arma::var(q, 1)) / 2), close = alike * spread;
+  const arma::uvec order = arma::sort_index(p);
   std::uint64_t most = 0, here = 0;
   arma::uword leader = 0;
   for (const arma::uword sample : order) {
-    const double squared_norm = sketch(2, sample), close = alike * std::sqrt(squared_norm);
-    if (squared_norm == 0) continue;
-    const bool same = here > 0 && std::abs(sketch(0, sample) - sketch(0, leader)) <= close &&
-                      std::abs(sketch(1, sample) - sketch(1, leader)) <= close &&
-                      std::abs(squared_norm - sketch(2, leader)) <= alike * squared_norm;
+    if (norms(sample) == 0) continue;
+    const bool same = here > 0 && p(sample) - p(leader) <= close && std::abs(q(sample) - q(leader)) <= close &&
+                      std::abs(norms(sample) - norms(leader)) <= close;
     if (!same) {
       leader = sample;
       here = 0;

@@ -27,7 +27,7 @@ struct Piece {
 Piece looked_through(const StoredBlock& stored);
 
 struct StreamedGram {
-  arma::mat gram;  // A A' or A' A of A / divisor, whichever is smaller; symmetric; meaningless where entries are not finite
+  arma::mat gram;              // A A' or, where n < k, A' A of A / divisor; symmetric; meaningless where entries are not finite
   double largest_modulus = 0;  // of A's finite entries
   NonFinite non_finite;
   arma::mat sketch;  // 3 x samples: two fixed random projections of each sample of A / divisor, and its squared norm
@@ -56,7 +56,8 @@ StreamedGram streamed_gram(const StoredActivation& A, double divisor, const Tria
 /// Memory of streamed_gram for a matrix of this shape, in bytes.
 double streamed_gram_bytes(std::uint64_t rows, std::uint64_t cols);
 
-/// How many samples are one and the same vector other than zero, to 1e-3 of its norm: the largest such group.
+/// How many samples are one and the same vector other than zero, to 1e-3 of the samples' distance from their mean: the largest such
+/// group.
 std::uint64_t most_alike(const arma::mat& sketch);
 
 }  // namespace ranklab::files

@@ -40,7 +40,7 @@ bool switch_of(const Json& object, const char* key, const std::string& where, bo
 // A count from 0; `otherwise` where it is not said.
 template <class T>
 T count_of(const Json& object, const char* key, const std::string& where, T otherwise) {
-  constexpr std::int64_t most = 1'000'000'000'000;
+  constexpr auto most = static_cast<std::int64_t>(most_samples);
   if (!object.contains(key)) return otherwise;
   const Json& value = object[key];
   if (!value.is_number_integer() || value < 0 || value > most) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "linalg/decompositions.hpp"
 #include "linalg/largest_eigenvalue.hpp"
@@ -20,17 +21,25 @@ StoredBlock stored_rows(const StoredGradient& G, std::uint64_t first, std::uint6
                       : G.tensor.block(first, count, G.first_feature, G.features);
 }
 
+// What is read of an activation at once, k x count, where not all of it is.
+std::uint64_t samples_at_once(std::uint64_t k) {
+  constexpr std::uint64_t entries = 1 << 22;
+  return std::max<std::uint64_t>(1, entries / k);
+}
+
+arma::mat samples_of(const StoredActivation& A, std::uint64_t first, std::uint64_t count) {
+  if (A.samples_are_rows) return matrix_of(A.block(first, count, 0, A.features)).t();
+  return matrix_of(A.block(0, A.features, first, count));
+}
+
 // G A, a piece of A at a time.
 arma::mat product(const arma::mat& G, const StoredActivation& A, double divisor, const Trial& trial) {
-  constexpr std::uint64_t entries_at_once = 1 << 22;
-  const std::uint64_t n = A.samples(), at_once = std::max<std::uint64_t>(1, entries_at_once / A.features);
+  const std::uint64_t n = A.samples(), at_once = samples_at_once(A.features);
   arma::mat out(G.n_rows, n);
   for (std::uint64_t first = 0; first < n; first += at_once) {
     trial.check_interrupt();
     const std::uint64_t count = std::min(at_once, n - first);
-    const arma::mat samples =
-        matrix_of(A.samples_are_rows ? A.block(first, count, 0, A.features) : A.block(0, A.features, first, count)) / divisor;
-    out.cols(first, first + count - 1) = A.samples_are_rows ? arma::mat(G * samples.t()) : arma::mat(G * samples);
+    out.cols(first, first + count - 1) = G * samples_of(A, first, count) / divisor;
   }
   return out;
 }
@@ -63,22 +72,38 @@ MeasuredActivation measure_activation(const StoredActivation& A, const Trial& tr
   return out;
 }
 
+arma::mat second_moment(const StoredActivation& A, const Trial& trial) {
+  const std::uint64_t k = A.features, n = A.samples(), at_once = samples_at_once(k);
+  arma::mat out(k, k, arma::fill::zeros);
+  for (std::uint64_t first = 0; first < n; first += at_once) {
+    trial.check_interrupt();
+    const arma::mat samples = samples_of(A, first, std::min(at_once, n - first));
+    out += samples * samples.t();
+  }
+  return out;
+}
+
+double stable_rank_of_moment(const arma::mat& moment, const Trial& trial) {
+  const bool diagonal = moment.n_cols == 1;
+  const double trace = diagonal ? arma::accu(moment) : arma::trace(moment);
+  if (!(trace > 0)) return std::nan("");
+  return trace / (diagonal ? moment.max() : largest_eigenvalue(moment, [&] { trial.check_interrupt(); }));
+}
+
 MeasuredActivation measure_second_moment(const StoredTensor& moment, std::uint64_t first_feature, std::uint64_t features,
                                          const Trial& trial) {
+  constexpr double asymmetry = 1e-3;
+  const bool diagonal = moment.shape().size() == 1;
+  const StoredTensor matrix = diagonal ? moment.as_matrix(moment.elements(), 1) : moment;
+  const Piece whole = looked_through(matrix.block(first_feature, features, diagonal ? 0 : first_feature, diagonal ? 1 : features));
   MeasuredActivation out;
-  if (moment.shape().size() == 1) {
-    out.diagonal = arma::vec(moment.values()).subvec(first_feature, first_feature + features - 1);
-    out.ranks.non_finite.count = static_cast<double>(out.diagonal.n_elem - arma::uvec(arma::find_finite(out.diagonal)).n_elem);
-    const double trace = arma::accu(out.diagonal);
-    if (out.ranks.non_finite.count == 0 && trace > 0) out.ranks.stable_rank = trace / out.diagonal.max();
-    return out;
-  }
-  const Piece whole = looked_through(moment.block(first_feature, features, first_feature, features));
   out.ranks.non_finite = whole.non_finite;
-  out.read.gram = (whole.block + whole.block.t()) / 2;
-  const double trace = arma::trace(out.read.gram);
-  if (out.ranks.non_finite.count > 0 || !(trace > 0)) return out;
-  out.ranks.stable_rank = trace / largest_eigenvalue(out.read.gram, [&] { trial.check_interrupt(); });
+  if (whole.non_finite.count > 0) return out;
+  const arma::mat& M = whole.block;
+  const bool symmetric = diagonal || arma::abs(M - M.t()).max() <= asymmetry * whole.largest_modulus;
+  out.is_moment = symmetric && (diagonal ? M.min() : M.diag().min()) >= 0;
+  out.read.gram = diagonal ? M : arma::mat((M + M.t()) / 2);
+  if (out.is_moment) out.ranks.stable_rank = stable_rank_of_moment(out.read.gram, trial);
   return out;
 }
 
@@ -105,10 +130,10 @@ MeasuredGradient measure_gradient(const StoredGradient& G, const Layer& layer, c
   return out;
 }
 
-// With S = A A' + d, G P is G A A' S^-1 but for d G S^-1, whose part inside the span is small: G = E A' has sqrt(lambda) there.
-// With few samples, ||G P||_F^2 = ||G A L'^-1||_F^2 for A' A + d = L L'.
+// With d beside the Gram matrix's eigenvalues lambda, a direction of the span is left by d / (lambda + d), and G = E A' has
+// sqrt(lambda) there. Of the features G - G P is d G (A A' + d)^-1; of few samples P = A M^-1 A', M = A' A + d = L L', so that
+// ||G - G P||^2 = ||G||^2 - ||G A L'^-1||^2 - d ||G A M^-1||^2.
 double outside_span(const StoredActivation* A, const MeasuredActivation& measured, const StoredGradient& G, const Trial& trial) {
-  constexpr double rounding = 1e-12;  // d over the largest eigenvalue, which is far above what rounding makes of zeros
   arma::mat gradient = matrix_of(stored_rows(G, 0, G.rows()));
   if (G.transposed) gradient = gradient.t();
   const double modulus = gradient.is_finite() ? arma::abs(gradient).max() : 0;
@@ -118,21 +143,23 @@ double outside_span(const StoredActivation* A, const MeasuredActivation& measure
   trial.check_interrupt();
   const arma::mat& gram = measured.read.gram;
   if (A == nullptr) {
-    const arma::vec squares = measured.diagonal.empty() ? arma::vec(gram.diag()) : measured.diagonal;
+    const arma::vec squares = gram.n_cols == 1 ? arma::vec(gram) : arma::vec(gram.diag());
     return share(arma::accu(arma::square(gradient.cols(arma::find(squares <= 0)))), whole);
   }
   const Span span = span_looked_at(static_cast<double>(A->features), static_cast<double>(A->samples()));
   if (span == Span::not_looked_at) return std::nan("");
+  // Above what rounding makes of zeros.
+  const double rounding = 4 * static_cast<double>(gram.n_rows) * std::numeric_limits<double>::epsilon();
   const double d = rounding * arma::trace(gram) / measured.ranks.stable_rank;
-  arma::mat L;
-  if (!arma::chol(L, gram + d * arma::eye(arma::size(gram)), "lower")) return std::nan("");
+  arma::mat L = gram;
+  L.diag() += d;
+  if (!arma::chol(L, L, "lower")) return std::nan("");
   trial.check_interrupt();
-  if (span == Span::gram_of_features) {
-    const arma::mat outside = d * arma::solve(arma::trimatu(L.t()), arma::solve(arma::trimatl(L), arma::mat(gradient.t())));
-    return share(arma::accu(arma::square(outside)), whole);
-  }
-  const arma::mat inside = arma::solve(arma::trimatl(L), arma::mat(product(gradient, *A, measured.divisor, trial).t()));
-  return share(whole - arma::accu(arma::square(inside)), whole);
+  const auto solved = [&](const arma::mat& right) { return arma::mat(arma::solve(arma::trimatl(L), right)); };
+  const auto solved_twice = [&](const arma::mat& once) { return arma::mat(arma::solve(arma::trimatu(L.t()), once)); };
+  if (span == Span::gram_of_features) return share(d * d * arma::accu(arma::square(solved_twice(solved(gradient.t())))), whole);
+  const arma::mat inside = solved(product(gradient, *A, measured.divisor, trial).t());
+  return share(whole - arma::accu(arma::square(inside)) - d * arma::accu(arma::square(solved_twice(inside))), whole);
 }
 
 double outside_span_flops(double m, double k, double n) {

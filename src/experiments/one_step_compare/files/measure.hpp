@@ -34,15 +34,18 @@ struct Spectrum {
 struct Checks {
   double alike = 0;                                           // samples that are one and the same: the largest group
   double outside = std::numeric_limits<double>::quiet_NaN();  // share of the gradient outside the samples' span; NaN: not looked at
+  bool is_moment = true;                                      // MeasuredActivation::is_moment
 };
 
-/// Why the pair cannot be what a layer has in one step, so that no advice follows from it; empty where nothing speaks against it.
+/// Why the pair, or a layer of it, cannot be what a layer has in one step, so that no advice follows from it; empty where nothing
+/// speaks against it.
 std::string contradiction(const Pair& pair, const Checks& checks);
+std::string contradiction(const Pair& pair, const Layer& layer, const Ranks& gradient);
 
-/// nr of the mean of several batches' gradients: a batch of more samples.
+/// Several batches as one: the second moment of all their samples and the mean of their gradients.
 struct Joined {
-  double batches, samples;  // of each; samples are those of their activations, in the mean
-  Summary nuclear_rank;     // over disjoint groups of so many batches
+  double batches, samples;                   // of each; samples are those of their activations, in the mean
+  Summary stable_rank, nuclear_rank, ratio;  // over disjoint groups of so many batches
 };
 
 /// Layers one after another; where an activation cannot be used, its gradients are not looked at. Then the batches of a step
@@ -61,14 +64,19 @@ std::vector<Joined> joined_batches(const TrialRecord& record, const std::string&
 
 struct MeasuredActivation {
   Ranks ranks;
-  StreamedGram read;  // of A / divisor
+  StreamedGram read;  // of A / divisor; of a second moment the Gram matrix alone, A A' or its diagonal, k x 1
   double divisor = 1.0;
-  arma::vec diagonal;  // of A A', where that is diagonal and not in `read`; otherwise empty
+  bool is_moment = true;  // a second moment that is not symmetric to 1e-3, or whose diagonal is negative, is none
 };
 
 /// [Spectral] Section 1.1: st(A) = ||A||_F^2 / ||A||_op^2 from the smaller Gram matrix, accumulated in double over blocks of A, to
 /// a relative error of about 1e-12. Transposing A changes nothing. Throws as StoredTensor does, and Interrupted.
 MeasuredActivation measure_activation(const StoredActivation& A, const Trial& trial);
+
+/// A A' of an activation, k x k, however many samples it has. Throws Interrupted.
+arma::mat second_moment(const StoredActivation& A, const Trial& trial);
+/// st(A) from A A', k x k, or from its diagonal, k x 1; NaN of a zero matrix. Throws Interrupted.
+double stable_rank_of_moment(const arma::mat& moment, const Trial& trial);
 
 /// st(A) of these features from A A', or from its diagonal where A A' is one. Throws Interrupted.
 MeasuredActivation measure_second_moment(const StoredTensor& moment, std::uint64_t first_feature, std::uint64_t features,

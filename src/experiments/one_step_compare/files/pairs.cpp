@@ -79,7 +79,8 @@ void apply_globs(const FilesConfig& config, Sources& all) {
   const std::string names = shortened(all.pairs);
   for (const auto& [flag, globs] : {std::pair("--include", include), std::pair("--exclude", exclude)}) {
     for (const std::string& glob : globs) {
-      if (std::none_of(all.pairs.begin(), all.pairs.end(), [&](const Source& pair) { return matches_glob(glob, pair.name); })) {
+      const auto hit = [&](const auto& each) { return matches_glob(glob, each.name); };
+      if (std::none_of(all.pairs.begin(), all.pairs.end(), hit) && std::none_of(all.skipped.begin(), all.skipped.end(), hit)) {
         throw UsageError(std::string(flag) + ": '" + glob + "' matches no pair; the pairs are " + names);  // a slip
       }
     }
@@ -91,7 +92,9 @@ void apply_globs(const FilesConfig& config, Sources& all) {
   };
   std::erase_if(all.pairs, left_out);
   std::erase_if(all.skipped, left_out);
-  if (all.pairs.empty()) throw UsageError("--exclude: leaves none of the pairs " + names);
+  if (all.pairs.empty()) {
+    throw UsageError(std::string(exclude.empty() ? "--include" : "--exclude") + ": leaves none of the pairs " + names);
+  }
 }
 
 }  // namespace
@@ -156,9 +159,11 @@ Sources list_sources(const FilesConfig& config) {
   // One of them is given.
   if (out.pairs.empty()) throw Failure("there is no key in " + config.activations + config.gradients + config.weights_only);
   std::set<std::tuple<std::string, std::uint64_t, Moment>> seen;
-  for (const Source& pair : out.pairs) {
-    if (!seen.insert({pair.name, pair.first_part, pair.moment}).second)
-      throw UsageError("the name '" + pair.name + "' stands for two pairs; names must differ");
+  for (Source& pair : out.pairs) {
+    pair.may_repeat = config.allow_repeats;
+    if (seen.insert({pair.name, pair.first_part, pair.moment}).second) continue;
+    const std::string at = pair.moment.step < 0 ? "" : " at step " + std::to_string(pair.moment.step);
+    throw UsageError("the name '" + pair.name + "' stands for two pairs" + at + "; names must differ");
   }
   apply_globs(config, out);
   return out;

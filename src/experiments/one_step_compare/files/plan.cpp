@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "experiments/one_step_compare/files/files.hpp"
 #include "experiments/one_step_compare/files/measure.hpp"
 #include "io/tensors/tensor_file.hpp"
@@ -18,14 +19,18 @@ struct View {
 };
 
 template <class Open>
-View view_of(const std::string& what, const Open& open) {
-  View view;
+View opened(const Open& open) {
   try {
-    view.matrix = open();
+    return {open(), ""};
   } catch (const Failure& failure) {  // a shape that cannot be taken as a matrix
-    view.reason = failure.what();
-    return view;
+    return {std::nullopt, failure.what()};
   }
+}
+
+template <class Open>
+View view_of(const std::string& what, const Open& open) {
+  View view = opened(open);
+  if (!view.reason.empty()) return view;
   const std::string shape = view.matrix->shape_text();
   if (!view.matrix->is_matrix()) {
     view.reason = "the " + what + " is no matrix, its shape is " + (view.matrix->shape().empty() ? "that of one number" : shape);
@@ -36,7 +41,8 @@ View view_of(const std::string& what, const Open& open) {
 }
 
 View view_of_moment(const Pair& pair) {
-  View view{open_second_moment(pair), ""};
+  View view = opened([&] { return open_second_moment(pair); });
+  if (!view.reason.empty()) return view;
   const auto& shape = view.matrix->shape();
   if (shape.empty() || shape.size() > 2 || shape.front() == 0 || shape.front() != shape.back()) {
     view.reason = "the second moment is neither k x k nor its diagonal, its shape is " + view.matrix->shape_text();
@@ -50,12 +56,12 @@ Shape shape_at(const std::string& address) {
   return address.empty() ? Shape() : open_tensor(address).shape();
 }
 
-// Matrices in a stack (E, m, k), each a layer; 0 where the tensors are none. A convolution (out, in, kernel) has three dimensions
-// too: its activation has in x kernel features, where a stack's have k.
+// Matrices in a stack (E, m, k), each a layer; 0 where the tensors are none, or more than anybody has. A convolution (out, in,
+// kernel) has three dimensions too: its activation has in x kernel features, where a stack's have k.
 std::uint64_t stack_of(const Source& source, const std::vector<std::string>& experts) {
   const Shape activation = shape_at(source.second_moment.empty() ? source.activation : source.second_moment),
               gradient = shape_at(source.gradient), &shape = source.has_gradient() ? gradient : activation;
-  if (shape.size() != 3) return 0;
+  if (shape.size() != 3 || shape[1] == 0 || shape[2] == 0 || shape[0] > most_parts) return 0;
   if (std::any_of(experts.begin(), experts.end(), [&](const std::string& glob) { return matches_glob(glob, source.name); })) {
     return shape.front();
   }
@@ -210,16 +216,23 @@ Estimate estimate_of(const Plan& plan) {
       constexpr double lanczos_steps = 100;
       const bool recorded = !pair.second_moment.empty();
       const double vectors = 8 * lanczos_steps * (recorded ? k : side);
-      const double matrix = recorded ? 16 * k * (pair.diagonal ? 1 : k)
+      const double matrix = recorded ? 24 * k * (pair.diagonal ? 1 : k)
                                      : streamed_gram_bytes(pair.k, pair.n) + inflated_bytes(pair.activation, k * n);
       cost.bytes = std::max(cost.bytes, matrix + vectors);
-      cost.flops += recorded ? 2 * lanczos_steps * k * k : side * side * length + 2 * lanczos_steps * side * side;
+      cost.flops +=
+          recorded ? 2 * lanczos_steps * k * (pair.diagonal ? 1 : k) : side * side * length + 2 * lanczos_steps * side * side;
       if (pair.has_gradient()) {
         double m = 0;
         for (const Layer& layer : pair.layers) m += static_cast<double>(layer.m);
         if (!recorded) cost.flops += outside_span_flops(m, k, n);
         // The whole gradient, its copy in the other order, and beside them the Gram matrix and its factor, or G A.
-        cost.bytes = std::max(cost.bytes, matrix + 8 * (2 * m * k + (recorded ? 0 : 2 * side * side + m * std::min(n, k))));
+        cost.bytes = std::max(cost.bytes, matrix + 8 * (3 * m * k + (recorded ? 0 : 2 * side * side + 3 * m * std::min(n, k))));
+        // A batch is read again for each size of the groups that it is joined in.
+        if (pair.moment.batch >= 0) {
+          constexpr double sizes = 4;
+          cost.flops += sizes * (recorded ? k * k : k * k * n);
+          cost.bytes = std::max(cost.bytes, matrix + 8 * 3 * k * (pair.diagonal ? 1 : k));
+        }
       }
     }
     for (const Layer& layer : pair.layers) {
@@ -243,15 +256,23 @@ std::string nothing_left(const std::vector<Skipped>& skipped) {
 }
 
 std::vector<Skipped> once_each(const std::vector<LeftOut>& skipped, std::size_t recordings) {
+  struct Of {
+    std::size_t place;
+    std::set<Moment> moments;
+    bool other_reasons = false;
+  };
   std::vector<Skipped> out;
-  std::map<std::string, std::set<Moment>> moments;
+  std::map<std::string, Of> layers;
   for (const LeftOut& one : skipped) {
-    if (moments[one.name].empty()) out.push_back(one);
-    moments[one.name].insert(one.moment);
+    const auto [layer, is_new] = layers.try_emplace(one.name, Of{out.size(), {}});
+    if (is_new) out.push_back(one);
+    layer->second.moments.insert(one.moment);
+    layer->second.other_reasons |= one.reason != out[layer->second.place].reason;
   }
-  for (Skipped& one : out) {
-    const std::size_t count = moments[one.name].size();
-    if (count < recordings) one.reason += " (in " + std::to_string(count) + " of " + std::to_string(recordings) + " recordings)";
+  for (const auto& [name, layer] : layers) {
+    if (layer.moments.size() == recordings && !layer.other_reasons) continue;
+    out[layer.place].reason += std::string(layer.other_reasons ? ", and other reasons" : "") + " (in " +
+                               std::to_string(layer.moments.size()) + " of " + counted(recordings, "recording") + ")";
   }
   return out;
 }

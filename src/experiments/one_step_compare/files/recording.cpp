@@ -46,10 +46,13 @@ class Entry {
     return printable(value.get<std::string>());
   }
 
-  std::uint64_t count(const char* key, std::uint64_t otherwise) const {
+  std::uint64_t count(const char* key, std::uint64_t otherwise, std::uint64_t most) const {
     if (!entry_.contains(key)) return otherwise;
-    if (!entry_[key].is_number_unsigned()) throw Failure(where_ + ": needs a count as '" + key + "'");
-    return entry_[key].get<std::uint64_t>();
+    const Json& value = entry_[key];
+    if (!value.is_number_unsigned() || value > most) {
+      throw Failure(where_ + ": '" + key + "' must be an integer from 0 to " + std::to_string(most));
+    }
+    return value.get<std::uint64_t>();
   }
 
  private:
@@ -68,11 +71,12 @@ void read_recording(const fs::path& folder, const Moment& moment, std::vector<So
     const std::string file = (folder / entry.text("file")).string();
     Source source;
     source.name = entry.text("name");
+    if (source.name.empty()) throw Failure(where + ": a layer has no name");
     rest.parameters[source.name] = entry.text("parameter");
     source.role = entry.text("role");
-    source.samples = entry.count("samples", 0);
-    source.parts = entry.count("parts", 0);
-    source.first_part = entry.count("first_part", 1);
+    source.samples = entry.count("samples", 0, most_samples);
+    source.parts = entry.count("parts", 0, most_parts);
+    source.first_part = entry.count("first_part", 1, most_parts);
     source.moment = moment;
     std::string reason = entry.text("reason", false);
     if (reason.empty() && source.samples == 0) reason = "no sample has an output gradient";

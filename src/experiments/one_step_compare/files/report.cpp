@@ -94,15 +94,22 @@ void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
     out.note(
         "The noise of a mini-batch's gradient is of high rank and raises nr(G): take a batch as large as in training, or average "
         "gradients, and take the activations of the same batch and step.");
-    out.note("The paper keeps the first and the last layer, embeddings and the output head on Euclidean steps whatever the ratio.");
+    std::vector<std::string> kept;
+    for (const Row& row : rows) {
+      if (row.is_judged() && is_kept_euclidean(row.pair().role)) kept.push_back(row.name());
+    }
+    out.note("The paper keeps the first and the last layer, embeddings and the output head on Euclidean steps whatever the ratio" +
+             (kept.empty() ? "." : "; here: " + ranklab::joined(kept) + "."));
     if (any([](const Row& row) { return row.has_steps(); })) {
-      out.note("Over several steps a layer is Muon's, or Adam's, where it is so in four fifths of them; " +
-               std::string("a step with several batches counts by the 99 % interval of their mean."));
+      out.note(
+          "Over several steps a layer is Muon's, or Adam's, where it is so in four fifths of them; "
+          "a step with several batches counts by the 99 % interval of their mean.");
     }
     if (any([](const Row& row) { return !row.joined.empty(); })) {
       out.note(
-          "nr of one batch is that of few samples. Where several batches were recorded, advice needs their mean gradient, a batch "
-          "of all their samples, to say the same.");
+          "Of few samples st and nr are others than of many. Where several batches were recorded, advice needs them joined (their "
+          "mean "
+          "gradient beside all their samples) to say the same.");
     }
     if (any([](const Row& row) { return row.all.size() == 1; })) {
       out.note("One batch at one step has no error bars: ratios move from step to step, by a factor of 2 and more.");

@@ -20,8 +20,13 @@ std::string undefined_reason(const std::string& matrix, const std::string& rank,
 std::string defect(const Pair& pair, const TrialRecord& record, std::size_t p) {
   if (!pair.has_activation()) return "";
   const Ranks activation = activation_ranks(record, p);
+  if (!checks_of(record, p).is_moment) return "the second moment is none: it is not symmetric, or its diagonal is negative";
   if (std::isnan(activation.stable_rank)) return undefined_reason("activation", "st", activation.non_finite);
   return contradiction(pair, checks_of(record, p));
+}
+
+std::string sizes_of(const Observation& one) {
+  return std::to_string(one.layer.m) + " x " + std::to_string(one.pair.k);
 }
 
 }  // namespace
@@ -45,11 +50,10 @@ bool Row::has_steps() const {
 }
 
 std::map<std::int64_t, StepRatio> Row::ratios() const {
-  const auto stable_ranks = by_step(&Observation::stable_rank);
   std::map<std::int64_t, StepRatio> out;
   for (const auto& [step, batches] : by_step(&Observation::ratio)) {
     out[step].batches = batches;
-    if (joined.contains(step)) out[step].joined = joined.at(step).back().nuclear_rank.mean / stable_ranks.at(step).mean;
+    if (joined.contains(step)) out[step].joined = joined.at(step).back().ratio.mean;
   }
   return out;
 }
@@ -71,8 +75,9 @@ std::size_t Rows::count(Settled settled) const {
 Rows rows_of(const Plan& plan, const TrialRecord& record) {
   Rows out;
   std::vector<LeftOut> skipped = plan.skipped;
-  std::map<std::string, std::size_t> places;
+  std::vector<Observation> seen;
   std::set<Moment> moments;
+  std::set<std::string> judged;  // with both ranks at one moment at least
   for (const LeftOut& one : skipped) moments.insert(one.moment);
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     const Pair& pair = plan.pairs[p];
@@ -80,18 +85,37 @@ Rows rows_of(const Plan& plan, const TrialRecord& record) {
     const std::string reason = defect(pair, record, p);
     for (std::size_t l = 0; l < pair.layers.size(); ++l) {
       const Layer& layer = pair.layers[l];
-      const Ranks activation = pair.has_activation() ? activation_ranks(record, p) : Ranks(),
-                  gradient = pair.has_gradient() && reason.empty() ? gradient_ranks(record, p, l) : Ranks();
-      if (!reason.empty()) {
-        skipped.push_back({{layer.name, reason}, pair.moment});
-      } else if (pair.has_gradient() && std::isnan(gradient.nuclear_rank)) {
-        skipped.push_back({{layer.name, undefined_reason("gradient", "nr", gradient.non_finite)}, pair.moment});
-      } else {
-        const auto [place, is_new] = places.emplace(layer.name, out.rows.size());
-        if (is_new) out.rows.emplace_back();
-        out.rows[place->second].all.push_back({pair, layer, p, l, activation, gradient});
+      const bool measured = reason.empty();
+      const Ranks activation = pair.has_activation() && measured ? activation_ranks(record, p) : Ranks(),
+                  gradient = pair.has_gradient() && measured ? gradient_ranks(record, p, l) : Ranks();
+      std::string why = reason;
+      if (measured && pair.has_gradient() && std::isnan(gradient.nuclear_rank)) {
+        why = undefined_reason(pair.is_weight ? "weight" : "gradient", "nr", gradient.non_finite);
       }
+      if (why.empty()) why = contradiction(pair, layer, gradient);
+      if (!why.empty()) {
+        skipped.push_back({{layer.name, why}, pair.moment});
+        continue;
+      }
+      seen.push_back({pair, layer, p, l, activation, gradient});
+      if (pair.has_activation() && pair.has_gradient()) judged.insert(layer.name);
     }
+  }
+  std::map<std::string, std::size_t> places;
+  for (const Observation& one : seen) {
+    const std::string& name = one.layer.name;
+    if (judged.contains(name) && !(one.pair.has_activation() && one.pair.has_gradient())) {
+      skipped.push_back({{name, one.pair.has_activation() ? "there is no gradient" : "there is no activation"}, one.pair.moment});
+      continue;
+    }
+    const auto [place, is_new] = places.emplace(name, out.rows.size());
+    if (is_new) out.rows.emplace_back();
+    Row& row = out.rows[place->second];
+    if (!is_new && (row.m() != one.layer.m || row.pair().k != one.pair.k)) {
+      skipped.push_back({{name, sizes_of(one) + " here, " + sizes_of(row.all.front()) + " elsewhere"}, one.pair.moment});
+      continue;
+    }
+    row.all.push_back(one);
   }
   for (Row& row : out.rows) {
     for (const Observation& one : row.all) {

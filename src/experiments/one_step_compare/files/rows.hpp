@@ -34,7 +34,7 @@ const Words& words_for(Advantage advantage);
 /// Which step is sure to be ahead; nothing between 1/2 and 2.
 enum class Settled { spectral, nothing, euclidean };
 
-/// nr / st of a layer at one step: over its batches, and, where there are several, of their mean gradient.
+/// nr / st of a layer at one step: over its batches, and, where there are several, of all of them joined.
 struct StepRatio {
   Summary batches;
   double joined = std::numeric_limits<double>::quiet_NaN();
@@ -49,6 +49,9 @@ struct Advice {
   std::string ratio, verdict, text;  // of the table: nr/st, (1.8), the advice
   std::string comparison;            // of the claim
 };
+
+/// Whether the paper keeps layers of this role on Euclidean steps whatever the ratio.
+bool is_kept_euclidean(const std::string& role);
 
 /// From a layer's ratios at each step; at least one. Over several steps it is settled where four fifths of them agree. The role of
 /// a layer that the paper keeps on Euclidean steps is added to the text.
@@ -122,7 +125,7 @@ void require_layers(const std::vector<Gate>& gates, const Plan& plan);
 std::vector<std::string> failed_gates(const std::vector<Gate>& gates, const Rows& rows);
 
 /// The claim of a layer, <layer>/eq-1.8, is the printed inequality: it holds from a ratio of 1 on; the advice is Muon only from 2
-/// on. Throws Failure where no layer is left.
+/// on.
 Result report(const Plan& plan, const std::vector<Gate>& gates, const Records& records);
 Result report_weights(const Rows& rows, const TrialRecord& record, ResultBuilder& out);
 

@@ -45,6 +45,8 @@ class FilesStudy : public Study {
                    "a folder that experiments/ranklab_dump.py wrote, or a folder of such folders step<N> or step<N>.batch<B>"),
         switch_field("transpose-activations", c.transpose_activations, "activations are n x k: a sample is a row, as in PyTorch"),
         switch_field("transpose-gradients", c.transpose_gradients, "gradients are k x m, as in transformers' Conv1D"),
+        switch_field("allow-repeats", c.allow_repeats,
+                     "samples that are one and the same are meant so (tokens, flags), not padding that the loss ignores"),
         one_per_flag(text_list_field("include", c.include, "globs: only pairs whose name one of them matches")),
         one_per_flag(text_list_field("exclude", c.exclude, "globs: no pair whose name one of them matches")),
         one_per_flag(

@@ -1,4 +1,5 @@
 // A trial measures every layer, one after another, and the record of it is read again by the report.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -51,18 +52,25 @@ StoredGradient gradient_of(const Pair& pair) {
   return {open_gradient(pair), pair.gradient_transposed, pair.first_feature, pair.k};
 }
 
+StoredActivation activation_of(const Pair& pair) {
+  return {open_activation(pair), pair.transposed, pair.first_feature, pair.k};
+}
+
 // The activation's ranks and what it says of the gradient; false where it cannot be used.
 bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, TrialRecord& record) {
   const bool recorded = !pair.second_moment.empty();
   std::optional<StoredActivation> activation;
-  if (!recorded) activation = StoredActivation{open_activation(pair), pair.transposed, pair.first_feature, pair.k};
+  if (!recorded) activation = activation_of(pair);
   const MeasuredActivation measured = recorded ? measure_second_moment(open_second_moment(pair), pair.first_feature, pair.k, trial)
                                                : measure_activation(*activation, trial);
   record.set(key_of(p), packed(measured.ranks));
-  if (std::isnan(measured.ranks.stable_rank)) return false;
+  if (std::isnan(measured.ranks.stable_rank)) {
+    record.set(checks_key_of(p), {0.0, std::nan(""), measured.is_moment ? 1.0 : 0.0});
+    return false;
+  }
   const double outside =
       pair.has_gradient() ? outside_span(recorded ? nullptr : &*activation, measured, gradient_of(pair), trial) : std::nan("");
-  record.set(checks_key_of(p), {recorded ? 0.0 : static_cast<double>(most_alike(measured.read.sketch)), outside});
+  record.set(checks_key_of(p), {recorded ? 0.0 : static_cast<double>(most_alike(measured.read.sketch)), outside, 1.0});
   return true;
 }
 
@@ -70,22 +78,31 @@ struct Place {
   std::size_t pair, layer;
 };
 
-// nr of the mean gradient of `size` consecutive batches, over all disjoint groups of so many.
+// A A' of the pair's features, or its diagonal.
+arma::mat moment_of(const Pair& pair, const Trial& trial) {
+  if (pair.second_moment.empty()) return second_moment(activation_of(pair), trial);
+  return measure_second_moment(open_second_moment(pair), pair.first_feature, pair.k, trial).read.gram;
+}
+
+// `size` consecutive batches as one, over all disjoint groups of so many.
 Joined join(const Plan& plan, const std::vector<Place>& batches, std::size_t size, const Trial& trial) {
-  std::vector<double> ranks;
+  std::vector<double> stable_ranks, nuclear_ranks, ratios;
   double samples = 0;
   for (std::size_t first = 0; first + size <= batches.size(); first += size) {
-    arma::mat sum;
+    arma::mat gradient, moment;
     for (std::size_t b = first; b < first + size; ++b) {
       const Pair& pair = plan.pairs[batches[b].pair];
-      const arma::mat rows = rows_of(gradient_of(pair), pair.layers[batches[b].layer]).block;
-      sum = sum.empty() ? rows : sum + rows;
+      const arma::mat rows = rows_of(gradient_of(pair), pair.layers[batches[b].layer]).block, squares = moment_of(pair, trial);
+      gradient = b == first ? rows : gradient + rows;
+      moment = b == first ? squares : moment + squares;
       samples += static_cast<double>(pair.n);
     }
-    trial.check_interrupt();
-    ranks.push_back(nuclear_rank(singular_values(sum)));
+    stable_ranks.push_back(stable_rank_of_moment(moment, trial));
+    nuclear_ranks.push_back(nuclear_rank(singular_values(gradient)));
+    ratios.push_back(nuclear_ranks.back() / stable_ranks.back());
   }
-  return {static_cast<double>(size), samples / static_cast<double>(ranks.size()), summarise(ranks)};
+  return {static_cast<double>(size), samples / static_cast<double>(ratios.size()), summarise(stable_ranks),
+          summarise(nuclear_ranks), summarise(ratios)};
 }
 
 void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
@@ -98,9 +115,10 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
       std::vector<Place>& group = groups[{pair.layers[l].name, pair.moment.step}];
       const auto same_size = [&](const Place& other) {
         const Pair& first = plan.pairs[other.pair];
-        return first.layers[other.layer].m == pair.layers[l].m && first.k == pair.k;
+        return first.layers[other.layer].m == pair.layers[l].m && first.k == pair.k && first.diagonal == pair.diagonal;
       };
-      if (std::isnan(gradient_ranks(record, p, l).nuclear_rank)) continue;
+      const Ranks ranks = gradient_ranks(record, p, l);
+      if (std::isnan(ranks.nuclear_rank) || !contradiction(pair, pair.layers[l], ranks).empty()) continue;
       if (group.empty() || same_size(group.front())) group.push_back({p, l});
     }
   }
@@ -108,8 +126,10 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
     std::vector<double> packed;
     for (std::size_t size = 2; size <= batches.size(); size = std::min(2 * size, batches.size())) {
       const Joined joined = join(plan, batches, size, trial);
-      const Summary& nr = joined.nuclear_rank;
-      packed.insert(packed.end(), {joined.batches, joined.samples, nr.mean, nr.std, static_cast<double>(nr.n)});
+      packed.insert(packed.end(), {joined.batches, joined.samples});
+      for (const Summary& of : {joined.stable_rank, joined.nuclear_rank, joined.ratio}) {
+        packed.insert(packed.end(), {of.mean, of.std, static_cast<double>(of.n)});
+      }
       if (size == batches.size()) break;
     }
     if (!packed.empty()) record.set(joined_key_of(at.first, at.second), packed);
@@ -118,9 +138,10 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
 
 }  // namespace
 
-// Padding is alike, and few samples span little; a gradient that is rounded to eight bits leaves that span by half a per cent.
+// Padding is alike, and few samples span little; a gradient that is rounded to eight bits leaves that span by half a per cent, by
+// ten times as much where its samples nearly cancel.
 std::string contradiction(const Pair& pair, const Checks& checks) {
-  constexpr double alike = 0.1, rounded = 0.05;
+  constexpr double alike = 0.1, rounded = 0.1;
   constexpr double fewest = 4;
   const auto n = static_cast<double>(pair.n);
   if (!pair.has_activation() || !pair.has_gradient()) return "";
@@ -129,11 +150,23 @@ std::string contradiction(const Pair& pair, const Checks& checks) {
            counted(pair.n, "sample") +
            ": it is not the gradient of these samples alone (another batch or step, or uses of the layer that are missing)";
   }
-  if (checks.alike >= std::max(fewest, alike * n)) {
+  if (!pair.may_repeat && checks.alike >= std::max(fewest, alike * n)) {
     return count_text(checks.alike) + " of the activation's " + counted(pair.n, "sample") +
-           " are one and the same: padding that the loss ignores? Leave out samples without an output gradient";
+           " are one and the same: padding that the loss ignores? Leave out samples without an output gradient; where they are "
+           "meant "
+           "so (tokens, flags), --allow-repeats says it";
   }
   return "";
+}
+
+std::string contradiction(const Pair& pair, const Layer& layer, const Ranks& gradient) {
+  constexpr double rounded = 1.5;  // entries of eight bits give a matrix of low rank many small singular values
+  if (!pair.has_activation() || !pair.has_gradient()) return "";
+  const std::uint64_t limit = std::min({layer.m, pair.k, pair.n});
+  if (gradient.nuclear_rank <= rounded * static_cast<double>(limit)) return "";
+  return "nr(G) = " + short_number(gradient.nuclear_rank) + " is more than " + counted(pair.n, "sample") +
+         " can give a gradient of " + std::to_string(layer.m) + " x " + std::to_string(pair.k) +
+         ": it is not the gradient of these samples alone";
 }
 
 TrialRecord run_trial(const Plan& plan, const Trial& trial) {
@@ -166,7 +199,8 @@ Spectrum spectrum_of(const TrialRecord& record, std::size_t pair, std::size_t la
 
 Checks checks_of(const TrialRecord& record, std::size_t pair) {
   if (!record.has(checks_key_of(pair))) return {};
-  return {record.array(checks_key_of(pair)).at(0), record.array(checks_key_of(pair)).at(1)};
+  const std::vector<double>& values = record.array(checks_key_of(pair));
+  return {values.at(0), values.at(1), values.at(2) != 0};
 }
 
 Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t layer) {
@@ -178,8 +212,11 @@ std::vector<Joined> joined_batches(const TrialRecord& record, const std::string&
   std::vector<Joined> out;
   if (!record.has(key)) return out;
   const std::vector<double>& values = record.array(key);
-  for (std::size_t i = 0; i + 5 <= values.size(); i += 5) {
-    out.push_back({values[i], values[i + 1], {values[i + 2], values[i + 3], static_cast<std::size_t>(values[i + 4])}});
+  const auto summary_at = [&](std::size_t i) {
+    return Summary{values.at(i), values.at(i + 1), static_cast<std::size_t>(values.at(i + 2))};
+  };
+  for (std::size_t i = 0; i < values.size(); i += 11) {
+    out.push_back({values[i], values[i + 1], summary_at(i + 2), summary_at(i + 5), summary_at(i + 8)});
   }
   return out;
 }

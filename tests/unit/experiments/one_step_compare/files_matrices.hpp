@@ -8,6 +8,7 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/files/config.hpp"
 #include "gaussian.hpp"
+#include "io/atomic_file.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/stored_matrix.hpp"
 #include "temporary_folder.hpp"
@@ -59,3 +60,42 @@ inline ranklab::Result run_pairs(const std::vector<std::string>& pairs, const Fl
   study->estimate();
   return study->run(pool);
 }
+
+/// Runs the study on manifests.
+inline ranklab::Result run_manifests(const std::vector<std::string>& paths, const FlagValues& values = {}) {
+  auto study = ranklab::make_files_study();
+  find_field(*study, "manifest").parse_elements({paths.begin(), paths.end()}, "--manifest");
+  study = configured(std::move(study), values);
+  ranklab::Pool pool({.trials = 1, .threads = 1}, nullptr);
+  study->estimate();
+  return study->run(pool);
+}
+
+/// Manifests of one folder, a step and batch each.
+struct Moments : MatrixFolder {
+  std::vector<std::string> manifests;
+  std::string pairs;
+
+  /// A layer of the moment that is written next; an empty matrix is left out.
+  void add(const std::string& name, const arma::mat& A, const arma::mat& G, std::uint64_t second_moment_of = 0) {
+    const std::string at = std::to_string(manifests.size()) + name;
+    pairs += (pairs.empty() ? "" : ", ") + (R"({"name": ")" + name + "\"");
+    if (!A.empty())
+      pairs += R"(, ")" + std::string(second_moment_of > 0 ? "second_moment" : "activation") + R"(": ")" + at + R"(a.npy")";
+    if (second_moment_of > 0) pairs += R"(, "samples": )" + std::to_string(second_moment_of);
+    if (!G.empty()) pairs += R"(, "gradient": ")" + at + R"(g.npy")";
+    pairs += "}";
+    if (!A.empty()) save(at + "a.npy", A);
+    if (!G.empty()) save(at + "g.npy", G);
+  }
+
+  void write(int step, int batch = -1) {
+    manifests.push_back(folder / (std::to_string(manifests.size()) + ".json"));
+    ranklab::write_file_atomically(manifests.back(), R"({"step": )" + std::to_string(step) +
+                                                         (batch < 0 ? "" : R"(, "batch": )" + std::to_string(batch)) +
+                                                         R"(, "pairs": [)" + pairs + "]}");
+    pairs.clear();
+  }
+
+  ranklab::Result run(const FlagValues& values = {}) const { return run_manifests(manifests, values); }
+};

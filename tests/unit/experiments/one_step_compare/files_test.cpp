@@ -213,6 +213,29 @@ TEST_CASE("the share outside the span is that of the projection by singular vect
   CHECK(contains(why, short_number(100 * expected) + " % of the gradient's norm"));
 }
 
+TEST_CASE("a square activation is checked by its features, however it is stored") {
+  const MatrixFolder folder;
+  arma::mat A = arma::clamp(gaussian(24, 24, "A"), 0, 10);
+  A.rows(20, 23).zeros();  // features that no sample has
+  const arma::mat G = gaussian(9, 24, "E") * A.t();
+  arma::mat stale = G;
+  stale.col(22) += 10;
+  for (const bool turned : {false, true}) {
+    const FlagValues values = {{"transpose-activations", turned ? "on" : "off"}};
+    CHECK(message<Failure>({folder.pair("fc", turned ? A.t() : A, G)}, values).empty());
+    CHECK(contains(message<Failure>({folder.pair("fc", turned ? A.t() : A, stale)}, values), "outside the span"));
+  }
+}
+
+TEST_CASE("a gradient of few samples far from the origin lies in their span") {
+  const MatrixFolder folder;
+  const arma::mat A = 1e4 + gaussian(64, 32, "A");
+  arma::mat E = gaussian(9, 32, "E");
+  E.each_col() -= arma::mean(E, 1);  // so that the mean vector cancels
+  CHECK(message<Failure>({folder.pair("fc", A, E * A.t())}).empty());
+  CHECK(contains(message<Failure>({folder.pair("fc", A, E * gaussian(32, 64, "B"))}), "outside the span"));
+}
+
 TEST_CASE("samples that are one and the same are taken for padding; zeros and few of them are not") {
   const MatrixFolder folder;
   const auto with_pads = [&](arma::uword pads, const arma::vec& pad) {
@@ -231,7 +254,12 @@ TEST_CASE("samples that are one and the same are taken for padding; zeros and fe
     CHECK(contains(left_out(30, pad), "30 of the activation's 100 samples are one and the same: padding"));
     CHECK(left_out(9, pad).empty());
     CHECK(left_out(30, arma::zeros(8)).empty());
+    // A large common part makes no samples alike.
+    const arma::mat far = 3000 + gaussian(8, 400, "far");
+    const FlagValues values = {{"transpose-activations", turned ? "on" : "off"}};
+    CHECK(message<Failure>({folder.pair("fc", turned ? far.t() : far, G)}, values).empty());
   }
+  CHECK(message<Failure>({folder.pair("fc", with_pads(30, pad), G)}, {{"allow-repeats", "on"}}).empty());
 }
 
 TEST_CASE("layers that cannot be measured are left out with the reason, the others are reported") {
@@ -362,48 +390,6 @@ TEST_CASE("columns are cut with their rows of the activation") {
   CHECK(contains(message<UsageError>({pair}, {{"split-columns", "in=2"}}), "there is no pair 'in'"));
   const Result both = run_pairs({pair}, {{"split-columns", "out=3"}, {"split", "out=2"}});
   CHECK(cell(both, "out.3.2", 1) == "3 x 4");
-}
-
-TEST_CASE("manifests give steps and batches; their mean gradient says whether the batches' advice holds of more samples") {
-  const MatrixFolder folder;
-  folder.save("a.npy", of_stable_rank(8, 40, 1.25, "A"));
-  // Of one batch the gradient is flat, a ratio of 3.2, but its noise cancels: of two of them rank one is left, of all four too.
-  const arma::mat noise = isometry(4, 8, "noise"), signal = 0.01 * flat(4, 8, 1, "signal");
-  std::vector<std::string> manifests;
-  for (int batch = 0; batch < 4; ++batch) {
-    const std::string number = std::to_string(batch);
-    folder.save("noisy" + number + ".npy", (batch % 2 == 0 ? 1 : -1) * noise + signal);
-    folder.save("flat" + number + ".npy", (1 + 1e-4 * batch) * noise);
-    write_file_atomically(folder.folder / ("m" + number + ".json"),
-                          R"({"step": 7, "batch": )" + number +
-                              R"(, "pairs": [{"name": "noisy", "activation": "a.npy", "gradient": "noisy)" + number +
-                              R"(.npy"}, {"name": "flat", "activation": "a.npy", "gradient": "flat)" + number + R"(.npy"}]})");
-    manifests.push_back(folder.folder / ("m" + number + ".json"));
-  }
-  auto study = make_files_study();
-  find_field(*study, "manifest").parse_elements({manifests.begin(), manifests.end()}, "--manifest");
-  Pool pool({.trials = 1, .threads = 1}, nullptr);
-  const Result result = study->run(pool);
-  const Series& noisy = find_series(result, "noisy.nuclear_rank_by_samples");
-  CHECK(noisy.x == std::vector<double>{40, 80, 160});
-  CHECK(noisy.mean[0] == doctest::Approx(4).epsilon(0.05));
-  CHECK(noisy.mean[1] == doctest::Approx(1).epsilon(exact));
-  CHECK(noisy.mean[2] == doctest::Approx(1).epsilon(exact));
-  CHECK(scalar(result, "noisy.joined_ratio") == doctest::Approx(0.8).epsilon(exact));
-  CHECK(scalar(result, "noisy.predicted_ratio") == doctest::Approx(3.2).epsilon(0.05));
-  CHECK(contains(cell(result, "noisy", 8), "either: so over 4 batches, but not of their mean gradient"));
-  CHECK(cell(result, "flat", 6) == "3.2 +- 0, joined 3.2");
-  CHECK(contains(cell(result, "flat", 8), "Muon: the spectral step is ahead over 4 batches"));
-}
-
-TEST_CASE("a layer that is left out at some moments is counted once, by what the others say") {
-  const std::vector<LeftOut> skipped = {
-      {{"a", "zero"}, {0, -1}}, {{"b", "odd"}, {0, -1}}, {{"a", "stale"}, {10, -1}}, {{"b", "odd"}, {0, -1}}};
-  const std::vector<Skipped> once = once_each(skipped, 3);
-  REQUIRE(once.size() == 2);
-  CHECK(once[0].reason == "zero (in 2 of 3 recordings)");
-  CHECK(once[1].reason == "odd (in 1 of 3 recordings)");
-  CHECK(once_each(skipped, 1)[1].reason == "odd");
 }
 
 TEST_CASE("a non-finite entry leaves out the block that it stands in, at its place in the file") {

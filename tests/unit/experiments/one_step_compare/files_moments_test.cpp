@@ -1,0 +1,195 @@
+// Layers at several steps and on several batches, and second moments in place of activations.
+#include <doctest/doctest.h>
+
+#include "core/error.hpp"
+#include "core/tolerances.hpp"
+#include "experiments/one_step_compare/files/files.hpp"
+#include "experiments/one_step_compare/files_matrices.hpp"
+#include "experiments/result_parts.hpp"
+#include "linalg/spectra.hpp"
+
+using namespace ranklab;
+using namespace ranklab::files;
+
+namespace {
+
+constexpr double exact = tolerance::residual<double>;
+
+double scalar(const Result& result, const std::string& name) {
+  return find_scalar(result, name).at(0);
+}
+
+std::string cell(const Result& result, const std::string& layer, std::size_t column) {
+  for (const auto& row : result.table.rows) {
+    if (row.at(0) == layer) return row.at(column);
+  }
+  return "no row " + layer;
+}
+
+std::string reason(const Result& result, const std::string& name) {
+  for (const Skipped& skipped : result.skipped) {
+    if (skipped.name == name) return skipped.reason;
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string failure(const Moments& moments) {
+  try {
+    moments.run();
+  } catch (const Failure& error) {
+    return error.what();
+  }
+  return "";
+}
+
+double st_of(const arma::mat& A) {
+  const arma::vec s = arma::svd(A);
+  return arma::dot(s, s) / (s(0) * s(0));
+}
+
+double nr_of(const arma::mat& G) {
+  const arma::vec s = arma::svd(G);
+  return arma::accu(s) * arma::accu(s) / arma::dot(s, s);
+}
+
+}  // namespace
+
+TEST_CASE("batches of one step are joined: all their samples, their mean gradient") {
+  for (const bool recorded : {false, true}) {
+    CAPTURE(recorded);
+    Moments moments;
+    std::vector<arma::mat> A, G;
+    for (int batch = 0; batch < 6; ++batch) {
+      A.push_back(gaussian(24, 10, ("A" + std::to_string(batch)).c_str()));
+      G.push_back(gaussian(12, 10, ("E" + std::to_string(batch)).c_str()) * A.back().t());
+      moments.add("fc", recorded ? arma::mat(A.back() * A.back().t()) : A.back(), G.back(), recorded ? 10 : 0);
+      moments.write(3, batch);
+    }
+    const Result result = moments.run();
+    const auto joined = [&](std::size_t first, std::size_t count) {
+      arma::mat samples, gradient(12, 24, arma::fill::zeros);
+      for (std::size_t b = first; b < first + count; ++b) {
+        samples = arma::join_rows(samples, A[b]);
+        gradient += G[b];
+      }
+      return std::pair(st_of(samples), nr_of(gradient));
+    };
+    const Series &nr = find_series(result, "fc.nuclear_rank_by_samples"), &st = find_series(result, "fc.stable_rank_by_samples"),
+                 &ratio = find_series(result, "fc.predicted_ratio_by_samples");
+    CHECK(nr.x == std::vector<double>{10, 20, 40, 60});
+    double st_of_two = 0, nr_of_two = 0;
+    for (const std::size_t first : {0, 2, 4}) {
+      const auto [one_st, one_nr] = joined(first, 2);
+      st_of_two += one_st / 3;
+      nr_of_two += one_nr / 3;
+    }
+    CHECK(st.mean[1] == doctest::Approx(st_of_two).epsilon(1e-10));
+    CHECK(nr.mean[1] == doctest::Approx(nr_of_two).epsilon(1e-10));
+    const auto [all_st, all_nr] = joined(0, 6);
+    CHECK(st.mean[3] == doctest::Approx(all_st).epsilon(1e-10));
+    CHECK(nr.mean[3] == doctest::Approx(all_nr).epsilon(1e-10));
+    CHECK(ratio.mean[3] == doctest::Approx(all_nr / all_st).epsilon(1e-10));
+    CHECK(scalar(result, "fc.joined_ratio") == doctest::Approx(all_nr / all_st).epsilon(1e-10));
+  }
+}
+
+TEST_CASE("advice over batches needs them joined to say the same") {
+  Moments moments;
+  const arma::mat A = of_stable_rank(8, 40, 1.25, "A");
+  // Of one batch the gradient is flat, a ratio of 3.2, but its noise cancels: of two of them rank one is left, of all four too.
+  const arma::mat noise = isometry(4, 8, "noise"), signal = 0.01 * flat(4, 8, 1, "signal");
+  for (int batch = 0; batch < 4; ++batch) {
+    moments.add("noisy", A, (batch % 2 == 0 ? 1 : -1) * noise + signal);
+    moments.add("flat", A, (1 + 1e-4 * batch) * noise);
+    moments.write(7, batch);
+  }
+  const Result result = moments.run();
+  CHECK(scalar(result, "noisy.joined_ratio") == doctest::Approx(0.8).epsilon(exact));
+  CHECK(scalar(result, "noisy.predicted_ratio") == doctest::Approx(3.2).epsilon(0.05));
+  CHECK(contains(cell(result, "noisy", 8), "either: so over 4 batches, but not joined"));
+  CHECK(cell(result, "flat", 6) == "3.2 +- 0, joined 3.2");
+  CHECK(contains(cell(result, "flat", 8), "Muon: the spectral step is ahead over 4 batches"));
+}
+
+TEST_CASE("many layers with steps and batches are drawn, one of them at one step alone") {
+  Moments moments;
+  for (const int step : {1, 2}) {
+    for (const int batch : {0, 1}) {
+      for (int layer = 0; layer < 9; ++layer) {
+        const arma::mat A = gaussian(5, 20, ("A" + std::to_string(step + 10 * batch + 100 * layer)).c_str());
+        if (layer > 0 || step == 1) moments.add("b." + std::to_string(layer), A, gaussian(4, 20, "E") * A.t());
+      }
+      moments.write(step, batch);
+    }
+  }
+  const Result result = moments.run();
+  CHECK(result.table.rows.size() == 9);
+  CHECK(find_series(result, "b.1.predicted_ratio").x == std::vector<double>{1, 2});
+  CHECK(find_series(result, "b.1.nuclear_rank_by_samples.step2").x == std::vector<double>{20, 40});
+  CHECK(find_series(result, "layers_over_steps.undecided").x == std::vector<double>{1, 2});
+}
+
+TEST_CASE("steps at which a layer lacks one of its matrices, or has others, do not count") {
+  Moments moments;
+  const arma::mat A = gaussian(6, 30, "A"), G = gaussian(5, 30, "E") * A.t(), none;
+  const arma::mat wide = gaussian(7, 30, "B"), other = gaussian(5, 30, "E") * wide.t();
+  moments.add("fc", none, G);
+  moments.add("alone", A, none);
+  moments.write(0);
+  for (const int step : {1, 2}) {
+    moments.add("fc", A, step * G);
+    moments.write(step);
+  }
+  moments.add("fc", A, none);
+  moments.write(3);
+  moments.add("fc", wide, other);
+  moments.write(4);
+  const Result result = moments.run();
+  CHECK(find_series(result, "fc.predicted_ratio").x == std::vector<double>{1, 2});
+  CHECK(contains(cell(result, "fc", 8), "of 2 steps"));
+  CHECK(find_claim(result, "fc/eq-1.8").verdict == (nr_of(G) >= st_of(A) ? Verdict::holds : Verdict::fails));
+  CHECK(reason(result, "fc") == "there is no activation, and other reasons (in 3 of 5 recordings)");
+  CHECK(contains(cell(result, "alone", 8), "no gradient"));
+  CHECK(contains(result.table.summary, "not judged 1"));
+}
+
+TEST_CASE("a layer that is left out at some moments is named once") {
+  const std::vector<LeftOut> skipped = {
+      {{"a", "zero"}, {0, -1}}, {{"b", "odd"}, {0, -1}}, {{"a", "zero"}, {10, -1}}, {{"b", "odd"}, {0, -1}}};
+  const std::vector<Skipped> once = once_each(skipped, 3);
+  REQUIRE(once.size() == 2);
+  CHECK(once[0].reason == "zero (in 2 of 3 recordings)");
+  CHECK(once[1].reason == "odd (in 1 of 3 recordings)");
+  CHECK(once_each(skipped, 1)[1].reason == "odd");
+}
+
+TEST_CASE("a second moment is cut with the columns, and one that cannot be one says so") {
+  const arma::mat A = arma::join_cols(of_stable_rank(4, 30, 1.5, "A"), of_stable_rank(8, 30, 3, "B"));
+  const arma::mat G = gaussian(6, 30, "E") * A.t();
+  Moments moments;
+  moments.add("out", A * A.t(), G, 30);
+  moments.write(0);
+  const Result result = moments.run({{"split-columns", "out=1+2"}});
+  CHECK(scalar(result, "out.1.stable_rank") == doctest::Approx(1.5).epsilon(1e-10));
+  CHECK(scalar(result, "out.2.stable_rank") == doctest::Approx(3).epsilon(1e-10));
+  CHECK(scalar(result, "out.2.nuclear_rank") == doctest::Approx(nr_of(G.tail_cols(8))).epsilon(1e-10));
+
+  const auto why = [&](const arma::mat& moment, std::uint64_t samples, const arma::mat& gradient) {
+    Moments one;
+    one.add("fc", moment, gradient, samples);
+    one.write(0);
+    return failure(one);
+  };
+  arma::mat skew = A * A.t(), negative = skew;
+  skew(0, 1) += arma::abs(skew).max();
+  negative(2, 2) = -1;
+  CHECK(contains(why(skew, 30, G), "not symmetric"));
+  CHECK(contains(why(negative, 30, G), "negative"));
+  // A gradient of a higher rank than its samples can give.
+  CHECK(contains(why(A * A.t(), 2, gaussian(12, 12, "G")), "is more than 2 samples can give a gradient of 12 x 12"));
+  CHECK(why(A * A.t(), 30, G).empty());
+}
