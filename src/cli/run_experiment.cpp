@@ -190,7 +190,13 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
       !options.quiet && (options.progress == "always" || (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));
   std::vector<std::string> argv = {"ranklab", experiment.name};
   argv.insert(argv.end(), words.begin(), words.end());
-  Execution execution = execute(run, journal ? &*journal : nullptr, {show_progress}, argv);
+  Execution execution;
+  try {
+    execution = execute(run, journal ? &*journal : nullptr, {show_progress}, argv);
+  } catch (...) {
+    if (journal && journal->empty()) journal->remove();  // nothing to resume
+    throw;
+  }
 
   if (!execution.document.is_null() && keeps_journal) execution.document["environment"]["folder"] = folder_seen_from(options.out);
   if (!execution.document.is_null()) write_result(options.out, execution.document);

@@ -166,6 +166,7 @@ void Journal::append(std::uint64_t trial, const TrialRecord& record) {
     if (written < 0) fail_to_write();
     done += static_cast<std::size_t>(written);
   }
+  empty_ = false;
 }
 
 void Journal::remove() {

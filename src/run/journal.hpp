@@ -30,6 +30,8 @@ class Journal {
 
   /// The trials that were finished when the journal was opened.
   const std::map<std::uint64_t, TrialRecord>& finished() const { return finished_; }
+  /// Whether it holds no trial.
+  bool empty() const { return empty_ && finished_.empty(); }
   /// True where an old journal with finished trials was discarded.
   bool discarded() const { return discarded_; }
 
@@ -45,7 +47,7 @@ class Journal {
   std::string path_;
   Descriptor descriptor_;
   std::map<std::uint64_t, TrialRecord> finished_;
-  bool discarded_ = false;
+  bool discarded_ = false, empty_ = true;
 };
 
 /// The bytes of a trial's record, and back. decode_trial throws Failure for bytes that encode_trial did not write.
