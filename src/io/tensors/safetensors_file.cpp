@@ -89,9 +89,10 @@ class SafetensorsReader : public TensorReader {
   void check_offsets(std::uint64_t present) const {
     std::vector<std::size_t> order(entries_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto before = [&](std::size_t a, std::size_t b) {
       return std::pair(entries_[a].begin, entries_[a].end) < std::pair(entries_[b].begin, entries_[b].end);
-    });
+    };
+    if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
     std::uint64_t filled = 0;
     for (const std::size_t i : order) {
       const SafetensorsEntry& entry = entries_[i];
