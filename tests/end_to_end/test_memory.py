@@ -25,7 +25,7 @@ class MemoryTest(ProgramTest):
     def run_limited(self, arguments, kilobytes, exit_code=0):
         """Runs the program as after `ulimit -v`; returns what it says. A program that never ends fails the test."""
         bound = (kilobytes * 1024,) * 2
-        run = subprocess.run([BINARY] + arguments.split(), capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+        run = subprocess.run([BINARY] + arguments.split(), capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL,
                              cwd=self.folder, env=dict(os.environ, TMPDIR=self.folder),
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, bound))
         self.assertEqual(run.returncode, exit_code, run.stderr[-500:])
