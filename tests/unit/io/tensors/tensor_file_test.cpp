@@ -119,9 +119,11 @@ TEST_CASE("tensor file: every half and bfloat16 is widened exactly") {
   CHECK(std::isinf(halves[0x7C00]));
 }
 
-TEST_CASE("tensor file: blocks of rows and columns at sizes around the tiles and beyond the buffer, in either order, from an odd address") {
-  for (const auto& [rows, cols] :
-       std::vector<std::pair<unsigned, unsigned>>{{1, 300}, {300, 1}, {31, 129}, {32, 128}, {33, 127}, {70, 260}, {9, 9000}, {9000, 9}}) {
+TEST_CASE(
+    "tensor file: blocks of rows and columns at sizes around the tiles and beyond the buffer, in either order, from an odd "
+    "address") {
+  for (const auto& [rows, cols] : std::vector<std::pair<unsigned, unsigned>>{
+           {1, 300}, {300, 1}, {31, 129}, {32, 128}, {33, 127}, {70, 260}, {9, 9000}, {9000, 9}}) {
     arma::mat whole(rows, cols);
     std::string by_rows, by_columns;
     for (unsigned i = 0; i < rows; ++i) {
