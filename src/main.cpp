@@ -54,7 +54,7 @@ int complain(const std::string& message, int exit_code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  choose_blas_kernel(argv);
+  prepare_blas(argv);
   return_large_blocks();
   try {
     const int exit_code = run_command_line(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
+#include "linalg/blas.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -268,7 +269,7 @@ double memory_estimate(const ResolvedRun& run, std::uint64_t threads) {
 
 void check_memory(const ResolvedRun& run) {
   const double needed = memory_estimate(run, run.options.threads), available = available_memory();
-  if (needed <= available) return;
+  if (needed <= available) return reserve_blas_buffers(run.options.threads + run.options.blas_threads - 1);
   std::vector<std::string> sizes;
   const auto defaults = [&] {
     for (const auto& entry : run.experiment->studies) {
@@ -284,7 +285,7 @@ void check_memory(const ResolvedRun& run) {
   }
   const bool fewer_threads_fit = memory_estimate(run, 1) <= available;
   throw UsageError((sizes.empty() ? "--threads " + std::to_string(run.options.threads) : joined(sizes)) +
-                   ": this run needs about " + size_text(needed) + " of memory, the machine has " + size_text(available) + "; " +
+                   ": this run needs about " + size_text(needed) + " of memory, " + size_text(available) + " are available; " +
                    (fewer_threads_fit ? "allowed: fewer --threads" : "allowed: sizes that fit"));
 }
 

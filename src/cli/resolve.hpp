@@ -42,7 +42,7 @@ std::vector<FlagShape> flag_shapes(const Experiment& experiment);
 /// Bytes the run needs at once, on `threads` threads.
 double memory_estimate(const ResolvedRun& run, std::uint64_t threads);
 
-/// Throws UsageError where the run needs more memory than the machine has.
+/// Throws UsageError where the run needs more memory than there is, Failure where there is no room for the buffers of its BLAS.
 void check_memory(const ResolvedRun& run);
 
 }  // namespace ranklab

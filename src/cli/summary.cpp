@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
@@ -57,6 +59,9 @@ void print_findings(const Json& document) {
   }
   if (document.contains("failed_gates")) {
     for (const auto& gate : document["failed_gates"]) line("  gate fails      " + gate.get<std::string>());
+  }
+  for (const std::string& note : document.value("notes", std::vector<std::string>())) {
+    if (note.starts_with(assumed)) line("  assumed         " + note.substr(std::strlen(assumed)));
   }
   constexpr std::size_t verdict_width = 15;
   for (const std::size_t i : failures_first) {

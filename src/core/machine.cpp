@@ -2,6 +2,7 @@
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -57,8 +58,17 @@ std::size_t columns_of(int descriptor, std::size_t otherwise) {
   return otherwise;
 }
 
+double free_address_space() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::numeric_limits<double>::infinity();
+  std::ifstream file("/proc/self/statm");  // Linux's; elsewhere all of it counts as free
+  double pages = 0;
+  file >> pages;
+  return std::max(0.0, static_cast<double>(limit.rlim_cur) - pages * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+}
+
 double available_memory(const std::string& root) {
-  double bytes = std::numeric_limits<double>::infinity();
+  double bytes = free_address_space();
 #ifdef _SC_PHYS_PAGES
   const long pages = ::sysconf(_SC_PHYS_PAGES), page_size = ::sysconf(_SC_PAGESIZE);
   if (pages > 0 && page_size > 0) bytes = static_cast<double>(pages) * static_cast<double>(page_size);

@@ -20,8 +20,11 @@ std::uint64_t available_cores();
 /// Columns of the terminal behind a descriptor, at most `otherwise`, which also stands for what is no terminal.
 std::size_t columns_of(int descriptor, std::size_t otherwise);
 
-/// Bytes of memory that this process may use: the machine's, or its control group's limit where that is lower. The files of the
-/// control group are looked for below `root`.
+/// Bytes that this process may still map under its limit of address space (`ulimit -v`); infinite without one.
+double free_address_space();
+
+/// Bytes of memory that this process may use: the machine's, or its control group's limit or free_address_space() where that is
+/// lower. The files of the control group are looked for below `root`.
 double available_memory(const std::string& root = "");
 
 /// A file with this program, which may be a link to it; empty where that cannot be told.

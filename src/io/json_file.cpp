@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/mapped_file.hpp"
+#include "io/byte_source.hpp"
 
 namespace ranklab {
 
@@ -42,12 +42,12 @@ class Watch {
 }  // namespace
 
 std::string read_json_text(const std::string& path) {
-  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  const std::shared_ptr<const InputFile> file = InputFile::open(path);
   if (file->size() > longest) {
     throw Failure(printable(path) + ": " + std::to_string(file->size()) + " bytes are implausible for this file; at most " +
                   std::to_string(longest) + " are read");
   }
-  return {reinterpret_cast<const char*>(file->data()), file->size()};
+  return file->text(0, file->size());
 }
 
 json parse_json(std::string_view text, const std::string& label) {

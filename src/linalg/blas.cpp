@@ -1,19 +1,32 @@
 #include "linalg/blas.hpp"
 
 #include <cblas.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <armadillo>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <sstream>
+#include <vector>
 
+#include "core/error.hpp"
 #include "core/machine.hpp"
+#include "core/text.hpp"
+
+// Of OpenBLAS, exported but not declared; absent elsewhere.
+extern "C" {
+[[gnu::weak]] void* blas_memory_alloc(int unused);
+[[gnu::weak]] void blas_memory_free(void* buffer);
+}
 
 namespace ranklab {
 namespace {
+
+constexpr std::uint64_t blas_buffer_bytes = 135'266'304;  // of OpenBLAS 0.3.21 on x86-64, as strace shows it
 
 template <class T>
 double flop_rate() {
@@ -32,8 +45,27 @@ double flop_rate() {
 
 }  // namespace
 
+void reserve_blas_buffers(std::uint64_t threads) {
+  static std::uint64_t reserved = 0;
+  if (threads <= reserved || std::isinf(free_address_space())) return;
+  const std::uint64_t wanted = (threads - reserved) * blas_buffer_bytes;
+  void* const room = ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) {
+    throw Failure("out of memory: OpenBLAS maps " + std::to_string(blas_buffer_bytes / 1'000'000) + " MB for each of " +
+                  counted(threads, "thread") + ", " + short_number(free_address_space() / 1e6) +
+                  " MB of address space are left (ulimit -v); fewer --threads need less");
+  }
+  ::munmap(room, wanted);
+  reserved = threads;
+  if (blas_memory_alloc == nullptr || blas_memory_free == nullptr) return;
+  std::vector<void*> buffers(threads);
+  for (void*& buffer : buffers) buffer = blas_memory_alloc(0);
+  for (void* buffer : buffers) blas_memory_free(buffer);
+}
+
 double measured_flop_rate(bool single_precision) {
   set_blas_threads(1);
+  reserve_blas_buffers(1);
   return single_precision ? flop_rate<float>() : flop_rate<double>();
 }
 
@@ -43,14 +75,19 @@ std::string better_kernel(const std::string& core, bool has_avx512) {
   return has_avx512 && without_avx512 ? "SkylakeX" : "";
 }
 
-void choose_blas_kernel(char** argv) {
-  if (std::getenv("OPENBLAS_CORETYPE") != nullptr) return;
-  const std::string kernel = better_kernel(blas_core(), cpu_has_avx512());
-  if (kernel.empty()) return;
-  ::setenv("OPENBLAS_CORETYPE", kernel.c_str(), 1);
+void prepare_blas(char** argv) {
+  std::vector<const char*> chosen;
+  const auto choose = [&](const char* variable, const std::string& value) {
+    if (value.empty() || std::getenv(variable) != nullptr) return;
+    ::setenv(variable, value.c_str(), 1);
+    chosen.push_back(variable);
+  };
+  choose("OPENBLAS_CORETYPE", better_kernel(blas_core(), cpu_has_avx512()));
+  choose("OPENBLAS_NUM_THREADS", std::isinf(free_address_space()) ? "" : "1");
+  if (chosen.empty()) return;
   ::execv(program_path().c_str(), argv);
-  // Where the program cannot start itself again, the slower kernel serves.
-  ::unsetenv("OPENBLAS_CORETYPE");
+  // Where the program cannot start itself again, the library serves as it is.
+  for (const char* variable : chosen) ::unsetenv(variable);
 }
 
 void set_blas_threads(std::uint64_t threads) {

@@ -6,16 +6,22 @@
 
 namespace ranklab {
 
-/// OpenBLAS 0.3.21 does not know every processor family and then falls back to kernels without AVX-512, which are 1.5 to 2
-/// times slower on large products. The kernel is chosen when the library is loaded, so where a better one exists and the
-/// user has not set OPENBLAS_CORETYPE, the program sets it and starts itself again. Returns where nothing is to be done.
-void choose_blas_kernel(char** argv);
+/// What OpenBLAS 0.3.21 reads from the environment when it is loaded, where the user has not set it. It does not know every
+/// processor family and then falls back to kernels without AVX-512, which are 1.5 to 2 times slower on large products. And for
+/// each core it starts a thread with a buffer of 135 MB, of which a limited address space (`ulimit -v`) may have no room: this
+/// program makes its own threads. Where something is to be set, the program sets it and starts itself again; else this returns.
+void prepare_blas(char** argv);
 
 /// The kernel that should be asked for when OpenBLAS picked `core`; empty: keep it.
 std::string better_kernel(const std::string& core, bool has_avx512);
 
 /// Threads inside one BLAS call; they change the last bits of a result.
 void set_blas_threads(std::uint64_t threads);
+
+/// Has OpenBLAS map, once and for all, the buffers of so many threads that call it at the same time: one that it is refused later
+/// it asks for again and again, without end. Does nothing where the address space is not limited. Throws Failure where there is no
+/// room.
+void reserve_blas_buffers(std::uint64_t threads);
 
 /// Floating-point operations a second of one thread in products of matrices of a few hundred rows, measured in some 50 ms.
 double measured_flop_rate(bool single_precision);

@@ -150,10 +150,12 @@ std::vector<std::string> words(const nlohmann::json& value, const std::string& l
 Json result_json(const ResultFile& file, const Result& result, Json config, Json environment) {
   Numbers number;
   Json scalars = Json::object(), trial_values = Json::object(), series = Json::array();
+  // Appended, as a search for the name would make thousands of layers quadratic.
+  auto &means = scalars.get_ref<Json::object_t&>(), &values = trial_values.get_ref<Json::object_t&>();
   for (const Scalar& scalar : result.scalars) {
     const Summary summary = summarise(scalar.per_trial);
-    scalars[scalar.name] = {{"mean", number(summary.mean)}, {"std", number(summary.std)}, {"n", summary.n}};
-    trial_values[scalar.name] = number(scalar.per_trial);
+    means.emplace_back(scalar.name, Json{{"mean", number(summary.mean)}, {"std", number(summary.std)}, {"n", summary.n}});
+    values.emplace_back(scalar.name, number(scalar.per_trial));
   }
   for (const Series& s : result.series) {
     Json entry = {{"name", s.name}, {"x_name", s.x_name}, {"x", number(s.x)}, {"mean", number(s.mean)}, {"std", number(s.std)}};

@@ -10,6 +10,9 @@
 
 namespace ranklab {
 
+/// How a note begins that says what the run took for granted: it is shown on the terminal too.
+inline constexpr char assumed[] = "Assumed: ";
+
 /// What surrounds the Result of a study in its file.
 struct ResultFile {
   std::string command, study, preset;               // preset empty: none

@@ -105,9 +105,9 @@ class Weights:
 
 # --- BERT and ALBERT ---------------------------------------------------------------------------------------------------------
 
-def bert_checkpoint(seed=1, layers=2, d=8, ffn=12, vocabulary=11, positions=9):
+def bert_checkpoint(seed=1, layers=2, d=8, ffn=12, vocabulary=11, positions=9, types=2):
     m = Maker(seed)
-    for name, rows in (("word", vocabulary), ("position", positions), ("token_type", 2)):
+    for name, rows in (("word", vocabulary), ("position", positions), ("token_type", types)):
         m.add(f"embeddings.{name}_embeddings.weight", rows, d)
     m.norm("embeddings.LayerNorm", d)
     for i in range(layers):

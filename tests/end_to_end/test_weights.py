@@ -113,6 +113,70 @@ class WeightsTest(ProgramTest):
         w = self.write_weights(models.mamba2_checkpoint(), rename=lambda name: name.replace("embedding.", "embeddings."), extra=head)
         self.check_states(self.result(LAYERS + "mamba2 --lambda 1"), [models.mamba2(w, ids, 2) for ids in IDS])
 
+    def test_wrappers(self):
+        """What DistributedDataParallel, torch.compile and PEFT put before the names, in any order, is no part of them."""
+        for wrapper in ("module.", "_orig_mod.", "base_model.model.", "module._orig_mod.", "_orig_mod.module.base_model.model."):
+            w = self.write_weights(models.gpt2_checkpoint(), rename=lambda name: wrapper + "transformer." + name,
+                                   extra={wrapper + "lm_head.weight": ((11, 8), [0.0] * 88)})
+            self.check_states(self.result(LAYERS + "gpt2 --heads 2"), [models.gpt2(w, ids, 2, 2) for ids in IDS])
+        good = models.bert_checkpoint()
+        w = self.write_weights(good, rename=lambda name: "module." + name)
+        self.check_states(self.result(LAYERS + "bert --heads 2"), [models.bert(w, ids, 2, 2) for ids in IDS])
+        bias = "encoder.layer.1.attention.self.key.bias"
+        self.write_weights({key: value for key, value in good.items() if key != bias}, rename=lambda name: "module.bert." + name)
+        self.refused(LAYERS + "bert --heads 2", "w.safetensors", "'module.bert." + bias, "missing", exit_code=1)
+        self.write_weights(good, extra={"module." + bias: ((8,), [0.0] * 8)})
+        self.refused(LAYERS + "bert --heads 2", "w.safetensors", bias, "module." + bias, "one name", exit_code=1)
+
+    def test_heads_of_fine_tuned_models(self):
+        heads = {"classifier.weight": ((3, 8), [0.0] * 24), "classifier.bias": ((3,), [0.0] * 3), "module.qa_outputs.bias": ((2,), [0.0] * 2)}
+        w = self.write_weights(models.bert_checkpoint(), rename=lambda name: "bert." + name, extra=heads)
+        run = LAYERS + "bert --heads 2"
+        self.refused(run, "w.safetensors", "classifier.", "--ignore-tensors", exit_code=1)
+        self.refused(run + " --ignore-tensors classifier.*", "module.qa_outputs.bias", exit_code=1)
+        self.refused(run + " --ignore-tensors classifier.* --ignore-tensors clasifier.*", "--ignore-tensors", "clasifier.*", "w.safetensors")
+        text = self.result_text(run + " --ignore-tensors classifier.* --ignore-tensors qa_*")
+        document = loads(text)
+        self.check_states(document, [models.bert(w, ids, 2, 2) for ids in IDS])
+        self.assertEqual(document["config"]["ignore-tensors"], ["classifier.*", "qa_*"])
+        note = [note for note in document["notes"] if "passed over" in note]
+        self.assertEqual(len(note), 1, document["notes"])
+        for head in heads:
+            self.assertIn(head, note[0])
+        self.write("again.json", text)
+        self.run_program("verify again.json")
+        # What the model needs is not left out, whatever the glob.
+        self.check_states(self.result(run + " --ignore-tensors *"), [models.bert(w, ids, 2, 2) for ids in IDS])
+        self.assertIn("classifier.bias", self.run_program("rank-collapse --describe w.safetensors").stdout)
+
+    def test_groups_of_states(self):
+        """Two groups of 3 states and one of 6 have tensors of the same shapes."""
+        w = self.write_weights(models.mamba2_checkpoint(groups=2))
+        run = LAYERS + "mamba2 --lambda 1"
+        text = self.result_text(run + " --ssm-groups 2")
+        document = loads(text)
+        self.check_states(document, [models.mamba2(w, ids, 2, groups=2) for ids in IDS])
+        self.assertEqual([document["config"][key] for key in ("ssm-groups", "state")], [2, 3])
+        self.assertFalse(any(note.startswith("Assumed") for note in document["notes"]), document["notes"])
+        self.write("again.json", text)
+        self.run_program("verify again.json")
+
+        said = self.run_program(run + " --out one.json").stderr
+        document = loads(self.read("one.json"))
+        self.check_states(document, [models.mamba2(w, ids, 2, groups=1) for ids in IDS])
+        self.assertEqual([document["config"][key] for key in ("ssm-groups", "state")], [1, 6])
+        self.assertTrue(any(note.startswith("Assumed: 1 group of states") for note in document["notes"]), document["notes"])
+        for text in (said, self.run_program("rank-collapse --describe w.safetensors").stdout):
+            self.assertIn("--ssm-groups N", text)
+
+        self.refused(run + " --ssm-groups 3", "--ssm-groups 3", "4 heads")
+        self.refused(run + " --ssm-groups 4", "w.safetensors", "conv1d", "groups: 4", exit_code=1)
+        self.refused(run + " --ssm-groups 0", "--ssm-groups")
+        self.refused("rank-collapse --model bert --layers 2 --ssm-groups 2", "--ssm-groups 2", "bert", "mamba2")
+        self.write("config.json", {"model_type": "mamba2", "hidden_size": 8, "num_hidden_layers": 2, "num_heads": 4, "n_groups": 2})
+        self.assertNotIn("ssm-groups", self.run_program(run + " --model-config config.json --out two.json").stderr)
+        self.refused(run + " --model-config config.json --ssm-groups 4", "--ssm-groups 4", "config.json", "2")
+
     def test_types(self):
         for dtype in ("F32", "F16", "BF16"):
             w = self.write_weights(models.mamba2_checkpoint(), dtype)
@@ -283,11 +347,19 @@ class WeightsTest(ProgramTest):
         run = LAYERS + "bert --model-config config.json"
         for change, *needles in (({"hidden_size": 16}, "16", "8"), ({"num_hidden_layers": 3}, "3", "2"), ({"model_type": "gpt2"}, "gpt2"),
                                  ({"hidden_act": "swish9"}, "swish9"), ({"position_embedding_type": "relative_key"}, "relative_key"),
-                                 ({"num_attention_heads": "two"}, "num_attention_heads"), ({"layer_norm_eps": -1}, "layer_norm_eps")):
+                                 ({"num_attention_heads": "two"}, "num_attention_heads"), ({"layer_norm_eps": -1}, "layer_norm_eps"),
+                                 ({"type_vocab_size": 3}, "token types 3", "2")):
             self.write("config.json", dict(BERT_CONFIG, **change))
             self.refused(run, "config.json", *needles, exit_code=1)
         self.write("config.json", "{")
         self.refused(run, "config.json", exit_code=1)
+
+    def test_token_types(self):
+        """As many as the tensors have; the tokens are of the first."""
+        for types in (1, 3):
+            w = self.write_weights(models.bert_checkpoint(types=types))
+            self.write("config.json", dict(BERT_CONFIG, type_vocab_size=types))
+            self.check_states(self.result(LAYERS + "bert --model-config config.json"), [models.bert(w, ids, 2, 2) for ids in IDS])
 
     def test_token_files_that_do_not_fit(self):
         self.write_weights(models.bert_checkpoint())

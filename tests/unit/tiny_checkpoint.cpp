@@ -27,10 +27,6 @@ struct FloatFormat {
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
 };
 
-bool is_floating(Dtype dtype) {
-  return dtype == Dtype::f64 || dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
-}
-
 FloatFormat format_of(Dtype dtype) {
   if (dtype == Dtype::f64) return {11, 52};
   if (dtype == Dtype::f32) return {8, 23};

@@ -28,6 +28,7 @@ double seconds_per_sequence(const ModelSpec& spec) {
   using Clock = std::chrono::steady_clock;
   const auto since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
   set_blas_threads(1);
+  reserve_blas_buffers(1);
   const Trial trial(1, 0, 0);
   const State<T> input = draw_input<T>(spec, trial);
   double reading = std::numeric_limits<double>::infinity(), running = reading;
@@ -85,6 +86,7 @@ std::string memory_text(const Estimate& cost, double bytes_per_number) {
 std::string describe_weights(const std::string& path) {
   ModelSpec spec;
   spec.weights = path;
+  spec.ignore_tensors = {"*"};
   adopt_files(spec);
   const bool knows_heads = spec.heads > 0, knows_layers = !spec.row().published->one_layer;
   if (!knows_layers) spec.layers = 12;
@@ -99,6 +101,8 @@ std::string describe_weights(const std::string& path) {
   const double cores = static_cast<double>(available_cores());
   std::string out = printable(path) + ": " + weights.model() + "\n";
   out += line("sizes", sizes_text(spec));
+  if (spec.row().has("ssm-groups")) out += line("groups", "1 is assumed; --model-config or --ssm-groups N says otherwise");
+  if (!weights.unknown().empty()) out += line("passed over", listed(weights.unknown()) + ", which --ignore-tensors must name");
   out += line("parameters", grouped_digits(weights.parameters()) + " in " + weights.dtypes() + ", " +
                                 bytes_text(static_cast<double>(weights.bytes())));
   out += line("memory", memory_text(cost, 4) + ", " + memory_text(cost, 8) + ", beside the file's pages in the system's cache");

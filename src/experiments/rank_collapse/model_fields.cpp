@@ -95,6 +95,7 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
           "embedding", spec.embedding, "",
           joined(models_that([](const ModelRow& row) { return row.embeds_narrowly; })) + ": width of the token embedding"),
       own_size_field("vocabulary", spec.vocabulary, "", "token ids to draw from"),
+      own_size_field("ssm-groups", spec.groups, "", of_models("ssm-groups", "groups of heads that share B and C")),
       own_field("norm", spec.norm, {"rows", "layer", "rms", "none"}, "normalisation of the tokens"),
       own_field("gating", spec.gating, {"on", "off"}, of_models("gating", "the multiplicative gate")),
       own_field("mlp", spec.mlp, {"on", "off"}, "transformers: the feed-forward net"),
@@ -122,6 +123,9 @@ std::vector<Field> file_fields(ModelSpec& spec) {
       text_field("weights", spec.weights,
                  "published weights of " + alternatives(published_models()) + ": .safetensors, or the index.json of shards"),
       text_field("model-config", spec.model_config, "the config.json of the weights"),
+      one_per_flag(
+          text_list_field("ignore-tensors", spec.ignore_tensors,
+                          "globs: tensors of the weights that the model has no use for, such as the head of a fine-tuned one")),
       text_field("tokens-file", spec.tokens_file, "token ids, one sequence per row, each a trial: .npy, .json or .txt"),
   };
 }

@@ -10,6 +10,7 @@
 #include "io/tensors/token_ids.hpp"
 #include "models/blocks/model_config.hpp"
 #include "models/published/checkpoint.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
@@ -35,6 +36,7 @@ void require_agreement(const ModelConfig& config, const ModelSpec& spec) {
   if (config.head_width) sizes.push_back({"head width", config.head_width, row.expand * spec.dim / spec.heads});
   sizes.push_back({"expansion", config.expand, row.expand});
   sizes.push_back({"positions", config.positions, spec.positions});
+  sizes.push_back({"token types", config.types, spec.types});
   if (!row.published->padded_vocabulary) sizes.push_back({"vocabulary", config.vocabulary, spec.vocabulary});
   sizes.push_back({"embedding width", config.embedding, spec.embedding});
   if (!row.published->one_layer) sizes.push_back({"layers", config.layers, spec.layers});
@@ -48,11 +50,21 @@ void require_agreement(const ModelConfig& config, const ModelSpec& spec) {
   }
 }
 
+// Groups of states, which no tensor shows: what the flag says, else the config. One is assumed where neither does.
+void adopt_groups(const std::optional<std::uint64_t>& in_config, ModelSpec& spec) {
+  if (in_config && spec.groups != 0 && *in_config != spec.groups) {
+    throw UsageError("--ssm-groups " + std::to_string(spec.groups) + " does not fit --model-config " +
+                     printable(spec.model_config) + ", which has " + std::to_string(*in_config));
+  }
+  if (in_config) spec.groups = *in_config;
+  spec.assumes_one_group = spec.groups == 0;
+}
+
 void adopt_weights(ModelSpec& spec) {
   const std::shared_ptr<const Checkpoint> checkpoint = Checkpoint::open(spec.weights);
   std::optional<ModelConfig> config;
   if (!spec.model_config.empty()) config = read_model_config(spec.model_config);
-  spec.groups = config ? config->groups.value_or(1) : 1;
+  adopt_groups(config ? config->groups : std::nullopt, spec);
   checkpoint->take_sizes(spec);
   if (config) {
     require_agreement(*config, spec);
@@ -154,12 +166,24 @@ std::string grouped_digits(std::uint64_t number) {
   return digits;
 }
 
+std::string listed(const std::vector<std::string>& keys) {
+  constexpr std::size_t most = 6;
+  std::vector<std::string> first;
+  for (std::size_t i = 0; i < std::min(most, keys.size()); ++i) first.push_back(printable_key(keys[i]));
+  return joined(first) + (keys.size() > most ? " and " + std::to_string(keys.size() - most) + " more" : "");
+}
+
 std::vector<std::string> file_notes(const ModelSpec& spec) {
   std::vector<std::string> notes;
   if (spec.checkpoint != nullptr) {
     const Checkpoint& weights = *spec.checkpoint;
     notes.push_back("Weights: " + printable(weights.path()) + ", " + weights.model() + ", " + grouped_digits(weights.parameters()) +
                     " numbers in " + weights.dtypes() + ".");
+    if (const auto unknown = weights.unknown(); !unknown.empty()) notes.push_back("Tensors passed over: " + listed(unknown) + ".");
+    if (spec.assumes_one_group && spec.row().has("ssm-groups")) {
+      notes.push_back(std::string(assumed) +
+                      "1 group of states; --ssm-groups N says otherwise (the tensors do not show it, and no config does).");
+    }
   }
   if (spec.sequences != nullptr) {
     const auto cut =

@@ -25,10 +25,14 @@ void settle_with_files(ModelSpec& spec);
 /// Sequences in the token file; 0 without one.
 std::uint64_t sequences_in_files(const ModelSpec& spec);
 
+/// The first few of these names of tensors, as a list: "classifier.bias, classifier.weight and 7 more".
+std::string listed(const std::vector<std::string>& keys);
+
 /// 128,989,632
 std::string grouped_digits(std::uint64_t number);
 
-/// One line for each file, for the result's notes: which weights, how many sequences, and how many of them were cut.
+/// For the result's notes: which weights, what of them was passed over and what was assumed, how many sequences, and how many of
+/// them were cut.
 std::vector<std::string> file_notes(const ModelSpec& spec);
 
 }  // namespace ranklab

@@ -1,4 +1,6 @@
 // .npy: one array per file.
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "io/atomic_file.hpp"
 #include "io/tensors/npy_header.hpp"
@@ -11,9 +13,9 @@ namespace {
 
 class NpyReader : public TensorReader {
  public:
-  NpyReader(std::shared_ptr<const MappedFile> file, const std::string& label) {
-    const std::string_view bytes(reinterpret_cast<const char*>(file->data()), file->size());
-    NpyHeader header = parse_npy_header(bytes, label);
+  NpyReader(std::shared_ptr<const InputFile> file, const std::string& label) {
+    const auto start = [&](std::uint64_t count) { return file->text(0, std::min(count, file->size())); };
+    NpyHeader header = read_npy_header(start, label);
     if (!header.refusal.empty()) throw Failure(label + ": " + header.refusal);
     const std::uint64_t present = file->size() - header.bytes;
     if (present != header.data_bytes) {
@@ -23,10 +25,9 @@ class NpyReader : public TensorReader {
     }
     layout_ = std::move(header.layout);
     layout_.label = label;
-    layout_.data = file->data() + header.bytes;
-    layout_.file = file.get();
-    layout_.keeper = std::move(file);
-    add_key("");
+    layout_.source = std::move(file);
+    layout_.begin = header.bytes;
+    set_keys({""});
   }
 
   StoredTensor tensor(std::size_t /*index*/) const override { return StoredTensor(layout_); }
@@ -51,7 +52,7 @@ void write_matrix(const std::string& path, const char* descr, std::uint64_t rows
 
 }  // namespace
 
-std::shared_ptr<const TensorReader> read_npy(std::shared_ptr<const MappedFile> file, const std::string& label) {
+std::shared_ptr<const TensorReader> read_npy(std::shared_ptr<const InputFile> file, const std::string& label) {
   return std::make_shared<NpyReader>(std::move(file), label);
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -100,9 +101,8 @@ std::vector<std::uint64_t> shape_of(const PythonValue& value, const std::string&
   return shape;
 }
 
-}  // namespace
-
-std::uint64_t npy_header_bytes(std::string_view start, const std::string& label) {
+// Of prefix and header.
+std::uint64_t header_bytes(std::string_view start, const std::string& label) {
   const Prefix prefix = parse_prefix(start, label);
   if (prefix.text_bytes > longest_npy_header) {
     fail(label, "a .npy header of " + std::to_string(prefix.text_bytes) + " bytes is implausible; at most " +
@@ -111,12 +111,17 @@ std::uint64_t npy_header_bytes(std::string_view start, const std::string& label)
   return prefix.bytes + prefix.text_bytes;
 }
 
-NpyHeader parse_npy_header(std::string_view start, const std::string& label) {
+}  // namespace
+
+NpyHeader read_npy_header(const std::function<std::string(std::uint64_t count)>& start_of, const std::string& label) {
+  std::string start = start_of(256);  // headers of plain arrays take 128
   NpyHeader header;
-  header.bytes = npy_header_bytes(start, label);
+  header.bytes = header_bytes(start, label);
+  if (header.bytes > start.size()) start = start_of(header.bytes);
   if (start.size() < header.bytes) fail(label, "truncated: the .npy header is cut short");
   const Prefix prefix = parse_prefix(start, label);
-  const PythonDict dict = parse_python_dict(start.substr(prefix.bytes, prefix.text_bytes), label + ": the .npy header");
+  const PythonDict dict =
+      parse_python_dict(std::string_view(start).substr(prefix.bytes, prefix.text_bytes), label + ": the .npy header");
 
   const auto entry = [&](const std::string& key) -> const PythonValue& {
     const PythonValue* value = dict.find(key);

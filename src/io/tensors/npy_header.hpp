@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
-#include <string_view>
 
 #include "io/tensors/tensor_layout.hpp"
 
@@ -24,11 +24,8 @@ inline constexpr const char* npy_recipe = "np.save(path, np.asarray(x, dtype=np.
 /// Headers longer than this are refused; those of plain arrays take some hundred bytes.
 inline constexpr std::uint64_t longest_npy_header = 1 << 20;
 
-/// Bytes that parse_npy_header needs to see, prefix included, given the first 12 (or all, if fewer) of an array. Throws
-/// Failure, with `label` before the reason, for what is not a .npy array or is a header longer than longest_npy_header.
-std::uint64_t npy_header_bytes(std::string_view start, const std::string& label);
-
-/// Parses the header at the start of `start`. Throws Failure likewise.
-NpyHeader parse_npy_header(std::string_view start, const std::string& label);
+/// Reads the header of an array whose first `count` bytes (all, if it has fewer) are start_of(count). Throws Failure, with `label`
+/// before the reason, for what is not a .npy array or is a header longer than longest_npy_header.
+NpyHeader read_npy_header(const std::function<std::string(std::uint64_t count)>& start_of, const std::string& label);
 
 }  // namespace ranklab

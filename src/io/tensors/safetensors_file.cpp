@@ -44,81 +44,87 @@ std::optional<std::uint64_t> bytes_of(const std::vector<std::uint64_t>& shape, u
 
 class SafetensorsReader : public TensorReader {
  public:
-  SafetensorsReader(std::shared_ptr<const MappedFile> file, const std::string& label) : file_(std::move(file)), label_(label) {
+  SafetensorsReader(std::shared_ptr<const InputFile> file, const std::string& label) : file_(std::move(file)), label_(label) {
     if (file_->size() < length_bytes) fail("truncated: a .safetensors file starts with 8 bytes of length");
-    const auto header_bytes = load_little<std::uint64_t>(file_->data());
+    const auto header_bytes =
+        load_little<std::uint64_t>(reinterpret_cast<const unsigned char*>(file_->text(0, length_bytes).data()));
     if (header_bytes > longest_header) {
       fail("not a .safetensors file: a header of " + std::to_string(header_bytes) + " bytes; at most " +
            std::to_string(longest_header) + " are allowed");
     }
     if (header_bytes > file_->size() - length_bytes) fail("truncated: the header is cut short");
-    data_ = file_->data() + length_bytes + header_bytes;
-    entries_ = parse_safetensors_header({reinterpret_cast<const char*>(file_->data()) + length_bytes, header_bytes}, label);
-    check_offsets(file_->size() - length_bytes - header_bytes);
-    for (const SafetensorsEntry& entry : entries_) {
-      check_size(entry);
-      add_key(entry.key);
-    }
+    data_begin_ = length_bytes + header_bytes;
+    entries_ = parse_safetensors_header(file_->text(length_bytes, header_bytes), label);
+    std::vector<std::string> keys;
+    keys.reserve(entries_.size());
+    for (SafetensorsEntry& entry : entries_) keys.push_back(std::move(entry.key));
+    if (const std::string* twice = set_keys(std::move(keys))) fail("two tensors '" + printable_key(*twice) + "'");
+    check_offsets(file_->size() - data_begin_);
+    for (std::size_t i = 0; i < entries_.size(); ++i) check_size(i);
   }
 
   StoredTensor tensor(std::size_t index) const override {
     const SafetensorsEntry& entry = entries_[index];
     const std::optional<Dtype> dtype = dtype_named(entry.dtype);
     TensorLayout layout;
-    layout.label = label_ + ":" + printable_key(entry.key);
+    layout.label = label_ + ":" + printable_key(keys()[index]);
     if (!dtype) throw Failure(layout.label + ": dtype " + printable_key(entry.dtype) + " is not read; convert it: tensor.float()");
     layout.dtype = *dtype;
     layout.shape = entry.shape;
-    layout.data = data_ + entry.begin;
-    layout.keeper = file_;
-    layout.file = file_.get();
+    layout.source = file_;
+    layout.begin = data_begin_ + entry.begin;
     return StoredTensor(std::move(layout));
   }
 
  private:
   [[noreturn]] void fail(const std::string& why) const { throw Failure(label_ + ": " + why); }
 
+  [[noreturn]] void fail_offsets(std::size_t index, const std::string& why) const {
+    const SafetensorsEntry& entry = entries_[index];
+    fail("tensor '" + printable_key(keys()[index]) + "': its data_offsets " + std::to_string(entry.begin) + " to " +
+         std::to_string(entry.end) + " " + why);
+  }
+
   // The tensors fill the `present` bytes behind the header: no gap, no overlap, nothing left.
   void check_offsets(std::uint64_t present) const {
     std::vector<std::size_t> order(entries_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto before = [&](std::size_t a, std::size_t b) {
       return std::pair(entries_[a].begin, entries_[a].end) < std::pair(entries_[b].begin, entries_[b].end);
-    });
+    };
+    if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
     std::uint64_t filled = 0;
     for (const std::size_t i : order) {
       const SafetensorsEntry& entry = entries_[i];
-      const std::string offsets = "tensor '" + printable_key(entry.key) + "': its data_offsets " + std::to_string(entry.begin) +
-                                  " to " + std::to_string(entry.end) + " ";
-      if (entry.end < entry.begin) fail(offsets + "are in the wrong order");
-      if (entry.begin < filled) fail(offsets + "overlap another tensor's");
-      if (entry.begin > filled) fail(offsets + "leave a gap");
-      if (entry.end > present) fail(offsets + "lie beyond the file (truncated?)");
+      if (entry.end < entry.begin) fail_offsets(i, "are in the wrong order");
+      if (entry.begin < filled) fail_offsets(i, "overlap another tensor's");
+      if (entry.begin > filled) fail_offsets(i, "leave a gap");
+      if (entry.end > present) fail_offsets(i, "lie beyond the file (truncated?)");
       filled = entry.end;
     }
     if (filled != present) fail("too long: " + std::to_string(present - filled) + " bytes follow the last tensor");
   }
 
-  void check_size(const SafetensorsEntry& entry) const {
+  void check_size(std::size_t index) const {
+    const SafetensorsEntry& entry = entries_[index];
     const std::optional<unsigned> bits = bits_of(entry.dtype);
     const std::optional<std::uint64_t> bytes = bytes_of(entry.shape, bits.value_or(8));
-    const std::string tensor = "tensor '" + printable_key(entry.key) + "': " + shape_to_text(entry.shape) + " entries of " +
-                               printable_key(entry.dtype) + " ";
-    if (!bytes) fail(tensor + "cannot be counted in bytes");
-    if (bits && *bytes != entry.end - entry.begin) {
-      fail(tensor + "take " + std::to_string(*bytes) + " bytes, its data_offsets hold " + std::to_string(entry.end - entry.begin));
-    }
+    if (bytes && (!bits || *bytes == entry.end - entry.begin)) return;
+    fail("tensor '" + printable_key(keys()[index]) + "': " + shape_to_text(entry.shape) + " entries of " +
+         printable_key(entry.dtype) +
+         (bytes ? " take " + std::to_string(*bytes) + " bytes, its data_offsets hold " + std::to_string(entry.end - entry.begin)
+                : " cannot be counted in bytes"));
   }
 
-  std::shared_ptr<const MappedFile> file_;
+  std::shared_ptr<const InputFile> file_;
   std::string label_;
-  const unsigned char* data_ = nullptr;
-  std::vector<SafetensorsEntry> entries_;
+  std::uint64_t data_begin_ = 0;
+  std::vector<SafetensorsEntry> entries_;  // their keys have moved to keys()
 };
 
 }  // namespace
 
-std::shared_ptr<const TensorReader> read_safetensors(std::shared_ptr<const MappedFile> file, const std::string& label) {
+std::shared_ptr<const TensorReader> read_safetensors(std::shared_ptr<const InputFile> file, const std::string& label) {
   return std::make_shared<SafetensorsReader>(std::move(file), label);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -28,6 +29,7 @@ class HeaderEvents : public nlohmann::json_sax<json> {
     } else if (place_ == Place::file_value) {
       place_ = key_ == "__metadata__" ? Place::metadata : Place::tensor;
       if (place_ == Place::tensor) begin_tensor();
+      if (place_ == Place::metadata && std::exchange(has_metadata_, true)) fail("two tensors '__metadata__'");
     } else {
       fail_value();
     }
@@ -36,8 +38,7 @@ class HeaderEvents : public nlohmann::json_sax<json> {
 
   bool key(std::string& name) override {
     if (place_ == Place::file) {
-      if (!names_.insert(name).second) fail("two tensors '" + printable_key(name) + "'");
-      key_ = name;
+      key_ = std::move(name);
       place_ = Place::file_value;
     } else if (place_ == Place::metadata) {
       if (!metadata_.insert(name).second) fail("two entries '" + printable_key(name) + "' in __metadata__");
@@ -92,7 +93,11 @@ class HeaderEvents : public nlohmann::json_sax<json> {
     return true;
   }
 
-  bool null() override { fail_value(); }
+  bool null() override {
+    if (place_ != Place::file_value || key_ != "__metadata__") fail_value();
+    place_ = Place::file;  // as good as none
+    return true;
+  }
   bool boolean(bool /*value*/) override { fail_value(); }
   bool number_integer(number_integer_t /*value*/) override { fail_value(); }
   bool number_float(number_float_t /*value*/, const std::string& /*text*/) override { fail_value(); }
@@ -148,16 +153,18 @@ class HeaderEvents : public nlohmann::json_sax<json> {
   unsigned seen_ = 0;
   std::string key_;
   std::vector<std::uint64_t> numbers_;
-  std::unordered_set<std::string> names_, metadata_;
+  bool has_metadata_ = false;
+  std::unordered_set<std::string> metadata_;
 };
 
 }  // namespace
 
 std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view source, const std::string& label) {
   HeaderEvents events(source, label);
-  // The object may be followed by the spaces that align the data, and by nothing else.
-  const std::size_t last = source.find_last_not_of(' ');
-  if (source.empty() || source[0] != '{' || source[last] != '}')
+  // White space of JSON may stand around the object, where the data is aligned by it, and nothing else.
+  constexpr std::string_view white_space = " \t\n\r";
+  const std::size_t first = source.find_first_not_of(white_space), last = source.find_last_not_of(white_space);
+  if (first == std::string_view::npos || source[first] != '{' || source[last] != '}')
     throw Failure(label + ": the header does not start with { and end with }");
   source = source.substr(0, last + 1);
   json::sax_parse(source.begin(), source.end(), &events);

@@ -16,7 +16,8 @@ struct SafetensorsEntry {
 };
 
 /// The entries in the order of the header. Throws Failure, with `label` before the reason, for anything but one JSON object
-/// of {"dtype", "shape", "data_offsets"} objects, each key once, and a "__metadata__" of strings.
+/// of {"dtype", "shape", "data_offsets"} objects and a "__metadata__" of strings, with white space around it. Two tensors may have
+/// one key.
 std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view json, const std::string& label);
 
 }  // namespace ranklab

@@ -100,7 +100,7 @@ StoredTensor StoredTensor::at(std::uint64_t index) const {
   TensorLayout part = layout_;
   part.label += "[" + std::to_string(index) + "]";
   part.shape.erase(part.shape.begin());
-  part.data += index * (elements() / shape().front()) * dtype_bytes(dtype());
+  part.begin += index * (elements() / shape().front()) * dtype_bytes(dtype());
   return StoredTensor(std::move(part));
 }
 

@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/mapped_file.hpp"
+#include "io/byte_source.hpp"
 #include "io/tensors/npy_header.hpp"
 #include "io/tensors/tensor_reader.hpp"
 
@@ -36,9 +36,8 @@ std::shared_ptr<const TensorReader> open_reader(const std::string& path) {
   const std::string label = printable(path);
   const bool npy = path.ends_with(".npy"), npz = path.ends_with(".npz");
   if (!npy && !npz && !path.ends_with(".safetensors")) refuse_format(path, label);
-  std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  const std::string_view start(reinterpret_cast<const char*>(file->data()), std::min<std::uint64_t>(file->size(), 64));
-  if (start.starts_with("version https://git-lfs")) {
+  std::shared_ptr<const InputFile> file = InputFile::open(path);
+  if (file->text(0, std::min<std::uint64_t>(file->size(), 64)).starts_with("version https://git-lfs")) {
     throw Failure(label + ": a pointer of Git LFS, not the data; fetch it: git lfs pull");
   }
   if (npy) return read_npy(std::move(file), label);

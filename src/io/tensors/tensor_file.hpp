@@ -1,7 +1,7 @@
 // Tensors in files that others wrote: .npy, .npz and .safetensors, read as strictly as their formats are defined.
 //
-// A file is mapped or inflated, never trusted: every size is checked before memory is taken for it, and a message names the
-// file, the key and what is wrong.
+// A file is never trusted: every size is checked before memory is taken for it, and a message names the file, the key and what
+// is wrong.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ class TensorFile {
   std::vector<std::string> keys() const;
   bool has(const std::string& key) const;
   /// Throws Failure that names the file, the key and the keys that the file has (the nearest first, at most ten).
-  /// A compressed .npz member is inflated here, a stored one and every other format is used where it lies.
+  /// A compressed .npz member is inflated, and a stored one held against its checksum, when its entries are first read; entries are
+  /// otherwise read where they lie.
   StoredTensor tensor(const std::string& key) const;
 
  private:

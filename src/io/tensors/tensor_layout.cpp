@@ -26,6 +26,10 @@ std::uint64_t dtype_bytes(Dtype dtype) {
   return bytes.at(static_cast<std::size_t>(dtype));
 }
 
+bool is_floating(Dtype dtype) {
+  return dtype == Dtype::f64 || dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
+}
+
 bool count_elements(const std::vector<std::uint64_t>& shape, std::uint64_t& elements) {
   constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   bool empty = false;

@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-class MappedFile;
+class ByteSource;
 
 /// Type of the entries as stored. Integers are there for token ids; no other type of the formats is read.
 enum class Dtype { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
@@ -17,6 +17,7 @@ enum class Dtype { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, bo
 /// "F32", as safetensors spells it.
 std::string dtype_name(Dtype dtype);
 std::uint64_t dtype_bytes(Dtype dtype);
+bool is_floating(Dtype dtype);
 /// The type of that name, if it is one.
 std::optional<Dtype> dtype_named(const std::string& name);
 
@@ -26,9 +27,8 @@ struct TensorLayout {
   std::vector<std::uint64_t> shape;  // empty: one number
   bool column_major = false;         // numpy's fortran_order; otherwise row by row
   bool big_endian = false;
-  const unsigned char* data = nullptr;
-  std::shared_ptr<const void> keeper;  // of the bytes: the mapped file, or the inflated member
-  const MappedFile* file = nullptr;    // the keeper, where it is a mapped file
+  std::shared_ptr<const ByteSource> source;
+  std::uint64_t begin = 0;  // of the entries in the source
 };
 
 /// Consecutive rows and columns of a matrix.

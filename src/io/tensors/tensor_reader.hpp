@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "io/mapped_file.hpp"
+#include "io/byte_source.hpp"
 #include "io/tensors/stored_tensor.hpp"
 
 namespace ranklab {
@@ -24,26 +26,29 @@ class TensorReader {
     const auto found = index_.find(key);
     return found == index_.end() ? keys_.size() : found->second;
   }
-  /// The tensor of keys()[index]. Throws Failure for a type that is not read, and for what only its bytes can show.
+  /// The tensor of keys()[index]. Throws Failure for a type that is not read.
   virtual StoredTensor tensor(std::size_t index) const = 0;
 
  protected:
   TensorReader() = default;
-  /// Appends a key; false where there is one like it.
-  bool add_key(const std::string& key) {
-    const bool is_new = index_.emplace(key, keys_.size()).second;
-    if (is_new) keys_.push_back(key);
-    return is_new;
+  /// The keys of all tensors, once. Returns the first that stands twice, or nullptr.
+  const std::string* set_keys(std::vector<std::string> keys) {
+    keys_ = std::move(keys);
+    index_.reserve(keys_.size());
+    for (const std::string& key : keys_) {
+      if (!index_.emplace(key, index_.size()).second) return &key;
+    }
+    return nullptr;
   }
 
  private:
   std::vector<std::string> keys_;
-  std::unordered_map<std::string, std::size_t> index_;
+  std::unordered_map<std::string_view, std::size_t> index_;  // views of keys_: a file may hold a million
 };
 
 /// Each reads the structure of one format. `label` is the path as messages show it. Throws Failure.
-std::shared_ptr<const TensorReader> read_npy(std::shared_ptr<const MappedFile> file, const std::string& label);
-std::shared_ptr<const TensorReader> read_npz(std::shared_ptr<const MappedFile> file, const std::string& label);
-std::shared_ptr<const TensorReader> read_safetensors(std::shared_ptr<const MappedFile> file, const std::string& label);
+std::shared_ptr<const TensorReader> read_npy(std::shared_ptr<const InputFile> file, const std::string& label);
+std::shared_ptr<const TensorReader> read_npz(std::shared_ptr<const InputFile> file, const std::string& label);
+std::shared_ptr<const TensorReader> read_safetensors(std::shared_ptr<const InputFile> file, const std::string& label);
 
 }  // namespace ranklab

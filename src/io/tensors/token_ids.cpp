@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/mapped_file.hpp"
+#include "io/byte_source.hpp"
 #include "io/tensors/tensor_file.hpp"
 
 namespace ranklab {
@@ -70,7 +70,7 @@ class TokenRows {
 };
 
 bool is_integer(Dtype dtype) {
-  return dtype != Dtype::f64 && dtype != Dtype::f32 && dtype != Dtype::f16 && dtype != Dtype::bf16 && dtype != Dtype::boolean;
+  return !is_floating(dtype) && dtype != Dtype::boolean;
 }
 
 // A double holds every id exactly, and an integer that is none of them stays none.
@@ -232,8 +232,8 @@ Sequences read_token_ids(const std::string& path) {
   const bool is_json = path.ends_with(".json");
   if (!is_json && !path.ends_with(".txt"))
     throw Failure(printable(path) + ": the name of a file of token ids must end in .npy, .json or .txt");
-  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-  const std::string_view text(reinterpret_cast<const char*>(file->data()), file->size());
+  const std::shared_ptr<const InputFile> file = InputFile::open(path);
+  const std::string text = file->text(0, file->size());
   return is_json ? parse_token_json(text, printable(path)) : parse_token_text(text, printable(path));
 }
 

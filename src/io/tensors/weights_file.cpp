@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -78,19 +79,20 @@ WeightsFile WeightsFile::open(const std::string& path) {
   } else {
     weights.shards_.push_back(open_shard(path));
   }
-  for (std::size_t i = 0; i < weights.shards_.size(); ++i) {
-    for (const std::string& key : weights.shards_[i].keys()) {
-      weights.keys_.push_back(key);
-      weights.shard_of_.emplace(key, i);
-    }
+  for (const TensorFile& shard : weights.shards_) {
+    for (std::string& key : shard.keys()) weights.keys_.push_back(std::move(key));
   }
   return weights;
 }
 
+bool WeightsFile::has(const std::string& key) const {
+  return std::any_of(shards_.begin(), shards_.end(), [&](const TensorFile& shard) { return shard.has(key); });
+}
+
 StoredTensor WeightsFile::tensor(const std::string& key) const {
-  const auto shard = shard_of_.find(key);
+  const auto shard = std::find_if(shards_.begin(), shards_.end(), [&](const TensorFile& one) { return one.has(key); });
   // A key that no shard has: the first one's message lists what there is.
-  return shards_[shard == shard_of_.end() ? 0 : shard->second].tensor(key);
+  return (shard == shards_.end() ? shards_.front() : *shard).tensor(key);
 }
 
 }  // namespace ranklab

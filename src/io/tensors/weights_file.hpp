@@ -1,8 +1,6 @@
 // The tensors of a published model: one .safetensors file, or the shards that its index lists.
 #pragma once
 
-#include <cstddef>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -20,7 +18,7 @@ class WeightsFile {
   const std::string& path() const { return path_; }
   /// In the order of the files.
   const std::vector<std::string>& keys() const { return keys_; }
-  bool has(const std::string& key) const { return shard_of_.contains(key); }
+  bool has(const std::string& key) const;
   /// Throws Failure as TensorFile::tensor does.
   StoredTensor tensor(const std::string& key) const;
 
@@ -28,7 +26,6 @@ class WeightsFile {
   std::string path_;
   std::vector<TensorFile> shards_;
   std::vector<std::string> keys_;
-  std::map<std::string, std::size_t> shard_of_;
 };
 
 }  // namespace ranklab

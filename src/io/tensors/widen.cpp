@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <stdexcept>
 
 #include "core/machine.hpp"
-#include "io/mapped_file.hpp"
+#include "io/byte_source.hpp"
 #include "io/tensors/entry_types.hpp"
 
 namespace ranklab {
@@ -17,12 +18,13 @@ namespace {
 // each other out of the cache; nor is it in the tile, whose rows are padded.
 constexpr std::uint64_t tile_rows = 8, tile_cols = 64, padding = 8;
 
-// What is read at once before the file is told of it.
-constexpr std::uint64_t stretch_bytes = 1 << 22;
+// What is read at once: it stays in a core's cache until it is widened.
+constexpr std::uint64_t buffer_bytes = 1 << 18;
 
-// Within a block, not after it: a few columns of a matrix stored by rows touch as many pages as the whole.
-void were_read(const TensorLayout& layout, std::uint64_t runs, std::uint64_t run_bytes) {
-  if (layout.file != nullptr) layout.file->read_was(runs, run_bytes);
+// Not cleared, as it is about to be written.
+using Buffer = std::unique_ptr<unsigned char[]>;
+Buffer buffer_of(std::uint64_t bytes) {
+  return std::make_unique_for_overwrite<unsigned char[]>(bytes);
 }
 
 template <class Entry, bool big_endian>
@@ -37,13 +39,15 @@ struct Widening {
     }
   }
 
+  // `count` entries from the one at `first` on, in the order in which they lie.
   template <class T>
-  static void entries(const TensorLayout& layout, std::uint64_t count, T* out) {
-    constexpr std::uint64_t stretch = stretch_bytes / bytes;
-    for (std::uint64_t i = 0; i < count; i += stretch) {
-      const std::uint64_t size = std::min(stretch, count - i);
-      run(layout.data + i * bytes, size, out + i);
-      were_read(layout, 1, size * bytes);
+  static void entries(const TensorLayout& layout, std::uint64_t first, std::uint64_t count, T* out) {
+    const std::uint64_t most = std::min(count, buffer_bytes / bytes);
+    const Buffer buffer = buffer_of(most * bytes);
+    for (std::uint64_t done = 0; done < count; done += most) {
+      const std::uint64_t size = std::min(most, count - done);
+      layout.source->read(layout.begin + (first + done) * bytes, size * bytes, buffer.get());
+      run(buffer.get(), size, out + done);
     }
   }
 
@@ -57,26 +61,45 @@ struct Widening {
     }
   }
 
+  // Whole columns lie one after the other.
   static void column_major(const StoredBlock& block, double* out) {
-    const TensorLayout& layout = block.layout;
-    const std::uint64_t rows = layout.shape[0];
+    const std::uint64_t rows = block.layout.shape[0], first = block.first_col * rows + block.first_row;
+    if (block.row_count == rows) return entries(block.layout, first, rows * block.col_count, out);
     for (std::uint64_t j = 0; j < block.col_count; ++j) {
-      run(layout.data + ((block.first_col + j) * rows + block.first_row) * bytes, block.row_count, out + j * block.row_count);
-      were_read(layout, 1, block.row_count * bytes);
+      entries(block.layout, first + j * rows, block.row_count, out + j * block.row_count);
     }
   }
 
+  // Part by part, each as large as the buffer and at least as high as a tile.
   static void row_major(const StoredBlock& block, double* out) {
-    const TensorLayout& layout = block.layout;
-    const std::uint64_t row_bytes = layout.shape[1] * bytes;
-    for (std::uint64_t i = 0; i < block.row_count; i += tile_rows) {
-      const unsigned char* rows_begin = layout.data + (block.first_row + i) * row_bytes + block.first_col * bytes;
-      const std::uint64_t rows = std::min(tile_rows, block.row_count - i);
-      for (std::uint64_t j = 0; j < block.col_count; j += tile_cols) {
-        tile(rows_begin + j * bytes, row_bytes, rows, std::min(tile_cols, block.col_count - j), out + j * block.row_count + i,
-             block.row_count);
+    const std::uint64_t part_cols = std::min(block.col_count, buffer_bytes / (tile_rows * bytes));
+    const std::uint64_t fitting_rows = buffer_bytes / (part_cols * bytes) / tile_rows * tile_rows;
+    const std::uint64_t part_rows = std::min(block.row_count, fitting_rows);
+    const Buffer part = buffer_of(part_rows * part_cols * bytes);
+    for (std::uint64_t i = 0; i < block.row_count; i += part_rows) {
+      for (std::uint64_t j = 0; j < block.col_count; j += part_cols) {
+        const std::uint64_t rows = std::min(part_rows, block.row_count - i), cols = std::min(part_cols, block.col_count - j);
+        read_part(block, i, j, rows, cols, part.get());
+        tiles(part.get(), rows, cols, out + j * block.row_count + i, block.row_count);
       }
-      were_read(layout, rows, block.col_count * bytes);
+    }
+  }
+
+  // Rows i ... i + rows - 1 and columns j ... j + cols - 1 of the block, one row after the other; whole rows lie so.
+  static void read_part(const StoredBlock& block, std::uint64_t i, std::uint64_t j, std::uint64_t rows, std::uint64_t cols,
+                        unsigned char* part) {
+    const TensorLayout& layout = block.layout;
+    const std::uint64_t all = layout.shape[1], runs = cols == all ? 1 : rows, run_bytes = rows / runs * cols * bytes;
+    const std::uint64_t begin = layout.begin + ((block.first_row + i) * all + block.first_col + j) * bytes;
+    for (std::uint64_t r = 0; r < runs; ++r) layout.source->read(begin + r * all * bytes, run_bytes, part + r * run_bytes);
+  }
+
+  static void tiles(const unsigned char* part, std::uint64_t rows, std::uint64_t cols, double* out, std::uint64_t stride) {
+    for (std::uint64_t i = 0; i < rows; i += tile_rows) {
+      for (std::uint64_t j = 0; j < cols; j += tile_cols) {
+        tile(part + (i * cols + j) * bytes, cols * bytes, std::min(tile_rows, rows - i), std::min(tile_cols, cols - j),
+             out + j * stride + i, stride);
+      }
     }
   }
 };
@@ -115,7 +138,7 @@ void widen_block(const StoredBlock& block, double* out) {
 
 template <class T>
 void widen_entries(const TensorLayout& layout, std::uint64_t count, T* out) {
-  with_widening(layout, [&](auto widening) { widening.entries(layout, count, out); });
+  with_widening(layout, [&](auto widening) { widening.entries(layout, 0, count, out); });
 }
 
 template void widen_entries<double>(const TensorLayout&, std::uint64_t, double*);

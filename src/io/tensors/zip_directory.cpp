@@ -1,6 +1,5 @@
 // The directory of a ZIP archive ([APPNOTE] 4.3: local headers, central directory, its end, the ZIP64 extra field).
 #include <algorithm>
-#include <string_view>
 #include <unordered_set>
 
 #include "core/error.hpp"
@@ -31,7 +30,7 @@ struct Header {
 
 class ZipDirectory {
  public:
-  ZipDirectory(const MappedFile& file, const std::string& label) : file_(file), label_(label) {}
+  ZipDirectory(const InputFile& file, const std::string& label) : file_(file), label_(label) {}
 
   std::vector<ZipMember> members() {
     const Directory directory = find_directory();
@@ -54,7 +53,9 @@ class ZipDirectory {
   template <class Raw>
   Raw number(std::uint64_t at) const {
     if (at > file_.size() || sizeof(Raw) > file_.size() - at) fail("truncated");
-    return load_little<Raw>(file_.data() + at);
+    unsigned char bytes[sizeof(Raw)];
+    file_.read(at, sizeof(Raw), bytes);
+    return load_little<Raw>(bytes);
   }
   std::uint16_t u16(std::uint64_t at) const { return number<std::uint16_t>(at); }
   std::uint32_t u32(std::uint64_t at) const { return number<std::uint32_t>(at); }
@@ -63,9 +64,11 @@ class ZipDirectory {
   // The end record is the last thing in the file, but for a comment whose length it holds.
   std::uint64_t find_end() const {
     const std::uint64_t size = file_.size();
-    for (std::uint64_t comment = 0; comment <= 0xFFFF && end_bytes + comment <= size; ++comment) {
-      const std::uint64_t at = size - end_bytes - comment;
-      if (u32(at) == 0x06054b50u && u16(at + 20) == comment) return at;
+    const std::uint64_t tail_begin = size - std::min<std::uint64_t>(size, end_bytes + 0xFFFF);
+    const std::string tail = file_.text(tail_begin, size - tail_begin);
+    for (std::uint64_t comment = 0; comment + end_bytes <= tail.size(); ++comment) {
+      const std::uint64_t at = tail.size() - end_bytes - comment;
+      if (tail.compare(at, 4, "PK\x05\x06") == 0 && u16(tail_begin + at + 20) == comment) return tail_begin + at;
     }
     if (size >= 4 && (u32(0) == 0x04034b50u)) fail("truncated: the directory of the ZIP archive, at its end, is missing");
     fail("not a ZIP archive, which a .npz file is");
@@ -125,7 +128,7 @@ class ZipDirectory {
     const std::uint64_t name_bytes = u16(at + 28), extra_bytes = u16(at + 30), comment_bytes = u16(at + 32);
     if (name_bytes + extra_bytes + comment_bytes > end - at - central_bytes) fail("damaged: an entry of the directory is too long");
     ZipMember member;
-    member.name.assign(reinterpret_cast<const char*>(file_.data() + at + central_bytes), name_bytes);
+    member.name = file_.text(at + central_bytes, name_bytes);
     if (u16(at + 34) != 0) fail("a split ZIP archive is not read");
     apply_zip64(header, at + central_bytes + name_bytes, extra_bytes);
     at += central_bytes + name_bytes + extra_bytes + comment_bytes;
@@ -155,7 +158,7 @@ class ZipDirectory {
     Header local{u16(at + 6), u16(at + 8), u32(at + 14), u32(at + 18), u32(at + 22), 0};
     const std::uint64_t name_bytes = u16(at + 26), extra_bytes = u16(at + 28), room = directory_begin_ - at - local_bytes;
     if (name_bytes + extra_bytes > room || member.packed_bytes > room - name_bytes - extra_bytes) fail(where + "is truncated");
-    const std::string_view name(reinterpret_cast<const char*>(file_.data() + at + local_bytes), name_bytes);
+    const std::string name = file_.text(at + local_bytes, name_bytes);
     bool agrees = name == member.name && local.method == header.method && ((local.flags ^ header.flags) & flag_encrypted) == 0;
     // A writer that could not seek back left zeros here and wrote the sizes behind the bytes.
     if ((local.flags & flag_sizes_follow) == 0) {
@@ -164,7 +167,7 @@ class ZipDirectory {
     }
     if (!agrees) fail(where + "is described differently by its header and by the directory");
     const std::uint64_t begin = at + local_bytes + name_bytes + extra_bytes;
-    member.packed = file_.data() + begin;
+    member.packed_begin = begin;
     spans_.emplace_back(at, begin + member.packed_bytes);
   }
 
@@ -175,7 +178,7 @@ class ZipDirectory {
     }
   }
 
-  const MappedFile& file_;
+  const InputFile& file_;
   const std::string& label_;
   std::uint64_t directory_begin_ = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> spans_;  // of the members, header included
@@ -183,7 +186,7 @@ class ZipDirectory {
 
 }  // namespace
 
-std::vector<ZipMember> read_zip_directory(const MappedFile& file, const std::string& label) {
+std::vector<ZipMember> read_zip_directory(const InputFile& file, const std::string& label) {
   return ZipDirectory(file, label).members();
 }
 

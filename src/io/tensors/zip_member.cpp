@@ -2,26 +2,36 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "core/error.hpp"
-#include "core/machine.hpp"
 #include "io/tensors/zip_archive.hpp"
 
 namespace ranklab {
 
 namespace {
 
-// zlib counts in 32 bits.
-constexpr std::uint64_t chunk = std::uint64_t{1} << 26;
+// What is read, inflated and written at once: it stays in a core's cache.
+constexpr std::uint64_t block_bytes = std::uint64_t{1} << 18;
+using Buffer = std::vector<unsigned char>;
 
-std::uint32_t add_to_crc(std::uint32_t crc, const unsigned char* bytes, std::uint64_t count) {
-  return static_cast<std::uint32_t>(::crc32(crc, bytes, static_cast<uInt>(count)));
-}
+// The checksum of a member's bytes, block by block.
+class Checksum {
+ public:
+  void add(const unsigned char* bytes, std::uint64_t count) { crc_ = ::crc32(crc_, bytes, static_cast<uInt>(count)); }
+  void require(const ZipMember& member, const std::string& label) const {
+    if (crc_ != member.crc) throw Failure(label + ": damaged: the bytes do not agree with their checksum");
+  }
 
-// A raw deflate stream in memory.
+ private:
+  uLong crc_ = 0;
+};
+
+// A raw deflate stream in a file.
 class Inflater {
  public:
-  Inflater(const ZipMember& member, const std::string& label) : label_(label), packed_(member.packed), left_(member.packed_bytes) {
+  Inflater(const InputFile& file, const ZipMember& member, const std::string& label)
+      : file_(file), label_(label), at_(member.packed_begin), left_(member.packed_bytes) {
     if (::inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw Failure(label_ + ": zlib cannot start");
   }
   ~Inflater() { ::inflateEnd(&stream_); }
@@ -33,7 +43,7 @@ class Inflater {
     std::uint64_t done = 0;
     while (done < count && !ended_) {
       feed();
-      const auto room = static_cast<uInt>(std::min(count - done, chunk));
+      const auto room = static_cast<uInt>(std::min(count - done, block_bytes));
       stream_.next_out = out + done;
       stream_.avail_out = room;
       const int status = ::inflate(&stream_, Z_NO_FLUSH);
@@ -59,66 +69,85 @@ class Inflater {
  private:
   void feed() {
     if (stream_.avail_in > 0 || left_ == 0) return;
-    const std::uint64_t count = std::min(left_, chunk);
-    stream_.next_in = const_cast<unsigned char*>(packed_);
+    const std::uint64_t count = std::min(left_, block_bytes);
+    packed_.resize(count);
+    file_.read(at_, count, packed_.data());
+    stream_.next_in = packed_.data();
     stream_.avail_in = static_cast<uInt>(count);
-    packed_ += count;
+    at_ += count;
     left_ -= count;
   }
 
+  const InputFile& file_;
   const std::string& label_;
   z_stream stream_{};
-  const unsigned char* packed_;
-  std::uint64_t left_;
+  Buffer packed_;
+  std::uint64_t at_, left_;  // what follows in the file
   bool ended_ = false;
 };
 
-[[noreturn]] void fail_checksum(const std::string& label) {
-  throw Failure(label + ": damaged: the bytes do not agree with their checksum");
-}
+// Bytes that are there, and agree with the directory, from the first reading on.
+class MemberBytes final : public ByteSource {
+ public:
+  MemberBytes(std::shared_ptr<const InputFile> file, ZipMember member, std::string label)
+      : file_(std::move(file)), member_(std::move(member)), label_(std::move(label)) {}
+
+  void read(std::uint64_t offset, std::uint64_t count, unsigned char* out) const override {
+    std::call_once(checked_, [&] { member_.deflated ? inflate() : check(); });
+    if (inflated_) return inflated_->read(offset, count, out);
+    file_->read(member_.packed_begin + offset, count, out);
+  }
+
+ private:
+  void inflate() const {
+    auto inflated = std::make_unique<ScratchBytes>(member_.bytes, label_);
+    Inflater inflater(*file_, member_, label_);
+    Checksum checksum;
+    Buffer block(std::min(block_bytes, member_.bytes));
+    for (std::uint64_t left = member_.bytes; left > 0;) {
+      const std::uint64_t count = std::min(block_bytes, left);
+      if (inflater.read(block.data(), count) != count) throw Failure(label_ + ": damaged: shorter than the archive says");
+      checksum.add(block.data(), count);
+      inflated->append(block.data(), count);
+      left -= count;
+    }
+    if (!inflater.at_end()) throw Failure(label_ + ": damaged: longer than the archive says");
+    checksum.require(member_, label_);
+    inflated_ = std::move(inflated);
+  }
+
+  void check() const {
+    Checksum checksum;
+    Buffer block(std::min(block_bytes, member_.bytes));
+    for (std::uint64_t done = 0; done < member_.bytes;) {
+      const std::uint64_t count = std::min(block_bytes, member_.bytes - done);
+      file_->read(member_.packed_begin + done, count, block.data());
+      checksum.add(block.data(), count);
+      done += count;
+    }
+    checksum.require(member_, label_);
+  }
+
+  const std::shared_ptr<const InputFile> file_;
+  const ZipMember member_;
+  const std::string label_;
+  mutable std::once_flag checked_;
+  mutable std::unique_ptr<const ScratchBytes> inflated_;  // set once, before anything is read
+};
 
 }  // namespace
 
-std::string zip_member_start(const ZipMember& member, std::uint64_t count, const std::string& label) {
-  std::string start(std::min(count, member.bytes), '\0');
-  auto* out = reinterpret_cast<unsigned char*>(start.data());
-  if (member.deflated) {
-    start.resize(Inflater(member, label).read(out, start.size()));
-  } else {
-    std::copy_n(member.packed, start.size(), out);
-  }
+std::string zip_member_start(const InputFile& file, const ZipMember& member, std::uint64_t count, const std::string& label) {
+  count = std::min(count, member.bytes);
+  if (!member.deflated) return file.text(member.packed_begin, count);
+  std::string start(count, '\0');
+  start.resize(Inflater(file, member, label).read(reinterpret_cast<unsigned char*>(start.data()), count));
   return start;
 }
 
-std::shared_ptr<const unsigned char[]> inflate_zip_member(const ZipMember& member, const std::string& label) {
-  if (static_cast<double>(member.bytes) > available_memory()) {
-    throw Failure(label + ": inflated it takes " + std::to_string(member.bytes) +
-                  " bytes, more than this machine has; save it without compression (np.savez), which is read where it lies");
-  }
-  // Not cleared: a false size then takes no memory beyond what is really inflated.
-  std::shared_ptr<unsigned char[]> bytes(new unsigned char[member.bytes]);
-  Inflater inflater(member, label);
-  std::uint32_t crc = 0;
-  for (std::uint64_t done = 0; done < member.bytes;) {
-    const std::uint64_t count = std::min(chunk, member.bytes - done);
-    if (inflater.read(bytes.get() + done, count) != count) throw Failure(label + ": damaged: shorter than the archive says");
-    crc = add_to_crc(crc, bytes.get() + done, count);
-    done += count;
-  }
-  if (!inflater.at_end()) throw Failure(label + ": damaged: longer than the archive says");
-  if (crc != member.crc) fail_checksum(label);
-  return bytes;
-}
-
-void check_stored_zip_member(const MappedFile& file, const ZipMember& member, const std::string& label) {
-  std::uint32_t crc = 0;
-  for (std::uint64_t done = 0; done < member.bytes;) {
-    const std::uint64_t count = std::min(chunk, member.bytes - done);
-    crc = add_to_crc(crc, member.packed + done, count);
-    file.read_was(1, count);
-    done += count;
-  }
-  if (crc != member.crc) fail_checksum(label);
+std::shared_ptr<const ByteSource> open_zip_member(std::shared_ptr<const InputFile> file, const ZipMember& member,
+                                                  const std::string& label) {
+  return std::make_shared<const MemberBytes>(std::move(file), member, label);
 }
 
 }  // namespace ranklab

@@ -93,7 +93,7 @@ arma::Mat<T> encoder_embedding(const ModelSpec& spec, Tensors<T>& tensors, const
   const arma::uword width = width_of_embedding(spec);
   arma::Mat<T> X = tensors.columns("word.weight", width, spec.vocabulary, ids, start) +
                    tensors.columns("position.weight", width, positions_of_table(spec, ids.size()), places(ids.size()), start);
-  X.each_col() += arma::Col<T>(tensors.columns("type.weight", width, 2, {0}, start));
+  X.each_col() += arma::Col<T>(tensors.columns("type.weight", width, spec.types, {0}, start));
   LayerNorm<T>(tensors, "embedding_norm", width)(X, spec.norm_epsilon);
   return spec.row().embeds_narrowly ? LinearMap<T>(tensors, "embedding_map", width, spec.dim)(X) : X;
 }
@@ -104,7 +104,7 @@ void list_embedding(const ModelSpec& spec, TensorList& list) {
   const std::uint64_t width = width_of_embedding(spec);
   list.add_spellings("word.weight", {"embeddings.word_embeddings.weight"}, {spec.vocabulary, width});
   list.add_spellings("position.weight", {"embeddings.position_embeddings.weight"}, {spec.positions, width});
-  list.add_spellings("type.weight", {"embeddings.token_type_embeddings.weight"}, {2, width});
+  list.add_spellings("type.weight", {"embeddings.token_type_embeddings.weight"}, {spec.types, width});
   list.add_norm("embedding_norm", "embeddings.LayerNorm", width);
   if (spec.row().embeds_narrowly) list.add_linear("embedding_map", "encoder.embedding_hidden_mapping_in", spec.dim, width);
 }
@@ -134,6 +134,7 @@ void read_bert_config(const ConfigKeys& keys, ModelConfig& config) {
   config.ffn = keys.size({"intermediate_size"});
   config.vocabulary = keys.size({"vocab_size"});
   config.positions = keys.size({"max_position_embeddings"});
+  config.types = keys.size({"type_vocab_size"});
   config.norm_epsilon = keys.epsilon("layer_norm_eps");
   config.activation = read_activation(keys, "hidden_act");
   keys.require("position_embedding_type", "absolute");
@@ -177,6 +178,7 @@ ModelRow bert_row() {
                                        .layer = list_bert_layer,
                                        .sizes = {{&ModelSpec::vocabulary, "word.weight", 2, 0},
                                                  {&ModelSpec::positions, "position.weight", 2, 0},
+                                                 {&ModelSpec::types, "type.weight", 2, 0},
                                                  {&ModelSpec::dim, "word.weight", 2, 1},
                                                  {&ModelSpec::ffn, "layer0.ffn.weight", 2, 0}},
                                        .read_config = read_bert_config},
@@ -201,6 +203,7 @@ ModelRow albert_row() {
                                   .layer = list_albert_layer,
                                   .sizes = {{&ModelSpec::vocabulary, "word.weight", 2, 0},
                                             {&ModelSpec::positions, "position.weight", 2, 0},
+                                            {&ModelSpec::types, "type.weight", 2, 0},
                                             {&ModelSpec::dim, "embedding_map.weight", 2, 0},
                                             {&ModelSpec::embedding, "word.weight", 2, 1},
                                             {&ModelSpec::ffn, "layer0.ffn.weight", 2, 0}},

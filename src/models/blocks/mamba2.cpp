@@ -171,9 +171,9 @@ class Mamba2Block final : public Block<T> {
 };
 
 void require_groups(const ModelSpec& spec) {
-  if (spec.groups == 0 || spec.heads % spec.groups != 0) {
-    throw UsageError("the " + std::to_string(spec.groups) + " groups of heads of " + spec.model + " do not divide its " +
-                     std::to_string(spec.heads) + " heads");
+  if (spec.heads % spec.groups != 0) {
+    throw UsageError("--ssm-groups " + std::to_string(spec.groups) + " does not divide the " + std::to_string(spec.heads) +
+                     " heads of " + spec.model);
   }
   if (spec.taps == 0) throw UsageError("a convolution of " + spec.model + " needs at least one tap");
 }
@@ -192,7 +192,7 @@ ModelRow mamba2_row() {
           .state = 128,
           .vocabulary = 50288,
           .norms = {"rms", "none"},
-          .switches = {"gating", "skip-at", "skip-input", "norm-off"},
+          .switches = {"gating", "skip-at", "skip-input", "norm-off", "ssm-groups"},
           .has_heads = true,
           .expand = 2,
           .embedding_std = 0.02,

@@ -20,6 +20,7 @@ struct ModelConfig {
   std::optional<std::uint64_t> embedding;   // embedding_size
   std::optional<std::uint64_t> vocabulary;  // vocab_size; mamba2's, before it is padded to a multiple
   std::optional<std::uint64_t> positions;   // max_position_embeddings, n_positions
+  std::optional<std::uint64_t> types;       // type_vocab_size
   // mamba2: state_size/d_state, n_groups/ngroups, conv_kernel/d_conv, head_dim/headdim, expand
   std::optional<std::uint64_t> state, groups, taps, head_width, expand;
   std::optional<double> norm_epsilon;     // layer_norm_eps, layer_norm_epsilon, norm_epsilon

@@ -75,6 +75,7 @@ void require_switch(const ModelSpec& spec, bool asked, const std::string& what) 
 }
 
 void require_switches(const ModelSpec& spec) {
+  require_switch(spec, spec.groups != 1, "--ssm-groups " + std::to_string(spec.groups));
   require_switch(spec, spec.gating == "on", "--gating on");
   require_switch(spec, spec.mlp == "on", "--mlp on");
   require_switch(spec, spec.alpha != 1.0, "--alpha other than 1");
@@ -179,6 +180,7 @@ void settle(ModelSpec& spec) {
   own_size(spec.state, row.state);
   own_size(spec.embedding, std::min<std::uint64_t>(128, spec.dim));
   own_size(spec.vocabulary, row.vocabulary);
+  own_size(spec.groups, 1);
   own_size(spec.tokens, spec.sequences != nullptr ? longest(*spec.sequences) : 128);
   own_size(spec.positions, row.positions);
   own_word(spec.activation, row.activation);

@@ -25,6 +25,7 @@ struct ModelSpec {
   std::uint64_t state = 0;                 // n, state size of a state-space model
   std::uint64_t embedding = 0;             // albert: width of the token embedding before the map to d; own: 128, at most d
   std::uint64_t vocabulary = 0;            // token ids
+  std::uint64_t groups = 0;                // mamba2: heads k h/g ... share B and C; own: 1
   std::string norm = "own";                // rows | layer | rms | none
   std::string gating = "own";              // on | off; mamba2 alone has a gate
   std::string mlp = "own";                 // on | off; transformers have one
@@ -45,12 +46,14 @@ struct ModelSpec {
 
   // Files, by their flags: weights, config.json, token ids. Empty: drawn.
   std::string weights = {}, model_config = {}, tokens_file = {};
+  std::vector<std::string> ignore_tensors = {};  // globs: tensors of the weights that are passed over
 
   // What no flag says: published weights and their config do, else `settle`.
   std::shared_ptr<const Checkpoint> checkpoint = {};     // the open weights; null: drawn
   std::shared_ptr<const TokenSequences> sequences = {};  // that of trial t is the t-th; null: drawn
+  bool assumes_one_group = false;                        // neither a flag nor a config says how many the weights have
   std::uint64_t positions = 0;                           // rows of the table of positions
-  std::uint64_t groups = 1;                              // mamba2: heads k h/g ... share B and C
+  std::uint64_t types = 2;                               // rows of the table of token types; tokens are of the first
   std::uint64_t taps = 4;                                // mamba2: of the convolution
   std::string activation = "own";                        // of the feed-forward net: gelu, gelu-tanh or relu
   double norm_epsilon = 0.0;

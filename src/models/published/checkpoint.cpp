@@ -1,11 +1,11 @@
 #include "models/published/checkpoint.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <set>
 #include <string_view>
-#include <unordered_set>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -13,14 +13,28 @@
 namespace ranklab {
 namespace {
 
-// The prefix with which a file spells a model's keys, if it is of that model.
-std::optional<std::string> prefix_in(const WeightsFile& file, const PublishedLayout& layout) {
-  for (const std::string& prefix : {layout.prefix, std::string()}) {
-    for (const std::string& key : layout.characteristic) {
-      if (file.has(prefix + key)) return prefix;
-    }
+// The wrappers that occur in the file.
+std::set<std::string> wrappers_in(const WeightsFile& file) {
+  std::set<std::string, std::less<>> wrappers;
+  for (const std::string& key : file.keys()) {
+    const std::string_view wrapper = std::string_view(key).substr(0, wrapper_length(key));
+    if (!wrappers.contains(wrapper)) wrappers.emplace(wrapper);
   }
-  return std::nullopt;
+  return {wrappers.begin(), wrappers.end()};
+}
+
+// The wrapper with which the file has a tensor of this name, if it has one.
+std::optional<std::string> wrapper_of(const std::string& name, const WeightsFile& file, const std::set<std::string>& wrappers) {
+  std::optional<std::string> found;
+  for (const std::string& wrapper : wrappers) {
+    if (!file.has(wrapper + name)) continue;
+    if (found) {
+      throw Failure(printable(file.path()) + ": the tensors '" + printable_key(*found + name) + "' and '" +
+                    printable_key(wrapper + name) + "' have one name without their prefixes");
+    }
+    found = wrapper;
+  }
+  return found;
 }
 
 [[noreturn]] void refuse_unknown_model(const WeightsFile& file) {
@@ -57,28 +71,43 @@ std::vector<PublishedTensor> all_tensors(const ModelRow& row, std::uint64_t laye
   return all;
 }
 
-bool is_floating(Dtype type) {
-  return type == Dtype::f64 || type == Dtype::f32 || type == Dtype::f16 || type == Dtype::bf16;
-}
-
 }  // namespace
 
-Checkpoint::Checkpoint(WeightsFile file, const ModelRow& row, std::string prefix)
-    : file_(std::move(file)), row_(row), layout_(*row.published), prefix_(std::move(prefix)) {
+std::size_t wrapper_length(std::string_view key) {
+  constexpr std::array<std::string_view, 3> wrappers = {"module.", "_orig_mod.", "base_model.model."};
+  std::size_t length = 0;
+  const auto follows = [&](std::string_view wrapper) { return key.substr(length).starts_with(wrapper); };
+  for (const auto* found = wrappers.begin(); found != wrappers.end();) {
+    found = std::find_if(wrappers.begin(), wrappers.end(), follows);
+    if (found != wrappers.end()) length += found->size();
+  }
+  return length;
+}
+
+Checkpoint::Checkpoint(WeightsFile file, const ModelRow& row, const std::set<std::string>& wrappers, std::string wrapper,
+                       std::string prefix)
+    : file_(std::move(file)), row_(row), layout_(*row.published), wrapper_(std::move(wrapper)), prefix_(std::move(prefix)) {
   count_layers();
   for (const PublishedTensor& tensor : all_tensors(row_, layers_)) {
-    const auto key =
-        std::find_if(tensor.keys.begin(), tensor.keys.end(), [&](const auto& name) { return file_.has(prefix_ + name); });
-    if (key != tensor.keys.end()) places_[tensor.name] = {prefix_ + *key, tensor.inputs_first};
+    for (const std::string& name : tensor.keys) {
+      const std::optional<std::string> found = wrapper_of(prefix_ + name, file_, wrappers);
+      if (!found) continue;
+      places_[tensor.name] = {*found + prefix_ + name, tensor.inputs_first};
+      break;
+    }
   }
 }
 
 std::shared_ptr<const Checkpoint> Checkpoint::open(const std::string& path) {
   WeightsFile file = WeightsFile::open(path);
+  const std::set<std::string> wrappers = wrappers_in(file);
   for (const ModelRow& row : model_rows()) {
     if (!row.published) continue;
-    if (std::optional<std::string> prefix = prefix_in(file, *row.published)) {
-      return std::shared_ptr<const Checkpoint>(new Checkpoint(std::move(file), row, std::move(*prefix)));
+    for (const std::string& prefix : {row.published->prefix, std::string()}) {
+      for (const std::string& name : row.published->characteristic) {
+        const std::optional<std::string> wrapper = wrapper_of(prefix + name, file, wrappers);
+        if (wrapper) return std::shared_ptr<const Checkpoint>(new Checkpoint(std::move(file), row, wrappers, *wrapper, prefix));
+      }
     }
   }
   refuse_unknown_model(file);
@@ -88,7 +117,8 @@ void Checkpoint::count_layers() {
   if (layout_.one_layer) return;
   std::set<std::uint64_t> indices;
   for (const std::string& key : file_.keys()) {
-    if (const auto index = layer_index(key, prefix_ + layout_.layers)) indices.insert(*index);
+    if (const auto index = layer_index(std::string_view(key).substr(wrapper_length(key)), prefix_ + layout_.layers))
+      indices.insert(*index);
   }
   layers_ = 0;
   while (indices.contains(layers_)) ++layers_;
@@ -162,8 +192,6 @@ std::map<Dtype, std::uint64_t> Checkpoint::bytes_by_type() const {
   return sums;
 }
 
-// The file held against the model that it should be -----------------------------------------------------------------------------
-
 void Checkpoint::refuse(const std::string& name, const std::string& why) const {
   refuse_key(places_.at(name).key, why);
 }
@@ -178,60 +206,9 @@ void Checkpoint::refuse_missing(const PublishedTensor& wanted) const {
   std::string why = "is missing; the file holds " + model() + ", whose " +
                     (in_layer ? "layer " + wanted.name.substr(stem.size(), wanted.name.find('.') - stem.size()) : "embedding") +
                     " needs it";
-  if (wanted.keys.size() > 1) why = "(or " + printable_key(prefix_ + wanted.keys[1]) + ") " + why;
-  refuse_key(prefix_ + wanted.keys[0], why);
-}
-
-// Whatever layer comes after the last of a run without a gap must not be needed, neither by the model nor by later layers.
-void Checkpoint::require_layers(std::uint64_t wanted) const {
-  if (layers_ >= wanted && layers_ > last_layer_) return;
-  refuse_missing(layout_.layer_tensors({.model = model()}, layers_).front());
-}
-
-void Checkpoint::check_tensor(const PublishedTensor& wanted) const {
-  const auto place = places_.find(wanted.name);
-  if (place == places_.end()) refuse_missing(wanted);
-  const StoredTensor tensor = floating(place->second.key);
-  if (tensor.shape() == wanted.shape) return;
-  refuse_key(place->second.key, "is " + tensor.shape_text() + ", expected " + shape_to_text(wanted.shape));
-}
-
-bool Checkpoint::is_passed_over(const std::string& key) const {
-  const auto starts = [](std::string_view text, const std::vector<std::string>& with) {
-    return std::any_of(with.begin(), with.end(), [&](const std::string& start) { return text.starts_with(start); });
-  };
-  if (starts(key, layout_.heads)) return true;
-  if (!key.starts_with(prefix_)) return false;
-  const std::string inner = key.substr(prefix_.size());
-  if (starts(inner, layout_.inner_heads)) return true;
-  // "h.3.attn.bias", the mask of one of the file's layers, and not "h.3.mlp.attn.bias"
-  const std::size_t point = inner.find('.', layout_.layers.size());
-  if (!inner.starts_with(layout_.layers) || point == std::string::npos) return false;
-  return std::find(layout_.masks.begin(), layout_.masks.end(), inner.substr(point + 1)) != layout_.masks.end();
-}
-
-void Checkpoint::check_unknown(const std::string& key) const {
-  // Ids of positions, masks: weights are not integers.
-  if (is_passed_over(key) || !is_floating(file_.tensor(key).dtype())) return;
-  std::string allowed;
-  for (const std::string& head : layout_.heads) allowed += head + (head.ends_with('.') ? "*, " : ", ");
-  for (const std::string& head : layout_.inner_heads) allowed += prefix_ + head + "*, ";
-  for (const std::string& mask : layout_.masks) allowed += prefix_ + layout_.layers + "*." + mask + ", ";
-  refuse_key(key, "is none that " + model() + " has here; beside its own: " + allowed + "tensors of integers");
-}
-
-void Checkpoint::check(const ModelSpec& spec) const {
-  if (spec.model != model()) throw Failure(printable(path()) + ": holds " + model() + ", not " + spec.model);
-  require_layers(layout_.one_layer || spec.shares_weights() ? 1 : spec.layers);
-  for (const PublishedTensor& tensor : layout_.tensors(spec)) check_tensor(tensor);
-  for (const PublishedTensor& tensor : layout_.final_norm_tensors(spec)) {
-    if (places_.contains(tensor.name)) check_tensor(tensor);
-  }
-  std::unordered_set<std::string> known;
-  for (const auto& [name, place] : places_) known.insert(place.key);
-  for (const std::string& key : file_.keys()) {
-    if (!known.contains(key)) check_unknown(key);
-  }
+  const auto spelt = [&](const std::string& key) { return wrapper_ + prefix_ + key; };
+  if (wanted.keys.size() > 1) why = "(or " + printable_key(spelt(wanted.keys[1])) + ") " + why;
+  refuse_key(spelt(wanted.keys[0]), why);
 }
 
 }  // namespace ranklab

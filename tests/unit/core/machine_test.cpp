@@ -2,6 +2,9 @@
 #include "core/machine.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <cmath>
 
 #include <filesystem>
 #include <fstream>
@@ -36,6 +39,21 @@ TEST_CASE("memory: the lower of the machine's and its control group's limit, of 
     CHECK(memory_with(file, "") == machine);
   }
   CHECK(available_memory() <= machine);
+}
+
+TEST_CASE("memory: a limit of the address space leaves what is not mapped yet") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+  if (before.rlim_cur != RLIM_INFINITY) return;
+  CHECK(std::isinf(free_address_space()));
+  rlimit limited = before;
+  limited.rlim_cur = rlim_t{1} << 50;  // beyond what the tests map
+  REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
+  const double free = free_address_space(), available = available_memory();
+  REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK(free < 0x1p50);
+  CHECK(free > 0x1p49);
+  CHECK(available <= free);
 }
 
 TEST_CASE("machine: at least one core, and a name for it") {

@@ -138,12 +138,24 @@ struct Pair : Source {
   std::vector<Layer> layers;
 };
 
+/// Tensors that were opened last: the matrices of a stack, and the blocks of one, follow each other, and a compressed archive is
+/// inflated once.
+class OpenTensors {
+ public:
+  /// As open_tensor.
+  const StoredTensor& at(const std::string& address);
+
+ private:
+  static constexpr std::size_t most = 4;
+  std::map<std::string, StoredTensor> tensors_;
+};
+
 /// The pair's tensors as matrices: one of a stack (E, m, k) or (E, k, n); a convolution's (out, in, ...) flattened to its rows; an
 /// activation (..., k) of samples flattened to n x k. All of their features. Throw Failure as open_tensor and StoredTensor::at do.
-StoredTensor open_gradient(const Pair& pair);
-StoredTensor open_activation(const Pair& pair);
+StoredTensor open_gradient(const Pair& pair, OpenTensors& open);
+StoredTensor open_activation(const Pair& pair, OpenTensors& open);
 /// k x k, or its diagonal.
-StoredTensor open_second_moment(const Pair& pair);
+StoredTensor open_second_moment(const Pair& pair, OpenTensors& open);
 
 struct Plan {
   std::vector<Pair> pairs;

@@ -7,6 +7,7 @@
 #include "core/text.hpp"
 #include "experiments/one_step_compare/files/files.hpp"
 #include "experiments/one_step_compare/files/measure.hpp"
+#include "io/byte_source.hpp"
 #include "io/tensors/tensor_file.hpp"
 
 namespace ranklab::files {
@@ -19,17 +20,17 @@ struct View {
 };
 
 template <class Open>
-View opened(const Open& open) {
+View opened(const Open& open_one) {
   try {
-    return {open(), ""};
+    return {open_one(), ""};
   } catch (const Failure& failure) {  // a shape that cannot be taken as a matrix
     return {std::nullopt, failure.what()};
   }
 }
 
 template <class Open>
-View view_of(const std::string& what, const Open& open) {
-  View view = opened(open);
+View view_of(const std::string& what, const Open& open_one) {
+  View view = opened(open_one);
   if (!view.reason.empty()) return view;
   const std::string shape = view.matrix->shape_text();
   if (!view.matrix->is_matrix()) {
@@ -40,8 +41,8 @@ View view_of(const std::string& what, const Open& open) {
   return view;
 }
 
-View view_of_moment(const Pair& pair) {
-  View view = opened([&] { return open_second_moment(pair); });
+View view_of_moment(const Pair& pair, OpenTensors& open) {
+  View view = opened([&] { return open_second_moment(pair, open); });
   if (!view.reason.empty()) return view;
   const auto& shape = view.matrix->shape();
   if (shape.empty() || shape.size() > 2 || shape.front() == 0 || shape.front() != shape.back()) {
@@ -52,15 +53,15 @@ View view_of_moment(const Pair& pair) {
 
 using Shape = std::vector<std::uint64_t>;
 
-Shape shape_at(const std::string& address) {
-  return address.empty() ? Shape() : open_tensor(address).shape();
+Shape shape_at(const std::string& address, OpenTensors& open) {
+  return address.empty() ? Shape() : open.at(address).shape();
 }
 
 // Matrices in a stack (E, m, k), each a layer; 0 where the tensors are none, or more than anybody has. A convolution (out, in,
 // kernel) has three dimensions too: its activation has in x kernel features, where a stack's have k.
-std::uint64_t stack_of(const Source& source, const std::vector<std::string>& experts) {
-  const Shape activation = shape_at(source.second_moment.empty() ? source.activation : source.second_moment),
-              gradient = shape_at(source.gradient), &shape = source.has_gradient() ? gradient : activation;
+std::uint64_t stack_of(const Source& source, const std::vector<std::string>& experts, OpenTensors& open) {
+  const Shape activation = shape_at(source.second_moment.empty() ? source.activation : source.second_moment, open),
+              gradient = shape_at(source.gradient, open), &shape = source.has_gradient() ? gradient : activation;
   if (shape.size() != 3 || shape[1] == 0 || shape[2] == 0 || shape[0] > most_parts) return 0;
   if (std::any_of(experts.begin(), experts.end(), [&](const std::string& glob) { return matches_glob(glob, source.name); })) {
     return shape.front();
@@ -72,9 +73,9 @@ std::uint64_t stack_of(const Source& source, const std::vector<std::string>& exp
 }
 
 // Why the sizes do not fit, and what would make them.
-std::string unequal_sizes(const Pair& pair, const StoredTensor& activation, const StoredTensor& gradient) {
-  const auto shape_of = [](const StoredTensor& matrix, const std::string& address) {
-    const std::string stored = shape_to_text(shape_at(address)), taken = matrix.shape_text();
+std::string unequal_sizes(const Pair& pair, const StoredTensor& activation, const StoredTensor& gradient, OpenTensors& open) {
+  const auto shape_of = [&](const StoredTensor& matrix, const std::string& address) {
+    const std::string stored = shape_to_text(shape_at(address, open)), taken = matrix.shape_text();
     return stored == taken ? taken : stored + ", taken as " + taken;
   };
   const bool moment = !pair.second_moment.empty();
@@ -98,9 +99,9 @@ std::string unequal_sizes(const Pair& pair, const StoredTensor& activation, cons
 }
 
 // The sizes of the activation; false where it cannot be measured, and the reason stands in `reason`.
-void read_activation(Pair& pair, View& view) {
+void read_activation(Pair& pair, View& view, OpenTensors& open) {
   const bool recorded = !pair.second_moment.empty();
-  view = recorded ? view_of_moment(pair) : view_of("activation", [&] { return open_activation(pair); });
+  view = recorded ? view_of_moment(pair, open) : view_of("activation", [&] { return open_activation(pair, open); });
   if (!view.reason.empty()) return;
   const StoredTensor& tensor = *view.matrix;
   pair.k = recorded ? tensor.shape().front() : pair.transposed ? tensor.cols() : tensor.rows();
@@ -110,10 +111,10 @@ void read_activation(Pair& pair, View& view) {
 }
 
 // One matrix of a source, with its cuts, to the plan; or the reason why it cannot be measured.
-void plan_matrix(Pair pair, const Cut& cut, Plan& plan) {
+void plan_matrix(Pair pair, const Cut& cut, OpenTensors& open, Plan& plan) {
   View activation, gradient;
-  if (pair.has_activation()) read_activation(pair, activation);
-  if (pair.has_gradient()) gradient = view_of(pair.is_weight ? "weight" : "gradient", [&] { return open_gradient(pair); });
+  if (pair.has_activation()) read_activation(pair, activation, open);
+  if (pair.has_gradient()) gradient = view_of(pair.is_weight ? "weight" : "gradient", [&] { return open_gradient(pair, open); });
   for (const View* view : {&activation, &gradient}) {
     if (!view->reason.empty()) return plan.skipped.push_back({{pair.name, view->reason}, pair.moment});
   }
@@ -124,7 +125,7 @@ void plan_matrix(Pair pair, const Cut& cut, Plan& plan) {
   const StoredTensor& G = *gradient.matrix;
   const std::uint64_t k = pair.gradient_transposed ? G.rows() : G.cols(), m = pair.gradient_transposed ? G.cols() : G.rows();
   if (pair.has_activation() && pair.k != k) {
-    return plan.skipped.push_back({{pair.name, unequal_sizes(pair, *activation.matrix, G)}, pair.moment});
+    return plan.skipped.push_back({{pair.name, unequal_sizes(pair, *activation.matrix, G, open)}, pair.moment});
   }
   const std::string dtype = dtype_name(G.dtype());
   if (pair.dtypes != dtype) pair.dtypes += (pair.dtypes.empty() ? "" : ", ") + dtype;
@@ -138,43 +139,51 @@ void plan_matrix(Pair pair, const Cut& cut, Plan& plan) {
   }
 }
 
-void plan_source(const Source& source, const Cut& cut, const std::vector<std::string>& experts, Plan& plan) {
-  const std::uint64_t stack = stack_of(source, experts);
+void plan_source(const Source& source, const Cut& cut, const std::vector<std::string>& experts, OpenTensors& open, Plan& plan) {
+  const std::uint64_t stack = stack_of(source, experts, open);
   Pair pair;
   static_cast<Source&>(pair) = source;
   if (stack == 0) {
-    if (!source.has_activation() && shape_at(source.gradient).size() == 3) plan.flattened.push_back(source.name);
-    return plan_matrix(std::move(pair), cut, plan);
+    if (!source.has_activation() && shape_at(source.gradient, open).size() == 3) plan.flattened.push_back(source.name);
+    return plan_matrix(std::move(pair), cut, open, plan);
   }
   for (pair.expert = 1; pair.expert <= stack; ++pair.expert) {
     pair.name = source.name + "." + std::to_string(pair.expert);
-    plan_matrix(pair, cut, plan);
+    plan_matrix(pair, cut, open, plan);
   }
 }
 
-// What a compressed archive keeps in memory while a tensor of it is read.
+// What a compressed archive may keep in memory while a tensor of it is read.
 double inflated_bytes(const std::string& address, double elements) {
-  return address.find(".npz") == std::string::npos ? 0.0 : 8 * elements;
+  return address.find(".npz") == std::string::npos ? 0.0
+                                                   : std::min(8 * elements, static_cast<double>(ScratchBytes::most_in_memory));
 }
 
 }  // namespace
 
-StoredTensor open_gradient(const Pair& pair) {
-  const StoredTensor tensor = open_tensor(pair.gradient);
+const StoredTensor& OpenTensors::at(const std::string& address) {
+  const auto found = tensors_.find(address);
+  if (found != tensors_.end()) return found->second;
+  if (tensors_.size() == most) tensors_.clear();
+  return tensors_.emplace(address, open_tensor(address)).first->second;
+}
+
+StoredTensor open_gradient(const Pair& pair, OpenTensors& open) {
+  const StoredTensor& tensor = open.at(pair.gradient);
   if (pair.expert > 0) return tensor.at(pair.expert - 1);
   const std::uint64_t rows = tensor.shape().size() > 2 ? tensor.shape().front() : 0;
   return rows > 0 ? tensor.as_matrix(rows, tensor.elements() / rows) : tensor;
 }
 
-StoredTensor open_activation(const Pair& pair) {
-  const StoredTensor tensor = open_tensor(pair.activation);
+StoredTensor open_activation(const Pair& pair, OpenTensors& open) {
+  const StoredTensor& tensor = open.at(pair.activation);
   const StoredTensor one = pair.expert > 0 && tensor.shape().size() > 2 ? tensor.at(pair.expert - 1) : tensor;
   const std::uint64_t k = pair.transposed && one.shape().size() > 2 ? one.shape().back() : 0;
   return k > 0 ? one.as_matrix(one.elements() / k, k) : one;
 }
 
-StoredTensor open_second_moment(const Pair& pair) {
-  const StoredTensor tensor = open_tensor(pair.second_moment);
+StoredTensor open_second_moment(const Pair& pair, OpenTensors& open) {
+  const StoredTensor& tensor = open.at(pair.second_moment);
   return pair.expert > 0 && tensor.shape().size() > 2 ? tensor.at(pair.expert - 1) : tensor;
 }
 
@@ -187,10 +196,11 @@ Plan plan_of(const FilesConfig& config) {
   const Sources listed = list_sources(config);
   const std::vector<Cut> cuts = cuts_of(config, listed.pairs);
   const std::vector<std::string> experts = comma_separated(config.experts);
+  OpenTensors open;
   Plan plan{{}, {}, listed.vectors, listed.parameters, {}};
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     const std::size_t first = plan.pairs.size();
-    plan_source(listed.pairs[i], cuts[i], experts, plan);
+    plan_source(listed.pairs[i], cuts[i], experts, open, plan);
     const std::string parameter = plan.parameter_of(listed.pairs[i].name);
     for (std::size_t p = first; p < plan.pairs.size(); ++p) {
       for (const Layer& layer : plan.pairs[p].layers) plan.parameters[layer.name] = parameter;
@@ -211,13 +221,14 @@ Plan plan_of(const FilesConfig& config) {
 Estimate estimate_of(const Plan& plan) {
   Estimate cost;
   for (const Pair& pair : plan.pairs) {
+    const double stack = std::max<double>(1, static_cast<double>(pair.expert));  // at least so many matrices are in the tensor
     const double k = static_cast<double>(pair.k), n = static_cast<double>(pair.n), side = std::min(k, n), length = std::max(k, n);
     if (pair.has_activation()) {
       constexpr double lanczos_steps = 100;
       const bool recorded = !pair.second_moment.empty();
       const double vectors = 8 * lanczos_steps * (recorded ? k : side);
       const double matrix = recorded ? 24 * k * (pair.diagonal ? 1 : k)
-                                     : streamed_gram_bytes(pair.k, pair.n) + inflated_bytes(pair.activation, k * n);
+                                     : streamed_gram_bytes(pair.k, pair.n) + inflated_bytes(pair.activation, k * n * stack);
       cost.bytes = std::max(cost.bytes, matrix + vectors);
       cost.flops +=
           recorded ? 2 * lanczos_steps * k * (pair.diagonal ? 1 : k) : side * side * length + 2 * lanczos_steps * side * side;
@@ -239,7 +250,7 @@ Estimate estimate_of(const Plan& plan) {
       const double m = static_cast<double>(layer.m), small = std::min(m, k);
       const double all_rows = m * static_cast<double>(pair.layers.size());
       // The matrix and the copy that the decomposition overwrites.
-      cost.bytes = std::max(cost.bytes, 8 * 2.5 * m * k + inflated_bytes(pair.gradient, all_rows * k));
+      cost.bytes = std::max(cost.bytes, 8 * 2.5 * m * k + inflated_bytes(pair.gradient, all_rows * k * stack));
       cost.flops += 4 * m * k * small;
     }
   }

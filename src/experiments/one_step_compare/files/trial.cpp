@@ -48,28 +48,30 @@ std::vector<double> spectrum_of(const arma::vec& s) {
   return {entropy_rank(s), s(0) / s(s.n_elem - 1), quantiles(0), quantiles(1), quantiles(2)};
 }
 
-StoredGradient gradient_of(const Pair& pair) {
-  return {open_gradient(pair), pair.gradient_transposed, pair.first_feature, pair.k};
+StoredGradient gradient_of(const Pair& pair, OpenTensors& open) {
+  return {open_gradient(pair, open), pair.gradient_transposed, pair.first_feature, pair.k};
 }
 
-StoredActivation activation_of(const Pair& pair) {
-  return {open_activation(pair), pair.transposed, pair.first_feature, pair.k};
+StoredActivation activation_of(const Pair& pair, OpenTensors& open) {
+  return {open_activation(pair, open), pair.transposed, pair.first_feature, pair.k};
 }
 
 // The activation's ranks and what it says of the gradient; false where it cannot be used.
-bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, TrialRecord& record) {
+bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTensors& open, TrialRecord& record) {
   const bool recorded = !pair.second_moment.empty();
   std::optional<StoredActivation> activation;
-  if (!recorded) activation = activation_of(pair);
-  const MeasuredActivation measured = recorded ? measure_second_moment(open_second_moment(pair), pair.first_feature, pair.k, trial)
-                                               : measure_activation(*activation, trial);
+  if (!recorded) activation = activation_of(pair, open);
+  const MeasuredActivation measured = recorded
+                                          ? measure_second_moment(open_second_moment(pair, open), pair.first_feature, pair.k, trial)
+                                          : measure_activation(*activation, trial);
   record.set(key_of(p), packed(measured.ranks));
   if (std::isnan(measured.ranks.stable_rank)) {
     record.set(checks_key_of(p), {0.0, std::nan(""), measured.is_moment ? 1.0 : 0.0});
     return false;
   }
-  const double outside =
-      pair.has_gradient() ? outside_span(recorded ? nullptr : &*activation, measured, gradient_of(pair), trial) : std::nan("");
+  const double outside = pair.has_gradient()
+                             ? outside_span(recorded ? nullptr : &*activation, measured, gradient_of(pair, open), trial)
+                             : std::nan("");
   record.set(checks_key_of(p), {recorded ? 0.0 : static_cast<double>(most_alike(measured.read.sketch)), outside, 1.0});
   return true;
 }
@@ -79,20 +81,22 @@ struct Place {
 };
 
 // A A' of the pair's features, or its diagonal.
-arma::mat moment_of(const Pair& pair, const Trial& trial) {
-  if (pair.second_moment.empty()) return second_moment(activation_of(pair), trial);
-  return measure_second_moment(open_second_moment(pair), pair.first_feature, pair.k, trial).read.gram;
+arma::mat moment_of(const Pair& pair, const Trial& trial, OpenTensors& open) {
+  if (pair.second_moment.empty()) return second_moment(activation_of(pair, open), trial);
+  return measure_second_moment(open_second_moment(pair, open), pair.first_feature, pair.k, trial).read.gram;
 }
 
 // `size` consecutive batches as one, over all disjoint groups of so many.
 Joined join(const Plan& plan, const std::vector<Place>& batches, std::size_t size, const Trial& trial) {
+  OpenTensors open;
   std::vector<double> stable_ranks, nuclear_ranks, ratios;
   double samples = 0;
   for (std::size_t first = 0; first + size <= batches.size(); first += size) {
     arma::mat gradient, moment;
     for (std::size_t b = first; b < first + size; ++b) {
       const Pair& pair = plan.pairs[batches[b].pair];
-      const arma::mat rows = rows_of(gradient_of(pair), pair.layers[batches[b].layer]).block, squares = moment_of(pair, trial);
+      const arma::mat rows = rows_of(gradient_of(pair, open), pair.layers[batches[b].layer]).block,
+                      squares = moment_of(pair, trial, open);
       gradient = b == first ? rows : gradient + rows;
       moment = b == first ? squares : moment + squares;
       samples += static_cast<double>(pair.n);
@@ -171,13 +175,14 @@ std::string contradiction(const Pair& pair, const Layer& layer, const Ranks& gra
 
 TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   TrialRecord record;
+  OpenTensors open;
   trial.expect(plan.pairs.size(), "pair");
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     if (p > 0) trial.advance();
     const Pair& pair = plan.pairs[p];
-    if (pair.has_activation() && !measure_input(pair, p, trial, record)) continue;
+    if (pair.has_activation() && !measure_input(pair, p, trial, open, record)) continue;
     if (!pair.has_gradient()) continue;
-    const StoredGradient gradient = gradient_of(pair);
+    const StoredGradient gradient = gradient_of(pair, open);
     for (std::size_t l = 0; l < pair.layers.size(); ++l) {
       const MeasuredGradient measured = measure_gradient(gradient, pair.layers[l], trial);
       record.set(key_of(p, l), packed(measured.ranks));

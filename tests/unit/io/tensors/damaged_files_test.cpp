@@ -78,7 +78,8 @@ bool reads(const std::string& path) {
         const StoredTensor tensor = file.tensor(key);
         // Type and size of a tensor of a small file are small, or it would not have been opened.
         CHECK(tensor.elements() < 1000);
-        CHECK(tensor.values().size() == tensor.elements());
+        const std::vector<double> values = tensor.values();
+        CHECK(values.size() == tensor.elements());
         if (tensor.is_matrix()) CHECK(matrix_of(tensor).n_elem == tensor.elements());
       } catch (const Failure&) {
         whole = false;

@@ -1,8 +1,12 @@
 // What a .npz file may hold, and what is refused.
 #include <doctest/doctest.h>
 
+#include <thread>
+
+#include "io/byte_source.hpp"
 #include "io/tensors/opened.hpp"
 #include "io/tensors/stored_bytes.hpp"
+#include "linalg/stored_matrix.hpp"
 
 using namespace ranklab;
 
@@ -52,6 +56,28 @@ TEST_CASE("npz: a large member survives its compression, and a header of version
     CHECK(tensor_in(zip({{.name = "a.npy", .content = content, .deflate = true}}), "x.npz").values() == numbers);
     CHECK(tensor_in(zip({{.name = "a.npy", .content = content}}), "x.npz").values() == numbers);
   }
+}
+
+TEST_CASE("npz: a deflated member beyond what is kept in memory is inflated into a file, and read from there by any thread") {
+  constexpr std::uint64_t rows = 1100, cols = 16'000;  // 70 MB of F32
+  static_assert(rows * cols * 4 > ScratchBytes::most_in_memory);
+  std::string data(rows * cols * 4, '\0');
+  for (std::uint64_t i = 0; i < rows; ++i) data.replace(4 * (i * cols + i), 4, entries_of<float>({static_cast<double>(i + 1)}));
+  const std::string array = npy("<f4", "(" + std::to_string(rows) + ", " + std::to_string(cols) + ")", data);
+  const StoredTensor tensor = tensor_in(zip({{.name = "a.npy", .content = array, .deflate = true}}), "x.npz");
+  std::vector<int> wrong(3, 0);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (std::uint64_t first = 250 * t; first < 250 * t + 250; first += 50) {
+        arma::mat expected(rows, 50);
+        for (std::uint64_t j = 0; j < 50; ++j) expected(first + j, j) = static_cast<double>(first + j + 1);
+        wrong[t] += !arma::approx_equal(matrix_of(tensor.columns(first, 50)), expected, "absdiff", 0.0);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == std::vector<int>(3, 0));
 }
 
 TEST_CASE("npz: members that are not arrays, or of another type, are refused when they are asked for") {

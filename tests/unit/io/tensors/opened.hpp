@@ -9,19 +9,19 @@
 #include "temporary_folder.hpp"
 
 /// Writes the bytes under this name, opens the file as an address NAME or NAME:KEY, and closes the folder again: the file
-/// stays mapped.
+/// stays open.
 inline ranklab::StoredTensor tensor_in(const std::string& bytes, const std::string& name, const std::string& key = "") {
   const TemporaryFolder folder;
   ranklab::write_file_atomically(folder / name, bytes);
   return ranklab::open_tensor(folder / (key.empty() ? name : name + ":" + key));
 }
 
-/// What opening says, without the folder's name; "opened" where it says nothing.
+/// What opening and reading say, without the folder's name; "opened" where it says nothing.
 inline std::string complaint_about(const std::string& bytes, const std::string& name, const std::string& key = "") {
   const TemporaryFolder folder;
   ranklab::write_file_atomically(folder / name, bytes);
   try {
-    ranklab::open_tensor(folder / (key.empty() ? name : name + ":" + key));
+    ranklab::open_tensor(folder / (key.empty() ? name : name + ":" + key)).values();
   } catch (const ranklab::Failure& failure) {
     std::string message = failure.what();
     const std::size_t at = message.find(folder.path() + "/");

@@ -119,9 +119,11 @@ TEST_CASE("tensor file: every half and bfloat16 is widened exactly") {
   CHECK(std::isinf(halves[0x7C00]));
 }
 
-TEST_CASE("tensor file: blocks of rows and columns at sizes around the tiles, in either order, from an odd address") {
-  for (const auto& [rows, cols] :
-       std::vector<std::pair<unsigned, unsigned>>{{1, 300}, {300, 1}, {31, 129}, {32, 128}, {33, 127}, {70, 260}}) {
+TEST_CASE(
+    "tensor file: blocks of rows and columns at sizes around the tiles and beyond the buffer, in either order, from an odd "
+    "address") {
+  for (const auto& [rows, cols] : std::vector<std::pair<unsigned, unsigned>>{
+           {1, 300}, {300, 1}, {31, 129}, {32, 128}, {33, 127}, {70, 260}, {9, 9000}, {9000, 9}}) {
     arma::mat whole(rows, cols);
     std::string by_rows, by_columns;
     for (unsigned i = 0; i < rows; ++i) {
@@ -261,6 +263,15 @@ TEST_CASE("tensor file: what is not such a file is refused in one line, with wha
   CHECK_THROWS_WITH(open_tensor(folder / "empty.npy"), doctest::Contains("it is empty"));
   CHECK_THROWS_WITH(open_tensor(folder / "folder.safetensors"), doctest::Contains("it is a folder"));
   CHECK_THROWS_WITH(open_tensor(folder / "pipe.npy"), doctest::Contains("it is not a regular file"));
+}
+
+TEST_CASE("tensor file: a file that becomes shorter while it is open is an error") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "x.npy", npy("<f4", "(3,)", entries_of<float>({1, 2, 3})));
+  const StoredTensor tensor = open_tensor(folder / "x.npy");
+  CHECK(tensor.values() == std::vector<double>{1, 2, 3});
+  CHECK(truncate((folder / "x.npy").c_str(), 130) == 0);
+  CHECK_THROWS_WITH(tensor.values(), doctest::Contains("x.npy: it has become shorter since it was opened"));
 }
 
 TEST_CASE("tensor file: several threads read one tensor") {

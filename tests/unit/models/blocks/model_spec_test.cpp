@@ -260,9 +260,11 @@ TEST_CASE("model spec: what published weights rule out") {
 TEST_CASE("model spec: groups, taps and activations that no block has") {
   const auto groups = [](std::uint64_t g) { return refusal("mamba2", [g](ModelSpec& s) { s.groups = g; }); };
   for (const std::uint64_t g : {1u, 2u, 4u, 8u}) CHECK(groups(g).empty());  // of 8 heads
-  CHECK(groups(3) == "the 3 groups of heads of mamba2 do not divide its 8 heads");
-  CHECK_FALSE(groups(0).empty());
+  CHECK(groups(3) == "--ssm-groups 3 does not divide the 8 heads of mamba2");
+  CHECK(groups(0).empty());  // the one of its own
   CHECK_FALSE(groups(16).empty());
+  CHECK(has(refusal("bert", [](ModelSpec& s) { s.groups = 2; }),
+            "--ssm-groups 2 is not allowed with --model bert; allowed with: mamba2"));
   CHECK(refusal("mamba2", [](ModelSpec& s) { s.taps = 0; }) == "a convolution of mamba2 needs at least one tap");
   CHECK(refusal("mamba2", [](ModelSpec& s) { s.taps = 2; }).empty());
   CHECK(has(refusal("gpt2", [](ModelSpec& s) { s.activation = "silu"; }), "activation 'silu'"));

@@ -41,7 +41,7 @@ Written written(const std::string& model, const Spelling& spelling, Dtype dtype,
 // As the command settles it: what the file shows, then the config's heads, then the model's own.
 ModelSpec spec_of(const Checkpoint& checkpoint, const TinySizes& sizes = {}) {
   ModelSpec spec;
-  spec.groups = sizes.groups;
+  if (checkpoint.model() == "mamba2") spec.groups = sizes.groups;
   checkpoint.take_sizes(spec);
   spec.heads = sizes.heads;
   if (spec.model == "albert") spec.layers = sizes.layers;
@@ -121,6 +121,17 @@ TEST_CASE("checkpoint: the tensors that a spec needs are those that the files ha
     std::sort(held.begin(), held.end());
     CHECK(needed == held);
   }
+}
+
+TEST_CASE("checkpoint: wrappers stand before a name, in any order and number, and whole") {
+  CHECK(wrapper_length("h.0.attn.c_attn.weight") == 0);
+  CHECK(wrapper_length("module.h.0.attn.c_attn.weight") == 7);
+  CHECK(wrapper_length("module._orig_mod.base_model.model.module.wte.weight") == 41);
+  CHECK(wrapper_length("base_model.wte.weight") == 0);
+  CHECK(wrapper_length("my_module.wte.weight") == 0);
+  CHECK(wrapper_length("transformer.module.wte.weight") == 0);
+  CHECK(wrapper_length("module.") == 7);
+  CHECK(wrapper_length("") == 0);
 }
 
 TEST_CASE("checkpoint: sizes are those of the shapes") {

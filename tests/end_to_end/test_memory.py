@@ -1,0 +1,75 @@
+"""Little memory: files larger than the address space, archives that inflate to it, models that do not fit into it."""
+import os
+import resource
+import struct
+import subprocess
+import unittest
+import zlib
+
+from program import BINARY, ProgramTest
+from stored_tensors import npy
+
+FEATURES, SAMPLES, OUTPUTS = 64, 600_000, 4  # the activation: 307 MB of F64, zeros but for a diagonal
+LIMIT = 300_000  # kB, as of `ulimit -v`
+FILES = "one-step-compare --study files --threads 1 --out out.json --pair a,{},g.npy"
+
+
+def npy_header():
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({FEATURES}, {SAMPLES}), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+
+
+@unittest.skipIf("sanitize" in BINARY, "the address sanitizer maps terabytes")
+class MemoryTest(ProgramTest):
+    def run_limited(self, arguments, kilobytes, exit_code=0):
+        """Runs the program as after `ulimit -v`; returns what it says. A program that never ends fails the test."""
+        bound = (kilobytes * 1024,) * 2
+        run = subprocess.run([BINARY] + arguments.split(), capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL,
+                             cwd=self.folder, env=dict(os.environ, TMPDIR=self.folder),
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, bound))
+        self.assertEqual(run.returncode, exit_code, run.stderr[-500:])
+        return run.stderr
+
+    def write_gradient(self):
+        self.write("g.npy", npy([[float((i * 7 + j) % 5 - 2) for j in range(FEATURES)] for i in range(OUTPUTS)]))
+
+    def test_a_file_beyond_the_address_space(self):
+        self.write_gradient()
+        with open(self.path("a.npy"), "wb") as file:
+            start = file.write(npy_header())
+            for i in range(FEATURES):
+                file.seek(start + 8 * (SAMPLES * i + i))
+                file.write(struct.pack("<d", 1.0))
+            file.truncate(start + 8 * SAMPLES * FEATURES)
+        self.assertIn(f"{FEATURES} of {FEATURES}", self.run_limited(FILES.format("a.npy"), LIMIT))
+
+    def test_a_member_that_inflates_to_more(self):
+        """A ZIP archive of one member, 400 KB deflated; put together here, since zipfile takes long over so many zeros."""
+        self.write_gradient()
+        row = lambda i: bytes(8 * i) + struct.pack("<d", 1.0) + bytes(8 * (SAMPLES - i - 1))
+        packer, crc, packed = zlib.compressobj(1, zlib.DEFLATED, -15), 0, b""
+        for part in (npy_header(), *map(row, range(FEATURES))):
+            crc = zlib.crc32(part, crc)
+            packed += packer.compress(part)
+        packed += packer.flush()
+        size, name = len(npy_header()) + 8 * SAMPLES * FEATURES, b"a.npy"
+        common = struct.pack("<HHHHHIIIHH", 20, 0, 8, 0, 0, crc, len(packed), size, len(name), 0)
+        local = b"PK\3\4" + common + name + packed
+        central = b"PK\1\2" + struct.pack("<H", 20) + common + struct.pack("<HHHII", 0, 0, 0, 0, 0) + name
+        end = b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), len(local), 0)
+        self.write("a.npz", local + central + end)
+        self.assertIn(f"{FEATURES} of {FEATURES}", self.run_limited(FILES.format("a.npz:a"), LIMIT))
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.npz", "g.npy", "out.json"])
+
+    def test_a_model_that_does_not_fit_ends(self):
+        """OpenBLAS asks for ever for a buffer that it is refused."""
+        for kilobytes in (100_000, 200_000, 300_000, 500_000):
+            said = self.run_limited("rank-collapse --model mamba2 --layers 4 --dim 2048 --tokens 512 --threads 2", kilobytes, exit_code=1)
+            self.assertEqual(len(said.splitlines()), 1, said)
+            self.assertIn("out of memory", said)
+            self.assertEqual(os.listdir(self.path("results")) if os.path.exists(self.path("results")) else [], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
