@@ -84,7 +84,8 @@ class _Recording:
             else:
                 self.tied.setdefault(first, []).append(name)
         self.include, self.dtype = include, dtype
-        self.matrices, self.unseen, self.uses = {}, {}, 0
+        self.matrices, self.unseen = {}, {}
+        self.uses, self.first_use, self.last_use, self.embeds = 0, {}, {}, False  # of weights, whether they are recorded or not
         self.before = {name: None if p.grad is None else p.grad.detach().clone() for name, p in self.parameters.items()}
         self.places = {}
         for name, parameter in self.parameters.items():
@@ -114,14 +115,18 @@ class _Recording:
 
     def see(self, found, kind, inputs, output, errors_of=lambda g: g.reshape(-1, g.shape[-1])):
         """inputs() gives samples x k when the gradient in `output` arrives, which errors_of makes samples x m."""
-        if found is None or not fnmatch.fnmatch(found[0], self.include):
-            return
-        if output.grad_fn is None or not self.parameters[found[0]].requires_grad:
+        if found is None or output.grad_fn is None or not self.parameters[found[0]].requires_grad:
             return
         name, first_row, turned = found
+        self.uses += 1
+        self.embeds |= kind == "embedding"
+        if kind == "matrix":
+            self.first_use.setdefault(name, self.uses)
+            self.last_use[name] = self.uses
+        if not fnmatch.fnmatch(name, self.include):
+            return
         matrix = self.matrices.setdefault((name, first_row, kind),
                                           _Matrix(name, self.parameters[name], kind, first_row, turned, len(self.matrices)))
-        matrix.last_use = self.uses = self.uses + 1
 
         # A hook of the node, not of the tensor: what is later done to the output in place does not reach it.
         def arrive(_, gradients):
@@ -155,7 +160,12 @@ class _Recording:
 
     def product(self, left, right, out):
         """out = left right, where one of the two is a weight, or a stack of weights."""
-        if not self.owners(right) and not self.owners(left):
+        used = self.owners(left) + self.owners(right)
+        if not used:
+            return
+        if left.dim() < 2 or right.dim() < 2:
+            for name in used:
+                self.lose(name, "used in a product with a vector")
             return
         left_value, right_value = left.detach(), right.detach()
         of_right, of_left = (self.owner(w.t()) if w.dim() == 2 else None for w in (right, left.transpose(-1, -2)))
@@ -168,7 +178,7 @@ class _Recording:
             for e in range(len(right)):
                 self.see(self.owner(right[e].t()), "matrix", lambda e=e: left_value[e], out, lambda g, e=e: g[e])
         else:
-            for name in self.owners(left) + self.owners(right):
+            for name in used:
                 self.lose(name, "used in a product of higher dimension")
 
     def einsum(self, original, *operands):
@@ -220,16 +230,19 @@ class _Recording:
 
     @contextlib.contextmanager
     def watching(self):
-        patches = [(F, "linear", self.linear), (torch, "addmm", self.addmm), (torch, "matmul", self.matmul), (torch, "bmm", self.matmul),
-                   (torch, "mm", self.matmul), (torch, "einsum", self.einsum), (F, "embedding", self.embedding), (F, "conv1d", self.conv),
-                   (F, "conv2d", self.conv), (F, "conv3d", self.conv)]
-        patches += [(torch.Tensor, name, self.matmul) for name in ("matmul", "__matmul__", "bmm", "mm")]
-        patches += [(cls, "forward", self.recurrent) for cls in (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)]
+        # The names of the first arguments, as callers may spell them.
+        pair, layer = (("input",), ("other", "mat2")), (("input",), ("weight",))
+        patches = [(F, "linear", self.linear, layer), (torch, "addmm", self.addmm, (("input",), ("mat1",), ("mat2",))),
+                   (torch, "einsum", self.einsum, ()), (F, "embedding", self.embedding, layer)]
+        patches += [(torch, name, self.matmul, pair) for name in ("matmul", "bmm", "mm")]
+        patches += [(torch.Tensor, name, self.matmul, pair) for name in ("matmul", "__matmul__", "bmm", "mm")]
+        patches += [(F, name, self.conv, layer) for name in ("conv1d", "conv2d", "conv3d")]
+        patches += [(cls, "forward", self.recurrent, ((), ("input",))) for cls in (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)]
         with contextlib.ExitStack() as stack:
-            for place, name, handler in patches:
+            for place, name, handler, names in patches:
                 original = getattr(place, name)
                 own = name in vars(place)
-                setattr(place, name, _around(handler, original))
+                setattr(place, name, _around(handler, original, names))
                 stack.callback(setattr, place, name, original) if own else stack.callback(delattr, place, name)
             yield
 
@@ -263,15 +276,14 @@ class _Recording:
     def layers(self):
         """(matrix, entry) for every matrix that was seen."""
         uses = [m for m in self.matrices.values() if m.gradient is not None]
-        hidden = [m for m in uses if m.kind == "matrix"]
-        last = max(hidden, key=lambda m: m.last_use, default=None)
-        first = None if any(m.kind == "embedding" for m in uses) else min(hidden, key=lambda m: m.order, default=None)
+        last = max(self.last_use, key=self.last_use.get, default=None)
+        first = None if self.embeds else min(self.first_use, key=self.first_use.get, default=None)
         for m in sorted(uses, key=lambda m: m.order):
             name = m.name[:-len(".weight")] if m.name.endswith(".weight") else m.name
             rows, all_rows = len(m.gradient), m.parameter.shape[0]
             entry = {"name": name, "parameter": m.name, "samples": m.samples, "dropped": m.dropped, "calls": m.calls,
                      "role": "tied" if m.name in self.tied else m.kind if m.kind == "embedding" else
-                     "head" if m is last else "first" if m is first else "hidden"}
+                     "head" if m.name == last else "first" if m.name == first else "hidden"}
             if m.kind == "matrix" and m.name.endswith("in_proj_weight") and all_rows == 3 * m.parameter.shape[1]:
                 size = all_rows // 3
                 entry.update(parts=rows // size, first_part=m.first_row // size + 1)
@@ -315,8 +327,14 @@ def _storage(tensor):
     return storage.data_ptr()
 
 
-def _around(handler, original):
-    return lambda *args, **more: handler(original, *args, **more)
+def _around(handler, original, names):
+    def call(*args, **more):
+        args = list(args)
+        for spellings in names[len(args):]:
+            args += [more.pop(name) for name in spellings if name in more]
+        return handler(original, *args, **more)
+
+    return call
 
 
 def _patches(x, kernel, stride, padding, dilation):

@@ -143,6 +143,34 @@ class LinearTest(Recorded):
         # Both at once cannot be told from a use that was not seen.
         self.assertIn("or was changed", reasons(clipped)[0] or "")
 
+    def test_arguments_by_their_names_and_products_with_vectors(self):
+        class Spelt(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table, self.w, self.v = nn.Embedding(9, 4), nn.Parameter(torch.randn(5, 4)), nn.Parameter(torch.randn(5, 4))
+                self.kernel, self.lstm, self.u = nn.Parameter(torch.randn(3, 5, 2)), nn.LSTM(3, 3), nn.Parameter(torch.randn(6, 3))
+
+            def forward(self, ids):
+                x = F.embedding(input=ids, weight=self.table.weight)
+                x = F.linear(input=x, weight=self.w) + torch.matmul(x, other=self.v.t())
+                x = x + torch.addmm(torch.zeros(5).double(), mat1=x, mat2=torch.eye(5).double())
+                x = F.conv1d(input=x.t().unsqueeze(0), weight=self.kernel)[0].t()
+                x = self.lstm(input=x)[0]
+                return torch.matmul(self.u, x[0]).square().sum() + x.sum()
+
+        model, ids = Spelt(), torch.arange(8)
+        layers = self.record(model, lambda: model(ids))
+        self.assertEqual({name for name, layer in layers.items() if "reason" not in layer},
+                         {"table", "w", "v", "kernel", "lstm.weight_ih_l0", "lstm.weight_hh_l0"})
+        self.close(self.tensors(layers["w"])["gradient"], model.w.grad)
+        self.close(self.tensors(layers["v"])["gradient"], model.v.grad)
+        self.assertIn("vector", self.recording["not_seen"]["u"])
+
+    def test_roles_are_those_of_the_whole_model(self):
+        model, x = nn.Sequential(*[nn.Linear(4, 4) for _ in range(5)]), torch.randn(6, 4).double()
+        layers = self.record(model, lambda: model(x).square().sum(), include="[0124].*")
+        self.assertEqual({name: layer["role"] for name, layer in layers.items()}, {"0": "first", "1": "hidden", "2": "hidden", "4": "head"})
+
     def test_nothing_is_written_on_an_error_and_functions_are_put_back(self):
         before = F.linear, torch.matmul, torch.Tensor.matmul, nn.LSTM.forward
         model = nn.Linear(3, 3)

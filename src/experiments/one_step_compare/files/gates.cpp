@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -73,6 +74,16 @@ std::vector<std::string> failed_gates(const std::vector<Gate>& gates, const Rows
     for (const Skipped& left_out : rows.skipped) not_judged(left_out.name);
   }
   return out;
+}
+
+void require_groups_file(const std::string& path) {
+  if (path == "-") throw UsageError("--groups: '-' is not allowed; allowed: a file");
+  if (!std::filesystem::exists(path)) return;
+  try {
+    if (read_json(path).contains("not_judged")) return;
+  } catch (const Failure&) {  // whatever it is, it is kept
+  }
+  throw UsageError("--groups: " + printable(path) + " is there and holds no groups; it is not replaced");
 }
 
 std::string groups_text(const Plan& plan, const Records& records) {

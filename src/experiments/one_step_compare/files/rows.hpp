@@ -134,6 +134,9 @@ void draw(ResultBuilder& out, const std::vector<Row>& rows);
 /// Ticks of an axis of layers, without what all their names begin with.
 Axis names_axis(const std::vector<Row>& rows);
 
+/// Throws UsageError for a file of --groups that is another file than such a one.
+void require_groups_file(const std::string& path);
+
 /// The parameters' names by their advice, as JSON. A parameter with parts that differ is "either".
 std::string groups_text(const Plan& plan, const Records& records);
 

@@ -126,6 +126,7 @@ class FilesStudy : public Study {
     if (!plan_) {
       plan_ = plan_of(config_);
       require_layers(gates_of(config_), *plan_);
+      if (!config_.groups.empty()) require_groups_file(config_.groups);
     }
     return *plan_;
   }
