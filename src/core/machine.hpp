@@ -20,8 +20,8 @@ std::uint64_t available_cores();
 /// Columns of the terminal behind a descriptor, at most `otherwise`, which also stands for what is no terminal.
 std::size_t columns_of(int descriptor, std::size_t otherwise);
 
-/// Bytes of memory that this process may use: the machine's, or its control group's limit where that is lower. The files of the
-/// control group are looked for below `root`.
+/// Bytes of memory that this process may use: the machine's, the limit of a control group that it is in (of version 1 or 2), or
+/// what Slurm gave the job, whichever is lowest. The files of the control groups are looked for below `root`.
 double available_memory(const std::string& root = "");
 
 /// A file with this program, which may be a link to it; empty where that cannot be told.
