@@ -44,11 +44,12 @@ TEST_PACKAGES := doctest-dev python3 python3-jsonschema
 LINT_PACKAGES := clang-format clang-tidy
 PAGE_PACKAGES := chromium
 TORCH_PACKAGES := python3-torch
+CLUSTER_PACKAGES := slurmd slurmctld slurm-client munge
 
 # Without -j on the command line every core compiles.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
-.PHONY: help fetch-help deps build test test-page test-torch unit smoke reproduce bench lint format sanitize clean $(PRESETS)
+.PHONY: help fetch-help deps build test test-page test-torch cluster-test unit smoke reproduce bench lint format sanitize clean $(PRESETS)
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -165,6 +166,10 @@ test-torch: build ## the recorder of PyTorch models, experiments/ranklab_dump.py
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(TORCH_PACKAGES)'
 	@RANKLAB_BUILD=$(BUILD) /usr/bin/python3 tests/torch/test_dump.py
 
+cluster-test: build ## shards on a Slurm cluster of four nodes on this machine: a killed task, a dead node; root
+	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(CLUSTER_PACKAGES)'
+	@RANKLAB_BUILD=$(BUILD) tests/cluster/test.sh
+
 bench: build ## speed against the authors' method and against the machine's limits
 	@$(MAKE) --no-print-directory $(BUILD)/bench
 	@python3 tests/bench/bench.py $(BUILD)
@@ -218,7 +223,7 @@ man: build ## the man page, build/ranklab.1
 install: man ## the binary, its presets, man page and completion below PREFIX=/usr/local
 	@install -D $(BINARY) $(PLACE)/bin/ranklab
 	@install -d $(PLACE)/share/ranklab/experiments
-	@install -m 644 experiments/*.json $(PLACE)/share/ranklab/experiments
+	@install -m 644 experiments/*.json experiments/shards.sbatch $(PLACE)/share/ranklab/experiments
 	@install -D -m 644 $(BUILD)/ranklab.1 $(PLACE)/share/man/man1/ranklab.1
 	@install -d $(PLACE)/share/bash-completion/completions
 	@$(BINARY) completion bash > $(PLACE)/share/bash-completion/completions/ranklab

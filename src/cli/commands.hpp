@@ -30,6 +30,8 @@ int plot_command(const std::vector<std::string>& words);
 int report_command(const std::vector<std::string>& words);
 int verify_command(const std::vector<std::string>& words);
 int reproduce_command(const std::vector<std::string>& words);
+int merge_command(const std::vector<std::string>& words);
+int status_command(const std::vector<std::string>& words);
 int compare_command(const std::vector<std::string>& words);
 int export_command(const std::vector<std::string>& words);
 int list_command(const std::vector<std::string>& words);

@@ -39,6 +39,49 @@ class Sharing : public Runner {
   SharedTrials& shared_;
 };
 
+class Stopwatch {
+ public:
+  Timing timing(double trial_seconds) const {
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start_;
+    return {wall.count(), static_cast<double>(std::clock() - cpu_start_) / CLOCKS_PER_SEC, trial_seconds};
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::clock_t cpu_start_ = std::clock();
+};
+
+Pool::Settings pool_settings(const ResolvedRun& run, const Progress::Look& progress) {
+  const CommonOptions& options = run.options;
+  return {options.seed, options.trials, options.threads, options.precision == "f32", progress, run.shard};
+}
+
+// The document of what was completed, and what is said of it.
+void finish(Execution& out, ResolvedRun& run, const Result& result, const Timing& timing, nlohmann::ordered_json environment) {
+  out.wall_seconds = timing.wall;
+  if (out.completed == 0) return;
+  ResultFile file;
+  file.command = run.experiment->name;
+  file.study = run.options.study;
+  file.preset = run.options.preset;
+  file.title = run.title;
+  file.paper = run.paper;
+  file.figure = run.figure;
+  file.see = run.see;
+  file.trial_unit = run.trial_unit;
+  const nlohmann::ordered_json changed = run.changed();
+  file.changed = &changed;
+  file.trials_requested = run.options.trials;
+  file.trials_completed = out.completed;
+  file.interrupted = out.signal != 0;
+  file.wall_seconds = timing.wall;
+  file.cpu_seconds = timing.cpu;
+  file.trial_seconds = timing.trials;
+  out.a_gate_fails = !result.failed_gates.empty();
+  for (const Claim& claim : result.claims) out.a_claim_fails |= claim.verdict == Verdict::fails;
+  out.document = result_json(file, result, run.config(), std::move(environment));
+}
+
 }  // namespace
 
 std::string journal_identity(ResolvedRun& run) {
@@ -51,11 +94,10 @@ std::string journal_identity(ResolvedRun& run) {
 Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& progress, const std::vector<std::string>& argv,
                   SharedTrials* shared) {
   const CommonOptions& options = run.options;
-  const auto start = std::chrono::steady_clock::now();
-  const std::clock_t cpu_start = std::clock();
+  const Stopwatch watch;
   set_blas_threads(options.blas_threads);
   const InterruptGuard guard;
-  Pool pool({options.seed, options.trials, options.threads, options.precision == "f32", progress}, journal);
+  Pool pool(pool_settings(run, progress), journal);
   std::optional<Sharing> sharing;
   if (shared != nullptr) sharing.emplace(pool, *shared);
   const Result result = run.study->run(sharing ? static_cast<Runner&>(*sharing) : pool);
@@ -64,29 +106,31 @@ Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& prog
   out.completed = shared != nullptr ? shared->records.size() : pool.completed();
   // A signal that came after the last trial changes nothing.
   out.signal = out.completed < options.trials ? interrupt_signal() : 0;
-  out.wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (out.completed == 0) return out;
+  finish(out, run, result, watch.timing(shared != nullptr ? shared->trial_seconds : pool.trial_seconds()),
+         environment_json(options.threads, argv));
+  return out;
+}
 
-  ResultFile file;
-  file.command = run.experiment->name;
-  file.study = options.study;
-  file.preset = options.preset;
-  file.title = run.title;
-  file.paper = run.paper;
-  file.figure = run.figure;
-  file.see = run.see;
-  file.trial_unit = run.trial_unit;
-  const nlohmann::ordered_json changed = run.changed();
-  file.changed = &changed;
-  file.trials_requested = options.trials;
-  file.trials_completed = out.completed;
-  file.interrupted = out.signal != 0;
-  file.wall_seconds = out.wall_seconds;
-  file.cpu_seconds = static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC;
-  file.trial_seconds = shared != nullptr ? shared->trial_seconds : pool.trial_seconds();
-  out.a_gate_fails = !result.failed_gates.empty();
-  for (const Claim& claim : result.claims) out.a_claim_fails |= claim.verdict == Verdict::fails;
-  out.document = result_json(file, result, run.config(), environment_json(options.threads, argv));
+ShardExecution execute_shard(ResolvedRun& run, Journal& journal, const Progress::Look& progress) {
+  const Stopwatch watch;
+  set_blas_threads(run.options.blas_threads);
+  const InterruptGuard guard;
+  Pool pool(pool_settings(run, progress), &journal);
+  TrialsAlone trials(pool);
+  run.study->run(trials);
+  const bool is_whole = pool.completed() == run.shard.trials_of(run.options.trials);
+  return {pool.completed(), is_whole ? 0 : interrupt_signal(), watch.timing(pool.trial_seconds())};
+}
+
+Execution execute_finished(ResolvedRun& run, std::vector<TrialRecord> records, const Timing& elsewhere,
+                           std::chrono::steady_clock::time_point start, nlohmann::ordered_json environment) {
+  set_blas_threads(run.options.blas_threads);
+  Execution out;
+  out.completed = records.size();
+  FinishedTrials trials(std::move(records), run.options.precision == "f32");
+  const Result result = run.study->run(trials);
+  const std::chrono::duration<double> here = std::chrono::steady_clock::now() - start;
+  finish(out, run, result, {elsewhere.wall + here.count(), elsewhere.cpu, elsewhere.trials}, std::move(environment));
   return out;
 }
 

@@ -1,4 +1,4 @@
-// `ranklab export RESULT.json`: scalars, series, trials or claims as CSV.
+// `ranklab export RESULT.json...`: scalars, series, trials or claims as CSV.
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -21,15 +21,21 @@ int export_command(const std::vector<std::string>& words) {
       text_field("out", out, "the CSV file; - is standard output"),
   };
   const Arguments arguments = parse_utility(words, fields);
-  if (prints_help(arguments, "export RESULT.json [--what PART] [--out FILE.csv]", "A part of a result as tidy CSV.", fields))
+  if (prints_help(
+          arguments, "export RESULT.json... [--what PART] [--out FILE.csv]",
+          "A part of a result as tidy CSV. Of several results, one table: each row begins with the file and the parameters in "
+          "which they differ.",
+          fields))
     return 0;
-  const std::string& path = the_result_file(arguments, "export");
-  const nlohmann::json result = read_result(path);
+  const std::vector<std::string>& paths = arguments.positional;
+  if (paths.empty()) throw UsageError("export takes one result file or more, none given");
+  std::vector<nlohmann::json> results;
+  for (const std::string& path : paths) results.push_back(read_result(path));
   std::string csv;
   try {
-    csv = export_csv(result, what);
+    csv = paths.size() == 1 ? export_csv(results[0], what) : export_csv(results, paths, what);
   } catch (const Failure& error) {
-    throw Failure(printable(path) + ": " + error.what());
+    throw Failure(paths.size() == 1 ? printable(paths[0]) + ": " + error.what() : error.what());
   }
   if (out != "-") {
     write_file_atomically(out, csv);

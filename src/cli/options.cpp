@@ -24,6 +24,9 @@ std::vector<Field> session_fields(CommonOptions& options) {
       switch_field("strict", options.strict, "exit 3 when a claim's verdict is `fails`"),
       switch_field("force", options.force, "replace an existing --out that holds another run"),
       switch_field("resume", options.resume, "continue an interrupted run from the journal beside --out"),
+      text_field("shard", options.shard, "i/N: only the trials t with t mod N = i - 1, into a part file for `ranklab merge`"),
+      one_per_flag(
+          text_list_field("sweep", options.sweep, "NAME=64,128 or NAME=1..10: print the command line of every point, run nothing")),
   };
 }
 

@@ -25,6 +25,8 @@ struct CommonOptions {
   bool strict = false;
   bool resume = false;
   bool force = false;
+  std::string shard;               // "i/N"; empty: the whole run
+  std::vector<std::string> sweep;  // "NAME=VALUES"; not empty: command lines are printed, nothing is run
 };
 
 /// The declarations, bound to `options`. Those of config_fields() stand in the result's config, the others do not change

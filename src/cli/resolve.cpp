@@ -185,6 +185,7 @@ ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, co
                      ", one for each trial");
   }
   if (options.threads == 0) options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
+  if (arguments.find("shard") != nullptr) run.shard = parse_shard(options.shard, options.trials, "--shard");
   run.study->settle();
   run.study->validate();
   run.preset_config = config_of_preset(experiment, options.preset, preset, config);
@@ -243,6 +244,10 @@ ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& r
   return resolve(experiment, {}, {path, result, true});
 }
 
+ResolvedRun resolve_finished(const Experiment& experiment, const nlohmann::json& document, const std::string& path) {
+  return resolve(experiment, {}, {path, document, false});
+}
+
 std::vector<FlagShape> flag_shapes(const Experiment& experiment) {
   CommonOptions options;
   std::vector<Field> fields = config_fields(options, {});
@@ -262,7 +267,7 @@ std::vector<FlagShape> flag_shapes(const Experiment& experiment) {
 
 double memory_estimate(const ResolvedRun& run, std::uint64_t threads) {
   constexpr double program = 60e6;  // code, libraries and BLAS buffers, measured
-  const auto at_once = static_cast<double>(std::min(threads, run.options.trials));
+  const auto at_once = static_cast<double>(std::min(threads, run.shard.trials_of(run.options.trials)));
   const Estimate cost = run.study->estimate();
   return program + cost.shared_bytes + cost.bytes * at_once;
 }

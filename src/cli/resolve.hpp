@@ -9,6 +9,7 @@
 #include "cli/arguments.hpp"
 #include "cli/options.hpp"
 #include "experiments/study.hpp"
+#include "run/part.hpp"
 
 namespace ranklab {
 
@@ -20,6 +21,7 @@ struct ResolvedRun {
   std::string see;                       // what to see in the figure, as the preset says; empty: not said
   std::string trial_unit;                // what one trial is, as the preset says; empty: not said
   nlohmann::ordered_json preset_config;  // the config of the preset alone; empty: no preset
+  Shard shard;                           // of --shard; else 1/1, the whole run
 
   /// The result's config: every parameter that can change a number.
   nlohmann::ordered_json config();
@@ -33,8 +35,11 @@ struct ResolvedRun {
 /// machine's memory; Failure for files that cannot be read.
 ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments);
 
-/// The same from the config of a result file.
+/// The same from the config of a result file, to compare: nothing is written beside the result.
 ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& result, const std::string& path);
+
+/// The same from the config of a run whose trials are done: `document` has "command" and "config" as a result.
+ResolvedRun resolve_finished(const Experiment& experiment, const nlohmann::json& document, const std::string& path);
 
 /// Flags of the command, over all its studies.
 std::vector<FlagShape> flag_shapes(const Experiment& experiment);

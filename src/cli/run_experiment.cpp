@@ -9,11 +9,13 @@
 #include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/deliver.hpp"
 #include "cli/execute.hpp"
 #include "cli/help.hpp"
 #include "cli/overwrite.hpp"
 #include "cli/presets.hpp"
-#include "cli/summary.hpp"
+#include "cli/run_shard.hpp"
+#include "cli/sweep.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
@@ -25,11 +27,6 @@
 
 namespace ranklab {
 namespace {
-
-std::string default_out(const ResolvedRun& run) {
-  const std::string name = run.options.preset.empty() ? run.experiment->name + "-" + run.options.study : run.options.preset;
-  return "results/" + name + ".json";
-}
 
 double total_flops(const ResolvedRun& run) {
   return run.study->estimate().flops * static_cast<double>(run.options.trials);
@@ -83,27 +80,6 @@ void print_dry_run(ResolvedRun& run) {
   std::fputs(format_json(plan).c_str(), stdout);
 }
 
-void print_summary(const ResolvedRun& run, const Execution& execution) {
-  std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(), run.options.study.c_str(),
-               counted(execution.completed, "trial").c_str(), execution.wall_seconds,
-               execution.document["status"].get<std::string>().c_str());
-  print_findings(execution.document);
-}
-
-void write_result(const std::string& out, const nlohmann::ordered_json& document) {
-  const std::string text = format_json(document);
-  if (out == "-") {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) throw Failure("cannot write to standard output");
-  } else {
-    write_file_atomically(out, text);
-  }
-}
-
-int exit_code(const ResolvedRun& run, const Execution& execution) {
-  if (execution.signal != 0) return 128 + execution.signal;
-  return execution.a_gate_fails || (run.options.strict && execution.a_claim_fails) ? 3 : 0;
-}
-
 // The preset of a command line, also where its other flags belong to another command.
 std::string preset_in(const std::vector<std::string>& words) {
   std::string preset;
@@ -122,13 +98,6 @@ void refuse_preset_of_another_command(const Experiment& experiment, const std::v
   if (command == experiment.name) return;
   throw UsageError("--preset " + preset + " is for " + command + ", not " + experiment.name + ": `ranklab " + command + " " +
                    shell_words(words) + "`");
-}
-
-// The folder in which relative paths of the config start, as seen from that of the result: both may be moved together.
-std::string folder_seen_from(const std::string& out) {
-  namespace fs = std::filesystem;
-  const fs::path from = fs::weakly_canonical(fs::absolute(out).parent_path());
-  return fs::current_path().lexically_relative(from).string();
 }
 
 void print_help(const Experiment& experiment, const Arguments& arguments) {
@@ -162,6 +131,10 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
     throw UsageError("unexpected argument '" + arguments.positional[0] + "'; a flag starts with --");
   if (const std::string* out = arguments.find("out"); out != nullptr && out->empty())
     throw UsageError("--out: '' is not allowed; allowed: a file, or - for standard output");
+  if (arguments.find("sweep") != nullptr) {
+    for (const std::string& line : sweep_lines(experiment, arguments)) std::printf("%s\n", line.c_str());
+    return 0;
+  }
   ResolvedRun run = resolve_run(experiment, arguments);
   CommonOptions& options = run.options;
   if (options.out.empty()) options.out = default_out(run);
@@ -170,6 +143,9 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
     return 0;
   }
   check_memory(run);
+  const bool show_progress =
+      !options.quiet && (options.progress == "always" || (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));
+  if (!options.shard.empty()) return run_shard(run, {show_progress});
 
   const bool to_stdout = options.out == "-", keeps_journal = !to_stdout && !is_special_file(options.out);
   if (options.resume && !keeps_journal) throw UsageError("--resume needs --out with a file: the journal lies beside it");
@@ -180,29 +156,13 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
   if (!to_stdout) check_writable(options.out);
   std::optional<Journal> journal;
   if (keeps_journal) journal.emplace(options.out, journal_identity(run), options.resume);
-  if (journal && journal->discarded() && !options.quiet) {
-    std::fprintf(
-        stderr,
-        "ranklab: starting afresh; the finished trials of an interrupted run were discarded (--resume would have kept them)\n");
-  }
+  if (journal && !options.quiet) tell_of_discarded(*journal);
 
-  const bool show_progress =
-      !options.quiet && (options.progress == "always" || (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));
   std::vector<std::string> argv = {"ranklab", experiment.name};
   argv.insert(argv.end(), words.begin(), words.end());
   Execution execution = execute(run, journal ? &*journal : nullptr, {show_progress}, argv);
 
-  if (!execution.document.is_null() && keeps_journal) execution.document["environment"]["folder"] = folder_seen_from(options.out);
-  if (!execution.document.is_null()) write_result(options.out, execution.document);
-  if (execution.signal == 0 && journal) journal->remove();
-  if (options.quiet) return exit_code(run, execution);
-  if (!execution.document.is_null()) print_summary(run, execution);
-  if (execution.signal != 0) {
-    std::fprintf(stderr, "ranklab: interrupted; %s of %llu finished%s\n", counted(execution.completed, "trial").c_str(),
-                 static_cast<unsigned long long>(options.trials), journal ? ", --resume continues" : "");
-  }
-  if (!to_stdout && !execution.document.is_null()) std::fprintf(stderr, "%s\n", printable(options.out).c_str());
-  return exit_code(run, execution);
+  return deliver(run, execution, journal ? &*journal : nullptr);
 }
 
 }  // namespace ranklab

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <thread>
@@ -24,6 +25,53 @@
 #endif
 
 namespace ranklab {
+
+namespace {
+
+constexpr double no_limit = std::numeric_limits<double>::infinity();
+
+// The lowest limit in the files `name` of a control group and of those around it.
+double lowest_limit(const std::string& hierarchy, std::string group, const char* name) {
+  double lowest = no_limit;
+  while (true) {
+    std::ifstream file(hierarchy + group + "/" + name);
+    double limit = 0;
+    // Without a limit the file says "max", or a number beyond any memory.
+    if (file >> limit && limit > 0) lowest = std::min(lowest, limit);
+    if (group.empty()) return lowest;
+    group.resize(std::min(group.size(), group.rfind('/')));
+  }
+}
+
+// Of the groups of this process, in versions 2 and 1: lines "0::/path" and "7:cpu,memory:/path". A container may not see the path;
+// what it sees then is its own group, at the top.
+double memory_of_control_groups(const std::string& root) {
+  const std::string top = root + "/sys/fs/cgroup";
+  double lowest = std::min(lowest_limit(top, "", "memory.max"), lowest_limit(top + "/memory", "", "memory.limit_in_bytes"));
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",", group = line.substr(second + 1);
+    if (controllers == ",,") lowest = std::min(lowest, lowest_limit(top, group, "memory.max"));
+    if (controllers.find(",memory,") != std::string::npos)
+      lowest = std::min(lowest, lowest_limit(top + "/memory", group, "memory.limit_in_bytes"));
+  }
+  return lowest;
+}
+
+// What a job was given, in MiB. A cluster may kill by it without a control group; 0 stands for all of the node.
+double memory_of_slurm() {
+  const auto number = [](const char* name) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? 0.0 : std::strtod(text, nullptr);
+  };
+  constexpr double mebibyte = 1 << 20;
+  const double of_node = number("SLURM_MEM_PER_NODE"), of_cpus = number("SLURM_MEM_PER_CPU") * number("SLURM_CPUS_ON_NODE");
+  return of_node > 0 ? of_node * mebibyte : of_cpus > 0 ? of_cpus * mebibyte : no_limit;
+}
+
+}  // namespace
 
 std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");  // Linux's; elsewhere it does not open
@@ -60,7 +108,7 @@ std::size_t columns_of(int descriptor, std::size_t otherwise) {
 
 double free_address_space() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::numeric_limits<double>::infinity();
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return no_limit;
   std::ifstream file("/proc/self/statm");  // Linux's; elsewhere all of it counts as free
   double pages = 0;
   file >> pages;
@@ -68,18 +116,12 @@ double free_address_space() {
 }
 
 double available_memory(const std::string& root) {
-  double bytes = free_address_space();
+  double bytes = no_limit;
 #ifdef _SC_PHYS_PAGES
   const long pages = ::sysconf(_SC_PHYS_PAGES), page_size = ::sysconf(_SC_PAGESIZE);
   if (pages > 0 && page_size > 0) bytes = static_cast<double>(pages) * static_cast<double>(page_size);
 #endif
-  // Versions 2 and 1 of control groups; without a limit the file says "max", or a number beyond any memory.
-  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream file(root + path);
-    double limit = 0;
-    if (file >> limit && limit > 0) bytes = std::min(bytes, limit);
-  }
-  return bytes;
+  return std::min({bytes, free_address_space(), memory_of_control_groups(root), memory_of_slurm()});
 }
 
 std::string program_path() {

@@ -23,8 +23,8 @@ std::size_t columns_of(int descriptor, std::size_t otherwise);
 /// Bytes that this process may still map under its limit of address space (`ulimit -v`); infinite without one.
 double free_address_space();
 
-/// Bytes of memory that this process may use: the machine's, or its control group's limit or free_address_space() where that is
-/// lower. The files of the control group are looked for below `root`.
+/// Bytes of memory that this process may use: the machine's, the limit of a control group that it is in (of version 1 or 2), what
+/// Slurm gave the job, or free_address_space(), whichever is lowest. The files of the control groups are looked for below `root`.
 double available_memory(const std::string& root = "");
 
 /// A file with this program, which may be a link to it; empty where that cannot be told.

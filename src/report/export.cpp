@@ -1,9 +1,14 @@
 #include "report/export.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
+#include "report/changes.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
@@ -22,28 +27,33 @@ std::string cell(const Json& value) {
 
 class Csv {
  public:
-  void row(std::initializer_list<Json> values) {
-    bool first = true;
-    for (const Json& value : values) {
-      text += (first ? "" : ",") + cell(value);
-      first = false;
-    }
+  // Of several results, each row begins with the cells of its own.
+  void header(std::initializer_list<Json> names) {
+    if (text.empty()) add(leading_names, names);
+  }
+  void row(std::initializer_list<Json> values) { add(leading, values); }
+
+  std::string text;
+  std::vector<Json> leading_names, leading;
+
+ private:
+  void add(const std::vector<Json>& first, std::initializer_list<Json> values) {
+    std::vector<std::string> cells;
+    for (const Json& value : first) cells.push_back(cell(value));
+    for (const Json& value : values) cells.push_back(cell(value));
+    for (std::size_t i = 0; i < cells.size(); ++i) text += (i > 0 ? "," : "") + cells[i];
     text += "\n";
   }
-  std::string text;
 };
 
-std::string scalars_csv(const Json& result) {
-  Csv out;
-  out.row({"name", "mean", "std", "n"});
+void add_scalars(const Json& result, Csv& out) {
+  out.header({"name", "mean", "std", "n"});
   for (const auto& [name, scalar] : result.at("scalars").items())
     out.row({name, scalar.at("mean"), scalar.at("std"), scalar.at("n")});
-  return out.text;
 }
 
-std::string series_csv(const Json& result) {
-  Csv out;
-  out.row({"name", "x_name", "x", "mean", "std", "n"});
+void add_series(const Json& result, Csv& out) {
+  out.header({"name", "x_name", "x", "mean", "std", "n"});
   for (const Json& series : result.at("series")) {
     const Json& x = series.at("x");
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -51,41 +61,84 @@ std::string series_csv(const Json& result) {
       out.row({series.at("name"), series.at("x_name"), x.at(i), series.at("mean").at(i), series.at("std").at(i), n});
     }
   }
-  return out.text;
 }
 
-std::string trials_csv(const Json& result) {
-  Csv out;
-  out.row({"name", "trial", "value"});
+void add_trials(const Json& result, Csv& out) {
+  out.header({"name", "trial", "value"});
   for (const auto& [name, values] : result.at("trial_values").items()) {
     for (std::size_t trial = 0; trial < values.size(); ++trial) out.row({name, trial, values.at(trial)});
   }
-  return out.text;
 }
 
-std::string claims_csv(const Json& result) {
-  Csv out;
-  out.row({"id", "source", "statement", "verdict", "measured", "expected_low", "expected_high", "detail"});
+void add_claims(const Json& result, Csv& out) {
+  out.header({"id", "source", "statement", "verdict", "measured", "expected_low", "expected_high", "detail"});
   for (const Json& claim : result.at("claims")) {
     const Json& expected = claim.at("expected");
     const bool range = expected.is_array();
     out.row({claim.at("id"), claim.at("source"), claim.at("statement"), claim.at("verdict"), claim.at("measured"),
              range ? expected.at(0) : expected, range ? expected.at(1) : expected, claim.at("detail")});
   }
-  return out.text;
+}
+
+void add_part(const Json& result, const std::string& part, Csv& out) {
+  try {
+    if (part == "series") return add_series(result, out);
+    if (part == "trials") return add_trials(result, out);
+    if (part == "claims") return add_claims(result, out);
+    add_scalars(result, out);
+  } catch (const Json::exception& error) {
+    throw Failure(std::string("not a whole result file: ") + error.what());
+  }
+}
+
+const Json& config_of(const Json& result) {
+  static const Json none = Json::object();
+  const Json& config = member(result, "config");
+  return config.is_object() ? config : none;
+}
+
+// Parameters that not all of them have with one value; the preset is a name, not a number.
+std::vector<std::string> differing_keys(const std::vector<Json>& results) {
+  std::set<std::string> keys;
+  for (const Json& result : results) {
+    for (const auto& [key, unused] : config_of(result).items()) keys.insert(key);
+  }
+  std::vector<std::string> out;
+  for (const std::string& key : keys) {
+    const Json& first = member(config_of(results.front()), key.c_str());
+    const auto differs = [&](const Json& result) { return member(config_of(result), key.c_str()) != first; };
+    if (std::any_of(results.begin(), results.end(), differs)) out.push_back(key);
+  }
+  return out;
 }
 
 }  // namespace
 
 std::string export_csv(const Json& result, const std::string& part) {
-  try {
-    if (part == "series") return series_csv(result);
-    if (part == "trials") return trials_csv(result);
-    if (part == "claims") return claims_csv(result);
-    return scalars_csv(result);
-  } catch (const Json::exception& error) {
-    throw Failure(std::string("not a whole result file: ") + error.what());
+  Csv out;
+  add_part(result, part, out);
+  return out.text;
+}
+
+std::string export_csv(const std::vector<Json>& results, const std::vector<std::string>& files, const std::string& part) {
+  const std::vector<std::string> keys = differing_keys(results);
+  Csv out;
+  out.leading_names.emplace_back("file");
+  // A column of the table may have the name of a parameter.
+  for (const std::string& key : keys) out.leading_names.emplace_back(key == "n" || key == "x" ? "config." + key : key);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    out.leading = {files[i]};
+    for (const std::string& key : keys) {
+      const Json& value = member(config_of(results[i]), key.c_str());
+      out.leading.push_back(value.is_array() ? Json(flag_text(value)) : value);
+    }
+    try {
+      add_part(results[i], part, out);
+    } catch (const Failure& error) {
+      throw Failure(printable(files[i]) + ": " + error.what());
+    }
   }
+  return out.text;
 }
 
 }  // namespace ranklab

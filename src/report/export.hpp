@@ -14,4 +14,8 @@ inline const std::vector<std::string> exported_parts = {"scalars", "series", "tr
 /// One of these parts as CSV. Throws Failure where the document does not hold it whole.
 std::string export_csv(const nlohmann::json& result, const std::string& part);
 
+/// The same of several results in one table: first come `file`, and each parameter in which the results differ, by its name.
+/// Throws Failure that names the file.
+std::string export_csv(const std::vector<nlohmann::json>& results, const std::vector<std::string>& files, const std::string& part);
+
 }  // namespace ranklab

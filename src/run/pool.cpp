@@ -36,9 +36,10 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
     }
   }
   std::vector<std::vector<std::uint64_t>> open;  // batches of trials
-  std::uint64_t done = records.size();
+  const std::uint64_t wanted = settings_.shard.trials_of(records.size());
+  std::uint64_t done = wanted;
   for (std::uint64_t i = 0; i < records.size(); ++i) {
-    if (records[i]) continue;
+    if (records[i] || !settings_.shard.holds(i)) continue;
     if (open.empty() || open.back().size() == size) open.emplace_back();
     open.back().push_back(i);
     --done;
@@ -47,7 +48,7 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
   const std::uint64_t threads = std::max<std::uint64_t>(1, std::min<std::uint64_t>(at_once, open.size()));
   const auto spare_threads =
       std::make_shared<SpareThreads>(static_cast<std::int64_t>(settings_.threads - std::min(settings_.threads, threads)));
-  Progress progress(settings_.progress, records.size(), done);
+  Progress progress(settings_.progress, wanted, done);
   std::atomic<std::size_t> next{0};
   std::mutex lock;  // guards the records, the journal, the progress bar, the clock and the error
   std::exception_ptr error;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "run/journal.hpp"
+#include "run/part.hpp"
 #include "run/progress.hpp"
 #include "run/trials.hpp"
 
@@ -17,6 +18,7 @@ class Pool : public Runner {
     std::uint64_t threads = 1;  // trials run at once
     bool single_precision = false;
     Progress::Look progress = {};
+    Shard shard = {};  // only its trials are run
   };
 
   /// `journal` may be null: nothing is saved on the way.

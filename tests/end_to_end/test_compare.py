@@ -78,7 +78,7 @@ class ExportTest(ProgramTest):
         self.assertEqual(self.read("a/series.csv"), text)
 
     def test_bad_input(self):
-        self.refused("export", "one result file")
+        self.refused("export", "none given")
         document = self.result(TINY)
         self.refused("export out.json --what serie", "--what", "'series'")
         self.refused(["export", "out.json", "--out", ""], "--out", "''")

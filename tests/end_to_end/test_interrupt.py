@@ -13,8 +13,8 @@ JOURNAL = "out.json.journal"
 
 class InterruptTest(ProgramTest):
     def stop(self, number, after_bytes=60_000):
-        """Starts RUN, sends the signal once some trials are in the journal, returns the finished process."""
-        process = subprocess.Popen([BINARY] + RUN.split() + ["--quiet", "--out", "out.json"], cwd=self.folder, stdin=subprocess.DEVNULL,
+        """Starts RUN, sends the signal once some trials are in the journal, which is after a second, returns the finished process."""
+        process = subprocess.Popen([BINARY] + RUN.split() + ["--threads", "1", "--quiet", "--out", "out.json"], cwd=self.folder, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         deadline = time.time() + 60
         while time.time() < deadline and process.poll() is None:

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -49,11 +50,52 @@ TEST_CASE("memory: a limit of the address space leaves what is not mapped yet") 
   rlimit limited = before;
   limited.rlim_cur = rlim_t{1} << 50;  // beyond what the tests map
   REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
-  const double free = free_address_space(), available = available_memory();
+  const double free = free_address_space();
+  // Half a gigabyte more than is mapped: less than the machine has.
+  limited.rlim_cur -= static_cast<rlim_t>(free) - (rlim_t{1} << 29);
+  REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
+  const double available = available_memory();
   REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
   CHECK(free < 0x1p50);
   CHECK(free > 0x1p49);
-  CHECK(available <= free);
+  CHECK(available <= 0x1p29);
+  CHECK(available > 0x1p28);
+}
+
+TEST_CASE("memory: the process's own control group, and those around it") {
+  const auto memory = [](const std::string& groups, const std::string& file, const std::string& limit) {
+    const TemporaryFolder root;
+    for (const auto& [path, content] : {std::pair(std::string("proc/self/cgroup"), groups), std::pair(file, limit)}) {
+      std::filesystem::create_directories(std::filesystem::path(root / path).parent_path());
+      std::ofstream(root / path) << content << "\n";
+    }
+    return available_memory(root.path());
+  };
+  // Slurm's groups in both versions; the limit stands at the job's.
+  const std::string version_2 = "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0";
+  const std::string version_1 = "11:cpu,cpuacct:/\n4:memory:/slurm/uid_0/job_7/step_0\n1:name=systemd:/init.scope";
+  CHECK(memory(version_2, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_7/memory.max", "65536") == 65536);
+  CHECK(memory(version_2, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_7/step_0/user/task_0/memory.max", "65536") == 65536);
+  CHECK(memory(version_2, "sys/fs/cgroup/system.slice/slurmstepd.scope/job_8/memory.max", "65536") > 65536);
+  CHECK(memory(version_1, "sys/fs/cgroup/memory/slurm/uid_0/job_7/memory.limit_in_bytes", "65536") == 65536);
+  CHECK(memory(version_1, "sys/fs/cgroup/cpu,cpuacct/memory.limit_in_bytes", "65536") > 65536);
+  CHECK(memory("0::/a/b", "sys/fs/cgroup/memory.max", "65536") == 65536);  // a container's own, at the top
+  CHECK(memory("nonsense", "sys/fs/cgroup/a/memory.max", "65536") > 65536);
+}
+
+TEST_CASE("memory: what Slurm gave the job") {
+  const TemporaryFolder nothing;
+  const double machine = available_memory(nothing.path());
+  ::setenv("SLURM_MEM_PER_NODE", "3", 1);
+  CHECK(available_memory(nothing.path()) == 3 << 20);
+  ::setenv("SLURM_MEM_PER_NODE", "0", 1);  // all of the node
+  CHECK(available_memory(nothing.path()) == machine);
+  ::unsetenv("SLURM_MEM_PER_NODE");
+  ::setenv("SLURM_MEM_PER_CPU", "2", 1);
+  ::setenv("SLURM_CPUS_ON_NODE", "2", 1);
+  CHECK(available_memory(nothing.path()) == 4 << 20);
+  ::unsetenv("SLURM_MEM_PER_CPU");
+  ::unsetenv("SLURM_CPUS_ON_NODE");
 }
 
 TEST_CASE("machine: at least one core, and a name for it") {

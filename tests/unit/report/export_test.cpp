@@ -36,6 +36,17 @@ TEST_CASE("each part is a table with a header; null is an empty cell, and what h
         "spectral/eq-2,(2),d,fails,,4,4,x\n");
 }
 
+TEST_CASE("several results make one table, whose rows begin with the file and the parameters that differ") {
+  std::vector<json> results = {sample(), sample()};
+  results[0]["config"] = {{"d", 4}, {"lambda", {1, 2}}, {"n", 7}, {"seed", 1}};
+  results[1]["config"] = {{"d", 5}, {"lambda", {3}}, {"n", 8}, {"seed", 1}};
+  CHECK(export_csv(results, {"a.json", "b,c.json"}, "scalars") ==
+        "file,d,lambda,config.n,name,mean,std,n\na.json,4,\"1,2\",7,\"a,b\",0.1,,2\n\"b,c.json\",5,3,8,\"a,b\",0.1,,2\n");
+  results[1].erase("scalars");
+  CHECK_THROWS_WITH_AS(export_csv(results, {"a.json", "b.json"}, "scalars"), doctest::Contains("b.json: not a whole result file"),
+                       Failure);
+}
+
 TEST_CASE("a result that is not whole is a failure") {
   json broken = sample();
   broken["series"][0]["mean"] = {1.5};

@@ -2,10 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <map>
+#include <thread>
 
 #include "core/error.hpp"
 #include "io/atomic_file.hpp"
@@ -103,6 +107,68 @@ TEST_CASE("without resume an old journal is discarded and says so") {
   const Journal journal(out, identity, false);
   CHECK(journal.discarded());
   CHECK(journal.finished().empty());
+}
+
+TEST_CASE("many trials are written at most once a second, each at most a second late") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out.json", path = Journal::path_for(out);
+  using Clock = std::chrono::steady_clock;
+  std::map<std::uint64_t, Clock::time_point> appended;
+  Journal journal(out, identity, false);
+  const auto header = std::filesystem::file_size(path);
+  std::uintmax_t size = header;
+  int writes = 0;
+  const auto start = Clock::now();
+  std::uint64_t trial = 0;
+  double latest = 0;  // seconds
+  for (; Clock::now() - start < std::chrono::milliseconds(2500); ++trial) {
+    appended[trial] = Clock::now();
+    journal.append(trial, sample(static_cast<double>(trial)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (std::filesystem::file_size(path) == size) continue;
+    size = std::filesystem::file_size(path);
+    ++writes;
+    const std::string content = read_file(path);
+    std::size_t used = 0;
+    const std::size_t held = whole_records(content, used).size() - 1;
+    // The first of those that wait was finished after the last write.
+    if (held > 0 && appended.contains(held - 1)) {
+      while (!appended.empty() && appended.begin()->first < held) {
+        latest = std::max(latest, std::chrono::duration<double>(Clock::now() - appended.begin()->second).count());
+        appended.erase(appended.begin());
+      }
+    }
+  }
+  CHECK(trial > 20);
+  CHECK(writes >= 1);
+  CHECK(writes <= 3);
+  CHECK(latest < 1.5);  // a busy machine
+}
+
+TEST_CASE("notes are no trials, and a journal that is finished becomes the file") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out.part";
+  {
+    Journal journal(out, identity, false);
+    journal.note("begun");
+    journal.append(4, sample(4.0));
+  }
+  Journal journal(out, identity, true);
+  REQUIRE(journal.finished().size() == 1);
+  CHECK(same_bits(journal.finished().at(4), sample(4.0)));
+  journal.append(1, sample(1.0));
+  journal.finish_as(out, "ended");
+  CHECK(!std::filesystem::exists(Journal::path_for(out)));
+  const std::string content = read_file(out);
+  std::size_t used = 0;
+  const auto records = whole_records(content, used);
+  CHECK(used == content.size());
+  REQUIRE(records.size() == 5);
+  CHECK(records[0] == identity);
+  CHECK(note_in(records[1]) == "begun");
+  CHECK_FALSE(note_in(records[2]).has_value());
+  CHECK(same_bits(decode_trial(records[3]).second, sample(1.0)));
+  CHECK(note_in(records[4]) == "ended");
 }
 
 TEST_CASE("a journal without a finished trial goes with its run") {

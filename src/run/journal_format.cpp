@@ -1,0 +1,119 @@
+#include "run/journal_format.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <sstream>
+
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+
+namespace ranklab {
+namespace {
+
+// Stands where a trial's number would.
+constexpr std::uint64_t note_mark = std::numeric_limits<std::uint64_t>::max();
+
+void put_number(std::string& bytes, std::uint64_t value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// Takes numbers and bytes from the front of a text; running out of it means a damaged record.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  std::uint64_t number() {
+    std::uint64_t value;
+    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    return value;
+  }
+  std::string_view take(std::uint64_t n) {
+    if (n > rest_.size()) throw Failure("damaged record in the journal");
+    const std::string_view out = rest_.substr(0, n);
+    rest_.remove_prefix(n);
+    return out;
+  }
+  std::string_view rest() const { return rest_; }
+
+ private:
+  std::string_view rest_;
+};
+
+}  // namespace
+
+std::string framed(std::string_view bytes) {
+  std::string out;
+  put_number(out, bytes.size());
+  put_number(out, fnv1a(bytes));
+  return out.append(bytes);
+}
+
+std::vector<std::string_view> whole_records(std::string_view content, std::size_t& used) {
+  std::vector<std::string_view> records;
+  used = 0;
+  for (std::string_view rest = content; rest.size() >= 16;) {
+    Reader reader(rest);
+    const std::uint64_t length = reader.number(), sum = reader.number();
+    if (length > reader.rest().size() || fnv1a(reader.rest().substr(0, length)) != sum) break;
+    records.push_back(reader.take(length));
+    rest = reader.rest();
+    used = content.size() - rest.size();
+  }
+  return records;
+}
+
+std::string encode_trial(std::uint64_t trial, const TrialRecord& record) {
+  std::string bytes;
+  put_number(bytes, trial);
+  put_number(bytes, record.arrays().size());
+  for (const auto& [name, values] : record.arrays()) {
+    put_number(bytes, name.size());
+    bytes += name;
+    put_number(bytes, values.size());
+    bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+  }
+  return bytes;
+}
+
+std::pair<std::uint64_t, TrialRecord> decode_trial(std::string_view bytes) {
+  Reader reader(bytes);
+  TrialRecord record;
+  const std::uint64_t trial = reader.number();
+  const std::uint64_t arrays = reader.number();
+  for (std::uint64_t i = 0; i < arrays; ++i) {
+    const std::string name(reader.take(reader.number()));
+    const std::uint64_t count = reader.number();
+    if (count > reader.rest().size() / sizeof(double)) throw Failure("damaged record in the journal");
+    std::vector<double> values(count);
+    const std::string_view raw = reader.take(count * sizeof(double));
+    if (count > 0) std::memcpy(values.data(), raw.data(), raw.size());
+    record.set(name, std::move(values));
+  }
+  return {trial, std::move(record)};
+}
+
+std::string encode_note(std::string_view text) {
+  std::string bytes;
+  put_number(bytes, note_mark);
+  return bytes.append(text);
+}
+
+std::optional<std::string> note_in(std::string_view bytes) {
+  if (bytes.size() < sizeof note_mark || Reader(bytes).number() != note_mark) return std::nullopt;
+  return std::string(bytes.substr(sizeof note_mark));
+}
+
+HeaderDifference first_difference(const std::string& there, const std::string& here) {
+  std::istringstream old_lines(there), new_lines(here);
+  for (std::string a, b;;) {
+    const bool more_old = static_cast<bool>(std::getline(old_lines, a)), more_new = static_cast<bool>(std::getline(new_lines, b));
+    if (!more_old || !more_new) return {};
+    if (a == b) continue;
+    const auto value = [](const std::string& line) { return line.substr(std::min(line.size(), line.find(": ") + 2)); };
+    const std::string key = a.substr(0, a.find(": "));
+    if (key != b.substr(0, b.find(": "))) return {};
+    return {key.substr(key.find(' ') + 1), value(a), value(b)};
+  }
+}
+
+}  // namespace ranklab

@@ -1,0 +1,16 @@
+#!/bin/bash
+# Ends what up.sh FOLDER has started, and nothing else.
+set -uo pipefail
+folder=$(realpath "$1")
+source "$folder/environment"
+scancel --state=RUNNING --state=PENDING --user=root 2>/dev/null
+for file in "$folder"/n?.pid "$folder"/slurmctld.pid "$folder"/munged.pid; do
+  [ -s "$file" ] || continue
+  pid=$(cat "$file")
+  kill "$pid" 2>/dev/null
+  for _ in $(seq 20); do
+    kill -0 "$pid" 2>/dev/null || break
+    sleep 0.2
+  done
+done
+exit 0

@@ -1,0 +1,99 @@
+// Shards partition the trials; what a part holds is put where it belongs, and nowhere else.
+#include "run/part.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+#include "run/journal_format.hpp"
+#include "run/pool.hpp"
+#include "temporary_folder.hpp"
+
+using namespace ranklab;
+
+TEST_CASE("every trial is in exactly one shard, and the counts say how many") {
+  for (std::uint64_t trials = 1; trials <= 12; ++trials) {
+    for (std::uint64_t count = 1; count <= trials; ++count) {
+      std::uint64_t sum = 0;
+      for (std::uint64_t index = 1; index <= count; ++index) {
+        const Shard shard{index, count};
+        std::uint64_t held = 0;
+        for (std::uint64_t t = 0; t < trials; ++t) {
+          CHECK(shard.holds(t) == (t % count == index - 1));
+          held += shard.holds(t) ? 1 : 0;
+        }
+        CHECK(shard.trials_of(trials) == held);
+        CHECK(held >= 1);
+        sum += held;
+      }
+      CHECK(sum == trials);
+    }
+  }
+}
+
+TEST_CASE("the text of a shard") {
+  const Shard shard = parse_shard("3/8", 8, "--shard");
+  CHECK(shard.index == 3);
+  CHECK(shard.count == 8);
+  CHECK(shard.text() == "3/8");
+  for (const char* text : {"", "3", "/", "3/", "/8", "0/8", "9/8", "3/0", "3/9", "3/8/1", "+3/8", "3 /8", "3/8 ", "-1/8", "a/b",
+                           "3.0/8", "18446744073709551617/8"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(parse_shard(text, 8, "--shard"), UsageError);
+  }
+}
+
+TEST_CASE("the pool runs the shard's trials alone, with the random numbers that they have in the whole run") {
+  const auto draw = [](Trial& trial) {
+    std::vector<double> values(3);
+    trial.stream("X").fill_normal(values);
+    TrialRecord record;
+    record.set("index", static_cast<double>(trial.index()));
+    record.set("values", values);
+    return record;
+  };
+  Pool::Settings settings;
+  settings.trials = 7;
+  Pool whole(settings, nullptr);
+  const auto all = whole.run(draw);
+  settings.shard = {2, 3};
+  settings.threads = 2;
+  Pool pool(settings, nullptr);
+  const auto records = pool.run(draw);
+  REQUIRE(records.size() == 2);
+  CHECK(pool.completed() == 2);
+  CHECK(records[0].scalar("index") == 1);
+  CHECK(records[1].scalar("index") == 4);
+  CHECK(records[1].array("values") == all[4].array("values"));
+  TrialsAlone alone(pool);
+  CHECK(alone.trials() == 7);
+  CHECK(alone.run(draw).empty());
+}
+
+TEST_CASE("the trials of a part go to their places; one of another shard is refused") {
+  const TemporaryFolder folder;
+  const auto record = [](double x) {
+    TrialRecord out;
+    out.set("x", x);
+    return out;
+  };
+  const std::string header = "part schema: \"s\"\n";
+  write_file_atomically(folder / "a.part", framed(header) + framed(encode_note("session")) + framed(encode_trial(4, record(4.5))) +
+                                               framed(encode_trial(1, record(1.5))) + framed(encode_note("took")) + "rest");
+  const PartFile part(folder / "a.part");
+  CHECK(part.header() == header);
+  CHECK(part.trials() == 2);
+  CHECK(part.session_note() == "session");
+  CHECK(part.last_note() == "took");
+  CHECK(part.torn());
+  std::vector<TrialRecord> records(5);
+  part.take({2, 3}, records);
+  CHECK(records[1].scalar("x") == 1.5);
+  CHECK(records[4].scalar("x") == 4.5);
+  CHECK(records[0].arrays().empty());
+  CHECK_THROWS_AS(part.take({1, 3}, records), Failure);
+  std::vector<TrialRecord> too_few(4);
+  CHECK_THROWS_AS(part.take({2, 3}, too_few), Failure);
+}
