@@ -1,5 +1,6 @@
 #include "cli/input_files.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -7,8 +8,8 @@
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "io/byte_source.hpp"
 #include "io/json_file.hpp"
-#include "io/mapped_file.hpp"
 
 namespace ranklab {
 namespace {
@@ -16,10 +17,14 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string checksum_of(const std::string& path) {
-  const auto file = MappedFile::open(path);
+  constexpr std::uint64_t at_once = 1 << 22;
+  const auto file = InputFile::open(path);
+  std::uint64_t sum = fnv1a("");
+  for (std::uint64_t first = 0; first < file->size(); first += at_once) {
+    sum = fnv1a(file->text(first, std::min(at_once, file->size() - first)), sum);
+  }
   char text[17];
-  const std::string_view bytes(reinterpret_cast<const char*>(file->data()), file->size());
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(fnv1a(bytes)));
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(sum));
   return text;
 }
 
@@ -39,9 +44,8 @@ void add_file(const fs::path& path, std::map<std::string, std::string>& checksum
   checksums[path.string()] = checksum_of(path.string());
   if (path.extension() != ".json") return;
   try {
-    const auto file = MappedFile::open(path.string());
-    const std::string_view text(reinterpret_cast<const char*>(file->data()), file->size());
-    add_named(parse_json(text, path.string()), path.parent_path(), checksums);
+    const auto file = InputFile::open(path.string());
+    add_named(parse_json(file->text(0, file->size()), path.string()), path.parent_path(), checksums);
   } catch (const Failure&) {
     // What is wrong with it is said by the study that reads it.
   }
