@@ -169,6 +169,7 @@ test-torch: build ## the recorder of PyTorch models, experiments/ranklab_dump.py
 cluster-test: build ## shards on a Slurm cluster of four nodes on this machine: a killed task, a dead node; root
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(CLUSTER_PACKAGES)'
 	@RANKLAB_BUILD=$(BUILD) tests/cluster/test.sh
+	@RANKLAB_BUILD=$(BUILD) tests/cluster/parallel.sh
 
 bench: build ## speed against the authors' method and against the machine's limits
 	@$(MAKE) --no-print-directory $(BUILD)/bench

@@ -57,7 +57,7 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
     if (!to_stdout && !is_special_file(options.out)) execution.document["environment"]["folder"] = folder_seen_from(options.out);
     write_result(options.out, execution.document);
   }
-  if (execution.signal == 0 && journal != nullptr) journal->remove();
+  if (journal != nullptr) execution.signal == 0 ? journal->remove() : journal->close();
   if (options.quiet) return exit_code(run, execution);
   if (has_result) print_summary(run, execution);
   if (execution.signal != 0) {

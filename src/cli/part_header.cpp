@@ -70,9 +70,9 @@ PartHeader read_part_header(const PartFile& part) {
   const auto number = [](const nlohmann::json& value) { return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0; };
   out.shard = {number(about["shard"]), number(about["shards"])};
   out.trials = out.config.is_object() ? number(out.config.value("trials", nlohmann::json())) : 0;
-  const bool is_whole =
+  const bool is_complete =
       about["schema"] == schema && about["command"].is_string() && out.environment.is_object() && out.preset.is_object();
-  if (!is_whole || out.shard.index == 0 || out.shard.index > out.shard.count || out.shard.count > out.trials)
+  if (!is_complete || out.shard.index == 0 || out.shard.index > out.shard.count || out.shard.count > out.trials)
     throw Failure("not a part");
   out.command = about["command"];
   return out;

@@ -29,7 +29,7 @@ namespace ranklab {
 namespace {
 
 double total_flops(const ResolvedRun& run) {
-  return run.study->estimate().flops * static_cast<double>(run.options.trials);
+  return run.study->estimate().flops * static_cast<double>(run.shard.trials_of(run.options.trials));
 }
 
 // How long the run will take, and how that is known.
@@ -51,7 +51,7 @@ TimeEstimate estimate_time(const ResolvedRun& run) {
               "the preset's " + short_number(seconds) + " s on 2 cores, in proportion to the flops"};
   }
   const double rate = measured_flop_rate(run.options.precision == "f32");
-  const auto at_once = static_cast<double>(std::min(run.options.threads, run.options.trials));
+  const auto at_once = static_cast<double>(std::min(run.options.threads, run.shard.trials_of(run.options.trials)));
   return {total_flops(run) / (rate * at_once), "flops at the " + short_number(rate / 1e9) +
                                                    " GF/s of a matrix product measured here, on each of " + count_text(at_once) +
                                                    " threads; small matrices are slower"};

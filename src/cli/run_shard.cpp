@@ -80,6 +80,8 @@ int run_shard(ResolvedRun& run, const Progress::Look& progress) {
                                             {"cpu_s", execution.timing.cpu},
                                             {"trials_s", execution.timing.trials}};
     journal.finish_as(options.out, trailer.dump());
+  } else {
+    journal.close();
   }
   if (options.quiet) return execution.signal != 0 ? 128 + execution.signal : 0;
   if (execution.signal != 0) {

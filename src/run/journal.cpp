@@ -136,6 +136,11 @@ void Journal::stop_writing() {
   writer_.join();
 }
 
+void Journal::close() {
+  stop_writing();
+  if (error_ != 0) fail_to_write(error_);
+}
+
 void Journal::remove() {
   {
     const std::lock_guard guard(mutex_);
@@ -148,8 +153,7 @@ void Journal::remove() {
 
 void Journal::finish_as(const std::string& path, std::string_view last_note) {
   note(last_note);
-  stop_writing();
-  if (error_ != 0) fail_to_write(error_);
+  close();
   if (::rename(path_.c_str(), path.c_str()) != 0) throw Failure("cannot write " + printable(path) + ": " + std::strerror(errno));
   descriptor_.close();
 }

@@ -40,10 +40,12 @@ class Journal {
   /// True where an old journal with finished trials was discarded.
   bool discarded() const { return discarded_; }
 
-  /// Adds a finished trial, or a note. It is on the disk at most a second later, when the journal is destroyed, or with
-  /// finish_as(), whichever comes first. Throws Failure where what came before could not be written.
+  /// Adds a finished trial, or a note. It is on the disk at most a second later, or when the journal is closed or destroyed. Throws
+  /// Failure where what came before could not be written.
   void append(std::uint64_t trial, const TrialRecord& record);
   void note(std::string_view text);
+  /// Writes what waits; nothing more is added. Throws Failure where that cannot be done.
+  void close();
   /// Removes the file: the run is complete.
   void remove();
   /// Adds a last note and renames the file, which then holds every trial of the run. Throws Failure where that cannot be done.
