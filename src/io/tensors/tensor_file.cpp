@@ -102,12 +102,15 @@ TensorAddress parse_tensor_address(const std::string& text) {
 
 StoredTensor open_tensor(const std::string& address) {
   const TensorAddress parsed = parse_tensor_address(address);
-  const TensorFile file = TensorFile::open(parsed.path);
-  if (!parsed.key.empty() || file.has("")) return file.tensor(parsed.key);
+  return open_tensor(TensorFile::open(parsed.path), parsed.key);
+}
+
+StoredTensor open_tensor(const TensorFile& file, const std::string& key) {
+  if (!key.empty() || file.has("")) return file.tensor(key);
   const std::vector<std::string> keys = file.keys();
   if (keys.size() == 1) return file.tensor(keys[0]);
   throw Failure(
-      printable(parsed.path) + ": " +
+      printable(file.path()) + ": " +
       (keys.empty() ? "the file holds no tensor" : "name one of its tensors, as FILE:KEY; the file has " + key_list("", keys)));
 }
 

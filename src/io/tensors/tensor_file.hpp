@@ -48,6 +48,8 @@ TensorAddress parse_tensor_address(const std::string& text);
 
 /// The tensor at an address. Throws Failure as TensorFile does, also for a missing key of an archive with several tensors.
 StoredTensor open_tensor(const std::string& address);
+/// The same of a file that is open: the tensor of a key, or, for an empty one, the only tensor.
+StoredTensor open_tensor(const TensorFile& file, const std::string& key);
 
 /// Writes a matrix of rows x cols, whose entries are given row by row, as a .npy file (version 1.0, '<f8' or '<f4', row-major),
 /// atomically. Throws Failure as write_file_atomically does.

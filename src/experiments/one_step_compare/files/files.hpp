@@ -5,12 +5,13 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "experiments/one_step_compare/files/config.hpp"
-#include "io/tensors/stored_tensor.hpp"
+#include "io/tensors/tensor_file.hpp"
 #include "report/result.hpp"
 #include "run/trials.hpp"
 
@@ -138,15 +139,16 @@ struct Pair : Source {
   std::vector<Layer> layers;
 };
 
-/// Tensors that were opened last: the matrices of a stack, and the blocks of one, follow each other, and a compressed archive is
-/// inflated once.
+/// Files and tensors that were opened last: the layers of an archive, the matrices of a stack and the blocks of one follow each
+/// other; a long header is read, and a compressed member inflated, once.
 class OpenTensors {
  public:
   /// As open_tensor.
   const StoredTensor& at(const std::string& address);
 
  private:
-  static constexpr std::size_t most = 4;
+  static constexpr std::size_t most = 4;  // of each
+  std::map<std::string, TensorFile> files_;
   std::map<std::string, StoredTensor> tensors_;
 };
 
@@ -158,6 +160,7 @@ StoredTensor open_activation(const Pair& pair, OpenTensors& open);
 StoredTensor open_second_moment(const Pair& pair, OpenTensors& open);
 
 struct Plan {
+  std::shared_ptr<OpenTensors> open = std::make_shared<OpenTensors>();  // from the headers to the trial
   std::vector<Pair> pairs;
   std::vector<LeftOut> skipped;
   std::vector<Skipped> vectors;

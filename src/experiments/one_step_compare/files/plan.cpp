@@ -164,8 +164,14 @@ double inflated_bytes(const std::string& address, double elements) {
 const StoredTensor& OpenTensors::at(const std::string& address) {
   const auto found = tensors_.find(address);
   if (found != tensors_.end()) return found->second;
+  const auto [path, key] = parse_tensor_address(address);
+  auto file = files_.find(path);
+  if (file == files_.end()) {
+    if (files_.size() == most) files_.clear();
+    file = files_.emplace(path, TensorFile::open(path)).first;
+  }
   if (tensors_.size() == most) tensors_.clear();
-  return tensors_.emplace(address, open_tensor(address)).first->second;
+  return tensors_.emplace(address, open_tensor(file->second, key)).first->second;
 }
 
 StoredTensor open_gradient(const Pair& pair, OpenTensors& open) {
@@ -196,11 +202,12 @@ Plan plan_of(const FilesConfig& config) {
   const Sources listed = list_sources(config);
   const std::vector<Cut> cuts = cuts_of(config, listed.pairs);
   const std::vector<std::string> experts = comma_separated(config.experts);
-  OpenTensors open;
-  Plan plan{{}, {}, listed.vectors, listed.parameters, {}};
+  Plan plan;
+  plan.vectors = listed.vectors;
+  plan.parameters = listed.parameters;
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     const std::size_t first = plan.pairs.size();
-    plan_source(listed.pairs[i], cuts[i], experts, open, plan);
+    plan_source(listed.pairs[i], cuts[i], experts, *plan.open, plan);
     const std::string parameter = plan.parameter_of(listed.pairs[i].name);
     for (std::size_t p = first; p < plan.pairs.size(); ++p) {
       for (const Layer& layer : plan.pairs[p].layers) plan.parameters[layer.name] = parameter;

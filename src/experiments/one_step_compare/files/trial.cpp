@@ -88,7 +88,7 @@ arma::mat moment_of(const Pair& pair, const Trial& trial, OpenTensors& open) {
 
 // `size` consecutive batches as one, over all disjoint groups of so many.
 Joined join(const Plan& plan, const std::vector<Place>& batches, std::size_t size, const Trial& trial) {
-  OpenTensors open;
+  OpenTensors& open = *plan.open;
   std::vector<double> stable_ranks, nuclear_ranks, ratios;
   double samples = 0;
   for (std::size_t first = 0; first + size <= batches.size(); first += size) {
@@ -175,7 +175,7 @@ std::string contradiction(const Pair& pair, const Layer& layer, const Ranks& gra
 
 TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   TrialRecord record;
-  OpenTensors open;
+  OpenTensors& open = *plan.open;
   trial.expect(plan.pairs.size(), "pair");
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     if (p > 0) trial.advance();
