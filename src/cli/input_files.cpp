@@ -1,7 +1,6 @@
 #include "cli/input_files.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -23,9 +22,7 @@ std::string checksum_of(const std::string& path) {
   for (std::uint64_t first = 0; first < file->size(); first += at_once) {
     sum = fnv1a(file->text(first, std::min(at_once, file->size() - first)), sum);
   }
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(sum));
-  return text;
+  return hexadecimal(sum);
 }
 
 void add_file(const fs::path& path, std::map<std::string, std::string>& checksums);

@@ -11,16 +11,19 @@ namespace ranklab {
 ///   m <- beta m + (1 - beta) g,   u = (1 - beta) g + beta m,   step = -max(1, rows / columns)^(1/2) NewtonSchulz5(u),
 /// to be multiplied by the learning rate. m is an average, not a sum, and u looks ahead (Nesterov). Source: K. Jordan et al.,
 /// "Muon: an optimizer for hidden layers", 2024.
+///
+/// With `exact` the polar factor takes NewtonSchulz5's place, in double whatever T is, without singular values up to 1e-7 s_1.
 template <class T>
 class Muon {
  public:
   /// 0 <= beta < 1.
-  explicit Muon(double beta = 0.95) : beta_(static_cast<T>(beta)) {}
+  explicit Muon(double beta = 0.95, bool exact = false) : beta_(static_cast<T>(beta)), exact_(exact) {}
   /// The step for the next gradient, of its shape; all gradients must have one shape.
   arma::Mat<T> step(const arma::Mat<T>& g);
 
  private:
   T beta_;
+  bool exact_;
   arma::Mat<T> m_;  // empty before the first gradient
 };
 

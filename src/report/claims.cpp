@@ -17,9 +17,11 @@ Misprint Place::misprint(const std::string& id, std::string printed, std::string
   return {(*this)(id + "/as-printed", std::move(printed)), (*this)(id + "/corrected", std::move(corrected))};
 }
 
-Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail) {
+Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail,
+                 double standard_errors) {
   const Summary summary = summarise(per_trial);
-  const double half_width = confidence_half_width(summary), low = summary.mean - half_width, high = summary.mean + half_width;
+  const double half_width = standard_errors > 0 ? standard_errors * standard_error(summary) : confidence_half_width(summary),
+               low = summary.mean - half_width, high = summary.mean + half_width;
   Claim claim{statement.id,
               statement.source,
               statement.text,
@@ -28,7 +30,9 @@ Claim judge_mean(const Statement& statement, const std::vector<double>& per_tria
               std::pair(allowed.low, allowed.high),
               ""};
   const std::string mean = "mean " + short_number(summary.mean) + " +- " + short_number(half_width),
-                    trials = counted(summary.n, "trial"), level = count_text(100 * confidence_level) + " %";
+                    trials = counted(summary.n, "trial"),
+                    level = standard_errors > 0 ? count_text(standard_errors) + " standard errors"
+                                                : count_text(100 * confidence_level) + " %";
   std::string text;
   if (summary.n == 0) {
     text = "no finite value";
@@ -69,8 +73,9 @@ Claim not_applicable(const Statement& statement, const std::string& reason) {
   return {statement.id, statement.source, statement.text, Verdict::not_applicable, std::nan(""), {}, reason};
 }
 
-void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail) {
-  add(judge_mean(statement, per_trial, allowed, detail));
+void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail,
+                  double standard_errors) {
+  add(judge_mean(statement, per_trial, allowed, detail, standard_errors));
 }
 
 void Claims::never_violated(const Statement& statement, const Tally& tally, const std::string& detail) {

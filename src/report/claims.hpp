@@ -62,8 +62,10 @@ inline Region positive() {
 }
 
 /// Holds when the confidence interval of the mean (at `confidence_level`) lies in `allowed`, fails when it lies outside, otherwise
-/// not-applicable with "undecided at n trials".
-Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "");
+/// not-applicable with "undecided at n trials". With `standard_errors` above 0 the interval is so many on either side instead: for
+/// runs that afford few trials, where Student's quantile would decide nothing.
+Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "",
+                 double standard_errors = 0);
 
 /// Holds when no case violates the statement. No case at all is not-applicable.
 Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail = "");
@@ -79,7 +81,8 @@ Claim not_applicable(const Statement& statement, const std::string& reason);
 /// The claims of a run, in the order in which they are made.
 class Claims {
  public:
-  void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "");
+  void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "",
+            double standard_errors = 0);
   void never_violated(const Statement& statement, const Tally& tally, const std::string& detail = "");
   /// From the tallies that the trials recorded under the statement's id.
   void never_violated(const Statement& statement, const Records& records, const std::string& detail = "");

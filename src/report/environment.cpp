@@ -25,9 +25,7 @@ std::string compiler_name() {
 std::string program_checksum() {
   static const std::string checksum = [] {
     if (program_path().empty()) return std::string("unknown");
-    char text[17];
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(fnv1a(read_file(program_path()))));
-    return std::string(text);
+    return hexadecimal(fnv1a(read_file(program_path())));
   }();
   return checksum;
 }

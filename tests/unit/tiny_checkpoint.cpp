@@ -6,8 +6,8 @@
 #include <random>
 #include <stdexcept>
 
+#include "io/tensors/safetensors_writer.hpp"
 #include "io/tensors/stored_bytes.hpp"
-#include "safetensors_writer.hpp"
 
 using namespace ranklab;
 

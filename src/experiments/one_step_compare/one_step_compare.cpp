@@ -1,6 +1,7 @@
 #include "experiments/one_step_compare/one_step_compare.hpp"
 
 #include "experiments/one_step_compare/files/config.hpp"
+#include "experiments/one_step_compare/gpt/config.hpp"
 #include "experiments/one_step_compare/mlp/config.hpp"
 #include "experiments/one_step_compare/mlp_init/config.hpp"
 #include "experiments/one_step_compare/regression/config.hpp"
@@ -20,6 +21,7 @@ Experiment one_step_compare_experiment() {
           {"mlp-init", "stable ranks of the network at its start, against the batch size (Figure 17)", 12, make_mlp_init_study},
           {"transformer-init", "stable ranks inside a transformer at its start (Lemma 2.9, Proposition 2.14, Corollary 2.15)", 10,
            make_transformer_init_study},
+          {"gpt", "a small GPT learns real text, with every rank tracked (Figures 2 and 5 to 10, Table 2)", 3, make_gpt_study},
           {"files", "your own activations and gradients, layer by layer: should this layer get Muon?", 1, make_files_study},
       }};
 }

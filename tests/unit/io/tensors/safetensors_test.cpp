@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "io/tensors/opened.hpp"
+#include "io/tensors/safetensors_writer.hpp"
 #include "io/tensors/stored_bytes.hpp"
 #include "io/tensors/weights_file.hpp"
-#include "safetensors_writer.hpp"
 
 using namespace ranklab;
 

@@ -1,4 +1,4 @@
-// Writes .safetensors files, for tests and the benchmark: the program reads them.
+// Writes .safetensors files.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,12 @@
 
 #include "io/tensors/tensor_layout.hpp"
 
+namespace ranklab {
+
 /// One tensor to write: `bytes` are its entries, row by row and little-endian.
 struct TensorToWrite {
   std::string key;
-  ranklab::Dtype dtype = ranklab::Dtype::f32;
+  Dtype dtype = Dtype::f32;
   std::vector<std::uint64_t> shape;
   std::string bytes;
 };
@@ -18,3 +20,5 @@ struct TensorToWrite {
 /// Writes the tensors, those of the widest entries first so that each is aligned, atomically. Throws std::logic_error for
 /// bytes that do not fit a shape, two equal keys, or the key __metadata__; Failure as write_file_atomically does.
 void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors);
+
+}  // namespace ranklab

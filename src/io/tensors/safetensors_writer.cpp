@@ -1,4 +1,4 @@
-#include "safetensors_writer.hpp"
+#include "io/tensors/safetensors_writer.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -6,8 +6,7 @@
 
 #include "io/atomic_file.hpp"
 
-using namespace ranklab;
-
+namespace ranklab {
 namespace {
 
 void check(const TensorToWrite& tensor) {
@@ -45,3 +44,5 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
   for (int byte = 0; byte < 8; ++byte) length += static_cast<char>((text.size() >> (8 * byte)) & 0xFF);
   write_file_atomically(path, length + text + data);
 }
+
+}  // namespace ranklab

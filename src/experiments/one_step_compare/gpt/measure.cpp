@@ -1,0 +1,110 @@
+#include "experiments/one_step_compare/gpt/measure.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "linalg/spectra.hpp"
+
+namespace ranklab::gpt {
+
+template <class T>
+void Moments::add(const std::string& name, const arma::Mat<T>& A) {
+  const arma::mat wide = arma::conv_to<arma::mat>::from(A);
+  Moment& moment = of_[name];
+  if (moment.gram.is_empty()) {
+    moment.gram.zeros(A.n_rows, A.n_rows);
+    moment.sum.zeros(A.n_rows);
+  }
+  moment.gram += wide * wide.t();
+  moment.sum += arma::sum(wide, 1);
+}
+
+void Moments::count(const std::vector<std::uint32_t>& ids, std::uint64_t vocabulary) {
+  counts_.resize(vocabulary, 0.0);
+  for (const std::uint32_t id : ids) counts_[id] += 1;
+  tokens_ += static_cast<double>(ids.size());
+}
+
+double Moments::stable_rank(const std::string& name) const {
+  return stable_rank_from_gram(of_.at(name).gram);
+}
+
+double Moments::mean_share(const std::string& name) const {
+  const Moment& moment = of_.at(name);
+  return arma::dot(moment.sum, moment.sum) / tokens_ / arma::trace(moment.gram);
+}
+
+double Moments::indicator() const {
+  return tokens_ / *std::max_element(counts_.begin(), counts_.end());
+}
+
+std::vector<std::string> Moments::names() const {
+  std::vector<std::string> out;
+  for (const auto& [name, moment] : of_) out.push_back(name);
+  return out;
+}
+
+template <class T>
+void add_activations(const Gpt<T>& model, const TokenBatch& batch, const GptPass<T>& pass, Moments& moments) {
+  moments.count(batch.ids, model.shape().vocabulary);
+  for (std::size_t l = 0; l < pass.layers.size(); ++l) {
+    const GptLayerPass<T>& layer = pass.layers[l];
+    moments.add(in_layer(l, "A"), layer.A.A);
+    moments.add(in_layer(l, "Am"), layer.Am.A);
+    moments.add(in_layer(l, "H"), layer.attention.H);
+    moments.add(in_layer(l, "Z"), layer.Z);
+    moments.add(in_layer(l, "S"), layer.S);
+  }
+  moments.add("Af", pass.Af.A);
+  moments.add("embedding", pass.embedded);
+}
+
+namespace {
+
+/// nr and norm of a block's gradient, and nr / st where `activation` is measured.
+template <class T>
+void append_gradient(const arma::Mat<T>& gradient, const std::string& name, double stable_rank,
+                     std::map<std::string, std::vector<double>>& series) {
+  const arma::mat G = arma::conv_to<arma::mat>::from(gradient);
+  // Singular values come from the square factor of a long matrix.
+  const double rank = nuclear_rank(G);
+  series[nuclear_rank_of(name)].push_back(rank);
+  series[name + ".gradient_norm"].push_back(arma::norm(G, "fro"));
+  series[ratio_of(name)].push_back(rank / stable_rank);
+}
+
+}  // namespace
+
+template <class T>
+void append_ranks(const Gpt<T>& model, const Moments& moments, const std::string& prefix,
+                  std::map<std::string, std::vector<double>>& series) {
+  std::map<std::string, double> st;
+  for (const std::string& name : moments.names()) {
+    st[name] = moments.stable_rank(name);
+    series[prefix + stable_rank_of(name)].push_back(st[name]);
+    if (name.ends_with(".A") || name.ends_with(".S")) series[prefix + name + ".mean_share"].push_back(moments.mean_share(name));
+  }
+  st["indicator"] = moments.indicator();
+  series[prefix + stable_rank_of("indicator")].push_back(st["indicator"]);
+  for (const Parameter<T>& parameter : model.parameters()) {
+    const std::string& name = parameter.name;
+    if (name == "positions") continue;
+    const std::size_t dot = name.find('.');
+    const std::string against = name == "embedding" ? "indicator"
+                                : name == "head"    ? "Af"
+                                                    : name.substr(0, dot + 1) + activation_of(name.substr(dot + 1));
+    append_gradient(parameter.G, prefix + name, st.at(against), series);
+    if (!name.ends_with(".Wo")) continue;
+    const double rank = series[prefix + nuclear_rank_of(name)].back();
+    series[prefix + name + ".ratio_to_H"].push_back(rank / st.at(name.substr(0, dot + 1) + "H"));
+  }
+}
+
+template void add_activations<float>(const Gpt<float>&, const TokenBatch&, const GptPass<float>&, Moments&);
+template void add_activations<double>(const Gpt<double>&, const TokenBatch&, const GptPass<double>&, Moments&);
+template void append_ranks<float>(const Gpt<float>&, const Moments&, const std::string&,
+                                  std::map<std::string, std::vector<double>>&);
+template void append_ranks<double>(const Gpt<double>&, const Moments&, const std::string&,
+                                   std::map<std::string, std::vector<double>>&);
+
+}  // namespace ranklab::gpt

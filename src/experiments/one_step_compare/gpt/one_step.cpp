@@ -1,0 +1,192 @@
+#include "experiments/one_step_compare/gpt/one_step.hpp"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "linalg/polar.hpp"
+#include "linalg/spectra.hpp"
+
+namespace ranklab::gpt {
+namespace {
+
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+// The first step tried takes this share of the loss, by the slope.
+constexpr double first_share = 0.02;
+
+template <class T>
+struct Direction {
+  arma::Mat<T> D;    // W <- W - step D
+  double slope = 0;  // <G, D>, the decrease for each unit of the step
+};
+
+template <class T>
+struct Directions {
+  Direction<T> euclidean, spectral;
+  double nuclear_norm = 0;
+};
+
+template <class T>
+Directions<T> directions_of(const arma::Mat<T>& G) {
+  const arma::mat wide = arma::conv_to<arma::mat>::from(G);
+  Polar<double> polar = polar_factor(wide);
+  return {{G, arma::dot(wide, wide)}, {arma::conv_to<arma::Mat<T>>::from(polar.factor), polar.nuclear_norm}, polar.nuclear_norm};
+}
+
+/// The losses of two batches, and how they change with the weights.
+template <class T>
+class Losses {
+ public:
+  Losses(Gpt<T>& model, const TokenBatch& batch, const TokenBatch& independent, const Trial& trial)
+      : model_(model), batches_{&batch, &independent}, trial_(trial) {
+    for (int i = 0; i < 2; ++i) at_0_[i] = everywhere(i);
+  }
+
+  /// The ratio of best decreases along two directions in one parameter, on one batch. `layer`: the first that the parameter enters
+  /// (L: the head); nothing for the embedding. Layers must come from the last to the first: the streams below stay as they are.
+  double ratio(int which, Parameter<T>& parameter, std::optional<std::size_t> layer, const Directions<T>& directions) {
+    const arma::Mat<T> start = parameter.W;
+    const auto decrease = [&](const Direction<T>& direction) {
+      const auto f = [&](double step) {
+        trial_.check_interrupt();
+        parameter.W = start - static_cast<T>(step) * direction.D;
+        return layer ? from(*layer, which) : everywhere(which);
+      };
+      return best_decrease(f, at_0_[which], first_share * at_0_[which] / direction.slope);
+    };
+    const double spectral = decrease(directions.spectral), euclidean = decrease(directions.euclidean);
+    parameter.W = start;
+    return spectral / euclidean;
+  }
+
+  /// The same for several parameters at once, parameter i along scale[i] D[i].
+  double joint_decrease(int which, const std::vector<Parameter<T>*>& parameters, const std::vector<const Direction<T>*>& directions,
+                        const std::vector<double>& scale) {
+    std::vector<arma::Mat<T>> start;
+    double slope = 0;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      start.push_back(parameters[i]->W);
+      slope += scale[i] * directions[i]->slope;
+    }
+    const auto f = [&](double step) {
+      trial_.check_interrupt();
+      for (std::size_t i = 0; i < parameters.size(); ++i)
+        parameters[i]->W = start[i] - static_cast<T>(step * scale[i]) * directions[i]->D;
+      return everywhere(which);
+    };
+    const double decrease = best_decrease(f, at_0_[which], first_share * at_0_[which] / slope);
+    for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i]->W = start[i];
+    return decrease;
+  }
+
+ private:
+  double from(std::size_t layer, int which) {
+    model_.forward_from(layer, passes_[which]);
+    return model_.loss(*batches_[which], passes_[which], false);
+  }
+  double everywhere(int which) {
+    model_.forward(*batches_[which], passes_[which]);
+    return model_.loss(*batches_[which], passes_[which], false);
+  }
+
+  Gpt<T>& model_;
+  const TokenBatch* batches_[2];
+  const Trial& trial_;
+  GptPass<T> passes_[2];
+  double at_0_[2];
+};
+
+}  // namespace
+
+double best_decrease(const std::function<double(double)>& f, double at_0, double first) {
+  if (!std::isfinite(first) || first <= 0) return undefined;
+  const auto decrease = [&](double step) {
+    const double value = at_0 - f(step);
+    return std::isfinite(value) ? value : -std::numeric_limits<double>::infinity();
+  };
+  double step = first, here = decrease(step), below = 0, above = 0;
+  bool below_known = false;
+  for (int halvings = 0; here <= 0; ++halvings, step /= 2, above = here, here = decrease(step)) {
+    if (halvings == 40) return undefined;
+  }
+  // Up as long as it pays; down, where the first step was already beyond the best one.
+  for (above = decrease(2 * step); above > here; above = decrease(2 * step)) {
+    below = here, below_known = true;
+    step *= 2, here = above;
+  }
+  if (!below_known) {
+    for (below = decrease(step / 2); below > here; below = decrease(step / 2)) above = here, here = below, step /= 2;
+  }
+  // The best of three steps in the middle, the distance halved; then the top of the parabola through them.
+  for (double distance : {0.5, 0.25}) {
+    const double left = decrease(step * std::exp2(-distance)), right = decrease(step * std::exp2(distance));
+    if (left > here && left >= right) {
+      above = here, here = left, step *= std::exp2(-distance);
+    } else if (right > here) {
+      below = here, here = right, step *= std::exp2(distance);
+    } else {
+      below = left, above = right;
+    }
+  }
+  const double curvature = below + above - 2 * here;
+  if (!(curvature < 0) || !std::isfinite(curvature)) return here;
+  return std::max(here, decrease(step * std::exp2(0.25 * 0.5 * (below - above) / curvature)));
+}
+
+template <class T>
+StepRatios step_ratios(Gpt<T>& model, const TokenBatch& batch, const TokenBatch& independent, const Moments& moments,
+                       const Trial& trial) {
+  const std::size_t layers = model.shape().layers;
+  const std::vector<std::string> blocks = model.shape().blocks();
+  std::vector<Parameter<T>*> parameters;
+  std::vector<std::optional<std::size_t>> enters;
+  std::vector<std::string> activations;
+  for (std::size_t l = 0; l < layers; ++l) {
+    for (const std::string& block : blocks) {
+      parameters.push_back(&model.block(l, block));
+      enters.emplace_back(l);
+      activations.push_back(in_layer(l, activation_of(block)));
+    }
+  }
+  const std::size_t hidden = parameters.size();
+  parameters.push_back(&model.head()), enters.emplace_back(layers), activations.push_back("Af");
+  parameters.push_back(&model.embedding()), enters.emplace_back(std::nullopt), activations.push_back("");
+
+  const std::size_t n = parameters.size();
+  std::vector<Directions<T>> directions;
+  StepRatios out{{}, std::vector<double>(n, undefined), std::vector<double>(n, undefined), undefined, undefined};
+  for (std::size_t i = 0; i < n; ++i) {
+    trial.check_interrupt();
+    directions.push_back(directions_of(parameters[i]->G));
+    const double st = activations[i].empty() ? moments.indicator() : moments.stable_rank(activations[i]);
+    out.predicted.push_back(directions[i].nuclear_norm * directions[i].nuclear_norm / directions[i].euclidean.slope / st);
+  }
+  Losses<T> losses(model, batch, independent, trial);
+  // From the head down through the layers to the embedding.
+  std::vector<std::size_t> order = {n - 2};
+  for (std::size_t i = hidden; i-- > 0;) order.push_back(i);
+  order.push_back(n - 1);
+  for (const std::size_t i : order) {
+    out.on_batch[i] = losses.ratio(0, *parameters[i], enters[i], directions[i]);
+    out.on_independent[i] = losses.ratio(1, *parameters[i], enters[i], directions[i]);
+  }
+  // Section 1.2.1: G / L_F against ||G||_* / L_op polar(G) in every block, L_F = ||A||_op^2 / N, L_op = ||A||_F^2 / N; N cancels.
+  std::vector<Parameter<T>*> inner(parameters.begin(), parameters.begin() + static_cast<std::ptrdiff_t>(hidden));
+  std::vector<const Direction<T>*> euclidean, spectral;
+  std::vector<double> euclidean_scale, spectral_scale;
+  for (std::size_t i = 0; i < hidden; ++i) {
+    const double squares = arma::trace(moments.second_moment(activations[i])), st = moments.stable_rank(activations[i]);
+    euclidean.push_back(&directions[i].euclidean), euclidean_scale.push_back(st / squares);
+    spectral.push_back(&directions[i].spectral), spectral_scale.push_back(directions[i].nuclear_norm / squares);
+  }
+  for (int which = 0; which < 2; ++which) {
+    (which == 0 ? out.joint_on_batch : out.joint_on_independent) = losses.joint_decrease(which, inner, spectral, spectral_scale) /
+                                                                   losses.joint_decrease(which, inner, euclidean, euclidean_scale);
+  }
+  return out;
+}
+
+template StepRatios step_ratios<float>(Gpt<float>&, const TokenBatch&, const TokenBatch&, const Moments&, const Trial&);
+template StepRatios step_ratios<double>(Gpt<double>&, const TokenBatch&, const TokenBatch&, const Moments&, const Trial&);
+
+}  // namespace ranklab::gpt

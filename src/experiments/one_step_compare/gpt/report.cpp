@@ -1,0 +1,170 @@
+#include <algorithm>
+
+#include "experiments/one_step_compare/gpt/gpt.hpp"
+#include "report/figure/builder.hpp"
+
+namespace ranklab::gpt {
+namespace {
+
+/// The mean over layers of a series of every layer, which panels draw for several runs.
+void add_mean_over_layers(ResultBuilder& out, const Run& run, const std::string& what) {
+  out.series(run.name + ".mean." + what, "step", run.measured, [&run, what](const TrialRecord& record, std::size_t i) {
+    double sum = 0;
+    for (std::size_t l = 0; l < run.config.layers; ++l) sum += record.array(run.name + "." + in_layer(l, what)).at(i);
+    return sum / static_cast<double>(run.config.layers);
+  });
+}
+
+/// Every series of an optimiser's run, over the steps that it belongs to; of a further run the means over layers alone.
+void add_run(ResultBuilder& out, const Run& run) {
+  const std::string prefix = run.name + ".";
+  out.series(prefix + train_loss, "step");
+  out.series(prefix + validation_loss, "step", run.measured);
+  for (const std::string& name : rank_series(run)) {
+    const bool of_layer = name.starts_with("layer");
+    if (run.is_main() || !of_layer) out.series(prefix + name, "step", run.measured);
+    if (run.is_main() && !run.probed.empty()) out.series(prefix + probe + name, "step", run.probed);
+    if (of_layer && name.starts_with(in_layer(0, ""))) add_mean_over_layers(out, run, name.substr(in_layer(0, "").size()));
+  }
+  for (const char* name : {final_validation_loss, violations, violations_early, diverged}) out.scalar(prefix + name);
+}
+
+/// Points of predicted against reached ratios: x the mean over trials of nr / st, one for each block and probed step.
+void add_one_step(ResultBuilder& out, const Run& run) {
+  const std::string prefix = run.name + ".";
+  const std::vector<std::vector<double>> x = arrays_of(out.records(), prefix + predicted);
+  std::vector<double> means;
+  for (std::size_t i = 0; i < x.front().size(); ++i) {
+    means.push_back(summarise(per_trial(out.records(), [&](const TrialRecord& record) {
+                      const std::vector<double>& of = record.array(prefix + predicted);
+                      return i < of.size() ? of[i] : std::nan("");
+                    })).mean);
+  }
+  for (const char* name : {reached, reached_elsewhere}) out.series(prefix + name, "nr/st", means);
+  for (const char* name : {jointly, jointly_elsewhere}) out.series(prefix + name, "step", run.probed);
+}
+
+// Panels: colours tell what is measured apart, except where runs stand side by side. ---------------------------------------------
+
+/// Whether a run can be drawn beside the others step by step: of the same size and length.
+bool is_comparable(const Run& run, const Plan& plan) {
+  const GptConfig &a = run.config, &b = plan.config;
+  return a.dim == b.dim && a.layers == b.layers && a.steps == b.steps;
+}
+
+LineStyle style_of(const Run& run) {
+  return run.is_main() ? LineStyle::line : LineStyle::dashed;
+}
+
+void add_loss_panels(ResultBuilder& out, const Plan& plan) {
+  PanelBuilder training = out.panel("Loss on the training batch", {"step"}, log_axis("nats per token"));
+  PanelBuilder held_out = out.panel("Loss on held-out text", {"step"}, log_axis("nats per token"));
+  for (const Run& run : plan.runs) {
+    if (!run.is_main()) continue;
+    training.curve(run.name + "." + train_loss, run.label);
+    held_out.curve(run.name + "." + validation_loss, run.label);
+  }
+  // Paired: the losses of one seed differ less from each other than those of two seeds.
+  const Run& base = plan.find("adam") ? *plan.find("adam") : plan.runs.front();
+  PanelBuilder difference = out.panel("Loss on held-out text, less that of " + base.label, {"step"}, {"nats per token"});
+  for (const Run& run : plan.runs) {
+    if (&run == &base || !is_comparable(run, plan)) continue;
+    const std::string name = run.name + ".validation_loss_difference";
+    out.series(name, "step", run.measured, [&run, &base](const TrialRecord& record, std::size_t i) {
+      return record.array(run.name + "." + validation_loss).at(i) - record.array(base.name + "." + validation_loss).at(i);
+    });
+    difference.curve(name, run.label, {style_of(run)});
+  }
+  difference.line(0.0, base.label);
+}
+
+/// One panel for each quantity, of the run that the paper's figures are about: a curve for each layer.
+void add_rank_panels(ResultBuilder& out, const Run& run) {
+  const std::string prefix = run.name + ".";
+  const double width = static_cast<double>(run.shape(1).hidden), d = static_cast<double>(run.config.dim);
+  const auto layers = [&](const std::string& title, const std::string& y, const std::vector<std::string>& names) {
+    PanelBuilder panel = out.panel(title + ", " + run.label, {"step"}, log_axis(y));
+    constexpr LineStyle styles[] = {LineStyle::line, LineStyle::dashed, LineStyle::dotted};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      for (std::size_t l = 0; l < run.config.layers; ++l) {
+        const std::string what = names[i].substr(0, names[i].find('.'));
+        panel.curve(prefix + in_layer(l, names[i]), l == 0 ? what + ", layers 0 to " + std::to_string(run.config.layers - 1) : "",
+                    {styles[i % 3], static_cast<int>(i)});
+      }
+    }
+    return panel;
+  };
+  layers("Figure 2: post-activations S of the MLPs, and Z before them", "stable rank", {"S.stable_rank", "Z.stable_rank"})
+      .line(0.1 * width, "a tenth of the width");
+  layers("Figure 6: normed activations", "stable rank", {"A.stable_rank", "Am.stable_rank"})
+      .curve(prefix + stable_rank_of("Af"), "Af")
+      .line(d / 4, "d / 4");
+  layers("Figure 5: gradients of the MLPs", "nuclear rank", {"W1.nuclear_rank", "W2.nuclear_rank"}).line(d, "d");
+  layers("Figures 8, 9: gradients of attention", "nuclear rank",
+         {"Wq.nuclear_rank", "Wk.nuclear_rank", "Wv.nuclear_rank", "Wo.nuclear_rank"})
+      .line(d, "d");
+  out.panel("Figures 7, 10: embedding and head, " + run.label, {"step"}, log_axis("rank"))
+      .curve(prefix + nuclear_rank_of("embedding"), "nr of the embedding's gradient")
+      .curve(prefix + nuclear_rank_of("head"), "nr of the head's gradient")
+      .curve(indicator, "st of the token indicator, 1/p_max")
+      .curve(prefix + stable_rank_of("embedding"), "st(E[id])");
+}
+
+void add_ratio_panels(ResultBuilder& out, const Plan& plan) {
+  const Run& run = plan.of_paper();
+  const std::string prefix = run.name + ".";
+  PanelBuilder ratios = out.panel("Condition (1.8), mean over layers, " + run.label, {"step"}, log_axis("nr(G) / st"));
+  for (const std::string& block : hidden_blocks(run)) {
+    ratios.curve(prefix + "mean." + ratio_of(block), block);
+  }
+  for (const char* block : {"head", "embedding"}) ratios.curve(prefix + ratio_of(block), block, {LineStyle::dashed});
+  ratios.line(1.0, "nr = st");
+  PanelBuilder across = out.panel("W2 of all runs: mean over layers", {"step"}, log_axis("nr(G) / st(S)"));
+  for (const Run& each : plan.runs) {
+    if (!is_comparable(each, plan)) continue;
+    across.curve(each.name + ".mean." + ratio_of("W2"), each.label, {style_of(each)});
+  }
+  across.line(1.0, "nr = st");
+}
+
+void add_one_step_panel(ResultBuilder& out, const Run& run) {
+  const std::string prefix = run.name + ".", prediction = prefix + "one_step.as_predicted";
+  out.series_of_points(prediction, "nr/st", {0.5, 20}, {0.5, 20});
+  out.panel("One step of " + run.label + ": best decrease along polar(G) over that along G, a point for each block",
+            log_axis("nr(G) / st"), log_axis("reached"))
+      .curve(prefix + reached, "on the batch that gave G", {LineStyle::points})
+      .curve(prefix + reached_elsewhere, "on an independent batch", {LineStyle::points})
+      .curve(prediction, "as eq. (1.1) predicts", {LineStyle::dashed})
+      .line(1.0, "no difference");
+}
+
+}  // namespace
+
+Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
+  ResultBuilder out("A small GPT learns real text: stable ranks of what its maps multiply, nuclear ranks of their gradients",
+                    records);
+  for (const Run& run : plan.runs) add_run(out, run);
+  out.series(indicator, "step", plan.runs.front().measured);
+  judge(plan, records, out.claims());
+  add_loss_panels(out, plan);
+  add_rank_panels(out, plan.of_paper());
+  add_ratio_panels(out, plan);
+  if (plan.config.one_step && !records.empty()) {
+    add_one_step(out, plan.runs.front());
+    add_one_step_panel(out, plan.runs.front());
+  }
+  out.note("The text is " + corpus.text + ", " + std::to_string(corpus.bytes) + " bytes, checksum " + corpus.checksum + ": " +
+           std::to_string(corpus.training.size()) + " tokens of " + std::to_string(corpus.vocabulary) + " kinds to learn, " +
+           std::to_string(corpus.validation.size()) + " held out.");
+  for (const Run& run : plan.runs) {
+    double count = 0;
+    for (const TrialRecord& record : records) count += record.scalar(run.name + "." + diverged);
+    if (count == 0) continue;
+    out.diverged_where(run.name + "." + diverged);
+    out.note(run.label + " diverged in " + short_number(count) + " of " + counted(records.size(), "trial") +
+             "; from there on its curves are means over the others, which flatters it.");
+  }
+  return out.take();
+}
+
+}  // namespace ranklab::gpt

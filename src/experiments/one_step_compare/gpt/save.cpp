@@ -1,0 +1,148 @@
+#include "experiments/one_step_compare/gpt/save.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "io/atomic_file.hpp"
+#include "io/tensors/safetensors_writer.hpp"
+
+namespace ranklab::gpt {
+namespace {
+
+template <class T>
+constexpr Dtype type_of = std::is_same_v<T, float> ? Dtype::f32 : Dtype::f64;
+
+/// The entries in the order of memory, column by column: the rows of the transposed matrix.
+template <class T>
+std::string bytes_of(const arma::Mat<T>& A) {
+  return {reinterpret_cast<const char*>(A.memptr()), A.n_elem * sizeof(T)};
+}
+
+/// A' as stored (columns, rows).
+template <class T>
+TensorToWrite transposed(const std::string& key, const arma::Mat<T>& A) {
+  return {key, type_of<T>, {A.n_cols, A.n_rows}, bytes_of(A)};
+}
+
+template <class T>
+TensorToWrite tensor(const std::string& key, const arma::Mat<T>& A) {
+  return {key, type_of<T>, {A.n_rows, A.n_cols}, bytes_of<T>(A.st())};
+}
+
+template <class T>
+TensorToWrite constant(const std::string& key, std::uint64_t size, T value) {
+  return {key, type_of<T>, {size}, bytes_of(arma::Mat<T>(size, 1, arma::fill::value(value)))};
+}
+
+bool is_gpt2(const GptShape& shape) {
+  return shape.norm == Norm::layer && shape.learned_positions && !shape.qk_norm && shape.activation->name == "gelu";
+}
+
+/// GPT-2 stores its maps (in, out), which is how columns of (out, in) lie in memory.
+template <class T>
+std::vector<TensorToWrite> gpt2_tensors(Gpt<T>& model) {
+  const std::uint64_t d = model.shape().dim;
+  std::vector<TensorToWrite> out = {transposed("transformer.wte.weight", model.embedding().W),
+                                    transposed("transformer.wpe.weight", model.parameters()[1].W)};
+  const auto add_norm = [&](const std::string& name) {
+    out.push_back(constant<T>(name + ".weight", d, 1));
+    out.push_back(constant<T>(name + ".bias", d, 0));
+  };
+  const auto add_map = [&](const std::string& name, const arma::Mat<T>& W) {
+    out.push_back(transposed(name + ".weight", W));
+    out.push_back(constant<T>(name + ".bias", W.n_rows, 0));
+  };
+  for (std::uint64_t l = 0; l < model.shape().layers; ++l) {
+    const std::string h = "transformer.h." + std::to_string(l) + ".";
+    add_norm(h + "ln_1");
+    add_map(h + "attn.c_attn", arma::join_cols(model.block(l, "Wq").W, model.block(l, "Wk").W, model.block(l, "Wv").W));
+    add_map(h + "attn.c_proj", model.block(l, "Wo").W);
+    add_norm(h + "ln_2");
+    add_map(h + "mlp.c_fc", model.block(l, "W1").W);
+    add_map(h + "mlp.c_proj", model.block(l, "W2").W);
+  }
+  add_norm("transformer.ln_f");
+  out.push_back(tensor("lm_head.weight", model.head().W));
+  return out;
+}
+
+}  // namespace
+
+std::string file_at(const std::string& file, std::uint64_t step, std::uint64_t last) {
+  if (step == last) return file;
+  const std::string ending = ".safetensors";
+  const std::string stem = file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file;
+  return stem + ".step" + std::to_string(step) + ending;
+}
+
+template <class T>
+void save_weights(const Gpt<T>& model, const std::string& file) {
+  const GptShape& shape = model.shape();
+  if (!is_gpt2(shape)) {
+    std::vector<TensorToWrite> out;
+    for (const Parameter<T>& parameter : model.parameters()) {
+      // Tables stand one token to a row.
+      const bool table = parameter.name == "embedding" || parameter.name == "positions";
+      out.push_back(table ? transposed(parameter.name, parameter.W) : tensor(parameter.name, parameter.W));
+    }
+    return write_safetensors(file, out);
+  }
+  Gpt<T> copy = model;
+  const nlohmann::ordered_json config = {
+      {"model_type", "gpt2"},           {"n_layer", shape.layers},       {"n_embd", shape.dim},
+      {"n_head", shape.heads},          {"n_inner", shape.hidden},       {"n_positions", shape.context},
+      {"vocab_size", shape.vocabulary}, {"activation_function", "gelu"}, {"layer_norm_epsilon", shape.norm_epsilon()},
+      {"tie_word_embeddings", false}};
+  const std::string ending = ".safetensors";
+  write_file_atomically((file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file) + ".config.json",
+                        config.dump(2) + "\n");
+  write_safetensors(file, gpt2_tensors(copy));
+}
+
+template <class T>
+void save_recording(const Gpt<T>& model, const Moments& moments, const std::string& folder, std::uint64_t step) {
+  const std::string place = folder + "/step" + std::to_string(step) + "/";
+  nlohmann::ordered_json layers = nlohmann::ordered_json::array(), others = nlohmann::ordered_json::object();
+  for (const Parameter<T>& parameter : model.parameters()) {
+    const std::string& name = parameter.name;
+    if (name == "positions") {
+      others[name] = "a table of positions, added to every token";
+      continue;
+    }
+    const bool table = name == "embedding";
+    const std::size_t dot = name.find('.');
+    // What Wo multiplies is H; Table 1 of the paper compares it with A.
+    const std::string block = name.substr(dot + 1), of_block = block == "Wo" ? "H" : activation_of(block),
+                      activation = name == "head" ? "Af" : name.substr(0, dot + 1) + of_block,
+                      file = std::to_string(layers.size()) + ".safetensors";
+    std::vector<TensorToWrite> tensors = {tensor<double>("gradient", arma::conv_to<arma::mat>::from(parameter.G))};
+    if (table) {
+      tensors.push_back({"counts", Dtype::f64, {moments.counts().size()}, bytes_of<double>(arma::vec(moments.counts()))});
+    } else {
+      tensors.push_back(tensor<double>("second_moment", moments.second_moment(activation)));
+    }
+    write_safetensors(place + file, tensors);
+    layers.push_back({{"name", name},
+                      {"parameter", name},
+                      {"role", table            ? "embedding"
+                               : name == "head" ? "head"
+                                                : "hidden"},
+                      {"samples", static_cast<std::uint64_t>(moments.tokens())},
+                      {"parts", 0},
+                      {"first_part", 1},
+                      {"file", file}});
+  }
+  // Last, so that a recording never names a file that is not there.
+  write_file_atomically(
+      place + "recording.json",
+      nlohmann::ordered_json{
+          {"format", "ranklab.recording/1"}, {"layers", layers}, {"not_seen", others}, {"tied", nlohmann::ordered_json::object()}}
+              .dump(1) +
+          "\n");
+}
+
+template void save_weights<float>(const Gpt<float>&, const std::string&);
+template void save_weights<double>(const Gpt<double>&, const std::string&);
+template void save_recording<float>(const Gpt<float>&, const Moments&, const std::string&, std::uint64_t);
+template void save_recording<double>(const Gpt<double>&, const Moments&, const std::string&, std::uint64_t);
+
+}  // namespace ranklab::gpt

@@ -1,0 +1,315 @@
+#include <algorithm>
+#include <set>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "experiments/one_step_compare/gpt/config.hpp"
+#include "experiments/one_step_compare/gpt/gpt.hpp"
+#include "io/atomic_file.hpp"
+#include "run/once_per_run.hpp"
+
+namespace ranklab {
+namespace {
+
+using namespace gpt;
+
+const std::vector<std::string> optimisers = {"adam", "muon", "polar", "sgd"};
+// What --also may not change, since all runs of a trial see the same batches.
+const std::set<std::string> of_all_runs = {"text",          "vocab",    "context", "batch",  "also",      "optimizer",
+                                           "measure-steps", "one-step", "save",    "record", "save-steps"};
+
+std::vector<double> default_measured(std::uint64_t steps) {
+  std::set<double> out = {0, 1, 2, 3, 4, 8, 16, 32, 64};
+  for (std::uint64_t t = 50; t <= steps; t += 50) out.insert(static_cast<double>(t));
+  return {out.begin(), out.end()};
+}
+
+/// "hidden" stands for every block inside a layer.
+bool is_on(const std::vector<std::string>& list, const std::string& block) {
+  const bool outer = block == "embedding" || block == "head" || block == "positions";
+  return std::count(list.begin(), list.end(), block) > 0 || (!outer && std::count(list.begin(), list.end(), "hidden") > 0);
+}
+
+/// A run that --also asks for: an optimiser, and key=value for what differs, all by commas; lists by plus signs.
+Run also_run(const GptConfig& base, const std::string& text) {
+  const auto refuse = [&](const std::string& why) {
+    return UsageError("--also: '" + printable(text) + "': " + why + "; allowed: an optimizer of " + joined(optimisers, "|") +
+                      " and settings that differ, as in muon,spectral-on=W2");
+  };
+  Run run;
+  run.config = base;
+  std::vector<Field> fields = fields_of(run.config);
+  std::size_t begin = 0;
+  for (bool first = true; begin <= text.size(); first = false) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (first) {
+      if (!std::count(optimisers.begin(), optimisers.end(), word)) throw refuse("'" + printable(word) + "' is no optimizer");
+      run.optimizer = word;
+      continue;
+    }
+    const std::size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals);
+    const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& each) { return each.name == key; });
+    if (equals == std::string::npos || field == fields.end() || of_all_runs.contains(key)) {
+      throw refuse("'" + printable(word) + "' sets nothing that may differ");
+    }
+    std::string value = word.substr(equals + 1);
+    run.changes.emplace_back(key, value);
+    std::replace(value.begin(), value.end(), '+', ',');
+    field->parse(value, "--also: " + key);
+  }
+  if (run.changes.empty()) throw refuse("nothing differs from --optimizer " + run.optimizer);
+  std::sort(run.changes.begin(), run.changes.end());
+  run.name = text;
+  return run;
+}
+
+void check_run(const Run& run) {
+  const GptConfig& c = run.config;
+  const std::string where = run.is_main() ? "" : "--also " + run.name + ": ";
+  if (c.dim % c.heads != 0) {
+    throw UsageError(where + "--heads: " + std::to_string(c.heads) + " does not divide --dim " + std::to_string(c.dim));
+  }
+  if (c.position == "rotary" && c.dim / c.heads % 2 != 0) {
+    throw UsageError(where + "--heads: " + std::to_string(c.heads) + " leaves heads of odd width " +
+                     std::to_string(c.dim / c.heads) +
+                     ", which --position rotary cannot turn; allowed: an even width, or --position learned");
+  }
+  const bool gated = c.activation == "swiglu";
+  if (!gated && std::count(c.spectral_on.begin(), c.spectral_on.end(), "Wg")) {
+    throw UsageError(where + "--spectral-on: Wg is not allowed with --activation " + c.activation + "; allowed: with swiglu");
+  }
+}
+
+class GptStudy : public Study {
+ public:
+  std::vector<Field> fields() override { return fields_of(config_); }
+
+  void settle() override {
+    if (config_.qk_norm == "auto") config_.qk_norm = config_.position == "rotary" ? "on" : "off";
+  }
+
+  void validate() const override {
+    vocabulary_size(config_.vocab);
+    const Plan plan = plan_of(config_);
+    for (const Run& run : plan.runs) check_run(run);
+    for (const auto& [name, steps] :
+         {std::pair{"--measure-steps", &config_.measure_steps}, {"--save-steps", &config_.save_steps}}) {
+      for (const std::uint64_t step : *steps) {
+        if (step > config_.steps) {
+          throw UsageError(std::string(name) + ": " + std::to_string(step) + " is beyond the last step; allowed: 0 to --steps " +
+                           std::to_string(config_.steps));
+        }
+      }
+    }
+  }
+
+  Estimate estimate() const override {
+    const Plan plan = plan_of(config_);
+    const double N = static_cast<double>(config_.batch * config_.context);
+    const std::uint64_t V = std::max<std::uint64_t>(vocabulary_size(config_.vocab), 256);
+    Estimate cost;
+    for (const Run& run : plan.runs) {
+      const GptShape shape = run.shape(V);
+      const double steps = static_cast<double>(run.config.steps), measured = static_cast<double>(run.measured.size()),
+                   probed = static_cast<double>(run.probed.size()), numbers = gpt_parameters(shape), forward = gpt_flops(shape, N);
+      // Weights, gradients, two moments, copies for probes; two passes; a Gram matrix in double with what it is made of.
+      cost.bytes += 8 * (7 * numbers + 2 * gpt_pass_numbers(shape, N) + 4 * static_cast<double>(shape.hidden) * N);
+      const double gram = 2 * N * static_cast<double>(shape.layers) * 8 * static_cast<double>(shape.dim * shape.hidden);
+      double one_step = 0;
+      if (config_.one_step && &run == &plan.runs.front())
+        one_step = probed * 40 * static_cast<double>(shape.layers * 6 + 3) * 0.6 * forward;
+      cost.flops += steps * (3 * forward + 60 * numbers * static_cast<double>(shape.dim) * (run.rule() == Rule::adam ? 0 : 1)) +
+                    measured * (4 * forward + gram + 20 * numbers * static_cast<double>(shape.dim)) +
+                    probed * 8 * (3 * forward + gram) + one_step;
+    }
+    // The text in several forms, and its tokens.
+    cost.shared_bytes = 20e6 + 40.0 * (config_.text.empty() ? 4.2e6 : 1e7);
+    return cost;
+  }
+
+  Result run(Runner& runner) const override {
+    for (const std::string& file : {config_.save, config_.record.empty() ? "" : config_.record + "/recording.json"}) {
+      if (!file.empty()) check_writable(file);
+    }
+    const Plan plan = plan_of(config_);
+    // Read before the trials, so that a text that is missing or too short is refused before anything else.
+    const Corpus corpus = read_corpus(config_.text, config_.vocab, config_.context + 1);
+    const auto records = runner.run([&](Trial& trial) { return run_trial(plan, corpus, runner.single_precision(), trial); });
+    return report(plan, corpus, records);
+  }
+
+ private:
+  GptConfig config_;
+};
+
+}  // namespace
+
+std::vector<Field> gpt::fields_of(GptConfig& c) {
+  constexpr std::uint64_t largest = 65536, most_steps = 10'000'000;
+  const auto rate = [](const char* name, double& value, const std::string& help) {
+    return excluding_low(real_field(name, value, 0.0, 1000.0, "", help));
+  };
+  const auto output = [](Field field) {
+    field.names_output = true;
+    return field;
+  };
+  return {
+      text_field("text", c.text, "a text to learn; by default the King James Bible of Debian's package bible-kjv-text"),
+      text_field("vocab", c.vocab, "char, or bpe:V: V byte pairs learnt from the text, up to 16384"),
+      size_field("layers", c.layers, 1, 1000, "L", "transformer blocks"),
+      size_field("dim", c.dim, 2, largest, "d", "width of the residual stream"),
+      size_field("heads", c.heads, 1, largest, "h", "attention heads, which divide --dim"),
+      size_field("context", c.context, 1, largest, "T", "tokens of a sequence"),
+      size_field("batch", c.batch, 1, largest, "B", "sequences of a step"),
+      size_field("steps", c.steps, 1, most_steps, "", "steps of each optimizer"),
+      choice_field("activation", c.activation, {"relu2", "relu", "gelu", "swiglu"}, "sigma",
+                   "of the feed-forward nets, of width 4 d; swiglu is gated, of width 8 d / 3"),
+      choice_field("norm", c.norm, {"rms", "layer"}, "", "before attention, feed-forward net and head; without gain and bias"),
+      choice_field("position", c.position, {"rotary", "learned"}, "",
+                   "rotary: the embedding is normed and queries and keys are turned; learned: a table is added to it"),
+      choice_field("qk-norm", c.qk_norm, {"auto", "on", "off"}, "",
+                   "queries and keys of each head to mean square 1; auto: with rotary positions"),
+      choice_field("init", c.init, {"modded", "gauss", "gpt2"}, "",
+                   "modded: output maps and head start at 0; gauss: N(0, 1/fan_in) (Assumption A); gpt2: N(0, 0.02^2)"),
+      choice_list_field("optimizer", c.optimizer, optimisers, "", "of the blocks inside layers; each is a run"),
+      rate("lr-adam", c.lr_adam, "Adam's learning rate on the blocks inside layers"),
+      rate("lr-muon", c.lr_muon, "Muon's learning rate"),
+      rate("lr-polar", c.lr_polar, "learning rate of Muon's steps with exact polar factors"),
+      rate("lr-sgd", c.lr_sgd, "learning rate of SGD with momentum"),
+      rate("lr-embedding", c.lr_embedding, "Adam's learning rate on embedding, positions and head"),
+      rate("lr-outer", c.lr_outer, "the optimizer's learning rate on embedding and head, where --spectral-on names them"),
+      choice_list_field("spectral-on", c.spectral_on, {"hidden", "Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wg", "embedding", "head"}, "",
+                        "what the optimizer steps; hidden: all blocks inside layers. The rest keeps Adam"),
+      or_empty(one_per_flag(text_list_field(
+          "also", c.also, "a further run: an optimizer and what differs, as in muon,spectral-on=W2 or adam,dim=128,steps=100"))),
+      or_empty(
+          size_list_field("measure-steps", c.measure_steps, 0, most_steps, "",
+                          "steps before which ranks are measured, the last always; by default 0-4, 8, 16, 32, 64 and every 50")),
+      switch_field("one-step", c.one_step,
+                   "at steps 32, 100 and the last, the decrease really reached along G and along polar(G), block by block, of the "
+                   "first optimizer"),
+      output(text_field("save", c.save,
+                        "file for the weights of trial 0's first run, .safetensors; of GPT-2's architecture in its layout")),
+      output(
+          text_field("record", c.record, "folder for activations and gradients of trial 0's first run, for --study files --from")),
+      or_empty(size_list_field("save-steps", c.save_steps, 0, most_steps, "",
+                               "steps before which --save and --record write; by default the last")),
+  };
+}
+
+Plan gpt::plan_of(const GptConfig& config) {
+  Plan plan{config, {}};
+  for (const std::string& optimizer : config.optimizer) plan.runs.push_back({optimizer, "", optimizer, {}, config, {}, {}});
+  for (const std::string& text : config.also) plan.runs.push_back(also_run(config, text));
+  std::set<std::string> names;
+  for (Run& run : plan.runs) {
+    if (!names.insert(run.name).second) throw UsageError("--also: '" + printable(run.name) + "' stands twice");
+    const std::string rest = run.name.substr(run.optimizer.size());
+    run.label = (run.optimizer == "adam"   ? "Adam"
+                 : run.optimizer == "muon" ? "Muon"
+                 : run.optimizer == "sgd"  ? "SGD"
+                                           : "polar") +
+                rest;
+    const std::uint64_t steps = run.config.steps;
+    std::set<double> measured = {static_cast<double>(steps)}, probed;
+    const std::vector<double> wanted = config.measure_steps.empty()
+                                           ? default_measured(steps)
+                                           : std::vector<double>(config.measure_steps.begin(), config.measure_steps.end());
+    for (const double t : wanted) {
+      if (t <= static_cast<double>(steps)) measured.insert(t);
+    }
+    if (&run == &plan.runs.front()) {
+      if (!config.save.empty() || !config.record.empty()) measured.insert(config.save_steps.begin(), config.save_steps.end());
+    }
+    run.measured.assign(measured.begin(), measured.end());
+    for (const double t : {32.0, 100.0, static_cast<double>(steps)}) {
+      if (measured.contains(t)) probed.insert(t);
+    }
+    run.probed.assign(probed.begin(), probed.end());
+  }
+  return plan;
+}
+
+Rule gpt::Run::rule() const {
+  return optimizer == "adam" ? Rule::adam : optimizer == "muon" ? Rule::muon : optimizer == "polar" ? Rule::polar : Rule::sgd;
+}
+
+double gpt::Run::lr() const {
+  switch (rule()) {
+    case Rule::adam:
+      return config.lr_adam;
+    case Rule::muon:
+      return config.lr_muon;
+    case Rule::polar:
+      return config.lr_polar;
+    case Rule::sgd:
+      return config.lr_sgd;
+  }
+  return 0;
+}
+
+bool gpt::Run::steps_block(const std::string& block) const {
+  return is_on(config.spectral_on, block);
+}
+
+GptShape gpt::Run::shape(std::uint64_t vocabulary) const {
+  const GptConfig& c = config;
+  const Activation& activation = find_activation(c.activation);
+  // Three maps of 8 d / 3 have as many weights as two of 4 d; rounded to a multiple of 8.
+  const std::uint64_t hidden = activation.gated ? std::max<std::uint64_t>((8 * c.dim + 12) / 24 * 8, 8) : 4 * c.dim;
+  return {.vocabulary = vocabulary,
+          .layers = c.layers,
+          .dim = c.dim,
+          .heads = c.heads,
+          .context = c.context,
+          .hidden = hidden,
+          .activation = &activation,
+          .norm = c.norm == "rms" ? Norm::rms : Norm::layer,
+          .learned_positions = c.position == "learned",
+          .qk_norm = c.qk_norm == "on" || (c.qk_norm == "auto" && c.position == "rotary")};
+}
+
+const gpt::Run* gpt::Plan::find(const std::string& optimizer, const Changes& changes) const {
+  const auto found =
+      std::find_if(runs.begin(), runs.end(), [&](const Run& run) { return run.optimizer == optimizer && run.changes == changes; });
+  return found == runs.end() ? nullptr : &*found;
+}
+
+const gpt::Run& gpt::Plan::of_paper() const {
+  const Run* const muon = find("muon");
+  return muon ? *muon : runs.front();
+}
+
+std::vector<std::string> gpt::hidden_blocks(const Run& run) {
+  return run.shape(1).blocks();
+}
+
+std::vector<std::string> gpt::rank_series(const Run& run) {
+  std::vector<std::string> out;
+  const auto add_gradient = [&](const std::string& block) {
+    for (const std::string& name : {nuclear_rank_of(block), ratio_of(block), block + ".gradient_norm"}) out.push_back(name);
+  };
+  for (std::size_t l = 0; l < run.config.layers; ++l) {
+    for (const char* activation : {"A", "Am", "H", "Z", "S"}) out.push_back(stable_rank_of(in_layer(l, activation)));
+    for (const char* activation : {"A", "S"}) out.push_back(in_layer(l, activation) + ".mean_share");
+    for (const std::string& block : hidden_blocks(run)) add_gradient(in_layer(l, block));
+    out.push_back(in_layer(l, "Wo.ratio_to_H"));
+  }
+  for (const char* activation : {"Af", "embedding", "indicator"}) out.push_back(stable_rank_of(activation));
+  for (const char* block : {"head", "embedding"}) add_gradient(block);
+  return out;
+}
+
+std::string gpt::activation_of(const std::string& block) {
+  if (block == "W1" || block == "Wg") return "Am";
+  return block == "W2" ? "S" : "A";
+}
+
+std::unique_ptr<Study> make_gpt_study() {
+  return std::make_unique<GptStudy>();
+}
+
+}  // namespace ranklab

@@ -1,0 +1,220 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "experiments/one_step_compare/gpt/gpt.hpp"
+#include "experiments/one_step_compare/gpt/measure.hpp"
+#include "experiments/one_step_compare/gpt/one_step.hpp"
+#include "experiments/one_step_compare/gpt/save.hpp"
+
+namespace ranklab::gpt {
+namespace {
+
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+// A loss beyond this is divergence: guessing costs log V, 10 nats at most.
+constexpr double largest_loss = 100;
+// Batches of held-out text: for the validation loss on the way and at the end, and for the ranks at probed steps.
+constexpr std::uint64_t validation_batches = 4, final_batches = 16, probe_batches = 8;
+
+bool has(const std::vector<double>& steps, std::uint64_t t) {
+  return std::find(steps.begin(), steps.end(), static_cast<double>(t)) != steps.end();
+}
+
+/// One run of one trial, from the start of its weights to the last measurement.
+template <class T>
+class Training {
+ public:
+  Training(const Plan& plan, const Run& run, const Corpus& corpus, const Trial& trial)
+      : plan_(plan),
+        run_(run),
+        corpus_(corpus),
+        trial_(trial),
+        writes_(trial.index() == 0 && &run == &plan.runs.front()),
+        model_(run.shape(corpus.vocabulary), start_of(run.config.init), trial),
+        batches_(trial.stream("batches")),
+        independent_(trial.stream("independent")) {
+    Stream validation = trial.stream("validation");
+    for (std::uint64_t i = 0; i < final_batches; ++i) validation_.push_back(windows(corpus.validation, validation));
+    Stream probes = trial.stream("probe");
+    for (std::uint64_t i = 0; i < probe_batches; ++i) probe_.push_back(windows(corpus.validation, probes));
+    for (const Parameter<T>& parameter : model_.parameters()) add_optimiser(parameter.name);
+  }
+
+  TrialRecord train() {
+    const std::uint64_t steps = run_.config.steps;
+    std::vector<double>& losses = series_[train_loss];
+    losses.assign(steps + 1, undefined);
+    double diverged_at = undefined;
+    for (std::uint64_t t = 0; t <= steps; ++t) {
+      const TokenBatch batch = windows(corpus_.training, batches_);
+      const double loss = gradients_of(batch);
+      if (!(loss < largest_loss)) {
+        diverged_at = static_cast<double>(t);
+        break;
+      }
+      losses[t] = loss;
+      if (has(run_.measured, t)) measure(t, batch);
+      if (t == steps) break;
+      for (std::size_t i = 0; i < optimisers_.size(); ++i) {
+        optimisers_[i].step(model_.parameters()[i], rates_[i] * trapezoid(t, steps));
+      }
+      trial_.advance();
+    }
+    return record(diverged_at);
+  }
+
+ private:
+  static GptStart start_of(const std::string& init) {
+    return init == "modded" ? GptStart::modded : init == "gauss" ? GptStart::gauss : GptStart::gpt2;
+  }
+
+  TokenBatch windows(const std::vector<std::uint32_t>& tokens, Stream& stream) const {
+    return draw_windows(tokens, run_.config.batch, run_.config.context, stream);
+  }
+
+  void add_optimiser(const std::string& parameter) {
+    const std::string block = parameter.substr(parameter.find('.') + 1);
+    const bool outer = block == "embedding" || block == "positions" || block == "head", steps = run_.steps_block(block);
+    optimisers_.emplace_back(typename Optimiser<T>::Settings{.rule = steps ? run_.rule() : Rule::adam});
+    const double of_outer = steps && run_.rule() != Rule::adam ? run_.config.lr_outer : run_.config.lr_embedding;
+    rates_.push_back(outer ? of_outer : steps ? run_.lr() : run_.config.lr_adam);
+  }
+
+  double gradients_of(const TokenBatch& batch) {
+    trial_.check_interrupt();
+    model_.forward(batch, pass_);
+    const double loss = model_.loss(batch, pass_, true);
+    trial_.check_interrupt();
+    if (loss < largest_loss) model_.backward(batch, pass_);
+    return loss;
+  }
+
+  double validation(std::uint64_t batches) {
+    double sum = 0;
+    for (std::uint64_t i = 0; i < batches; ++i) {
+      trial_.check_interrupt();
+      model_.forward(validation_[i], pass_);
+      sum += model_.loss(validation_[i], pass_, false);
+    }
+    return sum / static_cast<double>(batches);
+  }
+
+  /// With the pass and the gradients of `batch`, which stay in the model for the step.
+  void measure(std::uint64_t t, const TokenBatch& batch) {
+    Moments moments;
+    add_activations(model_, batch, pass_, moments);
+    append_ranks(model_, moments, "", series_);
+    if (writes_) save(t, moments);
+    series_[validation_loss].push_back(validation(validation_batches));
+    if (!has(run_.probed, t)) return;
+    if (plan_.config.one_step && &run_ == &plan_.runs.front()) one_step(batch, moments);
+    std::vector<arma::Mat<T>> kept;
+    for (const Parameter<T>& parameter : model_.parameters()) kept.push_back(parameter.G);
+    measure_probe();
+    for (std::size_t i = 0; i < kept.size(); ++i) model_.parameters()[i].G = std::move(kept[i]);
+  }
+
+  void measure_probe() {
+    Moments moments;
+    std::vector<arma::Mat<T>> sums;
+    for (const TokenBatch& batch : probe_) {
+      gradients_of(batch);
+      add_activations(model_, batch, pass_, moments);
+      for (std::size_t i = 0; i < model_.parameters().size(); ++i) {
+        if (sums.size() == i) sums.emplace_back(arma::size(model_.parameters()[i].G), arma::fill::zeros);
+        sums[i] += model_.parameters()[i].G;
+      }
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i) model_.parameters()[i].G = sums[i] / static_cast<T>(probe_batches);
+    append_ranks(model_, moments, probe, series_);
+  }
+
+  void one_step(const TokenBatch& batch, const Moments& moments) {
+    const TokenBatch other = windows(corpus_.training, independent_);
+    const StepRatios ratios = step_ratios(model_, batch, other, moments, trial_);
+    const auto append = [&](const char* name, const std::vector<double>& values) {
+      series_[name].insert(series_[name].end(), values.begin(), values.end());
+    };
+    append(predicted, ratios.predicted);
+    append(reached, ratios.on_batch);
+    append(reached_elsewhere, ratios.on_independent);
+    append(jointly, {ratios.joint_on_batch});
+    append(jointly_elsewhere, {ratios.joint_on_independent});
+  }
+
+  void save(std::uint64_t t, const Moments& moments) {
+    const std::vector<std::uint64_t>& steps = plan_.config.save_steps;
+    if (steps.empty() ? t != plan_.config.steps : std::count(steps.begin(), steps.end(), t) == 0) return;
+    if (!plan_.config.save.empty()) save_weights(model_, file_at(plan_.config.save, t, plan_.config.steps));
+    if (!plan_.config.record.empty()) save_recording(model_, moments, plan_.config.record, t);
+  }
+
+  TrialRecord record(double diverged_at) {
+    const bool finished = std::isnan(diverged_at);
+    TrialRecord out;
+    out.set(final_validation_loss, finished ? validation(final_batches) : undefined);
+    out.set(diverged, !finished);
+    count_violations(out);
+    // What comes after a divergence is undefined.
+    const auto fill = [&](const std::string& name, std::size_t points) { series_[name].resize(points, undefined); };
+    fill(validation_loss, run_.measured.size());
+    for (const std::string& name : rank_series(run_)) {
+      fill(name, run_.measured.size());
+      if (!run_.probed.empty()) fill(probe + name, run_.probed.size());
+    }
+    if (plan_.config.one_step && &run_ == &plan_.runs.front()) {
+      const std::size_t blocks = run_.config.layers * hidden_blocks(run_).size() + 2;
+      for (const char* name : {predicted, reached, reached_elsewhere}) fill(name, run_.probed.size() * blocks);
+      for (const char* name : {jointly, jointly_elsewhere}) fill(name, run_.probed.size());
+    }
+    for (auto& [name, values] : series_) out.set(name, std::move(values));
+    return out;
+  }
+
+  void count_violations(TrialRecord& out) {
+    Tally early, late;
+    for (std::size_t l = 0; l < run_.config.layers; ++l) {
+      for (const std::string& block : hidden_blocks(run_)) {
+        const std::vector<double>& ratio = series_[ratio_of(in_layer(l, block))];
+        for (std::size_t i = 0; i < ratio.size(); ++i) {
+          if (std::isfinite(ratio[i])) (run_.measured[i] < early_steps ? early : late).count(ratio[i] < 1);
+        }
+      }
+    }
+    out.set(violations_early, early.violations / early.cases);
+    out.set(violations, late.violations / late.cases);
+  }
+
+  const Plan& plan_;
+  const Run& run_;
+  const Corpus& corpus_;
+  const Trial& trial_;
+  const bool writes_;
+  Gpt<T> model_;
+  GptPass<T> pass_;
+  Stream batches_, independent_;
+  std::vector<TokenBatch> validation_, probe_;
+  std::vector<Optimiser<T>> optimisers_;
+  std::vector<double> rates_;
+  std::map<std::string, std::vector<double>> series_;
+};
+
+}  // namespace
+
+TrialRecord run_trial(const Plan& plan, const Corpus& corpus, bool single_precision, const Trial& trial) {
+  std::uint64_t steps = 0;
+  for (const Run& run : plan.runs) steps += run.config.steps;
+  trial.expect(steps, "step");
+  std::vector<TrialRecord> records(plan.runs.size());
+  trial.for_each_part(plan.runs.size(), [&](std::size_t i) {
+    records[i] = single_precision ? Training<float>(plan, plan.runs[i], corpus, trial).train()
+                                  : Training<double>(plan, plan.runs[i], corpus, trial).train();
+  });
+  TrialRecord out;
+  for (std::size_t i = 0; i < records.size(); ++i) out.insert(records[i], plan.runs[i].name + ".");
+  out.set(indicator, records.front().array(indicator));
+  return out;
+}
+
+}  // namespace ranklab::gpt

@@ -1,0 +1,103 @@
+#include "training/activation.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "training/exponential.hpp"
+
+namespace ranklab {
+namespace {
+
+// sigma(z) and sigma'(z) in T, of the activations that language models use; the others go through models/activations in double.
+template <class T>
+struct Point {
+  T value, slope;
+};
+
+template <class T>
+Point<T> relu(T z) {
+  return {z > 0 ? z : T(0), z > 0 ? T(1) : T(0)};
+}
+template <class T>
+Point<T> relu_squared(T z) {
+  const T positive = z > 0 ? z : T(0);
+  return {positive * positive, 2 * positive};
+}
+template <class T>
+Point<T> silu(T z) {
+  const T p = 1 / (1 + exponential(-z));
+  return {z * p, p * (1 + z * (1 - p))};
+}
+template <class T>
+Point<T> gelu(T z) {
+  const T distribution = T(0.5) * std::erfc(-z * T(1 / std::numbers::sqrt2)),
+          density = exponential(T(-0.5) * z * z) * T(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  return {z * distribution, distribution + z * density};
+}
+
+/// visit(point), a function that gives value and slope at z.
+template <class T, class Visit>
+void with_points(const Activation& sigma, const Visit& visit) {
+  if (sigma.name == "relu") {
+    visit([](T z) { return relu(z); });
+  } else if (sigma.name == "relu2") {
+    visit([](T z) { return relu_squared(z); });
+  } else if (sigma.name == "silu" || sigma.name == "swiglu") {
+    visit([](T z) { return silu(z); });
+  } else if (sigma.name == "gelu") {
+    visit([](T z) { return gelu(z); });
+  } else {
+    visit([&](T z) {
+      const double t = static_cast<double>(z);
+      return Point<T>{static_cast<T>(sigma.value(t)), static_cast<T>(sigma.derivative(t))};
+    });
+  }
+}
+
+}  // namespace
+
+template <class T>
+void activate(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>& M, arma::Mat<T>& S) {
+  S.set_size(Z.n_rows, Z.n_cols);
+  const T *const z = Z.memptr(), *const m = M.memptr();
+  T* const s = S.memptr();
+  const arma::uword size = Z.n_elem;
+  with_points<T>(sigma, [&](const auto& point) {
+    if (sigma.gated) {
+      for (arma::uword i = 0; i < size; ++i) s[i] = point(z[i]).value * m[i];
+    } else {
+      for (arma::uword i = 0; i < size; ++i) s[i] = point(z[i]).value;
+    }
+  });
+}
+
+template <class T>
+void activate_backward(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>& M, const arma::Mat<T>& dS,
+                       arma::Mat<T>& dZ, arma::Mat<T>& dM) {
+  dZ.set_size(Z.n_rows, Z.n_cols);
+  if (sigma.gated) dM.set_size(Z.n_rows, Z.n_cols);
+  const T *const z = Z.memptr(), *const m = M.memptr(), *const ds = dS.memptr();
+  T *const dz = dZ.memptr(), *const dm = dM.memptr();
+  const arma::uword size = Z.n_elem;
+  with_points<T>(sigma, [&](const auto& point) {
+    if (sigma.gated) {
+      for (arma::uword i = 0; i < size; ++i) {
+        const Point<T> at = point(z[i]);
+        const T g = ds[i];
+        dm[i] = at.value * g;
+        dz[i] = at.slope * m[i] * g;
+      }
+    } else {
+      for (arma::uword i = 0; i < size; ++i) dz[i] = point(z[i]).slope * ds[i];
+    }
+  });
+}
+
+template void activate<float>(const Activation&, const arma::fmat&, const arma::fmat&, arma::fmat&);
+template void activate<double>(const Activation&, const arma::mat&, const arma::mat&, arma::mat&);
+template void activate_backward<float>(const Activation&, const arma::fmat&, const arma::fmat&, const arma::fmat&, arma::fmat&,
+                                       arma::fmat&);
+template void activate_backward<double>(const Activation&, const arma::mat&, const arma::mat&, const arma::mat&, arma::mat&,
+                                        arma::mat&);
+
+}  // namespace ranklab

@@ -1,0 +1,167 @@
+#include "training/attention.hpp"
+
+#include <cblas.h>
+
+#include <cmath>
+#include <vector>
+
+#include "training/exponential.hpp"
+#include "training/norm.hpp"
+
+namespace ranklab {
+namespace {
+
+/// C = alpha op(A) op(B), where op(A) is (m, k) and op(B) is (k, n); the leading dimensions let A, B and C be rows of larger
+/// matrices.
+void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, float alpha, const float* A,
+             arma::uword lda, const float* B, arma::uword ldb, float* C, arma::uword ldc) {
+  const auto size = [](arma::uword of) { return static_cast<int>(of); };
+  cblas_sgemm(CblasColMajor, a, b, size(m), size(n), size(k), alpha, A, size(lda), B, size(ldb), 0, C, size(ldc));
+}
+void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, double alpha, const double* A,
+             arma::uword lda, const double* B, arma::uword ldb, double* C, arma::uword ldc) {
+  const auto size = [](arma::uword of) { return static_cast<int>(of); };
+  cblas_dgemm(CblasColMajor, a, b, size(m), size(n), size(k), alpha, A, size(lda), B, size(ldb), 0, C, size(ldc));
+}
+
+/// The first `seen` logits become exp(logit - largest) / sum, the others 0.
+template <class T>
+void softmax(T* logits, arma::uword seen, arma::uword size) {
+  T largest = logits[0], sum = 0;
+#pragma omp simd reduction(max : largest)
+  for (arma::uword j = 0; j < seen; ++j) largest = logits[j] > largest ? logits[j] : largest;
+#pragma omp simd reduction(+ : sum)
+  for (arma::uword j = 0; j < seen; ++j) {
+    logits[j] = exponential(logits[j] - largest);
+    sum += logits[j];
+  }
+  const T inverse = 1 / sum;
+  for (arma::uword j = 0; j < seen; ++j) logits[j] *= inverse;
+  for (arma::uword j = seen; j < size; ++j) logits[j] = 0;
+}
+
+/// dP -> dS = P o (dP - sum(P o dP)), for what one token attends to.
+template <class T>
+void softmax_backward(const T* P, T* dP, arma::uword seen, arma::uword size) {
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (arma::uword j = 0; j < seen; ++j) sum += P[j] * dP[j];
+  for (arma::uword j = 0; j < seen; ++j) dP[j] = P[j] * (dP[j] - sum);
+  for (arma::uword j = seen; j < size; ++j) dP[j] = 0;
+}
+
+}  // namespace
+
+template <class T>
+Attention<T>::Attention(const AttentionShape& shape, std::uint64_t dim) : shape_(shape), width_(dim / shape.heads) {
+  if (!shape_.rotary) return;
+  const arma::uword half = width_ / 2;
+  cosine_.set_size(half, shape_.context);
+  sine_.set_size(half, shape_.context);
+  for (arma::uword t = 0; t < shape_.context; ++t) {
+    for (arma::uword j = 0; j < half; ++j) {
+      const double angle = static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width_));
+      cosine_(j, t) = static_cast<T>(std::cos(angle));
+      sine_(j, t) = static_cast<T>(std::sin(angle));
+    }
+  }
+}
+
+template <class T>
+void Attention<T>::norm_and_turn(arma::Mat<T>& q, arma::Mat<T>& inverse) const {
+  const arma::uword half = width_ / 2;
+  if (shape_.qk_norm) inverse.set_size(shape_.heads, q.n_cols);
+  for (arma::uword n = 0; n < q.n_cols; ++n) {
+    const arma::uword t = n % shape_.context;
+    for (arma::uword head = 0; head < shape_.heads; ++head) {
+      T* const u = q.colptr(n) + head * width_;
+      if (shape_.qk_norm) inverse(head, n) = rms_normalise(u, width_, static_cast<T>(shape_.norm_epsilon));
+      if (!shape_.rotary) continue;
+      const T *const c = cosine_.colptr(t), *const s = sine_.colptr(t);
+      for (arma::uword j = 0; j < half; ++j) {
+        const T x = u[j], y = u[j + half];
+        u[j] = x * c[j] - y * s[j];
+        u[j + half] = x * s[j] + y * c[j];
+      }
+    }
+  }
+}
+
+template <class T>
+void Attention<T>::norm_and_turn_backward(const arma::Mat<T>& q, const arma::Mat<T>& inverse, arma::Mat<T>& dq) const {
+  const arma::uword half = width_ / 2;
+  std::vector<T> before(width_);
+  for (arma::uword n = 0; n < q.n_cols; ++n) {
+    const arma::uword t = n % shape_.context;
+    for (arma::uword head = 0; head < shape_.heads; ++head) {
+      const T* a = q.colptr(n) + head * width_;
+      T* const g = dq.colptr(n) + head * width_;
+      if (shape_.rotary) {
+        const T *const c = cosine_.colptr(t), *const s = sine_.colptr(t);
+        for (arma::uword j = 0; j < half; ++j) {
+          const T x = g[j], y = g[j + half];
+          g[j] = x * c[j] + y * s[j];
+          g[j + half] = y * c[j] - x * s[j];
+          before[j] = a[j] * c[j] + a[j + half] * s[j];
+          before[j + half] = a[j + half] * c[j] - a[j] * s[j];
+        }
+        a = before.data();
+      }
+      if (shape_.qk_norm) rms_normalise_backward(a, inverse(head, n), width_, g);
+    }
+  }
+}
+
+template <class T>
+void Attention<T>::forward(AttentionPass<T>& pass) const {
+  const arma::uword d = pass.q.n_rows, N = pass.q.n_cols, length = shape_.context;
+  if (shape_.qk_norm || shape_.rotary) {
+    norm_and_turn(pass.q, pass.inverse_q);
+    norm_and_turn(pass.k, pass.inverse_k);
+  }
+  pass.P.set_size(length, N * shape_.heads);
+  pass.H.set_size(d, N);
+  const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(width_)));
+  for (arma::uword first = 0; first < N; first += length) {
+    for (arma::uword head = 0; head < shape_.heads; ++head) {
+      const arma::uword at = first * d + head * width_;
+      T* const P = pass.P.colptr(first * shape_.heads + head * length);
+      product(CblasTrans, CblasNoTrans, length, length, width_, scale, pass.k.memptr() + at, d, pass.q.memptr() + at, d, P, length);
+      for (arma::uword i = 0; i < length; ++i) softmax(P + i * length, shape_.causal ? i + 1 : length, length);
+      product(CblasNoTrans, CblasNoTrans, width_, length, length, T(1), pass.v.memptr() + at, d, P, length, pass.H.memptr() + at,
+              d);
+    }
+  }
+}
+
+template <class T>
+void Attention<T>::backward(const AttentionPass<T>& pass, const arma::Mat<T>& dH, arma::Mat<T>& dq, arma::Mat<T>& dk,
+                            arma::Mat<T>& dv) const {
+  const arma::uword d = dH.n_rows, N = dH.n_cols, length = shape_.context;
+  for (arma::Mat<T>* out : {&dq, &dk, &dv}) out->set_size(d, N);
+  const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(width_)));
+  std::vector<T> memory(length * length);
+  T* const dS = memory.data();
+  for (arma::uword first = 0; first < N; first += length) {
+    for (arma::uword head = 0; head < shape_.heads; ++head) {
+      const arma::uword at = first * d + head * width_;
+      const T *const P = pass.P.colptr(first * shape_.heads + head * length), *const g = dH.memptr() + at;
+      product(CblasTrans, CblasNoTrans, length, length, width_, T(1), pass.v.memptr() + at, d, g, d, dS, length);
+      product(CblasNoTrans, CblasTrans, width_, length, length, T(1), g, d, P, length, dv.memptr() + at, d);
+      for (arma::uword i = 0; i < length; ++i) {
+        softmax_backward(P + i * length, dS + i * length, shape_.causal ? i + 1 : length, length);
+      }
+      product(CblasNoTrans, CblasNoTrans, width_, length, length, scale, pass.k.memptr() + at, d, dS, length, dq.memptr() + at, d);
+      product(CblasNoTrans, CblasTrans, width_, length, length, scale, pass.q.memptr() + at, d, dS, length, dk.memptr() + at, d);
+    }
+  }
+  if (shape_.qk_norm || shape_.rotary) {
+    norm_and_turn_backward(pass.q, pass.inverse_q, dq);
+    norm_and_turn_backward(pass.k, pass.inverse_k, dk);
+  }
+}
+
+template class Attention<float>;
+template class Attention<double>;
+
+}  // namespace ranklab

@@ -1,0 +1,51 @@
+// Optimisers of one matrix of weights, and the schedule of their rates.
+//
+// With g the gradient and lr the rate of this step, all from zero states:
+//   adam   m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, W -= lr mhat / (sqrt(vhat) + 1e-8) + lr decay W, b1 = .9, mhat and
+//          vhat corrected for the zero start (Kingma, Ba 2015; decay as Loshchilov, Hutter 2019)
+//   muon   m <- .95 m + .05 g, u = .95 m + .05 g, W -= lr max(1, out / in)^(1/2) NewtonSchulz5(u) (optim/muon.hpp)
+//   polar  the same with polar(u) in place of the iteration, in double, singular values up to 1e-7 s_1 dropped
+//   sgd    m <- .95 m + g, W -= lr m
+#pragma once
+
+#include <armadillo>
+#include <cstdint>
+#include <optional>
+
+#include "optim/muon.hpp"
+#include "training/parameter.hpp"
+
+namespace ranklab {
+
+enum class Rule { adam, muon, polar, sgd };
+
+template <class T>
+class Optimiser {
+ public:
+  struct Settings {
+    Rule rule = Rule::adam;
+    double beta_2 = 0.95;  // of adam
+    double decay = 0;      // of adam
+  };
+  explicit Optimiser(const Settings& settings) : settings_(settings) {}
+
+  /// Steps parameter.W along parameter.G.
+  void step(Parameter<T>& parameter, double lr);
+
+ private:
+  void adam(Parameter<T>& parameter, double lr);
+
+  Settings settings_;
+  std::uint64_t steps_ = 0;
+  arma::Mat<T> m_, v_;
+  std::optional<Muon<T>> muon_;
+};
+
+/// The share of a run after which its rates fall.
+inline constexpr double falls_from = 0.6;
+
+/// What multiplies every rate before step t + 1 of T: min(1, (t + 1) / warmup), then falling linearly from 1 at falls_from T to 0.1
+/// at its end.
+double trapezoid(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup = 20);
+
+}  // namespace ranklab

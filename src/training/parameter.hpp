@@ -1,0 +1,16 @@
+// A matrix of weights and the gradient of the loss in it.
+#pragma once
+
+#include <armadillo>
+#include <string>
+
+namespace ranklab {
+
+template <class T>
+struct Parameter {
+  std::string name;  // "layer0.Wq"
+  arma::Mat<T> W;
+  arma::Mat<T> G = {};  // dLoss/dW, in W's shape, after a backward pass
+};
+
+}  // namespace ranklab

@@ -1,0 +1,170 @@
+// Verdicts of the study gpt on records made by hand, one number of which is broken at a time.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "experiments/one_step_compare/gpt/gpt.hpp"
+#include "experiments/result_parts.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+GptConfig config() {
+  GptConfig out;
+  out.layers = 2;
+  out.dim = 32;
+  out.steps = 100;
+  out.optimizer = {"muon", "adam"};
+  out.measure_steps = {0, 32, 50};
+  out.one_step = true;
+  out.also = {"muon,spectral-on=hidden+embedding",
+              "muon,spectral-on=W2",
+              "adam,activation=swiglu",
+              "muon,activation=swiglu",
+              "muon,activation=swiglu,spectral-on=W2",
+              "adam,activation=relu,init=gauss",
+              "muon,lr-embedding=0.01",
+              "adam,lr-adam=0.003,lr-embedding=0.01",
+              "muon,dim=16",
+              "muon,dim=64"};
+  return out;
+}
+
+/// Points 0, 32, 50 and 100 on the batch; 32 and 100 on held-out text. All statements hold.
+TrialRecord record(double noise = 0) {
+  TrialRecord out;
+  const gpt::Plan plan = gpt::plan_of(config());
+  for (const gpt::Run& run : plan.runs) {
+    const double d = static_cast<double>(run.config.dim);
+    const auto set = [&](const std::string& name, double value) {
+      out.set(run.name + "." + name, std::vector<double>(run.measured.size(), value));
+    };
+    const auto set_probe = [&](const std::string& name, double value) {
+      out.set(run.name + ".probe." + name, std::vector<double>(run.probed.size(), value));
+    };
+    for (std::size_t l = 0; l < 2; ++l) {
+      const std::string layer = "layer" + std::to_string(l) + ".";
+      const bool gated = run.config.activation == "swiglu";
+      for (const char* name : {"A", "Am", "H", "Z", "S"}) set(layer + name + ".stable_rank", gated ? 5 : 3);
+      set(layer + "S.mean_share", gated ? 0.1 : 0.5);
+      for (const std::string& block : gpt::hidden_blocks(run)) {
+        const double rank = (block == "Wv" ? 0.3 : 0.6) * d;
+        set(layer + block + ".nuclear_rank", rank);
+        set_probe(layer + block + ".nuclear_rank", rank);
+        set(layer + block + ".ratio", 10);
+        set_probe(layer + block + ".ratio", 10);
+      }
+    }
+    set("Af.stable_rank", 3);
+    set("embedding.stable_rank", 10);
+    set("indicator.stable_rank", 18);
+    out.set(run.name + ".embedding.nuclear_rank", std::vector<double>{std::nan(""), 10, 20, 40});
+    set("embedding.ratio", 2);
+    set("head.ratio", 3);
+    const bool muon = run.optimizer == "muon", on_W2 = run.name.find("spectral-on=W2") != std::string::npos;
+    const double share = !on_W2 ? 1.0 : run.config.activation == "swiglu" ? 0.27 : 0.62;
+    out.set(run.name + ".final_validation_loss", 4 + noise - (muon ? 0.2 * share : 0.0));
+    out.set(run.name + ".one_step.predicted", std::vector<double>{0.5, 2, 4, 8});
+    out.set(run.name + ".one_step.batch", std::vector<double>{0.6, 2.1, 4.4, 9});
+    out.set(run.name + ".one_step.independent", std::vector<double>{0.4, 1.9, 3.4, 7});
+  }
+  return out;
+}
+
+using Change = std::function<void(TrialRecord&)>;
+
+Claim judged(const std::string& id, const Change& change = {}, const GptConfig& of = config()) {
+  Records records = {record(), record(0.1), record(0.2)};
+  if (change) {
+    for (TrialRecord& each : records) change(each);
+  }
+  Claims claims;
+  gpt::judge(gpt::plan_of(of), records, claims);
+  Result result;
+  result.claims = claims.take();
+  return find_claim(result, id);
+}
+
+Change with(const std::string& name, const std::vector<double>& values) {
+  return [=](TrialRecord& record) { record.set(name, values); };
+}
+
+Change plus(const std::string& name, double more) {
+  return [=](TrialRecord& record) { record.set(name, record.scalar(name) + more); };
+}
+
+}  // namespace
+
+TEST_CASE("each statement turns with the number that it is about") {
+  const double nan = std::nan("");
+  const struct {
+    std::string id;
+    Change change;
+  } cases[] = {
+      {"fig-2/s-low", with("muon.layer1.S.stable_rank", {3, 3, 12.8, 3})},
+      {"fig-2/adam/s-low", with("adam.layer0.S.stable_rank", {12.9, 3, 3, 3})},
+      {"fig-6/rms-low", with("muon.layer0.Am.stable_rank", {3, 3, 3, 8})},
+      {"fig-6/rms-low", with("muon.Af.stable_rank", {3, 9, 3, 3})},
+      {"cor-2.15/init", with("adam,activation=relu,init=gauss.layer1.S.stable_rank", {6.3, 3, 3, 3})},
+      {"fig-5/mlp-nr", with("muon.layer1.W2.nuclear_rank", {20, 20, 20, 8})},
+      {"fig-8/attn-nr", with("muon.layer0.Wq.nuclear_rank", {20, 2, 2, 2})},
+      {"fig-8/probe/attn-nr", with("muon.probe.layer0.Wo.nuclear_rank", {2, 2})},
+      {"eq-1.8/criterion", with("muon.layer0.Wo.ratio", {10, 10, 0.9, 10})},
+      {"eq-1.8/early/criterion", with("muon.layer0.Wo.ratio", {0.9, 10, 10, 10})},
+      {"eq-1.8/probe/criterion", with("muon.probe.layer1.Wk.ratio", {10, 0.9})},
+      {"fig-10/indicator", with("muon.indicator.stable_rank", {18, 10, 18, 30})},
+      {"fig-10/above-internal/indicator", with("muon.layer1.H.stable_rank", {3, 3, 19, 3})},
+      {"section-2.2.1/emb-loose", with("muon.embedding.stable_rank", {10, 18.1, 10, 10})},
+      {"fig-10/emb-grow", with("muon.embedding.nuclear_rank", {nan, 10, 20, 19})},
+      {"fig-10/above-1/emb-mild", with("muon.embedding.ratio", {2, 0.5, 0.5, 1.5})},
+      {"fig-10/emb-mild", with("muon.embedding.ratio", {2, 6, 6, 6})},
+      {"fig-7/above-1/head-mild", with("muon.head.ratio", {3, 0.9, 0.9, 0.9})},
+      {"fig-7/head-mild", with("muon.head.ratio", {3, 8, 5, 5})},
+      {"section-1.2.1/emb-muon", plus("muon,spectral-on=hidden+embedding.final_validation_loss", 0.06)},
+      {"section-1.2.1/emb-muon", plus("muon,spectral-on=hidden+embedding.final_validation_loss", -0.06)},
+      {"section-1/muon", plus("muon.final_validation_loss", 0.21)},
+      {"section-1/lr-embedding=0.01/muon", plus("muon,lr-embedding=0.01.final_validation_loss", 0.21)},
+      {"eq-1.1/one-step", with("muon.one_step.batch", {1.1, 2, 4, 8})},
+      {"eq-1.1/order/one-step", with("muon.one_step.batch", {0.9, 9, 4, 2})},
+      {"eq-1.1/size/one-step", with("muon.one_step.batch", {0.1, 0.5, 1.1, 2.5})},
+      {"eq-1.1/independent/one-step", with("muon.one_step.independent", {0.4, 0.9, 4, 8})},
+      {"section-1.2.2/init/gated", with("adam,activation=swiglu.layer0.S.stable_rank", {0, 9, 9, 9})},
+      {"section-1.2.2/trained/gated", with("adam,activation=swiglu.layer0.S.stable_rank", {9, 9, 9, 0})},
+      {"section-1.2.2/mean-init/gated", with("adam,activation=swiglu.layer0.S.mean_share", {1, 0, 0, 0})},
+      {"section-1.2.2/mean-trained/gated", with("adam,activation=swiglu.layer1.S.mean_share", {0, 0, 0, 1})},
+      {"table-2/table2", plus("muon,spectral-on=W2.final_validation_loss", 0.05)},
+      {"table-2/gated/table2", plus("muon,activation=swiglu,spectral-on=W2.final_validation_loss", -0.05)},
+      {"table-2/order/table2", plus("muon,spectral-on=W2.final_validation_loss", 0.1)},
+      {"section-1.2.1/nr/width", with("muon,dim=64.layer0.Wq.nuclear_rank", {1, 1, -350, 1})},
+      {"section-1.2.1/st/width", with("muon,dim=64.layer0.A.stable_rank", {1, 1, 60, 1})},
+  };
+  for (const auto& [id, change] : cases) {
+    CAPTURE(id);
+    CHECK(judged("spectral/" + id).verdict == Verdict::holds);
+    CHECK(judged("spectral/" + id, change).verdict == Verdict::fails);
+  }
+}
+
+TEST_CASE("what a run cannot say is not applicable, with what it needs") {
+  GptConfig alone = config();
+  alone.also.clear();
+  alone.optimizer = {"muon"};
+  for (const char* id : {"section-1/muon", "section-1.2.1/emb-muon", "section-1.2.2/init/gated", "table-2/table2",
+                         "section-1.2.1/nr/width", "cor-2.15/init"}) {
+    const Claim claim = judged(std::string("spectral/") + id, {}, alone);
+    CAPTURE(id);
+    CHECK(claim.verdict == Verdict::not_applicable);
+    CHECK(claim.detail.find("needs") != std::string::npos);
+  }
+  const auto no_gain = plus("muon.final_validation_loss", 0.2);
+  CHECK(judged("spectral/table-2/table2", no_gain).verdict == Verdict::not_applicable);
+  CHECK(judged("spectral/table-2/table2", no_gain).detail.find("gains nothing") != std::string::npos);
+}
+
+TEST_CASE("what a diverged run left undefined is no case") {
+  const Claim claim = judged("spectral/eq-1.8/criterion", with("muon.layer0.Wo.ratio", {10, 10, std::nan(""), std::nan("")}));
+  CHECK(claim.verdict == Verdict::holds);
+  CHECK(claim.detail.find("0 violations in 102 cases") != std::string::npos);  // 3 trials, 12 blocks, 3 steps, less 2 x 3
+}

@@ -1,0 +1,187 @@
+// What is measured of a step, by other routes: ranks from whole matrices, best steps from a fine grid.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+
+#include "core/tolerances.hpp"
+#include "experiments/one_step_compare/gpt/one_step.hpp"
+#include "linalg/decompositions.hpp"
+#include "linalg/polar.hpp"
+#include "linalg/spectra.hpp"
+#include "models/random_features.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+const Trial trial(21, 0, 0);
+
+GptShape shape() {
+  return {.vocabulary = 13,
+          .layers = 2,
+          .dim = 8,
+          .heads = 2,
+          .context = 6,
+          .hidden = 16,
+          .activation = &find_activation("swiglu"),
+          .norm = Norm::rms,
+          .qk_norm = true};
+}
+
+TokenBatch batch_of(const char* name, std::uint64_t sequences = 4) {
+  TokenBatch batch;
+  Stream stream = trial.stream(name);
+  for (std::uint64_t n = 0; n < sequences * 6; ++n) {
+    batch.ids.push_back(static_cast<std::uint32_t>(stream.uniform() * stream.uniform() * 13));
+    batch.targets.push_back(static_cast<std::uint32_t>(stream.uniform() * 13));
+  }
+  return batch;
+}
+
+struct Step {
+  Gpt<double> model{shape(), GptStart::gauss, trial};
+  TokenBatch batch = batch_of("batch");
+  GptPass<double> pass;
+  gpt::Moments moments;
+
+  Step() {
+    model.forward(batch, pass);
+    model.loss(batch, pass, true);
+    model.backward(batch, pass);
+    gpt::add_activations(model, batch, pass, moments);
+  }
+
+  double loss_with(Parameter<double>& parameter, const arma::mat& W, const TokenBatch& on) {
+    const arma::mat start = parameter.W;
+    parameter.W = W;
+    GptPass<double> other;
+    model.forward(on, other);
+    parameter.W = start;
+    return model.loss(on, other, false);
+  }
+};
+
+double stable(const arma::mat& A) {
+  return stable_rank(singular_values(A));
+}
+double nuclear(const arma::mat& G) {
+  return nuclear_rank(singular_values(G));
+}
+
+/// The indicator (V, N) itself.
+arma::mat indicator_of(const TokenBatch& batch) {
+  arma::mat H(13, batch.ids.size(), arma::fill::zeros);
+  for (arma::uword n = 0; n < batch.ids.size(); ++n) H(batch.ids[n], n) = 1;
+  return H;
+}
+
+}  // namespace
+
+TEST_CASE("ranks and their ratios are those of the whole matrices, with the activation that each block multiplies") {
+  Step step;
+  std::map<std::string, std::vector<double>> series;
+  gpt::append_ranks(step.model, step.moments, "", series);
+  const auto& layer = step.pass.layers[1];
+  const auto agrees = [&](const std::string& name, double expected) {
+    CAPTURE(name);
+    REQUIRE(series.contains(name));
+    CHECK(std::fabs(series.at(name).at(0) / expected - 1) <= 1e-9);
+  };
+  for (const auto& [name, A] :
+       {std::pair{"A", &layer.A.A}, {"Am", &layer.Am.A}, {"H", &layer.attention.H}, {"Z", &layer.Z}, {"S", &layer.S}}) {
+    agrees("layer1." + std::string(name) + ".stable_rank", stable(*A));
+  }
+  agrees("Af.stable_rank", stable(step.pass.Af.A));
+  agrees("embedding.stable_rank", stable(step.pass.embedded));
+  agrees("indicator.stable_rank", stable(indicator_of(step.batch)));
+  const arma::vec mean = arma::mean(layer.S, 1);
+  agrees("layer1.S.mean_share", 24 * arma::dot(mean, mean) / arma::accu(arma::square(layer.S)));
+  const struct {
+    const char* block;
+    const arma::mat& A;
+  } pairs[] = {{"Wq", layer.A.A},  {"Wk", layer.A.A},  {"Wv", layer.A.A}, {"Wo", layer.A.A},
+               {"W1", layer.Am.A}, {"Wg", layer.Am.A}, {"W2", layer.S}};
+  for (const auto& [block, A] : pairs) {
+    const arma::mat& G = step.model.block(1, block).G;
+    agrees("layer1." + std::string(block) + ".nuclear_rank", nuclear(G));
+    agrees("layer1." + std::string(block) + ".ratio", nuclear(G) / stable(A));
+    agrees("layer1." + std::string(block) + ".gradient_norm", arma::norm(G, "fro"));
+  }
+  agrees("layer1.Wo.ratio_to_H", nuclear(step.model.block(1, "Wo").G) / stable(layer.attention.H));
+  agrees("head.ratio", nuclear(step.model.head().G) / stable(step.pass.Af.A));
+  agrees("embedding.ratio", nuclear(step.model.embedding().G) / stable(indicator_of(step.batch)));
+}
+
+TEST_CASE("moments add up over batches") {
+  Step step;
+  const TokenBatch other = batch_of("other");
+  GptPass<double> pass;
+  step.model.forward(other, pass);
+  gpt::add_activations(step.model, other, pass, step.moments);
+  const arma::mat both = arma::join_rows(step.pass.layers[0].S, pass.layers[0].S);
+  CHECK(std::fabs(step.moments.stable_rank("layer0.S") / stable(both) - 1) <= 1e-9);
+  CHECK(std::fabs(step.moments.indicator() / stable(arma::join_rows(indicator_of(step.batch), indicator_of(other))) - 1) <= 1e-12);
+}
+
+TEST_CASE("a gradient of zeros has no nuclear rank") {
+  Step step;
+  step.model.head().G.zeros();
+  std::map<std::string, std::vector<double>> series;
+  gpt::append_ranks(step.model, step.moments, "x.", series);
+  CHECK(std::isnan(series.at("x.head.nuclear_rank").at(0)));
+  CHECK(std::isnan(series.at("x.head.ratio").at(0)));
+  CHECK(std::isfinite(series.at("x.embedding.ratio").at(0)));
+}
+
+TEST_CASE("the best decrease along a line, from any start") {
+  // f = 3 + 2 (s - 1)^2 - 2: at 0 it is 3, at its best 1.
+  const auto parabola = [](double s) { return 1 + 2 * (s - 1) * (s - 1); };
+  for (const double first : {1e-6, 0.01, 0.3, 0.9, 1.0, 1.3, 5.0, 1e4}) {
+    CAPTURE(first);
+    CHECK(std::fabs(gpt::best_decrease(parabola, 3, first) - 2) <= 0.03);
+  }
+  CHECK(std::isnan(gpt::best_decrease([](double s) { return 1 + s; }, 1, 0.1)));
+  CHECK(std::isnan(gpt::best_decrease(parabola, 3, 0.0)));
+  // A loss that is none beyond a step.
+  CHECK(gpt::best_decrease([](double s) { return s > 0.5 ? std::nan("") : 1 - s; }, 1, 0.1) >= 0.25);
+}
+
+TEST_CASE("the ratio of best decreases is that of a fine grid, block by block, on both batches") {
+  Step step;
+  const TokenBatch independent = batch_of("independent");
+  const auto grid = [&](Parameter<double>& parameter, const arma::mat& D, const TokenBatch& on) {
+    const double at_0 = step.loss_with(parameter, parameter.W, on);
+    double best = 0;
+    // As far as the loss falls: beyond there may be other valleys.
+    for (double size = 1e-5; size < 1e4; size *= 1.01) {
+      const double decrease = at_0 - step.loss_with(parameter, parameter.W - size * D, on);
+      if (decrease < best) return best;
+      best = std::max(best, decrease);
+    }
+    return best;
+  };
+  const arma::mat W2_before = step.model.block(1, "W2").W;
+  const gpt::StepRatios ratios = gpt::step_ratios(step.model, step.batch, independent, step.moments, trial);
+  CHECK(arma::approx_equal(step.model.block(1, "W2").W, W2_before, "absdiff", 0.0));
+  REQUIRE(ratios.predicted.size() == 16);
+  std::map<std::string, std::vector<double>> series;
+  gpt::append_ranks(step.model, step.moments, "", series);
+  const struct {
+    std::size_t index;
+    std::string name;
+    Parameter<double>& parameter;
+  } cases[] = {{2, "layer0.Wv", step.model.block(0, "Wv")},
+               {12, "layer1.W2", step.model.block(1, "W2")},
+               {14, "head", step.model.head()},
+               {15, "embedding", step.model.embedding()}};
+  for (const auto& [i, name, parameter] : cases) {
+    CAPTURE(name);
+    CHECK(std::fabs(ratios.predicted[i] / series.at(name + ".ratio").at(0) - 1) <= 1e-9);
+    const arma::mat polar = polar_factor(parameter.G).factor, G = parameter.G;
+    CHECK(std::fabs(ratios.on_batch[i] / (grid(parameter, polar, step.batch) / grid(parameter, G, step.batch)) - 1) <= 0.05);
+    // Along Wv's polar factor this batch has two valleys, and the search ends in the second.
+    const double elsewhere = grid(parameter, polar, independent) / grid(parameter, G, independent);
+    if (name != "layer0.Wv" && std::isfinite(elsewhere)) CHECK(std::fabs(ratios.on_independent[i] / elsewhere - 1) <= 0.05);
+  }
+}

@@ -1,0 +1,111 @@
+// The circle: a model of GPT-2's architecture, saved, loaded as published weights are, gives the same logits.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/tolerances.hpp"
+#include "experiments/one_step_compare/gpt/save.hpp"
+#include "io/atomic_file.hpp"
+#include "io/tensors/tensor_file.hpp"
+#include "models/blocks/model_config.hpp"
+#include "models/blocks/stack.hpp"
+#include "models/published/loaded_tensors.hpp"
+#include "temporary_folder.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+const Trial trial(2, 0, 0);
+
+GptShape gpt2_shape() {
+  return {.vocabulary = 23,
+          .layers = 3,
+          .dim = 12,
+          .heads = 3,
+          .context = 7,
+          .hidden = 48,
+          .activation = &find_activation("gelu"),
+          .norm = Norm::layer,
+          .learned_positions = true,
+          .qk_norm = false};
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("saved in GPT-2's layout, the blocks of rank-collapse give the same logits", T, float, double) {
+  const TemporaryFolder folder;
+  // Gaussian weights, as small ones would hide what attention does.
+  const Gpt<T> model(gpt2_shape(), GptStart::gauss, trial);
+  gpt::save_weights(model, folder / "model.safetensors");
+
+  const auto checkpoint = Checkpoint::open(folder / "model.safetensors");
+  CHECK(checkpoint->model() == "gpt2");
+  CHECK(checkpoint->layers() == 3);
+  ModelSpec spec;
+  spec.model = "gpt2";
+  spec.heads = 3;
+  spec.layers = 3;
+  checkpoint->take_sizes(spec);
+  spec.activation = "gelu";
+  spec.tokens = 7;
+  settle(spec);
+  spec.norm_epsilon = 1e-5;
+  checkpoint->check(spec);
+
+  TokenBatch batch;
+  for (std::uint32_t n = 0; n < 14; ++n) batch.ids.push_back((n * n + 5) % 23), batch.targets.push_back(0);
+  GptPass<T> pass;
+  model.forward(batch, pass);
+  for (const std::size_t first : {0, 7}) {
+    const std::vector<std::uint32_t> ids(batch.ids.begin() + static_cast<std::ptrdiff_t>(first),
+                                         batch.ids.begin() + static_cast<std::ptrdiff_t>(first) + 7);
+    LoadedTensors<T> tables(checkpoint, "");
+    State<T> state{embed_tokens<T>(spec, tables, ids)};
+    for (std::uint64_t l = 0; l < 3; ++l) {
+      LoadedTensors<T> tensors(checkpoint, "layer" + std::to_string(l) + ".");
+      make_block<T>(spec, tensors)->forward(state, 1.0);
+    }
+    state.unscale();
+    layer_norm(state.Y, 1e-5);
+    const arma::Mat<T> logits = model.parameters().back().W * state.Y;
+    const arma::Mat<T> trained = pass.logits.cols(first, first + 6);
+    CHECK(arma::abs(trained).max() > 0.5);
+    CHECK(arma::abs(logits - trained).max() <= (std::is_same_v<T, float> ? 1e-5 : 1e-12));
+  }
+  // The head and the norms are in the file too, as the published layout has them.
+  const auto stored = TensorFile::open(folder / "model.safetensors");
+  for (const char* key : {"lm_head.weight", "transformer.ln_f.weight", "transformer.h.2.attn.c_attn.bias"}) CHECK(stored.has(key));
+  const auto config = nlohmann::json::parse(read_file(folder / "model.config.json"));
+  CHECK(config.at("n_head") == 3);
+  CHECK(config.at("activation_function") == "gelu");
+}
+
+TEST_CASE("the head is stored one token to a row, so that it multiplies the last norm") {
+  const TemporaryFolder folder;
+  const Gpt<double> model(gpt2_shape(), GptStart::gauss, trial);
+  gpt::save_weights(model, folder / "model.safetensors");
+  const StoredTensor head = TensorFile::open(folder / "model.safetensors").tensor("lm_head.weight");
+  const arma::mat& W = model.parameters().back().W;
+  CHECK(head.shape() == std::vector<std::uint64_t>{23, 12});
+  CHECK(head.values().at(1 * 12 + 5) == W(1, 5));
+}
+
+TEST_CASE("another architecture is saved by the names of its parameters, tables one token to a row") {
+  const TemporaryFolder folder;
+  GptShape shape = gpt2_shape();
+  shape.norm = Norm::rms;
+  const Gpt<double> model(shape, GptStart::gauss, trial);
+  gpt::save_weights(model, folder / "model.safetensors");
+  const TensorFile file = TensorFile::open(folder / "model.safetensors");
+  CHECK(file.keys().size() == model.parameters().size());
+  CHECK(file.tensor("embedding").shape() == std::vector<std::uint64_t>{23, 12});
+  CHECK(file.tensor("layer1.W1").shape() == std::vector<std::uint64_t>{48, 12});
+  CHECK(file.tensor("layer1.W1").values().at(12 * 7 + 3) == model.parameters()[2 + 6 + 4].W(7, 3));
+}
+
+TEST_CASE("names of files at other steps than the last") {
+  CHECK(gpt::file_at("a/model.safetensors", 300, 300) == "a/model.safetensors");
+  CHECK(gpt::file_at("a/model.safetensors", 50, 300) == "a/model.step50.safetensors");
+  CHECK(gpt::file_at("model", 50, 300) == "model.step50.safetensors");
+}

@@ -1,0 +1,191 @@
+// Runs of the study gpt on a small text.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "experiments/configured_study.hpp"
+#include "experiments/one_step_compare/files/config.hpp"
+#include "experiments/one_step_compare/gpt/gpt.hpp"
+#include "experiments/result_parts.hpp"
+#include "io/atomic_file.hpp"
+#include "temporary_folder.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+/// A text of words that follow each other by a rule, so that there is something to learn.
+class Fixture {
+ public:
+  Fixture() {
+    std::string text;
+    unsigned state = 7;
+    const std::vector<std::string> words = {"one ", "two ", "three ", "four\n", "five, ", "six "};
+    for (int i = 0; i < 4000; ++i) {
+      state = state * 1103515245u + 12345u;
+      text += words[(static_cast<unsigned>(i) % 3 * 2 + (state >> 16) % 2) % words.size()];
+    }
+    write_file_atomically(text_, text);
+  }
+
+  FlagValues flags(const FlagValues& more = {}) const {
+    FlagValues out = {{"text", text_}, {"vocab", "char"}, {"layers", "1"}, {"dim", "16"},
+                      {"heads", "2"},  {"context", "8"},  {"batch", "4"},  {"steps", "40"}};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }
+  Result run(const FlagValues& more = {}, std::uint64_t trials = 1, std::uint64_t threads = 1, bool single = false) const {
+    return run_configured(make_gpt_study(), flags(more), trials, single, threads);
+  }
+  std::string refused(const FlagValues& more) const { return refusal(make_gpt_study(), flags(more)); }
+
+ private:
+  TemporaryFolder folder_;
+  std::string text_ = folder_ / "text";
+};
+
+const std::vector<double>& loss(const Result& result, const std::string& run) {
+  return find_series(result, run + ".train_loss").mean;
+}
+
+}  // namespace
+
+TEST_CASE("every optimiser learns, and every named series and scalar is there") {
+  const Fixture fixture;
+  const Result result = fixture.run({{"optimizer", "adam,muon,polar,sgd"}, {"lr-sgd", "0.05"}});
+  for (const std::string o : {"adam", "muon", "polar", "sgd"}) {
+    CAPTURE(o);
+    CHECK(loss(result, o).size() == 41);
+    CHECK(loss(result, o).back() < 0.8 * loss(result, o).front());
+    for (const std::string name : {"A", "Am", "H", "Z", "S"}) find_series(result, o + ".layer0." + name + ".stable_rank");
+    for (const std::string name : {"Wq", "Wk", "Wv", "Wo", "W1", "W2"})
+      find_series(result, o + ".layer0." + name + ".nuclear_rank");
+    for (const std::string name : {".Af.stable_rank", ".embedding.stable_rank", ".head.nuclear_rank", ".embedding.nuclear_rank"})
+      find_series(result, o + name);
+    for (const std::string name : {".final_validation_loss", ".violations", ".violations_early"})
+      CHECK(std::isfinite(find_scalar(result, o + name).at(0)));
+    CHECK(find_series(result, o + ".validation_loss").x == std::vector<double>{0, 1, 2, 3, 4, 8, 16, 32, 40});
+  }
+  find_series(result, "indicator.stable_rank");
+  CHECK_FALSE(result.diverged);
+}
+
+TEST_CASE("at the first steps of modded weights only the head has a gradient, then what feeds it") {
+  const Fixture fixture;
+  const Result result = fixture.run();
+  const auto defined_from = [&](const std::string& block) {
+    const Series& series = find_series(result, "adam." + block + ".nuclear_rank");
+    std::size_t i = 0;
+    while (!std::isfinite(series.mean.at(i))) ++i;
+    return series.x.at(i);
+  };
+  CHECK(defined_from("head") == 0);
+  for (const char* block : {"layer0.Wo", "layer0.W2", "embedding"}) CHECK(defined_from(block) == 1);
+  for (const char* block : {"layer0.Wq", "layer0.Wk", "layer0.Wv", "layer0.W1"}) CHECK(defined_from(block) == 2);
+}
+
+TEST_CASE("neither threads, nor other runs, nor what is measured change a loss") {
+  const Fixture fixture;
+  const Result alone = fixture.run({}, 2);
+  const Result with_others =
+      fixture.run({{"optimizer", "muon,adam"}, {"also", "adam,dim=8"}, {"measure-steps", "7,33"}, {"one-step", "on"}}, 2, 4);
+  CHECK(loss(alone, "adam") == loss(with_others, "adam"));
+  CHECK(find_scalar(alone, "adam.final_validation_loss") == find_scalar(with_others, "adam.final_validation_loss"));
+  CHECK(loss(alone, "adam") != loss(with_others, "adam,dim=8"));
+}
+
+TEST_CASE("a run of --also is the run with those settings") {
+  const Fixture fixture;
+  const Result also = fixture.run({{"also", "muon,activation=swiglu,spectral-on=W2+Wg,lr-muon=0.05"}});
+  const Result itself =
+      fixture.run({{"optimizer", "muon"}, {"activation", "swiglu"}, {"spectral-on", "W2,Wg"}, {"lr-muon", "0.05"}});
+  CHECK(loss(also, "muon,activation=swiglu,spectral-on=W2+Wg,lr-muon=0.05") == loss(itself, "muon"));
+  CHECK(loss(also, "adam") != loss(itself, "muon"));
+}
+
+TEST_CASE("what the optimiser does not step keeps Adam") {
+  const Fixture fixture;
+  // Steps of no block at all but one that gets no gradient before step 2: the first losses are Adam's.
+  const Result on_Wq = fixture.run({{"optimizer", "sgd"}, {"spectral-on", "Wq"}}), adam = fixture.run();
+  for (std::size_t t = 0; t <= 2; ++t) CHECK(loss(on_Wq, "sgd")[t] == loss(adam, "adam")[t]);
+  CHECK(loss(on_Wq, "sgd")[10] != loss(adam, "adam")[10]);
+}
+
+TEST_CASE_TEMPLATE("positions, norms and starts", T, float, double) {
+  const Fixture fixture;
+  for (const char* position : {"rotary", "learned"}) {
+    for (const char* norm : {"rms", "layer"}) {
+      for (const char* init : {"modded", "gauss", "gpt2"}) {
+        const Result result = fixture.run({{"position", position}, {"norm", norm}, {"init", init}, {"activation", "gelu"}}, 1, 1,
+                                          std::is_same_v<T, float>);
+        CHECK(loss(result, "adam").back() < 0.8 * loss(result, "adam").front());
+      }
+    }
+  }
+}
+
+TEST_CASE("a divergence is counted, and what comes after it is undefined") {
+  const Fixture fixture;
+  const Result result = fixture.run({{"optimizer", "sgd"}, {"lr-embedding", "1000"}, {"one-step", "on"}});
+  CHECK(result.diverged);
+  CHECK(find_scalar(result, "sgd.diverged").at(0) == 1);
+  CHECK(std::isnan(find_scalar(result, "sgd.final_validation_loss").at(0)));
+}
+
+TEST_CASE("a recording holds what the study files then measures") {
+  const Fixture fixture;
+  const TemporaryFolder folder;
+  const Result trained = fixture.run({{"record", folder / "rec"}, {"save-steps", "20,40"}, {"save", folder / "w.safetensors"}});
+  CHECK(std::filesystem::exists(folder / "w.safetensors"));
+  CHECK(std::filesystem::exists(folder / "w.step20.safetensors"));
+  const Result measured = run_configured(make_files_study(), {{"from", folder / "rec"}});
+  const Series& steps = find_series(trained, "adam.layer0.W2.nuclear_rank");
+  const auto at_20 = static_cast<std::size_t>(std::find(steps.x.begin(), steps.x.end(), 20.0) - steps.x.begin());
+  for (const auto& [name, activation] : {std::pair{"layer0.W2", "layer0.S"},
+                                         {"layer0.Wq", "layer0.A"},
+                                         {"layer0.Wo", "layer0.H"},
+                                         {"head", "Af"},
+                                         {"embedding", "indicator"}}) {
+    CAPTURE(name);
+    const std::string st = std::string(activation) == "indicator" ? "indicator" : std::string("adam.") + activation;
+    const Series &nr = find_series(measured, std::string(name) + ".nuclear_rank"),
+                 &of_st = find_series(measured, std::string(name) + ".stable_rank");
+    REQUIRE(nr.x == std::vector<double>{20, 40});
+    const Series &expected_nr = find_series(trained, std::string("adam.") + name + ".nuclear_rank"),
+                 &expected_st = find_series(trained, st + ".stable_rank");
+    CHECK(std::fabs(nr.mean[0] / expected_nr.mean[at_20] - 1) <= 1e-9);
+    CHECK(std::fabs(nr.mean[1] / expected_nr.mean.back() - 1) <= 1e-9);
+    CHECK(std::fabs(of_st.mean[0] / expected_st.mean[at_20] - 1) <= 1e-9);
+  }
+}
+
+TEST_CASE("what cannot be run is refused in a line that names the flag") {
+  const Fixture fixture;
+  const struct {
+    FlagValues flags;
+    const char* says;
+  } cases[] = {
+      {{{"heads", "3"}}, "--heads: 3 does not divide --dim 16"},
+      {{{"heads", "16"}},
+       "--heads: 16 leaves heads of odd width 1, which --position rotary cannot turn; allowed: an even width, or --position "
+       "learned"},
+      {{{"spectral-on", "Wg"}}, "--spectral-on: Wg is not allowed with --activation relu2; allowed: with swiglu"},
+      {{{"measure-steps", "41"}}, "--measure-steps: 41 is beyond the last step; allowed: 0 to --steps 40"},
+      {{{"save-steps", "50"}}, "--save-steps: 50 is beyond the last step; allowed: 0 to --steps 40"},
+      {{{"also", "adm,dim=8"}}, "--also: 'adm,dim=8': 'adm' is no optimizer"},
+      {{{"also", "adam"}}, "--also: 'adam': nothing differs from --optimizer adam"},
+      {{{"also", "adam,batch=8"}}, "'batch=8' sets nothing that may differ"},
+      {{{"also", "adam,dim"}}, "'dim' sets nothing that may differ"},
+      {{{"also", "adam,dim=9"}}, "--also adam,dim=9: --heads: 2 does not divide --dim 9"},
+      {{{"also", "adam,dim=x"}}, "--also: dim"},
+      {{{"vocab", "bpe:99999"}}, "--vocab: 'bpe:99999' is not allowed; allowed: char, or bpe:V with V from 2 to 16384"},
+      {{{"lr-adam", "0"}}, "--lr-adam"},
+      {{{"optimizer", "adagrad"}}, "--optimizer"},
+  };
+  for (const auto& [flags, says] : cases) {
+    CAPTURE(says);
+    const std::string line = fixture.refused(flags);
+    CHECK(line.find(says) != std::string::npos);
+    CHECK(line.find('\n') == std::string::npos);
+  }
+}

@@ -1,0 +1,333 @@
+// The model against loops over its entries, and its gradients against central differences, for every switch.
+#include "training/gpt.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "core/tolerances.hpp"
+
+using namespace ranklab;
+
+namespace {
+
+const Trial trial(11, 0, 0);
+
+GptShape shape_of(const std::string& activation, Norm norm, bool learned, bool qk_norm) {
+  return {.vocabulary = 11,
+          .layers = 2,
+          .dim = 8,
+          .heads = 2,
+          .context = 5,
+          .hidden = activation == "swiglu" ? 10u : 12u,
+          .activation = &find_activation(activation),
+          .norm = norm,
+          .learned_positions = learned,
+          .qk_norm = qk_norm};
+}
+
+/// Every switch on and off, and every activation.
+void for_each_shape(const std::function<void(const GptShape&)>& visit) {
+  for (const std::string activation : {"relu2", "relu", "gelu", "swiglu"}) {
+    for (const Norm norm : {Norm::rms, Norm::layer}) {
+      for (const bool learned : {false, true}) {
+        for (const bool qk_norm : {false, true}) {
+          CAPTURE(activation);
+          CAPTURE(static_cast<int>(norm));
+          CAPTURE(learned);
+          CAPTURE(qk_norm);
+          visit(shape_of(activation, norm, learned, qk_norm));
+        }
+      }
+    }
+  }
+}
+
+/// Three sequences; some ids stand twice, as the gradient of the table adds them up.
+TokenBatch batch_of(const GptShape& shape) {
+  TokenBatch batch;
+  Stream stream = trial.stream("batch");
+  for (std::uint64_t n = 0; n < 3 * shape.context; ++n) {
+    batch.ids.push_back(static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(shape.vocabulary)));
+    batch.targets.push_back(static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(shape.vocabulary)));
+  }
+  return batch;
+}
+
+// The definition, one token and one number at a time. ----------------------------------------------------------------------------
+
+using Vector = std::vector<double>;
+
+Vector map(const arma::mat& W, const Vector& x) {
+  Vector y(W.n_rows, 0.0);
+  for (arma::uword i = 0; i < W.n_rows; ++i)
+    for (arma::uword j = 0; j < W.n_cols; ++j) y[i] += W(i, j) * x[j];
+  return y;
+}
+
+Vector normed(Norm norm, double epsilon, Vector u) {
+  double mean = 0, squares = 0;
+  if (norm == Norm::layer) {
+    for (const double x : u) mean += x / static_cast<double>(u.size());
+  }
+  for (double& x : u) x -= mean, squares += x * x / static_cast<double>(u.size());
+  for (double& x : u) x /= std::sqrt(squares + epsilon);
+  return u;
+}
+
+class ByLoops {
+ public:
+  explicit ByLoops(Gpt<double>& model) : model_(model), shape_(model.shape()) {}
+
+  double loss(const TokenBatch& batch) {
+    double total = 0;
+    for (std::size_t first = 0; first < batch.ids.size(); first += shape_.context) {
+      const std::vector<Vector> logits = sequence(batch, first);
+      for (std::size_t t = 0; t < shape_.context; ++t) {
+        double sum = 0;
+        for (const double y : logits[t]) sum += std::exp(y);
+        total += std::log(sum) - logits[t][batch.targets[first + t]];
+      }
+    }
+    return total / static_cast<double>(batch.ids.size());
+  }
+
+  std::vector<Vector> sequence(const TokenBatch& batch, std::size_t first) {
+    std::vector<Vector> x;
+    for (std::size_t t = 0; t < shape_.context; ++t) {
+      const arma::vec e = model_.embedding().W.col(batch.ids[first + t]);
+      Vector token(e.begin(), e.end());
+      if (shape_.learned_positions) {
+        for (std::size_t i = 0; i < token.size(); ++i) token[i] += model_.parameters()[1].W(i, t);
+      } else {
+        token = norm(token);
+      }
+      x.push_back(token);
+    }
+    for (std::uint64_t l = 0; l < shape_.layers; ++l) {
+      add(x, attention(l, x));
+      std::vector<Vector> out;
+      for (const Vector& token : x) out.push_back(feed_forward(l, norm(token)));
+      add(x, out);
+    }
+    for (Vector& token : x) token = map(model_.head().W, norm(token));
+    return x;
+  }
+
+ private:
+  Vector norm(const Vector& u) const { return normed(shape_.norm, shape_.norm_epsilon(), u); }
+
+  static void add(std::vector<Vector>& x, const std::vector<Vector>& y) {
+    for (std::size_t t = 0; t < x.size(); ++t)
+      for (std::size_t i = 0; i < x[t].size(); ++i) x[t][i] += y[t][i];
+  }
+
+  Vector feed_forward(std::uint64_t l, const Vector& a) {
+    Vector s = map(model_.block(l, "W1").W, a);
+    for (double& z : s) z = shape_.activation->value(z);
+    if (shape_.activation->gated) {
+      const Vector gate = map(model_.block(l, "Wg").W, a);
+      for (std::size_t i = 0; i < s.size(); ++i) s[i] *= gate[i];
+    }
+    return map(model_.block(l, "W2").W, s);
+  }
+
+  Vector query(const arma::mat& W, const Vector& a, std::size_t head, std::size_t t) const {
+    const Vector all = map(W, a);
+    const std::size_t width = shape_.dim / shape_.heads;
+    Vector q(all.begin() + static_cast<std::ptrdiff_t>(head * width),
+             all.begin() + static_cast<std::ptrdiff_t>((head + 1) * width));
+    if (shape_.qk_norm) q = normed(Norm::rms, shape_.norm_epsilon(), q);
+    if (shape_.learned_positions) return q;
+    for (std::size_t j = 0; j < width / 2; ++j) {
+      const double angle = static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width));
+      const double left = q[j], right = q[j + width / 2];
+      q[j] = left * std::cos(angle) - right * std::sin(angle);
+      q[j + width / 2] = left * std::sin(angle) + right * std::cos(angle);
+    }
+    return q;
+  }
+
+  std::vector<Vector> attention(std::uint64_t l, const std::vector<Vector>& x) {
+    const std::size_t width = shape_.dim / shape_.heads;
+    std::vector<Vector> out;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      Vector H(shape_.dim, 0.0);
+      for (std::size_t head = 0; head < shape_.heads; ++head) {
+        const Vector q = query(model_.block(l, "Wq").W, norm(x[i]), head, i);
+        Vector weights;
+        double sum = 0;
+        for (std::size_t j = 0; j <= i; ++j) {
+          const Vector k = query(model_.block(l, "Wk").W, norm(x[j]), head, j);
+          double score = 0;
+          for (std::size_t c = 0; c < width; ++c) score += q[c] * k[c];
+          weights.push_back(std::exp(score / std::sqrt(static_cast<double>(width))));
+          sum += weights.back();
+        }
+        for (std::size_t j = 0; j <= i; ++j) {
+          const Vector v = map(model_.block(l, "Wv").W, norm(x[j]));
+          for (std::size_t c = 0; c < width; ++c) H[head * width + c] += weights[j] / sum * v[head * width + c];
+        }
+      }
+      out.push_back(map(model_.block(l, "Wo").W, H));
+    }
+    return out;
+  }
+
+  Gpt<double>& model_;
+  const GptShape& shape_;
+};
+
+template <class T>
+double loss_of(const Gpt<T>& model, const TokenBatch& batch) {
+  GptPass<T> pass;
+  model.forward(batch, pass);
+  return model.loss(batch, pass, false);
+}
+
+}  // namespace
+
+TEST_CASE("the loss is that of the definition, for every switch") {
+  for_each_shape([](const GptShape& shape) {
+    Gpt<double> model(shape, GptStart::gauss, trial);
+    const TokenBatch batch = batch_of(shape);
+    const double expected = ByLoops(model).loss(batch);
+    CHECK(std::fabs(loss_of(model, batch) - expected) <= tolerance::residual<double> * expected);
+    const Gpt<float> single(shape, GptStart::gauss, trial);
+    CHECK(std::fabs(loss_of(single, batch) - expected) <= tolerance::residual<float> * expected);
+  });
+}
+
+TEST_CASE("every gradient is that of central differences, for every switch") {
+  for_each_shape([](const GptShape& shape) {
+    Gpt<double> model(shape, GptStart::gauss, trial);
+    const TokenBatch batch = batch_of(shape);
+    GptPass<double> pass;
+    model.forward(batch, pass);
+    model.loss(batch, pass, true);
+    model.backward(batch, pass);
+    for (Parameter<double>& parameter : model.parameters()) {
+      CAPTURE(parameter.name);
+      REQUIRE(arma::size(parameter.G) == arma::size(parameter.W));
+      // Along a random direction all entries count; a direction of the gradient's own would not see what is orthogonal to it.
+      arma::mat D(arma::size(parameter.W));
+      trial.stream("direction " + parameter.name).fill_normal({D.memptr(), D.n_elem});
+      const arma::mat W = parameter.W;
+      const double h = 1e-5;
+      const auto at = [&](double step) {
+        parameter.W = W + step * D;
+        return loss_of(model, batch);
+      };
+      // Fourth order in h.
+      const double difference = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
+      parameter.W = W;
+      const double exact = arma::dot(parameter.G, D);
+      CHECK(std::fabs(difference - exact) <= 1e-6 * std::max(std::fabs(exact), 1e-3 * arma::norm(parameter.G, "fro")));
+    }
+  });
+}
+
+TEST_CASE("single entries of the gradients, as a direction could hide two errors") {
+  const GptShape shape = shape_of("swiglu", Norm::layer, false, true);
+  Gpt<double> model(shape, GptStart::gauss, trial);
+  const TokenBatch batch = batch_of(shape);
+  GptPass<double> pass;
+  model.forward(batch, pass);
+  model.loss(batch, pass, true);
+  model.backward(batch, pass);
+  for (Parameter<double>& parameter : model.parameters()) {
+    CAPTURE(parameter.name);
+    for (arma::uword i = 0; i < parameter.W.n_elem; ++i) {
+      const double W = parameter.W[i], h = 1e-5;
+      parameter.W[i] = W + h;
+      const double above = loss_of(model, batch);
+      parameter.W[i] = W - h;
+      const double below = loss_of(model, batch);
+      parameter.W[i] = W;
+      CHECK(std::fabs((above - below) / (2 * h) - parameter.G[i]) <= tolerance::central_difference);
+    }
+  }
+}
+
+TEST_CASE("later tokens change no earlier logit") {
+  for (const bool learned : {false, true}) {
+    const GptShape shape = shape_of("relu2", Norm::rms, learned, true);
+    const Gpt<float> model(shape, GptStart::gauss, trial);
+    TokenBatch batch = batch_of(shape);
+    GptPass<float> before, after;
+    model.forward(batch, before);
+    batch.ids[3] = (batch.ids[3] + 1) % 11;
+    model.forward(batch, after);
+    for (arma::uword n = 0; n < batch.ids.size(); ++n) {
+      const bool same = arma::approx_equal(before.logits.col(n), after.logits.col(n), "absdiff", 0.0f);
+      CHECK(same == (n < 3 || n >= shape.context));
+    }
+  }
+}
+
+TEST_CASE("a pass from a layer on is the whole pass, where the layers before are as they were") {
+  const GptShape shape = shape_of("gelu", Norm::layer, true, false);
+  Gpt<double> model(shape, GptStart::gauss, trial);
+  const TokenBatch batch = batch_of(shape);
+  GptPass<double> pass, whole;
+  model.forward(batch, pass);
+  for (const std::uint64_t layer : {std::uint64_t{2}, std::uint64_t{1}, std::uint64_t{0}}) {
+    Parameter<double>& changed = layer == 2 ? model.head() : model.block(layer, "Wv");
+    changed.W *= 1.5;
+    model.forward_from(layer, pass);
+    model.forward(batch, whole);
+    CHECK(arma::approx_equal(pass.logits, whole.logits, "absdiff", 0.0));
+  }
+}
+
+TEST_CASE("the starts have the variances that the header says") {
+  GptShape shape = shape_of("swiglu", Norm::rms, true, true);
+  shape.dim = 64, shape.hidden = 96, shape.vocabulary = 300, shape.context = 40;
+  const auto deviation = [&](GptStart start, const std::string& name) {
+    const Gpt<double> model(shape, start, trial);
+    for (const Parameter<double>& parameter : model.parameters()) {
+      if (parameter.name == name) return arma::norm(parameter.W, "fro") / std::sqrt(static_cast<double>(parameter.W.n_elem));
+    }
+    return -1.0;
+  };
+  const struct {
+    GptStart start;
+    const char* name;
+    double expected;
+  } cases[] = {{GptStart::modded, "embedding", 1},
+               {GptStart::modded, "positions", 1},
+               {GptStart::modded, "layer1.Wq", 1.0 / 16},
+               {GptStart::modded, "layer0.W1", 1.0 / 16},
+               {GptStart::modded, "layer0.Wo", 0},
+               {GptStart::modded, "layer1.W2", 0},
+               {GptStart::modded, "head", 0},
+               {GptStart::gauss, "embedding", 1},
+               {GptStart::gauss, "layer0.Wo", 1.0 / 8},
+               {GptStart::gauss, "layer0.W2", 1 / std::sqrt(96.0)},
+               {GptStart::gauss, "head", 1.0 / 8},
+               {GptStart::gpt2, "embedding", 0.02},
+               {GptStart::gpt2, "positions", 0.02},
+               {GptStart::gpt2, "layer0.Wg", 0.02},
+               {GptStart::gpt2, "layer0.W2", 0.01},
+               {GptStart::gpt2, "layer1.Wo", 0.01}};
+  for (const auto& [start, name, expected] : cases) {
+    CAPTURE(name);
+    // The variance of n squares is 2/n; the smallest matrix has 2560.
+    CHECK(std::fabs(deviation(start, name) - expected) <= tolerance::standard_errors * expected / std::sqrt(2.0 * 2560));
+  }
+}
+
+TEST_CASE("counts of operations and numbers") {
+  const GptShape shape = shape_of("swiglu", Norm::rms, true, true);
+  const Gpt<double> model(shape, GptStart::gauss, trial);
+  double numbers = 0, maps = 0;
+  for (const Parameter<double>& parameter : model.parameters()) {
+    numbers += static_cast<double>(parameter.W.n_elem);
+    if (parameter.name != "embedding" && parameter.name != "positions") maps += static_cast<double>(parameter.W.n_elem);
+  }
+  CHECK(gpt_parameters(shape) == numbers);
+  // A product of W and a column is two operations for each entry; scores and mixtures are two more for each pair, entry and head.
+  CHECK(gpt_flops(shape, 15) == 15 * (2 * maps + 4 * 2 * 5 * 8));
+}
