@@ -119,7 +119,7 @@ $(BUILD)/precompiled/%.hpp:
 $(BUILD)/tests/%.o: INCLUDE += -Itests/unit
 $(BUILD)/tests/%_test.o: PRECOMPILED = $(BUILD)/precompiled/tests.hpp
 $(BUILD)/tests/unit/%.o $(BUILD)/src/cli/%.o $(BUILD)/src/report/%.o $(BUILD)/precompiled/tests.hpp.gch: private OPTIMISE = $(LIGHT)
-$(filter %claims.o %report.o %study.o,$(OBJECTS)): private OPTIMISE = $(LIGHT)
+$(filter %claims.o %comparisons.o %report.o %study.o,$(OBJECTS)): private OPTIMISE = $(LIGHT)
 
 $(filter %_test.o,$(TESTS:%.cpp=$(BUILD)/%.o)): $(BUILD)/precompiled/tests.hpp.gch
 $(OBJECTS) $(BUILD)/src/main.o $(BUILD)/tests/bench/bench.o $(filter-out %_test.o,$(TESTS:%.cpp=$(BUILD)/%.o)): $(BUILD)/precompiled/program.hpp.gch

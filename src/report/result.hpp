@@ -47,7 +47,7 @@ struct Skipped {
 struct Table {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;
-  std::string summary = "";  // in one line, above it
+  std::string summary = {};  // in one line, above it
 };
 
 struct Result {

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "core/machine.hpp"
+#include "core/text.hpp"
 
 namespace ranklab {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds between_drawings{200};
 constexpr std::size_t widest = 120;  // of a line, however wide the terminal
 
-// "step 130 of 400", of the trial that is the furthest behind of those that say where they are.
+// "step 130 of 400, loss 4.21", of the trial that is the furthest behind of those that say where they are.
 std::string place_of(const std::vector<std::shared_ptr<TrialWork>>& running) {
   const TrialWork* behind = nullptr;
   double least = 2;
@@ -26,8 +27,10 @@ std::string place_of(const std::vector<std::shared_ptr<TrialWork>>& running) {
     least = std::min(least, share);
   }
   if (behind == nullptr) return "";
-  return std::string(behind->unit) + " " + std::to_string(std::min<std::uint64_t>(behind->done, behind->total)) + " of " +
-         std::to_string(behind->total);
+  const std::string place = std::string(behind->unit) + " " + std::to_string(std::min<std::uint64_t>(behind->done, behind->total)) +
+                            " of " + std::to_string(behind->total);
+  const char* const quantity = behind->quantity;
+  return quantity == nullptr ? place : place + ", " + quantity + " " + short_number(behind->value);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ class Progress {
  public:
   struct Look {
     bool shown = false;
-    std::string label = "";  // stands before the bar
+    std::string label = {};  // stands before the bar
   };
 
   /// Draws nothing unless `look.shown`. `already_done` trials were read from a journal and do not count for the speed.

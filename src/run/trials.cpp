@@ -36,13 +36,19 @@ void Trial::advance() const {
   check_interrupt();
 }
 
+void Trial::show(const char* quantity, double value) const {
+  work_->value = value;
+  work_->quantity = quantity;
+}
+
 void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>& part) const {
   std::atomic<std::size_t> next{0};
   std::exception_ptr error;
   std::mutex error_lock;
-  const auto work = [&] {
+  const auto work = [&](const auto& before_each) {
     for (std::size_t i; (i = next++) < n;) {
       try {
+        before_each();
         part(i);
       } catch (...) {
         const std::lock_guard lock(error_lock);
@@ -54,13 +60,15 @@ void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>&
   std::int64_t lent = 0;
   {
     std::vector<std::jthread> helpers;
-    while (helpers.size() + 1 < n && take(*spare_threads_)) {
-      helpers.emplace_back([&] {
-        work();
-        ++*spare_threads_;
-      });
-    }
-    work();
+    // Before each of this thread's own parts: other trials may have ended since the last.
+    work([&] {
+      while (next < n && take(*spare_threads_)) {
+        helpers.emplace_back([&] {
+          work([] {});
+          ++*spare_threads_;
+        });
+      }
+    });
     lent = helpers.empty() ? 0 : 1;
     *spare_threads_ += lent;  // this thread now waits: another may work in its place
   }

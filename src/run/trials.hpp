@@ -20,6 +20,8 @@ using SpareThreads = std::atomic<std::int64_t>;
 struct TrialWork {
   std::atomic<std::uint64_t> done{0}, total{0};  // total 0: the trial has not said
   std::atomic<const char*> unit{nullptr};        // a literal: "step", "layer"
+  std::atomic<const char*> quantity{nullptr};    // a literal, "loss", of `value`; null: nothing is shown
+  std::atomic<double> value{0};
 };
 
 /// What the body of a trial may ask for.
@@ -41,6 +43,8 @@ class Trial {
   void expect(std::uint64_t units, const char* unit) const;
   /// One unit is done: tells the progress bar, and throws Interrupted as check_interrupt() does.
   void advance() const;
+  /// What the trial has come to, as in "loss 4.21", beside its units in the progress bar; of parts at once, whoever spoke last.
+  void show(const char* quantity, double value) const;
   const std::shared_ptr<TrialWork>& work() const { return work_; }
   /// Calls part(0) ... part(n - 1), on spare threads where the run has fewer trials left than threads. The parts must be
   /// independent of each other, so that the result does not depend on the number of threads; a part may have parts.

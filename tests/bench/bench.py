@@ -25,6 +25,7 @@ RUNS = (
     ("spectral-fig04, one trial, every rank at every step", "one-step-compare --preset spectral-fig04 --trials 1", 40.0, 300),
     ("files, 4096 x 4096, 65536 samples, f32", "one-step-compare --study files --pair layer,{folder}/activation.npy,{folder}/gradient.npy", 120.0, 4000),
     ("mamba2-130m, 32 sequences of 128 tokens, f32", "rank-collapse --model mamba2 --weights {folder}/mamba2.safetensors --tokens 128 --lambda 1 --trials 32 --precision f32", 60.0, 1000),
+    ("gpt, one seed of Adam, 300 measured steps", "one-step-compare --study gpt --trials 1 --precision f32", 15.0, 300),
     ("start-up (--version)", "--version", 0.1, 60),
 )
 
@@ -43,6 +44,30 @@ def whole_run(binary, arguments, folder):
     return time.monotonic() - start, usage.ru_maxrss / 1000
 
 
+def steps_a_second(binary, folder, dim, optimizer):
+    """Of one training run on one thread, without measurement or what comes before and after: from two runs of different length."""
+    arguments = f"one-step-compare --study gpt --trials 1 --threads 1 --precision f32 --measure-steps 0 --dim {dim} --optimizer {optimizer} --force --steps "
+    few, many = 20, 120
+    return (many - few) / (whole_run(binary, arguments + str(many), folder)[0] - whole_run(binary, arguments + str(few), folder)[0])
+
+
+def beside_pytorch(binary, folder):
+    """One thread each, turn by turn, the median of three."""
+    if subprocess.run(["/usr/bin/python3", "-c", "import torch"], stderr=subprocess.DEVNULL).returncode != 0:
+        return print("\nPyTorch is not installed (python3-torch): training is not compared with it")
+    print(f"\n{'training, steps a second on one thread':46} {'ranklab':>8} {'PyTorch':>8} {'ratio':>6} {'wanted':>8}")
+    peer = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "peers", "gpt.py")
+    for dim, wanted in ((64, 1.5), (128, 1.0)):
+        for optimizer in ("adam", "muon"):
+            ours, theirs = [], []
+            for _ in range(3):
+                ours.append(steps_a_second(binary, folder, dim, optimizer))
+                command = ["/usr/bin/python3", peer, "--dim", str(dim), "--optimizer", optimizer]
+                theirs.append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+            a, b = statistics.median(ours), statistics.median(theirs)
+            print(f"{f'gpt, d {dim}, {optimizer}':46} {a:8.1f} {b:8.1f} {a / b:6.2f} {f'> {wanted:g}':>8}")
+
+
 def main():
     build = sys.argv[1] if len(sys.argv) > 1 else "build"
     subprocess.run([os.path.join(build, "ranklab"), "--version"], check=True)
@@ -57,6 +82,7 @@ def main():
             runs = [whole_run(os.path.join(build, "ranklab"), arguments, folder) for _ in range(3)]
             wanted = f"< {seconds:g}" if seconds else "-"
             print(f"{what:46} {statistics.median(r[0] for r in runs):8.2f} {wanted:>8} {max(r[1] for r in runs):6.0f} {'< %d' % megabytes:>8}")
+        beside_pytorch(os.path.join(build, "ranklab"), folder)
 
 
 if __name__ == "__main__":

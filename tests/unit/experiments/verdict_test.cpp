@@ -34,6 +34,8 @@ const std::map<std::string, FlagValues> toys = {
     {"one-step-compare regression", {{"m-high", "8"}, {"k-high", "8"}, {"n-high", "12"}}},
     {"one-step-compare mlp", {{"d", "4"}, {"width", "6"}, {"n", "12"}, {"steps", "3"}}},
     {"one-step-compare mlp-init", {{"d", "4"}, {"width", "6"}, {"n", "8,16"}}},
+    {"one-step-compare gpt",
+     {{"vocab", "char"}, {"layers", "1"}, {"dim", "8"}, {"heads", "2"}, {"context", "8"}, {"batch", "2"}, {"steps", "3"}}},
     {"one-step-compare transformer-init", {{"d", "8"}, {"n", "12"}, {"layers", "2"}}},
 };
 

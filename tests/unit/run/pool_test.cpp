@@ -204,3 +204,19 @@ TEST_CASE("a trial tells how far it is, and stops there when it is interrupted")
   std::raise(SIGINT);
   CHECK_THROWS_AS(trial.advance(), Interrupted);
 }
+
+TEST_CASE("a thread that becomes free while parts are done does some of the rest") {
+  const auto spare = std::make_shared<SpareThreads>(0);
+  const Trial trial(1, 0, spare);
+  std::atomic<int> at_once{0}, most{0};
+  trial.for_each_part(6, [&](std::size_t i) {
+    if (i == 0) ++*spare;
+    const int now = ++at_once;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    --at_once;
+  });
+  CHECK(most == 2);
+  CHECK(*spare == 1);
+}

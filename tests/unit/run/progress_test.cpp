@@ -38,6 +38,16 @@ TEST_CASE("trials from a journal do not count for the speed, and a trial that sa
   CHECK(progress.line(10, 100).ends_with("2/4 trials, step 200 of 400, about 30 s left"));
 }
 
+TEST_CASE("what a trial has come to stands beside its units") {
+  Progress progress({}, 1, 0);
+  const Trial trial(1, 0, 0);
+  progress.begin(trial.work());
+  trial.expect(300, "step");
+  trial.work()->done = 1;
+  trial.show("loss", 4.21234);
+  CHECK(progress.line(10, 100).find("step 1 of 300, loss 4.212, about") != std::string::npos);
+}
+
 TEST_CASE("the bar's line fits the terminal: the bar is shortened, then left out, then where the trial is") {
   Progress progress({false, "[12/31] spectral-fig11"}, 4, 0);
   progress.begin(at(100, 400));

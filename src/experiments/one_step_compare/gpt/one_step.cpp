@@ -13,6 +13,8 @@ namespace {
 constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 // The first step tried takes this share of the loss, by the slope.
 constexpr double first_share = 0.02;
+// A decrease below this share of the loss is none.
+constexpr double least_share = 1e-4;
 
 template <class T>
 struct Direction {
@@ -42,6 +44,10 @@ class Losses {
     for (int i = 0; i < 2; ++i) at_0_[i] = everywhere(i);
   }
 
+  static double ratio_of(double spectral, double euclidean, double loss) {
+    return std::min(spectral, euclidean) < least_share * loss ? undefined : spectral / euclidean;
+  }
+
   /// The ratio of best decreases along two directions in one parameter, on one batch. `layer`: the first that the parameter enters
   /// (L: the head); nothing for the embedding. Layers must come from the last to the first: the streams below stay as they are.
   double ratio(int which, Parameter<T>& parameter, std::optional<std::size_t> layer, const Directions<T>& directions) {
@@ -56,7 +62,7 @@ class Losses {
     };
     const double spectral = decrease(directions.spectral), euclidean = decrease(directions.euclidean);
     parameter.W = start;
-    return spectral / euclidean;
+    return ratio_of(spectral, euclidean, at_0_[which]);
   }
 
   /// The same for several parameters at once, parameter i along scale[i] D[i].

@@ -7,7 +7,8 @@
 
 namespace ranklab::gpt {
 
-/// The best decrease along polar(G) over the best along G; NaN where one of them gives none.
+/// The best decrease along polar(G) over the best along G; NaN where one of them gives none, or less than 1e-4 of the loss, as
+/// happens on a batch that did not give G.
 struct StepRatios {
   std::vector<double> predicted;                 // nr / st of each block
   std::vector<double> on_batch, on_independent;  // of each block

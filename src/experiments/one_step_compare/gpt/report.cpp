@@ -56,24 +56,39 @@ LineStyle style_of(const Run& run) {
   return run.is_main() ? LineStyle::line : LineStyle::dashed;
 }
 
+/// One colour for a run in every panel that compares runs.
+int colour_of(const Run& run, const Plan& plan) {
+  return static_cast<int>(&run - plan.runs.data());
+}
+
+/// The difference of validation losses of two runs from early_steps on: before, rates still climb and curves cross. Paired, as the
+/// losses of one seed differ less from each other than those of two seeds.
+void add_difference(ResultBuilder& out, const Run& run, const Run& base, const std::string& name) {
+  std::vector<double> steps;
+  const double first_step = std::min(early_steps, run.measured.back());  // of a short run the end alone
+  std::copy_if(run.measured.begin(), run.measured.end(), std::back_inserter(steps), [&](double t) { return t >= first_step; });
+  const std::size_t first = run.measured.size() - steps.size();
+  out.series(name, "step", steps, [&run, &base, first](const TrialRecord& record, std::size_t i) {
+    const auto loss = [&](const Run& of) { return record.array(of.name + "." + validation_loss).at(first + i); };
+    return loss(run) - loss(base);
+  });
+}
+
 void add_loss_panels(ResultBuilder& out, const Plan& plan) {
   PanelBuilder training = out.panel("Loss on the training batch", {"step"}, log_axis("nats per token"));
   PanelBuilder held_out = out.panel("Loss on held-out text", {"step"}, log_axis("nats per token"));
   for (const Run& run : plan.runs) {
     if (!run.is_main()) continue;
-    training.curve(run.name + "." + train_loss, run.label);
-    held_out.curve(run.name + "." + validation_loss, run.label);
+    training.curve(run.name + "." + train_loss, run.label, {LineStyle::line, colour_of(run, plan)});
+    held_out.curve(run.name + "." + validation_loss, run.label, {LineStyle::line, colour_of(run, plan)});
   }
-  // Paired: the losses of one seed differ less from each other than those of two seeds.
   const Run& base = plan.find("adam") ? *plan.find("adam") : plan.runs.front();
   PanelBuilder difference = out.panel("Loss on held-out text, less that of " + base.label, {"step"}, {"nats per token"});
   for (const Run& run : plan.runs) {
-    if (&run == &base || !is_comparable(run, plan)) continue;
+    if (&run == &base || !is_comparable(run, plan) || run.measured != base.measured) continue;
     const std::string name = run.name + ".validation_loss_difference";
-    out.series(name, "step", run.measured, [&run, &base](const TrialRecord& record, std::size_t i) {
-      return record.array(run.name + "." + validation_loss).at(i) - record.array(base.name + "." + validation_loss).at(i);
-    });
-    difference.curve(name, run.label, {style_of(run)});
+    add_difference(out, run, base, name);
+    difference.curve(name, run.label, {style_of(run), colour_of(run, plan)});
   }
   difference.line(0.0, base.label);
 }
@@ -122,7 +137,7 @@ void add_ratio_panels(ResultBuilder& out, const Plan& plan) {
   PanelBuilder across = out.panel("W2 of all runs: mean over layers", {"step"}, log_axis("nr(G) / st(S)"));
   for (const Run& each : plan.runs) {
     if (!is_comparable(each, plan)) continue;
-    across.curve(each.name + ".mean." + ratio_of("W2"), each.label, {style_of(each)});
+    across.curve(each.name + ".mean." + ratio_of("W2"), each.label, {style_of(each), colour_of(each, plan)});
   }
   across.line(1.0, "nr = st");
 }
@@ -130,8 +145,7 @@ void add_ratio_panels(ResultBuilder& out, const Plan& plan) {
 void add_one_step_panel(ResultBuilder& out, const Run& run) {
   const std::string prefix = run.name + ".", prediction = prefix + "one_step.as_predicted";
   out.series_of_points(prediction, "nr/st", {0.5, 20}, {0.5, 20});
-  out.panel("One step of " + run.label + ": best decrease along polar(G) over that along G, a point for each block",
-            log_axis("nr(G) / st"), log_axis("reached"))
+  out.panel("One step of " + run.label + ": decrease along polar(G) over that along G", log_axis("nr(G) / st"), log_axis("reached"))
       .curve(prefix + reached, "on the batch that gave G", {LineStyle::points})
       .curve(prefix + reached_elsewhere, "on an independent batch", {LineStyle::points})
       .curve(prediction, "as eq. (1.1) predicts", {LineStyle::dashed})

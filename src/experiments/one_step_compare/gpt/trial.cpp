@@ -54,6 +54,7 @@ class Training {
         break;
       }
       losses[t] = loss;
+      trial_.show("loss", loss);
       if (has(run_.measured, t)) measure(t, batch);
       if (t == steps) break;
       for (std::size_t i = 0; i < optimisers_.size(); ++i) {

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <string>
 
+#include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/files/config.hpp"
+#include "experiments/result_parts.hpp"
 #include "gaussian.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/decompositions.hpp"
@@ -99,3 +101,29 @@ struct Moments : MatrixFolder {
 
   ranklab::Result run(const FlagValues& values = {}) const { return run_manifests(manifests, values); }
 };
+
+// Parts of a result.
+
+inline constexpr double exact = ranklab::tolerance::residual<double>;
+
+inline double scalar(const ranklab::Result& result, const std::string& name) {
+  return find_scalar(result, name).at(0);
+}
+
+inline std::string cell(const ranklab::Result& result, const std::string& layer, std::size_t column) {
+  for (const auto& row : result.table.rows) {
+    if (row.at(0) == layer) return row.at(column);
+  }
+  return "no row " + layer;
+}
+
+inline std::string reason(const ranklab::Result& result, const std::string& name) {
+  for (const ranklab::Skipped& skipped : result.skipped) {
+    if (skipped.name == name) return skipped.reason;
+  }
+  return "";
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}

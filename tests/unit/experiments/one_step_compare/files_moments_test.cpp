@@ -13,30 +13,6 @@ using namespace ranklab::files;
 
 namespace {
 
-constexpr double exact = tolerance::residual<double>;
-
-double scalar(const Result& result, const std::string& name) {
-  return find_scalar(result, name).at(0);
-}
-
-std::string cell(const Result& result, const std::string& layer, std::size_t column) {
-  for (const auto& row : result.table.rows) {
-    if (row.at(0) == layer) return row.at(column);
-  }
-  return "no row " + layer;
-}
-
-std::string reason(const Result& result, const std::string& name) {
-  for (const Skipped& skipped : result.skipped) {
-    if (skipped.name == name) return skipped.reason;
-  }
-  return "";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::string failure(const Moments& moments) {
   try {
     moments.run();

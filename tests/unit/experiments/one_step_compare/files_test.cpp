@@ -18,26 +18,6 @@ using namespace ranklab::files;
 
 namespace {
 
-constexpr double exact = tolerance::residual<double>;
-
-double scalar(const Result& result, const std::string& name) {
-  return find_scalar(result, name).at(0);
-}
-
-std::string cell(const Result& result, const std::string& layer, std::size_t column) {
-  for (const auto& row : result.table.rows) {
-    if (row.at(0) == layer) return row.at(column);
-  }
-  return "no row " + layer;
-}
-
-std::string reason(const Result& result, const std::string& name) {
-  for (const Skipped& skipped : result.skipped) {
-    if (skipped.name == name) return skipped.reason;
-  }
-  return "";
-}
-
 template <class Error>
 std::string message(const std::vector<std::string>& pairs, const FlagValues& values = {}) {
   try {
@@ -46,10 +26,6 @@ std::string message(const std::vector<std::string>& pairs, const FlagValues& val
     return error.what();
   }
   return "";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

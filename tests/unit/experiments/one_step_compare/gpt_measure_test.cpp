@@ -41,11 +41,11 @@ TokenBatch batch_of(const char* name, std::uint64_t sequences = 4) {
 
 struct Step {
   Gpt<double> model{shape(), GptStart::gauss, trial};
-  TokenBatch batch = batch_of("batch");
+  TokenBatch batch;
   GptPass<double> pass;
   gpt::Moments moments;
 
-  Step() {
+  explicit Step(const char* name = "batch") : batch(batch_of(name)) {
     model.forward(batch, pass);
     model.loss(batch, pass, true);
     model.backward(batch, pass);
@@ -183,5 +183,44 @@ TEST_CASE("the ratio of best decreases is that of a fine grid, block by block, o
     // Along Wv's polar factor this batch has two valleys, and the search ends in the second.
     const double elsewhere = grid(parameter, polar, independent) / grid(parameter, G, independent);
     if (name != "layer0.Wv" && std::isfinite(elsewhere)) CHECK(std::fabs(ratios.on_independent[i] / elsewhere - 1) <= 0.05);
+  }
+}
+
+TEST_CASE("all hidden blocks at once move along the steps of Section 1.2.1, scaled together") {
+  for (const char* drawn : {"a", "b", "c"}) {
+    Step step(drawn);
+    const gpt::StepRatios ratios = gpt::step_ratios(step.model, step.batch, batch_of("independent"), step.moments, trial);
+    // Both directions by their formulas from whole matrices; N cancels in the ratio.
+    struct Block {
+      Parameter<double>* parameter;
+      arma::mat start, euclidean, spectral;
+    };
+    std::vector<Block> blocks;
+    for (std::size_t l = 0; l < 2; ++l) {
+      for (const char* name : {"Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wg"}) {
+        Parameter<double>& parameter = step.model.block(l, name);
+        const std::string of = gpt::activation_of(name);
+        const auto& layer = step.pass.layers[l];
+        const arma::mat& A = of == "A" ? layer.A.A : of == "Am" ? layer.Am.A : layer.S;
+        const arma::vec s = singular_values(A), g = singular_values(parameter.G);
+        blocks.push_back({&parameter, parameter.W, parameter.G / (s(0) * s(0)),
+                          arma::accu(g) / arma::dot(s, s) * polar_factor(parameter.G).factor});
+      }
+    }
+    const auto best = [&](arma::mat Block::*direction) {
+      GptPass<double> pass;
+      double at_0 = 0, most = 0;
+      for (double scale = 0; scale < 1e4; scale = scale == 0 ? 1e-4 : scale * 1.02) {
+        for (Block& block : blocks) block.parameter->W = block.start - scale * (block.*direction);
+        step.model.forward(step.batch, pass);
+        const double loss = step.model.loss(step.batch, pass, false);
+        if (scale == 0) at_0 = loss;
+        if (at_0 - loss < most) break;
+        most = at_0 - loss;
+      }
+      for (Block& block : blocks) block.parameter->W = block.start;
+      return most;
+    };
+    CHECK(std::fabs(ratios.joint_on_batch / (best(&Block::spectral) / best(&Block::euclidean)) - 1) <= 0.05);
   }
 }

@@ -8,6 +8,7 @@
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
+#include "linalg/spectra.hpp"
 #include "temporary_folder.hpp"
 
 using namespace ranklab;
@@ -34,6 +35,7 @@ class Fixture {
     out.insert(out.end(), more.begin(), more.end());
     return out;
   }
+  const std::string& text() const { return text_; }
   Result run(const FlagValues& more = {}, std::uint64_t trials = 1, std::uint64_t threads = 1, bool single = false) const {
     return run_configured(make_gpt_study(), flags(more), trials, single, threads);
   }
@@ -122,6 +124,50 @@ TEST_CASE_TEMPLATE("positions, norms and starts", T, float, double) {
       }
     }
   }
+}
+
+TEST_CASE("ranks on held-out text are those of one batch eight times as large") {
+  const Fixture fixture;
+  const Result result = fixture.run({{"init", "gauss"}, {"steps", "100"}, {"measure-steps", "32,100"}});
+  // A run whose weights stay as they started: its probe at step 32 is that of the start.
+  const Result still = fixture.run({{"init", "gauss"}, {"steps", "32"}, {"lr-adam", "1e-30"}, {"lr-embedding", "1e-30"}});
+  const Corpus corpus = read_corpus(fixture.text(), "char", 9);
+  const Trial trial(1, 0, 0);
+  GptConfig config;
+  config.layers = 1, config.dim = 16, config.heads = 2, config.context = 8, config.batch = 4, config.steps = 32,
+  config.init = "gauss";
+  Gpt<double> model(gpt::plan_of(config).runs.front().shape(corpus.vocabulary), GptStart::gauss, trial);
+  Stream probe = trial.stream("probe");
+  const TokenBatch batch = draw_windows(corpus.validation, 8 * 4, 8, probe);
+  GptPass<double> pass;
+  model.forward(batch, pass);
+  model.loss(batch, pass, true);
+  model.backward(batch, pass);
+  const auto last = [&](const Result& of, const std::string& name) { return find_series(of, "adam.probe." + name).mean.back(); };
+  CHECK(std::fabs(last(still, "layer0.W2.nuclear_rank") / nuclear_rank(model.block(0, "W2").G) - 1) <= 1e-9);
+  CHECK(std::fabs(last(still, "embedding.nuclear_rank") / nuclear_rank(model.embedding().G) - 1) <= 1e-9);
+  CHECK(std::fabs(last(still, "layer0.S.stable_rank") / stable_rank(pass.layers[0].S) - 1) <= 1e-9);
+  CHECK(last(result, "layer0.W2.nuclear_rank") != last(still, "layer0.W2.nuclear_rank"));
+  CHECK(find_series(result, "adam.probe.layer0.W2.nuclear_rank").x == std::vector<double>{32, 100});
+}
+
+TEST_CASE("the loss on held-out text is that of its windows, which all runs and steps share") {
+  const Fixture fixture;
+  const Result still = fixture.run({{"init", "gauss"}, {"steps", "4"}, {"lr-adam", "1e-30"}, {"lr-embedding", "1e-30"}});
+  const Corpus corpus = read_corpus(fixture.text(), "char", 9);
+  const Trial trial(1, 0, 0);
+  GptConfig config;
+  config.layers = 1, config.dim = 16, config.heads = 2, config.context = 8;
+  const Gpt<double> model(gpt::plan_of(config).runs.front().shape(corpus.vocabulary), GptStart::gauss, trial);
+  const auto loss_over = [&](std::uint64_t batches) {
+    Stream stream = trial.stream("validation");
+    const TokenBatch batch = draw_windows(corpus.validation, batches * 4, 8, stream);
+    GptPass<double> pass;
+    model.forward(batch, pass);
+    return model.loss(batch, pass, false);
+  };
+  for (const double loss : find_series(still, "adam.validation_loss").mean) CHECK(std::fabs(loss - loss_over(4)) <= 1e-12);
+  CHECK(std::fabs(find_scalar(still, "adam.final_validation_loss").at(0) - loss_over(16)) <= 1e-12);
 }
 
 TEST_CASE("a divergence is counted, and what comes after it is undefined") {

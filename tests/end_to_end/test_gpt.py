@@ -1,0 +1,81 @@
+"""one-step-compare --study gpt: the default text, files that other commands read, refusals, interruption."""
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from program import BINARY, ProgramTest, reproducible
+
+TINY = "one-step-compare --study gpt --vocab char --layers 2 --dim 16 --heads 2 --context 8 --batch 4 --steps 6 --trials 2"
+
+
+class GptTest(ProgramTest):
+    def test_threads_change_no_digit(self):
+        arguments = TINY + " --optimizer adam,muon,polar,sgd --one-step on --precision f32"
+        one = self.result_text(arguments + " --threads 1")
+        self.assertEqual(reproducible(one), reproducible(self.result_text(arguments + " --threads 5")))
+
+    def test_the_result_says_what_was_read(self):
+        notes = self.result(TINY)["notes"]
+        self.assertTrue(any("the King James Bible, 4137850 bytes, checksum " in note and "of 63 kinds" in note for note in notes), notes)
+
+    def test_saved_weights_are_published_weights(self):
+        self.result(TINY + " --norm layer --position learned --activation gelu --init gpt2 --save kept/model.safetensors --save-steps 0,6")
+        for step in ("", ".step0"):
+            described = self.run_program(f"rank-collapse --describe kept/model{step}.safetensors").stdout
+            self.assertIn("gpt2", described)
+            depth = self.result(f"rank-collapse --weights kept/model{step}.safetensors --model-config kept/model{step}.config.json "
+                                "--tokens 8 --lambda 1 --trials 2", name="depth.json")
+            self.assertEqual(depth["config"]["layers"], 2)
+            self.assertEqual(depth["config"]["heads"], 2)
+
+    def test_a_recording_gives_advice(self):
+        self.result(TINY + " --record dump --save-steps 3,6")
+        advice = self.result("one-step-compare --study files --from dump", name="advice.json")
+        self.assertIn("layer1.W2.stable_rank", [series["name"] for series in advice["series"]])
+
+    def test_one_line_for_what_cannot_be_run(self):
+        self.write("short.txt", "In the beginning")
+        self.write("words.txt", "one two three four five six seven eight nine ten. " * 200)
+        for flags, needles in (
+                ("--text short.txt", ("--text", "short.txt", "too short")),
+                ("--text words.txt --vocab bpe:2000", ("--vocab", "has pairs for", "not for 2000")),
+                ("--text words.txt --vocab bpe:3", ("--vocab", "fewer than the")),
+                ("--vocab pairs", ("--vocab", "char, or bpe:V")),
+                ("--heads 3", ("--heads", "3", "--dim 16")),
+                ("--optimizer adamw", ("--optimizer", "adamw", "adam")),
+                ("--lr-muon -1", ("--lr-muon", "-1")),
+                ("--also muon,dim=17", ("--also muon,dim=17", "--heads")),
+                ("--also muon,width=17", ("--also", "width=17")),
+                ("--measure-steps 7", ("--measure-steps", "7", "--steps 6"))):
+            with self.subTest(flags):
+                self.refused(f"{TINY} {flags} --out out.json", *needles)
+        self.refused(f"{TINY} --text none.txt --out out.json", "none.txt", exit_code=1)
+        self.refused(f"{TINY} --save /proc/none/w.safetensors --out out.json", "/proc/none", exit_code=1)
+
+    def test_without_the_package_it_says_which(self):
+        before = os.listdir(self.folder)
+        run = self.run_program(TINY + " --out out.json", exit_code=1, env={"PATH": self.folder})
+        self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
+        for word in ("bible-kjv", "bible-kjv-text", "--text"):
+            self.assertIn(word, run.stderr)
+        self.assertEqual(os.listdir(self.folder), before)
+
+    def test_memory_is_estimated_before(self):
+        self.refused(f"{TINY} --dim 60000 --heads 4 --layers 900 --out out.json", "--dim 60000", "memory")
+
+    def test_a_signal_ends_a_run_within_two_seconds(self):
+        # The default size, with many steps and many measurements ahead.
+        process = subprocess.Popen([BINARY, "one-step-compare", "--study", "gpt", "--steps", "3000", "--one-step", "on", "--trials", "1", "--out", "out.json"],
+                                   cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        process.communicate(timeout=60)
+        self.assertLess(time.monotonic() - begin, 4)  # twice what an idle machine needs
+        self.assertEqual(process.returncode, 130)
+
+
+if __name__ == "__main__":
+    unittest.main()
