@@ -151,7 +151,7 @@ void BytePairs::learn(std::string_view text, std::uint64_t vocabulary) {
     throw UsageError("--vocab: " + std::to_string(vocabulary) + " tokens are fewer than the " + std::to_string(words_.size()) +
                      " different bytes of the text");
   }
-  std::map<std::string_view, std::int64_t> counts;
+  std::unordered_map<std::string_view, std::int64_t> counts;
   for_each_piece(text, [&](std::string_view piece) { ++counts[piece]; });
   std::vector<Piece> pieces;
   for (const auto& [piece, count] : counts) {
@@ -167,7 +167,7 @@ void BytePairs::learn(std::string_view text, std::uint64_t vocabulary) {
     }
     const Token left = static_cast<Token>(key >> 32), right = static_cast<Token>(key), token = static_cast<Token>(words_.size());
     pairs.merge(key, token);
-    merged_[{left, right}] = token;
+    merged_[key] = token;
     words_.push_back(words_[left] + words_[right]);
   }
 }
@@ -182,13 +182,13 @@ std::vector<Token> BytePairs::encode_piece(std::string_view piece) const {
   while (true) {
     Token best = no_token;
     for (std::size_t j = 1; j < tokens.size(); ++j) {
-      const auto found = merged_.find({tokens[j - 1], tokens[j]});
+      const auto found = merged_.find(key_of(tokens[j - 1], tokens[j]));
       if (found != merged_.end()) best = std::min(best, found->second);
     }
     if (best == no_token) return tokens;
     std::size_t out = 0;
     for (std::size_t in = 0; in < tokens.size(); ++in, ++out) {
-      const auto found = in + 1 < tokens.size() ? merged_.find({tokens[in], tokens[in + 1]}) : merged_.end();
+      const auto found = in + 1 < tokens.size() ? merged_.find(key_of(tokens[in], tokens[in + 1])) : merged_.end();
       const bool pair = found != merged_.end() && found->second == best;
       tokens[out] = pair ? best : tokens[in];
       if (pair) ++in;

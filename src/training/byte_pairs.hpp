@@ -8,10 +8,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 namespace ranklab {
@@ -32,14 +31,13 @@ class BytePairs {
   const std::string& word(Token token) const { return words_.at(token); }
 
  private:
-  using Pair = std::pair<Token, Token>;
-
   void learn(std::string_view text, std::uint64_t vocabulary);
   std::vector<Token> encode_piece(std::string_view piece) const;
 
   std::vector<std::string> words_;  // by token
   std::vector<Token> of_byte_;      // 256, or no token at all
-  std::map<Pair, Token> merged_;    // the token of a pair; a lower token was merged earlier
+  // The token of a pair, left in the high half of the key; a lower token was merged earlier.
+  std::unordered_map<std::uint64_t, Token> merged_;
 };
 
 }  // namespace ranklab

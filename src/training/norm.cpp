@@ -1,26 +1,9 @@
 #include "training/norm.hpp"
 
-#include <cmath>
 #include <stdexcept>
 
 namespace ranklab {
 namespace {
-
-template <class T>
-T sum(const T* u, arma::uword size) {
-  T total = 0;
-#pragma omp simd reduction(+ : total)
-  for (arma::uword i = 0; i < size; ++i) total += u[i];
-  return total;
-}
-
-template <class T>
-T dot(const T* u, const T* v, arma::uword size) {
-  T total = 0;
-#pragma omp simd reduction(+ : total)
-  for (arma::uword i = 0; i < size; ++i) total += u[i] * v[i];
-  return total;
-}
 
 void require_known(Norm kind) {
   if (kind != Norm::rms && kind != Norm::layer) throw std::logic_error("only rms and layer norms can be trained");
@@ -37,7 +20,7 @@ void normalise(Norm kind, double epsilon, const arma::Mat<T>& X, NormPass<T>& pa
   for (arma::uword n = 0; n < X.n_cols; ++n) {
     const T* const u = X.colptr(n);
     T* const a = pass.A.colptr(n);
-    const T centre = kind == Norm::layer ? sum(u, d) / static_cast<T>(d) : T(0);
+    const T centre = kind == Norm::layer ? sum_of(u, d) / static_cast<T>(d) : T(0);
     for (arma::uword i = 0; i < d; ++i) a[i] = u[i] - centre;
     pass.inverse[n] = rms_normalise(a, d, static_cast<T>(epsilon));
   }
@@ -50,32 +33,15 @@ void normalise_backward(Norm kind, const NormPass<T>& pass, const arma::Mat<T>& 
   for (arma::uword n = 0; n < dA.n_cols; ++n) {
     const T *const a = pass.A.colptr(n), *const g = dA.colptr(n);
     T* const out = dX.colptr(n);
-    const T mean = kind == Norm::layer ? sum(g, d) / static_cast<T>(d) : T(0), along = dot(a, g, d) / static_cast<T>(d),
+    const T mean = kind == Norm::layer ? sum_of(g, d) / static_cast<T>(d) : T(0), along = product_of(a, g, d) / static_cast<T>(d),
             inverse = pass.inverse[n];
     for (arma::uword i = 0; i < d; ++i) out[i] += (g[i] - mean - a[i] * along) * inverse;
   }
-}
-
-template <class T>
-T rms_normalise(T* u, arma::uword size, T epsilon) {
-  const T inverse = 1 / std::sqrt(dot(u, u, size) / static_cast<T>(size) + epsilon);
-  for (arma::uword i = 0; i < size; ++i) u[i] *= inverse;
-  return inverse;
-}
-
-template <class T>
-void rms_normalise_backward(const T* a, T inverse, arma::uword size, T* gradient) {
-  const T along = dot(a, gradient, size) / static_cast<T>(size);
-  for (arma::uword i = 0; i < size; ++i) gradient[i] = (gradient[i] - a[i] * along) * inverse;
 }
 
 template void normalise<float>(Norm, double, const arma::fmat&, NormPass<float>&);
 template void normalise<double>(Norm, double, const arma::mat&, NormPass<double>&);
 template void normalise_backward<float>(Norm, const NormPass<float>&, const arma::fmat&, arma::fmat&);
 template void normalise_backward<double>(Norm, const NormPass<double>&, const arma::mat&, arma::mat&);
-template float rms_normalise<float>(float*, arma::uword, float);
-template double rms_normalise<double>(double*, arma::uword, double);
-template void rms_normalise_backward<float>(const float*, float, arma::uword, float*);
-template void rms_normalise_backward<double>(const double*, double, arma::uword, double*);
 
 }  // namespace ranklab

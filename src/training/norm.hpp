@@ -2,6 +2,7 @@
 #pragma once
 
 #include <armadillo>
+#include <cmath>
 
 #include "models/blocks/norms.hpp"
 
@@ -22,10 +23,37 @@ void normalise(Norm kind, double epsilon, const arma::Mat<T>& X, NormPass<T>& pa
 template <class T>
 void normalise_backward(Norm kind, const NormPass<T>& pass, const arma::Mat<T>& dA, arma::Mat<T>& dX);
 
-/// The same of one token of `size` entries, in place: u becomes a, and 1 / s is returned; the gradient in a becomes that in u.
+// Of one token, here so that loops over short heads have them without a call. ----------------------------------------------------
+
 template <class T>
-T rms_normalise(T* u, arma::uword size, T epsilon);
+T sum_of(const T* u, arma::uword size) {
+  T total = 0;
+#pragma omp simd reduction(+ : total)
+  for (arma::uword i = 0; i < size; ++i) total += u[i];
+  return total;
+}
+
 template <class T>
-void rms_normalise_backward(const T* a, T inverse, arma::uword size, T* gradient);
+T product_of(const T* u, const T* v, arma::uword size) {
+  T total = 0;
+#pragma omp simd reduction(+ : total)
+  for (arma::uword i = 0; i < size; ++i) total += u[i] * v[i];
+  return total;
+}
+
+/// u becomes a = u / s, in place, s^2 = mean(u^2) + epsilon; 1 / s is returned.
+template <class T>
+T rms_normalise(T* u, arma::uword size, T epsilon) {
+  const T inverse = 1 / std::sqrt(product_of(u, u, size) / static_cast<T>(size) + epsilon);
+  for (arma::uword i = 0; i < size; ++i) u[i] *= inverse;
+  return inverse;
+}
+
+/// The gradient in a becomes that in u, in place.
+template <class T>
+void rms_normalise_backward(const T* a, T inverse, arma::uword size, T* gradient) {
+  const T along = product_of(a, gradient, size) / static_cast<T>(size);
+  for (arma::uword i = 0; i < size; ++i) gradient[i] = (gradient[i] - a[i] * along) * inverse;
+}
 
 }  // namespace ranklab

@@ -71,8 +71,9 @@ std::string lines_html(const std::vector<const Json*>& claims) {
 
 const Entry* entry_of_figure(const std::string& id, const std::string& figure, const std::vector<Entry>& all) {
   for (const Entry& entry : all) {
-    const std::string own = figure_of_source(plain(member(member(*entry.result, "source"), "figure")));
-    if (own == figure && entry.paper < papers.size() && id.starts_with(papers[entry.paper].ids)) return &entry;
+    const std::string source = plain(member(member(*entry.result, "source"), "figure"));
+    const bool is_own = figure_of_source(source) == figure || (source.starts_with("Figures ") && names_figure(source, figure));
+    if (is_own && entry.paper < papers.size() && id.starts_with(papers[entry.paper].ids)) return &entry;
   }
   return nullptr;
 }

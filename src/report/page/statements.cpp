@@ -103,14 +103,43 @@ std::string figure_of_id(std::string_view id) {
   return after(id, "/fig-");
 }
 
+bool names_figure(std::string_view source, const std::string& figure) {
+  constexpr std::string_view several = "Figures ";
+  const std::size_t at = source.find(several);
+  if (at == std::string_view::npos) {
+    const std::string own = figure_of_source(source);
+    return !own.empty() && same_figure(figure, own);
+  }
+  std::string_view rest = source.substr(at + several.size());
+  const auto number_of = [](const std::string& text) { return std::stoul(text); };
+  std::string first;  // of a range that "to" opened
+  while (true) {
+    const std::string number = leading_number(rest);
+    if (number.empty()) return false;
+    if (same_figure(figure, number)) return true;
+    if (!first.empty() && number_of(first) < number_of(figure) && number_of(figure) < number_of(number)) return true;
+    rest.remove_prefix(number.size());
+    first.clear();
+    if (rest.starts_with(", ")) {
+      rest.remove_prefix(2);
+    } else if (rest.starts_with(" to ")) {
+      first = number;
+      rest.remove_prefix(4);
+    } else if (rest.starts_with(" and ")) {
+      rest.remove_prefix(5);
+    } else {
+      return false;
+    }
+  }
+}
+
 bool belongs(const Json& claim, const Json& result) {
   const Json& source = member(result, "source");
   const std::string named = figure_of_id(plain(member(claim, "id"))), figure = plain(member(source, "figure"));
   if (named.empty() || figure.empty()) return true;
   const std::size_t paper = paper_of(plain(member(source, "paper")));
   if (paper == papers.size()) return true;
-  const std::string own = figure_of_source(figure);
-  return !own.empty() && plain(member(claim, "id")).starts_with(papers[paper].ids) && same_figure(named, own);
+  return plain(member(claim, "id")).starts_with(papers[paper].ids) && names_figure(figure, named);
 }
 
 Standing verdict_of(const Json& claim) {

@@ -12,6 +12,9 @@ namespace ranklab {
 std::string figure_of_source(std::string_view figure);
 std::string figure_of_id(std::string_view id);
 
+/// Whether "Figures 2, 5 to 10" or "Figure 14 (a)" names the figure, "7" or "14a"; a part and its whole are one figure.
+bool names_figure(std::string_view source, const std::string& figure);
+
 /// False where the claim's id names another figure than the one that the result is about: it is judged there.
 bool belongs(const nlohmann::json& claim, const nlohmann::json& result);
 

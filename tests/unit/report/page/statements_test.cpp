@@ -41,6 +41,20 @@ TEST_CASE("a claim of another figure is judged there") {
   CHECK(belongs(claim("spectral/fig-1/x", "holds"), Json::object()));
 }
 
+TEST_CASE("a result may be about several figures") {
+  const Json several = result("Figures 2, 5 to 10", {}), two = result("Figures 3 and 11", {});
+  for (const char* id :
+       {"spectral/fig-2/x", "spectral/fig-5/x", "spectral/fig-7/x", "spectral/fig-10/x", "spectral/fig-8/probe/x"}) {
+    CHECK(belongs(claim(id, "holds"), several));
+  }
+  for (const char* id : {"spectral/fig-1/x", "spectral/fig-3/x", "spectral/fig-4/x", "spectral/fig-11/x", "shallow/fig-2/x"}) {
+    CHECK_FALSE(belongs(claim(id, "holds"), several));
+  }
+  CHECK(belongs(claim("spectral/fig-3/x", "holds"), two));
+  CHECK(belongs(claim("spectral/fig-11/x", "holds"), two));
+  CHECK_FALSE(belongs(claim("spectral/fig-5/x", "holds"), two));
+}
+
 TEST_CASE("each statement counts once, a misprint with its corrected form") {
   const Json first = result("Figure 3", {claim("spectral/eq-1.5/gd", "holds"), claim("spectral/eq-1.6/as-printed", "fails"),
                                          claim("spectral/eq-1.6/corrected", "holds"), claim("spectral/fig-11/x", "fails")});
