@@ -235,3 +235,23 @@ TEST_CASE("what cannot be run is refused in a line that names the flag") {
     CHECK(line.find('\n') == std::string::npos);
   }
 }
+
+TEST_CASE("what follows from the flags: widths of gated nets, probed steps") {
+  GptConfig config;
+  config.activation = "swiglu";
+  // 8 d / 3 to the nearest multiple of 8: 85.3, 170.7, 341.3.
+  for (const auto& [dim, hidden] : {std::pair{32u, 88u}, {64u, 168u}, {128u, 344u}}) {
+    config.dim = dim;
+    CHECK(gpt::plan_of(config).runs.front().shape(10).hidden == hidden);
+  }
+  CHECK(gpt::plan_of(config).runs.front().probed == std::vector<double>{32, 100, 300});
+}
+
+TEST_CASE("the drawn difference of losses is that of two runs, from step 32 on") {
+  const Fixture fixture;
+  const Result result = fixture.run({{"optimizer", "adam,muon"}});
+  const Series &adam = find_series(result, "adam.validation_loss"), &muon = find_series(result, "muon.validation_loss"),
+               &difference = find_series(result, "muon.validation_loss_difference");
+  CHECK(difference.x == std::vector<double>{32, 40});
+  CHECK(std::fabs(difference.mean.back() - (muon.mean.back() - adam.mean.back())) <= 1e-12);
+}
