@@ -81,7 +81,7 @@ Parameter<T>& Gpt<T>::block(std::uint64_t layer, std::string_view name) {
 
 template <class T>
 void Gpt<T>::embed(const TokenBatch& batch, GptPass<T>& pass) const {
-  look_up(parameters_[0], batch.ids, pass.embedded);
+  look_up(embedding(), batch.ids, pass.embedded);
   arma::Mat<T>& x = shape_.layers > 0 ? pass.layers[0].x : pass.last;
   if (shape_.learned_positions) {
     x = pass.embedded;
@@ -117,7 +117,7 @@ void Gpt<T>::forward_from(std::uint64_t first, GptPass<T>& pass) const {
     forward_layer(l, pass.layers[l], l + 1 < shape_.layers ? pass.layers[l + 1].x : pass.last);
   }
   normalise(shape_.norm, shape_.norm_epsilon(), pass.last, pass.Af);
-  linear(parameters_.back(), pass.Af.A, pass.logits);
+  linear(head(), pass.Af.A, pass.logits);
 }
 
 template <class T>

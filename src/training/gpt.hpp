@@ -84,10 +84,13 @@ class Gpt {
   const GptShape& shape() const { return shape_; }
   std::vector<Parameter<T>>& parameters() { return parameters_; }
   const std::vector<Parameter<T>>& parameters() const { return parameters_; }
-  Parameter<T>& embedding() { return parameters_[0]; }
+  Parameter<T>& embedding() { return parameters_.front(); }
+  const Parameter<T>& embedding() const { return parameters_.front(); }
   Parameter<T>& head() { return parameters_.back(); }
+  const Parameter<T>& head() const { return parameters_.back(); }
   /// Throws std::logic_error where the model has no such block.
   Parameter<T>& block(std::uint64_t layer, std::string_view name);
+  const Parameter<T>& block(std::uint64_t layer, std::string_view name) const;
 
   /// The pass as far as the logits, from the embedding on.
   void forward(const TokenBatch& batch, GptPass<T>& pass) const;
@@ -99,7 +102,6 @@ class Gpt {
   void backward(const TokenBatch& batch, GptPass<T>& pass);
 
  private:
-  const Parameter<T>& block(std::uint64_t layer, std::string_view name) const;
   void embed(const TokenBatch& batch, GptPass<T>& pass) const;
   void forward_layer(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>& out) const;
   void backward_layer(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>& dx);

@@ -180,6 +180,13 @@ class ByLoops {
   const GptShape& shape_;
 };
 
+void set_gradients(Gpt<double>& model, const TokenBatch& batch) {
+  GptPass<double> pass;
+  model.forward(batch, pass);
+  model.loss(batch, pass, true);
+  model.backward(batch, pass);
+}
+
 template <class T>
 double loss_of(const Gpt<T>& model, const TokenBatch& batch) {
   GptPass<T> pass;
@@ -204,10 +211,7 @@ TEST_CASE("every gradient is that of central differences, for every switch") {
   for_each_shape([](const GptShape& shape) {
     Gpt<double> model(shape, GptStart::gauss, trial);
     const TokenBatch batch = batch_of(shape);
-    GptPass<double> pass;
-    model.forward(batch, pass);
-    model.loss(batch, pass, true);
-    model.backward(batch, pass);
+    set_gradients(model, batch);
     for (Parameter<double>& parameter : model.parameters()) {
       CAPTURE(parameter.name);
       REQUIRE(arma::size(parameter.G) == arma::size(parameter.W));
@@ -233,10 +237,7 @@ TEST_CASE("single entries of the gradients, as a direction could hide two errors
   const GptShape shape = shape_of("swiglu", Norm::layer, false, true);
   Gpt<double> model(shape, GptStart::gauss, trial);
   const TokenBatch batch = batch_of(shape);
-  GptPass<double> pass;
-  model.forward(batch, pass);
-  model.loss(batch, pass, true);
-  model.backward(batch, pass);
+  set_gradients(model, batch);
   for (Parameter<double>& parameter : model.parameters()) {
     CAPTURE(parameter.name);
     for (arma::uword i = 0; i < parameter.W.n_elem; ++i) {

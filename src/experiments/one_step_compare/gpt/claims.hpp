@@ -24,7 +24,6 @@ class View {
   const std::vector<double>& series(const TrialRecord& record, const std::string& name) const {
     return record.array(run_.name + "." + name);
   }
-  std::vector<double> scalars(const std::string& name) const { return scalars_of(records_, run_.name + "." + name); }
   std::size_t layers() const { return run_.config.layers; }
   double dim() const { return static_cast<double>(run_.config.dim); }
 

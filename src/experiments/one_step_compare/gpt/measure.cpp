@@ -66,7 +66,6 @@ template <class T>
 void append_gradient(const arma::Mat<T>& gradient, const std::string& name, double stable_rank,
                      std::map<std::string, std::vector<double>>& series) {
   const arma::mat G = arma::conv_to<arma::mat>::from(gradient);
-  // Singular values come from the square factor of a long matrix.
   const double rank = nuclear_rank(G);
   series[nuclear_rank_of(name)].push_back(rank);
   series[name + ".gradient_norm"].push_back(arma::norm(G, "fro"));

@@ -39,7 +39,7 @@ bool is_gpt2(const GptShape& shape) {
 
 /// GPT-2 stores its maps (in, out), which is how columns of (out, in) lie in memory.
 template <class T>
-std::vector<TensorToWrite> gpt2_tensors(Gpt<T>& model) {
+std::vector<TensorToWrite> gpt2_tensors(const Gpt<T>& model) {
   const std::uint64_t d = model.shape().dim;
   std::vector<TensorToWrite> out = {transposed("transformer.wte.weight", model.embedding().W),
                                     transposed("transformer.wpe.weight", model.parameters()[1].W)};
@@ -86,7 +86,6 @@ void save_weights(const Gpt<T>& model, const std::string& file) {
     }
     return write_safetensors(file, out);
   }
-  Gpt<T> copy = model;
   const nlohmann::ordered_json config = {
       {"model_type", "gpt2"},           {"n_layer", shape.layers},       {"n_embd", shape.dim},
       {"n_head", shape.heads},          {"n_inner", shape.hidden},       {"n_positions", shape.context},
@@ -95,7 +94,7 @@ void save_weights(const Gpt<T>& model, const std::string& file) {
   const std::string ending = ".safetensors";
   write_file_atomically((file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file) + ".config.json",
                         config.dump(2) + "\n");
-  write_safetensors(file, gpt2_tensors(copy));
+  write_safetensors(file, gpt2_tensors(model));
 }
 
 template <class T>

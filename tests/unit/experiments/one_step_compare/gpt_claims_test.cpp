@@ -162,6 +162,26 @@ TEST_CASE("what a run cannot say is not applicable, with what it needs") {
   CHECK(judged("spectral/table-2/table2", no_gain).detail.find("gains nothing") != std::string::npos);
 }
 
+TEST_CASE("the share of the gain is that of the sums, and its error comes from leaving out each seed") {
+  Records records = {record(), record(), record()};
+  // Gains 0.1, 0.2, 0.1 and parts 0.02, 0.1, 0.06: of all 0.18 / 0.4, without each seed 8/15, 2/5, 2/5.
+  const double gain[] = {0.1, 0.2, 0.1}, part[] = {0.02, 0.1, 0.06};
+  for (std::size_t i = 0; i < 3; ++i) {
+    records[i].set("adam.final_validation_loss", 4.0);
+    records[i].set("muon.final_validation_loss", 4 - gain[i]);
+    records[i].set("muon,spectral-on=W2.final_validation_loss", 4 - part[i]);
+  }
+  Claims claims;
+  gpt::judge(gpt::plan_of(config()), records, claims);
+  Result result;
+  result.claims = claims.take();
+  const Claim& share = find_claim(result, "spectral/table-2/table2");
+  // Pseudo-values 3 * 0.45 - 2 * (8/15, 2/5, 2/5).
+  CHECK(std::fabs(share.measured - (3 * 0.45 - 2 * (8.0 / 15 + 0.8) / 3)) <= 1e-12);
+  CHECK(share.verdict == Verdict::not_applicable);
+  CHECK(share.detail.find("undecided at 3 trials") != std::string::npos);
+}
+
 TEST_CASE("growth is judged from the first gradients on alone") {
   const double nan = std::nan("");
   CHECK(judged("spectral/fig-10/emb-grow", with("muon.embedding.nuclear_rank", {nan, 10, 20, 40})).verdict ==

@@ -221,6 +221,6 @@ TEST_CASE("all hidden blocks at once move along the steps of Section 1.2.1, scal
       for (Block& block : blocks) block.parameter->W = block.start;
       return most;
     };
-    CHECK(std::fabs(ratios.joint_on_batch / (best(&Block::spectral) / best(&Block::euclidean)) - 1) <= 0.05);
+    CHECK(std::fabs(ratios.joint_on_batch / (best(&Block::spectral) / best(&Block::euclidean)) - 1) <= 0.005);
   }
 }
