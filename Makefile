@@ -40,7 +40,7 @@ LIBRARY  := $(BUILD)/libranklab.a
 BINARY   := $(BUILD)/ranklab
 PRESETS  := $(sort $(patsubst experiments/%.json,%,$(wildcard experiments/*.json)))
 
-RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev librandom123-dev zlib1g-dev gnuplot-nox bible-kjv bible-kjv-text
+RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev librandom123-dev zlib1g-dev gnuplot-nox bible-kjv bible-kjv-text dataset-fashion-mnist
 TEST_PACKAGES := doctest-dev python3 python3-jsonschema
 LINT_PACKAGES := clang-format clang-tidy
 PAGE_PACKAGES := chromium

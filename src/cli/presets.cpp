@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::vector<std::string> preset_keys = {"command", "title", "source",    "see",   "summary",
-                                              "seconds", "trial", "reproduce", "config"};
+                                              "seconds", "trial", "reproduce", "after", "config"};
 
 void require_text(const nlohmann::json& object, const char* key, const std::string& where) {
   if (object.contains(key) && !object[key].is_string()) throw UsageError(where + ": '" + key + "' must be text");
@@ -42,11 +42,12 @@ void check_preset(const nlohmann::json& document, const std::string& where) {
   if (!document.is_object()) throw UsageError(where + ": not a preset or result file (a JSON object)");
   for (const auto& [key, value] : document.items()) {
     if (std::find(preset_keys.begin(), preset_keys.end(), key) != preset_keys.end()) continue;
-    throw UsageError(
-        where + ": unknown key '" + key + "'" +
-        did_you_mean(key, preset_keys, "; a preset has command, title, source, see, summary, seconds, trial, reproduce, config"));
+    throw UsageError(where + ": unknown key '" + key + "'" +
+                     did_you_mean(key, preset_keys,
+                                  "; a preset has command, title, source, see, summary, seconds, trial, reproduce, after, config"));
   }
   check_shared_keys(document, where);
+  require_text(document, "after", where);
   if (document.contains("seconds") && !document["seconds"].is_number()) throw UsageError(where + ": 'seconds' must be a number");
   if (!document.contains("reproduce")) return;
   const nlohmann::json& reproduce = document["reproduce"];

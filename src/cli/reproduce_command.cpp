@@ -46,6 +46,7 @@ struct Task {
   Json config, full, reduced;   // of this run, of the preset as it stands, and as it is run in minutes
   std::string result, picture;  // paths
   bool asked_for = true;        // else it is only shown, where it has been done
+  std::string after = "";       // the task that writes files which it reads
   std::string broken = "";      // why it cannot be run, found before anything is
   Json finished = {};           // its result; null: not yet
 };
@@ -59,6 +60,7 @@ Task task_of(const std::string& name, const Options& options) {
   if (options.threads > 0) arguments.flags.emplace_back("threads", std::to_string(options.threads));
   Task task;
   task.name = name;
+  task.after = preset.value("after", "");
   task.result = options.out + "/" + name + ".json";
   task.picture = options.out + "/" + name + ".svg";
   ResolvedRun full = resolve_run(*experiment, arguments);
@@ -75,10 +77,22 @@ Task task_of(const std::string& name, const Options& options) {
   return task;
 }
 
+// "" where the preset cannot be read.
+std::string after_of(const std::string& name) {
+  try {
+    return read_preset(name).value("after", "");
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
 // Of every preset: the page shows all that is done.
-std::vector<Task> tasks_of(const std::vector<std::string>& asked_for, const Options& options) {
+std::vector<Task> tasks_of(std::vector<std::string> asked_for, const Options& options) {
   const std::vector<std::string> presets = preset_names();
-  for (const auto& name : asked_for) read_preset(name);  // throws for an unknown one
+  for (std::size_t i = 0; i < asked_for.size(); ++i) {
+    const std::string after = read_preset(asked_for[i]).value("after", "");  // throws for an unknown one
+    if (!after.empty()) asked_for.push_back(after);
+  }
   std::vector<Task> tasks;
   for (const auto& name : presets) {
     const bool is_asked_for = asked_for.empty() || std::find(asked_for.begin(), asked_for.end(), name) != asked_for.end();
@@ -87,11 +101,14 @@ std::vector<Task> tasks_of(const std::vector<std::string>& asked_for, const Opti
     } catch (const std::exception& error) {  // does not stop the others
       tasks.push_back(Task{});
       tasks.back().name = name;
+      tasks.back().after = after_of(name);
       tasks.back().broken = error.what();
     }
     tasks.back().asked_for = is_asked_for;
   }
-  std::stable_sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) { return a.seconds < b.seconds; });
+  // Those that read what others write come last.
+  const auto order = [](const Task& task) { return std::pair(!task.after.empty(), task.seconds); };
+  std::stable_sort(tasks.begin(), tasks.end(), [&](const Task& a, const Task& b) { return order(a) < order(b); });
   return tasks;
 }
 
@@ -185,6 +202,11 @@ class Reproduction {
   // The signal that interrupted the task, or 0.
   int take(Task& task) {
     try {
+      // What was missing before may have been written since.
+      if (!task.after.empty() && !task.broken.empty()) {
+        task = task_of(task.name, options_);
+        task.finished = options_.force ? Json() : finished_result(task);
+      }
       if (!task.broken.empty()) throw Failure(task.broken);
       const bool is_new = task.finished.is_null();
       std::string took = "done before";

@@ -116,6 +116,17 @@ const StudyEntry& find_study(const Experiment& experiment, CommonOptions& option
                        [&](const StudyEntry& entry) { return entry.name == name; });
 }
 
+// A preset may need files that another one writes.
+void adopt_files(Study& study, const ConfigFile& preset) {
+  try {
+    study.adopt_files();
+  } catch (const Failure& failure) {
+    const std::string after = preset.document.is_null() ? "" : preset.document.value("after", "");
+    if (after.empty()) throw;
+    throw Failure(std::string(failure.what()) + "; `ranklab run " + after + "` writes what this preset reads");
+  }
+}
+
 // The study that the flag names, else the config file, else the preset, else the first.
 const StudyEntry& choose_study(const Experiment& experiment, const Arguments& arguments, const ConfigFile& config,
                                const ConfigFile& preset, CommonOptions& options) {
@@ -175,7 +186,7 @@ ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, co
   for (Field& field : session_fields(options)) fields.push_back(std::move(field));
   options.threads = 0;
   apply_flags(arguments, experiment, entry.name, fields);
-  run.study->adopt_files();
+  adopt_files(*run.study, preset);
   const std::uint64_t in_files = run.study->trials_in_files();
   if (in_files > 0) options.trials = in_files;
   apply_file(config, experiment, entry.name, fields);

@@ -23,7 +23,7 @@ struct Field {
   double high = 0.0;   // numbers: largest allowed value
   bool low_is_excluded = false;
   std::vector<std::string> choices = {};  // strings: allowed values; empty allows any
-  bool numeric_words = false;             // words: those made of digits are numbers in a config file
+  bool numeric_words = false;             // words: those that are numbers are numbers in a config file
   bool may_be_empty = false;              // lists: no element at all is allowed; of numbers, in a config file alone
   bool may_repeat = false;                // lists: an element may stand twice
   bool one_per_flag = false;              // lists: each use of the flag gives one element, which may hold commas

@@ -134,7 +134,7 @@ std::vector<std::string> words(const nlohmann::json& value, const std::string& l
   const bool strings =
       std::holds_alternative<std::string*>(field.target) || std::holds_alternative<std::vector<std::string>*>(field.target);
   const auto text = [&](const nlohmann::json& item) {
-    const bool number_for_word = field.numeric_words && item.is_number_integer() && item >= 0;
+    const bool number_for_word = field.numeric_words && item.is_number();
     if (number_for_word || (strings ? item.is_string() : item.is_number()))
       return item.is_string() ? item.get<std::string>() : item.dump();
     throw UsageError(label + ": " + printable(item.dump(-1, ' ', true)) + " is not allowed; allowed: " + field.domain_text());
@@ -204,10 +204,21 @@ Json field_json(const Field& field) {
   for (auto& word : out) {
     const std::string text = word.get<std::string>();
     const char* const text_end = text.data() + text.size();
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text_end, value);
-    // A number too long for 64 bits stays a word, for the study to refuse by name.
-    if (error == std::errc() && end == text_end) word = value;
+    const auto is = [&](auto& value) {
+      const auto [end, error] = std::from_chars(text.data(), text_end, value);
+      return error == std::errc() && end == text_end;
+    };
+    std::uint64_t count = 0;
+    std::int64_t integer = 0;
+    double real = 0;
+    // A count too long for 64 bits stays a word, for the study to refuse by name.
+    if (is(count)) {
+      word = count;
+    } else if (is(integer)) {
+      word = integer;
+    } else if (text.find_first_not_of("0123456789") != std::string::npos && is(real) && std::isfinite(real)) {
+      word = real;
+    }
   }
   return out;
 }

@@ -1,28 +1,14 @@
 #include "training/attention.hpp"
 
-#include <cblas.h>
-
 #include <cmath>
 #include <vector>
 
 #include "training/exponential.hpp"
 #include "training/norm.hpp"
+#include "training/product.hpp"
 
 namespace ranklab {
 namespace {
-
-/// C = alpha op(A) op(B), where op(A) is (m, k) and op(B) is (k, n); the leading dimensions let A, B and C be rows of larger
-/// matrices.
-void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, float alpha, const float* A,
-             arma::uword lda, const float* B, arma::uword ldb, float* C, arma::uword ldc) {
-  const auto size = [](arma::uword of) { return static_cast<int>(of); };
-  cblas_sgemm(CblasColMajor, a, b, size(m), size(n), size(k), alpha, A, size(lda), B, size(ldb), 0, C, size(ldc));
-}
-void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, double alpha, const double* A,
-             arma::uword lda, const double* B, arma::uword ldb, double* C, arma::uword ldc) {
-  const auto size = [](arma::uword of) { return static_cast<int>(of); };
-  cblas_dgemm(CblasColMajor, a, b, size(m), size(n), size(k), alpha, A, size(lda), B, size(ldb), 0, C, size(ldc));
-}
 
 /// The first `seen` logits become exp(logit - largest) / sum, the others 0.
 template <class T>

@@ -81,7 +81,7 @@ Parameter<T>& Gpt<T>::block(std::uint64_t layer, std::string_view name) {
 
 template <class T>
 void Gpt<T>::embed(const TokenBatch& batch, GptPass<T>& pass) const {
-  look_up(embedding(), batch.ids, pass.embedded);
+  look_up(embedding().W, batch.ids, pass.embedded);
   arma::Mat<T>& x = shape_.layers > 0 ? pass.layers[0].x : pass.last;
   if (shape_.learned_positions) {
     x = pass.embedded;
@@ -101,14 +101,14 @@ void Gpt<T>::forward_layer(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>&
   linear(block(l, "Wv"), pass.A.A, pass.attention.v);
   attention_.forward(pass.attention);
   pass.middle = pass.x;
-  pass.middle += block(l, "Wo").W * pass.attention.H;
+  linear(block(l, "Wo"), pass.attention.H, pass.middle, true);
 
   normalise(shape_.norm, epsilon, pass.middle, pass.Am);
   linear(block(l, "W1"), pass.Am.A, pass.Z);
   if (shape_.activation->gated) linear(block(l, "Wg"), pass.Am.A, pass.M);
   activate(*shape_.activation, pass.Z, pass.M, pass.S);
   out = pass.middle;
-  out += block(l, "W2").W * pass.S;
+  linear(block(l, "W2"), pass.S, out, true);
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace ranklab {
 namespace {
@@ -49,6 +50,26 @@ void Optimiser<T>::step(Parameter<T>& parameter, double lr) {
   }
 }
 
+template <class T>
+double gradient_norm(const std::vector<Parameter<T>*>& parameters) {
+  double sum = 0;
+  for (const Parameter<T>* parameter : parameters) sum += static_cast<double>(arma::dot(parameter->G, parameter->G));
+  return std::sqrt(sum);
+}
+
+template <class T>
+double clip_gradients(const std::vector<Parameter<T>*>& parameters, double largest) {
+  const double norm = gradient_norm(parameters);
+  if (!(norm > largest)) return norm;
+  for (Parameter<T>* parameter : parameters) parameter->G *= static_cast<T>(largest / norm);
+  return norm;
+}
+
+template double gradient_norm(const std::vector<Parameter<float>*>&);
+template double gradient_norm(const std::vector<Parameter<double>*>&);
+template double clip_gradients(const std::vector<Parameter<float>*>&, double);
+template double clip_gradients(const std::vector<Parameter<double>*>&, double);
+
 template class Optimiser<float>;
 template class Optimiser<double>;
 
@@ -56,6 +77,12 @@ double trapezoid(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
   const double at = static_cast<double>(t), end = static_cast<double>(steps), knee = falls_from * end;
   const double up = std::min(1.0, (at + 1) / static_cast<double>(std::max<std::uint64_t>(warmup, 1)));
   return at <= knee ? up : std::min(up, 1 - 0.9 * (at - knee) / (end - knee));
+}
+
+double warm_cosine(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
+  const double at = static_cast<double>(t), up = static_cast<double>(std::max<std::uint64_t>(warmup, 1));
+  if (at + 1 < up) return (at + 1) / up;
+  return 0.5 * (1 + std::cos(std::numbers::pi * (at - up + 1) / (static_cast<double>(steps) - up + 1)));
 }
 
 }  // namespace ranklab

@@ -11,6 +11,7 @@
 #include <armadillo>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "optim/muon.hpp"
 #include "training/parameter.hpp"
@@ -41,11 +42,22 @@ class Optimiser {
   std::optional<Muon<T>> muon_;
 };
 
+/// The Frobenius norm of all gradients together; where it is above `largest`, they are scaled down to that.
+template <class T>
+double clip_gradients(const std::vector<Parameter<T>*>& parameters, double largest);
+
+/// That norm alone.
+template <class T>
+double gradient_norm(const std::vector<Parameter<T>*>& parameters);
+
 /// The share of a run after which its rates fall.
 inline constexpr double falls_from = 0.6;
 
 /// What multiplies every rate before step t + 1 of T: min(1, (t + 1) / warmup), then falling linearly from 1 at falls_from T to 0.1
 /// at its end.
 double trapezoid(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup = 20);
+
+/// min(1, (t + 1) / warmup), and from there on half a cosine from 1 to 0 at step T.
+double warm_cosine(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup);
 
 }  // namespace ranklab

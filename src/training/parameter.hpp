@@ -11,6 +11,8 @@ struct Parameter {
   std::string name;  // "layer0.Wq"
   arma::Mat<T> W;
   arma::Mat<T> G = {};  // dLoss/dW, in W's shape, after a backward pass
+  bool decays = true;   // weight decay applies: to maps and tables, not to norms, biases and the constants of state-space models
+  double rate = 1.0;    // times the learning rate
 };
 
 }  // namespace ranklab

@@ -2,8 +2,9 @@
 """The table of `make bench`: building blocks, then whole runs with their wall time and largest memory.
 
 Usage: bench.py BUILD_FOLDER. Each target is printed beside what was measured; nothing here fails a build, since machines
-are shared and noisy. Whole runs are the median of three.
+are shared and noisy. Whole runs are the median of three; training is beside PyTorch's, the best of five.
 """
+import json
 import os
 import statistics
 import subprocess
@@ -29,6 +30,15 @@ RUNS = (
     ("start-up (--version)", "--version", 0.1, 60),
 )
 
+# (what, arguments, the peer in tests/peers and its arguments, ratio wanted)
+TRAINING = [
+    (f"gpt, d {dim}, {rule}", f"one-step-compare --study gpt --measure-steps 0 --dim {dim} --optimizer {rule}", f"gpt.py --dim {dim} --optimizer {rule}", wanted)
+    for dim, wanted in ((64, 1.5), (128, 1.0)) for rule in ("adam", "muon")
+] + [
+    (f"{task}, {model}", f"rank-collapse --study train --task {task} --model {model}", f"sequence.py --task {task} --model {model}", wanted)
+    for task, model, wanted in (("recall", "attention", 1.5), ("recall", "linear-attention", None), ("recall", "mamba2", 3.0), ("recall", "s4d", 3.0), ("pixels", "attention", 1.5))
+]
+
 
 def whole_run(binary, arguments, folder):
     """Wall seconds and largest resident megabytes of one process."""
@@ -44,28 +54,32 @@ def whole_run(binary, arguments, folder):
     return time.monotonic() - start, usage.ru_maxrss / 1000
 
 
-def steps_a_second(binary, folder, dim, optimizer):
-    """Of one training run on one thread, without measurement or what comes before and after: from two runs of different length."""
-    arguments = f"one-step-compare --study gpt --trials 1 --threads 1 --precision f32 --measure-steps 0 --dim {dim} --optimizer {optimizer} --force --steps "
-    few, many = 20, 120
-    return (many - few) / (whole_run(binary, arguments + str(many), folder)[0] - whole_run(binary, arguments + str(few), folder)[0])
+def seconds_of_trials(binary, arguments, steps, folder):
+    """Of one training run on one thread, without what comes before and after."""
+    whole_run(binary, f"{arguments} --trials 1 --threads 1 --precision f32 --force --steps {steps}", folder)
+    with open(os.path.join(folder, "out.json")) as file:
+        return json.load(file)["timing"]["trials_s"]
 
 
 def beside_pytorch(binary, folder):
-    """One thread each, turn by turn, the median of three."""
+    """One thread each, turn by turn, the best of five: of runs of few and of many steps, whose difference has no measurements in it."""
     if subprocess.run(["/usr/bin/python3", "-c", "import torch"], stderr=subprocess.DEVNULL).returncode != 0:
         return print("\nPyTorch is not installed (python3-torch): training is not compared with it")
     print(f"\n{'training, steps a second on one thread':46} {'ranklab':>8} {'PyTorch':>8} {'ratio':>6} {'wanted':>8}")
-    peer = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "peers", "gpt.py")
-    for dim, wanted in ((64, 1.5), (128, 1.0)):
-        for optimizer in ("adam", "muon"):
-            ours, theirs = [], []
-            for _ in range(3):
-                ours.append(steps_a_second(binary, folder, dim, optimizer))
-                command = ["/usr/bin/python3", peer, "--dim", str(dim), "--optimizer", optimizer]
-                theirs.append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-            a, b = statistics.median(ours), statistics.median(theirs)
-            print(f"{f'gpt, d {dim}, {optimizer}':46} {a:8.1f} {b:8.1f} {a / b:6.2f} {f'> {wanted:g}':>8}")
+    peers = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "peers")
+    # OpenBLAS has threads of its own, which PyTorch leaves alone.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    few, many = 20, 120
+    for what, arguments, peer, wanted in TRAINING:
+        script, *flags = peer.split()
+        command = ["/usr/bin/python3", os.path.join(peers, script), *flags]
+        short, long, theirs = [], [], []
+        for _ in range(5):
+            short.append(seconds_of_trials(binary, arguments, few, folder))
+            long.append(seconds_of_trials(binary, arguments, many, folder))
+            theirs.append(float(subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout))
+        a, b = (many - few) / (min(long) - min(short)), max(theirs)
+        print(f"{what:46} {a:8.1f} {b:8.1f} {a / b:6.2f} {f'> {wanted:g}' if wanted else '-':>8}", flush=True)
 
 
 def main():

@@ -31,6 +31,10 @@ RUNS["eta"] = "rank-collapse --study eta --tokens 12 --dim 4,8 --trials 6"
 RUNS["bounds"] = "rank-collapse --study bounds --tokens 2,4 --dim 2,4 --layers 4 --lambda -10,0,10 --trials 2"
 RUNS["examples sys1"] = "rank-collapse --study examples --layers 40"
 RUNS["examples sys2"] = "rank-collapse --study examples --system sys2 --layers 40"
+_TRAIN = "rank-collapse --study train --steps 10 --batch 4 --dim 16 --trials 2"
+RUNS["train on recall"] = _TRAIN + " --model attention,linear-attention,mamba2,s4d --lambda -1,0,1,learned --precision f32"
+RUNS["train on pixels"] = _TRAIN + " --task pixels --train-size 64 --test-size 16 --variant pre,post --init fan,small --lambda-where mixer,both"
+RUNS["train on text"] = _TRAIN + " --task text --vocab char --length 8 --model attention,mamba2 --lambda 0,1 --norm layer,mamba2:rms --ffn 32,mamba2:0"
 RUNS["regression"] = "one-step-compare --trials 40 --m-high 12 --k-high 12 --n-high 24"
 _NETWORK = "one-step-compare --study mlp --d 8 --n 32 --steps 6 --trials 2 --lr-gd 0.001 --lr-spec 0.001"
 RUNS["mlp"] = _NETWORK
@@ -56,6 +60,7 @@ class SmokeTest(ProgramTest):
 
     def test_every_preset_is_listed_and_resolves(self):
         presets = sorted(name[:-5] for name in os.listdir(os.path.join(ROOT, "experiments")) if name.endswith(".json"))
+        self.run_program("run lambda-skip-trained --steps 2 --quiet")  # writes what some presets read
         listed = self.run_program("list").stdout.splitlines()
         names = [line for line in listed[1:] if not line.startswith(" ")]
         self.assertEqual([line.split()[0] for line in names], presets)

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <string_view>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "experiments/rank_collapse/model_files.hpp"
 #include "models/blocks/model_row.hpp"
 
 namespace ranklab {
@@ -51,6 +53,20 @@ std::uint64_t leading_size(std::string_view& text, const std::string& word) {
   if (error != std::errc() || size == 0 || size > largest_size) refuse_also(word, sizes_allowed);
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return size;
+}
+
+// Weights of another model, with the config that stands beside them under the same name, on the same tokens.
+ModelSpec stored_model(const std::string& file, const ModelSpec& main) {
+  ModelSpec spec;
+  spec.weights = file;
+  const std::string config = file.substr(0, file.rfind('.')) + ".config.json";
+  if (std::filesystem::exists(config)) spec.model_config = config;
+  spec.tokens_file = main.tokens_file;
+  spec.tokens = main.tokens;
+  adopt_files(spec);
+  spec.gating = main.gating == "off" && spec.row().has("gating") ? "off" : spec.gating;
+  settle_with_files(spec);
+  return spec;
 }
 
 // NAME[+VALUE][:LAYERS[xDIM]]
@@ -134,8 +150,12 @@ Field also_field(std::vector<std::string>& also) {
   Field field{
       "also", &also, "",
       "further models to draw beside, each NAME, NAME:LAYERS, NAME:LAYERSxDIM or NAME+C_V (attention+identity:64x256), otherwise "
-      "of the same --layers, --tokens and --dim"};
+      "of the same --layers, --tokens and --dim; or a file of weights, FILE.safetensors, whose FILE.config.json is read too"};
   return or_empty(field);
+}
+
+bool names_weights(const std::string& word) {
+  return word.ends_with(".safetensors") || word.ends_with(".index.json");
 }
 
 std::string model_label(const ModelSpec& spec) {
@@ -145,7 +165,7 @@ std::string model_label(const ModelSpec& spec) {
 std::vector<StackedModel> stacked_models(const ModelSpec& main, const std::vector<std::string>& also) {
   std::vector<StackedModel> models = {{main, model_label(main), ""}};
   for (const std::string& word : also) {
-    const ModelSpec spec = further_model(word, main);
+    const ModelSpec spec = names_weights(word) ? stored_model(word, main) : further_model(word, main);
     const std::string label = model_label(spec);
     if (label == models.front().label) refuse_also(word, "it is --model");
     const bool twice = std::any_of(models.begin(), models.end(), [&](const StackedModel& other) { return other.label == label; });

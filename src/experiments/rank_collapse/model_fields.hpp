@@ -18,8 +18,11 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
 /// --weights, --model-config, --ignore-tensors, --tokens-file.
 std::vector<Field> file_fields(ModelSpec& spec);
 
-/// --also: further models, NAME[+C_V][:LAYERS[xDIM]].
+/// --also: further models, NAME[+C_V][:LAYERS[xDIM]], or files of weights.
 Field also_field(std::vector<std::string>& also);
+
+/// Whether an element of --also is a file.
+bool names_weights(const std::string& word);
 
 /// The model's name, and its C_V where that is not Gaussian: "attention+identity".
 std::string model_label(const ModelSpec& spec);

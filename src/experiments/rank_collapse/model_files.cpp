@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "experiments/rank_collapse/model_fields.hpp"
 #include "io/atomic_file.hpp"
 #include "io/tensors/token_ids.hpp"
 #include "models/blocks/model_config.hpp"
@@ -133,7 +134,7 @@ void adopt_files(ModelSpec& spec) {
 
 void adopt_files(ModelSpec& spec, std::vector<std::string>& also) {
   adopt_files(spec);
-  if (spec.checkpoint != nullptr) also.clear();
+  if (spec.checkpoint != nullptr) std::erase_if(also, [](const std::string& word) { return !names_weights(word); });
 }
 
 void settle_with_files(ModelSpec& spec) {

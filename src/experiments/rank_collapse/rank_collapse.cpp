@@ -9,6 +9,7 @@
 #include "experiments/rank_collapse/examples/config.hpp"
 #include "experiments/rank_collapse/lambda_sweep/config.hpp"
 #include "experiments/rank_collapse/layers/config.hpp"
+#include "experiments/rank_collapse/train/config.hpp"
 
 namespace ranklab {
 
@@ -28,6 +29,8 @@ Experiment rank_collapse_experiment() {
           {"bounds", "the theorems about mu beside random stacks ([LambdaSkip] Theorems 4.1 to 4.3, A.2 to A.10)", 8,
            make_bounds_study},
           {"examples", "two tokens in exact recursion ([LambdaSkip] Propositions A.10.1, 4.3.1, 4.3.2)", 1, make_examples_study},
+          {"train", "what lambda does to learning: recall, images as sequences, text ([LambdaSkip] Table 1, Figure 5)", 5,
+           make_train_study},
       },
       {{"describe", "what published weights are (.safetensors, or the index.json of shards), and what running them would cost",
         describe_weights}}};

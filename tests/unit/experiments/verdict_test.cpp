@@ -31,6 +31,7 @@ const std::map<std::string, FlagValues> toys = {
     {"rank-collapse eta", {{"tokens", "8"}, {"dim", "4,8"}}},
     {"rank-collapse bounds", {{"tokens", "2,4"}, {"dim", "2,4"}, {"layers", "3"}, {"lambda", "-10,0,10,1e6"}}},
     {"rank-collapse examples", {{"layers", "8"}}},
+    {"rank-collapse train", {{"dim", "16"}, {"batch", "4"}, {"steps", "4"}, {"lambda", "0,1,learned"}}},
     {"one-step-compare regression", {{"m-high", "8"}, {"k-high", "8"}, {"n-high", "12"}}},
     {"one-step-compare mlp", {{"d", "4"}, {"width", "6"}, {"n", "12"}, {"steps", "3"}}},
     {"one-step-compare mlp-init", {{"d", "4"}, {"width", "6"}, {"n", "8,16"}}},

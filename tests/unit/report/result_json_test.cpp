@@ -127,10 +127,11 @@ TEST_CASE("a list of words that may be numbers") {
   set_field(field, {"all"}, "label");
   CHECK(field_json(field).dump() == "[\"all\"]");
   // 2^64 - 1 is the last number that fits; what is no number or does not fit stays a word.
-  steps = {"18446744073709551615", "18446744073709551616", "12x", "-1", ""};
-  CHECK(field_json(field).dump() == R"([18446744073709551615,"18446744073709551616","12x","-1",""])");
-  CHECK_THROWS_AS(set_field(field, {-1}, "label"), UsageError);
-  CHECK_THROWS_AS(set_field(field, {1.5}, "label"), UsageError);
+  steps = {"18446744073709551615", "18446744073709551616", "12x", "-1", "0.5", "1e-3", "nan", "mamba2:800", ""};
+  CHECK(field_json(field).dump() == R"([18446744073709551615,"18446744073709551616","12x",-1,0.5,0.001,"nan","mamba2:800",""])");
+  set_field(field, {-1, 1.5}, "label");
+  CHECK(steps == std::vector<std::string>{"-1", "1.5"});
+  CHECK_THROWS_AS(set_field(field, {true}, "label"), UsageError);
 }
 
 TEST_CASE("reading JSON is strict") {

@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <type_traits>
 
 #include "core/tolerances.hpp"
 #include "models/random_features.hpp"
@@ -48,4 +51,23 @@ TEST_CASE("gradients are those of central differences, also in place") {
     CHECK(arma::abs(dZ - by_Z).max() <= tolerance::central_difference);
     if (sigma.gated) CHECK(arma::abs(dM - by_M).max() <= tolerance::central_difference);
   }
+}
+
+TEST_CASE_TEMPLATE("gelu and its slope, z Phi(z) and Phi(z) + z phi(z), all along the line", T, float, double) {
+  // In single precision the worst of all z is 4.3e-7 off, most of it rounding between 2 and 8.
+  const double limit = std::is_same_v<T, float> ? 5e-7 : tolerance::closed_form<double>;
+  const arma::Mat<T> Z = arma::linspace<arma::Col<T>>(-10, 10, 200'001), ones(arma::size(Z), arma::fill::ones);
+  const Activation& gelu = find_activation("gelu");
+  arma::Mat<T> S, slopes, none;
+  activate(gelu, Z, none, S);
+  activate_backward(gelu, Z, none, ones, slopes, none);
+  double value_error = 0, slope_error = 0;
+  for (arma::uword i = 0; i < Z.n_elem; ++i) {
+    const double z = static_cast<double>(Z[i]), Phi = std::erfc(-z / std::numbers::sqrt2) / 2;
+    const double phi = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+    value_error = std::max(value_error, std::fabs(static_cast<double>(S[i]) - z * Phi));
+    slope_error = std::max(slope_error, std::fabs(static_cast<double>(slopes[i]) - (Phi + z * phi)));
+  }
+  CHECK(value_error <= limit);
+  CHECK(slope_error <= limit);
 }

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
+#include <numbers>
 
 #include "core/tolerances.hpp"
 #include "linalg/decompositions.hpp"
@@ -45,6 +47,25 @@ TEST_CASE("Adam, entry by entry from the sums that its averages stand for") {
   }
 }
 
+TEST_CASE_TEMPLATE("AdamW as it is printed, the rate of each step another: decay goes with the rate", T, float, double) {
+  const double decay = 0.2, b2 = 0.999;
+  Parameter<T> parameter{"W", arma::conv_to<arma::Mat<T>>::from(start().W)};
+  Optimiser<T> adam({.rule = Rule::adam, .beta_2 = b2, .decay = decay});
+  arma::mat W = start().W, m(6, 3, arma::fill::zeros), v = m;
+  for (int t = 1; t <= 30; ++t) {
+    const double lr = 0.02 * t;
+    parameter.G = arma::conv_to<arma::Mat<T>>::from(gradient(t));
+    adam.step(parameter, lr);
+    for (arma::uword i = 0; i < W.n_elem; ++i) {
+      const double g = gradient(t)[i];
+      m[i] = 0.9 * m[i] + 0.1 * g;
+      v[i] = b2 * v[i] + (1 - b2) * g * g;
+      W[i] -= lr * (m[i] / (1 - std::pow(0.9, t)) / (std::sqrt(v[i] / (1 - std::pow(b2, t))) + 1e-8) + decay * W[i]);
+    }
+    CHECK(arma::approx_equal(arma::conv_to<arma::mat>::from(parameter.W), W, "absdiff", tolerance::trajectory<T>));
+  }
+}
+
 TEST_CASE("SGD's momentum is the sum of all gradients, each forgotten by a twentieth a step") {
   Parameter<double> parameter = start();
   Optimiser<double> sgd({.rule = Rule::sgd});
@@ -84,4 +105,73 @@ TEST_CASE("the schedule climbs over the warm-up, stays, and falls to a tenth") {
   CHECK(std::fabs(trapezoid(240, 300) - 0.55) <= tolerance::closed_form<double>);
   CHECK(std::fabs(trapezoid(300, 300) - 0.1) <= tolerance::closed_form<double>);
   CHECK(trapezoid(3, 5) < 1.0);  // a run shorter than its warm-up
+}
+
+TEST_CASE("half a cosine after a linear warm-up, in closed forms") {
+  constexpr double limit = tolerance::closed_form<double>;
+  CHECK(warm_cosine(0, 300, 30) == 1.0 / 30);
+  CHECK(warm_cosine(14, 300, 30) == 0.5);
+  CHECK(warm_cosine(29, 300, 30) == 1.0);
+  CHECK(warm_cosine(300, 300, 30) == 0.0);
+  // From step 2 on, 300 steps long: at a third of them cos(pi / 3) = 1/2.
+  CHECK(warm_cosine(0, 301, 2) == 0.5);
+  CHECK(warm_cosine(1, 301, 2) == 1.0);
+  CHECK(std::fabs(warm_cosine(101, 301, 2) - 0.75) <= limit);
+  CHECK(std::fabs(warm_cosine(151, 301, 2) - 0.5) <= limit);
+  CHECK(std::fabs(warm_cosine(201, 301, 2) - 0.25) <= limit);
+  for (const std::uint64_t warmup : {0, 1}) {  // none
+    CHECK(warm_cosine(0, 300, warmup) == 1.0);
+    CHECK(std::fabs(warm_cosine(100, 300, warmup) - 0.75) <= limit);
+    CHECK(warm_cosine(300, 300, warmup) == 0.0);
+  }
+  for (const std::uint64_t warmup : {300, 600}) {  // a run that ends with its warm-up, or within
+    for (std::uint64_t t = 0; t < 300; ++t) {
+      CHECK(std::fabs(warm_cosine(t, 300, warmup) - static_cast<double>(t + 1) / static_cast<double>(warmup)) <= limit);
+    }
+  }
+}
+
+TEST_CASE("that schedule climbs by equal steps to 1 and falls from there, never by more than the cosine's steepest") {
+  for (const std::uint64_t warmup : {1, 2, 30, 150}) {
+    CAPTURE(warmup);
+    const double up = 1 / static_cast<double>(warmup), steepest = std::numbers::pi / 2 / static_cast<double>(301 - warmup);
+    for (std::uint64_t t = 1; t <= 300; ++t) {
+      CAPTURE(t);
+      const double change = warm_cosine(t, 300, warmup) - warm_cosine(t - 1, 300, warmup);
+      if (t < warmup) {
+        CHECK(std::fabs(change - up) <= tolerance::closed_form<double>);
+      } else {
+        CHECK(change < 0);
+        CHECK(change >= -steepest);
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("gradients are clipped all together, to the largest norm and no further", T, float, double) {
+  // Squares 9 + 16 + 144: a norm of 13.
+  Parameter<T> first{"first", arma::Row<T>(2), arma::Row<T>{3, -4}}, second{"second", arma::Row<T>(1), arma::Row<T>{12}};
+  const std::vector<Parameter<T>*> both = {&first, &second};
+  const auto are = [&](double scale) {
+    const double limit = tolerance::closed_form<T> * 13;
+    return std::fabs(static_cast<double>(first.G[0]) - 3 * scale) <= limit &&
+           std::fabs(static_cast<double>(first.G[1]) + 4 * scale) <= limit &&
+           std::fabs(static_cast<double>(second.G[0]) - 12 * scale) <= limit;
+  };
+  CHECK(gradient_norm(both) == 13.0);
+  CHECK(gradient_norm(std::vector<Parameter<T>*>{&first}) == 5.0);
+  CHECK(gradient_norm(std::vector<Parameter<T>*>{}) == 0.0);
+  for (const double largest : {13.5, 13.0}) {
+    CHECK(clip_gradients(both, largest) == 13.0);
+    CHECK((first.G[0] == 3 && first.G[1] == -4 && second.G[0] == 12));
+  }
+  CHECK(clip_gradients(both, 6.5) == 13.0);  // the norm before
+  CHECK(are(0.5));
+  CHECK(std::fabs(gradient_norm(both) - 6.5) <= tolerance::closed_form<T> * 13);
+  CHECK(clip_gradients(both, 100.0) == gradient_norm(both));
+  CHECK(are(0.5));
+  // A norm that is no number is returned, and nothing is scaled by it.
+  second.G[0] = std::numeric_limits<T>::quiet_NaN();
+  CHECK(std::isnan(clip_gradients(both, 1.0)));
+  CHECK(std::fabs(static_cast<double>(first.G[0]) - 1.5) <= tolerance::closed_form<T> * 13);
 }

@@ -3,35 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "io/atomic_file.hpp"
-#include "io/tensors/safetensors_writer.hpp"
+#include "training/tensors_to_write.hpp"
 
 namespace ranklab::gpt {
 namespace {
-
-template <class T>
-constexpr Dtype type_of = std::is_same_v<T, float> ? Dtype::f32 : Dtype::f64;
-
-/// The entries in the order of memory, column by column: the rows of the transposed matrix.
-template <class T>
-std::string bytes_of(const arma::Mat<T>& A) {
-  return {reinterpret_cast<const char*>(A.memptr()), A.n_elem * sizeof(T)};
-}
-
-/// A' as stored (columns, rows).
-template <class T>
-TensorToWrite transposed(const std::string& key, const arma::Mat<T>& A) {
-  return {key, type_of<T>, {A.n_cols, A.n_rows}, bytes_of(A)};
-}
-
-template <class T>
-TensorToWrite tensor(const std::string& key, const arma::Mat<T>& A) {
-  return {key, type_of<T>, {A.n_rows, A.n_cols}, bytes_of<T>(A.st())};
-}
-
-template <class T>
-TensorToWrite constant(const std::string& key, std::uint64_t size, T value) {
-  return {key, type_of<T>, {size}, bytes_of(arma::Mat<T>(size, 1, arma::fill::value(value)))};
-}
 
 bool is_gpt2(const GptShape& shape) {
   return shape.norm == Norm::layer && shape.learned_positions && !shape.qk_norm && shape.activation->name == "gelu";
@@ -69,9 +44,7 @@ std::vector<TensorToWrite> gpt2_tensors(const Gpt<T>& model) {
 
 std::string file_at(const std::string& file, std::uint64_t step, std::uint64_t last) {
   if (step == last) return file;
-  const std::string ending = ".safetensors";
-  const std::string stem = file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file;
-  return stem + ".step" + std::to_string(step) + ending;
+  return beside(file, ".step" + std::to_string(step) + ".safetensors");
 }
 
 template <class T>
@@ -91,9 +64,7 @@ void save_weights(const Gpt<T>& model, const std::string& file) {
       {"n_head", shape.heads},          {"n_inner", shape.hidden},       {"n_positions", shape.context},
       {"vocab_size", shape.vocabulary}, {"activation_function", "gelu"}, {"layer_norm_epsilon", shape.norm_epsilon()},
       {"tie_word_embeddings", false}};
-  const std::string ending = ".safetensors";
-  write_file_atomically((file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file) + ".config.json",
-                        config.dump(2) + "\n");
+  write_file_atomically(beside(file, ".config.json"), config.dump(2) + "\n");
   write_safetensors(file, gpt2_tensors(model));
 }
 

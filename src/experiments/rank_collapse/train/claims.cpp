@@ -1,0 +1,227 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/statistics.hpp"
+#include "core/text.hpp"
+#include "experiments/rank_collapse/train/train.hpp"
+
+namespace ranklab::train {
+namespace {
+
+// Standard errors, and points of accuracy: the spreads that the paper's own tables show.
+constexpr double margin = 3, clear_margin = 10, chance_margin = 5, learned_margin = 2;
+constexpr double printed_spread = 0.0433, printed_drop = 0.0336;
+constexpr double collapsed = 1e-3, saturated = 0.995;
+
+struct Estimate {
+  double mean, error;
+};
+
+/// The mean over trials of a curve's accuracy, and its standard error: from the trials, but not less than what so many answers
+/// leave.
+Estimate accuracy_of(const Curve& curve, const Task& task, const Records& records) {
+  const Summary summary = summarise(scalars_of(records, curve.name + "." + final_accuracy));
+  const double p = summary.mean, answers = task.cases() * static_cast<double>(summary.n);
+  const double sampled = std::sqrt(std::max(p * (1 - p), 1 / answers) / answers), spread = standard_error(summary);
+  return {p, std::max(sampled, std::isfinite(spread) ? spread : 0)};
+}
+
+std::vector<double> differences(const Curve& a, const Curve& b, const char* what, const Records& records) {
+  return per_trial(
+      records, [&](const TrialRecord& record) { return record.scalar(a.name + "." + what) - record.scalar(b.name + "." + what); });
+}
+
+std::string percent(double share) {
+  return short_number(100 * share) + " %";
+}
+
+// lambda = 0, and what else lambda does to accuracy ------------------------------------------------------------------------------
+
+/// The guess that is nearest to an accuracy: among the answers shown, or always the most frequent one.
+double nearest_guess(double accuracy, const Task& task) {
+  const double chance = task.chance(), majority = task.majority();
+  return std::fabs(accuracy - chance) < std::fabs(accuracy - majority) ? chance : majority;
+}
+
+/// The hypothesis of statements that compare lambdas: with lambda = 1 the model learns. Empty where it does.
+std::string does_not_learn(const Estimate& at_1, const Task& task) {
+  if (at_1.mean > task.majority() + clear_margin * at_1.error) return "";
+  return "lambda = 1 reaches " + percent(at_1.mean) + ", no better than a guess";
+}
+
+void judge_zero(const Plan& plan, const Curve& group, const Task& task, const Records& records, Claims& claims) {
+  const Curve *const zero = plan.with_lambda(group, 0), *const one = plan.with_lambda(group, 1);
+  if (!zero || !one) return;
+  const Statement statement{"lambda-skip/fig-5/" + group.group + "/lambda-0", "Section A.13.2, Figure 5",
+                            "without a skip (lambda = 0) the model guesses at random (" + group.group + ")"};
+  const Estimate at_0 = accuracy_of(*zero, task, records), at_1 = accuracy_of(*one, task, records);
+  const double guess = nearest_guess(at_0.mean, task);
+  if (!claims.applies(statement, does_not_learn(at_1, task))) return;
+  claims.number(statement, std::fabs(at_0.mean - guess) / at_0.error, at_most(margin),
+                "standard errors from guessing (" + percent(guess) + "): " + percent(at_0.mean) + " at lambda = 0, " +
+                    percent(at_1.mean) + " at 1");
+}
+
+void judge_others(const Plan& plan, const Curve& group, const Task& task, const Records& records, Claims& claims) {
+  double least = 1, most = 0, error = 0;
+  std::string list;
+  std::size_t count = 0;
+  for (const Curve& curve : plan.curves) {
+    if (curve.group != group.group || curve.learns || curve.lambda == 0) continue;
+    const Estimate of = accuracy_of(curve, task, records);
+    least = std::min(least, of.mean), most = std::max(most, of.mean), error = std::max(error, of.error);
+    list += (count++ > 0 ? ", " : "") + percent(of.mean) + " at " + series_number(curve.lambda);
+  }
+  const Curve* const one = plan.with_lambda(group, 1);
+  if (count < 2 || !one) return;
+  const Statement statement{
+      "lambda-skip/fig-5/" + group.group + "/others-alike", "Section A.13.2, Figure 5",
+      "all other lambdas reach about the same accuracy: within 4.33 points, as the paper's own, or 3 standard errors (" +
+          group.group + ")"};
+  if (!claims.applies(statement, does_not_learn(accuracy_of(*one, task, records), task))) return;
+  claims.number(statement, most - least, at_most(std::max(printed_spread, margin * std::sqrt(2.0) * error)), list);
+}
+
+// Is it the collapse of rank that keeps a model from learning? -------------------------------------------------------------------
+
+/// Both ways: of all runs those whose tokens are equal in the last layer at start and end, of those without a skip those that only
+/// guess.
+void judge_cause(const Plan& plan, const Task& task, const Records& records, Claims& claims) {
+  Tally collapsed_guess, guesses_collapsed;
+  std::vector<std::string> learnt, distinct;
+  for (const Curve& curve : plan.curves) {
+    bool any_learnt = false, any_distinct = false;
+    for (const TrialRecord& record : records) {
+      const std::string prefix = curve.name + ".";
+      const double accuracy = record.scalar(prefix + final_accuracy),
+                   start = record.array(prefix + "start." + mu_normalized).back(),
+                   end = record.array(prefix + "end." + mu_normalized).back();
+      if (!std::isfinite(accuracy) || !std::isfinite(end)) continue;
+      const double guess = std::max(task.chance(), task.majority());
+      const double z = (accuracy - guess) / std::sqrt(guess * (1 - guess) / task.cases());
+      const bool collapses = start < collapsed && end < collapsed, guessing = z <= chance_margin;
+      if (collapses) collapsed_guess.count(!guessing, accuracy), any_learnt |= !guessing;
+      if (guessing && !curve.learns && curve.lambda == 0) guesses_collapsed.count(!collapses, end), any_distinct |= !collapses;
+    }
+    if (any_learnt) learnt.push_back(curve.name);
+    if (any_distinct) distinct.push_back(curve.name);
+  }
+  const Place place{"lambda-skip/fig-5/", "Section A.13.2"};
+  claims.never_violated(
+      place(
+          "because-of-collapse",
+          "rank collapse keeps a model from learning: no run whose tokens are equal in the last layer, mu / ||R|| < 0.001 at start "
+          "and end, beats guessing"),
+      collapsed_guess,
+      collapsed_guess.cases > 0 ? clauses("accuracy of these runs up to " + percent(collapsed_guess.largest),
+                                          learnt.empty() ? "" : "collapsed, and learnt all the same: " + joined(learnt))
+                                : "in no run are the tokens equal at start and end");
+  claims.never_violated(
+      place("only-collapse", "nothing else does: every run without a skip that only guesses has equal tokens in the last layer"),
+      guesses_collapsed,
+      guesses_collapsed.cases > 0 ? clauses("mu / ||R|| of these runs up to " + short_number(guesses_collapsed.largest),
+                                            distinct.empty() ? "" : "not collapsed, and guessing: " + joined(distinct))
+                                  : "no run without a skip only guesses");
+}
+
+// Learned lambda -----------------------------------------------------------------------------------------------------------------
+
+void judge_learned(const Plan& plan, const Curve& group, const Task& task, const Records& records, Claims& claims) {
+  const Curve *const learned = plan.learned(group), *const one = plan.with_lambda(group, 1);
+  if (!learned || !one) return;
+  const Summary drop = summarise(differences(*one, *learned, final_accuracy, records));
+  const double error = standard_error(drop);
+  const Statement statement{"lambda-skip/table-1/" + group.group + "/learned-no-worse", "Section 5.1, Table 1",
+                            "learning lambda does not hurt: accuracy falls by no more than 3.36 points, as in the paper's worst "
+                            "case, or 2 standard errors (" +
+                                group.group + ")"};
+  if (!claims.applies(statement, does_not_learn(accuracy_of(*one, task, records), task))) return;
+  claims.number(statement, drop.mean, at_most(std::max(printed_drop, std::isfinite(error) ? learned_margin * error : 0)),
+                percent(accuracy_of(*one, task, records).mean) + " at lambda = 1, " +
+                    percent(accuracy_of(*learned, task, records).mean) + " learned");
+}
+
+void judge_gain(const Plan& plan, const Task& task, const Records& records, Claims& claims) {
+  const Statement statement{"lambda-skip/table-1/learned-better", "Section 5.1, Table 1",
+                            "in some cases learning lambda is better: a model gains more than 2 standard errors"};
+  double best = -std::numeric_limits<double>::infinity();
+  std::string where;
+  bool any = false, all_saturated = true;
+  for (const Curve* group : plan.groups()) {
+    const Curve *const learned = plan.learned(*group), *const one = plan.with_lambda(*group, 1);
+    if (!learned || !one) continue;
+    any = true;
+    const double at_1 = accuracy_of(*one, task, records).mean;
+    all_saturated = all_saturated && at_1 > saturated;
+    const Summary gain = summarise(differences(*learned, *one, final_accuracy, records));
+    const double z = gain.mean / standard_error(gain);
+    if (!(z > best)) continue;
+    best = z;
+    where =
+        group->group + " gains " + short_number(100 * gain.mean) + " +- " + short_number(100 * standard_error(gain)) + " points";
+  }
+  if (!any) return;
+  if (!claims.applies(statement, all_saturated   ? "every model answers all but perfectly at lambda = 1"
+                                 : where.empty() ? "one trial has no standard error"
+                                                 : ""))
+    return;
+  claims.number(statement, best, {.low = std::nextafter(learned_margin, margin)}, "largest gain in standard errors: " + where);
+}
+
+// Table 1: who solves recall -----------------------------------------------------------------------------------------------------
+
+void judge_recall(const Plan& plan, const Task& task, const Records& records, Claims& claims) {
+  if (plan.config.task != "recall") return;
+  for (const Curve* group : plan.groups()) {
+    const Curve* const one = plan.with_lambda(*group, 1);
+    if (!one) continue;
+    const std::vector<double> accuracies = scalars_of(records, one->name + "." + final_accuracy);
+    const bool linear = one->model == "linear-attention", solves = one->model == "attention" || one->model == "mamba2";
+    const Place place{"lambda-skip/table-1/" + group->group + "/", "Table 1"};
+    if (solves) {
+      claims.mean(place("solves-recall", group->group + " solves recall: more than 90 % of the answers are right"), accuracies,
+                  at_least(0.9), "printed: above 98 %", margin);
+    }
+    if (linear) {
+      claims.mean(place("fails-at-recall", group->group + " does not: it stays within 5 points of guessing among the values shown"),
+                  accuracies, at_most(task.chance() + 0.05), "printed: 1.6 %", margin);
+    }
+  }
+}
+
+// Figure 2, after training -------------------------------------------------------------------------------------------------------
+
+double last_mu(const Curve& curve, const TrialRecord& record) {
+  return record.array(curve.name + ".end." + mu_normalized).back();
+}
+
+void judge_sign(const Plan& plan, const Curve& group, const Records& records, Claims& claims) {
+  for (const Curve& negative : plan.curves) {
+    if (negative.group != group.group || negative.learns || !(negative.lambda < 0)) continue;
+    const Curve* const positive_one = plan.with_lambda(group, -negative.lambda);
+    if (!positive_one) continue;
+    const auto gains =
+        per_trial(records, [&](const TrialRecord& record) { return last_mu(negative, record) - last_mu(*positive_one, record); });
+    claims.mean({"lambda-skip/fig-2/" + group.group + "/negative-" + series_number(-negative.lambda), "Section 5.1, Figure 2",
+                 "after training mu / ||R|| of the last layer is higher at lambda = " + series_number(negative.lambda) +
+                     " than at " + series_number(-negative.lambda) + " (" + group.group + ")"},
+                gains, positive(), "difference", learned_margin);
+  }
+}
+
+}  // namespace
+
+void judge(const Plan& plan, const Task& task, const Records& records, Claims& claims) {
+  if (records.empty()) return;
+  for (const Curve* group : plan.groups()) {
+    judge_zero(plan, *group, task, records, claims);
+    judge_others(plan, *group, task, records, claims);
+    judge_learned(plan, *group, task, records, claims);
+    judge_sign(plan, *group, records, claims);
+  }
+  judge_cause(plan, task, records, claims);
+  judge_gain(plan, task, records, claims);
+  judge_recall(plan, task, records, claims);
+}
+
+}  // namespace ranklab::train

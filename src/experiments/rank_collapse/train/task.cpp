@@ -1,0 +1,205 @@
+#include "experiments/rank_collapse/train/task.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "training/image_files.hpp"
+
+namespace ranklab::train {
+namespace {
+
+constexpr std::uint64_t recall_cases = 512, text_batches = 16, saved_windows = 64;
+constexpr std::uint64_t largest_vocabulary = 1'000'000;
+
+std::uint64_t ids_of(const std::string& vocab) {
+  std::uint64_t size = 0;
+  const char* const end = vocab.data() + vocab.size();
+  const auto parsed = std::from_chars(vocab.data(), end, size);
+  if (parsed.ec != std::errc() || parsed.ptr != end || size > largest_vocabulary) {
+    throw UsageError("--vocab: '" + printable(vocab) + "' is not allowed with --task recall; allowed: a number of ids up to " +
+                     std::to_string(largest_vocabulary));
+  }
+  return size;
+}
+
+RecallShape recall_of(const TrainConfig& config) {
+  const RecallShape shape{ids_of(config.vocab), config.length, config.pairs};
+  require_recall(shape);
+  return shape;
+}
+
+ImageTask read_images(const TrainConfig& config) {
+  ImageTask task = !config.digits.empty()  ? read_digits(config.digits)
+                   : !config.cifar.empty() ? read_cifar(config.cifar, config.train_size, config.test_size)
+                                           : read_fashion_mnist(config.idx, config.train_size, config.test_size);
+  if (config.pool > 1) {
+    task.training = pooled(task.training, config.pool);
+    task.test = pooled(task.test, config.pool);
+  }
+  standardise(task);
+  return task;
+}
+
+std::uint32_t index_below(std::uint64_t size, double uniform) {
+  const double n = static_cast<double>(size);
+  return static_cast<std::uint32_t>(std::min(std::floor(uniform * n), n - 1));
+}
+
+}  // namespace
+
+Task::Task(const TrainConfig& config) : config_(config) {
+  if (config.task == "recall") {
+    recall_ = recall_of(config);
+  } else if (config.task == "pixels") {
+    images_ = read_images(config);
+  } else {
+    corpus_ = read_corpus(config.text, config.vocab, config.length + 1);
+  }
+}
+
+SequenceShape expected_shape(const TrainConfig& config) {
+  SequenceShape shape;
+  if (config.task == "recall") {
+    shape.vocabulary = recall_of(config).vocabulary;
+    shape.length = config.length;
+  } else if (config.task == "pixels") {
+    const std::uint64_t side = (!config.digits.empty()  ? 8
+                                : !config.cifar.empty() ? 32
+                                                        : 28) /
+                               std::max<std::uint64_t>(config.pool, 1);
+    shape.inputs = 1;
+    shape.classes = 10;
+    shape.length = side * side;
+  } else {
+    shape.vocabulary = std::max<std::uint64_t>(vocabulary_size(config.vocab), 256);
+    shape.length = config.length;
+  }
+  return shape;
+}
+
+SequenceShape Task::shape() const {
+  SequenceShape shape;
+  if (images_) {
+    shape.inputs = 1;
+    shape.classes = images_->training.classes;
+    shape.length = images_->training.width * images_->training.height;
+    shape.causal = false;
+  } else {
+    shape.vocabulary = corpus_ ? corpus_->vocabulary : recall_.vocabulary;
+    shape.length = config_.length;
+  }
+  return shape;
+}
+
+double Task::chance() const {
+  if (corpus_) return majority();
+  return 1 / static_cast<double>(images_ ? images_->training.classes : recall_.pairs);
+}
+
+double Task::majority() const {
+  if (!images_ && !corpus_) return chance();
+  const std::vector<std::uint32_t>& answers = images_ ? images_->test.labels : corpus_->validation;
+  std::vector<double> counts(images_ ? images_->test.classes : corpus_->vocabulary);
+  for (const std::uint32_t answer : answers) counts[answer] += 1;
+  return *std::max_element(counts.begin(), counts.end()) / static_cast<double>(answers.size());
+}
+
+double Task::cases() const {
+  return static_cast<double>(images_   ? images_->test.labels.size()
+                             : corpus_ ? text_batches * config_.batch * config_.length
+                                       : recall_cases * recall_.pairs);
+}
+
+template <class T>
+SequenceBatch<T> Task::images(const Images& from, const std::vector<std::uint32_t>& which) const {
+  SequenceBatch<T> batch;
+  batch.values = pixel_tokens<T>(from, which);
+  for (const std::uint32_t image : which) batch.targets.push_back(from.labels[image]);
+  return batch;
+}
+
+namespace {
+
+template <class T>
+SequenceBatch<T> recalled(RecallBatch&& drawn) {
+  return {.ids = std::move(drawn.ids), .values = {}, .labelled = std::move(drawn.columns), .targets = std::move(drawn.targets)};
+}
+
+template <class T>
+SequenceBatch<T> next_tokens(TokenBatch&& drawn) {
+  return {.ids = std::move(drawn.ids), .values = {}, .labelled = {}, .targets = std::move(drawn.targets)};
+}
+
+}  // namespace
+
+template <class T>
+SequenceBatch<T> Task::draw(Stream& stream) const {
+  if (corpus_) return next_tokens<T>(draw_windows(corpus_->training, config_.batch, config_.length, stream));
+  if (!images_) return recalled<T>(draw_recall(recall_, config_.batch, stream));
+  std::vector<double> at(config_.batch);
+  stream.fill_uniform(at);
+  std::vector<std::uint32_t> which;
+  for (const double u : at) which.push_back(index_below(images_->training.labels.size(), u));
+  return images<T>(images_->training, which);
+}
+
+template <class T>
+std::vector<SequenceBatch<T>> Task::held_out(const Trial& trial) const {
+  std::vector<SequenceBatch<T>> out;
+  const std::uint64_t cases = images_ ? images_->test.labels.size() : corpus_ ? text_batches * config_.batch : recall_cases;
+  Stream stream = trial.stream("held-out");
+  for (std::uint64_t first = 0; first < cases; first += config_.batch) {
+    const std::uint64_t size = std::min(config_.batch, cases - first);
+    if (corpus_) {
+      out.push_back(next_tokens<T>(draw_windows(corpus_->validation, size, config_.length, stream)));
+    } else if (!images_) {
+      out.push_back(recalled<T>(draw_recall(recall_, size, stream)));
+    } else {
+      std::vector<std::uint32_t> which;
+      for (std::uint64_t i = 0; i < size; ++i) which.push_back(static_cast<std::uint32_t>(first + i));
+      out.push_back(images<T>(images_->test, which));
+    }
+  }
+  return out;
+}
+
+template SequenceBatch<float> Task::draw<float>(Stream&) const;
+template SequenceBatch<double> Task::draw<double>(Stream&) const;
+template std::vector<SequenceBatch<float>> Task::held_out<float>(const Trial&) const;
+template std::vector<SequenceBatch<double>> Task::held_out<double>(const Trial&) const;
+
+std::string Task::description() const {
+  if (images_) {
+    const Images &training = images_->training, &test = images_->test;
+    return images_->name + ", checksum " + images_->checksum + ": " + std::to_string(training.labels.size()) +
+           " images to learn, " + std::to_string(test.labels.size()) + " held out, of " + std::to_string(training.width) + " x " +
+           std::to_string(training.height) + " pixels after pooling; guessing the most frequent class is right in " +
+           short_number(100 * majority()) + " % of those.";
+  }
+  if (corpus_) {
+    return "The text is " + corpus_->text + ", " + std::to_string(corpus_->bytes) + " bytes, checksum " + corpus_->checksum + ": " +
+           std::to_string(corpus_->training.size()) + " tokens of " + std::to_string(corpus_->vocabulary) + " kinds to learn, " +
+           std::to_string(corpus_->validation.size()) + " held out.";
+  }
+  return "Recall: " + counted(recall_.pairs, "pair") + " of keys and values in " + std::to_string(recall_.length) +
+         " tokens; guessing among the values shown is right in " + short_number(100 * chance()) + " %. " +
+         std::to_string(recall_cases) + " sequences held out in each trial.";
+}
+
+std::string Task::windows_text(const Trial& trial) const {
+  std::string out;
+  std::uint64_t written = 0;
+  for (const SequenceBatch<double>& batch : held_out<double>(trial)) {
+    for (std::size_t n = 0; n < batch.ids.size() && written < saved_windows; ++n) {
+      const bool ends = (n + 1) % config_.length == 0;
+      out += std::to_string(batch.ids[n]) + (ends ? "\n" : " ");
+      written += ends ? 1 : 0;
+    }
+  }
+  return out;
+}
+
+}  // namespace ranklab::train

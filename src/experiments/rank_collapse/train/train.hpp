@@ -1,0 +1,79 @@
+// The study train inside: its curves, what each of them records, and the way from there to the result.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/record.hpp"
+#include "experiments/rank_collapse/train/config.hpp"
+#include "experiments/rank_collapse/train/task.hpp"
+#include "report/claims.hpp"
+#include "run/trials.hpp"
+#include "training/sequence_model.hpp"
+
+namespace ranklab::train {
+
+/// One model, trained once in each trial. All curves of a trial see the same batches.
+struct Curve {
+  std::string name;   // of its series: "attention,lambda=0,L=8"
+  std::string group;  // that without its lambda: curves of a group differ in lambda alone
+  std::string model, variant, init, where;
+  bool learns = false;
+  double lambda = 1;  // where it is learned, its start
+  std::uint64_t layers = 2, hidden = 64, steps = 300, warmup = 30;
+  Norm norm = Norm::layer;
+  double lr = 1e-3;
+
+  bool is(const Curve& other_of_group, double its_lambda) const {
+    return group == other_of_group.group && !learns && lambda == its_lambda;
+  }
+};
+
+struct Plan {
+  TrainConfig config;
+  std::vector<Curve> curves;
+
+  /// Of the group of `curve`: the one with this fixed lambda, or the one that learns it; null where it is not run.
+  const Curve* with_lambda(const Curve& curve, double lambda) const;
+  const Curve* learned(const Curve& curve) const;
+  /// The first curve of each group.
+  std::vector<const Curve*> groups() const;
+};
+
+/// Throws UsageError that names the flag.
+Plan plan_of(const TrainConfig& config);
+
+MixerKind mixer_of(const std::string& model);
+SequenceShape shape_of(const Plan& plan, const Curve& curve, const Task& task);
+
+// What a curve records, behind its name and a dot --------------------------------------------------------------------------------
+
+// Over steps: means over each tenth of the run; shares of right answers on held-out cases before the run and after each tenth.
+inline constexpr char train_loss[] = "train_loss", accuracy[] = "accuracy";
+inline constexpr std::size_t tenths = 10;
+inline constexpr char final_train_loss[] = "final_train_loss", final_test_loss[] = "final_test_loss",
+                      final_accuracy[] = "final_accuracy", diverged[] = "diverged",
+                      steps_to_90[] = "steps_to_90",  // steps until 90 % of a training batch are answered rightly
+    learned_lambda[] = "learned_lambda.";             // and the block, from 1
+// At "start." and "end." of a run (gradients also at an eighth of it), over the representations R_0 ... R_L, or the blocks 1 ... L.
+inline constexpr char mu_normalized[] = "mu_normalized", token_similarity[] = "token_similarity",
+                      dispersion[] = "dispersion",  // ||v - mean v||_F / ||v||_F over sequences, v the mean token of norm(R_l)
+    block_gradient[] = "gradient_norm", mixer_gradient[] = "mixer_gradient_norm";
+
+// From a trial to the result -----------------------------------------------------------------------------------------------------
+
+/// Trains every curve. Trial 0 writes the files of config.save. Throws Failure where that fails.
+TrialRecord run_trial(const Plan& plan, const Task& task, bool single_precision, const Trial& trial);
+
+/// Weights as published layouts have them, where they have one for such a model, else by the names of parameters (save.cpp).
+template <class T>
+void save_weights(const SequenceModel<T>& model, const std::string& file);
+/// The file of one curve: config.save, with the curve's name before its ending where there are several.
+std::string weights_file(const Plan& plan, const Curve& curve);
+
+void judge(const Plan& plan, const Task& task, const Records& records, Claims& claims);
+
+Result report(const Plan& plan, const Task& task, const Records& records);
+
+}  // namespace ranklab::train

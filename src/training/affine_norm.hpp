@@ -1,0 +1,32 @@
+// RMS and layer norm with a gain, and with a bias where the mean is taken away: Y = gain o a + bias, forward and backward.
+#pragma once
+
+#include <armadillo>
+#include <vector>
+
+#include "training/initial_weights.hpp"
+#include "training/norm.hpp"
+#include "training/parameter.hpp"
+
+namespace ranklab {
+
+/// `kind` is rms (gain alone, as in Mamba-2) or layer; both with epsilon 1e-5. Gain 1 and bias 0 at the start.
+template <class T>
+class AffineNorm {
+ public:
+  AffineNorm(Norm kind, arma::uword dim, const InitialWeights& initial);
+
+  std::vector<Parameter<T>*> parameters();
+  /// X (d, N) -> Y (d, N).
+  void forward(const arma::Mat<T>& X, arma::Mat<T>& Y);
+  /// After forward(): the gradients in gain and bias, and that in X added to dX (d, N).
+  void backward(const arma::Mat<T>& dY, arma::Mat<T>& dX);
+
+ private:
+  Norm kind_;
+  Parameter<T> gain_, bias_;
+  NormPass<T> pass_;
+  arma::Mat<T> dA_;
+};
+
+}  // namespace ranklab

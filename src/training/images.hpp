@@ -1,0 +1,50 @@
+// Images in classes, and the tokens that a sequence model reads of them: pixels or patches.
+//
+// Legend: w width and h height in pixels, p side of a patch, B images of a batch. One token per column, image after image; tokens
+// of an image row by row, and so the pixels of a patch.
+#pragma once
+
+#include <armadillo>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ranklab {
+
+struct Images {
+  std::uint64_t width = 0, height = 0, classes = 10;
+  std::vector<float> pixels;          // grey, image after image, row by row
+  std::vector<std::uint32_t> labels;  // of each image, below `classes`
+};
+
+struct ImageTask {
+  Images training, test;  // of one width and height
+  std::string name;       // "Fashion-MNIST"
+  std::string checksum;   // of all bytes that were read, unpacked, 16 hexadecimal digits
+};
+
+/// Means over squares of factor x factor pixels. Throws UsageError that names --pool unless the factor divides w and h.
+Images pooled(const Images& images, std::uint64_t factor);
+
+/// Of all pixels of all images; the deviation is that of these numbers (1 / n). NaN where there are none.
+struct PixelMoments {
+  double mean = 0, deviation = 0;
+};
+PixelMoments pixel_moments(const Images& images);
+
+/// x -> (x - mean) / deviation in both parts, by the moments of the training part. Throws Failure where its pixels are all equal.
+void standardise(ImageTask& task);
+
+/// (1, B w h), one pixel per column, of the images with these indices.
+template <class T>
+arma::Mat<T> pixel_tokens(const Images& images, std::span<const std::uint32_t> which);
+
+/// Throws UsageError that names --patch unless p divides w and h.
+void require_patch(const Images& images, std::uint64_t patch);
+
+/// (p^2, B (w/p) (h/p)), one patch per column, of the images with these indices; after require_patch().
+template <class T>
+arma::Mat<T> patch_tokens(const Images& images, std::uint64_t patch, std::span<const std::uint32_t> which);
+
+}  // namespace ranklab

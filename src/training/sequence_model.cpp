@@ -1,0 +1,248 @@
+#include "training/sequence_model.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "training/attention_mixer.hpp"
+#include "training/cross_entropy.hpp"
+#include "training/linear.hpp"
+#include "training/linear_attention.hpp"
+#include "training/mamba2.hpp"
+#include "training/s4d.hpp"
+
+namespace ranklab {
+namespace {
+
+template <class T>
+std::unique_ptr<Mixer<T>> make_mixer(const SequenceShape& shape, const InitialWeights& initial) {
+  switch (shape.mixer) {
+    case MixerKind::attention:
+      return std::make_unique<AttentionMixer<T>>(
+          shape.dim, AttentionShape{.heads = shape.heads, .context = shape.length, .causal = shape.causal}, initial);
+    case MixerKind::linear_attention:
+      return std::make_unique<LinearAttentionMixer<T>>(shape.dim, shape.length, shape.causal, initial);
+    case MixerKind::mamba2:
+      return std::make_unique<Mamba2Mixer<T>>(shape.dim, shape.length, Mamba2Shape{}, initial);
+    case MixerKind::s4d:
+      return std::make_unique<S4dMixer<T>>(shape.dim, shape.length, S4dShape{}, initial);
+  }
+  throw std::logic_error("an unknown mixer");
+}
+
+/// Learned positions of images start as large as pixels are, N(0, 1); those of ids as the table that they are added to.
+template <class T>
+Parameter<T> make_positions(const SequenceShape& shape, const InitialWeights& initial) {
+  if (shape.inputs == 0 || initial.law() == WeightLaw::small) return initial.table<T>("positions", shape.dim, shape.length);
+  Parameter<T> drawn = initial.normal<T>("positions", shape.dim, shape.length, 1.0);
+  drawn.decays = true;
+  return drawn;
+}
+
+}  // namespace
+
+template <class T>
+SequenceModel<T>::SequenceModel(const SequenceShape& shape, const InitialWeights& initial) : shape_(shape) {
+  const std::uint64_t d = shape.dim;
+  if (shape.inputs > 0 && shape.classes == 0) throw std::logic_error("a readout needs classes, or ids to choose from");
+  if (shape.inputs == 0) {
+    embedding_ = initial.table<T>("embedding", d, shape.vocabulary);
+  } else {
+    embedding_ = initial.map<T>("embedding", d, shape.inputs);
+    input_bias_ = initial.constant<T>("embedding.bias", d, 1, 0.0);
+  }
+  if (shape.has_positions()) positions_ = make_positions<T>(shape, initial);
+  blocks_.reserve(shape.layers);
+  for (std::uint64_t l = 0; l < shape.layers; ++l) {
+    const InitialWeights of_layer = initial.of("layer" + std::to_string(l));
+    blocks_.emplace_back(shape, make_mixer<T>(shape, of_layer.of("mixer")), of_layer);
+  }
+  if (!shape.post) final_norm_.emplace(shape.norm, d, initial.of("norm"));
+  if (shape.classes > 0) {
+    head_ = initial.map<T>("head", shape.classes, d);
+    head_bias_ = initial.constant<T>("head.bias", shape.classes, 1, 0.0);
+  }
+  const auto add = [&](std::optional<Parameter<T>>& parameter) {
+    if (parameter) parameters_.push_back(&*parameter);
+  };
+  for (auto* parameter : {&embedding_, &input_bias_, &positions_}) add(*parameter);
+  for (SkipBlock<T>& block : blocks_) {
+    for (Parameter<T>* parameter : block.parameters()) parameters_.push_back(parameter);
+  }
+  if (final_norm_) {
+    for (Parameter<T>* parameter : final_norm_->parameters()) parameters_.push_back(parameter);
+  }
+  for (auto* parameter : {&head_, &head_bias_}) add(*parameter);
+}
+
+template <class T>
+const Parameter<T>& SequenceModel<T>::parameter(std::string_view name) const {
+  for (const Parameter<T>* parameter : parameters_) {
+    if (parameter->name == name) return *parameter;
+  }
+  throw std::logic_error("the model has no parameter " + std::string(name));
+}
+
+template <class T>
+template <class U>
+void SequenceModel<T>::take_weights(const SequenceModel<U>& from) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    parameters_[i]->W = arma::conv_to<arma::Mat<T>>::from(from.parameters().at(i)->W);
+  }
+}
+
+// Tokens in ----------------------------------------------------------------------------------------------------------------------
+
+template <class T>
+void SequenceModel<T>::embed(const SequenceBatch<T>& batch) {
+  arma::Mat<T>& R = streams_.front();
+  if (input_bias_) {
+    linear(*embedding_, batch.values, R);
+    add_bias(*input_bias_, R);
+  } else {
+    look_up(embedding_->W, batch.ids, R);
+  }
+  if (!positions_) return;
+  for (arma::uword n = 0; n < R.n_cols; ++n) R.col(n) += positions_->W.col(n % shape_.length);
+}
+
+template <class T>
+void SequenceModel<T>::embed_backward(const SequenceBatch<T>& batch) {
+  if (positions_) {
+    positions_->G.zeros(shape_.dim, shape_.length);
+    for (arma::uword n = 0; n < dR_.n_cols; ++n) positions_->G.col(n % shape_.length) += dR_.col(n);
+  }
+  if (input_bias_) {
+    linear_backward_weights(*embedding_, batch.values, dR_);
+    bias_backward(*input_bias_, dR_);
+  } else {
+    // Of the readout, which is tied to the table, the gradient is there already.
+    if (shape_.classes > 0) embedding_->G.zeros(shape_.dim, shape_.vocabulary);
+    for (arma::uword n = 0; n < batch.ids.size(); ++n) embedding_->G.col(batch.ids[n]) += dR_.col(n);
+  }
+}
+
+// Readout ------------------------------------------------------------------------------------------------------------------------
+
+template <class T>
+void SequenceModel<T>::read(const SequenceBatch<T>& batch) {
+  const arma::Mat<T>& h = read_out();
+  const arma::uword length = shape_.length;
+  if (shape_.classes > 0) {
+    read_.set_size(shape_.dim, h.n_cols / length);
+    for (arma::uword b = 0; b < read_.n_cols; ++b) read_.col(b) = arma::mean(h.cols(b * length, (b + 1) * length - 1), 1);
+    linear(*head_, read_, logits_);
+    add_bias(*head_bias_, logits_);
+    return;
+  }
+  if (!batch.labelled.empty()) look_up(h, batch.labelled, read_);
+  logits_ = embedding_->W.t() * (batch.labelled.empty() ? h : read_);
+}
+
+/// From the gradient in the logits to dh_.
+template <class T>
+void SequenceModel<T>::read_backward(const SequenceBatch<T>& batch) {
+  const arma::Mat<T>& h = read_out();
+  const arma::uword length = shape_.length;
+  if (shape_.classes > 0) {
+    linear_backward_weights(*head_, read_, logits_);
+    bias_backward(*head_bias_, logits_);
+    linear_backward_inputs(*head_, logits_, dread_);
+    dread_ /= static_cast<T>(length);
+    dh_.set_size(shape_.dim, h.n_cols);
+    for (arma::uword n = 0; n < h.n_cols; ++n) dh_.col(n) = dread_.col(n / length);
+  } else if (batch.labelled.empty()) {
+    embedding_->G = h * logits_.t();
+    dh_ = embedding_->W * logits_;
+  } else {
+    embedding_->G = read_ * logits_.t();
+    dread_ = embedding_->W * logits_;
+    dh_.zeros(shape_.dim, h.n_cols);
+    for (arma::uword i = 0; i < batch.labelled.size(); ++i) dh_.col(batch.labelled[i]) += dread_.col(i);
+  }
+}
+
+// Passes -------------------------------------------------------------------------------------------------------------------------
+
+template <class T>
+void SequenceModel<T>::forward(const SequenceBatch<T>& batch) {
+  streams_.resize(shape_.layers + 1);
+  embed(batch);
+  for (std::uint64_t l = 0; l < shape_.layers; ++l) blocks_[l].forward(streams_[l], streams_[l + 1]);
+  if (final_norm_) final_norm_->forward(streams_.back(), final_);
+  read(batch);
+}
+
+template <class T>
+double SequenceModel<T>::loss(const SequenceBatch<T>& batch, bool gradient) {
+  return cross_entropy(logits_, batch.targets, gradient);
+}
+
+template <class T>
+void SequenceModel<T>::backward(const SequenceBatch<T>& batch) {
+  read_backward(batch);
+  if (final_norm_) {
+    dR_.zeros(dh_.n_rows, dh_.n_cols);
+    final_norm_->backward(dh_, dR_);
+  } else {
+    dR_ = dh_;
+  }
+  for (std::uint64_t l = shape_.layers; l-- > 0;) blocks_[l].backward(streams_[l], dR_);
+  embed_backward(batch);
+}
+
+template class SequenceModel<float>;
+template class SequenceModel<double>;
+template void SequenceModel<double>::take_weights(const SequenceModel<float>&);
+template void SequenceModel<double>::take_weights(const SequenceModel<double>&);
+
+// Sizes --------------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+double real(std::uint64_t n) {
+  return static_cast<double>(n);
+}
+
+/// Multiplications that every token costs in a mixer, and numbers that it keeps there; weights that multiply none.
+struct MixerCost {
+  double weights, among_tokens, kept, further_weights = 0;
+};
+
+MixerCost cost_of(const SequenceShape& shape) {
+  const double d = real(shape.dim), length = real(shape.length);
+  switch (shape.mixer) {
+    case MixerKind::attention:
+    case MixerKind::linear_attention:
+      return {4 * d * d, 2 * length * d, 9 * d + 2 * real(shape.heads) * length};
+    case MixerKind::mamba2: {
+      const Mamba2Shape of;
+      const double inner = 2 * d, n = real(of.state), heads = inner / real(of.head_width);
+      return {d * (3 * inner + 2 * n + heads), length * (inner + n), 10 * inner + 6 * n + 3 * heads * length, 6 * inner + 10 * n};
+    }
+    case MixerKind::s4d: {
+      const double n = real(S4dShape{}.state);
+      return {2 * d * d, length * d / 2, 10 * d, (2 * n + 4) * d};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+double sequence_flops(const SequenceShape& shape, double tokens, double asked) {
+  const MixerCost mixer = cost_of(shape);
+  const double d = real(shape.dim), outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary);
+  return 2 * tokens * real(shape.layers) * (mixer.weights + mixer.among_tokens + 2 * d * real(shape.hidden)) +
+         2 * asked * d * outputs + 2 * tokens * d * real(shape.inputs);
+}
+
+double sequence_numbers(const SequenceShape& shape, double tokens, double asked) {
+  const MixerCost mixer = cost_of(shape);
+  const double d = real(shape.dim), w = real(shape.hidden), outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary);
+  // Weights, gradients and two moments; what each block keeps, with its gradients.
+  return 4 * (real(shape.layers) * (mixer.weights + mixer.further_weights + 2 * d * w + 8 * d) +
+              d * (outputs + real(shape.vocabulary) + real(shape.length))) +
+         tokens * real(shape.layers) * (mixer.kept + 10 * d + 3 * w) + 4 * tokens * d + 2 * asked * (outputs + d);
+}
+
+}  // namespace ranklab

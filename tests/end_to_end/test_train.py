@@ -1,0 +1,142 @@
+"""rank-collapse --study train: names, data, files that other studies read, refusals, interruption."""
+import gzip
+import os
+import random
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+from program import BINARY, ProgramTest, reproducible
+
+_SMALL = "rank-collapse --study train --steps 10 --batch 4 --dim 16"
+TINY = _SMALL + " --trials 2"
+TEXT = _SMALL + " --trials 1 --task text --vocab char --length 8 --model attention,mamba2 --heads 2 --norm layer,mamba2:rms --ffn 32,mamba2:0"
+
+
+def idx(*sizes, content):
+    return gzip.compress(struct.pack(f">I{len(sizes)}I", 0x800 + len(sizes), *sizes) + bytes(content))
+
+
+class TrainTest(ProgramTest):
+    def write_images(self, folder="images", count=40):
+        """Images of 8 x 8 whose class is told by which half is bright."""
+        draw = random.Random(1)
+        os.makedirs(self.path(folder), exist_ok=True)
+        for part in ("train", "t10k"):
+            labels = [i % 2 for i in range(count)]
+            pixels = [draw.randrange(128) + (127 if (column < 4) == (label == 0) else 0)
+                      for label in labels for row in range(8) for column in range(8)]
+            self.write(f"{folder}/{part}-images-idx3-ubyte.gz", idx(count, 8, 8, content=pixels))
+            self.write(f"{folder}/{part}-labels-idx1-ubyte.gz", idx(count, content=labels))
+        return folder
+
+    def test_threads_change_no_digit(self):
+        arguments = TINY + " --model attention,linear-attention,mamba2,s4d --lambda 0,1,learned --precision f32"
+        one = self.result_text(arguments + " --threads 1")
+        self.assertEqual(reproducible(one), reproducible(self.result_text(arguments + " --threads 5")))
+
+    def test_names_join_what_varies_or_was_set(self):
+        def curves(flags):
+            return [name[:-len(".final_accuracy")] for name in self.result(TINY + flags)["scalars"] if name.endswith(".final_accuracy")]
+
+        self.assertEqual(curves(""), ["attention"])
+        self.assertEqual(curves(" --lambda -1 --variant post --layers 3"), ["attention,lambda=-1,post,L=3"])
+        self.assertEqual(curves(" --model mamba2,attention --lambda 1,learned"),
+                         ["mamba2,lambda=1", "mamba2,lambda=learned", "attention,lambda=1", "attention,lambda=learned"])
+        names = [series["name"] for series in self.result(TINY + " --lambda learned")["series"]]
+        for what in ("train_loss", "accuracy", "start.mu_normalized", "end.mu_normalized", "start.token_similarity",
+                     "end.token_similarity", "start.gradient_norm", "eighth.gradient_norm", "end.gradient_norm"):
+            self.assertIn("attention,lambda=learned." + what, names)
+        self.assertIn("attention,lambda=learned.learned_lambda.2", self.result(TINY + " --lambda learned")["scalars"])
+
+    def test_a_replayed_config_gives_the_same(self):
+        arguments = TINY + " --model attention,mamba2 --lambda -0.5,learned --steps 8,mamba2:6 --lr 0.003,mamba2:0.01"
+        first = self.result_text(arguments, name="first.json")
+        self.assertEqual(reproducible(first), reproducible(self.result_text("rank-collapse --study train --config first.json")))
+        self.assertEqual(self.result(arguments)["config"]["lambda"], [-0.5, "learned"])
+
+    def test_images_are_learnt(self):
+        folder = self.write_images()
+        result = self.result(f"rank-collapse --study train --task pixels --idx {folder} --pool 2 --train-size 40 --test-size 40 --dim 16 "
+                             "--steps 60 --lr 0.01 --trials 3 --lambda 0,1")
+        self.assertEqual(result["scalars"]["attention,lambda=1.final_accuracy"]["mean"], 1.0)
+        self.assertTrue(any("4 x 4 pixels" in note for note in result["notes"]), result["notes"])
+
+    def test_digits_and_cifar(self):
+        rows = "".join(",".join(str((i * j + i) % 17) for j in range(64)) + f",{i % 10}\n" for i in range(50))
+        self.write("digits.csv.gz", gzip.compress(rows.encode()))
+        notes = self.result(TINY + " --task pixels --digits digits.csv.gz --pool 2")["notes"]
+        self.assertTrue(any("40 images to learn, 10 held out" in note for note in notes), notes)
+        os.mkdir(self.path("batches"))
+        for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
+            self.write(f"batches/{name}.bin", b"".join(bytes([i % 10]) + bytes((i + j) % 256 for j in range(3072)) for i in range(6)))
+        notes = self.result(TINY + " --task pixels --cifar batches --train-size 30 --test-size 6")["notes"]
+        self.assertTrue(any("8 x 8 pixels" in note for note in notes), notes)
+
+    def test_saved_weights_are_published_weights(self):
+        """The forward passes of training and of published models are two programs: on the same windows they agree."""
+        trained = self.result(TEXT + " --save kept/model.safetensors", name="trained.json")
+        self.write("windows.txt", "".join(self.read("kept/model.tokens.txt").splitlines(keepends=True)[:4]))
+        depth = self.result("rank-collapse --weights kept/model.mamba2.safetensors --also kept/model.attention.safetensors "
+                            "--tokens-file windows.txt --lambda 1", name="depth.json")
+        expected, found = ({s["name"]: s["mean"] for s in document["series"]} for document in (trained, depth))
+        for curve, model in (("mamba2", ""), ("attention", "gpt2.")):
+            for measure in ("mu_normalized", "token_similarity"):
+                for a, b in zip(expected[f"{curve}.end.{measure}"], found[f"{model}lambda=1.{measure}"], strict=True):
+                    self.assertLess(abs(a - b), 1e-12)
+        sweep = self.result("rank-collapse --study lambda-sweep --weights kept/model.mamba2.safetensors --also kept/model.attention.safetensors "
+                            "--tokens-file windows.txt --lambda -1,1", name="sweep.json")
+        self.assertTrue(any(claim["id"] == "lambda-skip/fig-2/gpt2/dip-at-0" or "gpt2" in claim["id"] for claim in sweep["claims"]))
+
+    def test_presets_of_trained_weights_say_what_is_missing(self):
+        self.refused("run lambda-skip-fig01-trained --out out.json", "results/lambda-skip-trained.", "ranklab run lambda-skip-trained",
+                     exit_code=1)
+
+    def test_one_line_for_what_cannot_be_run(self):
+        self.write_images()
+        self.write("images/train-images-idx3-ubyte.gz", b"no images")
+        for flags, needles in (
+                ("--lambda one", ("--lambda", "one", "learned")),
+                ("--lambda 1,1.0", ("--lambda", "twice")),
+                ("--pairs 9", ("--pairs", "9")),
+                ("--vocab 20", ("--vocab",)),
+                ("--vocab many", ("--vocab", "many")),
+                ("--length 31", ("--length",)),
+                ("--task pixels --length 64", ("--length", "pixels")),
+                ("--task pixels --pool 3", ("--pool",)),
+                ("--heads 3", ("--heads", "3", "--dim 16")),
+                ("--model mamba2 --dim 24", ("--dim", "24", "mamba2")),
+                ("--model gru", ("--model", "gru", "mamba2")),
+                ("--steps 100,200", ("--steps", "100", "200")),
+                ("--steps mamba2:100", ("--steps", "attention")),
+                ("--steps gru:100", ("--steps", "gru")),
+                ("--lr -1", ("--lr", "-1")),
+                ("--norm batch", ("--norm", "batch")),
+                ("--warmup 20", ("--warmup", "20", "--steps 10")),
+                ("--idx a --cifar b", ("--idx", "--cifar"))):
+            with self.subTest(flags):
+                self.refused(f"{TINY} {flags} --out out.json", *needles)
+        self.refused(f"{TINY} --task pixels --idx images --out out.json", "train-images-idx3-ubyte.gz", exit_code=1)
+        self.refused(f"{TINY} --task pixels --idx none --out out.json", "none", exit_code=1)
+        self.refused(f"{TINY} --task pixels --digits none.csv.gz --out out.json", "none.csv.gz", exit_code=1)
+        self.refused(f"{TINY} --task text --text none.txt --out out.json", "none.txt", exit_code=1)
+        self.refused(f"{TINY} --save /proc/none/w.safetensors --out out.json", "/proc/none", exit_code=1)
+
+    def test_memory_is_estimated_before(self):
+        self.refused(f"{TINY} --dim 30000 --layers 900 --out out.json", "--dim 30000", "memory")
+
+    def test_a_signal_ends_a_run_within_two_seconds(self):
+        process = subprocess.Popen([BINARY, *"rank-collapse --study train --task pixels --layers 8 --steps 30000 --trials 2 --out out.json".split()],
+                                   cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        process.communicate(timeout=60)
+        self.assertLess(time.monotonic() - begin, 4)  # twice what an idle machine needs
+        self.assertEqual(process.returncode, 130)
+
+
+if __name__ == "__main__":
+    unittest.main()

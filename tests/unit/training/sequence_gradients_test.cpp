@@ -1,0 +1,111 @@
+// Gradients of the whole model against central differences, for every switch.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/tolerances.hpp"
+#include "training/sequence_models.hpp"
+
+using namespace sequence_models;
+
+namespace {
+
+/// Of a mean over tokens some gradients are small, 1e-4, where the rounding of the loss weighs as much as 1e-7 of them.
+constexpr double gradient_error = 50 * tolerance::central_difference;
+
+void check_gradients(const SequenceShape& shape, bool labelled = false) {
+  SequenceModel<double> model(shape, initial);
+  perturb(model);
+  const SequenceBatch<double> batch = batch_of(shape, labelled);
+  pass(model, batch_of(shape, labelled, "the batch before"));  // of which nothing stays
+  pass(model, batch);
+  std::vector<arma::mat> found;
+  for (const Parameter<double>* parameter : model.parameters()) found.push_back(parameter->G);
+  const auto loss = [&] {
+    model.forward(batch);
+    return model.loss(batch, false);
+  };
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    arma::mat &W = model.parameters()[i]->W, slopes(arma::size(W));
+    CAPTURE(model.parameters()[i]->name);
+    REQUIRE(arma::size(found[i]) == arma::size(W));
+    for (arma::uword j = 0; j < W.n_elem; ++j) {
+      constexpr double h = 5e-4;
+      const double at = W[j];
+      const auto difference = [&](double step) {
+        W[j] = at + step;
+        const double above = loss();
+        W[j] = at - step;
+        const double below = loss();
+        W[j] = at;
+        return (above - below) / (2 * step);
+      };
+      slopes[j] = (4 * difference(h) - difference(2 * h)) / 3;  // exact for polynomials of degree 4
+    }
+    const double size = arma::norm(found[i], "fro");
+    CHECK(arma::norm(found[i] - slopes, "fro") <= gradient_error * (size > 0 ? size : 1.0));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("gradients are those of central differences: every mixer, norms before and after") {
+  for (const MixerKind mixer : mixers) {
+    for (const bool post : {false, true}) {
+      CAPTURE(static_cast<int>(mixer));
+      CAPTURE(post);
+      SequenceShape shape = shape_of(mixer);
+      shape.post = post;
+      check_gradients(shape);
+    }
+  }
+}
+
+TEST_CASE("gradients are those of central differences: lambda fixed and learned, at one skip and at both") {
+  for (const bool post : {false, true}) {
+    CAPTURE(post);
+    for (const double lambda : {0.0, -1.0, 1.5}) {
+      CAPTURE(lambda);
+      SequenceShape shape = shape_of(MixerKind::attention);
+      shape.post = post;
+      shape.lambda = lambda;
+      check_gradients(shape);
+      shape.learns_lambda = true;
+      shape.lambda_at_both = true;
+      check_gradients(shape);
+    }
+    SequenceShape shape = shape_of(MixerKind::s4d);
+    shape.post = post;
+    shape.lambda = -1;
+    shape.learns_lambda = true;
+    check_gradients(shape);
+  }
+}
+
+TEST_CASE("gradients are those of central differences: without a feed-forward net, RMS norms, some tokens asked about") {
+  for (const bool post : {false, true}) {
+    CAPTURE(post);
+    SequenceShape shape = shape_of(post ? MixerKind::s4d : MixerKind::attention);
+    shape.post = post;
+    shape.hidden = 0;
+    check_gradients(shape);
+    shape = shape_of(post ? MixerKind::attention : MixerKind::linear_attention);
+    shape.post = post;
+    shape.norm = Norm::rms;
+    check_gradients(shape, true);
+  }
+}
+
+TEST_CASE("gradients are those of central differences: classes of sequences, of numbers and of ids") {
+  for (const MixerKind mixer : mixers) {
+    CAPTURE(static_cast<int>(mixer));
+    SequenceShape shape = classes_shape(mixer);
+    shape.post = mixer == MixerKind::mamba2 || mixer == MixerKind::linear_attention;
+    shape.heads = mixer == MixerKind::attention ? 2 : 1;
+    check_gradients(shape);
+  }
+  SequenceShape shape = shape_of(MixerKind::attention);  // of ids
+  shape.classes = 4;
+  check_gradients(shape);
+}

@@ -1,0 +1,100 @@
+// Small sequence models for tests: shapes, batches, starts and some steps of training.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gaussian.hpp"
+#include "training/optimiser.hpp"
+#include "training/sequence_model.hpp"
+
+namespace sequence_models {
+
+using namespace ranklab;
+
+inline constexpr MixerKind mixers[] = {MixerKind::attention, MixerKind::linear_attention, MixerKind::mamba2, MixerKind::s4d};
+inline const Trial trial(17, 0, 0);
+inline const InitialWeights initial(WeightLaw::fan, trial);
+
+/// Two layers for sequences of five ids out of seven; the heads of Mamba-2 ask for d = 16.
+inline SequenceShape shape_of(MixerKind mixer) {
+  SequenceShape shape;
+  shape.dim = mixer == MixerKind::mamba2 ? 16 : 8;
+  shape.hidden = 6;
+  shape.activation = &find_activation("gelu");
+  shape.mixer = mixer;
+  shape.length = 5;
+  shape.vocabulary = 7;
+  return shape;
+}
+
+/// The same for sequences of five tokens of three numbers, each sequence of one of four classes.
+inline SequenceShape classes_shape(MixerKind mixer) {
+  SequenceShape shape = shape_of(mixer);
+  shape.inputs = 3;
+  shape.classes = 4;
+  shape.causal = false;
+  return shape;
+}
+
+/// Three sequences. Some ids stand twice; with `labelled` there are two columns of each sequence that are asked about.
+template <class T = double>
+SequenceBatch<T> batch_of(const SequenceShape& shape, bool labelled = false, const std::string& name = "batch") {
+  SequenceBatch<T> batch;
+  const std::uint64_t tokens = 3 * shape.length;
+  Stream stream = trial.stream(name);
+  const auto draw = [&](std::uint64_t below) { return static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(below)); };
+  if (shape.inputs == 0) {
+    for (std::uint64_t n = 0; n < tokens; ++n) batch.ids.push_back(draw(shape.vocabulary));
+  } else {
+    batch.values = arma::conv_to<arma::Mat<T>>::from(gaussian(shape.inputs, tokens, name.c_str()));
+  }
+  if (labelled) batch.labelled = {1, 3, 5, 9, 12, 14};
+  const std::uint64_t asked = shape.classes > 0 ? 3 : labelled ? batch.labelled.size() : tokens;
+  for (std::uint64_t n = 0; n < asked; ++n) batch.targets.push_back(draw(shape.classes > 0 ? shape.classes : shape.vocabulary));
+  return batch;
+}
+
+/// Every parameter moves by 0.2 N(0, 1), so that gains of 1 and biases of 0 count too; the steps of Mamba-2 become so long that its
+/// decays do.
+template <class T>
+void perturb(SequenceModel<T>& model) {
+  for (Parameter<T>* parameter : model.parameters()) {
+    const arma::mat step = 0.2 * gaussian(parameter->W.n_rows, parameter->W.n_cols, ("moved " + parameter->name).c_str());
+    parameter->W += arma::conv_to<arma::Mat<T>>::from(step);
+    if (parameter->name.ends_with("dt_bias")) parameter->W += T(3);
+  }
+}
+
+template <class T>
+arma::Mat<T> logits(SequenceModel<T>& model, const SequenceBatch<T>& batch) {
+  model.forward(batch);
+  return model.logits();
+}
+
+/// The loss; the gradients are in the parameters afterwards.
+template <class T>
+double pass(SequenceModel<T>& model, const SequenceBatch<T>& batch) {
+  model.forward(batch);
+  const double loss = model.loss(batch, true);
+  model.backward(batch);
+  return loss;
+}
+
+/// The losses of 20 steps of AdamW on four batches in turn.
+inline std::vector<double> train(SequenceModel<double>& model) {
+  std::vector<Optimiser<double>> optimisers;
+  for (const Parameter<double>* parameter : model.parameters()) {
+    optimisers.push_back(Optimiser<double>({.beta_2 = 0.999, .decay = parameter->decays ? 0.1 : 0.0}));
+  }
+  std::vector<double> losses;
+  for (std::uint64_t t = 0; t < 20; ++t) {
+    losses.push_back(pass(model, batch_of(model.shape(), false, "batch" + std::to_string(t % 4))));
+    clip_gradients(model.parameters(), 1.0);
+    for (std::size_t i = 0; i < optimisers.size(); ++i) optimisers[i].step(*model.parameters()[i], 0.01 * warm_cosine(t, 20, 2));
+  }
+  return losses;
+}
+
+}  // namespace sequence_models
