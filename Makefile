@@ -193,6 +193,12 @@ $(PRESETS): build
 	@$(BINARY) run $@
 	@$(BINARY) plot results/$@.json --out results/$@.svg
 
+# Presets that read what another one writes: trained weights.
+TRAINED := results/lambda-skip-trained.mamba2.safetensors
+lambda-skip-fig01-trained lambda-skip-fig02-trained: $(TRAINED)
+$(TRAINED): | build
+	@$(MAKE) --no-print-directory lambda-skip-trained
+
 reproduce: build ## every preset, its picture and results/report.html, in minutes; FULL=1: all inputs and seeds
 	@$(BINARY) reproduce $(if $(FULL),--full)
 

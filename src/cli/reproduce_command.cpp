@@ -46,8 +46,8 @@ struct Task {
   Json config, full, reduced;   // of this run, of the preset as it stands, and as it is run in minutes
   std::string result, picture;  // paths
   bool asked_for = true;        // else it is only shown, where it has been done
-  std::string after = "";       // the task that writes files which it reads
-  std::string broken = "";      // why it cannot be run, found before anything is
+  std::string after;            // the task that writes files which it reads
+  std::string broken;           // why it cannot be run, found before anything is
   Json finished = {};           // its result; null: not yet
 };
 

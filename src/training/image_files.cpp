@@ -55,7 +55,7 @@ struct Idx {
 
 std::string idx_path(const std::string& folder, const std::string& name) {
   for (const char* const suffix : {".gz", ""}) {
-    if (const std::string path = inside(folder, name + suffix); exists(path)) return path;
+    if (std::string path = inside(folder, name + suffix); exists(path)) return path;
   }
   if (folder == fashion_mnist_folder) {
     throw Failure(

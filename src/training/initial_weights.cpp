@@ -6,8 +6,8 @@ namespace ranklab {
 namespace {
 
 template <class T>
-Parameter<T> made_of(std::string name, const arma::mat& W, bool decays) {
-  return {.name = std::move(name), .W = arma::conv_to<arma::Mat<T>>::from(W), .decays = decays};
+Parameter<T> made_of(const std::string& name, const arma::mat& W, bool decays) {
+  return {.name = name, .W = arma::conv_to<arma::Mat<T>>::from(W), .decays = decays};
 }
 
 double deviation(WeightLaw law, arma::uword inputs) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "models/blocks/state_space.hpp"
 #include "training/exponential.hpp"
 #include "training/product.hpp"
 
@@ -17,12 +18,6 @@ Parameter<T> mapped(const InitialWeights& initial, const char* name, arma::uword
   Parameter<double> drawn = initial.uniform<double>(name, size, 1, low, high);
   drawn.W.transform(map);
   return {.name = std::move(drawn.name), .W = arma::conv_to<arma::Mat<T>>::from(drawn.W), .decays = false};
-}
-
-/// The dt_bias whose softplus is the step exp(log_dt), at least 1e-4.
-double bias_of_step(double log_dt) {
-  const double dt = std::max(std::exp(log_dt), 1e-4);
-  return dt + std::log(-std::expm1(-dt));
 }
 
 double logarithm(double t) {

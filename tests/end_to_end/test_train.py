@@ -94,6 +94,19 @@ class TrainTest(ProgramTest):
         self.refused("run lambda-skip-fig01-trained --out out.json", "results/lambda-skip-trained.", "ranklab run lambda-skip-trained",
                      exit_code=1)
 
+    def test_reproduce_first_runs_what_a_preset_reads(self):
+        os.mkdir(self.path("experiments"))
+        train = {"study": "train", "task": "text", "vocab": "char", "length": 8, "dim": 16, "batch": 4, "steps": [3], "norm": ["rms"], "ffn": [0],
+                 "model": ["mamba2"], "trials": 1, "save": "results/kept.safetensors"}
+        read = {"study": "layers", "weights": "results/kept.safetensors", "model-config": "results/kept.config.json",
+                "tokens-file": "results/kept.tokens.txt", "lambda": [0, 1]}
+        for name, extra in (("a-reads", {"seconds": 1, "after": "b-writes", "config": read}), ("b-writes", {"seconds": 2, "config": train})):
+            self.write(f"experiments/{name}.json", {"command": "rank-collapse", "title": name, **extra})
+        run = self.run_program("reproduce a-reads")
+        self.assertNotIn("failed", run.stderr)
+        self.assertLess(run.stderr.index("] b-writes"), run.stderr.index("] a-reads"))
+        self.assertEqual(sorted(name for name in os.listdir(self.path("results")) if name.endswith("s.json")), ["a-reads.json", "b-writes.json"])
+
     def test_one_line_for_what_cannot_be_run(self):
         self.write_images()
         self.write("images/train-images-idx3-ubyte.gz", b"no images")

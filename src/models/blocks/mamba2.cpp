@@ -35,12 +35,6 @@ double softplus(double t) {
   return std::max(t, 0.0) + std::log1p(std::exp(-std::fabs(t)));
 }
 
-// The dt_bias whose softplus is the step exp(log_dt), at least 1e-4.
-double bias_of_step(double log_dt) {
-  const double dt = std::max(std::exp(log_dt), 1e-4);
-  return dt + std::log(-std::expm1(-dt));
-}
-
 double logarithm(double t) {
   return std::log(t);
 }

@@ -64,6 +64,11 @@ arma::Mat<T> causal_convolution(const arma::Mat<T>& X, const arma::Mat<T>& w, co
   return Y;
 }
 
+double bias_of_step(double log_dt) {
+  const double dt = std::max(std::exp(log_dt), 1e-4);
+  return dt + std::log(-std::expm1(-dt));
+}
+
 template arma::Mat<float> ssd(const arma::Row<float>&, const arma::Mat<float>&, const arma::Mat<float>&, const arma::Mat<float>&);
 template arma::Mat<double> ssd(const arma::Row<double>&, const arma::Mat<double>&, const arma::Mat<double>&,
                                const arma::Mat<double>&);

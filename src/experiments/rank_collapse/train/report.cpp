@@ -72,7 +72,7 @@ void add_accuracy_over_lambda(ResultBuilder& out, const Plan& plan, const std::v
       const std::string of_learned = group->group + ".accuracy_of_learned";
       out.series(of_learned, "lambda", {lambdas.front(), lambdas.back()},
                  [learned](const TrialRecord& record, std::size_t) { return record.scalar(learned->name + "." + final_accuracy); });
-      panel.curve(of_learned, "learned", {LineStyle::dashed, colour});
+      panel.curve(of_learned, group->group + ", learned", {LineStyle::dashed, colour});
     }
     ++colour;
   }

@@ -25,11 +25,12 @@ class Task {
   /// Whether an answer belongs to a sequence.
   bool classifies() const { return images_.has_value(); }
   bool is_text() const { return corpus_.has_value(); }
-  /// The share of right answers among guesses: 1 / D of the values that a sequence shows; 1 / classes; of text that of majority().
-  double chance() const;
-  /// The share that the most frequent answer of the held-out cases has: what a constant guess may reach. That of chance() for
-  /// recall.
-  double majority() const;
+  /// The share of right answers among guesses: 1 / D of the values that a sequence shows; 1 / classes; of text that of
+  /// best_guess().
+  double chance() const { return chance_; }
+  /// What a constant answer may reach among the held-out cases: that of the most frequent class or token. For recall, the value of
+  /// the pair that is asked for most often at a query's place: early places go to early pairs.
+  double best_guess() const { return best_guess_; }
   /// Answers among the held-out cases of one trial.
   double cases() const;
 
@@ -52,6 +53,7 @@ class Task {
   RecallShape recall_;
   std::optional<ImageTask> images_;
   std::optional<Corpus> corpus_;
+  double chance_ = 0, best_guess_ = 0;
 };
 
 /// Sizes that a task has before its files are read, for checks and estimates: the vocabulary as an upper bound.
