@@ -14,8 +14,8 @@ std::string presets_folder();
 /// Names of the presets, sorted.
 std::vector<std::string> preset_names();
 
-/// Reads a preset; its key `after` names another that writes files which it reads. Throws UsageError for an unknown name (with the nearest known one) and for a key that a preset file
-/// does not have; Failure for a file that cannot be read.
+/// Reads a preset; its key `after` names another that writes files which it reads. Throws UsageError for an unknown name (with the
+/// nearest known one) and for a key that a preset file does not have; Failure for a file that cannot be read.
 nlohmann::json read_preset(const std::string& name);
 
 /// Reads the file of --config: a preset file or a result file. Throws Failure where it cannot be read or is no JSON,
