@@ -6,8 +6,10 @@ Prints steps a second, the median over the steps after the first ten. Tokens are
 """
 import argparse
 import math
+import os
 import time
 
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # OpenBLAS has threads of its own, which set_num_threads leaves alone
 import torch
 import torch.nn.functional as F
 
