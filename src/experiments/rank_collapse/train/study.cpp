@@ -31,12 +31,17 @@ const TaskDefaults& defaults_of(const std::string& task) {
   return task == "recall" ? recall : task == "pixels" ? pixels : text;
 }
 
-double number_of(const std::string& word, const std::string& flag, double low, double high, bool integer) {
+/// NaN where the word is no number.
+double read_number(const std::string& word) {
   double value = 0;
   const char* const end = word.data() + word.size();
   const auto parsed = std::from_chars(word.data(), end, value);
-  if (parsed.ec != std::errc() || parsed.ptr != end || !(value >= low && value <= high) ||
-      (integer && value != std::floor(value))) {
+  return parsed.ec == std::errc() && parsed.ptr == end ? value : std::nan("");
+}
+
+double number_of(const std::string& word, const std::string& flag, double low, double high, bool integer) {
+  const double value = read_number(word);
+  if (!(value >= low && value <= high) || (integer && value != std::floor(value))) {
     throw UsageError(flag + ": '" + printable(word) + "' is not allowed; allowed: " + (integer ? "integer, " : "number, ") +
                      short_number(low) + " to " + short_number(high) +
                      ", alone for all curves or behind a model or a start, as in mamba2:" + short_number(low > 0 ? low : 1));
@@ -70,10 +75,8 @@ std::string word_for(const std::vector<std::string>& words, const Curve& curve, 
 }
 
 double lambda_of(const std::string& word) {
-  double value = 0;
-  const char* const end = word.data() + word.size();
-  const auto parsed = std::from_chars(word.data(), end, value);
-  if (parsed.ec != std::errc() || parsed.ptr != end || !(std::fabs(value) <= 1e6)) {
+  const double value = read_number(word);
+  if (!(std::fabs(value) <= 1e6)) {
     throw UsageError("--lambda: '" + printable(word) + "' is not allowed; allowed: numbers from -1e6 to 1e6, and learned");
   }
   return value;

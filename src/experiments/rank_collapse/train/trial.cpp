@@ -6,6 +6,7 @@
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/similarity.hpp"
+#include "training/norm.hpp"
 #include "training/optimiser.hpp"
 #include "training/tensors_to_write.hpp"
 
@@ -160,16 +161,15 @@ class Training {
   Tokens measured(const arma::mat& R) const {
     const arma::uword length = model_.shape().length, sequences = R.n_cols / length;
     Tokens out;
-    arma::mat normed = R;
-    normed.each_row() -= arma::mean(R, 0);
-    normed.each_row() /= arma::sqrt(arma::mean(arma::square(normed), 0) + 1e-5);
+    NormPass<double> normed;
+    normalise(Norm::layer, 1e-5, R, normed);
     arma::mat v(R.n_rows, sequences);
     for (arma::uword b = 0; b < sequences; ++b) {
       const arma::span of(b * length, (b + 1) * length - 1);
       const TokenParts parts = token_parts<double>(R.cols(of.a, of.b));
       out.mu += std::sqrt(parts.diversity()) / static_cast<double>(sequences);
       out.similarity += parts.similarity() / static_cast<double>(sequences);
-      v.col(b) = arma::mean(normed.cols(of.a, of.b), 1);
+      v.col(b) = arma::mean(normed.A.cols(of.a, of.b), 1);
     }
     out.dispersion = std::sqrt(token_parts(v).diversity());
     return out;
