@@ -3,15 +3,13 @@
 #include "training/linear.hpp"
 
 namespace ranklab {
-namespace {
-
-constexpr double epsilon = 1e-5;
-
-}  // namespace
 
 template <class T>
-AffineNorm<T>::AffineNorm(Norm kind, arma::uword dim, const InitialWeights& initial)
-    : kind_(kind), gain_(initial.constant<T>("gain", dim, 1, 1.0)), bias_(initial.constant<T>("bias", dim, 1, 0.0)) {}
+AffineNorm<T>::AffineNorm(Norm kind, arma::uword dim, const InitialWeights& initial, double epsilon)
+    : kind_(kind),
+      epsilon_(epsilon),
+      gain_(initial.constant<T>("gain", dim, 1, 1.0)),
+      bias_(initial.constant<T>("bias", dim, 1, 0.0)) {}
 
 template <class T>
 std::vector<Parameter<T>*> AffineNorm<T>::parameters() {
@@ -21,7 +19,7 @@ std::vector<Parameter<T>*> AffineNorm<T>::parameters() {
 
 template <class T>
 void AffineNorm<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
-  normalise(kind_, epsilon, X, pass_);
+  normalise(kind_, epsilon_, X, pass_);
   Y.set_size(X.n_rows, X.n_cols);
   const T *const gain = gain_.W.memptr(), *const bias = bias_.W.memptr();
   for (arma::uword n = 0; n < X.n_cols; ++n) {

@@ -10,11 +10,11 @@
 
 namespace ranklab {
 
-/// `kind` is rms (gain alone, as in Mamba-2) or layer; both with epsilon 1e-5. Gain 1 and bias 0 at the start.
+/// `kind` is rms (gain alone, as in Mamba-2) or layer. Gain 1 and bias 0 at the start.
 template <class T>
 class AffineNorm {
  public:
-  AffineNorm(Norm kind, arma::uword dim, const InitialWeights& initial);
+  AffineNorm(Norm kind, arma::uword dim, const InitialWeights& initial, double epsilon = 1e-5);
 
   std::vector<Parameter<T>*> parameters();
   /// X (d, N) -> Y (d, N).
@@ -24,6 +24,7 @@ class AffineNorm {
 
  private:
   Norm kind_;
+  double epsilon_;
   Parameter<T> gain_, bias_;
   NormPass<T> pass_;
   arma::Mat<T> dA_;

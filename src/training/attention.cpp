@@ -3,40 +3,11 @@
 #include <cmath>
 #include <vector>
 
-#include "training/exponential.hpp"
 #include "training/norm.hpp"
 #include "training/product.hpp"
+#include "training/softmax.hpp"
 
 namespace ranklab {
-namespace {
-
-/// The first `seen` logits become exp(logit - largest) / sum, the others 0.
-template <class T>
-void softmax(T* logits, arma::uword seen, arma::uword size) {
-  T largest = logits[0], sum = 0;
-#pragma omp simd reduction(max : largest)
-  for (arma::uword j = 0; j < seen; ++j) largest = logits[j] > largest ? logits[j] : largest;
-#pragma omp simd reduction(+ : sum)
-  for (arma::uword j = 0; j < seen; ++j) {
-    logits[j] = exponential(logits[j] - largest);
-    sum += logits[j];
-  }
-  const T inverse = 1 / sum;
-  for (arma::uword j = 0; j < seen; ++j) logits[j] *= inverse;
-  for (arma::uword j = seen; j < size; ++j) logits[j] = 0;
-}
-
-/// dP -> dS = P o (dP - sum(P o dP)), for what one token attends to.
-template <class T>
-void softmax_backward(const T* P, T* dP, arma::uword seen, arma::uword size) {
-  T sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (arma::uword j = 0; j < seen; ++j) sum += P[j] * dP[j];
-  for (arma::uword j = 0; j < seen; ++j) dP[j] = P[j] * (dP[j] - sum);
-  for (arma::uword j = seen; j < size; ++j) dP[j] = 0;
-}
-
-}  // namespace
 
 template <class T>
 Attention<T>::Attention(const AttentionShape& shape, std::uint64_t dim) : shape_(shape), width_(dim / shape.heads) {
@@ -108,12 +79,14 @@ void Attention<T>::forward(AttentionPass<T>& pass) const {
   pass.P.set_size(length, N * shape_.heads);
   pass.H.set_size(d, N);
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(width_)));
+  std::vector<T> turned(length * width_);
   for (arma::uword first = 0; first < N; first += length) {
     for (arma::uword head = 0; head < shape_.heads; ++head) {
       const arma::uword at = first * d + head * width_;
       T* const P = pass.P.colptr(first * shape_.heads + head * length);
-      product(CblasTrans, CblasNoTrans, length, length, width_, scale, pass.k.memptr() + at, d, pass.q.memptr() + at, d, P, length);
-      for (arma::uword i = 0; i < length; ++i) softmax(P + i * length, shape_.causal ? i + 1 : length, length);
+      transpose_head(pass.k.memptr() + at, d, width_, length, turned.data());
+      product(CblasNoTrans, CblasNoTrans, length, length, width_, scale, turned.data(), length, pass.q.memptr() + at, d, P, length);
+      softmax(P, length, shape_.causal);
       product(CblasNoTrans, CblasNoTrans, width_, length, length, T(1), pass.v.memptr() + at, d, P, length, pass.H.memptr() + at,
               d);
     }
@@ -126,17 +99,16 @@ void Attention<T>::backward(const AttentionPass<T>& pass, const arma::Mat<T>& dH
   const arma::uword d = dH.n_rows, N = dH.n_cols, length = shape_.context;
   for (arma::Mat<T>* out : {&dq, &dk, &dv}) out->set_size(d, N);
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(width_)));
-  std::vector<T> memory(length * length);
+  std::vector<T> memory(length * length), turned(length * width_);
   T* const dS = memory.data();
   for (arma::uword first = 0; first < N; first += length) {
     for (arma::uword head = 0; head < shape_.heads; ++head) {
       const arma::uword at = first * d + head * width_;
       const T *const P = pass.P.colptr(first * shape_.heads + head * length), *const g = dH.memptr() + at;
-      product(CblasTrans, CblasNoTrans, length, length, width_, T(1), pass.v.memptr() + at, d, g, d, dS, length);
+      transpose_head(pass.v.memptr() + at, d, width_, length, turned.data());
+      product(CblasNoTrans, CblasNoTrans, length, length, width_, T(1), turned.data(), length, g, d, dS, length);
       product(CblasNoTrans, CblasTrans, width_, length, length, T(1), g, d, P, length, dv.memptr() + at, d);
-      for (arma::uword i = 0; i < length; ++i) {
-        softmax_backward(P + i * length, dS + i * length, shape_.causal ? i + 1 : length, length);
-      }
+      softmax_backward(P, dS, length, shape_.causal);
       product(CblasNoTrans, CblasNoTrans, width_, length, length, scale, pass.k.memptr() + at, d, dS, length, dq.memptr() + at, d);
       product(CblasNoTrans, CblasTrans, width_, length, length, scale, pass.q.memptr() + at, d, dS, length, dk.memptr() + at, d);
     }

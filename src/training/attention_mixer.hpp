@@ -1,29 +1,47 @@
-// Softmax attention as a mixer: Y = Wo attention(Wq X, Wk X, Wv X), without biases.
+// Softmax attention as a mixer: Y = [Wo] attention(Wq X [+ bq], Wk X [+ bk], Wv X [+ bv]) [+ bo], its positions relative or none.
 #pragma once
+
+#include <optional>
 
 #include "training/attention.hpp"
 #include "training/initial_weights.hpp"
 #include "training/mixer.hpp"
+#include "training/relative_attention.hpp"
 
 namespace ranklab {
+
+/// Which of these maps there are.
+struct AttentionMaps {
+  bool output = true;  // Wo
+  bool input_biases = false, output_bias = false;
+};
 
 template <class T>
 class AttentionMixer final : public Mixer<T> {
  public:
-  AttentionMixer(arma::uword dim, const AttentionShape& shape, const InitialWeights& initial)
-      : attention_(shape, dim),
-        Wq_(initial.map<T>("Wq", dim, dim)),
-        Wk_(initial.map<T>("Wk", dim, dim)),
-        Wv_(initial.map<T>("Wv", dim, dim)),
-        Wo_(initial.map<T>("Wo", dim, dim)) {}
+  /// With `shared`, which outlives it, positions are relative; `shape` is then causal.
+  AttentionMixer(arma::uword dim, const AttentionShape& shape, const InitialWeights& initial, const AttentionMaps& maps = {},
+                 RelativeBiases<T>* shared = nullptr);
 
-  std::vector<Parameter<T>*> parameters() override { return {&Wq_, &Wk_, &Wv_, &Wo_}; }
+  /// Wq, Wk, Wv, bq, bk, bv, Wr, Wo, bo: those that there are. u and v are their owner's.
+  std::vector<Parameter<T>*> parameters() override;
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
   void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
 
  private:
+  /// A map of X with its bias.
+  struct Map {
+    Parameter<T> W;
+    std::optional<Parameter<T>> b;
+
+    void forward(const arma::Mat<T>& X, arma::Mat<T>& Y);
+    void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY);
+  };
+
   Attention<T> attention_;
-  Parameter<T> Wq_, Wk_, Wv_, Wo_;
+  Map q_, k_, v_;
+  std::optional<RelativeAttention<T>> relative_;
+  std::optional<Map> o_;
   AttentionPass<T> pass_;
   arma::Mat<T> dH_, dq_, dk_, dv_;
 };

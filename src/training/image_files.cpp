@@ -156,15 +156,19 @@ constexpr std::uint64_t cifar_side = 32, cifar_pixels = cifar_side * cifar_side,
 void add_record(const std::string& bytes, std::size_t at, Images& images) {
   const auto* const red = reinterpret_cast<const unsigned char*>(bytes.data()) + at + 1;
   const auto *const green = red + cifar_pixels, *const blue = green + cifar_pixels;
+  images.labels.push_back(static_cast<std::uint32_t>(byte_at(bytes, at)));
+  if (images.planes > 1) {
+    images.pixels.insert(images.pixels.end(), red, red + 3 * cifar_pixels);
+    return;
+  }
   for (std::uint64_t i = 0; i < cifar_pixels; ++i) {
     images.pixels.push_back(static_cast<float>(0.2989 * red[i] + 0.5870 * green[i] + 0.1140 * blue[i]));
   }
-  images.labels.push_back(static_cast<std::uint32_t>(byte_at(bytes, at)));
 }
 
 Images read_batches(const std::string& folder, const std::vector<std::string>& names, const std::string& flag, std::uint64_t count,
-                    std::uint64_t& hash) {
-  Images images{.width = cifar_side, .height = cifar_side, .pixels = {}, .labels = {}};
+                    bool colours, std::uint64_t& hash) {
+  Images images{.width = cifar_side, .height = cifar_side, .pixels = {}, .labels = {}, .planes = colours ? 3u : 1u};
   std::uint64_t found = 0;
   for (const std::string& name : names) {
     const std::string path = inside(folder, name), label = printable(path);
@@ -227,13 +231,13 @@ ImageTask read_digits(const std::string& path) {
           hexadecimal(fnv1a(text))};
 }
 
-ImageTask read_cifar(const std::string& folder, std::uint64_t train_size, std::uint64_t test_size) {
+ImageTask read_cifar(const std::string& folder, std::uint64_t train_size, std::uint64_t test_size, bool colours) {
   std::vector<std::string> batches;
   for (int i = 1; i <= 5; ++i) batches.push_back("data_batch_" + std::to_string(i) + ".bin");
   std::uint64_t hash = empty_hash;
   ImageTask task{.training = {}, .test = {}, .name = "CIFAR-10", .checksum = {}};
-  task.training = read_batches(folder, batches, "--train-size", train_size, hash);
-  task.test = read_batches(folder, {"test_batch.bin"}, "--test-size", test_size, hash);
+  task.training = read_batches(folder, batches, "--train-size", train_size, colours, hash);
+  task.test = read_batches(folder, {"test_batch.bin"}, "--test-size", test_size, colours, hash);
   task.checksum = hexadecimal(hash);
   return task;
 }

@@ -24,7 +24,7 @@ ImageTask read_fashion_mnist(const std::string& folder, std::uint64_t train_size
 ImageTask read_digits(const std::string& path);
 
 /// The first images of data_batch_1.bin to data_batch_5.bin, and of test_batch.bin: records of a label and 32 x 32 reds, greens and
-/// blues, any number of them; grey = 0.2989 R + 0.5870 G + 0.1140 B, not rounded.
-ImageTask read_cifar(const std::string& folder, std::uint64_t train_size, std::uint64_t test_size);
+/// blues, any number of them; in colours, or grey = 0.2989 R + 0.5870 G + 0.1140 B, not rounded.
+ImageTask read_cifar(const std::string& folder, std::uint64_t train_size, std::uint64_t test_size, bool colours = false);
 
 }  // namespace ranklab

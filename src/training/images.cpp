@@ -18,10 +18,10 @@ void require_divisor(const std::string& flag, std::uint64_t side, const Images& 
 
 Images pooled(const Images& images, std::uint64_t factor) {
   require_divisor("--pool", factor, images);
-  Images out{images.width / factor, images.height / factor, images.classes, {}, images.labels};
+  Images out{images.width / factor, images.height / factor, images.classes, {}, images.labels, images.planes};
   out.pixels.reserve(images.pixels.size() / (factor * factor));
   const float area = static_cast<float>(factor * factor);
-  // The images on top of each other are one high image, whose strips are `factor` rows.
+  // The planes on top of each other are one high image, whose strips are `factor` rows.
   for (std::uint64_t strip = 0; strip < images.pixels.size(); strip += factor * images.width) {
     for (std::uint64_t left = 0; left < images.width; left += factor) {
       float sum = 0;
@@ -59,27 +59,22 @@ void require_patch(const Images& images, std::uint64_t patch) {
 
 template <class T>
 arma::Mat<T> patch_tokens(const Images& images, std::uint64_t patch, std::span<const std::uint32_t> which) {
-  const std::uint64_t w = images.width, h = images.height;
-  arma::Mat<T> X(patch * patch, which.size() * (w / patch) * (h / patch));
+  const std::uint64_t w = images.width, h = images.height, planes = images.planes;
+  arma::Mat<T> X(planes * patch * patch, which.size() * (w / patch) * (h / patch));
   T* out = X.memptr();
   for (const std::uint32_t image : which) {
-    const float* const pixels = images.pixels.data() + image * w * h;
+    const float* const pixels = images.pixels.data() + image * planes * w * h;
     for (std::uint64_t top = 0; top < h; top += patch) {
       for (std::uint64_t left = 0; left < w; left += patch) {
-        for (std::uint64_t y = top; y < top + patch; ++y) out = std::copy_n(pixels + y * w + left, patch, out);
+        for (std::uint64_t plane = 0; plane < planes; ++plane) {
+          for (std::uint64_t y = top; y < top + patch; ++y) out = std::copy_n(pixels + (plane * h + y) * w + left, patch, out);
+        }
       }
     }
   }
   return X;
 }
 
-template <class T>
-arma::Mat<T> pixel_tokens(const Images& images, std::span<const std::uint32_t> which) {
-  return patch_tokens<T>(images, 1, which);
-}
-
-template arma::Mat<float> pixel_tokens(const Images&, std::span<const std::uint32_t>);
-template arma::Mat<double> pixel_tokens(const Images&, std::span<const std::uint32_t>);
 template arma::Mat<float> patch_tokens(const Images&, std::uint64_t, std::span<const std::uint32_t>);
 template arma::Mat<double> patch_tokens(const Images&, std::uint64_t, std::span<const std::uint32_t>);
 

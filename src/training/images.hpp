@@ -1,7 +1,7 @@
 // Images in classes, and the tokens that a sequence model reads of them: pixels or patches.
 //
-// Legend: w width and h height in pixels, p side of a patch, B images of a batch. One token per column, image after image; tokens
-// of an image row by row, and so the pixels of a patch.
+// Legend: w width and h height in pixels, c planes (1: grey, 3: red, green, blue), p side of a patch, B images of a batch. One
+// token per column, image after image; tokens of an image row by row, and so the pixels of a patch, plane after plane.
 #pragma once
 
 #include <armadillo>
@@ -14,8 +14,9 @@ namespace ranklab {
 
 struct Images {
   std::uint64_t width = 0, height = 0, classes = 10;
-  std::vector<float> pixels;          // grey, image after image, row by row
+  std::vector<float> pixels;          // image after image, plane after plane, row by row
   std::vector<std::uint32_t> labels;  // of each image, below `classes`
+  std::uint64_t planes = 1;           // c
 };
 
 struct ImageTask {
@@ -36,14 +37,11 @@ PixelMoments pixel_moments(const Images& images);
 /// x -> (x - mean) / deviation in both parts, by the moments of the training part. Throws Failure where its pixels are all equal.
 void standardise(ImageTask& task);
 
-/// (1, B w h), one pixel per column, of the images with these indices.
-template <class T>
-arma::Mat<T> pixel_tokens(const Images& images, std::span<const std::uint32_t> which);
-
 /// Throws UsageError that names --patch unless p divides w and h.
 void require_patch(const Images& images, std::uint64_t patch);
 
-/// (p^2, B (w/p) (h/p)), one patch per column, of the images with these indices; after require_patch().
+/// (c p^2, B (w/p) (h/p)), one patch per column, of the images with these indices; after require_patch(). With p = 1 a
+/// column is a pixel.
 template <class T>
 arma::Mat<T> patch_tokens(const Images& images, std::uint64_t patch, std::span<const std::uint32_t> which);
 

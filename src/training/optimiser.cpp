@@ -73,10 +73,25 @@ template double clip_gradients(const std::vector<Parameter<double>*>&, double);
 template class Optimiser<float>;
 template class Optimiser<double>;
 
+namespace {
+
+double climb(std::uint64_t t, std::uint64_t warmup) {
+  return std::min(1.0, static_cast<double>(t + 1) / static_cast<double>(std::max<std::uint64_t>(warmup, 1)));
+}
+
+}  // namespace
+
 double trapezoid(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
-  const double at = static_cast<double>(t), end = static_cast<double>(steps), knee = falls_from * end;
-  const double up = std::min(1.0, (at + 1) / static_cast<double>(std::max<std::uint64_t>(warmup, 1)));
+  const double at = static_cast<double>(t), end = static_cast<double>(steps), knee = falls_from * end, up = climb(t, warmup);
   return at <= knee ? up : std::min(up, 1 - 0.9 * (at - knee) / (end - knee));
+}
+
+double stepped(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
+  return climb(t, warmup) * (10 * t >= 9 * steps ? 0.04 : 10 * t >= 7 * steps ? 0.2 : 1.0);
+}
+
+double quarter_cosine(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
+  return climb(t, warmup) * 0.5 * (1 + std::cos(std::numbers::pi * static_cast<double>(t) / (4 * static_cast<double>(steps))));
 }
 
 double warm_cosine(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {

@@ -57,6 +57,12 @@ inline constexpr double falls_from = 0.6;
 /// at its end.
 double trapezoid(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup = 20);
 
+/// min(1, (t + 1) / warmup) times 1, 1/5 from 70 % of the steps on, 1/25 from 90 % on.
+double stepped(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup);
+
+/// min(1, (t + 1) / warmup) times (1 + cos(pi t / (4 T))) / 2: the first quarter of half a cosine.
+double quarter_cosine(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup);
+
 /// min(1, (t + 1) / warmup), and from there on half a cosine from 1 to 0 at step T.
 double warm_cosine(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup);
 

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "training/attention_mixer.hpp"
 #include "training/cross_entropy.hpp"
 #include "training/linear.hpp"
 #include "training/linear_attention.hpp"
@@ -14,11 +13,12 @@ namespace ranklab {
 namespace {
 
 template <class T>
-std::unique_ptr<Mixer<T>> make_mixer(const SequenceShape& shape, const InitialWeights& initial) {
+std::unique_ptr<Mixer<T>> make_mixer(const SequenceShape& shape, const InitialWeights& initial, RelativeBiases<T>* relative) {
   switch (shape.mixer) {
     case MixerKind::attention:
       return std::make_unique<AttentionMixer<T>>(
-          shape.dim, AttentionShape{.heads = shape.heads, .context = shape.length, .causal = shape.causal}, initial);
+          shape.dim, AttentionShape{.heads = shape.heads, .context = shape.length, .causal = shape.causal}, initial, shape.maps,
+          relative);
     case MixerKind::linear_attention:
       return std::make_unique<LinearAttentionMixer<T>>(shape.dim, shape.length, shape.causal, initial);
     case MixerKind::mamba2:
@@ -44,34 +44,48 @@ template <class T>
 SequenceModel<T>::SequenceModel(const SequenceShape& shape, const InitialWeights& initial) : shape_(shape) {
   const std::uint64_t d = shape.dim;
   if (shape.inputs > 0 && shape.classes == 0) throw std::logic_error("a readout needs classes, or ids to choose from");
+  if (shape.class_token && shape.inputs == 0) throw std::logic_error("a class token stands before numbers, not before ids");
+  if (shape.de_escalation && !(shape.post && shape.de_escalation->length == shape.length)) {
+    throw std::logic_error("de-escalation is for blocks of post, over sequences of the model's length");
+  }
+  if (shape.relative && !(shape.causal && d % 2 == 0)) throw std::logic_error("relative positions are causal, of an even width");
+  // [Shallow] Algorithm 1 is silent about the maps into the stream and out of it.
+  const InitialWeights outside = initial.law() == WeightLaw::alg1 ? initial.by(WeightLaw::torch) : initial;
   if (shape.inputs == 0) {
     embedding_ = initial.table<T>("embedding", d, shape.vocabulary);
   } else {
-    embedding_ = initial.map<T>("embedding", d, shape.inputs);
-    input_bias_ = initial.constant<T>("embedding.bias", d, 1, 0.0);
+    embedding_ = outside.map<T>("embedding", d, shape.inputs);
+    input_bias_ = outside.bias<T>("embedding.bias", d, shape.inputs);
+  }
+  if (shape.class_token) {
+    class_token_ = initial.normal<T>("class_token", d, 1, 1.0);
+    class_token_->decays = true;
   }
   if (shape.has_positions()) positions_ = make_positions<T>(shape, initial);
+  if (shape.relative) relative_ = std::make_unique<RelativeBiases<T>>(d, initial.of("relative"));
   blocks_.reserve(shape.layers);
   for (std::uint64_t l = 0; l < shape.layers; ++l) {
     const InitialWeights of_layer = initial.of("layer" + std::to_string(l));
-    blocks_.emplace_back(shape, make_mixer<T>(shape, of_layer.of("mixer")), of_layer);
+    blocks_.emplace_back(shape, make_mixer<T>(shape, of_layer.of("mixer"), relative_.get()), of_layer);
   }
-  if (!shape.post) final_norm_.emplace(shape.norm, d, initial.of("norm"));
+  if (shape.has_final_norm()) final_norm_.emplace(shape.norm, d, initial.of("norm"), shape.norm_epsilon);
   if (shape.classes > 0) {
-    head_ = initial.map<T>("head", shape.classes, d);
-    head_bias_ = initial.constant<T>("head.bias", shape.classes, 1, 0.0);
+    head_ = outside.map<T>("head", shape.classes, d);
+    head_bias_ = outside.bias<T>("head.bias", shape.classes, d);
   }
+  if (shape.output_bias) output_bias_ = initial.constant<T>("output.bias", shape.vocabulary, 1, 0.0);
   const auto add = [&](std::optional<Parameter<T>>& parameter) {
     if (parameter) parameters_.push_back(&*parameter);
   };
-  for (auto* parameter : {&embedding_, &input_bias_, &positions_}) add(*parameter);
+  for (auto* parameter : {&embedding_, &input_bias_, &class_token_, &positions_}) add(*parameter);
+  if (relative_) parameters_.insert(parameters_.end(), {&relative_->u, &relative_->v});
   for (SkipBlock<T>& block : blocks_) {
     for (Parameter<T>* parameter : block.parameters()) parameters_.push_back(parameter);
   }
   if (final_norm_) {
     for (Parameter<T>* parameter : final_norm_->parameters()) parameters_.push_back(parameter);
   }
-  for (auto* parameter : {&head_, &head_bias_}) add(*parameter);
+  for (auto* parameter : {&head_, &head_bias_, &output_bias_}) add(*parameter);
 }
 
 template <class T>
@@ -96,10 +110,21 @@ template <class T>
 void SequenceModel<T>::embed(const SequenceBatch<T>& batch) {
   arma::Mat<T>& R = streams_.front();
   if (input_bias_) {
-    linear(*embedding_, batch.values, R);
-    add_bias(*input_bias_, R);
+    arma::Mat<T>& out = class_token_ ? patches_ : R;
+    linear(*embedding_, batch.values, out);
+    add_bias(*input_bias_, out);
   } else {
     look_up(embedding_->W, batch.ids, R);
+    if (shape_.scaled_table) R *= table_scale();
+  }
+  if (class_token_) {
+    const arma::uword others = shape_.length - 1, sequences = patches_.n_cols / others;
+    R.set_size(shape_.dim, sequences * shape_.length);
+    for (arma::uword b = 0; b < sequences; ++b) {
+      const arma::uword first = b * shape_.length;
+      R.col(first) = class_token_->W;
+      R.cols(first + 1, first + others) = patches_.cols(b * others, (b + 1) * others - 1);
+    }
   }
   if (!positions_) return;
   for (arma::uword n = 0; n < R.n_cols; ++n) R.col(n) += positions_->W.col(n % shape_.length);
@@ -111,13 +136,23 @@ void SequenceModel<T>::embed_backward(const SequenceBatch<T>& batch) {
     positions_->G.zeros(shape_.dim, shape_.length);
     for (arma::uword n = 0; n < dR_.n_cols; ++n) positions_->G.col(n % shape_.length) += dR_.col(n);
   }
+  if (class_token_) {
+    const arma::uword others = shape_.length - 1;
+    class_token_->G.zeros(shape_.dim, 1);
+    for (arma::uword b = 0, first = 0; first < dR_.n_cols; ++b, first += shape_.length) {
+      class_token_->G += dR_.col(first);
+      patches_.cols(b * others, (b + 1) * others - 1) = dR_.cols(first + 1, first + others);
+    }
+  }
   if (input_bias_) {
-    linear_backward_weights(*embedding_, batch.values, dR_);
-    bias_backward(*input_bias_, dR_);
+    const arma::Mat<T>& gradient = class_token_ ? patches_ : dR_;
+    linear_backward_weights(*embedding_, batch.values, gradient);
+    bias_backward(*input_bias_, gradient);
   } else {
     // Of the readout, which is tied to the table, the gradient is there already.
     if (shape_.classes > 0) embedding_->G.zeros(shape_.dim, shape_.vocabulary);
-    for (arma::uword n = 0; n < batch.ids.size(); ++n) embedding_->G.col(batch.ids[n]) += dR_.col(n);
+    const T scale = shape_.scaled_table ? table_scale() : T(1);
+    for (arma::uword n = 0; n < batch.ids.size(); ++n) embedding_->G.col(batch.ids[n]) += scale * dR_.col(n);
   }
 }
 
@@ -129,13 +164,21 @@ void SequenceModel<T>::read(const SequenceBatch<T>& batch) {
   const arma::uword length = shape_.length;
   if (shape_.classes > 0) {
     read_.set_size(shape_.dim, h.n_cols / length);
-    for (arma::uword b = 0; b < read_.n_cols; ++b) read_.col(b) = arma::mean(h.cols(b * length, (b + 1) * length - 1), 1);
+    for (arma::uword b = 0; b < read_.n_cols; ++b) {
+      const arma::uword first = b * length;
+      if (class_token_) {
+        read_.col(b) = h.col(first);
+      } else {
+        read_.col(b) = arma::mean(h.cols(first, first + length - 1), 1);
+      }
+    }
     linear(*head_, read_, logits_);
     add_bias(*head_bias_, logits_);
     return;
   }
   if (!batch.labelled.empty()) look_up(h, batch.labelled, read_);
   logits_ = embedding_->W.t() * (batch.labelled.empty() ? h : read_);
+  if (output_bias_) add_bias(*output_bias_, logits_);
 }
 
 /// From the gradient in the logits to dh_.
@@ -143,12 +186,17 @@ template <class T>
 void SequenceModel<T>::read_backward(const SequenceBatch<T>& batch) {
   const arma::Mat<T>& h = read_out();
   const arma::uword length = shape_.length;
+  if (output_bias_) bias_backward(*output_bias_, logits_);
   if (shape_.classes > 0) {
     linear_backward_weights(*head_, read_, logits_);
     bias_backward(*head_bias_, logits_);
     linear_backward_inputs(*head_, logits_, dread_);
+    dh_.zeros(shape_.dim, h.n_cols);
+    if (class_token_) {
+      for (arma::uword b = 0; b < dread_.n_cols; ++b) dh_.col(b * length) = dread_.col(b);
+      return;
+    }
     dread_ /= static_cast<T>(length);
-    dh_.set_size(shape_.dim, h.n_cols);
     for (arma::uword n = 0; n < h.n_cols; ++n) dh_.col(n) = dread_.col(n / length);
   } else if (batch.labelled.empty()) {
     embedding_->G = h * logits_.t();
@@ -180,6 +228,9 @@ double SequenceModel<T>::loss(const SequenceBatch<T>& batch, bool gradient) {
 template <class T>
 void SequenceModel<T>::backward(const SequenceBatch<T>& batch) {
   read_backward(batch);
+  if (relative_) {
+    for (Parameter<T>* shared : {&relative_->u, &relative_->v}) shared->G.zeros(shape_.dim, 1);
+  }
   if (final_norm_) {
     dR_.zeros(dh_.n_rows, dh_.n_cols);
     final_norm_->backward(dh_, dR_);
@@ -212,8 +263,10 @@ MixerCost cost_of(const SequenceShape& shape) {
   const double d = real(shape.dim), length = real(shape.length);
   switch (shape.mixer) {
     case MixerKind::attention:
-    case MixerKind::linear_attention:
-      return {4 * d * d, 2 * length * d, 9 * d + 2 * real(shape.heads) * length};
+    case MixerKind::linear_attention: {
+      const double maps = shape.maps.output ? 4 : 3, lags = shape.relative ? 1 : 0;
+      return {maps * d * d, (2 + lags) * length * d, (9 + 3 * lags) * d + 2 * real(shape.heads) * length, lags * d * d};
+    }
     case MixerKind::mamba2: {
       const Mamba2Shape of;
       const double inner = 2 * d, n = real(of.state), heads = inner / real(of.head_width);

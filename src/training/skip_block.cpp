@@ -10,16 +10,16 @@ SkipBlock<T>::SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> m
     : shape_(shape),
       mixer_(std::move(mixer)),
       lambda_(initial.constant<T>("lambda", 1, 1, shape.lambda)),
-      norm1_(shape.norm, shape.dim, initial.of("norm1")) {
+      norm1_(shape.norm, shape.dim, initial.of("norm1"), shape.norm_epsilon) {
   lambda_.rate = shape.lambda_rate;
   lambda_.G.zeros(1, 1);
   const std::uint64_t d = shape.dim, w = shape.hidden;
   if (w == 0) return;
-  net_.emplace(FeedForward{{shape.norm, d, initial.of("norm2")},
+  net_.emplace(FeedForward{{shape.norm, d, initial.of("norm2"), shape.norm_epsilon},
                            initial.map<T>("W1", w, d),
-                           initial.constant<T>("b1", w, 1, 0.0),
+                           initial.bias<T>("b1", w, d),
                            initial.map<T>("W2", d, w),
-                           initial.constant<T>("b2", d, 1, 0.0)});
+                           initial.bias<T>("b2", d, w)});
 }
 
 template <class T>
@@ -62,12 +62,19 @@ void SkipBlock<T>::feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<
 // Block --------------------------------------------------------------------------------------------------------------------------
 
 template <class T>
+void SkipBlock<T>::branch(const arma::Mat<T>& R, arma::Mat<T>& out) {
+  if (!shape_.post) norm1_.forward(R, A_);
+  mixer_->forward(shape_.post ? R : A_, out);
+}
+
+template <class T>
 void SkipBlock<T>::forward(const arma::Mat<T>& R, arma::Mat<T>& out) {
   const T lambda = lambda_.W(0), c = at_feed_forward();
   if (shape_.post) {
     mixer_->forward(R, sum_);
     sum_ += lambda * R;
     norm1_.forward(sum_, middle_);
+    if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->forward(middle_);
   } else {
     norm1_.forward(R, A_);
     mixer_->forward(A_, middle_);
@@ -77,26 +84,36 @@ void SkipBlock<T>::forward(const arma::Mat<T>& R, arma::Mat<T>& out) {
     out = middle_;
   } else if (shape_.post) {
     sum_ = c * middle_;
-    feed_forward(middle_, sum_);
+    if (de_escalates(DeEscalation::At::branch)) {
+      Am_ = middle_;
+      shape_.de_escalation->forward(Am_);
+      feed_forward(Am_, sum_);
+    } else {
+      feed_forward(middle_, sum_);
+    }
     net_->norm.forward(sum_, out);
   } else {
     net_->norm.forward(middle_, Am_);
     out = c * middle_;
     feed_forward(Am_, out);
   }
+  if (de_escalates(DeEscalation::At::end)) shape_.de_escalation->forward(out);
 }
 
 template <class T>
 void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR) {
   const T lambda = lambda_.W(0), c = at_feed_forward();
   T& dlambda = lambda_.G(0) = 0;
+  if (de_escalates(DeEscalation::At::end)) shape_.de_escalation->backward(dR);
   // From R+ to R'.
   if (!net_) {
     dmiddle_ = dR;
   } else if (shape_.post) {
     sum_.zeros(dR.n_rows, dR.n_cols);
     net_->norm.backward(dR, sum_);
-    feed_forward_backward(middle_, sum_, dmiddle_);
+    const bool at_branch = de_escalates(DeEscalation::At::branch);
+    feed_forward_backward(at_branch ? Am_ : middle_, sum_, dmiddle_);
+    if (at_branch) shape_.de_escalation->backward(dmiddle_);
     dmiddle_ += c * sum_;
     if (shape_.lambda_at_both) dlambda += arma::dot(sum_, middle_);
   } else {
@@ -107,6 +124,7 @@ void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR) {
   }
   // From R' to R.
   if (shape_.post) {
+    if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->backward(dmiddle_);
     sum_.zeros(dR.n_rows, dR.n_cols);
     norm1_.backward(dmiddle_, sum_);
     dlambda += arma::dot(sum_, R);

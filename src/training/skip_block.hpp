@@ -3,7 +3,8 @@
 //   pre   R' = lambda R + Mix(norm(R))      R+ = c R' + F(norm(R'))
 //   post  R' = norm(lambda R + Mix(R))      R+ = norm(c R' + F(R'))          ([LambdaSkip] eq. (6), with a feed-forward net)
 //   F(X) = W2 sigma(W1 X + b1) + b2; of width 0 there is none, and R+ = R'
-// c = 1, or lambda where it acts on both skips. lambda is one number for each block.
+// c = 1, or lambda where it acts on both skips. lambda is one number for each block. Post-norm blocks can take the mean token out
+// of R+, of R', or of what F reads (de_escalation.hpp).
 #pragma once
 
 #include <armadillo>
@@ -14,6 +15,7 @@
 
 #include "models/activations.hpp"
 #include "training/affine_norm.hpp"
+#include "training/de_escalation.hpp"
 #include "training/initial_weights.hpp"
 #include "training/mixer.hpp"
 
@@ -23,8 +25,10 @@ struct SkipBlockShape {
   std::uint64_t dim = 32, hidden = 64;  // d; width of the feed-forward net, 0 for none
   const Activation* activation = nullptr;
   Norm norm = Norm::layer;  // or rms
-  bool post = false;        // norms after the sums, not before the branches
-  double lambda = 1.0;      // at the start
+  double norm_epsilon = 1e-5;
+  bool post = false;                          // norms after the sums, not before the branches
+  std::optional<DeEscalation> de_escalation;  // of blocks of `post`
+  double lambda = 1.0;                        // at the start
   bool lambda_at_both = false, learns_lambda = false;
   double lambda_rate = 1.0;  // of a learned one: times the learning rate
 };
@@ -37,6 +41,8 @@ class SkipBlock {
   /// Norms, mixer, [lambda], feed-forward net.
   std::vector<Parameter<T>*> parameters();
   Mixer<T>& mixer() { return *mixer_; }
+  /// What the mixer adds to the stream, Mix(norm(R)) or Mix(R). Leaves nothing for backward().
+  void branch(const arma::Mat<T>& R, arma::Mat<T>& out);
   double lambda() const { return static_cast<double>(lambda_.W(0)); }
 
   /// R (d, N) -> R+ (d, N). Keeps what backward() needs, but R.
@@ -47,6 +53,7 @@ class SkipBlock {
  private:
   void feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out);
   void feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<T>& dout, arma::Mat<T>& dX);
+  bool de_escalates(DeEscalation::At at) const { return shape_.de_escalation && shape_.de_escalation->at == at; }
   T at_feed_forward() const { return shape_.lambda_at_both ? lambda_.W(0) : T(1); }
 
   SkipBlockShape shape_;

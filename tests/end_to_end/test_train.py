@@ -107,6 +107,41 @@ class TrainTest(ProgramTest):
         self.assertLess(run.stderr.index("] b-writes"), run.stderr.index("] a-reads"))
         self.assertEqual(sorted(name for name in os.listdir(self.path("results")) if name.endswith("s.json")), ["a-reads.json", "b-writes.json"])
 
+    def test_variants_have_their_curves_and_series(self):
+        folder = self.write_images()
+        flags = (f" --task patches --idx {folder} --patch 4 --train-size 40 --test-size 40 --heads 2 --layers 2 --variant post,de-escalated "
+                 "--lr-post 0.002,0.001 --warmup-post 0,2")
+        first = self.result_text(TINY + flags, name="first.json")
+        result = self.result("rank-collapse --study train --config first.json")
+        self.assertEqual(reproducible(first), reproducible(self.result_text("rank-collapse --study train --config first.json")))
+        curves = [name[:-len(".final_accuracy")] for name in result["scalars"] if name.endswith(".final_accuracy")]
+        self.assertEqual(curves, [f"attention,post,L=2,lr={lr},warmup={steps}" for lr in ("0.002", "0.001") for steps in (0, 2)] +
+                         ["attention,de-escalated,L=2"])
+        names = {series["name"] for series in result["series"]}
+        for moment in ("start", "eighth", "half", "end"):
+            for what in ("token_similarity", "cosine_similarity", "rms", "branch_ratio", "gradient_norm"):
+                self.assertIn(f"attention,de-escalated,L=2.{moment}.{what}", names)
+        self.assertIn("attention,de-escalated,L=2.test_loss", names)
+        self.assertTrue(any("patches of 4 x 4" in note for note in result["notes"]), result["notes"])
+
+    def test_a_mean_over_the_segment_leaks(self):
+        result = self.result(_SMALL + " --steps 40 --lr 0.01 --trials 1 --task text --length 16 --heads 2 --layers 2 --variant pre,de-escalated "
+                             "--mean segment,strict,prefix")
+        for curve in ("attention,pre,L=2", "attention,de-escalated,L=2,mean=strict", "attention,de-escalated,L=2,mean=prefix"):
+            for what in ("future_excess", "future_gradient_share"):
+                self.assertEqual(result["scalars"][f"{curve}.{what}"]["mean"], 0.0, curve + what)
+        self.assertGreater(result["scalars"]["attention,de-escalated,L=2,mean=segment.future_gradient_share"]["mean"], 0.01)
+
+    def test_patches_of_cifar_are_in_colour(self):
+        os.mkdir(self.path("batches"))
+        for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
+            # The class is told by the colour, of one grey.
+            self.write(f"batches/{name}.bin", b"".join(bytes([i % 2]) + bytes([200 if i % 2 else 0]) * 1024 + bytes([0 if i % 2 else 102]) * 1024 +
+                                                       bytes(1024) for i in range(20)))
+        result = self.result("rank-collapse --study train --task patches --cifar batches --train-size 100 --test-size 20 --patch 8 --dim 16 "
+                             "--layers 2 --batch 10 --steps 60 --lr 0.01 --trials 1")
+        self.assertEqual(result["scalars"]["attention,L=2.final_accuracy"]["mean"], 1.0)
+
     def test_one_line_for_what_cannot_be_run(self):
         self.write_images()
         self.write("images/train-images-idx3-ubyte.gz", b"no images")
@@ -128,6 +163,17 @@ class TrainTest(ProgramTest):
                 ("--lr -1", ("--lr", "-1")),
                 ("--norm batch", ("--norm", "batch")),
                 ("--warmup 20", ("--warmup", "20", "--steps 10")),
+                ("--task patches --length 64", ("--length", "patches")),
+                ("--task pixels --patch 7", ("--patch", "pixels", "patches")),
+                ("--task patches --patch 5", ("--patch 5", "28 x 28")),
+                ("--task patches --positions relative", ("--positions", "patches")),
+                ("--task text --positions relative --dim 17 --heads 1", ("--dim", "17", "even")),
+                ("--task patches --model mamba2", ("--readout", "mamba2", "mean")),
+                ("--readout class", ("--readout", "recall")),
+                ("--task patches --readout mean --variant de-escalated", ("--tau", "zero", "below 1")),
+                ("--variant middle", ("--variant", "middle", "de-escalated")),
+                ("--variant post --lr-post 0", ("--lr-post", "0")),
+                ("--mean all", ("--mean", "all", "strict")),
                 ("--idx a --cifar b", ("--idx", "--cifar"))):
             with self.subTest(flags):
                 self.refused(f"{TINY} {flags} --out out.json", *needles)

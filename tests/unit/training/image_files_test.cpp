@@ -272,6 +272,20 @@ TEST_CASE("CIFAR-10 is read in grey, batch after batch") {
   }
 }
 
+TEST_CASE("CIFAR-10 in colours has the planes of its records") {
+  const TemporaryFolder folder;
+  write_cifar(folder);
+  const Images images = read_cifar(folder.path(), 3, 1, true).training;
+  CHECK(images.planes == 3);
+  REQUIRE(images.pixels.size() == 3 * 3072);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::string record = cifar_record(2 + i);
+    for (std::size_t at = 0; at < 3072; ++at) {
+      CHECK(images.pixels[3072 * i + at] == static_cast<float>(static_cast<unsigned char>(record[1 + at])));
+    }
+  }
+}
+
 TEST_CASE("CIFAR-10 that is damaged is refused in a line") {
   const TemporaryFolder folder;
   const auto read = [&](std::uint64_t train, std::uint64_t test) {

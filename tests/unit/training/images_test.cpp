@@ -94,7 +94,7 @@ TEST_CASE("both parts are standardised by the training pixels") {
 TEST_CASE_TEMPLATE("tokens are the pixels or the patches of the chosen images, row by row", T, float, double) {
   const Images images = drawn("tokens");
   const std::vector<std::uint32_t> which = {2, 0, 2, 1};
-  const arma::Mat<T> pixels = pixel_tokens<T>(images, which), patches = patch_tokens<T>(images, 2, which);
+  const arma::Mat<T> pixels = patch_tokens<T>(images, 1, which), patches = patch_tokens<T>(images, 2, which);
   REQUIRE(pixels.n_rows == 1);
   REQUIRE(pixels.n_cols == 4 * 24);
   REQUIRE(patches.n_rows == 4);
@@ -108,4 +108,21 @@ TEST_CASE_TEMPLATE("tokens are the pixels or the patches of the chosen images, r
       }
     }
   }
+}
+
+TEST_CASE("planes of a patch come one after the other, and are pooled each by itself") {
+  // Two images of 2 x 4 pixels in two planes: number 100 image + 10 plane + place.
+  Images images{.width = 4, .height = 2, .pixels = {}, .labels = {0, 1}, .planes = 2};
+  for (int image = 0; image < 2; ++image) {
+    for (int plane = 0; plane < 2; ++plane) {
+      for (int place = 0; place < 8; ++place) images.pixels.push_back(static_cast<float>(100 * image + 10 * plane + place));
+    }
+  }
+  const arma::mat patches = patch_tokens<double>(images, 2, std::vector<std::uint32_t>{1});
+  CHECK(arma::approx_equal(
+      patches, arma::mat({{100, 102}, {101, 103}, {104, 106}, {105, 107}, {110, 112}, {111, 113}, {114, 116}, {115, 117}}),
+      "absdiff", 0.0));
+  const Images half = pooled(images, 2);
+  CHECK(half.planes == 2);
+  CHECK(half.pixels == std::vector<float>{2.5f, 4.5f, 12.5f, 14.5f, 102.5f, 104.5f, 112.5f, 114.5f});
 }

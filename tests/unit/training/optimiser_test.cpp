@@ -175,3 +175,17 @@ TEST_CASE_TEMPLATE("gradients are clipped all together, to the largest norm and 
   CHECK(std::isnan(clip_gradients(both, 1.0)));
   CHECK(std::fabs(static_cast<double>(first.G[0]) - 1.5) <= tolerance::closed_form<T> * 13);
 }
+
+TEST_CASE("steps: a fifth from 70 %, a twenty-fifth from 90 % on; a quarter of half a cosine; both after a climb") {
+  CHECK(stepped(0, 200, 0) == 1.0);
+  CHECK(stepped(139, 200, 0) == 1.0);
+  CHECK(stepped(140, 200, 0) == 0.2);
+  CHECK(stepped(179, 200, 0) == 0.2);
+  CHECK(stepped(180, 200, 0) == 0.04);
+  CHECK(stepped(4, 200, 10) == 0.5);
+  CHECK(stepped(145, 200, 290) == doctest::Approx(0.2 * 146 / 290));
+  CHECK(quarter_cosine(0, 200, 0) == 1.0);
+  CHECK(quarter_cosine(100, 200, 0) == doctest::Approx(0.96193976625564337));  // cos^2(pi / 16)
+  CHECK(quarter_cosine(200, 200, 0) == doctest::Approx(0.85355339059327376));  // cos^2(pi / 8)
+  CHECK(quarter_cosine(0, 200, 4) == 0.25);
+}

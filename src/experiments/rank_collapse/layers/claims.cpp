@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/text.hpp"
+#include "experiments/rank_collapse/layers/gradients.hpp"
 #include "experiments/rank_collapse/layers/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "models/blocks/model_row.hpp"
@@ -14,6 +15,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // "near one", "nearly the same", "around": the papers give no numbers.
 constexpr double near_one = 0.95, same_curve = 0.05, around = 0.1, nearly_constant = 1e-3;
+// "neither vanish nor explode", "roughly at a constant level": the largest of the blocks over the smallest.
+constexpr double stable_gradients = 10, constant_level = 2;
 // |lambda| up to the usual 1 is small; large is the largest of the list, and at least this.
 constexpr double small_lambda = 1.0, large_lambda = 2.0;
 
@@ -89,6 +92,31 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
     claims.mean(figure_1("fig-1-same-curve/" + model, "the two similarities have nearly the same curve"), gaps, at_most(same_curve),
                 "largest difference over the blocks; tokens of one norm have t_sim = (1 + (n - 1) t_cos)/n");
   }
+}
+
+void judge_gradients(const DepthGroup& group, const Records& records, Claims& claims) {
+  const ModelSpec& spec = group.spec;
+  const std::vector<double> ratios = gradient_ratios(spec, records);
+  const Place figure_1 = {"shallow/fig-1-gradient", "Section 1.1, Figure 1"};
+  const std::string largest = "largest gradient norm of the blocks over the smallest";
+  // Counted: in a mean one draw of which the gradients vanish would hide the others, or be hidden.
+  const auto beyond = [&](double limit) {
+    Tally tally;
+    for (const double ratio : ratios) {
+      if (std::isfinite(ratio)) tally.count(ratio > limit, ratio);
+    }
+    return tally;
+  };
+  const Tally unsteady = beyond(stable_gradients), off_level = beyond(constant_level);
+  const std::string range = largest + ": " + short_number(unsteady.smallest) + " to " + short_number(unsteady.largest);
+  claims.never_violated(
+      figure_1("/" + spec.model, "gradients neither vanish nor explode: the gradient norm of no block is more than " +
+                                     short_number(stable_gradients) + " times that of another"),
+      unsteady,
+      range + (spec.shares_weights() ? ", of their parts of the gradient in shared weights; the paper leaves these out" : ""));
+  if (spec.shares_weights()) return;
+  claims.never_violated(figure_1("-level/" + spec.model, "the gradient norm remains roughly at a constant level"), off_level,
+                        range + "; roughly constant: within a factor of " + short_number(constant_level));
 }
 
 // [Shallow] Figures 2 and 4 -------------------------------------------------------------------------------------------------
@@ -183,6 +211,7 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
       if (figure == DepthFigure::shallow_2) judge_de_escalation(group, records, claims);
     } else if (figure == DepthFigure::shallow_1) {
       judge_encoder(group, records, claims);
+      if (plan.gradients) judge_gradients(group, records, claims);
     } else if (figure == DepthFigure::shallow_4) {
       judge_pre_norm(group, plan.groups, records, claims);
     } else if (figure == DepthFigure::shallow_2) {

@@ -18,6 +18,7 @@ struct LayersConfig {
   std::vector<double> tau;               // de-escalation, one curve for each in place of lambda's; in [0, 1]
   std::vector<double> tau_per_layer;     // one more curve, with a strength for each block
   std::vector<std::string> also;         // further models, NAME[+VALUE][:LAYERS[xDIM]], otherwise of the same K, N and d
+  bool gradients = false;                // of encoders: the gradient norm of each block's weights too
   double threshold = 0.1;                // mu_normalized or rank_one_residual below it counts as collapsed
 
   /// Curves are named by tau, each measured before and after de-escalation.

@@ -10,7 +10,7 @@ namespace ranklab::layers {
 
 struct Plan {
   std::vector<DepthGroup> groups;  // --model's first; names of further models' curves begin with the model's label and a dot
-  bool de_escalates;
+  bool de_escalates, gradients;
   double threshold;
 
   const ModelSpec& model() const { return groups.front().spec; }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "experiments/rank_collapse/layers/gradients.hpp"
 #include "experiments/rank_collapse/layers/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
@@ -78,6 +79,24 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
   }
 }
 
+void add_gradients(const Plan& plan, ResultBuilder& out) {
+  for (const DepthGroup& group : plan.groups) {
+    out.series(gradient_norms_of(group.spec), "block", 1);
+    out.scalar(of_curve(model_label(group.spec), "gradient_ratio"), gradient_ratios(group.spec, out.records()));
+  }
+  PanelBuilder panel = out.panel("gradient norm", {"block"}, log_axis("Frobenius norm"));
+  for (const DepthGroup& group : plan.groups) panel.curve(gradient_norms_of(group.spec), model_label(group.spec));
+  out.note(
+      "gradient_norm: of the gradient in all weights of a block, maps, biases and gains. The paper states neither loss nor tokens "
+      "nor dropout; here: mean cross-entropy of the logits E'X_L, E the model's table of tokens (albert: E'M X_L, M the map of its "
+      "embedding), against uniformly random targets, without dropout.");
+  const auto shares = [](const DepthGroup& group) { return group.spec.shares_weights(); };
+  if (std::none_of(plan.groups.begin(), plan.groups.end(), shares)) return;
+  out.note(
+      "Where all blocks share their weights, gradient_norm is of each block's part of the gradient in them; the paper leaves "
+      "such models out.");
+}
+
 std::string setting(const ModelSpec& spec) {
   std::string text = model_label(spec) + ": norm " + spec.norm;
   if (spec.row().has("gating")) {
@@ -114,6 +133,7 @@ Result report(const Plan& plan, const Records& records) {
   out.note(collapse_note(curves, plan.threshold, records));
   judge(plan, records, out.claims());
   add_figure(plan, out);
+  if (plan.gradients) add_gradients(plan, out);
   return out.take();
 }
 

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "experiments/rank_collapse/layers/gradients.hpp"
 #include "experiments/rank_collapse/layers/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
@@ -25,7 +26,7 @@ std::vector<DepthCurve> curves_of(const LayersConfig& config, const ModelSpec& s
 }
 
 Plan plan_of(const LayersConfig& config) {
-  Plan plan{{}, config.de_escalates(), config.threshold};
+  Plan plan{{}, config.de_escalates(), config.gradients, config.threshold};
   for (const StackedModel& model : stacked_models(config.model, config.also)) {
     plan.groups.push_back({model.spec, curves_of(config, model.spec, model.prefix)});
   }
@@ -56,6 +57,7 @@ class LayersStudy : public Study {
         or_empty(with_repeats(real_list_field("tau-per-layer", config_.tau_per_layer, 0.0, 1.0, "tau",
                                               "one more curve, with a strength for each block"))),
         also_field(config_.also),
+        switch_field("gradients", config_.gradients, "encoders: the gradient norm of each block's weights too"),
         real_field("threshold", config_.threshold, 0.0, 1.0, "", "below it mu_normalized or rank_one_residual counts as collapsed"),
     };
     fields.insert(fields.end(), own.begin(), own.end());
@@ -77,16 +79,23 @@ class LayersStudy : public Study {
     if (config_.de_escalates() && config_.lambda.size() > 1) {
       throw UsageError("--lambda: a list is not allowed beside --tau; allowed: one value");
     }
-    stacked_models(config_.model, config_.also);
+    const Plan plan = plan_of(config_);
+    if (plan.gradients) require_encoders(plan.groups);
   }
 
-  Estimate estimate() const override { return depth_cost(plan_of(config_).groups); }
+  Estimate estimate() const override {
+    const Plan plan = plan_of(config_);
+    return plan.gradients ? cost_with_gradients(plan.groups) : depth_cost(plan.groups);
+  }
 
   Result run(Runner& runner) const override {
     const Plan plan = plan_of(config_);
-    const auto records = runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
-      return run_groups(plan.groups, trials, runner.single_precision());
-    });
+    const bool single = runner.single_precision();
+    if (plan.gradients) {
+      return report(plan, runner.run([&](Trial& trial) { return run_with_gradients(plan.groups, trial, single); }));
+    }
+    const auto records = runner.run_batches(trials_per_batch(config_.model),
+                                            [&](std::vector<Trial>& trials) { return run_groups(plan.groups, trials, single); });
     return report(plan, records);
   }
 

@@ -233,7 +233,11 @@ void judge(const Plan& plan, const Task& task, const Records& records, Claims& c
     judge_learned(plan, *group, task, records, claims);
     judge_sign(plan, *group, records, claims);
   }
-  judge_cause(plan, task, records, claims);
+  if (plan.config.compares_variants()) {
+    judge_variants(plan, task, records, claims);
+  } else {
+    judge_cause(plan, task, records, claims);
+  }
   judge_gain(plan, task, records, claims);
   judge_recall(plan, task, records, claims);
 }

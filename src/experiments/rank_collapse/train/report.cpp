@@ -16,15 +16,18 @@ std::vector<double> tenths_of(const Curve& curve, std::size_t first) {
   return steps;
 }
 
-void add_curve(ResultBuilder& out, const Curve& curve) {
+void add_curve(ResultBuilder& out, const Plan& plan, const Task& task, const Curve& curve) {
   const std::string prefix = curve.name + ".";
   out.series(prefix + train_loss, "step", tenths_of(curve, 1));
   out.series(prefix + accuracy, "step", tenths_of(curve, 0));
-  for (const char* when : {"start.", "end."}) {
-    for (const char* name : {mu_normalized, token_similarity, dispersion}) out.series(prefix + when + name, "layer");
+  for (const std::string& when : moments) {
+    for (const std::string& name : of_representations(plan, when)) out.series(prefix + when + name, "layer");
+    for (const std::string& name : of_blocks(plan, when)) out.series(prefix + when + name, "block", 1);
   }
-  for (const char* when : {"start.", "eighth.", "end."}) out.series(prefix + when + block_gradient, "block", 1);
-  out.series(prefix + "start." + mixer_gradient, "block", 1);
+  if (plan.config.compares_variants()) out.series(prefix + test_loss, "step", tenths_of(curve, 0));
+  if (plan.config.compares_variants() && task.is_text()) {
+    for (const char* name : {future_loss, future_excess, future_gradient}) out.scalar(prefix + name);
+  }
   for (const char* name : {final_train_loss, final_test_loss, final_accuracy, steps_to_90, diverged}) out.scalar(prefix + name);
   if (!curve.learns) return;
   for (std::uint64_t l = 1; l <= curve.layers; ++l) out.scalar(prefix + learned_lambda + std::to_string(l));
@@ -109,19 +112,110 @@ void add_learned(ResultBuilder& out, const Plan& plan) {
   panel.line(plan.config.lambda_start, "start");
 }
 
+// Panels where variants are compared: a colour for each variant with its rate and mean. ------------------------------------------
+
+std::string variant_label(const Plan& plan, const Curve& curve) {
+  const TrainConfig& c = plan.config;
+  std::string label = curve.variant;
+  if (curve.variant == "post" && c.lr_post.size() > 1) label += ", lr = " + series_number(curve.lr);
+  if (curve.variant == "post" && c.warmup_post.size() > 1) label += ", warm-up " + std::to_string(curve.warmup);
+  if (!curve.mean.empty() && c.mean.size() > 1) label += ", " + curve.mean + " mean";
+  return label;
+}
+
+/// The final training loss of the curves of one setting over their depths.
+void add_loss_over_depth(ResultBuilder& out, const Plan& plan, const std::string& setting, const Task& task) {
+  std::map<std::string, std::vector<const Curve*>> of_label;
+  std::vector<std::string> labels;
+  for (const Curve& curve : plan.curves) {
+    if (curve.setting != setting) continue;
+    const std::string label = variant_label(plan, curve);
+    if (!of_label.contains(label)) labels.push_back(label);
+    of_label[label].push_back(&curve);
+  }
+  PanelBuilder panel = out.panel("Final training loss" + (setting.empty() ? "" : ", " + setting), {"blocks"}, {"nats"});
+  int colour = 0;
+  for (const std::string& label : labels) {
+    const std::vector<const Curve*>& curves = of_label.at(label);
+    if (curves.size() < 2) return;
+    std::vector<double> depths;
+    for (const Curve* curve : curves) depths.push_back(static_cast<double>(curve->layers));
+    const std::string name = (setting.empty() ? "" : setting + ",") + label + ".loss_over_depth";
+    out.series(name, "blocks", depths, [curves](const TrialRecord& record, std::size_t i) {
+      return record.scalar(curves[i]->name + "." + final_train_loss);
+    });
+    panel.curve(name, label, {LineStyle::line_points, colour++});
+  }
+  panel.line(task.guessing_loss(), "guessing");
+}
+
+/// Of one setting and depth: losses, tokens and gradients.
+void add_variants(ResultBuilder& out, const Plan& plan, const std::string& setting, std::uint64_t layers, const Task& task) {
+  const std::string where = ", L = " + std::to_string(layers) + (setting.empty() ? "" : ", " + setting);
+  const auto panel_of = [&](const std::string& title, const Axis& x, const Axis& y, const auto& each) {
+    PanelBuilder panel = out.panel(title + where, x, y);
+    int colour = 0;
+    for (const Curve& curve : plan.curves) {
+      if (curve.setting == setting && curve.layers == layers) each(panel, curve.name + ".", variant_label(plan, curve), colour++);
+    }
+    return panel;
+  };
+  panel_of("Training loss", {"step"}, {"nats"},
+           [](PanelBuilder& panel, const std::string& name, const std::string& label, int colour) {
+             panel.curve(name + train_loss, label, {LineStyle::line, colour});
+           })
+      .line(task.guessing_loss(), "guessing");
+  const auto before_and_after = [](const std::string& before, const std::string& after) {
+    return [before, after](PanelBuilder& panel, const std::string& name, const std::string& label, int colour) {
+      panel.curve(name + before, "", {LineStyle::dashed, colour});
+      panel.curve(name + after, label, {LineStyle::line, colour});
+    };
+  };
+  const auto at = [](const char* moment, const char* what) { return std::string(moment) + what; };
+  panel_of("Token similarity", {"block"}, unit_axis("token similarity"),
+           before_and_after(at("start.", token_similarity), at("end.", token_similarity)));
+  panel_of("Gradient norm", {"block"}, log_axis("gradient norm"),
+           before_and_after(at("start.", block_gradient), at("eighth.", block_gradient)));
+  panel_of("Attention beside the residual", {"block"}, log_axis("||A|| / ||X||"),
+           before_and_after(at("start.", branch_ratio), at("end.", branch_ratio)));
+}
+
+/// The losses at all depths in every setting; the rest at the largest depth.
+void add_panels_of_variants(ResultBuilder& out, const Plan& plan, const Task& task) {
+  std::vector<std::string> settings;
+  for (const Curve& curve : plan.curves) {
+    if (std::find(settings.begin(), settings.end(), curve.setting) == settings.end()) settings.push_back(curve.setting);
+  }
+  const std::uint64_t deepest = *std::max_element(plan.config.layers.begin(), plan.config.layers.end());
+  for (const std::string& setting : settings) {
+    add_loss_over_depth(out, plan, setting, task);
+    add_variants(out, plan, setting, deepest, task);
+  }
+}
+
 }  // namespace
 
 Result report(const Plan& plan, const Task& task, const Records& records) {
-  ResultBuilder out("Models with lambda-skip connections learn: what lambda does to accuracy and to the tokens", records);
+  ResultBuilder out(
+      plan.config.compares_variants()
+          ? "Post-norm, pre-norm and de-escalated models learn: what the place of the norms does to losses and to tokens"
+          : "Models with lambda-skip connections learn: what lambda does to accuracy and to the tokens",
+      records);
   if (records.empty()) return out.take();  // interrupted before the end of a trial
-  for (const Curve& curve : plan.curves) add_curve(out, curve);
+  for (const Curve& curve : plan.curves) add_curve(out, plan, task, curve);
   judge(plan, task, records, out.claims());
-  const std::vector<const Curve*> groups = plan.groups();
-  add_accuracy_over_lambda(out, plan, groups, task);
-  for (const Curve* group : groups) add_group(out, plan, *group, task);
-  add_learned(out, plan);
-  out.note(task.description());
-  out.note("Dashed curves over layers are before training.");
+  if (plan.config.compares_variants()) {
+    add_panels_of_variants(out, plan, task);
+    out.note(task.description());
+    out.note("Dashed curves over blocks are before training, the others after it, those of gradients after an eighth of it.");
+  } else {
+    const std::vector<const Curve*> groups = plan.groups();
+    add_accuracy_over_lambda(out, plan, groups, task);
+    for (const Curve* group : groups) add_group(out, plan, *group, task);
+    add_learned(out, plan);
+    out.note(task.description());
+    out.note("Dashed curves over layers are before training.");
+  }
   for (const Curve& curve : plan.curves) {
     double count = 0;
     for (const TrialRecord& record : records) count += record.scalar(curve.name + "." + diverged);

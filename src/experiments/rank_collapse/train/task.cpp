@@ -34,12 +34,13 @@ RecallShape recall_of(const TrainConfig& config) {
 
 ImageTask read_images(const TrainConfig& config) {
   ImageTask task = !config.digits.empty()  ? read_digits(config.digits)
-                   : !config.cifar.empty() ? read_cifar(config.cifar, config.train_size, config.test_size)
+                   : !config.cifar.empty() ? read_cifar(config.cifar, config.train_size, config.test_size, config.patch > 0)
                                            : read_fashion_mnist(config.idx, config.train_size, config.test_size);
   if (config.pool > 1) {
     task.training = pooled(task.training, config.pool);
     task.test = pooled(task.test, config.pool);
   }
+  if (config.patch > 0) require_patch(task.training, config.patch);
   standardise(task);
   return task;
 }
@@ -55,6 +56,16 @@ double share_of_most_frequent(const std::vector<std::uint32_t>& answers) {
   const auto most =
       std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return most->second / static_cast<double>(answers.size());
+}
+
+/// In nats.
+double entropy(const std::vector<std::uint32_t>& tokens) {
+  std::map<std::uint32_t, double> counts;
+  for (const std::uint32_t token : tokens) counts[token] += 1;
+  double sum = 0;
+  const double all = static_cast<double>(tokens.size());
+  for (const auto& [token, count] : counts) sum -= count / all * std::log(count / all);
+  return sum;
 }
 
 /// From sequences of a stream of its own, the same in every run: good to some tenths of a percent.
@@ -76,29 +87,45 @@ Task::Task(const TrainConfig& config) : config_(config) {
     recall_ = recall_of(config);
     chance_ = 1 / static_cast<double>(recall_.pairs);
     best_guess_ = guess_by_place(recall_);
-  } else if (config.task == "pixels") {
+    guessing_loss_ = std::log(static_cast<double>(recall_.pairs));
+  } else if (config.is_images()) {
     images_ = read_images(config);
     chance_ = 1 / static_cast<double>(images_->test.classes);
     best_guess_ = share_of_most_frequent(images_->test.labels);
+    guessing_loss_ = std::log(static_cast<double>(images_->training.classes));
   } else {
     corpus_ = read_corpus(config.text, config.vocab, config.length + 1);
     chance_ = best_guess_ = share_of_most_frequent(corpus_->validation);
+    guessing_loss_ = entropy(corpus_->training);
   }
 }
+
+namespace {
+
+SequenceShape shape_of_images(const TrainConfig& config, const Images& images) {
+  const std::uint64_t patch = std::max<std::uint64_t>(config.patch, 1);
+  SequenceShape shape;
+  shape.inputs = images.planes * patch * patch;
+  shape.classes = images.classes;
+  shape.class_token = config.readout == "class";
+  shape.length = (images.width / patch) * (images.height / patch) + (shape.class_token ? 1 : 0);
+  shape.causal = false;
+  return shape;
+}
+
+}  // namespace
 
 SequenceShape expected_shape(const TrainConfig& config) {
   SequenceShape shape;
   if (config.task == "recall") {
     shape.vocabulary = recall_of(config).vocabulary;
     shape.length = config.length;
-  } else if (config.task == "pixels") {
-    const std::uint64_t side = (!config.digits.empty()  ? 8
-                                : !config.cifar.empty() ? 32
-                                                        : 28) /
-                               std::max<std::uint64_t>(config.pool, 1);
-    shape.inputs = 1;
-    shape.classes = 10;
-    shape.length = side * side;
+  } else if (config.is_images()) {
+    Images images;
+    images.width = (!config.digits.empty() ? 8 : !config.cifar.empty() ? 32 : 28) / std::max<std::uint64_t>(config.pool, 1);
+    images.height = images.width;
+    images.planes = !config.cifar.empty() && config.patch > 0 ? 3 : 1;
+    shape = shape_of_images(config, images);
   } else {
     shape.vocabulary = std::max<std::uint64_t>(vocabulary_size(config.vocab), 256);
     shape.length = config.length;
@@ -107,16 +134,10 @@ SequenceShape expected_shape(const TrainConfig& config) {
 }
 
 SequenceShape Task::shape() const {
+  if (images_) return shape_of_images(config_, images_->training);
   SequenceShape shape;
-  if (images_) {
-    shape.inputs = 1;
-    shape.classes = images_->training.classes;
-    shape.length = images_->training.width * images_->training.height;
-    shape.causal = false;
-  } else {
-    shape.vocabulary = corpus_ ? corpus_->vocabulary : recall_.vocabulary;
-    shape.length = config_.length;
-  }
+  shape.vocabulary = corpus_ ? corpus_->vocabulary : recall_.vocabulary;
+  shape.length = config_.length;
   return shape;
 }
 
@@ -129,7 +150,7 @@ double Task::cases() const {
 template <class T>
 SequenceBatch<T> Task::images(const Images& from, const std::vector<std::uint32_t>& which) const {
   SequenceBatch<T> batch;
-  batch.values = pixel_tokens<T>(from, which);
+  batch.values = patch_tokens<T>(from, std::max<std::uint64_t>(config_.patch, 1), which);
   for (const std::uint32_t image : which) batch.targets.push_back(from.labels[image]);
   return batch;
 }
@@ -189,13 +210,16 @@ std::string Task::description() const {
     const Images &training = images_->training, &test = images_->test;
     return images_->name + ", checksum " + images_->checksum + ": " + std::to_string(training.labels.size()) +
            " images to learn, " + std::to_string(test.labels.size()) + " held out, of " + std::to_string(training.width) + " x " +
-           std::to_string(training.height) + " pixels after pooling; guessing the most frequent class is right in " +
-           short_number(100 * best_guess_) + " % of those.";
+           std::to_string(training.height) + " pixels" +
+           (config_.patch > 0 ? " in patches of " + std::to_string(config_.patch) + " x " + std::to_string(config_.patch)
+                              : " after pooling") +
+           "; guessing the most frequent class is right in " + short_number(100 * best_guess_) + " % of those.";
   }
   if (corpus_) {
     return "The text is " + corpus_->text + ", " + std::to_string(corpus_->bytes) + " bytes, checksum " + corpus_->checksum + ": " +
            std::to_string(corpus_->training.size()) + " tokens of " + std::to_string(corpus_->vocabulary) + " kinds to learn, " +
-           std::to_string(corpus_->validation.size()) + " held out.";
+           std::to_string(corpus_->validation.size()) + " held out. The entropy of single tokens is " +
+           short_number(guessing_loss_) + " nats.";
   }
   return "Recall: " + counted(recall_.pairs, "pair") + " of keys and values in " + std::to_string(recall_.length) +
          " tokens; guessing among the values shown is right in " + short_number(100 * chance_) + " %, by the place of a query in " +

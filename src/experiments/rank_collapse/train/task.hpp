@@ -1,4 +1,4 @@
-// What is learned: recall, images as sequences of pixels, or text; batches to train on and cases held out.
+// What is learned: recall, images as sequences of pixels or of patches, or text; batches to train on and cases held out.
 #pragma once
 
 #include <optional>
@@ -31,6 +31,9 @@ class Task {
   /// What a constant answer may reach among the held-out cases: that of the most frequent class or token. For recall, the value of
   /// the pair that is asked for most often at a query's place: early places go to early pairs.
   double best_guess() const { return best_guess_; }
+  /// The loss of a model that answers by how frequent the answers are, in nats: ln(classes), ln(pairs), the entropy of the tokens
+  /// of the training text.
+  double guessing_loss() const { return guessing_loss_; }
   /// Answers among the held-out cases of one trial.
   double cases() const;
 
@@ -53,7 +56,7 @@ class Task {
   RecallShape recall_;
   std::optional<ImageTask> images_;
   std::optional<Corpus> corpus_;
-  double chance_ = 0, best_guess_ = 0;
+  double chance_ = 0, best_guess_ = 0, guessing_loss_ = 0;
 };
 
 /// Sizes that a task has before its files are read, for checks and estimates: the vocabulary as an upper bound.

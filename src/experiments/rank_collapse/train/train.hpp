@@ -16,9 +16,10 @@ namespace ranklab::train {
 
 /// One model, trained once in each trial. All curves of a trial see the same batches.
 struct Curve {
-  std::string name;   // of its series: "attention,lambda=0,L=8"
-  std::string group;  // that without its lambda: curves of a group differ in lambda alone
-  std::string model, variant, init, where;
+  std::string name;     // of its series: "attention,lambda=0,L=8"
+  std::string group;    // that without its lambda: curves of a group differ in lambda alone
+  std::string setting;  // what tells it from the other curves of its variant, but depth, rates and means: "init=torch"
+  std::string model, variant, init, where, mean;
   bool learns = false;
   double lambda = 1;  // where it is learned, its start
   std::uint64_t layers = 2, hidden = 64, steps = 300, warmup = 30;
@@ -41,16 +42,25 @@ struct Plan {
   std::vector<const Curve*> groups() const;
 };
 
+// plan.cpp
+
+/// What the specification of a task says where the config does not.
+void settle_by_task(TrainConfig& config);
+
 /// Throws UsageError that names the flag.
 Plan plan_of(const TrainConfig& config);
 
-MixerKind mixer_of(const std::string& model);
-SequenceShape shape_of(const Plan& plan, const Curve& curve, const Task& task);
+/// Allowed words.
+extern const std::vector<std::string> models, starts, variants, means;
 
+MixerKind mixer_of(const std::string& model);
+/// What a curve makes of the task's shape, or of the one that is expected before its files are read.
+SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape of_task);
 // What a curve records, behind its name and a dot --------------------------------------------------------------------------------
 
-// Over steps: means over each tenth of the run; shares of right answers on held-out cases before the run and after each tenth.
-inline constexpr char train_loss[] = "train_loss", accuracy[] = "accuracy";
+// Over steps: means over each tenth of the run; shares of right answers on held-out cases before the run and after each tenth;
+// where variants are compared, the loss of these.
+inline constexpr char train_loss[] = "train_loss", accuracy[] = "accuracy", test_loss[] = "test_loss";
 inline constexpr std::size_t tenths = 10;
 inline constexpr char final_train_loss[] = "final_train_loss", final_test_loss[] = "final_test_loss",
                       final_accuracy[] = "final_accuracy", diverged[] = "diverged",
@@ -60,6 +70,18 @@ inline constexpr char final_train_loss[] = "final_train_loss", final_test_loss[]
 inline constexpr char mu_normalized[] = "mu_normalized", token_similarity[] = "token_similarity",
                       dispersion[] = "dispersion",  // ||v - mean v||_F / ||v||_F over sequences, v the mean token of norm(R_l)
     block_gradient[] = "gradient_norm", mixer_gradient[] = "mixer_gradient_norm";
+// Where variants are compared also these, and nearly all of them at "eighth." and "half." too: rms is ||R_l||_F / sqrt(d N).
+inline constexpr char cosine[] = "cosine_similarity", rms[] = "rms",
+                      branch_ratio[] = "branch_ratio";  // ||A||_F / ||R||_F of each block: what the mixer adds over what it adds to
+// Of language models there: the loss of tokens whose successors are replaced by random ones, and how much it is above the loss with
+// the true ones; the share of ||d logits_t / d R_0||^2 on tokens after t.
+inline constexpr char future_loss[] = "future_loss", future_excess[] = "future_excess", future_gradient[] = "future_gradient_share";
+
+/// When a run is measured: before it, after an eighth and a half of its steps, after it. What is recorded then over the
+/// representations, and over the blocks.
+inline const std::vector<std::string> moments = {"start.", "eighth.", "half.", "end."};
+std::vector<std::string> of_representations(const Plan& plan, const std::string& moment);
+std::vector<std::string> of_blocks(const Plan& plan, const std::string& moment);
 
 // From a trial to the result -----------------------------------------------------------------------------------------------------
 
@@ -73,6 +95,8 @@ void save_weights(const SequenceModel<T>& model, const std::string& file);
 std::string weights_file(const Plan& plan, const Curve& curve);
 
 void judge(const Plan& plan, const Task& task, const Records& records, Claims& claims);
+/// What [Shallow] says of the variants (variants.cpp).
+void judge_variants(const Plan& plan, const Task& task, const Records& records, Claims& claims);
 
 Result report(const Plan& plan, const Task& task, const Records& records);
 

@@ -6,6 +6,7 @@
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/similarity.hpp"
+#include "training/cross_entropy.hpp"
 #include "training/norm.hpp"
 #include "training/optimiser.hpp"
 #include "training/tensors_to_write.hpp"
@@ -16,10 +17,20 @@ namespace {
 constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 // A loss beyond this is divergence: guessing costs the logarithm of the number of answers, 10 nats at most.
 constexpr double largest_loss = 100;
-constexpr double largest_gradient = 1.0;  // to which the norm of all gradients is clipped
 constexpr double beta_2 = 0.999;
 // Held-out answers looked at on the way; all of them at the end.
-constexpr std::uint64_t cases_on_the_way = 256;
+constexpr std::uint64_t cases_on_the_way = 256, cases_of_variants = 128;
+// Of the estimate of ||d logits_t / d R_0||^2.
+constexpr int probes_each = 2;
+constexpr std::size_t batches_ahead = 8;
+
+WeightLaw law_of(const std::string& start) {
+  return start == "small"    ? WeightLaw::small
+         : start == "alg1"   ? WeightLaw::alg1
+         : start == "torch"  ? WeightLaw::torch
+         : start == "normal" ? WeightLaw::normal
+                             : WeightLaw::fan;
+}
 
 template <class T>
 double right_answers(const arma::Mat<T>& logits, const std::vector<std::uint32_t>& targets) {
@@ -37,8 +48,8 @@ class Training {
         curve_(curve),
         task_(task),
         trial_(trial),
-        initial_(curve.init == "small" ? WeightLaw::small : WeightLaw::fan, trial),
-        model_(shape_of(plan, curve, task), initial_),
+        initial_(law_of(curve.init), trial, "", std::sqrt(plan.config.init_variance / static_cast<double>(plan.config.dim))),
+        model_(shape_of(plan, curve, task.shape()), initial_),
         batches_(trial.stream("batches")),
         held_out_(task.held_out<T>(trial)) {
     for (const Parameter<T>* parameter : model_.parameters()) {
@@ -47,17 +58,21 @@ class Training {
   }
 
   TrialRecord train() {
-    measure("start.");
     const std::uint64_t steps = curve_.steps;
+    const std::map<std::string, std::uint64_t> when = {{"start.", 0}, {"eighth.", steps / 8}, {"half.", steps / 2}};
     std::vector<double> losses(steps, undefined);
     double first_90 = undefined;
     for (std::uint64_t t = 0; t < steps && finite_; ++t) {
       answer_on_the_way(t);
+      for (const auto& [moment, at] : when) {
+        if (t == at) measure(moment);
+      }
       const double answered = gradients(losses[t]);
       if (std::isnan(first_90) && answered >= 0.9) first_90 = static_cast<double>(t);
       if (!finite_) break;
-      if (t == 0) measure_gradients("start.");
-      if (t == steps / 8) measure_gradients("eighth.");
+      for (const auto& [moment, at] : when) {
+        if (t == at) measure_gradients(moment);
+      }
       step(t);
     }
     answer_on_the_way(steps);
@@ -67,6 +82,7 @@ class Training {
       if (finite_) measure_gradients("end.");
     }
     measure("end.");
+    if (finite_ && plan_.config.compares_variants() && task_.is_text()) look_ahead();
     return record(losses, first_90);
   }
 
@@ -89,8 +105,10 @@ class Training {
   }
 
   void step(std::uint64_t t) {
-    clip_gradients(model_.parameters(), largest_gradient);
-    const double lr = curve_.lr * warm_cosine(t, curve_.steps, curve_.warmup);
+    if (plan_.config.clip > 0) clip_gradients(model_.parameters(), plan_.config.clip);
+    const std::string& schedule = plan_.config.schedule;
+    const auto factor = schedule == "cosine" ? warm_cosine : schedule == "steps" ? stepped : quarter_cosine;
+    const double lr = curve_.lr * factor(t, curve_.steps, curve_.warmup);
     for (std::size_t i = 0; i < optimisers_.size(); ++i) {
       Parameter<T>& parameter = *model_.parameters()[i];
       optimisers_[i].step(parameter, lr * parameter.rate);
@@ -123,56 +141,134 @@ class Training {
     std::vector<double>& of = series_[accuracy];
     const auto due = [&] { return of.size() <= tenths && t >= of.size() * curve_.steps / tenths; };
     if (!due()) return;
-    const Answers now = answers(t == curve_.steps ? std::numeric_limits<std::uint64_t>::max() : cases_on_the_way);
-    while (due()) of.push_back(finite_ ? now.right / now.cases : undefined);
+    const Answers now = answers(t == curve_.steps                  ? std::numeric_limits<std::uint64_t>::max()
+                                : plan_.config.compares_variants() ? cases_of_variants
+                                                                   : cases_on_the_way);
+    while (due()) {
+      of.push_back(finite_ ? now.right / now.cases : undefined);
+      if (plan_.config.compares_variants()) series_[test_loss].push_back(finite_ ? now.loss / now.cases : undefined);
+    }
     if (t < curve_.steps || !finite_) return;
     scalars_[final_test_loss] = now.loss / now.cases;
     scalars_[final_accuracy] = now.right / now.cases;
   }
 
   void measure_gradients(const std::string& when) {
-    for (std::uint64_t l = 0; l < curve_.layers; ++l) {
-      series_[when + block_gradient].push_back(gradient_norm(model_.of_block(l)));
-      if (when == "start.") series_[when + mixer_gradient].push_back(gradient_norm(model_.of_mixer(l)));
+    for (const std::string& name : of_blocks(plan_, when)) {
+      if (name == branch_ratio) continue;
+      for (std::uint64_t l = 0; l < curve_.layers; ++l) {
+        series_[when + name].push_back(gradient_norm(name == block_gradient ? model_.of_block(l) : model_.of_mixer(l)));
+      }
     }
   }
 
   /// What becomes of the tokens of the first held-out batch. In double: in float the distance between equal tokens is 2e-7.
   void measure(const std::string& when) {
-    const std::vector<const char*> names = {mu_normalized, token_similarity, dispersion};
-    if (!finite_) return;
+    const std::vector<std::string> names = of_representations(plan_, when);
+    if (!finite_ || names.empty()) return;
     SequenceModel<double> model(model_.shape(), initial_);
     model.take_weights(model_);
     const SequenceBatch<double> batch = task_.held_out<double>(trial_).front();
     model.forward(batch);
     for (std::uint64_t l = 0; l <= curve_.layers; ++l) {
-      const Tokens tokens = measured(model.stream(l));
-      series_[when + mu_normalized].push_back(tokens.mu);
-      series_[when + token_similarity].push_back(tokens.similarity);
-      series_[when + dispersion].push_back(tokens.dispersion);
+      const std::map<std::string, double> tokens = measured(model.stream(l));
+      for (const std::string& name : names) series_[when + name].push_back(tokens.at(name));
+    }
+    if (!plan_.config.compares_variants()) return;
+    arma::mat A;
+    for (std::uint64_t l = 0; l < curve_.layers; ++l) {
+      model.branch(l, model.stream(l), A);
+      series_[when + branch_ratio].push_back(arma::norm(A, "fro") / arma::norm(model.stream(l), "fro"));
     }
   }
 
-  struct Tokens {
-    double mu = 0, similarity = 0, dispersion = 0;
-  };
-
   /// Means over the sequences of R (d, N), and how much these differ from each other once their tokens are averaged.
-  Tokens measured(const arma::mat& R) const {
+  std::map<std::string, double> measured(const arma::mat& R) const {
     const arma::uword length = model_.shape().length, sequences = R.n_cols / length;
-    Tokens out;
+    std::map<std::string, double> out;
     NormPass<double> normed;
     normalise(Norm::layer, 1e-5, R, normed);
     arma::mat v(R.n_rows, sequences);
     for (arma::uword b = 0; b < sequences; ++b) {
       const arma::span of(b * length, (b + 1) * length - 1);
-      const TokenParts parts = token_parts<double>(R.cols(of.a, of.b));
-      out.mu += std::sqrt(parts.diversity()) / static_cast<double>(sequences);
-      out.similarity += parts.similarity() / static_cast<double>(sequences);
+      const arma::mat tokens = R.cols(of.a, of.b);
+      const TokenParts parts = token_parts(tokens);
+      out[mu_normalized] += std::sqrt(parts.diversity()) / static_cast<double>(sequences);
+      out[token_similarity] += parts.similarity() / static_cast<double>(sequences);
+      out[cosine] += cosine_similarity(tokens) / static_cast<double>(sequences);
       v.col(b) = arma::mean(normed.A.cols(of.a, of.b), 1);
     }
-    out.dispersion = std::sqrt(token_parts(v).diversity());
+    out[dispersion] = std::sqrt(token_parts(v).diversity());
+    out[rms] = arma::norm(R, "fro") / std::sqrt(static_cast<double>(R.n_elem));
     return out;
+  }
+
+  // Of a language model: does a token's answer depend on those after it? ---------------------------------------------------------
+
+  /// Each sequence b of some held-out batches is asked at its token t_b, spread over the sequence but for its last.
+  void look_ahead() {
+    SequenceModel<double> model(model_.shape(), initial_);
+    model.take_weights(model_);
+    std::vector<SequenceBatch<double>> batches = task_.held_out<double>(trial_);
+    batches.resize(std::min(batches.size(), batches_ahead));
+    const double share = 1 / static_cast<double>(batches.size());
+    double with_true_future = 0;
+    Stream replaced = trial_.stream("replaced"), probes = trial_.stream("probes");
+    for (SequenceBatch<double>& batch : batches) {
+      const std::vector<arma::uword> asked = tokens_to_ask(batch);
+      scalars_[future_gradient] += share * later_share(model, batch, asked, probes);
+      with_true_future += share * loss_at(model, batch, asked);
+      replace_later(batch, asked, replaced);
+      scalars_[future_loss] += share * loss_at(model, batch, asked);
+    }
+    scalars_[future_excess] = scalars_[future_loss] - with_true_future;
+  }
+
+  std::vector<arma::uword> tokens_to_ask(const SequenceBatch<double>& batch) const {
+    const arma::uword length = model_.shape().length, sequences = batch.ids.size() / length;
+    std::vector<arma::uword> asked;
+    for (arma::uword b = 0; b < sequences; ++b) asked.push_back(b * length + (b * (length - 1)) / sequences);
+    return asked;
+  }
+
+  void replace_later(SequenceBatch<double>& batch, const std::vector<arma::uword>& asked, Stream& stream) const {
+    const arma::uword length = model_.shape().length;
+    for (const arma::uword t : asked) {
+      for (arma::uword n = t + 1; n < (t / length + 1) * length; ++n) {
+        batch.ids[n] = static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(model_.shape().vocabulary));
+      }
+    }
+  }
+
+  static double loss_at(SequenceModel<double>& model, const SequenceBatch<double>& batch, const std::vector<arma::uword>& asked) {
+    model.forward(batch);
+    arma::mat logits = model.logits().cols(arma::uvec(asked));
+    std::vector<std::uint32_t> targets;
+    for (const arma::uword t : asked) targets.push_back(batch.targets[t]);
+    return cross_entropy(logits, targets, false);
+  }
+
+  /// The share of ||d logits_t / d R_0||_F^2 on tokens after t: E||J'z||^2 = ||J||_F^2 for random signs z.
+  static double later_share(SequenceModel<double>& model, const SequenceBatch<double>& batch, const std::vector<arma::uword>& asked,
+                            Stream& stream) {
+    const arma::uword length = model.shape().length;
+    double later = 0, all = 0;
+    model.forward(batch);
+    for (int probe = 0; probe < probes_each; ++probe) {
+      arma::mat signs(model.shape().vocabulary, batch.ids.size(), arma::fill::zeros);
+      for (const arma::uword t : asked) {
+        for (double& sign : signs.unsafe_col(t)) sign = stream.uniform() < 0.5 ? -1 : 1;
+      }
+      model.take_logit_gradient(signs);
+      model.backward(batch);
+      const arma::rowvec squares = arma::sum(arma::square(model.input_gradient()), 0);
+      all += arma::accu(squares);
+      for (const arma::uword t : asked) {
+        const arma::uword end = (t / length + 1) * length;
+        for (arma::uword n = t + 1; n < end; ++n) later += squares[n];
+      }
+    }
+    return later / all;
   }
 
   TrialRecord record(const std::vector<double>& losses, double first_90) {
@@ -194,12 +290,15 @@ class Training {
     // What comes after a divergence is undefined.
     const auto fill = [&](const std::string& name, std::size_t points) { series_[name].resize(points, undefined); };
     fill(accuracy, tenths + 1);
-    for (const char* when : {"start.", "end."}) {
-      for (const char* name : {mu_normalized, token_similarity, dispersion}) fill(std::string(when) + name, curve_.layers + 1);
+    if (plan_.config.compares_variants()) fill(test_loss, tenths + 1);
+    for (const std::string& when : moments) {
+      for (const std::string& name : of_representations(plan_, when)) fill(when + name, curve_.layers + 1);
+      for (const std::string& name : of_blocks(plan_, when)) fill(when + name, curve_.layers);
     }
-    for (const char* when : {"start.", "eighth.", "end."}) fill(std::string(when) + block_gradient, curve_.layers);
-    fill(std::string("start.") + mixer_gradient, curve_.layers);
     for (const char* name : {final_test_loss, final_accuracy}) scalars_.try_emplace(name, undefined);
+    if (plan_.config.compares_variants() && task_.is_text()) {
+      for (const char* name : {future_loss, future_excess, future_gradient}) scalars_.try_emplace(name, undefined);
+    }
     for (const auto& [name, value] : scalars_) out.set(name, value);
     for (auto& [name, values] : series_) out.set(name, std::move(values));
     if (trial_.index() == 0 && !plan_.config.save.empty()) save_weights(model_, weights_file(plan_, curve_));

@@ -22,6 +22,7 @@ TrainConfig small_config() {
   config.lr = {"0.01"};
   config.ffn = {"64"};
   config.lambda = {"-1", "0", "1", "learned"};
+  settle_by_task(config);
   return config;
 }
 

@@ -1,0 +1,219 @@
+#include "experiments/rank_collapse/layers/gradients.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numbers>
+#include <numeric>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "experiments/rank_collapse/depth/run.hpp"
+#include "experiments/rank_collapse/model_fields.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
+#include "models/blocks/sublayers.hpp"
+#include "models/published/loaded_tensors.hpp"
+#include "training/attention_mixer.hpp"
+#include "training/cross_entropy.hpp"
+#include "training/optimiser.hpp"
+#include "training/skip_block.hpp"
+
+namespace ranklab::layers {
+namespace {
+
+constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
+
+// d/dx of x/2 (1 + tanh u), u = sqrt(2/pi) (x + c x^3).
+double gelu_by_tanh_slope(double x) {
+  constexpr double root = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, c = 0.044715;
+  const double t = std::tanh(root * (x + c * x * x * x));
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * root * (1 + 3 * c * x * x);
+}
+
+const Activation& activation_of(const ModelSpec& spec) {
+  static const Activation gelu_tanh = {"gelu-tanh", find_feed_forward_activation("gelu-tanh"), gelu_by_tanh_slope};
+  return spec.activation == gelu_tanh.name ? gelu_tanh : find_activation(spec.activation);
+}
+
+// The encoder's tensor behind each parameter of a SkipBlock.
+const std::string& tensor_of(const std::string& parameter) {
+  static const std::map<std::string, std::string> tensors = {
+      {"Wq", "query.weight"},
+      {"bq", "query.bias"},
+      {"Wk", "key.weight"},
+      {"bk", "key.bias"},
+      {"Wv", "value.weight"},
+      {"bv", "value.bias"},
+      {"Wo", "dense.weight"},
+      {"bo", "dense.bias"},
+      {"norm1.gain", "attention_norm.weight"},
+      {"norm1.bias", "attention_norm.bias"},
+      {"W1", "ffn.weight"},
+      {"b1", "ffn.bias"},
+      {"W2", "ffn_output.weight"},
+      {"b2", "ffn_output.bias"},
+      {"norm2.gain", "output_norm.weight"},
+      {"norm2.bias", "output_norm.bias"},
+  };
+  return tensors.at(parameter);
+}
+
+// An encoder's block that can go backward; its weights are 0 until read_weights.
+template <class T>
+SkipBlock<T> training_block(const ModelSpec& spec, const Trial& trial, arma::uword tokens) {
+  const InitialWeights zero(WeightLaw::zero, trial);
+  const AttentionShape attention = {.heads = spec.heads, .context = tokens, .causal = false};
+  const SkipBlockShape shape = {.dim = spec.dim,
+                                .hidden = spec.ffn,
+                                .activation = &activation_of(spec),
+                                .norm_epsilon = spec.norm_epsilon,
+                                .post = true,
+                                .de_escalation = {}};
+  const AttentionMaps maps = {.output = true, .input_biases = true, .output_bias = true};
+  return SkipBlock<T>(shape, std::make_unique<AttentionMixer<T>>(spec.dim, attention, zero, maps), zero);
+}
+
+// Sets the block's weights to the tensors of one of the encoder's (models/blocks/encoder.cpp).
+template <class T>
+void read_weights(SkipBlock<T>& block, Tensors<T>& tensors) {
+  for (Parameter<T>* parameter : block.parameters()) {
+    arma::Mat<T>& W = parameter->W;
+    const std::string& name = tensor_of(parameter->name);
+    if (parameter->decays) {  // a map, (out, in) here and (in, out) there
+      W = tensors.matrix(name, W.n_cols, W.n_rows, Start::normal(usual_weight_std)).t();
+    } else {
+      W = tensors.vector(name, W.n_rows, Start::constant(parameter->name.ends_with("gain") ? 1 : 0));
+    }
+  }
+}
+
+std::vector<std::uint32_t> draw_targets(const ModelSpec& spec, const Trial& trial, arma::uword tokens) {
+  std::vector<double> draws(tokens);
+  trial.stream("targets").fill_uniform(draws);
+  std::vector<std::uint32_t> ids;
+  for (const double u : draws) ids.push_back(static_cast<std::uint32_t>(u * static_cast<double>(spec.vocabulary)));
+  return ids;
+}
+
+std::uint64_t width_of_table(const ModelSpec& spec) {
+  return spec.row().embeds_narrowly ? spec.embedding : spec.dim;
+}
+
+template <class T>
+std::unique_ptr<Tensors<T>> tensors_of_embedding(const ModelSpec& spec, const Trial& trial) {
+  if (spec.checkpoint != nullptr) return std::make_unique<LoadedTensors<T>>(spec.checkpoint, "");
+  return std::make_unique<DrawnTensors<T>>(trial, "");
+}
+
+// dloss / dX_L (d, n).
+template <class T>
+arma::Mat<T> loss_gradient(const ModelSpec& spec, const Trial& trial, const arma::Mat<T>& X) {
+  const std::unique_ptr<Tensors<T>> tensors = tensors_of_embedding<T>(spec, trial);
+  const Start start = Start::normal(usual_weight_std);
+  const std::uint64_t width = width_of_table(spec);
+  arma::Mat<T> M;
+  if (spec.row().embeds_narrowly) M = tensors->matrix("embedding_map.weight", width, spec.dim, start);
+  std::vector<std::uint32_t> vocabulary(spec.vocabulary);
+  std::iota(vocabulary.begin(), vocabulary.end(), 0U);
+  const arma::Mat<T> E = tensors->columns("word.weight", width, spec.vocabulary, vocabulary, start);
+  arma::Mat<T> logits = M.is_empty() ? arma::Mat<T>(E.t() * X) : arma::Mat<T>(E.t() * arma::Mat<T>(M * X));
+  cross_entropy(logits, draw_targets(spec, trial, X.n_cols), true);
+  const arma::Mat<T> dH = E * logits;
+  return M.is_empty() ? dH : arma::Mat<T>(M.t() * dH);
+}
+
+// g_1 ... g_L, from the states X_0 ... X_(L-1).
+template <class T>
+std::vector<double> gradient_norms(const ModelSpec& spec, const Trial& trial, const std::vector<arma::Mat<T>>& states) {
+  std::vector<double> norms(spec.layers, undefined);
+  if (states.size() < spec.layers) return norms;
+  SkipBlock<T> block = training_block<T>(spec, trial, states.front().n_cols);
+  arma::Mat<T> above, gradient;
+  for (std::uint64_t l = spec.layers; l-- > 0;) {
+    const bool is_last = l + 1 == spec.layers;
+    if (is_last || !spec.shares_weights()) read_weights(block, *tensors_of_layer<T>(spec, trial, l));
+    block.forward(states[l], above);
+    if (is_last) gradient = loss_gradient(spec, trial, above);
+    block.backward(states[l], gradient);
+    norms[l] = gradient_norm(block.parameters());
+    trial.advance();
+  }
+  return norms;
+}
+
+template <class T>
+TrialRecord run(const std::vector<DepthGroup>& groups, const Trial& trial) {
+  TrialRecord record;
+  for (const DepthGroup& group : groups) {
+    std::vector<arma::Mat<T>> states;
+    const auto keep = [&](std::size_t, const Block<T>&, const State<T>& state) { states.push_back(state.Y); };
+    record.insert(run_observed<T>(group, trial, keep));
+    record.set(gradient_norms_of(group.spec), gradient_norms(group.spec, trial, states));
+  }
+  return record;
+}
+
+[[noreturn]] void refuse(const std::string& beside, const std::string& allowed) {
+  throw UsageError("--gradients: on is not allowed with " + beside + "; allowed: " + allowed);
+}
+
+}  // namespace
+
+std::string gradient_norms_of(const ModelSpec& spec) {
+  return of_curve(model_label(spec), "gradient_norm");
+}
+
+std::vector<double> gradient_ratios(const ModelSpec& spec, const Records& records) {
+  return per_trial(records, [&](const TrialRecord& record) {
+    const std::vector<double>& norms = record.array(gradient_norms_of(spec));
+    if (std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); })) return undefined;
+    const auto [least, most] = std::minmax_element(norms.begin(), norms.end());
+    return *most / *least;
+  });
+}
+
+void require_encoders(const std::vector<DepthGroup>& groups) {
+  const auto is_encoder = [](const ModelRow& row) { return row.figure == DepthFigure::shallow_1; };
+  for (const DepthGroup& group : groups) {
+    const ModelSpec& spec = group.spec;
+    if (!is_encoder(spec.row())) refuse("the model " + model_label(spec), joined(models_that(is_encoder), "|"));
+    if (spec.input != "tokens") refuse("--input " + spec.input, "tokens");
+    if (spec.norm != "layer") refuse("--norm " + spec.norm, "layer");
+    if (!spec.has_mlp()) refuse("--mlp off", "on");
+    const auto de_escalates = [](const DepthCurve& curve) { return !curve.tau.empty(); };
+    if (std::any_of(group.curves.begin(), group.curves.end(), de_escalates)) refuse("--tau", "--lambda 1 alone");
+    const bool is_plain = group.curves.size() == 1 && group.curves.front().lambda == std::vector<double>{1};
+    if (!is_plain) refuse("these strengths of the skip", "--lambda 1 alone");
+  }
+}
+
+TrialRecord run_with_gradients(const std::vector<DepthGroup>& groups, const Trial& trial, bool single_precision) {
+  std::uint64_t layers = 0;
+  for (const DepthGroup& group : groups) layers += 2 * group.spec.layers;  // down, and up again
+  trial.expect(layers, "layer");
+  return single_precision ? run<float>(groups, trial) : run<double>(groups, trial);
+}
+
+Estimate cost_with_gradients(const std::vector<DepthGroup>& groups) {
+  Estimate cost = depth_cost(groups);
+  double kept = 0, upwards = 0;  // numbers: states from the way down; these and all else on the way up
+  for (const DepthGroup& group : groups) {
+    const ModelSpec& spec = group.spec;
+    const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim), K = static_cast<double>(spec.layers),
+                 V = static_cast<double>(spec.vocabulary), table = V * static_cast<double>(width_of_table(spec)),
+                 block = parameters_per_block(spec), scores = 2 * N * N * static_cast<double>(spec.heads),
+                 passes = scores + N * (20 * d + 4 * static_cast<double>(spec.ffn));
+    kept = std::max(kept, K * N * d);
+    // The head is gone when the first gradients in weights come.
+    upwards = std::max(upwards, K * N * d + block + passes + std::max(table + N * V, 1.5 * block));
+    // A draw, or to read a number once more on the way down too, costs about as much as so many operations.
+    const double reads = spec.checkpoint != nullptr ? 2 * K : spec.shares_weights() ? 1 : K;
+    cost.flops += 30 * (table + block * reads) + 6 * N * table + 3 * K * flops_per_block(spec);
+  }
+  cost.bytes = std::max(cost.bytes + cost.shared_bytes + 8 * kept, 8 * upwards);
+  cost.shared_bytes = 0;
+  return cost;
+}
+
+}  // namespace ranklab::layers

@@ -1,0 +1,299 @@
+// From a config to curves: what each task has where nothing is said, and the product of the lists.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "experiments/rank_collapse/train/train.hpp"
+#include "io/atomic_file.hpp"
+#include "training/tensors_to_write.hpp"
+
+namespace ranklab::train {
+
+const std::vector<std::string> models = {"attention", "linear-attention", "mamba2", "s4d"},
+                               starts = {"fan", "small", "alg1", "torch", "normal"}, variants = {"pre", "post", "de-escalated"},
+                               means = {"segment", "strict", "prefix"};
+
+namespace {
+
+struct TaskDefaults {
+  std::uint64_t dim, heads;
+  std::vector<std::uint64_t> layers;
+  std::uint64_t length, batch, ffn_over_dim;
+  std::vector<std::string> steps, lr;
+  std::string vocab, init, activation, positions, schedule;
+  double clip, weight_decay;
+};
+
+/// Those of [LambdaSkip], and where variants are compared those of [Shallow]: a vision Transformer, and Transformer-XL's language
+/// model.
+const TaskDefaults& defaults_of(const TrainConfig& config) {
+  static const TaskDefaults recall{
+      32,    1,      {2},       32,       64, 2,  {"1200", "mamba2:800", "s4d:800"}, {"0.003", "mamba2:0.01", "s4d:0.01"}, "64",
+      "fan", "gelu", "learned", "cosine", 1,  0.1},
+      pixels{32, 1, {2}, 0, 32, 2, {"300"}, {"0.002"}, "", "fan", "gelu", "learned", "cosine", 1, 0},
+      text{64, 1, {4}, 64, 16, 4, {"600"}, {"0.003"}, "bpe:1024", "fan", "gelu", "learned", "cosine", 1, 0.1},
+      vision{32, 4, {6, 12, 24, 48}, 0, 32, 2, {"200"}, {"0.001"}, "", "alg1", "relu", "learned", "steps", 0, 0.1},
+      language{32, 4, {12, 24, 48}, 32, 16, 2, {"200"}, {"0.001"}, "char", "alg1", "relu", "relative", "quarter-cosine", 0, 0};
+  if (config.task == "recall") return recall;
+  if (config.task == "pixels") return pixels;
+  if (config.task == "patches") return vision;
+  return config.compares_variants() ? language : text;
+}
+
+/// NaN where the word is no number.
+double read_number(const std::string& word) {
+  double value = 0;
+  const char* const end = word.data() + word.size();
+  const auto parsed = std::from_chars(word.data(), end, value);
+  return parsed.ec == std::errc() && parsed.ptr == end ? value : std::nan("");
+}
+
+double number_of(const std::string& word, const std::string& flag, double low, double high, bool integer) {
+  const double value = read_number(word);
+  if (!(value >= low && value <= high) || (integer && value != std::floor(value))) {
+    throw UsageError(
+        flag + ": '" + printable(word) + "' is not allowed; allowed: " + (integer ? "integer, " : "number, ") + short_number(low) +
+        " to " + short_number(high) +
+        ", alone for all curves or behind a model, a start or a variant, as in mamba2:" + short_number(low > 0 ? low : 1));
+  }
+  return value;
+}
+
+/// Of words as {"1200", "mamba2:800"} the one that a curve gets: that behind its model, start or variant, or that without a key.
+std::string word_for(const std::vector<std::string>& words, const Curve& curve, const std::string& flag) {
+  std::string general, own;
+  for (const std::string& word : words) {
+    const std::size_t colon = word.find(':');
+    if (colon == std::string::npos) {
+      if (!general.empty())
+        throw UsageError(flag + ": both " + printable(general) + " and " + printable(word) + " are for all curves");
+      general = word;
+      continue;
+    }
+    const std::string key = word.substr(0, colon);
+    std::vector<std::string> keys = models;
+    for (const auto* more : {&starts, &variants}) keys.insert(keys.end(), more->begin(), more->end());
+    if (!std::count(keys.begin(), keys.end(), key)) {
+      throw UsageError(flag + ": '" + printable(word) + "' is not allowed; allowed before the colon: " + joined(keys, "|"));
+    }
+    if (key != curve.model && key != curve.init && key != curve.variant) continue;
+    if (!own.empty()) throw UsageError(flag + ": " + curve.name + " gets two values");
+    own = word.substr(colon + 1);
+  }
+  if (own.empty() && general.empty()) throw UsageError(flag + ": nothing is said for " + curve.model);
+  return own.empty() ? general : own;
+}
+
+double lambda_of(const std::string& word) {
+  const double value = read_number(word);
+  if (!(std::fabs(value) <= 1e6)) {
+    throw UsageError("--lambda: '" + printable(word) + "' is not allowed; allowed: numbers from -1e6 to 1e6, and learned");
+  }
+  return value;
+}
+
+/// One element of each list.
+struct Choice {
+  std::string model, init, where, variant, mean, lambda;
+  std::uint64_t layers;
+  std::optional<double> lr;
+  std::optional<std::uint64_t> warmup;
+};
+
+/// One part of a name, and whether it stands there.
+std::string named(bool stands, const std::string& what) {
+  return stands ? "," + what : "";
+}
+
+std::string with_init_and_where(const TrainConfig& c, const Choice& choice) {
+  return named(c.init.size() > 1, "init=" + choice.init) + named(c.lambda_where.size() > 1, "where=" + choice.where);
+}
+
+Curve curve_of(const TrainConfig& c, const Choice& choice) {
+  Curve curve;
+  curve.model = choice.model, curve.variant = choice.variant, curve.init = choice.init, curve.where = choice.where;
+  curve.mean = choice.mean, curve.layers = choice.layers;
+  curve.learns = choice.lambda == "learned";
+  curve.lambda = curve.learns ? c.lambda_start : lambda_of(choice.lambda);
+  const bool shows_depth = std::vector{curve.layers} != defaults_of(c).layers || c.layers.size() > 1;
+  const std::string depth = named(shows_depth, "L=" + std::to_string(curve.layers)), lists = with_init_and_where(c, choice);
+  std::string rest = named(curve.variant != "pre" || c.variant.size() > 1, curve.variant) + depth + lists +
+                     named(!curve.mean.empty() && c.mean.size() > 1, "mean=" + curve.mean);
+  if (choice.lr) rest += named(c.lr_post.size() > 1, "lr=" + series_number(*choice.lr));
+  if (choice.warmup) rest += named(c.warmup_post.size() > 1, "warmup=" + std::to_string(*choice.warmup));
+  const bool shows_lambda = curve.learns || curve.lambda != 1 || c.lambda.size() > 1;
+  const std::string lambda = named(shows_lambda, "lambda=" + (curve.learns ? "learned" : series_number(curve.lambda)));
+  curve.name = curve.model + lambda + rest;
+  curve.group = curve.model + rest;
+  const std::string setting = named(c.model.size() > 1, curve.model) + lambda + lists;
+  curve.setting = setting.substr(std::min<std::size_t>(setting.size(), 1));
+  curve.steps = static_cast<std::uint64_t>(number_of(word_for(c.steps, curve, "--steps"), "--steps", 1, 1e7, true));
+  curve.lr = choice.lr ? *choice.lr : number_of(word_for(c.lr, curve, "--lr"), "--lr", 1e-12, 1000, false);
+  curve.hidden = static_cast<std::uint64_t>(number_of(word_for(c.ffn, curve, "--ffn"), "--ffn", 0, 1'000'000, true));
+  const std::string norm = word_for(c.norm, curve, "--norm");
+  if (norm != "layer" && norm != "rms") {
+    throw UsageError("--norm: '" + printable(norm) + "' is not allowed; allowed: layer|rms, alone or as in mamba2:rms");
+  }
+  curve.norm = norm == "rms" ? Norm::rms : Norm::layer;
+  const std::uint64_t own_warmup = c.compares_variants() ? 0 : (curve.steps + 9) / 10;
+  curve.warmup = choice.warmup ? *choice.warmup : c.warmup > 0 ? c.warmup : own_warmup;
+  return curve;
+}
+
+/// The list as optional values, or one that says nothing.
+template <class V>
+std::vector<std::optional<V>> or_nothing(const std::vector<V>& list, bool applies) {
+  if (!applies || list.empty()) return {std::nullopt};
+  return {list.begin(), list.end()};
+}
+
+/// The curves of one variant: those of `post` at each of its rates, those of `de-escalated` with each mean.
+void add_variant(const TrainConfig& c, Choice choice, std::vector<Curve>& curves) {
+  const bool post = choice.variant == "post";
+  for (const std::string& mean : choice.variant == "de-escalated" ? c.mean : std::vector<std::string>{""}) {
+    for (const auto lr : or_nothing(c.lr_post, post)) {
+      for (const auto warmup : or_nothing(c.warmup_post, post)) {
+        for (const std::string& lambda : c.lambda) {
+          choice.mean = mean, choice.lr = lr, choice.warmup = warmup, choice.lambda = lambda;
+          curves.push_back(curve_of(c, choice));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void settle_by_task(TrainConfig& c) {
+  if (c.task == "image") c.task = "pixels";
+  const TaskDefaults& own = defaults_of(c);
+  const auto settle = [](auto& value, const auto& its_default) {
+    if (value == std::decay_t<decltype(value)>{}) value = its_default;
+  };
+  settle(c.dim, own.dim);
+  settle(c.heads, own.heads);
+  settle(c.layers, own.layers);
+  settle(c.length, own.length);
+  settle(c.batch, own.batch);
+  settle(c.vocab, own.vocab);
+  settle(c.steps, own.steps);
+  settle(c.lr, own.lr);
+  settle(c.ffn, std::vector{std::to_string(own.ffn_over_dim * c.dim)});
+  settle(c.init, std::vector{own.init});
+  settle(c.activation, own.activation);
+  settle(c.positions, own.positions);
+  settle(c.schedule, own.schedule);
+  settle(c.mean, std::vector<std::string>{c.is_images() ? "segment" : "strict"});
+  settle(c.at, std::string(c.is_images() ? "end" : "ffn"));
+  settle(c.readout, std::string(c.task == "patches" ? "class" : "mean"));
+  settle(c.pool, std::uint64_t{c.task == "patches" ? 1u : 4u});
+  if (c.task == "patches") settle(c.patch, std::uint64_t{!c.digits.empty() ? 2u : !c.cifar.empty() ? 4u : 7u});
+  if (c.clip < 0) c.clip = own.clip;
+  if (c.weight_decay < 0) c.weight_decay = own.weight_decay;
+  // As in the papers' own code bases, BERT's and Transformer-XL's, at their widths: sigma falls as the root of d grows.
+  if (c.init_variance < 0) c.init_variance = c.task == "text" ? 0.164 : 0.307;
+}
+
+Plan plan_of(const TrainConfig& config) {
+  Plan plan{config, {}};
+  for (const std::string& model : config.model) {
+    for (const std::uint64_t layers : config.layers) {
+      for (const std::string& init : config.init) {
+        for (const std::string& where : config.lambda_where) {
+          for (const std::string& variant : config.variant) {
+            add_variant(config, {model, init, where, variant, "", "", layers, {}, {}}, plan.curves);
+          }
+        }
+      }
+    }
+  }
+  return plan;
+}
+
+MixerKind mixer_of(const std::string& model) {
+  return model == "attention"          ? MixerKind::attention
+         : model == "linear-attention" ? MixerKind::linear_attention
+         : model == "mamba2"           ? MixerKind::mamba2
+                                       : MixerKind::s4d;
+}
+
+SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape shape) {
+  const TrainConfig& c = plan.config;
+  shape.dim = c.dim;
+  shape.heads = c.heads;
+  shape.hidden = curve.hidden;
+  shape.layers = curve.layers;
+  shape.mixer = mixer_of(curve.model);
+  shape.norm = curve.norm;
+  shape.post = curve.variant != "pre";
+  shape.lambda = curve.lambda;
+  shape.learns_lambda = curve.learns;
+  shape.lambda_rate = c.lambda_rate;
+  shape.lambda_at_both = curve.where == "both";
+  shape.activation = &find_activation(c.activation);
+  shape.maps = {.output = curve.init != "alg1", .output_bias = curve.init == "torch"};
+  if (c.positions == "relative") {
+    shape.relative = shape.mixer == MixerKind::attention;
+    shape.scaled_table = shape.output_bias = true;
+    shape.final_norm = false;
+  } else if (c.task == "patches") {
+    shape.final_norm = true;
+  }
+  if (curve.variant == "de-escalated") {
+    shape.de_escalation = DeEscalation{.tau = c.tau,
+                                       .mean = curve.mean == "segment"  ? MeanOver::segment
+                                               : curve.mean == "strict" ? MeanOver::strict
+                                                                        : MeanOver::prefix,
+                                       .at = c.at == "end"   ? DeEscalation::At::end
+                                             : c.at == "ffn" ? DeEscalation::At::feed_forward
+                                                             : DeEscalation::At::branch,
+                                       .length = shape.length};
+  }
+  return shape;
+}
+
+const Curve* Plan::with_lambda(const Curve& curve, double lambda) const {
+  const auto found = std::find_if(curves.begin(), curves.end(), [&](const Curve& each) { return each.is(curve, lambda); });
+  return found == curves.end() ? nullptr : &*found;
+}
+
+const Curve* Plan::learned(const Curve& curve) const {
+  const auto found =
+      std::find_if(curves.begin(), curves.end(), [&](const Curve& each) { return each.learns && each.group == curve.group; });
+  return found == curves.end() ? nullptr : &*found;
+}
+
+std::vector<const Curve*> Plan::groups() const {
+  std::vector<const Curve*> out;
+  for (const Curve& curve : curves) {
+    const bool known = std::any_of(out.begin(), out.end(), [&](const Curve* each) { return each->group == curve.group; });
+    if (!known) out.push_back(&curve);
+  }
+  return out;
+}
+
+std::vector<std::string> of_representations(const Plan& plan, const std::string& moment) {
+  const bool edge = moment == "start." || moment == "end.";
+  if (!plan.config.compares_variants()) {
+    return edge ? std::vector<std::string>{mu_normalized, token_similarity, dispersion} : std::vector<std::string>{};
+  }
+  return edge ? std::vector<std::string>{mu_normalized, token_similarity, cosine, rms}
+              : std::vector<std::string>{token_similarity, cosine, rms};
+}
+
+std::vector<std::string> of_blocks(const Plan& plan, const std::string& moment) {
+  if (plan.config.compares_variants()) return {block_gradient, branch_ratio};
+  if (moment == "half.") return {};
+  if (moment == "start.") return {block_gradient, mixer_gradient};
+  return {block_gradient};
+}
+
+std::string weights_file(const Plan& plan, const Curve& curve) {
+  const std::string& file = plan.config.save;
+  if (plan.curves.size() == 1) return file;
+  return beside(file, "." + curve.name + ".safetensors");
+}
+
+}  // namespace ranklab::train

@@ -1,0 +1,277 @@
+#include "experiments/rank_collapse/layers/gradients.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/tolerances.hpp"
+#include "experiments/rank_collapse/layers/config.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/redrawn.hpp"
+#include "experiments/result_parts.hpp"
+#include "models/blocks/model_row.hpp"
+#include "models/published/loaded_tensors.hpp"
+#include "temporary_folder.hpp"
+#include "tiny_checkpoint.hpp"
+
+using namespace ranklab;
+using namespace ranklab::layers;
+
+namespace {
+
+constexpr TinySizes sizes{.layers = 3, .dim = 8, .ffn = 6, .heads = 2, .embedding = 4, .vocabulary = 11, .positions = 5};
+
+ModelSpec spec_of(const std::string& model) {
+  ModelSpec spec;
+  spec.model = model;
+  spec.layers = sizes.layers;
+  spec.dim = sizes.dim;
+  spec.tokens = 5;
+  spec.heads = sizes.heads;
+  spec.ffn = sizes.ffn;
+  spec.embedding = sizes.embedding;
+  spec.vocabulary = sizes.vocabulary;
+  spec.positions = sizes.positions;
+  settle(spec);
+  return spec;
+}
+
+const Trial trial(3, 1, 0);
+
+const std::vector<double>& gradient_norms(const TrialRecord& record, const std::string& model) {
+  return record.array(model + ".gradient_norm");
+}
+
+TrialRecord run_one(const ModelSpec& spec, bool single_precision = false) {
+  return run_with_gradients({{spec, {{"lambda=1", {1}}}}}, trial, single_precision);
+}
+
+// The tensors of a block, whose entries can be changed.
+class Changeable final : public Tensors<double> {
+ public:
+  explicit Changeable(std::unique_ptr<Tensors<double>> source) : source_(std::move(source)) {}
+
+  arma::mat matrix(const std::string& name, arma::uword rows, arma::uword cols, const Start& start) override {
+    if (!known.contains(name)) known[name] = source_->matrix(name, rows, cols, start);
+    return known[name];
+  }
+  arma::mat columns(const std::string&, arma::uword, arma::uword, const std::vector<std::uint32_t>&, const Start&) override {
+    throw std::logic_error("a block has no table");
+  }
+  arma::vec vector(const std::string& name, arma::uword size, const Start& start) override {
+    if (!known.contains(name)) known[name] = source_->vector(name, size, start);
+    return known[name];
+  }
+
+  std::map<std::string, arma::mat> known;
+
+ private:
+  std::unique_ptr<Tensors<double>> source_;
+};
+
+// The loss through the blocks of models/blocks, each of which has tensors of its own.
+class Loss {
+ public:
+  explicit Loss(const ModelSpec& spec) : spec_(spec), input_(draw_input<double>(spec, trial)) {
+    std::unique_ptr<Tensors<double>> tensors = std::make_unique<DrawnTensors<double>>(trial, "");
+    if (spec.checkpoint) tensors = std::make_unique<LoadedTensors<double>>(spec.checkpoint, "");
+    const bool narrow = spec.model == "albert";
+    const Start start = Start::normal(0.02);
+    std::vector<std::uint32_t> ids;
+    for (std::uint32_t id = 0; id < spec.vocabulary; ++id) ids.push_back(id);
+    table_ = tensors->columns("word.weight", narrow ? spec.embedding : spec.dim, spec.vocabulary, ids, start);
+    if (narrow) table_ = tensors->matrix("embedding_map.weight", spec.embedding, spec.dim, start).t() * table_;  // (d, V)
+    Stream stream = trial.stream("targets");
+    std::vector<double> draws(input_.Y.n_cols);
+    stream.fill_uniform(draws);
+    for (const double u : draws) targets_.push_back(static_cast<arma::uword>(u * static_cast<double>(spec.vocabulary)));
+    for (std::uint64_t l = 0; l < spec.layers; ++l) {
+      tensors_.emplace_back(tensors_of_layer<double>(spec, trial, l));
+      blocks_.push_back(make_block<double>(spec, tensors_.back()));
+    }
+  }
+
+  // Central differences in every entry of the block's tensors.
+  double gradient_norm(std::uint64_t layer) {
+    const double step = std::cbrt(tolerance::epsilon<double>);
+    double sum = 0;
+    for (auto& [name, W] : tensors_[layer].known) {
+      for (double& entry : W) {
+        const double at = entry;
+        entry = at + step;
+        const double above = with_changed(layer);
+        entry = at - step;
+        const double difference = (above - with_changed(layer)) / (2 * step);
+        entry = at;
+        sum += difference * difference;
+      }
+    }
+    with_changed(layer);
+    return std::sqrt(sum);
+  }
+
+ private:
+  double with_changed(std::uint64_t layer) {
+    blocks_[layer] = make_block<double>(spec_, tensors_[layer]);
+    State<double> state = input_;
+    for (const auto& block : blocks_) block->forward(state, 1.0);
+    double loss = 0;
+    for (arma::uword t = 0; t < targets_.size(); ++t) {
+      double sum = 0;
+      for (arma::uword v = 0; v < table_.n_cols; ++v) sum += std::exp(arma::dot(table_.col(v), state.Y.col(t)));
+      loss += std::log(sum) - arma::dot(table_.col(targets_[t]), state.Y.col(t));
+    }
+    return loss / static_cast<double>(targets_.size());
+  }
+
+  ModelSpec spec_;
+  State<double> input_;
+  arma::mat table_;
+  std::vector<arma::uword> targets_;
+  std::vector<Changeable> tensors_;
+  std::vector<std::unique_ptr<Block<double>>> blocks_;
+};
+
+void check_by_differences(const ModelSpec& spec) {
+  const TrialRecord record = run_one(spec);
+  const std::vector<double>& norms = gradient_norms(record, spec.model);
+  REQUIRE(norms.size() == spec.layers);
+  Loss loss(spec);
+  for (std::uint64_t l = 0; l < spec.layers; ++l) {
+    const double expected = loss.gradient_norm(l);
+    CAPTURE(l);
+    CAPTURE(expected);
+    CHECK(expected > 1e5 * tolerance::central_difference);
+    CHECK(std::abs(norms[l] - expected) <= tolerance::central_difference * std::max(1.0, expected));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("gradient norms of drawn blocks against central differences through the blocks of the walk") {
+  for (const std::string model : {"bert", "albert"}) {
+    CAPTURE(model);
+    ModelSpec spec = spec_of(model);
+    spec.weight_scale = 25;  // maps of entries around 1/2: every tensor matters
+    check_by_differences(spec);
+  }
+}
+
+TEST_CASE("gradient norms of published blocks, whose biases and gains are arbitrary, against central differences") {
+  const TemporaryFolder folder;
+  for (const std::string model : {"bert", "albert"}) {
+    CAPTURE(model);
+    ModelSpec spec = spec_of(model);
+    TinyCheckpoint(model, {}, Dtype::f64, sizes).write(folder / "w.safetensors");
+    spec.checkpoint = Checkpoint::open(folder / "w.safetensors");
+    check_by_differences(spec);
+    // A sequence of fewer tokens than others may have.
+    spec.sequences = std::make_shared<TokenSequences>(TokenSequences{{1}, {3, 0, 10}});
+    check_by_differences(spec);
+  }
+}
+
+TEST_CASE("single precision gives the same norms") {
+  for (const std::string model : {"bert", "albert"}) {
+    const ModelSpec spec = spec_of(model);
+    const TrialRecord in_double = run_one(spec), in_single = run_one(spec, true);
+    for (std::uint64_t l = 0; l < spec.layers; ++l) {
+      CHECK(gradient_norms(in_single, model)[l] ==
+            doctest::Approx(gradient_norms(in_double, model)[l]).epsilon(tolerance::trajectory<float>));
+    }
+  }
+}
+
+TEST_CASE("what is measured without gradients is the same beside them") {
+  const std::vector<DepthGroup> groups = {{spec_of("bert"), {{"lambda=1", {1}}}}, {spec_of("albert"), {{"albert.lambda=1", {1}}}}};
+  TrialRecord record = run_with_gradients(groups, trial, false);
+  const TrialRecord walked = run_groups(groups, {trial}, false).front();
+  for (const auto& [name, values] : walked.arrays()) CHECK(record.array(name) == values);
+  CHECK(record.arrays().size() == walked.arrays().size() + 2);
+}
+
+TEST_CASE("states that are not finite leave no gradient") {
+  ModelSpec spec = spec_of("bert");
+  const TemporaryFolder folder;
+  for (const std::string layer : {"layer0", "layer2"}) {
+    TinyCheckpoint tiny("bert", {}, Dtype::f64, sizes);
+    tiny.named(layer + ".ffn_output.weight").set(arma::mat(sizes.ffn, sizes.dim, arma::fill::value(1e308)));
+    tiny.write(folder / (layer + ".safetensors"));
+    spec.checkpoint = Checkpoint::open(folder / (layer + ".safetensors"));
+    const TrialRecord record = run_one(spec);
+    REQUIRE(gradient_norms(record, "bert").size() == 3);
+    for (const double norm : gradient_norms(record, "bert")) CHECK(std::isnan(norm));
+  }
+}
+
+TEST_CASE("the estimate counts the way up") {
+  const std::vector<DepthGroup> groups = {{spec_of("bert"), {{"lambda=1", {1}}}}};
+  const Estimate down = depth_cost(groups), both = cost_with_gradients(groups);
+  CHECK(both.flops > down.flops + 3 * 3 * flops_per_block(groups.front().spec));
+  CHECK(both.bytes > down.bytes + 8 * 3 * 5 * 8);
+}
+
+namespace {
+
+const FlagValues tiny = {{"model", "bert"}, {"also", "albert"}, {"layers", "3"},     {"tokens", "5"},
+                         {"dim", "8"},      {"lambda", "1"},    {"gradients", "on"}, {"vocabulary", "11"}};
+
+FlagValues tiny_with(const FlagValues& more) {
+  FlagValues flags = tiny;
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+
+}  // namespace
+
+TEST_CASE("with --gradients the third panel of Figure 1 has a curve for each model") {
+  const Result result = run_configured(make_layers_study(), tiny, 2);
+  for (const std::string series : {"bert.gradient_norm", "albert.gradient_norm"}) {
+    CHECK(find_series(result, series).x == std::vector<double>{1, 2, 3});
+  }
+  // Every trial is a case of the claim.
+  CHECK(find_scalar(result, "bert.gradient_ratio").size() == 2);
+  CHECK(find_claim(result, "shallow/fig-1-gradient/bert").detail.starts_with("0 violations in 2 cases"));
+  REQUIRE(result.figure.panels.size() == 3);
+  const Panel& panel = result.figure.panels.back();
+  CHECK(panel.curves.size() == 2);
+  CHECK(panel.y.scale == Scale::log);
+  const Result without = run_configured(make_layers_study(), tiny_with({{"gradients", "off"}}), 2);
+  CHECK(without.figure.panels.size() == 2);
+  for (const Claim& claim : without.claims) CHECK(claim.id.find("gradient") == std::string::npos);
+  CHECK(without.series.size() + 2 == result.series.size());
+}
+
+TEST_CASE("[Shallow] Figure 1's gradients on curves drawn by hand") {
+  const auto judged = [](const std::string& id, const std::vector<double>& norms) {
+    const Drawing drawing = {{"bert.gradient_norm", norms}, {"albert.gradient_norm", norms}};
+    return find_claim(run_redrawn(make_layers_study(), tiny, drawing), "shallow/fig-1-gradient" + id).verdict;
+  };
+  for (const std::string model : {"bert", "albert"}) {
+    CHECK(judged("/" + model, {3, 9.9, 1}) == Verdict::holds);
+    CHECK(judged("/" + model, {3, 10.1, 1}) == Verdict::fails);
+    CHECK(judged("/" + model, {1, 3, 10.1}) == Verdict::fails);
+    CHECK(judged("/" + model, {1, NAN, 1}) == Verdict::not_applicable);
+  }
+  CHECK(judged("-level/bert", {3, 2, 3.9}) == Verdict::holds);
+  CHECK(judged("-level/bert", {3, 2, 4.1}) == Verdict::fails);
+}
+
+TEST_CASE("--gradients is refused by name where there are none") {
+  const auto refused = [](const FlagValues& flags, const std::string& beside) {
+    const std::string message = refusal(make_layers_study(), tiny_with(flags));
+    CAPTURE(message);
+    CHECK(message.starts_with("--gradients: on is not allowed with " + beside + "; allowed: "));
+  };
+  refused({{"also", "post-norm"}}, "the model post-norm");
+  refused({{"model", "gpt2"}}, "the model gpt2");
+  refused({{"input", "gaussian"}}, "--input gaussian");
+  refused({{"norm", "none"}}, "--norm none");
+  refused({{"mlp", "off"}}, "--mlp off");
+  refused({{"lambda", "0,1"}}, "these strengths of the skip");
+  refused({{"lambda", "2"}}, "these strengths of the skip");
+  refused({{"lambda-per-layer", "1,1,1"}}, "these strengths of the skip");
+  refused({{"tau", "0.5"}}, "--tau");
+  refused({{"tau-per-layer", "0.5,0.5,0.5"}}, "--tau");
+  CHECK(refusal(make_layers_study(), tiny).empty());
+}

@@ -1,0 +1,236 @@
+// The verdicts where variants are compared, on records made by hand, and the curves, names and defaults that they rest on.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+
+#include "experiments/rank_collapse/train/train.hpp"
+#include "io/atomic_file.hpp"
+#include "temporary_folder.hpp"
+
+using namespace ranklab;
+using namespace ranklab::train;
+
+namespace {
+
+TrainConfig images_config() {
+  TrainConfig config;
+  config.task = "patches";
+  config.variant = {"post", "pre", "de-escalated"};
+  config.layers = {3, 6};
+  config.lr_post = {0.001, 0.0005};
+  config.train_size = config.test_size = 50;
+  settle_by_task(config);
+  return config;
+}
+
+/// Of a text in which every one of four letters is as frequent as the others: the entropy is ln 4.
+TrainConfig text_config(const std::string& file) {
+  TrainConfig config;
+  config.task = "text";
+  config.text = file;
+  config.variant = {"post", "pre", "de-escalated"};
+  config.mean = {"strict", "segment"};
+  config.layers = {3};
+  config.length = 4;
+  settle_by_task(config);
+  return config;
+}
+
+struct Told {
+  double loss = 1, excess = 0, branch = 1, gradient_of_first = 1, last_cosine = 0.96;
+};
+
+class Judged {
+ public:
+  explicit Judged(const TrainConfig& config) : plan_(plan_of(config)), task_(config) {
+    for (const train::Curve& curve : plan_.curves) told_[curve.name] = {};
+  }
+  Told& operator[](const std::string& curve) {
+    REQUIRE_MESSAGE(told_.contains(curve), curve);
+    return told_.at(curve);
+  }
+  /// The verdict of a claim; the id without "shallow/".
+  Claim claim(const std::string& id) const {
+    Records records(3);
+    for (const train::Curve& curve : plan_.curves) {
+      const Told& told = told_.at(curve.name);
+      for (std::size_t t = 0; t < records.size(); ++t) {
+        const std::string prefix = curve.name + ".";
+        const std::vector<double> blocks(curve.layers, 1), representations(curve.layers + 1, 0.97);
+        records[t].set(prefix + final_train_loss, told.loss + 0.001 * static_cast<double>(t * t));
+        records[t].set(prefix + future_excess, told.excess);
+        for (const std::string& moment : moments) {
+          std::vector<double> branch(curve.layers, told.branch), gradients = blocks, cosines = representations;
+          branch.front() = 0.1;  // does not count
+          gradients.front() = told.gradient_of_first;
+          cosines.back() = told.last_cosine;
+          records[t].set(prefix + moment + branch_ratio, branch);
+          records[t].set(prefix + moment + block_gradient, gradients);
+          records[t].set(prefix + moment + token_similarity, representations);
+          records[t].set(prefix + moment + cosine, cosines);
+        }
+      }
+    }
+    Claims claims;
+    judge_variants(plan_, task_, records, claims);
+    for (const Claim& claim : claims.list()) {
+      if (claim.id == "shallow/" + id) return claim;
+    }
+    FAIL("no claim " << id);
+    return {};
+  }
+  Verdict operator()(const std::string& id) const { return claim(id).verdict; }
+
+ private:
+  Plan plan_;
+  Task task_;
+  std::map<std::string, Told> told_;
+};
+
+std::string four_letters() {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "abcd";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("images: the gap, beside the best rate, and beside pre-norm") {
+  Judged judged(images_config());
+  const std::string post = "attention,post,L=3,lr=0.001", half = "attention,post,L=3,lr=0.0005";
+  CHECK(judged("fig-6/L=3/gap") == Verdict::fails);
+  judged[post].loss = 1.3;
+  CHECK(judged("fig-6/L=3/gap") == Verdict::holds);
+  CHECK(judged("fig-6/L=3/gap-at-best") == Verdict::fails);
+  judged[half].loss = 1.2;
+  CHECK(judged("fig-6/L=3/gap-at-best") == Verdict::holds);
+  CHECK(judged("fig-6/L=3,lr=0.001/half-the-rate") == Verdict::holds);
+  judged[half].loss = 1.4;
+  CHECK(judged("fig-6/L=3,lr=0.001/half-the-rate") == Verdict::fails);
+  judged["attention,pre,L=3"].loss = 1.01;
+  CHECK(judged("fig-6/L=3/below-pre-norm") == Verdict::holds);
+  judged["attention,pre,L=3"].loss = 0.99;
+  CHECK(judged("fig-6/L=3/below-pre-norm") == Verdict::fails);
+}
+
+TEST_CASE("depth: the gap at the largest less that at the smallest") {
+  Judged judged(images_config());
+  judged["attention,post,L=3,lr=0.001"].loss = 1.2;
+  judged["attention,post,L=6,lr=0.001"].loss = 1.5;
+  CHECK(judged("fig-6/L=3-6/gap-grows") == Verdict::holds);
+  judged["attention,de-escalated,L=6"].loss = 1.4;
+  CHECK(judged("fig-6/L=3-6/gap-grows") == Verdict::fails);
+}
+
+TEST_CASE("a run that diverged has learnt nothing") {
+  Judged judged(images_config());
+  judged["attention,post,L=3,lr=0.001"].loss = std::nan("");
+  CHECK(judged("fig-6/L=3/gap") == Verdict::holds);  // ln 10 against 1
+}
+
+TEST_CASE("attention beside the residual, gradients, similarities") {
+  Judged judged(images_config());
+  CHECK(judged("fig-6/L=3/attention-not-discounted/start") == Verdict::holds);
+  judged["attention,de-escalated,L=3"].branch = 0.99;
+  CHECK(judged("fig-6/L=3/attention-not-discounted/end") == Verdict::fails);
+  for (const auto& [of_first, verdict] : {std::pair(9.0, Verdict::holds), {11.0, Verdict::fails}, {0.09, Verdict::fails}}) {
+    judged["attention,post,L=3,lr=0.001"].gradient_of_first = of_first;
+    CHECK(judged("fig-1-gradient/L=3/start") == verdict);
+    CHECK(judged("fig-1-gradient/L=3/eighth") == verdict);
+  }
+  CHECK(judged("fig-6/L=3/similarities-together") == Verdict::holds);
+  judged["attention,post,L=3,lr=0.001"].last_cosine = 0.9;
+  CHECK(judged("fig-6/L=3/similarities-together") == Verdict::fails);
+}
+
+TEST_CASE("text: failing is staying at the entropy of tokens, alike is within 0.1 nats, a leak voids") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "text.txt", four_letters());
+  const TrainConfig config = text_config(folder / "text.txt");
+  CHECK(Task(config).guessing_loss() == doctest::Approx(std::log(4.0)));
+  Judged judged(config);
+  CHECK(judged("fig-7/L=3/post-norm-fails") == Verdict::fails);
+  judged["attention,post,L=3"].loss = std::log(4.0) - 0.04;
+  CHECK(judged("fig-7/L=3/post-norm-fails") == Verdict::holds);
+  CHECK(judged("fig-7/L=3,mean=strict/like-pre-norm") == Verdict::holds);
+  judged["attention,de-escalated,L=3,mean=strict"].loss = 1.12;
+  CHECK(judged("fig-7/L=3,mean=strict/like-pre-norm") == Verdict::fails);
+  CHECK(judged("fig-7/L=3,mean=segment/gap") == Verdict::holds);
+  judged["attention,de-escalated,L=3,mean=segment"].excess = 0.2;
+  for (const char* id : {"gap", "like-pre-norm", "attention-not-discounted/start"}) {
+    const Claim claim = judged.claim(std::string("fig-7/L=3,mean=segment/") + id);
+    CHECK(claim.verdict == Verdict::not_applicable);
+    CHECK(claim.detail.find("0.2 nats higher") != std::string::npos);
+  }
+  CHECK(judged("fig-7/L=3,mean=strict/gap") == Verdict::holds);
+}
+
+TEST_CASE("what the tasks of the two papers have where nothing is said") {
+  TrainConfig config = images_config();
+  CHECK(config.init == std::vector<std::string>{"alg1"});
+  CHECK(config.patch == 7);
+  CHECK(config.readout == "class");
+  CHECK(config.at == "end");
+  CHECK(config.mean == std::vector<std::string>{"segment"});
+  CHECK(config.schedule == "steps");
+  CHECK(config.clip == 0);
+  const Plan plan = plan_of(config);
+  CHECK(plan.curves.front().warmup == 0);
+  SequenceShape shape = shape_of(plan, plan.curves.front(), expected_shape(config));
+  CHECK(shape.length == 17);
+  CHECK(shape.inputs == 49);
+  CHECK(shape.class_token);
+  CHECK(shape.has_final_norm());
+  CHECK_FALSE(shape.maps.output);
+  CHECK(shape.post);
+  CHECK_FALSE(shape.de_escalation);
+
+  TrainConfig text;
+  text.task = "text";
+  text.variant = {"de-escalated"};
+  text.layers = {2};
+  text.init = {"torch"};
+  settle_by_task(text);
+  CHECK(text.vocab == "char");
+  CHECK(text.weight_decay == 0);
+  const Plan of_text = plan_of(text);
+  shape = shape_of(of_text, of_text.curves.front(), expected_shape(text));
+  CHECK(shape.relative);
+  CHECK(shape.scaled_table);
+  CHECK(shape.output_bias);
+  CHECK_FALSE(shape.has_final_norm());
+  CHECK(shape.maps.output);
+  CHECK(shape.maps.output_bias);
+  REQUIRE(shape.de_escalation);
+  CHECK(shape.de_escalation->mean == MeanOver::strict);
+  CHECK(shape.de_escalation->at == DeEscalation::At::feed_forward);
+  CHECK(shape.de_escalation->length == 32);
+
+  TrainConfig of_lambda;
+  of_lambda.task = "text";
+  settle_by_task(of_lambda);
+  CHECK(of_lambda.positions == "learned");
+  CHECK(of_lambda.schedule == "cosine");
+  CHECK(of_lambda.clip == 1);
+  CHECK(of_lambda.heads == 1);
+}
+
+TEST_CASE("rates and warm-ups of post, means of de-escalated") {
+  TrainConfig config = images_config();
+  config.layers = {3};
+  config.warmup_post = {0, 5};
+  config.mean = {"segment", "prefix"};
+  std::vector<std::string> names;
+  for (const train::Curve& curve : plan_of(config).curves) names.push_back(curve.name);
+  CHECK(names == std::vector<std::string>{"attention,post,L=3,lr=0.001,warmup=0", "attention,post,L=3,lr=0.001,warmup=5",
+                                          "attention,post,L=3,lr=0.0005,warmup=0", "attention,post,L=3,lr=0.0005,warmup=5",
+                                          "attention,pre,L=3", "attention,de-escalated,L=3,mean=segment",
+                                          "attention,de-escalated,L=3,mean=prefix"});
+  config.lr_post = {0.01};
+  config.warmup_post = {};
+  const Plan plan = plan_of(config);
+  CHECK(plan.curves.front().name == "attention,post,L=3");
+  CHECK(plan.curves.front().lr == 0.01);
+  CHECK(plan.curves[1].lr == 0.001);
+}
