@@ -162,6 +162,28 @@ class Model:
         return F.cross_entropy(F.linear(F.layer_norm(x.flatten(0, 1)[asked], *self.norm), self.table), targets)
 
 
+def steps_a_second(own, draw, loss, steps, decay, clip):
+    """The median over the steps after the first ten, each of a batch from draw(). `clip`: gradients together to norm 1."""
+    weights = [*own.decaying, *own.others]
+    stepper = torch.optim.AdamW([{"params": own.decaying, "weight_decay": decay}, {"params": own.others, "weight_decay": 0.0}], foreach=True)
+    seconds = []
+    for _ in range(steps + 10):
+        batch = draw()
+        begin = time.perf_counter()
+        for weight in weights:
+            weight.grad = None
+        loss(*batch).backward()
+        if clip:
+            gradients = [weight.grad for weight in weights]
+            norm = torch.stack(torch._foreach_norm(gradients)).norm().item()
+            if norm > 1:
+                torch._foreach_mul_(gradients, 1 / norm)
+        stepper.step()
+        seconds.append(time.perf_counter() - begin)
+    timed = sorted(seconds[10:])
+    return 1 / timed[len(timed) // 2]
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--model", default="attention", choices=MIXERS)
@@ -173,26 +195,13 @@ def main():
     pixels = given.task == "pixels"
     batch, length, answers = (32, 49, 10) if pixels else (64, 32, 64)
     model = Model(given.model, given.layers, 32, 64, length, 64, 10 if pixels else None)
-    weights = [*model.own.decaying, *model.own.others]
-    groups = [{"params": model.own.decaying, "weight_decay": 0.0 if pixels else 0.1}, {"params": model.own.others, "weight_decay": 0.0}]
-    stepper = torch.optim.AdamW(groups, foreach=True)
-    seconds = []
-    for _ in range(given.steps + 10):
+
+    def draw():
         tokens = torch.randn(batch, length, 1) if pixels else torch.randint(64, (batch, length))
         asked = None if pixels else torch.randint(batch * length, (4 * batch,))
-        targets = torch.randint(answers, (batch if pixels else 4 * batch,))
-        begin = time.perf_counter()
-        for weight in weights:
-            weight.grad = None
-        model.loss(tokens, asked, targets).backward()
-        gradients = [weight.grad for weight in weights]
-        norm = torch.stack(torch._foreach_norm(gradients)).norm().item()
-        if norm > 1:
-            torch._foreach_mul_(gradients, 1 / norm)
-        stepper.step()
-        seconds.append(time.perf_counter() - begin)
-    timed = sorted(seconds[10:])
-    print(1 / timed[len(timed) // 2])
+        return tokens, asked, torch.randint(answers, (batch if pixels else 4 * batch,))
+
+    print(steps_a_second(model.own, draw, model.loss, given.steps, 0.0 if pixels else 0.1, True))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ patches, at the net's input over the strict prefix for text. Relative positions 
 """
 import argparse
 import math
-import time
 
-from sequence import Parameters, torch
+from sequence import Parameters, steps_a_second, torch
 import torch.nn.functional as F
 
 DIM, NET, HEADS = 32, 64, 4
@@ -92,20 +91,13 @@ def main():
     given = options.parse_args()
     torch.manual_seed(1)
     model, text = Model(given.task, given.variant, given.layers), given.task == "text"
-    weights = [*model.own.decaying, *model.own.others]
-    groups = [{"params": model.own.decaying, "weight_decay": 0.0 if text else 0.1}, {"params": model.own.others, "weight_decay": 0.0}]
-    stepper = torch.optim.AdamW(groups, lr=1e-3, foreach=True)
-    seconds = []
-    for _ in range(given.steps + 10):
-        tokens, targets = (torch.randint(80, (16, 32)), torch.randint(80, (16, 32))) if text else (torch.randn(32, 16, 49), torch.randint(10, (32,)))
-        begin = time.perf_counter()
-        for weight in weights:
-            weight.grad = None
-        model.loss(tokens, targets).backward()
-        stepper.step()
-        seconds.append(time.perf_counter() - begin)
-    timed = sorted(seconds[10:])
-    print(1 / timed[len(timed) // 2])
+
+    def draw():
+        if text:
+            return torch.randint(80, (16, 32)), torch.randint(80, (16, 32))
+        return torch.randn(32, 16, 49), torch.randint(10, (32,))
+
+    print(steps_a_second(model.own, draw, model.loss, given.steps, 0.0 if text else 0.1, False))
 
 
 if __name__ == "__main__":
