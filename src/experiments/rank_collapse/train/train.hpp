@@ -88,6 +88,13 @@ std::vector<std::string> of_blocks(const Plan& plan, const std::string& moment);
 /// Trains every curve. Trial 0 writes the files of config.save. Throws Failure where that fails.
 TrialRecord run_trial(const Plan& plan, const Task& task, bool single_precision, const Trial& trial);
 
+/// Of one language model: the loss of some held-out tokens whose successors are replaced by random ones, how much it is above that
+/// with the true ones, and the share of ||d logits_t / d R_0||_F^2 on tokens after t (look_ahead.cpp).
+struct LookAhead {
+  double loss = 0, excess = 0, gradient_share = 0;
+};
+LookAhead look_ahead(SequenceModel<double>& model, std::vector<SequenceBatch<double>> batches, const Trial& trial);
+
 /// Weights as published layouts have them, where they have one for such a model, else by the names of parameters (save.cpp).
 template <class T>
 void save_weights(const SequenceModel<T>& model, const std::string& file);

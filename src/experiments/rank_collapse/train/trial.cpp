@@ -6,7 +6,6 @@
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/similarity.hpp"
-#include "training/cross_entropy.hpp"
 #include "training/norm.hpp"
 #include "training/optimiser.hpp"
 #include "training/tensors_to_write.hpp"
@@ -20,9 +19,6 @@ constexpr double largest_loss = 100;
 constexpr double beta_2 = 0.999;
 // Held-out answers looked at on the way; all of them at the end.
 constexpr std::uint64_t cases_on_the_way = 256, cases_of_variants = 128;
-// Of the estimate of ||d logits_t / d R_0||^2.
-constexpr int probes_each = 2;
-constexpr std::size_t batches_ahead = 8;
 
 WeightLaw law_of(const std::string& start) {
   return start == "small"    ? WeightLaw::small
@@ -82,7 +78,12 @@ class Training {
       if (finite_) measure_gradients("end.");
     }
     measure("end.");
-    if (finite_ && plan_.config.compares_variants() && task_.is_text()) look_ahead();
+    if (finite_ && plan_.config.compares_variants() && task_.is_text()) {
+      SequenceModel<double> model(model_.shape(), initial_.by(WeightLaw::zero));
+      model.take_weights(model_);
+      const LookAhead ahead = look_ahead(model, task_.held_out<double>(trial_), trial_);
+      scalars_[future_loss] = ahead.loss, scalars_[future_excess] = ahead.excess, scalars_[future_gradient] = ahead.gradient_share;
+    }
     return record(losses, first_90);
   }
 
@@ -166,7 +167,7 @@ class Training {
   void measure(const std::string& when) {
     const std::vector<std::string> names = of_representations(plan_, when);
     if (!finite_ || names.empty()) return;
-    SequenceModel<double> model(model_.shape(), initial_);
+    SequenceModel<double> model(model_.shape(), initial_.by(WeightLaw::zero));
     model.take_weights(model_);
     const SequenceBatch<double> batch = task_.held_out<double>(trial_).front();
     model.forward(batch);
@@ -201,74 +202,6 @@ class Training {
     out[dispersion] = std::sqrt(token_parts(v).diversity());
     out[rms] = arma::norm(R, "fro") / std::sqrt(static_cast<double>(R.n_elem));
     return out;
-  }
-
-  // Of a language model: does a token's answer depend on those after it? ---------------------------------------------------------
-
-  /// Each sequence b of some held-out batches is asked at its token t_b, spread over the sequence but for its last.
-  void look_ahead() {
-    SequenceModel<double> model(model_.shape(), initial_);
-    model.take_weights(model_);
-    std::vector<SequenceBatch<double>> batches = task_.held_out<double>(trial_);
-    batches.resize(std::min(batches.size(), batches_ahead));
-    const double share = 1 / static_cast<double>(batches.size());
-    double with_true_future = 0;
-    Stream replaced = trial_.stream("replaced"), probes = trial_.stream("probes");
-    for (SequenceBatch<double>& batch : batches) {
-      const std::vector<arma::uword> asked = tokens_to_ask(batch);
-      scalars_[future_gradient] += share * later_share(model, batch, asked, probes);
-      with_true_future += share * loss_at(model, batch, asked);
-      replace_later(batch, asked, replaced);
-      scalars_[future_loss] += share * loss_at(model, batch, asked);
-    }
-    scalars_[future_excess] = scalars_[future_loss] - with_true_future;
-  }
-
-  std::vector<arma::uword> tokens_to_ask(const SequenceBatch<double>& batch) const {
-    const arma::uword length = model_.shape().length, sequences = batch.ids.size() / length;
-    std::vector<arma::uword> asked;
-    for (arma::uword b = 0; b < sequences; ++b) asked.push_back(b * length + (b * (length - 1)) / sequences);
-    return asked;
-  }
-
-  void replace_later(SequenceBatch<double>& batch, const std::vector<arma::uword>& asked, Stream& stream) const {
-    const arma::uword length = model_.shape().length;
-    for (const arma::uword t : asked) {
-      for (arma::uword n = t + 1; n < (t / length + 1) * length; ++n) {
-        batch.ids[n] = static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(model_.shape().vocabulary));
-      }
-    }
-  }
-
-  static double loss_at(SequenceModel<double>& model, const SequenceBatch<double>& batch, const std::vector<arma::uword>& asked) {
-    model.forward(batch);
-    arma::mat logits = model.logits().cols(arma::uvec(asked));
-    std::vector<std::uint32_t> targets;
-    for (const arma::uword t : asked) targets.push_back(batch.targets[t]);
-    return cross_entropy(logits, targets, false);
-  }
-
-  /// The share of ||d logits_t / d R_0||_F^2 on tokens after t: E||J'z||^2 = ||J||_F^2 for random signs z.
-  static double later_share(SequenceModel<double>& model, const SequenceBatch<double>& batch, const std::vector<arma::uword>& asked,
-                            Stream& stream) {
-    const arma::uword length = model.shape().length;
-    double later = 0, all = 0;
-    model.forward(batch);
-    for (int probe = 0; probe < probes_each; ++probe) {
-      arma::mat signs(model.shape().vocabulary, batch.ids.size(), arma::fill::zeros);
-      for (const arma::uword t : asked) {
-        for (double& sign : signs.unsafe_col(t)) sign = stream.uniform() < 0.5 ? -1 : 1;
-      }
-      model.take_logit_gradient(signs);
-      model.backward(batch);
-      const arma::rowvec squares = arma::sum(arma::square(model.input_gradient()), 0);
-      all += arma::accu(squares);
-      for (const arma::uword t : asked) {
-        const arma::uword end = (t / length + 1) * length;
-        for (arma::uword n = t + 1; n < end; ++n) later += squares[n];
-      }
-    }
-    return later / all;
   }
 
   TrialRecord record(const std::vector<double>& losses, double first_90) {
