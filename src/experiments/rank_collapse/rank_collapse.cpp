@@ -29,8 +29,10 @@ Experiment rank_collapse_experiment() {
           {"bounds", "the theorems about mu beside random stacks ([LambdaSkip] Theorems 4.1 to 4.3, A.2 to A.10)", 8,
            make_bounds_study},
           {"examples", "two tokens in exact recursion ([LambdaSkip] Propositions A.10.1, 4.3.1, 4.3.2)", 1, make_examples_study},
-          {"train", "what lambda does to learning: recall, images as sequences, text ([LambdaSkip] Table 1, Figure 5)", 5,
-           make_train_study},
+          {"train",
+           "what lambda, and taking the mean token out, do to learning: recall, images, text ([LambdaSkip] Table 1, Figure 5; "
+           "[Shallow] Figures 6, 7)",
+           5, make_train_study},
       },
       {{"describe", "what published weights are (.safetensors, or the index.json of shards), and what running them would cost",
         describe_weights}}};

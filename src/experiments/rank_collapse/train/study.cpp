@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <set>
 
 #include "core/error.hpp"
+#include "core/machine.hpp"
 #include "core/text.hpp"
 #include "experiments/rank_collapse/train/config.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
@@ -166,12 +169,17 @@ Estimate TrainStudy::estimate() const {
                asked = static_cast<double>(config_.batch) * static_cast<double>(task.classes > 0           ? 1
                                                                                 : config_.task == "recall" ? config_.pairs
                                                                                                            : task.length);
+  std::vector<double> bytes;
   for (const Curve& curve : plan.curves) {
     const SequenceShape shape = shape_of(plan, curve, task);
     // One model in training, one in double beside it.
-    cost.bytes += 2 * 8 * sequence_numbers(shape, N, asked);
+    bytes.push_back(2 * 8 * sequence_numbers(shape, N, asked));
     cost.flops += 3.5 * static_cast<double>(curve.steps) * sequence_flops(shape, N, asked);
   }
+  // At once there are as many models as cores, at most.
+  std::sort(bytes.begin(), bytes.end(), std::greater<>());
+  bytes.resize(std::min<std::size_t>(bytes.size(), available_cores()));
+  cost.bytes = std::accumulate(bytes.begin(), bytes.end(), 0.0);
   const double image = 4 * (config_.cifar.empty() ? 28 * 28 : 3 * 32 * 32) * 1.1;
   cost.shared_bytes = config_.is_images()      ? image * static_cast<double>(config_.train_size + config_.test_size) + 60e6
                       : config_.task == "text" ? 200e6
