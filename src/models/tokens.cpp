@@ -52,6 +52,14 @@ double TokenCounts::p_max() const {
   return static_cast<double>(*std::max_element(count.begin(), count.end())) / static_cast<double>(length());
 }
 
+std::vector<std::uint32_t> draw_ids(std::uint64_t vocabulary, std::size_t count, Stream& stream) {
+  std::vector<double> draws(count);
+  stream.fill_uniform(draws);
+  std::vector<std::uint32_t> ids;
+  for (const double u : draws) ids.push_back(static_cast<std::uint32_t>(u * static_cast<double>(vocabulary)));
+  return ids;
+}
+
 TokenCounts count_tokens(const std::vector<std::uint32_t>& tokens) {
   TokenCounts counts;
   counts.id = tokens;

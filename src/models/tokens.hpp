@@ -30,6 +30,9 @@ class ZipfLaw {
   double exponent_;
 };
 
+/// `count` independent token ids, uniform below `vocabulary`.
+std::vector<std::uint32_t> draw_ids(std::uint64_t vocabulary, std::size_t count, Stream& stream);
+
 /// The distinct tokens of a sequence in ascending order, how often each occurs, and where each position's token stands
 /// among them.
 struct TokenCounts {

@@ -84,7 +84,7 @@ void Attention<T>::forward(AttentionPass<T>& pass) const {
     for (arma::uword head = 0; head < shape_.heads; ++head) {
       const arma::uword at = first * d + head * width_;
       T* const P = pass.P.colptr(first * shape_.heads + head * length);
-      transpose_head(pass.k.memptr() + at, d, width_, length, turned.data());
+      transpose_rows(pass.k.memptr() + at, d, width_, length, turned.data());
       product(CblasNoTrans, CblasNoTrans, length, length, width_, scale, turned.data(), length, pass.q.memptr() + at, d, P, length);
       softmax(P, length, shape_.causal);
       product(CblasNoTrans, CblasNoTrans, width_, length, length, T(1), pass.v.memptr() + at, d, P, length, pass.H.memptr() + at,
@@ -105,7 +105,7 @@ void Attention<T>::backward(const AttentionPass<T>& pass, const arma::Mat<T>& dH
     for (arma::uword head = 0; head < shape_.heads; ++head) {
       const arma::uword at = first * d + head * width_;
       const T *const P = pass.P.colptr(first * shape_.heads + head * length), *const g = dH.memptr() + at;
-      transpose_head(pass.v.memptr() + at, d, width_, length, turned.data());
+      transpose_rows(pass.v.memptr() + at, d, width_, length, turned.data());
       product(CblasNoTrans, CblasNoTrans, length, length, width_, T(1), turned.data(), length, g, d, dS, length);
       product(CblasNoTrans, CblasTrans, width_, length, length, T(1), g, d, P, length, dv.memptr() + at, d);
       softmax_backward(P, dS, length, shape_.causal);

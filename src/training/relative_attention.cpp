@@ -65,7 +65,7 @@ void RelativeAttention<T>::forward(AttentionPass<T>& pass) {
     for (arma::uword head = 0; head < shape_.heads; ++head) {
       const arma::uword row = head * width_, at = first * d + row;
       T* const P = pass.P.colptr(first * shape_.heads + head * length);
-      transpose_head(pass.k.memptr() + at, d, width_, length, turned_.memptr());
+      transpose_rows(pass.k.memptr() + at, d, width_, length, turned_.memptr());
       product(CblasNoTrans, CblasNoTrans, length, length, width_, scale, turned_.memptr(), length, qu_.memptr() + at, d, P, length);
       product(CblasNoTrans, CblasNoTrans, length, length, width_, scale, rt.memptr() + row * length, length, qv_.memptr() + at, d,
               by_lag_.memptr(), length);
@@ -93,7 +93,7 @@ void RelativeAttention<T>::backward(const AttentionPass<T>& pass, const arma::Ma
     for (arma::uword head = 0; head < shape_.heads; ++head) {
       const arma::uword row = head * width_, at = first * d + row;
       const T *const P = pass.P.colptr(first * shape_.heads + head * length), *const dh = dH.memptr() + at;
-      transpose_head(pass.v.memptr() + at, d, width_, length, turned_.memptr());
+      transpose_rows(pass.v.memptr() + at, d, width_, length, turned_.memptr());
       product(CblasNoTrans, CblasNoTrans, length, length, width_, T(1), turned_.memptr(), length, dh, d, dS, length);
       product(CblasNoTrans, CblasTrans, width_, length, length, T(1), dh, d, P, length, dv.memptr() + at, d);
       softmax_backward(P, dS, length, true);

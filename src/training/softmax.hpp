@@ -1,10 +1,9 @@
-// The softmax of what tokens attend to, forward and backward, and transposed heads. For the .cpp files of attention.
+// The softmax of what tokens attend to, forward and backward. For the .cpp files of attention.
 //
-// Legend: T tokens of a sequence, w width of a head. Column i of a matrix (T, T) is what token i attends to: all tokens, or with
+// Legend: T tokens of a sequence. Column i of a matrix (T, T) is what token i attends to: all tokens, or with
 // `causal` the first i + 1.
 #pragma once
 
-#include <algorithm>
 #include <armadillo>
 
 #include "training/exponential.hpp"
@@ -50,15 +49,6 @@ void softmax_backward(const T* P, T* dP, arma::uword length, bool causal) {
     for (arma::uword j = 0; j < seen; ++j) sum += p[j] * g[j];
     for (arma::uword j = 0; j < seen; ++j) g[j] = p[j] * (g[j] - sum);
     for (arma::uword j = seen; j < length; ++j) g[j] = 0;
-  }
-}
-
-/// One head's rows of X, w of `rows`, T columns, as out (T, w): OpenBLAS is half as fast with a transposed factor in small
-/// products.
-template <class T>
-void transpose_head(const T* X, arma::uword rows, arma::uword width, arma::uword length, T* out) {
-  for (arma::uword t = 0; t < length; ++t) {
-    for (arma::uword c = 0; c < width; ++c) out[c * length + t] = X[t * rows + c];
   }
 }
 

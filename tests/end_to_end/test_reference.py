@@ -60,7 +60,7 @@ class ReferenceTest(ProgramTest):
     def test_nothing_else_and_small(self):
         names = set(os.listdir(FOLDER))
         self.assertEqual(names, {preset + ending for preset in PRESETS for ending in (".json", ".svg")} | {"report.html"})
-        self.assertLess(sum(os.path.getsize(os.path.join(FOLDER, name)) for name in names), 0.55e6 * len(PRESETS))
+        self.assertLess(sum(os.path.getsize(os.path.join(FOLDER, name)) for name in names), 0.53e6 * len(PRESETS))
         page = text_of("results", "reference", "report.html")
         for preset in PRESETS:
             self.assertIn(f'id="{preset}"', page)

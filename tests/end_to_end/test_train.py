@@ -171,6 +171,7 @@ class TrainTest(ProgramTest):
                 ("--task patches --model mamba2", ("--readout", "mamba2", "mean")),
                 ("--readout class", ("--readout", "recall")),
                 ("--task patches --readout mean --variant de-escalated", ("--tau", "zero", "below 1")),
+                ("--variant de-escalated --at branch --ffn 0", ("--at", "--ffn 0", "end|ffn")),
                 ("--variant middle", ("--variant", "middle", "de-escalated")),
                 ("--variant post --lr-post 0", ("--lr-post", "0")),
                 ("--mean all", ("--mean", "all", "strict")),

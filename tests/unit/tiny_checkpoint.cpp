@@ -8,6 +8,7 @@
 
 #include "io/tensors/safetensors_writer.hpp"
 #include "io/tensors/stored_bytes.hpp"
+#include "models/blocks/model_row.hpp"
 
 using namespace ranklab;
 
@@ -210,4 +211,20 @@ void write_synthetic_mamba2(const std::string& path, const TinySizes& sizes, Dty
     out.push_back(std::move(written));
   }
   write_safetensors(path, out);
+}
+
+ModelSpec tiny_spec(const std::string& model, const TinySizes& sizes, std::uint64_t tokens) {
+  ModelSpec spec;
+  spec.model = model;
+  spec.layers = sizes.layers;
+  spec.dim = sizes.dim;
+  spec.tokens = tokens;
+  spec.heads = sizes.heads;
+  spec.ffn = sizes.ffn;
+  spec.state = sizes.state;
+  spec.embedding = sizes.embedding;
+  spec.vocabulary = sizes.vocabulary;
+  spec.positions = sizes.positions;
+  settle(spec);
+  return spec;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "io/tensors/tensor_file.hpp"
+#include "models/blocks/model_spec.hpp"
 
 struct TinySizes {
   std::uint64_t layers = 3, dim = 6, ffn = 10, heads = 3, state = 4, groups = 1, taps = 4, embedding = 5, vocabulary = 11,
@@ -66,6 +67,9 @@ class TinyCheckpoint {
  private:
   std::vector<TinyTensor> tensors_;
 };
+
+/// The settled spec of a model of these sizes, drawn, for so many tokens.
+ranklab::ModelSpec tiny_spec(const std::string& model, const TinySizes& sizes, std::uint64_t tokens);
 
 /// x to the nearest number that the type has, ties to even; integers are truncated.
 double rounded(double x, ranklab::Dtype dtype);

@@ -25,11 +25,7 @@ std::vector<std::uint32_t> given_ids(const ModelSpec& spec, std::uint64_t sequen
 std::vector<std::uint32_t> drawn_ids(const ModelSpec& spec, const Trial& trial) {
   Stream stream = trial.stream("tokens");
   if (spec.zipf > 0) return ZipfLaw(spec.vocabulary, spec.zipf).draw(spec.tokens, stream);
-  std::vector<double> draws(spec.tokens);
-  stream.fill_uniform(draws);
-  std::vector<std::uint32_t> ids;
-  for (const double u : draws) ids.push_back(static_cast<std::uint32_t>(u * static_cast<double>(spec.vocabulary)));
-  return ids;
+  return draw_ids(spec.vocabulary, spec.tokens, stream);
 }
 
 template <class T>
@@ -61,15 +57,16 @@ std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial&
 }
 
 template <class T>
+std::unique_ptr<Tensors<T>> tensors_of_embedding(const ModelSpec& spec, const Trial& trial) {
+  if (spec.checkpoint != nullptr) return std::make_unique<LoadedTensors<T>>(spec.checkpoint, "");
+  return std::make_unique<DrawnTensors<T>>(trial, "");
+}
+
+template <class T>
 State<T> draw_input(const ModelSpec& spec, const Trial& trial) {
   DrawnTensors<T> tensors(trial, "");
   State<T> state;
-  if (spec.input == "tokens" && spec.checkpoint != nullptr) {
-    LoadedTensors<T> embeddings(spec.checkpoint, "");
-    state.Y = token_input<T>(spec, trial, embeddings);
-  } else if (spec.input == "tokens") {
-    state.Y = token_input<T>(spec, trial, tensors);
-  }
+  if (spec.input == "tokens") state.Y = token_input<T>(spec, trial, *tensors_of_embedding<T>(spec, trial));
   if (spec.input == "cone") state.Y = cone_input(spec, tensors);
   if (spec.input == "gaussian") state.Y = gaussian_input(spec, tensors);
   if (spec.row().bare && spec.norm == "rows") state.degenerate_rows += normalise_rows(state.Y);
@@ -78,6 +75,8 @@ State<T> draw_input(const ModelSpec& spec, const Trial& trial) {
 
 template std::unique_ptr<Tensors<float>> tensors_of_layer(const ModelSpec&, const Trial&, std::uint64_t);
 template std::unique_ptr<Tensors<double>> tensors_of_layer(const ModelSpec&, const Trial&, std::uint64_t);
+template std::unique_ptr<Tensors<float>> tensors_of_embedding(const ModelSpec&, const Trial&);
+template std::unique_ptr<Tensors<double>> tensors_of_embedding(const ModelSpec&, const Trial&);
 template State<float> draw_input(const ModelSpec&, const Trial&);
 template State<double> draw_input(const ModelSpec&, const Trial&);
 

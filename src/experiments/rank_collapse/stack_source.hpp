@@ -13,6 +13,10 @@ namespace ranklab {
 template <class T>
 std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
 
+/// Those before the first block, in the same way.
+template <class T>
+std::unique_ptr<Tensors<T>> tensors_of_embedding(const ModelSpec& spec, const Trial& trial);
+
 /// The state that enters the first block: state 0 of every depth series. Bare stacks with the norm `rows` normalise it too.
 /// Tokens are the trial's own of given sequences, else drawn; their embedding is the checkpoint's, else drawn. Throws Failure for
 /// a given id that is not in the vocabulary, and for a sequence longer than published weights have positions.

@@ -82,10 +82,6 @@ class EncoderBlock final : public SteppedBlock<T> {
   std::optional<LayerNorm<T>> attention_norm_, output_norm_;
 };
 
-std::uint64_t width_of_embedding(const ModelSpec& spec) {
-  return spec.row().embeds_narrowly ? spec.embedding : spec.dim;
-}
-
 // The norm of the embedding stays with --norm none: it belongs to no block, and the ablation starts from the same state.
 template <class T>
 arma::Mat<T> encoder_embedding(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids) {

@@ -12,6 +12,10 @@ double sublayer_parameters(const BlockSizes& s) {
   return 4 * s.d * s.d + 4 * s.d + (sublayers - 1) * (2 * s.d * s.q + s.d + s.q) + (s.normed ? 2 * s.d * sublayers : 0);
 }
 
+std::uint64_t width_of_embedding(const ModelSpec& spec) {
+  return spec.row().embeds_narrowly ? spec.embedding : spec.dim;
+}
+
 std::vector<std::uint32_t> places(std::uint64_t tokens) {
   std::vector<std::uint32_t> out(tokens);
   std::iota(out.begin(), out.end(), 0u);

@@ -73,6 +73,9 @@ struct FeedForward {
 /// Of a block of attention with biases and an output map, a feed-forward net with biases, and two norms.
 double sublayer_parameters(const BlockSizes& s);
 
+/// Of the table of tokens: d, or what comes before the map to d.
+std::uint64_t width_of_embedding(const ModelSpec& spec);
+
 /// 0 ... tokens - 1.
 std::vector<std::uint32_t> places(std::uint64_t tokens);
 

@@ -33,6 +33,13 @@ Pool::Settings settings(std::uint64_t trials, std::uint64_t threads) {
   return out;
 }
 
+/// Until `met`, or for twenty seconds: a thread of a busy machine may be long in coming.
+template <class Condition>
+void wait_until(const Condition& met) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!met() && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+}
+
 }  // namespace
 
 TEST_CASE("records come back by index and do not depend on the threads") {
@@ -133,8 +140,7 @@ TEST_CASE("batches of one trial run at once on all threads") {
   const auto records = Pool(settings(2, 2), nullptr).run_batches(1, [&](std::vector<Trial>& trials) {
     ++waiting;
     // Each waits until the other has come too: with one trial at a time, that would never be.
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (waiting < 2 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+    wait_until([&] { return waiting >= 2; });
     CHECK(waiting == 2);
     return std::vector{draw(trials.front())};
   });
@@ -180,6 +186,7 @@ TEST_CASE("parts of parts share the spare threads, which come back") {
         }
         ++calls;
         std::this_thread::sleep_for(std::chrono::microseconds(100));
+        wait_until([&] { return most >= 2; });
         --at_once;
       });
     });
@@ -214,7 +221,7 @@ TEST_CASE("a thread that becomes free while parts are done does some of the rest
     const int now = ++at_once;
     for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (i > 0) wait_until([&] { return most >= 2; });
     --at_once;
   });
   CHECK(most == 2);

@@ -40,23 +40,15 @@ double slope(double& w, const Loss& loss) {
 }
 
 void check_gradients(SequenceModel<double>& model, const SequenceShape& shape) {
-  const SequenceBatch<double> batch = de_escalated_batch(shape);
-  pass(model, de_escalated_batch(shape, "the batch before"));  // of which nothing stays
-  pass(model, batch);
-  std::vector<arma::mat> found;
-  for (const Parameter<double>* parameter : model.parameters()) found.push_back(parameter->G);
-  const auto loss = [&] {
-    model.forward(batch);
-    return model.loss(batch, false);
-  };
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    arma::mat &W = model.parameters()[i]->W, slopes(arma::size(W));
-    CAPTURE(model.parameters()[i]->name);
-    REQUIRE(arma::size(found[i]) == arma::size(W));
-    for (arma::uword j = 0; j < W.n_elem; ++j) slopes[j] = slope(W[j], loss);
-    const double size = std::max(arma::norm(slopes, "fro"), floor_of_gradient);
-    CHECK(arma::norm(found[i] - slopes, "fro") <= gradient_error * size);
-  }
+  for_each_gradient(
+      model, de_escalated_batch(shape, "the batch before"), de_escalated_batch(shape),
+      [](double& w, const auto& loss) { return slope(w, loss); },
+      [](const std::string& name, const arma::mat& found, const arma::mat& slopes) {
+        CAPTURE(name);
+        REQUIRE(arma::size(found) == arma::size(slopes));
+        const double size = std::max(arma::norm(slopes, "fro"), floor_of_gradient);
+        CHECK(arma::norm(found - slopes, "fro") <= gradient_error * size);
+      });
 }
 
 void check_moved(const SequenceShape& shape, const InitialWeights& weights) {

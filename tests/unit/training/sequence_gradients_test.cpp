@@ -17,35 +17,26 @@ constexpr double gradient_error = 50 * tolerance::central_difference;
 void check_gradients(const SequenceShape& shape, bool labelled = false) {
   SequenceModel<double> model(shape, initial);
   perturb(model);
-  const SequenceBatch<double> batch = batch_of(shape, labelled);
-  pass(model, batch_of(shape, labelled, "the batch before"));  // of which nothing stays
-  pass(model, batch);
-  std::vector<arma::mat> found;
-  for (const Parameter<double>* parameter : model.parameters()) found.push_back(parameter->G);
-  const auto loss = [&] {
-    model.forward(batch);
-    return model.loss(batch, false);
+  const auto slope = [](double& w, const auto& loss) {
+    constexpr double h = 5e-4;
+    const double at = w;
+    const auto difference = [&](double step) {
+      w = at + step;
+      const double above = loss();
+      w = at - step;
+      const double below = loss();
+      w = at;
+      return (above - below) / (2 * step);
+    };
+    return (4 * difference(h) - difference(2 * h)) / 3;  // exact for polynomials of degree 4
   };
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    arma::mat &W = model.parameters()[i]->W, slopes(arma::size(W));
-    CAPTURE(model.parameters()[i]->name);
-    REQUIRE(arma::size(found[i]) == arma::size(W));
-    for (arma::uword j = 0; j < W.n_elem; ++j) {
-      constexpr double h = 5e-4;
-      const double at = W[j];
-      const auto difference = [&](double step) {
-        W[j] = at + step;
-        const double above = loss();
-        W[j] = at - step;
-        const double below = loss();
-        W[j] = at;
-        return (above - below) / (2 * step);
-      };
-      slopes[j] = (4 * difference(h) - difference(2 * h)) / 3;  // exact for polynomials of degree 4
-    }
-    const double size = arma::norm(found[i], "fro");
-    CHECK(arma::norm(found[i] - slopes, "fro") <= gradient_error * (size > 0 ? size : 1.0));
-  }
+  for_each_gradient(model, batch_of(shape, labelled, "the batch before"), batch_of(shape, labelled), slope,
+                    [](const std::string& name, const arma::mat& found, const arma::mat& slopes) {
+                      CAPTURE(name);
+                      REQUIRE(arma::size(found) == arma::size(slopes));
+                      const double size = arma::norm(found, "fro");
+                      CHECK(arma::norm(found - slopes, "fro") <= gradient_error * (size > 0 ? size : 1.0));
+                    });
 }
 
 }  // namespace

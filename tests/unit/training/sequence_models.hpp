@@ -97,4 +97,24 @@ inline std::vector<double> train(SequenceModel<double>& model) {
   return losses;
 }
 
+/// visit(parameter's name, its gradient, the slopes of the loss in its entries); slope(entry, loss) is one of these. The gradients
+/// are those of a pass over `batch`, after one over another batch, of which nothing stays.
+template <class Slope, class Visit>
+void for_each_gradient(SequenceModel<double>& model, const SequenceBatch<double>& another, const SequenceBatch<double>& batch,
+                       const Slope& slope, const Visit& visit) {
+  pass(model, another);
+  pass(model, batch);
+  std::vector<arma::mat> found;
+  for (const Parameter<double>* parameter : model.parameters()) found.push_back(parameter->G);
+  const auto loss = [&] {
+    model.forward(batch);
+    return model.loss(batch, false);
+  };
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    arma::mat &W = model.parameters()[i]->W, slopes(arma::size(W));
+    for (arma::uword j = 0; j < W.n_elem; ++j) slopes[j] = slope(W[j], loss);
+    visit(model.parameters()[i]->name, found[i], slopes);
+  }
+}
+
 }  // namespace sequence_models

@@ -103,7 +103,7 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
   const auto beyond = [&](double limit) {
     Tally tally;
     for (const double ratio : ratios) {
-      if (std::isfinite(ratio)) tally.count(ratio > limit, ratio);
+      if (!std::isnan(ratio)) tally.count(ratio > limit, ratio);
     }
     return tally;
   };

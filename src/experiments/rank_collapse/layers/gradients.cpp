@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <numbers>
-#include <numeric>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -13,7 +12,7 @@
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "models/blocks/sublayers.hpp"
-#include "models/published/loaded_tensors.hpp"
+#include "models/tokens.hpp"
 #include "training/attention_mixer.hpp"
 #include "training/cross_entropy.hpp"
 #include "training/optimiser.hpp"
@@ -88,37 +87,18 @@ void read_weights(SkipBlock<T>& block, Tensors<T>& tensors) {
   }
 }
 
-std::vector<std::uint32_t> draw_targets(const ModelSpec& spec, const Trial& trial, arma::uword tokens) {
-  std::vector<double> draws(tokens);
-  trial.stream("targets").fill_uniform(draws);
-  std::vector<std::uint32_t> ids;
-  for (const double u : draws) ids.push_back(static_cast<std::uint32_t>(u * static_cast<double>(spec.vocabulary)));
-  return ids;
-}
-
-std::uint64_t width_of_table(const ModelSpec& spec) {
-  return spec.row().embeds_narrowly ? spec.embedding : spec.dim;
-}
-
-template <class T>
-std::unique_ptr<Tensors<T>> tensors_of_embedding(const ModelSpec& spec, const Trial& trial) {
-  if (spec.checkpoint != nullptr) return std::make_unique<LoadedTensors<T>>(spec.checkpoint, "");
-  return std::make_unique<DrawnTensors<T>>(trial, "");
-}
-
 // dloss / dX_L (d, n).
 template <class T>
 arma::Mat<T> loss_gradient(const ModelSpec& spec, const Trial& trial, const arma::Mat<T>& X) {
   const std::unique_ptr<Tensors<T>> tensors = tensors_of_embedding<T>(spec, trial);
   const Start start = Start::normal(usual_weight_std);
-  const std::uint64_t width = width_of_table(spec);
+  const std::uint64_t width = width_of_embedding(spec);
   arma::Mat<T> M;
   if (spec.row().embeds_narrowly) M = tensors->matrix("embedding_map.weight", width, spec.dim, start);
-  std::vector<std::uint32_t> vocabulary(spec.vocabulary);
-  std::iota(vocabulary.begin(), vocabulary.end(), 0U);
-  const arma::Mat<T> E = tensors->columns("word.weight", width, spec.vocabulary, vocabulary, start);
+  const arma::Mat<T> E = tensors->columns("word.weight", width, spec.vocabulary, places(spec.vocabulary), start);
   arma::Mat<T> logits = M.is_empty() ? arma::Mat<T>(E.t() * X) : arma::Mat<T>(E.t() * arma::Mat<T>(M * X));
-  cross_entropy(logits, draw_targets(spec, trial, X.n_cols), true);
+  Stream stream = trial.stream("targets");
+  cross_entropy(logits, draw_ids(spec.vocabulary, X.n_cols, stream), true);
   const arma::Mat<T> dH = E * logits;
   return M.is_empty() ? dH : arma::Mat<T>(M.t() * dH);
 }
@@ -201,7 +181,7 @@ Estimate cost_with_gradients(const std::vector<DepthGroup>& groups) {
   for (const DepthGroup& group : groups) {
     const ModelSpec& spec = group.spec;
     const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim), K = static_cast<double>(spec.layers),
-                 V = static_cast<double>(spec.vocabulary), table = V * static_cast<double>(width_of_table(spec)),
+                 V = static_cast<double>(spec.vocabulary), table = V * static_cast<double>(width_of_embedding(spec)),
                  block = parameters_per_block(spec), scores = 2 * N * N * static_cast<double>(spec.heads),
                  passes = scores + N * (20 * d + 4 * static_cast<double>(spec.ffn));
     kept = std::max(kept, K * N * d);

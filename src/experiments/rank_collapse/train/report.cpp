@@ -155,19 +155,24 @@ void add_variants(ResultBuilder& out, const Plan& plan, const std::string& setti
   const auto panel_of = [&](const std::string& title, const Axis& x, const Axis& y, const auto& each) {
     PanelBuilder panel = out.panel(title + where, x, y);
     int colour = 0;
+    const Curve* before = nullptr;
     for (const Curve& curve : plan.curves) {
-      if (curve.setting == setting && curve.layers == layers) each(panel, curve.name + ".", variant_label(plan, curve), colour++);
+      if (curve.setting != setting || curve.layers != layers) continue;
+      // Curves of several rates stand side by side, and are one before training.
+      const bool starts = !before || before->variant != curve.variant || before->mean != curve.mean;
+      each(panel, curve.name + ".", variant_label(plan, curve), colour++, starts);
+      before = &curve;
     }
     return panel;
   };
   panel_of("Training loss", {"step"}, {"nats"},
-           [](PanelBuilder& panel, const std::string& name, const std::string& label, int colour) {
+           [](PanelBuilder& panel, const std::string& name, const std::string& label, int colour, bool) {
              panel.curve(name + train_loss, label, {LineStyle::line, colour});
            })
       .line(task.guessing_loss(), "guessing");
   const auto before_and_after = [](const std::string& before, const std::string& after) {
-    return [before, after](PanelBuilder& panel, const std::string& name, const std::string& label, int colour) {
-      panel.curve(name + before, "", {LineStyle::dashed, colour});
+    return [before, after](PanelBuilder& panel, const std::string& name, const std::string& label, int colour, bool starts) {
+      if (starts) panel.curve(name + before, "", {LineStyle::dashed, colour});
       panel.curve(name + after, label, {LineStyle::line, colour});
     };
   };

@@ -154,6 +154,9 @@ void TrainStudy::validate() const {
   const Plan plan = plan_of(c);
   std::set<std::string> names;
   for (const Curve& curve : plan.curves) {
+    if (curve.variant == "de-escalated" && c.at == "branch" && curve.hidden == 0) {
+      throw UsageError("--at: branch is not allowed with --ffn 0, where there is no net to read it; allowed: end|ffn");
+    }
     if (!names.insert(curve.name).second) throw UsageError("--lambda: " + curve.name + " stands twice in the list");
     if (curve.warmup > curve.steps) {
       throw UsageError("--warmup: " + std::to_string(curve.warmup) + " is beyond --steps " + std::to_string(curve.steps));

@@ -21,7 +21,8 @@ constexpr double margin = 3;       // standard errors
 
 /// The curves of one depth and one setting, by variant.
 struct Contest {
-  std::string name;  // "L=24,init=torch"
+  std::string name;     // "L=24,init=torch"
+  std::string setting;  // ",init=torch"
   std::uint64_t layers = 0;
   const Curve* pre = nullptr;
   std::vector<const Curve*> post, de_escalated;
@@ -30,9 +31,10 @@ struct Contest {
 std::vector<Contest> contests_of(const Plan& plan) {
   std::vector<Contest> out;
   for (const Curve& curve : plan.curves) {
-    const std::string name = "L=" + std::to_string(curve.layers) + (curve.setting.empty() ? "" : "," + curve.setting);
+    const std::string setting = curve.setting.empty() ? "" : "," + curve.setting,
+                      name = "L=" + std::to_string(curve.layers) + setting;
     auto found = std::find_if(out.begin(), out.end(), [&](const Contest& contest) { return contest.name == name; });
-    if (found == out.end()) found = out.insert(out.end(), {name, curve.layers, nullptr, {}, {}});
+    if (found == out.end()) found = out.insert(out.end(), {name, setting, curve.layers, nullptr, {}, {}});
     if (curve.variant == "pre") found->pre = &curve;
     if (curve.variant == "post") found->post.push_back(&curve);
     if (curve.variant == "de-escalated") found->de_escalated.push_back(&curve);
@@ -87,14 +89,14 @@ class Judge {
     return images_ ? Place{"shallow/fig-6/" + part + "/", "Section 3.3, Figure 6"}
                    : Place{"shallow/fig-7/" + part + "/", "Section 3.4, Figure 7"};
   }
-  std::string with_mean(const Contest& contest, const Curve& curve) const {
-    return contest.name + (plan_.config.mean.size() > 1 ? ",mean=" + curve.mean : "");
+  std::string with_mean(const std::string& name, const Curve& curve) const {
+    return name + (plan_.config.mean.size() > 1 ? ",mean=" + curve.mean : "");
   }
 
   // Losses -----------------------------------------------------------------------------------------------------------------------
 
   void judge_de_escalated(const Contest& contest, const Curve& curve) {
-    const Place of = place(with_mean(contest, curve));
+    const Place of = place(with_mean(contest.name, curve));
     const auto hypothesis = claims_.only_where(leak_of(curve), Claims::Unmet::verdict_alone);
     const Curve *const same = post_like(contest, curve), *const best = best_post(contest);
     if (same) {
@@ -156,39 +158,32 @@ class Judge {
                  "training loss of the best rate; the entropy is " + short_number(task_.guessing_loss()), margin);
   }
 
-  /// The gap at the largest depth less that at the smallest, for curves that differ in depth alone.
+  /// The gap at the largest depth less that at the smallest, of curves that differ in depth alone.
   void judge_depth(const std::vector<Contest>& contests) {
+    const auto [least, most] = std::minmax_element(plan_.config.layers.begin(), plan_.config.layers.end());
+    if (*least == *most) return;
     for (const Contest& shallow : contests) {
-      for (const Curve* curve : shallow.de_escalated) {
-        const Contest *least = &shallow, *most = &shallow;
-        const auto same = [&](const Contest& contest) -> const Curve* {
-          const auto found = std::find_if(contest.de_escalated.begin(), contest.de_escalated.end(), [&](const Curve* other) {
-            return other->setting == curve->setting && other->mean == curve->mean;
-          });
-          return found == contest.de_escalated.end() ? nullptr : *found;
-        };
-        for (const Contest& contest : contests) {
-          if (!same(contest)) continue;
-          if (contest.layers < least->layers) least = &contest;
-          if (contest.layers > most->layers) most = &contest;
+      for (const Contest& deep : contests) {
+        if (shallow.layers != *least || deep.layers != *most || shallow.setting != deep.setting) continue;
+        for (std::size_t i = 0; i < shallow.de_escalated.size(); ++i) {
+          judge_growth(shallow, *shallow.de_escalated[i], deep, *deep.de_escalated[i]);
         }
-        if (least != &shallow || most == least) continue;
-        const Curve &low = *same(*least), &high = *same(*most);
-        const Curve *const low_post = post_like(*least, low), *const high_post = post_like(*most, high);
-        if (!low_post || !high_post) continue;
-        const std::string setting =
-            (curve->setting.empty() ? "" : "," + curve->setting) + (plan_.config.mean.size() > 1 ? ",mean=" + curve->mean : "");
-        const auto hypothesis = claims_.only_where(leak_of(high), Claims::Unmet::verdict_alone);
-        claims_.mean(place("L=" + std::to_string(least->layers) + "-" + std::to_string(most->layers) + setting)(
-                         "gap-grows", "depth is the problem: the gap between post-norm and de-escalated post-norm grows with it"),
-                     per_trial(records_,
-                               [&](const TrialRecord& record) {
-                                 return loss(*high_post, record) - loss(high, record) - loss(*low_post, record) + loss(low, record);
-                               }),
-                     positive(), "gap at L = " + std::to_string(most->layers) + " less gap at " + std::to_string(least->layers),
-                     margin);
       }
     }
+  }
+
+  void judge_growth(const Contest& shallow, const Curve& low, const Contest& deep, const Curve& high) {
+    const Curve *const low_post = post_like(shallow, low), *const high_post = post_like(deep, high);
+    if (!low_post || !high_post) return;
+    const std::string depths = std::to_string(shallow.layers) + "-" + std::to_string(deep.layers);
+    const auto hypothesis = claims_.only_where(leak_of(high), Claims::Unmet::verdict_alone);
+    claims_.mean(place(with_mean("L=" + depths + shallow.setting, low))(
+                     "gap-grows", "depth is the problem: the gap between post-norm and de-escalated post-norm grows with it"),
+                 per_trial(records_,
+                           [&](const TrialRecord& record) {
+                             return loss(*high_post, record) - loss(high, record) - loss(*low_post, record) + loss(low, record);
+                           }),
+                 positive(), "gap at the larger depth less that at the smaller", margin);
   }
 
   // Tokens and gradients ---------------------------------------------------------------------------------------------------------
@@ -226,8 +221,9 @@ class Judge {
       Tally unsteady;
       for (const TrialRecord& record : records_) {
         const auto& norms = record.array(post.name + "." + moment + block_gradient);
+        if (std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); })) continue;  // it had diverged
         const auto [least, most] = std::minmax_element(norms.begin(), norms.end());
-        if (std::isfinite(*most / *least)) unsteady.count(*most > steady * *least, *most / *least);
+        unsteady.count(*most > steady * *least, *most / *least);
       }
       claims_.never_violated(
           gradients(id, std::string("post-norm gradients neither vanish nor explode ") + when +

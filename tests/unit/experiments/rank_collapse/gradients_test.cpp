@@ -22,18 +22,7 @@ namespace {
 constexpr TinySizes sizes{.layers = 3, .dim = 8, .ffn = 6, .heads = 2, .embedding = 4, .vocabulary = 11, .positions = 5};
 
 ModelSpec spec_of(const std::string& model) {
-  ModelSpec spec;
-  spec.model = model;
-  spec.layers = sizes.layers;
-  spec.dim = sizes.dim;
-  spec.tokens = 5;
-  spec.heads = sizes.heads;
-  spec.ffn = sizes.ffn;
-  spec.embedding = sizes.embedding;
-  spec.vocabulary = sizes.vocabulary;
-  spec.positions = sizes.positions;
-  settle(spec);
-  return spec;
+  return tiny_spec(model, sizes, 5);
 }
 
 const Trial trial(3, 1, 0);
@@ -251,6 +240,7 @@ TEST_CASE("[Shallow] Figure 1's gradients on curves drawn by hand") {
     CHECK(judged("/" + model, {3, 9.9, 1}) == Verdict::holds);
     CHECK(judged("/" + model, {3, 10.1, 1}) == Verdict::fails);
     CHECK(judged("/" + model, {1, 3, 10.1}) == Verdict::fails);
+    CHECK(judged("/" + model, {1, 0, 1}) == Verdict::fails);
     CHECK(judged("/" + model, {1, NAN, 1}) == Verdict::not_applicable);
   }
   CHECK(judged("-level/bert", {3, 2, 3.9}) == Verdict::holds);

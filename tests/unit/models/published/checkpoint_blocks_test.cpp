@@ -15,19 +15,7 @@ namespace {
 constexpr TinySizes sizes{.layers = 2, .dim = 12, .ffn = 20, .heads = 3, .state = 5, .embedding = 5, .vocabulary = 40};
 
 ModelSpec spec_of(const std::string& model) {
-  ModelSpec spec;
-  spec.model = model;
-  spec.layers = sizes.layers;
-  spec.dim = sizes.dim;
-  spec.tokens = 9;
-  spec.heads = sizes.heads;
-  spec.ffn = sizes.ffn;
-  spec.state = sizes.state;
-  spec.embedding = sizes.embedding;
-  spec.vocabulary = sizes.vocabulary;
-  spec.positions = sizes.positions;
-  settle(spec);
-  return spec;
+  return tiny_spec(model, sizes, 9);
 }
 
 const Trial trial(3, 1, 0);
