@@ -44,8 +44,8 @@ arma::Mat<T> cone_input(const ModelSpec& spec, Tensors<T>& tensors) {
 }
 
 template <class T>
-arma::Mat<T> token_input(const ModelSpec& spec, const Trial& trial, Tensors<T>& tensors) {
-  return embed_tokens(spec, tensors, spec.sequences != nullptr ? given_ids(spec, trial.index()) : drawn_ids(spec, trial));
+arma::Mat<T> token_input(const ModelSpec& spec, const Trial& trial, Tensors<T>& tensors, Dropout* dropout) {
+  return embed_tokens(spec, tensors, spec.sequences != nullptr ? given_ids(spec, trial.index()) : drawn_ids(spec, trial), dropout);
 }
 
 }  // namespace
@@ -63,10 +63,13 @@ std::unique_ptr<Tensors<T>> tensors_of_embedding(const ModelSpec& spec, const Tr
 }
 
 template <class T>
-State<T> draw_input(const ModelSpec& spec, const Trial& trial) {
+State<T> draw_input(const ModelSpec& spec, const Trial& trial, double dropout) {
   DrawnTensors<T> tensors(trial, "");
   State<T> state;
-  if (spec.input == "tokens") state.Y = token_input<T>(spec, trial, *tensors_of_embedding<T>(spec, trial));
+  if (dropout > 0) state.dropout.emplace(dropout, trial.stream("dropout"));
+  if (spec.input == "tokens") {
+    state.Y = token_input<T>(spec, trial, *tensors_of_embedding<T>(spec, trial), state.dropout ? &*state.dropout : nullptr);
+  }
   if (spec.input == "cone") state.Y = cone_input(spec, tensors);
   if (spec.input == "gaussian") state.Y = gaussian_input(spec, tensors);
   if (spec.row().bare && spec.norm == "rows") state.degenerate_rows += normalise_rows(state.Y);
@@ -77,7 +80,7 @@ template std::unique_ptr<Tensors<float>> tensors_of_layer(const ModelSpec&, cons
 template std::unique_ptr<Tensors<double>> tensors_of_layer(const ModelSpec&, const Trial&, std::uint64_t);
 template std::unique_ptr<Tensors<float>> tensors_of_embedding(const ModelSpec&, const Trial&);
 template std::unique_ptr<Tensors<double>> tensors_of_embedding(const ModelSpec&, const Trial&);
-template State<float> draw_input(const ModelSpec&, const Trial&);
-template State<double> draw_input(const ModelSpec&, const Trial&);
+template State<float> draw_input(const ModelSpec&, const Trial&, double);
+template State<double> draw_input(const ModelSpec&, const Trial&, double);
 
 }  // namespace ranklab

@@ -19,8 +19,9 @@ std::unique_ptr<Tensors<T>> tensors_of_embedding(const ModelSpec& spec, const Tr
 
 /// The state that enters the first block: state 0 of every depth series. Bare stacks with the norm `rows` normalise it too.
 /// Tokens are the trial's own of given sequences, else drawn; their embedding is the checkpoint's, else drawn. Throws Failure for
-/// a given id that is not in the vocabulary, and for a sequence longer than published weights have positions.
+/// a given id that is not in the vocabulary, and for a sequence longer than published weights have positions. A `dropout` above 0
+/// is the rate of the state's, which the embedding of encoders has met already.
 template <class T>
-State<T> draw_input(const ModelSpec& spec, const Trial& trial);
+State<T> draw_input(const ModelSpec& spec, const Trial& trial, double dropout = 0);
 
 }  // namespace ranklab

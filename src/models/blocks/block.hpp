@@ -41,9 +41,9 @@ class SteppedBlock : public Block<T> {
 template <class T>
 using MakeBlock = std::unique_ptr<Block<T>> (*)(const ModelSpec& spec, Tensors<T>& tensors);
 
-/// The embedding (d, N) of token ids. Throws Failure for more ids than published weights have positions.
+/// The embedding (d, N) of token ids; encoders can drop of it. Throws Failure for more ids than published weights have positions.
 template <class T>
-using Embed = arma::Mat<T> (*)(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids);
+using Embed = arma::Mat<T> (*)(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids, Dropout* dropout);
 
 /// What a model's row holds to build it: one function for each type of numbers, to be had by `std::get<MakeBlock<T>>`.
 struct BlockMakers {

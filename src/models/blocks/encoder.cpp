@@ -8,6 +8,9 @@
 //   X1  = LN(lambda X + [P_1 V_1 ... P_h V_h] W_o + b_o)
 //   X2  = LN(lambda_2 X1 + sigma(X1 W_1 + b_1) W_2 + b_2),  lambda_2 = lambda with --lambda-at both, else 1; sigma a GELU
 //
+// In training entries are dropped of the embedding (ALBERT's before its map), of each P_k, of the branch that ends in b_o and of
+// that which ends in b_2; draws come in this order.
+//
 // Tensors, each with .weight and .bias: `query`, `key`, `value`, `dense`, `attention_norm`, `ffn`, `ffn_output`,
 // `output_norm`; those of the embedding: `word`, `type`, `position`, `embedding_norm`, `embedding_map`.
 // The embedding that enters the first block: BERT: LN(word + type + position), ALBERT: that in `embedding` dimensions, mapped
@@ -53,23 +56,30 @@ class EncoderBlock final : public SteppedBlock<T> {
     if (normed) output_norm_.emplace(tensors, "output_norm", spec.dim);
   }
 
-  BlockSteps<T> steps(const arma::Mat<T>& X, double lambda) const override {
+  BlockSteps<T> steps(const arma::Mat<T>& X, double lambda) const override { return steps(X, lambda, nullptr); }
+
+  void forward(State<T>& state, double lambda) const override {
+    state.unscale();  // GELU is not homogeneous
+    state.Y = std::move(steps(state.Y, lambda, state.dropout ? &*state.dropout : nullptr).Y[3]);
+  }
+
+ private:
+  BlockSteps<T> steps(const arma::Mat<T>& X, double lambda, Dropout* dropout) const {
+    const auto dropped = [&](arma::Mat<T> of) {
+      if (dropout != nullptr) (*dropout)(of);
+      return of;
+    };
     BlockSteps<T> out{attention_.matrices(X), {}};
+    for (arma::Mat<T>& P : out.P) P = dropped(std::move(P));
     auto& Y = out.Y;
-    Y[0] = static_cast<T>(lambda) * X + attention_.mixed(X, out.P);
+    Y[0] = static_cast<T>(lambda) * X + dropped(attention_.mixed(X, out.P));
     Y[1] = normed(Y[0], attention_norm_);
     Y[2] = Y[1];
-    if (feed_forward_) Y[2] = static_cast<T>(lambda_at_both_ ? lambda : 1.0) * Y[1] + (*feed_forward_)(Y[1]);
+    if (feed_forward_) Y[2] = static_cast<T>(lambda_at_both_ ? lambda : 1.0) * Y[1] + dropped((*feed_forward_)(Y[1]));
     Y[3] = normed(Y[2], output_norm_);
     return out;
   }
 
-  void forward(State<T>& state, double lambda) const override {
-    state.unscale();  // GELU is not homogeneous
-    state.Y = std::move(steps(state.Y, lambda).Y[3]);
-  }
-
- private:
   arma::Mat<T> normed(arma::Mat<T> Y, const std::optional<LayerNorm<T>>& norm) const {
     if (norm) (*norm)(Y, epsilon_);
     return Y;
@@ -84,13 +94,15 @@ class EncoderBlock final : public SteppedBlock<T> {
 
 // The norm of the embedding stays with --norm none: it belongs to no block, and the ablation starts from the same state.
 template <class T>
-arma::Mat<T> encoder_embedding(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids) {
+arma::Mat<T> encoder_embedding(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids,
+                               Dropout* dropout) {
   const Start start = Start::normal(usual_weight_std);
   const arma::uword width = width_of_embedding(spec);
   arma::Mat<T> X = tensors.columns("word.weight", width, spec.vocabulary, ids, start) +
                    tensors.columns("position.weight", width, positions_of_table(spec, ids.size()), places(ids.size()), start);
   X.each_col() += arma::Col<T>(tensors.columns("type.weight", width, spec.types, {0}, start));
   LayerNorm<T>(tensors, "embedding_norm", width)(X, spec.norm_epsilon);
+  if (dropout != nullptr) (*dropout)(X);
   return spec.row().embeds_narrowly ? LinearMap<T>(tensors, "embedding_map", width, spec.dim)(X) : X;
 }
 

@@ -85,7 +85,8 @@ class Gpt2Block final : public Block<T> {
 };
 
 template <class T>
-arma::Mat<T> gpt2_embedding(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids) {
+arma::Mat<T> gpt2_embedding(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids,
+                            Dropout* /*dropout*/) {
   const Start start = Start::normal(usual_weight_std);
   return tensors.columns("wte.weight", spec.dim, spec.vocabulary, ids, start) +
          tensors.columns("wpe.weight", spec.dim, positions_of_table(spec, ids.size()), places(ids.size()), start);

@@ -4,7 +4,10 @@
 #include <armadillo>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string_view>
+
+#include "models/dropout.hpp"
 
 namespace ranklab {
 
@@ -20,10 +23,11 @@ enum class Norm { rows, layer, rms, none };
 /// of T, and what the norm makes of it does not depend on its size.
 template <class T>
 struct State {
-  arma::Mat<T> Y;                     // (d, N), one token per column
-  double log2_scale = 0.0;            // s; not 0 where a stream grows or falls without limit
-  std::uint64_t degenerate_rows = 0;  // tokens that normalise_rows set to zero, over all depths so far
-  BranchNorms branch = {};            // of the last block
+  arma::Mat<T> Y;                       // (d, N), one token per column
+  double log2_scale = 0.0;              // s; not 0 where a stream grows or falls without limit
+  std::uint64_t degenerate_rows = 0;    // tokens that normalise_rows set to zero, over all depths so far
+  BranchNorms branch = {};              // of the last block
+  std::optional<Dropout> dropout = {};  // of encoders in training
 
   /// The norm by its name, with gain 1 and bias 0; epsilon 1e-5 for layer and rms. Counts degenerate rows.
   void normalise(Norm norm);

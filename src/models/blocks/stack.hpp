@@ -37,12 +37,13 @@ DrawnTensors<T> block_tensors(const ModelSpec& spec, const Trial& trial, std::ui
   return {trial, prefix_of_layer(spec, layer), spec.weight_scale};
 }
 
-/// The embedding (d, N) of token ids, from the tensors of no layer. Throws Failure for more ids than published weights have
-/// positions.
+/// The embedding (d, N) of token ids, from the tensors of no layer; `dropout` is for encoders. Throws Failure for more ids than
+/// published weights have positions.
 template <class T>
-arma::Mat<T> embed_tokens(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids) {
+arma::Mat<T> embed_tokens(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids,
+                          Dropout* dropout = nullptr) {
   const ModelRow& row = spec.row();
-  if (const Embed<T> embed = std::get<Embed<T>>(row.makers->embed)) return embed(spec, tensors, ids);
+  if (const Embed<T> embed = std::get<Embed<T>>(row.makers->embed)) return embed(spec, tensors, ids, dropout);
   return tensors.columns("embedding", spec.dim, spec.vocabulary, ids, Start::normal(row.embedding_std));
 }
 

@@ -91,8 +91,9 @@ std::string opening_tag(std::string_view drawn, const std::string& title, const 
   return tag + "<title>" + escape_markup(title) + "</title>\n<desc>" + escape_markup(description) + "</desc>";
 }
 
-// gnuplot aligns numbers and breaks lines inside a tag: a fiftieth of a picture is such space.
+// gnuplot aligns numbers and breaks lines inside a tag, and says of every pen what SVG takes for granted: a tenth of a picture.
 std::string squeezed(std::string_view tag) {
+  static constexpr std::string_view granted = " stroke-linecap=\"butt\" stroke-linejoin=\"miter\"";
   std::string out;
   for (const char c : tag) {
     if (!is_space(c)) {
@@ -101,7 +102,8 @@ std::string squeezed(std::string_view tag) {
       out += ' ';
     }
   }
-  return out;
+  const std::size_t at = out.find(granted);
+  return at == std::string::npos ? out : out.erase(at, granted.size());
 }
 
 }  // namespace
@@ -143,7 +145,8 @@ std::string finish_svg(std::string_view drawn, const std::string& title, const s
   if (start == std::string_view::npos) throw Failure("gnuplot wrote no SVG");
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   bool opened = false, skipping = false;
-  // gnuplot opens a group for every change of its pen; those that draw nothing are a tenth of a picture, and are dropped.
+  // gnuplot opens a group for every change of its pen, and writes labels that are empty; what draws nothing is a tenth of a
+  // picture, and is dropped.
   struct Group {
     std::size_t start;
     bool draws = false;
@@ -161,13 +164,14 @@ std::string finish_svg(std::string_view drawn, const std::string& title, const s
   const auto tag = [&](std::string_view words) {
     check_tag(words);
     const std::string_view name = element_name(words);
+    const bool holds_others = name == "g" || name == "text";
     if (name == "title" || name == "desc") {
       // gnuplot titles every curve with a running number, which a browser would show as a tool tip.
       skipping = !words.starts_with("</");
     } else if (name == "svg" && !opened) {
       out += opening_tag(words, title, description);
       opened = true;
-    } else if (!skipping && name == "g" && words.starts_with("</") && !groups.empty()) {
+    } else if (!skipping && holds_others && words.starts_with("</") && !groups.empty()) {
       if (groups.back().draws) {
         out += words;
       } else {
@@ -175,7 +179,7 @@ std::string finish_svg(std::string_view drawn, const std::string& title, const s
       }
       groups.pop_back();
     } else if (!skipping) {
-      if (name == "g" && !words.starts_with("</")) {
+      if (holds_others && !words.starts_with("</")) {
         groups.push_back({out.size()});
       } else {
         draws();

@@ -18,6 +18,7 @@ struct DepthCurve {
   std::string name;              // "lambda=-1"
   std::vector<double> lambda;    // strength of the skip: one for each layer, or one for all
   std::vector<double> tau = {};  // de-escalation Y - tau 1 1'Y/N at the block's output ([Shallow] eq. (21)); likewise; empty: none
+  double dropout = 0;            // of encoders, as in training: a rate
 };
 
 /// Curves that share the input and the weights: each block is drawn or read once and meets all their states.

@@ -114,7 +114,9 @@ template <class T>
 void add_travellers(const ModelSpec& spec, const std::vector<DepthCurve>& curves, const Trial& trial, TrialRecord& record,
                     std::vector<Traveller<T>>& travellers) {
   const State<T> input = draw_input<T>(spec, trial);
-  for (const DepthCurve& curve : curves) travellers.emplace_back(curve, input, record);
+  for (const DepthCurve& curve : curves) {
+    travellers.emplace_back(curve, curve.dropout > 0 ? draw_input<T>(spec, trial, curve.dropout) : input, record);
+  }
 }
 
 template <class T>

@@ -76,9 +76,12 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
   const Place figure_1 = {"shallow/", "Section 1.1, Figure 1"};
   for (const DepthCurve& curve : group.curves) {
     if (!has_plain_skip(curve)) continue;
+    const bool drops = curve.dropout > 0;
+    const std::string of_model = model + (drops ? "/dropout" : ""),
+                      in_model = model + (drops ? " with dropout " + short_number(curve.dropout) : "");
     for (const auto& [kind, similarity] : {std::pair("token", measure::token_similarity), {"cosine", measure::cosine_similarity}}) {
-      claims.mean(figure_1(std::string("fig-1-") + kind + "-similarity/" + model,
-                           std::string(kind) + " similarity rises to one in " + model),
+      claims.mean(figure_1(std::string("fig-1-") + kind + "-similarity/" + of_model,
+                           std::string(kind) + " similarity rises to one in " + in_model),
                   final_values(curve.name, similarity, records), at_least(near_one),
                   "after the last block; near one: above " + short_number(near_one));
     }
@@ -89,8 +92,8 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
       for (std::size_t k = 1; k < t_sim.size(); ++k) gap = std::max(gap, std::abs(t_sim[k] - t_cos[k]));
       return gap;
     });
-    claims.mean(figure_1("fig-1-same-curve/" + model, "the two similarities have nearly the same curve"), gaps, at_most(same_curve),
-                "largest difference over the blocks; tokens of one norm have t_sim = (1 + (n - 1) t_cos)/n");
+    claims.mean(figure_1("fig-1-same-curve/" + of_model, "the two similarities have nearly the same curve in " + in_model), gaps,
+                at_most(same_curve), "largest difference over the blocks; tokens of one norm have t_sim = (1 + (n - 1) t_cos)/n");
   }
 }
 
@@ -209,7 +212,7 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
     const DepthFigure figure = group.spec.row().figure;
     if (plan.de_escalates) {
       if (figure == DepthFigure::shallow_2) judge_de_escalation(group, records, claims);
-    } else if (figure == DepthFigure::shallow_1) {
+    } else if (is_encoder(group.spec.row())) {
       judge_encoder(group, records, claims);
       if (plan.gradients) judge_gradients(group, records, claims);
     } else if (figure == DepthFigure::shallow_4) {

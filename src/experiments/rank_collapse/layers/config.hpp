@@ -1,5 +1,5 @@
 // `rank-collapse --study layers`: token geometry after every layer, for several strengths of the skip or of de-escalation
-// ([LambdaSkip] Figure 1; [Shallow] Figures 1, 4, 5).
+// ([LambdaSkip] Figure 1; [Shallow] Figures 1, 2, 4, 5).
 #pragma once
 
 #include <memory>
@@ -18,6 +18,7 @@ struct LayersConfig {
   std::vector<double> tau;               // de-escalation, one curve for each in place of lambda's; in [0, 1]
   std::vector<double> tau_per_layer;     // one more curve, with a strength for each block
   std::vector<std::string> also;         // further models, NAME[+VALUE][:LAYERS[xDIM]], otherwise of the same K, N and d
+  double dropout = 0;                    // of encoders: one more curve, of the plain skip, with dropout as in training
   bool gradients = false;                // of encoders: the gradient norm of each block's weights too
   double threshold = 0.1;                // mu_normalized or rank_one_residual below it counts as collapsed
 

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "experiments/rank_collapse/depth/run.hpp"
+#include "experiments/rank_collapse/layers/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "models/blocks/sublayers.hpp"
@@ -127,7 +128,9 @@ TrialRecord run(const std::vector<DepthGroup>& groups, const Trial& trial) {
   TrialRecord record;
   for (const DepthGroup& group : groups) {
     std::vector<arma::Mat<T>> states;
-    const auto keep = [&](std::size_t, const Block<T>&, const State<T>& state) { states.push_back(state.Y); };
+    const auto keep = [&](std::size_t curve, const Block<T>&, const State<T>& state) {
+      if (curve == 0) states.push_back(state.Y);  // the others have dropout
+    };
     record.insert(run_observed<T>(group, trial, keep));
     record.set(gradient_norms_of(group.spec), gradient_norms(group.spec, trial, states));
   }
@@ -154,7 +157,6 @@ std::vector<double> gradient_ratios(const ModelSpec& spec, const Records& record
 }
 
 void require_encoders(const std::vector<DepthGroup>& groups) {
-  const auto is_encoder = [](const ModelRow& row) { return row.figure == DepthFigure::shallow_1; };
   for (const DepthGroup& group : groups) {
     const ModelSpec& spec = group.spec;
     if (!is_encoder(spec.row())) refuse("the model " + model_label(spec), joined(models_that(is_encoder), "|"));
@@ -163,7 +165,10 @@ void require_encoders(const std::vector<DepthGroup>& groups) {
     if (!spec.has_mlp()) refuse("--mlp off", "on");
     const auto de_escalates = [](const DepthCurve& curve) { return !curve.tau.empty(); };
     if (std::any_of(group.curves.begin(), group.curves.end(), de_escalates)) refuse("--tau", "--lambda 1 alone");
-    const bool is_plain = group.curves.size() == 1 && group.curves.front().lambda == std::vector<double>{1};
+    const auto has_dropout = [](const DepthCurve& curve) { return curve.dropout > 0; };
+    const auto first = group.curves.begin();
+    const bool is_plain = first != group.curves.end() && first->lambda == std::vector<double>{1} && !has_dropout(*first) &&
+                          std::all_of(first + 1, group.curves.end(), has_dropout);
     if (!is_plain) refuse("these strengths of the skip", "--lambda 1 alone");
   }
 }

@@ -24,7 +24,7 @@ std::vector<Drawn> drawn_measures(const Plan& plan) {
   const Drawn token_similarity = {measure::token_similarity, "token similarity"};
   if (plan.de_escalates) return {{measure::token_diversity, "token diversity"}};
   const DepthFigure figure = plan.model().row().figure;
-  if (figure == DepthFigure::shallow_1) return {token_similarity, {measure::cosine_similarity, "cosine similarity"}};
+  if (is_encoder(plan.model().row())) return {token_similarity, {measure::cosine_similarity, "cosine similarity"}};
   if (figure == DepthFigure::shallow_4) return {token_similarity};
   return {{measure::mu_normalized, "normalised mu"}, {measure::rank_one_residual, "rank-one residual"}};
 }
@@ -56,16 +56,30 @@ void add_panel_of_group(const Plan& plan, const DepthGroup& group, const Drawn& 
   add_lines(plan, drawn, panel);
 }
 
+// Models side by side: a colour for each, its curve with dropout dashed.
+void add_panel_of_models(const Plan& plan, const Drawn& drawn, ResultBuilder& out) {
+  PanelBuilder panel = out.panel(drawn.label, {depth_word(plan.model())}, unit_axis(drawn.label));
+  int colour = 0;
+  for (const DepthGroup& group : plan.groups) {
+    for (const DepthCurve& curve : group.curves) {
+      const bool drops = curve.dropout > 0;
+      panel.curve(of_curve(curve.name, drawn.measure),
+                  model_label(group.spec) + (drops ? ", dropout " + series_number(curve.dropout) : ""),
+                  {drops ? LineStyle::dashed : LineStyle::line, colour});
+    }
+    ++colour;
+  }
+  add_lines(plan, drawn, panel);
+}
+
 void add_figure(const Plan& plan, ResultBuilder& out) {
-  const bool one_each =
-      std::all_of(plan.groups.begin(), plan.groups.end(), [](const DepthGroup& group) { return group.curves.size() == 1; });
+  const auto is_one = [](const DepthGroup& group) {
+    return std::count_if(group.curves.begin(), group.curves.end(), [](const DepthCurve& curve) { return curve.dropout == 0; }) == 1;
+  };
+  const bool one_each = plan.groups.size() > 1 && std::all_of(plan.groups.begin(), plan.groups.end(), is_one);
   for (const Drawn& drawn : drawn_measures(plan)) {
-    if (one_each && plan.groups.size() > 1 && !plan.de_escalates) {
-      PanelBuilder panel = out.panel(drawn.label, {depth_word(plan.model())}, unit_axis(drawn.label));
-      for (const DepthGroup& group : plan.groups) {
-        panel.curve(of_curve(group.curves.front().name, drawn.measure), model_label(group.spec));
-      }
-      add_lines(plan, drawn, panel);
+    if (one_each && !plan.de_escalates) {
+      add_panel_of_models(plan, drawn, out);
       continue;
     }
     for (const DepthGroup& group : plan.groups) add_panel_of_group(plan, group, drawn, out);
@@ -131,6 +145,11 @@ Result report(const Plan& plan, const Records& records) {
   }
   add_depth_scalars(curves, out);
   out.note(collapse_note(curves, plan.threshold, records));
+  if (plan.drops) {
+    out.note(
+        "With dropout, as in training: entries of the embedding, of the attention matrices and of what both branches give are set "
+        "to 0 at that rate and the others divided by 1 less it, anew in every block. The paper does not say whether it was on.");
+  }
   judge(plan, records, out.claims());
   add_figure(plan, out);
   if (plan.gradients) add_gradients(plan, out);

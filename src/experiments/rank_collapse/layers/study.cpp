@@ -22,11 +22,12 @@ std::vector<DepthCurve> curves_of(const LayersConfig& config, const ModelSpec& s
   }
   for (const double lambda : config.lambda) curves.push_back({prefix + "lambda=" + series_number(lambda), {lambda}});
   if (per_layer_lambda) curves.push_back({prefix + "lambda=per-layer", config.lambda_per_layer});
+  if (config.dropout > 0) curves.push_back({prefix + "dropout=" + series_number(config.dropout), {1}, {}, config.dropout});
   return curves;
 }
 
 Plan plan_of(const LayersConfig& config) {
-  Plan plan{{}, config.de_escalates(), config.gradients, config.threshold};
+  Plan plan{{}, config.de_escalates(), config.dropout > 0, config.gradients, config.threshold};
   for (const StackedModel& model : stacked_models(config.model, config.also)) {
     plan.groups.push_back({model.spec, curves_of(config, model.spec, model.prefix)});
   }
@@ -45,6 +46,16 @@ void require_length(const std::vector<double>& per_layer, const std::string& fla
                    std::to_string(layers) + "; allowed: one for each layer");
 }
 
+void require_dropout(const Plan& plan) {
+  const auto refuse = [](const std::string& beside, const std::string& allowed) {
+    throw UsageError("--dropout is not allowed with " + beside + "; allowed: " + allowed);
+  };
+  if (plan.de_escalates) refuse("--tau", "--lambda alone");
+  for (const DepthGroup& group : plan.groups) {
+    if (!is_encoder(group.spec.row())) refuse("the model " + model_label(group.spec), joined(models_that(is_encoder), "|"));
+  }
+}
+
 class LayersStudy : public Study {
  public:
   std::vector<Field> fields() override {
@@ -57,6 +68,7 @@ class LayersStudy : public Study {
         or_empty(with_repeats(real_list_field("tau-per-layer", config_.tau_per_layer, 0.0, 1.0, "tau",
                                               "one more curve, with a strength for each block"))),
         also_field(config_.also),
+        real_field("dropout", config_.dropout, 0.0, 0.9, "", "encoders: one more curve, of lambda = 1 with dropout as in training"),
         switch_field("gradients", config_.gradients, "encoders: the gradient norm of each block's weights too"),
         real_field("threshold", config_.threshold, 0.0, 1.0, "", "below it mu_normalized or rank_one_residual counts as collapsed"),
     };
@@ -80,6 +92,7 @@ class LayersStudy : public Study {
       throw UsageError("--lambda: a list is not allowed beside --tau; allowed: one value");
     }
     const Plan plan = plan_of(config_);
+    if (plan.drops) require_dropout(plan);
     if (plan.gradients) require_encoders(plan.groups);
   }
 

@@ -172,11 +172,15 @@ TEST_CASE("single precision gives the same norms") {
 }
 
 TEST_CASE("what is measured without gradients is the same beside them") {
-  const std::vector<DepthGroup> groups = {{spec_of("bert"), {{"lambda=1", {1}}}}, {spec_of("albert"), {{"albert.lambda=1", {1}}}}};
+  const std::vector<DepthGroup> groups = {{spec_of("bert"), {{"lambda=1", {1}}, {"dropout=0.5", {1}, {}, 0.5}}},
+                                          {spec_of("albert"), {{"albert.lambda=1", {1}}}}};
+  const std::string norms = gradient_norms_of(groups.front().spec);
+  const DepthGroup plain = {spec_of("bert"), {{"lambda=1", {1}}}};
   TrialRecord record = run_with_gradients(groups, trial, false);
   const TrialRecord walked = run_groups(groups, {trial}, false).front();
   for (const auto& [name, values] : walked.arrays()) CHECK(record.array(name) == values);
   CHECK(record.arrays().size() == walked.arrays().size() + 2);
+  CHECK(record.array(norms) == run_with_gradients({plain}, trial, false).array(norms));
 }
 
 TEST_CASE("states that are not finite leave no gradient") {

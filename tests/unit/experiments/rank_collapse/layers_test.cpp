@@ -98,6 +98,29 @@ TEST_CASE("encoders: the two similarities differ as tokens of one norm make them
   CHECK(find_claim(result, "shallow/fig-1-token-similarity/bert").verdict == Verdict::fails);
 }
 
+TEST_CASE("--dropout adds a curve of each encoder and leaves the others as they are") {
+  const FlagValues models = {{"model", "bert"}, {"also", "albert"}};
+  FlagValues dropping = models;
+  dropping.push_back({"dropout", "0.3"});
+  const Result plain = run_layers(models), both = run_layers(dropping);
+  for (const Series& series : plain.series) CHECK(find_series(both, series.name).mean == series.mean);
+  CHECK(both.series.size() == 2 * plain.series.size());
+  for (const std::string prefix : {"", "albert."}) {
+    const Series &with = find_series(both, prefix + "dropout=0.3.token_similarity"),
+                 &without = find_series(both, prefix + "lambda=1.token_similarity");
+    CHECK(with.x == without.x);
+    CHECK(with.mean.front() < without.mean.front());  // entries of the embedding fall too
+    CHECK(with.mean.back() < without.mean.back());
+  }
+  REQUIRE(both.figure.panels.size() == 2);
+  for (const Panel& panel : both.figure.panels) {
+    REQUIRE(panel.curves.size() == 4);
+    CHECK(panel.curves[1].label == "bert, dropout 0.3");
+    CHECK(panel.curves[1].style == LineStyle::dashed);
+    CHECK(panel.curves[2].style == LineStyle::line);
+  }
+}
+
 TEST_CASE("curves that leave the range of the numbers are counted and named") {
   const Result result = run_layers({{"model", "pre-norm"}, {"norm", "none"}, {"lambda", "1,1e12"}, {"layers", "40"}});
   CHECK(result.diverged);
@@ -129,6 +152,9 @@ TEST_CASE("flags that do not fit together are refused by name") {
   refused({{"also", "bert:3x64y"}}, "LAYERSxDIM");
   refused({{"also", "bert:3x1000001"}}, "1000000");
   refused({{"also", "attention"}}, "it is --model");
+  refused({{"model", "bert"}, {"also", "gpt2"}, {"dropout", "0.1"}}, "--dropout is not allowed with the model gpt2");
+  refused({{"model", "bert"}, {"tau", "1"}, {"dropout", "0.1"}}, "--dropout is not allowed with --tau");
+  refused({{"model", "bert"}, {"dropout", "1"}}, "--dropout");
   refused({{"also", "bert,bert:3"}}, "twice");
   refused({{"tokens", "1"}}, "--tokens 1");
   refused({{"model", "post-norm"}, {"dim", "10"}, {"heads", "4"}}, "--heads 4 does not divide --dim 10");
@@ -201,6 +227,23 @@ TEST_CASE("[Shallow] Figure 1 on curves drawn by hand") {
   CHECK(judged("cosine-similarity", {0, 0.5, 1}, {0, 0.5, 0.6}) == Verdict::fails);
   CHECK(judged("same-curve", {0, 0.5, 1}, {0, 0.49, 1}) == Verdict::holds);
   CHECK(judged("same-curve", {0, 0.9, 1}, {0, 0.1, 1}) == Verdict::fails);
+}
+
+TEST_CASE("[Shallow] Figure 1 with dropout is judged by its own curve") {
+  const auto judged = [](const std::string& claim, double without, double with) {
+    Drawn drawn("bert", {{"dropout", "0.1"}});
+    for (const auto& [curve, last] : {std::pair("lambda=1", without), {"dropout=0.1", with}}) {
+      for (const std::string similarity : {".token_similarity", ".cosine_similarity"})
+        drawn.curve(curve + similarity, {0, 0.5, last});
+    }
+    return drawn.verdict("shallow/fig-1-" + claim);
+  };
+  for (const std::string similarity : {"token-similarity/bert", "cosine-similarity/bert"}) {
+    CHECK(judged(similarity, 1, 0.6) == Verdict::holds);
+    CHECK(judged(similarity + "/dropout", 1, 0.6) == Verdict::fails);
+    CHECK(judged(similarity + "/dropout", 0.6, 1) == Verdict::holds);
+  }
+  CHECK(judged("same-curve/bert/dropout", 1, 1) == Verdict::holds);
 }
 
 TEST_CASE("[Shallow] Figure 2 on curves drawn by hand: that of the plain skip") {

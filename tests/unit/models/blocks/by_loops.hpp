@@ -3,6 +3,7 @@
 
 #include <armadillo>
 #include <cmath>
+#include <vector>
 
 #include "models/blocks/block.hpp"
 
@@ -20,16 +21,18 @@ inline arma::mat linear(const arma::mat& W, const arma::mat& X, const arma::mat&
   return Y;
 }
 
-// y_i = sum over j of exp(scale q_i.k_j) v_j / sum over j of exp(scale q_i.k_j), for channels first ... last; causal: over j <= i.
+// y_i = sum over j of m_ji exp(scale q_i.k_j) v_j / sum over j of exp(scale q_i.k_j), for channels first ... last; causal: over
+// j <= i. An empty M stands for ones.
 inline void attend(const arma::mat& Q, const arma::mat& K, const arma::mat& V, double scale, arma::uword first, arma::uword last,
-                   bool causal, arma::mat& Y) {
+                   bool causal, arma::mat& Y, const arma::mat& M = {}) {
   for (arma::uword i = 0; i < Q.n_cols; ++i) {
     long double sum = 0;
     for (arma::uword j = 0; j < (causal ? i + 1 : K.n_cols); ++j) {
       long double logit = 0;
       for (arma::uword c = first; c <= last; ++c) logit += static_cast<long double>(Q(c, i)) * K(c, j);
       const long double weight = std::exp(scale * logit);
-      for (arma::uword c = first; c <= last; ++c) Y(c, i) += static_cast<double>(weight) * V(c, j);
+      const double counted = static_cast<double>(weight) * (M.empty() ? 1.0 : M(j, i));
+      for (arma::uword c = first; c <= last; ++c) Y(c, i) += counted * V(c, j);
       sum += weight;
     }
     for (arma::uword c = first; c <= last; ++c) Y(c, i) /= static_cast<double>(sum);
@@ -38,10 +41,12 @@ inline void attend(const arma::mat& Q, const arma::mat& K, const arma::mat& V, d
 
 // The heads' outputs below each other; small logits, as nothing is subtracted from them.
 inline arma::mat attention(const arma::mat& Q, const arma::mat& K, const arma::mat& V, arma::uword heads, double scale,
-                           bool causal = false) {
+                           bool causal = false, const std::vector<arma::mat>& M = {}) {
   arma::mat Y(V.n_rows, V.n_cols, arma::fill::zeros);
   const arma::uword width = V.n_rows / heads;
-  for (arma::uword k = 0; k < heads; ++k) attend(Q, K, V, scale, k * width, (k + 1) * width - 1, causal, Y);
+  for (arma::uword k = 0; k < heads; ++k) {
+    attend(Q, K, V, scale, k * width, (k + 1) * width - 1, causal, Y, M.empty() ? arma::mat() : M[k]);
+  }
   return Y;
 }
 

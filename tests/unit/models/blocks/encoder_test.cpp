@@ -35,18 +35,38 @@ ModelSpec spec_of(const std::string& model, const std::string& norm = "layer", c
 
 using by_loops::layer_norm, by_loops::linear, by_loops::sigma, by_loops::Weights;
 
-arma::mat expected_output(const ModelSpec& spec, const Weights& w, const arma::mat& X, double lambda) {
+const Trial trial(3, 1, 0);
+
+// What dropout multiplies with: 0, or 1 / (1 - rate).
+class Factors {
+ public:
+  explicit Factors(double rate) : rate_(rate), stream_(trial.stream("dropout")) {}
+  arma::mat next(arma::uword rows, arma::uword columns) {
+    arma::mat M(rows, columns);
+    if (rate_ == 0) return M.ones();
+    stream_.fill_uniform({M.memptr(), M.n_elem});
+    return M.for_each([this](double& m) { m = m < rate_ ? 0 : 1 / (1 - rate_); });
+  }
+
+ private:
+  double rate_;
+  Stream stream_;
+};
+
+arma::mat expected_output(const ModelSpec& spec, const Weights& w, const arma::mat& X, double lambda,
+                          Factors factors = Factors(0)) {
   const auto norm = [&](const char* name, const arma::mat& Y) { return layer_norm(spec, w, name, Y); };
   const double scale = 1 / std::sqrt(static_cast<double>(spec.dim / spec.heads));
-  const arma::mat mixed = by_loops::attention(linear(w, "query", X), linear(w, "key", X), linear(w, "value", X), spec.heads, scale);
-  const arma::mat X1 = norm("attention_norm", lambda * X + linear(w, "dense", mixed));
+  std::vector<arma::mat> of_heads;
+  for (std::uint64_t k = 0; k < spec.heads; ++k) of_heads.push_back(factors.next(N, N));
+  const arma::mat mixed =
+      by_loops::attention(linear(w, "query", X), linear(w, "key", X), linear(w, "value", X), spec.heads, scale, false, of_heads);
+  const arma::mat X1 = norm("attention_norm", lambda * X + factors.next(d, N) % linear(w, "dense", mixed));
   if (!spec.has_mlp()) return X1;
   arma::mat Z = linear(w, "ffn", X1);
   for (double& z : Z) z = sigma(spec.activation, z);
-  return norm("output_norm", (spec.lambda_at == "both" ? lambda : 1.0) * X1 + linear(w, "ffn_output", Z));
+  return norm("output_norm", (spec.lambda_at == "both" ? lambda : 1.0) * X1 + factors.next(d, N) % linear(w, "ffn_output", Z));
 }
-
-const Trial trial(3, 1, 0);
 
 std::unique_ptr<Block<double>> drawn_block(const ModelSpec& spec) {
   DrawnTensors<double> tensors(trial, "");
@@ -79,6 +99,27 @@ TEST_CASE_TEMPLATE("encoder blocks: token by token and head by head", T, float, 
           }
         }
       }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("encoder blocks in training drop of their attention matrices and of both branches", T, float, double) {
+  for (const std::string mlp : {"on", "off"}) {
+    const ModelSpec spec = spec_of("bert", "layer", mlp);
+    PerturbedTensors<T> tensors;
+    const auto block = make_block<T>(spec, tensors);
+    Weights weights;
+    make_block<double>(spec, weights);
+    for (const double rate : {0.1, 0.7}) {
+      State<T> state{arma::conv_to<arma::Mat<T>>::from(input()), 0, 0, {}, Dropout(rate, trial.stream("dropout"))};
+      block->forward(state, -0.6);
+      const arma::mat expected = expected_output(spec, weights, input(), -0.6, Factors(rate));
+      CHECK(relative_error(state.Y, expected) <= tolerance::residual<T>);
+      CHECK(relative_error(output(*block, input(), -0.6), expected) > 0.01);
+      // The next block draws anew.
+      State<T> next{arma::conv_to<arma::Mat<T>>::from(input()), 0, 0, {}, state.dropout};
+      block->forward(next, -0.6);
+      CHECK(relative_error(next.Y, expected) > 0.01);
     }
   }
 }
@@ -172,6 +213,19 @@ TEST_CASE_TEMPLATE("encoder embedding: word, position and type, a norm, and ALBE
     REQUIRE(sum.n_rows == (spec.model == "bert" ? 12 : 5));
     const arma::mat normed = layer_norm(spec, w, "embedding_norm", sum);
     CHECK(relative_error(X, spec.model == "bert" ? normed : linear(w, "embedding_map", normed)) <= tolerance::residual<T>);
+  }
+}
+
+TEST_CASE("encoder embedding in training: entries are dropped after its norm, before ALBERT's map") {
+  const std::vector<std::uint32_t> ids = {7, 0, 39, 7};
+  for (const std::string model : {"bert", "albert"}) {
+    const ModelSpec spec = spec_of(model);
+    Weights w;
+    Dropout dropout(0.4, trial.stream("dropout"));
+    const arma::mat X = embed_tokens<double>(spec, w, ids, &dropout);
+    const arma::mat table = w["word.weight"] + w["position.weight"] + arma::repmat(w["type.weight"], 1, ids.size());
+    const arma::mat kept = Factors(0.4).next(table.n_rows, ids.size()) % layer_norm(spec, w, "embedding_norm", table);
+    CHECK(relative_error<double>(X, model == "bert" ? kept : linear(w, "embedding_map", kept)) <= tolerance::residual<double>);
   }
 }
 

@@ -515,9 +515,12 @@ TEST_CASE("extreme but finite numbers are drawn without complaint") {
 
 TEST_CASE("groups that draw nothing are left out of a picture, with the indentation") {
   const std::string drawn =
-      "<svg viewBox=\"0 0 10 10\"><g a='1'>\n\t<g>\n</g>\n</g>\n\t\t<g b='2'><g></g><path d='M0,0'/></g><text> </text></svg>";
+      "<svg viewBox=\"0 0 10 10\"><g a='1'>\n\t<g>\n</g>\n</g>\n\t\t<g b='2'><g></g><path d='M0,0'/></g><g "
+      "c='3'><text></text></g><text> </text>"
+      "<text>a</text><g stroke-width=\"1\" stroke-linecap=\"butt\" stroke-linejoin=\"miter\"><path d='M1,1'/></g></svg>";
   const std::string kept = finish_svg(drawn, "t", "d");
-  CHECK(kept.ends_with("</desc>\n<g b='2'><path d='M0,0'/></g><text> </text></svg>"));
+  CHECK(kept.ends_with(
+      "</desc>\n<g b='2'><path d='M0,0'/></g><text> </text><text>a</text><g stroke-width=\"1\"><path d='M1,1'/></g></svg>"));
   CHECK(!contains(kept, "<g a"));
 }
 
