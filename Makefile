@@ -104,10 +104,14 @@ FORCE:
 
 $(BUILD)/src/report/environment.o: $(BUILD)/generated/version.hpp
 
-# Armadillo costs seconds in every file that includes it: parsed once, for the program and for the tests (with doctest).
+# Armadillo and the JSON library cost seconds in every file that includes them: parsed once, for what computes, for what reads and
+# writes, and for the tests (with doctest).
 PRECOMPILED = $(BUILD)/precompiled/program.hpp
-$(BUILD)/precompiled/program.hpp: HEADERS = armadillo algorithm cmath functional limits map memory string vector
-$(BUILD)/precompiled/tests.hpp: HEADERS = armadillo doctest/doctest.h algorithm cmath functional limits map memory string vector
+READS_AND_WRITES = $(filter $(BUILD)/src/cli/% $(BUILD)/src/report/% $(BUILD)/src/io/%,$(OBJECTS))
+$(BUILD)/precompiled/%.hpp: HEADERS = algorithm cmath functional limits map memory string vector
+$(BUILD)/precompiled/program.hpp: HEADERS += armadillo
+$(BUILD)/precompiled/documents.hpp: HEADERS += nlohmann/json.hpp
+$(BUILD)/precompiled/tests.hpp: HEADERS += armadillo doctest/doctest.h
 $(BUILD)/precompiled/%.hpp:
 	@mkdir -p $(@D)
 	@printf '#include <%s>\n' $(HEADERS) > $@
@@ -122,7 +126,9 @@ $(BUILD)/tests/unit/%.o $(BUILD)/src/cli/%.o $(BUILD)/src/report/%.o $(BUILD)/pr
 $(filter %claims.o %comparisons.o %report.o %study.o,$(OBJECTS)): private OPTIMISE = $(LIGHT)
 
 $(filter %_test.o,$(TESTS:%.cpp=$(BUILD)/%.o)): $(BUILD)/precompiled/tests.hpp.gch
-$(OBJECTS) $(BUILD)/src/main.o $(BUILD)/tests/bench/bench.o $(filter-out %_test.o,$(TESTS:%.cpp=$(BUILD)/%.o)): $(BUILD)/precompiled/program.hpp.gch
+$(READS_AND_WRITES): PRECOMPILED = $(BUILD)/precompiled/documents.hpp
+$(READS_AND_WRITES): $(BUILD)/precompiled/documents.hpp.gch
+$(filter-out $(READS_AND_WRITES),$(OBJECTS)) $(BUILD)/src/main.o $(BUILD)/tests/bench/bench.o $(filter-out %_test.o,$(TESTS:%.cpp=$(BUILD)/%.o)): $(BUILD)/precompiled/program.hpp.gch
 
 $(BUILD)/%.o: %.cpp
 	@mkdir -p $(@D)
