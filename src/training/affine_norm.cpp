@@ -22,11 +22,13 @@ void AffineNorm<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   normalise(kind_, epsilon_, X, pass_);
   Y.set_size(X.n_rows, X.n_cols);
   const T *const gain = gain_.W.memptr(), *const bias = bias_.W.memptr();
-  for (arma::uword n = 0; n < X.n_cols; ++n) {
-    const T* const a = pass_.A.colptr(n);
-    T* const y = Y.colptr(n);
-    for (arma::uword i = 0; i < X.n_rows; ++i) y[i] = gain[i] * a[i] + bias[i];
-  }
+  with_width(X.n_rows, [&](const auto d) {
+    for (arma::uword n = 0; n < X.n_cols; ++n) {
+      const T* const a = pass_.A.memptr() + n * d;
+      T* const y = Y.memptr() + n * d;
+      for (arma::uword i = 0; i < d; ++i) y[i] = gain[i] * a[i] + bias[i];
+    }
+  });
 }
 
 template <class T>
@@ -36,14 +38,14 @@ void AffineNorm<T>::backward(const arma::Mat<T>& dY, arma::Mat<T>& dX) {
   dA_.set_size(dY.n_rows, dY.n_cols);
   T* const dgain = gain_.G.memptr();
   const T* const gain = gain_.W.memptr();
-  for (arma::uword n = 0; n < dY.n_cols; ++n) {
-    const T *const g = dY.colptr(n), *const a = pass_.A.colptr(n);
-    T* const da = dA_.colptr(n);
-    for (arma::uword i = 0; i < dY.n_rows; ++i) {
-      dgain[i] += g[i] * a[i];
-      da[i] = g[i] * gain[i];
+  with_width(dY.n_rows, [&](const auto d) {
+    for (arma::uword n = 0; n < dY.n_cols; ++n) {
+      const T *const g = dY.memptr() + n * d, *const a = pass_.A.memptr() + n * d;
+      T* const da = dA_.memptr() + n * d;
+      for (arma::uword i = 0; i < d; ++i) dgain[i] += g[i] * a[i];
+      for (arma::uword i = 0; i < d; ++i) da[i] = g[i] * gain[i];
     }
-  }
+  });
   normalise_backward(kind_, pass_, dA_, dX);
 }
 

@@ -26,47 +26,51 @@ Attention<T>::Attention(const AttentionShape& shape, std::uint64_t dim) : shape_
 
 template <class T>
 void Attention<T>::norm_and_turn(arma::Mat<T>& q, arma::Mat<T>& inverse) const {
-  const arma::uword half = width_ / 2;
   if (shape_.qk_norm) inverse.set_size(shape_.heads, q.n_cols);
-  for (arma::uword n = 0; n < q.n_cols; ++n) {
-    const arma::uword t = n % shape_.context;
-    for (arma::uword head = 0; head < shape_.heads; ++head) {
-      T* const u = q.colptr(n) + head * width_;
-      if (shape_.qk_norm) inverse(head, n) = rms_normalise(u, width_, static_cast<T>(shape_.norm_epsilon));
-      if (!shape_.rotary) continue;
-      const T *const c = cosine_.colptr(t), *const s = sine_.colptr(t);
-      for (arma::uword j = 0; j < half; ++j) {
-        const T x = u[j], y = u[j + half];
-        u[j] = x * c[j] - y * s[j];
-        u[j + half] = x * s[j] + y * c[j];
+  with_width(width_, [&](const auto width) {
+    const arma::uword half = width / 2;
+    for (arma::uword n = 0; n < q.n_cols; ++n) {
+      const arma::uword t = n % shape_.context;
+      for (arma::uword head = 0; head < shape_.heads; ++head) {
+        T* const u = q.colptr(n) + head * width;
+        if (shape_.qk_norm) inverse(head, n) = rms_normalise(u, width, static_cast<T>(shape_.norm_epsilon));
+        if (!shape_.rotary) continue;
+        const T *const c = cosine_.colptr(t), *const s = sine_.colptr(t);
+        for (arma::uword j = 0; j < half; ++j) {
+          const T x = u[j], y = u[j + half];
+          u[j] = x * c[j] - y * s[j];
+          u[j + half] = x * s[j] + y * c[j];
+        }
       }
     }
-  }
+  });
 }
 
 template <class T>
 void Attention<T>::norm_and_turn_backward(const arma::Mat<T>& q, const arma::Mat<T>& inverse, arma::Mat<T>& dq) const {
-  const arma::uword half = width_ / 2;
   std::vector<T> before(width_);
-  for (arma::uword n = 0; n < q.n_cols; ++n) {
-    const arma::uword t = n % shape_.context;
-    for (arma::uword head = 0; head < shape_.heads; ++head) {
-      const T* a = q.colptr(n) + head * width_;
-      T* const g = dq.colptr(n) + head * width_;
-      if (shape_.rotary) {
-        const T *const c = cosine_.colptr(t), *const s = sine_.colptr(t);
-        for (arma::uword j = 0; j < half; ++j) {
-          const T x = g[j], y = g[j + half];
-          g[j] = x * c[j] + y * s[j];
-          g[j + half] = y * c[j] - x * s[j];
-          before[j] = a[j] * c[j] + a[j + half] * s[j];
-          before[j + half] = a[j + half] * c[j] - a[j] * s[j];
+  with_width(width_, [&](const auto width) {
+    const arma::uword half = width / 2;
+    for (arma::uword n = 0; n < q.n_cols; ++n) {
+      const arma::uword t = n % shape_.context;
+      for (arma::uword head = 0; head < shape_.heads; ++head) {
+        const T* a = q.colptr(n) + head * width;
+        T* const g = dq.colptr(n) + head * width;
+        if (shape_.rotary) {
+          const T *const c = cosine_.colptr(t), *const s = sine_.colptr(t);
+          for (arma::uword j = 0; j < half; ++j) {
+            const T x = g[j], y = g[j + half];
+            g[j] = x * c[j] + y * s[j];
+            g[j + half] = y * c[j] - x * s[j];
+            before[j] = a[j] * c[j] + a[j + half] * s[j];
+            before[j + half] = a[j + half] * c[j] - a[j] * s[j];
+          }
+          a = before.data();
         }
-        a = before.data();
+        if (shape_.qk_norm) rms_normalise_backward(a, inverse(head, n), width, g);
       }
-      if (shape_.qk_norm) rms_normalise_backward(a, inverse(head, n), width_, g);
     }
-  }
+  });
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 
 #include <armadillo>
 #include <cmath>
+#include <type_traits>
 
 #include "models/blocks/norms.hpp"
 
@@ -22,6 +23,25 @@ void normalise(Norm kind, double epsilon, const arma::Mat<T>& X, NormPass<T>& pa
 /// dX += (dA - [mean(dA)] - a mean(a o dA)) / s for each token; the mean of dA for layer alone.
 template <class T>
 void normalise_backward(Norm kind, const NormPass<T>& pass, const arma::Mat<T>& dA, arma::Mat<T>& dX);
+
+/// f(d), with the usual small widths as constants: their loops need no end of their own and stay in registers.
+template <class F>
+void with_width(arma::uword d, const F& f) {
+  switch (d) {
+    case 8:
+      return f(std::integral_constant<arma::uword, 8>());
+    case 16:
+      return f(std::integral_constant<arma::uword, 16>());
+    case 32:
+      return f(std::integral_constant<arma::uword, 32>());
+    case 64:
+      return f(std::integral_constant<arma::uword, 64>());
+    case 128:
+      return f(std::integral_constant<arma::uword, 128>());
+    default:
+      return f(d);
+  }
+}
 
 // Of one token, here so that loops over short heads have them without a call. ----------------------------------------------------
 
