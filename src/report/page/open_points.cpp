@@ -58,9 +58,13 @@ std::string form_html(const Appearance& form, const std::string& evidence) {
          (evidence.empty() ? "" : ". <span class=\"evidence\">" + evidence + "</span>");
 }
 
+std::string name_of_paper(std::size_t paper) {
+  return paper < papers.size() ? std::string(papers[paper].key) : "other results";
+}
+
 std::string paper_row(std::size_t paper, std::size_t columns) {
-  const std::string name = paper < papers.size() ? std::string(papers[paper].key) : "Other results";
-  return "<tr class=\"paper\"><th scope=\"colgroup\" colspan=\"" + std::to_string(columns) + "\">" + name + "</th></tr>\n";
+  return "<tr class=\"paper\"><th scope=\"colgroup\" colspan=\"" + std::to_string(columns) + "\">" + name_of_paper(paper) +
+         "</th></tr>\n";
 }
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -129,15 +133,36 @@ std::string pair_row(const Group& group, const std::vector<Entry>& entries) {
          cell("Corrected", form_html(corrected, brief.text())) + "</tr>\n";
 }
 
+std::size_t paper_of(const Statement& statement, const std::vector<Entry>& entries) {
+  return entries[statement.as_printed.front().result].paper;
+}
+
 template <typename Row>
 std::string rows_html(const Group& chosen, const std::vector<Entry>& entries, const Row& row) {
   std::string out;
   std::size_t paper = papers.size() + 1;
   for (const Group& group : grouped_by_kin(chosen)) {
-    const std::size_t own = entries[group.front()->as_printed.front().result].paper;
+    const std::size_t own = paper_of(*group.front(), entries);
     if (own != paper) out += paper_row(own, 3);
     paper = own;
     out += row(group, entries);
+  }
+  return out;
+}
+
+// A fold for each paper: failures stand beside their figures too.
+std::string failures_html(const Group& failures, const std::vector<Entry>& entries) {
+  std::string out;
+  for (std::size_t paper = 0; paper <= papers.size(); ++paper) {
+    Group own;
+    std::copy_if(failures.begin(), failures.end(), std::back_inserter(own),
+                 [&](const Statement* statement) { return paper_of(*statement, entries) == paper; });
+    if (own.empty()) continue;
+    out += "<details>\n<summary>" + counted(own.size(), "other statement") + " of " + name_of_paper(paper) + " that fail" +
+           (own.size() == 1 ? "s" : "") + ", and why</summary>\n" +
+           table_start("Fail as printed", {"Where", "Statement", "Found"}, "cards wide");
+    for (const Group& group : grouped_by_kin(own)) out += single_row(group, entries);
+    out += "</tbody></table>\n</details>\n";
   }
   return out;
 }
@@ -164,9 +189,7 @@ std::string open_points_html(const std::vector<Statement>& statements, const std
   if (!misprints.empty())
     out += table_start("Statements judged as printed and in a corrected form", pair, "cards wide") +
            rows_html(misprints, entries, pair_row) + "</tbody></table>\n";
-  if (!failures.empty())
-    out += table_start("Other statements that fail, and why", {"Where", "Statement", "Found"}, "cards wide") +
-           rows_html(failures, entries, single_row) + "</tbody></table>\n";
+  out += failures_html(failures, entries);
   if (!harmless.empty())
     out += "<details>\n<summary>" + counted(harmless.size(), "statement") + " that hold" + (harmless.size() == 1 ? "s" : "") +
            " in both forms, as printed and sharpened</summary>\n" + table_start("Hold in both forms", pair, "cards wide") +

@@ -15,9 +15,9 @@ inline constexpr const char* html_style = R"css(
 body { margin: 0 auto; max-width: 76rem; padding: .75rem 1rem 2rem; background: var(--page); color: var(--text);
   font: .86rem/1.37 system-ui, "Segoe UI", "DejaVu Sans", Helvetica, Arial, sans-serif; overflow-wrap: break-word; }
 h1 { font-size: 1.5rem; margin: 0 0 .3rem; }
-h2 { font-size: 1.2rem; margin: 1.4rem 0 .4rem; padding-top: .4rem; border-top: 2px solid var(--rule); line-height: 1.3; font-weight: 600; }
-h3 { font-size: .93rem; margin: 0 0 .3rem; line-height: 1.3; }
-p, ul, dl { margin: .3rem 0; }
+h2 { font-size: 1.1rem; margin: 1.2rem 0 .4rem; padding-top: .4rem; border-top: 2px solid var(--rule); line-height: 1.3; font-weight: 600; }
+h3 { font-size: .89rem; margin: 0 0 .25rem; line-height: 1.25; }
+p, ul, dl { margin: .25rem 0; }
 ul { padding-left: 1.2rem; }
 a { color: var(--link); }
 a:focus-visible, summary:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
@@ -49,13 +49,13 @@ td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .holds { color: var(--holds); }
 .fails { color: var(--fails); }
 .open { color: var(--soft); }
-.warning { margin: .3rem 0; padding: .3rem .6rem; background: var(--warn); border-left: 5px solid var(--warn-rule); }
-.results { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1rem 2rem; grid-auto-flow: row dense; }
+.warning { margin: .25rem 0; padding: .15rem .5rem; font-size: .92em; background: var(--warn); border-left: 5px solid var(--warn-rule); }
+.results { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: .6rem 1.6rem; grid-auto-flow: row dense; }
 .result { min-width: 0; scroll-margin-top: .5rem; }
 .picture { margin: 0; }
 .picture .zoom { display: block; background: #ffffff; border: 1px solid var(--rule); border-radius: 4px; padding: 2px; text-align: center; cursor: zoom-in; }
-.picture svg { display: block; margin: 0 auto; width: 100%; max-height: 12.2rem; }
-.picture.tall svg { max-height: 18rem; }
+.picture svg { display: block; margin: 0 auto; width: 100%; max-height: 10.9rem; }
+.picture.tall svg { max-height: 15rem; }
 .picture .close { display: none; }
 .result:has(.picture:target) { grid-column: 1 / -1; }
 .picture:target .zoom { overflow-x: auto; cursor: auto; }
@@ -64,7 +64,7 @@ td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .lines { list-style: none; padding: 0; display: flex; flex-wrap: wrap; column-gap: 1rem; }
 .claims { list-style: none; padding: 0; }
 .claims li { padding: .25rem 0; border-bottom: 1px solid var(--rule); }
-.text { display: flex; flex-wrap: wrap; column-gap: .8rem; align-items: baseline; }
+.text { font-size: .96em; line-height: 1.3; display: flex; flex-wrap: wrap; column-gap: .8rem; align-items: baseline; }
 .text > * { flex: 0 0 100%; min-width: 0; }
 .text > details:not([open]) { flex: 0 0 auto; max-width: 100%; font-size: .92em; }
 details { margin: .1rem 0; }
@@ -98,8 +98,8 @@ summary { cursor: pointer; }
   body { max-width: none; padding: 0; font-size: 8.5pt; }
   .results, .columns { display: block; }
   .result { margin-bottom: 1rem; break-inside: avoid; }
-  .picture svg { max-height: 20rem; }
-  .picture.tall svg { max-height: 31rem; }
+  .picture svg { max-height: 17rem; }
+  .picture.tall svg { max-height: 26rem; }
   .picture .zoom { border: 0; padding: 0; }
   details.notes::details-content { content-visibility: visible; block-size: auto; }
   h2, .picture, tr, .warning, pre, .text > p { break-inside: avoid; }

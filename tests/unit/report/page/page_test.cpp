@@ -136,6 +136,22 @@ TEST_CASE("results stand by paper and figure, two of one preset apart") {
   CHECK(at("result-2") < at("result-1"));
 }
 
+TEST_CASE("statements that fail are folded by paper, in the papers' order") {
+  auto shallow = sample_result(), own = sample_result();
+  shallow["source"] = {{"paper", "[Shallow]"}, {"figure", "Figure 1"}};
+  own["source"] = nullptr;
+  for (auto& claim : shallow["claims"]) claim["id"] = "shallow/fig-1/" + claim["verdict"].get<std::string>();
+  for (auto& claim : own["claims"]) claim["id"] = "own/" + claim["verdict"].get<std::string>();
+  const std::string page = html_report({own, shallow, sample_result()}, {"a", "b", "c"}, {"<svg>", "<svg>", "<svg>"});
+  const auto at = [&](const std::string& paper) {
+    return page.find("<details>\n<summary>1 other statement of " + paper + " that fails, and why</summary>");
+  };
+  REQUIRE(at("other results") != std::string::npos);
+  CHECK(at("[Spectral]") < at("[Shallow]"));
+  CHECK(at("[Shallow]") < at("other results"));
+  CHECK(at("[LambdaSkip]") == std::string::npos);
+}
+
 TEST_CASE("numbers have four significant digits, what is undefined is a dash") {
   CHECK(html_number(12.34567) == "12.35");
   CHECK(html_number(0.0123456) == "0.01235");
