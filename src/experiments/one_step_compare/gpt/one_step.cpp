@@ -15,6 +15,19 @@ constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 constexpr double first_share = 0.02;
 // A decrease below this share of the loss is none.
 constexpr double least_share = 1e-4;
+// Steps that differ by less are one: the decrease is flat at its best.
+constexpr double near_enough = 0.02;
+constexpr BestStep no_step = {undefined, undefined};
+
+// Of three steps in order, of which the middle one gives the largest decrease; the middle of the upper two, on the scale of
+// logarithms, where the last gives no finite one.
+double top_of_parabola(const BestStep& low, const BestStep& best, const BestStep& high) {
+  if (!std::isfinite(high.decrease)) return std::sqrt(best.step * high.step);
+  const double down = best.step - low.step, up = high.step - best.step;
+  const double rise = (best.decrease - low.decrease) / down, fall = (best.decrease - high.decrease) / up;
+  const double top = best.step + 0.5 * (rise * up - fall * down) / (rise + fall);
+  return low.step < top && top < high.step ? top : best.step;
+}
 
 template <class T>
 struct Direction {
@@ -58,7 +71,7 @@ class Losses {
         parameter.W = start - static_cast<T>(step) * direction.D;
         return layer ? from(*layer, which) : everywhere(which);
       };
-      return best_decrease(f, at_0_[which], first_share * at_0_[which] / direction.slope);
+      return best_decrease(f, at_0_[which], first_share * at_0_[which] / direction.slope).decrease;
     };
     const double spectral = decrease(directions.spectral), euclidean = decrease(directions.euclidean);
     parameter.W = start;
@@ -80,7 +93,7 @@ class Losses {
         parameters[i]->W = start[i] - static_cast<T>(step * scale[i]) * directions[i]->D;
       return everywhere(which);
     };
-    const double decrease = best_decrease(f, at_0_[which], first_share * at_0_[which] / slope);
+    const double decrease = best_decrease(f, at_0_[which], first_share * at_0_[which] / slope).decrease;
     for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i]->W = start[i];
     return decrease;
   }
@@ -104,39 +117,33 @@ class Losses {
 
 }  // namespace
 
-double best_decrease(const std::function<double(double)>& f, double at_0, double first) {
-  if (!std::isfinite(first) || first <= 0) return undefined;
-  const auto decrease = [&](double step) {
-    const double value = at_0 - f(step);
-    return std::isfinite(value) ? value : -std::numeric_limits<double>::infinity();
+BestStep best_decrease(const std::function<double(double)>& f, double at_0, double first) {
+  if (!std::isfinite(first) || first <= 0) return no_step;
+  const auto at = [&](double step) {
+    const double decrease = at_0 - f(step);
+    return BestStep{step, std::isfinite(decrease) ? decrease : -std::numeric_limits<double>::infinity()};
   };
-  double step = first, here = decrease(step), below = 0, above = 0;
-  bool below_known = false;
-  for (int halvings = 0; here <= 0; ++halvings, step /= 2, above = here, here = decrease(step)) {
-    if (halvings == 40) return undefined;
+  BestStep low{0, 0}, best = at(first), high{0, 0};
+  for (int halvings = 0; best.decrease <= 0; ++halvings) {
+    if (halvings == 40) return no_step;
+    high = best, best = at(best.step / 2);
   }
-  // Up as long as it pays; down, where the first step was already beyond the best one.
-  for (above = decrease(2 * step); above > here; above = decrease(2 * step)) {
-    below = here, below_known = true;
-    step *= 2, here = above;
+  if (high.step == 0) {
+    for (high = at(2 * best.step); high.decrease > best.decrease; high = at(2 * best.step)) low = best, best = high;
   }
-  if (!below_known) {
-    for (below = decrease(step / 2); below > here; below = decrease(step / 2)) above = here, here = below, step /= 2;
+  if (low.step == 0) {
+    for (low = at(best.step / 2); low.decrease > best.decrease; low = at(best.step / 2)) high = best, best = low;
   }
-  // The best of three steps in the middle, the distance halved; then the top of the parabola through them.
-  for (double distance : {0.5, 0.25}) {
-    const double left = decrease(step * std::exp2(-distance)), right = decrease(step * std::exp2(distance));
-    if (left > here && left >= right) {
-      above = here, here = left, step *= std::exp2(-distance);
-    } else if (right > here) {
-      below = here, here = right, step *= std::exp2(distance);
-    } else {
-      below = left, above = right;
-    }
+  for (int round = 0; round < 2; ++round) {
+    const double top = top_of_parabola(low, best, high);
+    if (std::fabs(top / best.step - 1) < near_enough) break;
+    const BestStep next = at(top);
+    const bool is_better = next.decrease > best.decrease;
+    const BestStep worse = is_better ? best : next;
+    if (is_better) best = next;
+    (worse.step < best.step ? low : high) = worse;
   }
-  const double curvature = below + above - 2 * here;
-  if (!(curvature < 0) || !std::isfinite(curvature)) return here;
-  return std::max(here, decrease(step * std::exp2(0.25 * 0.5 * (below - above) / curvature)));
+  return best;
 }
 
 template <class T>

@@ -120,7 +120,7 @@ class GptStudy : public Study {
       const double gram = 2 * N * static_cast<double>(shape.layers) * 8 * static_cast<double>(shape.dim * shape.hidden);
       double one_step = 0;
       if (config_.one_step && &run == &plan.runs.front())
-        one_step = probed * 40 * static_cast<double>(shape.layers * 6 + 3) * 0.6 * forward;
+        one_step = probed * 28 * static_cast<double>(shape.layers * 6 + 3) * 0.6 * forward;
       cost.flops += steps * (3 * forward + 60 * numbers * static_cast<double>(shape.dim) * (run.rule() == Rule::adam ? 0 : 1)) +
                     measured * (4 * forward + gram + 20 * numbers * static_cast<double>(shape.dim)) +
                     probed * 8 * (3 * forward + gram) + one_step;
