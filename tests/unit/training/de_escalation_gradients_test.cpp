@@ -21,15 +21,7 @@ constexpr double gradient_error = 50 * tolerance::central_difference, floor_of_g
 /// 1/sqrt(epsilon) = 316: where the step is too long for either, that of half the step says something else, and the step shrinks.
 template <class Loss>
 double slope(double& w, const Loss& loss) {
-  const double at = w;
-  const auto difference = [&](double step) {
-    w = at + step;
-    const double above = loss();
-    w = at - step;
-    const double below = loss();
-    w = at;
-    return (above - below) / (2 * step);
-  };
+  const auto difference = [&](double step) { return central_difference(w, loss, step); };
   double fine = 0, coarse = 0;
   for (double h = 2.5e-4; h > 1e-8; h /= 8) {
     const double half = difference(h), whole = difference(2 * h), twice = difference(4 * h);

@@ -19,16 +19,7 @@ void check_gradients(const SequenceShape& shape, bool labelled = false) {
   perturb(model);
   const auto slope = [](double& w, const auto& loss) {
     constexpr double h = 5e-4;
-    const double at = w;
-    const auto difference = [&](double step) {
-      w = at + step;
-      const double above = loss();
-      w = at - step;
-      const double below = loss();
-      w = at;
-      return (above - below) / (2 * step);
-    };
-    return (4 * difference(h) - difference(2 * h)) / 3;  // exact for polynomials of degree 4
+    return (4 * central_difference(w, loss, h) - central_difference(w, loss, 2 * h)) / 3;  // exact for polynomials of degree 4
   };
   for_each_gradient(model, batch_of(shape, labelled, "the batch before"), batch_of(shape, labelled), slope,
                     [](const std::string& name, const arma::mat& found, const arma::mat& slopes) {

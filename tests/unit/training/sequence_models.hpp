@@ -97,6 +97,18 @@ inline std::vector<double> train(SequenceModel<double>& model) {
   return losses;
 }
 
+/// (loss at w + step, less that at w - step) / (2 step); w is as before afterwards.
+template <class Loss>
+double central_difference(double& w, const Loss& loss, double step) {
+  const double at = w;
+  w = at + step;
+  const double above = loss();
+  w = at - step;
+  const double below = loss();
+  w = at;
+  return (above - below) / (2 * step);
+}
+
 /// visit(parameter's name, its gradient, the slopes of the loss in its entries); slope(entry, loss) is one of these. The gradients
 /// are those of a pass over `batch`, after one over another batch, of which nothing stays.
 template <class Slope, class Visit>

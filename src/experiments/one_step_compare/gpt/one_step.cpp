@@ -17,16 +17,19 @@ constexpr double first_share = 0.02;
 constexpr double least_share = 1e-4;
 // Steps that differ by less are one: the decrease is flat at its best.
 constexpr double near_enough = 0.02;
-constexpr BestStep no_step = {undefined, undefined};
+
+struct Step {
+  double size, decrease;
+};
 
 // Of three steps in order, of which the middle one gives the largest decrease; the middle of the upper two, on the scale of
 // logarithms, where the last gives no finite one.
-double top_of_parabola(const BestStep& low, const BestStep& best, const BestStep& high) {
-  if (!std::isfinite(high.decrease)) return std::sqrt(best.step * high.step);
-  const double down = best.step - low.step, up = high.step - best.step;
+double top_of_parabola(const Step& low, const Step& best, const Step& high) {
+  if (!std::isfinite(high.decrease)) return std::sqrt(best.size * high.size);
+  const double down = best.size - low.size, up = high.size - best.size;
   const double rise = (best.decrease - low.decrease) / down, fall = (best.decrease - high.decrease) / up;
-  const double top = best.step + 0.5 * (rise * up - fall * down) / (rise + fall);
-  return low.step < top && top < high.step ? top : best.step;
+  const double top = best.size + 0.5 * (rise * up - fall * down) / (rise + fall);
+  return low.size < top && top < high.size ? top : best.size;
 }
 
 template <class T>
@@ -71,7 +74,7 @@ class Losses {
         parameter.W = start - static_cast<T>(step) * direction.D;
         return layer ? from(*layer, which) : everywhere(which);
       };
-      return best_decrease(f, at_0_[which], first_share * at_0_[which] / direction.slope).decrease;
+      return best_decrease(f, at_0_[which], first_share * at_0_[which] / direction.slope);
     };
     const double spectral = decrease(directions.spectral), euclidean = decrease(directions.euclidean);
     parameter.W = start;
@@ -93,7 +96,7 @@ class Losses {
         parameters[i]->W = start[i] - static_cast<T>(step * scale[i]) * directions[i]->D;
       return everywhere(which);
     };
-    const double decrease = best_decrease(f, at_0_[which], first_share * at_0_[which] / slope).decrease;
+    const double decrease = best_decrease(f, at_0_[which], first_share * at_0_[which] / slope);
     for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i]->W = start[i];
     return decrease;
   }
@@ -117,33 +120,33 @@ class Losses {
 
 }  // namespace
 
-BestStep best_decrease(const std::function<double(double)>& f, double at_0, double first) {
-  if (!std::isfinite(first) || first <= 0) return no_step;
+double best_decrease(const std::function<double(double)>& f, double at_0, double first) {
+  if (!std::isfinite(first) || first <= 0) return undefined;
   const auto at = [&](double step) {
     const double decrease = at_0 - f(step);
-    return BestStep{step, std::isfinite(decrease) ? decrease : -std::numeric_limits<double>::infinity()};
+    return Step{step, std::isfinite(decrease) ? decrease : -std::numeric_limits<double>::infinity()};
   };
-  BestStep low{0, 0}, best = at(first), high{0, 0};
+  Step low{0, 0}, best = at(first), high{0, 0};
   for (int halvings = 0; best.decrease <= 0; ++halvings) {
-    if (halvings == 40) return no_step;
-    high = best, best = at(best.step / 2);
+    if (halvings == 40) return undefined;
+    high = best, best = at(best.size / 2);
   }
-  if (high.step == 0) {
-    for (high = at(2 * best.step); high.decrease > best.decrease; high = at(2 * best.step)) low = best, best = high;
+  if (high.size == 0) {
+    for (high = at(2 * best.size); high.decrease > best.decrease; high = at(2 * best.size)) low = best, best = high;
   }
-  if (low.step == 0) {
-    for (low = at(best.step / 2); low.decrease > best.decrease; low = at(best.step / 2)) high = best, best = low;
+  if (low.size == 0) {
+    for (low = at(best.size / 2); low.decrease > best.decrease; low = at(best.size / 2)) high = best, best = low;
   }
   for (int round = 0; round < 2; ++round) {
     const double top = top_of_parabola(low, best, high);
-    if (std::fabs(top / best.step - 1) < near_enough) break;
-    const BestStep next = at(top);
+    if (std::fabs(top / best.size - 1) < near_enough) break;
+    const Step next = at(top);
     const bool is_better = next.decrease > best.decrease;
-    const BestStep worse = is_better ? best : next;
+    const Step worse = is_better ? best : next;
     if (is_better) best = next;
-    (worse.step < best.step ? low : high) = worse;
+    (worse.size < best.size ? low : high) = worse;
   }
-  return best;
+  return best.decrease;
 }
 
 template <class T>

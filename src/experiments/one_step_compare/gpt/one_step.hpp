@@ -21,13 +21,9 @@ template <class T>
 StepRatios step_ratios(Gpt<T>& model, const TokenBatch& batch, const TokenBatch& independent, const Moments& moments,
                        const Trial& trial);
 
-struct BestStep {
-  double step, decrease;
-};
-
 /// The largest f(0) - f(step) along a line, for steps > 0: the step is doubled until f rises (or halved until it falls), then set
 /// twice to the top of the parabola through the best step and its neighbours. `first` is where it begins. NaN where no step of 40
 /// halvings lowers f.
-BestStep best_decrease(const std::function<double(double)>& f, double at_0, double first);
+double best_decrease(const std::function<double(double)>& f, double at_0, double first);
 
 }  // namespace ranklab::gpt
