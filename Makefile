@@ -35,7 +35,6 @@ endif
 
 SOURCES  := $(filter-out src/main.cpp,$(sort $(shell find src -name '*.cpp')))
 TESTS    := $(sort $(shell find tests/unit -name '*.cpp'))
-OBJECTS  := $(SOURCES:%.cpp=$(BUILD)/%.o)
 LIBRARY  := $(BUILD)/libranklab.a
 BINARY   := $(BUILD)/ranklab
 PRESETS  := $(sort $(patsubst experiments/%.json,%,$(wildcard experiments/*.json)))
@@ -92,7 +91,8 @@ build: deps ## the binary, build/ranklab
 VERSION_BASE := 0.1.0
 GIT_DESCRIBE := $(shell git describe --always --dirty --abbrev=10 --match 'v[0-9]*' 2>/dev/null || echo unknown)
 
-# Rewritten only when it changes, so that one commit does not rebuild everything.
+# Rewritten only when it changes, so that one commit does not rebuild everything; what says it is compiled by itself.
+VERSIONED := src/report/environment.cpp
 $(BUILD)/generated/version.hpp: FORCE
 	@mkdir -p $(@D)
 	@{ echo '#pragma once'; \
@@ -102,12 +102,38 @@ $(BUILD)/generated/version.hpp: FORCE
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 FORCE:
 
-$(BUILD)/src/report/environment.o: $(BUILD)/generated/version.hpp
+$(VERSIONED:%.cpp=$(BUILD)/%.o): $(BUILD)/generated/version.hpp
+
+# The files below a folder of the second level are compiled together, six at a time: what their headers bring is instantiated
+# once, half of the work. A unit is a word, "kind/folder.number:file:file"; a kind has its flags and its precompiled headers.
+units   = $(shell printf '%s\n' $(2) | awk -F/ -v kind=$(1) \
+  '{ d = $$1 "/" $$2 (NF > 3 ? "/" $$3 : ""); u = kind "/" d "." int((n[d]++) / 6); of[u] = of[u] ":" $$0 } END { for (u in of) print u of[u] }')
+objects = $(foreach unit,$(1),$(BUILD)/units/$(firstword $(subst :, ,$(unit))).o)
+
+WRITES   := $(filter-out $(VERSIONED),$(filter src/cli/% src/report/%,$(SOURCES)))
+READS    := $(filter src/io/%,$(SOURCES))
+ONCE     := $(filter $(foreach end,claims comparisons report study plan save variants figure manifest recording describe fields files,%$(end).cpp),\
+              $(filter src/experiments/%,$(SOURCES)))
+COMPUTES := $(filter-out $(VERSIONED) $(WRITES) $(READS) $(ONCE),$(SOURCES))
+PROGRAM_UNITS := $(call units,writes,$(WRITES)) $(call units,reads,$(READS)) $(call units,once,$(ONCE)) $(call units,computes,$(COMPUTES))
+TEST_UNITS    := $(call units,tests,$(filter %_test.cpp,$(TESTS))) $(call units,helps,$(filter-out %_test.cpp,$(TESTS)))
+UNITS         := $(PROGRAM_UNITS) $(TEST_UNITS)
+UNIT_SOURCES  := $(patsubst %.o,%.cpp,$(call objects,$(UNITS)))
+OBJECTS       := $(call objects,$(PROGRAM_UNITS)) $(VERSIONED:%.cpp=$(BUILD)/%.o)
+TEST_OBJECTS  := $(call objects,$(TEST_UNITS))
+
+# A unit is written again only where its files are others.
+$(UNIT_SOURCES) &: FORCE
+	@mkdir -p $(sort $(dir $(UNIT_SOURCES)))
+	@for unit in $(UNITS); do \
+	  files=$${unit#*:}; file=$(BUILD)/units/$${unit%%:*}.cpp; text=$$(printf '#include "%s"\n' $${files//:/ }); \
+	  [ -e $$file ] && [ "$$text" = "$$(< $$file)" ] || echo "$$text" > $$file; \
+	done
 
 # Armadillo and the JSON library cost seconds in every file that includes them: parsed once, for what computes, for what reads and
 # writes, and for the tests (with doctest).
 PRECOMPILED = $(BUILD)/precompiled/program.hpp
-READS_AND_WRITES = $(filter $(BUILD)/src/cli/% $(BUILD)/src/report/% $(BUILD)/src/io/%,$(OBJECTS))
+DOCUMENTS   = $(BUILD)/precompiled/documents.hpp
 $(BUILD)/precompiled/%.hpp: HEADERS = algorithm cmath functional limits map memory string vector
 $(BUILD)/precompiled/program.hpp: HEADERS += armadillo
 $(BUILD)/precompiled/documents.hpp: HEADERS += nlohmann/json.hpp
@@ -120,20 +146,26 @@ $(BUILD)/precompiled/%.hpp:
 	@echo "  compile the headers of $(basename $(@F))"
 	@$(CXX) $(filter-out -MMD -MP,$(CXXFLAGS)) -x c++-header $< -o $@
 
-$(BUILD)/tests/%.o: INCLUDE += -Itests/unit
-$(BUILD)/tests/%_test.o: PRECOMPILED = $(BUILD)/precompiled/tests.hpp
-$(BUILD)/tests/unit/%.o $(BUILD)/src/cli/%.o $(BUILD)/src/report/%.o $(BUILD)/precompiled/tests.hpp.gch: private OPTIMISE = $(LIGHT)
-$(filter %claims.o %comparisons.o %report.o %study.o,$(OBJECTS)): private OPTIMISE = $(LIGHT)
+# The objects of these kinds.
+of_kinds = $(filter $(foreach kind,$(1),$(BUILD)/units/$(kind)/%),$(OBJECTS) $(TEST_OBJECTS))
+$(call of_kinds,writes once tests helps) $(BUILD)/precompiled/tests.hpp.gch: private OPTIMISE = $(LIGHT)
+$(call of_kinds,tests helps) $(BUILD)/tests/%.o: INCLUDE += -Itests/unit
+$(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): PRECOMPILED = $(DOCUMENTS)
+$(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): $(DOCUMENTS).gch
+$(call of_kinds,tests): PRECOMPILED = $(BUILD)/precompiled/tests.hpp
+$(call of_kinds,tests): $(BUILD)/precompiled/tests.hpp.gch
+$(call of_kinds,once computes helps) $(BUILD)/src/main.o $(BUILD)/tests/bench/bench.o: $(BUILD)/precompiled/program.hpp.gch
 
-$(filter %_test.o,$(TESTS:%.cpp=$(BUILD)/%.o)): $(BUILD)/precompiled/tests.hpp.gch
-$(READS_AND_WRITES): PRECOMPILED = $(BUILD)/precompiled/documents.hpp
-$(READS_AND_WRITES): $(BUILD)/precompiled/documents.hpp.gch
-$(filter-out $(READS_AND_WRITES),$(OBJECTS)) $(BUILD)/src/main.o $(BUILD)/tests/bench/bench.o $(filter-out %_test.o,$(TESTS:%.cpp=$(BUILD)/%.o)): $(BUILD)/precompiled/program.hpp.gch
+COMPILE = $(CXX) $(CXXFLAGS) -include $(PRECOMPILED) $(INCLUDE) -iquote .
+
+$(BUILD)/units/%.o: $(BUILD)/units/%.cpp
+	@echo "  compile $*"
+	@$(COMPILE) -c $< -o $@
 
 $(BUILD)/%.o: %.cpp
 	@mkdir -p $(@D)
 	@echo "  compile $<"
-	@$(CXX) $(CXXFLAGS) -include $(PRECOMPILED) $(INCLUDE) -c $< -o $@
+	@$(COMPILE) -c $< -o $@
 
 $(LIBRARY): $(OBJECTS)
 	@rm -f $@ && ar rcs $@ $^
@@ -142,7 +174,7 @@ $(BINARY): $(BUILD)/src/main.o $(LIBRARY)
 	@echo "  link    $@"
 	@$(CXX) $(CXXFLAGS) $^ $(LDLIBS) -o $@
 
-$(BUILD)/unit-tests: $(TESTS:%.cpp=$(BUILD)/%.o) $(LIBRARY)
+$(BUILD)/unit-tests: $(TEST_OBJECTS) $(LIBRARY)
 	@echo "  link    $@"
 	@$(CXX) $(CXXFLAGS) $^ $(LDLIBS) -o $@
 

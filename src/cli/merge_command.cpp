@@ -24,7 +24,7 @@
 namespace ranklab {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // What the parts, read in any order, hold together.
 class Parts {
@@ -49,8 +49,8 @@ class Parts {
   const Timing& timing() const { return timing_; }
 
   // Where the trials were done, which need not be here.
-  Json environment(const std::vector<std::string>& argv) const {
-    Json out = environment_json(threads_, argv);
+  OrderedJson environment(const std::vector<std::string>& argv) const {
+    OrderedJson out = environment_json(threads_, argv);
     for (const auto& [key, value] : first_.environment.items()) out[key] = value;
     out["cpu"] = joined({processors_.begin(), processors_.end()});
     out["shards"] = first_.shard.count;
@@ -69,7 +69,7 @@ class Parts {
     }
     const std::uint64_t wanted = header.shard.trials_of(header.trials);
     const std::string progress = std::to_string(part.trials()) + " of " + counted(wanted, "trial");
-    const Json trailer = part_trailer(part);
+    const OrderedJson trailer = part_trailer(part);
     if (trailer.is_null() && path.ends_with(".journal"))
       throw Failure(name + ": not a part: shard " + header.shard.text() + " is unfinished, " + progress);
     if (first_path_.empty()) {
@@ -94,7 +94,7 @@ class Parts {
     throw Failure(name + ": belongs to another run than " + printable(first_path_) + ": " + what);
   }
 
-  void add_trailer(const Json& trailer) {
+  void add_trailer(const OrderedJson& trailer) {
     const auto number = [&](const char* key) { return trailer.value(key, 0.0); };
     processors_.insert(trailer.value("cpu", "unknown"));
     threads_ = std::max(threads_, trailer.value("threads", std::uint64_t{1}));
@@ -126,9 +126,9 @@ class Parts {
 
 // The records mean what this program wrote them for.
 void require_this_program(const Parts& parts) {
-  const Json here = environment_json(1, {});
+  const OrderedJson here = environment_json(1, {});
   for (const char* key : {"version", "git", "program"}) {
-    const Json there = parts.header().environment.value(key, Json());
+    const OrderedJson there = parts.header().environment.value(key, OrderedJson());
     if (there == here[key]) continue;
     throw Failure(printable(parts.first_path()) + ": was written by another program: " + key + " is " + there.dump() + ", here " +
                   here[key].dump() + "; merge with the program that ran the shards");

@@ -11,15 +11,15 @@
 namespace ranklab {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 const std::string schema = "ranklab.part/1";
 
-std::string one_line(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string one_line(const OrderedJson& value) {
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-std::string line(const std::string& section, const std::string& name, const Json& value) {
+std::string line(const std::string& section, const std::string& name, const OrderedJson& value) {
   return section + " " + name + ": " + one_line(value) + "\n";
 }
 
@@ -41,10 +41,10 @@ Line parsed(const std::string& text) {
 std::string part_header(ResolvedRun& run) {
   std::string out = line("part", "schema", schema) + line("part", "shard", run.shard.index) +
                     line("part", "shards", run.shard.count) + line("part", "command", run.experiment->name);
-  const Json environment = environment_json(run.options.threads, {});
+  const OrderedJson environment = environment_json(run.options.threads, {});
   for (const char* key : {"version", "git", "compiler", "flags", "armadillo", "blas", "blas_core", "program"})
     out += line("environment", key, environment[key]);
-  const Json config = run.config();
+  const OrderedJson config = run.config();
   for (const auto& [key, value] : config.items()) out += line("config", key, value);
   out += line("preset", "title", run.title) + line("preset", "paper", run.paper) + line("preset", "figure", run.figure) +
          line("preset", "see", run.see) + line("preset", "trial", run.trial_unit) + line("preset", "config", run.preset_config);

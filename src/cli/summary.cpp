@@ -16,7 +16,7 @@
 namespace ranklab {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 struct VerdictWords {
   const char *name, *one, *several, *colour;
@@ -26,15 +26,15 @@ constexpr std::array<VerdictWords, 3> verdicts = {{{"holds", "holds", "hold", "\
                                                    {"not-applicable", "not applicable", "not applicable", "\x1b[33m"}}};
 constexpr std::array<std::size_t, 3> failures_first = {1, 0, 2};
 
-std::size_t count_of(const Json& claims, const char* verdict) {
+std::size_t count_of(const OrderedJson& claims, const char* verdict) {
   std::size_t count = 0;
-  for (const Json& claim : claims) count += claim["verdict"] == verdict ? 1 : 0;
+  for (const OrderedJson& claim : claims) count += claim["verdict"] == verdict ? 1 : 0;
   return count;
 }
 
 }  // namespace
 
-std::string verdict_counts(const Json& claims) {
+std::string verdict_counts(const OrderedJson& claims) {
   std::vector<std::string> words;
   for (const VerdictWords& verdict : verdicts) {
     const std::size_t count = count_of(claims, verdict.name);
@@ -43,7 +43,7 @@ std::string verdict_counts(const Json& claims) {
   return words.empty() ? "no claims" : joined(words);
 }
 
-void print_findings(const Json& document) {
+void print_findings(const OrderedJson& document) {
   const std::size_t columns = columns_of(STDERR_FILENO, std::numeric_limits<std::size_t>::max());
   const bool in_colour = shows_colours(STDERR_FILENO);
   const auto line = [&](const std::string& text) { std::fprintf(stderr, "%s\n", shortened(text, columns).c_str()); };
@@ -66,7 +66,7 @@ void print_findings(const Json& document) {
   constexpr std::size_t verdict_width = 15;
   for (const std::size_t i : failures_first) {
     const VerdictWords& verdict = verdicts[i];
-    for (const Json& claim : document["claims"]) {
+    for (const OrderedJson& claim : document["claims"]) {
       if (claim["verdict"] != verdict.name) continue;
       const std::string name = verdict.name, rest = claim["id"].get<std::string>() + ": " + claim["detail"].get<std::string>();
       const std::string shown = shortened("  " + name + std::string(verdict_width - name.size(), ' ') + " " + rest, columns);

@@ -6,11 +6,12 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/undefined.hpp"
+
 namespace ranklab {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 void require_a_line(std::span<const double> x, std::span<const double> y) {
   if (x.size() != y.size()) throw std::logic_error("fit: x and y differ in length");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/undefined.hpp"
+
 namespace ranklab {
 namespace {
 
@@ -38,7 +40,7 @@ const std::vector<double>& TrialRecord::array(const std::string& name) const {
 }
 
 double TrialRecord::scalar_or_nan(const std::string& name) const {
-  return has(name) ? scalar(name) : std::numeric_limits<double>::quiet_NaN();
+  return has(name) ? scalar(name) : undefined;
 }
 
 void TrialRecord::add(const std::string& id, const Tally& tally) {

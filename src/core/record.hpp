@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/undefined.hpp"
+
 namespace ranklab {
 
 /// Cases of a statement "for all", how many of them violate it, and the range of the number that each case shows.
@@ -15,7 +17,7 @@ struct Tally {
   double smallest = std::numeric_limits<double>::infinity(), largest = -std::numeric_limits<double>::infinity();
 
   /// One more case; a `shown` that is not a number stays out of the range.
-  void count(bool violated, double shown = std::numeric_limits<double>::quiet_NaN());
+  void count(bool violated, double shown = undefined);
   void add(const Tally& other);
 };
 
@@ -36,7 +38,7 @@ class TrialRecord {
   /// that the trial was looked at and had none.
   void add(const std::string& id, const Tally& tally);
   /// One case of the statement `id`, where its hypothesis is met.
-  void count(const std::string& id, bool violated, double shown = std::numeric_limits<double>::quiet_NaN());
+  void count(const std::string& id, bool violated, double shown = undefined);
   /// The tally of the statement `id`; no case where the trial has none.
   Tally tally(const std::string& id) const;
   bool has_tally(const std::string& id) const { return has("tally/" + id); }

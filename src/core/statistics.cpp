@@ -6,10 +6,10 @@
 #include <numeric>
 #include <vector>
 
+#include "core/undefined.hpp"
+
 namespace ranklab {
 namespace {
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> finite_values(std::span<const double> values) {
   std::vector<double> finite;

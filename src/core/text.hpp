@@ -14,6 +14,11 @@ constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+/// a to z, A to Z.
+constexpr bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 /// Four significant digits.
 std::string short_number(double x);
 

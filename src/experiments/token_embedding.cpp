@@ -3,11 +3,12 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 
 namespace ranklab {
 
 double embedding_bound(double eps, double inverse_p_max) {
-  return eps < 1 ? (1 + eps) / (1 - eps) * inverse_p_max : std::nan("");
+  return eps < 1 ? (1 + eps) / (1 - eps) * inverse_p_max : undefined;
 }
 
 double embedding_slack(bool single_precision) {

@@ -31,7 +31,7 @@ namespace {
 constexpr arma::uword smallest_iterated = 16;
 
 // Matrices within the limit take at most six, the tests say; more would mean that rounding has broken a bound.
-constexpr int most_steps = 8;
+constexpr int most_halley_steps = 8;
 
 /// X <- X L^-1, or X L^-T.
 void divide_by_lower(arma::mat& X, const arma::mat& L, CBLAS_TRANSPOSE form) {
@@ -159,11 +159,11 @@ int last_order(double e) {
   return 0;
 }
 
-/// Steps until X is orthogonal; false where that takes more than `most_steps`, or a step breaks down.
+/// Steps until X is orthogonal; false where that takes more than `most_halley_steps`, or a step breaks down.
 template <class T>
 bool converge(Iterate<T>& iterate) {
   constexpr double series_radius = 0.05;  // below, a series step gains more than a Halley step and costs less
-  while (iterate.steps++ < most_steps) {
+  while (iterate.steps++ < most_halley_steps) {
     arma::Mat<T> gram = iterate.X.t() * iterate.X;
     arma::Mat<T> E = -gram;
     E.diag() += T(1);

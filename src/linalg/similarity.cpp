@@ -4,13 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "core/undefined.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 
 namespace ranklab {
 namespace {
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 // A copy in double precision whose largest entry is in [1, 2), so that squares neither overflow nor vanish; `scale` undoes it.
 // It is a power of two: tokens that differ in their last bits alone keep their differences.

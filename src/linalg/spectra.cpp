@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "core/undefined.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/largest_eigenvalue.hpp"
 
 namespace ranklab {
 namespace {
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 double largest_entry(const arma::vec& values) {
   return values.is_empty() ? 0.0 : values.max();
@@ -81,7 +79,7 @@ double entropy_rank(const arma::vec& singular_values) {
     const double p = s / total;
     if (p > 0) entropy -= p * std::log(p);
   }
-  return total > 0 ? std::exp(entropy) : std::nan("");
+  return total > 0 ? std::exp(entropy) : undefined;
 }
 
 double operator_norm(const arma::mat& A) {

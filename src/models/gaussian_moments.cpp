@@ -2,8 +2,9 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
+
+#include "core/undefined.hpp"
 
 namespace ranklab {
 namespace {
@@ -63,7 +64,7 @@ double gaussian_expectation(const std::function<double(double)>& h, double stand
 }
 
 double GaussianMoments::noise_to_signal() const {
-  if (mean == 0.0) return std::numeric_limits<double>::quiet_NaN();
+  if (mean == 0.0) return undefined;
   return second / (mean * mean);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/undefined.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 
@@ -133,7 +134,7 @@ double GramDescent::condition(std::uint64_t t) const {
     low = std::min(low, log_eigenvalue);
     high = std::max(high, log_eigenvalue);
   }
-  if (low == infinity) return std::numeric_limits<double>::quiet_NaN();
+  if (low == infinity) return undefined;
   return low == -infinity ? infinity : std::exp(high - low);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/undefined.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/activations.hpp"
 
@@ -65,7 +66,7 @@ RegressionProblem<T> regression_problem(const arma::Mat<T>& A, const arma::Mat<T
   problem.start = -W_sharp * problem.basis;
   problem.L_op = arma::trace(B);
   problem.L_F = lambda(0);
-  problem.stable_rank_A = problem.L_F > 0 ? problem.L_op / problem.L_F : std::numeric_limits<double>::quiet_NaN();
+  problem.stable_rank_A = problem.L_F > 0 ? problem.L_op / problem.L_F : undefined;
   return problem;
 }
 

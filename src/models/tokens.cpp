@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/undefined.hpp"
 
 namespace ranklab {
 namespace {
@@ -75,7 +76,7 @@ TokenCounts count_tokens(const std::vector<std::uint32_t>& tokens) {
 }
 
 double indicator_stable_rank(const std::vector<std::uint32_t>& tokens) {
-  if (tokens.empty()) return std::nan("");
+  if (tokens.empty()) return undefined;
   const std::size_t vocabulary = *std::max_element(tokens.begin(), tokens.end()) + std::size_t{1};
   // Every top singular vector of the nonnegative H can be chosen nonnegative, so the constant start is never orthogonal
   // to the top space.

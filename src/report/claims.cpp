@@ -6,6 +6,7 @@
 
 #include "core/statistics.hpp"
 #include "core/text.hpp"
+#include "core/undefined.hpp"
 
 namespace ranklab {
 
@@ -70,7 +71,7 @@ Claim judge_number(const Statement& statement, double measured, Region allowed, 
 }
 
 Claim not_applicable(const Statement& statement, const std::string& reason) {
-  return {statement.id, statement.source, statement.text, Verdict::not_applicable, std::nan(""), {}, reason};
+  return {statement.id, statement.source, statement.text, Verdict::not_applicable, undefined, {}, reason};
 }
 
 void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail,
@@ -116,7 +117,6 @@ void Claims::add(Claim claim) {
 
 std::vector<LineFit> fits_over(const Records& records, const std::vector<double>& x, const ValueAtSize& value, Fit fit,
                                std::size_t fewest) {
-  constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
   return per_trial(records, [&](const TrialRecord& record) {
     std::vector<double> at, y;
     for (std::size_t i = 0; i < x.size(); ++i) {

@@ -6,13 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/statistics.hpp"
+#include "core/undefined.hpp"
 
 namespace ranklab {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 // How the results are called where one lacks what the other has.
 struct Names {

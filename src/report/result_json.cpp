@@ -13,18 +13,18 @@
 namespace ranklab {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // The one place where a double becomes JSON: the library would write NaN as null too, but silently.
 class Numbers {
  public:
-  Json operator()(double value) {
+  OrderedJson operator()(double value) {
     if (std::isfinite(value)) return value;
     ++non_finite_;
     return nullptr;
   }
-  Json operator()(const std::vector<double>& values) {
-    Json out = Json::array();
+  OrderedJson operator()(const std::vector<double>& values) {
+    OrderedJson out = OrderedJson::array();
     for (const double value : values) out.push_back((*this)(value));
     return out;
   }
@@ -46,55 +46,55 @@ const char* verdict_name(Verdict verdict) {
   return "not-applicable";
 }
 
-Json expected_json(const Claim& claim) {
+OrderedJson expected_json(const Claim& claim) {
   // Null here means "no expectation" or "unbounded on this side", not a failed computation: it is not counted.
-  const auto plain = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
+  const auto plain = [](double value) { return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr); };
   if (const auto* value = std::get_if<double>(&claim.expected)) return plain(*value);
   if (const auto* range = std::get_if<std::pair<double, double>>(&claim.expected))
-    return Json::array({plain(range->first), plain(range->second)});
+    return OrderedJson::array({plain(range->first), plain(range->second)});
   return nullptr;
 }
 
-Json claims_json(const Result& result) {
-  Json out = Json::array();
+OrderedJson claims_json(const Result& result) {
+  OrderedJson out = OrderedJson::array();
   for (const Claim& claim : result.claims) {
     out.push_back({{"id", claim.id},
                    {"source", claim.source},
                    {"statement", claim.statement},
                    {"verdict", verdict_name(claim.verdict)},
-                   {"measured", std::isfinite(claim.measured) ? Json(claim.measured) : Json(nullptr)},
+                   {"measured", std::isfinite(claim.measured) ? OrderedJson(claim.measured) : OrderedJson(nullptr)},
                    {"expected", expected_json(claim)},
                    {"detail", claim.detail}});
   }
   return out;
 }
 
-Json skipped_json(const Result& result) {
-  Json out = Json::array();
+OrderedJson skipped_json(const Result& result) {
+  OrderedJson out = OrderedJson::array();
   for (const Skipped& skipped : result.skipped) out.push_back({{"name", skipped.name}, {"reason", skipped.reason}});
   return out;
 }
 
-Json trials_json(const ResultFile& file) {
-  Json out = {{"requested", file.trials_requested}, {"completed", file.trials_completed}};
+OrderedJson trials_json(const ResultFile& file) {
+  OrderedJson out = {{"requested", file.trials_requested}, {"completed", file.trials_completed}};
   if (!file.trial_unit.empty()) out["unit"] = file.trial_unit;
   return out;
 }
 
-Json axis_json(const Axis& axis) {
-  Json out = {{"label", axis.label}, {"scale", name_of(axis.scale)}};
+OrderedJson axis_json(const Axis& axis) {
+  OrderedJson out = {{"label", axis.label}, {"scale", name_of(axis.scale)}};
   if (!axis.ticks.empty()) out["ticks"] = axis.ticks;
   if (!axis.covers.empty()) out["covers"] = axis.covers;
   return out;
 }
 
-Json figure_json(const Figure& figure) {
+OrderedJson figure_json(const Figure& figure) {
   if (figure.panels.empty()) return nullptr;
-  Json panels = Json::array();
+  OrderedJson panels = OrderedJson::array();
   for (const Panel& panel : figure.panels) {
-    Json curves = Json::array(), lines = Json::array(), bands = Json::array();
+    OrderedJson curves = OrderedJson::array(), lines = OrderedJson::array(), bands = OrderedJson::array();
     for (const Curve& curve : panel.curves) {
-      Json entry = {{"series", curve.series}, {"label", curve.label}, {"style", name_of(curve.style)}};
+      OrderedJson entry = {{"series", curve.series}, {"label", curve.label}, {"style", name_of(curve.style)}};
       if (curve.colour >= 0) entry["colour"] = curve.colour;
       if (curve.x_offset != 0) entry["x_offset"] = curve.x_offset;
       if (curve.standard_error) entry["band"] = "standard-error";
@@ -112,8 +112,8 @@ Json figure_json(const Figure& figure) {
   return {{"panels", panels}};
 }
 
-void append_formatted(std::string& out, const Json& value, std::size_t indent) {
-  const bool plain = std::all_of(value.begin(), value.end(), [](const Json& item) { return !item.is_structured(); });
+void append_formatted(std::string& out, const OrderedJson& value, std::size_t indent) {
+  const bool plain = std::all_of(value.begin(), value.end(), [](const OrderedJson& item) { return !item.is_structured(); });
   if (!value.is_structured() || value.empty() || (value.is_array() && plain)) {
     out += value.dump();
     return;
@@ -123,7 +123,7 @@ void append_formatted(std::string& out, const Json& value, std::size_t indent) {
   bool first = true;
   for (const auto& [key, item] : value.items()) {
     out += (first ? "" : ",") + line;
-    if (value.is_object()) out += Json(key).dump() + ": ";
+    if (value.is_object()) out += OrderedJson(key).dump() + ": ";
     append_formatted(out, item, indent + 1);
     first = false;
   }
@@ -147,37 +147,38 @@ std::vector<std::string> words(const nlohmann::json& value, const std::string& l
 
 }  // namespace
 
-Json result_json(const ResultFile& file, const Result& result, Json config, Json environment) {
+OrderedJson result_json(const ResultFile& file, const Result& result, OrderedJson config, OrderedJson environment) {
   Numbers number;
-  Json scalars = Json::object(), trial_values = Json::object(), series = Json::array();
+  OrderedJson scalars = OrderedJson::object(), trial_values = OrderedJson::object(), series = OrderedJson::array();
   // Appended, as a search for the name would make thousands of layers quadratic.
-  auto &means = scalars.get_ref<Json::object_t&>(), &values = trial_values.get_ref<Json::object_t&>();
+  auto &means = scalars.get_ref<OrderedJson::object_t&>(), &values = trial_values.get_ref<OrderedJson::object_t&>();
   for (const Scalar& scalar : result.scalars) {
     const Summary summary = summarise(scalar.per_trial);
-    means.emplace_back(scalar.name, Json{{"mean", number(summary.mean)}, {"std", number(summary.std)}, {"n", summary.n}});
+    means.emplace_back(scalar.name, OrderedJson{{"mean", number(summary.mean)}, {"std", number(summary.std)}, {"n", summary.n}});
     values.emplace_back(scalar.name, number(scalar.per_trial));
   }
   for (const Series& s : result.series) {
-    Json entry = {{"name", s.name}, {"x_name", s.x_name}, {"x", number(s.x)}, {"mean", number(s.mean)}, {"std", number(s.std)}};
+    OrderedJson entry = {
+        {"name", s.name}, {"x_name", s.x_name}, {"x", number(s.x)}, {"mean", number(s.mean)}, {"std", number(s.std)}};
     if (!s.n.empty()) entry["n"] = std::vector<std::uint64_t>(s.n.begin(), s.n.end());
     series.push_back(std::move(entry));
   }
   const bool no_source = file.paper.empty() && file.figure.empty();
-  Json out = {{"schema", "ranklab.result/1"},
-              {"command", file.command},
-              {"study", file.study},
-              {"preset", file.preset.empty() ? Json(nullptr) : Json(file.preset)},
-              {"title", file.title.empty() ? result.title : file.title},
-              {"source", no_source ? Json(nullptr) : Json({{"paper", file.paper}, {"figure", file.figure}})},
-              {"config", std::move(config)},
-              {"status", file.interrupted  ? "interrupted"
-                         : result.diverged ? "diverged"
-                                           : "complete"},
-              {"trials", trials_json(file)},
-              {"scalars", std::move(scalars)},
-              {"series", std::move(series)},
-              {"claims", claims_json(result)},
-              {"figure", figure_json(result.figure)}};
+  OrderedJson out = {{"schema", "ranklab.result/1"},
+                     {"command", file.command},
+                     {"study", file.study},
+                     {"preset", file.preset.empty() ? OrderedJson(nullptr) : OrderedJson(file.preset)},
+                     {"title", file.title.empty() ? result.title : file.title},
+                     {"source", no_source ? OrderedJson(nullptr) : OrderedJson({{"paper", file.paper}, {"figure", file.figure}})},
+                     {"config", std::move(config)},
+                     {"status", file.interrupted  ? "interrupted"
+                                : result.diverged ? "diverged"
+                                                  : "complete"},
+                     {"trials", trials_json(file)},
+                     {"scalars", std::move(scalars)},
+                     {"series", std::move(series)},
+                     {"claims", claims_json(result)},
+                     {"figure", figure_json(result.figure)}};
   if (file.changed != nullptr && !file.changed->empty()) out["changed"] = *file.changed;
   if (!result.table.columns.empty()) out["table"] = {{"columns", result.table.columns}, {"rows", result.table.rows}};
   if (!result.failed_gates.empty()) out["failed_gates"] = result.failed_gates;
@@ -192,14 +193,14 @@ Json result_json(const ResultFile& file, const Result& result, Json config, Json
   return out;
 }
 
-std::string format_json(const Json& document) {
+std::string format_json(const OrderedJson& document) {
   std::string out;
   append_formatted(out, document, 0);
   return out + "\n";
 }
 
-Json field_json(const Field& field) {
-  Json out = std::visit([](const auto* value) { return Json(*value); }, field.target);
+OrderedJson field_json(const Field& field) {
+  OrderedJson out = std::visit([](const auto* value) { return OrderedJson(*value); }, field.target);
   if (!field.numeric_words) return out;
   for (auto& word : out) {
     const std::string text = word.get<std::string>();

@@ -11,11 +11,6 @@ namespace {
 
 // sigma(z) and sigma'(z) in T, of the activations that language models use; the others go through models/activations in double.
 template <class T>
-struct Point {
-  T value, slope;
-};
-
-template <class T>
 Point<T> relu(T z) {
   return {z > 0 ? z : T(0), z > 0 ? T(1) : T(0)};
 }
@@ -23,11 +18,6 @@ template <class T>
 Point<T> relu_squared(T z) {
   const T positive = z > 0 ? z : T(0);
   return {positive * positive, 2 * positive};
-}
-template <class T>
-Point<T> silu(T z) {
-  const T p = 1 / (1 + exponential(-z));
-  return {z * p, p * (1 + z * (1 - p))};
 }
 /// Phi(z), the normal distribution, where exp(-z^2 / 2) is known already. In float by Abramowitz, Stegun 7.1.26, good to 1e-7
 /// absolutely: erfc is a call, which no compiler makes vector instructions of.

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace ranklab {
 namespace {
@@ -14,9 +15,6 @@ namespace {
 using Token = BytePairs::Token;
 constexpr Token no_token = std::numeric_limits<Token>::max();
 
-bool is_letter(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
 bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }

@@ -1,4 +1,4 @@
-// exp as a loop over an array can have it: without a call, so that the compiler makes vector instructions of it.
+// exp, and silu by it, as a loop over an array can have them: without a call, so that the compiler makes vector instructions.
 #pragma once
 
 #include <array>
@@ -46,6 +46,19 @@ inline T exponential(T x) {
   const Bits exponent = std::bit_cast<Bits>(shifted) - std::bit_cast<Bits>(shift) + bias - 1;
   // Half of 2^k, and the factor 2 apart: k may be one more than the largest exponent.
   return T(2) * series * std::bit_cast<T>(static_cast<Bits>(exponent << mantissa));
+}
+
+/// A function and its derivative at one place.
+template <class T>
+struct Point {
+  T value, slope;
+};
+
+/// z / (1 + e^-z).
+template <class T>
+inline Point<T> silu(T z) {
+  const T p = 1 / (1 + exponential(-z));
+  return {z * p, p * (1 + z * (1 - p))};
 }
 
 }  // namespace ranklab

@@ -13,17 +13,6 @@ namespace {
 constexpr arma::uword taps = 4;
 constexpr double norm_epsilon = 1e-5;
 
-template <class T>
-struct Point {
-  T value, slope;
-};
-
-template <class T>
-inline Point<T> silu(T z) {
-  const T p = 1 / (1 + exponential(-z));
-  return {z * p, p * (1 + z * (1 - p))};
-}
-
 arma::uword heads_of(arma::uword width, arma::uword head_width) {
   if (width % head_width != 0) throw std::logic_error("heads of Mamba-2 must divide twice the width of a token");
   return width / head_width;

@@ -13,7 +13,7 @@ namespace ranklab {
 namespace {
 
 constexpr double slot_power = 0.01;  // a
-constexpr std::uint64_t largest_vocabulary = std::uint64_t{1} << 32;
+constexpr std::uint64_t most_words = std::uint64_t{1} << 32;
 
 /// What a sequence is drawn into, and from; the vectors keep their memory from sequence to sequence.
 struct Draw {
@@ -63,8 +63,8 @@ void require_recall(const RecallShape& shape) {
     refuse("pairs", shape.pairs, "1 to " + std::to_string(shape.length / 4) + ", a quarter of" + length);
   }
   // Then V / 2 - 1 >= 2 D - 1: there are keys and values enough.
-  if (shape.vocabulary <= shape.length || shape.vocabulary > largest_vocabulary) {
-    refuse("vocab", shape.vocabulary, "more than" + length + ", at most " + std::to_string(largest_vocabulary));
+  if (shape.vocabulary <= shape.length || shape.vocabulary > most_words) {
+    refuse("vocab", shape.vocabulary, "more than" + length + ", at most " + std::to_string(most_words));
   }
 }
 

@@ -24,11 +24,6 @@ double logarithm(double t) {
   return std::log(t);
 }
 
-template <class T>
-struct Point {
-  T value, slope;
-};
-
 /// log(1 + e^t) = max(t, 0) + log(1 + w), w = e^-|t|, where log(1 + w) = 2 artanh(s), s = w / (2 + w) <= 1/3, by its series.
 template <class T>
 inline Point<T> softplus(T t) {

@@ -19,8 +19,8 @@ Field own_field(std::string name, std::string& value, std::vector<std::string> c
 }
 
 Field own_size_field(std::string name, std::uint64_t& value, std::string symbol, std::string help) {
-  return or_unset(
-      size_field(std::move(name), value, 0, largest_size, std::move(symbol), std::move(help) + " (not given: the model's own)"));
+  return or_unset(size_field(std::move(name), value, 0, largest_model_size, std::move(symbol),
+                             std::move(help) + " (not given: the model's own)"));
 }
 
 // The help of a flag that means something to some models alone.
@@ -50,7 +50,7 @@ void require_name(const std::string& word, const std::string& name, const std::v
 std::uint64_t leading_size(std::string_view& text, const std::string& word) {
   std::uint64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (error != std::errc() || size == 0 || size > largest_size) refuse_also(word, sizes_allowed);
+  if (error != std::errc() || size == 0 || size > largest_model_size) refuse_also(word, sizes_allowed);
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return size;
 }
@@ -100,10 +100,10 @@ ModelSpec further_model(const std::string& word, const ModelSpec& main) {
 std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>& models) {
   return {
       choice_field("model", spec.model, models, "", "the sequence model that is stacked"),
-      size_field("layers", spec.layers, 1, largest_size, "K", "layers, or blocks"),
-      size_field("tokens", spec.tokens, 1, largest_size, "N",
+      size_field("layers", spec.layers, 1, largest_model_size, "K", "layers, or blocks"),
+      size_field("tokens", spec.tokens, 1, largest_model_size, "N",
                  "tokens of a sequence, at least 2 (own: 128, of a file's the longest)"),
-      size_field("dim", spec.dim, 1, largest_size, "d", "width of a token"),
+      size_field("dim", spec.dim, 1, largest_model_size, "d", "width of a token"),
       own_size_field("heads", spec.heads, "h", "attention or mixer heads"),
       own_size_field("ffn", spec.ffn, "q", "width of the feed-forward net"),
       own_size_field("state", spec.state, "n", "state size of a state-space model"),
@@ -152,10 +152,6 @@ Field also_field(std::vector<std::string>& also) {
       "further models to draw beside, each NAME, NAME:LAYERS, NAME:LAYERSxDIM or NAME+C_V (attention+identity:64x256), otherwise "
       "of the same --layers, --tokens and --dim; or a file of weights, FILE.safetensors, whose FILE.config.json is read too"};
   return or_empty(field);
-}
-
-bool names_weights(const std::string& word) {
-  return word.ends_with(".safetensors") || word.ends_with(".index.json");
 }
 
 std::string model_label(const ModelSpec& spec) {

@@ -10,7 +10,7 @@
 
 namespace ranklab {
 
-constexpr std::uint64_t largest_size = 1'000'000;  // of every size of a model
+constexpr std::uint64_t largest_model_size = 1'000'000;  // of every size of a model
 
 /// Fields of a model spec. `models` are the architectures that the study can run; the spec's model is the default.
 std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>& models = model_names());
@@ -20,9 +20,6 @@ std::vector<Field> file_fields(ModelSpec& spec);
 
 /// --also: further models, NAME[+C_V][:LAYERS[xDIM]], or files of weights.
 Field also_field(std::vector<std::string>& also);
-
-/// Whether an element of --also is a file.
-bool names_weights(const std::string& word);
 
 /// The model's name, and its C_V where that is not Gaussian: "attention+identity".
 std::string model_label(const ModelSpec& spec);

@@ -6,7 +6,6 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/rank_collapse/model_fields.hpp"
 #include "io/atomic_file.hpp"
 #include "io/tensors/token_ids.hpp"
 #include "models/blocks/model_config.hpp"
@@ -155,6 +154,10 @@ void settle_with_files(ModelSpec& spec) {
   } else if (has_positions(spec) && spec.tokens > spec.positions) {
     refuse_size(spec, "tokens", std::to_string(spec.tokens), "has " + std::to_string(spec.positions) + " positions");
   }
+}
+
+bool names_weights(const std::string& word) {
+  return word.ends_with(".safetensors") || word.ends_with(".index.json");
 }
 
 std::uint64_t sequences_in_files(const ModelSpec& spec) {

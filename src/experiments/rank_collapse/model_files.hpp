@@ -22,6 +22,9 @@ void adopt_files(ModelSpec& spec, std::vector<std::string>& also);
 /// that is longer than the weights have positions (Failure that names the file).
 void settle_with_files(ModelSpec& spec);
 
+/// Whether a word names a file of weights, as elements of --also may.
+bool names_weights(const std::string& word);
+
 /// Sequences in the token file; 0 without one.
 std::uint64_t sequences_in_files(const ModelSpec& spec);
 

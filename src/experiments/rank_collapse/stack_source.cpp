@@ -10,14 +10,14 @@
 namespace ranklab {
 namespace {
 
-std::vector<std::uint32_t> given_ids(const ModelSpec& spec, std::uint64_t sequence) {
-  std::vector<std::uint32_t> ids = spec.sequences->at(sequence);
+std::vector<std::uint32_t> given_ids(const ModelSpec& spec, std::uint64_t row) {
+  std::vector<std::uint32_t> ids = spec.sequences->at(row);
   if (ids.size() > spec.tokens) ids.resize(spec.tokens);
   for (const std::uint32_t id : ids) {
     if (id < spec.vocabulary) continue;
     throw Failure((spec.tokens_file.empty() ? "" : printable(spec.tokens_file) + ": ") + "token id " + std::to_string(id) +
-                  " of sequence " + std::to_string(sequence + 1) + " is not in the vocabulary of " +
-                  std::to_string(spec.vocabulary) + ", whose ids are 0 to " + std::to_string(spec.vocabulary - 1));
+                  " of sequence " + std::to_string(row + 1) + " is not in the vocabulary of " + std::to_string(spec.vocabulary) +
+                  ", whose ids are 0 to " + std::to_string(spec.vocabulary - 1));
   }
   return ids;
 }

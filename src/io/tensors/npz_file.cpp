@@ -11,7 +11,7 @@ namespace ranklab {
 
 namespace {
 
-constexpr std::string_view ending = ".npy";
+constexpr std::string_view npy_ending = ".npy";
 
 class NpzReader : public TensorReader {
  public:
@@ -19,8 +19,8 @@ class NpzReader : public TensorReader {
     const std::vector<ZipMember> members = read_zip_directory(*file_, label);
     std::vector<std::string> keys;
     for (const ZipMember& member : members) {
-      const bool array = member.name.ends_with(ending);
-      const std::string key = array ? member.name.substr(0, member.name.size() - ending.size()) : member.name;
+      const bool array = member.name.ends_with(npy_ending);
+      const std::string key = array ? member.name.substr(0, member.name.size() - npy_ending.size()) : member.name;
       arrays_.push_back({member, array ? read_header(member, label_of(key)) : not_an_array()});
       keys.push_back(key);
     }

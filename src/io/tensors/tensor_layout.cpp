@@ -7,18 +7,18 @@
 namespace ranklab {
 
 namespace {
-constexpr std::array<const char*, 13> names{"F64", "F32", "F16", "BF16", "I64", "I32", "I16",
-                                            "I8",  "U64", "U32", "U16",  "U8",  "BOOL"};
+constexpr std::array<const char*, 13> dtype_names{"F64", "F32", "F16", "BF16", "I64", "I32", "I16",
+                                                  "I8",  "U64", "U32", "U16",  "U8",  "BOOL"};
 }
 
 std::string dtype_name(Dtype dtype) {
-  return names.at(static_cast<std::size_t>(dtype));
+  return dtype_names.at(static_cast<std::size_t>(dtype));
 }
 
 std::optional<Dtype> dtype_named(const std::string& name) {
-  const auto* found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Dtype>(found - names.begin());
+  const auto* found = std::find(dtype_names.begin(), dtype_names.end(), name);
+  if (found == dtype_names.end()) return std::nullopt;
+  return static_cast<Dtype>(found - dtype_names.begin());
 }
 
 std::uint64_t dtype_bytes(Dtype dtype) {

@@ -22,8 +22,7 @@ constexpr std::uint64_t tile_rows = 8, tile_cols = 64, padding = 8;
 constexpr std::uint64_t buffer_bytes = 1 << 18;
 
 // Not cleared, as it is about to be written.
-using Buffer = std::unique_ptr<unsigned char[]>;
-Buffer buffer_of(std::uint64_t bytes) {
+std::unique_ptr<unsigned char[]> buffer_of(std::uint64_t bytes) {
   return std::make_unique_for_overwrite<unsigned char[]>(bytes);
 }
 
@@ -43,7 +42,7 @@ struct Widening {
   template <class T>
   static void entries(const TensorLayout& layout, std::uint64_t first, std::uint64_t count, T* out) {
     const std::uint64_t most = std::min(count, buffer_bytes / bytes);
-    const Buffer buffer = buffer_of(most * bytes);
+    const auto buffer = buffer_of(most * bytes);
     for (std::uint64_t done = 0; done < count; done += most) {
       const std::uint64_t size = std::min(most, count - done);
       layout.source->read(layout.begin + (first + done) * bytes, size * bytes, buffer.get());
@@ -75,7 +74,7 @@ struct Widening {
     const std::uint64_t part_cols = std::min(block.col_count, buffer_bytes / (tile_rows * bytes));
     const std::uint64_t fitting_rows = buffer_bytes / (part_cols * bytes) / tile_rows * tile_rows;
     const std::uint64_t part_rows = std::min(block.row_count, fitting_rows);
-    const Buffer part = buffer_of(part_rows * part_cols * bytes);
+    const auto part = buffer_of(part_rows * part_cols * bytes);
     for (std::uint64_t i = 0; i < block.row_count; i += part_rows) {
       for (std::uint64_t j = 0; j < block.col_count; j += part_cols) {
         const std::uint64_t rows = std::min(part_rows, block.row_count - i), cols = std::min(part_cols, block.col_count - j);

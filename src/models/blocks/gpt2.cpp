@@ -94,12 +94,12 @@ arma::Mat<T> gpt2_embedding(const ModelSpec& spec, Tensors<T>& tensors, const st
 
 // Published files -------------------------------------------------------------------------------------------------------------
 
-void list_embedding(const ModelSpec& spec, TensorList& list) {
+void list_gpt2_embedding(const ModelSpec& spec, TensorList& list) {
   list.add("wte.weight", {spec.vocabulary, spec.dim});
   list.add("wpe.weight", {spec.positions, spec.dim});
 }
 
-void list_layer(const ModelSpec& spec, TensorList& list) {
+void list_gpt2_layer(const ModelSpec& spec, TensorList& list) {
   list.add_norm("ln_1", spec.dim);
   list.add_conv1d("attn.c_attn", spec.dim, 3 * spec.dim);
   list.add_conv1d("attn.c_proj", spec.dim, spec.dim);
@@ -109,7 +109,7 @@ void list_layer(const ModelSpec& spec, TensorList& list) {
 }
 
 // Of GPT2Config of the library `transformers`.
-void read_config(const ConfigKeys& keys, ModelConfig& config) {
+void read_gpt2_config(const ConfigKeys& keys, ModelConfig& config) {
   config.layers = keys.size({"n_layer", "num_hidden_layers"});
   config.dim = keys.size({"n_embd", "hidden_size"});
   config.heads = keys.size({"n_head", "num_attention_heads"});
@@ -147,14 +147,14 @@ ModelRow gpt2_row() {
                                    .layers = "h.",
                                    .heads = {"lm_head.weight"},
                                    .masks = {"attn.bias", "attn.masked_bias"},
-                                   .embedding = list_embedding,
-                                   .layer = list_layer,
+                                   .embedding = list_gpt2_embedding,
+                                   .layer = list_gpt2_layer,
                                    .final_norm = [](const ModelSpec& spec, TensorList& list) { list.add_norm("ln_f", spec.dim); },
                                    .sizes = {{&ModelSpec::vocabulary, "wte.weight", 2, 0},
                                              {&ModelSpec::positions, "wpe.weight", 2, 0},
                                              {&ModelSpec::dim, "wte.weight", 2, 1},
                                              {&ModelSpec::ffn, "layer0.mlp.c_fc.weight", 2, 1}},
-                                   .read_config = read_config}};
+                                   .read_config = read_gpt2_config}};
 }
 
 }  // namespace ranklab

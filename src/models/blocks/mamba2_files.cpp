@@ -8,7 +8,7 @@
 namespace ranklab {
 namespace {
 
-void list_layer(const ModelSpec& spec, TensorList& list) {
+void list_mamba2_layer(const ModelSpec& spec, TensorList& list) {
   const std::uint64_t width = 2 * spec.dim, shared = 2 * spec.groups * spec.state;  // d_i; B and C
   list.add("norm.weight", {spec.dim});
   list.add("mixer.dt_bias", {spec.heads});
@@ -78,7 +78,7 @@ void read_state_spaces_config(const ConfigKeys& keys, ModelConfig& config) {
 
 // Of Mamba2Config of `transformers`. norm_before_gate is passed over: 4.44 wrote `true` into files of weights whose gate comes
 // first, and did not act on it; later versions do not have it.
-void read_config(const ConfigKeys& keys, ModelConfig& config) {
+void read_mamba2_config(const ConfigKeys& keys, ModelConfig& config) {
   if (!keys.has("model_type")) return read_state_spaces_config(keys, config);
   config.layers = keys.size({"num_hidden_layers"});
   config.dim = keys.size({"hidden_size"});
@@ -112,14 +112,14 @@ PublishedLayout mamba2_layout() {
           [](const ModelSpec& spec, TensorList& list) {
             list.add_spellings("embedding", {"embedding.weight", "embeddings.weight"}, {spec.vocabulary, spec.dim});
           },
-      .layer = list_layer,
+      .layer = list_mamba2_layer,
       .final_norm = [](const ModelSpec& spec, TensorList& list) { list.add("norm_f.weight", {spec.dim}); },
       .sizes = {{&ModelSpec::vocabulary, "embedding", 2, 0},
                 {&ModelSpec::dim, "embedding", 2, 1},
                 {&ModelSpec::heads, "layer0.mixer.dt_bias", 1, 0},
                 {&ModelSpec::taps, "layer0.mixer.conv1d.weight", 3, 2}},
       .further_sizes = take_state,
-      .read_config = read_config,
+      .read_config = read_mamba2_config,
       .is_own_config = is_state_spaces_config};
 }
 

@@ -3,17 +3,17 @@
 
 #include <armadillo>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string_view>
 
+#include "core/undefined.hpp"
 #include "models/dropout.hpp"
 
 namespace ranklab {
 
 /// Frobenius norms of what entered the mixing branch of a block, and of what it gave; NaN where the block does not say.
 struct BranchNorms {
-  double input = std::numeric_limits<double>::quiet_NaN(), output = std::numeric_limits<double>::quiet_NaN();
+  double input = undefined, output = undefined;
 };
 
 enum class Norm { rows, layer, rms, none };

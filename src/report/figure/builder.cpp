@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "core/undefined.hpp"
+
 namespace ranklab {
 namespace {
 
@@ -47,7 +49,7 @@ void ResultBuilder::scalar(std::string name, std::vector<double> per_trial) {
 
 void ResultBuilder::scalar(const Inequality& inequality) {
   scalar(inequality.scalar, per_trial(records_, [&](const TrialRecord& record) {
-           return record.has_tally(inequality.id) ? record.tally(inequality.id).violations : std::nan("");
+           return record.has_tally(inequality.id) ? record.tally(inequality.id).violations : undefined;
          }));
 }
 

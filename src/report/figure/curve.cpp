@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "core/undefined.hpp"
 
 namespace ranklab {
 namespace {
@@ -19,7 +20,7 @@ std::size_t count(const Runs& runs) {
 
 void set_band(DrawnPoint& point, double std, bool log_y) {
   point.low = point.high = point.y;
-  if (std::isnan(std)) point.low = point.high = std::numeric_limits<double>::quiet_NaN();
+  if (std::isnan(std)) point.low = point.high = undefined;
   if (!(std > 0)) return;
   point.high = point.y + std;
   point.low = log_y ? std::max(smallest_positive, point.y / (1.0 + std / point.y)) : point.y - std;

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "core/undefined.hpp"
 #include "report/changes.hpp"
 #include "report/figure/text.hpp"
 
@@ -108,8 +109,7 @@ Curve read_curve(const Json& curve, const std::string& where) {
 }
 
 Band read_band(const Json& band, const std::string& where) {
-  constexpr double missing = std::numeric_limits<double>::quiet_NaN();
-  const double low = number(band, "x_low", where, missing), high = number(band, "x_high", where, missing);
+  const double low = number(band, "x_low", where, undefined), high = number(band, "x_high", where, undefined);
   if (!(low <= high)) fail(where, "needs numbers 'x_low' <= 'x_high'");
   return {low, high, text(band, "label", where), read_colour(band, where)};
 }
@@ -121,7 +121,7 @@ Panel read_panel(const Json& panel, const std::string& where) {
       std::any_of(out.curves.begin(), out.curves.end(), [](const Curve& curve) { return curve.style == LineStyle::bars; });
   if (bars && out.x.scale == Scale::log) fail(where, "has bars on a log x axis");
   for (const Json& line : list(panel, "lines", where, max_curves)) {
-    const double y = number(line, "y", where + ", a line", std::numeric_limits<double>::quiet_NaN());
+    const double y = number(line, "y", where + ", a line", undefined);
     if (!std::isnan(y)) out.lines.push_back({y, text(line, "label", where + ", a line")});
   }
   for (const Json& band : list(panel, "bands", where, max_curves)) out.bands.push_back(read_band(band, where + ", a band"));
@@ -135,8 +135,8 @@ std::vector<double> values(const Json& series, const char* key, const std::strin
   out.reserve(column->size());
   for (const Json& value : *column) {
     if (!value.is_number() && !value.is_null()) fail(where, std::string("needs numbers or null in '") + key + "'");
-    const double x = value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
-    out.push_back(std::abs(x) <= largest ? x : std::numeric_limits<double>::quiet_NaN());
+    const double x = value.is_null() ? undefined : value.get<double>();
+    out.push_back(std::abs(x) <= largest ? x : undefined);
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "core/undefined.hpp"
 #include "report/figure/palette.hpp"
 #include "report/figure/text.hpp"
 
@@ -187,7 +188,7 @@ Series shown(Series series, const Curve& curve, double trials) {
   if (!curve.standard_error) return series;
   for (std::size_t i = 0; i < series.std.size(); ++i) {
     const double n = series.n.empty() ? trials : series.n[i];
-    series.std[i] = n > 1 ? series.std[i] / std::sqrt(n) : std::numeric_limits<double>::quiet_NaN();
+    series.std[i] = n > 1 ? series.std[i] / std::sqrt(n) : undefined;
   }
   return series;
 }

@@ -73,7 +73,7 @@ std::vector<std::string> words_of(const std::string& text) {
 }
 
 // Statements of one result at one place of the paper that differ in a few words, such as those of several layers, share a row.
-bool are_kin(const Statement& a, const Statement& b) {
+bool are_kin(const JudgedStatement& a, const JudgedStatement& b) {
   const Appearance &x = deciding(a.as_printed), &y = deciding(b.as_printed);
   if (x.result != y.result || member(*x.claim, "source") != member(*y.claim, "source")) return false;
   const auto words = words_of(plain(member(*x.claim, "statement"))), others = words_of(plain(member(*y.claim, "statement")));
@@ -83,11 +83,11 @@ bool are_kin(const Statement& a, const Statement& b) {
   return different <= 3 && 2 * different < words.size();
 }
 
-using Group = std::vector<const Statement*>;
+using Group = std::vector<const JudgedStatement*>;
 
 std::vector<Group> grouped_by_kin(const Group& chosen) {
   std::vector<Group> out;
-  for (const Statement* statement : chosen) {
+  for (const JudgedStatement* statement : chosen) {
     const auto known =
         std::find_if(out.begin(), out.end(), [&](const Group& group) { return are_kin(*group.front(), *statement); });
     if (known != out.end())
@@ -98,7 +98,7 @@ std::vector<Group> grouped_by_kin(const Group& chosen) {
   return out;
 }
 
-std::string where_html(const Statement& statement, const std::vector<Entry>& entries) {
+std::string where_html(const JudgedStatement& statement, const std::vector<Entry>& entries) {
   const Appearance& form = deciding(statement.as_printed);
   return "<tr><th scope=\"row\" title=\"" + html(statement.id) + "\">" +
          link_to(entries[form.result], prose(plain(member(*form.claim, "source")))) + places_html(statement.as_printed, entries) +
@@ -124,7 +124,7 @@ std::string single_row(const Group& group, const std::vector<Entry>& entries) {
 
 // What the corrected form measures is enough: the reason stands beside the printed one.
 std::string pair_row(const Group& group, const std::vector<Entry>& entries) {
-  const Statement& first = *group.front();
+  const JudgedStatement& first = *group.front();
   const Appearance &printed = deciding(first.as_printed), &corrected = deciding(first.corrected);
   Evidence brief = evidence_of(*corrected.claim);
   if (!brief.measured.empty()) brief.detail.clear();
@@ -133,7 +133,7 @@ std::string pair_row(const Group& group, const std::vector<Entry>& entries) {
          cell("Corrected", form_html(corrected, brief.text())) + "</tr>\n";
 }
 
-std::size_t paper_of(const Statement& statement, const std::vector<Entry>& entries) {
+std::size_t paper_of(const JudgedStatement& statement, const std::vector<Entry>& entries) {
   return entries[statement.as_printed.front().result].paper;
 }
 
@@ -156,7 +156,7 @@ std::string failures_html(const Group& failures, const std::vector<Entry>& entri
   for (std::size_t paper = 0; paper <= papers.size(); ++paper) {
     Group own;
     std::copy_if(failures.begin(), failures.end(), std::back_inserter(own),
-                 [&](const Statement* statement) { return paper_of(*statement, entries) == paper; });
+                 [&](const JudgedStatement* statement) { return paper_of(*statement, entries) == paper; });
     if (own.empty()) continue;
     out += "<details>\n<summary>" + counted(own.size(), "other statement") + " of " + name_of_paper(paper) + " that fail" +
            (own.size() == 1 ? "s" : "") + ", and why</summary>\n" +
@@ -168,9 +168,9 @@ std::string failures_html(const Group& failures, const std::vector<Entry>& entri
 }
 
 template <typename Wanted>
-Group where(const std::vector<Statement>& statements, const Wanted& wanted) {
+Group where(const std::vector<JudgedStatement>& statements, const Wanted& wanted) {
   Group out;
-  for (const Statement& statement : statements) {
+  for (const JudgedStatement& statement : statements) {
     if (wanted(statement)) out.push_back(&statement);
   }
   return out;
@@ -178,12 +178,13 @@ Group where(const std::vector<Statement>& statements, const Wanted& wanted) {
 
 }  // namespace
 
-std::string open_points_html(const std::vector<Statement>& statements, const std::vector<Entry>& entries) {
-  const auto is_pair = [](const Statement& s) { return !s.corrected.empty(); };
-  const auto misprints = where(statements, [&](const Statement& s) { return is_pair(s) && s.standing() != Standing::holds; });
-  const auto harmless = where(statements, [&](const Statement& s) { return is_pair(s) && s.standing() == Standing::holds; });
-  const auto failures = where(statements, [&](const Statement& s) { return !is_pair(s) && s.standing() == Standing::fails; });
-  const auto open = where(statements, [&](const Statement& s) { return !is_pair(s) && s.standing() == Standing::not_applicable; });
+std::string open_points_html(const std::vector<JudgedStatement>& statements, const std::vector<Entry>& entries) {
+  const auto is_pair = [](const JudgedStatement& s) { return !s.corrected.empty(); };
+  const auto misprints = where(statements, [&](const JudgedStatement& s) { return is_pair(s) && s.standing() != Standing::holds; });
+  const auto harmless = where(statements, [&](const JudgedStatement& s) { return is_pair(s) && s.standing() == Standing::holds; });
+  const auto failures = where(statements, [&](const JudgedStatement& s) { return !is_pair(s) && s.standing() == Standing::fails; });
+  const auto open =
+      where(statements, [&](const JudgedStatement& s) { return !is_pair(s) && s.standing() == Standing::not_applicable; });
   const std::vector<std::string> pair = {"Where", "As printed", "Corrected"};
   std::string out;
   if (!misprints.empty())

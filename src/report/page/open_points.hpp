@@ -10,6 +10,6 @@
 namespace ranklab {
 
 /// Empty where nothing is misprinted, fails or stays open.
-std::string open_points_html(const std::vector<Statement>& statements, const std::vector<Entry>& entries);
+std::string open_points_html(const std::vector<JudgedStatement>& statements, const std::vector<Entry>& entries);
 
 }  // namespace ranklab

@@ -41,7 +41,7 @@ std::string what_this_is(const std::vector<Entry>& entries) {
   return out + "</ul>\n";
 }
 
-std::string totals_html(const std::vector<Statement>& statements) {
+std::string totals_html(const std::vector<JudgedStatement>& statements) {
   const StandingCounts counts = count(statements);
   const auto verb = [](std::size_t n, const char* one, const char* many) { return std::to_string(n) + (n == 1 ? one : many); };
   return "<p class=\"totals\">Of " + verb(counts.total(), " distinct statement ", " distinct statements ") +
@@ -79,9 +79,9 @@ std::string row_html(const Entry& entry) {
          count_cells(count(statements_of({&result}))) + "</tr>\n";
 }
 
-std::string paper_table(std::size_t paper, const std::vector<Entry>& entries, const std::vector<Statement>& statements) {
-  std::vector<Statement> own;
-  for (const Statement& statement : statements) {
+std::string paper_table(std::size_t paper, const std::vector<Entry>& entries, const std::vector<JudgedStatement>& statements) {
+  std::vector<JudgedStatement> own;
+  for (const JudgedStatement& statement : statements) {
     if (entries[statement.as_printed.front().result].paper == paper) own.push_back(statement);
   }
   std::string rows;
@@ -110,7 +110,7 @@ std::string citation_html(std::size_t paper) {
          std::string(p.version) + "</a>";
 }
 
-std::string overview_html(const std::vector<Entry>& entries, const std::vector<Statement>& statements) {
+std::string overview_html(const std::vector<Entry>& entries, const std::vector<JudgedStatement>& statements) {
   std::string out = what_this_is(entries) + "<h2 id=\"overview\">What holds</h2>\n" + totals_html(statements) +
                     "<div class=\"columns\">\n<div>\n";
   for (std::size_t paper = 0; paper <= papers.size(); ++paper) {

@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-std::string overview_html(const std::vector<Entry>& entries, const std::vector<Statement>& statements);
+std::string overview_html(const std::vector<Entry>& entries, const std::vector<JudgedStatement>& statements);
 
 /// "[Spectral] D. Davis, ...: title. arXiv:..."; escaped.
 std::string citation_html(std::size_t paper);

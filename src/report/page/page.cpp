@@ -44,7 +44,7 @@ std::string html_report(const std::vector<nlohmann::json>& results, const std::v
     documents.push_back(entry.result);
     of_papers = of_papers || entry.paper < papers.size();
   }
-  const std::vector<Statement> statements = statements_of(documents);
+  const std::vector<JudgedStatement> statements = statements_of(documents);
   return head + std::string(html_style) + "</style>\n</head>\n<body>\n<header><h1>ranklab report</h1></header>\n<main>\n" +
          overview_html(entries, statements) + (of_papers ? symbols_html() : "") + open_points_html(statements, entries) +
          sections_html(entries) + "</main>\n</body>\n</html>\n";

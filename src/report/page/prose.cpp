@@ -29,10 +29,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> signs = {
     {"abs(lambda)", "|\u03BB|"},
 }};
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool is_word(char c) {
   return is_letter(c) || is_digit(c);
 }

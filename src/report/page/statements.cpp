@@ -15,10 +15,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool is_letter(char c) {
-  return c >= 'a' && c <= 'z';
-}
-
 // "14a" at the start of "14 (a)", "14a/x", "14a"; "2" of "2-step3" and "4-variants"; empty where there is no number.
 std::string leading_number(std::string_view text) {
   std::size_t end = 0;
@@ -147,14 +143,14 @@ Standing verdict_of(const Json& claim) {
   return verdict == "holds" ? Standing::holds : verdict == "fails" ? Standing::fails : Standing::not_applicable;
 }
 
-Standing Statement::standing() const {
+Standing JudgedStatement::standing() const {
   const Standing printed = worst(as_printed), right = worst(corrected);
   if (printed == Standing::fails && right == Standing::holds) return Standing::misprint;
   return right == Standing::fails ? right : printed;
 }
 
-std::vector<Statement> statements_of(const std::vector<const Json*>& results) {
-  std::vector<Statement> out;
+std::vector<JudgedStatement> statements_of(const std::vector<const Json*>& results) {
+  std::vector<JudgedStatement> out;
   std::map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Json& claims = member(*results[i], "claims");
@@ -166,11 +162,11 @@ std::vector<Statement> statements_of(const std::vector<const Json*>& results) {
         place = {base, Form::corrected};
       const auto [at, is_new] = index.try_emplace(place.base, out.size());
       if (is_new) out.push_back({place.base, {}, {}});
-      Statement& statement = out[at->second];
+      JudgedStatement& statement = out[at->second];
       (place.form == Form::corrected ? statement.corrected : statement.as_printed).push_back({&claim, i});
     }
   }
-  for (Statement& statement : out) {
+  for (JudgedStatement& statement : out) {
     if (statement.as_printed.empty()) std::swap(statement.as_printed, statement.corrected);
     shortest_first(statement.as_printed);
     shortest_first(statement.corrected);
@@ -185,9 +181,9 @@ void StandingCounts::add(Standing standing) {
                                       : not_applicable);
 }
 
-StandingCounts count(const std::vector<Statement>& statements) {
+StandingCounts count(const std::vector<JudgedStatement>& statements) {
   StandingCounts out;
-  for (const Statement& statement : statements) out.add(statement.standing());
+  for (const JudgedStatement& statement : statements) out.add(statement.standing());
   return out;
 }
 

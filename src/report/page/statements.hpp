@@ -26,7 +26,7 @@ struct Appearance {
 
 enum class Standing { holds, misprint, fails, not_applicable };
 
-struct Statement {
+struct JudgedStatement {
   std::string id;                      // without "/as-printed" or "/corrected"
   std::vector<Appearance> as_printed;  // or the only form; those with the shortest id come first
   std::vector<Appearance> corrected;   // empty: no corrected form is judged
@@ -36,7 +36,7 @@ struct Statement {
 };
 
 /// The statements of the claims that belong to their results, in the order of the results.
-std::vector<Statement> statements_of(const std::vector<const nlohmann::json*>& results);
+std::vector<JudgedStatement> statements_of(const std::vector<const nlohmann::json*>& results);
 
 struct StandingCounts {
   std::size_t holds = 0, misprints = 0, fails = 0, not_applicable = 0;
@@ -45,7 +45,7 @@ struct StandingCounts {
   std::size_t total() const { return holds + misprints + fails + not_applicable; }
 };
 
-StandingCounts count(const std::vector<Statement>& statements);
+StandingCounts count(const std::vector<JudgedStatement>& statements);
 
 /// A claim's verdict; anything but "holds" and "fails" is not applicable.
 Standing verdict_of(const nlohmann::json& claim);

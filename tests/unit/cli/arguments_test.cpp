@@ -4,6 +4,8 @@
 
 #include "core/error.hpp"
 
+namespace arguments_test {
+
 using namespace ranklab;
 
 namespace {
@@ -52,3 +54,5 @@ TEST_CASE("unknown flags and missing values are usage errors") {
   CHECK_THROWS_WITH_AS(parse_arguments({"--m", "--trials", "2"}, known), "--m needs a value", UsageError);
   CHECK_THROWS_AS(parse_arguments({"-x"}, known), UsageError);
 }
+
+}  // namespace arguments_test

@@ -4,6 +4,8 @@
 
 #include "core/error.hpp"
 
+namespace sweep_test {
+
 using namespace ranklab;
 
 TEST_CASE("the values of a sweep: lists, ranges of integers, and lists of lists") {
@@ -19,3 +21,5 @@ TEST_CASE("the values of a sweep: lists, ranges of integers, and lists of lists"
     CHECK_THROWS_AS(sweep_values(text, "--sweep x"), UsageError);
   }
 }
+
+}  // namespace sweep_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace terminal_test {
+
 using namespace ranklab;
 
 TEST_CASE("text is broken at blanks, its later lines indented; a word that is too long stays whole") {
@@ -19,3 +21,5 @@ TEST_CASE("text is shortened by characters, not by bytes") {
 TEST_CASE("words of a command line read back by a shell") {
   CHECK(shell_words({"--lambda", "-1,0", "my file", "it's", ""}) == "--lambda -1,0 'my file' 'it'\\''s' ''");
 }
+
+}  // namespace terminal_test

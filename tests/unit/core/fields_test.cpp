@@ -5,6 +5,8 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 
+namespace fields_test {
+
 using namespace ranklab;
 
 namespace {
@@ -124,3 +126,5 @@ TEST_CASE("nearest: edit distance with swapped neighbours, nothing far-fetched")
   CHECK(nearest("xyz", {"trials", "steps"}).empty());
   CHECK(nearest(std::string(100000, 'a'), {"trials"}).empty());
 }
+
+}  // namespace fields_test

@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
+
+namespace fits_test {
 
 using namespace ranklab;
 
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 using Values = std::vector<double>;
 
 doctest::Approx close(double expected) {
@@ -91,3 +93,5 @@ TEST_CASE("what determines no line: misuse throws, data give NaN") {
     CHECK(std::isnan(fit.slope_error));
   }
 }
+
+}  // namespace fits_test

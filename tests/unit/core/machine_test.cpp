@@ -12,6 +12,8 @@
 
 #include "temporary_folder.hpp"
 
+namespace machine_test {
+
 using namespace ranklab;
 
 namespace {
@@ -102,3 +104,5 @@ TEST_CASE("machine: at least one core, and a name for it") {
   CHECK(available_cores() >= 1);
   CHECK_FALSE(cpu_name().empty());
 }
+
+}  // namespace machine_test

@@ -13,6 +13,8 @@
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
 
+namespace random_test {
+
 using namespace ranklab;
 
 namespace {
@@ -253,3 +255,5 @@ TEST_CASE("a trial beyond 32 bits is refused") {
   CHECK_NOTHROW(Stream(1, 0xffffffffu, "X"));
   CHECK_THROWS_AS(Stream(1, std::uint64_t{1} << 32, "X"), Failure);
 }
+
+}  // namespace random_test

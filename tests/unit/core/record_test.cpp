@@ -5,6 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
+namespace record_test {
+
 using namespace ranklab;
 
 TEST_CASE("a record counts the cases of a statement, and tallies add up over records") {
@@ -49,3 +51,5 @@ TEST_CASE("a record takes over the arrays of its parts, behind a prefix") {
   record.insert(part);
   CHECK(record.scalar("x") == 1.5);
 }
+
+}  // namespace record_test

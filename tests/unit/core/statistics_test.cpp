@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
+
+namespace statistics_test {
 
 using namespace ranklab;
 
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 doctest::Approx close(double expected) {
   return doctest::Approx(expected).scale(0).epsilon(tolerance::closed_form<double>);
@@ -151,3 +153,5 @@ TEST_CASE("spread of values") {
   CHECK(spread.largest == 10);
   CHECK(std::isnan(spread_of(std::vector<double>{}).median));
 }
+
+}  // namespace statistics_test

@@ -4,6 +4,8 @@
 
 #include <tuple>
 
+namespace text_test {
+
 using namespace ranklab;
 
 TEST_CASE("numbers, lists and clauses as text") {
@@ -64,3 +66,5 @@ TEST_CASE("printable names are cut where they are long") {
   CHECK(printable_key(std::string(100, 'k')) == std::string(100, 'k'));
   CHECK(printable_key(std::string(101, 'k')) == std::string(100, 'k') + "...");
 }
+
+}  // namespace text_test

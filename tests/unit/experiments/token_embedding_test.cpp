@@ -7,6 +7,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace token_embedding_test {
+
 using namespace ranklab;
 
 namespace {
@@ -52,3 +54,5 @@ TEST_CASE("trials with eps >= 1 are no case of Lemma 2.9") {
   CHECK(none.detail.find("up to 1.5 in every trial") != std::string::npos);
   CHECK(judged({}).detail == "no case to judge");
 }
+
+}  // namespace token_embedding_test

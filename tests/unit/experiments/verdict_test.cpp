@@ -9,6 +9,8 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
 
+namespace verdict_test {
+
 using namespace ranklab;
 
 namespace {
@@ -132,3 +134,5 @@ TEST_CASE("the verdict follows its count, in every study") {
     }
   }
 }
+
+}  // namespace verdict_test

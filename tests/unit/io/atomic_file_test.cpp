@@ -9,6 +9,8 @@
 #include "core/error.hpp"
 #include "temporary_folder.hpp"
 
+namespace atomic_file_test {
+
 using namespace ranklab;
 
 TEST_CASE("a file is written whole, into folders that did not exist, and replaces the old one") {
@@ -44,3 +46,5 @@ TEST_CASE("check_writable leaves nothing behind") {
   CHECK(std::filesystem::is_empty(folder.path()));
   check_writable("/dev/null");
 }
+
+}  // namespace atomic_file_test

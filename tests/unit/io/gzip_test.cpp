@@ -5,6 +5,8 @@
 #include "io/complaint.hpp"
 #include "io/gzip_file.hpp"
 
+namespace gzip_test {
+
 using namespace ranklab;
 
 namespace {
@@ -73,3 +75,5 @@ TEST_CASE("what is no file is refused without reading") {
   CHECK_THROWS_WITH_AS(read_unpacked("/dev/zero", 10), "cannot read /dev/zero: it is not a regular file", Failure);
   CHECK_THROWS_WITH_AS(read_unpacked("/tmp", 10), "cannot read /tmp: it is a folder", Failure);
 }
+
+}  // namespace gzip_test

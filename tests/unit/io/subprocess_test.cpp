@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+namespace subprocess_test {
+
 using ranklab::run_process;
 
 TEST_CASE("a child gets its input and arguments untouched, and its two outputs are kept apart") {
@@ -36,3 +38,5 @@ TEST_CASE("a program that is not there is told from a program that fails") {
                        ranklab::ProgramMissing);
   CHECK(run_process({"false"}, "").exit_code == 1);
 }
+
+}  // namespace subprocess_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace blas_test {
+
 using namespace ranklab;
 
 TEST_CASE("another kernel is asked for only where the processor has AVX-512 and OpenBLAS did not notice") {
@@ -15,3 +17,5 @@ TEST_CASE("another kernel is asked for only where the processor has AVX-512 and 
 TEST_CASE("the BLAS is OpenBLAS") {
   CHECK(blas_name().starts_with("OpenBLAS 0."));
 }
+
+}  // namespace blas_test

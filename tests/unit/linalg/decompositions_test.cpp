@@ -10,6 +10,8 @@
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
 
+namespace decompositions_test {
+
 using namespace ranklab;
 
 namespace {
@@ -158,3 +160,5 @@ TEST_CASE("empty matrices have empty decompositions") {
   CHECK(symmetric_eigenvalues(arma::mat()).n_elem == 0);
   CHECK(spectral_radius(arma::mat()) == 0);
 }
+
+}  // namespace decompositions_test

@@ -9,6 +9,8 @@
 #include "gaussian.hpp"
 #include "linalg/decompositions.hpp"
 
+namespace largest_eigenvalue_test {
+
 using namespace ranklab;
 
 // Of the residual bound and of LAPACK's own error, at most.
@@ -68,3 +70,5 @@ TEST_CASE("the caller is asked between the steps") {
   CHECK(asked > 8);
   CHECK_THROWS_AS(largest_eigenvalue(A * A.t(), [] { throw Interrupted(); }), Interrupted);
 }
+
+}  // namespace largest_eigenvalue_test

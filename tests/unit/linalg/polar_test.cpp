@@ -11,6 +11,8 @@
 #include "gaussian.hpp"
 #include "linalg/decompositions.hpp"
 
+namespace polar_test {
+
 using namespace ranklab;
 
 namespace {
@@ -311,3 +313,5 @@ TEST_CASE("a square matrix with one zero column is iterated too, and its factor 
   CHECK(polar_factor(G).iterations == 0);
   CHECK(polar_factor(G).rank == 28);
 }
+
+}  // namespace polar_test

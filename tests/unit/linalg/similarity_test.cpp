@@ -10,6 +10,8 @@
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
 
+namespace similarity_test {
+
 using namespace ranklab;
 
 namespace {
@@ -208,3 +210,5 @@ TEST_CASE("token similarity: entries that are not finite are refused") {
     CHECK_THROWS_AS(token_geometry(Y), Failure);
   }
 }
+
+}  // namespace similarity_test

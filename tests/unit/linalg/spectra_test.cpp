@@ -9,6 +9,8 @@
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
 
+namespace spectra_test {
+
 using namespace ranklab;
 
 namespace {
@@ -157,3 +159,5 @@ TEST_CASE("the entropy's rank is n for n equal values, whatever zeros stand besi
   CHECK(entropy_rank({2, 1, 1}) == doctest::Approx(std::pow(2.0, 1.5)).epsilon(1e-14));
   CHECK(std::isnan(entropy_rank({0, 0})));
 }
+
+}  // namespace spectra_test

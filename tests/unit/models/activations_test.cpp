@@ -8,6 +8,8 @@
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
 
+namespace activations_test {
+
 using namespace ranklab;
 
 namespace {
@@ -132,3 +134,5 @@ TEST_CASE("feed-forward activations: others are refused with those that are allo
                          UsageError);
   }
 }
+
+}  // namespace activations_test

@@ -4,6 +4,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace dropout_test {
+
 using namespace ranklab;
 
 TEST_CASE_TEMPLATE("dropout: the rate's share of the entries falls, the others make up for it", T, float, double) {
@@ -30,3 +32,5 @@ TEST_CASE_TEMPLATE("dropout: the rate's share of the entries falls, the others m
     CHECK(arma::approx_equal(X, again, "absdiff", T(0)) == (rate == 0));
   }
 }
+
+}  // namespace dropout_test

@@ -10,6 +10,8 @@
 #include "core/random.hpp"
 #include "core/tolerances.hpp"
 
+namespace feature_moments_test {
+
 using namespace ranklab;
 using std::numbers::pi;
 
@@ -164,3 +166,5 @@ TEST_CASE("what is refused") {
   CHECK_THROWS_AS(feature_covariance(find_activation("swiglu"), V), UsageError);
   CHECK_THROWS_AS(feature_cross_covariance(find_activation("relu"), V, arma::mat(2, 4, arma::fill::ones)), Failure);
 }
+
+}  // namespace feature_moments_test

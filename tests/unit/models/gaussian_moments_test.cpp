@@ -7,6 +7,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace gaussian_moments_test {
+
 using namespace ranklab;
 using std::numbers::pi;
 
@@ -90,3 +92,5 @@ TEST_CASE("the noise-to-signal ratio is undefined for a zero mean, and only ther
   CHECK(moments("relu", 2.0).noise_to_signal() == close(pi));
   CHECK(moments("gelu", 1e-8).noise_to_signal() > 1.0);
 }
+
+}  // namespace gaussian_moments_test

@@ -11,6 +11,8 @@
 #include "core/tolerances.hpp"
 #include "models/random_features.hpp"
 
+namespace gram_descent_test {
+
 using namespace ranklab;
 
 namespace {
@@ -177,3 +179,5 @@ TEST_CASE("what is refused, and how") {
   CHECK(failure(G_0, arma::diagmat(arma::vec{1, 1, -1e-16}), 0.5).empty());
   for (const double eta : {0.0, -1.0, infinity, std::nan("")}) CHECK_FALSE(failure(G_0, B, eta).empty());
 }
+
+}  // namespace gram_descent_test

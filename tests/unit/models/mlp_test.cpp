@@ -9,6 +9,8 @@
 #include "core/tolerances.hpp"
 #include "models/random_features.hpp"
 
+namespace mlp_test {
+
 using namespace ranklab;
 
 namespace {
@@ -142,3 +144,5 @@ TEST_CASE("initial weights are uniform on +-1/sqrt(fan_in); a gated activation d
     CHECK(std::abs(square - 1.0 / 3) < tolerance::standard_errors * std::sqrt(4.0 / 45 / count));
   }
 }
+
+}  // namespace mlp_test

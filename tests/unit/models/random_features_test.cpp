@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+namespace random_features_test {
+
 using namespace ranklab;
 
 namespace {
@@ -83,3 +85,5 @@ TEST_CASE("zero features: undefined stable rank, zero constants") {
   CHECK(problem.L_F == 0.0);
   CHECK(arma::approx_equal(problem.after_euclidean_step(problem.start), problem.start, "absdiff", 0.0));
 }
+
+}  // namespace random_features_test

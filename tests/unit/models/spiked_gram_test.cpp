@@ -9,6 +9,8 @@
 #include "core/tolerances.hpp"
 #include "models/random_features.hpp"
 
+namespace spiked_gram_test {
+
 using namespace ranklab;
 
 namespace {
@@ -102,3 +104,5 @@ TEST_CASE("the numbers of one size do not depend on the others, nor the directio
   const SpikedGram larger = draw_spiked_gram(trial, shape_of(17, 2, 0.6, 1.0));
   CHECK(std::abs(larger.U(0, 0) - one.U(0, 0)) > 1e-6);
 }
+
+}  // namespace spiked_gram_test

@@ -10,6 +10,8 @@
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 
+namespace tokens_test {
+
 using namespace ranklab;
 
 namespace {
@@ -96,3 +98,5 @@ TEST_CASE("the embedded Gram matrix is X X'") {
   }
   CHECK(rms_normalised_columns(arma::zeros(3, 2)).is_zero());
 }
+
+}  // namespace tokens_test

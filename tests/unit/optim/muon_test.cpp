@@ -7,6 +7,8 @@
 #include "core/tolerances.hpp"
 #include "models/random_features.hpp"
 
+namespace muon_test {
+
 using namespace ranklab;
 
 TEST_CASE("the first step is the Newton-Schulz factor of the gradient, with the aspect ratio's root") {
@@ -39,3 +41,5 @@ TEST_CASE("momentum is the exponential average of all gradients, seen one step a
 TEST_CASE("a zero gradient before any other gives a zero step") {
   CHECK(arma::accu(arma::abs(Muon<float>().step(arma::fmat(3, 2, arma::fill::zeros)))) == 0.0f);
 }
+
+}  // namespace muon_test

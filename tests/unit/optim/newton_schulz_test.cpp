@@ -7,6 +7,8 @@
 #include "core/tolerances.hpp"
 #include "models/random_features.hpp"
 
+namespace newton_schulz_test {
+
 using namespace ranklab;
 
 namespace {
@@ -63,3 +65,5 @@ TEST_CASE("single precision agrees with double") {
   const arma::fmat single = newton_schulz(arma::conv_to<arma::fmat>::from(G));
   CHECK(arma::approx_equal(arma::conv_to<arma::mat>::from(single), newton_schulz(G), "absdiff", tolerance::residual<float>));
 }
+
+}  // namespace newton_schulz_test

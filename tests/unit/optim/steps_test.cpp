@@ -5,6 +5,8 @@
 #include "core/tolerances.hpp"
 #include "models/random_features.hpp"
 
+namespace steps_test {
+
 using namespace ranklab;
 
 TEST_CASE("the step on a diagonal gradient, by hand") {
@@ -49,3 +51,5 @@ TEST_CASE("zero curvature means a zero step") {
   CHECK(arma::accu(arma::abs(spectral_step(G, 0.0, -1.0).step)) == 0.0);
   CHECK(arma::accu(arma::abs(spectral_step(G, 1.0, -1.0).step)) == 0.0);
 }
+
+}  // namespace steps_test

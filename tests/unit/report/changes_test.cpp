@@ -9,6 +9,8 @@
 #include "report/figure/sample.hpp"
 #include "report/figure/words.hpp"
 
+namespace changes_test {
+
 using namespace ranklab;
 using nlohmann::json;
 using ranklab::testing::contains;
@@ -55,3 +57,5 @@ TEST_CASE("a picture shows the change below its title and tells it to who does n
   CHECK(gnuplot_script(changed_by("[]"), "svg") == gnuplot_script(sample_result(), "svg"));
   CHECK(!contains(describe_figure(read_figure(sample_result())), "preset"));
 }
+
+}  // namespace changes_test

@@ -6,6 +6,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace claims_test {
+
 using namespace ranklab;
 
 namespace {
@@ -137,3 +139,5 @@ TEST_CASE("fits over sizes: the exponent of a power law, without what is undefin
   CHECK(fits_over(records, x, y_at, fit_line)[2].points == 4);
   CHECK(std::isnan(slopes_over(records, {2, 2, 2, 2}, y_at, fit_line)[0]));
 }
+
+}  // namespace claims_test

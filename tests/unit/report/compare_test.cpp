@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+namespace compare_test {
+
 using namespace ranklab;
 using nlohmann::json;
 
@@ -117,3 +119,5 @@ TEST_CASE("what one result lacks is a difference, whichever it is") {
   CHECK(compared(without, sample()).scalars.back().missing == "missing in A");
   CHECK(compared(sample(), without).scalars.front().missing == "missing in B");
 }
+
+}  // namespace compare_test

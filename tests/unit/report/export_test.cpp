@@ -6,6 +6,8 @@
 
 #include "core/error.hpp"
 
+namespace export_test {
+
 using namespace ranklab;
 using nlohmann::json;
 
@@ -54,3 +56,5 @@ TEST_CASE("a result that is not whole is a failure") {
   broken.erase("trial_values");
   CHECK_THROWS_AS(export_csv(broken, "trials"), Failure);
 }
+
+}  // namespace export_test

@@ -12,6 +12,8 @@
 #include "report/figure/json.hpp"
 #include "temporary_folder.hpp"
 
+namespace result_json_test {
+
 using namespace ranklab;
 
 namespace {
@@ -152,3 +154,5 @@ TEST_CASE("reading JSON is strict") {
   CHECK(read_json(path)["b"]["k"] == 2);
   CHECK_THROWS_AS(read_result(path), Failure);
 }
+
+}  // namespace result_json_test

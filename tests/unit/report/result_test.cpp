@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+namespace result_test {
+
 using namespace ranklab;
 
 TEST_CASE("a series stops at the shortest trial and averages the defined values") {
@@ -18,3 +20,5 @@ TEST_CASE("a series stops at the shortest trial and averages the defined values"
   CHECK(with_gap.n == std::vector<double>{3, 1});
   CHECK(series.n.empty());  // every trial defines every point
 }
+
+}  // namespace result_test

@@ -7,6 +7,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace size_claims_test {
+
 using namespace ranklab;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("an exponent is the mean over trials, unless the run says why it means
   CHECK(made[3].verdict == Verdict::not_applicable);
   CHECK(made[3].detail == "one size");
 }
+
+}  // namespace size_claims_test

@@ -16,6 +16,8 @@
 #include "io/atomic_file.hpp"
 #include "temporary_folder.hpp"
 
+namespace journal_test {
+
 using namespace ranklab;
 
 namespace {
@@ -193,3 +195,5 @@ TEST_CASE("a journal without a finished trial goes with its run") {
   { const Journal journal(out, identity, true); }
   CHECK(std::filesystem::exists(Journal::path_for(out)));
 }
+
+}  // namespace journal_test

@@ -8,6 +8,8 @@
 
 #include "run/pool.hpp"
 
+namespace once_per_run_test {
+
 using namespace ranklab;
 
 TEST_CASE("a value that trials share is made once, however many ask at once") {
@@ -41,3 +43,5 @@ TEST_CASE("the first trial of a run has the seed's draws of trial 0, whichever a
   CHECK(first.index() == 0);
   CHECK(first.stream("A").uniform() == Stream(5, 0, "A").uniform());
 }
+
+}  // namespace once_per_run_test

@@ -11,6 +11,8 @@
 #include "run/pool.hpp"
 #include "temporary_folder.hpp"
 
+namespace part_test {
+
 using namespace ranklab;
 
 TEST_CASE("every trial is in exactly one shard, and the counts say how many") {
@@ -97,3 +99,5 @@ TEST_CASE("the trials of a part go to their places; one of another shard is refu
   std::vector<TrialRecord> too_few(4);
   CHECK_THROWS_AS(part.take({2, 3}, too_few), Failure);
 }
+
+}  // namespace part_test

@@ -13,6 +13,8 @@
 #include "run/interrupt.hpp"
 #include "temporary_folder.hpp"
 
+namespace pool_test {
+
 using namespace ranklab;
 
 namespace {
@@ -227,3 +229,5 @@ TEST_CASE("a thread that becomes free while parts are done does some of the rest
   CHECK(most == 2);
   CHECK(*spare == 1);
 }
+
+}  // namespace pool_test

@@ -4,6 +4,8 @@
 
 #include <string>
 
+namespace progress_test {
+
 using namespace ranklab;
 
 namespace {
@@ -68,3 +70,5 @@ TEST_CASE("durations in words") {
   CHECK(duration_text(5400) == "90 min");
   CHECK(duration_text(7200) == "2.0 h");
 }
+
+}  // namespace progress_test

@@ -11,6 +11,8 @@
 #include "core/tolerances.hpp"
 #include "models/random_features.hpp"
 
+namespace activation_test {
+
 using namespace ranklab;
 
 namespace {
@@ -71,3 +73,5 @@ TEST_CASE_TEMPLATE("gelu and its slope, z Phi(z) and Phi(z) + z phi(z), all alon
   CHECK(value_error <= limit);
   CHECK(slope_error <= limit);
 }
+
+}  // namespace activation_test

@@ -9,6 +9,8 @@
 #include "models/blocks/attention.hpp"
 #include "models/random_features.hpp"
 
+namespace attention_test {
+
 using namespace ranklab;
 
 namespace {
@@ -71,3 +73,5 @@ TEST_CASE("gradients of full attention are those of central differences") {
     }
   }
 }
+
+}  // namespace attention_test

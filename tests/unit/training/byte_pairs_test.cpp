@@ -9,6 +9,8 @@
 
 #include "core/error.hpp"
 
+namespace byte_pairs_test {
+
 using namespace ranklab;
 
 namespace {
@@ -128,3 +130,5 @@ TEST_CASE("what a vocabulary cannot have is refused") {
   CHECK(complaint("ab ab", 6) == "--vocab: the text has pairs for 5 tokens alone, not for 6");
   CHECK(complaint("ab ab", 5).empty());
 }
+
+}  // namespace byte_pairs_test

@@ -11,6 +11,8 @@
 #include "io/atomic_file.hpp"
 #include "temporary_folder.hpp"
 
+namespace corpus_test {
+
 using namespace ranklab;
 
 namespace {
@@ -99,3 +101,5 @@ TEST_CASE("texts and vocabularies that cannot be used are refused in a line") {
           "--vocab: '" + vocab + "' is not allowed; allowed: char, or bpe:V with V from 2 to 16384");
   }
 }
+
+}  // namespace corpus_test

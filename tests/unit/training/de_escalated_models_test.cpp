@@ -10,6 +10,8 @@
 #include "core/tolerances.hpp"
 #include "training/mixer_checks.hpp"
 
+namespace de_escalated_models_test {
+
 using namespace de_escalated_models;
 using mixer_checks::relative;
 
@@ -240,3 +242,5 @@ TEST_CASE("the mean of segments taken out of a block's end in full leaves nothin
     }
   }
 }
+
+}  // namespace de_escalated_models_test

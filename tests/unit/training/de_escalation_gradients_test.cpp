@@ -9,6 +9,8 @@
 #include "core/tolerances.hpp"
 #include "training/de_escalated_models.hpp"
 
+namespace de_escalation_gradients_test {
+
 using namespace de_escalated_models;
 
 namespace {
@@ -90,3 +92,5 @@ TEST_CASE("gradients where the mean of a prefix leaves 0 of the first token, whi
     CHECK((largest > 1) == (at == DeEscalation::At::feed_forward));
   }
 }
+
+}  // namespace de_escalation_gradients_test

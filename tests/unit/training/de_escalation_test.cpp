@@ -10,6 +10,8 @@
 #include "training/de_escalated_models.hpp"
 #include "training/mixer_checks.hpp"
 
+namespace de_escalation_test {
+
 using namespace de_escalated_models;
 using mixer_checks::relative;
 
@@ -120,3 +122,5 @@ TEST_CASE("prefix and strict means let no token see a later one, and no gradient
     CHECK(arma::any(arma::vectorise(backward(of, G).cols(1, last)) != 0.0) == sees);
   });
 }
+
+}  // namespace de_escalation_test

@@ -7,6 +7,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace exponential_test {
+
 using namespace ranklab;
 
 // The next wider type is the independent route: double for float, long double for double.
@@ -30,3 +32,5 @@ TEST_CASE_TEMPLATE("beyond the normal numbers it stops, and nan stays", T, float
   CHECK(exponential(-std::numeric_limits<T>::infinity()) < 1e-37);
   CHECK(std::isnan(exponential(std::numeric_limits<T>::quiet_NaN())));
 }
+
+}  // namespace exponential_test

@@ -9,6 +9,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace gpt_test {
+
 using namespace ranklab;
 
 namespace {
@@ -332,3 +334,5 @@ TEST_CASE("counts of operations and numbers") {
   // A product of W and a column is two operations for each entry; scores and mixtures are two more for each pair, entry and head.
   CHECK(gpt_flops(shape, 15) == 15 * (2 * maps + 4 * 2 * 5 * 8));
 }
+
+}  // namespace gpt_test

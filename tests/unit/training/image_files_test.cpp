@@ -15,6 +15,8 @@
 #include "io/tensors/stored_bytes.hpp"
 #include "temporary_folder.hpp"
 
+namespace image_files_test {
+
 using namespace ranklab;
 
 namespace {
@@ -303,3 +305,5 @@ TEST_CASE("CIFAR-10 that is damaged is refused in a line") {
   write_file_atomically(folder / "data_batch_4.bin", cifar_record(1) + "\x0a" + cifar_record(2).substr(1));
   CHECK(read(1, 1) == "DIR/data_batch_4.bin: record 2: label 10; labels are 0 to 9");
 }
+
+}  // namespace image_files_test

@@ -8,6 +8,8 @@
 #include "core/random.hpp"
 #include "core/tolerances.hpp"
 
+namespace images_test {
+
 using namespace ranklab;
 
 namespace {
@@ -126,3 +128,5 @@ TEST_CASE("planes of a patch come one after the other, and are pooled each by it
   CHECK(half.planes == 2);
   CHECK(half.pixels == std::vector<float>{2.5f, 4.5f, 12.5f, 14.5f, 102.5f, 104.5f, 112.5f, 114.5f});
 }
+
+}  // namespace images_test

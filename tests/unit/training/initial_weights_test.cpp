@@ -9,6 +9,8 @@
 #include "core/tolerances.hpp"
 #include "training/sequence_model.hpp"
 
+namespace initial_weights_test {
+
 using namespace ranklab;
 
 namespace {
@@ -197,3 +199,5 @@ TEST_CASE("in single precision, the same numbers rounded") {
   check(initial.uniform<float>("uniform", 7, 9, -2, 1), initial.uniform<double>("uniform", 7, 9, -2, 1));
   check(initial.constant<float>("constant", 7, 9, 0.1), initial.constant<double>("constant", 7, 9, 0.1));
 }
+
+}  // namespace initial_weights_test

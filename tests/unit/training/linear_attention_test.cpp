@@ -2,6 +2,8 @@
 
 #include "training/mixer_checks.hpp"
 
+namespace linear_attention_test {
+
 using namespace ranklab;
 using namespace mixer_checks;
 
@@ -111,3 +113,5 @@ TEST_CASE("linear attention: four maps that decay, by their names") {
   }
   CHECK(names == "mixer.Wq mixer.Wk mixer.Wv mixer.Wo ");
 }
+
+}  // namespace linear_attention_test

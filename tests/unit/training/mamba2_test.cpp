@@ -8,6 +8,8 @@
 #include "models/blocks/stack.hpp"
 #include "training/mixer_checks.hpp"
 
+namespace mamba2_test {
+
 using namespace ranklab;
 using namespace mixer_checks;
 
@@ -180,3 +182,5 @@ TEST_CASE("Mamba-2: names, shapes and starts of the published layout") {
   CHECK(arma::abs(W[6]->W - 1).max() == 0.0);
   CHECK_THROWS_AS(Mamba2Mixer<double>(d, length, {.head_width = 5}, initial), std::logic_error);
 }
+
+}  // namespace mamba2_test

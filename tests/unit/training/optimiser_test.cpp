@@ -10,6 +10,8 @@
 #include "linalg/decompositions.hpp"
 #include "models/random_features.hpp"
 
+namespace optimiser_test {
+
 using namespace ranklab;
 
 namespace {
@@ -189,3 +191,5 @@ TEST_CASE("steps: a fifth from 70 %, a twenty-fifth from 90 % on; a quarter of h
   CHECK(quarter_cosine(200, 200, 0) == doctest::Approx(0.85355339059327376));  // cos^2(pi / 8)
   CHECK(quarter_cosine(0, 200, 4) == 0.25);
 }
+
+}  // namespace optimiser_test

@@ -11,6 +11,8 @@
 #include "core/tolerances.hpp"
 #include "training/without_replacement.hpp"
 
+namespace recall_test {
+
 using namespace ranklab;
 
 namespace {
@@ -178,3 +180,5 @@ TEST_CASE("draws without replacement: the ends of (0, 1), and every order of a s
   CHECK(counts.size() == 24);
   for (const auto& [order, count] : counts) CHECK(plausible(count, draws, 1.0 / 24));
 }
+
+}  // namespace recall_test

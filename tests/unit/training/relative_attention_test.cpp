@@ -13,6 +13,8 @@
 #include "training/de_escalated_models.hpp"
 #include "training/mixer_checks.hpp"
 
+namespace relative_attention_test {
+
 using namespace ranklab;
 using mixer_checks::relative;
 
@@ -176,3 +178,5 @@ TEST_CASE("relative attention starts by its law, each part from its own stream")
   CHECK(same(shared.v, initial.normal<double>("v", d, 1, deviation)));
   CHECK(same(of.map(), initial.uniform<double>("Wr", d, d, -deviation, deviation)));
 }
+
+}  // namespace relative_attention_test

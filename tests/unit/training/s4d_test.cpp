@@ -7,6 +7,8 @@
 #include "models/blocks/s4d.hpp"
 #include "training/mixer_checks.hpp"
 
+namespace s4d_test {
+
 using namespace ranklab;
 using namespace mixer_checks;
 
@@ -136,3 +138,5 @@ TEST_CASE("S4D: names, shapes and starts") {
   CHECK(arma::abs(W[6]->W).max() == 0.0);
   CHECK_THROWS_AS(S4dMixer<double>(6, length, {.state = 5}, initial), std::logic_error);
 }
+
+}  // namespace s4d_test

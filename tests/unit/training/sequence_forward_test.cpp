@@ -14,6 +14,8 @@
 #include "training/s4d.hpp"
 #include "training/sequence_models.hpp"
 
+namespace sequence_forward_test {
+
 using namespace sequence_models;
 using mixer_checks::relative;
 
@@ -195,3 +197,5 @@ TEST_CASE("each layer has a mixer of the kind that was asked for, which starts b
     }
   }
 }
+
+}  // namespace sequence_forward_test

@@ -7,6 +7,8 @@
 #include "core/tolerances.hpp"
 #include "training/sequence_models.hpp"
 
+namespace sequence_gradients_test {
+
 using namespace sequence_models;
 
 namespace {
@@ -91,3 +93,5 @@ TEST_CASE("gradients are those of central differences: classes of sequences, of 
   shape.classes = 4;
   check_gradients(shape);
 }
+
+}  // namespace sequence_gradients_test

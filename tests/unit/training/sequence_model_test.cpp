@@ -14,6 +14,8 @@
 #include "training/mixer_checks.hpp"
 #include "training/sequence_models.hpp"
 
+namespace sequence_model_test {
+
 using namespace sequence_models;
 using mixer_checks::relative;
 
@@ -207,3 +209,5 @@ TEST_CASE("operations: two for every weight of a map and token, and for every pa
     }
   }
 }
+
+}  // namespace sequence_model_test

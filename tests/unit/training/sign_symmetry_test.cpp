@@ -16,6 +16,8 @@
 #include "core/tolerances.hpp"
 #include "training/sequence_models.hpp"
 
+namespace sign_symmetry_test {
+
 using namespace sequence_models;
 
 namespace {
@@ -145,3 +147,5 @@ TEST_CASE("S4D has no map at its entrance: one layer can be made up for, two can
     if (layers == 2) CHECK(twins.apart > different);
   }
 }
+
+}  // namespace sign_symmetry_test

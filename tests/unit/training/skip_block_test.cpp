@@ -12,6 +12,8 @@
 
 #include "training/mixer_checks.hpp"
 
+namespace skip_block_test {
+
 using namespace ranklab;
 
 namespace {
@@ -204,3 +206,5 @@ TEST_CASE("a block has the parameters of its switches; lambda has a rate of its 
     CHECK(names == expected);
   });
 }
+
+}  // namespace skip_block_test

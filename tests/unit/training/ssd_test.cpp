@@ -7,6 +7,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace ssd_test {
+
 using namespace ranklab;
 
 // For one token with x = B = C = 1 and D = 0, y = dt.
@@ -30,3 +32,5 @@ TEST_CASE_TEMPLATE("steps are log(1 + exp(.)), as exact for long ones as for sho
     for (const T g : dxBC) CHECK(g == y);  // in each of x, B and C
   }
 }
+
+}  // namespace ssd_test

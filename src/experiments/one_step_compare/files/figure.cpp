@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/text.hpp"
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/files/rows.hpp"
 
 namespace ranklab::files {
@@ -53,7 +54,7 @@ void add_series(ResultBuilder& out, const std::vector<Row>& rows) {
   add("predicted_ratio", mean(&Observation::ratio));
   for (const Colour& colour : colours) {
     add(colour.of("predicted_ratio"), [&](const Row& row) {
-      return row.is_judged() && row.advice().settled == colour.settled ? row.mean(&Observation::ratio) : std::nan("");
+      return row.is_judged() && row.advice().settled == colour.settled ? row.mean(&Observation::ratio) : undefined;
     });
   }
   add("gradient_stable_rank", mean(&Observation::gradient_stable_rank));

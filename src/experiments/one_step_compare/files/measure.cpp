@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/undefined.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/largest_eigenvalue.hpp"
 #include "linalg/spectra.hpp"
@@ -86,7 +87,7 @@ arma::mat second_moment(const StoredActivation& A, const Trial& trial) {
 double stable_rank_of_moment(const arma::mat& moment, const Trial& trial) {
   const bool diagonal = moment.n_cols == 1;
   const double trace = diagonal ? arma::accu(moment) : arma::trace(moment);
-  if (!(trace > 0)) return std::nan("");
+  if (!(trace > 0)) return undefined;
   return trace / (diagonal ? moment.max() : largest_eigenvalue(moment, [&] { trial.check_interrupt(); }));
 }
 
@@ -137,7 +138,7 @@ double outside_span(const StoredActivation* A, const MeasuredActivation& measure
   arma::mat gradient = matrix_of(stored_rows(G, 0, G.rows()));
   if (G.transposed) gradient = gradient.t();
   const double modulus = gradient.is_finite() ? arma::abs(gradient).max() : 0;
-  if (modulus == 0) return std::nan("");
+  if (modulus == 0) return undefined;
   gradient /= modulus;
   const double whole = arma::accu(arma::square(gradient));
   trial.check_interrupt();
@@ -147,13 +148,13 @@ double outside_span(const StoredActivation* A, const MeasuredActivation& measure
     return share(arma::accu(arma::square(gradient.cols(arma::find(squares <= 0)))), whole);
   }
   const Span span = span_looked_at(static_cast<double>(A->features), static_cast<double>(A->samples()));
-  if (span == Span::not_looked_at) return std::nan("");
+  if (span == Span::not_looked_at) return undefined;
   // Above what rounding makes of zeros.
   const double rounding = 4 * static_cast<double>(gram.n_rows) * std::numeric_limits<double>::epsilon();
   const double d = rounding * arma::trace(gram) / measured.ranks.stable_rank;
   arma::mat L = gram;
   L.diag() += d;
-  if (!arma::chol(L, L, "lower")) return std::nan("");
+  if (!arma::chol(L, L, "lower")) return undefined;
   trial.check_interrupt();
   const auto solved = [&](const arma::mat& right) { return arma::mat(arma::solve(arma::trimatl(L), right)); };
   const auto solved_twice = [&](const arma::mat& once) { return arma::mat(arma::solve(arma::trimatu(L.t()), once)); };

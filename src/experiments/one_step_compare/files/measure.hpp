@@ -5,12 +5,12 @@
 #include <armadillo>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "core/record.hpp"
 #include "core/statistics.hpp"
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/files/files.hpp"
 #include "experiments/one_step_compare/files/gram.hpp"
 
@@ -18,9 +18,9 @@ namespace ranklab::files {
 
 /// Of an activation or of a layer's gradient; NaN of a zero matrix and where an entry is not finite.
 struct Ranks {
-  double stable_rank = std::numeric_limits<double>::quiet_NaN();
-  double nuclear_rank = std::numeric_limits<double>::quiet_NaN();  // of gradients alone
-  NonFinite non_finite;                                            // its row counts from the gradient's first, not the layer's
+  double stable_rank = undefined;
+  double nuclear_rank = undefined;  // of gradients alone
+  NonFinite non_finite;             // its row counts from the gradient's first, not the layer's
 };
 
 /// Of a weight.
@@ -32,9 +32,9 @@ struct Spectrum {
 
 /// Whether an activation and a gradient can belong together.
 struct Checks {
-  double alike = 0;                                           // samples that are one and the same: the largest group
-  double outside = std::numeric_limits<double>::quiet_NaN();  // share of the gradient outside the samples' span; NaN: not looked at
-  bool is_moment = true;                                      // MeasuredActivation::is_moment
+  double alike = 0;            // samples that are one and the same: the largest group
+  double outside = undefined;  // share of the gradient outside the samples' span; NaN: not looked at
+  bool is_moment = true;       // MeasuredActivation::is_moment
 };
 
 /// Why the pair, or a layer of it, cannot be what a layer has in one step, so that no advice follows from it; empty where nothing

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "core/statistics.hpp"
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/files/files.hpp"
 #include "experiments/one_step_compare/files/measure.hpp"
 #include "report/figure/builder.hpp"
@@ -37,7 +37,7 @@ enum class Settled { spectral, nothing, euclidean };
 /// nr / st of a layer at one step: over its batches, and, where there are several, of all of them joined.
 struct StepRatio {
   Summary batches;
-  double joined = std::numeric_limits<double>::quiet_NaN();
+  double joined = undefined;
 };
 
 Settled settled_by(double ratio);

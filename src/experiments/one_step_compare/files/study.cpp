@@ -8,9 +8,8 @@
 #include "run/once_per_run.hpp"
 
 namespace ranklab {
+namespace files {
 namespace {
-
-using namespace files;
 
 // The result file holds the flags as text.
 void require_printable(const std::string& flag, const std::string& text) {
@@ -137,8 +136,10 @@ class FilesStudy : public Study {
 
 }  // namespace
 
+}  // namespace files
+
 std::unique_ptr<Study> make_files_study() {
-  return std::make_unique<FilesStudy>();
+  return std::make_unique<files::FilesStudy>();
 }
 
 }  // namespace ranklab

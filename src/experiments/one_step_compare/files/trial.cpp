@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/files/measure.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
@@ -43,7 +44,7 @@ Ranks unpacked(const TrialRecord& record, const std::string& key) {
 
 // Spectrum's members, of singular values in descending order.
 std::vector<double> spectrum_of(const arma::vec& s) {
-  if (s.empty() || !(s(0) > 0)) return std::vector<double>(5, std::nan(""));
+  if (s.empty() || !(s(0) > 0)) return std::vector<double>(5, undefined);
   const arma::vec quantiles = arma::quantile(s, arma::vec{0.25, 0.5, 0.75}) / s(0);
   return {entropy_rank(s), s(0) / s(s.n_elem - 1), quantiles(0), quantiles(1), quantiles(2)};
 }
@@ -66,12 +67,11 @@ bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTens
                                           : measure_activation(*activation, trial);
   record.set(key_of(p), packed(measured.ranks));
   if (std::isnan(measured.ranks.stable_rank)) {
-    record.set(checks_key_of(p), {0.0, std::nan(""), measured.is_moment ? 1.0 : 0.0});
+    record.set(checks_key_of(p), {0.0, undefined, measured.is_moment ? 1.0 : 0.0});
     return false;
   }
-  const double outside = pair.has_gradient()
-                             ? outside_span(recorded ? nullptr : &*activation, measured, gradient_of(pair, open), trial)
-                             : std::nan("");
+  const double outside =
+      pair.has_gradient() ? outside_span(recorded ? nullptr : &*activation, measured, gradient_of(pair, open), trial) : undefined;
   record.set(checks_key_of(p), {recorded ? 0.0 : static_cast<double>(most_alike(measured.read.sketch)), outside, 1.0});
   return true;
 }

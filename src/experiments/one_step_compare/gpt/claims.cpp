@@ -1,12 +1,11 @@
 #include <algorithm>
-#include <limits>
+
+#include "core/undefined.hpp"
 
 #include "experiments/one_step_compare/gpt/claims.hpp"
 
 namespace ranklab::gpt {
 namespace {
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 // Activations ------------------------------------------------------------------------------------------------------------------
 

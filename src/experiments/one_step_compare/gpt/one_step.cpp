@@ -4,13 +4,13 @@
 #include <functional>
 #include <limits>
 
+#include "core/undefined.hpp"
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"
 
 namespace ranklab::gpt {
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 // The first step tried takes this share of the loss, by the slope.
 constexpr double first_share = 0.02;
 // A decrease below this share of the loss is none.

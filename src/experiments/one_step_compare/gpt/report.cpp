@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "report/figure/builder.hpp"
 
@@ -37,7 +38,7 @@ void add_one_step(ResultBuilder& out, const Run& run) {
   for (std::size_t i = 0; i < x.front().size(); ++i) {
     means.push_back(summarise(per_trial(out.records(), [&](const TrialRecord& record) {
                       const std::vector<double>& of = record.array(prefix + predicted);
-                      return i < of.size() ? of[i] : std::nan("");
+                      return i < of.size() ? of[i] : undefined;
                     })).mean);
   }
   for (const char* name : {reached, reached_elsewhere}) out.series(prefix + name, "nr/st", means);

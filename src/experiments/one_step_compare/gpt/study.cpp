@@ -9,9 +9,8 @@
 #include "run/once_per_run.hpp"
 
 namespace ranklab {
+namespace gpt {
 namespace {
-
-using namespace gpt;
 
 const std::vector<std::string> optimisers = {"adam", "muon", "polar", "sgd"};
 // What --also may not change, since all runs of a trial see the same batches.
@@ -147,7 +146,7 @@ class GptStudy : public Study {
 
 }  // namespace
 
-std::vector<Field> gpt::fields_of(GptConfig& c) {
+std::vector<Field> fields_of(GptConfig& c) {
   constexpr std::uint64_t largest = 65536, most_steps = 10'000'000;
   const auto rate = [](const char* name, double& value, const std::string& help) {
     return excluding_low(real_field(name, value, 0.0, 1000.0, "", help));
@@ -200,7 +199,7 @@ std::vector<Field> gpt::fields_of(GptConfig& c) {
   };
 }
 
-Plan gpt::plan_of(const GptConfig& config) {
+Plan plan_of(const GptConfig& config) {
   Plan plan{config, {}};
   for (const std::string& optimizer : config.optimizer) plan.runs.push_back({optimizer, "", optimizer, {}, config, {}, {}});
   for (const std::string& text : config.also) plan.runs.push_back(also_run(config, text));
@@ -233,11 +232,11 @@ Plan gpt::plan_of(const GptConfig& config) {
   return plan;
 }
 
-Rule gpt::Run::rule() const {
+Rule Run::rule() const {
   return optimizer == "adam" ? Rule::adam : optimizer == "muon" ? Rule::muon : optimizer == "polar" ? Rule::polar : Rule::sgd;
 }
 
-double gpt::Run::lr() const {
+double Run::lr() const {
   switch (rule()) {
     case Rule::adam:
       return config.lr_adam;
@@ -251,11 +250,11 @@ double gpt::Run::lr() const {
   return 0;
 }
 
-bool gpt::Run::steps_block(const std::string& block) const {
+bool Run::steps_block(const std::string& block) const {
   return is_on(config.spectral_on, block);
 }
 
-GptShape gpt::Run::shape(std::uint64_t vocabulary) const {
+GptShape Run::shape(std::uint64_t vocabulary) const {
   const GptConfig& c = config;
   const Activation& activation = find_activation(c.activation);
   // Three maps of 8 d / 3 have as many weights as two of 4 d; rounded to a multiple of 8.
@@ -272,22 +271,22 @@ GptShape gpt::Run::shape(std::uint64_t vocabulary) const {
           .qk_norm = c.qk_norm == "on" || (c.qk_norm == "auto" && c.position == "rotary")};
 }
 
-const gpt::Run* gpt::Plan::find(const std::string& optimizer, const Changes& changes) const {
+const Run* Plan::find(const std::string& optimizer, const Changes& changes) const {
   const auto found =
       std::find_if(runs.begin(), runs.end(), [&](const Run& run) { return run.optimizer == optimizer && run.changes == changes; });
   return found == runs.end() ? nullptr : &*found;
 }
 
-const gpt::Run& gpt::Plan::of_paper() const {
+const Run& Plan::of_paper() const {
   const Run* const muon = find("muon");
   return muon ? *muon : runs.front();
 }
 
-std::vector<std::string> gpt::hidden_blocks(const Run& run) {
+std::vector<std::string> hidden_blocks(const Run& run) {
   return run.shape(1).blocks();
 }
 
-std::vector<std::string> gpt::rank_series(const Run& run) {
+std::vector<std::string> rank_series(const Run& run) {
   std::vector<std::string> out;
   const auto add_gradient = [&](const std::string& block) {
     for (const std::string& name : {nuclear_rank_of(block), ratio_of(block), block + ".gradient_norm"}) out.push_back(name);
@@ -303,13 +302,15 @@ std::vector<std::string> gpt::rank_series(const Run& run) {
   return out;
 }
 
-std::string gpt::activation_of(const std::string& block) {
+std::string activation_of(const std::string& block) {
   if (block == "W1" || block == "Wg") return "Am";
   return block == "W2" ? "S" : "A";
 }
 
+}  // namespace gpt
+
 std::unique_ptr<Study> make_gpt_study() {
-  return std::make_unique<GptStudy>();
+  return std::make_unique<gpt::GptStudy>();
 }
 
 }  // namespace ranklab

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/one_step_compare/gpt/measure.hpp"
 #include "experiments/one_step_compare/gpt/one_step.hpp"
@@ -11,7 +11,6 @@
 namespace ranklab::gpt {
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 // A loss beyond this is divergence: guessing costs log V, 10 nats at most.
 constexpr double largest_loss = 100;
 // Batches of held-out text: for the validation loss on the way and at the end, and for the ranks at probed steps.

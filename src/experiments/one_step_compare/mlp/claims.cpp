@@ -1,14 +1,12 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/statistics.hpp"
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/mlp/mlp.hpp"
 
 namespace ranklab::mlp {
 namespace {
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 void judge_condition(const Plan& plan, const Records& records, const Method& method, std::size_t layer, Claims& claims) {
   const Statement statement = condition(method, layer);

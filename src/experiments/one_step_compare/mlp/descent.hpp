@@ -7,10 +7,10 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <vector>
 
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/mlp/mlp.hpp"
 #include "linalg/spectra.hpp"
 #include "models/mlp.hpp"
@@ -57,8 +57,6 @@ struct Descent {
   Mlp<T> net = problem.start;
   std::vector<Muon<T>> muon = std::vector<Muon<T>>(layers, Muon<T>(plan.config.momentum));  // only the inner ones are used
   Trajectory path = {};
-
-  static constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
   Trajectory run() {
     const std::uint64_t steps = plan.config.steps;

@@ -8,9 +8,8 @@
 #include "models/activations.hpp"
 
 namespace ranklab {
+namespace mlp {
 namespace {
-
-using namespace mlp;
 
 // Floating-point operations of a decomposition of an m x k matrix, over min(m, k)^2 max(m, k): singular values alone, a polar
 // factor, and the largest eigenvalue of a Gram matrix.
@@ -93,7 +92,7 @@ class MlpStudy : public Study {
 
 }  // namespace
 
-Plan mlp::plan_of(const MlpConfig& config) {
+Plan plan_of(const MlpConfig& config) {
   Plan plan{config, {{gd, "GD", InnerStep::euclidean, config.lr_gd}}, {}};
   for (const std::string& name : config.optimizer) {
     if (name == specgd) plan.methods.push_back({name, "SpecGD", InnerStep::spectral, config.lr_spec});
@@ -105,12 +104,14 @@ Plan mlp::plan_of(const MlpConfig& config) {
   return plan;
 }
 
-bool mlp::Plan::runs(const std::string& method) const {
+bool Plan::runs(const std::string& method) const {
   return std::any_of(methods.begin(), methods.end(), [&](const Method& each) { return each.name == method; });
 }
 
+}  // namespace mlp
+
 std::unique_ptr<Study> make_mlp_study() {
-  return std::make_unique<MlpStudy>();
+  return std::make_unique<mlp::MlpStudy>();
 }
 
 }  // namespace ranklab

@@ -1,7 +1,7 @@
 #include <cmath>
-#include <limits>
 
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/mlp/descent.hpp"
 #include "experiments/one_step_compare/mlp/mlp.hpp"
 #include "io/atomic_file.hpp"
@@ -11,8 +11,6 @@
 
 namespace ranklab::mlp {
 namespace {
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 template <class T>
 Problem<T> draw_problem(const MlpConfig& config, const Trial& trial) {

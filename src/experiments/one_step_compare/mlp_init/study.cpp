@@ -3,6 +3,7 @@
 
 #include "core/error.hpp"
 #include "core/fits.hpp"
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/mlp_init/config.hpp"
 #include "linalg/spectra.hpp"
 #include "models/mlp.hpp"
@@ -94,7 +95,7 @@ constexpr std::size_t fewest_n = 3;
 /// Exponent of st(A_l) as a power of n, one for each trial; NaN for fewer values of n than a fit needs.
 std::vector<double> exponents(const Plan& plan, const Records& records, const std::string& ranks) {
   return per_trial(records, [&](const TrialRecord& record) {
-    return plan.sizes.size() < fewest_n ? std::nan("") : fit_power(plan.sizes, record.array(ranks)).slope;
+    return plan.sizes.size() < fewest_n ? undefined : fit_power(plan.sizes, record.array(ranks)).slope;
   });
 }
 

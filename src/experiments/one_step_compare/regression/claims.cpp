@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "core/statistics.hpp"
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/regression/regression.hpp"
 
 namespace ranklab::regression {
@@ -27,7 +28,7 @@ std::string margin_text(const Records& records, const char* margin, double toler
 
 std::string expansion_text(const Records& records) {
   const Tally tally = tally_of(records, expansion.id);
-  return "largest difference " + short_number(tally.cases > 0 ? tally.largest : std::nan("")) +
+  return "largest difference " + short_number(tally.cases > 0 ? tally.largest : undefined) +
          " units of rounding, epsilon (||W A||_F + ||Y||_F)^2 / n; allowed " + short_number(expansion_roundings);
 }
 

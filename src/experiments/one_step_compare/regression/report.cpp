@@ -1,17 +1,16 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 
 #include "core/statistics.hpp"
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/regression/regression.hpp"
 #include "report/figure/builder.hpp"
 
 namespace ranklab::regression {
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 constexpr int bins_per_octave = 4;
 constexpr std::size_t drawn_trials = 400;  // of the scatter plot
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/regression/problem.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
@@ -117,7 +117,6 @@ template StepComparison compare_steps(const OneStepProblem<double>&);
 
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 constexpr double least_size = 0.1, most_size = 10.0;  // of predictions and labels, around where the losses bend
 
 // log cosh(z), which cosh itself would overflow.

@@ -2,13 +2,13 @@
 #include <cmath>
 #include <limits>
 
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/regression/problem.hpp"
 #include "experiments/one_step_compare/regression/regression.hpp"
 
 namespace ranklab::regression {
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 // Two ratios closer than this to the point where an algebraic condition turns are not told apart.
 constexpr double condition_tolerance = 1e-9;
 

@@ -1,15 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/transformer_init/transformer_init.hpp"
 #include "experiments/token_embedding.hpp"
 
 namespace ranklab::transformer_init {
 namespace {
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 // Bounds that hold exactly (Lemma 2.10 with equal columns) may be met to rounding alone, also in single precision.
 constexpr double rounding_slack = 1e-5;

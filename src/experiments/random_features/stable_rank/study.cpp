@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <numbers>
 
 #include "core/error.hpp"
+#include "core/undefined.hpp"
 #include "experiments/random_features/stable_rank/stable_rank.hpp"
 #include "models/gaussian_moments.hpp"
 #include "models/tokens.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 double printed_nsr_bound(const std::string& activation) {
   const auto printed = printed_moments(activation);
-  return printed ? printed->nsr_bound(1.0) : std::numeric_limits<double>::quiet_NaN();
+  return printed ? printed->nsr_bound(1.0) : undefined;
 }
 
 // value(activation) of every listed one.
@@ -63,7 +63,7 @@ void add_series(const Plan& plan, ResultBuilder& out) {
   add_constant("quadratic.depth.bound", "layer", bounds);
   // It grows doubly exponentially: drawn is what does not flatten the rest, if anything.
   if (bounds.front() >= 100 * plan.largest_rank) return;
-  for (double& bound : bounds) bound = bound < 100 * plan.largest_rank ? bound : std::nan("");
+  for (double& bound : bounds) bound = bound < 100 * plan.largest_rank ? bound : undefined;
   add_constant("quadratic.depth.bound.drawn", "layer", bounds);
 }
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <armadillo>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <type_traits>
 
 #include "core/error.hpp"
+#include "core/undefined.hpp"
 #include "experiments/random_features/stable_rank/stable_rank.hpp"
 #include "linalg/spectra.hpp"
 #include "models/random_features.hpp"
@@ -64,7 +64,7 @@ struct Workspace {
 // In double precision whatever T; NaN where an entry overflowed.
 template <class T>
 double measured_stable_rank(const arma::Mat<T>& A, Workspace<T>& workspace) {
-  if (!A.is_finite()) return std::numeric_limits<double>::quiet_NaN();
+  if (!A.is_finite()) return undefined;
   const auto smaller_gram = [&](const arma::mat& B) {
     if (B.n_rows <= B.n_cols) {
       workspace.gram = B * B.t();

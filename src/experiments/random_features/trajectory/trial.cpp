@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 
+#include "core/undefined.hpp"
 #include "experiments/random_features/trajectory/trajectory.hpp"
 #include "linalg/spectra.hpp"
 #include "models/random_features.hpp"
@@ -10,8 +10,6 @@
 
 namespace ranklab::trajectory {
 namespace {
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 // Statements about single steps are compared with a slack of rounding size, in units of the current loss.
 template <class T>

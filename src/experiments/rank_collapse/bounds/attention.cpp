@@ -45,7 +45,7 @@ std::vector<double> split_logs(const ModelSpec& spec, const Trial& trial) {
     DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
     const arma::Mat<T> W_V = make_block_of<BareBlock>(spec, tensors)->value_matrix();
     split_attention(state, tensors.matrix("W_Q", spec.dim, spec.dim, start), tensors.matrix("W_K", spec.dim, spec.dim, start), W_V);
-    if (spec.norm == "rows") normalise_rows(state);
+    if (spec.norm == "rows") normalise_split_rows(state);
     if (!std::isfinite(state.log_mu())) break;
     logs.push_back(state.log_mu());
   }

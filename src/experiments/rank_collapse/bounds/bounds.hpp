@@ -14,6 +14,7 @@
 
 #include "core/record.hpp"
 #include "core/text.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/bounds/config.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/norms.hpp"
@@ -60,7 +61,6 @@ void add_degenerate_rows(TrialRecord& record, std::uint64_t rows);
 
 // What a stack shows ---------------------------------------------------------------------------------------------------------
 
-inline constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 inline double square(double x) {

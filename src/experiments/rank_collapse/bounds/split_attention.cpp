@@ -102,7 +102,7 @@ void split_attention(SplitState<T>& state, const arma::Mat<T>& W_Q, const arma::
 }
 
 template <class T>
-void normalise_rows(SplitState<T>& state) {
+void normalise_split_rows(SplitState<T>& state) {
   const T size = static_cast<T>(std::exp2(state.log2_scale)), g2 = arma::dot(state.shared, state.shared);
   const arma::Row<T> along = state.shared.t() * state.rest, squares = arma::sum(arma::square(state.rest), 0);
   const arma::Row<T> z = size * (2 * along + size * squares) / g2;
@@ -123,7 +123,7 @@ template struct SplitState<float>;
 template struct SplitState<double>;
 template void split_attention(SplitState<float>&, const arma::Mat<float>&, const arma::Mat<float>&, const arma::Mat<float>&);
 template void split_attention(SplitState<double>&, const arma::Mat<double>&, const arma::Mat<double>&, const arma::Mat<double>&);
-template void normalise_rows(SplitState<float>&);
-template void normalise_rows(SplitState<double>&);
+template void normalise_split_rows(SplitState<float>&);
+template void normalise_split_rows(SplitState<double>&);
 
 }  // namespace ranklab::bounds

@@ -35,6 +35,6 @@ void split_attention(SplitState<T>& state, const arma::Mat<T>& W_Q, const arma::
 /// Every token to Euclidean norm 1: with z_i = (2 g.r_i 2^s + |r_i|^2 4^s) / |g|^2 and e_i = (1 + z_i)^(-1/2) - 1, token i becomes
 /// (g + 2^s r_i + e_i (g + 2^s r_i)) / |g|, where e_i is of the order 2^s.
 template <class T>
-void normalise_rows(SplitState<T>& state);
+void normalise_split_rows(SplitState<T>& state);
 
 }  // namespace ranklab::bounds

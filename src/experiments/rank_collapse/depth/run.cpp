@@ -1,20 +1,18 @@
 #include "experiments/rank_collapse/depth/run.hpp"
 
 #include <cmath>
-#include <limits>
 #include <map>
 #include <memory>
 #include <stdexcept>
 
 #include "core/machine.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 struct TokenMeasure {
   const char* name;

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/statistics.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/escalation/config.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
@@ -21,10 +22,10 @@ namespace {
 
 template <class T>
 TrialRecord measure(const EscalationConfig& config, const Trial& trial) {
-  const std::vector<double> undefined(config.spec.layers, std::nan(""));
-  std::vector<double> rates = undefined, diversity_ratios = undefined;
+  const std::vector<double> none(config.spec.layers, undefined);
+  std::vector<double> rates = none, diversity_ratios = none;
   std::array<std::vector<double>, xi_ratios.size()> ratios;
-  ratios.fill(undefined);
+  ratios.fill(none);
   Tally identity;
   TrialRecord record = follow_path<T>(config, trial, [&](std::uint64_t k, const BlockPassage<T>& passage) {
     for (std::size_t s = 0; s < ratios.size(); ++s) {
@@ -47,7 +48,7 @@ double first_state_near_maximum(const std::vector<double>& similarity) {
   for (std::size_t k = 0; k < similarity.size(); ++k) {
     if (similarity[k] > near_maximum) return static_cast<double>(k);
   }
-  return std::nan("");
+  return undefined;
 }
 
 double count_decreases(const Plan& plan, const TrialRecord& record) {
@@ -64,7 +65,7 @@ double over_late_blocks(const Plan& plan, const TrialRecord& record, const Value
     logarithms += std::log(ratio(record, k));
     blocks += 1;
   }
-  return blocks > 0 ? std::exp(logarithms / blocks) : std::nan("");
+  return blocks > 0 ? std::exp(logarithms / blocks) : undefined;
 }
 
 // Claims --------------------------------------------------------------------------------------------------------------------
@@ -112,7 +113,7 @@ void judge_steps(const Plan& plan, const Records& records, Claims& claims) {
 double last_over_first(const Plan& plan, const TrialRecord& record, const std::string& quantity) {
   const std::vector<double>& values = record.array(quantity);
   const std::vector<std::size_t> blocks = plan.clean_blocks(record);
-  return blocks.empty() || blocks.back() == 0 ? std::nan("") : values[blocks.back()] / values[0];
+  return blocks.empty() || blocks.back() == 0 ? undefined : values[blocks.back()] / values[0];
 }
 
 void judge_gap(const Plan& plan, const Records& records, const std::string& quantity, Claims& claims) {
@@ -198,7 +199,8 @@ Result report(const Plan& plan, const Records& records) {
   const ModelSpec& spec = plan.config.spec;
   const std::string blocks = is_algorithm_1 ? "post-norm Transformer blocks" : "the blocks of " + spec.model;
   ResultBuilder out("Token similarity along " + blocks + ", step by step", records);
-  out.scalars({degenerate_rows, diverged, final_similarity, first_near_maximum, decreases, late_ratio, late_ratio_of_step_1});
+  out.scalars({token_escalation::degenerate_rows, diverged, final_similarity, first_near_maximum, decreases, late_ratio,
+               late_ratio_of_step_1});
   out.diverged_where(diverged);
   for (const char* name : {token_similarity, token_diversity}) out.series(name, "block");
   for (const char* name : {delta, omega, mu_1, mu_2, rate, diversity_ratio}) out.series(name, "block", 1);

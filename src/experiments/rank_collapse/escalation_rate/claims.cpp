@@ -3,6 +3,7 @@
 
 #include "core/statistics.hpp"
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
 #include "experiments/rank_collapse/token_escalation/measures.hpp"
 
@@ -23,7 +24,7 @@ void judge_guarantee(const Plan& plan, const Records& records, Claims& claims) {
                            "E[r] is at least 1 plus the averaged Estimate 1 times t_sim, at every block with omega + delta < 1"};
   if (!claims.applies(eq_16, strength.attention == 0 ? "step 1 has no attention" : "")) return;
   const auto margin = [&](const TrialRecord& record, std::size_t k) {
-    if (!(at(record, largest_sum, k) < 1)) return std::nan("");
+    if (!(at(record, largest_sum, k) < 1)) return undefined;
     const double guaranteed = expected_excess(strength, at(record, mu_1_bound, k), at(record, mu_2_bound, k));
     return (at(record, sharpened_excess, k) - guaranteed) * at(record, token_similarity, k);
   };
@@ -47,7 +48,7 @@ void judge_estimates(const Plan& plan, const Records& records, Claims& claims) {
   // Estimate 2 is the closer one exactly where the mean lies on its side of the middle.
   const auto side = [](const TrialRecord& record, std::size_t k) {
     const double first = at(record, estimate_1, k), second = at(record, estimate_2, k);
-    if (first == second) return std::nan("");
+    if (first == second) return undefined;
     return (second > first ? 1 : -1) * (at(record, sharpened_excess, k) - (first + second) / 2);
   };
   claims.add(judge_blocks({"shallow/fig-3-closer", "Section 2.4, Figure 3 (middle)",
@@ -58,7 +59,7 @@ void judge_estimates(const Plan& plan, const Records& records, Claims& claims) {
   const auto spread = [](const TrialRecord& record, std::size_t k) {
     const double mean = rate_from_excess(at(record, sharpened_excess, k), at(record, token_similarity, k));
     const auto [low, high] = std::minmax({mean, at(record, rate_1, k), at(record, rate_2, k)});
-    return std::isfinite(low + high) ? high / low - 1 : std::nan("");
+    return std::isfinite(low + high) ? high / low - 1 : undefined;
   };
   claims.add(judge_blocks({"shallow/fig-3-rates", "Section 2.4, Figure 3 (right)",
                            "the mean rate and its two estimates are nearly identical, within " +

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
 #include "experiments/rank_collapse/token_escalation/path.hpp"
 #include "linalg/decompositions.hpp"
@@ -14,7 +15,7 @@ namespace ranklab::escalation_rate {
 namespace {
 
 std::vector<double> undefined_blocks(const Plan& plan) {
-  return std::vector<double>(plan.config.spec.layers, std::nan(""));
+  return std::vector<double>(plan.config.spec.layers, undefined);
 }
 
 // The path, which all trials share -------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 
 #include "core/fits.hpp"
 #include "core/statistics.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/eta/eta.hpp"
 
 namespace ranklab::eta {
@@ -134,7 +135,7 @@ std::vector<double> eta_values(const Records& records, Reading reading, std::uin
 
 std::vector<double> ratio_gap_pseudo_values(const std::vector<double>& x, const std::vector<double>& y) {
   const std::size_t count = x.size();
-  if (count < fewest_samples) return std::vector<double>(count, std::nan(""));
+  if (count < fewest_samples) return std::vector<double>(count, undefined);
   const double n = static_cast<double>(count), x_sum = sum(x), y_sum = sum(y);
   double ratio_sum = 0;
   for (std::size_t i = 0; i < count; ++i) ratio_sum += x[i] / y[i];

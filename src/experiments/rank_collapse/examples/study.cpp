@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/examples/examples.hpp"
 #include "report/figure/builder.hpp"
 #include "report/figure/palette.hpp"
@@ -70,7 +71,7 @@ void add_drawn_series(const Plan& plan, std::vector<Outcome> outcomes, ResultBui
       out.series(early(system.flag, name), "layer", layers, [&](const TrialRecord& record, std::size_t k) {
         const double value = record.array(at_lambda(system.flag, name))[k];
         // Below the rounding of the residual, which is absolute.
-        return name == rank_one_residual && value < tolerance::epsilon<double> ? std::nan("") : value;
+        return name == rank_one_residual && value < tolerance::epsilon<double> ? undefined : value;
       });
     }
   }

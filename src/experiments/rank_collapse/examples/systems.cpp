@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "linalg/similarity.hpp"
 #include "models/blocks/norms.hpp"
 
@@ -66,7 +67,7 @@ TwoTokenPath iterated(const TwoTokenSystem& system, std::uint64_t layers, const 
     const TokenGeometry geometry = token_geometry(state.Y);
     path.mu.push_back(geometry.mu);
     path.rank_one_residual.push_back(geometry.rank_one_residual);
-    path.mu_closed_form.push_back(exact.empty() ? std::nan("") : exact[k].mu());
+    path.mu_closed_form.push_back(exact.empty() ? undefined : exact[k].mu());
     if (exact.empty()) continue;
     count_miss(system, k, single_precision, largest_difference(state.Y, exact[k]), path.exact);
     count_miss(system, k, single_precision, largest_difference(state.Y, printed[k]), path.printed);

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/depth/run.hpp"
 #include "experiments/rank_collapse/lambda_sweep/lambda_sweep.hpp"
 #include "models/blocks/bare_block.hpp"
@@ -11,7 +12,6 @@
 namespace ranklab::lambda_sweep {
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 // Beyond so many tokens, the mixing matrix of Theorem 4.1 is not formed: its norm is left undefined.
 constexpr std::uint64_t most_mixing_tokens = 2048;
 

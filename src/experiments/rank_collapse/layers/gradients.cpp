@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numbers>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/depth/run.hpp"
 #include "experiments/rank_collapse/layers/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
@@ -21,8 +21,6 @@
 
 namespace ranklab::layers {
 namespace {
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 // d/dx of x/2 (1 + tanh u), u = sqrt(2/pi) (x + c x^3).
 double gelu_by_tanh_slope(double x) {

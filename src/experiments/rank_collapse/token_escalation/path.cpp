@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 
 namespace ranklab::token_escalation {
@@ -69,8 +70,8 @@ TrialRecord follow_path(const EscalationConfig& config, const Trial& trial,
                         const std::function<void(std::uint64_t k, const BlockPassage<T>& passage)>& visit) {
   const ModelSpec& spec = config.spec;
   std::map<std::string, std::vector<double>> arrays;
-  for (const char* name : {token_similarity, token_diversity}) arrays[name].assign(spec.layers + 1, std::nan(""));
-  for (const char* name : {omega, delta, mu_1, mu_2, mu_1_bound, mu_2_bound}) arrays[name].assign(spec.layers, std::nan(""));
+  for (const char* name : {token_similarity, token_diversity}) arrays[name].assign(spec.layers + 1, undefined);
+  for (const char* name : {omega, delta, mu_1, mu_2, mu_1_bound, mu_2_bound}) arrays[name].assign(spec.layers, undefined);
   const auto add_state = [&](std::uint64_t state, const TokenParts& parts) {
     arrays[token_similarity][state] = parts.similarity();
     arrays[token_diversity][state] = parts.diversity();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "models/blocks/model_row.hpp"
 
@@ -102,20 +103,20 @@ BlockValues clean_values(const Plan& plan, const Records& records, const ValueAt
   BlockValues values;
   for (std::size_t k = 0; k < plan.config.spec.layers; ++k) {
     values.push_back(
-        per_trial(records, [&](const TrialRecord& record) { return plan.is_clean(record, k) ? value(record, k) : std::nan(""); }));
+        per_trial(records, [&](const TrialRecord& record) { return plan.is_clean(record, k) ? value(record, k) : undefined; }));
   }
   return values;
 }
 
 Claim judge_blocks(const Statement& statement, const BlockValues& values, Region allowed, const std::string& detail) {
-  std::vector<std::size_t> outside, undecided, undefined;  // blocks, from 1
+  std::vector<std::size_t> outside, undecided, unmeasured;  // blocks, from 1
   Tally means, means_outside;
-  double worst = std::nan(""), worst_excess = 0;
+  double worst = undefined, worst_excess = 0;
   for (std::size_t k = 0; k < values.size(); ++k) {
     const Claim at_block = judge_mean(statement, values[k], allowed);
     const double mean = at_block.measured, excess = std::max(allowed.low - mean, mean - allowed.high);
     if (std::isnan(mean)) {
-      undefined.push_back(k + 1);
+      unmeasured.push_back(k + 1);
       continue;
     }
     if (means.cases == 0 || excess > worst_excess) worst = mean, worst_excess = excess;
@@ -130,7 +131,7 @@ Claim judge_blocks(const Statement& statement, const BlockValues& values, Region
                      counted(static_cast<std::uint64_t>(means.cases), "block") + ", " + counted(values.front().size(), "trial");
   if (!outside.empty()) text += "; outside at " + block_list(outside) + ": " + range_text(means_outside);
   if (!undecided.empty()) text += "; undecided at " + block_list(undecided);
-  if (!undefined.empty()) text += "; left out as undefined or rounding noise: " + block_list(undefined);
+  if (!unmeasured.empty()) text += "; left out as undefined or rounding noise: " + block_list(unmeasured);
   const Verdict verdict = !outside.empty() ? Verdict::fails : !undecided.empty() ? Verdict::not_applicable : Verdict::holds;
   return {statement.id,         statement.source, statement.text, verdict, worst, std::pair(allowed.low, allowed.high),
           clauses(text, detail)};

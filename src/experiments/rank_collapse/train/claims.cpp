@@ -9,17 +9,17 @@ namespace ranklab::train {
 namespace {
 
 // Standard errors, and points of accuracy: the spreads that the paper's own tables show.
-constexpr double margin = 3, clear_margin = 10, chance_margin = 5, learned_margin = 2;
+constexpr double clear_margin = 10, chance_margin = 5, learned_margin = 2;
 constexpr double printed_spread = 0.0433, printed_drop = 0.0336;
 constexpr double collapsed = 1e-3, saturated = 0.995;
 
-struct Estimate {
+struct Accuracy {
   double mean, error;
 };
 
 /// The mean over trials of a curve's accuracy, and its standard error: from the trials, but not less than what so many answers
 /// leave.
-Estimate accuracy_of(const Curve& curve, const Task& task, const Records& records) {
+Accuracy accuracy_of(const Curve& curve, const Task& task, const Records& records) {
   const Summary summary = summarise(scalars_of(records, curve.name + "." + final_accuracy));
   const double p = summary.mean, answers = task.cases() * static_cast<double>(summary.n);
   const double sampled = std::sqrt(std::max(p * (1 - p), 1 / answers) / answers), spread = standard_error(summary);
@@ -43,7 +43,7 @@ double beyond_guessing(double accuracy, const Task& task) {
 }
 
 /// The hypothesis of statements that compare lambdas: with lambda = 1 the model learns. Empty where it does.
-std::string does_not_learn(const Estimate& at_1, const Task& task) {
+std::string does_not_learn(const Accuracy& at_1, const Task& task) {
   if (at_1.mean > task.best_guess() + clear_margin * at_1.error) return "";
   return "lambda = 1 reaches " + percent(at_1.mean) + " +- " + percent(at_1.error) + ", not 10 standard errors above a guess";
 }
@@ -59,7 +59,7 @@ void judge_zero(const Plan& plan, const Curve& group, const Task& task, const Re
   if (!zero || !one) return;
   const Statement statement{"lambda-skip/fig-5/" + group.group + "/lambda-0", "Section A.13.2, Figure 5",
                             "without a skip (lambda = 0) the model guesses at random (" + group.group + ")"};
-  const Estimate at_0 = accuracy_of(*zero, task, records), at_1 = accuracy_of(*one, task, records);
+  const Accuracy at_0 = accuracy_of(*zero, task, records), at_1 = accuracy_of(*one, task, records);
   if (!claims.applies(statement, does_not_learn(at_1, task))) return;
   claims.number(statement, beyond_guessing(at_0.mean, task) / at_0.error, at_most(margin),
                 "standard errors from guessing (" + percent(task.chance()) + " to " + percent(task.best_guess()) +
@@ -81,7 +81,7 @@ void judge_others(const Plan& plan, const Curve& group, const Task& task, const 
   std::size_t count = 0;
   for (const Curve& curve : plan.curves) {
     if (curve.group != group.group || curve.learns || curve.lambda == 0) continue;
-    const Estimate of = accuracy_of(curve, task, records);
+    const Accuracy of = accuracy_of(curve, task, records);
     least = std::min(least, of.mean), most = std::max(most, of.mean), error = std::max(error, of.error);
     list += (count++ > 0 ? ", " : "") + percent(of.mean) + " at " + series_number(curve.lambda);
   }
@@ -162,7 +162,7 @@ void judge_gain(const Plan& plan, const Task& task, const Records& records, Clai
     const Curve *const learned = plan.learned(*group), *const one = plan.with_lambda(*group, 1);
     if (!learned || !one) continue;
     compared = true;
-    const Estimate at_1 = accuracy_of(*one, task, records);
+    const Accuracy at_1 = accuracy_of(*one, task, records);
     if (!does_not_learn(at_1, task).empty()) continue;
     any = true;
     all_saturated = all_saturated && at_1.mean > saturated;

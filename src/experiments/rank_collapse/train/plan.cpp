@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
 #include "training/tensors_to_write.hpp"
@@ -47,7 +48,7 @@ double read_number(const std::string& word) {
   double value = 0;
   const char* const end = word.data() + word.size();
   const auto parsed = std::from_chars(word.data(), end, value);
-  return parsed.ec == std::errc() && parsed.ptr == end ? value : std::nan("");
+  return parsed.ec == std::errc() && parsed.ptr == end ? value : undefined;
 }
 
 double number_of(const std::string& word, const std::string& flag, double low, double high, bool integer) {

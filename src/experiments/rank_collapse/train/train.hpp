@@ -31,6 +31,8 @@ struct Curve {
   }
 };
 
+inline constexpr double margin = 3;  // standard errors that a claim about a mean asks for
+
 struct Plan {
   TrainConfig config;
   std::vector<Curve> curves;

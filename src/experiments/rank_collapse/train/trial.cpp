@@ -3,6 +3,7 @@
 #include <limits>
 #include <map>
 
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/similarity.hpp"
@@ -13,7 +14,6 @@
 namespace ranklab::train {
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 // A loss beyond this is divergence: guessing costs the logarithm of the number of answers, 10 nats at most.
 constexpr double largest_loss = 100;
 constexpr double beta_2 = 0.999;

@@ -17,7 +17,6 @@ constexpr double clear_gap = 0.1, alike = 0.1, fails_within = 0.05;
 constexpr double leaks = 0.1;      // nats by which replaced later tokens raise the loss
 constexpr double steady = 10;      // largest over smallest gradient norm among blocks
 constexpr double near_one = 0.95;  // similarity after the last block
-constexpr double margin = 3;       // standard errors
 
 /// The curves of one depth and one setting, by variant.
 struct Contest {

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "experiments/spike_plus_bulk/features/measure.hpp"
 #include "models/feature_moments.hpp"
 
@@ -13,8 +14,6 @@ namespace ranklab::features {
 namespace {
 
 using std::numbers::pi;
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 Metric root_log_k_over_d(const Plan& plan) {
   return [&plan](const AtSize& at) { return std::sqrt(std::log(plan.k[at.i]) / at.x); };

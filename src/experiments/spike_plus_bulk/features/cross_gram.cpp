@@ -1,9 +1,9 @@
 // What is measured of the cross-Gram matrix of two feature maps, [Spectral] Section 3.2.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
+#include "core/undefined.hpp"
 #include "experiments/spike_plus_bulk/features/measure.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
@@ -13,8 +13,6 @@ namespace ranklab::features {
 namespace {
 
 using std::numbers::pi;
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 // What E[a_bar a'] = nu mu' + Sigma says about the order of the means and about the definition of Sigma. With w along
 // mu - nu and u along the ones, w'B-bar u - u'B-bar w is +1 times a known number for nu mu' and -1 times it for mu nu'.

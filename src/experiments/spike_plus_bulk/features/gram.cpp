@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "experiments/spike_plus_bulk/features/measure.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/feature_moments.hpp"
@@ -13,8 +14,6 @@ namespace ranklab::features {
 namespace {
 
 using std::numbers::pi;
-
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 
 // The norm of a symmetric matrix, from its eigenvalues in order.
 double largest_magnitude(const arma::vec& w) {

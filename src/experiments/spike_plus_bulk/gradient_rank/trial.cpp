@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "experiments/spike_plus_bulk/gradient_rank/gradient_rank.hpp"
 #include "experiments/spike_plus_bulk/window.hpp"
 #include "linalg/decompositions.hpp"
@@ -18,7 +19,6 @@
 namespace ranklab::gradient_rank {
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint64_t longest_search = std::uint64_t{1} << 40;  // iterations; a window that is open beyond has no end
 
 // One k of one trial, ready to be sampled.

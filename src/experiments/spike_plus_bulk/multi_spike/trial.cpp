@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <armadillo>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <optional>
 
+#include "core/undefined.hpp"
 #include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
@@ -15,7 +15,6 @@
 namespace ranklab::multi_spike {
 namespace {
 
-constexpr double undefined = std::numeric_limits<double>::quiet_NaN();
 constexpr double peak_tolerance = 1e-3;  // relative; nr is flat around its peak
 
 double real(std::uint64_t t) {

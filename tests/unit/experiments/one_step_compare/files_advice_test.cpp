@@ -9,6 +9,8 @@
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 
+namespace files_advice_test {
+
 using namespace ranklab;
 using namespace ranklab::files;
 
@@ -96,3 +98,5 @@ TEST_CASE("one batch speaks by its ratio, several by the interval of their mean,
   CHECK(mixed.ratio == "0.4 to 3");
   CHECK(mixed.verdict == "9 of 10 steps");
 }
+
+}  // namespace files_advice_test

@@ -9,6 +9,8 @@
 #include "experiments/one_step_compare/files_matrices.hpp"
 #include "io/tensors/tensor_file.hpp"
 
+namespace files_gram_test {
+
 using namespace ranklab;
 using namespace ranklab::files;
 
@@ -81,3 +83,5 @@ TEST_CASE("small singular values count in nr: a Gram matrix would lose them") {
   const Ranks ranks = measure_gradient({open_tensor(folder.save("g.npy", G))}, {"", 0, 50}, one_thread).ranks;
   CHECK(ranks.nuclear_rank - 1 == doctest::Approx(8e-8).epsilon(1e-6));
 }
+
+}  // namespace files_gram_test

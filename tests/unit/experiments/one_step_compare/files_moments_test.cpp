@@ -8,6 +8,8 @@
 #include "experiments/result_parts.hpp"
 #include "linalg/spectra.hpp"
 
+namespace files_moments_test {
+
 using namespace ranklab;
 using namespace ranklab::files;
 
@@ -169,3 +171,5 @@ TEST_CASE("a second moment is cut with the columns, and one that cannot be one s
   CHECK(contains(why(A * A.t(), 2, gaussian(12, 12, "G")), "is more than 2 samples can give a gradient of 12 x 12"));
   CHECK(why(A * A.t(), 30, G).empty());
 }
+
+}  // namespace files_moments_test

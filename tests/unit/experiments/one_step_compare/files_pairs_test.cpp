@@ -6,6 +6,8 @@
 #include "io/atomic_file.hpp"
 #include "temporary_folder.hpp"
 
+namespace files_pairs_test {
+
 using namespace ranklab;
 using namespace ranklab::files;
 
@@ -86,3 +88,5 @@ TEST_CASE("a manifest may say when its pairs were recorded, and give second mome
   CHECK(pairs[0].samples == 9);
   CHECK(pairs[0].has_activation());
 }
+
+}  // namespace files_pairs_test

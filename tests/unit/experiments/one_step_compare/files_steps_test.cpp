@@ -7,6 +7,8 @@
 #include "experiments/one_step_compare/files/rows.hpp"
 #include "experiments/one_step_compare/files_matrices.hpp"
 
+namespace files_steps_test {
+
 using namespace ranklab;
 using namespace ranklab::files;
 
@@ -128,3 +130,5 @@ TEST_CASE("where the advice is sure, the step it names went lower: 70 layers, bo
   CHECK(sure.size() == 4);
   CHECK(count >= 40);
 }
+
+}  // namespace files_steps_test

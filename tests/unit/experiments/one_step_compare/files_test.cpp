@@ -13,6 +13,8 @@
 #include "io/atomic_file.hpp"
 #include "linalg/spectra.hpp"
 
+namespace files_test {
+
 using namespace ranklab;
 using namespace ranklab::files;
 
@@ -414,3 +416,5 @@ TEST_CASE("the estimate reads the shapes, and says what cannot be read") {
   const auto missing = configured(make_files_study(), {{"pair", "fc,none.npy,none.npy"}});
   CHECK_THROWS_AS(missing->estimate(), Failure);
 }
+
+}  // namespace files_test

@@ -7,6 +7,8 @@
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/result_parts.hpp"
 
+namespace gpt_claims_test {
+
 using namespace ranklab;
 
 namespace {
@@ -193,3 +195,5 @@ TEST_CASE("what a diverged run left undefined is no case") {
   CHECK(claim.verdict == Verdict::holds);
   CHECK(claim.detail.find("0 violations in 102 cases") != std::string::npos);  // 3 trials, 12 blocks, 3 steps, less 2 x 3
 }
+
+}  // namespace gpt_claims_test

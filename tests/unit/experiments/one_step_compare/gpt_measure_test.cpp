@@ -12,6 +12,8 @@
 #include "linalg/spectra.hpp"
 #include "models/random_features.hpp"
 
+namespace gpt_measure_test {
+
 using namespace ranklab;
 
 namespace {
@@ -233,3 +235,5 @@ TEST_CASE("all hidden blocks at once move along the steps of Section 1.2.1, scal
     CHECK(std::fabs(ratios.joint_on_batch / (best(&Block::spectral) / best(&Block::euclidean)) - 1) <= 0.005);
   }
 }
+
+}  // namespace gpt_measure_test

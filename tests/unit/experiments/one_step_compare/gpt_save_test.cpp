@@ -12,6 +12,8 @@
 #include "models/published/loaded_tensors.hpp"
 #include "temporary_folder.hpp"
 
+namespace gpt_save_test {
+
 using namespace ranklab;
 
 namespace {
@@ -109,3 +111,5 @@ TEST_CASE("names of files at other steps than the last") {
   CHECK(gpt::file_at("a/model.safetensors", 50, 300) == "a/model.step50.safetensors");
   CHECK(gpt::file_at("model", 50, 300) == "model.step50.safetensors");
 }
+
+}  // namespace gpt_save_test

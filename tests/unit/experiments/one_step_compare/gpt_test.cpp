@@ -11,6 +11,8 @@
 #include "linalg/spectra.hpp"
 #include "temporary_folder.hpp"
 
+namespace gpt_test {
+
 using namespace ranklab;
 
 namespace {
@@ -255,3 +257,5 @@ TEST_CASE("the drawn difference of losses is that of two runs, from step 32 on")
   CHECK(difference.x == std::vector<double>{32, 40});
   CHECK(std::fabs(difference.mean.back() - (muon.mean.back() - adam.mean.back())) <= 1e-12);
 }
+
+}  // namespace gpt_test

@@ -8,6 +8,8 @@
 #include "experiments/one_step_compare/mlp/mlp.hpp"
 #include "experiments/result_parts.hpp"
 
+namespace mlp_claims_test {
+
 using namespace ranklab;
 
 namespace {
@@ -171,3 +173,5 @@ TEST_CASE("Figure 18: an early advantage at the small batch, none at the large o
   CHECK(verdict(few, {record(), record()}, "spectral/fig-18/layer1-keeps-its-rank/gd") == Verdict::holds);
   CHECK(verdict(few, {record(), record()}, "spectral/fig-18/layer3-drops-to-3/specgd") == Verdict::fails);
 }
+
+}  // namespace mlp_claims_test

@@ -10,6 +10,8 @@
 #include "models/mlp.hpp"
 #include "models/random_features.hpp"
 
+namespace mlp_init_test {
+
 using namespace ranklab;
 
 namespace {
@@ -96,3 +98,5 @@ TEST_CASE("an activation stands beside itself in no run") {
   CHECK(refusal(make_mlp_init_study(), {{"activation", "relu2"}, {"also", "swiglu"}}).empty());
   CHECK(refusal(make_mlp_init_study(), {{"n", "0"}}).find("--n") != std::string::npos);
 }
+
+}  // namespace mlp_init_test

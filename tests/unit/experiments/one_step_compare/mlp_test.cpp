@@ -19,6 +19,8 @@
 #include "models/random_features.hpp"
 #include "temporary_folder.hpp"
 
+namespace mlp_test {
+
 using namespace ranklab;
 
 namespace {
@@ -232,3 +234,5 @@ TEST_CASE("values outside their domain are refused by name") {
   CHECK(refusal(make_mlp_study(), {{"equal-lr", "on"}, {"optimizer", "muon"}}).find("--equal-lr") != std::string::npos);
   CHECK(refusal(make_mlp_study(), {{"equal-lr", "on"}}).empty());
 }
+
+}  // namespace mlp_test

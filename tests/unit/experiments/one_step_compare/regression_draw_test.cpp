@@ -8,6 +8,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace regression_draw_test {
+
 using namespace ranklab;
 using namespace ranklab::regression;
 
@@ -119,3 +121,5 @@ TEST_CASE("single precision rounds the same problem; scales multiply A") {
   CHECK(arma::norm(scaled.A, "fro") ==
         doctest::Approx(arma::norm(exact.A, "fro") * std::pow(10.0, scaled.log10_scale)).epsilon(tolerance::residual<double>));
 }
+
+}  // namespace regression_draw_test

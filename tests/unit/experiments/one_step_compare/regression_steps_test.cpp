@@ -8,6 +8,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace regression_steps_test {
+
 using namespace ranklab;
 using namespace ranklab::regression;
 
@@ -242,3 +244,5 @@ TEST_CASE("the largest row is the best Euclidean constant of a diagonal block, a
     CHECK(gain(delta) <= c.L_sign * std::pow(arma::abs(delta).max(), 2));
   }
 }
+
+}  // namespace regression_steps_test

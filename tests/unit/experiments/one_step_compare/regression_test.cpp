@@ -9,6 +9,8 @@
 #include "experiments/one_step_compare/regression/regression.hpp"
 #include "experiments/result_parts.hpp"
 
+namespace regression_test {
+
 using namespace ranklab;
 
 namespace {
@@ -92,3 +94,5 @@ TEST_CASE("regression names the flags of shapes that are the wrong way round, an
   CHECK(refusal(make_regression_study(), {{"features", "rely"}}).find("relu") != std::string::npos);
   CHECK(refusal(make_regression_study(), {{"labels", "early"}}).find("--labels") != std::string::npos);
 }
+
+}  // namespace regression_test

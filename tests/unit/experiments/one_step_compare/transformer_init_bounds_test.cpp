@@ -8,6 +8,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace transformer_init_bounds_test {
+
 using namespace ranklab::transformer_init;
 namespace tolerance = ranklab::tolerance;
 
@@ -61,3 +63,5 @@ TEST_CASE("the depth bounds apply the proposition block by block") {
   CHECK(delta < 0.25);
   CHECK(depth.final_rms == equal_to(high / low * st));
 }
+
+}  // namespace transformer_init_bounds_test

@@ -8,6 +8,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace transformer_init_decoder_block_test {
+
 using namespace ranklab;
 using namespace ranklab::transformer_init;
 
@@ -94,3 +96,5 @@ TEST_CASE("single precision runs the same block, rounded") {
   const arma::mat difference = arma::conv_to<arma::mat>::from(rounded.X_plus) - exact.X_plus;
   CHECK(arma::norm(difference, "fro") < tolerance::residual<float> * arma::norm(exact.X_plus, "fro"));
 }
+
+}  // namespace transformer_init_decoder_block_test

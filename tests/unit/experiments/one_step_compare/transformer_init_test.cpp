@@ -14,6 +14,8 @@
 #include "linalg/spectra.hpp"
 #include "models/tokens.hpp"
 
+namespace transformer_init_test {
+
 using namespace ranklab;
 using transformer_init::decoder_block, transformer_init::draw_decoder_weights, transformer_init::DecoderStates,
     transformer_init::DecoderWeights;
@@ -205,3 +207,5 @@ TEST_CASE("with too few layers no growth is judged, and with tokens that are too
     CHECK(verdict(config, records, id) == Verdict::not_applicable);
   }
 }
+
+}  // namespace transformer_init_test

@@ -9,6 +9,8 @@
 #include "experiments/random_features/stable_rank_tiny.hpp"
 #include "experiments/result_parts.hpp"
 
+namespace stable_rank_claims_test {
+
 using namespace ranklab;
 using namespace ranklab::stable_ranks;
 
@@ -137,3 +139,5 @@ TEST_CASE("token claims notice false numbers") {
   CHECK(token_claim(paper, {good}, "spectral/eq-2.15/zipf").measured > integral);
   CHECK(token_claim(paper, {good}, "spectral/eq-2.15/zipf").measured < integral + 1.0);
 }
+
+}  // namespace stable_rank_claims_test

@@ -11,6 +11,8 @@
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 
+namespace stable_rank_test {
+
 using namespace ranklab;
 
 namespace {
@@ -167,3 +169,5 @@ TEST_CASE("the estimate grows with the work") {
   // At the least: six activations and the quadratic one, three layers, k x n outputs all held at once.
   CHECK(large->estimate().bytes > 8.0 * 7 * 24 * 6000);
 }
+
+}  // namespace stable_rank_test

@@ -12,6 +12,8 @@
 #include "experiments/result_parts.hpp"
 #include "models/random_features.hpp"
 
+namespace trajectory_test {
+
 using namespace ranklab;
 
 namespace {
@@ -184,3 +186,5 @@ TEST_CASE("restarts from iterates that a diverging GD does not reach are undefin
   CHECK(std::isnan(restart.mean[0]));
   CHECK(find_claim(result, "spectral/fig-3/restarts-ahead").verdict == Verdict::not_applicable);
 }
+
+}  // namespace trajectory_test

@@ -10,6 +10,8 @@
 #include "experiments/redrawn.hpp"
 #include "experiments/result_parts.hpp"
 
+namespace ablation_test {
+
 using namespace ranklab;
 
 namespace {
@@ -139,3 +141,5 @@ TEST_CASE("verdicts about skip and norm on curves drawn by hand: each claim look
           (collapsed == "skip=off,norm=on" ? Verdict::holds : Verdict::fails));
   }
 }
+
+}  // namespace ablation_test

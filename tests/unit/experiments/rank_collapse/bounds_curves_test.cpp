@@ -4,6 +4,8 @@
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/bounds/bounds.hpp"
 
+namespace bounds_curves_test {
+
 using namespace ranklab;
 using namespace ranklab::bounds;
 
@@ -51,3 +53,5 @@ TEST_CASE("bounds: logarithms of a scaled state") {
   CHECK(log_norm(state) == nearly(100 * std::numbers::ln2 + std::log(5.0)));
   CHECK(log_mu(state) == nearly(100 * std::numbers::ln2 + std::log(5 / std::sqrt(2.0))));
 }
+
+}  // namespace bounds_curves_test

@@ -13,6 +13,8 @@
 #include "linalg/similarity.hpp"
 #include "models/blocks/norms.hpp"
 
+namespace bounds_formulas_test {
+
 using namespace ranklab;
 using namespace ranklab::bounds;
 
@@ -154,3 +156,5 @@ TEST_CASE("bounds: Theorems A.2, 4.3 and A.10 by hand") {
   CHECK(semiseparable_norm(3, 0.5) == exactly(std::sqrt(3 + 2 * 0.25 + 0.0625)));
   CHECK(semiseparable_norm(3, 0) == exactly(std::sqrt(3.0)));
 }
+
+}  // namespace bounds_formulas_test

@@ -10,6 +10,8 @@
 #include "gaussian.hpp"
 #include "models/blocks/norms.hpp"
 
+namespace bounds_layer_test {
+
 using namespace ranklab;
 using namespace ranklab::bounds;
 
@@ -215,3 +217,5 @@ TEST_CASE("bounds: a case is counted with its slack, and shows the ratio of its 
   CHECK(record.tally("y").violations == 1);
   CHECK(record.tally("y").smallest == nearly(std::exp(-1.0)));
 }
+
+}  // namespace bounds_layer_test

@@ -15,6 +15,8 @@
 #include "models/blocks/model_row.hpp"
 #include "models/blocks/stack.hpp"
 
+namespace bounds_split_attention_test {
+
 using namespace ranklab;
 using namespace ranklab::bounds;
 
@@ -106,7 +108,7 @@ TEST_CASE("split attention: layers far from collapse are those of the bare block
       SplitState<double> split(whole.Y);
       block->forward(whole, 0.0);
       split_attention(split, Q, K, block->value_matrix());
-      if (normalised) normalise_rows(split);
+      if (normalised) normalise_split_rows(split);
       const arma::mat expected = std::exp2(whole.log2_scale) * whole.Y;
       CHECK(arma::approx_equal(split.tokens(), expected, "absdiff", 10 * tolerance::residual<double> * arma::abs(expected).max()));
     }
@@ -125,7 +127,7 @@ TEST_CASE("split attention: mu is right where the tokens of a double agree to th
       for (arma::uword t = 0; t < 4; ++t) rows.push_back({Y(0, t), Y(1, t), Y(2, t)});
       SplitState<double> split(Y);
       split_attention(split, W.Q, W.K, W.V);
-      if (normalised) normalise_rows(split);
+      if (normalised) normalise_split_rows(split);
       rows = layer(rows, W, normalised);
       // Rounding of Y itself, relative to mu, enters three times; below size^3 the loops see their own rounding.
       const double loops = static_cast<double>(std::numeric_limits<Real>::epsilon()) / (size * size * size);
@@ -154,7 +156,7 @@ TEST_CASE("split attention: far below rounding a layer is cubic in what tokens d
   };
   const auto norm_at = [&](double log2_scale) {
     SplitState<double> state = scaled(log2_scale, 1.0);
-    normalise_rows(state);
+    normalise_split_rows(state);
     return log2_mu(state) - log2_scale;
   };
   constexpr double rounding = 5000 * tolerance::closed_form<double>;
@@ -177,7 +179,7 @@ TEST_CASE_TEMPLATE("split attention: steps of log mu triple, with and without a 
     std::vector<double> logs;
     for (int k = 0; k < 30; ++k) {
       split_attention(state, Q, K, V);
-      if (normalised) normalise_rows(state);
+      if (normalised) normalise_split_rows(state);
       logs.push_back(state.log_mu());
     }
     const double growth = (logs[29] - logs[28]) / (logs[28] - logs[27]);
@@ -186,3 +188,5 @@ TEST_CASE_TEMPLATE("split attention: steps of log mu triple, with and without a 
     if (normalised) CHECK(static_cast<double>(arma::norm(state.shared)) == doctest::Approx(1).epsilon(tolerance::residual<T>));
   }
 }
+
+}  // namespace bounds_split_attention_test

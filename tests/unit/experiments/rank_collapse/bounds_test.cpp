@@ -16,6 +16,8 @@
 #include "models/blocks/bare_block.hpp"
 #include "models/blocks/model_row.hpp"
 
+namespace bounds_test {
+
 using namespace ranklab;
 
 namespace {
@@ -344,3 +346,5 @@ TEST_CASE("bounds: the estimate grows with the sizes, and settling fills in the 
   CHECK(find_field(*study, "state").value_text() == "64");
   CHECK_THROWS_AS(find_field(*study, "norm"), UsageError);
 }
+
+}  // namespace bounds_test

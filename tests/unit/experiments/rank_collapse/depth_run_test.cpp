@@ -9,6 +9,8 @@
 #include "linalg/similarity.hpp"
 #include "models/blocks/model_row.hpp"
 
+namespace depth_run_test {
+
 using namespace ranklab;
 
 namespace {
@@ -196,3 +198,5 @@ TEST_CASE("Mamba-2's stream may leave the range of single precision: its geometr
     CHECK(narrow[measure::log10_norm][k] == doctest::Approx(log10_norm).epsilon(1e3 * tolerance::epsilon<float>));
   }
 }
+
+}  // namespace depth_run_test

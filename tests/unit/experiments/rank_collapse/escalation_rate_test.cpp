@@ -14,6 +14,8 @@
 #include "experiments/result_parts.hpp"
 #include "models/blocks/model_row.hpp"
 
+namespace escalation_rate_test {
+
 using namespace ranklab;
 using namespace escalation_reference;
 
@@ -79,11 +81,11 @@ TEST_CASE("escalation-rate: the path is trial 0's of escalation, and the estimat
   CHECK(find_series(result, "token_similarity").mean == path_similarity.mean);
   CHECK(find_series(result, "token_similarity").std == std::vector<double>(4, 0.0));
   CHECK(find_claim(result, "shallow/eq-6").detail.starts_with("0 violations in 15 cases"));  // 5 trials, 3 blocks
-  const std::vector<Block> reference = path(6, 24, 4, 3, 0);
+  const std::vector<ReferenceBlock> reference = path(6, 24, 4, 3, 0);
   for (std::size_t k = 0; k < blocks; ++k) {
     double estimate_1 = 0, estimate_2 = 0, second = 0;
     for (const arma::mat& P : reference[k].P) {
-      const Block head{reference[k].X, {P}, {}};
+      const ReferenceBlock head{reference[k].X, {P}, {}};
       const double omega = mean_omega(head), delta = mean_delta(head);
       const arma::vec moduli = arma::sort(arma::abs(arma::eig_gen(P)), "descend");
       estimate_1 += (std::pow(1 - omega, 2) - delta * delta) / (1 + delta * delta) / 4;
@@ -109,7 +111,7 @@ TEST_CASE("escalation-rate: a redraw has the mean and the spread of a redrawn W,
     constexpr std::uint64_t samples = 4000;
     const FlagValues small = {{"layers", "1"}, {"tokens", std::to_string(N)}, {"dim", std::to_string(d)}, {"heads", "2"}};
     const Result result = run_configured(make_escalation_rate_study(), small, samples, false, 2);
-    const Block block = path(N, d, 2, 1, 0)[0];
+    const ReferenceBlock block = path(N, d, 2, 1, 0)[0];
     const arma::mat draws = normal(0, "whole W", d, d * samples, 1 / std::sqrt(static_cast<double>(d)));
     std::vector<double> xi_1, xi_2;
     for (arma::uword s = 0; s < samples; ++s) {
@@ -216,3 +218,5 @@ TEST_CASE("escalation-rate: verdicts follow the numbers of the records") {
   CHECK(find_claim(skip, "shallow/eq-9").verdict == Verdict::fails);
   CHECK(find_claim(skip, "shallow/fig-3-closer").verdict == Verdict::not_applicable);
 }
+
+}  // namespace escalation_rate_test

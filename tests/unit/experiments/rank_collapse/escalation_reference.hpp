@@ -11,7 +11,7 @@
 
 namespace escalation_reference {
 
-struct Block {
+struct ReferenceBlock {
   arma::mat X;               // (N, d)
   std::vector<arma::mat> P;  // (N, N)
   std::array<arma::mat, 4> Y;
@@ -46,14 +46,15 @@ inline arma::mat attention(const arma::mat& X, const arma::mat& W_q, const arma:
 }
 
 // Blocks of a trial at seed 1, alpha = lambda = 1, W's entries of variance 1/d, feed-forward width 2d.
-inline std::vector<Block> path(arma::uword N, arma::uword d, arma::uword heads, std::uint64_t layers, std::uint64_t trial) {
-  std::vector<Block> blocks;
+inline std::vector<ReferenceBlock> path(arma::uword N, arma::uword d, arma::uword heads, std::uint64_t layers,
+                                        std::uint64_t trial) {
+  std::vector<ReferenceBlock> blocks;
   arma::mat X = normal(trial, "X", d, N, 1.0).t();
   for (std::uint64_t layer = 0; layer < layers; ++layer) {
     const std::string at = "layer" + std::to_string(layer) + ".";
     const arma::mat W_q = uniform(trial, at + "W_q", d, d), W_k = uniform(trial, at + "W_k", d, d),
                     W = normal(trial, at + "W", d, d, 1 / std::sqrt(static_cast<double>(d)));
-    Block block;
+    ReferenceBlock block;
     block.X = X;
     block.Y[0] = X;
     for (arma::uword k = 0; k < heads; ++k) {
@@ -88,7 +89,7 @@ inline double xi_ratio(const arma::mat& X, const arma::mat& Y) {
 }
 
 // Means over the heads of a block, by the definitions (10) and (12).
-inline double mean_omega(const Block& block) {
+inline double mean_omega(const ReferenceBlock& block) {
   const double heads = static_cast<double>(block.P.size());
   const arma::mat deviations = block.X - shared_projection(block.X.n_rows) * block.X;
   double sum = 0;
@@ -97,14 +98,14 @@ inline double mean_omega(const Block& block) {
   }
   return sum;
 }
-inline double mean_delta(const Block& block) {
+inline double mean_delta(const ReferenceBlock& block) {
   double sum = 0;
   for (const arma::mat& P : block.P) {
     sum += arma::svd(arma::mat(P - shared_projection(P.n_rows) * P)).max() / static_cast<double>(block.P.size());
   }
   return sum;
 }
-inline double mean_mu_squared(const Block& block, double (*part)(const arma::mat&)) {
+inline double mean_mu_squared(const ReferenceBlock& block, double (*part)(const arma::mat&)) {
   double sum = 0;
   for (const arma::mat& P : block.P) sum += part(P * block.X) / part(block.X) / static_cast<double>(block.P.size());
   return sum;

@@ -14,6 +14,8 @@
 #include "experiments/result_parts.hpp"
 #include "models/blocks/model_row.hpp"
 
+namespace escalation_test {
+
 using namespace ranklab;
 using namespace escalation_reference;
 
@@ -77,8 +79,9 @@ Result judged(const std::function<void(Arrays&)>& change, std::size_t blocks = 1
 TEST_CASE("escalation: every series is Algorithm 1's, written with tokens in rows") {
   const Result result = run_configured(make_escalation_study(), tiny, 2);
   const Result single = run_configured(make_escalation_study(), tiny, 2, true);
-  const std::vector<Block> paths[] = {path(6, 24, 4, 3, 0), path(6, 24, 4, 3, 1)};
-  const auto check = [&](const std::string& name, std::size_t at, const std::function<double(const std::vector<Block>&)>& value) {
+  const std::vector<ReferenceBlock> paths[] = {path(6, 24, 4, 3, 0), path(6, 24, 4, 3, 1)};
+  const auto check = [&](const std::string& name, std::size_t at,
+                         const std::function<double(const std::vector<ReferenceBlock>&)>& value) {
     CAPTURE(name);
     CAPTURE(at);
     const double expected = (value(paths[0]) + value(paths[1])) / 2;
@@ -200,3 +203,5 @@ TEST_CASE("escalation: tokens that the norm zeroes are counted, and heads must d
   CHECK(find_scalar(run_configured(make_escalation_study(), zero, 1), "degenerate_rows")[0] == 16);
   CHECK(refusal(make_escalation_study(), {{"heads", "3"}, {"dim", "8"}}).find("--heads 3") != std::string::npos);
 }
+
+}  // namespace escalation_test

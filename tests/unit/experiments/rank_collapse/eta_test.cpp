@@ -11,6 +11,8 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
 
+namespace eta_test {
+
 using namespace ranklab;
 
 namespace {
@@ -233,3 +235,5 @@ TEST_CASE("eta: values that are refused name their flag") {
   CHECK(message({{"dim", "0"}}).starts_with("--dim: "));
   CHECK(message({{"alpha", "0"}}).starts_with("--alpha: "));
 }
+
+}  // namespace eta_test

@@ -11,6 +11,8 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
 
+namespace examples_test {
+
 using namespace ranklab;
 
 namespace {
@@ -219,3 +221,5 @@ TEST_CASE("examples: values that are refused name their flag") {
   CHECK(message({{"lambda", "1,1.0000001"}}).starts_with("--lambda: "));
   CHECK(message({{"lambda", "nan"}}).starts_with("--lambda: "));
 }
+
+}  // namespace examples_test

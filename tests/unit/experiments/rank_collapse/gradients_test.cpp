@@ -14,6 +14,8 @@
 #include "temporary_folder.hpp"
 #include "tiny_checkpoint.hpp"
 
+namespace gradients_test {
+
 using namespace ranklab;
 using namespace ranklab::layers;
 
@@ -269,3 +271,5 @@ TEST_CASE("--gradients is refused by name where there are none") {
   refused({{"tau-per-layer", "0.5,0.5,0.5"}}, "--tau");
   CHECK(refusal(make_layers_study(), tiny).empty());
 }
+
+}  // namespace gradients_test

@@ -11,6 +11,8 @@
 #include "experiments/redrawn.hpp"
 #include "experiments/result_parts.hpp"
 
+namespace lambda_sweep_test {
+
 using namespace ranklab;
 
 namespace {
@@ -183,10 +185,11 @@ TEST_CASE("Theorem 4.1 is conservative where it asks for ten times what is neede
     const Result result = judged({0.5, 0.5, 0.1, 0.5, 0.5}, 2, positive, negative);
     return find_claim(result, "lambda-skip/thm-4.1/conservative/attention").verdict;
   };
-  const double undefined = std::nan("");
   CHECK(verdict(2, 3) == Verdict::holds);
   CHECK(verdict(0.5, 3) == Verdict::fails);
   CHECK(verdict(3, 0.5) == Verdict::fails);
   CHECK(verdict(2, undefined) == Verdict::holds);  // no strength of this sign keeps the tokens apart
   CHECK(verdict(undefined, undefined) == Verdict::not_applicable);
 }
+
+}  // namespace lambda_sweep_test

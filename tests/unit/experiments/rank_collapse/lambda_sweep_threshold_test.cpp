@@ -6,6 +6,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace lambda_sweep_threshold_test {
+
 using namespace ranklab;
 using namespace ranklab::lambda_sweep;
 
@@ -53,3 +55,5 @@ TEST_CASE("no rate keeps more than there is") {
   CHECK(std::isnan(theorem.collapse_rate(2.0)));
   CHECK(std::isnan(theorem.collapse_rate(3.0)));
 }
+
+}  // namespace lambda_sweep_threshold_test

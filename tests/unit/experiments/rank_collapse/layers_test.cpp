@@ -9,6 +9,8 @@
 #include "experiments/redrawn.hpp"
 #include "experiments/result_parts.hpp"
 
+namespace layers_test {
+
 using namespace ranklab;
 
 namespace {
@@ -295,3 +297,5 @@ TEST_CASE("[Shallow] Figure 5 on curves drawn by hand: before and after the oper
     CHECK(judged(level.tau, level.away, level.around, "after") == Verdict::holds);
   }
 }
+
+}  // namespace layers_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace model_fields_test {
+
 using namespace ranklab;
 
 TEST_CASE("further models have the sizes that their words say, otherwise the main model's") {
@@ -34,3 +36,5 @@ TEST_CASE("the names of further models begin with their labels, the main model's
   CHECK(models[2].label == "attention+identity");
   CHECK(models[2].prefix == "attention+identity.");
 }
+
+}  // namespace model_fields_test

@@ -9,6 +9,8 @@
 #include "models/blocks/bare_block.hpp"
 #include "models/blocks/model_row.hpp"
 
+namespace stack_source_test {
+
 using namespace ranklab;
 
 namespace {
@@ -242,3 +244,5 @@ TEST_CASE("make_block_of: blocks of the kind that the model's row says, and of n
     require(spec.row().has_steps, [&] { return make_block_of<SteppedBlock>(spec, second); });
   }
 }
+
+}  // namespace stack_source_test

@@ -13,6 +13,8 @@
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
 
+namespace token_escalation_measures_test {
+
 using namespace ranklab;
 
 namespace {
@@ -234,3 +236,5 @@ TEST_CASE("token escalation: mean and deviation of xi are those of the quadratic
   CHECK(law.mean == close(mean / arma::dot(a, a)));
   CHECK(law.deviation == close(std::sqrt(square) / arma::dot(a, a)));
 }
+
+}  // namespace token_escalation_measures_test

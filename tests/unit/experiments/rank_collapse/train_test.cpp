@@ -6,6 +6,8 @@
 
 #include "experiments/rank_collapse/train/train.hpp"
 
+namespace train_test {
+
 using namespace ranklab;
 using namespace ranklab::train;
 
@@ -178,3 +180,5 @@ TEST_CASE("guesses at recall") {
   CHECK(task.best_guess() == doctest::Approx(0.3065).epsilon(0.01));
   CHECK(task.cases() == 2048);
 }
+
+}  // namespace train_test

@@ -8,6 +8,8 @@
 #include "io/atomic_file.hpp"
 #include "temporary_folder.hpp"
 
+namespace variants_test {
+
 using namespace ranklab;
 using namespace ranklab::train;
 
@@ -244,3 +246,5 @@ TEST_CASE("rates and warm-ups of post, means of de-escalated") {
   CHECK(plan.curves.front().lr == 0.01);
   CHECK(plan.curves[1].lr == 0.001);
 }
+
+}  // namespace variants_test

@@ -13,6 +13,8 @@
 #include "models/feature_moments.hpp"
 #include "svd_by_rotations.hpp"
 
+namespace features_test {
+
 using namespace ranklab;
 using namespace ranklab::features;
 using std::numbers::pi;
@@ -349,3 +351,5 @@ TEST_CASE("bad input names the flag; the estimate grows with the work") {
     CHECK(large->estimate().bytes > 8.0 * 2 * 1024 * 1024);
   }
 }
+
+}  // namespace features_test

@@ -8,6 +8,8 @@
 #include "experiments/result_parts.hpp"
 #include "experiments/spike_plus_bulk/gradient_rank/gradient_rank.hpp"
 
+namespace gradient_rank_claims_test {
+
 using namespace ranklab;
 
 namespace {
@@ -127,3 +129,5 @@ TEST_CASE("gradient-rank: claims whose hypothesis is not met are not applicable,
   const Result interpolated = judged(LabelModel::teacher, as_claimed(), {16, 32, 64}, config);
   CHECK(find_claim(interpolated, "spectral/eq-3.14/minimum").detail.find("interpolated") != std::string::npos);
 }
+
+}  // namespace gradient_rank_claims_test

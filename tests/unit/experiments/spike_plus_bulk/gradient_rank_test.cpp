@@ -13,6 +13,8 @@
 #include "models/random_features.hpp"
 #include "svd_by_rotations.hpp"
 
+namespace gradient_rank_test {
+
 using namespace ranklab;
 
 namespace {
@@ -253,3 +255,5 @@ TEST_CASE("gradient-rank: the word all, and lists in any order") {
   CHECK(size.d == 32);
   CHECK(size.n == 128);
 }
+
+}  // namespace gradient_rank_test

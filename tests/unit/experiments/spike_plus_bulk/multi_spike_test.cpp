@@ -14,6 +14,8 @@
 #include "models/spiked_gram.hpp"
 #include "svd_by_rotations.hpp"
 
+namespace multi_spike_test {
+
 using namespace ranklab;
 
 namespace {
@@ -361,3 +363,5 @@ TEST_CASE("combinations that make no problem are usage errors that name the flag
   refuses({{"steps", "1"}}, "--steps");
   refuses({{"epsilon", "1"}}, "--epsilon");
 }
+
+}  // namespace multi_spike_test

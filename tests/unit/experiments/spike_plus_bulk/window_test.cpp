@@ -9,6 +9,8 @@
 #include "models/random_features.hpp"
 #include "models/spiked_gram.hpp"
 
+namespace window_test {
+
 using namespace ranklab;
 
 namespace {
@@ -242,3 +244,5 @@ TEST_CASE("the peak is the largest value of a scan, to the tolerance") {
     CHECK(search.evaluations() < 100);
   }
 }
+
+}  // namespace window_test

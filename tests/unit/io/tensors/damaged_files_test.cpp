@@ -14,6 +14,8 @@
 #include "linalg/stored_matrix.hpp"
 #include "models/blocks/model_config.hpp"
 
+namespace damaged_files_test {
+
 using namespace ranklab;
 
 namespace {
@@ -156,3 +158,5 @@ TEST_CASE("damaged token ids, configs and indices of weights are read or refused
     CHECK(refused > rounds / 3);
   }
 }
+
+}  // namespace damaged_files_test

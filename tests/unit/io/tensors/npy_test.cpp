@@ -6,6 +6,8 @@
 #include "io/tensors/python_literal.hpp"
 #include "io/tensors/stored_bytes.hpp"
 
+namespace npy_test {
+
 using namespace ranklab;
 
 namespace {
@@ -118,3 +120,5 @@ TEST_CASE("npy: a file that is cut anywhere is refused") {
   CHECK(complaint_about("\x93NUMPY\2" + std::string(1, '\0') + little(0xFFFFFFFF, 4) + "{}", "a.npy") ==
         "a.npy: a .npy header of 4294967295 bytes is implausible; at most 1048576 are read");
 }
+
+}  // namespace npy_test

@@ -8,6 +8,8 @@
 #include "io/tensors/stored_bytes.hpp"
 #include "linalg/stored_matrix.hpp"
 
+namespace npz_test {
+
 using namespace ranklab;
 
 namespace {
@@ -146,3 +148,5 @@ TEST_CASE("npz: an archive that is cut anywhere is refused") {
            (size < 4 && has(said, "not a ZIP archive"))));
   }
 }
+
+}  // namespace npz_test

@@ -11,6 +11,8 @@
 #include "io/tensors/stored_bytes.hpp"
 #include "io/tensors/weights_file.hpp"
 
+namespace safetensors_test {
+
 using namespace ranklab;
 
 namespace {
@@ -175,3 +177,5 @@ TEST_CASE("safetensors: written tensors are read back, the widest first, and hav
   CHECK_THROWS_AS(write_safetensors(path, {{"__metadata__", Dtype::u8, {1}, "a"}}), std::logic_error);
   CHECK_THROWS_AS(write_safetensors(path, {{"x", Dtype::u8, {1}, "a"}, {"x", Dtype::u8, {1}, "b"}}), std::logic_error);
 }
+
+}  // namespace safetensors_test

@@ -7,6 +7,8 @@
 #include "io/tensors/opened.hpp"
 #include "io/tensors/stored_bytes.hpp"
 
+namespace stored_tensor_test {
+
 using namespace ranklab;
 
 namespace {
@@ -130,3 +132,5 @@ TEST_CASE("stored tensor: parts along the first dimension, and the same entries 
   CHECK_THROWS_AS(cube(true).at(0), Failure);
   CHECK_THROWS_AS(cube(true).as_matrix(4, 3), Failure);
 }
+
+}  // namespace stored_tensor_test

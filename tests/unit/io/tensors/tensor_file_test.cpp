@@ -13,6 +13,8 @@
 #include "io/tensors/stored_bytes.hpp"
 #include "linalg/stored_matrix.hpp"
 
+namespace tensor_file_test {
+
 using namespace ranklab;
 
 namespace {
@@ -307,3 +309,5 @@ TEST_CASE("tensor file: a written .npy is read back, and starts its entries at a
   CHECK(open_tensor(folder / "e.npy").shape_text() == "0 x 4");
   CHECK(read_file(folder / "e.npy") == npy("<f8", "(0, 4)", ""));
 }
+
+}  // namespace tensor_file_test

@@ -9,6 +9,8 @@
 #include "io/complaint.hpp"
 #include "io/tensors/stored_bytes.hpp"
 
+namespace token_ids_test {
+
 using namespace ranklab;
 
 namespace {
@@ -140,3 +142,5 @@ TEST_CASE("token ids: other endings, and files that cannot be read") {
   }
   CHECK(complaint("a.txt", "") == "cannot read a.txt: it is empty");
 }
+
+}  // namespace token_ids_test

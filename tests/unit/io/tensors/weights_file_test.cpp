@@ -9,6 +9,8 @@
 #include "io/complaint.hpp"
 #include "io/tensors/stored_bytes.hpp"
 
+namespace weights_file_test {
+
 using namespace ranklab;
 
 namespace {
@@ -124,3 +126,5 @@ TEST_CASE("weights file: other files are refused with what is allowed") {
                                            ": PyTorch's pickled files are not loaded; convert it: safetensors.torch.save_file("));
   CHECK(complaint("x", "a.safetensors") == "a.safetensors: truncated: a .safetensors file starts with 8 bytes of length");
 }
+
+}  // namespace weights_file_test

@@ -9,6 +9,8 @@
 #include "gaussian.hpp"
 #include "models/blocks/by_loops.hpp"
 
+namespace attention_test {
+
 using namespace ranklab;
 
 namespace {
@@ -124,3 +126,5 @@ TEST_CASE("linear attention: a token without a weight gives zero, not 0/0") {
   const arma::mat Q(3, 4, arma::fill::zeros), K(3, 4, arma::fill::ones), V(2, 4, arma::fill::ones);
   for (const bool causal : {false, true}) CHECK(arma::abs(linear_attention(Q, K, V, causal)).max() == 0);
 }
+
+}  // namespace attention_test

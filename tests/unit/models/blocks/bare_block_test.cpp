@@ -13,6 +13,8 @@
 #include "models/blocks/model_row.hpp"
 #include "models/blocks/stack.hpp"
 
+namespace bare_block_test {
+
 using namespace ranklab;
 
 namespace {
@@ -307,3 +309,5 @@ TEST_CASE("bare block: weights of zero leave the skip alone") {
     CHECK(arma::approx_equal(std::exp2(state.log2_scale - 2000) * state.Y, -4.0 * Y, "absdiff", 0.0));
   }
 }
+
+}  // namespace bare_block_test

@@ -9,6 +9,8 @@
 #include "models/blocks/model_row.hpp"
 #include "models/blocks/sublayers_by_loops.hpp"
 
+namespace encoder_test {
+
 using namespace ranklab;
 
 namespace {
@@ -272,3 +274,5 @@ TEST_CASE("encoders put a rescaled state back, as GELU is not homogeneous") {
   CHECK(scaled.log2_scale == 0);
   CHECK(arma::approx_equal(scaled.Y, plain.Y, "absdiff", 0.0));
 }
+
+}  // namespace encoder_test

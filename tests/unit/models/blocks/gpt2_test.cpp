@@ -11,6 +11,8 @@
 #include "models/blocks/sublayers_by_loops.hpp"
 #include "models/published/unread_checkpoint.hpp"
 
+namespace gpt2_test {
+
 using namespace ranklab;
 
 namespace {
@@ -242,3 +244,5 @@ TEST_CASE("GPT-2 block: a stream that outgrows single precision goes on as in do
   CHECK(y.log2_scale == 0);
   CHECK(relative_error(x.Y, y.Y) <= tolerance::trajectory<float>);
 }
+
+}  // namespace gpt2_test

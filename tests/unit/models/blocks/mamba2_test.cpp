@@ -9,6 +9,8 @@
 #include "models/blocks/mamba2_by_loops.hpp"
 #include "models/blocks/model_row.hpp"
 
+namespace mamba2_test {
+
 using namespace ranklab;
 using namespace by_loops;
 
@@ -233,3 +235,5 @@ TEST_CASE("Mamba-2: tensors have the published names, shapes and starts") {
   CHECK(arma::abs(start("mixer.norm.weight", 600) - 1).max() <= tolerance::closed_form<double>);
   CHECK(arma::abs(start("norm.weight", 300) - 1).max() <= tolerance::closed_form<double>);
 }
+
+}  // namespace mamba2_test

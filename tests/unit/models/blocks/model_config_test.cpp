@@ -9,6 +9,8 @@
 
 #include "io/complaint.hpp"
 
+namespace model_config_test {
+
 using namespace ranklab;
 
 namespace {
@@ -250,3 +252,5 @@ TEST_CASE("model config: Infinity is read outside strings alone, and JSON is str
   CHECK(complaint(std::string((1 << 26) + 1, ' ')) ==
         "config.json: 67108865 bytes are implausible for this file; at most 67108864 are read");
 }
+
+}  // namespace model_config_test

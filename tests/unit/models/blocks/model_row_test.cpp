@@ -8,6 +8,8 @@
 
 #include "models/blocks/block.hpp"
 
+namespace model_row_test {
+
 using namespace ranklab;
 
 using Names = std::vector<std::string>;
@@ -72,3 +74,5 @@ TEST_CASE("model rows: every row is whole") {
     CHECK(layout.shows(&ModelSpec::embedding) == row.embeds_narrowly);
   }
 }
+
+}  // namespace model_row_test

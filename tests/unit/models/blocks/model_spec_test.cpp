@@ -9,6 +9,8 @@
 #include "models/blocks/model_row.hpp"
 #include "models/published/unread_checkpoint.hpp"
 
+namespace model_spec_test {
+
 using namespace ranklab;
 
 namespace {
@@ -321,3 +323,5 @@ TEST_CASE("model spec: the cost of a block grows with every size it should grow 
   CHECK(growth("attention", 100'000) > 3.9);
   CHECK(growth("linear-attention", 100'000) < 2.1);
 }
+
+}  // namespace model_spec_test

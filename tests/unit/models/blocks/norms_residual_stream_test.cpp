@@ -8,6 +8,8 @@
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
 
+namespace norms_residual_stream_test {
+
 using namespace ranklab;
 
 namespace {
@@ -113,3 +115,5 @@ TEST_CASE_TEMPLATE("residual stream: a norm of Y with the scaled epsilon is that
     CHECK(arma::all(arma::vectorise(Y) == T{0}));
   }
 }
+
+}  // namespace norms_residual_stream_test

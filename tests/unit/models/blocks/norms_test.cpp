@@ -10,6 +10,8 @@
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
 
+namespace norms_test {
+
 using namespace ranklab;
 
 namespace {
@@ -194,3 +196,5 @@ TEST_CASE_TEMPLATE("norms: a zero or non-finite state is not rescaled", T, doubl
   CHECK(infinite.log2_scale == 1);
   CHECK(infinite.Y(0) == T{4});
 }
+
+}  // namespace norms_test

@@ -11,6 +11,8 @@
 #include "models/blocks/perturbed_tensors.hpp"
 #include "models/blocks/stack.hpp"
 
+namespace s4d_test {
+
 using namespace ranklab;
 
 namespace {
@@ -207,3 +209,5 @@ TEST_CASE("S4D: tensors have the published names, shapes and starts; poles are n
   CHECK(arma::abs(start("norm.weight") - 1).max() <= tolerance::closed_form<double>);
   CHECK(arma::abs(start("norm.bias")).max() <= tolerance::closed_form<double>);
 }
+
+}  // namespace s4d_test

@@ -8,6 +8,8 @@
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
 
+namespace state_space_test {
+
 using namespace ranklab;
 
 namespace {
@@ -142,3 +144,5 @@ TEST_CASE("causal convolution with fewer tokens than taps") {
   const arma::mat X = {{3, 4}}, w = {{1, 2, 5, 7}};
   CHECK(arma::approx_equal(causal_convolution(X, w, arma::vec{0.0}), arma::mat{{21, 43}}, "absdiff", 0.0));
 }
+
+}  // namespace state_space_test

@@ -6,6 +6,8 @@
 #include "models/blocks/model_row.hpp"
 #include "models/published/unread_checkpoint.hpp"
 
+namespace sublayers_test {
+
 using namespace ranklab;
 
 namespace {
@@ -41,3 +43,5 @@ TEST_CASE("positions: published weights have what they have") {
                        "a sequence of 7 tokens is longer than the 6 positions that the weights of gpt2 have; --tokens cuts it",
                        Failure);
 }
+
+}  // namespace sublayers_test

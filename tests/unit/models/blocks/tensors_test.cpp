@@ -8,6 +8,8 @@
 
 #include "core/tolerances.hpp"
 
+namespace tensors_test {
+
 using namespace ranklab;
 
 namespace {
@@ -153,3 +155,5 @@ TEST_CASE("tensors: parameters are counted, whole tables included") {
   tensors.columns("E", 4, 100, {1, 2}, Start::normal(1.0));
   CHECK(tensors.parameters() == 426);
 }
+
+}  // namespace tensors_test

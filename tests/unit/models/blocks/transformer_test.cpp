@@ -10,6 +10,8 @@
 #include "models/blocks/model_row.hpp"
 #include "models/blocks/perturbed_tensors.hpp"
 
+namespace transformer_test {
+
 using namespace ranklab;
 
 namespace {
@@ -209,3 +211,5 @@ TEST_CASE_TEMPLATE("Transformer: large entries give finite outputs", T, float, d
     CHECK(output(*block, 1e8 * input(), 1.0).is_finite());
   }
 }
+
+}  // namespace transformer_test

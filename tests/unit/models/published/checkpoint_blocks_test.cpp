@@ -8,6 +8,8 @@
 #include "temporary_folder.hpp"
 #include "tiny_checkpoint.hpp"
 
+namespace checkpoint_blocks_test {
+
 using namespace ranklab;
 
 namespace {
@@ -87,3 +89,5 @@ TEST_CASE_TEMPLATE("checkpoint: loaded blocks are the drawn ones that were writt
     }
   }
 }
+
+}  // namespace checkpoint_blocks_test

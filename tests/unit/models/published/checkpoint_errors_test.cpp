@@ -12,6 +12,8 @@
 #include "temporary_folder.hpp"
 #include "tiny_checkpoint.hpp"
 
+namespace checkpoint_errors_test {
+
 using namespace ranklab;
 
 namespace {
@@ -255,3 +257,5 @@ TEST_CASE_TEMPLATE("checkpoint: a block that asks for another shape, and entries
              ? ""
              : "w.safetensors:backbone.layers.0.mixer.D: 1 of its entries are infinite or NaN in single precision"));
 }
+
+}  // namespace checkpoint_errors_test

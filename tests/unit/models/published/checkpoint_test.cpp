@@ -12,6 +12,8 @@
 #include "temporary_folder.hpp"
 #include "tiny_checkpoint.hpp"
 
+namespace checkpoint_test {
+
 using namespace ranklab;
 
 namespace {
@@ -228,3 +230,5 @@ TEST_CASE("checkpoint: the last norm may be missing; types may differ, the commo
   CHECK(checkpoint->dtypes() == "F16, F64, F32");
   CHECK(checkpoint->bytes() == 2 * (model_entries(tiny) - 6) + 3 * 4 + 3 * 8);
 }
+
+}  // namespace checkpoint_test

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
+namespace builder_test {
+
 using namespace ranklab;
 
 namespace {
@@ -61,3 +63,5 @@ TEST_CASE("a curve without its series is an error where it is added; panels with
   CHECK(drawn.lines.size() == 1);
   CHECK(drawn.bands.size() == 1);
 }
+
+}  // namespace builder_test

@@ -17,6 +17,8 @@
 #include "report/figure/sample.hpp"
 #include "report/figure/svg.hpp"
 
+namespace gnuplot_test {
+
 namespace fs = std::filesystem;
 using namespace ranklab;
 using ranklab::testing::contains;
@@ -541,3 +543,5 @@ TEST_CASE("an SVG that holds more than a drawing is refused") {
   CHECK(contains(finish_svg("<svg viewBox=\"0 0 8 9\"></svg>", "<t>", "d&"), "width=\"8\" height=\"9\""));
   CHECK(contains(finish_svg("<svg viewBox=\"0 0 8 9\"></svg>", "<t>", "d&"), ">&lt;t&gt;</title>"));
 }
+
+}  // namespace gnuplot_test

@@ -5,6 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+namespace evidence_test {
+
 using namespace ranklab;
 
 TEST_CASE("what a claim expects is written as people write it") {
@@ -37,3 +39,5 @@ TEST_CASE("counts have their denominator, means their interval, and the detail d
   CHECK(evidence_of({{"measured", nullptr}, {"expected", nullptr}, {"detail", "no case"}}).text() == "no case");
   CHECK(evidence_of(nullptr).text() == "");
 }
+
+}  // namespace evidence_test

@@ -9,6 +9,8 @@
 #include "report/figure/sample.hpp"
 #include "report/page/text.hpp"
 
+namespace page_test {
+
 using namespace ranklab;
 using ranklab::testing::contains;
 using ranklab::testing::sample_result;
@@ -163,3 +165,5 @@ TEST_CASE("numbers have four significant digits, what is undefined is a dash") {
   CHECK(html_number(nullptr) == "<span title=\"undefined\">\u2013</span>");
   CHECK(shell_word("a b'c") == "'a b'\\''c'");
 }
+
+}  // namespace page_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace prose_test {
+
 using namespace ranklab;
 
 TEST_CASE("plain characters become mathematics") {
@@ -26,3 +28,5 @@ TEST_CASE("an id breaks after its parts, never inside a word or a number") {
   CHECK(html_id("spectral/eq-1.5/gd") == "spectral/<wbr>eq-1.5/<wbr>gd");
   CHECK(html_id("gd.nuclear-rank<") == "gd.<wbr>nuclear-<wbr>rank&lt;");
 }
+
+}  // namespace prose_test

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+namespace statements_test {
+
 using namespace ranklab;
 using Json = nlohmann::json;
 
@@ -73,7 +75,7 @@ TEST_CASE("parts of a misprint belong to it; the corrected form may have a name 
              {claim("lambda-skip/prop-1/as-printed/a", "holds"), claim("lambda-skip/prop-1/as-printed", "fails"),
               claim("lambda-skip/prop-1/corrected/b", "holds"), claim("lambda-skip/prop-1/form-as-printed", "fails", "eq. (13)"),
               claim("lambda-skip/prop-1/closed-form", "holds", "eq. (13), corrected")});
-  const std::vector<Statement> statements = statements_of({&json});
+  const std::vector<JudgedStatement> statements = statements_of({&json});
   REQUIRE(statements.size() == 2);
   CHECK(statements[0].as_printed.front().claim->at("id") == "lambda-skip/prop-1/as-printed");
   CHECK(statements[0].standing() == Standing::misprint);
@@ -89,3 +91,5 @@ TEST_CASE("a corrected form that fails, or is all there is, is no misprint") {
   const Json open = result("Figure 3", {claim("spectral/c/as-printed", "not-applicable"), claim("spectral/c/corrected", "holds")});
   CHECK(statements_of({&open}).front().standing() == Standing::not_applicable);
 }
+
+}  // namespace statements_test
