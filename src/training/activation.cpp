@@ -9,54 +9,65 @@
 namespace ranklab {
 namespace {
 
-// sigma(z) and sigma'(z) in T, of the activations that language models use; the others go through models/activations in double.
-template <class T>
-Point<T> relu(T z) {
-  return {z > 0 ? z : T(0), z > 0 ? T(1) : T(0)};
+// sigma(z) and sigma'(z) of packs, of the activations that language models use; the others go through models/activations in double.
+template <class V>
+[[gnu::always_inline]] inline V positive_part(V z) {
+  return z > EntryOf<V>(0) ? z : V{};
 }
-template <class T>
-Point<T> relu_squared(T z) {
-  const T positive = z > 0 ? z : T(0);
-  return {positive * positive, 2 * positive};
+template <class V>
+[[gnu::always_inline]] inline Point<V> relu(V z) {
+  return {positive_part(z), z > EntryOf<V>(0) ? all(EntryOf<V>(1)) : V{}};
 }
+template <class V>
+[[gnu::always_inline]] inline Point<V> relu_squared(V z) {
+  const V positive = positive_part(z);
+  return {positive * positive, EntryOf<V>(2) * positive};
+}
+
+/// f of each entry, by a call.
+template <class V, class F>
+[[gnu::always_inline]] inline V one_by_one(V z, const F& f) {
+  for (std::size_t i = 0; i < pack_size<EntryOf<V>>; ++i) z[i] = static_cast<EntryOf<V>>(f(static_cast<double>(z[i])));
+  return z;
+}
+
 /// Phi(z), the normal distribution, where exp(-z^2 / 2) is known already. In float by Abramowitz, Stegun 7.1.26, good to 1e-7
-/// absolutely: erfc is a call, which no compiler makes vector instructions of.
-template <class T>
-[[gnu::always_inline]] inline T normal_distribution(T z, [[maybe_unused]] T gaussian) {
+/// absolutely: erfc is a call.
+template <class V>
+[[gnu::always_inline]] inline V normal_distribution(V z, [[maybe_unused]] V gaussian) {
+  using T = EntryOf<V>;
   if constexpr (std::is_same_v<T, double>) {
-    return 0.5 * std::erfc(-z * (1 / std::numbers::sqrt2));
+    return one_by_one(z, [](double t) { return 0.5 * std::erfc(-t * (1 / std::numbers::sqrt2)); });
   } else {
-    const T t = 1 / (1 + T(0.3275911 / std::numbers::sqrt2) * std::fabs(z));
-    const T series =
+    const V t = T(1) / (T(1) + T(0.3275911 / std::numbers::sqrt2) * absolute(z));
+    const V series =
         t * (T(0.254829592) + t * (T(-0.284496736) + t * (T(1.421413741) + t * (T(-1.453152027) + t * T(1.061405429)))));
-    const T tail = T(0.5) * series * gaussian;  // Phi(-|z|)
-    return z > 0 ? 1 - tail : tail;
+    const V tail = T(0.5) * series * gaussian;  // Phi(-|z|)
+    return z > T(0) ? T(1) - tail : tail;
   }
 }
 
-// Inline, as silu is by itself: called from a loop it would not become vector instructions.
-template <class T>
-[[gnu::always_inline]] inline Point<T> gelu(T z) {
-  const T gaussian = exponential(T(-0.5) * z * z), distribution = normal_distribution(z, gaussian);
+template <class V>
+[[gnu::always_inline]] inline Point<V> gelu(V z) {
+  using T = EntryOf<V>;
+  const V gaussian = exponential(T(-0.5) * z * z), distribution = normal_distribution(z, gaussian);
   return {z * distribution, distribution + z * gaussian * T(std::numbers::inv_sqrtpi / std::numbers::sqrt2)};
 }
 
-/// visit(point), a function that gives value and slope at z.
+/// visit(point), a function that gives value and slope at a pack.
 template <class T, class Visit>
 void with_points(const Activation& sigma, const Visit& visit) {
+  using V = Pack<T>;
   if (sigma.name == "relu") {
-    visit([](T z) { return relu(z); });
+    visit([](V z) { return relu(z); });
   } else if (sigma.name == "relu2") {
-    visit([](T z) { return relu_squared(z); });
+    visit([](V z) { return relu_squared(z); });
   } else if (sigma.name == "silu" || sigma.name == "swiglu") {
-    visit([](T z) { return silu(z); });
+    visit([](V z) { return silu(z); });
   } else if (sigma.name == "gelu") {
-    visit([](T z) __attribute__((always_inline)) { return gelu(z); });
+    visit([](V z) __attribute__((always_inline)) { return gelu(z); });
   } else {
-    visit([&](T z) {
-      const double t = static_cast<double>(z);
-      return Point<T>{static_cast<T>(sigma.value(t)), static_cast<T>(sigma.derivative(t))};
-    });
+    visit([&](V z) { return Point<V>{one_by_one(z, sigma.value), one_by_one(z, sigma.derivative)}; });
   }
 }
 
@@ -67,13 +78,11 @@ void activate(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>
   S.set_size(Z.n_rows, Z.n_cols);
   const T *const z = Z.memptr(), *const m = M.memptr();
   T* const s = S.memptr();
-  const arma::uword size = Z.n_elem;
   with_points<T>(sigma, [&](const auto& point) {
-    if (sigma.gated) {
-      for (arma::uword i = 0; i < size; ++i) s[i] = point(z[i]).value * m[i];
-    } else {
-      for (arma::uword i = 0; i < size; ++i) s[i] = point(z[i]).value;
-    }
+    for_packs<T>(Z.n_elem, [&](std::size_t i, auto count) {
+      const Pack<T> value = point(load(z + i, count)).value;
+      store(sigma.gated ? value * load(m + i, count) : value, s + i, count);
+    });
   });
 }
 
@@ -84,18 +93,17 @@ void activate_backward(const Activation& sigma, const arma::Mat<T>& Z, const arm
   if (sigma.gated) dM.set_size(Z.n_rows, Z.n_cols);
   const T *const z = Z.memptr(), *const m = M.memptr(), *const ds = dS.memptr();
   T *const dz = dZ.memptr(), *const dm = dM.memptr();
-  const arma::uword size = Z.n_elem;
   with_points<T>(sigma, [&](const auto& point) {
-    if (sigma.gated) {
-      for (arma::uword i = 0; i < size; ++i) {
-        const Point<T> at = point(z[i]);
-        const T g = ds[i];
-        dm[i] = at.value * g;
-        dz[i] = at.slope * m[i] * g;
+    for_packs<T>(Z.n_elem, [&](std::size_t i, auto count) {
+      const Point<Pack<T>> at = point(load(z + i, count));
+      const Pack<T> g = load(ds + i, count);
+      if (sigma.gated) {
+        store(at.slope * load(m + i, count) * g, dz + i, count);
+        store(at.value * g, dm + i, count);
+      } else {
+        store(at.slope * g, dz + i, count);
       }
-    } else {
-      for (arma::uword i = 0; i < size; ++i) dz[i] = point(z[i]).slope * ds[i];
-    }
+    });
   });
 }
 

@@ -17,12 +17,10 @@ double cross_entropy(arma::Mat<T>& logits, const std::vector<std::uint32_t>& tar
 #pragma omp simd reduction(max : largest)
     for (arma::uword v = 0; v < V; ++v) largest = y[v] > largest ? y[v] : largest;
     const double at_target = static_cast<double>(y[targets[n]] - largest);
+    for_packs<T>(V, [&](std::size_t v, auto count) { store(exponential(load(y + v, count) - largest), y + v, count); });
     T sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (arma::uword v = 0; v < V; ++v) {
-      y[v] = exponential(y[v] - largest);
-      sum += y[v];
-    }
+    for (arma::uword v = 0; v < V; ++v) sum += y[v];
     total += std::log(static_cast<double>(sum)) - at_target;
     if (!gradient) continue;
     const T scale = share / sum;

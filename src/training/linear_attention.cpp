@@ -45,7 +45,10 @@ void LinearAttentionMixer<T>::attend(arma::uword first, T* Y) {
   const T *const k = q + d, *const v = k + d;
   for (arma::uword t = 0; t < length_; ++t) {
     T* const x = q + t * rows;
-    for (arma::uword i = 0; i < 2 * d; ++i) x[i] = x[i] > 0 ? x[i] + 1 : exponential(x[i]);
+    for_packs<T>(2 * d, [&](std::size_t i, auto count) {
+      const Pack<T> u = load(x + i, count);
+      store(u > T(0) ? u + T(1) : exponential(u), x + i, count);
+    });
   }
   product(CblasTrans, CblasNoTrans, length_, length_, d, T(1), k, rows, q, rows, P_.colptr(first), length_);
   for (arma::uword i = 0; i < length_; ++i) {

@@ -100,12 +100,13 @@ void Mamba2Mixer<T>::convolve(arma::uword first) {
       in[k] = t + k + 1 < taps ? absent_.memptr() : projected_.colptr(first + t + k + 1 - taps) + width_;
     }
     T *const value = xBC_.colptr(first + t), *const slope = slope_.colptr(first + t);
-#pragma omp simd
-    for (arma::uword i = 0; i < c; ++i) {
-      const Point<T> at = silu(bias[i] + w[i] * in[0][i] + w[c + i] * in[1][i] + w[2 * c + i] * in[2][i] + w[3 * c + i] * in[3][i]);
-      value[i] = at.value;
-      slope[i] = at.slope;
-    }
+    for_packs<T>(c, [&](std::size_t i, auto count) {
+      Pack<T> sum = load(bias + i, count);
+      for (arma::uword k = 0; k < taps; ++k) sum += load(w + k * c + i, count) * load(in[k] + i, count);
+      const Point<Pack<T>> at = silu(sum);
+      store(at.value, value + i, count);
+      store(at.slope, slope + i, count);
+    });
   }
 }
 
@@ -144,13 +145,13 @@ template <class T>
 void Mamba2Mixer<T>::gate_and_norm(arma::uword first) {
   for (arma::uword n = first; n < first + length_; ++n) {
     T *const z = projected_.colptr(n), *const y = y_.colptr(n), *const r = Q_.colptr(n);
-#pragma omp simd
-    for (arma::uword i = 0; i < width_; ++i) {
-      const Point<T> gate = silu(z[i]);
-      r[i] = y[i] * gate.value;
-      z[i] = gate.value;
-      y[i] *= gate.slope;
-    }
+    for_packs<T>(width_, [&](std::size_t i, auto count) {
+      const Point<Pack<T>> gate = silu(load(z + i, count));
+      const Pack<T> ungated = load(y + i, count);
+      store(ungated * gate.value, r + i, count);
+      store(gate.value, z + i, count);
+      store(ungated * gate.slope, y + i, count);
+    });
     inverse_[n] = rms_normalise(r, width_, static_cast<T>(norm_epsilon));
   }
 }

@@ -88,12 +88,13 @@ void S4dMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   const T* const bias = bo_.W.memptr();
   for (arma::uword n = 0; n < N; ++n) {
     T *const a = Z_.colptr(n), *const b = a + d, *const y = Y.colptr(n);
-#pragma omp simd
-    for (arma::uword i = 0; i < d; ++i) {
-      a[i] += bias[i];
-      b[i] = 1 / (1 + exponential(-b[i] - bias[d + i]));
-      y[i] = a[i] * b[i];
-    }
+    for_packs<T>(d, [&](std::size_t i, auto count) {
+      const Pack<T> value = load(a + i, count) + load(bias + i, count);
+      const Pack<T> gate = T(1) / (T(1) + exponential(-load(b + i, count) - load(bias + d + i, count)));
+      store(value, a + i, count);
+      store(gate, b + i, count);
+      store(value * gate, y + i, count);
+    });
   }
 }
 

@@ -24,7 +24,7 @@ void softmax(T* S, arma::uword length, bool causal) {
     for (arma::uword j = seen; j < length; ++j) s[j] = 0;
   }
   // All at once, the others too: columns are short, and vector instructions want long loops.
-  for (arma::uword n = 0; n < length * length; ++n) S[n] = exponential(S[n]);
+  for_packs<T>(length * length, [&](std::size_t n, auto count) { store(exponential(load(S + n, count)), S + n, count); });
   for (arma::uword i = 0; i < length; ++i) {
     T* const s = S + i * length;
     const arma::uword seen = seen_by(i);

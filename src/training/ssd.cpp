@@ -25,13 +25,14 @@ double logarithm(double t) {
 }
 
 /// log(1 + e^t) = max(t, 0) + log(1 + w), w = e^-|t|, where log(1 + w) = 2 artanh(s), s = w / (2 + w) <= 1/3, by its series.
-template <class T>
-inline Point<T> softplus(T t) {
+template <class V>
+[[gnu::always_inline]] inline Point<V> softplus(V t) {
+  using T = EntryOf<V>;
   constexpr int terms = std::is_same_v<T, float> ? 6 : 15;
-  const T w = exponential(-std::fabs(t)), s = w / (2 + w), inverse = 1 / (1 + w);
-  T series = 0;
+  const V w = exponential(-absolute(t)), s = w / (T(2) + w), inverse = T(1) / (T(1) + w);
+  V series = {};
   for (int k = terms; k >= 0; --k) series = series * (s * s) + T(1) / static_cast<T>(2 * k + 1);
-  return {(t > 0 ? t : T(0)) + 2 * s * series, t > 0 ? inverse : w * inverse};
+  return {(t > T(0) ? t : V{}) + T(2) * s * series, t > T(0) ? inverse : w * inverse};
 }
 
 }  // namespace
@@ -73,13 +74,12 @@ void Ssd<T>::find_steps(arma::uword first, arma::uword head, const T* dt_raw, ar
   const T bias = dt_bias.W[head], A = -std::exp(A_log.W[head]);
   T *const dt = dt_.colptr(head) + first, *const slope = dt_slope_.colptr(head) + first, *const e = decay_.colptr(head) + first;
   for (arma::uword t = 0; t < shape_.length; ++t) dt[t] = dt_raw[t * dt_rows] + bias;
-#pragma omp simd
-  for (arma::uword t = 0; t < shape_.length; ++t) {
-    const Point<T> at = softplus(dt[t]);
-    dt[t] = at.value;
-    slope[t] = at.slope;
-    e[t] = exponential(at.value * A);
-  }
+  for_packs<T>(shape_.length, [&](std::size_t t, auto count) {
+    const Point<Pack<T>> at = softplus(load(dt + t, count));
+    store(at.value, dt + t, count);
+    store(at.slope, slope + t, count);
+    store(exponential(at.value * A), e + t, count);
+  });
 }
 
 // What is left of a token below 1e-30 (1e-290 in double) counts as nothing: arithmetic with numbers too small to be normal is slow.
