@@ -17,8 +17,8 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
 WARNINGS += $(if $(CLANG),,-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 # OpenBLAS is linked directly: with the wrapper library a reference BLAS can sneak in.
 ARMA     := -DARMA_DONT_USE_WRAPPER -DARMA_DONT_USE_OPENMP -DARMA_WARN_LEVEL=0
-# Sums over arrays may be made in parts where a loop says so (`omp simd reduction`); no threads of OpenMP.
-CXXFLAGS  = -std=c++20 $(OPTIMISE) $(SANITIZE) $(WARNINGS) $(ARMA) -fopenmp-simd -MMD -MP -pthread
+# Sums over arrays may be made in parts where a loop says so (`omp simd reduction`); no threads of OpenMP. Nobody reads errno of a root.
+CXXFLAGS  = -std=c++20 $(OPTIMISE) $(SANITIZE) $(WARNINGS) $(ARMA) -fopenmp-simd -fno-math-errno -MMD -MP -pthread
 LDLIBS   := -lopenblas -lz -lpthread
 INCLUDE  := -Isrc -I$(BUILD)/generated
 

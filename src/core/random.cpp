@@ -2,7 +2,8 @@
 //
 // The normals use our own logarithm, sine and cosine: short series that the compiler vectorises, whatever the C library.
 // Wherever a product is added to, the rounding depends on whether the compiler fuses the two: std::fma leaves it no choice,
-// so that every compiler, and the vector and the scalar part of a loop, make the same bits.
+// so that every compiler, and the vector and the scalar part of a loop, make the same bits. Choices are made by masks, since
+// a loop with a branch is not vectorised.
 #include "core/random.hpp"
 
 #include <algorithm>
@@ -45,7 +46,8 @@ std::uint64_t hash_name(std::string_view name) {
 /// 53 random bits on (0, 1): a multiple of 2^-53, with 2^-54 in the place of 0.
 inline double open_uniform(std::uint32_t high, std::uint32_t low) {
   const double u = static_cast<double>(high) * 0x1p-32 + static_cast<double>(low >> 11) * 0x1p-53;
-  return std::max(u, 0x1p-54);
+  const std::uint32_t bits = high | (low >> 11), is_zero = (~bits & (bits - 1)) >> 31;
+  return u + static_cast<double>(is_zero) * 0x1p-54;
 }
 
 /// log(x) of a positive normal x, to about one unit of rounding.
@@ -79,9 +81,12 @@ inline Direction direction(std::uint32_t high, std::uint32_t low) {
     cosine = std::fma(q * (-1.0 / (k * (k - 1))), cosine, 1.0);
   }
   sine *= angle;
-  const bool quarter_turn = (high >> 30) & 1u;
-  const double half_turn = (high >> 31) ? -1.0 : 1.0;
-  return {half_turn * (quarter_turn ? -sine : cosine), half_turn * (quarter_turn ? cosine : sine)};
+  // A quarter turn makes (-sine, cosine) of (cosine, sine), half a turn changes both signs.
+  const std::uint64_t quarter = -std::uint64_t{(high >> 30) & 1u}, half = std::uint64_t{high >> 31} << 63;
+  const std::uint64_t c = std::bit_cast<std::uint64_t>(cosine), s = std::bit_cast<std::uint64_t>(sine),
+                      sign = std::uint64_t{1} << 63;
+  return {std::bit_cast<double>((((s ^ sign) & quarter) | (c & ~quarter)) ^ half),
+          std::bit_cast<double>(((c & quarter) | (s & ~quarter)) ^ half)};
 }
 
 }  // namespace
@@ -109,12 +114,26 @@ std::uint64_t Stream::take(std::uint64_t blocks) {
   return first;
 }
 
+// philox4x32 of many counters at once, word by word.
 void Stream::encipher(std::uint64_t first, std::size_t count, Batch& batch) const {
-  const r123::Philox4x32::key_type key = {{low_word(seed_), high_word(seed_)}};
+  std::uint32_t *const word_0 = batch.word[0], *const word_1 = batch.word[1], *const word_2 = batch.word[2],
+                       *const word_3 = batch.word[3];
+#pragma omp simd
   for (std::size_t i = 0; i < count; ++i) {
-    const r123::Philox4x32::ctr_type counter = {{low_word(first + i), trial_, low_word(name_hash_), high_word(name_hash_)}};
-    const r123::Philox4x32::ctr_type block = r123::Philox4x32()(counter, key);
-    for (std::size_t j = 0; j < 4; ++j) batch.word[j][i] = block.v[j];
+    std::uint32_t c0 = low_word(first + i), c1 = trial_, c2 = low_word(name_hash_), c3 = high_word(name_hash_);
+    std::uint32_t k0 = low_word(seed_), k1 = high_word(seed_);
+#pragma GCC unroll 10
+    for (int round = 0; round < 10; ++round, k0 += PHILOX_W32_0, k1 += PHILOX_W32_1) {
+      const std::uint64_t p0 = std::uint64_t{PHILOX_M4x32_0} * c0, p1 = std::uint64_t{PHILOX_M4x32_1} * c2;
+      c0 = high_word(p1) ^ c1 ^ k0;
+      c1 = low_word(p1);
+      c2 = high_word(p0) ^ c3 ^ k1;
+      c3 = low_word(p0);
+    }
+    word_0[i] = c0;
+    word_1[i] = c1;
+    word_2[i] = c2;
+    word_3[i] = c3;
   }
 }
 
@@ -146,7 +165,10 @@ void Stream::fill_uniform(std::span<double> out, double low, double high) {
       draw[2 * i + 1] = std::fma(width, open_uniform(batch.word[2][i], batch.word[3][i]), low);
     }
     // The sum may round to an end of the interval.
-    for (std::size_t i = 0; i < length; ++i) out[i] = std::clamp(draw[i], lowest, highest);
+    for (std::size_t i = 0; i < length; ++i) {
+      const double raised = draw[i] < lowest ? lowest : draw[i];
+      out[i] = raised > highest ? highest : raised;
+    }
     out = out.subspan(length);
     block += count;
   }

@@ -7,18 +7,10 @@
 namespace ranklab {
 
 /// C = alpha op(A) op(B) + beta C, where op(A) is (m, k) and op(B) is (k, n); the leading dimensions let A, B and C be rows of
-/// larger matrices.
-inline void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, float alpha, const float* A,
-                    arma::uword lda, const float* B, arma::uword ldb, float* C, arma::uword ldc, float beta = 0) {
-  const auto size = [](arma::uword of) { return static_cast<int>(of); };
-  cblas_sgemm(CblasColMajor, a, b, size(m), size(n), size(k), alpha, A, size(lda), B, size(ldb), beta, C, size(ldc));
-}
-inline void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, double alpha,
-                    const double* A, arma::uword lda, const double* B, arma::uword ldb, double* C, arma::uword ldc,
-                    double beta = 0) {
-  const auto size = [](arma::uword of) { return static_cast<int>(of); };
-  cblas_dgemm(CblasColMajor, a, b, size(m), size(n), size(k), alpha, A, size(lda), B, size(ldb), beta, C, size(ldc));
-}
+/// larger matrices. C is not read where beta is 0. Small products are our own: OpenBLAS copies A and B first, and clears C.
+template <class T>
+void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, T alpha, const T* A,
+             arma::uword lda, const T* B, arma::uword ldb, T* C, arma::uword ldc, T beta = 0);
 
 /// `width` rows of X, which has `rows`, and `length` columns, as out (length, width): OpenBLAS is half as fast with a transposed
 /// factor in small products.

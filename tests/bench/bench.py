@@ -47,7 +47,7 @@ def whole_run(binary, arguments, folder):
     """Wall seconds and largest resident megabytes of one process."""
     words = arguments.format(folder=folder).split()
     if not arguments.startswith("--"):
-        words += ["--quiet", "--out", os.path.join(folder, "out.json")]
+        words += ["--quiet", "--force", "--out", os.path.join(folder, "out.json")]
     start = time.monotonic()
     process = subprocess.Popen([binary] + words, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -59,7 +59,7 @@ def whole_run(binary, arguments, folder):
 
 def seconds_of_trials(binary, arguments, steps, folder):
     """Of one training run on one thread, without what comes before and after."""
-    whole_run(binary, f"{arguments} --trials 1 --threads 1 --precision f32 --force --steps {steps}", folder)
+    whole_run(binary, f"{arguments} --trials 1 --threads 1 --precision f32 --steps {steps}", folder)
     with open(os.path.join(folder, "out.json")) as file:
         return json.load(file)["timing"]["trials_s"]
 
