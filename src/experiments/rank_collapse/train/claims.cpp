@@ -190,13 +190,13 @@ void judge_recall(const Plan& plan, const Task& task, const Records& records, Cl
     const Curve* const one = plan.with_lambda(*group, 1);
     if (!one) continue;
     const std::vector<double> accuracies = scalars_of(records, one->name + "." + final_accuracy);
-    const bool linear = one->model == "linear-attention", solves = one->model == "attention" || one->model == "mamba2";
+    const MixerRow::Recall recall = mixer_of(one->model).recall;
     const Place place{"lambda-skip/table-1/" + group->group + "/", "Table 1"};
-    if (solves) {
+    if (recall == MixerRow::Recall::solves) {
       claims.mean(place("solves-recall", group->group + " solves recall: more than 90 % of the answers are right"), accuracies,
                   at_least(0.9), "printed: above 98 %", margin);
     }
-    if (linear) {
+    if (recall == MixerRow::Recall::fails) {
       claims.mean(place("fails-at-recall", group->group + " does not: it stays within 5 points of guessing among the values shown"),
                   accuracies, at_most(task.chance() + 0.05), "printed: 1.6 %", margin);
     }

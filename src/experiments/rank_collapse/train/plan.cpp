@@ -12,8 +12,11 @@
 
 namespace ranklab::train {
 
-const std::vector<std::string> models = {"attention", "linear-attention", "mamba2", "s4d"},
-                               starts = {"fan", "small", "alg1", "torch", "normal"}, variants = {"pre", "post", "de-escalated"},
+const std::vector<MixerRow> mixers = {{"attention", MixerKind::attention, false, MixerRow::Recall::solves},
+                                      {"linear-attention", MixerKind::linear_attention, false, MixerRow::Recall::fails},
+                                      {"mamba2", MixerKind::mamba2, true, MixerRow::Recall::solves},
+                                      {"s4d", MixerKind::s4d, true, MixerRow::Recall::unsaid}};
+const std::vector<std::string> starts = {"fan", "small", "alg1", "torch", "normal"}, variants = {"pre", "post", "de-escalated"},
                                means = {"segment", "strict", "prefix"};
 
 namespace {
@@ -74,7 +77,7 @@ std::string word_for(const std::vector<std::string>& words, const Curve& curve, 
       continue;
     }
     const std::string key = word.substr(0, colon);
-    std::vector<std::string> keys = models;
+    std::vector<std::string> keys = model_words();
     for (const auto* more : {&starts, &variants}) keys.insert(keys.end(), more->begin(), more->end());
     if (!std::count(keys.begin(), keys.end(), key)) {
       throw UsageError(flag + ": '" + printable(word) + "' is not allowed; allowed before the colon: " + joined(keys, "|"));
@@ -213,11 +216,14 @@ Plan plan_of(const TrainConfig& config) {
   return plan;
 }
 
-MixerKind mixer_of(const std::string& model) {
-  return model == "attention"          ? MixerKind::attention
-         : model == "linear-attention" ? MixerKind::linear_attention
-         : model == "mamba2"           ? MixerKind::mamba2
-                                       : MixerKind::s4d;
+std::vector<std::string> model_words() {
+  std::vector<std::string> words;
+  for (const MixerRow& row : mixers) words.push_back(row.model);
+  return words;
+}
+
+const MixerRow& mixer_of(const std::string& model) {
+  return *std::find_if(mixers.begin(), mixers.end(), [&](const MixerRow& row) { return row.model == model; });
 }
 
 SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape shape) {
@@ -226,7 +232,7 @@ SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape shape
   shape.heads = c.heads;
   shape.hidden = curve.hidden;
   shape.layers = curve.layers;
-  shape.mixer = mixer_of(curve.model);
+  shape.mixer = mixer_of(curve.model).kind;
   shape.norm = curve.norm;
   shape.post = curve.variant != "pre";
   shape.lambda = curve.lambda;

@@ -52,7 +52,7 @@ std::vector<Field> TrainStudy::fields() {
       choice_field("task", c.task, {"recall", "pixels", "image", "patches", "text"}, "",
                    "recall: keys and values, then keys whose values are asked for; pixels (or image): the class of an image, pixel "
                    "after pixel; patches: the same, patch after patch, read from a class token; text: the next token"),
-      choice_list_field("model", c.model, models, "", "what mixes tokens"),
+      choice_list_field("model", c.model, model_words(), "", "what mixes tokens"),
       choice_list_field("variant", c.variant, variants, "",
                         "norms before the branches, or after the sums; de-escalated: after the sums, and the mean token taken out"),
       numeric(text_list_field("lambda", c.lambda, "strengths of the skip: numbers, and learned, one for each block")),
@@ -122,7 +122,7 @@ void validate_variants(const TrainConfig& c) {
     throw UsageError("--readout: class is not allowed with --task " + c.task + "; allowed: mean");
   }
   for (const std::string& model : c.model) {
-    if (c.readout == "class" && (model == "mamba2" || model == "s4d")) {
+    if (c.readout == "class" && mixer_of(model).always_causal) {
       throw UsageError("--readout: class is not allowed with --model " + model +
                        ", in which the first token sees no other; allowed: mean");
     }

@@ -53,9 +53,17 @@ void settle_by_task(TrainConfig& config);
 Plan plan_of(const TrainConfig& config);
 
 /// Allowed words.
-extern const std::vector<std::string> models, starts, variants, means;
+extern const std::vector<std::string> starts, variants, means;
 
-MixerKind mixer_of(const std::string& model);
+/// What mixes the tokens of a trained model.
+struct MixerRow {
+  std::string model;  // its word
+  MixerKind kind;
+  bool always_causal;                                  // a token sees none behind it, whatever the task
+  enum class Recall { unsaid, solves, fails } recall;  // what [LambdaSkip] Table 1 says of it
+};
+const MixerRow& mixer_of(const std::string& model);
+std::vector<std::string> model_words();
 /// What a curve makes of the task's shape, or of the one that is expected before its files are read.
 SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape of_task);
 // What a curve records, behind its name and a dot --------------------------------------------------------------------------------
