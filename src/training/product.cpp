@@ -100,12 +100,12 @@ void by_blas(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n,
 template <class T>
 void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, T alpha, const T* A,
              arma::uword lda, const T* B, arma::uword ldb, T* C, arma::uword ldc, T beta) {
-  if (a == CblasNoTrans && m >= pack_size<T> && m * k * sizeof(T) <= largest_left) {
-    const Right<T> right = b == CblasNoTrans ? Right<T>{B, 1, ldb} : Right<T>{B, ldb, 1};
-    by_tiles(m, n, k, alpha, A, lda, right, C, ldc, beta);
-  } else {
-    by_blas(a, b, m, n, k, alpha, A, lda, B, ldb, C, ldc, beta);
-  }
+  if (m < pack_size<T> || m * k * sizeof(T) > largest_left) return by_blas(a, b, m, n, k, alpha, A, lda, B, ldb, C, ldc, beta);
+  const Right<T> right = b == CblasNoTrans ? Right<T>{B, 1, ldb} : Right<T>{B, ldb, 1};
+  if (a == CblasNoTrans) return by_tiles(m, n, k, alpha, A, lda, right, C, ldc, beta);
+  alignas(64) T transposed[largest_left / sizeof(T)];
+  transpose_rows(A, lda, k, m, transposed);
+  by_tiles(m, n, k, alpha, transposed, m, right, C, ldc, beta);
 }
 
 #define RANKLAB_PRODUCT(T)                                                                                                 \
