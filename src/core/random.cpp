@@ -114,26 +114,18 @@ std::uint64_t Stream::take(std::uint64_t blocks) {
   return first;
 }
 
-// philox4x32 of many counters at once, word by word.
 void Stream::encipher(std::uint64_t first, std::size_t count, Batch& batch) const {
+  const r123::Philox4x32::key_type key = {{low_word(seed_), high_word(seed_)}};
+  const std::uint32_t trial = trial_, name_low = low_word(name_hash_), name_high = high_word(name_hash_);
   std::uint32_t *const word_0 = batch.word[0], *const word_1 = batch.word[1], *const word_2 = batch.word[2],
                        *const word_3 = batch.word[3];
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) {
-    std::uint32_t c0 = low_word(first + i), c1 = trial_, c2 = low_word(name_hash_), c3 = high_word(name_hash_);
-    std::uint32_t k0 = low_word(seed_), k1 = high_word(seed_);
-#pragma GCC unroll 10
-    for (int round = 0; round < 10; ++round, k0 += PHILOX_W32_0, k1 += PHILOX_W32_1) {
-      const std::uint64_t p0 = std::uint64_t{PHILOX_M4x32_0} * c0, p1 = std::uint64_t{PHILOX_M4x32_1} * c2;
-      c0 = high_word(p1) ^ c1 ^ k0;
-      c1 = low_word(p1);
-      c2 = high_word(p0) ^ c3 ^ k1;
-      c3 = low_word(p0);
-    }
-    word_0[i] = c0;
-    word_1[i] = c1;
-    word_2[i] = c2;
-    word_3[i] = c3;
+    const r123::Philox4x32::ctr_type block = r123::Philox4x32()({{low_word(first + i), trial, name_low, name_high}}, key);
+    word_0[i] = block.v[0];
+    word_1[i] = block.v[1];
+    word_2[i] = block.v[2];
+    word_3[i] = block.v[3];
   }
 }
 

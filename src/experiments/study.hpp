@@ -1,6 +1,7 @@
 // What an experiment is: studies, each with a config, an estimate of its cost, and a run that returns a Result.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,6 +12,9 @@
 #include "run/trials.hpp"
 
 namespace ranklab {
+
+/// Of sizes of what a study draws, where nothing else bounds them.
+inline constexpr std::uint64_t largest_size = 100'000;
 
 /// Cost of one trial.
 struct Estimate {

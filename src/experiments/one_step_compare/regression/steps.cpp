@@ -78,7 +78,7 @@ StepComparison compare_steps(const OneStepProblem<T>& problem) {
   const arma::Mat<T> prediction = problem.W * problem.A, residual = prediction - problem.Y;
   const arma::mat A = widened(problem.A);
   const double A_op = operator_norm(A), magnitude = arma::norm(widened(prediction), "fro") + arma::norm(widened(problem.Y), "fro");
-  const double largest_size = static_cast<double>(std::max({problem.W.n_rows, problem.A.n_rows, problem.A.n_cols}));
+  const double longest_side = static_cast<double>(std::max({problem.W.n_rows, problem.A.n_rows, problem.A.n_cols}));
   StepComparison out;
   out.loss = loss_of(widened(residual));
   out.L_F = A_op * A_op / n;
@@ -86,7 +86,7 @@ StepComparison compare_steps(const OneStepProblem<T>& problem) {
   out.stable_rank_A = stable_rank(A);
   out.loss_rounding = tolerance::epsilon<T> * magnitude * magnitude / n;
 
-  const double noise = largest_size * tolerance::epsilon<T> * magnitude * A_op / n;
+  const double noise = longest_side * tolerance::epsilon<T> * magnitude * A_op / n;
   const GradientParts<T> gradient = gradient_parts<T>(residual * problem.A.t() / static_cast<T>(n), noise);
   out.frobenius_squared = gradient.frobenius_squared;
   out.nuclear = gradient.nuclear;
@@ -168,8 +168,8 @@ SmoothComparison compare_smooth_steps(SmoothLoss loss, const arma::Mat<T>& A, co
   const arma::mat wide_A = arma::conv_to<arma::mat>::from(A), wide_Z = arma::conv_to<arma::mat>::from(Z),
                   wide_Y = arma::conv_to<arma::mat>::from(Y);
   const double A_op = operator_norm(wide_A), A_F2 = arma::dot(wide_A, wide_A);
-  const double largest_size = static_cast<double>(std::max({W.n_rows, A.n_rows, A.n_cols}));
-  const double noise = largest_size * tolerance::epsilon<T> * arma::norm(arma::conv_to<arma::mat>::from(slopes), "fro") * A_op;
+  const double longest_side = static_cast<double>(std::max({W.n_rows, A.n_rows, A.n_cols}));
+  const double noise = longest_side * tolerance::epsilon<T> * arma::norm(arma::conv_to<arma::mat>::from(slopes), "fro") * A_op;
   const GradientParts<T> gradient = gradient_parts<T>(slopes * A.t(), noise);
   if (gradient.zero()) return {{undefined, undefined}, {undefined, undefined}};
   const arma::mat GA = arma::conv_to<arma::mat>::from(gradient.G) * wide_A,

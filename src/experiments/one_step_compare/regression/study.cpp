@@ -10,7 +10,7 @@
 namespace ranklab {
 namespace {
 
-constexpr std::uint64_t largest_size = 10'000;
+constexpr std::uint64_t largest_side = 10'000;
 
 void require_order(const std::string& size, std::uint64_t low, std::uint64_t high) {
   if (low > high) {
@@ -29,12 +29,12 @@ class RegressionStudy : public Study {
   std::vector<Field> fields() override {
     RegressionConfig& c = config_;
     return {
-        size_field("m-low", c.m_low, 1, largest_size, "m", "fewest rows of W; shapes are log-uniform"),
-        size_field("m-high", c.m_high, 1, largest_size, "m", "most rows of W"),
-        size_field("k-low", c.k_low, 1, largest_size, "k", "fewest features"),
-        size_field("k-high", c.k_high, 1, largest_size, "k", "most features"),
-        size_field("n-low", c.n_low, 1, largest_size, "n", "fewest samples"),
-        size_field("n-high", c.n_high, 1, largest_size, "n", "most samples"),
+        size_field("m-low", c.m_low, 1, largest_side, "m", "fewest rows of W; shapes are log-uniform"),
+        size_field("m-high", c.m_high, 1, largest_side, "m", "most rows of W"),
+        size_field("k-low", c.k_low, 1, largest_side, "k", "fewest features"),
+        size_field("k-high", c.k_high, 1, largest_side, "k", "most features"),
+        size_field("n-low", c.n_low, 1, largest_side, "n", "fewest samples"),
+        size_field("n-high", c.n_high, 1, largest_side, "n", "most samples"),
         choice_list_field("features", c.features, feature_names(), "A",
                           "how A is made: Gaussian, with singular values i^-p, or the activation of random features"),
         choice_list_field("labels", c.labels, label_names(), "Y",

@@ -101,7 +101,7 @@ Result report(const TransformerInitConfig& config, const Records& records, bool 
 
 namespace {
 
-constexpr std::uint64_t largest_extent = 100'000, units_per_dimension = 4;
+constexpr std::uint64_t units_per_dimension = 4;
 constexpr double largest_delta = 0.25;  // Proposition 2.14 has delta below it
 
 class TransformerInitStudy : public Study {
@@ -110,9 +110,9 @@ class TransformerInitStudy : public Study {
     TransformerInitConfig& c = config_;
     return {
         size_field("layers", c.layers, 1, 10'000, "L", "decoder blocks"),
-        size_field("d", c.d, 1, largest_extent, "d", "hidden dimension"),
-        size_field("n", c.n, 2, largest_extent, "n", "tokens"),
-        size_field("k", c.k, 0, largest_extent, "k", "hidden units of the MLP; 0: 4 d"),
+        size_field("d", c.d, 1, largest_size, "d", "hidden dimension"),
+        size_field("n", c.n, 2, largest_size, "n", "tokens"),
+        size_field("k", c.k, 0, largest_size, "k", "hidden units of the MLP; 0: 4 d"),
         size_field("vocabulary", c.vocabulary, 1, 10'000'000, "V", "number of tokens that may occur"),
         real_field("zipf", c.zipf, 0.0, 10.0, "s", "token j has probability proportional to j^(-s)"),
         excluding_low(real_field("delta", c.delta, 0.0, largest_delta, "delta", "of Lemma 2.13 and Proposition 2.14; below 0.25")),

@@ -103,8 +103,6 @@ Result report(const Plan& plan, const Records& records) {
 
 namespace {
 
-constexpr std::uint64_t largest_size = 100000;
-
 class StableRankStudy : public Study {
  public:
   std::vector<Field> fields() override {

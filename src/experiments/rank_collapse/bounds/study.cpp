@@ -14,8 +14,6 @@ namespace bounds {
 namespace {
 
 constexpr double largest_skip = 1e12;
-constexpr std::uint64_t largest_size = 100'000;
-
 std::vector<std::string> bare_models() {
   return models_that([](const ModelRow& row) { return row.bare; });
 }

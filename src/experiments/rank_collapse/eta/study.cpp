@@ -83,15 +83,13 @@ Result report(const Plan& plan, const Records& records) {
 
 namespace {
 
-constexpr std::uint64_t largest_extent = 100'000;
-
 class EtaStudy : public Study {
  public:
   std::vector<Field> fields() override {
     EtaConfig& c = config_;
     return {
-        size_field("tokens", c.tokens, 2, largest_extent, "n", "rows of X"),
-        size_list_field("dim", c.dim, 1, largest_extent, "d", "columns of X, one curve for each"),
+        size_field("tokens", c.tokens, 2, largest_size, "n", "rows of X"),
+        size_list_field("dim", c.dim, 1, largest_size, "d", "columns of X, one curve for each"),
         excluding_low(real_list_field("t", c.t, 0.0, 1.0, "t", "X = e v' + t Q")),
         excluding_low(real_field("alpha", c.alpha, 0.0, 1e6, "alpha", "Y = X + alpha P X W")),
     };

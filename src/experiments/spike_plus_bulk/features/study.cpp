@@ -169,8 +169,6 @@ Result report(const Plan& plan, const Records& records) {
 
 namespace {
 
-constexpr std::uint64_t most_rows = 100000;
-
 class FeaturesStudy : public Study {
  public:
   explicit FeaturesStudy(LabelModel model) : model_(model) {}
@@ -182,8 +180,8 @@ class FeaturesStudy : public Study {
       if (!find_activation(name).gated) pointwise.push_back(name);
     }
     std::vector<Field> fields = {
-        size_list_field("k", c.k, 2, most_rows, "k", "features, one row of numbers for each"),
-        size_field("d", c.d, 0, most_rows, "d", "input dimension; 0: half of each k"),
+        size_list_field("k", c.k, 2, largest_size, "k", "features, one row of numbers for each"),
+        size_field("d", c.d, 0, largest_size, "d", "input dimension; 0: half of each k"),
         size_field("n", c.n, 0, 100'000'000, "n", "samples, at least 4; 0: twice each k"),
         choice_field("activation", c.activation, pointwise, "sigma", "activation of the features"),
         excluding_low(real_field("eta-offset", c.offset, 0.0, 1e6, "c", "Lemma 3.5 and Theorem 3.9: the step is 1/(c + ||B||)")),

@@ -13,7 +13,7 @@
 namespace ranklab {
 namespace {
 
-constexpr std::uint64_t most_features = 100'000, largest_steps = 100'000'000;
+constexpr std::uint64_t largest_steps = 100'000'000;
 constexpr double window_samples = 40;  // for the estimate: singular value decompositions that find a window
 
 std::uint64_t scaled(std::uint64_t k, double ratio, const std::string& flag) {
@@ -60,10 +60,10 @@ class GradientRankStudy : public Study {
     sample_steps.numeric_words = true;
     return {
         choice_field("activation", c.activation, activation_names(), "sigma", "activation of the features; swiglu is gated"),
-        size_list_field("k", c.k, 2, most_features, "k", "features, one curve for each"),
+        size_list_field("k", c.k, 2, largest_size, "k", "features, one curve for each"),
         excluding_low(real_field("d-ratio", c.d_ratio, 0.0, 1000.0, "d/k", "input dimension over features")),
         excluding_low(real_field("n-ratio", c.n_ratio, 0.0, 1000.0, "n/k", "samples over features")),
-        size_field("m", c.m, 0, most_features, "m", "rows of W; 0: as many as features"),
+        size_field("m", c.m, 0, largest_size, "m", "rows of W; 0: as many as features"),
         size_field("steps", c.steps, 1, largest_steps, "T", "iterations of gradient descent"),
         sample_steps,
         real_field("c", c.c, 0.5, 1e6, "c", "gradient descent takes the step 1/(c ||B|| + eta-offset)"),
