@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "core/error.hpp"
@@ -74,6 +75,13 @@ void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>&
   }
   *spare_threads_ -= lent;
   if (error) std::rethrow_exception(error);
+}
+
+void Trial::for_each_part(const std::vector<double>& costs, const std::function<void(std::size_t)>& part) const {
+  std::vector<std::size_t> order(costs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
+  for_each_part(order.size(), [&](std::size_t i) { part(order[i]); });
 }
 
 }  // namespace ranklab

@@ -49,6 +49,8 @@ class Trial {
   /// Calls part(0) ... part(n - 1), on spare threads where the run has fewer trials left than threads. The parts must be
   /// independent of each other, so that the result does not depend on the number of threads; a part may have parts.
   void for_each_part(std::size_t n, const std::function<void(std::size_t)>& part) const;
+  /// The same, the costliest first, so that no thread is left with a long one at the end: costs in any unit, one for each part.
+  void for_each_part(const std::vector<double>& costs, const std::function<void(std::size_t)>& part) const;
 
  private:
   std::uint64_t seed_, index_;

@@ -54,10 +54,8 @@ class Mamba2Mixer {
         A_(-arma::exp(tensors.vector("mixer.A_log", spec.heads, Start::uniform(1.0, 16.0).mapped(logarithm)))),
         D_(tensors.vector("mixer.D", spec.heads, Start::constant(1.0))),
         gain_(tensors.vector("mixer.norm.weight", width_, Start::constant(1.0))) {
-    const arma::uword rest = channels_of_convolution() + spec.heads;
-    const arma::Mat<T> W_in = tensors.matrix("mixer.in_proj.weight", spec.dim, width_ + rest, Start::fan_in(spec.dim));
-    if (has_gate_) W_z_ = W_in.head_cols(width_);
-    W_xBCdt_ = W_in.tail_cols(rest);
+    W_in_ =
+        tensors.matrix("mixer.in_proj.weight", spec.dim, width_ + channels_of_convolution() + spec.heads, Start::fan_in(spec.dim));
     w_conv_ = tensors.matrix("mixer.conv1d.weight", spec.taps, b_conv_.n_elem, Start::fan_in(spec.taps)).t();
     const double bound = 1.0 / std::sqrt(static_cast<double>(width_ * spec.layers));  // fan-in d_i, over sqrt(layers)
     W_out_ = tensors.matrix("mixer.out_proj.weight", width_, spec.dim, Start::uniform(-bound, bound));
@@ -65,7 +63,7 @@ class Mamba2Mixer {
 
   // U (d, N) -> (d, N). `skip` multiplies the convolved x that is added to y.
   arma::Mat<T> operator()(const arma::Mat<T>& U, double skip) const {
-    const arma::Mat<T> projected = W_xBCdt_.t() * U;
+    const arma::Mat<T> projected = columns_of_in(width_, W_in_.n_cols - 1).t() * U;
     const arma::uword channels = channels_of_convolution(), in_B = groups_ * states_;
     arma::Mat<T> xBC = causal_convolution<T>(projected.head_rows(channels), w_conv_, b_conv_);
     apply(silu_, xBC);
@@ -75,7 +73,7 @@ class Mamba2Mixer {
                                  steps(projected.tail_rows(projected.n_rows - channels)));
     if (skip != 0.0) y += static_cast<T>(skip) * x;
     if (has_gate_) {
-      arma::Mat<T> z = W_z_.t() * U;
+      arma::Mat<T> z = columns_of_in(0, width_ - 1).t() * U;
       apply(silu_, z);
       y %= z;
     }
@@ -85,6 +83,11 @@ class Mamba2Mixer {
 
  private:
   arma::uword channels_of_convolution() const { return width_ + 2 * groups_ * states_; }
+
+  // W_z or W_xBCdt: a part of W_in where it lies.
+  const arma::Mat<T> columns_of_in(arma::uword first, arma::uword last) const {
+    return arma::Mat<T>(const_cast<T*>(W_in_.colptr(first)), W_in_.n_rows, last - first + 1, false, true);
+  }
 
   // softplus(dt + dt_bias), (h, N).
   arma::Mat<T> steps(arma::Mat<T> dt) const {
@@ -127,7 +130,7 @@ class Mamba2Mixer {
   double epsilon_;
   bool has_gate_, has_norm_;
   arma::Col<T> b_conv_, dt_bias_, A_, D_, gain_;
-  arma::Mat<T> W_z_, W_xBCdt_, w_conv_, W_out_;
+  arma::Mat<T> W_in_, w_conv_, W_out_;
 };
 
 template <class T>

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "core/machine.hpp"
+
 namespace ranklab {
 namespace {
 
@@ -58,6 +60,7 @@ void DrawnTensors<T>::fill(Stream stream, std::span<T> out, const Start& start, 
 template <class T>
 arma::Mat<T> DrawnTensors<T>::matrix(const std::string& name, arma::uword rows, arma::uword cols, const Start& start) {
   arma::Mat<T> out(rows, cols, arma::fill::none);
+  prefer_large_pages(out.memptr(), out.n_elem * sizeof(T));
   fill(trial_.stream(prefix_ + name), {out.memptr(), out.n_elem}, start, scale_);
   parameters_ += out.n_elem;
   return out;

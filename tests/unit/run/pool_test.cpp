@@ -2,12 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "core/error.hpp"
 #include "run/interrupt.hpp"
@@ -173,6 +176,21 @@ TEST_CASE("parts of a trial: each once, on any number of spare threads; an error
                                           if (i == 3) throw Failure("part");
                                         }),
                     Failure);
+  }
+}
+
+TEST_CASE("parts with costs: the costliest first, equal ones in their order, each once") {
+  for (const std::int64_t spare : {0, 3}) {
+    const Trial trial(1, 0, spare);
+    std::vector<std::size_t> order;
+    std::mutex lock;
+    trial.for_each_part(std::vector<double>{2, 9, 2, 5, 9}, [&](std::size_t i) {
+      const std::lock_guard guard(lock);
+      order.push_back(i);
+    });
+    if (spare == 0) CHECK(order == std::vector<std::size_t>{1, 4, 3, 0, 2});
+    std::sort(order.begin(), order.end());
+    CHECK(order == std::vector<std::size_t>{0, 1, 2, 3, 4});
   }
 }
 

@@ -51,6 +51,8 @@ struct Plan {
 std::vector<Field> fields_of(GptConfig& config);
 /// Throws UsageError that names --also.
 Plan plan_of(const GptConfig& config);
+/// What one of its runs costs in one trial, with a vocabulary of so many tokens.
+double run_flops(const Plan& plan, const Run& run, std::uint64_t vocabulary);
 
 /// The blocks inside a layer: Wq, Wk, Wv, Wo, W1, W2 and, where the activation is gated, Wg.
 std::vector<std::string> hidden_blocks(const Run& run);

@@ -112,17 +112,9 @@ class GptStudy : public Study {
     Estimate cost;
     for (const Run& run : plan.runs) {
       const GptShape shape = run.shape(V);
-      const double steps = static_cast<double>(run.config.steps), measured = static_cast<double>(run.measured.size()),
-                   probed = static_cast<double>(run.probed.size()), numbers = gpt_parameters(shape), forward = gpt_flops(shape, N);
       // Weights, gradients, two moments, copies for probes; two passes; a Gram matrix in double with what it is made of.
-      cost.bytes += 8 * (7 * numbers + 2 * gpt_pass_numbers(shape, N) + 4 * static_cast<double>(shape.hidden) * N);
-      const double gram = 2 * N * static_cast<double>(shape.layers) * 8 * static_cast<double>(shape.dim * shape.hidden);
-      double one_step = 0;
-      if (config_.one_step && &run == &plan.runs.front())
-        one_step = probed * 28 * static_cast<double>(shape.layers * 6 + 3) * 0.6 * forward;
-      cost.flops += steps * (3 * forward + 60 * numbers * static_cast<double>(shape.dim) * (run.rule() == Rule::adam ? 0 : 1)) +
-                    measured * (4 * forward + gram + 20 * numbers * static_cast<double>(shape.dim)) +
-                    probed * 8 * (3 * forward + gram) + one_step;
+      cost.bytes += 8 * (7 * gpt_parameters(shape) + 2 * gpt_pass_numbers(shape, N) + 4 * static_cast<double>(shape.hidden) * N);
+      cost.flops += run_flops(plan, run, V);
     }
     // The text in several forms, and its tokens.
     cost.shared_bytes = 20e6 + 40.0 * (config_.text.empty() ? 4.2e6 : 1e7);
@@ -230,6 +222,18 @@ Plan plan_of(const GptConfig& config) {
     run.probed.assign(probed.begin(), probed.end());
   }
   return plan;
+}
+
+double run_flops(const Plan& plan, const Run& run, std::uint64_t vocabulary) {
+  const GptShape shape = run.shape(vocabulary);
+  const double N = static_cast<double>(plan.config.batch * plan.config.context), d = static_cast<double>(shape.dim),
+               layers = static_cast<double>(shape.layers), steps = static_cast<double>(run.config.steps),
+               measured = static_cast<double>(run.measured.size()), probed = static_cast<double>(run.probed.size()),
+               numbers = gpt_parameters(shape), forward = gpt_flops(shape, N),
+               gram = 16 * N * layers * d * static_cast<double>(shape.hidden),
+               one_step = plan.config.one_step && &run == &plan.runs.front() ? 28 * (6 * layers + 3) * 0.6 * forward : 0;
+  return steps * (3 * forward + (run.rule() == Rule::adam ? 0 : 60 * numbers * d)) +
+         measured * (4 * forward + gram + 20 * numbers * d) + probed * (8 * (3 * forward + gram) + one_step);
 }
 
 Rule Run::rule() const {

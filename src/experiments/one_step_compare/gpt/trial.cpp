@@ -204,10 +204,14 @@ class Training {
 
 TrialRecord run_trial(const Plan& plan, const Corpus& corpus, bool single_precision, const Trial& trial) {
   std::uint64_t steps = 0;
-  for (const Run& run : plan.runs) steps += run.config.steps;
+  std::vector<double> costs;
+  for (const Run& run : plan.runs) {
+    steps += run.config.steps;
+    costs.push_back(run_flops(plan, run, corpus.vocabulary));
+  }
   trial.expect(steps, "step");
   std::vector<TrialRecord> records(plan.runs.size());
-  trial.for_each_part(plan.runs.size(), [&](std::size_t i) {
+  trial.for_each_part(costs, [&](std::size_t i) {
     records[i] = single_precision ? Training<float>(plan, plan.runs[i], corpus, trial).train()
                                   : Training<double>(plan, plan.runs[i], corpus, trial).train();
   });

@@ -261,6 +261,30 @@ SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape shape
   return shape;
 }
 
+namespace {
+
+struct Batch {
+  double tokens, answers;
+};
+
+Batch batch_of(const TrainConfig& c, const SequenceShape& task) {
+  const std::uint64_t answers = task.classes > 0 ? 1 : c.task == "recall" ? c.pairs : task.length;
+  return {static_cast<double>(c.batch * task.length), static_cast<double>(c.batch * answers)};
+}
+
+}  // namespace
+
+double training_flops(const Plan& plan, const Curve& curve, const SequenceShape& of_task) {
+  const Batch batch = batch_of(plan.config, of_task);
+  return 3.5 * static_cast<double>(curve.steps) * sequence_flops(shape_of(plan, curve, of_task), batch.tokens, batch.answers);
+}
+
+double training_bytes(const Plan& plan, const Curve& curve, const SequenceShape& of_task) {
+  const Batch batch = batch_of(plan.config, of_task);
+  // One model in training, one in double beside it.
+  return 2 * 8 * sequence_numbers(shape_of(plan, curve, of_task), batch.tokens, batch.answers);
+}
+
 const Curve* Plan::with_lambda(const Curve& curve, double lambda) const {
   const auto found = std::find_if(curves.begin(), curves.end(), [&](const Curve& each) { return each.is(curve, lambda); });
   return found == curves.end() ? nullptr : &*found;

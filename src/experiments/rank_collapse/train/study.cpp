@@ -168,16 +168,10 @@ Estimate TrainStudy::estimate() const {
   const Plan plan = plan_of(config_);
   Estimate cost;
   const SequenceShape task = expected_shape(config_);
-  const double N = static_cast<double>(config_.batch * task.length),
-               asked = static_cast<double>(config_.batch) * static_cast<double>(task.classes > 0           ? 1
-                                                                                : config_.task == "recall" ? config_.pairs
-                                                                                                           : task.length);
   std::vector<double> bytes;
   for (const Curve& curve : plan.curves) {
-    const SequenceShape shape = shape_of(plan, curve, task);
-    // One model in training, one in double beside it.
-    bytes.push_back(2 * 8 * sequence_numbers(shape, N, asked));
-    cost.flops += 3.5 * static_cast<double>(curve.steps) * sequence_flops(shape, N, asked);
+    bytes.push_back(training_bytes(plan, curve, task));
+    cost.flops += training_flops(plan, curve, task);
   }
   // At once there are as many models as cores, at most.
   std::sort(bytes.begin(), bytes.end(), std::greater<>());

@@ -66,6 +66,10 @@ const MixerRow& mixer_of(const std::string& model);
 std::vector<std::string> model_words();
 /// What a curve makes of the task's shape, or of the one that is expected before its files are read.
 SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape of_task);
+/// What a curve costs in one trial.
+double training_flops(const Plan& plan, const Curve& curve, const SequenceShape& of_task);
+double training_bytes(const Plan& plan, const Curve& curve, const SequenceShape& of_task);
+
 // What a curve records, behind its name and a dot --------------------------------------------------------------------------------
 
 // Over steps: means over each tenth of the run; shares of right answers on held-out cases before the run and after each tenth;

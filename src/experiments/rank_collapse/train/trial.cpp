@@ -256,10 +256,14 @@ class Training {
 
 TrialRecord run_trial(const Plan& plan, const Task& task, bool single_precision, const Trial& trial) {
   std::uint64_t steps = 0;
-  for (const Curve& curve : plan.curves) steps += curve.steps;
+  std::vector<double> costs;
+  for (const Curve& curve : plan.curves) {
+    steps += curve.steps;
+    costs.push_back(training_flops(plan, curve, task.shape()));
+  }
   trial.expect(steps, "step");
   std::vector<TrialRecord> records(plan.curves.size());
-  trial.for_each_part(plan.curves.size(), [&](std::size_t i) {
+  trial.for_each_part(costs, [&](std::size_t i) {
     records[i] = single_precision ? Training<float>(plan, plan.curves[i], task, trial).train()
                                   : Training<double>(plan, plan.curves[i], task, trial).train();
   });

@@ -126,7 +126,7 @@ arma::mat draw_weights(const Trial& trial, const Size& size, const char* name, s
 TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
   const Activation& activation = find_activation(plan.config.activation);
   std::vector<TrialRecord> parts(plan.sizes.size());
-  trial.for_each_part(parts.size(), [&](std::size_t i) {
+  trial.for_each_part(plan.k, [&](std::size_t i) {
     const Size& size = plan.sizes[i];
     const arma::mat V = draw_weights(trial, size, "V", size.d);
     const arma::mat V_bar = plan.teacher() ? draw_weights(trial, size, "V-bar", size.d) : arma::mat();

@@ -164,10 +164,9 @@ Problem measure(const Plan& plan, const Size& size, const Trial& trial) {
 }  // namespace
 
 TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
-  // The largest k comes first, so that threads end together.
-  const std::vector<Size> sizes(plan.sizes.rbegin(), plan.sizes.rend());
+  const std::vector<Size>& sizes = plan.sizes;
   std::vector<Problem> problems(sizes.size());
-  trial.for_each_part(sizes.size(), [&](std::size_t i) {
+  trial.for_each_part(plan.k, [&](std::size_t i) {
     problems[i] = single_precision ? measure<float>(plan, sizes[i], trial) : measure<double>(plan, sizes[i], trial);
   });
 
@@ -175,8 +174,9 @@ TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& tria
   std::vector<std::uint64_t> steps = {0, 1};
   std::copy_if(plan.sampled.begin(), plan.sampled.end(), std::back_inserter(steps), [](std::uint64_t t) { return t > 1; });
   const std::size_t count = steps.size();
-  std::vector<double> ranks(sizes.size() * count);
-  trial.for_each_part(ranks.size(), [&](std::size_t part) {
+  std::vector<double> ranks(sizes.size() * count), costs;
+  for (const double k : plan.k) costs.insert(costs.end(), count, k);
+  trial.for_each_part(costs, [&](std::size_t part) {
     trial.check_interrupt();
     ranks[part] = problems[part / count].descent->nuclear_rank(steps[part % count]);
   });
