@@ -89,9 +89,10 @@ arma::Col<T> DrawnTensors<T>::vector(const std::string& name, arma::uword size, 
 
 template <class T>
 arma::Mat<T> RememberedTensors<T>::matrix(const std::string& name, arma::uword rows, arma::uword cols, const Start& start) {
-  arma::Mat<T>& known = matrices_[name];
-  if (known.n_rows != rows || known.n_cols != cols) known = source_.matrix(name, rows, cols, start);
-  return known;
+  const std::lock_guard guard(lock_);
+  arma::Mat<T>& known = matrices_[{name, rows, cols}];
+  if (known.is_empty()) known = source_.matrix(name, rows, cols, start);
+  return arma::Mat<T>(known.memptr(), rows, cols, false, true);
 }
 
 template <class T>
@@ -102,6 +103,7 @@ arma::Mat<T> RememberedTensors<T>::columns(const std::string& name, arma::uword 
 
 template <class T>
 arma::Col<T> RememberedTensors<T>::vector(const std::string& name, arma::uword size, const Start& start) {
+  const std::lock_guard guard(lock_);
   arma::Col<T>& known = vectors_[name];
   if (known.n_elem != size) known = source_.vector(name, size, start);
   return known;

@@ -8,8 +8,10 @@
 #include <armadillo>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "run/trials.hpp"
@@ -72,7 +74,8 @@ class DrawnTensors final : public Tensors<T> {
   std::uint64_t parameters_ = 0;
 };
 
-/// Asks its source for each tensor once and gives copies after that: for several blocks of one layer with the same weights.
+/// Asks its source for each tensor once: for several blocks of one layer with the same weights, in several threads. The matrices
+/// that it gives lie in its own memory, weights of a hundred megabytes: it must outlive the blocks, and none may change them.
 template <class T>
 class RememberedTensors final : public Tensors<T> {
  public:
@@ -86,7 +89,8 @@ class RememberedTensors final : public Tensors<T> {
 
  private:
   Tensors<T>& source_;
-  std::map<std::string, arma::Mat<T>> matrices_;
+  std::mutex lock_;
+  std::map<std::tuple<std::string, arma::uword, arma::uword>, arma::Mat<T>> matrices_;  // by name and shape
   std::map<std::string, arma::Col<T>> vectors_;
 };
 

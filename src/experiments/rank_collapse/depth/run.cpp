@@ -175,12 +175,12 @@ void walk_variants(const std::vector<DepthGroup>& groups, const std::vector<Tria
   for (std::uint64_t layer = 0; layer < common.layers; ++layer) {
     const std::unique_ptr<Tensors<T>> source = tensors_of_layer<T>(common, trial, layer);
     RememberedTensors<T> tensors(*source);
-    for (std::size_t g = 0; g < groups.size(); ++g) {
+    trial.for_each_part(groups.size(), [&](std::size_t g) {
       trial.check_interrupt();
       const std::unique_ptr<Block<T>> block = make_block<T>(groups[g].spec, tensors);
       trial.for_each_part(travellers[g].size(), [&](std::size_t c) { travellers[g][c].advance(*block, layer); });
       trial.advance();
-    }
+    });
   }
   for (const auto& of_group : travellers) {
     for (const Traveller<T>& traveller : of_group) traveller.store();

@@ -64,7 +64,7 @@ TEST_CASE("variants of one model have the same numbers together and apart") {
       groups.push_back({spec, {{gating + norm, {1}}}});
     }
   }
-  const TrialRecord together = run_variants(groups, {Trial(1, 0, 0)}, false).front();
+  const TrialRecord together = run_variants(groups, {Trial(1, 0, 3)}, false).front();  // in four threads
   const std::vector<double>& first = together.array(of_curve("onrms", measure::log10_norm));
   for (const DepthGroup& group : groups) {
     const DepthCurve& curve = group.curves.front();
