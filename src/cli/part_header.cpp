@@ -81,7 +81,7 @@ PartHeader read_part_header(const PartFile& part) {
 ResolvedRun resolve_part(const PartHeader& header, const std::string& path) {
   const Experiment* experiment = find_experiment(header.command);
   if (experiment == nullptr) throw Failure(printable(path) + ": the command '" + printable_key(header.command) + "' is unknown");
-  ResolvedRun run = resolve_finished(*experiment, {{"command", header.command}, {"config", header.config}}, path);
+  ResolvedRun run = resolve_document(*experiment, {}, {{"command", header.command}, {"config", header.config}}, path);
   // As they were for the shards: the presets of this machine may be others.
   const auto text = [&](const char* key) { return header.preset.value(key, ""); };
   run.title = text("title");

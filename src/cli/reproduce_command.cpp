@@ -21,7 +21,6 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/changes.hpp"
 #include "report/environment.hpp"
 #include "report/figure/gnuplot.hpp"
 #include "report/page/page.hpp"
@@ -64,10 +63,9 @@ Task task_of(const std::string& name, const Options& options) {
   task.result = options.out + "/" + name + ".json";
   task.picture = options.out + "/" + name + ".svg";
   ResolvedRun full = resolve_run(*experiment, arguments);
-  if (preset.contains("reproduce")) {
-    for (const auto& [key, value] : preset["reproduce"]["config"].items()) arguments.flags.emplace_back(key, flag_text(value));
-  }
-  ResolvedRun reduced = resolve_run(*experiment, arguments);
+  Json fewer = {{"command", preset["command"]}, {"config", Json::object()}};
+  if (preset.contains("reproduce")) fewer["config"] = preset["reproduce"]["config"];
+  ResolvedRun reduced = resolve_document(*experiment, arguments, fewer, "preset " + name + ": reproduce");
   task.full = full.config();
   task.reduced = reduced.config();
   const bool is_full = options.full || task.full == task.reduced;
@@ -272,9 +270,9 @@ int reproduce_command(const std::vector<std::string>& words) {
   };
   const Arguments arguments = parse_utility(words, fields);
   const std::string summary =
-      "Runs every preset, or those named, draws the pictures and renews OUT/report.html, of all that is done, after each.\n"
-      "Long presets run fewer inputs, seeds or steps unless --full. What this program has done before is kept. Exit 1 where a\n"
-      "preset could not be run.";
+      "Runs every preset, or those named, draws the pictures and renews OUT/report.html, of all that is done,\n"
+      "after each. Long presets run fewer inputs, seeds or steps unless --full. What this program has done before\n"
+      "is kept. Exit 1 where a preset could not be run.";
   if (prints_help(arguments, "reproduce [PRESET...] [flags]", summary, fields)) return 0;
   if (preset_names().empty()) throw Failure("no folder experiments/ with presets here or beside the program");
   return Reproduction(tasks_of(arguments.positional, options), options).run();

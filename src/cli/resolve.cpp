@@ -255,8 +255,9 @@ ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& r
   return resolve(experiment, {}, {path, result, true});
 }
 
-ResolvedRun resolve_finished(const Experiment& experiment, const nlohmann::json& document, const std::string& path) {
-  return resolve(experiment, {}, {path, document, false});
+ResolvedRun resolve_document(const Experiment& experiment, const Arguments& arguments, const nlohmann::json& document,
+                             const std::string& label) {
+  return resolve(experiment, arguments, {label, document, false});
 }
 
 std::vector<FlagShape> flag_shapes(const Experiment& experiment) {

@@ -38,8 +38,9 @@ ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments
 /// The same from the config of a result file, to compare: nothing is written beside the result.
 ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& result, const std::string& path);
 
-/// The same from the config of a run whose trials are done: `document` has "command" and "config" as a result.
-ResolvedRun resolve_finished(const Experiment& experiment, const nlohmann::json& document, const std::string& path);
+/// The same with a config file that is read already: `document` has "command" and "config" as a result, messages call it `label`.
+ResolvedRun resolve_document(const Experiment& experiment, const Arguments& arguments, const nlohmann::json& document,
+                             const std::string& label);
 
 /// Flags of the command, over all its studies.
 std::vector<FlagShape> flag_shapes(const Experiment& experiment);
