@@ -1,5 +1,6 @@
 #include "report/changes.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -11,13 +12,27 @@ namespace {
 
 using Json = nlohmann::json;
 
-// "4 of 32 inputs", or empty where the change is another one.
-std::string fewer_trials(const Json& result, const Json& changed) {
-  const Json preset = member(changed[0], "preset"), run = member(changed[0], "run");
-  if (changed.size() != 1 || member(changed[0], "name") != "trials") return "";
-  if (!preset.is_number() || !run.is_number() || run >= preset) return "";
-  const Json unit = member(member(result, "trials"), "unit");
-  return run.dump() + " of " + preset.dump() + " " + (unit.is_string() ? unit.get<std::string>() : "trial") + "s";
+// What is left of a list, where `run` has some of what `preset` has and nothing else.
+bool is_part(const Json& run, const Json& preset) {
+  return run.is_array() && preset.is_array() && !run.empty() && run.size() < preset.size() &&
+         std::all_of(run.begin(), run.end(),
+                     [&](const Json& item) { return std::find(preset.begin(), preset.end(), item) != preset.end(); });
+}
+
+bool is_fewer_trials(const Json& change) {
+  const Json &preset = member(change, "preset"), &run = member(change, "run");
+  return member(change, "name") == "trials" && preset.is_number() && run.is_number() && run < preset;
+}
+
+std::string change_text(const Json& change, const std::string& unit) {
+  const std::string name = member(change, "name").get<std::string>();
+  const Json &preset = member(change, "preset"), &run = member(change, "run");
+  if (is_fewer_trials(change)) return run.dump() + " of " + preset.dump() + " " + unit + "s";
+  if (!is_part(run, preset)) return name + " " + flag_text(run) + " instead of " + flag_text(preset);
+  constexpr std::size_t longest = 40;  // letters of a list that is shown
+  const std::string values = flag_text(run);
+  return std::to_string(run.size()) + " of " + std::to_string(preset.size()) + " values of " + name +
+         (values.size() <= longest ? " (" + values + ")" : "");
 }
 
 }  // namespace
@@ -25,7 +40,10 @@ std::string fewer_trials(const Json& result, const Json& changed) {
 std::string flag_text(const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
   if (value.is_string()) return value.get<std::string>();
-  if (!value.is_array()) return value.dump();
+  if (!value.is_array()) {
+    const std::string number = value.dump();
+    return number.ends_with(".0") ? number.substr(0, number.size() - 2) : number;
+  }
   std::vector<std::string> words;
   for (const Json& item : value) words.push_back(flag_text(item));
   return words.empty() ? "none" : joined(words, ",");
@@ -34,13 +52,14 @@ std::string flag_text(const Json& value) {
 std::string changes_text(const Json& result) {
   const Json changed = member(result, "changed");
   if (!changed.is_array() || changed.empty()) return "";
-  if (const std::string trials = fewer_trials(result, changed); !trials.empty()) return trials;
+  const Json& unit = member(member(result, "trials"), "unit");
   std::vector<std::string> changes;
   for (const Json& change : changed) {
-    const Json name = member(change, "name"), preset = member(change, "preset"), run = member(change, "run");
-    if (name.is_string()) changes.push_back(name.get<std::string>() + " " + flag_text(run) + " instead of " + flag_text(preset));
+    if (member(change, "name").is_string())
+      changes.push_back(change_text(change, unit.is_string() ? unit.get<std::string>() : "trial"));
   }
-  return changes.empty() ? "" : "changed from the preset: " + joined(changes);
+  if (changes.empty()) return "";
+  return (changed.size() == 1 && is_fewer_trials(changed[0]) ? "" : "changed from the preset: ") + joined(changes);
 }
 
 }  // namespace ranklab

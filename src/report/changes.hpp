@@ -7,7 +7,8 @@
 namespace ranklab {
 
 /// "4 of 32 inputs" where a result document has fewer trials than its preset and differs in nothing else, otherwise
-/// "changed from the preset: n 2048 instead of 8196, steps 60 instead of 500". Empty where nothing was changed.
+/// "changed from the preset: 4 of 32 inputs, 2 of 5 values of lambda (0,1), n 2048 instead of 8196". Empty where nothing was
+/// changed.
 std::string changes_text(const nlohmann::json& result);
 
 /// A value of a config as its flag takes it; "none" of an empty list.

@@ -40,7 +40,17 @@ TEST_CASE("any other change is named with both values, as flags take them") {
         "changed from the preset: trials 32 instead of 4");
   CHECK(changes_text(changed_by(R"([{"name": "trials", "preset": 9, "run": 3}, {"name": "from-peak", "preset": true, "run": false},
                                     {"name": "lambda", "preset": [-1, 0.5], "run": []}])")) ==
-        "changed from the preset: trials 3 instead of 9, from-peak off instead of on, lambda none instead of -1,0.5");
+        "changed from the preset: 3 of 9 trials, from-peak off instead of on, lambda none instead of -1,0.5");
+}
+
+TEST_CASE("what is left of a list is counted, and shown where it is short") {
+  CHECK(changes_text(changed_by(R"([{"name": "lambda", "preset": [-5.0, 0.0, 0.5], "run": [0.0, 0.5]}])")) ==
+        "changed from the preset: 2 of 3 values of lambda (0,0.5)");
+  CHECK(changes_text(changed_by(R"([{"name": "also", "preset": ["muon,lr-embedding=0.01,dim=128,steps=110", "b", "c"],
+                                     "run": ["c", "muon,lr-embedding=0.01,dim=128,steps=110"]}])")) ==
+        "changed from the preset: 2 of 3 values of also");
+  CHECK(changes_text(changed_by(R"([{"name": "k", "preset": [1, 2], "run": [2, 3]}])")) ==
+        "changed from the preset: k 2,3 instead of 1,2");
 }
 
 TEST_CASE("nothing is said of a run that changed nothing, nor of what is no list of changes") {

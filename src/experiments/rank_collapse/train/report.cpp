@@ -87,16 +87,18 @@ void add_group(ResultBuilder& out, const Plan& plan, const Curve& group, const T
   const bool text = task.is_text();
   PanelBuilder learning = text ? out.panel("Loss on the training text, " + group.group, {"step"}, log_axis("nats per token"))
                                : out.panel("Learning, " + group.group, {"step"}, unit_axis("share of right answers"));
-  PanelBuilder mu = out.panel("Tokens, " + group.group, {"layer"}, log_axis("mu / ||R||"));
+  const Axis layers = {"layer (dashed: before training)"};
+  PanelBuilder mu = out.panel("Tokens, " + group.group, layers, Axis{"mu / ||R||", Scale::log, {}, {collapsed, 1}});
   for (const Curve& curve : plan.curves) {
     if (curve.group != group.group) continue;
     learning.curve(curve.name + "." + (text ? train_loss : accuracy), lambda_label(curve), {LineStyle::line, colour(curve)});
     mu.curve(curve.name + ".start." + mu_normalized, "", {LineStyle::dashed, colour(curve)});
     mu.curve(curve.name + ".end." + mu_normalized, lambda_label(curve), {LineStyle::line, colour(curve)});
   }
+  mu.line(collapsed, "collapsed");
   if (!text) learning.line(task.chance(), "guessing");
   if (!task.classifies()) return;
-  PanelBuilder images = out.panel("Between images, " + group.group, {"layer"}, log_axis("dispersion"));
+  PanelBuilder images = out.panel("Between images, " + group.group, layers, unit_axis("dispersion"));
   for (const Curve& curve : plan.curves) {
     if (curve.group != group.group) continue;
     images.curve(curve.name + ".start." + dispersion, "", {LineStyle::dashed, colour(curve)});
@@ -177,11 +179,12 @@ void add_variants(ResultBuilder& out, const Plan& plan, const std::string& setti
     };
   };
   const auto at = [](const char* moment, const char* what) { return std::string(moment) + what; };
-  panel_of("Token similarity", {"block"}, unit_axis("token similarity"),
+  const Axis blocks = {"block (dashed: before training)"};
+  panel_of("Token similarity", blocks, unit_axis("token similarity"),
            before_and_after(at("start.", token_similarity), at("end.", token_similarity)));
-  panel_of("Gradient norm", {"block"}, log_axis("gradient norm"),
+  panel_of("Gradient norm", {"block (dashed: start, solid: after 1/8)"}, log_axis("gradient norm"),
            before_and_after(at("start.", block_gradient), at("eighth.", block_gradient)));
-  panel_of("Attention beside the residual", {"block"}, log_axis("||A|| / ||X||"),
+  panel_of("Attention beside the residual", blocks, log_axis("||A|| / ||X||"),
            before_and_after(at("start.", branch_ratio), at("end.", branch_ratio)));
 }
 

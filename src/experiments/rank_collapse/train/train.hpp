@@ -31,7 +31,8 @@ struct Curve {
   }
 };
 
-inline constexpr double margin = 3;  // standard errors that a claim about a mean asks for
+inline constexpr double margin = 3;        // standard errors that a claim about a mean asks for
+inline constexpr double collapsed = 1e-3;  // mu / ||R|| below it: the tokens are equal
 
 struct Plan {
   TrainConfig config;
