@@ -59,7 +59,21 @@ std::string changes_text(const Json& result) {
       changes.push_back(change_text(change, unit.is_string() ? unit.get<std::string>() : "trial"));
   }
   if (changes.empty()) return "";
-  return (changed.size() == 1 && is_fewer_trials(changed[0]) ? "" : "changed from the preset: ") + joined(changes);
+  return (changes_more_than_trials(result) ? "changed from the preset: " : "") + joined(changes);
+}
+
+bool changes_more_than_trials(const Json& result) {
+  const Json& changed = member(result, "changed");
+  return changed.is_array() && std::any_of(changed.begin(), changed.end(), [](const Json& change) {
+           return member(change, "name").is_string() && !is_fewer_trials(change);
+         });
+}
+
+Json trials_of_preset(const Json& result) {
+  const Json& changed = member(result, "changed");
+  if (!changed.is_array()) return nullptr;
+  const auto fewer = std::find_if(changed.begin(), changed.end(), is_fewer_trials);
+  return fewer == changed.end() ? Json() : member(*fewer, "preset");
 }
 
 }  // namespace ranklab

@@ -11,6 +11,12 @@ namespace ranklab {
 /// changed.
 std::string changes_text(const nlohmann::json& result);
 
+/// True where a run of a preset changed anything but to run fewer trials.
+bool changes_more_than_trials(const nlohmann::json& result);
+
+/// The trials of the preset where the run has fewer, otherwise null.
+nlohmann::json trials_of_preset(const nlohmann::json& result);
+
 /// A value of a config as its flag takes it; "none" of an empty list.
 std::string flag_text(const nlohmann::json& value);
 

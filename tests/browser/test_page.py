@@ -37,7 +37,8 @@ PROBE = """<script>addEventListener("load", () => {
   const shown = element => element.getBoundingClientRect();
   const found = JSON.stringify({
     width: innerWidth, scroll: root.scrollWidth, height: root.scrollHeight,
-    wide: OPEN ? [] : all("main *").filter(e => !e.closest("svg") && !e.closest("details") && shown(e).right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80)),
+    wide: OPEN ? [] : all("main *").filter(e => !e.closest("svg") && !e.closest("details") && shown(e).right > innerWidth + 1)
+      .concat(all(".columns > *, .result").filter(e => e.scrollWidth > e.clientWidth + 1)).map(e => e.outerHTML.slice(0, 80)),
     results: all(".result").length, missing: all(".not-drawn").length,
     pictures: all(".picture svg").filter(svg => shown(svg).width > 100 && shown(svg).height > 50).length,
     largest: Math.max(...all(".picture svg").map(svg => shown(svg).width)),

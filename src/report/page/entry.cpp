@@ -103,9 +103,11 @@ std::string changes_html(const Json& result) {
 
 std::string trials_html(const Json& result) {
   const Json &trials = member(result, "trials"), &completed = member(trials, "completed"), &requested = member(trials, "requested");
+  const Json of_preset = completed == requested ? trials_of_preset(result) : Json(),
+             &all = of_preset.is_null() ? requested : of_preset;
   const std::string unit = member(trials, "unit").is_string() ? html(member(trials, "unit")) : "trial";
-  const std::string plural = completed == 1 && requested == 1 ? "" : "s";
-  return html_number(completed) + (completed == requested ? " " : " of " + html_number(requested) + " ") + unit + plural;
+  const std::string plural = completed == 1 && all == 1 ? "" : "s";
+  return html_number(completed) + (completed == all ? " " : " of " + html_number(all) + " ") + unit + plural;
 }
 
 }  // namespace ranklab

@@ -28,7 +28,7 @@ std::string link_name(const nlohmann::json& result);
 /// A link to the result's section.
 std::string link_to(const Entry& entry, const std::string& html);
 
-/// "12 trials", "4 of the paper's 32 inputs", "3 of 12 trials"; and what the run changed, if more than that. Escaped.
+/// "12 trials", "4 of 32 inputs" where the preset has 32, "3 of 12 trials" of a run that was interrupted. Escaped.
 std::string trials_html(const nlohmann::json& result);
 
 /// Escaped; empty where nothing was changed.

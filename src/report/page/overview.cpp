@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/text.hpp"
+#include "report/changes.hpp"
 #include "report/figure/svg.hpp"
 #include "report/page/claim_list.hpp"
 #include "report/page/papers.hpp"
@@ -68,11 +69,10 @@ std::string count_cells(const StandingCounts& counts) {
 std::string row_html(const Entry& entry) {
   const Json& result = *entry.result;
   const bool complete = plain(member(result, "status")) == "complete";
-  const std::string preset = html(member(result, "preset")), status = html(member(result, "status")),
-                    changes = changes_html(result);
+  const std::string preset = html(member(result, "preset")), status = html(member(result, "status"));
   std::string name = link_to(entry, short_name(result));
   if (!preset.empty()) name += " <code>" + preset + "</code>";
-  if (!changes.empty()) name += " <small class=\"changed\">" + changes + "</small>";
+  if (changes_more_than_trials(result)) name += " <small class=\"changed\">changed</small>";
   if (!complete) name += " <small><strong>\u26A0 " + (status.empty() ? "no status" : status) + "</strong></small>";
   return "<tr><th scope=\"row\">" + name + "</th>" + cell("Trials", trials_html(result), "number") +
          cell("Time", html_duration(member(member(result, "timing"), "wall_s")), "number") +

@@ -89,9 +89,10 @@ std::string warning_html(const Json& result) {
 // What runs it again from the project's root. A changed preset is not what `make` draws: its result is its config.
 std::vector<std::string> commands(const Entry& entry) {
   const std::string preset = plain(member(*entry.result, "preset"));
-  const std::string program = "build/ranklab " + shell_word(plain(member(*entry.result, "command")));
+  const std::string program = "build/ranklab " + shell_word(plain(member(*entry.result, "command"))),
+                    file = shell_word(entry.file_name);
   if (preset.empty() || is_changed(*entry.result))
-    return {program + " --config " + shell_word(entry.file_name) + " --out again.json"};
+    return {"build/ranklab verify " + file, program + " --config " + file + " --out again.json"};
   return {"make " + shell_word(preset), program + " --preset " + shell_word(preset)};
 }
 

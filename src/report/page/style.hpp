@@ -25,10 +25,11 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace
 pre { margin: .3rem 0 0; padding: .3rem .5rem; background: var(--panel); border-radius: 4px; white-space: pre-wrap; line-height: 1.3; }
 small, .facts, .evidence { color: var(--soft); font-size: .88em; }
 .facts { margin: .1rem 0; }
-.changed { color: var(--fails); font-weight: 600; }
+.changed { color: var(--fails); font-weight: 600; overflow-wrap: anywhere; }
 sub, sup { line-height: 0; font-size: .75em; }
 .papers { list-style: none; padding: 0; }
 .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 32rem), 1fr)); gap: .5rem 2rem; align-items: start; }
+.columns > * { min-width: 0; }
 .symbols { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: .4rem 2rem; }
 .symbols dt { font-weight: 600; display: inline; margin-right: .4rem; }
 .symbols dd { margin: 0; display: inline; }
@@ -39,8 +40,9 @@ th, td { text-align: left; vertical-align: top; padding: .2rem .6rem .2rem 0; bo
 thead th { font-weight: 600; white-space: nowrap; }
 tr.paper th { font-weight: 600; padding-top: .5rem; }
 tfoot td, tfoot th { border-bottom: 0; border-top: 2px solid var(--rule); }
+table.overview { font-size: .86em; }
 table.overview caption { font-weight: 600; }
-table.overview td, table.overview th { padding-top: .08rem; padding-bottom: .08rem; }
+table.overview td, table.overview th { padding: .08rem .4rem .08rem 0; }
 table.wide { table-layout: fixed; font-size: .86em; line-height: 1.3; }
 table.wide th:first-child { width: 15%; }
 table.wide td { width: 42.5%; }
@@ -50,12 +52,12 @@ td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .fails { color: var(--fails); }
 .open { color: var(--soft); }
 .warning { margin: .25rem 0; padding: .15rem .5rem; font-size: .92em; background: var(--warn); border-left: 5px solid var(--warn-rule); }
-.results { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: .6rem 1.6rem; grid-auto-flow: row dense; }
+.results { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: .45rem 1.6rem; grid-auto-flow: row dense; }
 .result { min-width: 0; scroll-margin-top: .5rem; }
 .picture { margin: 0; }
 .picture .zoom { display: block; background: #ffffff; border: 1px solid var(--rule); border-radius: 4px; padding: 2px; text-align: center; cursor: zoom-in; }
-.picture svg { display: block; margin: 0 auto; width: 100%; max-height: 10.9rem; }
-.picture.tall svg { max-height: 15rem; }
+.picture svg { display: block; margin: 0 auto; width: 100%; max-height: 10.2rem; }
+.picture.tall svg { max-height: 14rem; }
 .picture .close { display: none; }
 .result:has(.picture:target) { grid-column: 1 / -1; }
 .picture:target .zoom { overflow-x: auto; cursor: auto; }

@@ -113,9 +113,23 @@ TEST_CASE("a changed preset is not the paper's figure") {
   result["see"] = "lambda rises.";
   const std::string page = html_report({result}, {"my results/x.json"});
   CHECK(contains(page, "changed from the preset: n 2048 instead of 8196</small></h3>"));
+  CHECK(contains(page, "<p class=\"facts\"><code>build/ranklab verify &#39;my results/x.json&#39;</code>"));
   CHECK(contains(page, "build/ranklab random-features --config &#39;my results/x.json&#39; --out again.json"));
+  CHECK(contains(page, "<small class=\"changed\">changed</small></th>"));  // among all results
   CHECK(contains(page, "<em>Of the unchanged preset:</em> \u03BB rises."));
   CHECK_FALSE(contains(page, "make spectral-fig03"));
+}
+
+TEST_CASE("fewer trials than the preset's are counted out of them, and are no other change") {
+  auto result = sample_result();
+  result["trials"] = {{"requested", 4}, {"completed", 4}, {"unit", "input"}};
+  result["changed"] = {{{"name", "trials"}, {"preset", 32}, {"run", 4}}};
+  const std::string page = html_report({result}, {"x.json"});
+  CHECK(contains(page, ">4 of 32 inputs</td>"));
+  CHECK(contains(page, " \u00B7 4 of 32 inputs"));
+  CHECK_FALSE(contains(page, ">changed</small>"));
+  result["trials"]["completed"] = 3;
+  CHECK(contains(html_report({result}, {"x.json"}), ">3 of 4 inputs</td>"));
 }
 
 TEST_CASE("a picture that is given is not drawn again, and is told apart from others") {
