@@ -1,5 +1,8 @@
 #include "training/product.hpp"
 
+#include <type_traits>
+#include <utility>
+
 #include "training/packs.hpp"
 
 namespace ranklab {
@@ -18,23 +21,33 @@ struct Right {
   arma::uword row, column;
 };
 
+/// body(0), body(1), ..., body(n - 1), each with its own code: an array that is only indexed so stays in registers.
+template <arma::uword n, class Body>
+[[gnu::always_inline]] inline void each(const Body& body) {
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (body(std::integral_constant<std::size_t, i>{}), ...);
+  }
+  (std::make_index_sequence<n>{});
+}
+
 /// C = alpha A op(B) + beta C for `packs` packs of rows from A and C on, and `columns` columns. Of the last pack the first
 /// `skipped` rows are not written.
 template <arma::uword packs, arma::uword columns, class T>
 void tile(arma::uword k, T alpha, const T* A, arma::uword lda, const Right<T>& right, T* C, arma::uword ldc, T beta,
           arma::uword skipped) {
   constexpr std::integral_constant<std::size_t, pack_size<T>> whole;
-  Pack<T> sums[packs][columns] = {};
+  Pack<T> sums[packs][columns];
+  each<packs>([&](auto r) { each<columns>([&](auto j) { sums[r][j] = Pack<T>{}; }); });
   for (arma::uword l = 0; l < k; ++l) {
     Pack<T> a[packs];
-    for (arma::uword r = 0; r < packs; ++r) a[r] = load(A + l * lda + r * whole, whole);
-    for (arma::uword j = 0; j < columns; ++j) {
+    each<packs>([&](auto r) { a[r] = load(A + l * lda + r * whole, whole); });
+    each<columns>([&](auto j) {
       const T b = right.first[l * right.row + j * right.column];
-      for (arma::uword r = 0; r < packs; ++r) sums[r][j] += a[r] * b;
-    }
+      each<packs>([&](auto r) { sums[r][j] += a[r] * b; });
+    });
   }
-  for (arma::uword j = 0; j < columns; ++j) {
-    for (arma::uword r = 0; r < packs; ++r) {
+  each<columns>([&](auto j) {
+    each<packs>([&](auto r) {
       T* const c = C + j * ldc + r * whole;
       Pack<T> out = alpha * sums[r][j];
       if (beta != 0) out += beta * load(c, whole);
@@ -43,8 +56,8 @@ void tile(arma::uword k, T alpha, const T* A, arma::uword lda, const Right<T>& r
       } else {
         store(out, c, whole);
       }
-    }
-  }
+    });
+  });
 }
 
 template <arma::uword packs, class T>
