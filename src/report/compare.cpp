@@ -37,17 +37,22 @@ double squared_error(const Summary& summary) {
   return summary.n > 1 && std::isfinite(summary.std) ? summary.std * summary.std / static_cast<double>(summary.n) : 0.0;
 }
 
+bool is_rounding(double a, double b, double tolerance) {
+  const double largest = std::max(std::abs(a), std::abs(b));
+  return largest < rounding_floor || std::abs(a - b) <= tolerance * largest;
+}
+
 struct Difference {
   double standard_errors;  // infinite where the difference has none
   bool differs;
 };
 
 // `comparisons`: how many are made at once. Undefined must stay undefined.
-Difference difference_of(const Summary& a, const Summary& b, std::size_t comparisons) {
+Difference difference_of(const Summary& a, const Summary& b, std::size_t comparisons, double tolerance) {
   constexpr Difference none = {0.0, false}, beyond_all = {std::numeric_limits<double>::infinity(), true};
   if (std::isnan(a.mean) || std::isnan(b.mean)) return std::isnan(a.mean) == std::isnan(b.mean) ? none : beyond_all;
   const double apart = std::abs(a.mean - b.mean), error = std::sqrt(squared_error(a) + squared_error(b));
-  const bool rounding = apart <= rounding_tolerance * std::max(std::abs(a.mean), std::abs(b.mean));
+  const bool rounding = is_rounding(a.mean, b.mean, tolerance);
   if (error == 0.0) return rounding ? none : beyond_all;
   const std::size_t fewest = std::max<std::size_t>(2, std::min(a.n, b.n));
   const double quantile =
@@ -57,7 +62,7 @@ Difference difference_of(const Summary& a, const Summary& b, std::size_t compari
 
 ComparedScalar compare_scalar(const std::string& name, const Json& a, const Json& b, std::size_t comparisons) {
   const Summary first = summary_of(a), second = summary_of(b);
-  const Difference difference = difference_of(first, second, comparisons);
+  const Difference difference = difference_of(first, second, comparisons, rounding_tolerance);
   return {name, first.mean, second.mean, difference.standard_errors, "", difference.differs};
 }
 
@@ -82,10 +87,14 @@ const Json* find_by(const Json& list, const char* key, const Json& value) {
   return found == list.end() ? nullptr : &*found;
 }
 
+bool same_place(const Json& a, const Json& b) {
+  return a == b || (a.is_number() && b.is_number() && is_rounding(a.get<double>(), b.get<double>(), point_tolerance));
+}
+
 bool same_points(const Json& a, const Json& b) {
   const std::size_t points = a.at("x").size();
-  return a["x"] == b.at("x") && a.at("mean").size() == points && a.at("std").size() == points && b.at("mean").size() == points &&
-         b.at("std").size() == points;
+  return std::equal(a["x"].begin(), a["x"].end(), b.at("x").begin(), b["x"].end(), same_place) && a.at("mean").size() == points &&
+         a.at("std").size() == points && b.at("mean").size() == points && b.at("std").size() == points;
 }
 
 ComparedSeries compare_points(const Json& a, const Json& b, const Comparison& runs, std::size_t comparisons) {
@@ -95,7 +104,8 @@ ComparedSeries compare_points(const Json& a, const Json& b, const Comparison& ru
     return Summary{number(series["mean"][i]), number(series["std"][i]), n};
   };
   for (std::size_t i = 0; i < out.points; ++i) {
-    const Difference difference = difference_of(point(a, i, runs.trials_a), point(b, i, runs.trials_b), comparisons);
+    const Difference difference =
+        difference_of(point(a, i, runs.trials_a), point(b, i, runs.trials_b), comparisons, point_tolerance);
     out.beyond += difference.differs ? 1 : 0;
     if (i > 0 && difference.standard_errors <= out.farthest) continue;
     out.farthest = difference.standard_errors;

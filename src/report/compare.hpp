@@ -19,6 +19,13 @@ inline constexpr double comparison_level = 0.0027;
 /// Relative difference of what has no spread over trials: the rounding of another BLAS kernel.
 inline constexpr double rounding_tolerance = 1e-9;
 
+/// The same of points of series: a trial, a median or an extreme of trials, in which a difference of nearly equal losses makes
+/// rounding larger; five digits are more than a figure shows.
+inline constexpr double point_tolerance = 1e-5;
+
+/// Numbers below it are taken for zero: the remainders of identities, of which rounding alone is left.
+inline constexpr double rounding_floor = 1e-9;
+
 struct ComparedClaim {
   std::string id, a, b;  // verdicts; empty: the result does not have the claim
   bool differs() const { return a != b; }

@@ -55,6 +55,23 @@ TEST_CASE("Student's quantile over the number of comparisons decides; what does 
   CHECK(!compared(sample(), again).agrees());
 }
 
+TEST_CASE(
+    "points without a spread must agree to five digits, and so must their places; what is of the size of rounding counts as 0") {
+  json again = sample();
+  again["series"][0]["x"] = {0, 1 + 1e-6};
+  again["series"][0]["mean"][1] = 2 * (1 + 5e-6);
+  CHECK(compared(sample(), again).agrees());
+  again["series"][0]["mean"][1] = 2 * (1 + 2e-5);
+  CHECK(compared(sample(), again).series[0].beyond == 1);
+  json zero = sample();
+  zero["scalars"]["fixed"]["mean"] = 3e-10;
+  again = zero;
+  again["scalars"]["fixed"]["mean"] = -6e-10;
+  CHECK(compared(zero, again).agrees());
+  again["scalars"]["fixed"]["mean"] = 2e-9;
+  CHECK(compared(zero, again).differing_scalars() == 1);
+}
+
 TEST_CASE("one trial has no error bars: only rounding is forgiven") {
   json one = sample();
   one["trials"]["completed"] = 1;

@@ -12,13 +12,15 @@ namespace ranklab::regression {
 namespace {
 
 constexpr int bins_per_octave = 4;
+constexpr double edge_rounding = 1e-9;     // of a bin
 constexpr std::size_t drawn_trials = 400;  // of the scatter plot
 
 bool both_ratios_defined(const TrialRecord& record) {
   return std::isfinite(record.scalar(predicted_ratio)) && std::isfinite(record.scalar(actual_ratio));
 }
 
-// Trials by predicted ratio nr/st, in bins of a quarter of an octave whose edges include 1/2, 1 and 2.
+// Trials by predicted ratio nr/st, in bins of a quarter of an octave whose edges include 1/2, 1 and 2. Many a ratio is exactly 1:
+// what rounding takes below an edge belongs above it.
 struct Bin {
   std::vector<double> actual, actual_over_predicted, wrong;
 };
@@ -29,7 +31,7 @@ Bins binned(const Records& records) {
   for (const TrialRecord& record : records) {
     if (!both_ratios_defined(record)) continue;
     const double predicted = record.scalar(predicted_ratio), actual = record.scalar(actual_ratio);
-    Bin& bin = bins[static_cast<int>(std::floor(std::log2(predicted) * bins_per_octave))];
+    Bin& bin = bins[static_cast<int>(std::floor(std::log2(predicted) * bins_per_octave + edge_rounding))];
     bin.actual.push_back(actual);
     bin.actual_over_predicted.push_back(actual / predicted);
     bin.wrong.push_back(record.tally(predicate.id).violations);
