@@ -11,10 +11,6 @@ namespace {
 // What an enclosure must leave between itself and the threshold: rounding of the decompositions, generously.
 constexpr double margin = 1e-9;
 
-double real(std::uint64_t t) {
-  return static_cast<double>(t);
-}
-
 }  // namespace
 
 double WindowSearch::log_nuclear(std::uint64_t t) {

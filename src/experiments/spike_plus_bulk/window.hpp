@@ -18,6 +18,10 @@
 
 namespace ranklab {
 
+inline double real(std::uint64_t t) {
+  return static_cast<double>(t);
+}
+
 /// A path G_0, G_1, ... as described above.
 struct RankPath {
   std::function<double(std::uint64_t)> nuclear_rank;  // nr(G_t): one singular value decomposition

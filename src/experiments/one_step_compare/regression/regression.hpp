@@ -15,7 +15,7 @@ namespace ranklab::regression {
 
 inline constexpr char predicted_ratio[] = "predicted_ratio";  // nr(G) / st(A)
 inline constexpr char actual_ratio[] = "actual_ratio";        // of the decreases, SpecGD over GD
-inline constexpr char nuclear_rank[] = "nuclear_rank", stable_rank_A[] = "stable_rank_A";
+inline constexpr char nr_G[] = "nuclear_rank", st_A[] = "stable_rank_A";
 inline constexpr char margin_gd[] = "margin.guarantee_gd", margin_spec[] = "margin.guarantee_spec";  // over the guarantee, less 1
 // Where nr >= st names the worse step: which way, and by which factor the other one is better.
 inline constexpr char specgd_behind[] = "violations.predicate_specgd_behind", specgd_ahead[] = "violations.predicate_specgd_ahead",

@@ -92,8 +92,7 @@ void add_scalars(ResultBuilder& out) {
   for (const Inequality* each : {&guarantee_gd, &guarantee_spec, &two_sided, &two_sided_mirrored, &within_two, &predicate}) {
     out.scalar(*each);
   }
-  out.scalars({specgd_behind, specgd_ahead, wrong_factor, predicted_ratio, actual_ratio, nuclear_rank, stable_rank_A, margin_gd,
-               margin_spec});
+  out.scalars({specgd_behind, specgd_ahead, wrong_factor, predicted_ratio, actual_ratio, nr_G, st_A, margin_gd, margin_spec});
   out.scalar("cases.two_sided", per_trial(out.records(), [](const TrialRecord& record) {
                return record.has_tally(two_sided.id) ? record.tally(two_sided.id).cases : undefined;
              }));

@@ -188,8 +188,8 @@ SmoothComparison compare_smooth_steps(SmoothLoss loss, const OneStepProblem<T>& 
   const double size = std::sqrt(arma::dot(Z, Z) / static_cast<double>(Z.n_elem));
   if (size == 0) return {{undefined, undefined}, {undefined, undefined}};
   const double wanted = log_uniform_number(trial, (name + ".prediction").c_str(), least_size, most_size);
-  const double labels = log_uniform_number(trial, (name + ".labels").c_str(), least_size, most_size);
-  arma::Mat<T> Y = draw_gaussian<T>(trial, (name + ".Y").c_str(), Z.n_rows, Z.n_cols, labels);
+  const double size_of_labels = log_uniform_number(trial, (name + ".labels").c_str(), least_size, most_size);
+  arma::Mat<T> Y = draw_gaussian<T>(trial, (name + ".Y").c_str(), Z.n_rows, Z.n_cols, size_of_labels);
   if (loss == SmoothLoss::logistic) {
     for (T& y : Y) y = y < 0 ? T(-1) : T(1);
   }

@@ -37,8 +37,8 @@ class Judge {
 // Section 1.2: the guarantees after (1.4), the two-sided comparison, and the bare predicate (1.5).
 void record_steps(const StepComparison& c, const Judge& judge) {
   const double gd = c.decrease_gd(), specgd = c.decrease_specgd(), predicted = c.predicted_ratio(), actual = specgd / gd;
-  judge.value(stable_rank_A, c.stable_rank_A);
-  judge.value(nuclear_rank, c.nuclear_rank);
+  judge.value(st_A, c.stable_rank_A);
+  judge.value(nr_G, c.nuclear_rank);
   judge.value(predicted_ratio, predicted);
   judge.value(actual_ratio, actual);
   judge.value(margin_gd, gd / c.guarantee_gd() - 1);

@@ -8,10 +8,6 @@
 namespace ranklab::multi_spike {
 namespace {
 
-double real(std::uint64_t n) {
-  return static_cast<double>(n);
-}
-
 // Why the theorem says nothing about this family, or "".
 std::string unmet_hypothesis(const Plan& plan, const SpikeFamily& family) {
   const std::uint64_t p = plan.config.spikes, smallest = *std::min_element(plan.config.d.begin(), plan.config.d.end());

@@ -17,10 +17,6 @@ namespace {
 
 constexpr double peak_tolerance = 1e-3;  // relative; nr is flat around its peak
 
-double real(std::uint64_t t) {
-  return static_cast<double>(t);
-}
-
 double when(const std::optional<std::uint64_t>& t) {
   return t ? real(*t) : undefined;
 }
