@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "training/activation.hpp"
-#include "training/cross_entropy.hpp"
-#include "training/linear.hpp"
+#include "training/layers/activation.hpp"
+#include "training/layers/cross_entropy.hpp"
+#include "training/layers/linear.hpp"
 
 namespace ranklab {
 namespace {

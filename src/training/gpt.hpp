@@ -23,9 +23,10 @@
 #include "models/activations.hpp"
 #include "models/blocks/norms.hpp"
 #include "run/trials.hpp"
-#include "training/attention.hpp"
-#include "training/norm.hpp"
-#include "training/parameter.hpp"
+#include "training/layers/attention.hpp"
+#include "training/layers/norm.hpp"
+#include "training/layers/parameter.hpp"
+#include "training/tasks/corpus.hpp"
 
 namespace ranklab {
 
@@ -48,11 +49,6 @@ struct GptShape {
 ///   gpt2    N(0, 0.02^2), Wo and W2 N(0, 0.02^2 / (2 L))
 /// Learned positions start as E does.
 enum class GptStart { modded, gauss, gpt2 };
-
-/// B windows of T + 1 tokens: what is read, and what comes next, sequence after sequence.
-struct TokenBatch {
-  std::vector<std::uint32_t> ids, targets;  // N each
-};
 
 template <class T>
 struct GptLayerPass {

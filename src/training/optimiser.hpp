@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "optim/muon.hpp"
-#include "training/parameter.hpp"
+#include "training/layers/parameter.hpp"
 
 namespace ranklab {
 

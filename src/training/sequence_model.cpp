@@ -3,11 +3,11 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "training/cross_entropy.hpp"
-#include "training/linear.hpp"
-#include "training/linear_attention.hpp"
-#include "training/mamba2.hpp"
-#include "training/s4d.hpp"
+#include "training/layers/cross_entropy.hpp"
+#include "training/layers/linear.hpp"
+#include "training/layers/linear_attention.hpp"
+#include "training/layers/mamba2.hpp"
+#include "training/layers/s4d.hpp"
 
 namespace ranklab {
 namespace {

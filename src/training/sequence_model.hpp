@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
-#include "training/attention_mixer.hpp"
-#include "training/skip_block.hpp"
+#include "training/layers/attention_mixer.hpp"
+#include "training/layers/skip_block.hpp"
 
 namespace ranklab {
 

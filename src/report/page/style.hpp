@@ -101,7 +101,7 @@ summary { cursor: pointer; }
   .results, .columns { display: block; }
   .result { margin-bottom: 1rem; break-inside: avoid; }
   .picture svg { max-height: 17rem; }
-  .picture.tall svg { max-height: 26rem; }
+  .picture.tall svg { max-height: 36rem; }
   .picture .zoom { border: 0; padding: 0; }
   details.notes::details-content { content-visibility: visible; block-size: auto; }
   h2, .picture, tr, .warning, pre, .text > p { break-inside: avoid; }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/tolerances.hpp"
-#include "training/mixer_checks.hpp"
+#include "training/layers/mixer_checks.hpp"
 
 namespace de_escalated_models_test {
 

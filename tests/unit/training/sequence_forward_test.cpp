@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/tolerances.hpp"
-#include "training/attention_mixer.hpp"
-#include "training/linear_attention.hpp"
-#include "training/mamba2.hpp"
-#include "training/mixer_checks.hpp"
-#include "training/s4d.hpp"
+#include "training/layers/attention_mixer.hpp"
+#include "training/layers/linear_attention.hpp"
+#include "training/layers/mamba2.hpp"
+#include "training/layers/mixer_checks.hpp"
+#include "training/layers/s4d.hpp"
 #include "training/sequence_models.hpp"
 
 namespace sequence_forward_test {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/tolerances.hpp"
-#include "training/mixer_checks.hpp"
+#include "training/layers/mixer_checks.hpp"
 #include "training/sequence_models.hpp"
 
 namespace sequence_model_test {

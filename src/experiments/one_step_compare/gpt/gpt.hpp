@@ -10,9 +10,9 @@
 #include "experiments/one_step_compare/gpt/config.hpp"
 #include "report/claims.hpp"
 #include "run/trials.hpp"
-#include "training/corpus.hpp"
 #include "training/gpt.hpp"
 #include "training/optimiser.hpp"
+#include "training/tasks/corpus.hpp"
 
 namespace ranklab::gpt {
 

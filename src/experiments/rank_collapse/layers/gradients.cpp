@@ -14,10 +14,10 @@
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "models/blocks/sublayers.hpp"
 #include "models/tokens.hpp"
-#include "training/attention_mixer.hpp"
-#include "training/cross_entropy.hpp"
+#include "training/layers/attention_mixer.hpp"
+#include "training/layers/cross_entropy.hpp"
+#include "training/layers/skip_block.hpp"
 #include "training/optimiser.hpp"
-#include "training/skip_block.hpp"
 
 namespace ranklab::layers {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "experiments/rank_collapse/train/train.hpp"
-#include "training/cross_entropy.hpp"
+#include "training/layers/cross_entropy.hpp"
 
 namespace ranklab::train {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
-#include "training/mamba2.hpp"
+#include "training/layers/mamba2.hpp"
 #include "training/tensors_to_write.hpp"
 
 namespace ranklab::train {

@@ -8,10 +8,10 @@
 #include "core/random.hpp"
 #include "experiments/rank_collapse/train/config.hpp"
 #include "run/trials.hpp"
-#include "training/corpus.hpp"
-#include "training/images.hpp"
-#include "training/recall.hpp"
 #include "training/sequence_model.hpp"
+#include "training/tasks/corpus.hpp"
+#include "training/tasks/images.hpp"
+#include "training/tasks/recall.hpp"
 
 namespace ranklab::train {
 

@@ -7,7 +7,7 @@
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/similarity.hpp"
-#include "training/norm.hpp"
+#include "training/layers/norm.hpp"
 #include "training/optimiser.hpp"
 #include "training/tensors_to_write.hpp"
 

@@ -1,0 +1,117 @@
+#include "training/layers/activation.hpp"
+
+#include <cmath>
+#include <numbers>
+#include <type_traits>
+
+#include "training/layers/exponential.hpp"
+
+namespace ranklab {
+namespace {
+
+// sigma(z) and sigma'(z) of packs, of the activations that language models use; the others go through models/activations in double.
+template <class V>
+[[gnu::always_inline]] inline V positive_part(V z) {
+  return z > EntryOf<V>(0) ? z : V{};
+}
+template <class V>
+[[gnu::always_inline]] inline Point<V> relu(V z) {
+  return {positive_part(z), z > EntryOf<V>(0) ? all(EntryOf<V>(1)) : V{}};
+}
+template <class V>
+[[gnu::always_inline]] inline Point<V> relu_squared(V z) {
+  const V positive = positive_part(z);
+  return {positive * positive, EntryOf<V>(2) * positive};
+}
+
+/// f of each entry, by a call.
+template <class V, class F>
+[[gnu::always_inline]] inline V one_by_one(V z, const F& f) {
+  for (std::size_t i = 0; i < pack_size<EntryOf<V>>; ++i) z[i] = static_cast<EntryOf<V>>(f(static_cast<double>(z[i])));
+  return z;
+}
+
+/// Phi(z), the normal distribution, where exp(-z^2 / 2) is known already. In float by Abramowitz, Stegun 7.1.26, good to 1e-7
+/// absolutely: erfc is a call.
+template <class V>
+[[gnu::always_inline]] inline V normal_distribution(V z, [[maybe_unused]] V gaussian) {
+  using T = EntryOf<V>;
+  if constexpr (std::is_same_v<T, double>) {
+    return one_by_one(z, [](double t) { return 0.5 * std::erfc(-t * (1 / std::numbers::sqrt2)); });
+  } else {
+    const V t = T(1) / (T(1) + T(0.3275911 / std::numbers::sqrt2) * absolute(z));
+    const V series =
+        t * (T(0.254829592) + t * (T(-0.284496736) + t * (T(1.421413741) + t * (T(-1.453152027) + t * T(1.061405429)))));
+    const V tail = T(0.5) * series * gaussian;  // Phi(-|z|)
+    return z > T(0) ? T(1) - tail : tail;
+  }
+}
+
+template <class V>
+[[gnu::always_inline]] inline Point<V> gelu(V z) {
+  using T = EntryOf<V>;
+  const V gaussian = exponential(T(-0.5) * z * z), distribution = normal_distribution(z, gaussian);
+  return {z * distribution, distribution + z * gaussian * T(std::numbers::inv_sqrtpi / std::numbers::sqrt2)};
+}
+
+/// visit(point), a function that gives value and slope at a pack.
+template <class T, class Visit>
+void with_points(const Activation& sigma, const Visit& visit) {
+  using V = Pack<T>;
+  if (sigma.name == "relu") {
+    visit([](V z) { return relu(z); });
+  } else if (sigma.name == "relu2") {
+    visit([](V z) { return relu_squared(z); });
+  } else if (sigma.name == "silu" || sigma.name == "swiglu") {
+    visit([](V z) { return silu(z); });
+  } else if (sigma.name == "gelu") {
+    visit([](V z) __attribute__((always_inline)) { return gelu(z); });
+  } else {
+    visit([&](V z) { return Point<V>{one_by_one(z, sigma.value), one_by_one(z, sigma.derivative)}; });
+  }
+}
+
+}  // namespace
+
+template <class T>
+void activate(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>& M, arma::Mat<T>& S) {
+  S.set_size(Z.n_rows, Z.n_cols);
+  const T *const z = Z.memptr(), *const m = M.memptr();
+  T* const s = S.memptr();
+  with_points<T>(sigma, [&](const auto& point) {
+    for_packs<T>(Z.n_elem, [&](std::size_t i, auto count) {
+      const Pack<T> value = point(load(z + i, count)).value;
+      store(sigma.gated ? value * load(m + i, count) : value, s + i, count);
+    });
+  });
+}
+
+template <class T>
+void activate_backward(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>& M, const arma::Mat<T>& dS,
+                       arma::Mat<T>& dZ, arma::Mat<T>& dM) {
+  dZ.set_size(Z.n_rows, Z.n_cols);
+  if (sigma.gated) dM.set_size(Z.n_rows, Z.n_cols);
+  const T *const z = Z.memptr(), *const m = M.memptr(), *const ds = dS.memptr();
+  T *const dz = dZ.memptr(), *const dm = dM.memptr();
+  with_points<T>(sigma, [&](const auto& point) {
+    for_packs<T>(Z.n_elem, [&](std::size_t i, auto count) {
+      const Point<Pack<T>> at = point(load(z + i, count));
+      const Pack<T> g = load(ds + i, count);
+      if (sigma.gated) {
+        store(at.slope * load(m + i, count) * g, dz + i, count);
+        store(at.value * g, dm + i, count);
+      } else {
+        store(at.slope * g, dz + i, count);
+      }
+    });
+  });
+}
+
+template void activate<float>(const Activation&, const arma::fmat&, const arma::fmat&, arma::fmat&);
+template void activate<double>(const Activation&, const arma::mat&, const arma::mat&, arma::mat&);
+template void activate_backward<float>(const Activation&, const arma::fmat&, const arma::fmat&, const arma::fmat&, arma::fmat&,
+                                       arma::fmat&);
+template void activate_backward<double>(const Activation&, const arma::mat&, const arma::mat&, const arma::mat&, arma::mat&,
+                                        arma::mat&);
+
+}  // namespace ranklab

@@ -1,0 +1,49 @@
+// Softmax attention as a mixer: Y = [Wo] attention(Wq X [+ bq], Wk X [+ bk], Wv X [+ bv]) [+ bo], its positions relative or none.
+#pragma once
+
+#include <optional>
+
+#include "training/layers/attention.hpp"
+#include "training/layers/initial_weights.hpp"
+#include "training/layers/mixer.hpp"
+#include "training/layers/relative_attention.hpp"
+
+namespace ranklab {
+
+/// Which of these maps there are.
+struct AttentionMaps {
+  bool output = true;  // Wo
+  bool input_biases = false, output_bias = false;
+};
+
+template <class T>
+class AttentionMixer final : public Mixer<T> {
+ public:
+  /// With `shared`, which outlives it, positions are relative; `shape` is then causal.
+  AttentionMixer(arma::uword dim, const AttentionShape& shape, const InitialWeights& initial, const AttentionMaps& maps = {},
+                 RelativeBiases<T>* shared = nullptr);
+
+  /// Wq, Wk, Wv, bq, bk, bv, Wr, Wo, bo: those that there are. u and v are their owner's.
+  std::vector<Parameter<T>*> parameters() override;
+  void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
+  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+
+ private:
+  /// A map of X with its bias.
+  struct Map {
+    Parameter<T> W;
+    std::optional<Parameter<T>> b;
+
+    void forward(const arma::Mat<T>& X, arma::Mat<T>& Y);
+    void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY);
+  };
+
+  Attention<T> attention_;
+  Map q_, k_, v_;
+  std::optional<RelativeAttention<T>> relative_;
+  std::optional<Map> o_;
+  AttentionPass<T> pass_;
+  arma::Mat<T> dH_, dq_, dk_, dv_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,65 @@
+// Linear maps and tables: forward, with the backward beside it. One token per column; what N, in and out are, the shapes say.
+#pragma once
+
+#include <armadillo>
+#include <cstdint>
+#include <vector>
+
+#include "training/layers/parameter.hpp"
+
+namespace ranklab {
+
+// Y = W X --------------------------------------------------------------------------------------------------------------------
+
+/// W (out, in), X (in, N) -> Y (out, N), or that added to Y.
+template <class T>
+void linear(const Parameter<T>& W, const arma::Mat<T>& X, arma::Mat<T>& Y, bool add = false);
+
+/// From dY: dW = dY X' in W.G.
+template <class T>
+void linear_backward_weights(Parameter<T>& W, const arma::Mat<T>& X, const arma::Mat<T>& dY);
+
+/// From dY: dX = W' dY, or that added to dX.
+template <class T>
+void linear_backward_inputs(const Parameter<T>& W, const arma::Mat<T>& dY, arma::Mat<T>& dX, bool add = false);
+
+// Y += b ----------------------------------------------------------------------------------------------------------------------
+
+/// b (out, 1) to every column of Y (out, N).
+template <class T>
+void add_bias(const Parameter<T>& b, arma::Mat<T>& Y) {
+  const T* const bias = b.W.memptr();
+  for (arma::uword n = 0; n < Y.n_cols; ++n) {
+    T* const y = Y.colptr(n);
+    for (arma::uword i = 0; i < Y.n_rows; ++i) y[i] += bias[i];
+  }
+}
+
+/// From dY: db, the sum of its columns.
+template <class T>
+void bias_backward(Parameter<T>& b, const arma::Mat<T>& dY) {
+  b.G.zeros(dY.n_rows, 1);
+  T* const sum = b.G.memptr();
+  for (arma::uword n = 0; n < dY.n_cols; ++n) {
+    const T* const g = dY.colptr(n);
+    for (arma::uword i = 0; i < dY.n_rows; ++i) sum[i] += g[i];
+  }
+}
+
+// Y = E[id] ------------------------------------------------------------------------------------------------------------------
+
+/// E (d, V), one token of the vocabulary per column -> Y (d, N).
+template <class T, class Id>
+void look_up(const arma::Mat<T>& E, const std::vector<Id>& ids, arma::Mat<T>& Y) {
+  Y.set_size(E.n_rows, ids.size());
+  for (arma::uword n = 0; n < ids.size(); ++n) Y.col(n) = E.col(ids[n]);
+}
+
+/// From dY: dE, the columns of dY added up by id, in the order of the tokens.
+template <class T>
+void look_up_backward(Parameter<T>& E, const std::vector<std::uint32_t>& ids, const arma::Mat<T>& dY) {
+  E.G.zeros(E.W.n_rows, E.W.n_cols);
+  for (arma::uword n = 0; n < ids.size(); ++n) E.G.col(ids[n]) += dY.col(n);
+}
+
+}  // namespace ranklab

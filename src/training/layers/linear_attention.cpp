@@ -1,0 +1,113 @@
+#include "training/layers/linear_attention.hpp"
+
+#include "training/layers/exponential.hpp"
+#include "training/layers/norm.hpp"
+#include "training/layers/product.hpp"
+
+namespace ranklab {
+
+template <class T>
+LinearAttentionMixer<T>::LinearAttentionMixer(arma::uword dim, arma::uword length, bool causal, const InitialWeights& initial)
+    : dim_(dim),
+      length_(length),
+      epsilon_(causal ? 1e-12 : 1e-6),
+      Wq_(initial.map<T>("Wq", dim, dim)),
+      Wk_(initial.map<T>("Wk", dim, dim)),
+      Wv_(initial.map<T>("Wv", dim, dim)),
+      Wo_(initial.map<T>("Wo", dim, dim)),
+      sees_(length, length, arma::fill::ones),
+      W_(3 * dim, dim),
+      dP_(length, length) {
+  if (causal) sees_ = arma::trimatu(sees_);
+}
+
+template <class T>
+void LinearAttentionMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
+  const arma::uword d = dim_, rows = 3 * d, N = X.n_cols;
+  W_.head_rows(d) = Wq_.W;
+  W_.rows(d, 2 * d - 1) = Wk_.W;
+  W_.tail_rows(d) = Wo_.W * Wv_.W;
+  qkv_.set_size(rows, N);
+  P_.set_size(length_, N);
+  inverse_.set_size(N);
+  Y.set_size(d, N);
+  const arma::uword part = tokens_per_product(rows * d, length_, N);
+  for (arma::uword n = 0; n < N; n += part) {
+    product(CblasNoTrans, CblasNoTrans, rows, part, d, T(1), W_.memptr(), rows, X.colptr(n), d, qkv_.colptr(n), rows);
+    for (arma::uword first = n; first < n + part; first += length_) attend(first, Y.colptr(first));
+  }
+}
+
+template <class T>
+void LinearAttentionMixer<T>::attend(arma::uword first, T* Y) {
+  const arma::uword d = dim_, rows = 3 * d;
+  T* const q = qkv_.colptr(first);
+  const T *const k = q + d, *const v = k + d;
+  for (arma::uword t = 0; t < length_; ++t) {
+    T* const x = q + t * rows;
+    for_packs<T>(2 * d, [&](std::size_t i, auto count) {
+      const Pack<T> u = load(x + i, count);
+      store(u > T(0) ? u + T(1) : exponential(u), x + i, count);
+    });
+  }
+  product(CblasTrans, CblasNoTrans, length_, length_, d, T(1), k, rows, q, rows, P_.colptr(first), length_);
+  for (arma::uword i = 0; i < length_; ++i) {
+    T* const P = P_.colptr(first + i);
+    const T* const sees = sees_.colptr(i);
+    const T inverse = 1 / (product_of(P, sees, length_) + static_cast<T>(epsilon_));
+    for (arma::uword j = 0; j < length_; ++j) P[j] *= sees[j] * inverse;
+    inverse_[first + i] = inverse;
+  }
+  product(CblasNoTrans, CblasNoTrans, d, length_, length_, T(1), v, rows, P_.colptr(first), length_, Y, d);
+}
+
+template <class T>
+void LinearAttentionMixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+  const arma::uword d = dim_, rows = 3 * d, N = X.n_cols;
+  Wt_ = W_.t();
+  dW_.zeros(rows, d);
+  dX.set_size(d, N);
+  const arma::uword part = tokens_per_product(rows * d, length_, N);
+  dqkv_.set_size(rows, part);
+  for (arma::uword n = 0; n < N; n += part) {
+    for (arma::uword first = n; first < n + part; first += length_) {
+      attend_backward(first, dY.colptr(first), dqkv_.colptr(first - n));
+    }
+    const T* const g = dqkv_.memptr();
+    product(CblasNoTrans, CblasTrans, rows, d, part, T(1), g, rows, X.colptr(n), d, dW_.memptr(), rows, T(1));
+    product(CblasNoTrans, CblasNoTrans, d, part, rows, T(1), Wt_.memptr(), d, g, rows, dX.colptr(n), d);
+  }
+  Wq_.G = dW_.head_rows(d);
+  Wk_.G = dW_.rows(d, 2 * d - 1);
+  Wo_.G = dW_.tail_rows(d) * Wv_.W.t();
+  Wv_.G = Wo_.W.t() * dW_.tail_rows(d);
+}
+
+// With P_ji = k_j'q_i / den_i and dP_ji = v_j'dy_i, the gradient in k_j'q_i is (dP_ji - sum_j P_ji dP_ji) / den_i. Slopes of phi
+// are 1 where phi > 1, else phi.
+template <class T>
+void LinearAttentionMixer<T>::attend_backward(arma::uword first, const T* dY, T* dqkv) {
+  const arma::uword d = dim_, rows = 3 * d;
+  const T *const q = qkv_.colptr(first), *const k = q + d, *const v = k + d, *const P = P_.colptr(first);
+  T *const dq = dqkv, *const dk = dq + d, *const dv = dk + d, *const dP = dP_.memptr();
+  product(CblasTrans, CblasNoTrans, length_, length_, d, T(1), v, rows, dY, d, dP, length_);
+  product(CblasNoTrans, CblasTrans, d, length_, length_, T(1), dY, d, P, length_, dv, rows);
+  for (arma::uword i = 0; i < length_; ++i) {
+    T* const at = dP + i * length_;
+    const T* const sees = sees_.colptr(i);
+    const T along = product_of(P + i * length_, at, length_), inverse = inverse_[first + i];
+    for (arma::uword j = 0; j < length_; ++j) at[j] = (at[j] - along) * inverse * sees[j];
+  }
+  product(CblasNoTrans, CblasNoTrans, d, length_, length_, T(1), k, rows, dP, length_, dq, rows);
+  product(CblasNoTrans, CblasTrans, d, length_, length_, T(1), q, rows, dP, length_, dk, rows);
+  for (arma::uword t = 0; t < length_; ++t) {
+    const T* const phi = q + t * rows;
+    T* const in_phi = dq + t * rows;
+    for (arma::uword i = 0; i < 2 * d; ++i) in_phi[i] *= phi[i] > 1 ? T(1) : phi[i];
+  }
+}
+
+template class LinearAttentionMixer<float>;
+template class LinearAttentionMixer<double>;
+
+}  // namespace ranklab

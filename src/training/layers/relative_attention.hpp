@@ -1,0 +1,47 @@
+// Causal attention with relative positions, as in Transformer-XL (Dai et al., 2019), in place of Attention: with i - j = D,
+//
+//   S_ij = ((q_i + u)'k_j + (q_i + v)'r_D) / sqrt(d_h), j <= i,   r_D = Wr R_D,   R_D = [sin(D f); cos(D f)], f_k = 10000^(-2k/d)
+//
+// Parameters: Wr (d, d) of each layer; u and v (d, 1), one part for each head, which all layers share. No memory of earlier
+// segments.
+#pragma once
+
+#include "training/layers/attention.hpp"
+#include "training/layers/initial_weights.hpp"
+
+namespace ranklab {
+
+/// Each layer adds its gradients to those of the others: whoever owns them sets them to 0 first.
+template <class T>
+struct RelativeBiases {
+  explicit RelativeBiases(arma::uword dim, const InitialWeights& initial)
+      : u(initial.table<T>("u", dim, 1)), v(initial.table<T>("v", dim, 1)) {}
+
+  Parameter<T> u, v;
+};
+
+template <class T>
+class RelativeAttention {
+ public:
+  /// `shape` without rotary positions and qk_norm; d even; `shared` outlives it.
+  RelativeAttention(const AttentionShape& shape, arma::uword dim, RelativeBiases<T>& shared, const InitialWeights& initial);
+
+  Parameter<T>& map() { return Wr_; }
+  /// pass.q, k, v -> pass.P, pass.H.
+  void forward(AttentionPass<T>& pass);
+  /// From dH: dq, dk, dv, the gradient of Wr, and those of u and v added to what is there.
+  void backward(const AttentionPass<T>& pass, const arma::Mat<T>& dH, arma::Mat<T>& dq, arma::Mat<T>& dk, arma::Mat<T>& dv);
+
+ private:
+  AttentionShape shape_;
+  arma::uword width_;  // d_h
+  RelativeBiases<T>& shared_;
+  Parameter<T> Wr_;
+  arma::Mat<T> waves_;             // (d, T): R_(T-1) ... R_0
+  arma::Mat<T> r_, dr_, qu_, qv_;  // (d, T), (d, T), (d, N), (d, N): q + u, q + v
+  arma::Mat<T> by_lag_, dS_;       // (T, T): entry (T - 1 - D, i); entry (j, i)
+  arma::Mat<T> turned_;            // (T, d_h)
+  arma::Mat<T> dq_by_lag_;         // (d, N): what reaches q by way of r
+};
+
+}  // namespace ranklab

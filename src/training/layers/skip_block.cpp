@@ -1,0 +1,144 @@
+#include "training/layers/skip_block.hpp"
+
+#include "training/layers/activation.hpp"
+#include "training/layers/linear.hpp"
+
+namespace ranklab {
+
+template <class T>
+SkipBlock<T>::SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> mixer, const InitialWeights& initial)
+    : shape_(shape),
+      mixer_(std::move(mixer)),
+      lambda_(initial.constant<T>("lambda", 1, 1, shape.lambda)),
+      norm1_(shape.norm, shape.dim, initial.of("norm1"), shape.norm_epsilon) {
+  lambda_.rate = shape.lambda_rate;
+  lambda_.G.zeros(1, 1);
+  const std::uint64_t d = shape.dim, w = shape.hidden;
+  if (w == 0) return;
+  net_.emplace(FeedForward{{shape.norm, d, initial.of("norm2"), shape.norm_epsilon},
+                           initial.map<T>("W1", w, d),
+                           initial.bias<T>("b1", w, d),
+                           initial.map<T>("W2", d, w),
+                           initial.bias<T>("b2", d, w)});
+}
+
+template <class T>
+std::vector<Parameter<T>*> SkipBlock<T>::parameters() {
+  std::vector<Parameter<T>*> out = norm1_.parameters();
+  const auto add = [&](const std::vector<Parameter<T>*>& more) { out.insert(out.end(), more.begin(), more.end()); };
+  add(mixer_->parameters());
+  if (shape_.learns_lambda) out.push_back(&lambda_);
+  if (net_) {
+    add(net_->norm.parameters());
+    add({&net_->W1, &net_->b1, &net_->W2, &net_->b2});
+  }
+  return out;
+}
+
+// Feed-forward net ---------------------------------------------------------------------------------------------------------------
+
+/// out += F(X)
+template <class T>
+void SkipBlock<T>::feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out) {
+  linear(net_->W1, X, Z_);
+  add_bias(net_->b1, Z_);
+  activate(*shape_.activation, Z_, none_, S_);
+  linear(net_->W2, S_, out, true);
+  add_bias(net_->b2, out);
+}
+
+/// The gradients of F's weights; dX = F'(X) dout.
+template <class T>
+void SkipBlock<T>::feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<T>& dout, arma::Mat<T>& dX) {
+  bias_backward(net_->b2, dout);
+  linear_backward_weights(net_->W2, S_, dout);
+  linear_backward_inputs(net_->W2, dout, dS_);
+  activate_backward(*shape_.activation, Z_, none_, dS_, dS_, none_);
+  bias_backward(net_->b1, dS_);
+  linear_backward_weights(net_->W1, X, dS_);
+  linear_backward_inputs(net_->W1, dS_, dX);
+}
+
+// Block --------------------------------------------------------------------------------------------------------------------------
+
+template <class T>
+void SkipBlock<T>::branch(const arma::Mat<T>& R, arma::Mat<T>& out) {
+  if (!shape_.post) norm1_.forward(R, A_);
+  mixer_->forward(shape_.post ? R : A_, out);
+}
+
+template <class T>
+void SkipBlock<T>::forward(const arma::Mat<T>& R, arma::Mat<T>& out) {
+  const T lambda = lambda_.W(0), c = at_feed_forward();
+  if (shape_.post) {
+    mixer_->forward(R, sum_);
+    sum_ += lambda * R;
+    norm1_.forward(sum_, middle_);
+    if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->forward(middle_);
+  } else {
+    norm1_.forward(R, A_);
+    mixer_->forward(A_, middle_);
+    middle_ += lambda * R;
+  }
+  if (!net_) {
+    out = middle_;
+  } else if (shape_.post) {
+    sum_ = c * middle_;
+    if (de_escalates(DeEscalation::At::branch)) {
+      Am_ = middle_;
+      shape_.de_escalation->forward(Am_);
+      feed_forward(Am_, sum_);
+    } else {
+      feed_forward(middle_, sum_);
+    }
+    net_->norm.forward(sum_, out);
+  } else {
+    net_->norm.forward(middle_, Am_);
+    out = c * middle_;
+    feed_forward(Am_, out);
+  }
+  if (de_escalates(DeEscalation::At::end)) shape_.de_escalation->forward(out);
+}
+
+template <class T>
+void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR) {
+  const T lambda = lambda_.W(0), c = at_feed_forward();
+  T& dlambda = lambda_.G(0) = 0;
+  if (de_escalates(DeEscalation::At::end)) shape_.de_escalation->backward(dR);
+  // From R+ to R'.
+  if (!net_) {
+    dmiddle_ = dR;
+  } else if (shape_.post) {
+    sum_.zeros(dR.n_rows, dR.n_cols);
+    net_->norm.backward(dR, sum_);
+    const bool at_branch = de_escalates(DeEscalation::At::branch);
+    feed_forward_backward(at_branch ? Am_ : middle_, sum_, dmiddle_);
+    if (at_branch) shape_.de_escalation->backward(dmiddle_);
+    dmiddle_ += c * sum_;
+    if (shape_.lambda_at_both) dlambda += arma::dot(sum_, middle_);
+  } else {
+    feed_forward_backward(Am_, dR, dA_);
+    dmiddle_ = c * dR;
+    net_->norm.backward(dA_, dmiddle_);
+    if (shape_.lambda_at_both) dlambda += arma::dot(dR, middle_);
+  }
+  // From R' to R.
+  if (shape_.post) {
+    if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->backward(dmiddle_);
+    sum_.zeros(dR.n_rows, dR.n_cols);
+    norm1_.backward(dmiddle_, sum_);
+    dlambda += arma::dot(sum_, R);
+    mixer_->backward(R, sum_, dR);
+    dR += lambda * sum_;
+  } else {
+    dlambda += arma::dot(dmiddle_, R);
+    mixer_->backward(A_, dmiddle_, dA_);
+    dR = lambda * dmiddle_;
+    norm1_.backward(dA_, dR);
+  }
+}
+
+template class SkipBlock<float>;
+template class SkipBlock<double>;
+
+}  // namespace ranklab

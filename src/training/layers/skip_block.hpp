@@ -1,0 +1,72 @@
+// One block of a sequence model with lambda-skip connections: a mixer and a feed-forward net, forward and backward.
+//
+//   pre   R' = lambda R + Mix(norm(R))      R+ = c R' + F(norm(R'))
+//   post  R' = norm(lambda R + Mix(R))      R+ = norm(c R' + F(R'))          ([LambdaSkip] eq. (6), with a feed-forward net)
+//   F(X) = W2 sigma(W1 X + b1) + b2; of width 0 there is none, and R+ = R'
+// c = 1, or lambda where it acts on both skips. lambda is one number for each block. Post-norm blocks can take the mean token out
+// of R+, of R', or of what F reads (de_escalation.hpp).
+#pragma once
+
+#include <armadillo>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "models/activations.hpp"
+#include "training/layers/affine_norm.hpp"
+#include "training/layers/de_escalation.hpp"
+#include "training/layers/initial_weights.hpp"
+#include "training/layers/mixer.hpp"
+
+namespace ranklab {
+
+struct SkipBlockShape {
+  std::uint64_t dim = 32, hidden = 64;  // d; width of the feed-forward net, 0 for none
+  const Activation* activation = nullptr;
+  Norm norm = Norm::layer;  // or rms
+  double norm_epsilon = 1e-5;
+  bool post = false;                          // norms after the sums, not before the branches
+  std::optional<DeEscalation> de_escalation;  // of blocks of `post`
+  double lambda = 1.0;                        // at the start
+  bool lambda_at_both = false, learns_lambda = false;
+  double lambda_rate = 1.0;  // of a learned one: times the learning rate
+};
+
+template <class T>
+class SkipBlock {
+ public:
+  SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> mixer, const InitialWeights& initial);
+
+  /// Norms, mixer, [lambda], feed-forward net.
+  std::vector<Parameter<T>*> parameters();
+  Mixer<T>& mixer() { return *mixer_; }
+  /// What the mixer adds to the stream, Mix(norm(R)) or Mix(R). Leaves nothing for backward().
+  void branch(const arma::Mat<T>& R, arma::Mat<T>& out);
+  double lambda() const { return static_cast<double>(lambda_.W(0)); }
+
+  /// R (d, N) -> R+ (d, N). Keeps what backward() needs, but R.
+  void forward(const arma::Mat<T>& R, arma::Mat<T>& out);
+  /// After forward() with the same R: sets the gradients of the parameters; dR holds that in R+ and becomes that in R.
+  void backward(const arma::Mat<T>& R, arma::Mat<T>& dR);
+
+ private:
+  void feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out);
+  void feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<T>& dout, arma::Mat<T>& dX);
+  bool de_escalates(DeEscalation::At at) const { return shape_.de_escalation && shape_.de_escalation->at == at; }
+  T at_feed_forward() const { return shape_.lambda_at_both ? lambda_.W(0) : T(1); }
+
+  SkipBlockShape shape_;
+  std::unique_ptr<Mixer<T>> mixer_;
+  Parameter<T> lambda_;
+  AffineNorm<T> norm1_;
+  struct FeedForward {
+    AffineNorm<T> norm;
+    Parameter<T> W1, b1, W2, b2;
+  };
+  std::optional<FeedForward> net_;
+  arma::Mat<T> A_, middle_, Am_, Z_, S_, none_;  // (d, N), R', (d, N), (w, N), (w, N)
+  arma::Mat<T> sum_, dmiddle_, dA_, dS_;
+};
+
+}  // namespace ranklab

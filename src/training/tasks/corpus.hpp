@@ -1,0 +1,40 @@
+// A text as training and validation tokens, and batches of windows from it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/random.hpp"
+
+namespace ranklab {
+
+/// The King James Bible, verse after verse, one to a line without its place: 31,102 lines, from Debian's packages bible-kjv and
+/// bible-kjv-text. Throws Failure that names them where they are missing.
+std::string king_james_bible();
+
+struct Corpus {
+  std::vector<std::uint32_t> training, validation;
+  std::uint64_t vocabulary = 0;
+  std::uint64_t bytes = 0;  // of the text
+  std::string checksum;     // of the text, 16 hexadecimal digits
+  std::string text;         // "the King James Bible", or the file's name
+};
+
+/// "char" or "bpe:<V>", V from 2 to 16384; throws UsageError that names --vocab. 0 stands for char.
+std::uint64_t vocabulary_size(const std::string& vocab);
+
+/// Reads the file, or the King James Bible where `path` is empty. The text is cut into blocks of 65,536 bytes (or a sixteenth of a
+/// text with fewer than 16 of them); block i with i mod 16 = 15 is for validation. Both parts hold at least `shortest` tokens.
+/// Throws UsageError, and Failure for what cannot be read.
+Corpus read_corpus(const std::string& path, const std::string& vocab, std::uint64_t shortest);
+
+/// B windows of T + 1 tokens: what is read, and what comes next, sequence after sequence.
+struct TokenBatch {
+  std::vector<std::uint32_t> ids, targets;  // N each
+};
+
+/// `sequences` windows of context + 1 tokens with uniform starts, drawn one after the other.
+TokenBatch draw_windows(const std::vector<std::uint32_t>& tokens, std::uint64_t sequences, std::uint64_t context, Stream& stream);
+
+}  // namespace ranklab

@@ -1,0 +1,75 @@
+#include "training/layers/product.hpp"
+
+#include <doctest/doctest.h>
+
+#include "core/tolerances.hpp"
+#include "gaussian.hpp"
+#include "training/layers/packs.hpp"
+
+namespace product_test {
+
+using namespace ranklab;
+
+namespace {
+
+/// Blocks of larger matrices, so that what lies around C shows whether it was written. By loops in double.
+template <class T>
+void check(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, T beta) {
+  const bool a_turned = a == CblasTrans, b_turned = b == CblasTrans;
+  const auto drawn = [](arma::uword rows, arma::uword cols, const char* name) {
+    return arma::conv_to<arma::Mat<T>>::from(gaussian(rows, cols, name));
+  };
+  const auto A = a_turned ? drawn(k + 3, m, "A") : drawn(m + 3, k, "A"), B = b_turned ? drawn(n + 2, k, "B") : drawn(k + 2, n, "B");
+  const arma::Mat<T> before = drawn(m + 5, n + 1, "C");
+  arma::Mat<T> C = before;
+  const T alpha = T(0.75);
+  product(a, b, m, n, k, alpha, A.memptr() + 1, A.n_rows, B.memptr() + 1, B.n_rows, C.memptr() + 2, C.n_rows, beta);
+  double worst = 0;
+  for (arma::uword j = 0; j < C.n_cols; ++j) {
+    for (arma::uword i = 0; i < C.n_rows; ++i) {
+      double expected = static_cast<double>(before(i, j));
+      if (i >= 2 && i < m + 2 && j < n) {
+        double sum = 0;
+        for (arma::uword l = 0; l < k; ++l) {
+          sum += static_cast<double>(a_turned ? A(l + 1, i - 2) : A(i - 1, l)) *
+                 static_cast<double>(b_turned ? B(j + 1, l) : B(l + 1, j));
+        }
+        expected = static_cast<double>(alpha) * sum + static_cast<double>(beta) * expected;
+      } else {
+        CHECK(C(i, j) == before(i, j));
+      }
+      worst = std::max(worst, std::fabs(static_cast<double>(C(i, j)) - expected));
+    }
+  }
+  CAPTURE(m);
+  CAPTURE(n);
+  CAPTURE(k);
+  CHECK(worst <= 20 * static_cast<double>(k) * tolerance::epsilon<T>);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("products of blocks, every end of a row or column of tiles, and beyond what tiles serve", T, float, double) {
+  constexpr arma::uword w = pack_size<T>;
+  for (const CBLAS_TRANSPOSE a : {CblasNoTrans, CblasTrans}) {
+    for (const CBLAS_TRANSPOSE b : {CblasNoTrans, CblasTrans}) {
+      for (const arma::uword m : {arma::uword{1}, w - 1, w, w + 1, 2 * w, 3 * w + 2, 4 * w + 1}) {
+        for (const arma::uword n : {1, 2, 3, 4, 5, 6, 7, 12, 17}) check<T>(a, b, m, n, 5, n % 2 ? T(1) : T(-0.5));
+      }
+      check<T>(a, b, 2 * w + 3, 8, 1, T(0));
+      check<T>(a, b, 300, 7, 200, T(0));
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("without beta, what C holds counts for nothing", T, float, double) {
+  for (const arma::uword m : {3, 40}) {
+    const arma::Mat<T> A(m, 4, arma::fill::ones), B(4, 9, arma::fill::ones);
+    arma::Mat<T> C(m, 9);
+    C.fill(arma::Datum<T>::nan);
+    product(CblasNoTrans, CblasNoTrans, m, 9, 4, T(1), A.memptr(), m, B.memptr(), 4, C.memptr(), m);
+    CHECK(arma::all(arma::vectorise(C) == T(4)));
+  }
+}
+
+}  // namespace product_test
