@@ -9,7 +9,7 @@ MARCH    ?= native
 CXX      := $(if $(filter default,$(origin CXX)),g++,$(CXX))
 CLANG    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 OPTIMISE ?= -O3 -march=$(MARCH)
-# What runs once per result, or in tests alone, is compiled faster; with the fused multiplications of -O3, for the same digits.
+# Where no time is spent, and in tests, compiled faster; with the fused multiplications of -O3, for the same digits but the last.
 LIGHT    ?= -O1 $(if $(CLANG),,-fexpensive-optimizations) -march=$(MARCH)
 SANITIZE ?=
 # GCC collects its garbage only beyond half a gigabyte: 0.91 of the time for 1.09 of the memory.
