@@ -18,6 +18,7 @@
 
 namespace ranklab {
 
+/// An iteration or a count, to calculate with.
 inline double real(std::uint64_t t) {
   return static_cast<double>(t);
 }
