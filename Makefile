@@ -8,7 +8,8 @@ BUILD    ?= build
 MARCH    ?= native
 CXX      := $(if $(filter default,$(origin CXX)),g++,$(CXX))
 CLANG    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
-OPTIMISE ?= -O3 -march=$(MARCH)
+# Loops begin at a cache line: a loop over tiles takes up to 1.2 times as long where it happens not to.
+OPTIMISE ?= -O3 -march=$(MARCH) -falign-loops=64
 # Where no time is spent, and in tests, compiled faster; with the fused multiplications of -O3, for the same digits but the last.
 LIGHT    ?= -O1 $(if $(CLANG),,-fexpensive-optimizations) -march=$(MARCH)
 SANITIZE ?=

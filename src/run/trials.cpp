@@ -5,6 +5,7 @@
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "core/error.hpp"
 #include "run/interrupt.hpp"
@@ -21,10 +22,14 @@ bool take(SpareThreads& spare) {
   return free > 0;
 }
 
+// Gives spare threads a share in the parts that this thread is at; null while it is at none.
+thread_local const std::function<void()>* hire = nullptr;
+
 }  // namespace
 
 void Trial::check_interrupt() const {
   if (interrupt_signal() != 0) throw Interrupted();
+  if (hire != nullptr) (*hire)();
 }
 
 void Trial::expect(std::uint64_t units, const char* unit) const {
@@ -46,10 +51,10 @@ void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>&
   std::atomic<std::size_t> next{0};
   std::exception_ptr error;
   std::mutex error_lock;
-  const auto work = [&](const auto& before_each) {
+  const auto work = [&] {
     for (std::size_t i; (i = next++) < n;) {
       try {
-        before_each();
+        if (hire != nullptr) (*hire)();
         part(i);
       } catch (...) {
         const std::lock_guard lock(error_lock);
@@ -61,15 +66,18 @@ void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>&
   std::int64_t lent = 0;
   {
     std::vector<std::jthread> helpers;
-    // Before each of this thread's own parts: other trials may have ended since the last.
-    work([&] {
+    // Before each of this thread's own parts and during them: other trials end meanwhile.
+    const std::function<void()> of_these = [&] {
       while (next < n && take(*spare_threads_)) {
         helpers.emplace_back([&] {
-          work([] {});
+          work();
           ++*spare_threads_;
         });
       }
-    });
+    };
+    const auto* const of_others = std::exchange(hire, &of_these);
+    work();
+    hire = of_others;
     lent = helpers.empty() ? 0 : 1;
     *spare_threads_ += lent;  // this thread now waits: another may work in its place
   }

@@ -37,7 +37,8 @@ class Trial {
   Stream stream(std::string_view name) const { return Stream(seed_, index_, name); }
   /// Trial 0 of the same run, for what all trials share.
   Trial first() const { return {seed_, 0, spare_threads_}; }
-  /// Throws Interrupted when a signal has asked the run to stop. To be called every few milliseconds of work.
+  /// Throws Interrupted when a signal has asked the run to stop. To be called every few milliseconds of work: threads that have
+  /// become free meanwhile join in the parts that are left.
   void check_interrupt() const;
   /// The trial will call advance() `units` times, in all its parts together; `unit` is a literal, "step". For the progress bar.
   void expect(std::uint64_t units, const char* unit) const;

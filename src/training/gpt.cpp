@@ -7,6 +7,7 @@
 #include "training/layers/activation.hpp"
 #include "training/layers/cross_entropy.hpp"
 #include "training/layers/linear.hpp"
+#include "training/parts.hpp"
 
 namespace ranklab {
 namespace {
@@ -169,18 +170,58 @@ void Gpt<T>::embed_backward(const TokenBatch& batch, const GptPass<T>& pass, con
   }
   look_up_backward(embedding(), batch.ids, dx);
   arma::Mat<T>& positions = parameters_[1].G;
-  positions.zeros(dx.n_rows, shape_.context);
   for (arma::uword n = 0; n < dx.n_cols; ++n) positions.col(n % shape_.context) += dx.col(n);
 }
 
 template <class T>
+void Gpt<T>::clear_gradients() {
+  for (Parameter<T>& parameter : parameters_) parameter.clear_gradient();
+}
+
+template <class T>
 void Gpt<T>::backward(const TokenBatch& batch, GptPass<T>& pass) {
+  clear_gradients();
+  backward_part(batch, pass);
+}
+
+template <class T>
+void Gpt<T>::backward_part(const TokenBatch& part, GptPass<T>& pass) {
   linear_backward_weights(head(), pass.Af.A, pass.logits);
   linear_backward_inputs(head(), pass.logits, dA_);
   dx_.zeros(pass.last.n_rows, pass.last.n_cols);
   normalise_backward(shape_.norm, pass.Af, dA_, dx_);
   for (std::uint64_t l = shape_.layers; l-- > 0;) backward_layer(l, pass.layers[l], dx_);
-  embed_backward(batch, pass, dx_);
+  embed_backward(part, pass, dx_);
+}
+
+// By parts --------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::vector<TokenBatch> in_parts(const GptShape& shape, const TokenBatch& batch) {
+  const std::size_t sequences = batch.ids.size() / shape.context, parts = parts_of(sequences, shape.context, shape.dim);
+  std::vector<TokenBatch> out(parts);
+  for (std::size_t i = 0; i < parts; ++i) {
+    const std::size_t first = i * sequences / parts * shape.context, end = (i + 1) * sequences / parts * shape.context;
+    out[i] = {some_of(batch.ids, first, end), some_of(batch.targets, first, end)};
+  }
+  return out;
+}
+
+}  // namespace
+
+template <class T>
+double Gpt<T>::loss_by_parts(const TokenBatch& batch, GptPass<T>& pass, bool gradient,
+                             const std::function<void(const TokenBatch&)>& seen) {
+  if (gradient) clear_gradients();
+  double loss = 0;
+  for (const TokenBatch& part : in_parts(shape_, batch)) {
+    forward(part, pass);
+    seen(part);
+    loss += cross_entropy(pass.logits, part.targets, gradient, batch.targets.size());
+    if (gradient) backward_part(part, pass);
+  }
+  return loss;
 }
 
 template class Gpt<float>;

@@ -15,6 +15,7 @@
 
 #include <armadillo>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,6 +89,12 @@ class Gpt {
   Parameter<T>& block(std::uint64_t layer, std::string_view name);
   const Parameter<T>& block(std::uint64_t layer, std::string_view name) const;
 
+  /// The mean loss of a batch, and with `gradient` those of all parameters; by parts that stay in cache. seen(part) is called after
+  /// the forward pass of each, which is then in `pass`.
+  double loss_by_parts(const TokenBatch& batch, GptPass<T>& pass, bool gradient,
+                       const std::function<void(const TokenBatch&)>& seen);
+
+  // One step after the other, all at once.
   /// The pass as far as the logits, from the embedding on.
   void forward(const TokenBatch& batch, GptPass<T>& pass) const;
   /// The same from layer `first` on (L: the head alone), whose input a pass with the same batch has left in `pass`.
@@ -101,6 +108,8 @@ class Gpt {
   void embed(const TokenBatch& batch, GptPass<T>& pass) const;
   void forward_layer(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>& out) const;
   void backward_layer(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>& dx);
+  void clear_gradients();
+  void backward_part(const TokenBatch& part, GptPass<T>& pass);
   void embed_backward(const TokenBatch& batch, const GptPass<T>& pass, const arma::Mat<T>& dx);
 
   GptShape shape_;

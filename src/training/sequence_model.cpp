@@ -1,5 +1,6 @@
 #include "training/sequence_model.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -8,9 +9,14 @@
 #include "training/layers/linear_attention.hpp"
 #include "training/layers/mamba2.hpp"
 #include "training/layers/s4d.hpp"
+#include "training/parts.hpp"
 
 namespace ranklab {
 namespace {
+
+double real(std::uint64_t n) {
+  return static_cast<double>(n);
+}
 
 template <class T>
 std::unique_ptr<Mixer<T>> make_mixer(const SequenceShape& shape, const InitialWeights& initial, RelativeBiases<T>* relative) {
@@ -133,12 +139,10 @@ void SequenceModel<T>::embed(const SequenceBatch<T>& batch) {
 template <class T>
 void SequenceModel<T>::embed_backward(const SequenceBatch<T>& batch) {
   if (positions_) {
-    positions_->G.zeros(shape_.dim, shape_.length);
     for (arma::uword n = 0; n < dR_.n_cols; ++n) positions_->G.col(n % shape_.length) += dR_.col(n);
   }
   if (class_token_) {
     const arma::uword others = shape_.length - 1;
-    class_token_->G.zeros(shape_.dim, 1);
     for (arma::uword b = 0, first = 0; first < dR_.n_cols; ++b, first += shape_.length) {
       class_token_->G += dR_.col(first);
       patches_.cols(b * others, (b + 1) * others - 1) = dR_.cols(first + 1, first + others);
@@ -149,8 +153,6 @@ void SequenceModel<T>::embed_backward(const SequenceBatch<T>& batch) {
     linear_backward_weights(*embedding_, batch.values, gradient);
     bias_backward(*input_bias_, gradient);
   } else {
-    // Of the readout, which is tied to the table, the gradient is there already.
-    if (shape_.classes > 0) embedding_->G.zeros(shape_.dim, shape_.vocabulary);
     const T scale = shape_.scaled_table ? table_scale() : T(1);
     for (arma::uword n = 0; n < batch.ids.size(); ++n) embedding_->G.col(batch.ids[n]) += scale * dR_.col(n);
   }
@@ -199,10 +201,10 @@ void SequenceModel<T>::read_backward(const SequenceBatch<T>& batch) {
     dread_ /= static_cast<T>(length);
     for (arma::uword n = 0; n < h.n_cols; ++n) dh_.col(n) = dread_.col(n / length);
   } else if (batch.labelled.empty()) {
-    embedding_->G = h * logits_.t();
+    embedding_->G += h * logits_.t();
     dh_ = embedding_->W * logits_;
   } else {
-    embedding_->G = read_ * logits_.t();
+    embedding_->G += read_ * logits_.t();
     dread_ = embedding_->W * logits_;
     dh_.zeros(shape_.dim, h.n_cols);
     for (arma::uword i = 0; i < batch.labelled.size(); ++i) dh_.col(batch.labelled[i]) += dread_.col(i);
@@ -211,13 +213,67 @@ void SequenceModel<T>::read_backward(const SequenceBatch<T>& batch) {
 
 // Passes -------------------------------------------------------------------------------------------------------------------------
 
+namespace {
+
+template <class T>
+std::vector<SequenceBatch<T>> in_parts(const SequenceShape& shape, const SequenceBatch<T>& batch) {
+  const std::uint64_t inputs = shape.length - (shape.class_token ? 1 : 0);
+  const std::size_t sequences = (batch.ids.empty() ? batch.values.n_cols : batch.ids.size()) / inputs,
+                    parts = parts_of(sequences, shape.length, shape.dim);
+  std::vector<SequenceBatch<T>> out(parts);
+  auto label = batch.labelled.begin();
+  for (std::size_t i = 0; i < parts; ++i) {
+    const std::size_t begin = i * sequences / parts, end = (i + 1) * sequences / parts, first = begin * inputs;
+    SequenceBatch<T>& part = out[i];
+    if (!batch.values.is_empty()) part.values = batch.values.cols(first, end * inputs - 1);
+    if (!batch.ids.empty()) part.ids = some_of(batch.ids, first, end * inputs);
+    if (batch.labelled.empty()) {
+      const std::uint64_t targets = shape.classes > 0 ? 1 : shape.length;
+      part.targets = some_of(batch.targets, begin * targets, end * targets);
+      continue;
+    }
+    // In the order of their columns.
+    const auto last = std::lower_bound(label, batch.labelled.end(), end * inputs);
+    part.targets = some_of(batch.targets, static_cast<std::size_t>(label - batch.labelled.begin()),
+                           static_cast<std::size_t>(last - batch.labelled.begin()));
+    for (; label < last; ++label) part.labelled.push_back(*label - first);
+  }
+  return out;
+}
+
+}  // namespace
+
+template <class T>
+double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradient,
+                                       const std::function<void(const SequenceBatch<T>&)>& seen) {
+  for (SkipBlock<T>& block : blocks_) block.mixer().prepare();
+  if (gradient) clear_gradients();
+  double loss = 0;
+  for (const SequenceBatch<T>& part : in_parts(shape_, batch)) {
+    forward_part(part);
+    seen(part);
+    loss += cross_entropy(logits_, part.targets, gradient, batch.targets.size());
+    if (gradient) backward_part(part);
+  }
+  if (gradient) {
+    for (SkipBlock<T>& block : blocks_) block.mixer().finish();
+  }
+  return loss;
+}
+
 template <class T>
 void SequenceModel<T>::forward(const SequenceBatch<T>& batch) {
+  for (SkipBlock<T>& block : blocks_) block.mixer().prepare();
+  forward_part(batch);
+}
+
+template <class T>
+void SequenceModel<T>::forward_part(const SequenceBatch<T>& part) {
   streams_.resize(shape_.layers + 1);
-  embed(batch);
+  embed(part);
   for (std::uint64_t l = 0; l < shape_.layers; ++l) blocks_[l].forward(streams_[l], streams_[l + 1]);
   if (final_norm_) final_norm_->forward(streams_.back(), final_);
-  read(batch);
+  read(part);
 }
 
 template <class T>
@@ -226,11 +282,20 @@ double SequenceModel<T>::loss(const SequenceBatch<T>& batch, bool gradient) {
 }
 
 template <class T>
+void SequenceModel<T>::clear_gradients() {
+  for (Parameter<T>* parameter : parameters_) parameter->clear_gradient();
+}
+
+template <class T>
 void SequenceModel<T>::backward(const SequenceBatch<T>& batch) {
-  read_backward(batch);
-  if (relative_) {
-    for (Parameter<T>* shared : {&relative_->u, &relative_->v}) shared->G.zeros(shape_.dim, 1);
-  }
+  clear_gradients();
+  backward_part(batch);
+  for (SkipBlock<T>& block : blocks_) block.mixer().finish();
+}
+
+template <class T>
+void SequenceModel<T>::backward_part(const SequenceBatch<T>& part) {
+  read_backward(part);
   if (final_norm_) {
     dR_.zeros(dh_.n_rows, dh_.n_cols);
     final_norm_->backward(dh_, dR_);
@@ -238,7 +303,7 @@ void SequenceModel<T>::backward(const SequenceBatch<T>& batch) {
     dR_ = dh_;
   }
   for (std::uint64_t l = shape_.layers; l-- > 0;) blocks_[l].backward(streams_[l], dR_);
-  embed_backward(batch);
+  embed_backward(part);
 }
 
 template class SequenceModel<float>;
@@ -249,10 +314,6 @@ template void SequenceModel<double>::take_weights(const SequenceModel<double>&);
 // Sizes --------------------------------------------------------------------------------------------------------------------------
 
 namespace {
-
-double real(std::uint64_t n) {
-  return static_cast<double>(n);
-}
 
 /// Multiplications that every token costs in a mixer, and numbers that it keeps there; weights that multiply none.
 struct MixerCost {

@@ -14,6 +14,7 @@
 #include <armadillo>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,7 +51,7 @@ template <class T>
 struct SequenceBatch {
   std::vector<std::uint32_t> ids;       // (N), or
   arma::Mat<T> values;                  // (p, N), or (p, N - B) where a class token comes first
-  std::vector<std::uint64_t> labelled;  // columns that are asked about, where tokens are; empty: all
+  std::vector<std::uint64_t> labelled;  // columns that are asked about, in order, where tokens are; empty: all
   std::vector<std::uint32_t> targets;   // one for each of these, or for each sequence
 };
 
@@ -75,6 +76,11 @@ class SequenceModel {
   template <class U>
   void take_weights(const SequenceModel<U>& from);
 
+  /// The mean loss of a batch, and with `gradient` those of all parameters; by parts that stay in cache. seen(part) is called after
+  /// the forward pass of each, whose logits and streams are then there.
+  double loss_by_parts(const SequenceBatch<T>& batch, bool gradient, const std::function<void(const SequenceBatch<T>&)>& seen);
+
+  // One step after the other, all at once.
   /// As far as logits() (classes, cases), R_0 ... R_L.
   void forward(const SequenceBatch<T>& batch);
   const arma::Mat<T>& logits() const { return logits_; }
@@ -92,6 +98,9 @@ class SequenceModel {
   const arma::Mat<T>& input_gradient() const { return dR_; }
 
  private:
+  void forward_part(const SequenceBatch<T>& part);
+  void clear_gradients();
+  void backward_part(const SequenceBatch<T>& part);
   T table_scale() const { return std::sqrt(static_cast<T>(shape_.dim)); }
   void embed(const SequenceBatch<T>& batch);
   void embed_backward(const SequenceBatch<T>& batch);

@@ -87,6 +87,19 @@ void activate(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>
 }
 
 template <class T>
+void activate_for_slope(const Activation& sigma, arma::Mat<T>& Z, arma::Mat<T>& S) {
+  S.set_size(Z.n_rows, Z.n_cols);
+  T *const z = Z.memptr(), *const s = S.memptr();
+  with_points<T>(sigma, [&](const auto& point) {
+    for_packs<T>(Z.n_elem, [&](std::size_t i, auto count) {
+      const Point<Pack<T>> at = point(load(z + i, count));
+      store(at.value, s + i, count);
+      store(at.slope, z + i, count);
+    });
+  });
+}
+
+template <class T>
 void activate_backward(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>& M, const arma::Mat<T>& dS,
                        arma::Mat<T>& dZ, arma::Mat<T>& dM) {
   dZ.set_size(Z.n_rows, Z.n_cols);
@@ -109,6 +122,8 @@ void activate_backward(const Activation& sigma, const arma::Mat<T>& Z, const arm
 
 template void activate<float>(const Activation&, const arma::fmat&, const arma::fmat&, arma::fmat&);
 template void activate<double>(const Activation&, const arma::mat&, const arma::mat&, arma::mat&);
+template void activate_for_slope<float>(const Activation&, arma::fmat&, arma::fmat&);
+template void activate_for_slope<double>(const Activation&, arma::mat&, arma::mat&);
 template void activate_backward<float>(const Activation&, const arma::fmat&, const arma::fmat&, const arma::fmat&, arma::fmat&,
                                        arma::fmat&);
 template void activate_backward<double>(const Activation&, const arma::mat&, const arma::mat&, const arma::mat&, arma::mat&,

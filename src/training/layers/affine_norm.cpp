@@ -6,7 +6,7 @@ namespace ranklab {
 
 template <class T>
 AffineNorm<T>::AffineNorm(Norm kind, arma::uword dim, const InitialWeights& initial, double epsilon)
-    : kind_(kind),
+    : kind_(trainable(kind)),
       epsilon_(epsilon),
       gain_(initial.constant<T>("gain", dim, 1, 1.0)),
       bias_(initial.constant<T>("bias", dim, 1, 0.0)) {}
@@ -19,13 +19,14 @@ std::vector<Parameter<T>*> AffineNorm<T>::parameters() {
 
 template <class T>
 void AffineNorm<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
-  normalise(kind_, epsilon_, X, pass_);
-  Y.set_size(X.n_rows, X.n_cols);
+  for (arma::Mat<T>* out : {&pass_.A, &Y}) out->set_size(X.n_rows, X.n_cols);
+  pass_.inverse.set_size(X.n_cols);
   const T *const gain = gain_.W.memptr(), *const bias = bias_.W.memptr();
   with_width(X.n_rows, [&](const auto d) {
     for (arma::uword n = 0; n < X.n_cols; ++n) {
-      const T* const a = pass_.A.memptr() + n * d;
-      T* const y = Y.memptr() + n * d;
+      T *const a = pass_.A.memptr() + n * d, *const y = Y.memptr() + n * d;
+      pass_.inverse[n] = normalise(kind_ == Norm::layer, X.memptr() + n * d, d, static_cast<T>(epsilon_), a);
+#pragma omp simd
       for (arma::uword i = 0; i < d; ++i) y[i] = gain[i] * a[i] + bias[i];
     }
   });
@@ -34,19 +35,20 @@ void AffineNorm<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
 template <class T>
 void AffineNorm<T>::backward(const arma::Mat<T>& dY, arma::Mat<T>& dX) {
   if (kind_ == Norm::layer) bias_backward(bias_, dY);
-  gain_.G.zeros(dY.n_rows, 1);
-  dA_.set_size(dY.n_rows, dY.n_cols);
-  T* const dgain = gain_.G.memptr();
+  da_.set_size(dY.n_rows);
+  T *const dgain = gain_.G.memptr(), *const da = da_.memptr();
   const T* const gain = gain_.W.memptr();
   with_width(dY.n_rows, [&](const auto d) {
     for (arma::uword n = 0; n < dY.n_cols; ++n) {
       const T *const g = dY.memptr() + n * d, *const a = pass_.A.memptr() + n * d;
-      T* const da = dA_.memptr() + n * d;
-      for (arma::uword i = 0; i < d; ++i) dgain[i] += g[i] * a[i];
-      for (arma::uword i = 0; i < d; ++i) da[i] = g[i] * gain[i];
+#pragma omp simd
+      for (arma::uword i = 0; i < d; ++i) {
+        dgain[i] += g[i] * a[i];
+        da[i] = g[i] * gain[i];
+      }
+      normalise_backward(kind_ == Norm::layer, a, pass_.inverse[n], da, d, dX.memptr() + n * d);
     }
   });
-  normalise_backward(kind_, pass_, dA_, dX);
 }
 
 template class AffineNorm<float>;

@@ -27,7 +27,7 @@ class AffineNorm {
   double epsilon_;
   Parameter<T> gain_, bias_;
   NormPass<T> pass_;
-  arma::Mat<T> dA_;
+  arma::Col<T> da_;  // (d): the gradient in a token's a
 };
 
 }  // namespace ranklab

@@ -8,6 +8,19 @@
 #include "training/layers/softmax.hpp"
 
 namespace ranklab {
+namespace {
+
+/// Of S = K'Q and of P, P' as factors on the right.
+struct Triangles {
+  Triangle seen, weights, weights_turned;
+};
+
+Triangles triangles(bool causal) {
+  if (!causal) return {Triangle::none, Triangle::none, Triangle::none};
+  return {Triangle::upper_result, Triangle::upper_right, Triangle::lower_right};
+}
+
+}  // namespace
 
 template <class T>
 Attention<T>::Attention(const AttentionShape& shape, std::uint64_t dim) : shape_(shape), width_(dim / shape.heads) {
@@ -36,6 +49,7 @@ void Attention<T>::norm_and_turn(arma::Mat<T>& q, arma::Mat<T>& inverse) const {
         if (shape_.qk_norm) inverse(head, n) = rms_normalise(u, width, static_cast<T>(shape_.norm_epsilon));
         if (!shape_.rotary) continue;
         const T *const c = cosine_.colptr(t), *const s = sine_.colptr(t);
+#pragma omp simd
         for (arma::uword j = 0; j < half; ++j) {
           const T x = u[j], y = u[j + half];
           u[j] = x * c[j] - y * s[j];
@@ -48,7 +62,8 @@ void Attention<T>::norm_and_turn(arma::Mat<T>& q, arma::Mat<T>& inverse) const {
 
 template <class T>
 void Attention<T>::norm_and_turn_backward(const arma::Mat<T>& q, const arma::Mat<T>& inverse, arma::Mat<T>& dq) const {
-  std::vector<T> before(width_);
+  std::vector<T> memory(width_);
+  T* const before = memory.data();
   with_width(width_, [&](const auto width) {
     const arma::uword half = width / 2;
     for (arma::uword n = 0; n < q.n_cols; ++n) {
@@ -58,6 +73,7 @@ void Attention<T>::norm_and_turn_backward(const arma::Mat<T>& q, const arma::Mat
         T* const g = dq.colptr(n) + head * width;
         if (shape_.rotary) {
           const T *const c = cosine_.colptr(t), *const s = sine_.colptr(t);
+#pragma omp simd
           for (arma::uword j = 0; j < half; ++j) {
             const T x = g[j], y = g[j + half];
             g[j] = x * c[j] + y * s[j];
@@ -65,7 +81,7 @@ void Attention<T>::norm_and_turn_backward(const arma::Mat<T>& q, const arma::Mat
             before[j] = a[j] * c[j] + a[j + half] * s[j];
             before[j + half] = a[j + half] * c[j] - a[j] * s[j];
           }
-          a = before.data();
+          a = before;
         }
         if (shape_.qk_norm) rms_normalise_backward(a, inverse(head, n), width, g);
       }
@@ -83,16 +99,16 @@ void Attention<T>::forward(AttentionPass<T>& pass) const {
   pass.P.set_size(length, N * shape_.heads);
   pass.H.set_size(d, N);
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(width_)));
-  std::vector<T> turned(length * width_);
+  const auto [seen, weights, weights_turned] = triangles(shape_.causal);
   for (arma::uword first = 0; first < N; first += length) {
     for (arma::uword head = 0; head < shape_.heads; ++head) {
       const arma::uword at = first * d + head * width_;
       T* const P = pass.P.colptr(first * shape_.heads + head * length);
-      transpose_rows(pass.k.memptr() + at, d, width_, length, turned.data());
-      product(CblasNoTrans, CblasNoTrans, length, length, width_, scale, turned.data(), length, pass.q.memptr() + at, d, P, length);
+      product(CblasTrans, CblasNoTrans, length, length, width_, scale, pass.k.memptr() + at, d, pass.q.memptr() + at, d, P, length,
+              T(0), seen);
       softmax(P, length, shape_.causal);
-      product(CblasNoTrans, CblasNoTrans, width_, length, length, T(1), pass.v.memptr() + at, d, P, length, pass.H.memptr() + at,
-              d);
+      product(CblasNoTrans, CblasNoTrans, width_, length, length, T(1), pass.v.memptr() + at, d, P, length, pass.H.memptr() + at, d,
+              T(0), weights);
     }
   }
 }
@@ -103,18 +119,20 @@ void Attention<T>::backward(const AttentionPass<T>& pass, const arma::Mat<T>& dH
   const arma::uword d = dH.n_rows, N = dH.n_cols, length = shape_.context;
   for (arma::Mat<T>* out : {&dq, &dk, &dv}) out->set_size(d, N);
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(width_)));
-  std::vector<T> memory(length * length), turned(length * width_);
+  const auto [seen, weights, weights_turned] = triangles(shape_.causal);
+  std::vector<T> memory(length * length);
   T* const dS = memory.data();
   for (arma::uword first = 0; first < N; first += length) {
     for (arma::uword head = 0; head < shape_.heads; ++head) {
       const arma::uword at = first * d + head * width_;
       const T *const P = pass.P.colptr(first * shape_.heads + head * length), *const g = dH.memptr() + at;
-      transpose_rows(pass.v.memptr() + at, d, width_, length, turned.data());
-      product(CblasNoTrans, CblasNoTrans, length, length, width_, T(1), turned.data(), length, g, d, dS, length);
-      product(CblasNoTrans, CblasTrans, width_, length, length, T(1), g, d, P, length, dv.memptr() + at, d);
+      product(CblasTrans, CblasNoTrans, length, length, width_, T(1), pass.v.memptr() + at, d, g, d, dS, length, T(0), seen);
+      product(CblasNoTrans, CblasTrans, width_, length, length, T(1), g, d, P, length, dv.memptr() + at, d, T(0), weights_turned);
       softmax_backward(P, dS, length, shape_.causal);
-      product(CblasNoTrans, CblasNoTrans, width_, length, length, scale, pass.k.memptr() + at, d, dS, length, dq.memptr() + at, d);
-      product(CblasNoTrans, CblasTrans, width_, length, length, scale, pass.q.memptr() + at, d, dS, length, dk.memptr() + at, d);
+      product(CblasNoTrans, CblasNoTrans, width_, length, length, scale, pass.k.memptr() + at, d, dS, length, dq.memptr() + at, d,
+              T(0), weights);
+      product(CblasNoTrans, CblasTrans, width_, length, length, scale, pass.q.memptr() + at, d, dS, length, dk.memptr() + at, d,
+              T(0), weights_turned);
     }
   }
   if (shape_.qk_norm || shape_.rotary) {

@@ -25,8 +25,14 @@ class AttentionMixer final : public Mixer<T> {
 
   /// Wq, Wk, Wv, bq, bk, bv, Wr, Wo, bo: those that there are. u and v are their owner's.
   std::vector<Parameter<T>*> parameters() override;
+  void prepare() override {
+    if (relative_) relative_->prepare();
+  }
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
   void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void finish() override {
+    if (relative_) relative_->finish();
+  }
 
  private:
   /// A map of X with its bias.

@@ -7,9 +7,10 @@
 namespace ranklab {
 
 template <class T>
-double cross_entropy(arma::Mat<T>& logits, const std::vector<std::uint32_t>& targets, bool gradient) {
+double cross_entropy(arma::Mat<T>& logits, const std::vector<std::uint32_t>& targets, bool gradient, std::size_t cases) {
   const arma::uword V = logits.n_rows;
-  const T share = 1 / static_cast<T>(targets.size());
+  const double all = static_cast<double>(cases > 0 ? cases : targets.size());
+  const T share = static_cast<T>(1 / all);
   double total = 0;
   for (arma::uword n = 0; n < logits.n_cols; ++n) {
     T* const y = logits.colptr(n);
@@ -17,20 +18,28 @@ double cross_entropy(arma::Mat<T>& logits, const std::vector<std::uint32_t>& tar
 #pragma omp simd reduction(max : largest)
     for (arma::uword v = 0; v < V; ++v) largest = y[v] > largest ? y[v] : largest;
     const double at_target = static_cast<double>(y[targets[n]] - largest);
-    for_packs<T>(V, [&](std::size_t v, auto count) { store(exponential(load(y + v, count) - largest), y + v, count); });
+    Pack<T> sums = {};
+    for_packs<T>(V, [&](std::size_t v, auto count) {
+      const Pack<T> e = exponential(load(y + v, count) - largest);
+      if (gradient) store(e, y + v, count);
+      if (count == pack_size<T>) {
+        sums += e;
+      } else {
+        for (std::size_t i = 0; i < count; ++i) sums[i] += e[i];
+      }
+    });
     T sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (arma::uword v = 0; v < V; ++v) sum += y[v];
+    for (std::size_t i = 0; i < pack_size<T>; ++i) sum += sums[i];
     total += std::log(static_cast<double>(sum)) - at_target;
     if (!gradient) continue;
     const T scale = share / sum;
     for (arma::uword v = 0; v < V; ++v) y[v] *= scale;
     y[targets[n]] -= share;
   }
-  return total / static_cast<double>(targets.size());
+  return total / all;
 }
 
-template double cross_entropy<float>(arma::fmat&, const std::vector<std::uint32_t>&, bool);
-template double cross_entropy<double>(arma::mat&, const std::vector<std::uint32_t>&, bool);
+template double cross_entropy<float>(arma::fmat&, const std::vector<std::uint32_t>&, bool, std::size_t);
+template double cross_entropy<double>(arma::mat&, const std::vector<std::uint32_t>&, bool, std::size_t);
 
 }  // namespace ranklab

@@ -1,21 +1,8 @@
 #include "training/layers/linear.hpp"
 
-#include <algorithm>
-
 #include "training/layers/product.hpp"
 
 namespace ranklab {
-namespace {
-
-/// Tokens that are summed at once into a gradient: with small maps so few that a product stays below the 100^3 multiplications
-/// from which on OpenBLAS copies its matrices first; with large ones all.
-arma::uword tokens_at_once(arma::uword out, arma::uword in, arma::uword tokens) {
-  constexpr arma::uword largest = 600'000, fewest = 32, most = 128;
-  const arma::uword tile = std::min(largest / (out * in), most);
-  return tile < fewest ? std::max<arma::uword>(tokens, 1) : tile;
-}
-
-}  // namespace
 
 template <class T>
 void linear(const Parameter<T>& W, const arma::Mat<T>& X, arma::Mat<T>& Y, bool add) {
@@ -26,12 +13,8 @@ void linear(const Parameter<T>& W, const arma::Mat<T>& X, arma::Mat<T>& Y, bool 
 
 template <class T>
 void linear_backward_weights(Parameter<T>& W, const arma::Mat<T>& X, const arma::Mat<T>& dY) {
-  const arma::uword out = dY.n_rows, in = X.n_rows, N = X.n_cols, tile = tokens_at_once(out, in, N);
-  W.G.set_size(out, in);
-  for (arma::uword n = 0; n < N; n += tile) {
-    product(CblasNoTrans, CblasTrans, out, in, std::min(tile, N - n), T(1), dY.colptr(n), out, X.colptr(n), in, W.G.memptr(), out,
-            n > 0 ? T(1) : T(0));
-  }
+  const arma::uword out = dY.n_rows, in = X.n_rows, N = X.n_cols;
+  product(CblasNoTrans, CblasTrans, out, in, N, T(1), dY.memptr(), out, X.memptr(), in, W.G.memptr(), out, T(1));
 }
 
 template <class T>

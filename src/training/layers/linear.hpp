@@ -1,4 +1,5 @@
-// Linear maps and tables: forward, with the backward beside it. One token per column; what N, in and out are, the shapes say.
+// Linear maps and tables: forward, with the backward beside it, which adds to the gradients. One token per column; what N, in and
+// out are, the shapes say.
 #pragma once
 
 #include <armadillo>
@@ -15,7 +16,7 @@ namespace ranklab {
 template <class T>
 void linear(const Parameter<T>& W, const arma::Mat<T>& X, arma::Mat<T>& Y, bool add = false);
 
-/// From dY: dW = dY X' in W.G.
+/// From dY: dW = dY X', added to W.G.
 template <class T>
 void linear_backward_weights(Parameter<T>& W, const arma::Mat<T>& X, const arma::Mat<T>& dY);
 
@@ -31,17 +32,18 @@ void add_bias(const Parameter<T>& b, arma::Mat<T>& Y) {
   const T* const bias = b.W.memptr();
   for (arma::uword n = 0; n < Y.n_cols; ++n) {
     T* const y = Y.colptr(n);
+#pragma omp simd
     for (arma::uword i = 0; i < Y.n_rows; ++i) y[i] += bias[i];
   }
 }
 
-/// From dY: db, the sum of its columns.
+/// From dY: db, the sum of its columns, added to b.G.
 template <class T>
 void bias_backward(Parameter<T>& b, const arma::Mat<T>& dY) {
-  b.G.zeros(dY.n_rows, 1);
   T* const sum = b.G.memptr();
   for (arma::uword n = 0; n < dY.n_cols; ++n) {
     const T* const g = dY.colptr(n);
+#pragma omp simd
     for (arma::uword i = 0; i < dY.n_rows; ++i) sum[i] += g[i];
   }
 }
@@ -55,10 +57,9 @@ void look_up(const arma::Mat<T>& E, const std::vector<Id>& ids, arma::Mat<T>& Y)
   for (arma::uword n = 0; n < ids.size(); ++n) Y.col(n) = E.col(ids[n]);
 }
 
-/// From dY: dE, the columns of dY added up by id, in the order of the tokens.
+/// From dY: dE, its columns by id, in the order of the tokens, added to E.G.
 template <class T>
 void look_up_backward(Parameter<T>& E, const std::vector<std::uint32_t>& ids, const arma::Mat<T>& dY) {
-  E.G.zeros(E.W.n_rows, E.W.n_cols);
   for (arma::uword n = 0; n < ids.size(); ++n) E.G.col(ids[n]) += dY.col(n);
 }
 

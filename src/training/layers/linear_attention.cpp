@@ -22,20 +22,22 @@ LinearAttentionMixer<T>::LinearAttentionMixer(arma::uword dim, arma::uword lengt
 }
 
 template <class T>
+void LinearAttentionMixer<T>::prepare() {
+  W_.head_rows(dim_) = Wq_.W;
+  W_.rows(dim_, 2 * dim_ - 1) = Wk_.W;
+  W_.tail_rows(dim_) = Wo_.W * Wv_.W;
+  dW_.zeros(arma::size(W_));
+}
+
+template <class T>
 void LinearAttentionMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   const arma::uword d = dim_, rows = 3 * d, N = X.n_cols;
-  W_.head_rows(d) = Wq_.W;
-  W_.rows(d, 2 * d - 1) = Wk_.W;
-  W_.tail_rows(d) = Wo_.W * Wv_.W;
   qkv_.set_size(rows, N);
   P_.set_size(length_, N);
   inverse_.set_size(N);
   Y.set_size(d, N);
-  const arma::uword part = tokens_per_product(rows * d, length_, N);
-  for (arma::uword n = 0; n < N; n += part) {
-    product(CblasNoTrans, CblasNoTrans, rows, part, d, T(1), W_.memptr(), rows, X.colptr(n), d, qkv_.colptr(n), rows);
-    for (arma::uword first = n; first < n + part; first += length_) attend(first, Y.colptr(first));
-  }
+  product(CblasNoTrans, CblasNoTrans, rows, N, d, T(1), W_.memptr(), rows, X.memptr(), d, qkv_.memptr(), rows);
+  for (arma::uword first = 0; first < N; first += length_) attend(first, Y.colptr(first));
 }
 
 template <class T>
@@ -64,23 +66,20 @@ void LinearAttentionMixer<T>::attend(arma::uword first, T* Y) {
 template <class T>
 void LinearAttentionMixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
   const arma::uword d = dim_, rows = 3 * d, N = X.n_cols;
-  Wt_ = W_.t();
-  dW_.zeros(rows, d);
+  dqkv_.set_size(rows, N);
+  for (arma::uword first = 0; first < N; first += length_) attend_backward(first, dY.colptr(first), dqkv_.colptr(first));
+  const T* const g = dqkv_.memptr();
+  product(CblasNoTrans, CblasTrans, rows, d, N, T(1), g, rows, X.memptr(), d, dW_.memptr(), rows, T(1));
   dX.set_size(d, N);
-  const arma::uword part = tokens_per_product(rows * d, length_, N);
-  dqkv_.set_size(rows, part);
-  for (arma::uword n = 0; n < N; n += part) {
-    for (arma::uword first = n; first < n + part; first += length_) {
-      attend_backward(first, dY.colptr(first), dqkv_.colptr(first - n));
-    }
-    const T* const g = dqkv_.memptr();
-    product(CblasNoTrans, CblasTrans, rows, d, part, T(1), g, rows, X.colptr(n), d, dW_.memptr(), rows, T(1));
-    product(CblasNoTrans, CblasNoTrans, d, part, rows, T(1), Wt_.memptr(), d, g, rows, dX.colptr(n), d);
-  }
-  Wq_.G = dW_.head_rows(d);
-  Wk_.G = dW_.rows(d, 2 * d - 1);
-  Wo_.G = dW_.tail_rows(d) * Wv_.W.t();
-  Wv_.G = Wo_.W.t() * dW_.tail_rows(d);
+  product(CblasTrans, CblasNoTrans, d, N, rows, T(1), W_.memptr(), rows, g, rows, dX.memptr(), d);
+}
+
+template <class T>
+void LinearAttentionMixer<T>::finish() {
+  Wq_.G += dW_.head_rows(dim_);
+  Wk_.G += dW_.rows(dim_, 2 * dim_ - 1);
+  Wo_.G += dW_.tail_rows(dim_) * Wv_.W.t();
+  Wv_.G += Wo_.W.t() * dW_.tail_rows(dim_);
 }
 
 // With P_ji = k_j'q_i / den_i and dP_ji = v_j'dy_i, the gradient in k_j'q_i is (dP_ji - sum_j P_ji dP_ji) / den_i. Slopes of phi

@@ -18,8 +18,10 @@ class LinearAttentionMixer final : public Mixer<T> {
   LinearAttentionMixer(arma::uword dim, arma::uword length, bool causal, const InitialWeights& initial);
 
   std::vector<Parameter<T>*> parameters() override { return {&Wq_, &Wk_, &Wv_, &Wo_}; }
+  void prepare() override;
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
   void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void finish() override;
 
  private:
   // Of the sequence that starts at token `first`: its columns of qkv_ -> Y (d, length), and the way back.
@@ -30,11 +32,11 @@ class LinearAttentionMixer final : public Mixer<T> {
   double epsilon_;
   Parameter<T> Wq_, Wk_, Wv_, Wo_;
   arma::Mat<T> sees_;     // (length, length): column i has 1 for each token that token i sees, else 0
-  arma::Mat<T> W_, Wt_;   // (3 d, d): [Wq; Wk; Wo Wv]; its transpose
+  arma::Mat<T> W_;        // (3 d, d): [Wq; Wk; Wo Wv]
   arma::Mat<T> qkv_;      // (3 d, N): phi(Wq X), phi(Wk X), Wo Wv X
   arma::Mat<T> P_;        // (length, N): k_j'q_i over its denominator
   arma::Row<T> inverse_;  // (1, N): 1 / denominator
-  // Gradients: (3 d, length) or (3 d, N), (length, length) of one sequence, (3 d, d).
+  // Gradients: (3 d, N), (length, length) of one sequence, (3 d, d) of all parts.
   arma::Mat<T> dqkv_, dP_, dW_;
 };
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "training/layers/exponential.hpp"
+#include "training/layers/linear.hpp"
 #include "training/layers/norm.hpp"
 #include "training/layers/product.hpp"
 
@@ -37,55 +38,50 @@ Mamba2Mixer<T>::Mamba2Mixer(arma::uword dim, arma::uword length, const Mamba2Sha
       absent_(channels_, arma::fill::zeros) {}
 
 template <class T>
+void Mamba2Mixer<T>::prepare() {
+  out_ = out_proj_.W.each_row() % norm_.W.t();
+  dout_.zeros(arma::size(out_));
+}
+
+template <class T>
 void Mamba2Mixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   const arma::uword d = X.n_rows, N = X.n_cols;
-  out_ = out_proj_.W.each_row() % norm_.W.t();
-  projected_.set_size(rows_, N);
   for (arma::Mat<T>* of_channels : {&xBC_, &slope_}) of_channels->set_size(channels_, N);
   for (arma::Mat<T>* of_width : {&y_, &Q_}) of_width->set_size(width_, N);
   inverse_.set_size(N);
   ssd_.start(N);
-  Y.set_size(d, N);
-  const arma::uword part = tokens_per_product(rows_ * d, length_, N);
-  for (arma::uword n = 0; n < N; n += part) {
-    T *const in = projected_.colptr(n), *const Q = Q_.colptr(n);
-    product(CblasNoTrans, CblasNoTrans, rows_, part, d, T(1), in_proj_.W.memptr(), rows_, X.colptr(n), d, in, rows_);
-    for (arma::uword first = n; first < n + part; first += length_) {
-      convolve(first);
-      ssd_.forward(first, xBC_.colptr(first), projected_.colptr(first) + width_ + channels_, rows_, y_.colptr(first));
-      gate_and_norm(first);
-    }
-    product(CblasNoTrans, CblasNoTrans, d, part, width_, T(1), out_.memptr(), d, Q, width_, Y.colptr(n), d);
+  linear(in_proj_, X, projected_);
+  for (arma::uword first = 0; first < N; first += length_) {
+    convolve(first);
+    ssd_.forward(first, xBC_.colptr(first), projected_.colptr(first) + width_ + channels_, rows_, y_.colptr(first));
+    gate_and_norm(first);
   }
+  Y.set_size(d, N);
+  product(CblasNoTrans, CblasNoTrans, d, N, width_, T(1), out_.memptr(), d, Q_.memptr(), width_, Y.memptr(), d);
 }
 
 template <class T>
 void Mamba2Mixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
   const arma::uword d = X.n_rows, N = X.n_cols;
-  in_transposed_ = in_proj_.W.t();
-  out_transposed_ = out_.t();
-  dout_.zeros(d, width_);
-  for (Parameter<T>* summed : {&in_proj_, &conv_weight_, &conv_bias_}) summed->G.zeros(arma::size(summed->W));
-  ssd_.start_backward();
-  dX.set_size(d, N);
-  const arma::uword part = tokens_per_product(rows_ * d, length_, N);
-  dQ_.set_size(width_, part);
-  dprojected_.set_size(rows_, part);
-  for (arma::uword n = 0; n < N; n += part) {
-    const T *const x = X.colptr(n), *const g = dY.colptr(n), *const Q = Q_.colptr(n), *const din = dprojected_.memptr();
-    product(CblasNoTrans, CblasTrans, d, width_, part, T(1), g, d, Q, width_, dout_.memptr(), d, T(1));
-    product(CblasNoTrans, CblasNoTrans, width_, part, d, T(1), out_transposed_.memptr(), width_, g, d, dQ_.memptr(), width_);
-    for (arma::uword first = n; first < n + part; first += length_) {
-      T* const of_first = dprojected_.colptr(first - n);
-      gate_and_norm_backward(first, dQ_.colptr(first - n), of_first);
-      ssd_.backward(first, xBC_.colptr(first), dy_.memptr(), dxBC_.memptr(), of_first + width_ + channels_, rows_);
-      convolve_backward(first, of_first + width_);
-    }
-    product(CblasNoTrans, CblasTrans, rows_, d, part, T(1), din, rows_, x, d, in_proj_.G.memptr(), rows_, T(1));
-    product(CblasNoTrans, CblasNoTrans, d, part, rows_, T(1), in_transposed_.memptr(), d, din, rows_, dX.colptr(n), d);
+  dQ_.set_size(width_, N);
+  dprojected_.set_size(rows_, N);
+  const T* const g = dY.memptr();
+  product(CblasNoTrans, CblasTrans, d, width_, N, T(1), g, d, Q_.memptr(), width_, dout_.memptr(), d, T(1));
+  product(CblasTrans, CblasNoTrans, width_, N, d, T(1), out_.memptr(), d, g, d, dQ_.memptr(), width_);
+  for (arma::uword first = 0; first < N; first += length_) {
+    T* const of_first = dprojected_.colptr(first);
+    gate_and_norm_backward(first, dQ_.colptr(first), of_first);
+    ssd_.backward(first, xBC_.colptr(first), dy_.memptr(), dxBC_.memptr(), of_first + width_ + channels_, rows_);
+    convolve_backward(first, of_first + width_);
   }
-  out_proj_.G = dout_.each_row() % norm_.W.t();
-  norm_.G = arma::sum(dout_ % out_proj_.W, 0).t();
+  linear_backward_weights(in_proj_, X, dprojected_);
+  linear_backward_inputs(in_proj_, dprojected_, dX);
+}
+
+template <class T>
+void Mamba2Mixer<T>::finish() {
+  out_proj_.G += dout_.each_row() % norm_.W.t();
+  norm_.G += arma::sum(dout_ % out_proj_.W, 0).t();
 }
 
 // [x; B; C]_t <- silu(bias + sum_k w_k [x; B; C]_{t - 3 + k}). -------------------------------------------------------------------

@@ -34,8 +34,10 @@ class Mamba2Mixer final : public Mixer<T> {
   std::vector<Parameter<T>*> parameters() override {
     return {&in_proj_, &conv_weight_, &conv_bias_, &ssd_.dt_bias, &ssd_.A_log, &ssd_.D, &norm_, &out_proj_};
   }
+  void prepare() override;
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
   void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void finish() override;
 
  private:
   // Of the sequence that starts at token `first`. On the way back from dQ, in place, to dz and from there on to din: rows of
@@ -51,16 +53,15 @@ class Mamba2Mixer final : public Mixer<T> {
   Parameter<T> norm_, out_proj_;
   arma::Mat<T> out_;  // (d, d_i): out_proj with its columns times the gain
   // Of all N tokens.
-  arma::Mat<T> projected_;                       // (rows, N): W_in u, in which z becomes silu(z)
-  arma::Mat<T> xBC_, slope_;                     // (c, N): silu of the convolution, and its slope
-  arma::Mat<T> y_;                               // (d_i, N): y, then y o silu'(z)
-  arma::Mat<T> Q_;                               // (d_i, N): r / rms(r)
-  arma::Row<T> inverse_;                         // (1, N): 1 / rms(r)
-  arma::Mat<T> in_transposed_, out_transposed_;  // in_proj', out_'
-  arma::Mat<T> dout_;                            // the gradient in out_
-  arma::Mat<T> dQ_, dprojected_;                 // those in Q_ and projected_, of one sequence or of all
-  arma::Mat<T> dy_, dxBC_;                       // those in y and [x; B; C], of one sequence
-  arma::Col<T> absent_;                          // (c): 0, the tokens before and after a sequence
+  arma::Mat<T> projected_;        // (rows, N): W_in u, in which z becomes silu(z)
+  arma::Mat<T> xBC_, slope_;      // (c, N): silu of the convolution, and its slope
+  arma::Mat<T> y_;                // (d_i, N): y, then y o silu'(z)
+  arma::Mat<T> Q_;                // (d_i, N): r / rms(r)
+  arma::Row<T> inverse_;          // (1, N): 1 / rms(r)
+  arma::Mat<T> dout_;             // the gradient in out_, of all parts
+  arma::Mat<T> dQ_, dprojected_;  // those in Q_ and projected_
+  arma::Mat<T> dy_, dxBC_;        // those in y and [x; B; C], of one sequence
+  arma::Col<T> absent_;           // (c): 0, the tokens before and after a sequence
 };
 
 }  // namespace ranklab

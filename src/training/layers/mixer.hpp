@@ -15,10 +15,14 @@ class Mixer {
   virtual ~Mixer() = default;
   /// In a fixed order; they live as long as the mixer.
   virtual std::vector<Parameter<T>*> parameters() = 0;
+  /// Before the passes of a batch, which may come in parts: what depends on the weights alone.
+  virtual void prepare() {}
   /// X (d, N) -> Y (d, N). Keeps what backward() needs.
   virtual void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) = 0;
-  /// After forward() with the same X: sets the gradients of all parameters, and dX (d, N), from dY.
+  /// After forward() with the same X: from dY, adds to the gradients of all parameters and sets dX (d, N).
   virtual void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) = 0;
+  /// After the last of them: gradients that take the sums of all parts.
+  virtual void finish() {}
 };
 
 }  // namespace ranklab

@@ -3,40 +3,31 @@
 #include <stdexcept>
 
 namespace ranklab {
-namespace {
 
-void require_known(Norm kind) {
+Norm trainable(Norm kind) {
   if (kind != Norm::rms && kind != Norm::layer) throw std::logic_error("only rms and layer norms can be trained");
+  return kind;
 }
-
-}  // namespace
 
 template <class T>
 void normalise(Norm kind, double epsilon, const arma::Mat<T>& X, NormPass<T>& pass) {
-  require_known(kind);
+  trainable(kind);
   pass.A.set_size(X.n_rows, X.n_cols);
   pass.inverse.set_size(X.n_cols);
   with_width(X.n_rows, [&](const auto d) {
     for (arma::uword n = 0; n < X.n_cols; ++n) {
-      const T* const u = X.memptr() + n * d;
-      T* const a = pass.A.memptr() + n * d;
-      const T centre = kind == Norm::layer ? sum_of(u, d) / static_cast<T>(d) : T(0);
-      for (arma::uword i = 0; i < d; ++i) a[i] = u[i] - centre;
-      pass.inverse[n] = rms_normalise(a, d, static_cast<T>(epsilon));
+      pass.inverse[n] = normalise(kind == Norm::layer, X.memptr() + n * d, d, static_cast<T>(epsilon), pass.A.memptr() + n * d);
     }
   });
 }
 
 template <class T>
 void normalise_backward(Norm kind, const NormPass<T>& pass, const arma::Mat<T>& dA, arma::Mat<T>& dX) {
-  require_known(kind);
+  trainable(kind);
   with_width(dA.n_rows, [&](const auto d) {
     for (arma::uword n = 0; n < dA.n_cols; ++n) {
-      const T *const a = pass.A.memptr() + n * d, *const g = dA.memptr() + n * d;
-      T* const out = dX.memptr() + n * d;
-      const T mean = kind == Norm::layer ? sum_of(g, d) / static_cast<T>(d) : T(0), along = product_of(a, g, d) / static_cast<T>(d),
-              inverse = pass.inverse[n];
-      for (arma::uword i = 0; i < d; ++i) out[i] += (g[i] - mean - a[i] * along) * inverse;
+      normalise_backward(kind == Norm::layer, pass.A.memptr() + n * d, pass.inverse[n], dA.memptr() + n * d, d,
+                         dX.memptr() + n * d);
     }
   });
 }

@@ -16,7 +16,10 @@ struct NormPass {
   arma::Row<T> inverse;  // (1, N): 1 / s, s^2 = mean((u - c)^2) + epsilon
 };
 
-/// X (d, N) -> pass.A. `kind` is rms or layer, else std::logic_error.
+/// `kind`, which is rms or layer, else std::logic_error.
+Norm trainable(Norm kind);
+
+/// X (d, N) -> pass.A. `kind` is trainable.
 template <class T>
 void normalise(Norm kind, double epsilon, const arma::Mat<T>& X, NormPass<T>& pass);
 
@@ -69,10 +72,28 @@ T rms_normalise(T* u, arma::uword size, T epsilon) {
   return inverse;
 }
 
+/// u -> a = (u - c) / s, c = 0 or, with `centred`, mean(u); 1 / s is returned.
+template <class Size, class T>
+[[gnu::always_inline]] inline T normalise(bool centred, const T* u, Size size, T epsilon, T* a) {
+  const T centre = centred ? sum_of(u, size) / static_cast<T>(size) : T(0);
+#pragma omp simd
+  for (arma::uword i = 0; i < size; ++i) a[i] = u[i] - centre;
+  return rms_normalise(a, size, epsilon);
+}
+
+/// From the gradient g in a: that in u, added to `out`.
+template <class Size, class T>
+[[gnu::always_inline]] inline void normalise_backward(bool centred, const T* a, T inverse, const T* g, Size size, T* out) {
+  const T mean = centred ? sum_of(g, size) / static_cast<T>(size) : T(0), along = product_of(a, g, size) / static_cast<T>(size);
+#pragma omp simd
+  for (arma::uword i = 0; i < size; ++i) out[i] += (g[i] - mean - a[i] * along) * inverse;
+}
+
 /// The gradient in a becomes that in u, in place.
 template <class T>
 void rms_normalise_backward(const T* a, T inverse, arma::uword size, T* gradient) {
   const T along = product_of(a, gradient, size) / static_cast<T>(size);
+#pragma omp simd
   for (arma::uword i = 0; i < size; ++i) gradient[i] = (gradient[i] - a[i] * along) * inverse;
 }
 

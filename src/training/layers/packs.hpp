@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -62,6 +63,29 @@ template <class T, class Count>
 template <class T, class Count>
 [[gnu::always_inline]] inline void store(const Pack<T>& x, T* p, Count count) {
   std::memcpy(p, &x, count * sizeof(T));
+}
+
+/// a_0 b_0 a_1 b_1 ..., as two packs.
+template <class V>
+[[gnu::always_inline]] inline std::pair<V, V> zip(V a, V b) {
+  constexpr int w = pack_size<EntryOf<V>>, half = w / 2;
+  return [&]<int... i>(std::integer_sequence<int, i...>) {
+    return std::pair<V, V>{__builtin_shufflevector(a, b, (i / 2 + i % 2 * w)...),
+                           __builtin_shufflevector(a, b, (half + i / 2 + i % 2 * w)...)};
+  }
+  (std::make_integer_sequence<int, w>());
+}
+
+/// Rows become columns: entry j of rows[i] becomes entry i of rows[j].
+template <class V>
+[[gnu::always_inline]] inline void transpose(V (&rows)[pack_size<EntryOf<V>>]) {
+  constexpr std::size_t w = pack_size<EntryOf<V>>;
+  // Each round moves the highest bit of a row's number to the end of the number of the entry.
+  for (std::size_t round = 1; round < w; round *= 2) {
+    V zipped[w];
+    for (std::size_t i = 0; i < w / 2; ++i) std::tie(zipped[2 * i], zipped[2 * i + 1]) = zip(rows[i], rows[i + w / 2]);
+    for (std::size_t i = 0; i < w; ++i) rows[i] = zipped[i];
+  }
 }
 
 /// body(i, count) for i = 0, w, 2 w, ...: w numbers from i on each time, fewer the last time.

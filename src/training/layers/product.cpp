@@ -1,5 +1,6 @@
 #include "training/layers/product.hpp"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -8,17 +9,36 @@
 namespace ranklab {
 namespace {
 
-// Up to so many bytes of A our tiles are as fast as OpenBLAS, below it up to twice (AVX2, from 64 x 256 down to 16 x 16).
-constexpr arma::uword largest_left = 65536;
-
 // A tile of C: with AVX2 its 2 x 6 sums, 2 packs of A and an entry of B take 15 of 16 registers.
 constexpr arma::uword tile_packs = 2, tile_columns = 6;
 
-/// Entry (l, j) of op(B) is at first[l row + j column].
+// Entries of A, up to which it is read where it stands: rows of tiles find it in the first cache. And columns of B, up to which
+// copying A costs more than it saves.
+constexpr arma::uword small_left = 4096, few_columns = 32;
+// A larger A is copied in parts, at most so many entries, so many columns of A, at once; each meets about so many entries of B.
+constexpr arma::uword copied_left = 16384, most_depth = 256, most_right = 16384;
+// Of larger parts OpenBLAS, which copies B too, is as fast (AVX2; of smaller ones 1.05 to 2 times slower).
+constexpr arma::uword large_left = 1 << 18;
+
+/// op(B), entry (l, j), where columns or rows stand in memory.
 template <class T>
-struct Right {
+struct ByColumns {
   const T* first;
-  arma::uword row, column;
+  arma::uword leading;
+  T operator()(arma::uword l, arma::uword j) const { return first[l + j * leading]; }
+  ByColumns from(arma::uword l, arma::uword j) const { return {first + l + j * leading, leading}; }
+};
+template <class T>
+struct ByRows {
+  const T* first;
+  arma::uword leading;
+  T operator()(arma::uword l, arma::uword j) const { return first[l * leading + j]; }
+  ByRows from(arma::uword l, arma::uword j) const { return {first + l * leading + j, leading}; }
+};
+
+template <class T>
+struct Scale {
+  T alpha, beta;
 };
 
 /// body(0), body(1), ..., body(n - 1), each with its own code: an array that is only indexed so stays in registers.
@@ -30,11 +50,10 @@ template <arma::uword n, class Body>
   (std::make_index_sequence<n>{});
 }
 
-/// C = alpha A op(B) + beta C for `packs` packs of rows from A and C on, and `columns` columns. Of the last pack the first
-/// `skipped` rows are not written.
-template <arma::uword packs, arma::uword columns, class T>
-void tile(arma::uword k, T alpha, const T* A, arma::uword lda, const Right<T>& right, T* C, arma::uword ldc, T beta,
-          arma::uword skipped) {
+/// C = alpha A op(B) + beta C for `packs` packs of rows from A and C on, and `columns` columns.
+template <arma::uword packs, arma::uword columns, class T, class Right>
+[[gnu::always_inline]] inline void tile(arma::uword k, const T* A, arma::uword lda, const Right& right, T* C, arma::uword ldc,
+                                        const Scale<T>& scale) {
   constexpr std::integral_constant<std::size_t, pack_size<T>> whole;
   Pack<T> sums[packs][columns];
   each<packs>([&](auto r) { each<columns>([&](auto j) { sums[r][j] = Pack<T>{}; }); });
@@ -42,58 +61,174 @@ void tile(arma::uword k, T alpha, const T* A, arma::uword lda, const Right<T>& r
     Pack<T> a[packs];
     each<packs>([&](auto r) { a[r] = load(A + l * lda + r * whole, whole); });
     each<columns>([&](auto j) {
-      const T b = right.first[l * right.row + j * right.column];
+      const T b = right(l, j);
       each<packs>([&](auto r) { sums[r][j] += a[r] * b; });
     });
   }
-  each<columns>([&](auto j) {
-    each<packs>([&](auto r) {
-      T* const c = C + j * ldc + r * whole;
-      Pack<T> out = alpha * sums[r][j];
-      if (beta != 0) out += beta * load(c, whole);
-      if (r + 1 == packs && skipped > 0) {
-        for (arma::uword i = skipped; i < whole; ++i) c[i] = out[i];
-      } else {
-        store(out, c, whole);
-      }
-    });
-  });
+  const auto entry = [&](auto r, auto j) { return C + j * ldc + r * whole; };
+  each<packs>([&](auto r) { each<columns>([&](auto j) { sums[r][j] *= scale.alpha; }); });
+  if (scale.beta != 0) {
+    each<packs>([&](auto r) { each<columns>([&](auto j) { sums[r][j] += scale.beta * load(entry(r, j), whole); }); });
+  }
+  each<columns>([&](auto j) { each<packs>([&](auto r) { store(sums[r][j], entry(r, j), whole); }); });
 }
 
-template <arma::uword packs, class T>
-void row_of_tiles(arma::uword n, arma::uword k, T alpha, const T* A, arma::uword lda, Right<T> right, T* C, arma::uword ldc, T beta,
-                  arma::uword skipped = 0) {
-  for (; n >= tile_columns; n -= tile_columns, right.first += tile_columns * right.column, C += tile_columns * ldc) {
-    tile<packs, tile_columns>(k, alpha, A, lda, right, C, ldc, beta, skipped);
+/// Where op(B) may differ from zero: in column j from row j + first to before row j + end.
+struct Band {
+  arma::sword first, end;
+  arma::uword clamped(arma::sword row, arma::uword k) const {
+    return static_cast<arma::uword>(std::clamp<arma::sword>(row, 0, static_cast<arma::sword>(k)));
   }
-  const auto rest = [&]<arma::uword columns>() { tile<packs, columns>(k, alpha, A, lda, right, C, ldc, beta, skipped); };
-  switch (n) {
+  std::pair<arma::uword, arma::uword> rows(arma::uword j, arma::uword columns, arma::uword k) const {
+    return {clamped(static_cast<arma::sword>(j) + first, k), clamped(static_cast<arma::sword>(j + columns) - 1 + end, k)};
+  }
+  Band from(arma::uword l, arma::uword j) const {
+    const auto shift = static_cast<arma::sword>(j) - static_cast<arma::sword>(l);
+    return {first + shift, end + shift};
+  }
+};
+
+/// Columns from `start` to n.
+template <arma::uword packs, class T, class Right>
+void row_of_tiles(arma::uword start, arma::uword n, arma::uword k, const T* A, arma::uword lda, const Right& right,
+                  const Band& band, T* C, arma::uword ldc, const Scale<T>& scale) {
+  arma::uword j = start;
+  const auto next = [&](const auto columns) __attribute__((always_inline)) {
+    const auto [begin, end] = band.rows(j, columns, k);
+    tile<packs, columns>(end - begin, A + begin * lda, lda, right.from(begin, j), C + j * ldc, ldc, scale);
+    j += columns;
+  };
+  while (n - j >= tile_columns) next(std::integral_constant<arma::uword, tile_columns>());
+  switch (n - j) {
     case 5:
-      return rest.template operator()<5>();
+      return next(std::integral_constant<arma::uword, 5>());
     case 4:
-      return rest.template operator()<4>();
+      return next(std::integral_constant<arma::uword, 4>());
     case 3:
-      return rest.template operator()<3>();
+      return next(std::integral_constant<arma::uword, 3>());
     case 2:
-      return rest.template operator()<2>();
+      return next(std::integral_constant<arma::uword, 2>());
     case 1:
-      return rest.template operator()<1>();
+      return next(std::integral_constant<arma::uword, 1>());
     default:
       return;
   }
 }
 
-template <class T>
-void by_tiles(arma::uword m, arma::uword n, arma::uword k, T alpha, const T* A, arma::uword lda, const Right<T>& right, T* C,
-              arma::uword ldc, T beta) {
+/// body(first, packs, skipped) for the rows of tiles that m rows make: of two packs, of one, and for the last rows a pack with some
+/// before them, which are skipped. m is at least a pack.
+template <class T, class Body>
+[[gnu::always_inline]] inline void for_rows(arma::uword m, const Body& body) {
   constexpr arma::uword w = pack_size<T>;
+  constexpr std::integral_constant<arma::uword, 1> one;
+  constexpr std::integral_constant<arma::uword, tile_packs> several;
   arma::uword i = 0;
-  for (; i + tile_packs * w <= m; i += tile_packs * w) {
-    row_of_tiles<tile_packs>(n, k, alpha, A + i, lda, right, C + i, ldc, beta);
+  for (; i + several * w <= m; i += several * w) body(i, several, arma::uword{0});
+  for (; i + w <= m; i += w) body(i, one, arma::uword{0});
+  if (i < m) body(m - w, one, i + w - m);
+}
+
+/// Where A's rows of tiles are: as columns of A, or copied one behind the other, the columns of each packed.
+template <class T>
+struct InPlace {
+  const T* A;
+  arma::uword lda;
+  const T* row(arma::uword i, arma::uword) const { return A + i; }
+  arma::uword leading(arma::uword) const { return lda; }
+};
+template <class T>
+struct Copied {
+  const T* A;
+  arma::uword depth;
+  const T* row(arma::uword i, arma::uword skipped) const { return A + (i + skipped) * depth; }
+  arma::uword leading(arma::uword rows) const { return rows; }
+};
+
+/// `diagonal`: of C's row i the columns from i + diagonal on are asked for.
+template <class T, class Left, class Right>
+void rows_of_tiles(arma::sword diagonal, arma::uword m, arma::uword n, arma::uword k, const Left& left, const Right& right,
+                   const Band& band, T* C, arma::uword ldc, const Scale<T>& scale) {
+  constexpr arma::uword w = pack_size<T>, part = 48;
+  for_rows<T>(m, [&](arma::uword i, auto packs, arma::uword skipped) {
+    const T* const A = left.row(i, skipped);
+    const arma::uword lda = left.leading(packs * w);
+    const auto start =
+        static_cast<arma::uword>(std::clamp<arma::sword>(static_cast<arma::sword>(i) + diagonal, 0, static_cast<arma::sword>(n)));
+    if (skipped == 0) return row_of_tiles<packs>(start, n, k, A, lda, right, band, C + i, ldc, scale);
+    T out[w * part] = {};
+    for (arma::uword first = start; first < n; first += part) {
+      const arma::uword columns = std::min(part, n - first);
+      row_of_tiles<packs>(0, columns, k, A, lda, right.from(0, first), band.from(0, first), out, w, {scale.alpha, T(0)});
+      for (arma::uword j = 0; j < columns; ++j) {
+        T* const c = C + i + (first + j) * ldc;
+        for (arma::uword r = skipped; r < w; ++r) c[r] = scale.beta != 0 ? out[j * w + r] + scale.beta * c[r] : out[j * w + r];
+      }
+    }
+  });
+}
+
+/// m rows and k columns of op(A), row of tiles by row of tiles.
+template <class T>
+void copy_left(bool turned, const T* A, arma::uword lda, arma::uword m, arma::uword k, T* out) {
+  constexpr std::integral_constant<std::size_t, pack_size<T>> whole;
+  if (turned) {
+    for_rows<T>(m, [&](arma::uword i, auto packs, arma::uword) {
+      constexpr arma::uword rows = packs * whole;
+      for (arma::uword r = 0; r < rows; r += whole) {
+        const T* const from = A + (i + r) * lda;
+        arma::uword l = 0;
+        for (; l + whole <= k; l += whole) {
+          Pack<T> block[whole.value];
+          each<whole>([&](auto q) { block[q] = load(from + q * lda + l, whole); });
+          transpose(block);
+          each<whole>([&](auto q) { store(block[q], out + (l + q) * rows + r, whole); });
+        }
+        for (; l < k; ++l) {
+          for (arma::uword q = 0; q < whole; ++q) out[l * rows + r + q] = from[q * lda + l];
+        }
+      }
+      out += k * rows;
+    });
+    return;
   }
-  for (; i + w <= m; i += w) row_of_tiles<1>(n, k, alpha, A + i, lda, right, C + i, ldc, beta);
-  // The last rows make a pack with some before them.
-  if (i < m) row_of_tiles<1>(n, k, alpha, A + m - w, lda, right, C + m - w, ldc, beta, i + w - m);
+  // Column by column: they are far apart, and the rows of one are not.
+  for (arma::uword l = 0; l < k; ++l) {
+    T* to = out;
+    for_rows<T>(m, [&](arma::uword i, auto packs, arma::uword) {
+      each<packs>([&](auto r) { store(load(A + l * lda + i + r * whole, whole), to + (l * packs + r) * whole, whole); });
+      to += k * packs * whole;
+    });
+  }
+}
+
+template <class T, class Right>
+void by_tiles(Triangle triangle, bool turned, arma::uword m, arma::uword n, arma::uword k, const T* A, arma::uword lda,
+              const Right& right, T* C, arma::uword ldc, Scale<T> scale) {
+  constexpr arma::uword w = pack_size<T>, panel = tile_packs * w;
+  constexpr arma::sword far = arma::sword{1} << 40;
+  const Band band{triangle == Triangle::lower_right ? 0 : -far, triangle == Triangle::upper_right ? 1 : far};
+  const arma::sword diagonal = triangle == Triangle::upper_result ? 0 : -far;
+  if (!turned && (m * k <= small_left || n <= few_columns)) {
+    return rows_of_tiles(diagonal, m, n, k, InPlace<T>{A, lda}, right, band, C, ldc, scale);
+  }
+  // A row of tiles that repeats some rows may come on top.
+  alignas(64) T copy[copied_left + w * most_depth];
+  const arma::uword depth = std::clamp<arma::uword>(k, 1, most_depth), most_rows = copied_left / depth / panel * panel,
+                    most_columns = most_right / depth / tile_columns * tile_columns;
+  for (arma::uword l = 0; l == 0 || l < k; l += depth) {
+    const arma::uword some = std::min(depth, k - l);
+    for (arma::uword i = 0, rows; i < m; i += rows) {
+      rows = std::min(most_rows, m - i);
+      // Not so many that less than a pack is left.
+      if (m - i - rows > 0 && m - i - rows < w) rows -= panel;
+      copy_left(turned, turned ? A + i * lda + l : A + l * lda + i, lda, rows, some, copy);
+      for (arma::uword j = 0; j < n; j += most_columns) {
+        rows_of_tiles(diagonal + static_cast<arma::sword>(i) - static_cast<arma::sword>(j), rows, std::min(most_columns, n - j),
+                      some, Copied<T>{copy, some}, right.from(l, j), band.from(l, j), C + i + j * ldc, ldc, scale);
+      }
+    }
+    scale.beta = T(1);
+  }
 }
 
 int size(arma::uword of) {
@@ -112,18 +247,18 @@ void by_blas(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n,
 
 template <class T>
 void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, T alpha, const T* A,
-             arma::uword lda, const T* B, arma::uword ldb, T* C, arma::uword ldc, T beta) {
-  if (m < pack_size<T> || m * k * sizeof(T) > largest_left) return by_blas(a, b, m, n, k, alpha, A, lda, B, ldb, C, ldc, beta);
-  const Right<T> right = b == CblasNoTrans ? Right<T>{B, 1, ldb} : Right<T>{B, ldb, 1};
-  if (a == CblasNoTrans) return by_tiles(m, n, k, alpha, A, lda, right, C, ldc, beta);
-  alignas(64) T transposed[largest_left / sizeof(T)];
-  transpose_rows(A, lda, k, m, transposed);
-  by_tiles(m, n, k, alpha, transposed, m, right, C, ldc, beta);
+             arma::uword lda, const T* B, arma::uword ldb, T* C, arma::uword ldc, T beta, Triangle triangle) {
+  if (m < pack_size<T> || m * std::min(k, most_depth) > large_left)
+    return by_blas(a, b, m, n, k, alpha, A, lda, B, ldb, C, ldc, beta);
+  const bool turned = a != CblasNoTrans;
+  const Scale<T> scale{alpha, beta};
+  if (b == CblasNoTrans) return by_tiles(triangle, turned, m, n, k, A, lda, ByColumns<T>{B, ldb}, C, ldc, scale);
+  by_tiles(triangle, turned, m, n, k, A, lda, ByRows<T>{B, ldb}, C, ldc, scale);
 }
 
 #define RANKLAB_PRODUCT(T)                                                                                                 \
   template void product(CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, arma::uword, arma::uword, arma::uword, T, const T*, arma::uword, \
-                        const T*, arma::uword, T*, arma::uword, T);
+                        const T*, arma::uword, T*, arma::uword, T, Triangle);
 RANKLAB_PRODUCT(float)
 RANKLAB_PRODUCT(double)
 #undef RANKLAB_PRODUCT

@@ -11,7 +11,7 @@
 
 namespace ranklab {
 
-/// Each layer adds its gradients to those of the others: whoever owns them sets them to 0 first.
+/// Each layer adds its gradients to those of the others.
 template <class T>
 struct RelativeBiases {
   explicit RelativeBiases(arma::uword dim, const InitialWeights& initial)
@@ -27,10 +27,13 @@ class RelativeAttention {
   RelativeAttention(const AttentionShape& shape, arma::uword dim, RelativeBiases<T>& shared, const InitialWeights& initial);
 
   Parameter<T>& map() { return Wr_; }
+  void prepare();
   /// pass.q, k, v -> pass.P, pass.H.
   void forward(AttentionPass<T>& pass);
-  /// From dH: dq, dk, dv, the gradient of Wr, and those of u and v added to what is there.
+  /// From dH: dq, dk, dv; adds to the gradients of u and v.
   void backward(const AttentionPass<T>& pass, const arma::Mat<T>& dH, arma::Mat<T>& dq, arma::Mat<T>& dk, arma::Mat<T>& dv);
+  /// Adds to the gradient of Wr.
+  void finish();
 
  private:
   AttentionShape shape_;
@@ -40,7 +43,6 @@ class RelativeAttention {
   arma::Mat<T> waves_;             // (d, T): R_(T-1) ... R_0
   arma::Mat<T> r_, dr_, qu_, qv_;  // (d, T), (d, T), (d, N), (d, N): q + u, q + v
   arma::Mat<T> by_lag_, dS_;       // (T, T): entry (T - 1 - D, i); entry (j, i)
-  arma::Mat<T> turned_;            // (T, d_h)
   arma::Mat<T> dq_by_lag_;         // (d, N): what reaches q by way of r
 };
 

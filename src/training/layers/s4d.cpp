@@ -79,10 +79,9 @@ template <class T>
 void S4dMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   const arma::uword d = X.n_rows, N = X.n_cols;
   const auto step = static_cast<std::ptrdiff_t>(d);
-  find_kernels();
-  u_.set_size(d, N);
-  for (arma::uword n = 0; n < N; ++n) sum_products(K_.memptr(), X.colptr(n), {step, -step}, n % length_ + 1, d, u_.colptr(n));
-  activate(find_activation("gelu"), u_, u_, gelu_);
+  slope_.set_size(d, N);
+  for (arma::uword n = 0; n < N; ++n) sum_products(K_.memptr(), X.colptr(n), {step, -step}, n % length_ + 1, d, slope_.colptr(n));
+  activate_for_slope(find_activation("gelu"), slope_, gelu_);
   linear(Wo_, gelu_, Z_);
   Y.set_size(d, N);
   const T* const bias = bo_.W.memptr();
@@ -115,23 +114,20 @@ void S4dMixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::
   linear_backward_weights(Wo_, gelu_, dZ_);
   bias_backward(bo_, dZ_);
   linear_backward_inputs(Wo_, dZ_, du_);
-  activate_backward(find_activation("gelu"), u_, u_, du_, du_, unused_);
+  du_ %= slope_;
   dX.set_size(d, N);
-  dK_.zeros(d, length_);
   for (arma::uword n = 0; n < N; ++n) {
     const arma::uword t = n % length_, left = length_ - t;
     sum_products(K_.memptr(), du_.colptr(n), {step, step}, left, d, dX.colptr(n));
     // dK[t] += sum_i du_{i + t} x_i, i over the tokens that have a token i + t.
     sum_products(du_.colptr(n), X.colptr(n - t), {step, step}, left, d, dK_.colptr(t), true);
   }
-  D_.G = dK_.col(0);
-  kernels_backward();
 }
 
 // Kernels. ---------------------------------------------------------------------------------------------------------------------
 
 template <class T>
-void S4dMixer<T>::find_kernels() {
+void S4dMixer<T>::prepare() {
   const arma::uword d = C_.W.n_cols, pairs = A_imag_.W.n_rows;
   arma::mat one(2 * pairs, d, arma::fill::zeros);  // C = 1
   for (arma::uword m = 0; m < pairs; ++m) one.row(2 * m).ones();
@@ -153,13 +149,14 @@ void S4dMixer<T>::find_kernels() {
     });
   }
   K_ = arma::conv_to<arma::Mat<T>>::from(K);
+  dK_.zeros(d, length_);
 }
 
-// With P = sum_l dK[l] z^l and Q = sum_l l dK[l] z^l of each channel and pair.
+// From dK, with P = sum_l dK[l] z^l and Q = sum_l l dK[l] z^l of each channel and pair.
 template <class T>
-void S4dMixer<T>::kernels_backward() {
+void S4dMixer<T>::finish() {
   const arma::uword d = C_.W.n_cols, pairs = A_imag_.W.n_rows;
-  for (Parameter<T>* summed : {&C_, &log_dt_, &log_A_real_, &A_imag_}) summed->G.zeros(arma::size(summed->W));
+  D_.G += dK_.col(0);
   const arma::mat dK = arma::conv_to<arma::mat>::from(dK_);
   for (arma::uword m = 0; m < pairs; ++m) {
     arma::mat P(d, 2, arma::fill::zeros), Q(d, 2, arma::fill::zeros);
@@ -186,10 +183,10 @@ void S4dMixer<T>::mode_backward(arma::uword c, arma::uword m, Complex P, Complex
   const double dt = std::exp(static_cast<double>(log_dt_.W[c])), decay = std::exp(static_cast<double>(log_A_real_.W(m, c)));
   const Complex A(-decay, A_imag_.W(m, c)), C(C_.W(2 * m, c), C_.W(2 * m + 1, c)), z = z_(c, m), E = E_(c, m);
   const Complex in_C = E * P, in_A = C * (P * (dt * z - E) / A + dt * E * Q), in_dt = C * (P * z + Q * E * A);
-  C_.G(2 * m, c) = static_cast<T>(2 * in_C.real());
-  C_.G(2 * m + 1, c) = static_cast<T>(-2 * in_C.imag());
-  log_A_real_.G(m, c) = static_cast<T>(-2 * decay * in_A.real());
-  A_imag_.G(m, c) = static_cast<T>(-2 * in_A.imag());
+  C_.G(2 * m, c) += static_cast<T>(2 * in_C.real());
+  C_.G(2 * m + 1, c) += static_cast<T>(-2 * in_C.imag());
+  log_A_real_.G(m, c) += static_cast<T>(-2 * decay * in_A.real());
+  A_imag_.G(m, c) += static_cast<T>(-2 * in_A.imag());
   log_dt_.G[c] += static_cast<T>(2 * dt * in_dt.real());
 }
 

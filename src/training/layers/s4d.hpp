@@ -29,21 +29,20 @@ class S4dMixer final : public Mixer<T> {
   S4dMixer(arma::uword dim, arma::uword length, const S4dShape& shape, const InitialWeights& initial);
 
   std::vector<Parameter<T>*> parameters() override { return {&C_, &log_dt_, &log_A_real_, &A_imag_, &D_, &Wo_, &bo_}; }
+  void prepare() override;
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
   void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void finish() override;
 
  private:
-  void find_kernels();
-  /// From dK: the gradients in C, log_dt, log_A_real and A_imag.
-  void kernels_backward();
   void mode_backward(arma::uword c, arma::uword m, std::complex<double> P, std::complex<double> Q);
 
   arma::uword length_;
   Parameter<T> C_, log_dt_, log_A_real_, A_imag_, D_, Wo_, bo_;
-  arma::cx_mat z_, E_;         // (d, n/2)
-  arma::Mat<T> K_;             // (d, length), with D added to K[0]
-  arma::Mat<T> u_, gelu_, Z_;  // (d, N), (d, N), (2 d, N): [a; sigmoid(b)]
-  arma::Mat<T> dK_, du_, dZ_, unused_;
+  arma::cx_mat z_, E_;             // (d, n/2)
+  arma::Mat<T> K_;                 // (d, length), with D added to K[0]
+  arma::Mat<T> slope_, gelu_, Z_;  // (d, N): gelu' and gelu of the convolution; (2 d, N): [a; sigmoid(b)]
+  arma::Mat<T> dK_, du_, dZ_;
 };
 
 }  // namespace ranklab

@@ -12,7 +12,6 @@ SkipBlock<T>::SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> m
       lambda_(initial.constant<T>("lambda", 1, 1, shape.lambda)),
       norm1_(shape.norm, shape.dim, initial.of("norm1"), shape.norm_epsilon) {
   lambda_.rate = shape.lambda_rate;
-  lambda_.G.zeros(1, 1);
   const std::uint64_t d = shape.dim, w = shape.hidden;
   if (w == 0) return;
   net_.emplace(FeedForward{{shape.norm, d, initial.of("norm2"), shape.norm_epsilon},
@@ -40,9 +39,9 @@ std::vector<Parameter<T>*> SkipBlock<T>::parameters() {
 /// out += F(X)
 template <class T>
 void SkipBlock<T>::feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out) {
-  linear(net_->W1, X, Z_);
-  add_bias(net_->b1, Z_);
-  activate(*shape_.activation, Z_, none_, S_);
+  linear(net_->W1, X, slope_);
+  add_bias(net_->b1, slope_);
+  activate_for_slope(*shape_.activation, slope_, S_);
   linear(net_->W2, S_, out, true);
   add_bias(net_->b2, out);
 }
@@ -53,7 +52,7 @@ void SkipBlock<T>::feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<
   bias_backward(net_->b2, dout);
   linear_backward_weights(net_->W2, S_, dout);
   linear_backward_inputs(net_->W2, dout, dS_);
-  activate_backward(*shape_.activation, Z_, none_, dS_, dS_, none_);
+  dS_ %= slope_;
   bias_backward(net_->b1, dS_);
   linear_backward_weights(net_->W1, X, dS_);
   linear_backward_inputs(net_->W1, dS_, dX);
@@ -103,7 +102,9 @@ void SkipBlock<T>::forward(const arma::Mat<T>& R, arma::Mat<T>& out) {
 template <class T>
 void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR) {
   const T lambda = lambda_.W(0), c = at_feed_forward();
-  T& dlambda = lambda_.G(0) = 0;
+  const auto at_lambda = [&](const arma::Mat<T>& dout, const arma::Mat<T>& of) {
+    if (shape_.learns_lambda) lambda_.G(0) += arma::dot(dout, of);
+  };
   if (de_escalates(DeEscalation::At::end)) shape_.de_escalation->backward(dR);
   // From R+ to R'.
   if (!net_) {
@@ -115,23 +116,23 @@ void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR) {
     feed_forward_backward(at_branch ? Am_ : middle_, sum_, dmiddle_);
     if (at_branch) shape_.de_escalation->backward(dmiddle_);
     dmiddle_ += c * sum_;
-    if (shape_.lambda_at_both) dlambda += arma::dot(sum_, middle_);
+    if (shape_.lambda_at_both) at_lambda(sum_, middle_);
   } else {
     feed_forward_backward(Am_, dR, dA_);
     dmiddle_ = c * dR;
     net_->norm.backward(dA_, dmiddle_);
-    if (shape_.lambda_at_both) dlambda += arma::dot(dR, middle_);
+    if (shape_.lambda_at_both) at_lambda(dR, middle_);
   }
   // From R' to R.
   if (shape_.post) {
     if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->backward(dmiddle_);
     sum_.zeros(dR.n_rows, dR.n_cols);
     norm1_.backward(dmiddle_, sum_);
-    dlambda += arma::dot(sum_, R);
+    at_lambda(sum_, R);
     mixer_->backward(R, sum_, dR);
     dR += lambda * sum_;
   } else {
-    dlambda += arma::dot(dmiddle_, R);
+    at_lambda(dmiddle_, R);
     mixer_->backward(A_, dmiddle_, dA_);
     dR = lambda * dmiddle_;
     norm1_.backward(dA_, dR);

@@ -47,7 +47,7 @@ class SkipBlock {
 
   /// R (d, N) -> R+ (d, N). Keeps what backward() needs, but R.
   void forward(const arma::Mat<T>& R, arma::Mat<T>& out);
-  /// After forward() with the same R: sets the gradients of the parameters; dR holds that in R+ and becomes that in R.
+  /// After forward() with the same R: adds to the gradients of the parameters; dR holds that in R+ and becomes that in R.
   void backward(const arma::Mat<T>& R, arma::Mat<T>& dR);
 
  private:
@@ -65,7 +65,7 @@ class SkipBlock {
     Parameter<T> W1, b1, W2, b2;
   };
   std::optional<FeedForward> net_;
-  arma::Mat<T> A_, middle_, Am_, Z_, S_, none_;  // (d, N), R', (d, N), (w, N), (w, N)
+  arma::Mat<T> A_, middle_, Am_, slope_, S_;  // (d, N), R', (d, N), (w, N): sigma'(W1 X + b1), (w, N)
   arma::Mat<T> sum_, dmiddle_, dA_, dS_;
 };
 

@@ -23,8 +23,16 @@ void softmax(T* S, arma::uword length, bool causal) {
     for (arma::uword j = 0; j < seen; ++j) s[j] -= largest;
     for (arma::uword j = seen; j < length; ++j) s[j] = 0;
   }
-  // All at once, the others too: columns are short, and vector instructions want long loops.
-  for_packs<T>(length * length, [&](std::size_t n, auto count) { store(exponential(load(S + n, count)), S + n, count); });
+  // By columns where these are whole packs, as far as they are seen; else all at once: vector instructions want long loops.
+  constexpr arma::uword w = pack_size<T>;
+  const bool by_column = length % w == 0;
+  const arma::uword all = length * length, step = by_column ? length : all;
+  for (arma::uword first = 0; first < all; first += step) {
+    for_packs<T>(by_column ? (seen_by(first / length) + w - 1) / w * w : all, [&](std::size_t n, auto count) {
+      T* const s = S + first + n;
+      store(exponential(load(s, count)), s, count);
+    });
+  }
   for (arma::uword i = 0; i < length; ++i) {
     T* const s = S + i * length;
     const arma::uword seen = seen_by(i);

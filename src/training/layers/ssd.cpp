@@ -47,7 +47,8 @@ Ssd<T>::Ssd(const SsdShape& shape, const InitialWeights& initial)
       rows_(width_ + 2 * shape.state),
       to_(shape.length),
       from_(shape.length) {
-  for (arma::Mat<T>* square : {&L_, &M_, &dM_, &dS_}) square->set_size(shape.length, shape.length);
+  // Of all of them what tokens see of later ones stays 0, or is not read.
+  for (arma::Mat<T>* square : {&L_, &M_, &dM_, &dS_}) square->zeros(shape.length, shape.length);
 }
 
 template <class T>
@@ -60,12 +61,14 @@ template <class T>
 void Ssd<T>::forward(arma::uword first, const T* xBC, const T* dt_raw, arma::uword dt_rows, T* y) {
   const auto [heads, p, n, length] = shape_;
   const T *const B = xBC + width_, *const C = B + n;
-  product(CblasTrans, CblasNoTrans, length, length, n, T(1), B, rows_, C, rows_, S_.colptr(first), length);
+  product(CblasTrans, CblasNoTrans, length, length, n, T(1), B, rows_, C, rows_, S_.colptr(first), length, T(0),
+          Triangle::upper_result);
   for (arma::uword head = 0; head < heads; ++head) {
     find_steps(first, head, dt_raw + head, dt_rows);
     find_matrix(first, head);
     const arma::uword at = head * p;
-    product(CblasNoTrans, CblasNoTrans, p, length, length, T(1), xBC + at, rows_, M_.memptr(), length, y + at, width_);
+    product(CblasNoTrans, CblasNoTrans, p, length, length, T(1), xBC + at, rows_, M_.memptr(), length, y + at, width_, T(0),
+            Triangle::upper_right);
   }
 }
 
@@ -88,14 +91,13 @@ void Ssd<T>::find_matrix(arma::uword first, arma::uword head) {
   constexpr T least = std::is_same_v<T, float> ? T(1e-30) : T(1e-290);
   const T *const dt = dt_.colptr(head) + first, *const e = decay_.colptr(head) + first;
   const arma::uword length = shape_.length;
-  L_.col(0).zeros();
   const T* before = L_.memptr();
   for (arma::uword i = 0; i < length; ++i) {
     const T* const S = S_.colptr(first + i);
     T *const L = L_.colptr(i), *const M = M_.colptr(i);
     const T factor = e[i];
 #pragma omp simd
-    for (arma::uword j = 0; j < length; ++j) {
+    for (arma::uword j = 0; j < i; ++j) {
       const T left = before[j] * factor;
       L[j] = left < least ? T(0) : left;
       M[j] = L[j] * S[j] * dt[j];
@@ -104,11 +106,6 @@ void Ssd<T>::find_matrix(arma::uword first, arma::uword head) {
     M[i] = S[i] * dt[i] + D.W[head];
     before = L;
   }
-}
-
-template <class T>
-void Ssd<T>::start_backward() {
-  for (Parameter<T>* parameter : {&dt_bias, &A_log, &D}) parameter->G.zeros(shape_.heads, 1);
 }
 
 template <class T>
@@ -121,13 +118,15 @@ void Ssd<T>::backward(arma::uword first, const T* xBC, const T* dy, T* dxBC, T* 
     find_matrix(first, head);
     const arma::uword at = head * p;
     const T *const x = xBC + at, *const g = dy + at;
-    product(CblasTrans, CblasNoTrans, length, length, p, T(1), x, rows_, g, width_, dM_.memptr(), length);
-    product(CblasNoTrans, CblasTrans, p, length, length, T(1), g, width_, M_.memptr(), length, dxBC + at, rows_);
+    product(CblasTrans, CblasNoTrans, length, length, p, T(1), x, rows_, g, width_, dM_.memptr(), length, T(0),
+            Triangle::upper_result);
+    product(CblasNoTrans, CblasTrans, p, length, length, T(1), g, width_, M_.memptr(), length, dxBC + at, rows_, T(0),
+            Triangle::lower_right);
     matrix_backward(first, head);
     steps_backward(first, head, ddt_raw + head, dt_rows);
   }
-  product(CblasNoTrans, CblasTrans, n, length, length, T(1), C, rows_, dS, length, dB, rows_);
-  product(CblasNoTrans, CblasNoTrans, n, length, length, T(1), B, rows_, dS, length, dC, rows_);
+  product(CblasNoTrans, CblasTrans, n, length, length, T(1), C, rows_, dS, length, dB, rows_, T(0), Triangle::lower_right);
+  product(CblasNoTrans, CblasNoTrans, n, length, length, T(1), B, rows_, dS, length, dC, rows_, T(0), Triangle::upper_right);
 }
 
 // From dM of a head: that in S added to dS, that in D, and the sums of L_ij S_ij dM_ij that steps_backward() needs.
@@ -142,7 +141,7 @@ void Ssd<T>::matrix_backward(arma::uword first, arma::uword head) {
     T* const dS = dS_.colptr(i);
     T sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (arma::uword j = 0; j < shape_.length; ++j) {
+    for (arma::uword j = 0; j <= i; ++j) {
       const T in_S = L[j] * dM[j], in_dt = in_S * S[j];
       dS[j] += in_S * dt[j];
       from[j] += in_dt;

@@ -32,7 +32,6 @@ class Ssd {
   void forward(arma::uword first, const T* xBC, const T* dt_raw, arma::uword dt_rows, T* y);
 
   /// The gradients in the parameters become 0.
-  void start_backward();
   /// After forward() of all sequences: from dy, adds to the gradients in the parameters and sets those in xBC and dt_raw.
   void backward(arma::uword first, const T* xBC, const T* dy, T* dxBC, T* ddt_raw, arma::uword dt_rows);
 

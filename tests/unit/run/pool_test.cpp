@@ -232,6 +232,30 @@ TEST_CASE("a trial tells how far it is, and stops there when it is interrupted")
   CHECK_THROWS_AS(trial.advance(), Interrupted);
 }
 
+TEST_CASE("a thread that becomes free during a long part does the next one meanwhile") {
+  const InterruptGuard guard;
+  const auto spare = std::make_shared<SpareThreads>(0);
+  const Trial trial(1, 0, spare);
+  std::atomic<bool> done{false};
+  bool was_done = false;
+  trial.for_each_part(2, [&](std::size_t i) {
+    if (i == 1) {
+      done = true;
+      return;
+    }
+    ++*spare;
+    wait_until([&] {
+      trial.check_interrupt();
+      return done.load();
+    });
+    was_done = done;
+  });
+  CHECK(was_done);
+  CHECK(*spare == 1);
+  trial.check_interrupt();  // where no parts are left, nobody is asked to join
+  CHECK(*spare == 1);
+}
+
 TEST_CASE("a thread that becomes free while parts are done does some of the rest") {
   const auto spare = std::make_shared<SpareThreads>(0);
   const Trial trial(1, 0, spare);

@@ -47,11 +47,11 @@ void for_each_shape(const std::function<void(const GptShape&)>& visit) {
   }
 }
 
-/// Three sequences; some ids stand twice, as the gradient of the table adds them up.
-TokenBatch batch_of(const GptShape& shape) {
+/// Sequences in which some ids stand twice, as the gradient of the table adds them up.
+TokenBatch batch_of(const GptShape& shape, std::uint64_t sequences = 3) {
   TokenBatch batch;
   Stream stream = trial.stream("batch");
-  for (std::uint64_t n = 0; n < 3 * shape.context; ++n) {
+  for (std::uint64_t n = 0; n < sequences * shape.context; ++n) {
     batch.ids.push_back(static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(shape.vocabulary)));
     batch.targets.push_back(static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(shape.vocabulary)));
   }
@@ -252,6 +252,35 @@ TEST_CASE("single entries of the gradients, as a direction could hide two errors
       CHECK(std::fabs((above - below) / (2 * h) - parameter.G[i]) <= tolerance::central_difference);
     }
   }
+}
+
+TEST_CASE("by parts: the loss, the gradients and the activations of all at once") {
+  for_each_shape([](const GptShape& shape) {
+    Gpt<double> model(shape, GptStart::gauss, trial), parted(shape, GptStart::gauss, trial);
+    const TokenBatch batch = batch_of(shape, 130);
+    GptPass<double> whole, pass;
+    model.forward(batch, whole);
+    const arma::mat logits = whole.logits;
+    const double loss = model.loss(batch, whole, true);
+    model.backward(batch, whole);
+    for (const bool gradient : {true, false}) {
+      arma::mat seen(logits.n_rows, 0), S(shape.hidden, 0);
+      int parts = 0;
+      const double by_parts = parted.loss_by_parts(batch, pass, gradient, [&](const TokenBatch& part) {
+        CHECK(part.ids.size() == part.targets.size());
+        seen = arma::join_rows(seen, pass.logits);
+        S = arma::join_rows(S, pass.layers.front().S);
+        ++parts;
+      });
+      CHECK(parts > 1);
+      CHECK(std::fabs(by_parts - loss) <= tolerance::residual<double>);
+      CHECK(arma::approx_equal(seen, logits, "absdiff", tolerance::residual<double>));
+      CHECK(arma::approx_equal(S, whole.layers.front().S, "absdiff", tolerance::residual<double>));
+    }
+    for (std::size_t i = 0; i < model.parameters().size(); ++i) {
+      CHECK(arma::approx_equal(parted.parameters()[i].G, model.parameters()[i].G, "absdiff", tolerance::residual<double>));
+    }
+  });
 }
 
 TEST_CASE("later tokens change no earlier logit") {

@@ -190,6 +190,7 @@ TEST_CASE("each layer has a mixer of the kind that was asked for, which starts b
         arma::mat normed = model.stream(l), Y;
         normed.each_row() -= arma::mean(normed, 0);
         normed.each_row() /= arma::sqrt(arma::mean(arma::square(normed), 0) + 1e-5);
+        mixer->prepare();
         mixer->forward(normed, Y);
         CHECK(relative(model.stream(l + 1), Y) <= tolerance::residual<double>);
       }

@@ -1,5 +1,7 @@
 #include "experiments/one_step_compare/gpt/measure.hpp"
 
+#include <cblas.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -15,7 +17,8 @@ void Moments::add(const std::string& name, const arma::Mat<T>& A) {
     moment.gram.zeros(A.n_rows, A.n_rows);
     moment.sum.zeros(A.n_rows);
   }
-  moment.gram += wide * wide.t();
+  const auto rows = static_cast<int>(wide.n_rows), columns = static_cast<int>(wide.n_cols);
+  cblas_dsyrk(CblasColMajor, CblasUpper, CblasNoTrans, rows, columns, 1.0, wide.memptr(), rows, 1.0, moment.gram.memptr(), rows);
   moment.sum += arma::sum(wide, 1);
 }
 
@@ -26,7 +29,7 @@ void Moments::count(const std::vector<std::uint32_t>& ids, std::uint64_t vocabul
 }
 
 double Moments::stable_rank(const std::string& name) const {
-  return stable_rank_from_gram(of_.at(name).gram);
+  return stable_rank_from_gram(second_moment(name));
 }
 
 double Moments::mean_share(const std::string& name) const {

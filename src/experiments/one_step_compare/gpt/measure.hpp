@@ -24,13 +24,13 @@ class Moments {
   /// [Spectral] eq. (2.15): that of the indicator is N / the largest count.
   double indicator() const;
   std::vector<std::string> names() const;
-  const arma::mat& second_moment(const std::string& name) const { return of_.at(name).gram; }
+  arma::mat second_moment(const std::string& name) const { return arma::symmatu(of_.at(name).gram); }
   const std::vector<double>& counts() const { return counts_; }
   double tokens() const { return tokens_; }
 
  private:
   struct Moment {
-    arma::mat gram;  // A A', upper triangle and lower
+    arma::mat gram;  // A A', the upper triangle alone
     arma::vec sum;   // of the columns
   };
   std::map<std::string, Moment> of_;

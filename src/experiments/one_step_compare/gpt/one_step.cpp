@@ -57,7 +57,14 @@ class Losses {
  public:
   Losses(Gpt<T>& model, const TokenBatch& batch, const TokenBatch& independent, const Trial& trial)
       : model_(model), batches_{&batch, &independent}, trial_(trial) {
-    for (int i = 0; i < 2; ++i) at_0_[i] = everywhere(i);
+    for (int i = 0; i < 2; ++i) {
+      at_0_[i] = model_.loss_by_parts(*batches_[i], pass_, false, [&](const TokenBatch& part) {
+        Part kept{part, {}};
+        for (const GptLayerPass<T>& layer : pass_.layers) kept.streams.push_back(layer.x);
+        kept.streams.push_back(pass_.last);
+        parts_[i].push_back(std::move(kept));
+      });
+    }
   }
 
   static double ratio_of(double spectral, double euclidean, double loss) {
@@ -65,7 +72,7 @@ class Losses {
   }
 
   /// The ratio of best decreases along two directions in one parameter, on one batch. `layer`: the first that the parameter enters
-  /// (L: the head); nothing for the embedding. Layers must come from the last to the first: the streams below stay as they are.
+  /// (L: the head); nothing for the embedding.
   double ratio(int which, Parameter<T>& parameter, std::optional<std::size_t> layer, const Directions<T>& directions) {
     const arma::Mat<T> start = parameter.W;
     const auto decrease = [&](const Direction<T>& direction) {
@@ -103,18 +110,27 @@ class Losses {
 
  private:
   double from(std::size_t layer, int which) {
-    model_.forward_from(layer, passes_[which]);
-    return model_.loss(*batches_[which], passes_[which], false);
+    double sum = 0;
+    for (const Part& part : parts_[which]) {
+      (layer < pass_.layers.size() ? pass_.layers[layer].x : pass_.last) = part.streams[layer];
+      model_.forward_from(layer, pass_);
+      sum += static_cast<double>(part.tokens.ids.size()) * model_.loss(part.tokens, pass_, false);
+    }
+    return sum / static_cast<double>(batches_[which]->ids.size());
   }
   double everywhere(int which) {
-    model_.forward(*batches_[which], passes_[which]);
-    return model_.loss(*batches_[which], passes_[which], false);
+    return model_.loss_by_parts(*batches_[which], pass_, false, [](const TokenBatch&) {});
   }
 
   Gpt<T>& model_;
   const TokenBatch* batches_[2];
   const Trial& trial_;
-  GptPass<T> passes_[2];
+  struct Part {
+    TokenBatch tokens;
+    std::vector<arma::Mat<T>> streams;  // what enters each layer, and the head
+  };
+  std::vector<Part> parts_[2];
+  GptPass<T> pass_;
   double at_0_[2];
 };
 
@@ -178,11 +194,7 @@ StepRatios step_ratios(Gpt<T>& model, const TokenBatch& batch, const TokenBatch&
     out.predicted.push_back(directions[i].nuclear_norm * directions[i].nuclear_norm / directions[i].euclidean.slope / st);
   }
   Losses<T> losses(model, batch, independent, trial);
-  // From the head down through the layers to the embedding.
-  std::vector<std::size_t> order = {n - 2};
-  for (std::size_t i = hidden; i-- > 0;) order.push_back(i);
-  order.push_back(n - 1);
-  for (const std::size_t i : order) {
+  for (std::size_t i = 0; i < n; ++i) {
     out.on_batch[i] = losses.ratio(0, *parameters[i], enters[i], directions[i]);
     out.on_independent[i] = losses.ratio(1, *parameters[i], enters[i], directions[i]);
   }

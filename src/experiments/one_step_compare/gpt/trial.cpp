@@ -47,14 +47,16 @@ class Training {
     double diverged_at = undefined;
     for (std::uint64_t t = 0; t <= steps; ++t) {
       const TokenBatch batch = windows(corpus_.training, batches_);
-      const double loss = gradients_of(batch);
+      const bool measured = has(run_.measured, t);
+      Moments moments;
+      const double loss = gradients_of(batch, measured ? &moments : nullptr);
       if (!(loss < largest_loss)) {
         diverged_at = static_cast<double>(t);
         break;
       }
       losses[t] = loss;
       trial_.show("loss", loss);
-      if (has(run_.measured, t)) measure(t, batch);
+      if (measured) measure(t, batch, moments);
       if (t == steps) break;
       for (std::size_t i = 0; i < optimisers_.size(); ++i) {
         optimisers_[i].step(model_.parameters()[i], rates_[i] * trapezoid(t, steps));
@@ -81,29 +83,24 @@ class Training {
     rates_.push_back(outer ? of_outer : steps ? run_.lr() : run_.config.lr_adam);
   }
 
-  double gradients_of(const TokenBatch& batch) {
-    trial_.check_interrupt();
-    model_.forward(batch, pass_);
-    const double loss = model_.loss(batch, pass_, true);
-    trial_.check_interrupt();
-    if (loss < largest_loss) model_.backward(batch, pass_);
-    return loss;
+  /// The loss of a batch and its gradients; its activations are added to `moments`.
+  double gradients_of(const TokenBatch& batch, Moments* moments) {
+    return model_.loss_by_parts(batch, pass_, true, [&](const TokenBatch& part) {
+      trial_.check_interrupt();
+      if (moments) add_activations(model_, part, pass_, *moments);
+    });
   }
 
   double validation(std::uint64_t batches) {
     double sum = 0;
     for (std::uint64_t i = 0; i < batches; ++i) {
-      trial_.check_interrupt();
-      model_.forward(validation_[i], pass_);
-      sum += model_.loss(validation_[i], pass_, false);
+      sum += model_.loss_by_parts(validation_[i], pass_, false, [&](const TokenBatch&) { trial_.check_interrupt(); });
     }
     return sum / static_cast<double>(batches);
   }
 
-  /// With the pass and the gradients of `batch`, which stay in the model for the step.
-  void measure(std::uint64_t t, const TokenBatch& batch) {
-    Moments moments;
-    add_activations(model_, batch, pass_, moments);
+  /// With the moments of `batch` and its gradients, which stay in the model for the step.
+  void measure(std::uint64_t t, const TokenBatch& batch, const Moments& moments) {
     append_ranks(model_, moments, "", series_);
     if (writes_) save(t, moments);
     series_[validation_loss].push_back(validation(validation_batches));
@@ -119,8 +116,7 @@ class Training {
     Moments moments;
     std::vector<arma::Mat<T>> sums;
     for (const TokenBatch& batch : probe_) {
-      gradients_of(batch);
-      add_activations(model_, batch, pass_, moments);
+      gradients_of(batch, &moments);
       for (std::size_t i = 0; i < model_.parameters().size(); ++i) {
         if (sums.size() == i) sums.emplace_back(arma::size(model_.parameters()[i].G), arma::fill::zeros);
         sums[i] += model_.parameters()[i].G;

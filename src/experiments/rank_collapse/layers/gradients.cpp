@@ -112,9 +112,12 @@ std::vector<double> gradient_norms(const ModelSpec& spec, const Trial& trial, co
   for (std::uint64_t l = spec.layers; l-- > 0;) {
     const bool is_last = l + 1 == spec.layers;
     if (is_last || !spec.shares_weights()) read_weights(block, *tensors_of_layer<T>(spec, trial, l));
+    block.mixer().prepare();
     block.forward(states[l], above);
     if (is_last) gradient = loss_gradient(spec, trial, above);
+    for (Parameter<T>* parameter : block.parameters()) parameter->clear_gradient();
     block.backward(states[l], gradient);
+    block.mixer().finish();
     norms[l] = gradient_norm(block.parameters());
     trial.advance();
   }

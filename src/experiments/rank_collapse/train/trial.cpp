@@ -92,17 +92,16 @@ class Training {
   double gradients(double& loss) {
     trial_.check_interrupt();
     const SequenceBatch<T> batch = task_.draw<T>(batches_);
-    model_.forward(batch);
-    const double right = right_answers(model_.logits(), batch.targets) / static_cast<double>(batch.targets.size());
-    loss = model_.loss(batch, true);
+    double right = 0;
+    loss = model_.loss_by_parts(batch, true,
+                                [&](const SequenceBatch<T>& part) { right += right_answers(model_.logits(), part.targets); });
     finite_ = loss < largest_loss;
-    if (!finite_) {
+    if (finite_) {
+      trial_.show("loss", loss);
+    } else {
       loss = undefined;
-      return right;
     }
-    trial_.show("loss", loss);
-    model_.backward(batch);
-    return right;
+    return right / static_cast<double>(batch.targets.size());
   }
 
   void step(std::uint64_t t) {
@@ -128,10 +127,10 @@ class Training {
     for (const SequenceBatch<T>& batch : held_out_) {
       if (out.cases >= static_cast<double>(at_least)) break;
       trial_.check_interrupt();
-      model_.forward(batch);
       const double n = static_cast<double>(batch.targets.size());
-      out.right += right_answers(model_.logits(), batch.targets);
-      out.loss += n * model_.loss(batch, false);
+      out.loss += n * model_.loss_by_parts(batch, false, [&](const SequenceBatch<T>& part) {
+        out.right += right_answers(model_.logits(), part.targets);
+      });
       out.cases += n;
     }
     return out;

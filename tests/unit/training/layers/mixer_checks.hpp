@@ -32,6 +32,7 @@ void perturb(ranklab::Mixer<T>& mixer) {
 template <class T>
 arma::Mat<T> output(ranklab::Mixer<T>& mixer, const arma::Mat<T>& X) {
   arma::Mat<T> Y;
+  mixer.prepare();
   mixer.forward(X, Y);
   return Y;
 }
@@ -41,7 +42,9 @@ template <class T>
 std::vector<arma::Mat<T>> gradients(ranklab::Mixer<T>& mixer, const arma::Mat<T>& X, const arma::Mat<T>& G) {
   std::vector<arma::Mat<T>> all(1);
   output(mixer, X);
+  for (ranklab::Parameter<T>* parameter : mixer.parameters()) parameter->clear_gradient();
   mixer.backward(X, G, all.front());
+  mixer.finish();
   for (const ranklab::Parameter<T>* parameter : mixer.parameters()) all.push_back(parameter->G);
   return all;
 }
@@ -72,6 +75,17 @@ inline void check_gradients(ranklab::Mixer<double>& mixer, arma::mat X) {
     CAPTURE(parameter->name);
     REQUIRE(arma::size(found[++index]) == arma::size(parameter->W));
     CHECK(relative(found[index], by_differences(parameter->W)) <= ranklab::tolerance::central_difference);
+  }
+  // A second pass adds to them.
+  arma::mat dX;
+  output(mixer, X);
+  mixer.backward(X, G, dX);
+  mixer.finish();
+  CHECK(relative(dX, found[0]) <= ranklab::tolerance::residual<double>);
+  index = 0;
+  for (const ranklab::Parameter<double>* parameter : mixer.parameters()) {
+    CAPTURE(parameter->name);
+    CHECK(relative(parameter->G, 2 * found[++index]) <= ranklab::tolerance::residual<double>);
   }
 }
 

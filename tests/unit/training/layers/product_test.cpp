@@ -58,6 +58,44 @@ TEST_CASE_TEMPLATE("products of blocks, every end of a row or column of tiles, a
       }
       check<T>(a, b, 2 * w + 3, 8, 1, T(0));
       check<T>(a, b, 300, 7, 200, T(0));
+      // Two parts of the depth; two of the rows, and less than a pack left; several of the columns.
+      check<T>(a, b, 131, 100, 300, T(0));
+      check<T>(a, b, 131, 100, 300, T(0.5));
+      check<T>(a, b, 1100, 2, 257, T(1));  // beyond tiles
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("triangles: what is zero, or not asked for, changes nothing of the rest", T, float, double) {
+  const auto drawn = [](arma::uword rows, arma::uword cols, const char* name) {
+    return arma::conv_to<arma::Mat<T>>::from(gaussian(rows, cols, name));
+  };
+  for (const arma::uword length : {1, 5, 16, 49, 64, 300}) {
+    for (const arma::uword other : {8, 19, 70}) {
+      CAPTURE(length);
+      CAPTURE(other);
+      const double limit = 20 * static_cast<double>(std::max(length, other)) * tolerance::epsilon<T>;
+      // S = K'Q, of which column i is asked for as far as row i.
+      const arma::Mat<T> K = drawn(other, length, "K"), Q = drawn(other, length, "Q"), whole = K.t() * Q;
+      arma::Mat<T> S(length, length);
+      S.fill(arma::Datum<T>::nan);
+      product(CblasTrans, CblasNoTrans, length, length, other, T(1), K.memptr(), other, Q.memptr(), other, S.memptr(), length, T(0),
+              Triangle::upper_result);
+      double worst = 0;
+      for (arma::uword i = 0; i < length; ++i) {
+        for (arma::uword j = 0; j <= i; ++j) worst = std::max(worst, static_cast<double>(std::fabs(S(j, i) - whole(j, i))));
+      }
+      CHECK(worst <= limit);
+      // V P and V P', P upper.
+      const arma::Mat<T> V = drawn(other, length, "V"), P = arma::trimatu(drawn(length, length, "P"));
+      arma::Mat<T> H = drawn(other, length, "H");
+      const arma::Mat<T> expected = H + V * P, expected_turned = V * P.t();
+      product(CblasNoTrans, CblasNoTrans, other, length, length, T(1), V.memptr(), other, P.memptr(), length, H.memptr(), other,
+              T(1), Triangle::upper_right);
+      CHECK(static_cast<double>(arma::abs(H - expected).max()) <= limit);
+      product(CblasNoTrans, CblasTrans, other, length, length, T(1), V.memptr(), other, P.memptr(), length, H.memptr(), other, T(0),
+              Triangle::lower_right);
+      CHECK(static_cast<double>(arma::abs(H - expected_turned).max()) <= limit);
     }
   }
 }

@@ -46,18 +46,23 @@ class Layers final : public Mixer<T> {
     }
     return out;
   }
+  void prepare() override {
+    for (const auto& layer : layers_) layer->prepare();
+  }
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override {
     streams_.front() = X;
     for (std::size_t l = 0; l < layers_.size(); ++l) layers_[l]->forward(streams_[l], streams_[l + 1]);
     Y = streams_.back();
   }
   void backward(const arma::Mat<T>&, const arma::Mat<T>& dY, arma::Mat<T>& dX) override {
-    for (Parameter<T>* shared : {&shared_.u, &shared_.v}) shared->G.zeros(d, 1);
     dX = dY;
     for (std::size_t l = layers_.size(); l-- > 0;) {
       const arma::Mat<T> above = dX;
       layers_[l]->backward(streams_[l], above, dX);
     }
+  }
+  void finish() override {
+    for (const auto& layer : layers_) layer->finish();
   }
 
  private:
@@ -73,6 +78,7 @@ void check_formulas() {
   AttentionPass<T> pass;
   const auto drawn = [](const char* name) { return arma::conv_to<arma::Mat<T>>::from(gaussian(d, N, name)); };
   pass.q = drawn("q"), pass.k = drawn("k"), pass.v = drawn("v");
+  of.prepare();
   of.forward(pass);
   REQUIRE(arma::size(pass.P) == arma::SizeMat(length, N * heads));
   REQUIRE(arma::size(pass.H) == arma::SizeMat(d, N));
@@ -109,11 +115,13 @@ TEST_CASE("relative attention by hand: one number of each token, one head for ea
   AttentionPass<double> pass;
   pass.q.zeros(2, 3), pass.k.zeros(2, 3);
   pass.v = {{1, 10, 100}, {1, 10, 100}};
+  of.prepare();
   of.forward(pass);
   const double e1 = std::exp(std::sin(1.0)), e2 = std::exp(std::sin(2.0));
   const arma::mat expected = {{1, (e1 + 10) / (e1 + 1), (e2 + 10 * e1 + 100) / (e2 + e1 + 1)}, {1, 5.5, 37}};
   CHECK(relative(pass.H, expected) <= tolerance::closed_form<double>);
   shared.v.W(0) = 1e5;  // exp() of which there is none: the largest sine takes all
+  of.prepare();
   of.forward(pass);
   CHECK(relative(pass.H, arma::mat{{1, 1, 1}, {1, 5.5, 37}}) <= tolerance::closed_form<double>);
 }

@@ -25,7 +25,7 @@ TEST_CASE_TEMPLATE("steps are log(1 + exp(.)), as exact for long ones as for sho
     T y = 0, dxBC[3], draw = 0;
     ssd.forward(0, ones, &raw, 1, &y);
     CHECK(std::fabs(static_cast<double>(y / dt - 1)) <= tolerance::closed_form<T>);
-    ssd.start_backward();
+    for (Parameter<T>* parameter : {&ssd.dt_bias, &ssd.A_log, &ssd.D}) parameter->clear_gradient();
     ssd.backward(0, ones, ones, dxBC, &draw, 1);
     CHECK(std::fabs(static_cast<double>(draw / slope - 1)) <= tolerance::closed_form<T>);
     CHECK(ssd.dt_bias.G[0] == draw);
