@@ -94,17 +94,19 @@ void Gpt<T>::embed(const TokenBatch& batch, GptPass<T>& pass) const {
 }
 
 template <class T>
-void Gpt<T>::forward_layer(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>& out) const {
-  const double epsilon = shape_.norm_epsilon();
-  normalise(shape_.norm, epsilon, pass.x, pass.A);
+void Gpt<T>::attend(std::uint64_t l, GptLayerPass<T>& pass) const {
+  normalise(shape_.norm, shape_.norm_epsilon(), pass.x, pass.A);
   linear(block(l, "Wq"), pass.A.A, pass.attention.q);
   linear(block(l, "Wk"), pass.A.A, pass.attention.k);
   linear(block(l, "Wv"), pass.A.A, pass.attention.v);
   attention_.forward(pass.attention);
   pass.middle = pass.x;
   linear(block(l, "Wo"), pass.attention.H, pass.middle, true);
+}
 
-  normalise(shape_.norm, epsilon, pass.middle, pass.Am);
+template <class T>
+void Gpt<T>::feed_forward(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>& out) const {
+  normalise(shape_.norm, shape_.norm_epsilon(), pass.middle, pass.Am);
   linear(block(l, "W1"), pass.Am.A, pass.Z);
   if (shape_.activation->gated) linear(block(l, "Wg"), pass.Am.A, pass.M);
   activate(*shape_.activation, pass.Z, pass.M, pass.S);
@@ -113,9 +115,10 @@ void Gpt<T>::forward_layer(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>&
 }
 
 template <class T>
-void Gpt<T>::forward_from(std::uint64_t first, GptPass<T>& pass) const {
+void Gpt<T>::forward_from(std::uint64_t first, GptPass<T>& pass, bool after_attention) const {
   for (std::uint64_t l = first; l < shape_.layers; ++l) {
-    forward_layer(l, pass.layers[l], l + 1 < shape_.layers ? pass.layers[l + 1].x : pass.last);
+    if (l > first || !after_attention) attend(l, pass.layers[l]);
+    feed_forward(l, pass.layers[l], l + 1 < shape_.layers ? pass.layers[l + 1].x : pass.last);
   }
   normalise(shape_.norm, shape_.norm_epsilon(), pass.last, pass.Af);
   linear(head(), pass.Af.A, pass.logits);

@@ -97,8 +97,8 @@ class Gpt {
   // One step after the other, all at once.
   /// The pass as far as the logits, from the embedding on.
   void forward(const TokenBatch& batch, GptPass<T>& pass) const;
-  /// The same from layer `first` on (L: the head alone), whose input a pass with the same batch has left in `pass`.
-  void forward_from(std::uint64_t first, GptPass<T>& pass) const;
+  /// The same from layer `first` on (L: the head alone), or from its norm after attention on; what enters there is in `pass`.
+  void forward_from(std::uint64_t first, GptPass<T>& pass, bool after_attention = false) const;
   /// The mean cross-entropy in nats of the logits, which are overwritten.
   double loss(const TokenBatch& batch, GptPass<T>& pass, bool gradient) const;
   /// The gradients of all parameters; after forward() and loss() with gradient.
@@ -106,7 +106,8 @@ class Gpt {
 
  private:
   void embed(const TokenBatch& batch, GptPass<T>& pass) const;
-  void forward_layer(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>& out) const;
+  void attend(std::uint64_t l, GptLayerPass<T>& pass) const;
+  void feed_forward(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>& out) const;
   void backward_layer(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>& dx);
   void clear_gradients();
   void backward_part(const TokenBatch& part, GptPass<T>& pass);

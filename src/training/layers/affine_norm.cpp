@@ -34,15 +34,16 @@ void AffineNorm<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
 
 template <class T>
 void AffineNorm<T>::backward(const arma::Mat<T>& dY, arma::Mat<T>& dX) {
-  if (kind_ == Norm::layer) bias_backward(bias_, dY);
-  da_.set_size(dY.n_rows);
-  T *const dgain = gain_.G.memptr(), *const da = da_.memptr();
+  da_.zeros(2 * dY.n_rows);
+  T *const dgain = gain_.G.memptr(), *const da = da_.memptr(), *const unused = da + dY.n_rows,
+           *const dbias = kind_ == Norm::layer ? bias_.G.memptr() : unused;
   const T* const gain = gain_.W.memptr();
   with_width(dY.n_rows, [&](const auto d) {
     for (arma::uword n = 0; n < dY.n_cols; ++n) {
       const T *const g = dY.memptr() + n * d, *const a = pass_.A.memptr() + n * d;
 #pragma omp simd
       for (arma::uword i = 0; i < d; ++i) {
+        dbias[i] += g[i];
         dgain[i] += g[i] * a[i];
         da[i] = g[i] * gain[i];
       }

@@ -27,7 +27,7 @@ class AffineNorm {
   double epsilon_;
   Parameter<T> gain_, bias_;
   NormPass<T> pass_;
-  arma::Col<T> da_;  // (d): the gradient in a token's a
+  arma::Col<T> da_;  // (2 d): the gradient in a token's a, and room for that in a bias that there is not
 };
 
 }  // namespace ranklab

@@ -52,8 +52,16 @@ void SkipBlock<T>::feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<
   bias_backward(net_->b2, dout);
   linear_backward_weights(net_->W2, S_, dout);
   linear_backward_inputs(net_->W2, dout, dS_);
-  dS_ %= slope_;
-  bias_backward(net_->b1, dS_);
+  T* const db1 = net_->b1.G.memptr();
+  for (arma::uword n = 0; n < dS_.n_cols; ++n) {
+    T* const ds = dS_.colptr(n);
+    const T* const slope = slope_.colptr(n);
+#pragma omp simd
+    for (arma::uword i = 0; i < dS_.n_rows; ++i) {
+      ds[i] *= slope[i];
+      db1[i] += ds[i];
+    }
+  }
   linear_backward_weights(net_->W1, X, dS_);
   linear_backward_inputs(net_->W1, dS_, dX);
 }

@@ -312,6 +312,14 @@ TEST_CASE("a pass from a layer on is the whole pass, where the layers before are
     model.forward(batch, whole);
     CHECK(arma::approx_equal(pass.logits, whole.logits, "absdiff", 0.0));
   }
+  for (const std::uint64_t layer : {std::uint64_t{1}, std::uint64_t{0}}) {
+    for (const char* block : {"W1", "W2"}) {
+      model.block(layer, block).W *= 1.5;
+      model.forward_from(layer, pass, true);
+      model.forward(batch, whole);
+      CHECK(arma::approx_equal(pass.logits, whole.logits, "absdiff", 0.0));
+    }
+  }
 }
 
 TEST_CASE("the starts have the variances that the header says") {

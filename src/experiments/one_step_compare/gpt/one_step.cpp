@@ -59,8 +59,11 @@ class Losses {
       : model_(model), batches_{&batch, &independent}, trial_(trial) {
     for (int i = 0; i < 2; ++i) {
       at_0_[i] = model_.loss_by_parts(*batches_[i], pass_, false, [&](const TokenBatch& part) {
-        Part kept{part, {}};
-        for (const GptLayerPass<T>& layer : pass_.layers) kept.streams.push_back(layer.x);
+        Part kept{part, {}, {}};
+        for (const GptLayerPass<T>& layer : pass_.layers) {
+          kept.streams.push_back(layer.x);
+          kept.middles.push_back(layer.middle);
+        }
         kept.streams.push_back(pass_.last);
         parts_[i].push_back(std::move(kept));
       });
@@ -75,11 +78,14 @@ class Losses {
   /// (L: the head); nothing for the embedding.
   double ratio(int which, Parameter<T>& parameter, std::optional<std::size_t> layer, const Directions<T>& directions) {
     const arma::Mat<T> start = parameter.W;
+    // W1, W2 and Wg of a layer.
+    const std::string block = parameter.name.substr(parameter.name.find('.') + 1);
+    const bool after_attention = block == "W1" || block == "W2" || block == "Wg";
     const auto decrease = [&](const Direction<T>& direction) {
       const auto f = [&](double step) {
         trial_.check_interrupt();
         parameter.W = start - static_cast<T>(step) * direction.D;
-        return layer ? from(*layer, which) : everywhere(which);
+        return layer ? from(*layer, after_attention, which) : everywhere(which);
       };
       return best_decrease(f, at_0_[which], first_share * at_0_[which] / direction.slope);
     };
@@ -109,11 +115,15 @@ class Losses {
   }
 
  private:
-  double from(std::size_t layer, int which) {
+  double from(std::size_t layer, bool after_attention, int which) {
     double sum = 0;
     for (const Part& part : parts_[which]) {
-      (layer < pass_.layers.size() ? pass_.layers[layer].x : pass_.last) = part.streams[layer];
-      model_.forward_from(layer, pass_);
+      if (after_attention) {
+        pass_.layers[layer].middle = part.middles[layer];
+      } else {
+        (layer < pass_.layers.size() ? pass_.layers[layer].x : pass_.last) = part.streams[layer];
+      }
+      model_.forward_from(layer, pass_, after_attention);
       sum += static_cast<double>(part.tokens.ids.size()) * model_.loss(part.tokens, pass_, false);
     }
     return sum / static_cast<double>(batches_[which]->ids.size());
@@ -128,6 +138,7 @@ class Losses {
   struct Part {
     TokenBatch tokens;
     std::vector<arma::Mat<T>> streams;  // what enters each layer, and the head
+    std::vector<arma::Mat<T>> middles;  // the same after attention
   };
   std::vector<Part> parts_[2];
   GptPass<T> pass_;
