@@ -14,24 +14,9 @@ using namespace sequence_models;
 
 namespace {
 
-/// Sixty sequences, more tokens than a part has; of `labelled` two columns of each are asked about, none in every seventh.
+/// More tokens than a part has.
 SequenceBatch<double> many(const SequenceShape& shape, bool labelled = false) {
-  constexpr std::uint64_t sequences = 60;
-  SequenceBatch<double> batch;
-  Stream stream = trial.stream("many");
-  const auto draw = [&](std::uint64_t below) { return static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(below)); };
-  const std::uint64_t tokens = sequences * (shape.length - (shape.class_token ? 1 : 0));
-  if (shape.inputs > 0) {
-    batch.values = gaussian(shape.inputs, tokens, "many");
-  } else {
-    for (std::uint64_t n = 0; n < tokens; ++n) batch.ids.push_back(draw(shape.vocabulary));
-  }
-  for (std::uint64_t b = 0; labelled && b < sequences; ++b) {
-    if (b % 7 > 0) batch.labelled.insert(batch.labelled.end(), {b * shape.length + b % 2, b * shape.length + 3});
-  }
-  const std::uint64_t asked = shape.classes > 0 ? sequences : labelled ? batch.labelled.size() : tokens;
-  for (std::uint64_t n = 0; n < asked; ++n) batch.targets.push_back(draw(shape.classes > 0 ? shape.classes : shape.vocabulary));
-  return batch;
+  return batch_of(shape, labelled, "many", 60);
 }
 
 void check(const SequenceShape& shape, const SequenceBatch<double>& batch) {

@@ -38,11 +38,13 @@ inline SequenceShape classes_shape(MixerKind mixer) {
   return shape;
 }
 
-/// Three sequences. Some ids stand twice; with `labelled` there are two columns of each sequence that are asked about.
+/// Some ids stand twice; with `labelled` there are two columns of each sequence that are asked about.
 template <class T = double>
-SequenceBatch<T> batch_of(const SequenceShape& shape, bool labelled = false, const std::string& name = "batch") {
+SequenceBatch<T> batch_of(const SequenceShape& shape, bool labelled = false, const std::string& name = "batch",
+                          std::uint64_t sequences = 3) {
+  constexpr std::uint64_t places[3][2] = {{1, 3}, {0, 4}, {2, 4}};
   SequenceBatch<T> batch;
-  const std::uint64_t tokens = 3 * shape.length;
+  const std::uint64_t tokens = sequences * (shape.length - (shape.class_token ? 1 : 0));
   Stream stream = trial.stream(name);
   const auto draw = [&](std::uint64_t below) { return static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(below)); };
   if (shape.inputs == 0) {
@@ -50,8 +52,10 @@ SequenceBatch<T> batch_of(const SequenceShape& shape, bool labelled = false, con
   } else {
     batch.values = arma::conv_to<arma::Mat<T>>::from(gaussian(shape.inputs, tokens, name.c_str()));
   }
-  if (labelled) batch.labelled = {1, 3, 5, 9, 12, 14};
-  const std::uint64_t asked = shape.classes > 0 ? 3 : labelled ? batch.labelled.size() : tokens;
+  for (std::uint64_t b = 0; labelled && b < sequences; ++b) {
+    for (const std::uint64_t place : places[b % 3]) batch.labelled.push_back(b * shape.length + place);
+  }
+  const std::uint64_t asked = shape.classes > 0 ? sequences : labelled ? batch.labelled.size() : tokens;
   for (std::uint64_t n = 0; n < asked; ++n) batch.targets.push_back(draw(shape.classes > 0 ? shape.classes : shape.vocabulary));
   return batch;
 }

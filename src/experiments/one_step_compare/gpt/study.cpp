@@ -7,6 +7,7 @@
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "io/atomic_file.hpp"
 #include "run/once_per_run.hpp"
+#include "training/parts.hpp"
 
 namespace ranklab {
 namespace gpt {
@@ -107,13 +108,18 @@ class GptStudy : public Study {
 
   Estimate estimate() const override {
     const Plan plan = plan_of(config_);
-    const double N = static_cast<double>(config_.batch * config_.context);
     const std::uint64_t V = std::max<std::uint64_t>(vocabulary_size(config_.vocab), 256);
     Estimate cost;
     for (const Run& run : plan.runs) {
       const GptShape shape = run.shape(V);
-      // Weights, gradients, two moments, copies for probes; two passes; a Gram matrix in double with what it is made of.
-      cost.bytes += 8 * (7 * gpt_parameters(shape) + 2 * gpt_pass_numbers(shape, N) + 4 * static_cast<double>(shape.hidden) * N);
+      const double width = static_cast<double>(shape.dim), N = static_cast<double>(config_.batch * config_.context),
+                   part = std::min(N, static_cast<double>(sequences_at_once(shape.context, shape.dim) * shape.context));
+      // Weights, gradients, two moments, copies for probes; two passes over a part; Gram matrices in double with what they are made
+      // of; of two batches the streams, from which single steps go on.
+      cost.bytes +=
+          8 * (7 * gpt_parameters(shape) + 2 * gpt_pass_numbers(shape, part) + 4 * static_cast<double>(shape.hidden) * part);
+      if (config_.one_step && &run == &plan.runs.front())
+        cost.bytes += 8 * 2 * N * width * (2 * static_cast<double>(shape.layers) + 1);
       cost.flops += run_flops(plan, run, V);
     }
     // The text in several forms, and its tokens.
