@@ -168,10 +168,10 @@ void Gpt<T>::embed_backward(const TokenBatch& batch, const GptPass<T>& pass, con
   if (!shape_.learned_positions) {
     dA_.zeros(dx.n_rows, dx.n_cols);
     normalise_backward(shape_.norm, pass.first, dx, dA_);
-    look_up_backward(embedding(), batch.ids, dA_);
+    look_up_backward(batch.ids, dA_, embedding().G);
     return;
   }
-  look_up_backward(embedding(), batch.ids, dx);
+  look_up_backward(batch.ids, dx, embedding().G);
   arma::Mat<T>& positions = parameters_[1].G;
   for (arma::uword n = 0; n < dx.n_cols; ++n) positions.col(n % shape_.context) += dx.col(n);
 }

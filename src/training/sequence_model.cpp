@@ -160,54 +160,55 @@ void SequenceModel<T>::embed_backward(const SequenceBatch<T>& batch) {
 
 // Readout ------------------------------------------------------------------------------------------------------------------------
 
+/// Empty: all, or the mean of all.
 template <class T>
-void SequenceModel<T>::read(const SequenceBatch<T>& batch) {
+std::vector<std::uint64_t> SequenceModel<T>::columns_read(const SequenceBatch<T>& part) const {
+  if (!class_token_) return part.labelled;
+  std::vector<std::uint64_t> firsts(part.targets.size());
+  for (std::size_t b = 0; b < firsts.size(); ++b) firsts[b] = b * shape_.length;
+  return firsts;
+}
+
+template <class T>
+void SequenceModel<T>::read() {
   const arma::Mat<T>& h = read_out();
   const arma::uword length = shape_.length;
-  if (shape_.classes > 0) {
+  if (reads_mean()) {
     read_.set_size(shape_.dim, h.n_cols / length);
-    for (arma::uword b = 0; b < read_.n_cols; ++b) {
-      const arma::uword first = b * length;
-      if (class_token_) {
-        read_.col(b) = h.col(first);
-      } else {
-        read_.col(b) = arma::mean(h.cols(first, first + length - 1), 1);
-      }
-    }
-    linear(*head_, read_, logits_);
-    add_bias(*head_bias_, logits_);
-    return;
+    for (arma::uword b = 0; b < read_.n_cols; ++b) read_.col(b) = arma::mean(h.cols(b * length, (b + 1) * length - 1), 1);
+  } else if (!alone_ && !columns_.empty()) {
+    look_up(h, columns_, read_);
   }
-  if (!batch.labelled.empty()) look_up(h, batch.labelled, read_);
-  logits_ = embedding_->W.t() * (batch.labelled.empty() ? h : read_);
-  if (output_bias_) add_bias(*output_bias_, logits_);
+  if (head_) {
+    linear(*head_, asked(), logits_);
+    add_bias(*head_bias_, logits_);
+  } else {
+    linear_backward_inputs(*embedding_, asked(), logits_);  // E' h
+    if (output_bias_) add_bias(*output_bias_, logits_);
+  }
 }
 
 /// From the gradient in the logits to dh_.
 template <class T>
-void SequenceModel<T>::read_backward(const SequenceBatch<T>& batch) {
-  const arma::Mat<T>& h = read_out();
-  const arma::uword length = shape_.length;
-  if (output_bias_) bias_backward(*output_bias_, logits_);
-  if (shape_.classes > 0) {
-    linear_backward_weights(*head_, read_, logits_);
+void SequenceModel<T>::read_backward() {
+  if (head_) {
+    linear_backward_weights(*head_, asked(), logits_);
     bias_backward(*head_bias_, logits_);
     linear_backward_inputs(*head_, logits_, dread_);
-    dh_.zeros(shape_.dim, h.n_cols);
-    if (class_token_) {
-      for (arma::uword b = 0; b < dread_.n_cols; ++b) dh_.col(b * length) = dread_.col(b);
-      return;
-    }
-    dread_ /= static_cast<T>(length);
-    for (arma::uword n = 0; n < h.n_cols; ++n) dh_.col(n) = dread_.col(n / length);
-  } else if (batch.labelled.empty()) {
-    embedding_->G += h * logits_.t();
-    dh_ = embedding_->W * logits_;
   } else {
-    embedding_->G += read_ * logits_.t();
-    dread_ = embedding_->W * logits_;
-    dh_.zeros(shape_.dim, h.n_cols);
-    for (arma::uword i = 0; i < batch.labelled.size(); ++i) dh_.col(batch.labelled[i]) += dread_.col(i);
+    if (output_bias_) bias_backward(*output_bias_, logits_);
+    linear_backward_weights(*embedding_, logits_, asked());
+    linear(*embedding_, logits_, dread_);
+  }
+  if (reads_mean()) {
+    dread_ /= static_cast<T>(shape_.length);
+    dh_.set_size(arma::size(read_out()));
+    for (arma::uword n = 0; n < dh_.n_cols; ++n) dh_.col(n) = dread_.col(n / shape_.length);
+  } else if (alone_ || columns_.empty()) {
+    dh_.swap(dread_);
+  } else {
+    dh_.zeros(arma::size(read_out()));
+    look_up_backward(columns_, dread_, dh_);
   }
 }
 
@@ -250,7 +251,7 @@ double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradi
   if (gradient) clear_gradients();
   double loss = 0;
   for (const SequenceBatch<T>& part : in_parts(shape_, batch)) {
-    forward_part(part);
+    forward_part(part, false);
     seen(part);
     loss += cross_entropy(logits_, part.targets, gradient, batch.targets.size());
     if (gradient) backward_part(part);
@@ -264,16 +265,18 @@ double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradi
 template <class T>
 void SequenceModel<T>::forward(const SequenceBatch<T>& batch) {
   for (SkipBlock<T>& block : blocks_) block.mixer().prepare();
-  forward_part(batch);
+  forward_part(batch, true);
 }
 
 template <class T>
-void SequenceModel<T>::forward_part(const SequenceBatch<T>& part) {
+void SequenceModel<T>::forward_part(const SequenceBatch<T>& part, bool all_columns) {
+  columns_ = columns_read(part);
+  alone_ = !all_columns && !columns_.empty() && !shape_.de_escalation && shape_.layers > 0;
   streams_.resize(shape_.layers + 1);
   embed(part);
-  for (std::uint64_t l = 0; l < shape_.layers; ++l) blocks_[l].forward(streams_[l], streams_[l + 1]);
+  for (std::uint64_t l = 0; l < shape_.layers; ++l) blocks_[l].forward(streams_[l], streams_[l + 1], only(l));
   if (final_norm_) final_norm_->forward(streams_.back(), final_);
-  read(part);
+  read();
 }
 
 template <class T>
@@ -295,14 +298,14 @@ void SequenceModel<T>::backward(const SequenceBatch<T>& batch) {
 
 template <class T>
 void SequenceModel<T>::backward_part(const SequenceBatch<T>& part) {
-  read_backward(part);
+  read_backward();
   if (final_norm_) {
     dR_.zeros(dh_.n_rows, dh_.n_cols);
     final_norm_->backward(dh_, dR_);
   } else {
     dR_ = dh_;
   }
-  for (std::uint64_t l = shape_.layers; l-- > 0;) blocks_[l].backward(streams_[l], dR_);
+  for (std::uint64_t l = shape_.layers; l-- > 0;) blocks_[l].backward(streams_[l], dR_, only(l));
   embed_backward(part);
 }
 
@@ -326,7 +329,11 @@ MixerCost cost_of(const SequenceShape& shape) {
     case MixerKind::attention:
     case MixerKind::linear_attention: {
       const double maps = shape.maps.output ? 4 : 3, lags = shape.relative ? 1 : 0;
-      return {maps * d * d, (2 + lags) * length * d, (9 + 3 * lags) * d + 2 * real(shape.heads) * length, lags * d * d};
+      const bool joined = shape.mixer == MixerKind::attention && joins_maps(shape.heads, shape.maps, shape.relative);
+      return {.weights = (joined ? 2 : maps) * d * d,
+              .among_tokens = (2 + lags) * length * d,
+              .kept = (9 + 3 * lags) * d + 2 * real(shape.heads) * length,
+              .further_weights = (lags + (joined ? maps : 0)) * d * d};
     }
     case MixerKind::mamba2: {
       const Mamba2Shape of;
@@ -341,12 +348,18 @@ MixerCost cost_of(const SequenceShape& shape) {
   return {};
 }
 
+/// Whether all tokens that leave the last block are asked about, in one way or another.
+bool reads_all(const SequenceShape& shape) {
+  return shape.de_escalation || (shape.classes > 0 && !shape.class_token);
+}
+
 }  // namespace
 
 double sequence_flops(const SequenceShape& shape, double tokens, double asked) {
   const MixerCost mixer = cost_of(shape);
-  const double d = real(shape.dim), outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary);
-  return 2 * tokens * real(shape.layers) * (mixer.weights + mixer.among_tokens + 2 * d * real(shape.hidden)) +
+  const double d = real(shape.dim), outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary),
+               fed_forward = tokens * real(shape.layers) - (shape.layers > 0 && !reads_all(shape) ? tokens - asked : 0);
+  return 2 * tokens * real(shape.layers) * (mixer.weights + mixer.among_tokens) + 4 * fed_forward * d * real(shape.hidden) +
          2 * asked * d * outputs + 2 * tokens * d * real(shape.inputs);
 }
 

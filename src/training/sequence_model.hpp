@@ -77,7 +77,7 @@ class SequenceModel {
   void take_weights(const SequenceModel<U>& from);
 
   /// The mean loss of a batch, and with `gradient` those of all parameters; by parts that stay in cache. seen(part) is called after
-  /// the forward pass of each, whose logits and streams are then there.
+  /// the forward pass of each, whose logits are then there. Behind the last mixer only the tokens go on that are asked about.
   double loss_by_parts(const SequenceBatch<T>& batch, bool gradient, const std::function<void(const SequenceBatch<T>&)>& seen);
 
   // One step after the other, all at once.
@@ -98,14 +98,20 @@ class SequenceModel {
   const arma::Mat<T>& input_gradient() const { return dR_; }
 
  private:
-  void forward_part(const SequenceBatch<T>& part);
+  std::vector<std::uint64_t> columns_read(const SequenceBatch<T>& part) const;
+  void forward_part(const SequenceBatch<T>& part, bool all_columns);
   void clear_gradients();
   void backward_part(const SequenceBatch<T>& part);
   T table_scale() const { return std::sqrt(static_cast<T>(shape_.dim)); }
   void embed(const SequenceBatch<T>& batch);
   void embed_backward(const SequenceBatch<T>& batch);
-  void read(const SequenceBatch<T>& batch);
-  void read_backward(const SequenceBatch<T>& batch);
+  bool reads_mean() const { return shape_.classes > 0 && !class_token_; }
+  /// What the readout multiplies.
+  const arma::Mat<T>& asked() const { return reads_mean() || !(alone_ || columns_.empty()) ? read_ : read_out(); }
+  /// The tokens of which block l gives out the stream; null: all.
+  const std::vector<std::uint64_t>* only(std::uint64_t l) const { return alone_ && l + 1 == shape_.layers ? &columns_ : nullptr; }
+  void read();
+  void read_backward();
 
   SequenceShape shape_;
   std::optional<Parameter<T>> embedding_, positions_, input_bias_, class_token_;  // embedding: (d, V), or W_e (d, p)
@@ -116,6 +122,8 @@ class SequenceModel {
   std::vector<Parameter<T>*> parameters_;
 
   std::vector<arma::Mat<T>> streams_;       // R_0 ... R_L
+  std::vector<std::uint64_t> columns_;      // of h, that are read out; empty: all, or means
+  bool alone_ = false;                      // R_L and h have these columns alone
   arma::Mat<T> final_, read_, logits_;      // h; its columns, or means, that are asked about
   arma::Mat<T> dread_, dh_, dR_, patches_;  // patches: (d, N - B), of numbers after a class token
 };

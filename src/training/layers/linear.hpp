@@ -57,10 +57,10 @@ void look_up(const arma::Mat<T>& E, const std::vector<Id>& ids, arma::Mat<T>& Y)
   for (arma::uword n = 0; n < ids.size(); ++n) Y.col(n) = E.col(ids[n]);
 }
 
-/// From dY: dE, its columns by id, in the order of the tokens, added to E.G.
-template <class T>
-void look_up_backward(Parameter<T>& E, const std::vector<std::uint32_t>& ids, const arma::Mat<T>& dY) {
-  for (arma::uword n = 0; n < ids.size(); ++n) E.G.col(ids[n]) += dY.col(n);
+/// From dY: its columns by id, in the order of the tokens, added to dE (d, V).
+template <class T, class Id>
+void look_up_backward(const std::vector<Id>& ids, const arma::Mat<T>& dY, arma::Mat<T>& dE) {
+  for (arma::uword n = 0; n < ids.size(); ++n) dE.col(ids[n]) += dY.col(n);
 }
 
 }  // namespace ranklab

@@ -75,17 +75,15 @@ void SkipBlock<T>::branch(const arma::Mat<T>& R, arma::Mat<T>& out) {
 }
 
 template <class T>
-void SkipBlock<T>::forward(const arma::Mat<T>& R, arma::Mat<T>& out) {
+void SkipBlock<T>::forward(const arma::Mat<T>& R, arma::Mat<T>& out, const Columns* columns) {
   const T lambda = lambda_.W(0), c = at_feed_forward();
+  arma::Mat<T>&to_middle = shape_.post ? sum_ : middle_, &mixed = columns ? mixed_ : to_middle;
+  branch(R, mixed);
+  mixed += lambda * R;
+  if (columns) look_up(mixed, *columns, to_middle);
   if (shape_.post) {
-    mixer_->forward(R, sum_);
-    sum_ += lambda * R;
     norm1_.forward(sum_, middle_);
     if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->forward(middle_);
-  } else {
-    norm1_.forward(R, A_);
-    mixer_->forward(A_, middle_);
-    middle_ += lambda * R;
   }
   if (!net_) {
     out = middle_;
@@ -108,7 +106,7 @@ void SkipBlock<T>::forward(const arma::Mat<T>& R, arma::Mat<T>& out) {
 }
 
 template <class T>
-void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR) {
+void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Columns* columns) {
   const T lambda = lambda_.W(0), c = at_feed_forward();
   const auto at_lambda = [&](const arma::Mat<T>& dout, const arma::Mat<T>& of) {
     if (shape_.learns_lambda) lambda_.G(0) += arma::dot(dout, of);
@@ -132,17 +130,25 @@ void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR) {
     if (shape_.lambda_at_both) at_lambda(dR, middle_);
   }
   // From R' to R.
+  const arma::Mat<T>* dmixed = &dmiddle_;
   if (shape_.post) {
     if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->backward(dmiddle_);
-    sum_.zeros(dR.n_rows, dR.n_cols);
+    sum_.zeros(arma::size(dmiddle_));
     norm1_.backward(dmiddle_, sum_);
-    at_lambda(sum_, R);
-    mixer_->backward(R, sum_, dR);
-    dR += lambda * sum_;
+    dmixed = &sum_;
+  }
+  if (columns) {
+    mixed_.zeros(arma::size(R));
+    look_up_backward(*columns, *dmixed, mixed_);
+    dmixed = &mixed_;
+  }
+  at_lambda(*dmixed, R);
+  if (shape_.post) {
+    mixer_->backward(R, *dmixed, dR);
+    dR += lambda * *dmixed;
   } else {
-    at_lambda(dmiddle_, R);
-    mixer_->backward(A_, dmiddle_, dA_);
-    dR = lambda * dmiddle_;
+    mixer_->backward(A_, *dmixed, dA_);
+    dR = lambda * *dmixed;
     norm1_.backward(dA_, dR);
   }
 }

@@ -45,10 +45,13 @@ class SkipBlock {
   void branch(const arma::Mat<T>& R, arma::Mat<T>& out);
   double lambda() const { return static_cast<double>(lambda_.W(0)); }
 
-  /// R (d, N) -> R+ (d, N). Keeps what backward() needs, but R.
-  void forward(const arma::Mat<T>& R, arma::Mat<T>& out);
-  /// After forward() with the same R: adds to the gradients of the parameters; dR holds that in R+ and becomes that in R.
-  void backward(const arma::Mat<T>& R, arma::Mat<T>& dR);
+  /// Tokens, by their columns. Behind the mixer no token meets another, but where de-escalation takes their mean.
+  using Columns = std::vector<std::uint64_t>;
+  /// R (d, N) -> R+ (d, N), or the given columns of that alone. Keeps what backward() needs, but R.
+  void forward(const arma::Mat<T>& R, arma::Mat<T>& out, const Columns* columns = nullptr);
+  /// After forward() with the same R and columns: adds to the gradients of the parameters; dR holds that in what was given out and
+  /// becomes that in R.
+  void backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Columns* columns = nullptr);
 
  private:
   void feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out);
@@ -67,6 +70,7 @@ class SkipBlock {
   std::optional<FeedForward> net_;
   arma::Mat<T> A_, middle_, Am_, slope_, S_;  // (d, N), R', (d, N), (w, N): sigma'(W1 X + b1), (w, N)
   arma::Mat<T> sum_, dmiddle_, dA_, dS_;
+  arma::Mat<T> mixed_;  // (d, N): lambda R + Mix, or its gradient, where only some columns go on
 };
 
 }  // namespace ranklab

@@ -1,4 +1,5 @@
-// What the model does not use of it: attention to later tokens too. The rest is tested through the model.
+// What the models do not use of it: attention to later tokens too; and one head, whose maps are joined. The rest is tested through
+// the models.
 #include "training/layers/attention.hpp"
 
 #include <doctest/doctest.h>
@@ -8,6 +9,8 @@
 #include "core/tolerances.hpp"
 #include "models/blocks/attention.hpp"
 #include "models/random_features.hpp"
+#include "training/layers/attention_mixer.hpp"
+#include "training/layers/mixer_checks.hpp"
 
 namespace attention_test {
 
@@ -69,6 +72,35 @@ TEST_CASE("gradients of full attention are those of central differences") {
           (below.*input)[i] -= h;
           CHECK(std::fabs((loss(above) - loss(below)) / (2 * h) - (*gradient)[i]) <= tolerance::central_difference);
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("one head, its maps joined, is that of the four maps, forward and by central differences") {
+  for (const bool causal : {false, true}) {
+    for (const bool output : {false, true}) {
+      for (const bool output_bias : {false, true}) {
+        CAPTURE(causal);
+        CAPTURE(output);
+        CAPTURE(output_bias);
+        const AttentionShape shape{.context = context, .causal = causal};
+        const AttentionMaps maps{.output = output, .output_bias = output_bias};
+        const InitialWeights initial(WeightLaw::fan, trial);
+        AttentionMixer<double> mixer(d, shape, initial, maps);
+        AttentionMixer<float> narrow(d, shape, initial, maps);
+        mixer_checks::perturb(mixer);
+        mixer_checks::perturb(narrow);
+        const arma::mat X = draw_gaussian<double>(trial, "X", d, N, 1.0);
+        const auto W = [&](std::size_t i) -> const arma::mat& { return mixer.parameters()[i]->W; };
+        AttentionPass<double> pass;
+        pass.q = W(0) * X, pass.k = W(1) * X, pass.v = W(2) * X;
+        Attention<double>(shape, d).forward(pass);
+        arma::mat expected = output ? arma::mat(W(3) * pass.H) : pass.H;
+        if (output && output_bias) expected.each_col() += arma::vec(W(4));
+        CHECK(arma::approx_equal(mixer_checks::output(mixer, X), expected, "absdiff", tolerance::residual<double>));
+        mixer_checks::check_gradients(mixer, X);
+        mixer_checks::check_single_precision(mixer, narrow, X);
       }
     }
   }

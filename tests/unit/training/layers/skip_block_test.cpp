@@ -189,6 +189,26 @@ TEST_CASE("a block: gradients are those of central differences, and in single pr
   });
 }
 
+TEST_CASE("some columns of a block are those of the whole one, forward and backward") {
+  const std::vector<std::uint64_t> columns = {1, 3};
+  const arma::mat R = gaussian(d, tokens, "R"), dsome = gaussian(d, columns.size(), "dR+");
+  arma::mat dall(d, tokens, arma::fill::zeros);
+  dall.cols(arma::uvec{1, 3}) = dsome;
+  for_each_shape([&](const SkipBlockShape& shape) {
+    Block<double> whole(shape), part(shape);
+    arma::mat all, some, dR = dsome;
+    const std::vector<arma::mat> expected = mixer_checks::gradients(whole, R, dall);
+    whole.forward(R, all);
+    part.block.forward(R, some, &columns);
+    CHECK(arma::approx_equal(some, all.cols(arma::uvec{1, 3}), "absdiff", tolerance::residual<double>));
+    for (Parameter<double>* parameter : part.parameters()) parameter->clear_gradient();
+    part.block.backward(R, dR, &columns);
+    CHECK(arma::approx_equal(dR, expected.front(), "absdiff", tolerance::residual<double>));
+    for (std::size_t i = 1; i < expected.size(); ++i)
+      CHECK(arma::approx_equal(part.parameters()[i - 1]->G, expected[i], "absdiff", tolerance::residual<double>));
+  });
+}
+
 TEST_CASE("a block has the parameters of its switches; lambda has a rate of its own and does not decay") {
   for_each_shape([](SkipBlockShape shape) {
     shape.lambda_rate = 0.1;
