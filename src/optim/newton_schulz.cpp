@@ -1,5 +1,7 @@
 #include "optim/newton_schulz.hpp"
 
+#include "linalg/product.hpp"
+
 namespace ranklab {
 
 template <class T>
@@ -11,10 +13,20 @@ arma::Mat<T> newton_schulz(const arma::Mat<T>& G, int steps, const NewtonSchulzC
   const bool tall = G.n_rows > G.n_cols;
   arma::Mat<T> X = G / (norm + guard);
   if (tall) arma::inplace_trans(X);
+  const arma::uword m = X.n_rows, n = X.n_cols;
+  arma::Mat<T> S(m, m), P, next;
+  // C = alpha A op(B) + beta C, which is symmetric: half of it by multiplications.
+  const auto symmetric = [m](T alpha, const arma::Mat<T>& A, CBLAS_TRANSPOSE op, const arma::Mat<T>& B, T beta, arma::Mat<T>& C) {
+    product(CblasNoTrans, op, m, m, A.n_cols, alpha, A.memptr(), m, B.memptr(), m, C.memptr(), m, beta, Triangle::upper_result);
+    C = arma::symmatu(C);
+  };
   for (int i = 0; i < steps; ++i) {
-    const arma::Mat<T> S = X * X.t();
-    const arma::Mat<T> P = b * S + c * (S * S);
-    X = a * X + P * X;
+    symmetric(T(1), X, CblasTrans, X, T(0), S);  // S = X X'
+    P = S;
+    symmetric(c, S, CblasNoTrans, S, b, P);  // P = b S + c S S
+    next = X;
+    product(CblasNoTrans, CblasNoTrans, m, n, m, T(1), P.memptr(), m, X.memptr(), m, next.memptr(), m, a);  // a X + P X
+    X.swap(next);
   }
   if (tall) arma::inplace_trans(X);
   return X;

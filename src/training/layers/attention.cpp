@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "linalg/product.hpp"
 #include "training/layers/norm.hpp"
-#include "training/layers/product.hpp"
 #include "training/layers/softmax.hpp"
 
 namespace ranklab {

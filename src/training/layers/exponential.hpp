@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "training/layers/packs.hpp"
+#include "linalg/packs.hpp"
 
 namespace ranklab {
 

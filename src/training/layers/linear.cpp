@@ -1,6 +1,6 @@
 #include "training/layers/linear.hpp"
 
-#include "training/layers/product.hpp"
+#include "linalg/product.hpp"
 
 namespace ranklab {
 

@@ -1,8 +1,8 @@
 #include "training/layers/linear_attention.hpp"
 
+#include "linalg/product.hpp"
 #include "training/layers/exponential.hpp"
 #include "training/layers/norm.hpp"
-#include "training/layers/product.hpp"
 
 namespace ranklab {
 

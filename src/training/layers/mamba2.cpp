@@ -3,10 +3,10 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "linalg/product.hpp"
 #include "training/layers/exponential.hpp"
 #include "training/layers/linear.hpp"
 #include "training/layers/norm.hpp"
-#include "training/layers/product.hpp"
 
 namespace ranklab {
 namespace {

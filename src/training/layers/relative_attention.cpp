@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "linalg/product.hpp"
 #include "training/layers/linear.hpp"
-#include "training/layers/product.hpp"
 #include "training/layers/softmax.hpp"
 
 namespace ranklab {

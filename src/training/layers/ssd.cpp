@@ -4,9 +4,9 @@
 #include <cmath>
 #include <type_traits>
 
+#include "linalg/product.hpp"
 #include "models/blocks/state_space.hpp"
 #include "training/layers/exponential.hpp"
-#include "training/layers/product.hpp"
 
 namespace ranklab {
 namespace {

@@ -1,4 +1,4 @@
-// Products of blocks of matrices, which Armadillo has for whole ones alone. For the .cpp files of layers.
+// Products of small matrices and of blocks of matrices.
 #pragma once
 
 #include <cblas.h>

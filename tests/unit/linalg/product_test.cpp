@@ -1,10 +1,10 @@
-#include "training/layers/product.hpp"
+#include "linalg/product.hpp"
 
 #include <doctest/doctest.h>
 
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
-#include "training/layers/packs.hpp"
+#include "linalg/packs.hpp"
 
 namespace product_test {
 

@@ -1,10 +1,10 @@
-#include "training/layers/product.hpp"
+#include "linalg/product.hpp"
 
 #include <algorithm>
 #include <type_traits>
 #include <utility>
 
-#include "training/layers/packs.hpp"
+#include "linalg/packs.hpp"
 
 namespace ranklab {
 namespace {
