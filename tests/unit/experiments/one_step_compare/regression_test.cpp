@@ -95,4 +95,19 @@ TEST_CASE("regression names the flags of shapes that are the wrong way round, an
   CHECK(refusal(make_regression_study(), {{"labels", "early"}}).find("--labels") != std::string::npos);
 }
 
+TEST_CASE("ratios that rounding keeps from 1 are in the bin of 1, those below it for good are not") {
+  Records records = some_records();
+  records.resize(5);
+  // The last lies 4e-6 of a bin below the edge.
+  const std::vector<double> ratios = {1 - 1e-12, 1 - 1e-15, 1, 1 + 1e-12, std::exp2(-1e-6)};
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    records[i].set(regression::predicted_ratio, ratios[i]);
+    records[i].set(regression::actual_ratio, 1.0);
+  }
+  const Result result = regression::report({}, records, false);
+  const Series& trials = find_series(result, "trials");
+  CHECK(trials.mean == std::vector<double>{1, 4});
+  CHECK(std::fabs(trials.x.at(1) - std::exp2(0.125)) <= 1e-15);
+}
+
 }  // namespace regression_test
