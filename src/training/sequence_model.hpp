@@ -77,7 +77,8 @@ class SequenceModel {
   void take_weights(const SequenceModel<U>& from);
 
   /// The mean loss of a batch, and with `gradient` those of all parameters; by parts that stay in cache. seen(part) is called after
-  /// the forward pass of each, whose logits are then there. Behind the last mixer only the tokens go on that are asked about.
+  /// the forward pass of each, whose logits are then there. Behind the last mixer only the tokens go on that are asked about: R_L
+  /// and h have these alone. Parts without any are left out.
   double loss_by_parts(const SequenceBatch<T>& batch, bool gradient, const std::function<void(const SequenceBatch<T>&)>& seen);
 
   // One step after the other, all at once.

@@ -65,6 +65,21 @@ TEST_CASE("every mixer by parts is itself: answers everywhere, at some tokens, c
   }
 }
 
+TEST_CASE("parts about which nobody asks are left out") {
+  constexpr double limit = tolerance::residual<double>;
+  const SequenceShape shape = shape_of(MixerKind::attention);
+  SequenceBatch<double> batch = many(shape, true);
+  batch.labelled.resize(2);
+  batch.targets.resize(2);
+  SequenceModel<double> whole(shape, initial), parted(shape, initial);
+  const double loss = pass(whole, batch);
+  int parts = 0;
+  CHECK(std::fabs(parted.loss_by_parts(batch, true, [&](const SequenceBatch<double>&) { ++parts; }) - loss) <= limit);
+  CHECK(parts == 1);
+  for (std::size_t i = 0; i < whole.parameters().size(); ++i)
+    CHECK(arma::approx_equal(parted.parameters()[i]->G, whole.parameters()[i]->G, "absdiff", limit));
+}
+
 TEST_CASE("a class token, relative positions and a learned lambda by parts") {
   SequenceShape image = classes_shape(MixerKind::attention);
   image.class_token = true;

@@ -8,6 +8,7 @@
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
+#include "training/parts.hpp"
 #include "training/tensors_to_write.hpp"
 
 namespace ranklab::train {
@@ -267,22 +268,25 @@ struct Batch {
   double tokens, answers;
 };
 
-Batch batch_of(const TrainConfig& c, const SequenceShape& task) {
+Batch batch_of(const TrainConfig& c, const SequenceShape& task, std::uint64_t sequences) {
   const std::uint64_t answers = task.classes > 0 ? 1 : c.task == "recall" ? c.pairs : task.length;
-  return {static_cast<double>(c.batch * task.length), static_cast<double>(c.batch * answers)};
+  return {static_cast<double>(sequences * task.length), static_cast<double>(sequences * answers)};
 }
 
 }  // namespace
 
 double training_flops(const Plan& plan, const Curve& curve, const SequenceShape& of_task) {
-  const Batch batch = batch_of(plan.config, of_task);
+  const Batch batch = batch_of(plan.config, of_task, plan.config.batch);
   return 3.5 * static_cast<double>(curve.steps) * sequence_flops(shape_of(plan, curve, of_task), batch.tokens, batch.answers);
 }
 
 double training_bytes(const Plan& plan, const Curve& curve, const SequenceShape& of_task) {
-  const Batch batch = batch_of(plan.config, of_task);
-  // One model in training, one in double beside it.
-  return 2 * 8 * sequence_numbers(shape_of(plan, curve, of_task), batch.tokens, batch.answers);
+  const SequenceShape shape = shape_of(plan, curve, of_task);
+  const std::uint64_t sequences = plan.config.batch, at_once = sequences_at_once(shape.length, shape.dim);
+  const auto numbers = [&](const Batch& of) { return sequence_numbers(shape, of.tokens, of.answers); };
+  // One model in training, by parts, and one in double beside it, by whole batches.
+  return 8 * (numbers(batch_of(plan.config, of_task, std::min(sequences, at_once))) +
+              numbers(batch_of(plan.config, of_task, sequences)));
 }
 
 const Curve* Plan::with_lambda(const Curve& curve, double lambda) const {
