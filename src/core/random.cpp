@@ -1,4 +1,4 @@
-// Philox 4x32-10 and the two distributions.
+// Streams of Philox 4x32-10 and the two distributions.
 //
 // The normals use our own logarithm, sine and cosine: short series that the compiler vectorises, whatever the C library.
 // Wherever a product is added to, the rounding depends on whether the compiler fuses the two: std::fma leaves it no choice,
@@ -14,16 +14,7 @@
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpedantic"
-#pragma GCC diagnostic ignored "-Wconversion"
-#include <Random123/philox.h>
-#pragma GCC diagnostic pop
-#undef philox4x32  // a macro there, a function here
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
+#include "core/philox.hpp"
 
 namespace ranklab {
 namespace {
@@ -92,46 +83,7 @@ inline Direction direction(std::uint32_t high, std::uint32_t low) {
           std::bit_cast<double>(((c & quarter) | (s & ~quarter)) ^ half)};
 }
 
-#ifdef __AVX2__
-constexpr std::size_t blocks_together = 8;
-
-/// Blocks first ... first + 7 as the library's philox4x32 makes them, word j of block i in words[j][i]. GCC makes of the library's
-/// loop three times the work (8.5 and 2.9 ns a block, up to a quarter of a preset): here a word lies alone in 64 bits, so that
-/// the product of two needs no shuffles. The upper halves of what is enciphered are never read.
-void encipher_together(std::uint64_t first, const std::uint32_t (&counter)[3], std::uint32_t key_0, std::uint32_t key_1,
-                       std::uint32_t* const (&words)[4]) {
-  const auto everywhere = [](std::uint32_t word) { return _mm256_set1_epi64x(static_cast<long long>(word)); };
-  const __m256i block = _mm256_set1_epi64x(static_cast<long long>(first));
-  __m256i x[4][2];
-  x[0][0] = _mm256_add_epi64(block, _mm256_setr_epi64x(0, 1, 4, 5));  // the order that the shuffles below undo
-  x[0][1] = _mm256_add_epi64(block, _mm256_setr_epi64x(2, 3, 6, 7));
-  for (int j = 1; j < 4; ++j) x[j][0] = x[j][1] = everywhere(counter[j - 1]);
-  for (int round = 0; round < 10; ++round) {
-    for (int half = 0; half < 2; ++half) {
-      const __m256i product_0 = _mm256_mul_epu32(x[0][half], everywhere(PHILOX_M4x32_0));
-      const __m256i product_1 = _mm256_mul_epu32(x[2][half], everywhere(PHILOX_M4x32_1));
-      x[0][half] = _mm256_xor_si256(_mm256_srli_epi64(product_1, 32), _mm256_xor_si256(x[1][half], everywhere(key_0)));
-      x[2][half] = _mm256_xor_si256(_mm256_srli_epi64(product_0, 32), _mm256_xor_si256(x[3][half], everywhere(key_1)));
-      x[1][half] = product_1;
-      x[3][half] = product_0;
-    }
-    key_0 += PHILOX_W32_0;
-    key_1 += PHILOX_W32_1;
-  }
-  for (int j = 0; j < 4; ++j) {
-    const __m256 lower_halves = _mm256_shuffle_ps(_mm256_castsi256_ps(x[j][0]), _mm256_castsi256_ps(x[j][1]), 0b10'00'10'00);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(words[j]), _mm256_castps_si256(lower_halves));
-  }
-}
-#endif
-
 }  // namespace
-
-std::array<std::uint32_t, 4> philox4x32(const std::array<std::uint32_t, 4>& counter, const std::array<std::uint32_t, 2>& key) {
-  const r123::Philox4x32::ctr_type in = {{counter[0], counter[1], counter[2], counter[3]}};
-  const r123::Philox4x32::ctr_type out = r123::Philox4x32()(in, {{key[0], key[1]}});
-  return {out.v[0], out.v[1], out.v[2], out.v[3]};
-}
 
 struct Stream::Batch {
   std::uint32_t word[4][batch_blocks];
@@ -151,25 +103,8 @@ std::uint64_t Stream::take(std::uint64_t blocks) {
 }
 
 void Stream::encipher(std::uint64_t first, std::size_t count, Batch& batch) const {
-  const r123::Philox4x32::key_type key = {{low_word(seed_), high_word(seed_)}};
-  const std::uint32_t trial = trial_, name_low = low_word(name_hash_), name_high = high_word(name_hash_);
-  std::uint32_t *const word_0 = batch.word[0], *const word_1 = batch.word[1], *const word_2 = batch.word[2],
-                       *const word_3 = batch.word[3];
-  std::size_t together = 0;
-#ifdef __AVX2__
-  for (; together + blocks_together <= count; together += blocks_together) {
-    encipher_together(first + together, {trial, name_low, name_high}, key.v[0], key.v[1],
-                      {word_0 + together, word_1 + together, word_2 + together, word_3 + together});
-  }
-#endif
-#pragma omp simd
-  for (std::size_t i = together; i < count; ++i) {
-    const r123::Philox4x32::ctr_type block = r123::Philox4x32()({{low_word(first + i), trial, name_low, name_high}}, key);
-    word_0[i] = block.v[0];
-    word_1[i] = block.v[1];
-    word_2[i] = block.v[2];
-    word_3[i] = block.v[3];
-  }
+  philox4x32_blocks(first, count, {trial_, low_word(name_hash_), high_word(name_hash_)}, {low_word(seed_), high_word(seed_)},
+                    {batch.word[0], batch.word[1], batch.word[2], batch.word[3]});
 }
 
 Stream::Block Stream::next_block() {

@@ -4,7 +4,6 @@
 // order of drawing, or on which other matrices are drawn.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,10 +11,7 @@
 
 namespace ranklab {
 
-/// The cipher by itself. Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
-std::array<std::uint32_t, 4> philox4x32(const std::array<std::uint32_t, 4>& counter, const std::array<std::uint32_t, 2>& key);
-
-/// One stream of independent draws: 2^32 blocks of the cipher, each of which makes two draws. Every call starts at a new
+/// One stream of independent draws: 2^32 blocks of Philox, each of which makes two draws. Every call starts at a new
 /// block, so a fill of odd length leaves the second half of its last block unused, and uniform() always does. Drawing
 /// beyond the last block throws Failure before anything is written.
 class Stream {
