@@ -4,10 +4,26 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
 
+# The one place of the version: `ranklab --version`, the package and the tarball take it from here, CITATION.cff repeats it.
+VERSION  := 0.2.0
+
 BUILD    ?= build
 MARCH    ?= native
 CXX      := $(if $(filter default,$(origin CXX)),g++,$(CXX))
 CLANG    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
+
+# Older compilers fail with pages of templates, so they are refused in one line.
+OLDEST   := $(if $(CLANG),14,12)
+ifneq ($(filter-out help fetch-help deps clean format dist,$(or $(MAKECMDGOALS),build)),)
+MAJOR    := $(firstword $(subst ., ,$(shell $(CXX) -dumpversion 2>/dev/null)))
+ifeq ($(MAJOR),)
+$(error the compiler $(CXX) is not found: install g++ 12 or newer, or name another one with CXX=)
+endif
+ifneq ($(shell test $(MAJOR) -ge $(OLDEST) 2>/dev/null && echo yes),yes)
+$(error $(CXX) is version $(MAJOR), which is too old: install g++ 12 or newer (or clang 14), and name it with CXX=)
+endif
+endif
+
 # Loops begin at a cache line: a loop over tiles takes up to 1.2 times as long where it happens not to.
 OPTIMISE ?= -O3 -march=$(MARCH) -falign-loops=64
 # Where no time is spent, and in tests, compiled faster; with the fused multiplications of -O3, for the same digits but the last.
@@ -15,7 +31,9 @@ LIGHT    ?= -O1 $(if $(CLANG),,-fexpensive-optimizations) -march=$(MARCH)
 SANITIZE ?=
 # GCC collects its garbage only beyond half a gigabyte: 0.91 of the time for 1.09 of the memory.
 GARBAGE  := $(if $(CLANG),,--param ggc-min-heapsize=524288)
-WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
+# Warnings are for those who work on the code: another compiler's new warning must not stop a user's build. STRICT=1 makes them errors.
+STRICT   ?=
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(if $(STRICT),-Werror)
 # GCC 12 warns falsely inside std::string: of -Wrestrict, and where that is precompiled of two more. clang warns of loops that it
 # does not vectorise though they say that they may be.
 WARNINGS += $(if $(CLANG),-Wno-pass-failed,-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
@@ -43,17 +61,19 @@ LIBRARY  := $(BUILD)/libranklab.a
 BINARY   := $(BUILD)/ranklab
 PRESETS  := $(sort $(patsubst experiments/%.json,%,$(wildcard experiments/*.json)))
 
-RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev librandom123-dev zlib1g-dev gnuplot-nox bible-kjv bible-kjv-text dataset-fashion-mnist
-TEST_PACKAGES := doctest-dev python3 python3-jsonschema
+RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev zlib1g-dev gnuplot-nox bible-kjv bible-kjv-text dataset-fashion-mnist
+# Random123 is a second Philox for the tests to compare ours with; they do without it elsewhere.
+TEST_PACKAGES := doctest-dev python3 python3-jsonschema librandom123-dev
 LINT_PACKAGES := clang-format clang-tidy
 PAGE_PACKAGES := chromium
 TORCH_PACKAGES := python3-torch
 CLUSTER_PACKAGES := slurmd slurmctld slurm-client munge
+DEB_PACKAGES  := dpkg-dev debhelper dh-python
 
 # Without -j on the command line every core compiles.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
-.PHONY: help fetch-help deps build test test-page test-torch cluster-test unit smoke reproduce bench lint format sanitize clean $(PRESETS)
+.PHONY: help fetch-help deps build test test-page test-torch cluster-test fresh-test smoke reproduce bench lint format sanitize clean $(PRESETS)
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -63,18 +83,23 @@ help: ## this list
 fetch-help: ## which published weights to download, and what to run on them
 	@sed -n '/^## Published weights/,/^## /{/^## [^P]/d;p}' experiments/README.md
 
-# A library and a header that it must have.
-HEADERS_NEEDED := Armadillo:armadillo OpenBLAS:cblas.h cxxopts:cxxopts.hpp nlohmann-json:nlohmann/json.hpp Random123:Random123/philox.h zlib:zlib.h
+# Each library with a header of it.
+comma := ,
+HEADERS_NEEDED := Armadillo:armadillo OpenBLAS:cblas.h cxxopts:cxxopts.hpp nlohmann-json:nlohmann/json.hpp doctest:doctest/doctest.h zlib:zlib.h
+BY_HAND := $(if $(shell command -v apt-get),install them as root: apt-get install $(RUN_PACKAGES) $(TEST_PACKAGES),\
+  packaging/README.md names the packages of several systems$(comma) and CPATH and LIBRARY_PATH name other places)
+
+# Are the libraries there, wherever they come from? If not, one line says what to install.
+define look_for_libraries
+lacking=; for h in $(HEADERS_NEEDED); do \
+  echo "#include <$${h#*:}>" | $(CXX) $(INCLUDE) -std=c++20 -E -x c++ - >/dev/null 2>&1 || lacking="$$lacking $${h%%:*} ($${h#*:}),"; \
+done; \
+if [ -n "$$lacking" ]; then echo "make deps: not found:$${lacking%,}$${why:-}; $(BY_HAND)" >&2; exit 1; fi
+endef
 
 ifeq ($(APT),)
 deps:
-	@echo "no packages can be installed here; looking for the libraries: $(foreach h,$(HEADERS_NEEDED),$(firstword $(subst :, ,$(h))))"
-	@missing=; for h in $(HEADERS_NEEDED); do \
-	  echo "#include <$${h#*:}>" | $(CXX) $(INCLUDE) -std=c++20 -E -x c++ - >/dev/null 2>&1 || missing="$$missing $${h%%:*} (no $${h#*:})"; \
-	done; \
-	if [ -n "$$missing" ]; then \
-	  echo "not found:$$missing; the README names the packages of several systems, and CPATH and LIBRARY_PATH other places" >&2; exit 1; \
-	fi
+	@$(look_for_libraries)
 	@command -v gnuplot >/dev/null || echo "gnuplot is not found: figures cannot be drawn"
 else
 deps: ## install the Debian packages that are missing
@@ -82,9 +107,10 @@ deps: ## install the Debian packages that are missing
 	for p in $$tools; do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
 	if [ -n "$$missing" ]; then \
 	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; echo "installing:$$missing"; \
-	  { $$sudo apt-get update -q >/dev/null && \
-	    $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing >/dev/null; } || \
-	  $(MAKE) --no-print-directory deps APT=; \
+	  said=$$({ $$sudo apt-get update -q && \
+	    $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; } 2>&1 >/dev/null) || { \
+	    why=" ($$(grep -m 1 '^E:' <<< "$$said" || tail -n 1 <<< "$$said"))"; $(look_for_libraries); \
+    echo "make deps: going on without$$missing$$why" >&2; }; \
 	fi
 endif
 
@@ -92,26 +118,29 @@ build: deps ## the binary, build/ranklab
 	@$(MAKE) --no-print-directory $(JOBS) $(BINARY)
 
 # --- compiling -------------------------------------------------------------------------------------------------------
-VERSION_BASE := 0.1.0
-GIT_DESCRIBE := $(shell git describe --always --dirty --abbrev=10 --match 'v[0-9]*' 2>/dev/null || echo unknown)
+# A tarball of `make dist` has no git, but the file .revision.
+GIT_DESCRIBE := $(or $(shell cat .revision 2>/dev/null || git describe --always --dirty --abbrev=10 --match 'v[0-9]*' 2>/dev/null),unknown)
+
+# What is written anew replaces the old file only where it differs, so that nothing is rebuilt for the same text.
+renew = { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 
 # Rewritten only when it changes, so that one commit does not rebuild everything; what says it is compiled by itself.
 VERSIONED := src/report/environment.cpp
 $(BUILD)/generated/version.hpp: FORCE
 	@mkdir -p $(@D)
 	@{ echo '#pragma once'; \
-	   echo '#define RANKLAB_VERSION "$(VERSION_BASE)"'; \
+	   echo '#define RANKLAB_VERSION "$(VERSION)"'; \
 	   echo '#define RANKLAB_GIT "$(GIT_DESCRIBE)"'; \
 	   echo '#define RANKLAB_FLAGS "$(strip $(OPTIMISE) $(SANITIZE))"'; } > $@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@$(renew)
 FORCE:
 
 $(VERSIONED:%.cpp=$(BUILD)/%.o): $(BUILD)/generated/version.hpp
 
 # The files below a folder of the second level are compiled together, twelve at a time: what their headers bring is instantiated
 # once, half of the work. A unit is a word, "kind/folder.number:file:file"; a kind has its flags and its precompiled headers.
-units   = $(shell printf '%s\n' $(2) | awk -F/ -v kind=$(1) -v files=$(or $(3),12) \
-  '{ d = $$1 "/" $$2 (NF > 3 ? "/" $$3 : ""); u = kind "/" d "." int((n[d]++) / files); of[u] = of[u] ":" $$0 } END { for (u in of) print u of[u] }')
+units   = $(shell printf '%s\n' $(2) | awk -F/ -v kind=$(1) -v files=$(or $(FILES_PER_UNIT),$(3),12) \
+  'NF { d = $$1 "/" $$2 (NF > 3 ? "/" $$3 : ""); u = kind "/" d "." int((n[d]++) / files); of[u] = of[u] ":" $$0 } END { for (u in of) print u of[u] }')
 objects = $(foreach unit,$(1),$(BUILD)/units/$(firstword $(subst :, ,$(unit))).o)
 
 # Studies spend their time in what they call: a profile of all presets finds 1 % of it in src/experiments. An edit of one is
@@ -127,6 +156,12 @@ UNIT_SOURCES  := $(patsubst %.o,%.cpp,$(call objects,$(UNITS)))
 OBJECTS       := $(call objects,$(PROGRAM_UNITS)) $(VERSIONED:%.cpp=$(BUILD)/%.o)
 TEST_OBJECTS  := $(call objects,$(TEST_UNITS))
 
+# Everything is compiled again after the compiler or its flags have changed.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CXX) $(MAJOR) $(CXXFLAGS) | $(LIGHT) | $(INCLUDE)' > $@.new
+	@$(renew)
+
 # A unit is written again only where its files are others.
 $(UNIT_SOURCES) &: FORCE
 	@mkdir -p $(sort $(dir $(UNIT_SOURCES)))
@@ -140,34 +175,40 @@ $(UNIT_SOURCES) &: FORCE
 PRECOMPILED = $(BUILD)/precompiled/program.hpp
 DOCUMENTS   = $(BUILD)/precompiled/documents.hpp
 $(BUILD)/precompiled/%.hpp: HEADERS = algorithm cmath functional limits map memory string vector
-$(BUILD)/precompiled/program.hpp: HEADERS += armadillo
-$(BUILD)/precompiled/documents.hpp: HEADERS += nlohmann/json.hpp
+$(PRECOMPILED): HEADERS += armadillo
+$(DOCUMENTS): HEADERS += nlohmann/json.hpp
 $(BUILD)/precompiled/tests.hpp: HEADERS += armadillo doctest/doctest.h
-$(BUILD)/precompiled/%.hpp:
-	@mkdir -p $(@D)
-	@printf '#include <%s>\n' $(HEADERS) > $@
 
-%.hpp.gch: %.hpp
+# A static pattern: files of an implicit rule would be deleted as intermediate ones after a failed build.
+$(PRECOMPILED) $(DOCUMENTS) $(BUILD)/precompiled/tests.hpp: $(BUILD)/precompiled/%.hpp: FORCE
+	@mkdir -p $(@D)
+	@printf '#include <%s>\n' $(HEADERS) > $@.new
+	@$(renew)
+
+%.hpp.gch: %.hpp $(BUILD)/flags
 	@echo "  compile the headers of $(basename $(@F))"
 	@$(CXX) $(filter-out -MMD -MP,$(CXXFLAGS)) -x c++-header $< -o $@
 
 # The objects of these kinds.
 of_kinds = $(filter $(foreach kind,$(1),$(BUILD)/units/$(kind)/%),$(OBJECTS) $(TEST_OBJECTS))
 $(call of_kinds,writes studies tests helps) $(BUILD)/precompiled/tests.hpp.gch: private OPTIMISE = $(LIGHT)
-$(call of_kinds,tests helps) $(BUILD)/tests/%.o: INCLUDE += -Itests/unit
-$(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): PRECOMPILED = $(DOCUMENTS)
+$(call of_kinds,tests helps) $(BUILD)/tests/%.o: private INCLUDE += -Itests/unit
+$(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): private PRECOMPILED = $(DOCUMENTS)
 $(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): $(DOCUMENTS).gch
-$(call of_kinds,tests): PRECOMPILED = $(BUILD)/precompiled/tests.hpp
+$(call of_kinds,tests): private PRECOMPILED = $(BUILD)/precompiled/tests.hpp
 $(call of_kinds,tests): $(BUILD)/precompiled/tests.hpp.gch
 $(call of_kinds,studies computes helps) $(BUILD)/src/main.o $(BUILD)/tests/bench/bench.o: $(BUILD)/precompiled/program.hpp.gch
 
-COMPILE = $(CXX) $(CXXFLAGS) -include $(PRECOMPILED) $(INCLUDE) -iquote .
+COMPILE = $(CXX) $(CXXFLAGS) $(if $(MAKE_TERMERR),-fdiagnostics-color=always) -include $(PRECOMPILED) $(INCLUDE) -iquote .
 
-$(BUILD)/units/%.o: $(BUILD)/units/%.cpp
+# What the compiler says of a unit names the real file first, without the lines that lead there from the generated one.
+NAMES_REAL_FILES := sed -e '\|^In file included from .*$(BUILD)/units/|d' -e '\|^ *from .*$(BUILD)/units/|d' -e 's|\./src/|src/|g' -e 's|\./tests/|tests/|g'
+
+$(BUILD)/units/%.o: $(BUILD)/units/%.cpp $(BUILD)/flags
 	@echo "  compile $*"
-	@$(COMPILE) -c $< -o $@
+	@$(COMPILE) -c $< -o $@ 2>&1 | $(NAMES_REAL_FILES) >&2
 
-$(BUILD)/%.o: %.cpp
+$(BUILD)/%.o: %.cpp $(BUILD)/flags
 	@mkdir -p $(@D)
 	@echo "  compile $<"
 	@$(COMPILE) -c $< -o $@
@@ -177,15 +218,15 @@ $(LIBRARY): $(OBJECTS)
 
 $(BINARY): $(BUILD)/src/main.o $(LIBRARY)
 	@echo "  link    $@"
-	@$(CXX) $(CXXFLAGS) $^ $(LDLIBS) -o $@
+	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 $(BUILD)/unit-tests: $(TEST_OBJECTS) $(LIBRARY)
 	@echo "  link    $@"
-	@$(CXX) $(CXXFLAGS) $^ $(LDLIBS) -o $@
+	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 $(BUILD)/bench: $(addprefix $(BUILD)/tests/,bench/bench.o unit/tiny_checkpoint.o unit/tiny_layouts.o) $(LIBRARY)
 	@echo "  link    $@"
-	@$(CXX) $(CXXFLAGS) $^ $(LDLIBS) -o $@
+	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
@@ -196,6 +237,10 @@ test: deps ## deps, build, unit tests, end-to-end tests, smoke runs, schema chec
 
 smoke: build ## each command and study at toy size, in seconds
 	@RANKLAB_BUILD=$(BUILD) python3 tests/run_tests.py smoke
+
+fresh-test: ## the README's two commands and the package in clean chroots of Debian 12 and 13 (mmdebstrap); some 45 minutes
+	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES=mmdebstrap
+	@tests/fresh/test.sh
 
 # GCC warns of uninitialised values in the standard library where the sanitizers instrument it.
 sanitize: deps ## the tests under the address and undefined-behaviour sanitizers
@@ -221,9 +266,10 @@ bench: build ## speed against the authors' method and against the machine's limi
 
 FORMATTED = $(shell find src tests -name '*.hpp' -o -name '*.cpp')
 
-lint: ## clang-format and clang-tidy, without a finding
+lint: ## clang-format, the compiler's warnings as errors (build-strict), and clang-tidy, without a finding
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(LINT_PACKAGES)'
 	@clang-format --dry-run -Werror $(FORMATTED)
+	@$(MAKE) --no-print-directory $(JOBS) STRICT=1 BUILD=build-strict build-strict/ranklab build-strict/unit-tests
 	@$(MAKE) --no-print-directory $(BUILD)/generated/version.hpp
 	@printf '%s\n' $(sort $(shell find src -name '*.cpp')) | \
 	  xargs -P $$(nproc) -n 1 sh -c 'clang-tidy --quiet "$$0" -- -std=c++20 $(ARMA) $(INCLUDE) 2>/dev/null || { echo "clang-tidy: $$0"; exit 1; }'
@@ -266,19 +312,65 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 PLACE    = $(DESTDIR)$(PREFIX)
 
-.PHONY: man install
+# Where Python finds the recorder: a folder below PREFIX that it searches already, else its usual name there.
+PYTHON_PLACE ?= $(shell python3 -c 'import site, sys, sysconfig; prefix = sys.argv[1]; \
+  searched = [path for path in [site.getusersitepackages(), *sys.path] if path.startswith(prefix + "/")]; \
+  print((searched or [sysconfig.get_path("purelib", "posix_prefix", {"base": prefix})])[0])' $(abspath $(PREFIX)) 2>/dev/null \
+  || echo $(PREFIX)/share/ranklab)
+
+.PHONY: man install install-files dist deb
 
 man: build ## the man page, build/ranklab.1
-	@$(BINARY) man > $(BUILD)/ranklab.1
+	@$(MAKE) --no-print-directory $(BUILD)/ranklab.1
 
-install: man ## the binary, its presets, man page and completion below PREFIX=/usr/local
+$(BUILD)/ranklab.1: $(BINARY)
+	@$(BINARY) man > $@
+
+install: build ## the binary, its presets, the recorder, man page and completion below PREFIX=/usr/local
+	@$(MAKE) --no-print-directory install-files
+	@echo "installed below $(PLACE); the recorder is $(DESTDIR)$(PYTHON_PLACE)/ranklab_dump.py"
+	@python3 -c 'import sys; sys.exit("$(PYTHON_PLACE)" not in sys.path)' 2>/dev/null || \
+	  echo "before Python imports it: export PYTHONPATH=$(PYTHON_PLACE)"
+
+install-files: $(BUILD)/ranklab.1
 	@install -D $(BINARY) $(PLACE)/bin/ranklab
 	@install -d $(PLACE)/share/ranklab/experiments
 	@install -m 644 experiments/*.json experiments/shards.sbatch $(PLACE)/share/ranklab/experiments
 	@install -D -m 644 $(BUILD)/ranklab.1 $(PLACE)/share/man/man1/ranklab.1
 	@install -d $(PLACE)/share/bash-completion/completions
 	@$(BINARY) completion bash > $(PLACE)/share/bash-completion/completions/ranklab
-	@echo "installed below $(PLACE)"
+	@install -D -m 644 experiments/ranklab_dump.py $(DESTDIR)$(PYTHON_PLACE)/ranklab_dump.py
+
+# The last commit, with its name in a file: the tarball builds without git. From an unpacked tarball it packs what was unpacked.
+TARBALL := $(BUILD)/ranklab-$(VERSION).tar.gz
+dist: ## build/ranklab-VERSION.tar.gz, which builds without git
+	@mkdir -p $(BUILD)/dist
+ifeq ($(wildcard .revision),)
+	@[ -z "$$(git status --porcelain)" ] || echo "make dist: packs the last commit, without the changes in this folder" >&2
+	@git describe --always --abbrev=10 --match 'v[0-9]*' > $(BUILD)/dist/.revision
+	@git archive --prefix=ranklab-$(VERSION)/ --add-file=$(BUILD)/dist/.revision --output=$(TARBALL) HEAD
+else
+	@tar --exclude='./build*' --exclude='./results/*.json' --exclude='./results/*.svg' --exclude='./results/*.html' \
+	  --no-wildcards-match-slash --transform 's|^\.|ranklab-$(VERSION)|' --owner=0 --group=0 -czf $(TARBALL) .
+endif
+	@echo "$(TARBALL)"
+
+# dpkg's changelog is made from ours: its version is VERSION, its date that of the release.
+RELEASED = $(shell sed -nE 's/^\#\# \[$(subst .,\.,$(VERSION))\] - ([0-9-]+)$$/\1/p' CHANGELOG.md)
+$(BUILD)/deb/changelog: FORCE
+	@mkdir -p $(@D)
+	@[ -n "$(RELEASED)" ] || { echo "CHANGELOG.md has no section [$(VERSION)] with a date" >&2; exit 1; }
+	@printf 'ranklab (%s) stable; urgency=medium\n\n  * Release %s; see CHANGELOG.md.\n\n -- %s  %s\n' $(VERSION) $(VERSION) \
+	  "$$(sed -n 's/^Maintainer: //p' packaging/debian/control)" "$$(LC_ALL=C date -u -R -d $(RELEASED))" > $@
+
+deb: ## build/ranklab_VERSION_ARCH.deb, for every x86-64-v3 processor
+	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(DEB_PACKAGES)'
+	@$(MAKE) --no-print-directory dist $(BUILD)/deb/changelog
+	@rm -rf $(BUILD)/deb/ranklab-$(VERSION) && tar -xf $(TARBALL) -C $(BUILD)/deb
+	@cd $(BUILD)/deb/ranklab-$(VERSION) && mv packaging/debian debian && cp ../changelog debian/changelog && \
+	  DEB_BUILD_OPTIONS="noautodbgsym nocheck" dpkg-buildpackage -b -us -uc > ../log 2>&1 || { tail -n 20 ../log >&2; exit 1; }
+	@mv $(BUILD)/deb/ranklab_$(VERSION)_*.deb $(BUILD) && rm -rf $(BUILD)/deb/ranklab-$(VERSION)
+	@ls $(BUILD)/ranklab_$(VERSION)_*.deb
 
 clean: ## remove what was built; results stay
 	@rm -rf build build-*

@@ -19,10 +19,13 @@ import json
 import os
 import shutil
 
-import torch
-import torch.nn.functional as F
-from torch import nn
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+try:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+    from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+except ModuleNotFoundError:  # the package installs this file where there may be no PyTorch
+    torch = None
 
 FORMAT = "ranklab.recording/1"
 
@@ -34,6 +37,8 @@ def record(model, folder, include="*", dtype=None, replace=False):
     include: a glob of parameter names, for a part of a large model. dtype: of the sums; by default float64 on the CPU and float32
     elsewhere. Nothing is written when the block raises.
     """
+    if torch is None:
+        raise ModuleNotFoundError("ranklab_dump records PyTorch models: install PyTorch (Debian's python3-torch, or pip's torch)")
     if os.path.exists(folder) and not replace:
         raise FileExistsError(f"{folder} exists; record(..., replace=True) replaces it")
     recording = _Recording(model, include, dtype)

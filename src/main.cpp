@@ -54,6 +54,11 @@ int complain(const std::string& message, int exit_code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const char* instructions = missing_instructions()) {
+    std::fprintf(stderr, "ranklab: this processor lacks %s, for which the program was compiled; `make build` here makes one that runs\n",
+                 instructions);
+    return 1;
+  }
   prepare_blas(argv);
   return_large_blocks();
   try {

@@ -31,7 +31,7 @@ int plot_command(const std::vector<std::string>& words) {
   const Arguments arguments = parse_utility(words, fields);
   const std::string usage = "plot RESULT.json [--out PICTURE]";
   if (prints_help(arguments, usage, "Draws the figure that a result describes, through gnuplot.", fields)) return 0;
-  const std::string& path = the_result_file(arguments, "plot");
+  const std::string path = the_result_file(arguments, "plot");
   const nlohmann::json result = read_result(path);
   if (out.empty()) out = default_picture(path);
   try {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "cli/commands.hpp"
 #include "core/error.hpp"
 #include "core/fields.hpp"
 #include "core/machine.hpp"
@@ -56,11 +59,26 @@ void check_preset(const nlohmann::json& document, const std::string& where) {
     throw UsageError(where + ": 'reproduce' must have 'config' and 'seconds'");
 }
 
+// Whether some file of the folder names an experiment command, as every preset does; it need not be free of errors.
+bool holds_presets(const fs::path& folder) {
+  constexpr std::size_t longest = 1 << 16;  // bytes of a preset
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() != ".json" || !entry.is_regular_file(error) || entry.file_size(error) > longest) continue;
+    std::ifstream file(entry.path());
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    for (const Experiment& experiment : experiments()) {
+      if (text.find('"' + experiment.name + '"') != std::string::npos) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string presets_folder() {
   std::error_code error;
-  if (fs::is_directory("experiments", error)) return "experiments";
+  if (holds_presets("experiments")) return "experiments";
   const fs::path program = fs::canonical(program_path(), error);
   if (error) return "";
   const fs::path prefix = program.parent_path().parent_path();

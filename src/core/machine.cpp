@@ -90,6 +90,19 @@ bool cpu_has_avx512() {
 #endif
 }
 
+const char* missing_instructions() {
+#if defined(__AVX512F__) && !defined(RANKLAB_PORTABLE)
+  if (!__builtin_cpu_supports("avx512f")) return "AVX-512";
+#endif
+#if defined(__AVX2__) && !defined(RANKLAB_PORTABLE)
+  if (!__builtin_cpu_supports("avx2")) return "AVX2";
+#endif
+#if defined(__FMA__) && !defined(RANKLAB_PORTABLE)
+  if (!__builtin_cpu_supports("fma")) return "FMA";
+#endif
+  return nullptr;
+}
+
 std::uint64_t available_cores() {
 #ifdef RANKLAB_LINUX
   cpu_set_t set;

@@ -14,6 +14,10 @@ std::string cpu_name();
 /// Whether it has the AVX-512 instructions that BLAS kernels use; false where that cannot be told.
 bool cpu_has_avx512();
 
+/// An instruction set that this program was compiled for and that the processor lacks; nullptr if there is none, or where that
+/// cannot be told.
+const char* missing_instructions();
+
 /// Processors that this process may use, at least 1.
 std::uint64_t available_cores();
 

@@ -2,6 +2,7 @@
 
 #include <cblas.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <sstream>
 #include <vector>
@@ -42,6 +44,28 @@ double flop_rate() {
   }
   return 2.0 * n * n * n / fastest;
 }
+
+#if defined(__linux__) && defined(__GLIBC__) && !defined(RANKLAB_PORTABLE) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// OpenBLAS starts its threads when it is loaded. From 0.3.29 on it asks without end for buffers that a limited address space has no
+// room for, before main could set OPENBLAS_NUM_THREADS. The functions in .preinit_array run before any library's constructor, and
+// before the C library knows its environment: hence execve.
+void start_again_with_one_blas_thread(int, char** argv, char** environment) {
+  constexpr std::size_t longest = 4096;
+  constexpr char variable[] = "OPENBLAS_NUM_THREADS=", one[] = "OPENBLAS_NUM_THREADS=1";
+  static char* changed[longest];
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  std::size_t count = 0;
+  for (; environment[count] != nullptr; ++count) {
+    if (count + 2 >= longest || std::strncmp(environment[count], variable, sizeof variable - 1) == 0) return;
+    changed[count] = environment[count];
+  }
+  changed[count] = const_cast<char*>(one);
+  ::execve("/proc/self/exe", argv, changed);  // where it fails, the library serves as it is
+}
+
+[[gnu::section(".preinit_array"), gnu::used]] void (*before_libraries)(int, char**, char**) = start_again_with_one_blas_thread;
+#endif
 
 }  // namespace
 

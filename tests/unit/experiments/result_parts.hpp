@@ -5,27 +5,28 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/result.hpp"
 
-inline const ranklab::Series& find_series(const ranklab::Result& result, const std::string& name) {
+inline const ranklab::Series& find_series(const ranklab::Result& result, std::string_view name) {
   const auto found = std::find_if(result.series.begin(), result.series.end(), [&](const auto& s) { return s.name == name; });
-  CAPTURE(name);
+  CAPTURE(std::string(name));
   REQUIRE(found != result.series.end());
   return *found;
 }
 
-inline const std::vector<double>& find_scalar(const ranklab::Result& result, const std::string& name) {
+inline const std::vector<double>& find_scalar(const ranklab::Result& result, std::string_view name) {
   const auto found = std::find_if(result.scalars.begin(), result.scalars.end(), [&](const auto& s) { return s.name == name; });
-  CAPTURE(name);
+  CAPTURE(std::string(name));
   REQUIRE(found != result.scalars.end());
   return found->per_trial;
 }
 
-inline const ranklab::Claim& find_claim(const ranklab::Result& result, const std::string& id) {
+inline const ranklab::Claim& find_claim(const ranklab::Result& result, std::string_view id) {
   const auto found = std::find_if(result.claims.begin(), result.claims.end(), [&](const auto& c) { return c.id == id; });
-  CAPTURE(id);
+  CAPTURE(std::string(id));
   REQUIRE(found != result.claims.end());
   return *found;
 }

@@ -29,8 +29,8 @@ ModelSpec spec_of(const std::string& model) {
 
 const Trial trial(3, 1, 0);
 
-const std::vector<double>& gradient_norms(const TrialRecord& record, const std::string& model) {
-  return record.array(model + ".gradient_norm");
+const std::vector<double>& gradient_norms(const TrialRecord& record, std::string_view model) {
+  return record.array(std::string(model) + ".gradient_norm");
 }
 
 TrialRecord run_one(const ModelSpec& spec, bool single_precision = false) {

@@ -1,0 +1,151 @@
+"""The Makefile on a program of three files: what fails leaves nothing behind, warnings are errors under STRICT=1 alone, compilers that
+are too old are refused in one line. One place has the version."""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from program import ROOT, ProgramTest
+
+# Stand-ins for the libraries, so that nothing takes time.
+FILES = {
+    "include/armadillo": "",
+    "include/nlohmann/json.hpp": "",
+    "include/doctest/doctest.h": "",
+    "src/main.cpp": "int answer();\nint main() { return answer() == 42 ? 0 : 1; }\n",
+    "src/core/answer.cpp": '#include "core/answer.hpp"\nint answer() { return right; }\n',
+    "src/core/answer.hpp": "#pragma once\nconstexpr int right = 42;\n",
+    "src/core/other.cpp": "int other() { return 1; }\n",
+    "src/report/environment.cpp": '#include "version.hpp"\nconst char* version() { return RANKLAB_VERSION; }\n',
+    "tests/unit/main.cpp": "int main() {}\n",
+}
+
+
+def text_of(name):
+    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+        return file.read()
+
+
+class BuildTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        shutil.copy(os.path.join(ROOT, "Makefile"), self.folder)
+        for name, text in FILES.items():
+            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+            self.write(name, text)
+
+    def make(self, *words, exit_code=0):
+        """`make build/ranklab` in a new environment: no flags of the make that runs this test. Returns both outputs."""
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE") and key not in ("CXX", "STRICT", "MFLAGS")}
+        run = subprocess.run(["make", "build/ranklab", "INCLUDE=-Iinclude -Isrc -Ibuild/generated", "LDLIBS=", "HEADERS=cstddef", "OPTIMISE=-O0", "LIGHT=-O0",
+                              *words], cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(run.returncode != 0, exit_code != 0, run.stdout)
+        return run.stdout
+
+    def program_works(self):
+        return subprocess.run([self.path("build/ranklab")]).returncode == 0
+
+    def test_a_failed_build_leaves_nothing_that_stops_the_next_one(self):
+        good = FILES["src/core/answer.cpp"]
+        self.write("src/core/answer.cpp", "int answer() { return nothing; }\n")
+        for words in ((), ("-k",), ("-j2",)):
+            said = self.make(*words, exit_code=2)
+            self.assertRegex(said, r"(?m)^src/core/answer.cpp:1:")
+            self.assertNotIn("build/units/computes/src/core.0.cpp", said)
+        self.write("src/core/answer.cpp", good)
+        self.make()
+        self.assertTrue(self.program_works())
+        self.write("src/core/answer.hpp", "constexpr int right = ;\n")
+        self.assertRegex(self.make(exit_code=2), r"In file included from src/core/answer.cpp:1[,:]\n(.*\n)?src/core/answer.hpp:1:")
+        self.write("src/core/answer.hpp", FILES["src/core/answer.hpp"])
+        self.make()
+        self.assertTrue(self.program_works())
+
+    def test_nothing_is_built_twice(self):
+        self.make()
+        self.assertNotRegex(self.make(), "compile|link")
+        os.utime(self.path("src/core/other.cpp"))
+        self.assertEqual(len(re.findall("compile", self.make())), 1)
+
+    def test_other_flags_compile_everything_again(self):
+        self.make()
+        said = self.make("OPTIMISE=-O1")
+        for part in ("headers of program", "computes/src/core.0", "src/main.cpp", "src/report/environment.cpp"):
+            self.assertIn(f"compile {part}" if "headers" not in part else f"compile the {part}", said)
+
+    def test_warnings_are_errors_under_strict_alone(self):
+        self.write("src/core/other.cpp", "int other(int unused) { return 1; }\n")
+        self.assertIn("src/core/other.cpp:1:", self.make())
+        self.assertTrue(self.program_works())
+        self.assertIn("-Werror", self.make("STRICT=1", exit_code=2))
+        self.assertIn("STRICT=1", text_of(".ci/run"))
+
+    def test_compilers_that_are_too_old_or_missing(self):
+        for name, version, needed in (("g++-11", "11", "g++ 12"), ("clang++-13", "13.0.1", "clang 14")):
+            script = self.write(name, f'#!/bin/sh\ncase $1 in -dumpversion) echo {version};; *) echo "{name} version";; esac\n')
+            os.chmod(script, 0o755)
+            said = self.make(f"CXX={script}", exit_code=2)
+            self.assertEqual(len(said.splitlines()), 1, said)
+            self.assertIn(f"is version {version.split('.')[0]}, which is too old", said)
+            self.assertIn(needed, said)
+        said = self.make("CXX=no-such-compiler", exit_code=2)
+        self.assertEqual(len(said.splitlines()), 1, said)
+        self.assertIn("no-such-compiler is not found: install g++ 12", said)
+
+
+class DepsTest(ProgramTest):
+    """`make deps` on machines on which nothing can be installed, with stand-ins for apt-get and dpkg-query."""
+
+    def deps(self, *words, **commands):
+        for name, script in commands.items():
+            os.chmod(self.write(name.replace("_", "-"), "#!/bin/sh\n" + script), 0o755)
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE") and key not in ("CPATH", "MFLAGS")}
+        environment["PATH"] = f"{self.folder}:{environment['PATH']}"
+        return subprocess.run(["make", "-C", ROOT, "--no-print-directory", "deps", *words], env=environment, capture_output=True, text=True)
+
+    NO_NETWORK = {"dpkg_query": "exit 1\n", "sudo": 'exec "$@"\n', "apt_get": "echo 'E: Unable to fetch some archives' >&2; exit 100\n"}
+
+    def test_without_a_network_one_line_says_what_to_install(self):
+        run = self.deps("INCLUDE=-nostdinc", **self.NO_NETWORK)
+        self.assertNotEqual(run.returncode, 0)
+        lines = [line for line in run.stderr.splitlines() if not line.startswith("make: ***")]
+        self.assertEqual(len(lines), 1, run.stderr)
+        for needle in ("not found: Armadillo (armadillo)", "Unable to fetch", "apt-get install libarmadillo-dev"):
+            self.assertIn(needle, lines[0])
+
+    def test_libraries_from_elsewhere_do(self):
+        run = self.deps(**self.NO_NETWORK)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("going on without", run.stderr)
+
+    def test_without_the_right_to_install(self):
+        run = self.deps("APT=", "INCLUDE=-nostdinc")
+        self.assertNotEqual(run.returncode, 0)
+        lines = [line for line in run.stderr.splitlines() if not line.startswith("make: ***")]
+        self.assertEqual(len(lines), 1, run.stderr)
+        self.assertIn("install them as root: apt-get install libarmadillo-dev", lines[0])
+
+
+class VersionTest(ProgramTest):
+    def test_every_place_names_the_same_version(self):
+        version = re.search(r"(?m)^VERSION +:= (\S+)$", text_of("Makefile")).group(1)
+        self.assertTrue(self.run_program("--version").stdout.startswith(f"ranklab {version} (git "))
+        released = re.search(rf"(?m)^## \[{re.escape(version)}\] - (\d{{4}}-\d\d-\d\d)$", text_of("CHANGELOG.md")).group(1)
+        citation = text_of("CITATION.cff")
+        self.assertIn(f"\nversion: {version}\n", citation)
+        self.assertIn(f"\ndate-released: {released}\n", citation)
+        subprocess.run(["make", "-C", ROOT, "--no-print-directory", f"BUILD={self.folder}", f"{self.folder}/deb/changelog"], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.assertTrue(self.read("deb/changelog").startswith(f"ranklab ({version}) "))
+
+    def test_the_package_needs_what_deps_installs(self):
+        makefile = text_of("Makefile")
+        run = set(re.search(r"(?m)^RUN_PACKAGES +:= (.*)$", makefile).group(1).split())
+        control = text_of("packaging/debian/control")
+        for package in run:
+            self.assertRegex(control, rf"(?m)[ ,]{re.escape(package)}\b")
+
+
+if __name__ == "__main__":
+    unittest.main()

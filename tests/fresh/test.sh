@@ -1,0 +1,108 @@
+#!/bin/bash
+# `make fresh-test`: what a newcomer does, in clean chroots of Debian 12 and 13 that mmdebstrap makes with git, make and g++ alone. The
+# last commit is cloned, the README's two commands run, `make deb` makes the package; a second clean chroot installs it and runs it as a
+# user. Each step prints its seconds and ok or FAILED; the last line counts them.
+#
+# SUITES="bookworm trixie" names the releases, FULL=1 adds `make check-reference`. Needs mmdebstrap, a network, and root or user
+# namespaces; build-fresh/ is removed at the end, but for the logs of what failed.
+set -euo pipefail
+
+# --- inside a chroot ---------------------------------------------------------------------------------------------------
+# step NAME COMMAND...: runs the command, keeps its output in logs/, counts.
+step() {
+  local name=$1 start=$SECONDS outcome=ok
+  shift
+  "$@" > "/root/logs/${name//[ \/]/-}.log" 2>&1 < /dev/null || outcome=FAILED
+  printf '%5d s  %-6s  %s: %s\n' $((SECONDS - start)) $outcome "$suite" "$name"
+  [ $outcome = ok ] || tail -n 25 "/root/logs/${name//[ \/]/-}.log" | sed 's/^/         | /'
+  echo $outcome >> /root/logs/outcomes
+}
+install_packages() { apt-get install -y -q "$@"; }
+lintian_finds_no_error() { install_packages --no-install-recommends lintian && lintian --fail-on error build/ranklab_*.deb; }
+nothing_warned() { ! grep 'warning:' /root/logs/make-*.log; }
+
+newcomer() {
+  cd /root
+  git clone -q ranklab.bundle ranklab
+  cd ranklab
+  git -c advice.detachedHead=false checkout -q "$1"
+  step "make reproduce" make reproduce
+  step "make test" make test
+  step "no compiler warned" nothing_warned
+  [ -z "${FULL:-}" ] || step "make check-reference" make check-reference
+  step "make deb" make deb
+  step "lintian" lintian_finds_no_error
+  echo "         versions in Debian $(cat /etc/debian_version):"
+  for package in g++ libarmadillo-dev libopenblas0-pthread nlohmann-json3-dev doctest-dev gnuplot-nox python3; do
+    printf '         %-22s %s\n' $package "$(dpkg-query -W -f='${Version}' $package)"
+  done
+}
+
+as_user() { runuser -u someone -- env HOME=/home/someone bash -euo pipefail -c "cd && $1"; }
+
+package() {
+  step "apt install ./ranklab_*.deb" install_packages /root/ranklab_*.deb
+  install_packages --no-install-recommends man-db bash-completion > /dev/null 2>&1
+  useradd -m -s /bin/bash someone
+  # Many projects have a folder `experiments` of their own.
+  step "ranklab run spectral-fig03" as_user 'mkdir experiments && echo "{}" > experiments/mine.json && ranklab run spectral-fig03 &&
+    ranklab plot results/spectral-fig03.json && grep -q "</svg>" results/spectral-fig03.svg && ranklab --version'
+  step "man ranklab" as_user 'man -P cat ranklab | grep -q one-step-compare'
+  step "completion" as_user 'set +eu; source /usr/share/bash-completion/bash_completion; { _comp_load ranklab || _completion_loader ranklab; } 2>/dev/null
+    complete -p ranklab && COMP_WORDS=(ranklab run spectral-fig0) COMP_CWORD=2 && _ranklab && [[ ${COMPREPLY[*]} == *spectral-fig03* ]]'
+  step "import ranklab_dump" as_user 'python3 -c "import ranklab_dump; print(ranklab_dump.__file__)"'
+}
+
+if [ $# -gt 0 ]; then
+  suite=$2
+  mkdir -p /root/logs
+  # Python's pools and OpenBLAS share memory there.
+  mountpoint -q /dev/shm || mount -t tmpfs tmpfs /dev/shm
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -q > /dev/null
+  "$1" "${@:3}"
+  exit 0
+fi
+
+# --- on this machine ---------------------------------------------------------------------------------------------------
+cd "$(dirname "$0")/../.."
+skip() { echo "fresh-test: skipped: $1" >&2; exit 77; }
+command -v mmdebstrap > /dev/null || skip "mmdebstrap is not installed"
+[ "$(id -u)" = 0 ] || unshare --user --map-root-user --mount true 2> /dev/null || skip "neither root nor user namespaces (kernel.unprivileged_userns_clone)"
+[ -z "$(git status --porcelain)" ] || echo "fresh-test: tests the last commit, without the changes in this folder" >&2
+
+work=$PWD/build-fresh
+rm -rf "$work"
+mkdir -p "$work/tmp" "$work/logs"
+commit=$(git rev-parse HEAD)
+git bundle create -q "$work/ranklab.bundle" HEAD
+passed=0 failed=0
+
+# clean SUITE PACKAGES HOOK...: a chroot that is gone when the hooks are done.
+clean() {
+  local suite=$1 packages=$2 hooks=()
+  shift 2
+  for hook in "$@"; do hooks+=(--customize-hook="$hook"); done
+  TMPDIR=$work/tmp mmdebstrap --quiet --variant=minbase --format=null --include="$packages" --customize-hook='upload tests/fresh/test.sh /root/test.sh' \
+    "${hooks[@]}" "$suite" /dev/null
+}
+inside='env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 FULL='${FULL:-}' chroot "$1" bash /root/test.sh'
+
+count() {  # FOLDER of logs
+  passed=$((passed + $(grep -c '^ok' "$1/outcomes" || true))) failed=$((failed + $(grep -c '^FAILED' "$1/outcomes" || true)))
+}
+
+for suite in ${SUITES:-bookworm trixie}; do
+  for who in newcomer package; do mkdir -p "$work/logs/$suite/$who"; done
+  clean "$suite" git,make,g++,ca-certificates "upload $work/ranklab.bundle /root/ranklab.bundle" "$inside newcomer $suite $commit" \
+    "sync-out /root/logs $work/logs/$suite/newcomer" "cp \"\$1\"/root/ranklab/build/ranklab_*.deb $work/logs/$suite/ || true" ||
+    { echo "$suite: no chroot, or no clone in it"; failed=$((failed + 1)); }
+  count "$work/logs/$suite/newcomer"
+  deb=$(ls "$work/logs/$suite/"*.deb 2> /dev/null) || { echo "$suite: no package to install"; failed=$((failed + 1)); continue; }
+  clean "$suite" ca-certificates "copy-in $deb /root" "$inside package $suite" "sync-out /root/logs $work/logs/$suite/package" ||
+    { echo "$suite: no chroot for the package"; failed=$((failed + 1)); }
+  count "$work/logs/$suite/package"
+done
+if [ $failed = 0 ]; then rm -rf "$work"; else rm -rf "$work/tmp" "$work/ranklab.bundle"; echo "logs: $work/logs"; fi
+echo "fresh-test: $passed passed, $failed failed"
+[ $failed = 0 ]
