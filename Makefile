@@ -138,7 +138,8 @@ FORCE:
 $(VERSIONED:%.cpp=$(BUILD)/%.o): $(BUILD)/generated/version.hpp
 
 # The files below a folder of the second level are compiled together, twelve at a time: what their headers bring is instantiated
-# once, half of the work. A unit is a word, "kind/folder.number:file:file"; a kind has its flags and its precompiled headers.
+# once. A clean build takes 222 CPU seconds instead of 475 with g++ 12, 287 instead of 931 with g++ 14 (FILES_PER_UNIT=1: precompiled
+# headers alone). A unit is a word, "kind/folder.number:file:file"; a kind has its flags and its precompiled headers.
 units   = $(shell printf '%s\n' $(2) | awk -F/ -v kind=$(1) -v files=$(or $(FILES_PER_UNIT),$(3),12) \
   'NF { d = $$1 "/" $$2 (NF > 3 ? "/" $$3 : ""); u = kind "/" d "." int((n[d]++) / files); of[u] = of[u] ":" $$0 } END { for (u in of) print u of[u] }')
 objects = $(foreach unit,$(1),$(BUILD)/units/$(firstword $(subst :, ,$(unit))).o)
@@ -294,7 +295,7 @@ reproduce: build ## every preset, its picture and results/report.html, in minute
 # Presets whose full run takes 40 seconds at most.
 CHEAP = $(shell grep -lE '^  "seconds": ([1-3]?[0-9]|40),' experiments/*.json | sed 's|.*/|results/reference/|')
 
-.PHONY: reference gallery check-reference
+.PHONY: reference gallery check-reference check-verdicts
 
 reference: build ## results/reference, what a full run of every preset gives, and the gallery in the README; hours
 	@$(BINARY) reproduce --full --out results/reference
@@ -303,6 +304,9 @@ reference: build ## results/reference, what a full run of every preset gives, an
 gallery: build
 	@$(BINARY) report $(sort $(wildcard results/reference/*.json)) --out $(BUILD)/gallery.md --quiet
 	@sed -i -e '/^<!-- gallery -->$$/,/^<!-- end of the gallery -->$$/{//!d}' -e '/^<!-- gallery -->$$/r $(BUILD)/gallery.md' README.md
+
+check-verdicts: ## verdicts in results/ against results/reference: no claim holds in one and fails in the other
+	@python3 tests/check_verdicts.py results results/reference
 
 check-reference: build ## runs the cheap presets again: does results/reference hold on this machine?
 	@$(BINARY) verify $(CHEAP)

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "linalg/blas.hpp"
+#include "report/changes.hpp"
 #include "report/environment.hpp"
 #include "report/result_json.hpp"
 #include "run/interrupt.hpp"
@@ -57,7 +58,7 @@ Pool::Settings pool_settings(const ResolvedRun& run, const Progress::Look& progr
 }
 
 // The document of what was completed, and what is said of it.
-void finish(Execution& out, ResolvedRun& run, const Result& result, const Timing& timing, nlohmann::ordered_json environment) {
+void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timing, nlohmann::ordered_json environment) {
   out.wall_seconds = timing.wall;
   if (out.completed == 0) return;
   ResultFile file;
@@ -71,6 +72,7 @@ void finish(Execution& out, ResolvedRun& run, const Result& result, const Timing
   file.trial_unit = run.trial_unit;
   const nlohmann::ordered_json changed = run.changed();
   file.changed = &changed;
+  withhold_verdicts(result.claims, changed, run.trial_unit);
   file.trials_requested = run.options.trials;
   file.trials_completed = out.completed;
   file.interrupted = out.signal != 0;
@@ -100,13 +102,13 @@ Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& prog
   Pool pool(pool_settings(run, progress), journal);
   std::optional<Sharing> sharing;
   if (shared != nullptr) sharing.emplace(pool, *shared);
-  const Result result = run.study->run(sharing ? static_cast<Runner&>(*sharing) : pool);
+  Result result = run.study->run(sharing ? static_cast<Runner&>(*sharing) : pool);
 
   Execution out;
   out.completed = shared != nullptr ? shared->records.size() : pool.completed();
   // A signal that came after the last trial changes nothing.
   out.signal = out.completed < options.trials ? interrupt_signal() : 0;
-  finish(out, run, result, watch.timing(shared != nullptr ? shared->trial_seconds : pool.trial_seconds()),
+  finish(out, run, std::move(result), watch.timing(shared != nullptr ? shared->trial_seconds : pool.trial_seconds()),
          environment_json(options.threads, argv));
   return out;
 }

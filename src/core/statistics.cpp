@@ -44,15 +44,6 @@ double beta_fraction(double x, double a, double b) {
   return value;
 }
 
-// P(T > t) for t > 0: I_x(n/2, 1/2) / 2 with x = n / (n + t^2). [Abramowitz and Stegun] 26.7.1, 26.5.27
-double student_tail(double t, double n) {
-  const double a = n / 2, b = 0.5, y = t * t / (n + t * t), x = n / (n + t * t);
-  const double log_x = y < x ? std::log1p(-y) : std::log(x);
-  const double log_factor = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * log_x + b * std::log(y);
-  if (x < (a + 1) / (a + b + 2)) return std::exp(log_factor) * beta_fraction(x, a, b) / a / 2;
-  return (1.0 - std::exp(log_factor) * beta_fraction(y, b, a) / b) / 2;
-}
-
 }  // namespace
 
 Summary summarise(std::span<const double> values) {
@@ -85,6 +76,18 @@ double standard_error(const Summary& summary) {
 double confidence_half_width(const Summary& summary) {
   if (summary.n < 2) return std::numeric_limits<double>::infinity();
   return student_quantile((1 - confidence_level) / 2, static_cast<double>(summary.n - 1)) * standard_error(summary);
+}
+
+// I_x(n/2, 1/2) / 2 with x = n / (n + t^2). [Abramowitz and Stegun] 26.7.1, 26.5.27
+double student_tail(double t, double degrees) {
+  if (t <= 0) return 0.5;
+  if (std::isinf(t)) return 0;
+  const double n = degrees;
+  const double a = n / 2, b = 0.5, y = t * t / (n + t * t), x = n / (n + t * t);
+  const double log_x = y < x ? std::log1p(-y) : std::log(x);
+  const double log_factor = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * log_x + b * std::log(y);
+  if (x < (a + 1) / (a + b + 2)) return std::exp(log_factor) * beta_fraction(x, a, b) / a / 2;
+  return (1.0 - std::exp(log_factor) * beta_fraction(y, b, a) / b) / 2;
 }
 
 double student_quantile(double tail, double degrees) {

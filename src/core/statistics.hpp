@@ -23,6 +23,9 @@ inline constexpr double confidence_level = 0.99;
 /// Half width of the confidence interval of the mean, by Student's quantile with n - 1 degrees of freedom; infinite for n < 2.
 double confidence_half_width(const Summary& summary);
 
+/// The probability that a Student variable with this many degrees of freedom (above 0) exceeds t >= 0.
+double student_tail(double t, double degrees);
+
 /// The t that a Student variable with this many degrees of freedom (above 0) exceeds with probability `tail`, 0 < tail <= 1/2.
 /// Relative error below 1e-8, also for tails as small as corrections for many comparisons make them.
 double student_quantile(double tail, double degrees);

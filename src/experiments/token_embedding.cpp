@@ -30,7 +30,8 @@ void judge_lemma_2_9(const Records& records, const std::function<EmbeddedSequenc
   claims.never_violated(lemma_2_9, over_bound,
                         over_bound.cases == 0 ? ""
                                               : "eps is measured, at most " + short_number(eps.largest) +
-                                                    "; largest st(X) over bound " + short_number(over_bound.largest));
+                                                    "; largest st(X) over bound " + short_number(over_bound.largest),
+                        WorstCase::largest);
 }
 
 }  // namespace ranklab

@@ -1,6 +1,7 @@
 #include "report/changes.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -24,9 +25,31 @@ bool is_fewer_trials(const Json& change) {
   return member(change, "name") == "trials" && preset.is_number() && run.is_number() && run < preset;
 }
 
+// Whether every number of `run`, alone or behind "model:", is smaller than the one of `preset` at its place.
+bool is_smaller(const Json& run, const Json& preset) {
+  const auto number = [](const Json& value) {
+    if (value.is_number()) return value.get<double>();
+    const std::string text = value.is_string() ? value.get<std::string>() : "";
+    return std::atof(text.substr(text.find(':') + 1).c_str());
+  };
+  if (!run.is_array()) return number(run) < number(preset);
+  return preset.is_array() && run.size() == preset.size() &&
+         std::equal(run.begin(), run.end(), preset.begin(), [&](const Json& a, const Json& b) { return number(a) < number(b); });
+}
+
+// Fewer steps, values, or steps at which something is recorded.
+bool is_shorter(const Json& change) {
+  const Json &name = member(change, "name"), &preset = member(change, "preset"), &run = member(change, "run");
+  if (name == "steps") return is_smaller(run, preset);
+  if (name == "record-every") return is_smaller(preset, run);
+  return is_part(run, preset);
+}
+
 std::string change_text(const Json& change, const std::string& unit) {
   const std::string name = member(change, "name").get<std::string>();
   const Json &preset = member(change, "preset"), &run = member(change, "run");
+  if (name == "steps" && run.is_number() && preset.is_number() && run < preset)
+    return run.dump() + " of " + preset.dump() + " steps";
   if (is_fewer_trials(change)) return run.dump() + " of " + preset.dump() + " " + unit + "s";
   if (!is_part(run, preset)) return name + " " + flag_text(run) + " instead of " + flag_text(preset);
   constexpr std::size_t longest = 40;  // letters of a list that is shown
@@ -60,6 +83,28 @@ std::string changes_text(const Json& result) {
   }
   if (changes.empty()) return "";
   return (changes_more_than_trials(result) ? "changed from the preset: " : "") + joined(changes);
+}
+
+void withhold_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json& changed, const std::string& unit) {
+  bool fewer_trials = false, shorter = false;
+  std::vector<std::string> words;
+  for (const auto& entry : changed) {
+    const Json change = entry;
+    if (!is_fewer_trials(change) && !is_shorter(change)) continue;
+    (is_fewer_trials(change) ? fewer_trials : shorter) = true;
+    words.push_back(change_text(change, unit.empty() ? "trial" : unit));
+  }
+  if (!fewer_trials && !shorter) return;
+  for (Claim& claim : claims) {
+    if (claim.verdict == Verdict::not_applicable) continue;
+    const bool counts = std::holds_alternative<CountEvidence>(claim.evidence);
+    const bool stands = (counts && claim.kind == Kind::theorem) || (!shorter && counts && claim.verdict == Verdict::fails) ||
+                        (!shorter && !counts && !claim.holm_undecided);
+    if (stands) continue;
+    claim.verdict = Verdict::not_applicable;
+    claim.shortened = true;
+    claim.detail = clauses("shortened: " + joined(words), claim.detail);
+  }
 }
 
 bool changes_more_than_trials(const Json& result) {

@@ -3,6 +3,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
+
+#include "report/result.hpp"
 
 namespace ranklab {
 
@@ -13,6 +16,13 @@ std::string changes_text(const nlohmann::json& result);
 
 /// True where a run of a preset changed anything but to run fewer trials.
 bool changes_more_than_trials(const nlohmann::json& result);
+
+/// Withholds the verdicts that the preset's full run may turn, if the run has fewer trials, steps or values than its preset:
+/// they become not-applicable with "shortened: 2 of 12 seeds". `changed` is the result document's, `unit` what a trial is called.
+///
+/// These stand: what theorems say of every case; a violation, if only trials are fewer; a mean that is decided among all of the
+/// run's means (Holm), if only trials are fewer; a number without trials, if only trials are fewer.
+void withhold_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json& changed, const std::string& unit);
 
 /// The trials of the preset where the run has fewer, otherwise null.
 nlohmann::json trials_of_preset(const nlohmann::json& result);

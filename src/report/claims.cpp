@@ -6,64 +6,154 @@
 
 #include "core/statistics.hpp"
 #include "core/text.hpp"
+#include "core/tolerances.hpp"
 #include "core/undefined.hpp"
 
 namespace ranklab {
+
+namespace {
+
+Claim claim_of(const Statement& statement) {
+  Claim claim;
+  claim.id = statement.id;
+  claim.source = statement.source;
+  claim.statement = statement.text;
+  claim.measured = undefined;
+  claim.kind = statement.kind;
+  claim.figures = statement.figures;
+  claim.misprint_of = statement.misprint_of;
+  claim.threshold = statement.threshold;
+  return claim;
+}
+
+struct Interval {
+  Summary summary;
+  double low = 0, high = 0;
+};
+Interval interval_of(const std::vector<double>& values) {
+  const Summary summary = summarise(values);
+  const double half_width = confidence_half_width(summary);
+  return {summary, summary.mean - half_width, summary.mean + half_width};
+}
+
+void decide(Claim& claim, const Interval& interval, Region allowed, const std::string& detail) {
+  const Summary& summary = interval.summary;
+  claim.measured = summary.mean;
+  claim.expected = std::pair(allowed.low, allowed.high);
+  std::string text = evidence_text(claim.evidence);
+  if (summary.n == 0) {
+    text = "no finite value";
+  } else if (summary.n < fewest_values) {
+    text = "undecided: " + counted(summary.n, "trial") + ", at least " + std::to_string(fewest_values) + " are needed; mean " +
+           short_number(summary.mean);
+  } else if (interval.low >= allowed.low && interval.high <= allowed.high) {
+    claim.verdict = Verdict::holds;
+  } else if (interval.high < allowed.low || interval.low > allowed.high) {
+    claim.verdict = Verdict::fails;
+  } else {
+    text = "undecided at " + counted(summary.n, "trial") + ": mean " + short_number(summary.mean) + " +- " +
+           short_number(interval.high - summary.mean) + " (" + count_text(100 * confidence_level) + " %)";
+  }
+  claim.detail = clauses(text, detail);
+}
+
+Claim judge_within(const Statement& statement, const std::vector<double>& differences, double margin, Region allowed,
+                   const std::string& detail) {
+  Claim claim = claim_of(statement);
+  const Interval interval = interval_of(differences);
+  claim.evidence =
+      EquivalenceEvidence{interval.summary.mean, interval.low, interval.high, margin, confidence_level, interval.summary.n};
+  decide(claim, interval, allowed, detail);
+  return claim;
+}
+
+/// The probability of the evidence if the mean were at the edge of the region that decides the verdict, both tails; 1 if none is
+/// decided.
+double chance_of(const Claim& claim) {
+  double mean = undefined, high = undefined, n = 0;
+  std::visit(
+      [&](const auto& evidence) {
+        if constexpr (requires { evidence.high; }) mean = evidence.mean, high = evidence.high, n = static_cast<double>(evidence.n);
+      },
+      claim.evidence);
+  const auto* allowed = std::get_if<std::pair<double, double>>(&claim.expected);
+  if (!allowed || !(n >= fewest_values) || claim.verdict == Verdict::not_applicable) return 1;
+  const double to_edge = std::min(std::abs(mean - allowed->first), std::abs(allowed->second - mean)),
+               error = (high - mean) / student_quantile((1 - confidence_level) / 2, n - 1);
+  return error > 0 ? 2 * student_tail(to_edge / error, n - 1) : 0;
+}
+
+bool rests_on_mean(const Claim& claim) {
+  return std::holds_alternative<MeanEvidence>(claim.evidence) || std::holds_alternative<EquivalenceEvidence>(claim.evidence);
+}
+
+/// Holm (1979): of m means, the one with the i-th smallest chance is decided if (m - i + 1) times it is at most 1 -
+/// confidence_level, and if all before it are.
+void note_what_holm_undoes(std::vector<Claim>& claims) {
+  std::vector<std::pair<double, Claim*>> means;
+  for (Claim& claim : claims) {
+    if (rests_on_mean(claim)) means.emplace_back(chance_of(claim), &claim);
+  }
+  std::stable_sort(means.begin(), means.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  bool survives = true;
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    const auto& [chance, claim] = means[i];
+    survives =
+        survives && static_cast<double>(means.size() - i) * chance <= (1 - confidence_level) * (1 + tolerance::closed_form<double>);
+    if (survives || claim->verdict == Verdict::not_applicable) continue;
+    claim->holm_undecided = true;
+    claim->detail = clauses(claim->detail, "undecided after Holm's correction for " + counted(means.size(), "mean"));
+  }
+}
+
+}  // namespace
 
 Inequality Place::counted(const std::string& id, std::string text, std::string scalar) const {
   return {(*this)(id, std::move(text)), std::move(scalar)};
 }
 
 Misprint Place::misprint(const std::string& id, std::string printed, std::string corrected) const {
-  return {(*this)(id + "/as-printed", std::move(printed)), (*this)(id + "/corrected", std::move(corrected))};
+  const Statement as_printed = (*this)(id + "/as-printed", std::move(printed));
+  return {as_printed, correcting(as_printed, (*this)(id + "/corrected", std::move(corrected)))};
 }
 
-Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail,
-                 double standard_errors) {
-  const Summary summary = summarise(per_trial);
-  const double half_width = standard_errors > 0 ? standard_errors * standard_error(summary) : confidence_half_width(summary),
-               low = summary.mean - half_width, high = summary.mean + half_width;
-  Claim claim{statement.id,
-              statement.source,
-              statement.text,
-              Verdict::not_applicable,
-              summary.mean,
-              std::pair(allowed.low, allowed.high),
-              ""};
-  const std::string mean = "mean " + short_number(summary.mean) + " +- " + short_number(half_width),
-                    trials = counted(summary.n, "trial"),
-                    level = standard_errors > 0 ? count_text(standard_errors) + " standard errors"
-                                                : count_text(100 * confidence_level) + " %";
-  std::string text;
-  if (summary.n == 0) {
-    text = "no finite value";
-  } else if (low >= allowed.low && high <= allowed.high) {
-    claim.verdict = Verdict::holds;
-  } else if (high < allowed.low || low > allowed.high) {
-    claim.verdict = Verdict::fails;
-  } else {
-    text = summary.n > 1 ? "undecided at " + trials + ": " + mean + " (" + level + ")" : "undecided: 1 trial, no error bars";
-  }
-  if (text.empty()) text = mean + " (" + level + ", " + trials + ")";
-  claim.detail = clauses(text, detail);
+Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail) {
+  Claim claim = claim_of(statement);
+  const Interval interval = interval_of(per_trial);
+  claim.evidence = MeanEvidence{interval.summary.mean, interval.low, interval.high, confidence_level, interval.summary.n};
+  decide(claim, interval, allowed, detail);
   return claim;
 }
 
-Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail) {
-  Claim claim{statement.id, statement.source, statement.text, Verdict::not_applicable, tally.violations, 0.0, ""};
+Claim judge_equivalence(const Statement& statement, const std::vector<double>& differences, double margin,
+                        const std::string& detail) {
+  return judge_within(statement, differences, margin, within(0, margin), detail);
+}
+
+Claim judge_no_worse(const Statement& statement, const std::vector<double>& differences, double margin, const std::string& detail) {
+  return judge_within(statement, differences, margin, at_least(-margin), detail);
+}
+
+Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail, WorstCase worst) {
+  Claim claim = claim_of(statement);
+  const bool shows = tally.smallest <= tally.largest && worst != WorstCase::unsaid;
+  claim.measured = tally.violations;
+  claim.expected = 0.0;
+  claim.evidence = CountEvidence{tally.violations, tally.cases,
+                                 !shows                         ? undefined
+                                 : worst == WorstCase::smallest ? tally.smallest
+                                                                : tally.largest};
   if (tally.cases > 0) claim.verdict = tally.violations == 0 ? Verdict::holds : Verdict::fails;
-  claim.detail =
-      clauses(tally.cases > 0 ? count_text(tally.violations) + (tally.violations == 1 ? " violation in " : " violations in ") +
-                                    count_text(tally.cases) + (tally.cases == 1 ? " case" : " cases")
-                              : "no case to judge",
-              detail);
+  claim.detail = clauses(tally.cases > 0 ? evidence_text(claim.evidence) : "no case to judge", detail);
   return claim;
 }
 
 Claim judge_number(const Statement& statement, double measured, Region allowed, const std::string& detail, double rounding) {
-  Claim claim{
-      statement.id, statement.source, statement.text, Verdict::not_applicable, measured, std::pair(allowed.low, allowed.high),
-      detail};
+  Claim claim = claim_of(statement);
+  claim.measured = measured;
+  claim.expected = std::pair(allowed.low, allowed.high);
+  claim.detail = detail;
+  claim.evidence = NumberEvidence{measured};
   const double slack = rounding * std::fabs(measured);
   if (!std::isfinite(measured)) return claim;
   claim.verdict = measured + slack >= allowed.low && measured - slack <= allowed.high ? Verdict::holds : Verdict::fails;
@@ -71,20 +161,31 @@ Claim judge_number(const Statement& statement, double measured, Region allowed, 
 }
 
 Claim not_applicable(const Statement& statement, const std::string& reason) {
-  return {statement.id, statement.source, statement.text, Verdict::not_applicable, undefined, {}, reason};
+  Claim claim = claim_of(statement);
+  claim.detail = reason;
+  return claim;
 }
 
-void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail,
-                  double standard_errors) {
-  add(judge_mean(statement, per_trial, allowed, detail, standard_errors));
+void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail) {
+  add(judge_mean(statement, per_trial, allowed, detail));
 }
 
-void Claims::never_violated(const Statement& statement, const Tally& tally, const std::string& detail) {
-  add(judge_tally(statement, tally, detail));
+void Claims::equivalent(const Statement& statement, const std::vector<double>& differences, double margin,
+                        const std::string& detail) {
+  add(judge_equivalence(statement, differences, margin, detail));
 }
 
-void Claims::never_violated(const Statement& statement, const Records& records, const std::string& detail) {
-  add(judge_tally(statement, tally_of(records, statement.id), detail));
+void Claims::no_worse(const Statement& statement, const std::vector<double>& differences, double margin,
+                      const std::string& detail) {
+  add(judge_no_worse(statement, differences, margin, detail));
+}
+
+void Claims::never_violated(const Statement& statement, const Tally& tally, const std::string& detail, WorstCase worst) {
+  add(judge_tally(statement, tally, detail, worst));
+}
+
+void Claims::never_violated(const Statement& statement, const Records& records, const std::string& detail, WorstCase worst) {
+  add(judge_tally(statement, tally_of(records, statement.id), detail, worst));
 }
 
 void Claims::number(const Statement& statement, double measured, Region allowed, const std::string& detail, double rounding) {
@@ -101,18 +202,26 @@ bool Claims::applies(const Statement& statement, const std::string& unmet) {
 }
 
 void Claims::add(Claim claim) {
+  claim.unit = std::holds_alternative<NumberEvidence>(claim.evidence) ? Unit::none : unit_;
   const auto unmet = std::find_if(unmet_.begin(), unmet_.end(), [](const auto& hypothesis) { return !hypothesis.first.empty(); });
   if (unmet != unmet_.end()) {
     const auto& [reason, says] = *unmet;
+    claim.verdict = Verdict::not_applicable;
     if (says == Unmet::verdict_alone) {
-      claim.verdict = Verdict::not_applicable;
       claim.detail = clauses(reason, "compared all the same: " + claim.detail);
     } else {
-      const std::string measured = says == Unmet::reason_and_measured ? "measured: " + claim.detail : "";
-      claim = ranklab::not_applicable({claim.id, claim.source, claim.statement}, clauses(reason, measured));
+      claim.detail = clauses(reason, says == Unmet::reason_and_measured ? "measured: " + claim.detail : "");
+      claim.measured = undefined;
+      claim.expected = {};
+      claim.evidence = {};
     }
   }
   claims_.push_back(std::move(claim));
+}
+
+std::vector<Claim> Claims::take() {
+  note_what_holm_undoes(claims_);
+  return std::move(claims_);
 }
 
 std::vector<LineFit> fits_over(const Records& records, const std::vector<double>& x, const ValueAtSize& value, Fit fit,

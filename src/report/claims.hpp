@@ -21,6 +21,10 @@ struct Statement {
   std::string id;      // spectral/eq-1.5/gd
   std::string source;  // where the paper says it
   std::string text;    // what it says, in our words
+  Kind kind = Kind::theorem;
+  std::vector<std::string> figures = {};  // that it is about: "Figure 3", "Table 1"
+  std::string threshold = {};             // of a reading: the number that the paper does not give, with its unit
+  std::string misprint_of = {};           // of a corrected form: the id of the statement as printed
 };
 
 /// A statement "for all" that the trials count: its tally stands in the records under its id, and the violations of each trial
@@ -28,6 +32,32 @@ struct Statement {
 struct Inequality : Statement {
   std::string scalar = {};
 };
+
+/// The paper prints this number.
+template <class S>
+S printed_number(S statement) {
+  statement.kind = Kind::printed_number;
+  return statement;
+}
+/// The paper's words have no number: `threshold` is ours.
+template <class S>
+S reading(S statement, std::string threshold) {
+  statement.kind = Kind::reading;
+  statement.threshold = std::move(threshold);
+  return statement;
+}
+/// The paper does not say it.
+template <class S>
+S beyond(S statement) {
+  statement.kind = Kind::beyond;
+  return statement;
+}
+/// It corrects a statement that is misprinted.
+template <class S>
+S correcting(const Statement& as_printed, S statement) {
+  statement.misprint_of = as_printed.id;
+  return statement;
+}
 
 /// A statement that is misprinted, and what is true in its place.
 struct Misprint {
@@ -37,12 +67,21 @@ struct Misprint {
 /// One place of a paper: its statements share the source and the beginning of their ids.
 struct Place {
   std::string prefix, source;
+  Kind kind = Kind::theorem;
+  std::vector<std::string> figures = {};
 
-  Statement operator()(const std::string& id, std::string text) const { return {prefix + id, source, std::move(text)}; }
+  Statement operator()(const std::string& id, std::string text) const {
+    return {prefix + id, source, std::move(text), kind, figures};
+  }
   Inequality counted(const std::string& id, std::string text, std::string scalar = {}) const;
   /// The ids end in "/as-printed" and "/corrected".
   Misprint misprint(const std::string& id, std::string printed, std::string corrected) const;
 };
+
+/// What a figure or table shows: `source` names it, with the section that describes it.
+inline Place in_figure(std::string prefix, std::string source, std::vector<std::string> figures) {
+  return {std::move(prefix), std::move(source), Kind::figure, std::move(figures)};
+}
 
 /// Where a number is allowed to lie.
 struct Region {
@@ -61,14 +100,26 @@ inline Region positive() {
   return {.low = std::numeric_limits<double>::min()};
 }
 
-/// Holds when the confidence interval of the mean (at `confidence_level`) lies in `allowed`, fails when it lies outside, otherwise
-/// not-applicable with "undecided at n trials". With `standard_errors` above 0 the interval is so many on either side instead: for
-/// runs that afford few trials, where Student's quantile would decide nothing.
-Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "",
-                 double standard_errors = 0);
+/// Fewer independent values decide nothing about their mean.
+inline constexpr std::size_t fewest_values = 3;
+
+/// Holds if Student's confidence interval of the mean (at `confidence_level`) lies in `allowed`, fails if it lies outside,
+/// otherwise not-applicable with "undecided at n trials"; so too if fewer than `fewest_values` are finite.
+Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "");
+
+/// Two one-sided tests: holds if the confidence interval of the mean lies within `margin` of zero, fails if it lies outside, so
+/// that a lack of power never holds. judge_no_worse asks for the lower side alone: the mean is above -margin.
+Claim judge_equivalence(const Statement& statement, const std::vector<double>& differences, double margin,
+                        const std::string& detail = "");
+Claim judge_no_worse(const Statement& statement, const std::vector<double>& differences, double margin,
+                     const std::string& detail = "");
+
+/// Which end of a tally's numbers is the worst case.
+enum class WorstCase { unsaid, smallest, largest };
 
 /// Holds when no case violates the statement. No case at all is not-applicable.
-Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail = "");
+Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail = "",
+                  WorstCase worst = WorstCase::unsaid);
 
 /// A number that no trial draws, good to a relative error of `rounding`: holds where it lies in `allowed`, or misses it by that.
 /// One that is not finite is not-applicable.
@@ -81,11 +132,18 @@ Claim not_applicable(const Statement& statement, const std::string& reason);
 /// The claims of a run, in the order in which they are made.
 class Claims {
  public:
-  void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "",
-            double standard_errors = 0);
-  void never_violated(const Statement& statement, const Tally& tally, const std::string& detail = "");
+  /// What is independent in this run: of every claim that does not rest on a number without trials.
+  void set_unit(Unit unit) { unit_ = unit; }
+
+  void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "");
+  void equivalent(const Statement& statement, const std::vector<double>& differences, double margin,
+                  const std::string& detail = "");
+  void no_worse(const Statement& statement, const std::vector<double>& differences, double margin, const std::string& detail = "");
+  void never_violated(const Statement& statement, const Tally& tally, const std::string& detail = "",
+                      WorstCase worst = WorstCase::unsaid);
   /// From the tallies that the trials recorded under the statement's id.
-  void never_violated(const Statement& statement, const Records& records, const std::string& detail = "");
+  void never_violated(const Statement& statement, const Records& records, const std::string& detail = "",
+                      WorstCase worst = WorstCase::unsaid);
   void number(const Statement& statement, double measured, Region allowed, const std::string& detail = "", double rounding = 0.0);
   void not_applicable(const Statement& statement, const std::string& reason);
   /// True where the statement's hypothesis is met. Otherwise it is not applicable, as `unmet` says, and there is nothing to judge.
@@ -113,9 +171,12 @@ class Claims {
   [[nodiscard]] Hypothesis only_where(std::string unmet, Unmet says = Unmet::reason) { return {*this, std::move(unmet), says}; }
 
   const std::vector<Claim>& list() const { return claims_; }
-  std::vector<Claim> take() { return std::move(claims_); }
+  /// The claims, each mean corrected for the others by Holm's method: a verdict that does not survive stands, and its detail says
+  /// so.
+  std::vector<Claim> take();
 
  private:
+  Unit unit_ = Unit::seed;
   std::vector<Claim> claims_;
   std::vector<std::pair<std::string, Unmet>> unmet_;
 };

@@ -71,12 +71,17 @@ void add_trials(const Json& result, Csv& out) {
 }
 
 void add_claims(const Json& result, Csv& out) {
-  out.header({"id", "source", "statement", "verdict", "measured", "expected_low", "expected_high", "detail"});
+  out.header({"id", "source", "statement", "verdict", "measured", "expected_low", "expected_high", "detail", "kind", "low", "high",
+              "n", "unit", "threshold", "misprint_of"});
   for (const Json& claim : result.at("claims")) {
     const Json& expected = claim.at("expected");
     const bool range = expected.is_array();
+    const Json& evidence = member(claim, "evidence");
+    const Json& cases = member(evidence, "cases");
     out.row({claim.at("id"), claim.at("source"), claim.at("statement"), claim.at("verdict"), claim.at("measured"),
-             range ? expected.at(0) : expected, range ? expected.at(1) : expected, claim.at("detail")});
+             range ? expected.at(0) : expected, range ? expected.at(1) : expected, claim.at("detail"), member(claim, "kind"),
+             member(evidence, "low"), member(evidence, "high"), cases.is_null() ? member(evidence, "n") : cases,
+             member(claim, "unit"), member(claim, "threshold"), member(claim, "misprint_of")});
   }
 }
 

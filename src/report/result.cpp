@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/text.hpp"
+
 namespace ranklab {
 
 Series series_over_trials(std::string name, std::string x_name, std::vector<double> x,
@@ -30,6 +32,30 @@ Series series_over_trials(std::string name, std::string x_name, const std::vecto
   std::vector<double> x(length);
   for (std::size_t i = 0; i < length; ++i) x[i] = first_x + static_cast<double>(i);
   return series_over_trials(std::move(name), std::move(x_name), std::move(x), per_trial);
+}
+
+namespace {
+
+std::string words_of_interval(double mean, double high, double level, std::uint64_t n) {
+  return "mean " + short_number(mean) + " +- " + short_number(high - mean) + " (" + count_text(100 * level) + " %, " +
+         counted(n, "trial") + ")";
+}
+
+struct InWords {
+  std::string operator()(std::monostate) const { return ""; }
+  std::string operator()(const MeanEvidence& e) const { return words_of_interval(e.mean, e.high, e.level, e.n); }
+  std::string operator()(const EquivalenceEvidence& e) const { return words_of_interval(e.mean, e.high, e.level, e.n); }
+  std::string operator()(const CountEvidence& e) const {
+    return count_text(e.violations) + (e.violations == 1 ? " violation in " : " violations in ") + count_text(e.cases) +
+           (e.cases == 1 ? " case" : " cases");
+  }
+  std::string operator()(const NumberEvidence&) const { return ""; }
+};
+
+}  // namespace
+
+std::string evidence_text(const Evidence& evidence) {
+  return std::visit(InWords(), evidence);
 }
 
 }  // namespace ranklab

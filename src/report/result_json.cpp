@@ -7,8 +7,10 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "core/undefined.hpp"
 #include "io/atomic_file.hpp"
 #include "io/json_file.hpp"
+#include "report/papers.hpp"
 
 namespace ranklab {
 namespace {
@@ -46,26 +48,97 @@ const char* verdict_name(Verdict verdict) {
   return "not-applicable";
 }
 
+// Null here means "undefined" or "unbounded", not a failed computation: it is not counted.
+OrderedJson plain_number(double value) {
+  return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
+}
+
 OrderedJson expected_json(const Claim& claim) {
-  // Null here means "no expectation" or "unbounded on this side", not a failed computation: it is not counted.
-  const auto plain = [](double value) { return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr); };
-  if (const auto* value = std::get_if<double>(&claim.expected)) return plain(*value);
+  if (const auto* value = std::get_if<double>(&claim.expected)) return plain_number(*value);
   if (const auto* range = std::get_if<std::pair<double, double>>(&claim.expected))
-    return OrderedJson::array({plain(range->first), plain(range->second)});
+    return OrderedJson::array({plain_number(range->first), plain_number(range->second)});
   return nullptr;
+}
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::theorem:
+      return "theorem";
+    case Kind::printed_number:
+      return "printed-number";
+    case Kind::figure:
+      return "figure";
+    case Kind::reading:
+      return "reading";
+    case Kind::beyond:
+      break;
+  }
+  return "beyond";
+}
+
+const char* name_of(Unit unit) {
+  switch (unit) {
+    case Unit::seed:
+      return "seed";
+    case Unit::training:
+      return "training";
+    case Unit::draw:
+      return "draw";
+    case Unit::sequence:
+      return "sequence";
+    case Unit::none:
+      break;
+  }
+  return "none";
+}
+
+struct EvidenceJson {
+  OrderedJson operator()(std::monostate) const { return {{"type", "none"}}; }
+  OrderedJson operator()(const MeanEvidence& e) const {
+    return {{"type", "mean"},
+            {"mean", plain_number(e.mean)},
+            {"low", plain_number(e.low)},
+            {"high", plain_number(e.high)},
+            {"level", e.level},
+            {"n", e.n}};
+  }
+  OrderedJson operator()(const CountEvidence& e) const {
+    return {{"type", "count"}, {"violations", e.violations}, {"cases", e.cases}, {"worst", plain_number(e.worst)}};
+  }
+  OrderedJson operator()(const NumberEvidence& e) const { return {{"type", "number"}, {"value", plain_number(e.value)}}; }
+  OrderedJson operator()(const EquivalenceEvidence& e) const {
+    return {{"type", "equivalence"},
+            {"mean", plain_number(e.mean)},
+            {"low", plain_number(e.low)},
+            {"high", plain_number(e.high)},
+            {"margin", e.margin},
+            {"level", e.level},
+            {"n", e.n}};
+  }
+};
+
+OrderedJson claim_json(const Claim& claim) {
+  OrderedJson out = {{"id", claim.id},
+                     {"kind", name_of(claim.kind)},
+                     {"paper", paper_of_id(claim.id)},
+                     {"figures", claim.figures},
+                     {"source", claim.source},
+                     {"statement", claim.statement},
+                     {"verdict", verdict_name(claim.verdict)},
+                     {"measured", plain_number(claim.measured)},
+                     {"expected", expected_json(claim)},
+                     {"unit", name_of(claim.unit)},
+                     {"evidence", std::visit(EvidenceJson(), claim.evidence)},
+                     {"detail", claim.detail}};
+  if (!claim.misprint_of.empty()) out["misprint_of"] = claim.misprint_of;
+  if (!claim.threshold.empty()) out["threshold"] = claim.threshold;
+  if (claim.shortened) out["shortened"] = true;
+  return out;
 }
 
 OrderedJson claims_json(const Result& result) {
   OrderedJson out = OrderedJson::array();
-  for (const Claim& claim : result.claims) {
-    out.push_back({{"id", claim.id},
-                   {"source", claim.source},
-                   {"statement", claim.statement},
-                   {"verdict", verdict_name(claim.verdict)},
-                   {"measured", std::isfinite(claim.measured) ? OrderedJson(claim.measured) : OrderedJson(nullptr)},
-                   {"expected", expected_json(claim)},
-                   {"detail", claim.detail}});
-  }
+  for (const Claim& claim : result.claims) out.push_back(claim_json(claim));
   return out;
 }
 
@@ -246,6 +319,21 @@ const nlohmann::json& member(const nlohmann::json& object, const char* key) {
   static const nlohmann::json null;
   const auto found = object.find(key);  // end() for what is no object, too
   return found == object.end() ? null : *found;
+}
+
+Evidence evidence_from(const nlohmann::json& evidence) {
+  const auto number = [&](const char* key) {
+    const nlohmann::json& value = member(evidence, key);
+    return value.is_number() ? value.get<double>() : undefined;
+  };
+  const auto n = [&] { return number("n") >= 0 ? static_cast<std::uint64_t>(number("n")) : 0; };
+  const nlohmann::json& type = member(evidence, "type");
+  if (type == "mean") return MeanEvidence{number("mean"), number("low"), number("high"), number("level"), n()};
+  if (type == "count") return CountEvidence{number("violations"), number("cases"), number("worst")};
+  if (type == "number") return NumberEvidence{number("value")};
+  if (type == "equivalence")
+    return EquivalenceEvidence{number("mean"), number("low"), number("high"), number("margin"), number("level"), n()};
+  return {};
 }
 
 nlohmann::json read_json(const std::string& path) {

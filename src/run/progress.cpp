@@ -95,7 +95,7 @@ std::string Progress::line(double elapsed, std::size_t columns) {
   const auto fits = [&](std::size_t more) { return label.size() + text.size() + more < columns; };
   if (!fits(0)) text = trials + ", " + left;
   std::string bar;
-  for (const std::size_t width : {30, 10}) {
+  for (const std::size_t width : {30u, 10u}) {
     if (!bar.empty() || !fits(width + 3)) continue;
     const auto filled = static_cast<std::size_t>(total_ == 0 ? 0 : static_cast<double>(width) * whole / all);
     bar = "[" + std::string(filled, '#') + std::string(width - filled, '.') + "] ";

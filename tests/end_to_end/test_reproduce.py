@@ -5,7 +5,7 @@ import subprocess
 import time
 import unittest
 
-from program import BINARY, ProgramTest, loads
+from program import BINARY, ROOT, ProgramTest, loads
 
 TRAJECTORY = {"study": "trajectory", "m": 12, "k": 10, "d": 5, "n": 30, "steps": 20, "restart-every": 0, "trials": 5, "seed": 1}
 MLP = {"study": "mlp", "d": 6, "width": 8, "n": 16, "steps": 5, "trials": 2, "seed": 1}
@@ -48,6 +48,37 @@ class ReproduceTest(ProgramTest):
         self.assertEqual(lines[0], "3 presets, 3 of them done already, about 0 s to go")
         self.assertTrue(all("done before" in line for line in lines[1:4]), lines)
         self.assertEqual(before, {name: self.read(f"results/{name}.json") for name in before})
+
+    def test_a_short_run_withholds_what_the_whole_run_may_turn(self):
+        self.lines("slow")
+        withheld = [claim for claim in self.result_of("slow")["claims"] if claim.get("shortened")]
+        self.assertTrue(withheld)
+        for claim in withheld:
+            self.assertEqual(claim["verdict"], "not-applicable")
+            self.assertTrue(claim["detail"].startswith("shortened: 2 of 5 seeds; "), claim["detail"])
+        self.assertIn("not judged in a short run", self.read("results/report.html"))
+        self.lines("slow --full")
+        self.assertFalse([claim for claim in self.result_of("slow")["claims"] if claim.get("shortened")])
+
+    def test_contradictions_are_found(self):
+        self.lines("losses")
+        document = self.result_of("losses")
+        os.mkdir(self.path("reference"))
+        decided = next(claim for claim in document["claims"] if claim["verdict"] == "fails")
+
+        def compare(verdict):
+            decided["verdict"] = verdict
+            self.write("reference/losses.json", document)
+            return subprocess.run([os.path.join(ROOT, "tests", "check_verdicts.py"), self.path("results"), self.path("reference")],
+                                  capture_output=True, text=True)
+
+        for verdict in ("fails", "not-applicable"):
+            run = compare(verdict)
+            self.assertEqual(run.returncode, 0, run.stdout)
+            self.assertIn("0 contradictions", run.stdout)
+        run = compare("holds")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn(f"losses: {decided['id']}: fails here, holds in", run.stdout)
 
     def test_presets_with_the_same_trials_share_them_and_give_what_each_gives_alone(self):
         self.lines()

@@ -147,7 +147,7 @@ class VerdictTest(ProgramTest):
         document = self.result(f"{TINY} --trials 1")
         claim = next(c for c in document["claims"] if c["id"] == "spectral/fig-3/specgd-ahead")
         self.assertEqual(claim["verdict"], "not-applicable")
-        self.assertIn("undecided: 1 trial, no error bars", claim["detail"])
+        self.assertIn("undecided: 1 trial, at least 3 are needed", claim["detail"])
 
     def test_divergence_is_counted(self):
         document = self.result(f"{TINY} --step-scale 3 --steps 600 --restart-every 0")

@@ -164,6 +164,10 @@ std::uint64_t sequences_in_files(const ModelSpec& spec) {
   return spec.sequences == nullptr ? 0 : spec.sequences->size();
 }
 
+Unit independent_unit(const ModelSpec& spec) {
+  return spec.checkpoint == nullptr ? Unit::draw : Unit::sequence;
+}
+
 std::string grouped_digits(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (std::size_t end = digits.size(); end > 3; end -= 3) digits.insert(end - 3, ",");

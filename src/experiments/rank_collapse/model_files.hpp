@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/blocks/model_spec.hpp"
+#include "report/result.hpp"
 
 namespace ranklab {
 
@@ -27,6 +28,9 @@ bool names_weights(const std::string& word);
 
 /// Sequences in the token file; 0 without one.
 std::uint64_t sequences_in_files(const ModelSpec& spec);
+
+/// What is independent between trials: weights and input are drawn anew, or sequences go through the same published weights.
+Unit independent_unit(const ModelSpec& spec);
 
 /// The first few of these names of tensors, as a list: "classifier.bias, classifier.weight and 7 more".
 std::string listed(const std::vector<std::string>& keys);

@@ -6,9 +6,9 @@
 
 #include "core/text.hpp"
 #include "report/page/evidence.hpp"
-#include "report/page/papers.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
+#include "report/papers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t lines_shown = 3;
 
-// Fails first, then what could not be judged, then what holds.
+// Fails first, then thresholds of ours that are missed, then what could not be judged, then what holds.
 std::vector<const Json*> ordered_claims(const Entry& entry) {
   std::vector<const Json*> out;
   const Json& claims = member(*entry.result, "claims");
@@ -28,16 +28,28 @@ std::vector<const Json*> ordered_claims(const Entry& entry) {
   }
   const auto rank = [](const Json* claim) {
     const Standing verdict = verdict_of(*claim);
-    return verdict == Standing::fails ? 0 : verdict == Standing::not_applicable ? 1 : 2;
+    return verdict == Standing::fails ? 0 : verdict == Standing::missed ? 1 : verdict == Standing::not_applicable ? 2 : 3;
   };
   std::stable_sort(out.begin(), out.end(), [&](const Json* a, const Json* b) { return rank(a) < rank(b); });
   return out;
 }
 
+// What sort of statement it is, for the claims that say so.
+std::string kind_html(const Json& claim) {
+  const std::string kind = plain(member(claim, "kind")), threshold = plain(member(claim, "threshold"));
+  const std::string words = kind == "theorem"          ? "theorem"
+                            : kind == "printed-number" ? "printed number"
+                            : kind == "figure"         ? "figure or text"
+                            : kind == "reading"        ? "our threshold: " + prose(threshold)
+                            : kind == "beyond"         ? "not in the paper"
+                                                       : "";
+  return words.empty() ? "" : " <small class=\"kind\">" + words + "</small>";
+}
+
 std::string claim_html(const Json& claim) {
   const std::string source = prose(plain(member(claim, "source")));
   const std::string evidence = evidence_of(claim).text();
-  return "<li>" + verdict_html(member(claim, "verdict")) + " <code>" + html_id(plain(member(claim, "id"))) + "</code>" +
+  return "<li>" + verdict_html(claim) + kind_html(claim) + " <code>" + html_id(plain(member(claim, "id"))) + "</code>" +
          (source.empty() ? "" : " <small>" + source + "</small>") + "<br>" + prose(plain(member(claim, "statement"))) +
          (evidence.empty() ? "" : ".<br><span class=\"evidence\">" + evidence + "</span>") + "</li>\n";
 }
@@ -48,8 +60,7 @@ std::string line_html(const Json& claim) {
     if (id.starts_with(paper.ids)) id.erase(0, paper.ids.size());
   }
   const std::string measured = evidence_of(claim).measured;
-  return "<li>" + verdict_html(member(claim, "verdict")) + " <code>" + html_id(id) + "</code>" +
-         (measured.empty() ? "" : ": " + measured) + "</li>\n";
+  return "<li>" + verdict_html(claim) + " <code>" + html_id(id) + "</code>" + (measured.empty() ? "" : ": " + measured) + "</li>\n";
 }
 
 // Of the claims that hold, those about the figure itself say most.
@@ -62,6 +73,7 @@ std::string lines_html(const std::vector<const Json*>& claims) {
   };
   const auto of_figure = [](const Json& claim) { return !figure_of_id(plain(member(claim, "id"))).empty(); };
   choose([](const Json& claim) { return verdict_of(claim) == Standing::fails; });
+  choose([](const Json& claim) { return verdict_of(claim) == Standing::missed; });
   choose([&](const Json& claim) { return verdict_of(claim) == Standing::holds && of_figure(claim); });
   choose([&](const Json& claim) { return verdict_of(claim) == Standing::holds && !of_figure(claim); });
   std::string out;
@@ -80,10 +92,14 @@ const Entry* entry_of_figure(const std::string& id, const std::string& figure, c
 
 }  // namespace
 
-std::string verdict_html(const Json& verdict) {
-  const std::string word = plain(verdict);
+std::string verdict_html(const Json& claim) {
+  const std::string word = plain(member(claim, "verdict"));
+  if (verdict_of(claim) == Standing::missed)
+    return std::string("<span class=\"verdict missed\">\u25B3 ") +
+           (member(claim, "kind") == "reading" ? "misses our threshold" : "fails, not the paper's") + "</span>";
   if (word == "holds") return "<span class=\"verdict holds\">\u2713 holds</span>";
   if (word == "fails") return "<span class=\"verdict fails\">\u2717 fails</span>";
+  if (member(claim, "shortened") == true) return "<span class=\"verdict open\">\u25CB not judged in a short run</span>";
   if (word == "not-applicable") return "<span class=\"verdict open\">\u25CB not applicable</span>";
   return "<span class=\"verdict open\">? " + (word.empty() ? "no verdict" : html(word)) + "</span>";
 }
@@ -97,6 +113,7 @@ std::string counts_html(const StandingCounts& counts) {
   };
   add(counts.fails, "fails", "\u2717", "fails", "fail");
   add(counts.misprints, "fails", "\u2717", "misprint", "misprints");
+  add(counts.missed, "missed", "\u25B3", "misses our threshold", "miss our thresholds");
   add(counts.holds, "holds", "\u2713", "holds", "hold");
   add(counts.not_applicable, "open", "\u25CB", "n/a", "n/a");
   return joined(parts);

@@ -11,7 +11,7 @@
 namespace ranklab {
 
 /// Word, symbol and colour: each is enough alone.
-std::string verdict_html(const nlohmann::json& verdict);
+std::string verdict_html(const nlohmann::json& claim);
 
 /// "✗ 2 fail, ✓ 7 hold, ○ 1 n/a"; a misprint counts once.
 std::string counts_html(const StandingCounts& counts);

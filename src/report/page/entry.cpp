@@ -8,8 +8,8 @@
 #include "core/text.hpp"
 #include "report/changes.hpp"
 #include "report/figure/svg.hpp"
-#include "report/page/papers.hpp"
 #include "report/page/text.hpp"
+#include "report/papers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {

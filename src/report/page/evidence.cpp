@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "core/text.hpp"
 #include "report/figure/text.hpp"
@@ -44,54 +43,21 @@ std::string html_region(double low, double high) {
   return html_bound(low) + " to " + html_bound(high);
 }
 
-struct Tally {
-  std::uint64_t violations = 0, cases = 0;
-  std::size_t length = 0;  // of what was read
-};
-
-// "235 violations in 4838 cases" at the start.
-std::optional<Tally> read_tally(std::string_view text) {
-  Tally out;
-  const char *at = text.data(), *const end = at + text.size();
-  const auto number = [&](std::uint64_t& value) {
-    const auto [stop, error] = std::from_chars(at, end, value);
-    at = stop;
-    return error == std::errc();
-  };
-  const auto word = [&](std::string_view expected) {
-    const bool found = std::string_view(at, end).starts_with(expected);
-    if (found) at += expected.size();
-    return found;
-  };
-  if (!number(out.violations) || !(word(" violations in ") || word(" violation in ")) || !number(out.cases)) return {};
-  if (!word(" cases") && !word(" case")) return {};
-  out.length = static_cast<std::size_t>(at - text.data());
-  return out;
-}
-
-struct Mean {
-  std::string half_width, level;
-  std::size_t length = 0;
-};
-
-// "mean 12.44 +- 2.149 (z = 3, 12 trials)" at the start.
-std::optional<Mean> read_mean(std::string_view text) {
-  constexpr std::string_view sign = " +- ";
-  const std::size_t plus = text.find(sign), open = text.find(" ("), close = text.find(')');
-  if (!text.starts_with("mean ") || open == std::string_view::npos || close == std::string_view::npos) return {};
-  if (plus == std::string_view::npos || plus > open || open > close || text.find(';') < close) return {};
-  return Mean{std::string(text.substr(plus + sign.size(), open - plus - sign.size())),
-              std::string(text.substr(open + 2, close - open - 2)), close + 1};
-}
-
 // Two digits of the half width, and the mean to the same place: 12.4 ± 2.1.
-std::string html_interval(const Json& mean, const std::string& half_width) {
-  const double width = std::strtod(half_width.c_str(), nullptr), value = std::abs(mean.get<double>());
-  if (!(width >= 1e-6 && width < 100 && (value == 0 || value >= 1e-4) && value < 1e6))
-    return html_number(mean) + " \u00B1 " + prose(half_width);
-  const int places = std::max(0, 1 - static_cast<int>(std::floor(std::log10(width))));
+std::string html_interval(double mean, double half_width) {
+  const double size = std::abs(mean);
+  if (!(half_width >= 1e-6 && half_width < 100 && (size == 0 || size >= 1e-4) && size < 1e6))
+    return html_number(Json(mean)) + (std::isfinite(half_width) ? " \u00B1 " + prose(short_number(half_width)) : "");
+  const int places = std::max(0, 1 - static_cast<int>(std::floor(std::log10(half_width))));
   const auto rounded = [&](double number) { return with_minus(digits_of(number, std::chars_format::fixed, places)); };
-  return rounded(mean.get<double>()) + " \u00B1 " + rounded(width);
+  return rounded(mean) + " \u00B1 " + rounded(half_width);
+}
+
+// "99 %, 12 seeds"
+template <class Interval>
+std::string basis(const Interval& interval, const Json& claim) {
+  const std::string unit = plain(member(claim, "unit"));
+  return short_number(100 * interval.level) + " %, " + counted(interval.n, unit.empty() || unit == "none" ? "trial" : unit);
 }
 
 std::string after_clause(const std::string& detail, std::size_t length) {
@@ -113,22 +79,31 @@ std::string html_expected(const Json& value) {
   return html_region(bound(0, -infinity), bound(1, infinity));
 }
 
-Evidence evidence_of(const Json& claim) {
+ShownEvidence evidence_of(const Json& claim) {
   const std::string detail = plain(member(claim, "detail"));
   const Json &measured = member(claim, "measured"), &expected = member(claim, "expected");
-  Evidence out{measured.is_null() ? "" : html_number(measured), html_expected(expected), prose(detail)};
-  if (const auto tally = read_tally(detail); tally && expected.is_number() && expected == 0) {
-    out.measured = grouped(tally->violations) + " of " + grouped(tally->cases) + (tally->cases == 1 ? " case" : " cases");
+  ShownEvidence out{measured.is_null() ? "" : html_number(measured), html_expected(expected), prose(detail)};
+  const Evidence evidence = evidence_from(member(claim, "evidence"));
+  const std::string words = evidence_text(evidence);
+  // An undecided mean says so first.
+  if (words.empty() || !detail.starts_with(words) || !measured.is_number()) return out;
+  const std::string rest = after_clause(detail, words.size());
+  if (const auto* count = std::get_if<CountEvidence>(&evidence)) {
+    const auto whole = [](double value) { return grouped(static_cast<std::uint64_t>(value)); };
+    out.measured = whole(count->violations) + " of " + whole(count->cases) + (count->cases == 1 ? " case" : " cases");
     out.expected = "none";
-    out.detail = prose(after_clause(detail, tally->length));
-  } else if (const auto mean = read_mean(detail); mean && measured.is_number()) {
-    out.measured = html_interval(measured, mean->half_width);
-    out.detail = prose(clauses(mean->level, after_clause(detail, mean->length)));
+    out.detail = prose(rest);
   }
+  const auto show_interval = [&](const auto& interval) {
+    out.measured = html_interval(interval.mean, interval.high - interval.mean);
+    out.detail = prose(clauses(basis(interval, claim), rest));
+  };
+  if (const auto* mean = std::get_if<MeanEvidence>(&evidence)) show_interval(*mean);
+  if (const auto* equivalence = std::get_if<EquivalenceEvidence>(&evidence)) show_interval(*equivalence);
   return out;
 }
 
-std::string Evidence::text() const {
+std::string ShownEvidence::text() const {
   std::string out = measured.empty() ? "" : "<b>" + measured + "</b>";
   if (!expected.empty() && !measured.empty()) out += ", expected " + expected;
   return out + (out.empty() || detail.empty() ? "" : "; ") + detail;

@@ -7,7 +7,7 @@
 namespace ranklab {
 
 /// HTML. `measured` and `expected` are empty where the claim gives none.
-struct Evidence {
+struct ShownEvidence {
   std::string measured, expected, detail;
 
   /// "235 of 4,838 cases, expected none; detail"
@@ -15,7 +15,7 @@ struct Evidence {
 };
 
 /// Counts get their denominator, means their interval, both out of the detail, which then no longer repeats them.
-Evidence evidence_of(const nlohmann::json& claim);
+ShownEvidence evidence_of(const nlohmann::json& claim);
 
 /// "> 0", "at most 0.5", "0.9 to 1.1", "0", "none" (of counted violations): a number, a region of which an end may be open, or
 /// nothing at all.

@@ -4,9 +4,9 @@
 #include "report/figure/svg.hpp"
 #include "report/page/entry.hpp"
 #include "report/page/page.hpp"
-#include "report/page/papers.hpp"
 #include "report/page/statements.hpp"
 #include "report/page/text.hpp"
+#include "report/papers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -23,6 +23,8 @@ std::string verdicts_of(const Json& result) {
   if (counts.holds > 0) words.push_back(std::to_string(counts.holds) + holds);
   if (counts.misprints > 0) words.push_back(std::to_string(counts.misprints) + misprints);
   if (counts.fails > 0) words.push_back(std::to_string(counts.fails) + fails);
+  if (counts.missed > 0)
+    words.push_back(std::to_string(counts.missed) + (counts.missed == 1 ? " misses" : " miss") + " a threshold of ours");
   if (counts.not_applicable > 0) words.push_back(std::to_string(counts.not_applicable) + " open");
   return words.empty() ? "nothing to judge" : joined(words);
 }

@@ -8,9 +8,9 @@
 #include "core/text.hpp"
 #include "report/page/claim_list.hpp"
 #include "report/page/evidence.hpp"
-#include "report/page/papers.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
+#include "report/papers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 // The appearance that decides the verdict, the first of the shortest id.
 const Appearance& deciding(const std::vector<Appearance>& forms) {
-  for (const Standing standing : {Standing::fails, Standing::holds}) {
+  for (const Standing standing : {Standing::fails, Standing::missed, Standing::holds}) {
     for (const Appearance& form : forms) {
       if (verdict_of(*form.claim) == standing) return form;
     }
@@ -36,13 +36,13 @@ std::string places_html(const std::vector<Appearance>& forms, const std::vector<
     const Standing verdict = verdict_of(*form.claim);
     if (known == places.end()) {
       places.emplace_back(form.result, verdict);
-    } else if (verdict == Standing::fails) {
+    } else if (verdict == Standing::fails || verdict == Standing::missed) {
       known->second = verdict;
     }
   }
   std::vector<std::string> links;
   for (const auto& [result, verdict] : places) {
-    const char* word = verdict == Standing::holds ? "holds in " : verdict == Standing::fails ? "fails in " : "open in ";
+    const char* word = verdict == Standing::holds ? "holds in " : verdict == Standing::not_applicable ? "open in " : "fails in ";
     links.push_back(word + link_to(entries[result], link_name(*entries[result].result)));
   }
   const bool disagree = std::any_of(places.begin(), places.end(), [&](const auto& at) { return at.second != places[0].second; });
@@ -54,7 +54,7 @@ std::string id_html(const std::string& id) {
 }
 
 std::string form_html(const Appearance& form, const std::string& evidence) {
-  return verdict_html(member(*form.claim, "verdict")) + " " + prose(plain(member(*form.claim, "statement"))) +
+  return verdict_html(*form.claim) + " " + prose(plain(member(*form.claim, "statement"))) +
          (evidence.empty() ? "" : ". <span class=\"evidence\">" + evidence + "</span>");
 }
 
@@ -126,7 +126,7 @@ std::string single_row(const Group& group, const std::vector<Entry>& entries) {
 std::string pair_row(const Group& group, const std::vector<Entry>& entries) {
   const JudgedStatement& first = *group.front();
   const Appearance &printed = deciding(first.as_printed), &corrected = deciding(first.corrected);
-  Evidence brief = evidence_of(*corrected.claim);
+  ShownEvidence brief = evidence_of(*corrected.claim);
   if (!brief.measured.empty()) brief.detail.clear();
   return where_html(first, entries) +
          cell("As printed", form_html(printed, evidence_of(*printed.claim).text()) + likewise_html(group)) +
@@ -183,6 +183,7 @@ std::string open_points_html(const std::vector<JudgedStatement>& statements, con
   const auto misprints = where(statements, [&](const JudgedStatement& s) { return is_pair(s) && s.standing() != Standing::holds; });
   const auto harmless = where(statements, [&](const JudgedStatement& s) { return is_pair(s) && s.standing() == Standing::holds; });
   const auto failures = where(statements, [&](const JudgedStatement& s) { return !is_pair(s) && s.standing() == Standing::fails; });
+  const auto missed = where(statements, [&](const JudgedStatement& s) { return !is_pair(s) && s.standing() == Standing::missed; });
   const auto open =
       where(statements, [&](const JudgedStatement& s) { return !is_pair(s) && s.standing() == Standing::not_applicable; });
   const std::vector<std::string> pair = {"Where", "As printed", "Corrected"};
@@ -191,6 +192,11 @@ std::string open_points_html(const std::vector<JudgedStatement>& statements, con
     out += table_start("Statements judged as printed and in a corrected form", pair, "cards wide") +
            rows_html(misprints, entries, pair_row) + "</tbody></table>\n";
   out += failures_html(failures, entries);
+  if (!missed.empty())
+    out += "<details>\n<summary>" + counted(missed.size(), "reading") + " with a threshold of ours, or not in the papers, that " +
+           (missed.size() == 1 ? "fails" : "fail") + "</summary>\n" +
+           table_start("Miss a threshold of ours", {"Where", "Statement", "Found"}, "cards wide") +
+           rows_html(missed, entries, single_row) + "</tbody></table>\n</details>\n";
   if (!harmless.empty())
     out += "<details>\n<summary>" + counted(harmless.size(), "statement") + " that hold" + (harmless.size() == 1 ? "s" : "") +
            " in both forms, as printed and sharpened</summary>\n" + table_start("Hold in both forms", pair, "cards wide") +

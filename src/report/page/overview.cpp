@@ -7,8 +7,8 @@
 #include "report/changes.hpp"
 #include "report/figure/svg.hpp"
 #include "report/page/claim_list.hpp"
-#include "report/page/papers.hpp"
 #include "report/page/text.hpp"
+#include "report/papers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -50,8 +50,10 @@ std::string totals_html(const std::vector<JudgedStatement>& statements) {
          "</span>, <span class=\"verdict fails\">\u2717 " +
          verb(counts.misprints, " fails as printed and holds corrected", " fail as printed and hold corrected") +
          "</span>, <span class=\"verdict fails\">\u2717 " + verb(counts.fails, " fails", " fail") +
+         "</span>, <span class=\"verdict missed\">\u25B3 " +
+         verb(counts.missed, " misses a threshold of ours", " miss thresholds of ours") +
          "</span>, <span class=\"verdict open\">\u25CB " + verb(counts.not_applicable, " is", " are") +
-         " not applicable</span>. One that several results judge counts once, and fails where one of them contradicts it.</p>\n";
+         " not applicable</span>. Duplicate claims count once; one failure counts as a failure.</p>\n";
 }
 
 std::string count_cell(const char* label, std::size_t count, const char* kind, const char* sign) {
@@ -62,7 +64,7 @@ std::string count_cell(const char* label, std::size_t count, const char* kind, c
 
 std::string count_cells(const StandingCounts& counts) {
   return count_cell("Holds", counts.holds, "holds", "\u2713") + count_cell("Misprint", counts.misprints, "fails", "\u2717") +
-         count_cell("Fails", counts.fails, "fails", "\u2717") +
+         count_cell("Fails", counts.fails, "fails", "\u2717") + count_cell("Misses ours", counts.missed, "missed", "\u25B3") +
          count_cell("Not applicable", counts.not_applicable, "open", "\u25CB");
 }
 
@@ -96,7 +98,7 @@ std::string paper_table(std::size_t paper, const std::vector<Entry>& entries, co
   const std::string name = paper < papers.size()
                                ? "<a href=\"#" + std::string(papers[paper].anchor) + "\">" + std::string(papers[paper].key) + "</a>"
                                : std::string("Other results");
-  return table_start(name, {"Result", "Trials", "Time", "Holds", "Misprint", "Fails", "n/a"}, "overview") + rows +
+  return table_start(name, {"Result", "Trials", "Time", "Holds", "Misprint", "Fails", "Ours", "n/a"}, "overview") + rows +
          "</tbody>\n<tfoot><tr><th scope=\"row\">distinct statements</th><td></td>" +
          cell("Time", html_duration(Json(seconds)), "number") + count_cells(count(own)) + "</tr></tfoot></table>\n";
 }

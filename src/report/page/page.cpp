@@ -5,11 +5,11 @@
 #include "report/page/entry.hpp"
 #include "report/page/open_points.hpp"
 #include "report/page/overview.hpp"
-#include "report/page/papers.hpp"
 #include "report/page/section.hpp"
 #include "report/page/statements.hpp"
 #include "report/page/style.hpp"
 #include "report/page/symbols.hpp"
+#include "report/papers.hpp"
 
 namespace ranklab {
 namespace {

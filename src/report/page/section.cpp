@@ -10,9 +10,9 @@
 #include "report/figure/svg.hpp"
 #include "report/page/claim_list.hpp"
 #include "report/page/folds.hpp"
-#include "report/page/papers.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
+#include "report/papers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "report/page/papers.hpp"
 #include "report/page/text.hpp"
+#include "report/papers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -38,38 +38,23 @@ bool same_figure(const std::string& a, const std::string& b) {
   return a.size() > b.size() ? a.starts_with(b) && !is_digit(a[b.size()]) : b.starts_with(a) && !is_digit(b[a.size()]);
 }
 
-enum class Form { only, as_printed, corrected };
-
 struct Place {
-  std::string base;
-  Form form = Form::only;
+  std::string printed;  // the id of the claim as printed, which may be the claim's own
+  bool corrects = false;
 };
 
-// Where a claim belongs by its id: ".../as-printed", ".../corrected", with or without parts after that, and ".../form-as-printed".
-Place place_of(const std::string& id) {
-  for (const Form form : {Form::as_printed, Form::corrected}) {
-    const std::string_view word = form == Form::as_printed ? "/as-printed" : "/corrected";
-    const std::size_t at = id.find(word), end = at + word.size();
-    if (at != std::string::npos && (end == id.size() || id[end] == '/')) return {id.substr(0, at), form};
-  }
-  constexpr std::string_view ending = "-as-printed";
-  if (id.ends_with(ending)) return {id.substr(0, id.size() - ending.size()), Form::as_printed};
-  return {id, Form::only};
+// Files that were written before claims named what they correct have pairs ".../as-printed" and ".../corrected".
+Place place_in_old_file(const std::string& id) {
+  constexpr std::string_view printed = "/as-printed", corrected = "/corrected";
+  const std::size_t at = id.find(corrected), end = at + corrected.size();
+  if (at == std::string::npos || (end < id.size() && id[end] != '/')) return {id};
+  return {id.substr(0, at) + std::string(printed), true};
 }
 
-// "<source>, corrected" under the same parent is the corrected form of "<parent>/<name>-as-printed", whatever it is called.
-std::string printed_by_source(const Json& claims, const Json& corrected) {
-  constexpr std::string_view ending = ", corrected";
-  const std::string id = plain(member(corrected, "id")), corrected_source = plain(member(corrected, "source"));
-  if (!corrected_source.ends_with(ending)) return "";
-  const std::string source = corrected_source.substr(0, corrected_source.size() - ending.size());
-  const std::string parent = id.substr(0, id.rfind('/') + 1);
-  for (const Json& claim : claims) {
-    const std::string other = plain(member(claim, "id"));
-    if (!other.ends_with("-as-printed") || !other.starts_with(parent)) continue;
-    if (plain(member(claim, "source")) == source) return place_of(other).base;
-  }
-  return "";
+Place place_of(const Json& claim) {
+  const std::string id = plain(member(claim, "id")), printed = plain(member(claim, "misprint_of"));
+  if (!printed.empty()) return {printed, true};
+  return member(claim, "kind").is_null() ? place_in_old_file(id) : Place{id};
 }
 
 void shortest_first(std::vector<Appearance>& forms) {
@@ -78,12 +63,12 @@ void shortest_first(std::vector<Appearance>& forms) {
   });
 }
 
-// Of several appearances: fails where one fails, else holds where one holds.
+// Of several appearances: fails if one fails, else holds if one holds.
 Standing worst(const std::vector<Appearance>& forms) {
   Standing out = Standing::not_applicable;
   for (const Appearance& form : forms) {
     const Standing verdict = verdict_of(*form.claim);
-    if (verdict == Standing::fails) return verdict;
+    if (verdict == Standing::fails || verdict == Standing::missed) return verdict;
     if (verdict == Standing::holds) out = verdict;
   }
   return out;
@@ -140,13 +125,16 @@ bool belongs(const Json& claim, const Json& result) {
 
 Standing verdict_of(const Json& claim) {
   const std::string verdict = plain(member(claim, "verdict"));
-  return verdict == "holds" ? Standing::holds : verdict == "fails" ? Standing::fails : Standing::not_applicable;
+  if (verdict != "fails") return verdict == "holds" ? Standing::holds : Standing::not_applicable;
+  const std::string kind = plain(member(claim, "kind"));
+  return kind == "reading" || kind == "beyond" ? Standing::missed : Standing::fails;
 }
 
 Standing JudgedStatement::standing() const {
+  const auto fails = [](Standing standing) { return standing == Standing::fails || standing == Standing::missed; };
   const Standing printed = worst(as_printed), right = worst(corrected);
-  if (printed == Standing::fails && right == Standing::holds) return Standing::misprint;
-  return right == Standing::fails ? right : printed;
+  if (fails(printed) && right == Standing::holds) return Standing::misprint;
+  return fails(right) ? right : printed;
 }
 
 std::vector<JudgedStatement> statements_of(const std::vector<const Json*>& results) {
@@ -157,13 +145,11 @@ std::vector<JudgedStatement> statements_of(const std::vector<const Json*>& resul
     if (!claims.is_array()) continue;
     for (const Json& claim : claims) {
       if (!belongs(claim, *results[i])) continue;
-      Place place = place_of(plain(member(claim, "id")));
-      if (const std::string base = place.form == Form::only ? printed_by_source(claims, claim) : ""; !base.empty())
-        place = {base, Form::corrected};
-      const auto [at, is_new] = index.try_emplace(place.base, out.size());
-      if (is_new) out.push_back({place.base, {}, {}});
+      const Place place = place_of(claim);
+      const auto [at, is_new] = index.try_emplace(place.printed, out.size());
+      if (is_new) out.push_back({place.printed, {}, {}});
       JudgedStatement& statement = out[at->second];
-      (place.form == Form::corrected ? statement.corrected : statement.as_printed).push_back({&claim, i});
+      (place.corrects ? statement.corrected : statement.as_printed).push_back({&claim, i});
     }
   }
   for (JudgedStatement& statement : out) {
@@ -178,6 +164,7 @@ void StandingCounts::add(Standing standing) {
   ++(standing == Standing::holds      ? holds
      : standing == Standing::misprint ? misprints
      : standing == Standing::fails    ? fails
+     : standing == Standing::missed   ? missed
                                       : not_applicable);
 }
 

@@ -24,10 +24,11 @@ struct Appearance {
   std::size_t result = 0;
 };
 
-enum class Standing { holds, misprint, fails, not_applicable };
+/// missed: a threshold of ours, or a statement that is not the paper's, fails.
+enum class Standing { holds, misprint, fails, missed, not_applicable };
 
 struct JudgedStatement {
-  std::string id;                      // without "/as-printed" or "/corrected"
+  std::string id;                      // of the form as printed
   std::vector<Appearance> as_printed;  // or the only form; those with the shortest id come first
   std::vector<Appearance> corrected;   // empty: no corrected form is judged
 
@@ -39,15 +40,15 @@ struct JudgedStatement {
 std::vector<JudgedStatement> statements_of(const std::vector<const nlohmann::json*>& results);
 
 struct StandingCounts {
-  std::size_t holds = 0, misprints = 0, fails = 0, not_applicable = 0;
+  std::size_t holds = 0, misprints = 0, fails = 0, missed = 0, not_applicable = 0;
 
   void add(Standing standing);
-  std::size_t total() const { return holds + misprints + fails + not_applicable; }
+  std::size_t total() const { return holds + misprints + fails + missed + not_applicable; }
 };
 
 StandingCounts count(const std::vector<JudgedStatement>& statements);
 
-/// A claim's verdict; anything but "holds" and "fails" is not applicable.
+/// A claim's verdict; anything but "holds" and "fails" is not applicable, and a reading that fails is missed.
 Standing verdict_of(const nlohmann::json& claim);
 
 }  // namespace ranklab

@@ -6,10 +6,10 @@ namespace ranklab {
 
 inline constexpr const char* html_style = R"css(
 :root { color-scheme: light dark; --text: #1b1f24; --soft: #4d5661; --page: #ffffff; --panel: #f4f6f8; --rule: #c9d0d8;
-  --link: #0b57a4; --holds: #0f6b2f; --fails: #a8200d; --warn: #fff1d6; --warn-rule: #b35900; }
+  --link: #0b57a4; --holds: #0f6b2f; --fails: #a8200d; --missed: #8a4b00; --warn: #fff1d6; --warn-rule: #b35900; }
 @media (prefers-color-scheme: dark) {
   :root { --text: #e6e9ed; --soft: #aeb7c2; --page: #14181d; --panel: #1f252c; --rule: #424c58;
-    --link: #82bdff; --holds: #6fd08c; --fails: #ff9d8a; --warn: #3b2a0c; --warn-rule: #e0a040; }
+    --link: #82bdff; --holds: #6fd08c; --fails: #ff9d8a; --missed: #f0b45a; --warn: #3b2a0c; --warn-rule: #e0a040; }
 }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 76rem; padding: .75rem 1rem 2rem; background: var(--page); color: var(--text);
@@ -50,6 +50,7 @@ td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .verdict { font-weight: 600; white-space: nowrap; }
 .holds { color: var(--holds); }
 .fails { color: var(--fails); }
+.missed { color: var(--missed); }
 .open { color: var(--soft); }
 .warning { margin: .25rem 0; padding: .15rem .5rem; font-size: .92em; background: var(--warn); border-left: 5px solid var(--warn-rule); }
 .results { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: .45rem 1.6rem; grid-auto-flow: row dense; }
@@ -96,7 +97,7 @@ summary { cursor: pointer; }
 @media print {
   @page { margin: 12mm; }
   :root { color-scheme: light; --text: #000000; --soft: #333333; --page: #ffffff; --panel: #ffffff; --rule: #888888; --link: #000000;
-    --holds: #000000; --fails: #000000; --warn: #ffffff; --warn-rule: #000000; }
+    --holds: #000000; --fails: #000000; --missed: #000000; --warn: #ffffff; --warn-rule: #000000; }
   body { max-width: none; padding: 0; font-size: 8.5pt; }
   .results, .columns { display: block; }
   .result { margin-bottom: 1rem; break-inside: avoid; }

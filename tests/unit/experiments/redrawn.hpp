@@ -24,7 +24,8 @@ class Redrawn : public ranklab::Runner {
     ranklab::Trial trial(1, 0, 0);
     ranklab::TrialRecord record = body(trial);
     for (const auto& [name, values] : drawing_) {
-      CAPTURE(name);
+      const auto& shown = name;  // clang 14 captures no structured binding
+      CAPTURE(shown);
       REQUIRE(record.has(name));
       record.set(name, values);
     }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <regex>
 #include <set>
 
 #include "cli/commands.hpp"
@@ -126,6 +127,40 @@ void check_tallies(const std::string& name, const StudyEntry& entry) {
 }
 
 }  // namespace
+
+// The figures that a source names: "Figure 18 (a)", "Figures 8, 9", "Table 1".
+std::set<std::string> figures_in(const std::string& source) {
+  std::set<std::string> out;
+  const std::regex place(R"((Figure|Table)s? (\d+)( \([a-c]\))?(?:, (\d+))?)");
+  for (std::sregex_iterator at(source.begin(), source.end(), place), end; at != end; ++at) {
+    out.insert((*at)[1].str() + " " + (*at)[2].str() + (*at)[3].str());
+    if ((*at)[4].matched) out.insert((*at)[1].str() + " " + (*at)[4].str());
+  }
+  return out;
+}
+
+TEST_CASE("every claim of every study says what it is") {
+  for (const Experiment& experiment : experiments()) {
+    for (const StudyEntry& entry : experiment.studies) {
+      const auto toy = toys.find(experiment.name + " " + entry.name);
+      if (toy == toys.end()) continue;
+      const std::unique_ptr<Study> study = configured(entry.make(), toy->second);
+      Replayed runner;
+      const std::vector<Claim> claims = study->run(runner).claims;
+      std::set<std::string> ids;
+      for (const Claim& claim : claims) ids.insert(claim.id);
+      for (const Claim& claim : claims) {
+        CAPTURE(claim.id);
+        CHECK((claim.kind == Kind::reading) == !claim.threshold.empty());
+        CHECK(std::set<std::string>(claim.figures.begin(), claim.figures.end()) == figures_in(claim.source));
+        const bool corrected = claim.id.find("/corrected") != std::string::npos || claim.source.ends_with(", corrected");
+        CHECK((!corrected || !claim.misprint_of.empty()));
+        CHECK((claim.misprint_of.empty() || ids.contains(claim.misprint_of)));
+        if (claim.verdict != Verdict::not_applicable) CHECK(!std::holds_alternative<std::monostate>(claim.evidence));
+      }
+    }
+  }
+}
 
 TEST_CASE("the verdict follows its count, in every study") {
   for (const Experiment& experiment : experiments()) {

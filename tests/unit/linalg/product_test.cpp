@@ -54,7 +54,7 @@ TEST_CASE_TEMPLATE("products of blocks, every end of a row or column of tiles, a
   for (const CBLAS_TRANSPOSE a : {CblasNoTrans, CblasTrans}) {
     for (const CBLAS_TRANSPOSE b : {CblasNoTrans, CblasTrans}) {
       for (const arma::uword m : {arma::uword{1}, w - 1, w, w + 1, 2 * w, 3 * w + 2, 4 * w + 1}) {
-        for (const arma::uword n : {1, 2, 3, 4, 5, 6, 7, 12, 17}) check<T>(a, b, m, n, 5, n % 2 ? T(1) : T(-0.5));
+        for (const arma::uword n : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 12u, 17u}) check<T>(a, b, m, n, 5, n % 2 ? T(1) : T(-0.5));
       }
       check<T>(a, b, 2 * w + 3, 8, 1, T(0));
       check<T>(a, b, 300, 7, 200, T(0));
@@ -70,8 +70,8 @@ TEST_CASE_TEMPLATE("triangles: what is zero, or not asked for, changes nothing o
   const auto drawn = [](arma::uword rows, arma::uword cols, const char* name) {
     return arma::conv_to<arma::Mat<T>>::from(gaussian(rows, cols, name));
   };
-  for (const arma::uword length : {1, 5, 16, 49, 64, 300}) {
-    for (const arma::uword other : {8, 19, 70}) {
+  for (const arma::uword length : {1u, 5u, 16u, 49u, 64u, 300u}) {
+    for (const arma::uword other : {8u, 19u, 70u}) {
       CAPTURE(length);
       CAPTURE(other);
       const double limit = 20 * static_cast<double>(std::max(length, other)) * tolerance::epsilon<T>;
@@ -101,7 +101,7 @@ TEST_CASE_TEMPLATE("triangles: what is zero, or not asked for, changes nothing o
 }
 
 TEST_CASE_TEMPLATE("without beta, what C holds counts for nothing", T, float, double) {
-  for (const arma::uword m : {3, 40}) {
+  for (const arma::uword m : {3u, 40u}) {
     const arma::Mat<T> A(m, 4, arma::fill::ones), B(4, 9, arma::fill::ones);
     arma::Mat<T> C(m, 9);
     C.fill(arma::Datum<T>::nan);

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/claims.hpp"
 #include "report/figure/gnuplot.hpp"
 #include "report/figure/json.hpp"
 #include "report/figure/sample.hpp"
@@ -31,6 +32,47 @@ TEST_CASE("fewer trials and nothing else: so many of so many") {
   CHECK(changes_text(result) == "4 of 32 trials");
   result["trials"]["unit"] = "input";
   CHECK(changes_text(result) == "4 of 32 inputs");
+}
+
+TEST_CASE("a run that is shorter than its preset withholds the verdicts that the whole run may turn") {
+  const Statement theorem{"spectral/thm-1", "Theorem 1", "t"}, figure{"spectral/fig-1", "Figure 1", "f", Kind::figure};
+  const std::vector<double> sure = {1, 1.001, 0.999}, close = {0.9, 1, 1.1};
+  const auto claims_under = [&](const char* changed) {
+    Claims claims;
+    claims.never_violated(theorem, Tally{9, 0});
+    claims.never_violated(figure, Tally{9, 0});
+    claims.never_violated(figure, Tally{9, 1});
+    claims.mean(figure, sure, at_least(0));
+    claims.mean(figure, close, at_least(0.42));  // half width 0.573; undecided among three means
+    claims.number(figure, 2, at_least(1));
+    claims.mean(figure, close, at_least(0.9));  // undecided
+    std::vector<Claim> out = claims.take();
+    REQUIRE(out[4].holm_undecided);
+    withhold_verdicts(out, nlohmann::ordered_json::parse(changed), "seed");
+    return out;
+  };
+  const auto withheld = [&](const char* changed) {
+    std::string out;
+    for (const Claim& claim : claims_under(changed)) {
+      CHECK(claim.shortened == claim.detail.starts_with("shortened: "));
+      if (claim.shortened) CHECK(claim.verdict == Verdict::not_applicable);
+      out += claim.shortened ? '-' : '+';
+    }
+    return out;
+  };
+  CHECK(withheld("[]") == "+++++++");
+  CHECK(withheld(R"([{"name": "trials", "preset": 2, "run": 3}])") == "+++++++");
+  CHECK(withheld(R"([{"name": "lr", "preset": 0.1, "run": 0.05}])") == "+++++++");
+  CHECK(withheld(R"([{"name": "trials", "preset": 12, "run": 3}])") == "+-++-++");
+  for (const char* shorter :
+       {R"([{"name": "steps", "preset": 300, "run": 60}])",
+        R"([{"name": "steps", "preset": ["a:9", "b:8"], "run": ["a:7", "b:7"]}])",
+        R"([{"name": "record-every", "preset": 1, "run": 10}])", R"([{"name": "lambda", "preset": [0, 1, 2], "run": [0, 1]}])"}) {
+    CAPTURE(shorter);
+    CHECK(withheld(shorter) == "+-----+");
+  }
+  const char* both = R"([{"name": "trials", "preset": 12, "run": 3}, {"name": "steps", "preset": 300, "run": 60}])";
+  CHECK(claims_under(both)[3].detail == "shortened: 3 of 12 seeds, 60 of 300 steps; mean 1 +- 0.00573 (99 %, 3 trials)");
 }
 
 TEST_CASE("any other change is named with both values, as flags take them") {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/random.hpp"
 #include "core/tolerances.hpp"
 
 namespace claims_test {
@@ -37,14 +38,108 @@ TEST_CASE("a mean is judged by Student's confidence interval") {
   CHECK(judge_mean(said, values, within(2.0, 2.93)).verdict == Verdict::holds);
   CHECK(judge_mean(said, values, within(2.0, 2.91)).verdict == Verdict::not_applicable);
   CHECK(judge_mean(said, values, positive()).verdict == Verdict::not_applicable);
-  CHECK(judge_mean(said, {2.0, 2.0}, positive()).verdict == Verdict::holds);
+  CHECK(judge_mean(said, {2.0, 2.0, 2.0}, positive()).verdict == Verdict::holds);
   const Claim undecided = judge_mean(said, values, {-0.8, 3.6});
   CHECK(undecided.verdict == Verdict::not_applicable);
   CHECK(undecided.detail == "undecided at 4 trials: mean 2 +- 2.92 (99 %)");
   CHECK(undecided.measured == doctest::Approx(2.0).epsilon(tolerance::closed_form<double>));
-  CHECK(judge_mean(said, {1.0}, at_most(100)).detail == "undecided: 1 trial, no error bars");
+  const Claim held = judge_mean(said, values, {-1, 5}, "why");
+  CHECK(held.detail == "mean 2 +- 2.92 (99 %, 4 trials); why");
+  const auto evidence = std::get<MeanEvidence>(held.evidence);
+  CHECK(evidence.high - evidence.low == doctest::Approx(5.8409).epsilon(1e-4));
+  CHECK(evidence.level == 0.99);
+  CHECK(evidence.n == 4);
   CHECK(judge_mean(said, {NAN}, {0, 1}, "why").detail == "no finite value; why");
   CHECK(judge_mean(said, {NAN}, {0, 1}).verdict == Verdict::not_applicable);
+}
+
+TEST_CASE("fewer than three independent values decide nothing, whatever they are") {
+  for (const std::vector<double>& few : {std::vector<double>{1.0}, {1.0, 1.0}, {1.0, NAN, 1.0}}) {
+    const Claim claim = judge_mean(said, few, at_most(100));
+    CHECK(claim.verdict == Verdict::not_applicable);
+    CHECK(claim.detail.starts_with("undecided: "));
+    CHECK(claim.detail.find("at least 3 are needed") != std::string::npos);
+  }
+  CHECK(judge_mean(said, {1.0, 1.0, 1.0}, at_most(100)).verdict == Verdict::holds);
+}
+
+TEST_CASE("alike and no worse hold only if the interval is inside the margin: too little power is undecided") {
+  // Student's quantile for 99 % and two degrees of freedom is 9.925: the half width of {-1, 0, 1} is 9.925 / sqrt(3) = 5.73.
+  const std::vector<double> wide = {-1, 0, 1};
+  CHECK(judge_equivalence(said, wide, 5.8).verdict == Verdict::holds);
+  CHECK(judge_equivalence(said, wide, 5.7).verdict == Verdict::not_applicable);
+  CHECK(judge_equivalence(said, {9, 10, 11}, 4).verdict == Verdict::fails);
+  CHECK(judge_no_worse(said, {9, 10, 11}, 4).verdict == Verdict::holds);
+  CHECK(judge_no_worse(said, {-9, -10, -11}, 4).verdict == Verdict::fails);
+  CHECK(judge_no_worse(said, wide, 1).verdict == Verdict::not_applicable);
+  CHECK(std::get<EquivalenceEvidence>(judge_no_worse(said, wide, 1).evidence).margin == 1);
+}
+
+TEST_CASE("the rule by simulation: 99 % intervals cover, and without power an equivalence does not hold") {
+  constexpr int runs = 20'000;
+  for (const std::size_t n : {3u, 5u, 10u}) {
+    CAPTURE(n);
+    int covered = 0, held = 0;
+    for (int run = 0; run < runs; ++run) {
+      Stream stream(7, static_cast<std::uint32_t>(run), "coverage" + std::to_string(n));
+      std::vector<double> values(n);
+      stream.fill_normal(values);
+      // The true mean is 0: a verdict that excludes it is an error of the interval.
+      covered += judge_mean(said, values, at_least(0)).verdict != Verdict::fails &&
+                 judge_mean(said, values, at_most(0)).verdict != Verdict::fails;
+      // The true difference lies at the margin, at a tenth of the spread: holding is wrong.
+      for (double& value : values) value += 0.1;
+      held += judge_equivalence(said, values, 0.1).verdict == Verdict::holds;
+    }
+    // Binomial: 0.01 runs are missed, with a deviation of 14; 5 deviations.
+    CHECK(std::abs(covered - 0.99 * runs) < 5 * std::sqrt(0.01 * 0.99 * runs));
+    CHECK(held < 0.01 * runs);
+  }
+}
+
+TEST_CASE("Holm: what the other means of a run make undecided stands, and the detail says so") {
+  // {-1, 0, 1} + c has a standard error of 1/sqrt(3); two degrees of freedom: P(T > t) = (1 - t / sqrt(2 + t^2)) / 2.
+  const auto around = [](double c) { return std::vector<double>{c - 1, c, c + 1}; };
+  const auto chance = [](double c) {
+    const double t = c * std::sqrt(3.0);
+    return 1 - t / std::sqrt(2 + t * t);
+  };
+  REQUIRE(chance(6.5) < 0.01);
+  REQUIRE(2 * chance(6.5) > 0.01);
+  REQUIRE(3 * chance(20.0) < 0.01);
+  Claims claims;
+  claims.mean(said, around(6.5), at_least(0));
+  claims.mean(said, around(20), at_least(0));
+  claims.mean(said, around(0.1), at_least(0));
+  claims.never_violated(said, Tally{2, 0});
+  const std::vector<Claim> made = claims.take();
+  CHECK(made[0].verdict == Verdict::holds);
+  CHECK(made[0].detail.ends_with("undecided after Holm's correction for 3 means"));
+  CHECK(made[1].detail.find("Holm") == std::string::npos);
+  CHECK(made[2].verdict == Verdict::not_applicable);
+  Claims alone;
+  alone.mean(said, around(6.5), at_least(0));
+  CHECK(alone.take()[0].detail.find("Holm") == std::string::npos);
+}
+
+TEST_CASE("claims carry kind, figures, threshold, unit and what they correct") {
+  const Place place = in_figure("spectral/fig-1/", "Figure 1", {"Figure 1"});
+  Claims claims;
+  claims.set_unit(Unit::training);
+  claims.mean(reading(place("a", "t"), "0.1 nats"), {1, 1, 1}, at_least(0));
+  const Misprint misprint = Place{"spectral/thm-2/", "Theorem 2"}.misprint("c", "wrong", "right");
+  claims.never_violated(misprint.corrected, Tally{3, 1, 0.5, 7}, "", WorstCase::largest);
+  claims.number(beyond(printed_number(place("n", "t"))), 2, at_least(1));
+  const std::vector<Claim> made = claims.take();
+  CHECK(made[0].kind == Kind::reading);
+  CHECK(made[0].threshold == "0.1 nats");
+  CHECK(made[0].figures == std::vector<std::string>{"Figure 1"});
+  CHECK(made[0].unit == Unit::training);
+  CHECK(made[1].kind == Kind::theorem);
+  CHECK(made[1].misprint_of == "spectral/thm-2/c/as-printed");
+  CHECK(std::get<CountEvidence>(made[1].evidence).worst == 7);
+  CHECK(made[2].kind == Kind::beyond);
+  CHECK(made[2].unit == Unit::none);
 }
 
 TEST_CASE("a statement for all is judged by its tally") {
@@ -91,7 +186,7 @@ TEST_CASE("claims stand in order; a hypothesis that is not met silences what is 
   claims.never_violated(said, Tally{2, 0});
   {
     const auto relu = claims.only_where("the run is about gelu");
-    claims.mean(said, {1, 1}, at_most(0));
+    claims.mean(said, {1, 1, 1}, at_most(0));
     const auto met = claims.only_where("");
     claims.number(said, 1, at_most(2));
   }
@@ -112,7 +207,7 @@ TEST_CASE("claims stand in order; a hypothesis that is not met silences what is 
   const std::vector<Claim> made = claims.take();
   REQUIRE(made.size() == 7);
   CHECK(made[0].verdict == Verdict::holds);
-  for (const std::size_t silenced : {1, 2}) {
+  for (const std::size_t silenced : {1u, 2u}) {
     CHECK(made[silenced].verdict == Verdict::not_applicable);
     CHECK(made[silenced].detail == "the run is about gelu");
     CHECK(std::isnan(made[silenced].measured));

@@ -23,7 +23,7 @@ Result sample_result() {
   result.title = "T";
   result.scalars = {{"defined", {1, 3}}, {"partly", {2, NAN}}, {"never", {NAN, INFINITY}}};
   result.series = {{"s", "t", {0, 1}, {1, NAN}, {0, NAN}}};
-  Claim claim = judge_mean({"spectral/eq-1.5", "s", "st"}, {1, 1}, at_least(0));
+  Claim claim = judge_mean({"spectral/eq-1.5", "s", "st"}, {1, 1, 1}, at_least(0));
   result.claims = {claim};
   return result;
 }
@@ -44,11 +44,35 @@ TEST_CASE("non-finite numbers are null and counted; undefined values leave the s
   CHECK(document["series"][0]["mean"].dump() == "[1.0,null]");
   // partly: 1 trial value; never: mean, std and 2 trial values; the series: mean and std.
   CHECK(document["non_finite"] == 7);
-  CHECK(document["claims"][0]["expected"].dump() == "[0.0,null]");
+  const auto& claim = document["claims"][0];
+  CHECK(claim["expected"].dump() == "[0.0,null]");
+  CHECK(claim["kind"] == "theorem");
+  CHECK(claim["paper"] == "Spectral");
+  CHECK(claim["figures"].dump() == "[]");
+  CHECK(claim["unit"] == "seed");
+  CHECK(claim["evidence"].dump() == R"({"type":"mean","mean":1.0,"low":1.0,"high":1.0,"level":0.99,"n":3})");
+  for (const char* absent : {"misprint_of", "threshold", "shortened"}) CHECK_FALSE(claim.contains(absent));
   CHECK(document["source"].is_null());
   CHECK(document["figure"].is_null());
   CHECK(document["status"] == "complete");
   CHECK(document["title"] == "T");
+}
+
+TEST_CASE("evidence comes back from JSON as it was; what is none is none") {
+  const std::vector<Evidence> all = {MeanEvidence{1, 0.5, 1.5, 0.99, 4}, CountEvidence{2, 7, 3}, NumberEvidence{5},
+                                     EquivalenceEvidence{0.1, -0.2, 0.4, 0.5, 0.99, 3}};
+  for (const Evidence& evidence : all) {
+    Result result;
+    result.title = "T";
+    result.claims.resize(1);
+    result.claims[0].evidence = evidence;
+    const nlohmann::json json = nlohmann::json::parse(result_json({}, result, {}, {})["claims"][0]["evidence"].dump());
+    const Evidence back = evidence_from(json);
+    CHECK(back.index() == evidence.index());
+    CHECK(evidence_text(back) == evidence_text(evidence));
+  }
+  for (const nlohmann::json& none : {nlohmann::json(nullptr), nlohmann::json(7), nlohmann::json{{"type", "guess"}}})
+    CHECK(std::holds_alternative<std::monostate>(evidence_from(none)));
 }
 
 TEST_CASE("what to see in a figure is kept, and left out where nobody says so") {

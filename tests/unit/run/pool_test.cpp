@@ -129,7 +129,7 @@ TEST_CASE("batches of trials run one after the other, with all threads, and give
   const TemporaryFolder folder;
   {
     Journal journal(folder / "out.json", "run", false);
-    for (const std::uint64_t index : {0, 1, 4}) journal.append(index, alone[index]);
+    for (const std::uint64_t index : {0u, 1u, 4u}) journal.append(index, alone[index]);
   }
   Journal journal(folder / "out.json", "run", true);
   Pool resumed(settings(7, 2), &journal);

@@ -353,7 +353,8 @@ TEST_CASE("the starts have the variances that the header says") {
                {GptStart::gpt2, "layer0.W2", 0.01},
                {GptStart::gpt2, "layer1.Wo", 0.01}};
   for (const auto& [start, name, expected] : cases) {
-    CAPTURE(name);
+    const auto& shown = name;  // clang 14 captures no structured binding
+    CAPTURE(shown);
     // The variance of n squares is 2/n; the smallest matrix has 2560.
     CHECK(std::fabs(deviation(start, name) - expected) <= tolerance::standard_errors * expected / std::sqrt(2.0 * 2560));
   }

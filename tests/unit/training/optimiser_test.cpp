@@ -121,12 +121,12 @@ TEST_CASE("half a cosine after a linear warm-up, in closed forms") {
   CHECK(std::fabs(warm_cosine(101, 301, 2) - 0.75) <= limit);
   CHECK(std::fabs(warm_cosine(151, 301, 2) - 0.5) <= limit);
   CHECK(std::fabs(warm_cosine(201, 301, 2) - 0.25) <= limit);
-  for (const std::uint64_t warmup : {0, 1}) {  // none
+  for (const std::uint64_t warmup : {0u, 1u}) {  // none
     CHECK(warm_cosine(0, 300, warmup) == 1.0);
     CHECK(std::fabs(warm_cosine(100, 300, warmup) - 0.75) <= limit);
     CHECK(warm_cosine(300, 300, warmup) == 0.0);
   }
-  for (const std::uint64_t warmup : {300, 600}) {  // a run that ends with its warm-up, or within
+  for (const std::uint64_t warmup : {300u, 600u}) {  // a run that ends with its warm-up, or within
     for (std::uint64_t t = 0; t < 300; ++t) {
       CHECK(std::fabs(warm_cosine(t, 300, warmup) - static_cast<double>(t + 1) / static_cast<double>(warmup)) <= limit);
     }
@@ -134,7 +134,7 @@ TEST_CASE("half a cosine after a linear warm-up, in closed forms") {
 }
 
 TEST_CASE("that schedule climbs by equal steps to 1 and falls from there, never by more than the cosine's steepest") {
-  for (const std::uint64_t warmup : {1, 2, 30, 150}) {
+  for (const std::uint64_t warmup : {1u, 2u, 30u, 150u}) {
     CAPTURE(warmup);
     const double up = 1 / static_cast<double>(warmup), steepest = std::numbers::pi / 2 / static_cast<double>(301 - warmup);
     for (std::uint64_t t = 1; t <= 300; ++t) {

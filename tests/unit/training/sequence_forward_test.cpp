@@ -143,7 +143,7 @@ TEST_CASE("the forward pass is that of the equations") {
   for (const bool post : {false, true}) {
     for (const Norm norm : {Norm::rms, Norm::layer}) {
       for (const bool both : {false, true}) {
-        for (const std::uint64_t hidden : {0, 6}) {
+        for (const std::uint64_t hidden : {0u, 6u}) {
           SequenceShape shape = shape_of(MixerKind::attention);
           shape.post = post;
           shape.norm = norm;

@@ -88,7 +88,7 @@ TEST_CASE("attention, two layers: lambda = -1 trains as lambda = 1 with Wo negat
 }
 
 TEST_CASE("at odd depth a tied head breaks it; a head of its own has to be negated") {
-  for (const std::uint64_t layers : {1, 3}) {
+  for (const std::uint64_t layers : {1u, 3u}) {
     CAPTURE(layers);
     const SequenceShape tied = without_net(shape_of(MixerKind::attention), layers),
                         own = without_net(classes_shape(MixerKind::attention), layers);
@@ -119,7 +119,7 @@ TEST_CASE("maps at both ends of a mixer and of a feed-forward net take the signs
 
 TEST_CASE("with lambda at both skips the stream has its sign back after every block, at odd depth and with a tied head too") {
   for (const bool post : {false, true}) {
-    for (const std::uint64_t layers : {1, 2, 3}) {
+    for (const std::uint64_t layers : {1u, 2u, 3u}) {
       CAPTURE(post);
       CAPTURE(layers);
       SequenceShape shape = shape_of(MixerKind::attention);
@@ -133,7 +133,7 @@ TEST_CASE("with lambda at both skips the stream has its sign back after every bl
 }
 
 TEST_CASE("S4D has no map at its entrance: one layer can be made up for, two cannot") {
-  for (const std::uint64_t layers : {1, 2}) {
+  for (const std::uint64_t layers : {1u, 2u}) {
     CAPTURE(layers);
     const SequenceShape shape = without_net(classes_shape(MixerKind::s4d), layers);
     // Y = a o sigmoid(b): the rows of a alone.

@@ -37,7 +37,7 @@ void add_scalars(ResultBuilder& out, const Rows& all) {
 
 void judge(const Row& row, Claims& claims) {
   const Statement eq_1_8{row.name() + "/eq-1.8", "Section 1.2.1, eq. (1.8)",
-                         "nr(G) >= st(A): one spectral step guarantees at least as much as one Euclidean step"};
+                         "nr(G) >= st(A): one spectral step guarantees at least as much as one Euclidean step", Kind::beyond};
   const auto steps = row.ratios();
   const Advice advice = row.advice();
   const std::string text = "nr/st = " + advice.ratio + ": " + advice.comparison;

@@ -23,13 +23,18 @@ void judge_activations(const View& view, const Named& named, Claims& claims) {
     }
     view.for_each(record, stable_rank_of("Af"), [&](double st, double) { normed.count(!(st < view.dim() / 4), st); });
   }
+  claims.never_violated(reading(named("fig-2", "Figure 2", "s-low",
+                                      "stable ranks of the MLP's post-activations stay below a tenth of their width", {"Figure 2"}),
+                                "a tenth of the width"),
+                        post,
+                        "largest " + short_number(post.largest) + " of width " + short_number(width) +
+                            "; of the pre-activations, which the authors' tracker measures, " + short_number(pre.largest),
+                        WorstCase::largest);
   claims.never_violated(
-      named("fig-2", "Figure 2", "s-low", "stable ranks of the MLP's post-activations stay below a tenth of their width"), post,
-      "largest " + short_number(post.largest) + " of width " + short_number(width) +
-          "; of the pre-activations, which the authors' tracker measures, " + short_number(pre.largest));
-  claims.never_violated(
-      named("fig-6", "Figure 6", "rms-low", "stable ranks of the normed activations A, Am and Af are small: below a quarter of d"),
-      normed, "largest " + short_number(normed.largest) + " of d = " + short_number(view.dim()));
+      reading(named("fig-6", "Figure 6", "rms-low",
+                    "stable ranks of the normed activations A, Am and Af are small: below a quarter of d", {"Figure 6"}),
+              "a quarter of d"),
+      normed, "largest " + short_number(normed.largest) + " of d = " + short_number(view.dim()), WorstCase::largest);
 }
 
 // Gradients --------------------------------------------------------------------------------------------------------------------
@@ -45,12 +50,16 @@ void judge_mlp_gradients(const View& view, const Named& named, Claims& claims) {
       }
     }
   }
-  claims.never_violated(named("fig-5", "Figure 5", "mlp-nr",
-                              "nuclear ranks of the MLP's gradients are consistently large: above a quarter of d after step 50"),
+  claims.never_violated(reading(named("fig-5", "Figure 5", "mlp-nr",
+                                      "nuclear ranks of the MLP's gradients are consistently large: above a quarter of d after "
+                                      "step 50",
+                                      {"Figure 5"}),
+                                "a quarter of d after step 50"),
                         large,
                         large.cases > 0 ? "from " + short_number(large.smallest) + " to " + short_number(large.largest) +
                                               ", d = " + short_number(view.dim())
-                                        : "no step from 50 on is measured");
+                                        : "no step from 50 on is measured",
+                        WorstCase::smallest);
 }
 
 /// Mean over layers and steps from early_steps on of log(nr(Wv) / the smallest of Wq, Wk, Wo).
@@ -76,8 +85,9 @@ void judge_attention_gradients(const View& view, const Named& named, Claims& cla
         per_trial(view.records(), [&](const TrialRecord& record) { return log_of_value_over_others(view, record, prefix); });
     claims.mean(named(held_out ? "fig-8/probe" : "fig-8", "Figures 8, 9", "attn-nr",
                       std::string("of the attention's gradients that of Wv has the lowest nuclear rank") +
-                          (held_out ? ", on held-out text" : "")),
-                ratios, at_most(0.0), "mean over layers and steps from 32 on of log(nr(Wv) / the smallest of Wq, Wk, Wo)", margin);
+                          (held_out ? ", on held-out text" : ""),
+                      {"Figure 8", "Figure 9"}),
+                ratios, at_most(0.0), "mean over layers and steps from 32 on of log(nr(Wv) / the smallest of Wq, Wk, Wo)");
   }
 }
 
@@ -113,9 +123,10 @@ void judge_condition(const View& view, const Named& named, Claims& claims) {
       if (of.violations > 0)
         worst += (worst.empty() ? "violated at " : ", ") + block + " " + short_number(100 * of.violations / of.cases) + " %";
     }
-    claims.never_violated(
-        named(place, "Section 1.2.1, eq. (1.8)", "criterion", std::string("nr(G) >= st(A) in every block inside layers, ") + where),
-        all, all.cases > 0 ? clauses("smallest nr/st " + short_number(all.smallest), worst) : "");
+    const Statement statement =
+        named(place, "Section 1.2.1, eq. (1.8)", "criterion", std::string("nr(G) >= st(A) in every block inside layers, ") + where);
+    claims.never_violated(std::string(prefix).empty() ? reading(statement, where) : beyond(statement), all,
+                          all.cases > 0 ? clauses("smallest nr/st " + short_number(all.smallest), worst) : "", WorstCase::smallest);
   }
 }
 
@@ -146,16 +157,20 @@ double last_over_first(const std::vector<double>& values, const std::vector<doub
   return *std::find_if(values.rbegin(), values.rend(), finite) / *first;
 }
 
-void judge_milder(const View& view, const Named& named, const std::string& place, const std::string& source, const std::string& id,
+void judge_milder(const View& view, const Named& named, const std::string& place, const std::string& figure, const std::string& id,
                   const std::string& block, const std::string& what, Claims& claims) {
+  const std::string source = "Section 1.2.1, " + figure;
   const auto of = [&](bool over_hidden) {
     return per_trial(view.records(), [&](const TrialRecord& record) { return mean_ratio(view, record, block, over_hidden); });
   };
-  claims.mean(named(place + "/above-1", source, id, "nr/st of " + what + " is above 1 from step 32 on"), of(false), at_least(1.0),
-              "mean over steps", margin);
-  claims.mean(named(place, source, id,
-                    "nr/st of " + what + " is far below that of the blocks inside layers: less than half of their median"),
-              of(true), at_most(0.5), "mean over steps from 32 on", margin);
+  claims.mean(reading(named(place + "/above-1", source, id, "nr/st of " + what + " is above 1 from step 32 on", {figure}),
+                      "from step 32 on"),
+              of(false), at_least(1.0), "mean over steps");
+  claims.mean(reading(named(place, source, id,
+                            "nr/st of " + what + " is far below that of the blocks inside layers: less than half of their median",
+                            {figure}),
+                      "half of their median"),
+              of(true), at_most(0.5), "mean over steps from 32 on");
 }
 
 void judge_embedding(const View& view, const Named& named, Claims& claims) {
@@ -170,15 +185,18 @@ void judge_embedding(const View& view, const Named& named, Claims& claims) {
     }
   }
   claims.never_violated(named("section-2.2.1", "Section 2.2.1", "emb-loose", "st(E[id]) is at most 1/p_max, loosely"), loose,
-                        "on average " + short_number(looseness / loose.cases) + " of it, at most " + short_number(loose.largest));
+                        "on average " + short_number(looseness / loose.cases) + " of it, at most " + short_number(loose.largest),
+                        WorstCase::largest);
   const auto growth = per_trial(view.records(), [&](const TrialRecord& record) {
     return last_over_first(view.series(record, nuclear_rank_of("embedding")), view.run().measured);
   });
-  claims.mean(named("fig-10", "Figure 10", "emb-grow",
-                    "the nuclear rank of the embedding's gradient grows: the last is more than twice the first"),
-              growth, at_least(2.0), "last over first, by step 4; the paper's grows from 100 to 400", margin);
-  judge_milder(view, named, "fig-10", "Section 1.2.1, Figure 10", "emb-mild", "embedding", "the embedding", claims);
-  judge_milder(view, named, "fig-7", "Section 1.2.1, Figure 7", "head-mild", "head", "the head", claims);
+  claims.mean(
+      reading(named("fig-10", "Figure 10", "emb-grow",
+                    "the nuclear rank of the embedding's gradient grows: the last is more than twice the first", {"Figure 10"}),
+              "twice the first"),
+      growth, at_least(2.0), "last over first, by step 4; the paper's grows from 100 to 400");
+  judge_milder(view, named, "fig-10", "Figure 10", "emb-mild", "embedding", "the embedding", claims);
+  judge_milder(view, named, "fig-7", "Figure 7", "head-mild", "head", "the head", claims);
 }
 
 void judge_indicator(const Plan& plan, const Records& records, Claims& claims) {
@@ -199,16 +217,16 @@ void judge_indicator(const Plan& plan, const Records& records, Claims& claims) {
       if (std::isfinite(internal)) above.count(!(of[i] > internal), internal / of[i]);
     }
   }
-  const Place place{"spectral/fig-10/", "Section 2.2.1, Figure 10"};
+  const Place place = in_figure("spectral/fig-10/", "Section 2.2.1, Figure 10", {"Figure 10"});
   claims.mean(
-      place("indicator",
-            "the stable rank of the token indicator, 1/p_max of the batch, is steady: its deviation over steps is below a quarter "
-            "of its mean"),
+      reading(place("indicator",
+                    "the stable rank of the token indicator, 1/p_max of the batch, is steady: its deviation over steps is below a "
+                    "quarter of its mean"),
+              "a quarter of the mean"),
       spread, at_most(0.25),
-      "mean " + mean_text(per_trial(records, [&](const TrialRecord& r) { return summarise(view.series(r, indicator)).mean; })),
-      margin);
+      "mean " + mean_text(per_trial(records, [&](const TrialRecord& r) { return summarise(view.series(r, indicator)).mean; })));
   claims.never_violated(place("above-internal/indicator", "it is above the stable ranks of the activations inside"), above,
-                        "largest of these over it " + short_number(above.largest));
+                        "largest of these over it " + short_number(above.largest), WorstCase::largest);
 }
 
 }  // namespace

@@ -11,9 +11,6 @@
 
 namespace ranklab::gpt {
 
-// Three standard errors of the mean: with the few seeds that training affords, Student's quantile would decide nothing.
-inline constexpr double margin = 3;
-
 /// The records as one run sees them.
 class View {
  public:
@@ -47,8 +44,10 @@ class Named {
  public:
   Named(const Plan& plan, const Run& run) : of_paper_(&run == &plan.of_paper()), run_(run) {}
 
-  Statement operator()(const std::string& place, const std::string& source, const std::string& id, const std::string& text) const {
-    return {"spectral/" + place + (of_paper_ ? "" : "/" + run_.name) + "/" + id, source, text + " (" + run_.label + ")"};
+  Statement operator()(const std::string& place, const std::string& source, const std::string& id, const std::string& text,
+                       std::vector<std::string> figures = {}) const {
+    return {"spectral/" + place + (of_paper_ ? "" : "/" + run_.name) + "/" + id, source, text + " (" + run_.label + ")",
+            Kind::figure, std::move(figures)};
   }
 
  private:

@@ -19,8 +19,7 @@ void judge_pair(const Statement& statement, const Run* first, const Run* second,
                 const Records& records, Claims& claims) {
   if (!claims.applies(statement, first && second ? "" : missing)) return;
   claims.mean(statement, differences(losses_of(*first, records), losses_of(*second, records)), allowed,
-              "difference of final validation losses; " + losses_text(*first, records) + ", " + losses_text(*second, records),
-              margin);
+              "difference of final validation losses; " + losses_text(*first, records) + ", " + losses_text(*second, records));
 }
 
 // Below this a difference of losses counts as slight.
@@ -36,7 +35,7 @@ Changes without_rates(const Run& run) {
 }
 
 void judge_optimisers(const Plan& plan, const Records& records, Claims& claims) {
-  const Place one{"spectral/section-1/", "Section 1"};
+  const Place one{"spectral/section-1/", "Section 1", Kind::figure};
   judge_pair(one("muon", "Muon learns at least as well as Adam"), plan.find("muon"), plan.find("adam"),
              "needs --optimizer adam,muon", at_most(0.0), records, claims);
   for (const Run& muon : plan.runs) {
@@ -50,10 +49,15 @@ void judge_optimisers(const Plan& plan, const Records& records, Claims& claims) 
                claims);
   }
   const Run* const with_embedding = plan.find("muon", {{"spectral-on", "hidden+embedding"}});
-  judge_pair(Place{"spectral/section-1.2.1/", "Section 1.2.1"}("emb-muon",
-                                                               "Muon on the embedding too changes little: less than 0.05 nats"),
-             with_embedding, plan.find("muon"), "needs --optimizer muon --also muon,spectral-on=hidden+embedding",
-             within(0.0, slight), records, claims);
+  const Statement little = reading(Place{"spectral/section-1.2.1/", "Section 1.2.1"}(
+                                       "emb-muon", "Muon on the embedding too changes little: less than 0.05 nats"),
+                                   short_number(slight) + " nats");
+  const Run* const inside = plan.find("muon");
+  if (!claims.applies(little, with_embedding && inside ? "" : "needs --optimizer muon --also muon,spectral-on=hidden+embedding"))
+    return;
+  claims.equivalent(
+      little, differences(losses_of(*with_embedding, records), losses_of(*inside, records)), slight,
+      "difference of final validation losses; " + losses_text(*with_embedding, records) + ", " + losses_text(*inside, records));
 }
 
 void judge_initial(const Plan& plan, const Records& records, Claims& claims) {
@@ -72,7 +76,7 @@ void judge_initial(const Plan& plan, const Records& records, Claims& claims) {
   if (!claims.applies(statement,
                       tally.cases > 0 ? "" : "needs --init gauss --activation relu, or --also adam,activation=relu,init=gauss"))
     return;
-  claims.never_violated(statement, tally, "largest " + short_number(tally.largest));
+  claims.never_violated(statement, tally, "largest " + short_number(tally.largest), WorstCase::largest);
 }
 
 /// Exponents, over the widths that runs of one optimiser have, of the mean nuclear rank of hidden gradients and the mean stable
@@ -104,9 +108,13 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
     return sum / count;
   };
   const Place place{"spectral/section-1.2.1/", "Section 1.2.1"};
-  const Statement grows = place("nr/width", "nuclear ranks of hidden gradients grow with the width, more than as its fourth root"),
-                  stays =
-                      place("st/width", "stable ranks of the activations do not grow with the width: less than as its fourth root");
+  const std::string root = "the fourth root of the width";
+  const Statement grows = reading(
+                      place("nr/width", "nuclear ranks of hidden gradients grow with the width, more than as its fourth root"),
+                      root),
+                  stays = reading(
+                      place("st/width", "stable ranks of the activations do not grow with the width: less than as its fourth root"),
+                      root);
   const std::string missing =
       runs.size() >= 3 && step ? "" : "needs two more widths, such as --also adam,dim=32 and --also adam,dim=128";
   const struct {
@@ -126,7 +134,7 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
                mean_text(per_trial(records, [&](const TrialRecord& record) { return value(record, i); }));
     }
     claims.mean(each.statement, slopes_over(records, widths, value, fit_power), each.allowed,
-                "exponent at step " + short_number(*step) + "; means by width " + means, margin);
+                "exponent at step " + short_number(*step) + "; means by width " + means);
   }
 }
 
@@ -152,7 +160,8 @@ void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
           std::string("spectral/section-1.2.2/") + (of_rank ? "" : "mean-") + (trained ? "trained" : "init") + "/gated",
           "Section 1.2.2",
           of_rank ? "a gate raises the stable rank of post-activations, " + when
-                  : "a gate lowers their share of a common mean, " + when};
+                  : "a gate lowers their share of a common mean, " + when,
+          Kind::figure};
       if (!claims.applies(statement, gated ? "" : "needs --also with activation=swiglu, as in --also adam,activation=swiglu"))
         continue;
       const std::string name = of_rank ? ".stable_rank" : ".mean_share";
@@ -167,7 +176,7 @@ void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
       const auto of_plain = per_trial(records, [&](const TrialRecord&record) { return mean_of(*plain, record); }),
                  of_gated = per_trial(records, [&](const TrialRecord&record) { return mean_of(*gated, record); });
       claims.mean(statement, differences(of_gated, of_plain), of_rank ? at_least(0.0) : at_most(0.0),
-                  "mean over layers, gated " + mean_text(of_gated) + ", not gated " + mean_text(of_plain), margin);
+                  "mean over layers, gated " + mean_text(of_gated) + ", not gated " + mean_text(of_plain));
     }
   }
 }
@@ -186,8 +195,8 @@ Share share_of_gain(const Plan& plan, const Records& records, Changes changes) {
              part = differences(losses_of(*adam, records), losses_of(*on_W2, records));
   Share out{{}, losses_text(*adam, records) + ", " + losses_text(*muon, records) + ", " + losses_text(*on_W2, records), ""};
   const Summary summary = summarise(gain);
-  if (!(summary.mean > margin * standard_error(summary)))
-    out.missing = "Muon gains nothing that is beyond three standard errors; " + out.detail;
+  if (!(summary.mean > confidence_half_width(summary)))
+    out.missing = "Muon's gain is not above 0 with " + short_number(100 * confidence_level) + " % confidence; " + out.detail;
   const double n = static_cast<double>(gain.size()), whole = sum_of(part) / sum_of(gain);
   for (std::size_t i = 0; i < gain.size(); ++i) {
     const double without = (sum_of(part) - part[i]) / (sum_of(gain) - gain[i]);
@@ -198,21 +207,21 @@ Share share_of_gain(const Plan& plan, const Records& records, Changes changes) {
 
 void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
   const Share plain = share_of_gain(plan, records, {}), gated = share_of_gain(plan, records, {{"activation", "swiglu"}});
-  const Place place{"spectral/table-2/", "Table 2"};
+  const Place place = in_figure("spectral/table-2/", "Table 2", {"Table 2"});
   const double about = 0.15;
   const struct {
     Statement statement;
     const Share& share;
     double printed;
-  } both[] = {{place("table2", "Muon on W2 alone has about 62 % of Muon's gain over Adam (within 15 points)"), plain, 0.62},
-              {place("gated/table2", "with a gate it has about 27 % (within 15 points)"), gated, 0.27}};
+  } both[] = {
+      {printed_number(place("table2", "Muon on W2 alone has about 62 % of Muon's gain over Adam (within 15 points)")), plain, 0.62},
+      {printed_number(place("gated/table2", "with a gate it has about 27 % (within 15 points)")), gated, 0.27}};
   for (const auto& [statement, share, printed] : both) {
-    if (claims.applies(statement, share.missing))
-      claims.mean(statement, share.per_trial, within(printed, about), share.detail, margin);
+    if (claims.applies(statement, share.missing)) claims.mean(statement, share.per_trial, within(printed, about), share.detail);
   }
   const Statement order = place("order/table2", "a gate lowers the share of Muon's gain that W2 alone has");
   if (claims.applies(order, plain.missing.empty() ? gated.missing : plain.missing)) {
-    claims.mean(order, differences(gated.per_trial, plain.per_trial), at_most(0.0), "difference of shares", margin);
+    claims.mean(order, differences(gated.per_trial, plain.per_trial), at_most(0.0), "difference of shares");
   }
 }
 

@@ -158,6 +158,7 @@ void add_one_step_panel(ResultBuilder& out, const Run& run) {
 Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
   ResultBuilder out("A small GPT learns real text: stable ranks of what its maps multiply, nuclear ranks of their gradients",
                     records);
+  out.claims().set_unit(Unit::training);
   for (const Run& run : plan.runs) add_run(out, run);
   out.series(indicator, "step", plan.runs.front().measured);
   judge(plan, records, out.claims());

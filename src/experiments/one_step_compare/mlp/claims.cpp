@@ -27,7 +27,7 @@ void judge_condition(const Plan& plan, const Records& records, const Method& met
   }
   // The paper keeps its spectral steps to the layers between the first and the last, for this reason.
   if (layer == 1) detail += "; layer 1 takes Euclidean steps";
-  claims.never_violated(statement, found, detail);
+  claims.never_violated(statement, found, detail, WorstCase::smallest);
 }
 
 // Figures 1 and 4: squared ReLU ------------------------------------------------------------------------------------------------
@@ -48,8 +48,8 @@ void judge_maximum(const Plan& plan, const Records& records, const Misprint& sta
     measured += (l == 1 ? "" : ", ") + matrix + std::to_string(l) + " " + mean_of(records, rank_name(matrix, l));
   }
   const auto printed_sizes = claims.only_where(not_printed_sizes(plan.config));
-  claims.never_violated(statement.as_printed, records, measured);
-  claims.never_violated(statement.corrected, records, measured);
+  claims.never_violated(statement.as_printed, records, measured, WorstCase::largest);
+  claims.never_violated(statement.corrected, records, measured, WorstCase::largest);
 }
 
 void judge_figure_1(const Plan& plan, const Records& records, Claims& claims) {
@@ -58,7 +58,8 @@ void judge_figure_1(const Plan& plan, const Records& records, Claims& claims) {
     claims.never_violated(statement, records,
                           "largest " + short_number(tally_of(records, statement.id).largest) +
                               ", against d = " + std::to_string(plan.config.d) + ", st(X) = " + mean_of(records, stable_rank_X) +
-                              " and rank " + std::to_string(std::min(plan.config.width, plan.config.n)));
+                              " and rank " + std::to_string(std::min(plan.config.width, plan.config.n)),
+                          WorstCase::largest);
   }
   judge_maximum(plan, records, largest_stable_rank, "A", claims);
   judge_maximum(plan, records, largest_nuclear_rank, "W", claims);
@@ -93,25 +94,27 @@ void judge_first_to_a_tenth(const Records& records, const Method& method, const 
 }
 
 void judge_figure_4(const Plan& plan, const Records& records, Claims& claims) {
-  const Place figure_4{"spectral/fig-4/", "Figure 4"};
-  for (const std::size_t layer : {2, 3}) {
+  const Place figure_4 = in_figure("spectral/fig-4/", "Figure 4", {"Figure 4"});
+  for (const std::size_t layer : {2u, 3u}) {
     const std::string l = std::to_string(layer);
     const auto start_over_end = per_trial(records, [&](const TrialRecord& record) {
       const std::vector<double>& rank = record.array(nuclear_rank_name(gd, layer));
       return rank.front() / rank.back();
     });
-    claims.mean(figure_4("nuclear-rank-large-at-first/W" + l, "along GD the nuclear rank of the gradient of W_" + l +
-                                                                  " is at least twice as large at the start as at the end"),
+    claims.mean(reading(figure_4("nuclear-rank-large-at-first/W" + l, "along GD the nuclear rank of the gradient of W_" + l +
+                                                                          " is at least twice as large at the start as at the end"),
+                        "a factor of 2"),
                 start_over_end, at_least(2.0), "start over end");
   }
   for (const Method& method : plan.rivals()) {
     claims.mean(figure_4("faster-at-first/" + method.name,
                          method.label + " lowers the loss faster than GD in the initial phase, when the nuclear rank is large"),
                 scalars_of(records, early_ratio_name(method.name)), at_most(0.0), phase_text(records));
-    judge_first_to_a_tenth(
-        records, method,
-        figure_4("first-to-a-tenth/" + method.name, method.label + " brings the loss down to a tenth in fewer steps than GD"),
-        claims);
+    judge_first_to_a_tenth(records, method,
+                           reading(figure_4("first-to-a-tenth/" + method.name,
+                                            method.label + " brings the loss down to a tenth in fewer steps than GD"),
+                                   "a tenth of the loss"),
+                           claims);
     claims.mean(figure_4("ahead-at-the-end/" + method.name, method.label + " ends below GD"),
                 scalars_of(records, final_ratio_name(method.name)), at_most(0.0), "log10 of the ratio of the last losses");
   }
@@ -165,27 +168,33 @@ std::string with_survivors(const Plan& plan, const Records& records, const std::
 }
 
 void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
-  const Place small{"spectral/fig-18a/", "Figure 18 (a)"}, large{"spectral/fig-18b/", "Figure 18 (b)"};
+  const Place small = in_figure("spectral/fig-18a/", "Figure 18 (a)", {"Figure 18 (a)"}),
+              large = in_figure("spectral/fig-18b/", "Figure 18 (b)", {"Figure 18 (b)"});
+  const std::string factor = "a factor of 1.25";
   const std::vector<double> early = per_trial(records, early_log_ratio);
   const std::string detail = with_survivors(
       plan, records, "log10 of SpecGD's loss over GD's at the first iteration at which one of them has fallen by a quarter");
   {
     const auto small_batch = claims.only_where(not_small_batch(plan.config));
-    claims.mean(small("early-advantage", "with SwiGLU at n = 512 SpecGD lowers the loss faster at first"), early, at_most(0.0),
-                detail);
+    claims.mean(reading(small("early-advantage", "with SwiGLU at n = 512 SpecGD lowers the loss faster at first"),
+                        "when a quarter of the loss is gone"),
+                early, at_most(0.0), detail);
   }
   const auto large_batch = claims.only_where(not_large_batch(plan.config));
-  claims.mean(
-      large("no-early-advantage", "with SwiGLU at n = 8196 SpecGD lowers the loss no faster at first, by a factor of 1.25 or more"),
-      early, at_least(-coincidence), detail);
-  claims.mean(large("coincide",
-                    "with SwiGLU at n = 8196 the losses of GD and SpecGD essentially coincide: within a factor of 1.25 on average"),
+  claims.mean(reading(large("no-early-advantage",
+                            "with SwiGLU at n = 8196 SpecGD lowers the loss no faster at first, by a factor of 1.25 or more"),
+                      factor),
+              early, at_least(-coincidence), detail);
+  claims.mean(reading(large("coincide",
+                            "with SwiGLU at n = 8196 the losses of GD and SpecGD essentially coincide: within a factor of 1.25 on "
+                            "average"),
+                      factor),
               per_trial(records, mean_distance), at_most(coincidence),
               with_survivors(plan, records, "mean of |log10 of the ratio of the losses| over the run"));
 }
 
 void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
-  const Place caption{"spectral/fig-18/", "Figure 18, caption"};
+  const Place caption = in_figure("spectral/fig-18/", "Figure 18, caption", {"Figure 18"});
   if (plan.runs(specgd)) judge_losses(plan, records, claims);
   for (const Method& method : plan.methods) {
     if (method.name != gd && method.name != specgd) continue;
@@ -195,14 +204,16 @@ void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
         return over_first ? st.back() / st.front() : st.back();
       });
     };
-    for (const std::size_t layer : {1, 2}) {
+    for (const std::size_t layer : {1u, 2u}) {
       const std::string l = std::to_string(layer);
-      claims.mean(caption("layer" + l + "-keeps-its-rank/" + method.name,
+      claims.mean(
+          reading(caption("layer" + l + "-keeps-its-rank/" + method.name,
                           "with SwiGLU the stable rank of layer " + l + " stays close to its initial value along " + method.label),
-                  along(layer, true), close_to_initial, with_survivors(plan, records, "last stable rank over the first"));
+                  "a ratio from 0.8 to 1.25"),
+          along(layer, true), close_to_initial, with_survivors(plan, records, "last stable rank over the first"));
     }
-    claims.mean(caption("layer3-drops-to-3/" + method.name,
-                        "with SwiGLU the stable rank of layer 3 drops to about 3 along " + method.label),
+    claims.mean(printed_number(caption("layer3-drops-to-3/" + method.name,
+                                       "with SwiGLU the stable rank of layer 3 drops to about 3 along " + method.label)),
                 along(3, false), about_3, with_survivors(plan, records, "last stable rank"));
   }
 }

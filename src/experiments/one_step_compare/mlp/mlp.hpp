@@ -82,24 +82,32 @@ inline Statement condition(const Method& method, std::size_t layer) {
   const std::string l = std::to_string(layer), input = layer == 1 ? "X" : "A_" + std::to_string(layer - 1);
   return {"spectral/eq-1.8/" + method.name + "/W" + l, "Section 1.2.1, eq. (1.8)",
           "along " + method.label + " the nuclear rank of the gradient of W_" + l + " is at least the stable rank of " + input +
-              ", at every iteration"};
+              ", at every iteration",
+          Kind::figure};
 }
 
 /// Figure 1: small against what? The text says "relative to the input dimension"; below this part of it.
 inline constexpr double small_part = 0.1;
 inline Statement small_stable_rank(const Method& method) {
-  return {"spectral/fig-1/stable-rank-small/" + method.name, "Section 1.1, Figure 1",
-          "along " + method.label + " the stable ranks of the post-activations stay below a tenth of the input dimension"};
+  return reading(
+      Statement{"spectral/fig-1/stable-rank-small/" + method.name,
+                "Section 1.1, Figure 1",
+                "along " + method.label + " the stable ranks of the post-activations stay below a tenth of the input dimension",
+                Kind::figure,
+                {"Figure 1"}},
+      "a tenth of d");
 }
 
 // The printed maximum is half of what the shapes allow, and less than the ranks that the matrices have: a rank bounds the stable
 // and nuclear rank, and a matrix with equal singular values attains it.
-inline const Misprint largest_stable_rank = Place{"spectral/fig-1/", "Figure 1, caption"}.misprint(
-    "maximum", "the largest possible stable rank of the post-activations is 256",
-    "the largest possible stable rank is 4 d = n = 512, and the post-activations have ranks beyond 256");
-inline const Misprint largest_nuclear_rank = Place{"spectral/fig-4/", "Figure 4, caption"}.misprint(
-    "maximum", "the largest possible nuclear rank is 128 at layer 1 and 256 at layers 2 and 3",
-    "the largest possible nuclear rank is 128 at layer 1 and 512 at layers 2 and 3, where the gradients have ranks beyond 256");
+inline const Misprint largest_stable_rank =
+    Place{"spectral/fig-1/", "Figure 1, caption", Kind::printed_number, {"Figure 1"}}.misprint(
+        "maximum", "the largest possible stable rank of the post-activations is 256",
+        "the largest possible stable rank is 4 d = n = 512, and the post-activations have ranks beyond 256");
+inline const Misprint largest_nuclear_rank =
+    Place{"spectral/fig-4/", "Figure 4, caption", Kind::printed_number, {"Figure 4"}}.misprint(
+        "maximum", "the largest possible nuclear rank is 128 at layer 1 and 256 at layers 2 and 3",
+        "the largest possible nuclear rank is 128 at layer 1 and 512 at layers 2 and 3, where the gradients have ranks beyond 256");
 
 // From a trial to the result --------------------------------------------------------------------------------------------------
 

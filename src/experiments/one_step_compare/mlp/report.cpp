@@ -79,6 +79,7 @@ void note_divergence(ResultBuilder& out, const Method& method) {
 
 Result report(const Plan& plan, const Records& records) {
   ResultBuilder out("A net of four layers learns x1 x2 x3: GD, SpecGD and the ranks that tell them apart", records);
+  out.claims().set_unit(Unit::training);
   add_scalars(out, plan);
   add_series(out, plan);
   judge(plan, records, out.claims());

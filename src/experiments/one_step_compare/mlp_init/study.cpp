@@ -115,12 +115,13 @@ std::string growth_text(const Plan& plan, const Records& records, const std::str
 
 void judge(const Plan& plan, const Records& records, const Net& net, std::size_t layer, Claims& claims) {
   const std::string l = std::to_string(layer), ranks = net.stable_rank(layer);
-  const Place figure_17{"spectral/fig-17/" + net.activation + "/layer" + l, "Figure 17"};
+  const Place figure_17 = in_figure("spectral/fig-17/" + net.activation + "/layer" + l, "Figure 17", {"Figure 17"});
   const bool gated = net.activation == "swiglu", squared = net.activation == "relu2";
   if (!gated && !squared) return;  // the paper says nothing of others
-  const Statement growth =
+  const Statement observed =
       gated ? figure_17("/grows", "with SwiGLU the stable rank of layer " + l + " at initialisation grows with the batch size")
             : figure_17("/constant", "with squared ReLU the stable rank of layer " + l + " stays essentially constant");
+  const Statement growth = reading(observed, "an exponent of " + short_number(constant_margin));
   if (claims.applies(growth, plan.sizes.size() < fewest_n ? "needs three values of --n or more" : "")) {
     claims.mean(growth, exponents(plan, records, ranks), gated ? at_least(constant_margin) : at_most(constant_margin),
                 growth_text(plan, records, ranks));
@@ -129,9 +130,10 @@ void judge(const Plan& plan, const Records& records, const Net& net, std::size_t
   // "Towards their ambient dimension": at least half of it at the figure's largest n.
   const double width = static_cast<double>(plan.config.width), largest_n = plan.sizes.back();
   const auto figure_size = claims.only_where(largest_n < 8 * width ? "the largest --n is below 8 times the width" : "");
-  claims.mean(figure_17("/ambient-dimension", "with SwiGLU the stable rank of layer " + l +
-                                                  " grows towards the ambient dimension: it has reached half of it at the "
-                                                  "largest batch"),
+  claims.mean(reading(figure_17("/ambient-dimension", "with SwiGLU the stable rank of layer " + l +
+                                                          " grows towards the ambient dimension: it has reached half of it at the "
+                                                          "largest batch"),
+                      "half of the width"),
               shares_of_width(plan, records, ranks), at_least(0.5),
               "share of the width " + std::to_string(plan.config.width) + " at n = " + short_number(largest_n));
 }

@@ -43,8 +43,9 @@ inline const Inequality guarantee_spec =
 
 inline const Place eq_1_5 = {"spectral/eq-1.5/", "Section 1.2, eq. (1.5)"},
                    after_1_5 = {eq_1_5.prefix, "Section 1.2, after eq. (1.5)"},
-                   by_intervals = {eq_1_5.prefix, after_1_5.source + " (the same interval argument)"},
-                   by_intervals_mirrored = {eq_1_5.prefix, after_1_5.source + " (the same interval argument, the other way)"};
+                   by_intervals = {eq_1_5.prefix, after_1_5.source + " (the same interval argument)", Kind::beyond},
+                   by_intervals_mirrored = {eq_1_5.prefix, after_1_5.source + " (the same interval argument, the other way)",
+                                            Kind::beyond};
 inline const Inequality two_sided = after_1_5.counted(
     "two-sided", "where nr(G) >= 2 st(A), one spectral step ends no higher than one Euclidean", "violations.two_sided");
 inline const Inequality two_sided_mirrored = by_intervals_mirrored.counted(
@@ -53,9 +54,9 @@ inline const Inequality two_sided_mirrored = by_intervals_mirrored.counted(
 inline const Inequality within_two = by_intervals.counted(
     "within-a-factor-of-two", "the ratio of the decreases lies within a factor of 2 of the predicted ratio nr(G) / st(A)",
     "violations.within_two");
-inline const Inequality predicate = eq_1_5.counted(
+inline const Inequality predicate = beyond(eq_1_5.counted(
     "predicate", "the bare predicate tells the better step: the spectral one where nr(G) >= st(A), the Euclidean one elsewhere",
-    "violations.predicate");
+    "violations.predicate"));
 
 // Counted over both smooth losses; the scalar is that of one loss, behind "violations.<loss>.".
 inline const Place eq_1_6 = {"spectral/eq-1.6/", "Section 1.2, after eq. (1.6)"};
@@ -65,12 +66,14 @@ inline const Inequality smooth_gd_printed = eq_1_6.counted(
 inline const Inequality smooth_spec_printed =
     eq_1_6.counted("guarantee-specgd/as-printed",
                    "the step ||G||_*/(L_op L) decreases f(W A) by at least ||G||_*^2 / (2 L_op L), with L_op = ||A||_F^2 / n");
-inline const Inequality smooth_gd =
+inline const Inequality smooth_gd = correcting(
+    smooth_gd_printed,
     eq_1_6.counted("guarantee-gd/corrected", "the step 1/(||A||_op^2 L) decreases f(W A) by at least ||G||_F^2 / (2 ||A||_op^2 L)",
-                   "guarantee_gd");
-inline const Inequality smooth_spec =
+                   "guarantee_gd"));
+inline const Inequality smooth_spec = correcting(
+    smooth_spec_printed,
     eq_1_6.counted("guarantee-specgd/corrected",
-                   "the step ||G||_*/(||A||_F^2 L) decreases f(W A) by at least ||G||_*^2 / (2 ||A||_F^2 L)", "guarantee_spec");
+                   "the step ||G||_*/(||A||_F^2 L) decreases f(W A) by at least ||G||_*^2 / (2 ||A||_F^2 L)", "guarantee_spec"));
 
 inline const auto section_4_4 = [](const std::string& at) { return Place{"spectral/", "Section 4.4, " + at}; };
 inline const Inequality eq_4_14 =
@@ -94,16 +97,18 @@ inline const Inequality implies_4_16 =
     section_4_4("eqs. (4.16) to (4.18)")
         .counted("eq-4.18/implies-4.16", "nr(G) >= st(A), (4.18), implies (4.16), whatever C_op is");
 inline const Inequality implies_4_18 =
-    section_4_4("eqs. (4.16) to (4.18)")
-        .counted("eq-4.16/implies-4.18",
-                 "(4.16) is equivalent to (4.18) too. Not printed: the text has (4.16) implied by (4.17) alone",
-                 "violations.eq_4_16_implies_4_18");
+    beyond(section_4_4("eqs. (4.16) to (4.18)")
+               .counted("eq-4.16/implies-4.18",
+                        "(4.16) is equivalent to (4.18) too. Not printed: the text has (4.16) implied by (4.17) alone",
+                        "violations.eq_4_16_implies_4_18"));
 
 inline const Place section_4_5 = {"spectral/section-4.5/", "Section 4.5"};
 inline const Inequality diagonal_gd =
     section_4_5.counted("guarantee-gd/as-printed", "the Euclidean step on gamma keeps its guarantee with L_F = ||A||_op^2 / n");
-inline const Inequality diagonal_gd_sharp = section_4_5.counted(
-    "guarantee-gd/corrected", "it keeps it with the sharp constant, the largest squared row norm max_i ||a_i||^2 / n");
+inline const Inequality diagonal_gd_sharp =
+    correcting(diagonal_gd, section_4_5.counted("guarantee-gd/corrected",
+                                                "it keeps it with the sharp constant, the largest squared row norm "
+                                                "max_i ||a_i||^2 / n"));
 inline const Inequality diagonal_sign =
     section_4_5.counted("guarantee-sign", "the sign step keeps its guarantee with L_op = ||A||_F^2 / n");
 inline const Inequality sharp_constant =
@@ -111,13 +116,15 @@ inline const Inequality sharp_constant =
 inline const Inequality diagonal_two_sided =
     section_4_5.counted("two-sided/as-printed",
                         "where ||g||_1^2/||g||_2^2 >= 2 st(A), the sign step ends no higher than the Euclidean step as printed");
-inline const Inequality diagonal_two_sided_sharp_step = section_4_5.counted(
+inline const Inequality diagonal_two_sided_sharp_step = beyond(section_4_5.counted(
     "two-sided/sharp-step",
-    "where ||g||_1^2/||g||_2^2 >= 2 st(A), the sign step ends no higher than the Euclidean step with the sharp constant");
-inline const Inequality diagonal_two_sided_sharp = section_4_5.counted(
-    "two-sided/corrected",
-    "where ||g||_1^2/||g||_2^2 >= 2 ||A||_F^2 / max ||a_i||^2, the sign step ends no higher than the Euclidean step with the "
-    "sharp constant");
+    "where ||g||_1^2/||g||_2^2 >= 2 st(A), the sign step ends no higher than the Euclidean step with the sharp constant"));
+inline const Inequality diagonal_two_sided_sharp = correcting(
+    diagonal_two_sided,
+    section_4_5.counted(
+        "two-sided/corrected",
+        "where ||g||_1^2/||g||_2^2 >= 2 ||A||_F^2 / max ||a_i||^2, the sign step ends no higher than the Euclidean step with the "
+        "sharp constant"));
 
 // From a trial to the result ------------------------------------------------------------------------------------------------
 

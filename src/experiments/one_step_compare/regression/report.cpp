@@ -161,6 +161,7 @@ void add_figure(ResultBuilder& out) {
 
 Result report(const RegressionConfig& config, const Records& records, bool single_precision) {
   ResultBuilder out("One Euclidean and one spectral step on random regression problems", records);
+  out.claims().set_unit(Unit::draw);
   add_scalars(out);
   add_series(out);
   judge(records, single_precision, out.claims());

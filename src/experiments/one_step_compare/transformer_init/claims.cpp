@@ -44,7 +44,8 @@ class EveryBlock {
       }
     });
     claims_.never_violated(statement, found,
-                           clauses("largest value over bound " + short_number(std::max(0.0, found.largest)), detail));
+                           clauses("largest value over bound " + short_number(std::max(0.0, found.largest)), detail),
+                           WorstCase::largest);
   }
 
  private:

@@ -12,7 +12,7 @@ namespace {
 const Place thm_2_6 = {"spectral/thm-2.6/", "Theorem 2.6"}, thm_2_7 = {"spectral/thm-2.7/", "Theorem 2.7"},
             thm_2_8 = {"spectral/thm-2.8/", "Theorem 2.8, eq. (2.12)"};
 const Statement eq_2_15 = {"spectral/eq-2.15", "Section 2.2.1, eq. (2.15)", "st(H) = 1/p_max for the token indicator H"};
-const Place below_2_15 = {eq_2_15.id + "/", "Section 2.2.1, below eq. (2.15)"};
+const Place below_2_15 = {eq_2_15.id + "/", "Section 2.2.1, below eq. (2.15)", Kind::printed_number};
 const Statement zipf_law = below_2_15("zipf", "1/p_max is about 26 for p_j ~ j^(-0.86) over 50,257 tokens"),
                 zipf_sampled = below_2_15("zipf/sampled", "st(H) is about 26 for a sequence drawn from that law");
 const Statement rms_normalised = {"spectral/lemma-2.9/rms-normalised", "Lemma 2.9",
@@ -45,7 +45,7 @@ void judge_probable(const Statement& statement, const Tally& measured, double x,
                             short_number(measured.violations) + " violations in " + short_number(measured.cases) + " cases; " +
                             probability;
   if (!claims.applies(statement, measured.violations > 0.0 && 4.0 * std::exp(-x) >= 1.0 ? unmet : "")) return;
-  claims.never_violated(statement, measured, probability);
+  claims.never_violated(statement, measured, probability, WorstCase::largest);
 }
 
 // What the paper observes of 1/p_max, and for which law it says so.
@@ -145,7 +145,7 @@ void judge_quadratic(const Plan& plan, const Records& records, Claims& claims) {
     const std::string too_few = "the theorem asks for n >= " + short_number(needed) + ", here n = " + short_number(n);
     if (!claims.applies(statement, n < needed ? too_few + "; " + detail : "")) continue;
     if (vacuous) {
-      claims.never_violated(statement, measured, detail);
+      claims.never_violated(statement, measured, detail, WorstCase::largest);
     } else {
       const auto violated = per_trial(records, [&](const TrialRecord& record) {
         const double st = stable_rank(record);
@@ -165,7 +165,8 @@ void judge_tokens(const StableRankConfig& config, const Records& records, Claims
   });
   claims.never_violated(
       eq_2_15, difference,
-      "largest relative difference " + short_number(std::max(0.0, difference.largest)) + ", st(H) by power iteration");
+      "largest relative difference " + short_number(std::max(0.0, difference.largest)) + ", st(H) by power iteration",
+      WorstCase::largest);
   judge_zipf(config, records, claims);
 
   const auto embedded = [](const TrialRecord& record) {
@@ -178,7 +179,8 @@ void judge_tokens(const StableRankConfig& config, const Records& records, Claims
     tally.count(!(ratio <= 1.0 + embedding_slack(false)), ratio);
   });
   claims.never_violated(rms_normalised, rms,
-                        "the lemma's bound with eps = 0; largest st(A^rms) p_max " + short_number(std::max(0.0, rms.largest)));
+                        "the lemma's bound with eps = 0; largest st(A^rms) p_max " + short_number(std::max(0.0, rms.largest)),
+                        WorstCase::largest);
 }
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {

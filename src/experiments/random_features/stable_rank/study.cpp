@@ -85,6 +85,7 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
 
 Result report(const Plan& plan, const Records& records) {
   ResultBuilder out("Stable rank of post-activations", records);
+  out.claims().set_unit(Unit::draw);
   add_scalars(plan, out);
   add_series(plan, out);
   judge(plan, records, out.claims());

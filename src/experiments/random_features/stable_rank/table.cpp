@@ -10,13 +10,15 @@ namespace {
 // Quadrature is good to 1e-13; several of the inequalities are equalities.
 constexpr double rounding = 1e-10;
 
-const Place table = {"spectral/fig-12/", "Figure 12, eq. (2.9)"}, last_column = {table.prefix, "Figure 12, last column"};
+const Place table = {"spectral/fig-12/", "Figure 12, eq. (2.9)", Kind::printed_number, {"Figure 12"}},
+            last_column = {table.prefix, "Figure 12, last column", Kind::printed_number, {"Figure 12"}};
 
 // How GELU's s_* is read from its definition, a minimum over the rows of W: as a variance (as printed) or as a deviation.
 struct Reading {
   std::string ending;  // of the claims' ids
   std::string remark;  // of their details
   double (*s_star)(double smallest_variance);
+  bool corrects = false;  // what the first of both_readings gets wrong
 };
 double variance_itself(double variance) {
   return variance;
@@ -26,7 +28,8 @@ double deviation(double variance) {
 }
 const std::vector<Reading> both_readings = {
     {"/as-printed", "; s_* = min w' Sigma w as printed, a variance; alpha is too large where s_* > 1", variance_itself},
-    {"/corrected", "; s_* = min sqrt(w' Sigma w), since E[g Phi(g)] = s^2/sqrt(2 pi (1 + s^2)) for g ~ N(0, s^2)", deviation}};
+    {"/corrected", "; s_* = min sqrt(w' Sigma w), since E[g Phi(g)] = s^2/sqrt(2 pi (1 + s^2)) for g ~ N(0, s^2)", deviation,
+     true}};
 const std::vector<Reading> only_reading = {{"", "", deviation}};  // of rows without s_*
 
 // The cases of left <= right, and the one that is nearest to a violation.
@@ -65,14 +68,16 @@ void judge_reading(const std::string& name, const Activation& activation, const 
   }
   Tally both = mean_side.ratios;
   both.add(second_side.ratios);
-  claims.never_violated(
-      table(name + reading.ending,
-            "alpha f(w) <= (E sigma(g))^2 and E sigma(g)^2 <= beta f(w) with the table's constants, for every row w of W"),
-      both,
-      "alpha f against (E sigma)^2: " + mean_side.text() + "; E sigma^2 against beta f: " + second_side.text() + reading.remark);
-  claims.never_violated(
-      last_column(name + "/nsr" + reading.ending, "E||z||^2 / ||E z||^2 <= beta/alpha of the table, z = sigma(Wx) with Gaussian x"),
-      noise.ratios, noise.text() + reading.remark);
+  const auto judge = [&](const Place& place, const std::string& id, const std::string& text, const Tally& tally,
+                         const std::string& detail) {
+    Statement statement = place(id + reading.ending, text);
+    if (reading.corrects) statement.misprint_of = place.prefix + id + both_readings.front().ending;
+    claims.never_violated(statement, tally, detail + reading.remark, WorstCase::largest);
+  };
+  judge(table, name, "alpha f(w) <= (E sigma(g))^2 and E sigma(g)^2 <= beta f(w) with the table's constants, for every row w of W",
+        both, "alpha f against (E sigma)^2: " + mean_side.text() + "; E sigma^2 against beta f: " + second_side.text());
+  judge(last_column, name + "/nsr", "E||z||^2 / ||E z||^2 <= beta/alpha of the table, z = sigma(Wx) with Gaussian x", noise.ratios,
+        noise.text());
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ struct RankCondition {
   const char* run;
   Statement statement;
 };
-inline const Place eq_1_5 = {"spectral/eq-1.5/", "Section 1.2, eq. (1.5), and its Figure 3 (i)"};
+inline const Place eq_1_5 = in_figure("spectral/eq-1.5/", "Section 1.2, eq. (1.5), and its Figure 3 (i)", {"Figure 3"});
 inline const RankCondition rank_conditions[] = {
     {gd, eq_1_5(gd, "along GD the gradient's nuclear rank is at least the stable rank of A, at every iteration")},
     {specgd, eq_1_5(specgd, "along SpecGD the gradient's nuclear rank is at least the stable rank of A, at every iteration")}};
@@ -63,16 +63,19 @@ inline const Inequality guarantee_specgd =
 inline const Inequality two_sided =
     after_1_5.counted("two-sided", "where nr(G) >= 2 st(A), one spectral step ends no higher than one Euclidean step");
 
-inline const Statement specgd_ahead = {"spectral/fig-3/specgd-ahead", "Figure 3 (ii)", "on ReLU features SpecGD ends below GD"};
-inline const Statement restarts_ahead = {"spectral/fig-3/restarts-ahead", "Figure 3, left, dashed curves",
-                                         "SpecGD restarted from a GD iterate ends below GD, after as many iterations in all"};
+inline const Statement specgd_ahead =
+    in_figure("spectral/fig-3/", "Figure 3 (ii)", {"Figure 3"})("specgd-ahead", "on ReLU features SpecGD ends below GD");
+inline const Statement restarts_ahead = in_figure("spectral/fig-3/", "Figure 3, left, dashed curves", {"Figure 3"})(
+    "restarts-ahead", "SpecGD restarted from a GD iterate ends below GD, after as many iterations in all");
 
-inline const Place fig_11_right = {"spectral/fig-11/eq-1.5-violated-early/", "Figure 11, right"};
 inline Statement violated_early(const std::string& run) {
-  return fig_11_right(run,
-                      "with SwiGLU features eq. (1.5) is violated early, within the first quarter of the iterations, along " + run);
+  return reading(
+      in_figure("spectral/fig-11/eq-1.5-violated-early/", "Figure 11, right", {"Figure 11"})(
+          run, "with SwiGLU features eq. (1.5) is violated early, within the first quarter of the iterations, along " + run),
+      "the first quarter of the iterations");
 }
-inline const Statement gd_ahead = {"spectral/fig-11/gd-ahead", "Figure 11, left", "with SwiGLU features GD ends below SpecGD"};
+inline const Statement gd_ahead =
+    in_figure("spectral/fig-11/", "Figure 11, left", {"Figure 11"})("gd-ahead", "with SwiGLU features GD ends below SpecGD");
 
 // From a trial to the result ------------------------------------------------------------------------------------------------
 

@@ -55,7 +55,8 @@ enum class Outcome { collapses, keeps };
 
 void judge_final(const Statement& statement, const std::string& curve, Outcome outcome, const AblationConfig& config,
                  const Records& records, Claims& claims) {
-  claims.mean(statement, final_values(curve, measure::mu_normalized, records),
+  claims.mean(reading(statement, "mu/||Y||_F of " + short_number(config.threshold)),
+              final_values(curve, measure::mu_normalized, records),
               outcome == Outcome::collapses ? at_most(config.threshold) : at_least(config.threshold),
               "normalised mu after the last layer; collapsed: below " + short_number(config.threshold) + "; " + weights_of(config));
 }
@@ -79,7 +80,7 @@ std::vector<double> orders_of_growth(const std::string& curve, const Records& re
 
 // [LambdaSkip] Figure 3.
 void judge_gating(const AblationConfig& config, const Records& records, Claims& claims) {
-  const Place figure_3 = {"lambda-skip/fig-3/", "Section 5.2, Figure 3"};
+  const Place figure_3 = in_figure("lambda-skip/fig-3/", "Section 5.2, Figure 3", {"Figure 3"});
   const auto curve = [](bool gate, bool norm) { return combination("gating", gate, norm); };
   const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome) {
     judge_final(statement, name, outcome, config, records, claims);
@@ -89,14 +90,17 @@ void judge_gating(const AblationConfig& config, const Records& records, Claims& 
   final_is(figure_3("gate-with-norm-keeps", "the gate prevents collapse (norm on)"), curve(true, true), Outcome::keeps);
   final_is(figure_3("gate-without-norm-keeps", "the gate prevents collapse (norm off)"), curve(true, false), Outcome::keeps);
   claims.mean(
-      figure_3("no-gate-no-norm-rises", "without gate and norm, mu first drops and then increases dramatically"),
+      reading(figure_3("no-gate-no-norm-rises", "without gate and norm, mu first drops and then increases dramatically"),
+              "a factor of " + short_number(dramatic_factor)),
       rise_after_drop(curve(false, false), records), at_least(dramatic_factor),
       "last normalised mu over the least; dramatic: by a factor of " + short_number(dramatic_factor) + "; " + weights_of(config));
   for (const bool gate : {true, false}) {
-    claims.mean(figure_3(std::string("no-norm-unstable/gating=") + (gate ? "on" : "off"), "without the norm the model is unstable"),
-                orders_of_growth(curve(gate, false), records), at_least(unstable_orders),
-                "orders of magnitude by which ||Y||_F grows from the input to the last layer; unstable: by " +
-                    short_number(unstable_orders) + "; " + weights_of(config));
+    claims.mean(
+        reading(figure_3(std::string("no-norm-unstable/gating=") + (gate ? "on" : "off"), "without the norm the model is unstable"),
+                short_number(unstable_orders) + " orders of magnitude"),
+        orders_of_growth(curve(gate, false), records), at_least(unstable_orders),
+        "orders of magnitude by which ||Y||_F grows from the input to the last layer; unstable: by " +
+            short_number(unstable_orders) + "; " + weights_of(config));
   }
 }
 
@@ -109,7 +113,7 @@ void judge_skip(const AblationConfig& config, const Records& records, Claims& cl
                 records, claims);
     return;
   }
-  const Place figure_4 = {"lambda-skip/fig-4/", "Appendix A.13.1, Figure 4"};
+  const Place figure_4 = in_figure("lambda-skip/fig-4/", "Appendix A.13.1, Figure 4", {"Figure 4"});
   for (const DepthGroup& group : groups_of(config)) {
     const std::string& curve = group.curves.front().name;
     judge_final(figure_4(curve, "S4D does not collapse with " + curve), curve, Outcome::keeps, config, records, claims);
@@ -121,6 +125,7 @@ void judge_skip(const AblationConfig& config, const Records& records, Claims& cl
 Result report(const AblationConfig& config, const std::vector<DepthGroup>& groups, const Records& records) {
   const bool gating = part_of(config) == "gating";
   ResultBuilder out((gating ? "Gate and norm removed, " : "Skip and norm removed, ") + config.model.model, records);
+  out.claims().set_unit(independent_unit(config.model));
   if (records.empty()) return out.take();  // interrupted before the end of a trial
   std::vector<std::string> curves;
   for (const DepthGroup& group : groups) {

@@ -36,7 +36,7 @@ inline const Misprint per_layer = Place{prefix, "Theorem 4.1, proof sketch"}.mis
     "mu_{k+1}^2 >= (lambda^2 mu_k^2 - 2 |lambda| N sigma_max(C_V) ||M||_2) / (S C_M + |lambda|)^2");
 inline const Statement per_layer_turning = {prefix + "per-layer/turning",
                                             "not in the paper; by |x/|x| - y/|y|| <= 2 |x - y|/(|x| + |y|)",
-                                            "mu_{k+1} >= mu_k - 2 sqrt(N) sigma_max(C_V) ||M||_2 / |lambda|"};
+                                            "mu_{k+1} >= mu_k - 2 sqrt(N) sigma_max(C_V) ||M||_2 / |lambda|", Kind::beyond};
 
 inline const std::string conclusion = ": mu(Y^K)^2 >= a^K mu(Y^0)^2";
 inline const Misprint stack = Place{prefix, "Theorem 4.1"}.misprint(
@@ -44,7 +44,7 @@ inline const Misprint stack = Place{prefix, "Theorem 4.1"}.misprint(
     "eq. (7) and mu(Y^0)^2 >= a^-K 2 |lambda| N sigma_max(C_V) ||M||_2 / (lambda^2 - a (S C_M + |lambda|)^2)" + conclusion);
 inline const Statement stack_turning = {
     prefix + "statement/turning", "not in the paper; the per-layer bound, K times",
-    "mu(Y^K) >= mu(Y^0) - 2 K sqrt(N) sup sigma_max(C_V) ||M||_2 / |lambda|, where that is positive"};
+    "mu(Y^K) >= mu(Y^0) - 2 K sqrt(N) sup sigma_max(C_V) ||M||_2 / |lambda|, where that is positive", Kind::beyond};
 
 // Parts of these counts: stacks and rates that meet eq. (7); cases by the sign of lambda; cases that say more than mu >= 0.
 inline const std::string meets_7 = prefix + "condition-7";

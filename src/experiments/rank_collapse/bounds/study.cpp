@@ -188,6 +188,7 @@ class BoundsStudy : public Study {
 
 Result report(const BoundsConfig& config, const Records& records) {
   ResultBuilder out("Bounds of Theorems 4.1 to 4.3, A.2, A.3, A.7, A.8 and A.10 on random bare stacks", records);
+  out.claims().set_unit(Unit::draw);
   judge(config, records, out.claims());
   add_scalars(out, config);
   add_violations(out);

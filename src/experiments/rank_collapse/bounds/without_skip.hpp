@@ -88,7 +88,7 @@ inline const Statement hypotheses =
     proof("hypotheses",
           "lambda_max <= 1/N and row sums of at least 1 exclude each other: the first row sum is M_11 = y_1'S y_1 <= lambda_max");
 inline const Statement corrected =
-    place("corrected", "mu(Y^K) <= sqrt(N) (1 - (c lambda_min alpha^(N-1) / (N lambda_max))^2)^(K/2)");
+    correcting(as_printed, place("corrected", "mu(Y^K) <= sqrt(N) (1 - (c lambda_min alpha^(N-1) / (N lambda_max))^2)^(K/2)"));
 inline const Statement lemma_A_4 = {"lambda-skip/lemma-A.4", "Lemma A.4", "M_ij >= lambda_min phi alpha^N for i >= j"};
 
 inline constexpr char c[] = "thm-4.3.c", lambda_min[] = "thm-4.3.lambda_min", lambda_max[] = "thm-4.3.lambda_max";
@@ -168,9 +168,10 @@ namespace thm_A_10 {
 
 inline const Place place = {"lambda-skip/thm-A.10/", "Theorem A.10"};
 inline const Statement as_printed = place("as-printed", "mu(Y^k) <= (sqrt(N) ||W_BC||_F)^((3^(k-1)+1)/2) ||Y^0||_F^(3^k)");
-inline const Statement corrected = place("corrected", "the same with the exponent (3^k - 1)/2 of Lemma A.9");
+inline const Statement corrected =
+    correcting(as_printed, place("corrected", "the same with the exponent (3^k - 1)/2 of Lemma A.9"));
 inline const Statement sharper = {place.prefix + "sharper", "not in the paper; |entries of 1SS(alpha)| <= 1",
-                                  "mu(Y^k) <= ||W_BC||_F^((3^k-1)/2) ||Y^0||_F^(3^k)"};
+                                  "mu(Y^k) <= ||W_BC||_F^((3^k-1)/2) ||Y^0||_F^(3^k)", Kind::beyond};
 inline const Statement doubly_exponential = {
     place.prefix + "doubly-exponential", "Section 4.2.1",
     "mu shrinks or grows doubly exponentially: each step of log mu is three times the one before"};

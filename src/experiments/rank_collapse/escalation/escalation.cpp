@@ -75,8 +75,9 @@ constexpr std::size_t paper_blocks = 15;
 constexpr Region about_two = {1.5, 2.5}, about_one = {0.9, 1.1};
 constexpr double far_below_one = 0.5, towards_zero = 0.1, rate_margin = 0.1;
 
-const Place left = {"shallow/fig-2-", "Section 2.4, Figure 2 (left)"}, middle = {left.prefix, "Section 2.4, Figure 2 (middle)"},
-            right = {left.prefix, "Section 2.4, Figure 2 (right)"};
+const Place left = in_figure("shallow/fig-2-", "Section 2.4, Figure 2 (left)", {"Figure 2"}),
+            middle = in_figure(left.prefix, "Section 2.4, Figure 2 (middle)", left.figures),
+            right = in_figure(left.prefix, "Section 2.4, Figure 2 (right)", left.figures);
 
 void judge_similarity(const Plan& plan, const Records& records, Claims& claims) {
   const auto rise = [](const TrialRecord& record, std::size_t k) {
@@ -87,8 +88,9 @@ void judge_similarity(const Plan& plan, const Records& records, Claims& claims) 
   claims.add(judge_blocks(left("monotone", "mean token similarity rises at every block"), clean_values(plan, records, rise),
                           at_least(0), "rise of t_sim per block; in single trials it falls " + short_number(falls) + " times"));
 
-  const Statement maximum = left("maximum", "token similarity is near its maximum, above " + short_number(near_maximum) +
-                                                ", before block " + std::to_string(paper_blocks));
+  const Statement maximum = reading(left("maximum", "token similarity is near its maximum, above " + short_number(near_maximum) +
+                                                        ", before block " + std::to_string(paper_blocks)),
+                                    short_number(near_maximum));
   const bool deep = plan.config.spec.layers + 1 >= paper_blocks;
   if (!claims.applies(maximum, deep ? "" : "needs " + std::to_string(paper_blocks - 1) + " blocks")) return;
   const double first = summarise(scalars_of(records, first_near_maximum)).mean;
@@ -102,9 +104,9 @@ void judge_steps(const Plan& plan, const Records& records, Claims& claims) {
   for (std::size_t s = 0; s < xi_ratios.size(); ++s) {
     const Region allowed = s == 0 ? about_two : about_one;
     const std::string step = std::to_string(s + 1);
-    const Statement about =
-        middle("step" + step, "mean xi_1/xi_2 of step " + step + " is about " + (s == 0 ? "2" : "1") + ", in [" +
-                                  short_number(allowed.low) + ", " + short_number(allowed.high) + "], at every block");
+    const Statement about = printed_number(middle("step" + step, "mean xi_1/xi_2 of step " + step + " is about " +
+                                                                     (s == 0 ? "2" : "1") + ", in [" + short_number(allowed.low) +
+                                                                     ", " + short_number(allowed.high) + "], at every block"));
     claims.add(judge_blocks(about, clean_values(plan, records, recorded(xi_ratios[s])), allowed));
   }
 }
@@ -118,11 +120,13 @@ double last_over_first(const Plan& plan, const TrialRecord& record, const std::s
 
 void judge_gap(const Plan& plan, const Records& records, const std::string& quantity, Claims& claims) {
   const Statement below =
-      right(quantity, "mean " + quantity + " is far below 1, under " + short_number(far_below_one) + ", at every block");
+      reading(right(quantity, "mean " + quantity + " is far below 1, under " + short_number(far_below_one) + ", at every block"),
+              short_number(far_below_one));
   claims.add(judge_blocks(below, clean_values(plan, records, recorded(quantity)), {0.0, far_below_one}));
 
-  const Statement falls = right(quantity + "/to-zero", quantity + " falls towards 0: at the last block to " +
-                                                           short_number(towards_zero) + " of the first, or less");
+  const Statement falls = reading(right(quantity + "/to-zero", quantity + " falls towards 0: at the last block to " +
+                                                                   short_number(towards_zero) + " of the first, or less"),
+                                  short_number(towards_zero) + " of the first");
   const std::string too_few = "needs " + std::to_string(paper_blocks) + " blocks, as many as similarity takes to saturate";
   if (!claims.applies(falls, plan.config.spec.layers < paper_blocks ? too_few : "")) return;
   claims.mean(falls, per_trial(records, [&](const TrialRecord& record) { return last_over_first(plan, record, quantity); }),
@@ -199,6 +203,7 @@ Result report(const Plan& plan, const Records& records) {
   const ModelSpec& spec = plan.config.spec;
   const std::string blocks = is_algorithm_1 ? "post-norm Transformer blocks" : "the blocks of " + spec.model;
   ResultBuilder out("Token similarity along " + blocks + ", step by step", records);
+  out.claims().set_unit(independent_unit(spec));
   out.scalars({token_escalation::degenerate_rows, diverged, final_similarity, first_near_maximum, decreases, late_ratio,
                late_ratio_of_step_1});
   out.diverged_where(diverged);

@@ -51,8 +51,8 @@ void judge_estimates(const Plan& plan, const Records& records, Claims& claims) {
     if (first == second) return undefined;
     return (second > first ? 1 : -1) * (at(record, sharpened_excess, k) - (first + second) / 2);
   };
-  claims.add(judge_blocks({"shallow/fig-3-closer", "Section 2.4, Figure 3 (middle)",
-                           "Estimate 2 is closer to the mean of xi_1/xi_2 - 1 than Estimate 1, at every block"},
+  claims.add(judge_blocks(in_figure("shallow/", "Section 2.4, Figure 3 (middle)", {"Figure 3"})(
+                              "fig-3-closer", "Estimate 2 is closer to the mean of xi_1/xi_2 - 1 than Estimate 1, at every block"),
                           clean_values(plan, records, side), at_least(0),
                           "distance of the mean from the middle of the two, towards Estimate 2, " + by_sharpening));
 
@@ -61,9 +61,11 @@ void judge_estimates(const Plan& plan, const Records& records, Claims& claims) {
     const auto [low, high] = std::minmax({mean, at(record, rate_1, k), at(record, rate_2, k)});
     return std::isfinite(low + high) ? high / low - 1 : undefined;
   };
-  claims.add(judge_blocks({"shallow/fig-3-rates", "Section 2.4, Figure 3 (right)",
-                           "the mean rate and its two estimates are nearly identical, within " +
-                               short_number(100 * nearly_identical) + " %, at every block"},
+  const std::string within_this = short_number(100 * nearly_identical) + " %";
+  claims.add(judge_blocks(reading(in_figure("shallow/", "Section 2.4, Figure 3 (right)", {"Figure 3"})(
+                                      "fig-3-rates", "the mean rate and its two estimates are nearly identical, within " +
+                                                         within_this + ", at every block"),
+                                  within_this),
                           clean_values(plan, records, spread), {0.0, nearly_identical},
                           "largest relative difference, " + by_sharpening));
 }
@@ -89,7 +91,8 @@ void judge_expectation(const Plan& plan, const Records& records, Claims& claims)
   if (!claims.applies(eq_9, tally.cases == 0 ? "a standard error needs two trials and a defined block" : "")) return;
   claims.never_violated(eq_9, tally,
                         "farthest " + short_number(tally.largest) + " standard errors, which are at most " +
-                            short_number(100 * width) + " % of the expectation");
+                            short_number(100 * width) + " % of the expectation",
+                        WorstCase::largest);
 }
 
 void judge_expected_rate(const Plan& plan, const Records& records, Claims& claims) {

@@ -10,6 +10,7 @@ namespace ranklab {
 
 Result escalation_rate::report(const Plan& plan, const Records& records) {
   ResultBuilder out("Escalation rate of step 1 over redraws of its weights", records);
+  out.claims().set_unit(Unit::draw);
   out.scalars({token_escalation::degenerate_rows, diverged});
   out.diverged_where(diverged);
   out.series(token_similarity, "block");

@@ -61,6 +61,7 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
 
 Result report(const Plan& plan, const Records& records) {
   ResultBuilder out("Concentration of xi_1/xi_2 as W is redrawn", records);
+  out.claims().set_unit(Unit::draw);
   if (records.empty()) return out.take();
   add_scalars(plan, out);
   add_series(plan, out);

@@ -65,17 +65,20 @@ void judge_limits(const Statement& statement, const std::vector<Rule>& rules, co
 // [LambdaSkip] Proposition A.10.1 excludes lambda = -1 and says nothing about lambda = -2.
 void judge_sys1(const std::vector<Outcome>& outcomes, Claims& claims) {
   const Place printed = {"lambda-skip/prop-A.10.1/", "Proposition A.10.1"},
-              in_rank = {printed.prefix, printed.source + ", in the sense of rank"},
+              in_rank = {printed.prefix, printed.source + ", in the sense of rank", Kind::beyond},
               corrected = {printed.prefix, printed.source + ", corrected"};
   const auto judge = [&](const Statement& statement, const std::vector<Rule>& rules) {
     judge_limits(statement, rules, outcomes, claims);
   };
+  const Statement whole = printed("as-printed", "mu tends to 0 for lambda > -2, and not for lambda < -2"),
+                  above = printed("as-printed/collapse", "mu tends to 0 for lambda > -2 other than -1"),
+                  below = printed("as-printed/no-collapse", "mu does not tend to 0 for lambda < -2");
   const Rule collapse = between(-2, infinity, tends_to_zero);
   const Rule none = between(-infinity, -2, [](const Outcome& o) { return !o.mu_tends_to(0); });
   const Rule full_rank = between(-infinity, -2, [](const Outcome& o) { return !o.tends_to_rank_one(); });
-  judge(printed("as-printed", "mu tends to 0 for lambda > -2, and not for lambda < -2"), {collapse, none});
-  judge(printed("as-printed/collapse", "mu tends to 0 for lambda > -2 other than -1"), {collapse});
-  judge(printed("as-printed/no-collapse", "mu does not tend to 0 for lambda < -2"), {none});
+  judge(whole, {collapse, none});
+  judge(above, {collapse});
+  judge(below, {none});
   judge(in_rank("no-collapse-below-minus-2", "for lambda < -2, Y does not tend to rank one"), {full_rank});
 
   const Rule parallel = between(-1, infinity, tends_to_zero);
@@ -85,15 +88,15 @@ void judge_sys1(const std::vector<Outcome>& outcomes, Claims& claims) {
     if (!o.system.is_degenerate()) return std::nullopt;
     return o.degenerate_rows > 0;
   };
-  judge(corrected(
-            "corrected",
-            "Y tends to rank one for every lambda but -1: mu tends to 0 for lambda > -1, and to sqrt 2 (anti-parallel rows) for "
-            "lambda < -1; lambda = -1 makes a zero row"),
+  judge(correcting(whole, corrected("corrected",
+                                    "Y tends to rank one for every lambda but -1: mu tends to 0 for lambda > -1, and to sqrt 2 "
+                                    "(anti-parallel rows) for lambda < -1; lambda = -1 makes a zero row")),
         {parallel, anti_parallel, zero_row});
-  judge(corrected("corrected/parallel", "mu tends to 0 for lambda > -1"), {parallel});
-  judge(corrected("corrected/anti-parallel", "for lambda < -1, Y tends to rank one with anti-parallel rows, mu to sqrt 2"),
+  judge(correcting(above, corrected("corrected/parallel", "mu tends to 0 for lambda > -1")), {parallel});
+  judge(correcting(below, corrected("corrected/anti-parallel",
+                                    "for lambda < -1, Y tends to rank one with anti-parallel rows, mu to sqrt 2")),
         {anti_parallel});
-  judge(corrected("corrected/zero-row", "lambda = -1 makes a zero row, where D is not defined"), {zero_row});
+  judge(correcting(whole, corrected("corrected/zero-row", "lambda = -1 makes a zero row, where D is not defined")), {zero_row});
 }
 
 // [LambdaSkip] Proposition 4.3.1: for any alpha_0 > 0, which includes alpha_0 = 1.
@@ -103,11 +106,14 @@ void judge_sys2(const std::vector<Outcome>& outcomes, bool equal_rows, Claims& c
   const auto judge = [&](const Statement& statement, const std::vector<Rule>& rules) {
     judge_limits(statement, rules, outcomes, claims);
   };
+  const Statement whole = printed("as-printed", "mu tends to 0 for lambda > -3/2, and rank collapse is avoided for lambda < -3/2"),
+                  above = printed("as-printed/collapse", "mu tends to 0 for lambda > -3/2"),
+                  below = printed("as-printed/no-collapse", "for lambda < -3/2 neither mu nor the rank collapses");
   const Rule collapse = between(-1.5, infinity, tends_to_zero);
   const Rule none = between(-infinity, -1.5, [](const Outcome& o) { return !o.mu_tends_to(0) && !o.tends_to_rank_one(); });
-  judge(printed("as-printed", "mu tends to 0 for lambda > -3/2, and rank collapse is avoided for lambda < -3/2"), {collapse, none});
-  judge(printed("as-printed/collapse", "mu tends to 0 for lambda > -3/2"), {collapse});
-  judge(printed("as-printed/no-collapse", "for lambda < -3/2 neither mu nor the rank collapses"), {none});
+  judge(whole, {collapse, none});
+  judge(above, {collapse});
+  judge(below, {none});
 
   const Rule parallel = between(-1, infinity, tends_to_zero);
   const Rule alternating = between(-1.5, -1, [](const Outcome& o) {
@@ -117,14 +123,17 @@ void judge_sys2(const std::vector<Outcome>& outcomes, bool equal_rows, Claims& c
   const Rule orthogonal = between(-infinity, -1.5, [](const Outcome& o) { return !o.tends_to_rank_one() && o.mu_tends_to(1); });
   const auto unequal =
       claims.only_where(equal_rows ? "--alpha0 1: the rows start equal, of rank one, where the correction needs beta_0 > 0" : "");
-  judge(corrected("corrected",
-                  "mu tends to 0 for lambda > -1; for -3/2 < lambda < -1, Y tends to rank one while mu alternates between 0 and "
-                  "sqrt 2; for lambda < -3/2 the rows become orthogonal and mu tends to 1"),
-        {parallel, alternating, orthogonal});
-  judge(corrected("corrected/parallel", "mu tends to 0 for lambda > -1"), {parallel});
-  judge(corrected("corrected/alternating", "for -3/2 < lambda < -1, Y tends to rank one, and mu alternates between 0 and sqrt 2"),
+  judge(
+      correcting(whole, corrected("corrected",
+                                  "mu tends to 0 for lambda > -1; for -3/2 < lambda < -1, Y tends to rank one while mu alternates "
+                                  "between 0 and sqrt 2; for lambda < -3/2 the rows become orthogonal and mu tends to 1")),
+      {parallel, alternating, orthogonal});
+  judge(correcting(above, corrected("corrected/parallel", "mu tends to 0 for lambda > -1")), {parallel});
+  judge(correcting(above, corrected("corrected/alternating",
+                                    "for -3/2 < lambda < -1, Y tends to rank one, and mu alternates between 0 and sqrt 2")),
         {alternating});
-  judge(corrected("corrected/orthogonal", "for lambda < -3/2 the rank does not collapse and mu tends to 1"), {orthogonal});
+  judge(correcting(below, corrected("corrected/orthogonal", "for lambda < -3/2 the rank does not collapse and mu tends to 1")),
+        {orthogonal});
 }
 
 }  // namespace

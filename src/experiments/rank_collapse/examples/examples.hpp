@@ -47,8 +47,10 @@ Forms forms_of(bool selective);
 // 1 - x_k/sqrt(1 + x_k^2) where x_k = r^k alpha_0/beta_0; for alpha_0 = beta_0 that is 1 - r^k/sqrt(1 + r^(2k)).
 inline const Place prop_4_3_2 = {"lambda-skip/prop-4.3.2/", "Proposition 4.3.2, Appendix A.12"};
 inline const Inequality mu_as_printed = prop_4_3_2.counted("as-printed", "mu = 1/(1 + r^(2k)) with r = (2 + lambda)/(1 + lambda)");
-inline const Inequality mu_corrected = Place{prop_4_3_2.prefix, prop_4_3_2.source + ", corrected"}.counted(
-    "corrected", "mu^2 = 1 - r^k alpha_0/sqrt(r^(2k) alpha_0^2 + beta_0^2); for alpha_0 = beta_0, 1 - r^k/sqrt(1 + r^(2k))");
+inline const Inequality mu_corrected = correcting(
+    mu_as_printed,
+    Place{prop_4_3_2.prefix, prop_4_3_2.source + ", corrected"}.counted(
+        "corrected", "mu^2 = 1 - r^k alpha_0/sqrt(r^(2k) alpha_0^2 + beta_0^2); for alpha_0 = beta_0, 1 - r^k/sqrt(1 + r^(2k))"));
 inline const Inequality mu_decay = prop_4_3_2.counted(
     "decay", "for lambda > -1, mu^2 decays as a^k with a = ((1 + lambda)/(2 + lambda))^2: at most a^k (beta_0/alpha_0)^2 / 2");
 

@@ -135,6 +135,7 @@ Result report(const Plan& plan, const Records& records) {
   ResultBuilder out(plan.selective ? "Sys-2, M = [[1, 0], [y1.y2, 1]], with lambda-skip connections"
                                    : "Sys-1, M = [[1, 0], [2, 1]] and Y(0) = I, with lambda-skip connections",
                     records);
+  out.claims().set_unit(Unit::none);
   out.scalars({degenerate_rows, closed_form_error});
   for (const TwoTokenSystem& system : plan.systems) {
     for (const char* name : {mu, rank_one_residual, mu_closed_form}) out.series(at_lambda(system.flag, name), "layer");
@@ -168,9 +169,12 @@ std::string at_lambda(double lambda, const std::string& quantity) {
 Forms forms_of(bool selective) {
   const std::string id = selective ? "lambda-skip/prop-4.3.1/" : "lambda-skip/prop-A.10.1/",
                     source = selective ? "Appendix A.11, the form of Y(k)" : "Appendix A.10, eq. (13)";
-  return {Place{id, source}.counted("form-as-printed", "Y(k) has the printed form, whose row 1 is (1, 0) at every layer"),
-          Place{id, source + ", corrected"}.counted(
-              "closed-form", "Y(k) equals the exact form, with the sign (sign(1 + lambda))^k, to rounding at every layer")};
+  const Inequality printed =
+      Place{id, source}.counted("form-as-printed", "Y(k) has the printed form, whose row 1 is (1, 0) at every layer");
+  return {printed,
+          correcting(printed, Place{id, source + ", corrected"}.counted(
+                                  "closed-form",
+                                  "Y(k) equals the exact form, with the sign (sign(1 + lambda))^k, to rounding at every layer"))};
 }
 
 }  // namespace examples

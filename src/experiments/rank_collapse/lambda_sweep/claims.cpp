@@ -70,15 +70,16 @@ void judge_asymmetry(const Sweep& sweep, const ModelSpec& spec, const Place& fig
 
   // Flipping the sign of a weight of mean zero turns lambda into -lambda, up to the sign of the whole state: where the rest of the
   // block is odd.
-  const auto corrected = [&](const char* text) { return figure_2("asymmetry/corrected", text); };
+  const auto corrected = [&](const char* text) { return correcting(as_printed, figure_2("asymmetry/corrected", text)); };
   if (spec.has_mlp() || spec.checkpoint != nullptr) {
     claims.not_applicable(corrected("with a random weight of mean zero lambda and -lambda are statistically equal"),
                           std::string("hypothesis not met: ") +
                               (spec.has_mlp() ? "the feed-forward net is not odd" : "the weights are published ones"));
   } else if (spec.value_weights != "identity") {
-    claims.mean(corrected("where a random weight of mean zero stands between the skip and the output of the mixing, lambda and "
-                          "-lambda are statistically equal"),
-                lead, within(0, equal_within), detail);
+    claims.equivalent(
+        corrected("where a random weight of mean zero stands between the skip and the output of the mixing, lambda and "
+                  "-lambda are statistically equal"),
+        lead, equal_within, detail);
   } else {
     claims.mean(corrected("with C_V = I and a mixing matrix of one sign, negative lambda gives a higher mu than positive"), lead,
                 at_least(equal_within), detail);
@@ -100,14 +101,18 @@ void judge_flatness(const Sweep& sweep, const Place& figure_2, Claims& claims) {
     }
     return widest;
   });
-  claims.mean(figure_2("flat-at-large-lambda", "as abs(lambda) increases, mu varies little"), range, at_most(little_variation),
+  claims.mean(reading(figure_2("flat-at-large-lambda", "as abs(lambda) increases, mu varies little"),
+                      "a range of " + short_number(little_variation)),
+              range, at_most(little_variation),
               "range of normalised mu where abs(lambda) >= " + short_number(outer) + ", for each sign");
 }
 
 // Theorem 4.1 beside what was measured: by how many orders of magnitude it asks for more.
 void judge_theorem(const Plan& plan, const StackedModel& model, const Records& records, Claims& claims) {
-  const Statement conservative = {"lambda-skip/thm-4.1/conservative/" + model.label, "Section 5.1, Theorem 4.1",
-                                  "the condition of Theorem 4.1 is conservative: much smaller abs(lambda) keep the tokens apart"};
+  const Statement conservative =
+      reading(Statement{"lambda-skip/thm-4.1/conservative/" + model.label, "Section 5.1, Theorem 4.1",
+                        "the condition of Theorem 4.1 is conservative: much smaller abs(lambda) keep the tokens apart"},
+              "a factor of 10");
   if (!records.front().has(model.prefix + theorem_lambda)) {
     return claims.not_applicable(conservative, "hypothesis not met: not a bare stack of eq. (6) whose rows are normalised");
   }
@@ -125,7 +130,7 @@ void judge_theorem(const Plan& plan, const StackedModel& model, const Records& r
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
   for (const StackedModel& model : plan.models) {
-    const Place figure_2 = {"lambda-skip/fig-2/" + model.label + "/", "Section 5.1, Figure 2"};
+    const Place figure_2 = in_figure("lambda-skip/fig-2/" + model.label + "/", "Section 5.1, Figure 2", {"Figure 2"});
     const Sweep sweep{plan.lambda, arrays_of(records, model.prefix + at_last_layer + measure::mu_normalized)};
     judge_dip(sweep, figure_2, claims);
     judge_asymmetry(sweep, model.spec, figure_2, claims);

@@ -54,6 +54,7 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
 Result report(const Plan& plan, const Records& records) {
   const ModelSpec& main = plan.models.front().spec;
   ResultBuilder out("The last layer against the strength of the skip, " + main.model, records);
+  out.claims().set_unit(independent_unit(main));
   if (records.empty()) return out.take();  // interrupted before the end of a trial
   add_scalars(plan, out);
   for (std::string& note : file_notes(main)) out.note(std::move(note));

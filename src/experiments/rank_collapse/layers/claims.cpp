@@ -41,7 +41,7 @@ std::vector<double> extreme_final_mu(const std::vector<std::string>& curves, con
 }
 
 void judge_skips(const DepthGroup& group, double threshold, const Records& records, Claims& claims) {
-  const Place figure_1 = {"lambda-skip/fig-1/" + model_label(group.spec) + "/", "Section 5.1, Figure 1"};
+  const Place figure_1 = in_figure("lambda-skip/fig-1/" + model_label(group.spec) + "/", "Section 5.1, Figure 1", {"Figure 1"});
   const auto hypothesis =
       claims.only_where(group.spec.has_gate() ? "hypothesis not met: the gate is on; the figure removes it" : "");
   const auto curves_where = [&](const auto& is_meant) {
@@ -57,7 +57,8 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
   }
   const auto judge = [&](const Statement& statement, const std::vector<std::string>& curves, bool collapses) {
     if (!claims.applies(statement, curves.empty() ? "hypothesis not met: no such lambda in the list" : "")) return;
-    claims.mean(statement, extreme_final_mu(curves, records, collapses), collapses ? at_most(threshold) : at_least(threshold),
+    claims.mean(reading(statement, "mu/||Y||_F of " + short_number(threshold)), extreme_final_mu(curves, records, collapses),
+                collapses ? at_most(threshold) : at_least(threshold),
                 "normalised mu after the last layer, " + std::string(collapses ? "largest" : "smallest") + " over " +
                     joined(curves) + "; collapsed: below " + short_number(threshold));
   };
@@ -73,15 +74,16 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
 
 void judge_encoder(const DepthGroup& group, const Records& records, Claims& claims) {
   const std::string& model = group.spec.model;
-  const Place figure_1 = {"shallow/", "Section 1.1, Figure 1"};
+  const Place figure_1 = in_figure("shallow/", "Section 1.1, Figure 1", {"Figure 1"});
   for (const DepthCurve& curve : group.curves) {
     if (!has_plain_skip(curve)) continue;
     const bool drops = curve.dropout > 0;
     const std::string of_model = model + (drops ? "/dropout" : ""),
                       in_model = model + (drops ? " with dropout " + short_number(curve.dropout) : "");
     for (const auto& [kind, similarity] : {std::pair("token", measure::token_similarity), {"cosine", measure::cosine_similarity}}) {
-      claims.mean(figure_1(std::string("fig-1-") + kind + "-similarity/" + of_model,
-                           std::string(kind) + " similarity rises to one in " + in_model),
+      claims.mean(reading(figure_1(std::string("fig-1-") + kind + "-similarity/" + of_model,
+                                   std::string(kind) + " similarity rises to one in " + in_model),
+                          short_number(near_one)),
                   final_values(curve.name, similarity, records), at_least(near_one),
                   "after the last block; near one: above " + short_number(near_one));
     }
@@ -92,15 +94,17 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
       for (std::size_t k = 1; k < t_sim.size(); ++k) gap = std::max(gap, std::abs(t_sim[k] - t_cos[k]));
       return gap;
     });
-    claims.mean(figure_1("fig-1-same-curve/" + of_model, "the two similarities have nearly the same curve in " + in_model), gaps,
-                at_most(same_curve), "largest difference over the blocks; tokens of one norm have t_sim = (1 + (n - 1) t_cos)/n");
+    claims.mean(reading(figure_1("fig-1-same-curve/" + of_model, "the two similarities have nearly the same curve in " + in_model),
+                        "a distance of " + short_number(same_curve)),
+                gaps, at_most(same_curve),
+                "largest difference over the blocks; tokens of one norm have t_sim = (1 + (n - 1) t_cos)/n");
   }
 }
 
 void judge_gradients(const DepthGroup& group, const Records& records, Claims& claims) {
   const ModelSpec& spec = group.spec;
   const std::vector<double> ratios = gradient_ratios(spec, records);
-  const Place figure_1 = {"shallow/fig-1-gradient", "Section 1.1, Figure 1"};
+  const Place figure_1 = in_figure("shallow/fig-1-gradient", "Section 1.1, Figure 1", {"Figure 1"});
   const std::string largest = "largest gradient norm of the blocks over the smallest";
   // Counted: in a mean one draw of which the gradients vanish would hide the others, or be hidden.
   const auto beyond = [&](double limit) {
@@ -113,13 +117,16 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
   const Tally unsteady = beyond(stable_gradients), off_level = beyond(constant_level);
   const std::string range = largest + ": " + short_number(unsteady.smallest) + " to " + short_number(unsteady.largest);
   claims.never_violated(
-      figure_1("/" + spec.model, "gradients neither vanish nor explode: the gradient norm of no block is more than " +
-                                     short_number(stable_gradients) + " times that of another"),
+      reading(figure_1("/" + spec.model, "gradients neither vanish nor explode: the gradient norm of no block is more than " +
+                                             short_number(stable_gradients) + " times that of another"),
+              "a factor of " + short_number(stable_gradients)),
       unsteady,
-      range + (spec.shares_weights() ? ", of their parts of the gradient in shared weights; the paper leaves these out" : ""));
+      range + (spec.shares_weights() ? ", of their parts of the gradient in shared weights; the paper leaves these out" : ""),
+      WorstCase::largest);
   if (spec.shares_weights()) return;
-  claims.never_violated(figure_1("-level/" + spec.model, "the gradient norm remains roughly at a constant level"), off_level,
-                        range + "; roughly constant: within a factor of " + short_number(constant_level));
+  const std::string level = "a factor of " + short_number(constant_level);
+  claims.never_violated(reading(figure_1("-level/" + spec.model, "the gradient norm remains roughly at a constant level"), level),
+                        off_level, range + "; roughly constant: within " + level, WorstCase::largest);
 }
 
 // [Shallow] Figures 2 and 4 -------------------------------------------------------------------------------------------------
@@ -133,8 +140,8 @@ void judge_rise(const Statement& statement, const std::string& curve, const Reco
 }
 
 void judge_post_norm(const DepthGroup& group, const Records& records, Claims& claims) {
-  const Statement rises = {"shallow/fig-2-similarity-rises", "Section 2.4, Figure 2",
-                           "token similarity escalates in the post-norm model"};
+  const Statement rises = in_figure("shallow/", "Section 2.4, Figure 2", {"Figure 2"})(
+      "fig-2-similarity-rises", "token similarity escalates in the post-norm model");
   const auto curve = std::find_if(group.curves.begin(), group.curves.end(), has_plain_skip);
   if (curve == group.curves.end()) return claims.not_applicable(rises, "hypothesis not met: lambda = 1 is not in the list");
   judge_rise(rises, curve->name, records, claims);
@@ -159,13 +166,14 @@ void judge_norms(const Place& figure_4, const std::string& curve, const Records&
     const auto [least, most] = std::minmax_element(normed.begin(), normed.end());
     return *most / *least - 1;
   });
-  claims.mean(figure_4("normed-constant", "||LN(X)||_F is constant"), spread, at_most(nearly_constant),
-              "relative spread over the blocks; constant: within " + short_number(nearly_constant));
+  claims.mean(
+      reading(figure_4("normed-constant", "||LN(X)||_F is constant"), "a relative spread of " + short_number(nearly_constant)),
+      spread, at_most(nearly_constant), "relative spread over the blocks; constant: within " + short_number(nearly_constant));
 }
 
 void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& groups, const Records& records, Claims& claims) {
   if (group.curves.empty()) return;  // the strengths are for each layer, and fit another depth
-  const Place figure_4 = {"shallow/fig-4-", "Section 3.1, Figure 4"};
+  const Place figure_4 = in_figure("shallow/fig-4-", "Section 3.1, Figure 4", {"Figure 4"});
   const std::string& curve = group.curves.front().name;
   judge_rise(figure_4("similarity-rises", "token similarity still rises in the pre-norm model"), curve, records, claims);
   judge_norms(figure_4, curve, records, claims);
@@ -193,7 +201,8 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
   for (const DepthCurve& curve : group.curves) {
     for (const auto& [tau, level] : levels) {
       if (curve.tau != std::vector<double>{tau}) continue;
-      const Place figure_5 = {"shallow/fig-5-tau-" + series_number(tau) + "/", "Section 3.2, Figure 5"};
+      const Place figure_5 = {
+          "shallow/fig-5-tau-" + series_number(tau) + "/", "Section 3.2, Figure 5", Kind::printed_number, {"Figure 5"}};
       const std::string text = "with tau = " + series_number(tau) + " the token diversity is around " + series_number(level);
       const Region allowed = {level > 0 ? level - around : -infinity, level < 1 ? level + around : infinity};
       const std::string after = measure::token_diversity;

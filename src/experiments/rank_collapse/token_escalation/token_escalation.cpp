@@ -111,7 +111,8 @@ BlockValues clean_values(const Plan& plan, const Records& records, const ValueAt
 Claim judge_blocks(const Statement& statement, const BlockValues& values, Region allowed, const std::string& detail) {
   std::vector<std::size_t> outside, undecided, unmeasured;  // blocks, from 1
   Tally means, means_outside;
-  double worst = undefined, worst_excess = 0;
+  Claim worst;
+  double worst_excess = 0;
   for (std::size_t k = 0; k < values.size(); ++k) {
     const Claim at_block = judge_mean(statement, values[k], allowed);
     const double mean = at_block.measured, excess = std::max(allowed.low - mean, mean - allowed.high);
@@ -119,7 +120,7 @@ Claim judge_blocks(const Statement& statement, const BlockValues& values, Region
       unmeasured.push_back(k + 1);
       continue;
     }
-    if (means.cases == 0 || excess > worst_excess) worst = mean, worst_excess = excess;
+    if (means.cases == 0 || excess > worst_excess) worst = at_block, worst_excess = excess;
     means.count(at_block.verdict == Verdict::fails, mean);
     if (at_block.verdict == Verdict::not_applicable) undecided.push_back(k + 1);
     if (at_block.verdict != Verdict::fails) continue;
@@ -132,9 +133,9 @@ Claim judge_blocks(const Statement& statement, const BlockValues& values, Region
   if (!outside.empty()) text += "; outside at " + block_list(outside) + ": " + range_text(means_outside);
   if (!undecided.empty()) text += "; undecided at " + block_list(undecided);
   if (!unmeasured.empty()) text += "; left out as undefined or rounding noise: " + block_list(unmeasured);
-  const Verdict verdict = !outside.empty() ? Verdict::fails : !undecided.empty() ? Verdict::not_applicable : Verdict::holds;
-  return {statement.id,         statement.source, statement.text, verdict, worst, std::pair(allowed.low, allowed.high),
-          clauses(text, detail)};
+  worst.verdict = !outside.empty() ? Verdict::fails : !undecided.empty() ? Verdict::not_applicable : Verdict::holds;
+  worst.detail = clauses(text, detail);
+  return worst;
 }
 
 void judge_identity(const Records& records, Claims& claims) {

@@ -209,6 +209,7 @@ Result report(const Plan& plan, const Task& task, const Records& records) {
           ? "Post-norm, pre-norm and de-escalated models learn: what the place of the norms does to losses and to tokens"
           : "Models with lambda-skip connections learn: what lambda does to accuracy and to the tokens",
       records);
+  out.claims().set_unit(Unit::training);
   if (records.empty()) return out.take();  // interrupted before the end of a trial
   for (const Curve& curve : plan.curves) add_curve(out, plan, task, curve);
   judge(plan, task, records, out.claims());

@@ -27,6 +27,10 @@ struct Contest {
   std::vector<const Curve*> post, de_escalated;
 };
 
+std::string nats(double value) {
+  return short_number(value) + " nats";
+}
+
 std::vector<Contest> contests_of(const Plan& plan) {
   std::vector<Contest> out;
   for (const Curve& curve : plan.curves) {
@@ -85,8 +89,8 @@ class Judge {
     return best == contest.post.end() ? nullptr : *best;
   }
   Place place(const std::string& part) const {
-    return images_ ? Place{"shallow/fig-6/" + part + "/", "Section 3.3, Figure 6"}
-                   : Place{"shallow/fig-7/" + part + "/", "Section 3.4, Figure 7"};
+    return images_ ? in_figure("shallow/fig-6/" + part + "/", "Section 3.3, Figure 6", {"Figure 6"})
+                   : in_figure("shallow/fig-7/" + part + "/", "Section 3.4, Figure 7", {"Figure 7"});
   }
   std::string with_mean(const std::string& name, const Curve& curve) const {
     return name + (plan_.config.mean.size() > 1 ? ",mean=" + curve.mean : "");
@@ -99,14 +103,17 @@ class Judge {
     const auto hypothesis = claims_.only_where(leak_of(curve), Claims::Unmet::verdict_alone);
     const Curve *const same = post_like(contest, curve), *const best = best_post(contest);
     if (same) {
-      claims_.mean(of("gap",
-                      "de-escalation closes a significant gap: post-norm without it ends more than 0.1 nats above, at the same "
-                      "rate and warm-up"),
-                   excess(*same, curve), at_least(clear_gap), losses(*same, curve), margin);
+      claims_.mean(reading(of("gap",
+                              "de-escalation closes a significant gap: post-norm without it ends more than 0.1 nats above, at the "
+                              "same rate and warm-up"),
+                           nats(clear_gap)),
+                   excess(*same, curve), at_least(clear_gap), losses(*same, curve));
     }
     if (best && contest.post.size() > 1) {
-      claims_.mean(of("gap-at-best", "the gap stays when post-norm has the best of its rates and warm-ups: more than 0.1 nats"),
-                   excess(*best, curve), at_least(clear_gap), losses(*best, curve), margin);
+      claims_.mean(
+          reading(of("gap-at-best", "the gap stays when post-norm has the best of its rates and warm-ups: more than 0.1 nats"),
+                  nats(clear_gap)),
+          excess(*best, curve), at_least(clear_gap), losses(*best, curve));
     }
     if (contest.pre) judge_beside_pre(contest, curve, of);
     if (contest.pre) judge_branch(contest, curve, of);
@@ -116,10 +123,11 @@ class Judge {
     const std::string numbers = losses(*contest.pre, curve);
     if (images_) {
       claims_.mean(of("below-pre-norm", "de-escalated post-norm ends slightly below pre-norm in training loss"),
-                   excess(*contest.pre, curve), positive(), numbers, margin);
+                   excess(*contest.pre, curve), positive(), numbers);
     } else {
-      claims_.mean(of("like-pre-norm", "pre-norm and de-escalated post-norm end alike: within 0.1 nats"),
-                   excess(*contest.pre, curve), within(0, alike), numbers, margin);
+      claims_.equivalent(
+          reading(of("like-pre-norm", "pre-norm and de-escalated post-norm end alike: within 0.1 nats"), nats(alike)),
+          excess(*contest.pre, curve), alike, numbers);
     }
   }
 
@@ -140,8 +148,8 @@ class Judge {
         if (half->lr != whole->lr / 2 || half->warmup != whole->warmup) continue;
         const std::string rates = "lr=" + series_number(whole->lr) +
                                   (plan_.config.warmup_post.size() > 1 ? ",warmup=" + std::to_string(whole->warmup) : "");
-        claims_.mean(place(contest.name + "," + rates)("half-the-rate", "half the learning rate helps post-norm"),
-                     excess(*whole, *half), positive(), losses(*whole, *half), margin);
+        const Statement helps = place(contest.name + "," + rates)("half-the-rate", "half the learning rate helps post-norm");
+        claims_.mean(images_ ? helps : beyond(helps), excess(*whole, *half), positive(), losses(*whole, *half));
       }
     }
   }
@@ -149,12 +157,13 @@ class Judge {
   void judge_failure(const Contest& contest) {
     const Curve* const best = best_post(contest);
     if (!best) return;
-    claims_.mean(place(contest.name)("post-norm-fails",
-                                     "post-norm essentially fails: its loss stays above the entropy of single "
-                                     "tokens, less 0.05 nats"),
+    claims_.mean(reading(place(contest.name)("post-norm-fails",
+                                             "post-norm essentially fails: its loss stays above the entropy of single "
+                                             "tokens, less 0.05 nats"),
+                         nats(fails_within)),
                  per_trial(records_, [&](const TrialRecord& record) { return loss(*best, record); }),
                  at_least(task_.guessing_loss() - fails_within),
-                 "training loss of the best rate; the entropy is " + short_number(task_.guessing_loss()), margin);
+                 "training loss of the best rate; the entropy is " + short_number(task_.guessing_loss()));
   }
 
   /// The gap at the largest depth less that at the smallest, of curves that differ in depth alone.
@@ -182,14 +191,15 @@ class Judge {
                            [&](const TrialRecord& record) {
                              return loss(*high_post, record) - loss(high, record) - loss(*low_post, record) + loss(low, record);
                            }),
-                 positive(), "gap at the larger depth less that at the smaller", margin);
+                 positive(), "gap at the larger depth less that at the smaller");
   }
 
   // Tokens and gradients ---------------------------------------------------------------------------------------------------------
 
   /// In the first block both variants see the same input.
   void judge_branch(const Contest& contest, const Curve& curve, const Place& of) {
-    for (const auto& [moment, when] : {std::pair("start.", "before training"), {"end.", "after training"}}) {
+    for (const auto& measured : {std::pair("start.", "before training"), {"end.", "after training"}}) {
+      const char *const moment = measured.first, *const when = measured.second;
       Tally tally;
       for (std::uint64_t l = 1; l < curve.layers; ++l) {
         const auto mean_of = [&](const Curve& which) {
@@ -205,15 +215,15 @@ class Judge {
       claims_.never_violated(of("attention-not-discounted/" + std::string(moment, 0, std::string(moment).size() - 1),
                                 std::string("de-escalation does not discount attention: ") + when +
                                     " ||A||_F / ||X||_F is at least that of pre-norm in every block from the second on"),
-                             tally,
-                             "over that of pre-norm: " + short_number(tally.smallest) + " to " + short_number(tally.largest));
+                             tally, "over that of pre-norm: " + short_number(tally.smallest) + " to " + short_number(tally.largest),
+                             WorstCase::smallest);
     }
   }
 
   void judge_start(const Contest& contest) {
     if (contest.post.empty()) return;
     const Curve& post = *contest.post.front();
-    const Place gradients{"shallow/fig-1-gradient/" + contest.name + "/", "Section 1.1, Figure 1"};
+    const Place gradients = in_figure("shallow/fig-1-gradient/" + contest.name + "/", "Section 1.1, Figure 1", {"Figure 1"});
     for (const auto& [moment, id, when] :
          {std::tuple("start.", "start", "at the start"), {"eighth.", "eighth", "after an eighth of the steps"}}) {
       // Counted: in a mean one run whose gradients vanish would hide the others, or be hidden.
@@ -224,20 +234,23 @@ class Judge {
         const auto [least, most] = std::minmax_element(norms.begin(), norms.end());
         unsteady.count(*most > steady * *least, *most / *least);
       }
+      const Statement steadily = gradients(id, std::string("post-norm gradients neither vanish nor explode ") + when +
+                                                   ": in no run is a block's norm more than 10 times that of another");
       claims_.never_violated(
-          gradients(id, std::string("post-norm gradients neither vanish nor explode ") + when +
-                            ": in no run is a block's norm more than 10 times that of another"),
-          unsteady,
-          "largest over smallest, " + post.name + ": " + short_number(unsteady.smallest) + " to " + short_number(unsteady.largest));
+          moment == std::string("start.") ? reading(steadily, "a factor of " + short_number(steady)) : beyond(steadily), unsteady,
+          "largest over smallest, " + post.name + ": " + short_number(unsteady.smallest) + " to " + short_number(unsteady.largest),
+          WorstCase::largest);
     }
-    claims_.mean(Place{place(contest.name).prefix, "Section 1.1, Figure 1"}(
-                     "similarities-together", "token and cosine similarity rise together to one in the untrained post-norm model"),
-                 per_trial(records_,
-                           [&](const TrialRecord& record) {
-                             return std::min(record.array(post.name + ".start." + token_similarity).back(),
-                                             record.array(post.name + ".start." + cosine).back());
-                           }),
-                 at_least(near_one), "the smaller of the two after the last block", margin);
+    claims_.mean(
+        reading(in_figure(place(contest.name).prefix, "Section 1.1, Figure 1", {"Figure 1"})(
+                    "similarities-together", "token and cosine similarity rise together to one in the untrained post-norm model"),
+                short_number(near_one)),
+        per_trial(records_,
+                  [&](const TrialRecord& record) {
+                    return std::min(record.array(post.name + ".start." + token_similarity).back(),
+                                    record.array(post.name + ".start." + cosine).back());
+                  }),
+        at_least(near_one), "the smaller of the two after the last block");
   }
 
   const Plan& plan_;

@@ -35,11 +35,12 @@ void judge_phi(const Plan& plan, const Records& records, Claims& claims) {
     const double deviation = std::fabs(sum / n - feature_phi(activation, plan.phi_at[i])) / (std::sqrt(variance) / n);
     deviations.count(!(deviation <= tolerance::standard_errors), deviation);
   }
-  const Place figure{"spectral/fig-16/", "Section 3.1.1 and Figure 16"};
+  const Place figure{"spectral/fig-16/", "Section 3.1.1 and Figure 16", Kind::theorem, {"Figure 16"}};
   claims.never_violated(figure("phi", "phi is 2 pi times the covariance of two features at correlation t"), deviations,
                         "at every t of the figure, from sampled pairs: largest deviation " +
                             short_number(std::max(0.0, deviations.largest)) + " standard errors, " +
-                            short_number(tolerance::standard_errors) + " allowed");
+                            short_number(tolerance::standard_errors) + " allowed",
+                        WorstCase::largest);
 }
 
 void judge_derivatives(Claims& claims) {
@@ -79,11 +80,13 @@ void judge_interval(const Plan& plan, const SizeClaims& over_d) {
                     taylor_margin, "largest cosine " + over_d.range(row_cosine));
   const Metric scaled = ratio(row_cosine, [](const AtSize& at) { return 1.0 / std::sqrt(at.x); });
   const Metric with_log = ratio(row_cosine, root_log_k_over_d(plan));
-  over_d.exponent(after("interval/as-printed", "the cosines between rows lie in [-c/sqrt(d), c/sqrt(d)] for a constant c"), scaled,
-                  at_most(0.0),
+  const Statement printed =
+      after("interval/as-printed", "the cosines between rows lie in [-c/sqrt(d), c/sqrt(d)] for a constant c");
+  over_d.exponent(printed, scaled, at_most(0.0),
                   "largest cosine times sqrt(d) is " + over_d.range(scaled) + "; judged without slack, as log k grows slowly");
   over_d.exponent(
-      with_3_3("interval/corrected", "the cosines between rows lie in [-c sqrt(log(k)/d), c sqrt(log(k)/d)] for a constant c"),
+      correcting(printed, with_3_3("interval/corrected",
+                                   "the cosines between rows lie in [-c sqrt(log(k)/d), c sqrt(log(k)/d)] for a constant c")),
       with_log, does_not_grow, "largest cosine over sqrt(log(k)/d) is " + over_d.range(with_log));
 }
 

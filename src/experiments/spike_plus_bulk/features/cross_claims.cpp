@@ -95,8 +95,9 @@ void judge_step(const Plan& plan, const SizeClaims& over_d) {
   const Metric excess = ratio(nuclear_rank_1, norm_ratio);
   const Metric squared = [](const AtSize& at) { return at(nuclear_rank_1) / std::pow(at(norm_ratio), 2); };
   const Region of_order_d = at_least(1.0 - exponent_slack);
+  const Statement printed = eq_3_19("as-printed", "nr(grad L(W_1)) >= ||M-bar||_* / ||W-bar||_F");
   over_d.everywhere(
-      eq_3_19("as-printed", "nr(grad L(W_1)) >= ||M-bar||_* / ||W-bar||_F"), [&](const AtSize& at) { return excess(at) - 1.0; },
+      printed, [&](const AtSize& at) { return excess(at) - 1.0; },
       "quotient " + over_d.range(excess) + step + "; too weak by a square root for (3.20), as the right side is of order sqrt(d)");
   const Misprint order = eq_3_19.misprint("order", "the right side of (3.19) without a square is of the order d that (3.20) needs",
                                           "the right side of (3.19) with a square is of the order d that (3.20) needs");
@@ -104,11 +105,11 @@ void judge_step(const Plan& plan, const SizeClaims& over_d) {
   over_d.exponent(
       order.corrected, [](const AtSize& at) { return std::pow(at(norm_ratio), 2); }, of_order_d, "squared");
   over_d.everywhere(
-      eq_3_19("squared-constant-one", "nr(grad L(W_1)) >= (||M-bar||_* / ||W-bar||_F)^2 with constant 1"),
+      beyond(eq_3_19("squared-constant-one", "nr(grad L(W_1)) >= (||M-bar||_* / ||W-bar||_F)^2 with constant 1")),
       [&](const AtSize& at) { return squared(at) - 1.0; },
       "quotient " + over_d.range(squared) + step + "; the proof gives >= up to a constant alone");
-  over_d.exponent(eq_3_19("corrected", "nr(grad L(W_1)) >= C (||M-bar||_* / ||W-bar||_F)^2 for a constant C"), squared,
-                  does_not_shrink, "quotient " + over_d.range(squared) + step);
+  over_d.exponent(correcting(printed, eq_3_19("corrected", "nr(grad L(W_1)) >= C (||M-bar||_* / ||W-bar||_F)^2 for a constant C")),
+                  squared, does_not_shrink, "quotient " + over_d.range(squared) + step);
   over_d.exponent({"spectral/eq-3.20", "Theorem 3.9, eq. (3.20)", "nr(grad L(W_1)) is at least of order d"}, nuclear_rank_1,
                   of_order_d, "nr(grad L(W_1)) is " + over_d.range(nuclear_rank_1) + step);
 }

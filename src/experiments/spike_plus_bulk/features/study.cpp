@@ -57,7 +57,7 @@ void add_phi(ResultBuilder& out, const Plan& plan) {
     out.scalar("phi_derivative_" + std::to_string(m), std::vector<double>(out.records().size(), derivatives[m]));
   }
   out.series("phi", "t", t, [&](const TrialRecord&, std::size_t i) { return feature_phi(activation, t[i]); });
-  for (const std::size_t degree : {1, 2, 4}) {
+  for (const std::size_t degree : {1u, 2u, 4u}) {
     const std::vector<double> kept(derivatives.begin(), derivatives.begin() + static_cast<std::ptrdiff_t>(degree) + 1);
     out.series("phi_taylor_" + std::to_string(degree), "t", t,
                [&](const TrialRecord&, std::size_t i) { return taylor_polynomial(kept, t[i]); });

@@ -49,7 +49,8 @@ void judge_inequality(const SizeClaims& over_k, const Statement& statement, cons
   });
   over_k.claims.never_violated(
       statement, tally,
-      tally.cases > 0 ? "smallest ratio of the two sides " + short_number(tally.smallest) : "a constant is not positive");
+      tally.cases > 0 ? "smallest ratio of the two sides " + short_number(tally.smallest) : "a constant is not positive",
+      WorstCase::smallest);
 }
 
 void judge_figures(const SizeClaims& over_k, const Plan& plan) {
@@ -57,11 +58,14 @@ void judge_figures(const SizeClaims& over_k, const Plan& plan) {
   const std::string letter = plan.teacher() ? "b" : "a", number = plan.teacher() ? "3.2.2" : "3.1.2",
                     other_step =
                         c == 1.0 ? "" : "about the step 1/||B|| or 1/(offset + ||B||); this run has --c " + short_number(c);
-  const Place fig_14{"spectral/fig-14" + letter + "/", "Figure 14 (" + letter + ")"},
-      fig_15{"spectral/fig-15" + letter + "/", "Figure 15 (" + letter + ")"},
-      section{"spectral/section-" + number + "/", "Section " + number}, introduction{fig_14.prefix, "Section 3, introduction"},
-      both{fig_14.prefix, introduction.source + ", and " + fig_14.source};
-  judge_exponent(over_k, fig_15("nr-0-bounded", "nr at W_0 is essentially independent of k"), nuclear_rank_0, bounded);
+  const std::string figure_14 = "Figure 14 (" + letter + ")", figure_15 = "Figure 15 (" + letter + ")";
+  const Place fig_14 = in_figure("spectral/fig-14" + letter + "/", figure_14, {figure_14}),
+              fig_15 = in_figure("spectral/fig-15" + letter + "/", figure_15, {figure_15}),
+              section{"spectral/section-" + number + "/", "Section " + number},
+              introduction{fig_14.prefix, "Section 3, introduction", Kind::figure},
+              both = in_figure(fig_14.prefix, introduction.source + ", and " + figure_14, {figure_14});
+  judge_exponent(over_k, reading(fig_15("nr-0-bounded", "nr at W_0 is essentially independent of k"), "an exponent of k of 1/4"),
+                 nuclear_rank_0, bounded);
   judge_inequality(over_k,
                    section("nr-0-bound",
                            "nr at W_0 is at most the square of C (spike + ||bulk||_*) / (kappa spike - C ||bulk||_F), "
@@ -71,7 +75,8 @@ void judge_figures(const SizeClaims& over_k, const Plan& plan) {
                  nuclear_rank_0_bound, bounded);
   {
     const auto first_step = over_k.claims.only_where(other_step);
-    judge_exponent(over_k, fig_15("nr-1-linear", "nr at W_1 grows linearly with k"), nuclear_rank_1, linear);
+    judge_exponent(over_k, reading(fig_15("nr-1-linear", "nr at W_1 grows linearly with k"), "an exponent of k from 0.9 to 1.1"),
+                   nuclear_rank_1, linear);
     judge_exponent(over_k, fig_15("eq-1.5-increasingly", "nr at W_1 over st(A), the condition (1.5), grows with k"),
                    ratio(nuclear_rank_1, stable_rank_A), grows);
   }
@@ -92,11 +97,14 @@ void judge_figures(const SizeClaims& over_k, const Plan& plan) {
     const double d = static_cast<double>(plan.sizes[at.i].d);
     t.count(!std::isfinite(at(window_start)) || length(at) < d, length(at) / d);
   });
-  over_k.claims.never_violated(both("window", "nr stays at or above d/4 for at least d iterations"), windows,
-                               "shortest window " + short_number(windows.smallest) + " d; its ends are sought beyond --steps");
+  over_k.claims.never_violated(
+      reading(both("window", "nr stays at or above d/4 for at least d iterations"), "d/4 for d iterations"), windows,
+      "shortest window " + short_number(windows.smallest) + " d; its ends are sought beyond --steps", WorstCase::smallest);
   judge_exponent(
       over_k,
-      introduction("window-grows", "the window of nr >= d/4 lengthens in proportion to the dimension, at least as the power 3/4"),
+      reading(introduction("window-grows",
+                           "the window of nr >= d/4 lengthens in proportion to the dimension, at least as the power 3/4"),
+              "the power 3/4"),
       length, at_least(1 - bounded_margin));
 }
 
@@ -149,7 +157,8 @@ void judge_closed_form(const Plan& plan, const Records& records, Claims& claims)
   claims.never_violated(place("closed-form", "the gradient at W_t equals the gradient at W_0 times (I - eta B)^t, to rounding"),
                         tally,
                         "gradients of the iteration itself at k = " + std::to_string(plan.sizes.front().k) +
-                            ", largest error over ||G_0||_F " + short_number(std::max(0.0, tally.largest)));
+                            ", largest error over ||G_0||_F " + short_number(std::max(0.0, tally.largest)),
+                        WorstCase::largest);
 }
 
 void judge_minimum(const Plan& plan, const Records& records, Claims& claims) {

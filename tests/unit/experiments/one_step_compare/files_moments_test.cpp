@@ -60,7 +60,7 @@ TEST_CASE("batches of one step are joined: all their samples, their mean gradien
                  &ratio = find_series(result, "fc.predicted_ratio_by_samples");
     CHECK(nr.x == std::vector<double>{10, 20, 40, 60});
     double st_of_two = 0, nr_of_two = 0;
-    for (const std::size_t first : {0, 2, 4}) {
+    for (const std::size_t first : {0u, 2u, 4u}) {
       const auto [one_st, one_nr] = joined(first, 2);
       st_of_two += one_st / 3;
       nr_of_two += one_nr / 3;

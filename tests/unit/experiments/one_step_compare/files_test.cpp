@@ -281,7 +281,7 @@ TEST_CASE("a fused gradient is cut into parts and heads, each with its own nr") 
   const MatrixFolder folder;
   const arma::mat A = of_stable_rank(8, 30, 2, "A");
   arma::mat G;
-  for (const arma::uword rank : {1, 2, 3, 4, 3, 2}) G = arma::join_cols(G, flat(4, 8, rank, "G"));
+  for (const arma::uword rank : {1u, 2u, 3u, 4u, 3u, 2u}) G = arma::join_cols(G, flat(4, 8, rank, "G"));
   const std::vector<std::string> pairs = {folder.pair("qkv", A, G), folder.pair("mlp", A, G)};
   const auto ranks = [&](const FlagValues& values, const std::vector<std::string>& names) {
     const Result result = run_pairs(pairs, values);
@@ -318,7 +318,7 @@ TEST_CASE("interleaved parts are gathered group by group, and cut into heads ins
   // Two groups, each of four rows of the first part and two of each of the others.
   const arma::mat Q = flat(8, 12, 3, "Q"), K = flat(4, 12, 2, "K"), V = flat(4, 12, 4, "V");
   arma::mat G;
-  for (const arma::uword group : {0, 1}) {
+  for (const arma::uword group : {0u, 1u}) {
     G = arma::join_cols(G, Q.rows(4 * group, 4 * group + 3));
     G = arma::join_cols(G, K.rows(2 * group, 2 * group + 1), V.rows(2 * group, 2 * group + 1));
   }

@@ -187,7 +187,8 @@ TEST_CASE("the ratio of best decreases is that of a fine grid, block by block, o
                {14, "head", step.model.head()},
                {15, "embedding", step.model.embedding()}};
   for (const auto& [i, name, parameter] : cases) {
-    CAPTURE(name);
+    const auto& shown = name;  // clang 14 captures no structured binding
+    CAPTURE(shown);
     CHECK(std::fabs(ratios.predicted[i] / series.at(name + ".ratio").at(0) - 1) <= 1e-9);
     const arma::mat polar = polar_factor(parameter.G).factor, G = parameter.G;
     CHECK(std::fabs(ratios.on_batch[i] / (grid(parameter, polar, step.batch) / grid(parameter, G, step.batch)) - 1) <= 0.05);

@@ -59,7 +59,7 @@ TEST_CASE_TEMPLATE("saved in GPT-2's layout, the blocks of rank-collapse give th
   for (std::uint32_t n = 0; n < 14; ++n) batch.ids.push_back((n * n + 5) % 23), batch.targets.push_back(0);
   GptPass<T> pass;
   model.forward(batch, pass);
-  for (const std::size_t first : {0, 7}) {
+  for (const std::size_t first : {0u, 7u}) {
     const std::vector<std::uint32_t> ids(batch.ids.begin() + static_cast<std::ptrdiff_t>(first),
                                          batch.ids.begin() + static_cast<std::ptrdiff_t>(first) + 7);
     LoadedTensors<T> tables(checkpoint, "");

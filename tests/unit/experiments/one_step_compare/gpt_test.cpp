@@ -194,7 +194,8 @@ TEST_CASE("a recording holds what the study files then measures") {
                                          {"layer0.Wo", "layer0.H"},
                                          {"head", "Af"},
                                          {"embedding", "indicator"}}) {
-    CAPTURE(name);
+    const auto& shown = name;  // clang 14 captures no structured binding
+    CAPTURE(shown);
     const std::string st = std::string(activation) == "indicator" ? "indicator" : std::string("adam.") + activation;
     const Series &nr = find_series(measured, std::string(name) + ".nuclear_rank"),
                  &of_st = find_series(measured, std::string(name) + ".stable_rank");
@@ -231,7 +232,8 @@ TEST_CASE("what cannot be run is refused in a line that names the flag") {
       {{{"optimizer", "adagrad"}}, "--optimizer"},
   };
   for (const auto& [flags, says] : cases) {
-    CAPTURE(says);
+    const auto& shown = says;  // clang 14 captures no structured binding
+    CAPTURE(shown);
     const std::string line = fixture.refused(flags);
     CHECK(line.find(says) != std::string::npos);
     CHECK(line.find('\n') == std::string::npos);

@@ -86,16 +86,16 @@ TEST_CASE("Figure 4: faster at first, and ahead at the end") {
     return record([&](TrialRecord& r) { r.set("specgd.loss", std::move(loss)); });
   };
   const std::string early = "spectral/fig-4/faster-at-first/specgd", end = "spectral/fig-4/ahead-at-the-end/specgd";
-  const Records fast = {with_losses({1, 0.3, 0.9}), with_losses({1, 0.3001, 0.9001})};
+  const Records fast = {with_losses({1, 0.3, 0.9}), with_losses({1, 0.3001, 0.9001}), with_losses({1, 0.3002, 0.9})};
   CHECK(verdict(config(), fast, early) == Verdict::holds);
   CHECK(verdict(config(), fast, end) == Verdict::fails);
-  const Records slow = {with_losses({1, 0.8, 0.1}), with_losses({1, 0.8001, 0.1001})};
+  const Records slow = {with_losses({1, 0.8, 0.1}), with_losses({1, 0.8001, 0.1001}), with_losses({1, 0.8002, 0.1})};
   CHECK(verdict(config(), slow, early) == Verdict::fails);
   CHECK(verdict(config(), slow, end) == Verdict::holds);
   const Result result = result_of(config(), slow);
   CHECK(find_scalar(result, "specgd.early_log10_loss_ratio").at(0) ==
         doctest::Approx(std::log10(0.8 / 0.6)).epsilon(tolerance::closed_form<double>));
-  CHECK(verdict(config(), {record(), record()}, "spectral/fig-4/nuclear-rank-large-at-first/W2") == Verdict::holds);
+  CHECK(verdict(config(), {record(), record(), record()}, "spectral/fig-4/nuclear-rank-large-at-first/W2") == Verdict::holds);
 }
 
 TEST_CASE("Figure 4: a tenth of the loss in fewer steps, where both get there") {
@@ -108,8 +108,8 @@ TEST_CASE("Figure 4: a tenth of the loss in fewer steps, where both get there") 
   const std::string id = "spectral/fig-4/first-to-a-tenth/specgd";
   const std::vector<double> quick = {5, 0.5, 0.4}, slow = {5, 0.6, 0.5}, never = {5, 4, 3};
   const auto first = with_losses(slow, quick), second = with_losses(quick, slow), open = with_losses(quick, never);
-  CHECK(verdict(config(), {first, first, open}, id) == Verdict::holds);
-  CHECK(verdict(config(), {second, second, open}, id) == Verdict::fails);
+  CHECK(verdict(config(), {first, first, first, open}, id) == Verdict::holds);
+  CHECK(verdict(config(), {second, second, second, open}, id) == Verdict::fails);
   const Claim claim = find_claim(result_of(config(), {first, second, open}), id);
   CHECK(claim.detail.find("fewer in 1 of the 2 trials in which both get there, of 3") != std::string::npos);
 }
@@ -155,23 +155,26 @@ TEST_CASE("Figure 18: an early advantage at the small batch, none at the large o
   const std::string small = "spectral/fig-18a/early-advantage", large = "spectral/fig-18b/no-early-advantage",
                     same = "spectral/fig-18b/coincide";
   const MlpConfig few = config("swiglu", 512), many = config("swiglu", 8196);
-  const Records ahead = {losses({1, 0.9, 0.1}, {1, 0.5, 0.1}), losses({1, 0.9, 0.1}, {1, 0.5001, 0.1})};
+  const Records ahead = {losses({1, 0.9, 0.1}, {1, 0.5, 0.1}), losses({1, 0.9, 0.1}, {1, 0.5001, 0.1}),
+                         losses({1, 0.9, 0.1}, {1, 0.5002, 0.1})};
   CHECK(verdict(few, ahead, small) == Verdict::holds);
   CHECK(verdict(few, ahead, large) == Verdict::not_applicable);
   CHECK(verdict(many, ahead, small) == Verdict::not_applicable);
   CHECK(verdict(many, ahead, large) == Verdict::fails);
-  const Records alike = {losses({1, 0.7, 0.1}, {1, 0.71, 0.1}), losses({1, 0.7, 0.1}, {1, 0.7101, 0.1001})};
+  const Records alike = {losses({1, 0.7, 0.1}, {1, 0.71, 0.1}), losses({1, 0.7, 0.1}, {1, 0.7101, 0.1001}),
+                         losses({1, 0.7, 0.1}, {1, 0.7102, 0.1})};
   CHECK(verdict(many, alike, large) == Verdict::holds);
   CHECK(verdict(many, alike, same) == Verdict::holds);
   CHECK(verdict(few, alike, small) == Verdict::fails);
-  const Records apart = {losses({1, 0.7, 0.1}, {1, 0.7, 0.9}), losses({1, 0.7, 0.1}, {1, 0.7, 0.9001})};
+  const Records apart = {losses({1, 0.7, 0.1}, {1, 0.7, 0.9}), losses({1, 0.7, 0.1}, {1, 0.7, 0.9001}),
+                         losses({1, 0.7, 0.1}, {1, 0.7, 0.9002})};
   CHECK(verdict(many, apart, same) == Verdict::fails);
   // A method that diverged has no loss to compare.
   const auto lost = losses({1, 0.7, 0.1}, {1, std::nan(""), std::nan("")});
-  CHECK(verdict(many, {lost, lost}, large) == Verdict::not_applicable);
-  CHECK(verdict(many, {lost, lost}, same) == Verdict::not_applicable);
-  CHECK(verdict(few, {record(), record()}, "spectral/fig-18/layer1-keeps-its-rank/gd") == Verdict::holds);
-  CHECK(verdict(few, {record(), record()}, "spectral/fig-18/layer3-drops-to-3/specgd") == Verdict::fails);
+  CHECK(verdict(many, {lost, lost, lost}, large) == Verdict::not_applicable);
+  CHECK(verdict(many, {lost, lost, lost}, same) == Verdict::not_applicable);
+  CHECK(verdict(few, {record(), record(), record()}, "spectral/fig-18/layer1-keeps-its-rank/gd") == Verdict::holds);
+  CHECK(verdict(few, {record(), record(), record()}, "spectral/fig-18/layer3-drops-to-3/specgd") == Verdict::fails);
 }
 
 }  // namespace mlp_claims_test

@@ -74,14 +74,14 @@ TEST_CASE("neither threads nor other values of n, nor other activations, change 
 TEST_CASE("growth is the exponent of a power of n") {
   const std::vector<double> n = {128, 256, 512, 1024, 2048, 4096, 8192};  // the default
   const auto judged = [](const Records& records) { return result_of(make_mlp_init_study(), {{"width", "512"}}, records); };
-  const Result as_said = judged({powers(n, 0.6, 0.01), powers(n, 0.6001, 0.0101)});
+  const Result as_said = judged({powers(n, 0.6, 0.01), powers(n, 0.6001, 0.0101), powers(n, 0.6002, 0.0102)});
   CHECK(find_series(as_said, "layer2.stable_rank").x == n);
   CHECK(find_scalar(as_said, "layer2.exponent").at(0) == doctest::Approx(0.6).epsilon(tolerance::residual<double>));
   CHECK(find_claim(as_said, "spectral/fig-17/swiglu/layer2/grows").verdict == Verdict::holds);
   CHECK(find_claim(as_said, "spectral/fig-17/relu2/layer2/constant").verdict == Verdict::holds);
   // 2 * 8192^0.6 = 446 of 512.
   CHECK(find_claim(as_said, "spectral/fig-17/swiglu/layer2/ambient-dimension").verdict == Verdict::holds);
-  const Result otherwise = judged({powers(n, 0.05, 0.5), powers(n, 0.0501, 0.5001)});
+  const Result otherwise = judged({powers(n, 0.05, 0.5), powers(n, 0.0501, 0.5001), powers(n, 0.0502, 0.5002)});
   CHECK(find_claim(otherwise, "spectral/fig-17/swiglu/layer1/grows").verdict == Verdict::fails);
   CHECK(find_claim(otherwise, "spectral/fig-17/relu2/layer3/constant").verdict == Verdict::fails);
   CHECK(find_claim(otherwise, "spectral/fig-17/swiglu/layer1/ambient-dimension").verdict == Verdict::fails);

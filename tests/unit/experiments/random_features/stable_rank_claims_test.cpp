@@ -109,10 +109,10 @@ TEST_CASE("Theorem 2.8: numbers, verdicts") {
   record.set("quadratic.depth.stable_rank", 4e5);
   CHECK(quadratic_verdict(config, {record}) == Verdict::fails);
   config.k = config.n = 1000000;  // large enough for the bound to say something: then a statement about probability
-  CHECK(quadratic_verdict(config, {record, record}) == Verdict::fails);
+  CHECK(quadratic_verdict(config, {record, record, record}) == Verdict::fails);
   TrialRecord small;
   small.set("quadratic.depth.stable_rank", 3.0);
-  CHECK(quadratic_verdict(config, {small, small}) == Verdict::holds);
+  CHECK(quadratic_verdict(config, {small, small, small}) == Verdict::holds);
   config.n = 15;
   CHECK(quadratic_verdict(config, {record}) == Verdict::not_applicable);
 }

@@ -89,8 +89,8 @@ Verdict verdict(const Result& result, const std::string& id) {
 }  // namespace
 
 TEST_CASE("bounds: verdicts at a tiny size") {
-  constexpr std::size_t trials = 6;
-  const Result result = run_configured(make_bounds_study(), tiny, trials);  // enough for the slopes of random stacks
+  constexpr std::size_t enough = 6;
+  const Result result = run_configured(make_bounds_study(), tiny, enough);  // enough for the slopes of random stacks
   for (const std::string& id : proved) {
     CAPTURE(id);
     CHECK(verdict(result, id) == Verdict::holds);
@@ -106,8 +106,8 @@ TEST_CASE("bounds: verdicts at a tiny size") {
   CHECK(verdict(result, "thm-A.3/as-printed") == Verdict::not_applicable);
   std::set<std::string> ids;
   for (const Claim& claim : result.claims) CHECK(ids.insert(claim.id).second);
-  CHECK(find_scalar(result, "degenerate_rows") == std::vector<double>(trials, 0.0));
-  CHECK(find_scalar(result, "violations.thm-4.1.per-layer.corrected") == std::vector<double>(trials, 0.0));
+  CHECK(find_scalar(result, "degenerate_rows") == std::vector<double>(enough, 0.0));
+  CHECK(find_scalar(result, "violations.thm-4.1.per-layer.corrected") == std::vector<double>(enough, 0.0));
   CHECK(find_scalar(result, "violations.thm-4.1.per-layer.as-printed")[0] > 0);
 }
 
@@ -153,7 +153,8 @@ TEST_CASE("bounds: trials count what is proved, and nothing that no claim or par
                                        bounds::thm_4_3::lambda_max_above};
   for (const auto& [name, numbers] : record.arrays()) {
     if (!name.starts_with("tally/")) continue;
-    CAPTURE(name);
+    const auto& shown = name;  // clang 14 captures no structured binding
+    CAPTURE(shown);
     const std::string id = name.substr(6), whole = id.substr(0, id.rfind('/'));
     CHECK((ids.contains(id) || ids.contains(whole) || parts.contains(id)));
   }

@@ -107,10 +107,10 @@ TEST_CASE("examples: the exact forms agree with the paper's formulas where those
     for (std::size_t k = 0; k <= 9; ++k) {
       const double norm = std::hypot(a, b);
       const std::array<double, 4> Y = {first, 0, a / norm, b / norm};
-      for (const std::size_t i : {0, 1, 2, 3}) CHECK(std::abs(exact[k].Y()[i] - Y[i]) < tight);
+      for (const std::size_t i : {0u, 1u, 2u, 3u}) CHECK(std::abs(exact[k].Y()[i] - Y[i]) < tight);
       CHECK(std::abs(exact[k].mu() - std::sqrt(1 - first * a / norm)) < 1e3 * tight);  // cancels near mu = 0
       CHECK(std::abs(printed[k].Y()[0] - 1) < tight);
-      for (const std::size_t i : {2, 3}) CHECK(std::abs(printed[k].Y()[i] - Y[i]) < tight);
+      for (const std::size_t i : {2u, 3u}) CHECK(std::abs(printed[k].Y()[i] - Y[i]) < tight);
       first *= lambda < -1 ? -1 : 1;
       a *= 2 + lambda;
       b *= 1 + lambda;

@@ -50,7 +50,7 @@ TEST_CASE("attention without a skip collapses to equal tokens, a strong skip kee
 }
 
 TEST_CASE("de-escalation names its curves by tau, and measures before and after") {
-  const Result result = run_layers({{"model", "post-norm"}, {"tau", "0.5,1"}});
+  const Result result = run_layers({{"model", "post-norm"}, {"tau", "0.5,1"}}, 3);
   const Series& similarity = find_series(result, "tau=1.token_similarity");
   for (std::size_t k = 1; k < similarity.mean.size(); ++k) {  // the input is not de-escalated
     CHECK(std::abs(similarity.mean[k]) < tolerance::residual<double>);

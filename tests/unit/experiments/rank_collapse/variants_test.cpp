@@ -60,7 +60,7 @@ class Judged {
       for (std::size_t t = 0; t < records.size(); ++t) {
         const std::string prefix = curve.name + ".";
         const std::vector<double> blocks(curve.layers, 1), representations(curve.layers + 1, 0.97);
-        records[t].set(prefix + final_train_loss, told.loss + 0.001 * static_cast<double>(t * t));
+        records[t].set(prefix + final_train_loss, told.loss + 0.0003 * static_cast<double>(t * t));
         records[t].set(prefix + future_excess, told.excess);
         for (const std::string& moment : moments) {
           std::vector<double> branch(curve.layers, told.branch), gradients = blocks, cosines = representations;

@@ -128,7 +128,7 @@ TrialRecord lawful_record(const multi_spike::Plan& plan, double burn_in_power, d
 
 Result judged(const MultiSpikeConfig& config, LabelModel model, double burn_in_power = 0, double end_power = 1) {
   const multi_spike::Plan plan = multi_spike::make_plan(config, model);
-  return multi_spike::report(plan, {lawful_record(plan, burn_in_power, end_power), lawful_record(plan, burn_in_power, end_power)});
+  return multi_spike::report(plan, Records(3, lawful_record(plan, burn_in_power, end_power)));
 }
 
 }  // namespace

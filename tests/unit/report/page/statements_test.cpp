@@ -69,18 +69,24 @@ TEST_CASE("each statement counts once, a misprint with its corrected form") {
   CHECK(counts.not_applicable == 1);
 }
 
-TEST_CASE("parts of a misprint belong to it; the corrected form may have a name of its own") {
+TEST_CASE("a corrected form belongs to the claim that it names, whatever the two are called") {
+  const auto of_kind = [](Json claim, const std::string& kind, const std::string& misprint_of = "") {
+    claim["kind"] = kind;
+    if (!misprint_of.empty()) claim["misprint_of"] = misprint_of;
+    return claim;
+  };
   const Json json =
       result("Proposition 1",
-             {claim("lambda-skip/prop-1/as-printed/a", "holds"), claim("lambda-skip/prop-1/as-printed", "fails"),
-              claim("lambda-skip/prop-1/corrected/b", "holds"), claim("lambda-skip/prop-1/form-as-printed", "fails", "eq. (13)"),
-              claim("lambda-skip/prop-1/closed-form", "holds", "eq. (13), corrected")});
+             {of_kind(claim("lambda-skip/prop-1/form", "fails"), "theorem"),
+              of_kind(claim("lambda-skip/prop-1/closed", "holds"), "theorem", "lambda-skip/prop-1/form"),
+              of_kind(claim("lambda-skip/prop-2/corrected", "holds"), "theorem"),
+              of_kind(claim("lambda-skip/prop-3", "fails"), "reading"), of_kind(claim("lambda-skip/prop-4", "fails"), "beyond")});
   const std::vector<JudgedStatement> statements = statements_of({&json});
-  REQUIRE(statements.size() == 2);
-  CHECK(statements[0].as_printed.front().claim->at("id") == "lambda-skip/prop-1/as-printed");
+  REQUIRE(statements.size() == 4);
   CHECK(statements[0].standing() == Standing::misprint);
-  CHECK(statements[1].id == "lambda-skip/prop-1/form");
-  CHECK(statements[1].standing() == Standing::misprint);
+  CHECK(statements[1].standing() == Standing::holds);
+  CHECK(statements[2].standing() == Standing::missed);
+  CHECK(count(statements).missed == 2);
 }
 
 TEST_CASE("a corrected form that fails, or is all there is, is no misprint") {

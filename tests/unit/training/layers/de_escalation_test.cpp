@@ -22,7 +22,7 @@ constexpr arma::uword d = 3, sequences = 4;
 void for_each_of(const std::function<void(const DeEscalation&)>& visit) {
   for (const MeanOver mean : means) {
     for (const double tau : {0.3, 1.0}) {
-      for (const arma::uword length : {1, 2, 7}) {
+      for (const arma::uword length : {1u, 2u, 7u}) {
         CAPTURE(static_cast<int>(mean));
         CAPTURE(tau);
         CAPTURE(length);
@@ -83,7 +83,7 @@ TEST_CASE("de-escalation in single precision is the same") {
 }
 
 TEST_CASE("at tau = 1: means of segments become 0; of prefixes the first token does; strictly, it stays") {
-  for (const arma::uword length : {1, 2, 7}) {
+  for (const arma::uword length : {1u, 2u, 7u}) {
     CAPTURE(length);
     DeEscalation of{.tau = 1, .mean = MeanOver::segment, .length = length};
     const arma::mat X = drawn(of, "X"), segment = forward(of, X);

@@ -127,7 +127,7 @@ TEST_CASE("relative attention by hand: one number of each token, one head for ea
 }
 
 TEST_CASE("relative attention: gradients are those of central differences, in u and v the sums over layers") {
-  for (const std::size_t layers : {1, 2}) {
+  for (const std::size_t layers : {1u, 2u}) {
     for (const bool output : {false, true}) {
       CAPTURE(layers);
       CAPTURE(output);

@@ -26,4 +26,12 @@ constexpr std::size_t paper_of(std::string_view key) {
   return i;
 }
 
+/// "LambdaSkip" of "lambda-skip/fig-1/...". The ids of a user's layers begin with their names: their condition is [Spectral]'s.
+constexpr std::string_view paper_of_id(std::string_view id) {
+  for (const Paper& paper : papers) {
+    if (id.starts_with(paper.ids)) return paper.key.substr(1, paper.key.size() - 2);
+  }
+  return papers.front().key.substr(1, papers.front().key.size() - 2);
+}
+
 }  // namespace ranklab
