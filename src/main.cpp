@@ -55,7 +55,8 @@ int complain(const std::string& message, int exit_code) {
 
 int main(int argc, char** argv) {
   if (const char* instructions = missing_instructions()) {
-    std::fprintf(stderr, "ranklab: this processor lacks %s, for which the program was compiled; `make build` here makes one that runs\n",
+    std::fprintf(stderr,
+                 "ranklab: this processor lacks %s, for which the program was compiled; `make build` here makes one that runs\n",
                  instructions);
     return 1;
   }

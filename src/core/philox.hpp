@@ -19,7 +19,8 @@ constexpr int rounds = 10;
 /// One block: ten rounds of two products, whose high words meet the other words and the key, and whose low words change places.
 inline std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> x, std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < philox::rounds; ++round) {
-    const std::uint64_t product_0 = std::uint64_t{philox::multiplier_0} * x[0], product_1 = std::uint64_t{philox::multiplier_1} * x[2];
+    const std::uint64_t product_0 = std::uint64_t{philox::multiplier_0} * x[0],
+                        product_1 = std::uint64_t{philox::multiplier_1} * x[2];
     x = {static_cast<std::uint32_t>(product_1 >> 32) ^ x[1] ^ key[0], static_cast<std::uint32_t>(product_1),
          static_cast<std::uint32_t>(product_0 >> 32) ^ x[3] ^ key[1], static_cast<std::uint32_t>(product_0)};
     key[0] += philox::key_step_0;

@@ -73,9 +73,9 @@ double standard_error(const Summary& summary) {
   return summary.std / std::sqrt(static_cast<double>(summary.n));
 }
 
-double confidence_half_width(const Summary& summary) {
+double confidence_half_width(const Summary& summary, double level) {
   if (summary.n < 2) return std::numeric_limits<double>::infinity();
-  return student_quantile((1 - confidence_level) / 2, static_cast<double>(summary.n - 1)) * standard_error(summary);
+  return student_quantile((1 - level) / 2, static_cast<double>(summary.n - 1)) * standard_error(summary);
 }
 
 // I_x(n/2, 1/2) / 2 with x = n / (n + t^2). [Abramowitz and Stegun] 26.7.1, 26.5.27

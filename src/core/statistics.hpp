@@ -21,7 +21,7 @@ double standard_error(const Summary& summary);
 /// The level of every confidence interval about a mean.
 inline constexpr double confidence_level = 0.99;
 /// Half width of the confidence interval of the mean, by Student's quantile with n - 1 degrees of freedom; infinite for n < 2.
-double confidence_half_width(const Summary& summary);
+double confidence_half_width(const Summary& summary, double level = confidence_level);
 
 /// The probability that a Student variable with this many degrees of freedom (above 0) exceeds t >= 0.
 double student_tail(double t, double degrees);

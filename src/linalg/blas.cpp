@@ -3,12 +3,14 @@
 #include <cblas.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <armadillo>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -45,26 +47,53 @@ double flop_rate() {
   return 2.0 * n * n * n / fastest;
 }
 
-#if defined(__linux__) && defined(__GLIBC__) && !defined(RANKLAB_PORTABLE) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__linux__) && defined(__GLIBC__) && !defined(RANKLAB_PORTABLE) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 // OpenBLAS starts its threads when it is loaded. From 0.3.29 on it asks without end for buffers that a limited address space has no
-// room for, before main could set OPENBLAS_NUM_THREADS. The functions in .preinit_array run before any library's constructor, and
-// before the C library knows its environment: hence execve.
-void start_again_with_one_blas_thread(int, char** argv, char** environment) {
+// room for, before main could set OPENBLAS_NUM_THREADS or say anything. The functions in .preinit_array run before any library's
+// constructor, and before the C library knows its environment: hence execve.
+void give_up(int) {
+  constexpr char line[] = "ranklab: out of memory: OpenBLAS cannot start within the limit of address space (ulimit -v)\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line, sizeof line - 1);
+  ::_exit(1);
+}
+
+// Ends the program with that line after so many seconds of processor time; 0: no longer.
+void set_deadline(long seconds) {
+  const itimerval deadline{{0, 0}, {seconds, 0}};
+  ::signal(SIGPROF, seconds > 0 ? give_up : SIG_DFL);
+  ::setitimer(ITIMER_PROF, &deadline, nullptr);
+}
+
+bool waits_for_libraries = false;
+
+void start_with_one_blas_thread(int, char** argv, char** environment) {
   constexpr std::size_t longest = 4096;
+  constexpr long seconds = 5;  // loading takes a few hundredths of a second
   constexpr char variable[] = "OPENBLAS_NUM_THREADS=", one[] = "OPENBLAS_NUM_THREADS=1";
   static char* changed[longest];
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   std::size_t count = 0;
-  for (; environment[count] != nullptr; ++count) {
-    if (count + 2 >= longest || std::strncmp(environment[count], variable, sizeof variable - 1) == 0) return;
+  bool is_set = false;
+  for (; environment[count] != nullptr && count + 2 < longest; ++count) {
+    is_set = is_set || std::strncmp(environment[count], variable, sizeof variable - 1) == 0;
     changed[count] = environment[count];
   }
-  changed[count] = const_cast<char*>(one);
-  ::execve("/proc/self/exe", argv, changed);  // where it fails, the library serves as it is
+  if (!is_set && environment[count] == nullptr) {
+    changed[count] = const_cast<char*>(one);
+    ::execve("/proc/self/exe", argv, changed);  // where it fails, the library serves as it is
+  }
+  set_deadline(seconds);
+  waits_for_libraries = true;
 }
 
-[[gnu::section(".preinit_array"), gnu::used]] void (*before_libraries)(int, char**, char**) = start_again_with_one_blas_thread;
+[[gnu::section(".preinit_array"), gnu::used]] void (*before_libraries)(int, char**, char**) = start_with_one_blas_thread;
+
+// The program's own constructors run after those of the libraries.
+[[gnu::constructor]] void after_libraries() {
+  if (waits_for_libraries) set_deadline(0);
+}
 #endif
 
 }  // namespace

@@ -28,12 +28,12 @@ Claim claim_of(const Statement& statement) {
 
 struct Interval {
   Summary summary;
-  double low = 0, high = 0;
+  double level = 0, low = 0, high = 0;
 };
-Interval interval_of(const std::vector<double>& values) {
+Interval interval_of(const std::vector<double>& values, double level = confidence_level) {
   const Summary summary = summarise(values);
-  const double half_width = confidence_half_width(summary);
-  return {summary, summary.mean - half_width, summary.mean + half_width};
+  const double half_width = confidence_half_width(summary, level);
+  return {summary, level, summary.mean - half_width, summary.mean + half_width};
 }
 
 void decide(Claim& claim, const Interval& interval, Region allowed, const std::string& detail) {
@@ -52,7 +52,7 @@ void decide(Claim& claim, const Interval& interval, Region allowed, const std::s
     claim.verdict = Verdict::fails;
   } else {
     text = "undecided at " + counted(summary.n, "trial") + ": mean " + short_number(summary.mean) + " +- " +
-           short_number(interval.high - summary.mean) + " (" + count_text(100 * confidence_level) + " %)";
+           short_number(interval.high - summary.mean) + " (" + short_number(100 * interval.level) + " %)";
   }
   claim.detail = clauses(text, detail);
 }
@@ -70,16 +70,17 @@ Claim judge_within(const Statement& statement, const std::vector<double>& differ
 /// The probability of the evidence if the mean were at the edge of the region that decides the verdict, both tails; 1 if none is
 /// decided.
 double chance_of(const Claim& claim) {
-  double mean = undefined, high = undefined, n = 0;
+  double mean = undefined, high = undefined, level = undefined, n = 0;
   std::visit(
       [&](const auto& evidence) {
-        if constexpr (requires { evidence.high; }) mean = evidence.mean, high = evidence.high, n = static_cast<double>(evidence.n);
+        if constexpr (requires { evidence.high; })
+          mean = evidence.mean, high = evidence.high, level = evidence.level, n = static_cast<double>(evidence.n);
       },
       claim.evidence);
   const auto* allowed = std::get_if<std::pair<double, double>>(&claim.expected);
   if (!allowed || !(n >= fewest_values) || claim.verdict == Verdict::not_applicable) return 1;
   const double to_edge = std::min(std::abs(mean - allowed->first), std::abs(allowed->second - mean)),
-               error = (high - mean) / student_quantile((1 - confidence_level) / 2, n - 1);
+               error = (high - mean) / student_quantile((1 - level) / 2, n - 1);
   return error > 0 ? 2 * student_tail(to_edge / error, n - 1) : 0;
 }
 
@@ -117,10 +118,11 @@ Misprint Place::misprint(const std::string& id, std::string printed, std::string
   return {as_printed, correcting(as_printed, (*this)(id + "/corrected", std::move(corrected)))};
 }
 
-Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail) {
+Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail,
+                 double candidates) {
   Claim claim = claim_of(statement);
-  const Interval interval = interval_of(per_trial);
-  claim.evidence = MeanEvidence{interval.summary.mean, interval.low, interval.high, confidence_level, interval.summary.n};
+  const Interval interval = interval_of(per_trial, 1 - (1 - confidence_level) / candidates);
+  claim.evidence = MeanEvidence{interval.summary.mean, interval.low, interval.high, interval.level, interval.summary.n};
   decide(claim, interval, allowed, detail);
   return claim;
 }
@@ -166,8 +168,9 @@ Claim not_applicable(const Statement& statement, const std::string& reason) {
   return claim;
 }
 
-void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail) {
-  add(judge_mean(statement, per_trial, allowed, detail));
+void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail,
+                  double candidates) {
+  add(judge_mean(statement, per_trial, allowed, detail, candidates));
 }
 
 void Claims::equivalent(const Statement& statement, const std::vector<double>& differences, double margin,

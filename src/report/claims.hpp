@@ -104,8 +104,10 @@ inline Region positive() {
 inline constexpr std::size_t fewest_values = 3;
 
 /// Holds if Student's confidence interval of the mean (at `confidence_level`) lies in `allowed`, fails if it lies outside,
-/// otherwise not-applicable with "undecided at n trials"; so too if fewer than `fewest_values` are finite.
-Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "");
+/// otherwise not-applicable with "undecided at n trials"; so too if fewer than `fewest_values` are finite. If the values were
+/// chosen among several `candidates` because of their mean, the interval is wider (Bonferroni).
+Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "",
+                 double candidates = 1);
 
 /// Two one-sided tests: holds if the confidence interval of the mean lies within `margin` of zero, fails if it lies outside, so
 /// that a lack of power never holds. judge_no_worse asks for the lower side alone: the mean is above -margin.
@@ -135,7 +137,8 @@ class Claims {
   /// What is independent in this run: of every claim that does not rest on a number without trials.
   void set_unit(Unit unit) { unit_ = unit; }
 
-  void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "");
+  void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "",
+            double candidates = 1);
   void equivalent(const Statement& statement, const std::vector<double>& differences, double margin,
                   const std::string& detail = "");
   void no_worse(const Statement& statement, const std::vector<double>& differences, double margin, const std::string& detail = "");

@@ -37,7 +37,7 @@ Series series_over_trials(std::string name, std::string x_name, const std::vecto
 namespace {
 
 std::string words_of_interval(double mean, double high, double level, std::uint64_t n) {
-  return "mean " + short_number(mean) + " +- " + short_number(high - mean) + " (" + count_text(100 * level) + " %, " +
+  return "mean " + short_number(mean) + " +- " + short_number(high - mean) + " (" + short_number(100 * level) + " %, " +
          counted(n, "trial") + ")";
 }
 

@@ -127,6 +127,26 @@ class DepsTest(ProgramTest):
         self.assertIn("install them as root: apt-get install libarmadillo-dev", lines[0])
 
 
+class FreshTest(ProgramTest):
+    """`make fresh-test` on machines that cannot make a chroot says so, and its exit code is not 0."""
+
+    def fresh_test(self, **commands):
+        os.symlink(shutil.which("dirname"), self.path("dirname"))
+        for name, script in commands.items():
+            os.chmod(self.write(name, "#!/bin/bash\n" + script), 0o755)
+        return subprocess.run([shutil.which("bash"), os.path.join(ROOT, "tests", "fresh", "test.sh")], env={"PATH": self.folder},
+                              capture_output=True, text=True)
+
+    def test_without_mmdebstrap(self):
+        run = self.fresh_test()
+        self.assertEqual((run.returncode, run.stderr), (77, "fresh-test: skipped: mmdebstrap is not installed\n"))
+
+    def test_without_root_and_user_namespaces(self):
+        run = self.fresh_test(mmdebstrap="exit 1\n", id="echo 1000\n", unshare="exit 1\n")
+        self.assertEqual(run.returncode, 77)
+        self.assertIn("skipped: neither root nor user namespaces", run.stderr)
+
+
 class VersionTest(ProgramTest):
     def test_every_place_names_the_same_version(self):
         version = re.search(r"(?m)^VERSION +:= (\S+)$", text_of("Makefile")).group(1)

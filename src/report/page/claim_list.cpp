@@ -96,7 +96,7 @@ std::string verdict_html(const Json& claim) {
   const std::string word = plain(member(claim, "verdict"));
   if (verdict_of(claim) == Standing::missed)
     return std::string("<span class=\"verdict missed\">\u25B3 ") +
-           (member(claim, "kind") == "reading" ? "misses our threshold" : "fails, not the paper's") + "</span>";
+           (member(claim, "kind") == "reading" ? "misses our threshold" : "fails, not in the paper") + "</span>";
   if (word == "holds") return "<span class=\"verdict holds\">\u2713 holds</span>";
   if (word == "fails") return "<span class=\"verdict fails\">\u2717 fails</span>";
   if (member(claim, "shortened") == true) return "<span class=\"verdict open\">\u25CB not judged in a short run</span>";
@@ -113,7 +113,7 @@ std::string counts_html(const StandingCounts& counts) {
   };
   add(counts.fails, "fails", "\u2717", "fails", "fail");
   add(counts.misprints, "fails", "\u2717", "misprint", "misprints");
-  add(counts.missed, "missed", "\u25B3", "misses our threshold", "miss our thresholds");
+  add(counts.missed, "missed", "\u25B3", "of ours fails", "of ours fail");
   add(counts.holds, "holds", "\u2713", "holds", "hold");
   add(counts.not_applicable, "open", "\u25CB", "n/a", "n/a");
   return joined(parts);

@@ -23,8 +23,7 @@ std::string verdicts_of(const Json& result) {
   if (counts.holds > 0) words.push_back(std::to_string(counts.holds) + holds);
   if (counts.misprints > 0) words.push_back(std::to_string(counts.misprints) + misprints);
   if (counts.fails > 0) words.push_back(std::to_string(counts.fails) + fails);
-  if (counts.missed > 0)
-    words.push_back(std::to_string(counts.missed) + (counts.missed == 1 ? " misses" : " miss") + " a threshold of ours");
+  if (counts.missed > 0) words.push_back(std::to_string(counts.missed) + (counts.missed == 1 ? " of ours fails" : " of ours fail"));
   if (counts.not_applicable > 0) words.push_back(std::to_string(counts.not_applicable) + " open");
   return words.empty() ? "nothing to judge" : joined(words);
 }

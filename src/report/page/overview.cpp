@@ -50,10 +50,11 @@ std::string totals_html(const std::vector<JudgedStatement>& statements) {
          "</span>, <span class=\"verdict fails\">\u2717 " +
          verb(counts.misprints, " fails as printed and holds corrected", " fail as printed and hold corrected") +
          "</span>, <span class=\"verdict fails\">\u2717 " + verb(counts.fails, " fails", " fail") +
-         "</span>, <span class=\"verdict missed\">\u25B3 " +
-         verb(counts.missed, " misses a threshold of ours", " miss thresholds of ours") +
+         "</span>, <span class=\"verdict missed\">\u25B3 " + verb(counts.missed, " of ours fails", " of ours fail") +
          "</span>, <span class=\"verdict open\">\u25CB " + verb(counts.not_applicable, " is", " are") +
-         " not applicable</span>. Duplicate claims count once; one failure counts as a failure.</p>\n";
+         " not applicable</span>. Duplicate claims count once; one failure counts as a failure. Ours are readings with a threshold "
+         "that no "
+         "paper prints, and statements that no paper makes.</p>\n";
 }
 
 std::string count_cell(const char* label, std::size_t count, const char* kind, const char* sign) {

@@ -53,6 +53,14 @@ TEST_CASE("a mean is judged by Student's confidence interval") {
   CHECK(judge_mean(said, {NAN}, {0, 1}).verdict == Verdict::not_applicable);
 }
 
+TEST_CASE("values that were chosen among candidates have a wider interval") {
+  // Student's quantile for 99.5 % and two degrees of freedom is 14.089: the half width of {-1, 0, 1} is 8.13.
+  const Claim chosen = judge_mean(said, {-1, 0, 1}, within(0, 8.2), "", 2);
+  CHECK(chosen.verdict == Verdict::holds);
+  CHECK(chosen.detail == "mean 0 +- 8.134 (99.5 %, 3 trials)");
+  CHECK(judge_mean(said, {-1, 0, 1}, within(0, 8.1), "", 2).verdict == Verdict::not_applicable);
+}
+
 TEST_CASE("fewer than three independent values decide nothing, whatever they are") {
   for (const std::vector<double>& few : {std::vector<double>{1.0}, {1.0, 1.0}, {1.0, NAN, 1.0}}) {
     const Claim claim = judge_mean(said, few, at_most(100));

@@ -30,7 +30,8 @@ Advice of_one(double ratio) {
 // By the interval of the mean over the batches of one step, and joined.
 Advice of_batches(const StepRatio& ratio) {
   const Summary& batches = ratio.batches;
-  const double half = confidence_half_width(batches), low = batches.mean - half, high = batches.mean + half;
+  const double measured = confidence_half_width(batches), half = measured > ratio_rounding * batches.mean ? measured : 0,
+               low = batches.mean - half, high = batches.mean + half;
   const Settled settled = settled_by(ratio);
   const std::string over = "over " + std::to_string(batches.n) + " batches", together = short_number(ratio.joined);
   const std::string verdict = low >= 1 ? "holds" : high < 1 ? "fails" : "undecided";

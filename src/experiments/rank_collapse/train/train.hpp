@@ -31,7 +31,6 @@ struct Curve {
   }
 };
 
-inline constexpr double margin = 3;        // standard errors of claims about one accuracy
 inline constexpr double collapsed = 1e-3;  // mu / ||R|| below it: the tokens are equal
 
 struct Plan {

@@ -23,7 +23,7 @@ TrainConfig small_config() {
   config.steps = {"10"};
   config.lr = {"0.01"};
   config.ffn = {"64"};
-  config.lambda = {"-1", "0", "1", "learned"};
+  config.lambda = {"-2", "-1", "0", "1", "learned"};
   settle_by_task(config);
   return config;
 }
@@ -75,18 +75,12 @@ class Judged {
 
 }  // namespace
 
-TEST_CASE("without a skip a model guesses, in the mean and in every seed") {
+TEST_CASE("without a skip a model guesses in every seed: one that learns is a counterexample, whatever the mean") {
   Judged judged;
   judged["attention,lambda=0"].accuracy = about(0.28);  // between 1 / D and the best guess by place
   CHECK(judged("fig-5/attention/lambda-0") == Verdict::holds);
-  CHECK(judged("fig-5/attention/lambda-0/every-seed") == Verdict::holds);
   judged["attention,lambda=0"].accuracy = {0.28, 0.28, 0.28, 0.28, 0.9};
-  CHECK(judged("fig-5/attention/lambda-0") == Verdict::holds);  // within three of its errors, which are large
-  CHECK(judged("fig-5/attention/lambda-0/every-seed") == Verdict::fails);
-  for (const double accuracy : {0.5, 0.2}) {  // better than any guess, and worse
-    judged["attention,lambda=0"].accuracy = about(accuracy);
-    CHECK(judged("fig-5/attention/lambda-0") == Verdict::fails);
-  }
+  CHECK(judged("fig-5/attention/lambda-0") == Verdict::fails);
   judged["attention,lambda=1"].accuracy = about(0.29);
   for (const char* id : {"lambda-0", "others-alike"}) {
     CHECK(judged(std::string("fig-5/attention/") + id) == Verdict::not_applicable);
@@ -111,14 +105,20 @@ TEST_CASE("collapse of rank as the reason, both ways") {
 TEST_CASE("other lambdas, and a learned one") {
   Judged judged;
   CHECK(judged("fig-5/attention/others-alike") == Verdict::holds);
-  judged["attention,lambda=-1"].accuracy = about(0.92);
+  judged["attention,lambda=-1"].accuracy = about(0.5);  // has the law of lambda = 1: says nothing of lambda
+  CHECK(judged("fig-5/attention/others-alike") == Verdict::holds);
+  judged["attention,lambda=-2"].accuracy = about(0.92);
   CHECK(judged("fig-5/attention/others-alike") == Verdict::fails);
+  judged["attention,lambda=-2"].accuracy = {0.97, 0.97, 0.97, 0.97, 0.9};  // alike on average, but too few seeds to say so
+  CHECK(judged("fig-5/attention/others-alike") == Verdict::not_applicable);
   CHECK(judged("table-1/attention/learned-no-worse") == Verdict::holds);
   judged["attention,lambda=learned"].accuracy = about(0.93);
   CHECK(judged("table-1/attention/learned-no-worse") == Verdict::fails);
   CHECK(judged("table-1/learned-better") == Verdict::fails);
+  judged["attention,lambda=learned"].accuracy = {0.97, 0.97, 0.97, 0.97, 0.8};
+  CHECK(judged("table-1/attention/learned-no-worse") == Verdict::not_applicable);
   judged["attention,lambda=learned"].accuracy = about(0.98);
-  judged["attention,lambda=learned"].accuracy[0] = 0.985;  // paired differences with a spread
+  judged["attention,lambda=learned"].accuracy[0] = 0.984;  // paired differences with a spread
   CHECK(judged("table-1/learned-better") == Verdict::holds);
   judged["attention,lambda=1"].accuracy = {1, 1, 1, 1, 0.999};
   CHECK(judged("table-1/learned-better") == Verdict::not_applicable);
@@ -132,18 +132,10 @@ TEST_CASE("who solves recall") {
   judged["mamba2,lambda=1"].accuracy = about(0.85);
   CHECK(judged("table-1/mamba2/solves-recall") == Verdict::fails);
   judged["mamba2,lambda=1"].accuracy = {1, 1, 1, 1, 0.3};
-  CHECK(judged("table-1/mamba2/solves-recall") == Verdict::not_applicable);
+  CHECK(judged("table-1/mamba2/solves-recall") == Verdict::fails);
   CHECK(judged("table-1/linear-attention/fails-at-recall") == Verdict::fails);
   judged["linear-attention,lambda=1"].accuracy = about(0.28);
   CHECK(judged("table-1/linear-attention/fails-at-recall") == Verdict::holds);
-}
-
-TEST_CASE("the sign of lambda after training") {
-  Judged judged;
-  judged["attention,lambda=-1"].mu = 0.6;
-  CHECK(judged("fig-2/attention/negative-1") == Verdict::holds);
-  judged["attention,lambda=-1"].mu = 0.4;
-  CHECK(judged("fig-2/attention/negative-1") == Verdict::fails);
 }
 
 TEST_CASE("curves take what is said for all, for their model, or for their start") {
