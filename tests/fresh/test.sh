@@ -72,7 +72,11 @@ command -v mmdebstrap > /dev/null || skip "mmdebstrap is not installed"
 [ -z "$(git status --porcelain)" ] || echo "fresh-test: tests the last commit, without the changes in this folder" >&2
 
 work=$PWD/build-fresh
-rm -rf "$work"
+# Root's mounts live in a namespace of their own: they are gone when a run is killed, and nothing is ever removed through one.
+isolate=()
+[ "$(id -u)" != 0 ] || isolate=(unshare --mount --propagation private --)
+grep -q " $work/" /proc/self/mounts && { echo "fresh-test: something is mounted below $work; unmount it first" >&2; exit 1; }
+rm -rf --one-file-system "$work"
 mkdir -p "$work/tmp" "$work/logs"
 commit=$(git rev-parse HEAD)
 git bundle create -q "$work/ranklab.bundle" HEAD
@@ -83,7 +87,7 @@ clean() {
   local suite=$1 packages=$2 hooks=()
   shift 2
   for hook in "$@"; do hooks+=(--customize-hook="$hook"); done
-  TMPDIR=$work/tmp mmdebstrap --quiet --variant=minbase --format=null --include="$packages" --customize-hook='upload tests/fresh/test.sh /root/test.sh' \
+  TMPDIR=$work/tmp "${isolate[@]}" mmdebstrap --quiet --variant=minbase --format=null --include="$packages" --customize-hook='upload tests/fresh/test.sh /root/test.sh' \
     "${hooks[@]}" "$suite" /dev/null
 }
 inside='env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 FULL='${FULL:-}' chroot "$1" bash /root/test.sh'
@@ -103,6 +107,6 @@ for suite in ${SUITES:-bookworm trixie}; do
     { echo "$suite: no chroot for the package"; failed=$((failed + 1)); }
   count "$work/logs/$suite/package"
 done
-if [ $failed = 0 ]; then rm -rf "$work"; else rm -rf "$work/tmp" "$work/ranklab.bundle"; echo "logs: $work/logs"; fi
+if [ $failed = 0 ]; then rm -rf --one-file-system "$work"; else rm -rf --one-file-system "$work/tmp" "$work/ranklab.bundle"; echo "logs: $work/logs"; fi
 echo "fresh-test: $passed passed, $failed failed"
 [ $failed = 0 ]
