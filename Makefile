@@ -68,7 +68,7 @@ LINT_PACKAGES := clang-format clang-tidy
 PAGE_PACKAGES := chromium
 TORCH_PACKAGES := python3-torch
 CLUSTER_PACKAGES := slurmd slurmctld slurm-client munge
-DEB_PACKAGES  := dpkg-dev debhelper dh-python
+DEB_PACKAGES  := build-essential debhelper dh-python
 
 # Without -j on the command line every core compiles.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
