@@ -9,7 +9,7 @@ namespace ranklab {
 
 /// The folder of the presets: `experiments` in the working directory if a preset is in it (many projects have a folder of that
 /// name), else the one next to the program's folder, else where `make install` puts it, share/ranklab/experiments below the prefix.
-/// "" if there is none.
+/// Empty if no such folder exists.
 std::string presets_folder();
 
 /// Names of the presets, sorted.

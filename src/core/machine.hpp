@@ -14,8 +14,8 @@ std::string cpu_name();
 /// Whether it has the AVX-512 instructions that BLAS kernels use; false where that cannot be told.
 bool cpu_has_avx512();
 
-/// An instruction set that this program was compiled for and that the processor lacks; nullptr if there is none, or where that
-/// cannot be told.
+/// Names an instruction set that the program was compiled for and the processor lacks; nullptr if the processor has all of them,
+/// and on systems that do not say.
 const char* missing_instructions();
 
 /// Processors that this process may use, at least 1.

@@ -1,4 +1,4 @@
-// What a run of a preset changed, in words: such a run is not the paper's figure, and says so wherever it is shown.
+// How a run differs from its preset: in words, since such a run is not the paper's figure, and in the verdicts that it withholds.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -10,7 +10,6 @@
 #include "core/undefined.hpp"
 
 namespace ranklab {
-
 namespace {
 
 Claim claim_of(const Statement& statement) {
@@ -67,8 +66,7 @@ Claim judge_within(const Statement& statement, const std::vector<double>& differ
   return claim;
 }
 
-/// The probability of the evidence if the mean were at the edge of the region that decides the verdict, both tails; 1 if none is
-/// decided.
+/// The probability of such a mean, in both tails, if the true one were at the edge of the region; 1 if the claim is undecided.
 double chance_of(const Claim& claim) {
   double mean = undefined, high = undefined, level = undefined, n = 0;
   std::visit(
@@ -150,6 +148,14 @@ Claim judge_tally(const Statement& statement, const Tally& tally, const std::str
   return claim;
 }
 
+Claim judge_units(const Statement& statement, const Tally& tally, const std::string& detail, WorstCase worst) {
+  Claim claim = judge_tally(statement, tally, detail, worst);
+  if (claim.verdict != Verdict::holds || tally.cases >= fewest_values) return claim;
+  claim.verdict = Verdict::not_applicable;
+  claim.detail = clauses("undecided: at least " + std::to_string(fewest_values) + " are needed", claim.detail);
+  return claim;
+}
+
 Claim judge_number(const Statement& statement, double measured, Region allowed, const std::string& detail, double rounding) {
   Claim claim = claim_of(statement);
   claim.measured = measured;
@@ -185,6 +191,10 @@ void Claims::no_worse(const Statement& statement, const std::vector<double>& dif
 
 void Claims::never_violated(const Statement& statement, const Tally& tally, const std::string& detail, WorstCase worst) {
   add(judge_tally(statement, tally, detail, worst));
+}
+
+void Claims::in_every_unit(const Statement& statement, const Tally& tally, const std::string& detail, WorstCase worst) {
+  add(judge_units(statement, tally, detail, worst));
 }
 
 void Claims::never_violated(const Statement& statement, const Records& records, const std::string& detail, WorstCase worst) {

@@ -123,6 +123,11 @@ enum class WorstCase { unsaid, smallest, largest };
 Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail = "",
                   WorstCase worst = WorstCase::unsaid);
 
+/// The same of a tally whose cases are the independent units themselves, such as trained models: without a violation it holds only
+/// if there are at least `fewest_values`.
+Claim judge_units(const Statement& statement, const Tally& tally, const std::string& detail = "",
+                  WorstCase worst = WorstCase::unsaid);
+
 /// A number that no trial draws, good to a relative error of `rounding`: holds where it lies in `allowed`, or misses it by that.
 /// One that is not finite is not-applicable.
 Claim judge_number(const Statement& statement, double measured, Region allowed, const std::string& detail = "",
@@ -134,7 +139,7 @@ Claim not_applicable(const Statement& statement, const std::string& reason);
 /// The claims of a run, in the order in which they are made.
 class Claims {
  public:
-  /// What is independent in this run: of every claim that does not rest on a number without trials.
+  /// Names what is independent in this run, for every claim but those about a number without trials.
   void set_unit(Unit unit) { unit_ = unit; }
 
   void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "",
@@ -144,6 +149,8 @@ class Claims {
   void no_worse(const Statement& statement, const std::vector<double>& differences, double margin, const std::string& detail = "");
   void never_violated(const Statement& statement, const Tally& tally, const std::string& detail = "",
                       WorstCase worst = WorstCase::unsaid);
+  void in_every_unit(const Statement& statement, const Tally& tally, const std::string& detail = "",
+                     WorstCase worst = WorstCase::unsaid);
   /// From the tallies that the trials recorded under the statement's id.
   void never_violated(const Statement& statement, const Records& records, const std::string& detail = "",
                       WorstCase worst = WorstCase::unsaid);

@@ -73,7 +73,8 @@ struct Claim {
   bool holm_undecided = false;  // the verdict stands alone, but not among the other means of the run
 };
 
-/// The evidence in words, as `detail` begins with it: "mean 12.44 +- 2.149 (99 %, 12 trials)"; empty if there is none.
+/// The evidence in words, as `detail` begins with it: "mean 12.44 +- 2.149 (99 %, 12 trials)". Empty for a
+/// number and for no evidence.
 std::string evidence_text(const Evidence& evidence);
 
 /// A layer or tensor that was left out.

@@ -42,7 +42,7 @@ void set_field(const Field& field, const nlohmann::json& value, const std::strin
 /// The value under `key`; null where it is missing or `object` is no object.
 const nlohmann::json& member(const nlohmann::json& object, const char* key);
 
-/// A claim's evidence as typed values; empty for what is none, such as the claims of files that were written before they had it.
+/// A claim's evidence as typed values; empty if the claim has no evidence, as in older files.
 Evidence evidence_from(const nlohmann::json& evidence);
 
 /// Reads a JSON file strictly: one value, valid UTF-8, no key twice in an object. Throws Failure that names the file.

@@ -71,6 +71,14 @@ TEST_CASE("fewer than three independent values decide nothing, whatever they are
   CHECK(judge_mean(said, {1.0, 1.0, 1.0}, at_most(100)).verdict == Verdict::holds);
 }
 
+TEST_CASE("a statement about every training needs three of them to hold, and one to fail") {
+  CHECK(judge_units(said, Tally{1, 0}).verdict == Verdict::not_applicable);
+  CHECK(judge_units(said, Tally{2, 0}).detail == "undecided: at least 3 are needed; 0 violations in 2 cases");
+  CHECK(judge_units(said, Tally{3, 0}).verdict == Verdict::holds);
+  CHECK(judge_units(said, Tally{1, 1}).verdict == Verdict::fails);
+  CHECK(judge_units(said, Tally{}).verdict == Verdict::not_applicable);
+}
+
 TEST_CASE("alike and no worse hold only if the interval is inside the margin: too little power is undecided") {
   // Student's quantile for 99 % and two degrees of freedom is 9.925: the half width of {-1, 0, 1} is 9.925 / sqrt(3) = 5.73.
   const std::vector<double> wide = {-1, 0, 1};

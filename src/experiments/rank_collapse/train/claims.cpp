@@ -69,11 +69,11 @@ void judge_zero(const Plan& plan, const Curve& group, const Task& task, const Re
     const double accuracy = record.scalar(zero->name + "." + final_accuracy);
     if (std::isfinite(accuracy)) learnt.count(!is_guess(accuracy, task), accuracy);
   }
-  claims.never_violated(statement, learnt,
-                        "accuracies from " + percent(learnt.smallest) + " to " + percent(learnt.largest) + ", " +
-                            percent(at_1.mean) + " at lambda = 1; a guess reaches " + percent(task.chance()) + " to " +
-                            percent(task.best_guess()),
-                        WorstCase::largest);
+  claims.in_every_unit(statement, learnt,
+                       "accuracies from " + percent(learnt.smallest) + " to " + percent(learnt.largest) + ", " +
+                           percent(at_1.mean) + " at lambda = 1; a guess reaches " + percent(task.chance()) + " to " +
+                           percent(task.best_guess()),
+                       WorstCase::largest);
 }
 
 /// Each other strength of the skip against lambda = 1, by an equivalence test; the farthest is shown. A sign alone changes nothing:
@@ -184,7 +184,7 @@ void judge_gain(const Plan& plan, const Task& task, const Records& records, Clai
   }
   if (!compared) return;
   if (!claims.applies(statement, !any            ? "no model learns at lambda = 1"
-                                 : gains.empty() ? "every model answers all but perfectly at lambda = 1"
+                                 : gains.empty() ? "every model is right in more than 99.5 % of the answers at lambda = 1"
                                                  : ""))
     return;
   const auto most = std::max_element(
@@ -210,13 +210,13 @@ void judge_recall(const Plan& plan, const Task& task, const Records& records, Cl
       if (std::isfinite(accuracy)) seeds.count(solves ? !(accuracy > 0.9) : !(accuracy <= limit), accuracy);
     const std::string range = "accuracies from " + percent(seeds.smallest) + " to " + percent(seeds.largest);
     if (solves) {
-      claims.never_violated(
+      claims.in_every_unit(
           reading(place("solves-recall", group->group + " solves recall in every run: more than 90 % of the answers are right"),
                   "90 %"),
           seeds, range + "; printed: " + (one->model == "attention" ? "above 98 %" : "97.3 %"), WorstCase::smallest);
     }
     if (recall == MixerRow::Recall::fails) {
-      claims.never_violated(
+      claims.in_every_unit(
           reading(place("fails-at-recall",
                         group->group + " does not, in any run: it stays within 5 points of guessing among the values shown"),
                   "5 points"),
