@@ -139,7 +139,8 @@ $(VERSIONED:%.cpp=$(BUILD)/%.o): $(BUILD)/generated/version.hpp
 
 # The files below a folder of the second level are compiled together, twelve at a time: what their headers bring is instantiated
 # once. A clean build takes 222 CPU seconds instead of 475 with g++ 12, 287 instead of 931 with g++ 14 (FILES_PER_UNIT=1: precompiled
-# headers alone). A unit is a word, "kind/folder.number:file:file"; a kind has its flags and its precompiled headers.
+# headers alone). ccache does not replace this: filling it takes 333 instead of 935 (g++ 14), a build from it 6 instead of 9. A unit
+# is a word, "kind/folder.number:file:file"; a kind has its flags and its precompiled headers.
 units   = $(shell printf '%s\n' $(2) | awk -F/ -v kind=$(1) -v files=$(or $(FILES_PER_UNIT),$(3),12) \
   'NF { d = $$1 "/" $$2 (NF > 3 ? "/" $$3 : ""); u = kind "/" d "." int((n[d]++) / files); of[u] = of[u] ":" $$0 } END { for (u in of) print u of[u] }')
 objects = $(foreach unit,$(1),$(BUILD)/units/$(firstword $(subst :, ,$(unit))).o)
