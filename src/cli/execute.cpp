@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/presets.hpp"
 #include "linalg/blas.hpp"
 #include "report/changes.hpp"
 #include "report/environment.hpp"
@@ -73,6 +74,9 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   const nlohmann::ordered_json changed = run.changed();
   file.changed = &changed;
   withhold_verdicts(result.claims, changed, run.trial_unit);
+  for (const JudgedElsewhere& other : judged_elsewhere(run.options.preset)) {
+    refer_verdicts(result.claims, changed, other.preset, other.claims);
+  }
   file.trials_requested = run.options.trials;
   file.trials_completed = out.completed;
   file.interrupted = out.signal != 0;

@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<std::string> preset_keys = {"command", "title", "source",    "see",   "summary",
-                                              "seconds", "trial", "reproduce", "after", "config"};
+const std::vector<std::string> preset_keys = {"command", "title",     "source", "see",       "summary", "seconds",
+                                              "trial",   "reproduce", "after",  "judged_in", "config"};
 
 void require_text(const nlohmann::json& object, const char* key, const std::string& where) {
   if (object.contains(key) && !object[key].is_string()) throw UsageError(where + ": '" + key + "' must be text");
@@ -41,17 +41,26 @@ void check_shared_keys(const nlohmann::json& document, const std::string& where)
   }
 }
 
+void check_judged_in(const nlohmann::json& document, const std::string& where) {
+  const auto is_text = [](const nlohmann::json& value) { return value.is_string(); };
+  const nlohmann::json judged_in = document.value("judged_in", nlohmann::json::object());
+  const bool is_well_formed = judged_in.is_object() && std::all_of(judged_in.begin(), judged_in.end(), [&](const auto& claims) {
+                                return claims.is_array() && std::all_of(claims.begin(), claims.end(), is_text);
+                              });
+  if (!is_well_formed) throw UsageError(where + ": 'judged_in' must have presets, each with a list of claim ids or globs");
+}
+
 void check_preset(const nlohmann::json& document, const std::string& where) {
   if (!document.is_object()) throw UsageError(where + ": not a preset or result file (a JSON object)");
   for (const auto& [key, value] : document.items()) {
     if (std::find(preset_keys.begin(), preset_keys.end(), key) != preset_keys.end()) continue;
     throw UsageError(where + ": unknown key '" + key + "'" +
-                     did_you_mean(key, preset_keys,
-                                  "; a preset has command, title, source, see, summary, seconds, trial, reproduce, after, config"));
+                     did_you_mean(key, preset_keys, "; a preset has " + joined(preset_keys)));
   }
   check_shared_keys(document, where);
   require_text(document, "after", where);
   if (document.contains("seconds") && !document["seconds"].is_number()) throw UsageError(where + ": 'seconds' must be a number");
+  check_judged_in(document, where);
   if (!document.contains("reproduce")) return;
   const nlohmann::json& reproduce = document["reproduce"];
   if (!reproduce.is_object() || reproduce.size() != 2 || !reproduce.contains("config") || !reproduce["config"].is_object() ||
@@ -108,6 +117,16 @@ nlohmann::json read_preset(const std::string& name) {
   nlohmann::json document = read_json(presets_folder() + "/" + name + ".json");
   check_preset(document, "preset " + name);
   return document;
+}
+
+std::vector<JudgedElsewhere> judged_elsewhere(const std::string& preset) {
+  const std::vector<std::string> known = preset_names();
+  if (std::find(known.begin(), known.end(), preset) == known.end()) return {};
+  std::vector<JudgedElsewhere> out;
+  const nlohmann::json document = read_preset(preset);
+  if (!document.contains("judged_in")) return out;
+  for (const auto& [other, claims] : document["judged_in"].items()) out.push_back({other, claims.get<std::vector<std::string>>()});
+  return out;
 }
 
 nlohmann::json read_config_file(const std::string& path) {

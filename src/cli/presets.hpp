@@ -19,6 +19,14 @@ std::vector<std::string> preset_names();
 /// nearest known one) and for a key that a preset file does not have; Failure for a file that cannot be read.
 nlohmann::json read_preset(const std::string& name);
 
+/// Claims that another preset judges, on the same numbers: globs of their ids. A preset's key `judged_in` names them.
+struct JudgedElsewhere {
+  std::string preset;
+  std::vector<std::string> claims;
+};
+/// Those of a preset; none if there is no such preset here.
+std::vector<JudgedElsewhere> judged_elsewhere(const std::string& preset);
+
 /// Reads the file of --config: a preset file or a result file. Throws Failure where it cannot be read or is no JSON,
 /// UsageError for JSON that is neither.
 nlohmann::json read_config_file(const std::string& path);

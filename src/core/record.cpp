@@ -60,6 +60,20 @@ Tally TrialRecord::tally(const std::string& id) const {
   return has_tally(id) ? tally_from(array("tally/" + id)) : Tally();
 }
 
+TrialRecord mean_of(const Records& records) {
+  TrialRecord out;
+  for (const auto& [name, first] : records.front().arrays()) {
+    std::vector<double> sum(first.size(), 0.0);
+    for (const TrialRecord& record : records) {
+      const std::vector<double>& values = record.array(name);
+      if (values.size() != sum.size()) throw std::logic_error("mean_of: the array " + name + " has another length");
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i] / static_cast<double>(records.size());
+    }
+    out.set(name, std::move(sum));
+  }
+  return out;
+}
+
 std::vector<double> scalars_of(const Records& records, const std::string& name) {
   return per_trial(records, [&](const TrialRecord& record) { return record.scalar(name); });
 }

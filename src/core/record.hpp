@@ -65,6 +65,10 @@ auto per_trial(const Records& records, const Value& value) {
   return out;
 }
 
+/// The mean of each array, entry by entry; undefined where one of them is. The records have the same arrays, of the same lengths,
+/// and no tallies; at least one record.
+TrialRecord mean_of(const Records& records);
+
 /// The tally of the statement `id` over all records.
 Tally tally_of(const Records& records, const std::string& id);
 

@@ -1,5 +1,7 @@
 #include "core/text.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -28,6 +30,10 @@ std::string count_text(double n) {
 
 std::string counted(std::uint64_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+bool matches_glob(const std::string& glob, const std::string& name) {
+  return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }
 
 std::string joined(const std::vector<std::string>& words, const std::string& separator) {

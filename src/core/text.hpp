@@ -34,6 +34,9 @@ std::string counted(std::uint64_t n, const std::string& what);
 /// "a, b, c".
 std::string joined(const std::vector<std::string>& words, const std::string& separator = ", ");
 
+/// Whether a shell's glob matches the whole name; * matches / and . too.
+bool matches_glob(const std::string& glob, const std::string& name);
+
 /// A table as lines, its columns two blanks apart and as wide as their widest cell, in characters; the last is not padded.
 /// All rows have as many cells as the first.
 std::vector<std::string> in_columns(const std::vector<std::vector<std::string>>& rows);

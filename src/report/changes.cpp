@@ -96,14 +96,29 @@ void withhold_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json&
   }
   if (!fewer_trials && !shorter) return;
   for (Claim& claim : claims) {
-    if (claim.verdict == Verdict::not_applicable) continue;
+    if (claim.verdict == Verdict::not_applicable && !claim.undecided) continue;
     const bool counts = std::holds_alternative<CountEvidence>(claim.evidence);
     const bool stands = (counts && claim.kind == Kind::theorem) || (!shorter && counts && claim.verdict == Verdict::fails) ||
                         (!shorter && !counts && !claim.holm_undecided);
-    if (stands) continue;
+    if (stands && !claim.undecided) continue;
     claim.verdict = Verdict::not_applicable;
     claim.shortened = true;
     claim.detail = clauses("shortened: " + joined(words), claim.detail);
+  }
+}
+
+void refer_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json& changed, const std::string& preset,
+                    const std::vector<std::string>& globs) {
+  const auto only_shortens = [](const Json& change) { return is_fewer_trials(change) || is_shorter(change); };
+  if (!std::all_of(changed.begin(), changed.end(), only_shortens)) return;
+  for (Claim& claim : claims) {
+    const auto names_it = [&](const std::string& glob) { return matches_glob(glob, claim.id); };
+    if (claim.verdict == Verdict::not_applicable && !claim.shortened) continue;
+    if (std::none_of(globs.begin(), globs.end(), names_it)) continue;
+    claim.verdict = Verdict::not_applicable;
+    claim.shortened = false;
+    claim.judged_in = preset;
+    claim.detail = clauses("judged in " + preset + ", which has these runs", claim.detail);
   }
 }
 

@@ -53,6 +53,7 @@ void decide(Claim& claim, const Interval& interval, Region allowed, const std::s
     text = "undecided at " + counted(summary.n, "trial") + ": mean " + short_number(summary.mean) + " +- " +
            short_number(interval.high - summary.mean) + " (" + short_number(100 * interval.level) + " %)";
   }
+  claim.undecided = summary.n > 0 && claim.verdict == Verdict::not_applicable;
   claim.detail = clauses(text, detail);
 }
 
@@ -80,6 +81,13 @@ double chance_of(const Claim& claim) {
   const double to_edge = std::min(std::abs(mean - allowed->first), std::abs(allowed->second - mean)),
                error = (high - mean) / student_quantile((1 - level) / 2, n - 1);
   return error > 0 ? 2 * student_tail(to_edge / error, n - 1) : 0;
+}
+
+/// Too few independent units do not say that no other would violate the statement.
+void withhold_few(Claim& claim) {
+  claim.verdict = Verdict::not_applicable;
+  claim.undecided = true;
+  claim.detail = clauses("undecided: at least " + std::to_string(fewest_values) + " independent ones are needed", claim.detail);
 }
 
 bool rests_on_mean(const Claim& claim) {
@@ -150,9 +158,7 @@ Claim judge_tally(const Statement& statement, const Tally& tally, const std::str
 
 Claim judge_units(const Statement& statement, const Tally& tally, const std::string& detail, WorstCase worst) {
   Claim claim = judge_tally(statement, tally, detail, worst);
-  if (claim.verdict != Verdict::holds || tally.cases >= fewest_values) return claim;
-  claim.verdict = Verdict::not_applicable;
-  claim.detail = clauses("undecided: at least " + std::to_string(fewest_values) + " are needed", claim.detail);
+  if (claim.verdict == Verdict::holds && tally.cases < fewest_values) withhold_few(claim);
   return claim;
 }
 
@@ -216,10 +222,14 @@ bool Claims::applies(const Statement& statement, const std::string& unmet) {
 
 void Claims::add(Claim claim) {
   claim.unit = std::holds_alternative<NumberEvidence>(claim.evidence) ? Unit::none : unit_;
+  const bool counts = std::holds_alternative<CountEvidence>(claim.evidence) && claim.kind != Kind::theorem;
+  if (counts && claim.verdict == Verdict::holds && claim.unit != Unit::none && units_ > 0 && units_ < fewest_values)
+    withhold_few(claim);
   const auto unmet = std::find_if(unmet_.begin(), unmet_.end(), [](const auto& hypothesis) { return !hypothesis.first.empty(); });
   if (unmet != unmet_.end()) {
     const auto& [reason, says] = *unmet;
     claim.verdict = Verdict::not_applicable;
+    claim.undecided = false;
     if (says == Unmet::verdict_alone) {
       claim.detail = clauses(reason, "compared all the same: " + claim.detail);
     } else {

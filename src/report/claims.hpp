@@ -141,6 +141,9 @@ class Claims {
  public:
   /// Names what is independent in this run, for every claim but those about a number without trials.
   void set_unit(Unit unit) { unit_ = unit; }
+  /// Says how many such units the run has. With fewer than `fewest_values` a count without a violation is undecided, unless a
+  /// theorem speaks of every case. 0: only worked examples count. Not said: enough.
+  void set_units(std::size_t units) { units_ = units; }
 
   void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail = "",
             double candidates = 1);
@@ -187,6 +190,7 @@ class Claims {
 
  private:
   Unit unit_ = Unit::seed;
+  std::size_t units_ = fewest_values;
   std::vector<Claim> claims_;
   std::vector<std::pair<std::string, Unmet>> unmet_;
 };

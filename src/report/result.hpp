@@ -69,7 +69,9 @@ struct Claim {
   Evidence evidence;
   std::string misprint_of;      // of a corrected form: the id of the claim as printed
   std::string threshold;        // of a reading: the number and its unit
+  bool undecided = false;       // not applicable because the run's numbers do not decide
   bool shortened = false;       // the verdict is withheld because the run is shorter than the preset
+  std::string judged_in;        // the preset that judges it on the same trials
   bool holm_undecided = false;  // the verdict stands alone, but not among the other means of the run
 };
 

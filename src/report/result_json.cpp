@@ -133,6 +133,7 @@ OrderedJson claim_json(const Claim& claim) {
   if (!claim.misprint_of.empty()) out["misprint_of"] = claim.misprint_of;
   if (!claim.threshold.empty()) out["threshold"] = claim.threshold;
   if (claim.shortened) out["shortened"] = true;
+  if (!claim.judged_in.empty()) out["judged_in"] = claim.judged_in;
   return out;
 }
 

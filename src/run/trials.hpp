@@ -35,8 +35,10 @@ class Trial {
   std::uint64_t index() const { return index_; }
   /// The stream of the matrix `name` in this trial.
   Stream stream(std::string_view name) const { return Stream(seed_, index_, name); }
+  /// Another trial of the same run.
+  Trial at(std::uint64_t index) const { return {seed_, index, spare_threads_}; }
   /// Trial 0 of the same run, for what all trials share.
-  Trial first() const { return {seed_, 0, spare_threads_}; }
+  Trial first() const { return at(0); }
   /// Throws Interrupted when a signal has asked the run to stop. To be called every few milliseconds of work: threads that have
   /// become free meanwhile join in the parts that are left.
   void check_interrupt() const;

@@ -1,5 +1,6 @@
 """results/reference, every preset in full, is of the presets as they stand, and what the README and results/verdicts.md say is what
 it says."""
+import fnmatch
 import glob
 import json
 import os
@@ -30,14 +31,82 @@ def shortened(value):
     return [shortened(each) for each in value] if isinstance(value, list) else value
 
 
-def rows_of_verdicts():
-    """(preset, pattern of claim ids, verdict), several for each row of results/verdicts.md."""
+def cells_of_verdicts():
+    """The four cells of each row of results/verdicts.md: presets, claims, verdict, why."""
     for line in text_of("results", "verdicts.md").splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
         if cells[0].startswith("`"):
-            for preset in re.findall(r"`([^`]+)`", cells[0]):
-                for pattern in re.findall(r"`([^`]+)`", cells[1]):
-                    yield preset, pattern, cells[2].strip("*")
+            yield cells
+
+
+def rows_of_verdicts():
+    """(preset, pattern of claim ids, verdict), several for each row of results/verdicts.md."""
+    for cells in cells_of_verdicts():
+        for preset in re.findall(r"`([^`]+)`", cells[0]):
+            for pattern in re.findall(r"`([^`]+)`", cells[1]):
+                yield preset, pattern, cells[2].strip("*")
+
+
+# Numbers that a sentence says -------------------------------------------------------------------------------------------
+
+# What has digits and is no number of a run: code, and places in a paper.
+NO_NUMBER = re.compile(r"`[^`]*`|\b(?:Algorithm|Corollary|Figures?|Lemmas?|Propositions?|Sections?|Table|Theorems?|eqs?\.|layer|step) ?\(?[A-Z]?\.?[\d.]+\)?"
+                       r"(?: \([a-z]\))?(?:(?:, | and | to )\(?[A-Z]?\.?\d[\d.]*\)?(?=\W))*")
+NUMBER = re.compile(r"(?<![\w.=/^(-])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?![\w=/]|\.\d|-)")
+
+
+def numbers_said(text):
+    text = re.sub(r"([\d.]+) million", lambda match: f"{1e6 * float(match[1]):.0f}", NO_NUMBER.sub(" ", text))
+    return [match.group().replace(",", "") for match in NUMBER.finditer(text)]
+
+
+def is_rounded(said, value):
+    """Whether `said` is the value, or its percentage, to as many digits as it has; zeros at the end of an integer are no digits."""
+    if "e" in said:
+        unit = 10.0 ** int(said.split("e")[1])
+    elif "." in said:
+        unit = 10.0 ** -len(said.split(".")[1])
+    else:
+        unit = 10.0 ** (len(said) - len(said.rstrip("0"))) if len(said) > 2 else 1.0
+    meant = [abs(value)] + ([100 * abs(value), 100 * (1 - abs(value))] if abs(value) <= 1 else [])
+    return any(abs(float(said) - each) <= 0.5 * unit * (1 + 1e-9) for each in meant)
+
+
+def numbers_in(value):
+    """Every number of a JSON value, those of its texts too."""
+    if isinstance(value, (int, float)):
+        yield float(value)
+    elif isinstance(value, str):
+        yield from (float(number) for number in re.findall(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?", value))
+    elif isinstance(value, (list, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from numbers_in(each)
+
+
+def numbers_of(result, is_meant=lambda claim_id: True):
+    """What a sentence about some claims of a result may say: their numbers, half the widths of their intervals, the run's scalars and
+    config, and the ends and extremes of its curves."""
+    numbers = set(numbers_in([result["scalars"], result["config"], result["trials"]]))
+    for values in result.get("trial_values", {}).values():
+        numbers |= {extreme([value for value in values if value is not None], default=0) for extreme in (min, max)}
+    for claim in result["claims"]:
+        if is_meant(claim["id"]):
+            numbers |= set(numbers_in(claim))
+            evidence = claim.get("evidence") or {}
+            if evidence.get("high") is not None:
+                numbers.add(evidence["high"] - evidence["mean"])
+            if "log10" in claim.get("detail", "") and claim["measured"] is not None:
+                numbers.add(10 ** abs(claim["measured"]))
+            if evidence.get("cases"):
+                numbers.add(evidence["violations"] / evidence["cases"])
+    for series in result["series"]:
+        mean = [value for value in series["mean"] if value is not None]
+        numbers |= {mean[0], mean[-1], min(mean), max(mean)} if mean else set()
+    return numbers
+
+
+def numbers_made_up(text, numbers):
+    return [said for said in numbers_said(text) if not any(is_rounded(said, number) for number in numbers)]
 
 
 class ReferenceTest(ProgramTest):
@@ -84,6 +153,45 @@ class ReferenceTest(ProgramTest):
                   if verdict == "fails" and (preset, name) not in told]
         self.assertEqual(silent, [], "results/verdicts.md is silent on claims that fail")
 
+    def test_what_is_judged_in_another_preset_is_judged_there(self):
+        claims = {preset: {claim["id"]: claim for claim in result_of(preset)["claims"]} for preset in PRESETS}
+        for preset in PRESETS:
+            judged_in = loads(text_of("experiments", preset + ".json")).get("judged_in", {})
+            for other, patterns in judged_in.items():
+                for pattern in patterns:
+                    meant = [name for name in claims[preset] if fnmatch.fnmatchcase(name, pattern)]
+                    self.assertTrue(meant, f"{preset}: {pattern} is no claim")
+                    for name in meant:
+                        self.assertFalse(claims[other][name]["detail"].startswith("judged in"), f"{preset}: {name} is judged nowhere")
+            left = {name for name, claim in claims[preset].items() if claim["detail"].startswith("judged in")}
+            self.assertEqual(bool(left), bool(judged_in), preset)
+
+    def test_numbers_of_sentences_are_in_the_files(self):
+        """Of each row of results/verdicts.md, of what a preset says there is to see, and of paragraphs of the README that name presets."""
+        results = {preset: result_of(preset) for preset in PRESETS}
+        for cells in cells_of_verdicts():
+            presets, patterns = (re.findall(r"`([^`]+)`", cell) for cell in cells[:2])
+            is_meant = re.compile("|".join(re.escape(pattern).replace(r"\.\.\.", ".+") for pattern in patterns)).fullmatch
+            with self.subTest(row=cells[:2]):
+                named = presets + [name for name in re.findall(r"`([^`]+)`", cells[3]) if name in PRESETS]
+                self.assertEqual(numbers_made_up(cells[3], set().union(*(numbers_of(results[preset], is_meant) for preset in named))), [])
+        for preset, result in results.items():
+            with self.subTest(preset=preset):
+                said = loads(text_of("experiments", preset + ".json"))["see"]
+                self.assertEqual(result["see"], said)
+                self.assertEqual(numbers_made_up(said, numbers_of(result)), [])
+        for paragraph in re.split(r"\n\s*\n|\n(?=[*|] )", text_of("README.md").split("<!-- gallery -->")[0]):
+            named = [name for name in re.findall(r"`([^`]+)`", paragraph) if name in PRESETS]
+            if named and "```" not in paragraph:
+                with self.subTest(paragraph=paragraph[:60]):
+                    self.assertEqual(numbers_made_up(paragraph, set().union(*(numbers_of(results[preset]) for preset in named))), [])
+
+    def test_a_number_that_no_file_has_is_found(self):
+        result = {"scalars": {"loss": {"mean": 2.4567}}, "config": {"steps": 300}, "trials": {"completed": 12},
+                  "claims": [{"id": "a", "evidence": {"mean": 0.5, "high": 0.625}}], "series": [{"mean": [None, 3.14159, 20.0]}]}
+        numbers = numbers_of(result)
+        self.assertEqual(numbers_made_up("2.46 nats after 300 steps of Figure 7 (a), 12 seeds; 50 +- 12.5 %, from 3.1 to 20", numbers), [])
+        self.assertEqual(numbers_made_up("2.45 nats after 310 steps, 14 seeds; 51 %, from 3.2", numbers), ["2.45", "310", "14", "51", "3.2"])
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ import gzip
 import os
 import random
 import signal
+import statistics
 import struct
 import subprocess
 import time
@@ -89,6 +90,24 @@ class TrainTest(ProgramTest):
         sweep = self.result("rank-collapse --study lambda-sweep --weights kept/model.mamba2.safetensors --also kept/model.attention.safetensors "
                             "--tokens-file windows.txt --lambda -1,1", name="sweep.json")
         self.assertTrue(any(claim["id"] == "lambda-skip/fig-2/gpt2/dip-at-0" or "gpt2" in claim["id"] for claim in sweep["claims"]))
+
+    def test_several_trainings_of_a_model_are_the_trials(self):
+        """Each trial is one training: the mean of what its weights alone give over the sequences."""
+        self.result(TEXT + " --trials 3 --save kept/model.safetensors", name="trained.json")
+        files = {model: [f"kept/model.{model}{number}.safetensors" for number in ("", ".2", ".3")] for model in ("mamba2", "attention")}
+        for study, values in (("layers", "--lambda 0,1"), ("lambda-sweep", "--lambda -1,0,1")):
+            run = f"rank-collapse --study {study} --tokens-file kept/model.tokens.txt {values}"
+            also = ",".join(files["mamba2"][1:] + files["attention"])
+            joint = self.result(f"{run} --weights {files['mamba2'][0]} --also {also}", name="joint.json")
+            self.assertEqual(joint["trials"]["completed"], 3)
+            self.assertEqual({claim["unit"] for claim in joint["claims"]}, {"training"})
+            alone = [self.result(f"{run} --weights {a} --also {b}", name="alone.json") for a, b in zip(*files.values())]
+            for index, series in enumerate(joint["series"]):
+                for point, (mean, std) in enumerate(zip(series["mean"], series["std"])):
+                    values_alone = [result["series"][index]["mean"][point] for result in alone]
+                    self.assertAlmostEqual(mean, statistics.mean(values_alone), delta=1e-12)
+                    self.assertAlmostEqual(std, statistics.stdev(values_alone), delta=1e-12)
+        self.refused(f"{run} --weights {files['mamba2'][0]} --also {files['mamba2'][1]},{files['attention'][0]}", "--also", "as many of each model")
 
     def test_presets_of_trained_weights_say_what_is_missing(self):
         self.refused("run lambda-skip-fig01-trained --out out.json", "results/lambda-skip-trained.", "ranklab run lambda-skip-trained",

@@ -193,6 +193,9 @@ class ConfigFileTest(ProgramTest):
         self.refused("random-features --config key.json", "sumary", "summary")
         self.write("see.json", {"command": "random-features", "see": 1, "config": {}})
         self.refused("random-features --config see.json", "'see' must be text")
+        for wrong in ("spectral-fig04", {"spectral-fig04": "spectral/*"}, {"spectral-fig04": [1]}):
+            self.write("judged.json", {"command": "random-features", "judged_in": wrong, "config": {}})
+            self.refused("random-features --config judged.json", "judged.json", "'judged_in' must have presets")
         self.write("bytes.json", b"\xff\xfe\x00")
         self.refused("random-features --config bytes.json", "bytes.json", exit_code=1)
         self.refused("random-features --config none.json", "none.json", exit_code=1)

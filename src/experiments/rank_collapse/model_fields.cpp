@@ -64,9 +64,19 @@ ModelSpec stored_model(const std::string& file, const ModelSpec& main) {
   spec.tokens_file = main.tokens_file;
   spec.tokens = main.tokens;
   adopt_files(spec);
+  spec.trainings = main.trainings;
   spec.gating = main.gating == "off" && spec.row().has("gating") ? "off" : spec.gating;
   settle_with_files(spec);
   return spec;
+}
+
+void add_training(StackedModel& model, const ModelSpec& spec, const std::string& word) {
+  if (spec.layers != model.spec.layers || spec.dim != model.spec.dim) {
+    refuse_also(word, std::to_string(spec.layers) + " layers of width " + std::to_string(spec.dim) + " do not fit those of " +
+                          printable(model.spec.weights) + ", " + std::to_string(model.spec.layers) + " of width " +
+                          std::to_string(model.spec.dim));
+  }
+  model.retrained.push_back(spec);
 }
 
 // NAME[+VALUE][:LAYERS[xDIM]]
@@ -150,7 +160,8 @@ Field also_field(std::vector<std::string>& also) {
   Field field{
       "also", &also, "",
       "further models to draw beside, each NAME, NAME:LAYERS, NAME:LAYERSxDIM or NAME+C_V (attention+identity:64x256), otherwise "
-      "of the same --layers, --tokens and --dim; or a file of weights, FILE.safetensors, whose FILE.config.json is read too"};
+      "of the same --layers, --tokens and --dim; or a file of weights, FILE.safetensors, whose FILE.config.json is read too. "
+      "Several files of one model are trainings of it, and each training is a trial: its mean over the sequences"};
   return or_empty(field);
 }
 
@@ -158,15 +169,28 @@ std::string model_label(const ModelSpec& spec) {
   return spec.value_weights == "gaussian" ? spec.model : spec.model + "+" + spec.value_weights;
 }
 
+std::string drawn_label(const ModelSpec& spec) {
+  return model_label(spec) + (spec.trainings > 1 ? ", trained here" : "");
+}
+
 std::vector<StackedModel> stacked_models(const ModelSpec& main, const std::vector<std::string>& also) {
   std::vector<StackedModel> models = {{main, model_label(main), ""}};
   for (const std::string& word : also) {
     const ModelSpec spec = names_weights(word) ? stored_model(word, main) : further_model(word, main);
     const std::string label = model_label(spec);
-    if (label == models.front().label) refuse_also(word, "it is --model");
-    const bool twice = std::any_of(models.begin(), models.end(), [&](const StackedModel& other) { return other.label == label; });
-    if (twice) refuse_also(word, "the model stands twice in the list");
-    models.push_back({spec, label, label + "."});
+    const auto same = std::find_if(models.begin(), models.end(), [&](const StackedModel& other) { return other.label == label; });
+    if (same == models.end()) {
+      models.push_back({spec, label, label + "."});
+    } else if (names_weights(word) && same->spec.checkpoint != nullptr) {
+      add_training(*same, spec, word);
+    } else {
+      refuse_also(word, same == models.begin() ? "it is --model" : "the model stands twice in the list");
+    }
+  }
+  for (const StackedModel& model : models) {
+    if (model.retrained.size() + 1 == main.trainings) continue;
+    throw UsageError("--also: " + counted(model.retrained.size() + 1, "training") + " of " + model.label + " beside " +
+                     std::to_string(main.trainings) + " of " + models.front().label + "; allowed: as many of each model");
   }
   return models;
 }

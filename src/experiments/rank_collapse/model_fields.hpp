@@ -24,14 +24,22 @@ Field also_field(std::vector<std::string>& also);
 /// The model's name, and its C_V where that is not Gaussian: "attention+identity".
 std::string model_label(const ModelSpec& spec);
 
+/// The same as pictures show it: a model of several trainings is nobody's published one.
+std::string drawn_label(const ModelSpec& spec);
+
 /// One of the models that a study stacks side by side.
 struct StackedModel {
   ModelSpec spec;  // settled
   std::string label;
-  std::string prefix;  // of the names of its numbers: "" for --model, else "<label>."
+  std::string prefix;                     // of the names of its numbers: "" for --model, else "<label>."
+  std::vector<ModelSpec> retrained = {};  // the same model with the weights of further trainings
+
+  /// The model with the weights of one training; drawn weights have one alone.
+  const ModelSpec& training(std::uint64_t index) const { return index == 0 ? spec : retrained.at(index - 1); }
 };
 
-/// --model, and those that --also names, otherwise of the same K, N and d. Throws UsageError that names the flag.
+/// --model, and those that --also names, otherwise of the same K, N and d; a file of weights of a model that is already there is a
+/// further training of it. Throws UsageError that names the flag, also if one model has more trainings than another.
 std::vector<StackedModel> stacked_models(const ModelSpec& main, const std::vector<std::string>& also);
 
 }  // namespace ranklab

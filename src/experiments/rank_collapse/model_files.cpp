@@ -133,7 +133,11 @@ void adopt_files(ModelSpec& spec) {
 
 void adopt_files(ModelSpec& spec, std::vector<std::string>& also) {
   adopt_files(spec);
-  if (spec.checkpoint != nullptr) std::erase_if(also, [](const std::string& word) { return !names_weights(word); });
+  if (spec.checkpoint == nullptr) return;
+  std::erase_if(also, [](const std::string& word) { return !names_weights(word); });
+  spec.trainings = 1 + static_cast<std::uint64_t>(std::count_if(also.begin(), also.end(), [&](const std::string& file) {
+                     return Checkpoint::open(file)->model() == spec.checkpoint->model();
+                   }));
 }
 
 void settle_with_files(ModelSpec& spec) {
@@ -160,12 +164,14 @@ bool names_weights(const std::string& word) {
   return word.ends_with(".safetensors") || word.ends_with(".index.json");
 }
 
-std::uint64_t sequences_in_files(const ModelSpec& spec) {
+std::uint64_t trials_in_files(const ModelSpec& spec) {
+  if (spec.trainings > 1) return spec.trainings;
   return spec.sequences == nullptr ? 0 : spec.sequences->size();
 }
 
 Unit independent_unit(const ModelSpec& spec) {
-  return spec.checkpoint == nullptr ? Unit::draw : Unit::sequence;
+  if (spec.checkpoint == nullptr) return Unit::draw;
+  return spec.trainings > 1 ? Unit::training : Unit::sequence;
 }
 
 std::string grouped_digits(std::uint64_t number) {
@@ -197,6 +203,10 @@ std::vector<std::string> file_notes(const ModelSpec& spec) {
     const auto cut =
         std::count_if(spec.sequences->begin(), spec.sequences->end(), [&](const auto& ids) { return ids.size() > spec.tokens; });
     std::string note = "Tokens: " + printable(spec.tokens_file) + ", " + std::to_string(spec.sequences->size()) + " sequences";
+    if (spec.trainings > 1) {
+      notes.push_back(std::to_string(spec.trainings) + " trainings, the one of " + printable(spec.weights) +
+                      " and those of --also. A trial is one training: the mean over all sequences, which go through its weights.");
+    }
     if (cut > 0) note += ", " + std::to_string(cut) + " of them cut to their first " + std::to_string(spec.tokens) + " tokens";
     notes.push_back(note + ".");
   } else if (spec.checkpoint != nullptr && spec.input == "tokens") {

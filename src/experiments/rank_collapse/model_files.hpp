@@ -15,7 +15,7 @@ namespace ranklab {
 void adopt_files(ModelSpec& spec);
 
 /// The same beside the models of --also. Those of a preset are drawn: beside published weights they are not meant, unless a flag
-/// says so afterwards.
+/// says so afterwards. Files of the spec's own model are further trainings of it, which are counted.
 void adopt_files(ModelSpec& spec, std::vector<std::string>& also);
 
 /// Settles the spec, and refuses what does not fit its files: another model or size than that of the weights, unknown heads
@@ -26,10 +26,11 @@ void settle_with_files(ModelSpec& spec);
 /// Whether a word names a file of weights, as elements of --also may.
 bool names_weights(const std::string& word);
 
-/// Sequences in the token file; 0 without one.
-std::uint64_t sequences_in_files(const ModelSpec& spec);
+/// Trials that the files hold: trainings if there are several, else the sequences of the token file. 0: no such files.
+std::uint64_t trials_in_files(const ModelSpec& spec);
 
-/// What is independent between trials: weights and input are drawn anew, or sequences go through the same published weights.
+/// What is independent between trials: weights and input are drawn anew, models are trained anew, or sequences go through the same
+/// published weights.
 Unit independent_unit(const ModelSpec& spec);
 
 /// The first few of these names of tensors, as a list: "classifier.bias, classifier.weight and 7 more".

@@ -51,6 +51,7 @@ struct ModelSpec {
   // What no flag says: published weights and their config do, else `settle`.
   std::shared_ptr<const Checkpoint> checkpoint = {};     // the open weights; null: drawn
   std::shared_ptr<const TokenSequences> sequences = {};  // that of trial t is the t-th; null: drawn
+  std::uint64_t trainings = 1;                           // files of this model's weights, each of one training
   bool assumes_one_group = false;                        // neither a flag nor a config says how many the weights have
   std::uint64_t positions = 0;                           // rows of the table of positions
   std::uint64_t types = 2;                               // rows of the table of token types; tokens are of the first

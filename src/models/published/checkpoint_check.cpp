@@ -1,5 +1,4 @@
 // A checkpoint's file, held against the model that it should be.
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <string_view>
@@ -62,7 +61,7 @@ void Checkpoint::refuse_unknown(const std::string& key) const {
 
 void Checkpoint::check_unknown(const std::vector<std::string>& globs) const {
   const auto matches = [](const std::string& glob, const std::string& key) {
-    return ::fnmatch(glob.c_str(), key.c_str(), 0) == 0 || ::fnmatch(glob.c_str(), key.c_str() + wrapper_length(key), 0) == 0;
+    return matches_glob(glob, key) || matches_glob(glob, key.substr(wrapper_length(key)));
   };
   for (const std::string& glob : globs) {
     const std::vector<std::string>& keys = file_.keys();

@@ -43,7 +43,10 @@ class PanelBuilder {
 
 class ResultBuilder {
  public:
-  ResultBuilder(std::string title, const Records& records) : records_(records) { result_.title = std::move(title); }
+  ResultBuilder(std::string title, const Records& records) : records_(records) {
+    result_.title = std::move(title);
+    claims_.set_units(records.size());
+  }
   ResultBuilder(const ResultBuilder&) = delete;
   ResultBuilder& operator=(const ResultBuilder&) = delete;
 

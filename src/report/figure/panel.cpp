@@ -183,6 +183,20 @@ void make_axes(DrawnPanel& panel, const Panel& source) {
   panel.y = make_axis(source.y, y, 0.04, 6);
 }
 
+bool is_of_shares(const Axis& axis) {
+  return axis.scale == Scale::linear && axis.covers == std::vector<double>{0, 1};
+}
+
+// No share of a trial is below 0 or above 1, so the band of a mean is not either.
+void keep_in_unit_interval(Runs& runs) {
+  for (auto& run : runs) {
+    for (DrawnPoint& point : run) {
+      if (point.y < 0 || point.y > 1 || !(point.high >= point.low)) continue;
+      point.low = std::max(point.low, 0.0), point.high = std::min(point.high, 1.0);
+    }
+  }
+}
+
 // The series with the band that the curve asks for.
 Series shown(Series series, const Curve& curve, double trials) {
   if (!curve.standard_error) return series;
@@ -252,6 +266,7 @@ DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& 
     drawn.look = look_of(curve.style);
     drawn.runs = thinned(drawn_runs(shown(series.at(curve.series), curve, trials), curve, log_x, log_y), log_x,
                          drawn.look != Look::scatter && drawn.look != Look::bars);
+    if (is_of_shares(source.y)) keep_in_unit_interval(drawn.runs);
     drawn.colour = colour[i];
     drawn.band = has_band(drawn.runs);
     const std::string label = label_of(curve, series.at(curve.series), trials);

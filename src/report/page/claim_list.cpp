@@ -90,6 +90,12 @@ const Entry* entry_of_figure(const std::string& id, const std::string& figure, c
   return nullptr;
 }
 
+const Entry* entry_of_preset(const std::string& preset, const std::vector<Entry>& all) {
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Entry& entry) { return member(*entry.result, "preset") == preset; });
+  return found == all.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::string verdict_html(const Json& claim) {
@@ -99,6 +105,8 @@ std::string verdict_html(const Json& claim) {
            (member(claim, "kind") == "reading" ? "misses our threshold" : "fails, not in the paper") + "</span>";
   if (word == "holds") return "<span class=\"verdict holds\">\u2713 holds</span>";
   if (word == "fails") return "<span class=\"verdict fails\">\u2717 fails</span>";
+  if (const std::string other = plain(member(claim, "judged_in")); !other.empty())
+    return "<span class=\"verdict open\">\u25CB judged in " + html(other) + "</span>";
   if (member(claim, "shortened") == true) return "<span class=\"verdict open\">\u25CB not judged in a short run</span>";
   if (word == "not-applicable") return "<span class=\"verdict open\">\u25CB not applicable</span>";
   return "<span class=\"verdict open\">? " + (word.empty() ? "no verdict" : html(word)) + "</span>";
@@ -133,14 +141,13 @@ std::string elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
   if (!claims.is_array()) return "";
   for (const Json& claim : claims) {
     if (belongs(claim, *entry.result)) continue;
-    const std::string id = plain(member(claim, "id")), figure = figure_of_id(id);
-    Place& place = places[figure];
+    const std::string id = plain(member(claim, "id")), figure = figure_of_id(id), preset = plain(member(claim, "judged_in"));
+    Place& place = places[preset.empty() ? "Figure " + figure : preset];
     ++place.claims;
-    place.entry = entry_of_figure(id, figure, all);
+    place.entry = preset.empty() ? entry_of_figure(id, figure, all) : entry_of_preset(preset, all);
   }
   std::string out;
-  for (const auto& [figure, place] : places) {
-    const std::string name = "Figure " + figure;
+  for (const auto& [name, place] : places) {
     out += " " + counted(place.claims, "further claim") + " of " +
            (place.entry == nullptr ? name + (place.claims == 1 ? " stands" : " stand") + " in the result file alone"
                                    : link_to(*place.entry, name) + (place.claims == 1 ? " is" : " are") + " judged there") +

@@ -31,13 +31,12 @@ std::string what_this_is(const std::vector<Entry>& entries) {
            " of ranklab: pictures, claims judged from the numbers of each run, and the command that repeats it.</p>\n";
   }
   std::string out =
-      "<p>This page sets figures and printed statements of " + counted(shown.size(), "paper") +
-      " beside what one program, ranklab, computes on a CPU. Each statement is judged from the run's own numbers over several "
-      "random "
-      "trials: it holds, it fails, or it is not applicable, where a hypothesis is not met or the trials do not decide; one that is "
-      "misprinted is judged a second time in a corrected form. Unless a figure says otherwise, networks start from random weights, "
-      "so "
-      "that what a paper says of trained or published models is tested only as far as that goes.</p>\n<ul class=\"papers\">\n";
+      "<p>This page compares figures and printed statements of " + counted(shown.size(), "paper") +
+      " with what one program, ranklab, computes on a CPU. Each statement is judged from the numbers of its own run. It holds or "
+      "fails; it is not applicable if its hypothesis is not met, or if the trials cannot decide. A misprinted statement is judged "
+      "again in its corrected form. Networks have random weights unless a figure says otherwise.</p>\n"
+      "<p>A curve is the mean over the trials, and its band is one standard deviation to either side. A verdict on a mean needs a "
+      "99 % confidence interval that lies wholly inside or outside of what the statement allows.</p>\n<ul class=\"papers\">\n";
   for (const std::size_t paper : shown) out += "<li>" + citation_html(paper) + "</li>\n";
   return out + "</ul>\n";
 }

@@ -115,6 +115,7 @@ bool names_figure(std::string_view source, const std::string& figure) {
 }
 
 bool belongs(const Json& claim, const Json& result) {
+  if (!member(claim, "judged_in").is_null()) return false;
   const Json& source = member(result, "source");
   const std::string named = figure_of_id(plain(member(claim, "id"))), figure = plain(member(source, "figure"));
   if (named.empty() || figure.empty()) return true;

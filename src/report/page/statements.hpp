@@ -15,7 +15,7 @@ std::string figure_of_id(std::string_view id);
 /// Whether "Figures 2, 5 to 10" or "Figure 14 (a)" names the figure, "7" or "14a"; a part and its whole are one figure.
 bool names_figure(std::string_view source, const std::string& figure);
 
-/// False where the claim's id names another figure than the one that the result is about: it is judged there.
+/// False if another preset judges the claim: its `judged_in` says so, or its id names another figure than the result's.
 bool belongs(const nlohmann::json& claim, const nlohmann::json& result);
 
 /// A claim in one of the results.

@@ -52,4 +52,15 @@ TEST_CASE("a record takes over the arrays of its parts, behind a prefix") {
   CHECK(record.scalar("x") == 1.5);
 }
 
+TEST_CASE("the mean of records is that of each entry; what one does not define, the mean does not either") {
+  Records records(2);
+  records[0].set("a", {1.0, NAN});
+  records[1].set("a", {4.0, 2.0});
+  const TrialRecord mean = mean_of(records);
+  CHECK(mean.array("a")[0] == 2.5);
+  CHECK(std::isnan(mean.array("a")[1]));
+  records[1].set("a", {1.0});
+  CHECK_THROWS_AS(mean_of(records), std::logic_error);
+}
+
 }  // namespace record_test

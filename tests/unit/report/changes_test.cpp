@@ -63,16 +63,38 @@ TEST_CASE("a run that is shorter than its preset withholds the verdicts that the
   CHECK(withheld("[]") == "+++++++");
   CHECK(withheld(R"([{"name": "trials", "preset": 2, "run": 3}])") == "+++++++");
   CHECK(withheld(R"([{"name": "lr", "preset": 0.1, "run": 0.05}])") == "+++++++");
-  CHECK(withheld(R"([{"name": "trials", "preset": 12, "run": 3}])") == "+-++-++");
+  CHECK(withheld(R"([{"name": "trials", "preset": 12, "run": 3}])") == "+-++-+-");
   for (const char* shorter :
        {R"([{"name": "steps", "preset": 300, "run": 60}])",
         R"([{"name": "steps", "preset": ["a:9", "b:8"], "run": ["a:7", "b:7"]}])",
         R"([{"name": "record-every", "preset": 1, "run": 10}])", R"([{"name": "lambda", "preset": [0, 1, 2], "run": [0, 1]}])"}) {
     CAPTURE(shorter);
-    CHECK(withheld(shorter) == "+-----+");
+    CHECK(withheld(shorter) == "+------");
   }
   const char* both = R"([{"name": "trials", "preset": 12, "run": 3}, {"name": "steps", "preset": 300, "run": 60}])";
   CHECK(claims_under(both)[3].detail == "shortened: 3 of 12 seeds, 60 of 300 steps; mean 1 +- 0.00573 (99 %, 3 trials)");
+}
+
+TEST_CASE("a claim that another preset judges on the same runs is left to it, unless the run is another") {
+  const auto made = [](const char* changed) {
+    Claims claims;
+    claims.number({"spectral/eq-1.8/gd/W1", "(1.8)", "a"}, 1, at_least(0), "one");
+    claims.number({"spectral/fig-1/x", "Figure 1", "b"}, 1, at_least(2));
+    claims.not_applicable({"spectral/eq-1.8/gd/W2", "(1.8)", "c"}, "hypothesis not met");
+    std::vector<Claim> out = claims.take();
+    refer_verdicts(out, nlohmann::ordered_json::parse(changed), "spectral-fig04", {"spectral/fig-4/*", "spectral/eq-1.8/*"});
+    return out;
+  };
+  for (const char* changed : {"[]", R"([{"name": "trials", "preset": 6, "run": 2}])"}) {
+    const std::vector<Claim> claims = made(changed);
+    CHECK(claims[0].verdict == Verdict::not_applicable);
+    CHECK(claims[0].detail == "judged in spectral-fig04, which has these runs; one");
+    CHECK(claims[0].judged_in == "spectral-fig04");
+    CHECK(claims[1].judged_in.empty());
+    CHECK(claims[1].verdict == Verdict::fails);
+    CHECK(claims[2].detail == "hypothesis not met");
+  }
+  CHECK(made(R"([{"name": "seed", "preset": 1, "run": 2}])")[0].verdict == Verdict::holds);
 }
 
 TEST_CASE("any other change is named with both values, as flags take them") {

@@ -71,9 +71,29 @@ TEST_CASE("fewer than three independent values decide nothing, whatever they are
   CHECK(judge_mean(said, {1.0, 1.0, 1.0}, at_most(100)).verdict == Verdict::holds);
 }
 
+TEST_CASE("a count of a run with too few units decides only against what is said, unless a theorem speaks of every case") {
+  Statement figure = said, theorem = said;
+  figure.kind = Kind::figure, theorem.kind = Kind::theorem;
+  const auto verdicts = [&](std::size_t units, Unit unit) {
+    Claims claims;
+    claims.set_unit(unit);
+    claims.set_units(units);
+    claims.never_violated(figure, Tally{40, 0});
+    claims.never_violated(figure, Tally{40, 1});
+    claims.never_violated(theorem, Tally{40, 0});
+    std::string out;
+    for (const Claim& claim : claims.take())
+      out += claim.verdict == Verdict::holds ? 'h' : claim.verdict == Verdict::fails ? 'f' : '-';
+    return out;
+  };
+  CHECK(verdicts(2, Unit::training) == "-fh");
+  CHECK(verdicts(3, Unit::training) == "hfh");
+  CHECK(verdicts(1, Unit::none) == "hfh");  // nothing is random
+}
+
 TEST_CASE("a statement about every training needs three of them to hold, and one to fail") {
   CHECK(judge_units(said, Tally{1, 0}).verdict == Verdict::not_applicable);
-  CHECK(judge_units(said, Tally{2, 0}).detail == "undecided: at least 3 are needed; 0 violations in 2 cases");
+  CHECK(judge_units(said, Tally{2, 0}).detail == "undecided: at least 3 independent ones are needed; 0 violations in 2 cases");
   CHECK(judge_units(said, Tally{3, 0}).verdict == Verdict::holds);
   CHECK(judge_units(said, Tally{1, 1}).verdict == Verdict::fails);
   CHECK(judge_units(said, Tally{}).verdict == Verdict::not_applicable);

@@ -79,9 +79,6 @@ std::vector<Source> read_recordings(const std::string& folder, Sources& others);
 /// Elements of a flag that may stand several times and may hold commas.
 std::vector<std::string> comma_separated(const std::vector<std::string>& texts);
 
-/// A glob as of a shell.
-bool matches_glob(const std::string& glob, const std::string& name);
-
 /// All pairs that --include and --exclude leave. Throws Failure for a manifest or an archive that cannot be read, UsageError for a
 /// name that stands twice and for a glob that matches no name.
 Sources list_sources(const FilesConfig& config);

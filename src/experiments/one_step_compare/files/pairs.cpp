@@ -1,5 +1,4 @@
 // The pairs that the flags name, and those that the globs leave of them.
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <map>
@@ -130,10 +129,6 @@ std::string layer_name(const std::string& parameter) {
   constexpr std::string_view ending = ".weight";
   return parameter.size() > ending.size() && parameter.ends_with(ending) ? parameter.substr(0, parameter.size() - ending.size())
                                                                          : parameter;
-}
-
-bool matches_glob(const std::string& glob, const std::string& name) {
-  return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }
 
 Sources list_sources(const FilesConfig& config) {

@@ -129,6 +129,7 @@ Result report(const Plan& plan, const std::vector<Gate>& gates, const Records& r
   const bool weights = !plan.pairs.empty() && plan.pairs.front().is_weight;
   ResultBuilder out(weights ? "Spectra of weights" : "Which layers should get a spectral step?", records);
   if (records.empty()) return out.take();  // interrupted: nothing is written
+  out.claims().set_unit(Unit::none);       // about the given matrices, not about a population
   const Rows all = rows_of(plan, records.front());
   out.result().skipped = all.skipped;
   if (!plan.flattened.empty()) {

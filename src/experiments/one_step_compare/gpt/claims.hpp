@@ -69,6 +69,18 @@ inline std::string mean_text(const std::vector<double>& values) {
   return short_number(summarise(values).mean);
 }
 
+/// [Spectral] Table 2: the share of Muon's gain over Adam that Muon on W2 alone has, as a value for each trial; the runs without a
+/// gate and with one. `missing` says what a run lacks to speak of it.
+struct Share {
+  std::vector<double> per_trial;  // the jackknife's pseudo-values of the ratio of sums: a single trial's gain may be near 0
+  std::string detail, missing;
+};
+struct Table2 {
+  Share plain, gated;
+};
+Table2 table_2(const Plan& plan, const Records& records);
+inline constexpr double printed_plain = 0.62, printed_gated = 0.27;
+
 /// Statements about best steps (one_step_claims.cpp).
 void judge_one_step(const View& view, const Named& named, Claims& claims);
 

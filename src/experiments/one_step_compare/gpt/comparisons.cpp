@@ -181,11 +181,6 @@ void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
   }
 }
 
-/// The share of Muon's gain over Adam that Muon on W2 alone has.
-struct Share {
-  std::vector<double> per_trial;  // the jackknife's pseudo-values of the ratio of sums: a single trial's gain may be near 0
-  std::string detail, missing;
-};
 Share share_of_gain(const Plan& plan, const Records& records, Changes changes) {
   const Run *const adam = plan.find("adam", changes), *const muon = plan.find("muon", changes);
   changes.emplace_back("spectral-on", "W2");
@@ -206,16 +201,16 @@ Share share_of_gain(const Plan& plan, const Records& records, Changes changes) {
 }
 
 void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
-  const Share plain = share_of_gain(plan, records, {}), gated = share_of_gain(plan, records, {{"activation", "swiglu"}});
+  const auto [plain, gated] = table_2(plan, records);
   const Place place = in_figure("spectral/table-2/", "Table 2", {"Table 2"});
   const double about = 0.15;
   const struct {
     Statement statement;
     const Share& share;
     double printed;
-  } both[] = {
-      {printed_number(place("table2", "Muon on W2 alone has about 62 % of Muon's gain over Adam (within 15 points)")), plain, 0.62},
-      {printed_number(place("gated/table2", "with a gate it has about 27 % (within 15 points)")), gated, 0.27}};
+  } both[] = {{printed_number(place("table2", "Muon on W2 alone has about 62 % of Muon's gain over Adam (within 15 points)")),
+               plain, printed_plain},
+              {printed_number(place("gated/table2", "with a gate it has about 27 % (within 15 points)")), gated, printed_gated}};
   for (const auto& [statement, share, printed] : both) {
     if (claims.applies(statement, share.missing)) claims.mean(statement, share.per_trial, within(printed, about), share.detail);
   }
@@ -226,6 +221,10 @@ void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
 }
 
 }  // namespace
+
+Table2 table_2(const Plan& plan, const Records& records) {
+  return {share_of_gain(plan, records, {}), share_of_gain(plan, records, {{"activation", "swiglu"}})};
+}
 
 void judge_comparisons(const Plan& plan, const Records& records, Claims& claims) {
   judge_initial(plan, records, claims);

@@ -28,8 +28,9 @@ struct GptConfig {
   std::vector<std::string> also;                      // further runs: "muon,spectral-on=W2"
   std::vector<std::uint64_t> measure_steps;           // empty: 0-4, 8, 16, 32, 64 and every 50
   bool one_step = false;
-  std::string save, record;               // files of trial 0's first run
-  std::vector<std::uint64_t> save_steps;  // empty: the last
+  std::vector<std::uint64_t> one_step_at;  // empty: 4, 8, 16, 32, 100 and the last, as far as they are measured
+  std::string save, record;                // files of trial 0's first run
+  std::vector<std::uint64_t> save_steps;   // empty: the last
 };
 
 std::unique_ptr<Study> make_gpt_study();

@@ -27,6 +27,7 @@ struct Run {
   Changes changes;
   GptConfig config;                      // with the changes
   std::vector<double> measured, probed;  // steps before which it is measured on the batch, and on held-out text too
+  std::vector<double> stepped = {};      // before which best single steps are compared; of the first run with --one-step
 
   bool is_main() const { return changes.empty(); }
   Rule rule() const;
@@ -84,11 +85,16 @@ inline constexpr char indicator[] = "indicator.stable_rank";
 /// nr < st counts from this step on; what comes before stands apart.
 inline constexpr double early_steps = 32;
 
-// One step along G and along polar(G), for each block at each probed step: what eq. (1.1) predicts, and the decrease along polar(G)
-// over that along G, each at its best step size, on the batch that gave G and on an independent one. "joint" for all hidden blocks.
+// One step along G and along polar(G), for each block at each of run.stepped: what eq. (1.1) predicts, and the decrease along
+// polar(G) over that along G, each at its best step size, on the batch that gave G and on an independent one. "joint" for all
+// hidden blocks. Those before early_steps stand behind "early.".
 inline constexpr char predicted[] = "one_step.predicted", reached[] = "one_step.batch",
                       reached_elsewhere[] = "one_step.independent", jointly[] = "one_step.joint.batch",
                       jointly_elsewhere[] = "one_step.joint.independent";
+
+inline constexpr char early[] = "early.";
+/// run.stepped before early_steps, or from there on.
+std::vector<double> stepped_in(const Run& run, bool is_early);
 
 // From a trial to the result ----------------------------------------------------------------------------------------------------
 

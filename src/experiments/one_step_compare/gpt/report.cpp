@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/undefined.hpp"
-#include "experiments/one_step_compare/gpt/gpt.hpp"
+#include "experiments/one_step_compare/gpt/claims.hpp"
 #include "report/figure/builder.hpp"
 
 namespace ranklab::gpt {
@@ -30,9 +30,11 @@ void add_run(ResultBuilder& out, const Run& run) {
   for (const char* name : {final_validation_loss, violations, violations_early, diverged}) out.scalar(prefix + name);
 }
 
-/// Points of predicted against reached ratios: x the mean over trials of nr / st, one for each block and probed step.
-void add_one_step(ResultBuilder& out, const Run& run) {
-  const std::string prefix = run.name + ".";
+/// Points of predicted against reached ratios: x the mean over trials of nr / st, one for each block and step.
+void add_one_step(ResultBuilder& out, const Run& run, bool is_early) {
+  const std::vector<double> steps = stepped_in(run, is_early);
+  if (steps.empty()) return;
+  const std::string prefix = run.name + "." + (is_early ? early : "");
   const std::vector<std::vector<double>> x = arrays_of(out.records(), prefix + predicted);
   std::vector<double> means;
   for (std::size_t i = 0; i < x.front().size(); ++i) {
@@ -42,7 +44,7 @@ void add_one_step(ResultBuilder& out, const Run& run) {
                     })).mean);
   }
   for (const char* name : {reached, reached_elsewhere}) out.series(prefix + name, "nr/st", means);
-  for (const char* name : {jointly, jointly_elsewhere}) out.series(prefix + name, "step", run.probed);
+  for (const char* name : {jointly, jointly_elsewhere}) out.series(prefix + name, "step", steps);
 }
 
 // Panels: colours tell what is measured apart, except where runs stand side by side. ---------------------------------------------
@@ -143,14 +145,40 @@ void add_ratio_panels(ResultBuilder& out, const Plan& plan) {
   across.line(1.0, "nr = st");
 }
 
+/// The printed shares and ours with their standard error, as bars.
+void add_table_2(ResultBuilder& out, const Plan& plan) {
+  const Table2 table = table_2(plan, out.records());
+  if (!table.plain.missing.empty() || !table.gated.missing.empty()) return;
+  Series ours{"table_2.share", "activation", {1, 2}, {}, {}};
+  for (const Share* share : {&table.plain, &table.gated}) {
+    const Summary summary = summarise(share->per_trial);
+    ours.mean.push_back(summary.mean);
+    ours.std.push_back(summary.std);
+  }
+  out.series(std::move(ours));
+  out.series_of_points("table_2.printed", "activation", {1, 2}, {printed_plain, printed_gated});
+  const std::string plain = plan.config.activation;
+  out.panel("Table 2: the share of Muon's gain over Adam that W2 alone has", {"", Scale::linear, {plain, "swiglu"}},
+            {"share of the gain"})
+      .curve("table_2.printed", "printed", {LineStyle::bars, 6})
+      .curve("table_2.share", "here, with its standard error", {LineStyle::bars, 0, 0.0, true})
+      .line(0.0);
+}
+
 void add_one_step_panel(ResultBuilder& out, const Run& run) {
   const std::string prefix = run.name + ".", prediction = prefix + "one_step.as_predicted";
   out.series_of_points(prediction, "nr/st", {0.5, 20}, {0.5, 20});
-  out.panel("One step of " + run.label + ": decrease along polar(G) over that along G", log_axis("nr(G) / st"), log_axis("reached"))
-      .curve(prefix + reached, "on the batch that gave G", {LineStyle::points})
-      .curve(prefix + reached_elsewhere, "on an independent batch", {LineStyle::points})
-      .curve(prediction, "as eq. (1.1) predicts", {LineStyle::dashed})
-      .line(1.0, "no difference");
+  for (const bool is_early : {true, false}) {
+    if (stepped_in(run, is_early).empty()) continue;
+    const std::string when = is_early ? early : "";
+    out.panel("One step of " + run.label + (is_early ? " before step 32" : " from step 32 on") +
+                  ": decrease along polar(G) over that along G",
+              log_axis("nr(G) / st"), log_axis("reached"))
+        .curve(prefix + when + reached, "on the batch that gave G", {LineStyle::points})
+        .curve(prefix + when + reached_elsewhere, "on an independent batch", {LineStyle::points})
+        .curve(prediction, "as eq. (1.1) predicts", {LineStyle::dashed})
+        .line(1.0, "no difference");
+  }
 }
 
 }  // namespace
@@ -162,11 +190,12 @@ Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
   for (const Run& run : plan.runs) add_run(out, run);
   out.series(indicator, "step", plan.runs.front().measured);
   judge(plan, records, out.claims());
+  if (!records.empty()) add_table_2(out, plan);
   add_loss_panels(out, plan);
   add_rank_panels(out, plan.of_paper());
   add_ratio_panels(out, plan);
   if (plan.config.one_step && !records.empty()) {
-    add_one_step(out, plan.runs.front());
+    for (const bool is_early : {true, false}) add_one_step(out, plan.runs.front(), is_early);
     add_one_step_panel(out, plan.runs.front());
   }
   out.note("The text is " + corpus.text + ", " + std::to_string(corpus.bytes) + " bytes, checksum " + corpus.checksum + ": " +

@@ -15,13 +15,21 @@ namespace {
 
 const std::vector<std::string> optimisers = {"adam", "muon", "polar", "sgd"};
 // What --also may not change, since all runs of a trial see the same batches.
-const std::set<std::string> of_all_runs = {"text",          "vocab",    "context", "batch",  "also",      "optimizer",
-                                           "measure-steps", "one-step", "save",    "record", "save-steps"};
+const std::set<std::string> of_all_runs = {"text",          "vocab",    "context",     "batch", "also",   "optimizer",
+                                           "measure-steps", "one-step", "one-step-at", "save",  "record", "save-steps"};
 
 std::vector<double> default_measured(std::uint64_t steps) {
   std::set<double> out = {0, 1, 2, 3, 4, 8, 16, 32, 64};
   for (std::uint64_t t = 50; t <= steps; t += 50) out.insert(static_cast<double>(t));
   return {out.begin(), out.end()};
+}
+
+std::vector<double> stepped_of(const GptConfig& config, const std::set<double>& measured) {
+  std::set<double> wanted(config.one_step_at.begin(), config.one_step_at.end());
+  if (wanted.empty()) wanted = {4, 8, 16, 32, 100, static_cast<double>(config.steps)};
+  std::vector<double> out;
+  std::set_intersection(wanted.begin(), wanted.end(), measured.begin(), measured.end(), std::back_inserter(out));
+  return out;
 }
 
 /// "hidden" stands for every block inside a layer.
@@ -95,14 +103,20 @@ class GptStudy : public Study {
     vocabulary_size(config_.vocab);
     const Plan plan = plan_of(config_);
     for (const Run& run : plan.runs) check_run(run);
-    for (const auto& [name, steps] :
-         {std::pair{"--measure-steps", &config_.measure_steps}, {"--save-steps", &config_.save_steps}}) {
+    for (const auto& [name, steps] : {std::pair{"--measure-steps", &config_.measure_steps},
+                                      {"--save-steps", &config_.save_steps},
+                                      {"--one-step-at", &config_.one_step_at}}) {
       for (const std::uint64_t step : *steps) {
         if (step > config_.steps) {
           throw UsageError(std::string(name) + ": " + std::to_string(step) + " is beyond the last step; allowed: 0 to --steps " +
                            std::to_string(config_.steps));
         }
       }
+    }
+    for (const std::uint64_t step : config_.one_step_at) {
+      const std::vector<double>& measured = plan.runs.front().measured;
+      if (std::count(measured.begin(), measured.end(), static_cast<double>(step)) > 0) continue;
+      throw UsageError("--one-step-at: " + std::to_string(step) + " is not measured; allowed: what --measure-steps names");
     }
   }
 
@@ -118,8 +132,7 @@ class GptStudy : public Study {
       // of; of two batches the streams, from which single steps go on.
       cost.bytes +=
           8 * (7 * gpt_parameters(shape) + 2 * gpt_pass_numbers(shape, part) + 4 * static_cast<double>(shape.hidden) * part);
-      if (config_.one_step && &run == &plan.runs.front())
-        cost.bytes += 8 * 2 * N * width * (2 * static_cast<double>(shape.layers) + 1);
+      if (!run.stepped.empty()) cost.bytes += 8 * 2 * N * width * (2 * static_cast<double>(shape.layers) + 1);
       cost.flops += run_flops(plan, run, V);
     }
     // The text in several forms, and its tokens.
@@ -186,8 +199,9 @@ std::vector<Field> fields_of(GptConfig& c) {
           size_list_field("measure-steps", c.measure_steps, 0, most_steps, "",
                           "steps before which ranks are measured, the last always; by default 0-4, 8, 16, 32, 64 and every 50")),
       switch_field("one-step", c.one_step,
-                   "at steps 32, 100 and the last, the decrease really reached along G and along polar(G), block by block, of the "
-                   "first optimizer"),
+                   "the decrease really reached along G and along polar(G), block by block, of the first optimizer"),
+      or_empty(size_list_field("one-step-at", c.one_step_at, 0, most_steps, "",
+                               "measured steps at which --one-step compares; by default 4, 8, 16, 32, 100 and the last")),
       output(text_field("save", c.save,
                         "file for the weights of trial 0's first run, .safetensors; of GPT-2's architecture in its layout")),
       output(
@@ -226,6 +240,7 @@ Plan plan_of(const GptConfig& config) {
       if (measured.contains(t)) probed.insert(t);
     }
     run.probed.assign(probed.begin(), probed.end());
+    if (config.one_step && &run == &plan.runs.front()) run.stepped = stepped_of(config, measured);
   }
   return plan;
 }
@@ -237,9 +252,16 @@ double run_flops(const Plan& plan, const Run& run, std::uint64_t vocabulary) {
                measured = static_cast<double>(run.measured.size()), probed = static_cast<double>(run.probed.size()),
                numbers = gpt_parameters(shape), forward = gpt_flops(shape, N),
                gram = 16 * N * layers * d * static_cast<double>(shape.hidden),
-               one_step = plan.config.one_step && &run == &plan.runs.front() ? 28 * (6 * layers + 3) * 0.6 * forward : 0;
+               one_step = static_cast<double>(run.stepped.size()) * 28 * (6 * layers + 3) * 0.6 * forward;
   return steps * (3 * forward + (run.rule() == Rule::adam ? 0 : 60 * numbers * d)) +
-         measured * (4 * forward + gram + 20 * numbers * d) + probed * (8 * (3 * forward + gram) + one_step);
+         measured * (4 * forward + gram + 20 * numbers * d) + probed * 8 * (3 * forward + gram) + one_step;
+}
+
+std::vector<double> stepped_in(const Run& run, bool is_early) {
+  std::vector<double> out;
+  std::copy_if(run.stepped.begin(), run.stepped.end(), std::back_inserter(out),
+               [&](double t) { return (t < early_steps) == is_early; });
+  return out;
 }
 
 Rule Run::rule() const {

@@ -104,8 +104,8 @@ class Training {
     append_ranks(model_, moments, "", series_);
     if (writes_) save(t, moments);
     series_[validation_loss].push_back(validation(validation_batches));
+    if (has(run_.stepped, t)) one_step(t, batch, moments);
     if (!has(run_.probed, t)) return;
-    if (plan_.config.one_step && &run_ == &plan_.runs.front()) one_step(batch, moments);
     std::vector<arma::Mat<T>> kept;
     for (const Parameter<T>& parameter : model_.parameters()) kept.push_back(parameter.G);
     measure_probe();
@@ -126,11 +126,13 @@ class Training {
     append_ranks(model_, moments, probe, series_);
   }
 
-  void one_step(const TokenBatch& batch, const Moments& moments) {
+  void one_step(std::uint64_t t, const TokenBatch& batch, const Moments& moments) {
+    const std::string when = static_cast<double>(t) < early_steps ? early : "";
     const TokenBatch other = windows(corpus_.training, independent_);
     const StepRatios ratios = step_ratios(model_, batch, other, moments, trial_);
     const auto append = [&](const char* name, const std::vector<double>& values) {
-      series_[name].insert(series_[name].end(), values.begin(), values.end());
+      std::vector<double>& series = series_[when + name];
+      series.insert(series.end(), values.begin(), values.end());
     };
     append(predicted, ratios.predicted);
     append(reached, ratios.on_batch);
@@ -159,10 +161,12 @@ class Training {
       fill(name, run_.measured.size());
       if (!run_.probed.empty()) fill(probe + name, run_.probed.size());
     }
-    if (plan_.config.one_step && &run_ == &plan_.runs.front()) {
-      const std::size_t blocks = run_.config.layers * hidden_blocks(run_).size() + 2;
-      for (const char* name : {predicted, reached, reached_elsewhere}) fill(name, run_.probed.size() * blocks);
-      for (const char* name : {jointly, jointly_elsewhere}) fill(name, run_.probed.size());
+    for (const bool is_early : {true, false}) {
+      const std::size_t steps = stepped_in(run_, is_early).size(), blocks = run_.config.layers * hidden_blocks(run_).size() + 2;
+      if (steps == 0) continue;
+      const std::string when = is_early ? early : "";
+      for (const char* name : {predicted, reached, reached_elsewhere}) fill(when + name, steps * blocks);
+      for (const char* name : {jointly, jointly_elsewhere}) fill(when + name, steps);
     }
     for (auto& [name, values] : series_) out.set(name, std::move(values));
     return out;

@@ -161,7 +161,7 @@ class AblationStudy : public Study {
   }
 
   void adopt_files() override { ranklab::adopt_files(config_.model); }
-  std::uint64_t trials_in_files() const override { return sequences_in_files(config_.model); }
+  std::uint64_t trials_in_files() const override { return ranklab::trials_in_files(config_.model); }
   void settle() override { settle_with_files(config_.model); }
 
   void validate() const override {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,11 @@ void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>
 /// What run_groups gives, for variants of one model, of equal depth, that differ in their switches alone: a tensor that several
 /// have is drawn or read once.
 Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, bool single_precision);
+
+/// What a model of several trainings gives in one of them: the mean over the sequences of the token file, which go through its
+/// weights in batches by `run`; without a token file the training has one drawn sequence.
+TrialRecord run_training(const ModelSpec& spec, const Trial& training,
+                         const std::function<Records(const std::vector<Trial>& sequences)>& run);
 
 /// Trials to be run at once: several where they share weights that are read from a file.
 std::uint64_t trials_per_batch(const ModelSpec& spec);

@@ -220,6 +220,20 @@ Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Tr
   return records;
 }
 
+TrialRecord run_training(const ModelSpec& spec, const Trial& training,
+                         const std::function<Records(const std::vector<Trial>& sequences)>& run) {
+  if (spec.sequences == nullptr) return run({training}).front();
+  Records records;
+  for (std::uint64_t first = 0; first < spec.sequences->size(); first += trials_per_batch(spec)) {
+    std::vector<Trial> batch;
+    for (std::uint64_t s = first; s < std::min<std::uint64_t>(first + trials_per_batch(spec), spec.sequences->size()); ++s) {
+      batch.push_back(training.at(s));
+    }
+    for (TrialRecord& record : run(batch)) records.push_back(std::move(record));
+  }
+  return mean_of(records);
+}
+
 template <class T>
 TrialRecord run_observed(const DepthGroup& group, const Trial& trial, const DepthObserver<T>& observe) {
   Records records(1);

@@ -232,7 +232,7 @@ class EscalationStudy : public Study {
     return fields;
   }
   void adopt_files() override { ranklab::adopt_files(config_.spec); }
-  std::uint64_t trials_in_files() const override { return sequences_in_files(config_.spec); }
+  std::uint64_t trials_in_files() const override { return ranklab::trials_in_files(config_.spec); }
   void settle() override { settle_with_files(config_.spec); }
   void validate() const override {
     if (config_.spec.checkpoint != nullptr && !config_.spec.row().has_steps) {

@@ -74,7 +74,7 @@ void judge_asymmetry(const Sweep& sweep, const ModelSpec& spec, const Place& fig
   if (spec.has_mlp() || spec.checkpoint != nullptr) {
     claims.not_applicable(corrected("with a random weight of mean zero lambda and -lambda are statistically equal"),
                           std::string("hypothesis not met: ") +
-                              (spec.has_mlp() ? "the feed-forward net is not odd" : "the weights are published ones"));
+                              (spec.has_mlp() ? "the feed-forward net is not odd" : "the weights are trained"));
   } else if (spec.value_weights != "identity") {
     claims.equivalent(
         corrected("where a random weight of mean zero stands between the skip and the output of the mixing, lambda and "

@@ -15,6 +15,12 @@ Plan plan_of(const LambdaSweepConfig& config) {
   return plan;
 }
 
+// The same with the weights of one training.
+Plan of_training(Plan plan, std::uint64_t training) {
+  for (StackedModel& model : plan.models) model.spec = model.training(training);
+  return plan;
+}
+
 // The result -----------------------------------------------------------------------------------------------------------------
 
 void add_scalars(const Plan& plan, ResultBuilder& out) {
@@ -45,7 +51,7 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
        {std::pair(measure::mu_normalized, "normalised mu"), {measure::rank_one_residual, "rank-one residual"}}) {
     PanelBuilder panel = out.panel(std::string("Last layer: ") + label, {"lambda"}, unit_axis(label));
     for (const StackedModel& model : plan.models) {
-      panel.curve(model.prefix + at_last_layer + what, model.label, {LineStyle::line_points});
+      panel.curve(model.prefix + at_last_layer + what, drawn_label(model.spec), {LineStyle::line_points});
     }
     panel.line(plan.threshold, "threshold");
   }
@@ -83,7 +89,7 @@ class LambdaSweepStudy : public Study {
   }
 
   void adopt_files() override { ranklab::adopt_files(config_.model, config_.also); }
-  std::uint64_t trials_in_files() const override { return sequences_in_files(config_.model); }
+  std::uint64_t trials_in_files() const override { return ranklab::trials_in_files(config_.model); }
   void settle() override { settle_with_files(config_.model); }
 
   void validate() const override { stacked_models(config_.model, config_.also); }
@@ -99,6 +105,14 @@ class LambdaSweepStudy : public Study {
 
   Result run(Runner& runner) const override {
     const Plan plan = plan_of(config_);
+    if (config_.model.trainings > 1) {
+      return report(plan, runner.run([&](Trial& trial) {
+        const Plan own = of_training(plan, trial.index());
+        return run_training(config_.model, trial, [&](const std::vector<Trial>& sequences) {
+          return run_batch(own, sequences, runner.single_precision());
+        });
+      }));
+    }
     const auto records = runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
       return run_batch(plan, trials, runner.single_precision());
     });

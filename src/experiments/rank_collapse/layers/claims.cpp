@@ -17,6 +17,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double near_one = 0.95, same_curve = 0.05, around = 0.1, nearly_constant = 1e-3;
 // "neither vanish nor explode", "roughly at a constant level": the largest of the blocks over the smallest.
 constexpr double stable_gradients = 10, constant_level = 2;
+// [LambdaSkip] Figure 1 has the 64 layers of Mamba-2 2.7B. That tokens do not collapse says nothing of it below half of them.
+constexpr std::uint64_t enough_layers = 32;
 // |lambda| up to the usual 1 is small; large is the largest of the list, and at least this.
 constexpr double small_lambda = 1.0, large_lambda = 2.0;
 
@@ -57,6 +59,10 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
   }
   const auto judge = [&](const Statement& statement, const std::vector<std::string>& curves, bool collapses) {
     if (!claims.applies(statement, curves.empty() ? "hypothesis not met: no such lambda in the list" : "")) return;
+    const bool is_shallow = collapses && group.spec.layers < enough_layers;
+    const auto depth = claims.only_where(
+        is_shallow ? "hypothesis not met: " + counted(group.spec.layers, "layer") + ", where the figure's model has 64" : "",
+        Claims::Unmet::verdict_alone);
     claims.mean(reading(statement, "mu/||Y||_F of " + short_number(threshold)), extreme_final_mu(curves, records, collapses),
                 collapses ? at_most(threshold) : at_least(threshold),
                 "normalised mu after the last layer, " + std::string(collapses ? "largest" : "smallest") + " over " +

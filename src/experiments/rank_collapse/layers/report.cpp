@@ -43,7 +43,7 @@ void add_lines(const Plan& plan, const Drawn& drawn, PanelBuilder& panel) {
 
 void add_panel_of_group(const Plan& plan, const DepthGroup& group, const Drawn& drawn, ResultBuilder& out) {
   const bool before = plan.de_escalates;
-  PanelBuilder panel = out.panel(model_label(group.spec) + ": " + drawn.label, {depth_word(group.spec)}, unit_axis(drawn.label));
+  PanelBuilder panel = out.panel(drawn_label(group.spec) + ": " + drawn.label, {depth_word(group.spec)}, unit_axis(drawn.label));
   int colour = 0;
   for (const DepthCurve& curve : group.curves) {
     panel.curve(of_curve(curve.name, drawn.measure), legend_of(curve.name, group.spec) + (before ? ", after" : ""),
@@ -64,7 +64,7 @@ void add_panel_of_models(const Plan& plan, const Drawn& drawn, ResultBuilder& ou
     for (const DepthCurve& curve : group.curves) {
       const bool drops = curve.dropout > 0;
       panel.curve(of_curve(curve.name, drawn.measure),
-                  model_label(group.spec) + (drops ? ", dropout " + series_number(curve.dropout) : ""),
+                  drawn_label(group.spec) + (drops ? ", dropout " + series_number(curve.dropout) : ""),
                   {drops ? LineStyle::dashed : LineStyle::line, colour});
     }
     ++colour;
@@ -121,7 +121,10 @@ std::string setting(const ModelSpec& spec) {
   if (spec.row().has("lambda-at")) {
     text += ", lambda on the residual of " + std::string(spec.lambda_at == "both" ? "both sub-layers" : "attention");
   }
-  return text + (spec.checkpoint != nullptr ? ", published weights" : ", random weights") +
+  return text +
+         (spec.checkpoint == nullptr ? ", random weights"
+          : spec.trainings > 1       ? ", weights trained here"
+                                     : ", published weights") +
          (spec.shares_weights() ? ", the same at every depth" : "");
 }
 

@@ -26,12 +26,22 @@ std::vector<DepthCurve> curves_of(const LayersConfig& config, const ModelSpec& s
   return curves;
 }
 
-Plan plan_of(const LayersConfig& config) {
-  Plan plan{{}, config.de_escalates(), config.dropout > 0, config.gradients, config.threshold};
-  for (const StackedModel& model : stacked_models(config.model, config.also)) {
-    plan.groups.push_back({model.spec, curves_of(config, model.spec, model.prefix)});
+// A plan for each training, one if the weights are drawn.
+std::vector<Plan> plans_of(const LayersConfig& config) {
+  std::vector<Plan> plans;
+  const std::vector<StackedModel> models = stacked_models(config.model, config.also);
+  for (std::uint64_t training = 0; training < config.model.trainings; ++training) {
+    Plan plan{{}, config.de_escalates(), config.dropout > 0, config.gradients, config.threshold};
+    for (const StackedModel& model : models) {
+      plan.groups.push_back({model.training(training), curves_of(config, model.spec, model.prefix)});
+    }
+    plans.push_back(std::move(plan));
   }
-  return plan;
+  return plans;
+}
+
+Plan plan_of(const LayersConfig& config) {
+  return plans_of(config).front();
 }
 
 std::vector<double> own_lambda(const LayersConfig& config) {
@@ -78,7 +88,7 @@ class LayersStudy : public Study {
   }
 
   void adopt_files() override { ranklab::adopt_files(config_.model, config_.also); }
-  std::uint64_t trials_in_files() const override { return sequences_in_files(config_.model); }
+  std::uint64_t trials_in_files() const override { return ranklab::trials_in_files(config_.model); }
 
   void settle() override {
     settle_with_files(config_.model);
@@ -102,8 +112,20 @@ class LayersStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
-    const Plan plan = plan_of(config_);
+    const std::vector<Plan> plans = plans_of(config_);
+    const Plan& plan = plans.front();
     const bool single = runner.single_precision();
+    if (plans.size() > 1) {
+      return report(plan, runner.run([&](Trial& trial) {
+        const Plan& own = plans.at(trial.index());
+        return run_training(own.model(), trial, [&](const std::vector<Trial>& sequences) {
+          if (!own.gradients) return run_groups(own.groups, sequences, single);
+          Records records;
+          for (const Trial& sequence : sequences) records.push_back(run_with_gradients(own.groups, sequence, single));
+          return records;
+        });
+      }));
+    }
     if (plan.gradients) {
       return report(plan, runner.run([&](Trial& trial) { return run_with_gradients(plan.groups, trial, single); }));
     }

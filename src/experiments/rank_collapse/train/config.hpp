@@ -17,7 +17,7 @@ namespace ranklab {
 struct TrainConfig {
   std::string task = "recall";
   std::vector<std::string> model = {"attention"}, variant = {"pre"};
-  std::vector<std::string> lambda = {"1"};  // numbers, and `learned`
+  std::vector<std::string> lambda = {"1"};  // numbers, `learned`, and `learned:RATE` in place of lambda_rate
   double lambda_start = -1, lambda_rate = 0.1;
   std::vector<std::string> lambda_where = {"mixer"}, init;
   double init_variance = -1;  // d sigma^2 of the start `normal`; -1: the task's own
@@ -46,7 +46,7 @@ struct TrainConfig {
   // text
   std::string text;
 
-  std::string save;  // trial 0's weights, one file for each curve
+  std::string save;  // trained weights, one file for each curve and trial
 
   bool is_images() const { return task == "pixels" || task == "patches"; }
   /// Whether the run asks what [Shallow] asks, about the place of the norms and de-escalation, and not about lambda: of its tasks.

@@ -55,21 +55,20 @@ double later_share(SequenceModel<double>& model, const SequenceBatch<double>& ba
 }  // namespace
 
 LookAhead look_ahead(SequenceModel<double>& model, std::vector<SequenceBatch<double>> batches, const Trial& trial) {
-  batches.resize(std::min(batches.size(), batches_asked));
+  if (batches.size() > batches_asked) batches.resize(batches_asked);
   const arma::uword length = model.shape().length;
   const double share = 1 / static_cast<double>(batches.size());
-  Stream replaced = trial.stream("replaced"), signs = trial.stream("probes");
+  Stream signs = trial.stream("probes");
   LookAhead out;
   double with_true_future = 0;
-  for (SequenceBatch<double>& batch : batches) {
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    SequenceBatch<double> batch = batches[i];
     const Asked asked = tokens_to_ask(batch.ids.size(), length);
     out.gradient_share += share * later_share(model, batch, asked, signs);
     with_true_future += share * loss_at(model, batch, asked);
-    for (const arma::uword t : asked) {
-      for_each_later(t, length, [&](arma::uword n) {
-        batch.ids[n] = static_cast<std::uint32_t>(replaced.uniform() * static_cast<double>(model.shape().vocabulary));
-      });
-    }
+    // As likely a text as the true one: ids at random would be an input that no model has seen.
+    const std::vector<std::uint32_t>& other = batches[(i + 1) % batches.size()].ids;
+    for (const arma::uword t : asked) for_each_later(t, length, [&](arma::uword n) { batch.ids[n] = other[n]; });
     out.loss += share * loss_at(model, batch, asked);
   }
   out.excess = out.loss - with_true_future;

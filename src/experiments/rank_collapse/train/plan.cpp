@@ -94,9 +94,19 @@ std::string word_for(const std::vector<std::string>& words, const Curve& curve, 
 double lambda_of(const std::string& word) {
   const double value = read_number(word);
   if (!(std::fabs(value) <= 1e6)) {
-    throw UsageError("--lambda: '" + printable(word) + "' is not allowed; allowed: numbers from -1e6 to 1e6, and learned");
+    throw UsageError("--lambda: '" + printable(word) +
+                     "' is not allowed; allowed: numbers from -1e6 to 1e6, learned, and learned:RATE with a rate above 0, to 1e6");
   }
   return value;
+}
+
+const std::string learned_word = "learned";
+
+/// Of `learned` its own, of `learned:RATE` that one.
+double rate_of_learned(const std::string& word, double own) {
+  if (word == learned_word) return own;
+  const double rate = word[learned_word.size()] == ':' ? read_number(word.substr(learned_word.size() + 1)) : undefined;
+  return rate > 0 && rate <= 1e6 ? rate : lambda_of(word);  // which refuses it
 }
 
 /// One element of each list.
@@ -120,8 +130,9 @@ Curve curve_of(const TrainConfig& c, const Choice& choice) {
   Curve curve;
   curve.model = choice.model, curve.variant = choice.variant, curve.init = choice.init, curve.where = choice.where;
   curve.mean = choice.mean, curve.layers = choice.layers;
-  curve.learns = choice.lambda == "learned";
+  curve.learns = choice.lambda.starts_with(learned_word);
   curve.lambda = curve.learns ? c.lambda_start : lambda_of(choice.lambda);
+  curve.lambda_rate = curve.learns ? rate_of_learned(choice.lambda, c.lambda_rate) : 0;
   const bool shows_depth = std::vector{curve.layers} != defaults_of(c).layers || c.layers.size() > 1;
   const std::string depth = named(shows_depth, "L=" + std::to_string(curve.layers)), lists = with_init_and_where(c, choice);
   std::string rest = named(curve.variant != "pre" || c.variant.size() > 1, curve.variant) + depth + lists +
@@ -129,7 +140,7 @@ Curve curve_of(const TrainConfig& c, const Choice& choice) {
   if (choice.lr) rest += named(c.lr_post.size() > 1, "lr=" + series_number(*choice.lr));
   if (choice.warmup) rest += named(c.warmup_post.size() > 1, "warmup=" + std::to_string(*choice.warmup));
   const bool shows_lambda = curve.learns || curve.lambda != 1 || c.lambda.size() > 1;
-  const std::string lambda = named(shows_lambda, "lambda=" + (curve.learns ? "learned" : series_number(curve.lambda)));
+  const std::string lambda = named(shows_lambda, "lambda=" + (curve.learns ? choice.lambda : series_number(curve.lambda)));
   curve.name = curve.model + lambda + rest;
   curve.group = curve.model + rest;
   const std::string setting = named(c.model.size() > 1, curve.model) + lambda + lists;
@@ -238,7 +249,7 @@ SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape shape
   shape.post = curve.variant != "pre";
   shape.lambda = curve.lambda;
   shape.learns_lambda = curve.learns;
-  shape.lambda_rate = c.lambda_rate;
+  shape.lambda_rate = curve.lambda_rate;
   shape.lambda_at_both = curve.where == "both";
   shape.activation = &find_activation(c.activation);
   shape.maps = {.output = curve.init != "alg1", .output_bias = curve.init == "torch"};
@@ -325,10 +336,10 @@ std::vector<std::string> of_blocks(const Plan& plan, const std::string& moment) 
   return {block_gradient};
 }
 
-std::string weights_file(const Plan& plan, const Curve& curve) {
-  const std::string& file = plan.config.save;
-  if (plan.curves.size() == 1) return file;
-  return beside(file, "." + curve.name + ".safetensors");
+std::string weights_file(const Plan& plan, const Curve& curve, std::uint64_t trial) {
+  const std::string of_curve = plan.curves.size() == 1 ? "" : "." + curve.name;
+  const std::string of_trial = trial == 0 ? "" : "." + std::to_string(trial + 1);
+  return beside(plan.config.save, of_curve + of_trial + ".safetensors");
 }
 
 }  // namespace ranklab::train

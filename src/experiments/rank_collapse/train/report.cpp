@@ -46,7 +46,11 @@ void add_curve(ResultBuilder& out, const Plan& plan, const Task& task, const Cur
 // Panels: a colour for each lambda, the same in all of them; a panel for each group. ---------------------------------------------
 
 std::string lambda_label(const Curve& curve) {
-  return curve.learns ? "learned" : "lambda = " + series_number(curve.lambda);
+  const std::size_t at = curve.name.find("lambda=learned");
+  if (!curve.learns || at == std::string::npos) return "lambda = " + series_number(curve.lambda);
+  const std::string word = curve.name.substr(at + 7, curve.name.find(',', at) - at - 7);  // learned, or learned:0.1
+  const std::size_t colon = word.find(':');
+  return colon == std::string::npos ? word : "learned, rate x " + word.substr(colon + 1);
 }
 
 struct Palette {
@@ -54,30 +58,41 @@ struct Palette {
   int operator()(const Curve& curve) { return of.try_emplace(lambda_label(curve), static_cast<int>(of.size())).first->second; }
 };
 
-/// The final accuracy of a group against its lambdas, and the line of the one that learns it.
+/// Where a learned lambda ends: the mean over the blocks.
+double mean_learned(const TrialRecord& record, const Curve& curve) {
+  double sum = 0;
+  for (std::uint64_t l = 1; l <= curve.layers; ++l) sum += record.scalar(curve.name + "." + learned_lambda + std::to_string(l));
+  return sum / static_cast<double>(curve.layers);
+}
+
+/// The final accuracies of these curves against their lambdas, a dot for each training: it learns or it guesses, so that a mean and
+/// its band would show what no training does.
+void add_dots(ResultBuilder& out, PanelBuilder& panel, const std::vector<const Curve*>& curves, const std::string& name,
+              const std::string& label) {
+  std::vector<double> x, y;
+  for (const Curve* curve : curves) {
+    for (const TrialRecord& record : out.records()) {
+      x.push_back(curve->learns ? mean_learned(record, *curve) : curve->lambda);
+      y.push_back(record.scalar(curve->name + "." + final_accuracy));
+    }
+  }
+  out.series_of_points(name, "lambda", x, y);
+  panel.curve(name, label, {LineStyle::points});
+}
+
 void add_accuracy_over_lambda(ResultBuilder& out, const Plan& plan, const std::vector<const Curve*>& groups, const Task& task) {
-  PanelBuilder panel = out.panel("Accuracy after training", {"lambda"}, unit_axis("share of right answers"));
-  int colour = 0;
+  if (out.records().empty()) return;
+  PanelBuilder panel = out.panel("Accuracy after training, a dot for each seed", {"lambda (learned: its mean at the end)"},
+                                 unit_axis("share of right answers"));
   for (const Curve* group : groups) {
     std::vector<const Curve*> fixed;
     for (const Curve& curve : plan.curves) {
       if (curve.group == group->group && !curve.learns) fixed.push_back(&curve);
     }
-    std::sort(fixed.begin(), fixed.end(), [](const Curve* a, const Curve* b) { return a->lambda < b->lambda; });
-    std::vector<double> lambdas;
-    for (const Curve* curve : fixed) lambdas.push_back(curve->lambda);
     if (fixed.size() < 2) continue;
-    const std::string name = group->group + ".accuracy_over_lambda";
-    out.series(name, "lambda", lambdas,
-               [fixed](const TrialRecord& record, std::size_t i) { return record.scalar(fixed[i]->name + "." + final_accuracy); });
-    panel.curve(name, group->group, {LineStyle::line_points, colour});
-    if (const Curve* const learned = plan.learned(*group)) {
-      const std::string of_learned = group->group + ".accuracy_of_learned";
-      out.series(of_learned, "lambda", {lambdas.front(), lambdas.back()},
-                 [learned](const TrialRecord& record, std::size_t) { return record.scalar(learned->name + "." + final_accuracy); });
-      panel.curve(of_learned, group->group + ", learned", {LineStyle::dashed, colour});
-    }
-    ++colour;
+    add_dots(out, panel, fixed, group->group + ".accuracy_over_lambda", group->group);
+    if (const Curve* const learned = plan.learned(*group))
+      add_dots(out, panel, {learned}, group->group + ".accuracy_of_learned", group->group + ", learned");
   }
   panel.line(task.chance(), "guessing");
 }
@@ -109,7 +124,9 @@ void add_group(ResultBuilder& out, const Plan& plan, const Curve& group, const T
 void add_learned(ResultBuilder& out, const Plan& plan) {
   PanelBuilder panel = out.panel("Learned lambda", {"block"}, {"lambda"});
   for (const Curve& curve : plan.curves) {
-    if (curve.learns) panel.curve(curve.name + ".learned_lambda", curve.group, {LineStyle::line_points});
+    if (!curve.learns) continue;
+    const std::string label = lambda_label(curve), slower = label == "learned" ? "" : label.substr(7);  // ", rate x 0.1"
+    panel.curve(curve.name + ".learned_lambda", curve.group + slower, {LineStyle::line_points});
   }
   panel.line(plan.config.lambda_start, "start");
 }
@@ -125,6 +142,19 @@ std::string variant_label(const Plan& plan, const Curve& curve) {
   return label;
 }
 
+/// Pre-norm blue, post-norm vermilion, de-escalated green in every figure; further rates and means have colours of their own.
+int colour_of(const Plan& plan, const Curve& curve) {
+  static const std::map<std::string, std::vector<int>> colours = {{"pre", {0}}, {"post", {1, 4, 3, 6}}, {"de-escalated", {2, 5}}};
+  std::vector<std::string> labels;  // of the variant
+  for (const Curve& each : plan.curves) {
+    const std::string label = variant_label(plan, each);
+    if (each.variant == curve.variant && std::find(labels.begin(), labels.end(), label) == labels.end()) labels.push_back(label);
+  }
+  const auto place = std::find(labels.begin(), labels.end(), variant_label(plan, curve)) - labels.begin();
+  const std::vector<int>& own = colours.at(curve.variant);
+  return own[static_cast<std::size_t>(place) % own.size()];
+}
+
 /// The final training loss of the curves of one setting over their depths.
 void add_loss_over_depth(ResultBuilder& out, const Plan& plan, const std::string& setting, const Task& task) {
   std::map<std::string, std::vector<const Curve*>> of_label;
@@ -136,7 +166,6 @@ void add_loss_over_depth(ResultBuilder& out, const Plan& plan, const std::string
     of_label[label].push_back(&curve);
   }
   PanelBuilder panel = out.panel("Final training loss" + (setting.empty() ? "" : ", " + setting), {"blocks"}, {"nats"});
-  int colour = 0;
   for (const std::string& label : labels) {
     const std::vector<const Curve*>& curves = of_label.at(label);
     if (curves.size() < 2) return;
@@ -146,7 +175,7 @@ void add_loss_over_depth(ResultBuilder& out, const Plan& plan, const std::string
     out.series(name, "blocks", depths, [curves](const TrialRecord& record, std::size_t i) {
       return record.scalar(curves[i]->name + "." + final_train_loss);
     });
-    panel.curve(name, label, {LineStyle::line_points, colour++});
+    panel.curve(name, label, {LineStyle::line_points, colour_of(plan, *curves.front())});
   }
   panel.line(task.guessing_loss(), "guessing");
 }
@@ -156,13 +185,12 @@ void add_variants(ResultBuilder& out, const Plan& plan, const std::string& setti
   const std::string where = ", L = " + std::to_string(layers) + (setting.empty() ? "" : ", " + setting);
   const auto panel_of = [&](const std::string& title, const Axis& x, const Axis& y, const auto& each) {
     PanelBuilder panel = out.panel(title + where, x, y);
-    int colour = 0;
     const Curve* before = nullptr;
     for (const Curve& curve : plan.curves) {
       if (curve.setting != setting || curve.layers != layers) continue;
       // Curves of several rates stand side by side, and are one before training.
       const bool starts = !before || before->variant != curve.variant || before->mean != curve.mean;
-      each(panel, curve.name + ".", variant_label(plan, curve), colour++, starts);
+      each(panel, curve.name + ".", variant_label(plan, curve), colour_of(plan, curve), starts);
       before = &curve;
     }
     return panel;
@@ -170,6 +198,11 @@ void add_variants(ResultBuilder& out, const Plan& plan, const std::string& setti
   panel_of("Training loss", {"step"}, {"nats"},
            [](PanelBuilder& panel, const std::string& name, const std::string& label, int colour, bool) {
              panel.curve(name + train_loss, label, {LineStyle::line, colour});
+           })
+      .line(task.guessing_loss(), "guessing");
+  panel_of("Held-out loss", {"step"}, {"nats"},
+           [](PanelBuilder& panel, const std::string& name, const std::string& label, int colour, bool) {
+             panel.curve(name + test_loss, label, {LineStyle::line, colour});
            })
       .line(task.guessing_loss(), "guessing");
   const auto before_and_after = [](const std::string& before, const std::string& after) {

@@ -25,7 +25,7 @@ class TrainStudy : public Study {
   Result run(Runner& runner) const override {
     const Plan plan = plan_of(config_);
     if (!config_.save.empty()) {
-      for (const Curve& curve : plan.curves) check_writable(weights_file(plan, curve));
+      for (const Curve& curve : plan.curves) check_writable(weights_file(plan, curve, 0));
     }
     // Read before the trials, so that a file that is missing or damaged is refused before anything else.
     const Task task(config_);
@@ -55,7 +55,9 @@ std::vector<Field> TrainStudy::fields() {
       choice_list_field("model", c.model, model_words(), "", "what mixes tokens"),
       choice_list_field("variant", c.variant, variants, "",
                         "norms before the branches, or after the sums; de-escalated: after the sums, and the mean token taken out"),
-      numeric(text_list_field("lambda", c.lambda, "strengths of the skip: numbers, and learned, one for each block")),
+      numeric(text_list_field("lambda", c.lambda,
+                              "strengths of the skip: numbers, and learned, one for each block; learned:0.1 learns at that "
+                              "rate in place of --lambda-rate")),
       real_field("lambda-start", c.lambda_start, -1e6, 1e6, "", "where a learned lambda starts"),
       excluding_low(real_field("lambda-rate", c.lambda_rate, 0.0, 1e6, "", "its learning rate over that of the weights")),
       choice_list_field("lambda-where", c.lambda_where, {"mixer", "both"}, "", "the skips that lambda multiplies"),
@@ -105,8 +107,8 @@ std::vector<Field> TrainStudy::fields() {
       size_field("test-size", c.test_size, 1, 10'000'000, "", "and held out"),
       text_field("text", c.text, "a text to learn; by default the King James Bible of Debian's package bible-kjv-text"),
       output(text_field("save", c.save,
-                        "FILE.safetensors: trained weights of trial 0, one file for each curve; of text also held-out windows as "
-                        "ids, FILE.tokens.txt")),
+                        "FILE.safetensors: the trained weights, one file for each curve and trial (FILE.2.safetensors is of the "
+                        "second trial); of text also held-out windows as ids, FILE.tokens.txt")),
   };
 }
 

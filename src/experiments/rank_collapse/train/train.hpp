@@ -21,7 +21,8 @@ struct Curve {
   std::string setting;  // what tells it from the other curves of its variant, but depth, rates and means: "init=torch"
   std::string model, variant, init, where, mean;
   bool learns = false;
-  double lambda = 1;  // where it is learned, its start
+  double lambda = 1;       // where it is learned, its start
+  double lambda_rate = 0;  // learning rate of a learned lambda over that of the weights
   std::uint64_t layers = 2, hidden = 64, steps = 300, warmup = 30;
   Norm norm = Norm::layer;
   double lr = 1e-3;
@@ -37,7 +38,7 @@ struct Plan {
   TrainConfig config;
   std::vector<Curve> curves;
 
-  /// Of the group of `curve`: the one with this fixed lambda, or the one that learns it; null where it is not run.
+  /// Of the group of `curve`: the one with this fixed lambda, or the first that learns it; null where it is not run.
   const Curve* with_lambda(const Curve& curve, double lambda) const;
   const Curve* learned(const Curve& curve) const;
   /// The first curve of each group.
@@ -87,7 +88,7 @@ inline constexpr char mu_normalized[] = "mu_normalized", token_similarity[] = "t
 // Where variants are compared also these, and nearly all of them at "eighth." and "half." too: rms is ||R_l||_F / sqrt(d N).
 inline constexpr char cosine[] = "cosine_similarity", rms[] = "rms",
                       branch_ratio[] = "branch_ratio";  // ||A||_F / ||R||_F of each block: what the mixer adds over what it adds to
-// Of language models there: the loss of tokens whose successors are replaced by random ones, and how much it is above the loss with
+// Of language models there: the loss of tokens whose successors are replaced by other text, and how much it is above the loss with
 // the true ones; the share of ||d logits_t / d R_0||^2 on tokens after t.
 inline constexpr char future_loss[] = "future_loss", future_excess[] = "future_excess", future_gradient[] = "future_gradient_share";
 
@@ -99,11 +100,12 @@ std::vector<std::string> of_blocks(const Plan& plan, const std::string& moment);
 
 // From a trial to the result -----------------------------------------------------------------------------------------------------
 
-/// Trains every curve. Trial 0 writes the files of config.save. Throws Failure where that fails.
+/// Trains every curve and writes the files of config.save. Throws Failure if that fails.
 TrialRecord run_trial(const Plan& plan, const Task& task, bool single_precision, const Trial& trial);
 
-/// Of one language model: the loss of some held-out tokens whose successors are replaced by random ones, how much it is above that
-/// with the true ones, and the share of ||d logits_t / d R_0||_F^2 on tokens after t (look_ahead.cpp).
+/// Of one language model: the loss of some held-out tokens whose successors are replaced by those of the next batch, of two or
+/// more, how much it is above that with the true ones, and the share of ||d logits_t / d R_0||_F^2 on tokens after t
+/// (look_ahead.cpp).
 struct LookAhead {
   double loss = 0, excess = 0, gradient_share = 0;
 };
@@ -112,8 +114,9 @@ LookAhead look_ahead(SequenceModel<double>& model, std::vector<SequenceBatch<dou
 /// Weights as published layouts have them, where they have one for such a model, else by the names of parameters (save.cpp).
 template <class T>
 void save_weights(const SequenceModel<T>& model, const std::string& file);
-/// The file of one curve: config.save, with the curve's name before its ending where there are several.
-std::string weights_file(const Plan& plan, const Curve& curve);
+/// The file of one curve in one trial: config.save, with the curve's name before its ending if there are several curves, and the
+/// number of the trial after it from the second trial on: weights.mamba2.2.safetensors.
+std::string weights_file(const Plan& plan, const Curve& curve, std::uint64_t trial);
 
 void judge(const Plan& plan, const Task& task, const Records& records, Claims& claims);
 /// What [Shallow] says of the variants (variants.cpp).

@@ -233,7 +233,7 @@ class Training {
     }
     for (const auto& [name, value] : scalars_) out.set(name, value);
     for (auto& [name, values] : series_) out.set(name, std::move(values));
-    if (trial_.index() == 0 && !plan_.config.save.empty()) save_weights(model_, weights_file(plan_, curve_));
+    if (!plan_.config.save.empty()) save_weights(model_, weights_file(plan_, curve_, trial_.index()));
     return out;
   }
 

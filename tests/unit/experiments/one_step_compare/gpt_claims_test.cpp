@@ -128,6 +128,7 @@ TEST_CASE("each statement turns with the number that it is about") {
       {"section-1/muon", plus("muon.final_validation_loss", 0.21)},
       {"section-1/lr-embedding=0.01/muon", plus("muon,lr-embedding=0.01.final_validation_loss", 0.21)},
       {"eq-1.1/one-step", with("muon.one_step.batch", {1.1, 2, 4, 8})},
+      {"eq-1.1/lead/one-step", with("muon.one_step.batch", {1.1, 2, 4, 8})},
       {"eq-1.1/order/one-step", with("muon.one_step.batch", {0.9, 9, 4, 2})},
       {"eq-1.1/size/one-step", with("muon.one_step.batch", {0.1, 0.5, 1.1, 2.5})},
       {"eq-1.1/independent/one-step", with("muon.one_step.independent", {0.4, 0.9, 4, 8})},
@@ -147,6 +148,29 @@ TEST_CASE("each statement turns with the number that it is about") {
     CHECK(judged("spectral/" + id).verdict == Verdict::holds);
     CHECK(judged("spectral/" + id, change).verdict == Verdict::fails);
   }
+}
+
+TEST_CASE("single steps early in training are judged apart, beside what always naming the more frequent step gets right") {
+  GptConfig early = config();
+  early.measure_steps = {0, 4, 16, 32, 50};
+  CHECK(gpt::stepped_in(gpt::plan_of(early).runs.front(), true) == std::vector<double>{4, 16});
+  CHECK(gpt::stepped_in(gpt::plan_of(early).runs.front(), false) == std::vector<double>{32, 100});
+  const auto at = [&](const char* id, const std::vector<double>& on_batch) {
+    const Change change = [&](TrialRecord& record) {
+      record.set("muon.early.one_step.predicted", {0.25, 0.5, 2, 4});
+      record.set("muon.early.one_step.batch", on_batch);
+      record.set("muon.early.one_step.independent", {0.5, 2, 2, 4});
+    };
+    return judged(std::string("spectral/eq-1.1/early/") + id, change, early);
+  };
+  CHECK(at("one-step", {0.3, 0.6, 2, 5}).verdict == Verdict::holds);
+  CHECK(at("one-step", {0.3, 0.6, 2, 5}).detail.find("always naming the more frequent one is right in 0.5") != std::string::npos);
+  CHECK(at("one-step", {0.3, 1.6, 2, 5}).verdict == Verdict::fails);
+  CHECK(at("lead/one-step", {0.3, 0.6, 2, 5}).verdict == Verdict::holds);
+  CHECK(at("lead/one-step", {3, 2, 2, 5}).verdict == Verdict::fails);
+  // 3 of 4 signs are right, and 3 of 4 steps are better along polar(G).
+  CHECK(at("independent/one-step", {1, 1, 1, 1}).measured == 0.75);
+  CHECK(at("independent/lead/one-step", {1, 1, 1, 1}).measured == 0);
 }
 
 TEST_CASE("what a run cannot say is not applicable, with what it needs") {

@@ -58,14 +58,14 @@ Verdict verdict(const MlpConfig& of, const Records& records, const std::string& 
 
 TEST_CASE("condition (1.8) is counted layer by layer") {
   const auto bad = record([](TrialRecord& r) { r.set("specgd.W3.ratio", {3, 0.9, std::nan("")}); });
-  const Records records = {record(), bad};
+  const Records records = {record(), bad, record()};
   const Result result = result_of(config(), records);
   CHECK(find_claim(result, "spectral/eq-1.8/specgd/W2").verdict == Verdict::holds);
   const Claim& claim = find_claim(result, "spectral/eq-1.8/specgd/W3");
   CHECK(claim.verdict == Verdict::fails);
   CHECK(claim.measured == 1.0);
-  CHECK(claim.detail.find("in 5 cases") != std::string::npos);
-  CHECK(find_scalar(result, "specgd.W3.condition_share") == std::vector<double>{1, 0.5});
+  CHECK(claim.detail.find("in 8 cases") != std::string::npos);
+  CHECK(find_scalar(result, "specgd.W3.condition_share") == std::vector<double>{1, 0.5, 1});
 }
 
 TEST_CASE("the initial phase ends where the nuclear rank of a layer is below twice the stable rank") {
@@ -116,7 +116,8 @@ TEST_CASE("Figure 4: a tenth of the loss in fewer steps, where both get there") 
 
 TEST_CASE("Figure 1: below a tenth of the input dimension") {
   const std::string id = "spectral/fig-1/stable-rank-small/gd";
-  CHECK(verdict(config(), {record()}, id) == Verdict::holds);
+  CHECK(verdict(config(), {record(), record(), record()}, id) == Verdict::holds);
+  CHECK(verdict(config(), {record(), record()}, id) == Verdict::not_applicable);
   CHECK(verdict(config(), {record([](TrialRecord& r) { r.set("gd.layer2.stable_rank", {5, 12.9, 5}); })}, id) == Verdict::fails);
 }
 
@@ -135,11 +136,11 @@ TEST_CASE("a figure is judged for its own activation alone") {
 TEST_CASE("the printed maximum of the ranks is refuted by a larger rank alone") {
   for (const std::string figure : {"spectral/fig-1", "spectral/fig-4"}) {
     CHECK(verdict(config(), {record()}, figure + "/maximum/as-printed") == Verdict::fails);
-    CHECK(verdict(config(), {record()}, figure + "/maximum/corrected") == Verdict::holds);
+    CHECK(verdict(config(), {record(), record(), record()}, figure + "/maximum/corrected") == Verdict::holds);
     const auto low = record([](TrialRecord& r) {
       for (const char* name : {"A1.rank", "A2.rank", "A3.rank", "W2.rank", "W3.rank"}) r.set(name, 256);
     });
-    CHECK(verdict(config(), {low}, figure + "/maximum/as-printed") == Verdict::holds);
+    CHECK(verdict(config(), {low, low, low}, figure + "/maximum/as-printed") == Verdict::holds);
     CHECK(verdict(config(), {low}, figure + "/maximum/corrected") == Verdict::fails);
     CHECK(verdict(config("relu2", 256), {low}, figure + "/maximum/as-printed") == Verdict::not_applicable);
   }

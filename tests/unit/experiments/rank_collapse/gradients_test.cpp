@@ -220,13 +220,13 @@ FlagValues tiny_with(const FlagValues& more) {
 }  // namespace
 
 TEST_CASE("with --gradients the third panel of Figure 1 has a curve for each model") {
-  const Result result = run_configured(make_layers_study(), tiny, 2);
+  const Result result = run_configured(make_layers_study(), tiny, 3);
   for (const std::string series : {"bert.gradient_norm", "albert.gradient_norm"}) {
     CHECK(find_series(result, series).x == std::vector<double>{1, 2, 3});
   }
   // Every trial is a case of the claim.
-  CHECK(find_scalar(result, "bert.gradient_ratio").size() == 2);
-  CHECK(find_claim(result, "shallow/fig-1-gradient/bert").detail.starts_with("0 violations in 2 cases"));
+  CHECK(find_scalar(result, "bert.gradient_ratio").size() == 3);
+  CHECK(find_claim(result, "shallow/fig-1-gradient/bert").detail.starts_with("0 violations in 3 cases"));
   REQUIRE(result.figure.panels.size() == 3);
   const Panel& panel = result.figure.panels.back();
   CHECK(panel.curves.size() == 2);

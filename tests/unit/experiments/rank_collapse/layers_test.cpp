@@ -188,7 +188,7 @@ class Drawn {
 
 TEST_CASE("[LambdaSkip] Figure 1 on curves drawn by hand: the worst of the small, the worst of the largest") {
   const auto judged = [](double at_0, double at_1, double at_2, double at_5, double at_minus_5) {
-    Drawn drawn("attention", {{"lambda", "0,1,2,5,-5"}});
+    Drawn drawn("attention", {{"layers", "32"}, {"lambda", "0,1,2,5,-5"}});
     const double last[] = {at_0, at_1, at_2, at_5, at_minus_5};
     const char* names[] = {"0", "1", "2", "5", "-5"};
     for (std::size_t i = 0; i < 5; ++i) drawn.curve(std::string("lambda=") + names[i] + ".mu_normalized", {0.9, last[i]});
@@ -210,11 +210,18 @@ TEST_CASE("[LambdaSkip] Figure 1 on curves drawn by hand: the worst of the small
 
 TEST_CASE("[LambdaSkip] Figure 1 is about models without their gate") {
   for (const std::string gating : {"on", "off"}) {
-    const Verdict verdict = Drawn("mamba2", {{"gating", gating}})
+    const Verdict verdict = Drawn("mamba2", {{"layers", "32"}, {"gating", gating}})
                                 .curve("lambda=1.mu_normalized", {0.9, 0.0})
                                 .verdict("lambda-skip/fig-1/mamba2/lambda-1-collapses");
     CHECK(verdict == (gating == "on" ? Verdict::not_applicable : Verdict::holds));
   }
+}
+
+TEST_CASE("[LambdaSkip] Figure 1: too few layers do not say that tokens never collapse") {
+  Drawn drawn("mamba2", {{"layers", "31"}, {"gating", "off"}});
+  drawn.curve("lambda=1.mu_normalized", {0.9, 0.5});
+  CHECK(drawn.verdict("lambda-skip/fig-1/mamba2/lambda-1-collapses") == Verdict::not_applicable);
+  CHECK(drawn.verdict("lambda-skip/fig-1/mamba2/large-lambda-keeps") == Verdict::not_applicable);  // no large lambda
 }
 
 TEST_CASE("[Shallow] Figure 1 on curves drawn by hand") {

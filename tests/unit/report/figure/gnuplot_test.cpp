@@ -362,6 +362,21 @@ TEST_CASE("an axis covers the values that it is asked to, and no less than its c
   CHECK_THROWS_AS(gnuplot_script(result, "svg"), Failure);
 }
 
+TEST_CASE("the band of a mean of shares ends at 0 and at 1") {
+  auto result = sample_result();  // the mean falls from 1 to 0.68, its spread is twice that
+  auto& panel = result["figure"]["panels"][1];
+  panel["lines"] = nlohmann::json::array();
+  panel["curves"][0]["style"] = "line";
+  const auto lowest = [&] {
+    const std::string script = gnuplot_script(result, "svg");
+    return number_after(script.substr(script.rfind("set yrange")), "set yrange [");
+  };
+  panel["y"]["covers"] = {0, 0.99};
+  CHECK(lowest() < -0.9);
+  panel["y"]["covers"] = {0, 1};
+  CHECK(lowest() > -0.1);
+}
+
 TEST_CASE("where colours repeat, markers do not") {
   auto result = sample_result();
   auto& curves = result["figure"]["panels"][1]["curves"];

@@ -32,6 +32,9 @@ TEST_CASE("figures by name and by id") {
 
 TEST_CASE("a claim of another figure is judged there") {
   const Json own = result("Figure 18 (a)", {}), other = result("Theorem 3.6", {});
+  Json elsewhere = claim("spectral/eq-1.8/gd/W1", "not-applicable");
+  elsewhere["judged_in"] = "spectral-fig04";
+  CHECK(!belongs(elsewhere, own));
   CHECK(belongs(claim("spectral/fig-18a/x", "holds"), own));
   CHECK(belongs(claim("spectral/fig-18/x", "holds"), own));
   CHECK(belongs(claim("spectral/eq-1.5", "holds"), own));
