@@ -298,13 +298,13 @@ CHEAP = $(shell grep -lE '^  "seconds": ([1-3]?[0-9]|40),' experiments/*.json | 
 
 .PHONY: reference gallery check-reference check-verdicts
 
-reference: build ## results/reference, what a full run of every preset gives, and the gallery in the README; hours
+reference: build ## results/reference, what a full run of every preset gives, and the gallery in results/README.md; hours
 	@$(BINARY) reproduce --full --out results/reference
 	@$(MAKE) --no-print-directory gallery
 
 gallery: build
-	@$(BINARY) report $(sort $(wildcard results/reference/*.json)) --out $(BUILD)/gallery.md --quiet
-	@sed -i -e '/^<!-- gallery -->$$/,/^<!-- end of the gallery -->$$/{//!d}' -e '/^<!-- gallery -->$$/r $(BUILD)/gallery.md' README.md
+	@cd results && ../$(BINARY) report $(sort $(patsubst results/%,%,$(wildcard results/reference/*.json))) --out ../$(BUILD)/gallery.md --quiet
+	@sed -i -e '/^<!-- gallery -->$$/,/^<!-- end of the gallery -->$$/{//!d}' -e '/^<!-- gallery -->$$/r $(BUILD)/gallery.md' results/README.md
 
 check-verdicts: ## verdicts in results/ against results/reference: no claim holds in one and fails in the other
 	@python3 tests/check_verdicts.py results results/reference

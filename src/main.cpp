@@ -20,9 +20,17 @@ using namespace ranklab;
 
 // `argv` without the program.
 int run_command_line(const std::vector<std::string>& argv) {
-  if (argv.empty()) throw UsageError("no command; `ranklab --help` lists them");
+  if (argv.empty()) {
+    std::fputs(first_steps().c_str(), stderr);
+    return 2;
+  }
   const std::string& command = argv[0];
   const std::vector<std::string> words(argv.begin() + 1, argv.end());
+  if (command == "help" && words.size() == 1) {
+    const std::string explanation = explanation_of(words[0]);
+    std::fputs(explanation.c_str(), stdout);
+    if (!explanation.empty()) return 0;
+  }
   if (command == "help" && !words.empty()) {
     std::vector<std::string> asked = words;
     asked.emplace_back("--help");
@@ -36,7 +44,8 @@ int run_command_line(const std::vector<std::string>& argv) {
     std::fputs(version_text().c_str(), stdout);
     return 0;
   }
-  std::vector<std::string> names = {"--help", "--version"};
+  std::vector<std::string> names = terms();
+  names.insert(names.end(), {"--help", "--version"});
   if (const Experiment* experiment = find_experiment(command)) return run_experiment(*experiment, words);
   for (const Experiment& experiment : experiments()) names.push_back(experiment.name);
   for (const Utility& utility : utilities()) {

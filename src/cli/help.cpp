@@ -101,6 +101,75 @@ std::string program_help() {
   return out;
 }
 
+std::string first_steps() {
+  return "ranklab " + version_line() + R"(: experiments on the geometry of deep networks
+
+To see a figure of the papers again, with error bars and a verdict on each claim:
+  ranklab list                            the presets: figure, command, expected time
+  ranklab run spectral-fig03              runs one; the result is results/spectral-fig03.json
+  ranklab plot results/spectral-fig03.json
+
+To ask whether a layer of your own model should get Muon:
+  ranklab one-step-compare --study files --from FOLDER --out muon.json
+                                          FOLDER is written by ranklab_dump.record in PyTorch
+
+To check a result that someone gave you:
+  ranklab verify RESULT.json              runs it again and compares
+  ranklab compare A.json B.json           two results side by side
+
+  ranklab help                            all commands
+  ranklab help COMMAND --study NAME       the flags of one study, with an example
+  ranklab help TERM                       )" +
+         wrapped("explains one of: " + joined(terms()), 42);
+}
+
+namespace {
+
+struct Term {
+  std::string name, text;
+};
+
+const std::vector<Term>& glossary() {
+  static const std::vector<Term> list = {
+      {"stable-rank",
+       "st(A) = ||A||_F^2 / ||A||_op^2, between 1 and the rank of A. It counts the directions that share the energy of a "
+       "matrix, such as the activations that enter a layer."},
+      {"nuclear-rank",
+       "nr(G) = ||G||_*^2 / ||G||_F^2, between 1 and the rank of G. It counts the singular values of a gradient that "
+       "matter."},
+      {"polar",
+       "The polar factor of G = U S V' is U V': all singular values become 1. Muon approximates it by Newton-Schulz steps."},
+      {"spectral-step",
+       "A step along the polar factor of the gradient. It beats a step along the gradient in least squares where nr(G) is "
+       "large beside st(A): condition (1.8) of [Spectral] is nr(G) >= st(A)."},
+      {"mu", "mu(Y) = ||Y - 1 y'||_F with the mean token y: 0 if all tokens are equal. Divided by ||Y||_F it lies in [0, 1]."},
+      {"rank-collapse", "The tokens of a deep stack become equal (mu falls to 0) or parallel (the rank-one residual falls to 0)."},
+      {"trial", "One independent repetition: a seed, a draw, a training or a sequence. --trials sets their number."},
+      {"verdict",
+       "holds, fails or not-applicable. A claim on a mean holds if its 99 % confidence interval over the trials lies inside "
+       "the claimed region, fails if it lies outside, and is undecided otherwise. A claim \"for all\" holds without a "
+       "violation. results/README.md has the whole rule."},
+      {"misprint",
+       "A statement that fails as printed and holds in its corrected form. Both are judged: .../as-printed and .../corrected."},
+  };
+  return list;
+}
+
+}  // namespace
+
+std::vector<std::string> terms() {
+  std::vector<std::string> names;
+  for (const Term& term : glossary()) names.push_back(term.name);
+  return names;
+}
+
+std::string explanation_of(const std::string& name) {
+  for (const Term& term : glossary()) {
+    if (term.name == name) return term.name + "\n    " + wrapped(term.text, 4);
+  }
+  return "";
+}
+
 std::string experiment_help(const Experiment& experiment, const std::string& only) {
   const bool all = only.empty();
   std::string out = "Usage: ranklab " + experiment.name + (all ? " [--study NAME]" : " --study " + only) +

@@ -27,17 +27,21 @@ void print_table(const std::vector<std::string>& names) {
   const std::size_t columns = columns_of(STDOUT_FILENO, page_columns);
   std::vector<std::vector<std::string>> rows = {{"PRESET", "COMMAND", "TIME", "FIGURE"}};
   std::vector<std::string> summaries = {"SUMMARY"};
+  double seconds = 0;
   for (const auto& name : names) {
     const nlohmann::json preset = read_preset(name);
     rows.push_back({name, preset.value("command", ""), preset.contains("seconds") ? duration_text(preset["seconds"]) : "",
                     source_text(preset)});
     summaries.push_back(preset.value("summary", ""));
+    seconds += preset.value("seconds", 0.0);
   }
   const std::vector<std::string> lines = in_columns(rows);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::printf("%s\n    %s", shortened(printable(lines[i]), columns).c_str(),
                 wrapped(printable(summaries[i]), 4, columns).c_str());
   }
+  std::printf("\n%s, %s in all on two cores; make reproduce runs shorter forms of the long ones\n",
+              counted(names.size(), "preset").c_str(), duration_text(seconds).c_str());
 }
 
 }  // namespace

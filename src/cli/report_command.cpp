@@ -27,9 +27,18 @@ int report_command(const std::vector<std::string>& words) {
   if (prints_help(arguments, "report RESULT.json... [--out PAGE.html]", summary, fields)) return 0;
   if (arguments.positional.empty()) throw UsageError("report takes one result file or more, none given");
   std::vector<nlohmann::json> results;
-  for (const auto& path : arguments.positional) results.push_back(read_result(path));
-  const std::string page =
-      out.ends_with(".md") ? markdown_gallery(results, arguments.positional) : html_report(results, arguments.positional);
+  std::vector<std::string> paths;
+  for (const auto& path : arguments.positional) {
+    // `train --save` writes it next to the results, so that results/*.json names it too.
+    if (path.ends_with(".config.json")) {
+      if (!quiet) std::fprintf(stderr, "%s: the config of saved weights, not a result; left out\n", printable(path).c_str());
+      continue;
+    }
+    results.push_back(read_result(path));
+    paths.push_back(path);
+  }
+  if (results.empty()) throw UsageError("report takes one result file or more, none given");
+  const std::string page = out.ends_with(".md") ? markdown_gallery(results, paths) : html_report(results, paths);
   if (out == "-") {
     std::fwrite(page.data(), 1, page.size(), stdout);
     return 0;

@@ -64,7 +64,8 @@ class SmokeTest(ProgramTest):
         presets = sorted(name[:-5] for name in os.listdir(os.path.join(ROOT, "experiments")) if name.endswith(".json"))
         self.run_program("run lambda-skip-trained --steps 2 --quiet")  # writes what some presets read
         listed = self.run_program("list").stdout.splitlines()
-        names = [line for line in listed[1:] if not line.startswith(" ")]
+        self.assertRegex(listed[-1], rf"^{len(presets)} presets, [\d.]+ (h|min) in all")
+        names = [line for line in listed[1:-2] if not line.startswith(" ")]
         self.assertEqual([line.split()[0] for line in names], presets)
         for line, preset in zip(names, presets):
             command = line.split()[1]
