@@ -71,8 +71,8 @@ void print_table(const Rows& rows) {
 int compare_command(const std::vector<std::string>& words) {
   const Arguments arguments = parse_utility(words, {});
   const std::string summary =
-      "Two results side by side, differences of means in their standard errors. Exit 1 where a verdict differs, or a scalar beyond "
-      "its error (Student's quantile at the level " +
+      "Shows two results side by side, with differences of means in standard errors. Exits with status 1 if a verdict differs, or "
+      "if a scalar differs by more than its error (Student's quantile at the level " +
       short_number(comparison_level) + ", divided by the number of comparisons; with one trial: beyond rounding).";
   if (prints_help(arguments, "compare A.json B.json", summary, {})) return 0;
   if (arguments.positional.size() != 2)

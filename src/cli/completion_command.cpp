@@ -88,7 +88,7 @@ std::string bash_completion() {
 
 int completion_command(const std::vector<std::string>& words) {
   const Arguments arguments = parse_utility(words, {});
-  const std::string summary = "Prints completion for the shell: `source <(ranklab completion bash)`.";
+  const std::string summary = "Prints shell completion. To load it: `source <(ranklab completion bash)`.";
   if (prints_help(arguments, "completion bash", summary, {})) return 0;
   if (arguments.positional != std::vector<std::string>{"bash"})
     throw UsageError("completion takes the name of a shell; allowed: bash");

@@ -17,15 +17,15 @@ namespace ranklab {
 int export_command(const std::vector<std::string>& words) {
   std::string what = exported_parts.front(), out = "-";
   const std::vector<Field> fields = {
-      choice_field("what", what, exported_parts, "", "what a row is: a scalar, a point of a series, a trial's value, a claim"),
-      text_field("out", out, "the CSV file; - is standard output"),
+      choice_field("what", what, exported_parts, "",
+                   "content of a row: a scalar, a point of a series, a trial's value, or a claim"),
+      text_field("out", out, "path of the CSV file; - is standard output"),
   };
   const Arguments arguments = parse_utility(words, fields);
-  if (prints_help(
-          arguments, "export RESULT.json... [--what PART] [--out FILE.csv]",
-          "A part of a result as tidy CSV. Of several results, one table: each row begins with the file and the parameters in "
-          "which they differ.",
-          fields))
+  if (prints_help(arguments, "export RESULT.json... [--what PART] [--out FILE.csv]",
+                  "Writes one part of a result as tidy CSV. Several results give one table: each row begins with the file and the "
+                  "parameters that differ between the results.",
+                  fields))
     return 0;
   const std::vector<std::string>& paths = arguments.positional;
   if (paths.empty()) throw UsageError("export takes one result file or more, none given");

@@ -48,7 +48,7 @@ void print_table(const std::vector<std::string>& names) {
 
 int list_command(const std::vector<std::string>& words) {
   bool as_json = false;
-  const std::vector<Field> fields = {switch_field("json", as_json, "every preset whole, as a JSON list")};
+  const std::vector<Field> fields = {switch_field("json", as_json, "print every preset in full, as a JSON list")};
   const Arguments arguments = parse_utility(words, fields);
   if (prints_help(arguments, "list [--json]", "Lists the presets: name, command, figure of the paper, expected time, summary.",
                   fields))

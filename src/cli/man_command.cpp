@@ -71,7 +71,7 @@ std::string man_page() {
 
 int man_command(const std::vector<std::string>& words) {
   const Arguments arguments = parse_utility(words, {});
-  if (prints_help(arguments, "man", "Prints the man page: `ranklab man | man -l -`.", {})) return 0;
+  if (prints_help(arguments, "man", "Prints the man page. To read it: `ranklab man | man -l -`.", {})) return 0;
   if (!arguments.positional.empty()) throw UsageError("unexpected argument '" + arguments.positional[0] + "'; man takes none");
   std::fputs(man_page().c_str(), stdout);
   return 0;

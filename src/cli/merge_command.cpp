@@ -141,14 +141,14 @@ int merge_command(const std::vector<std::string>& words) {
   std::string out;
   bool quiet = false, strict = false, force = false;
   const std::vector<Field> fields = {
-      text_field("out", out, "where the result goes; - is standard output; unless given, where that of the whole run would"),
-      switch_field("quiet", quiet, "nothing on standard error but errors"),
-      switch_field("strict", strict, "exit 3 when a claim's verdict is `fails`"),
-      switch_field("force", force, "replace an existing --out that holds another run"),
+      text_field("out", out, "path of the result; - is standard output (not given: the path of the unsharded run)"),
+      switch_field("quiet", quiet, "print only errors on standard error"),
+      switch_field("strict", strict, "exit with status 3 if a claim's verdict is `fails`"),
+      switch_field("force", force, "replace --out even if it holds another run"),
   };
   const Arguments arguments = parse_utility(words, fields);
   const std::string summary =
-      "One result from the parts of a run that was done with --shard, in any order: the same numbers as those of a single run.";
+      "Combines the parts of a --shard run, named in any order, into one result. Its numbers equal those of a single run.";
   if (prints_help(arguments, "merge PART... [--out RESULT.json] [flags]", summary, fields)) return 0;
 
   const auto start = std::chrono::steady_clock::now();

@@ -1,6 +1,8 @@
 // `ranklab report RESULT.json...`: one self-contained HTML page, or a gallery in Markdown.
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/arguments.hpp"
@@ -18,26 +20,25 @@ int report_command(const std::vector<std::string>& words) {
   std::string out = "results/report.html";
   bool quiet = false;
   const std::vector<Field> fields = {
-      text_field("out", out, "the page; - is standard output; a name in .md: a gallery for a README"),
-      switch_field("quiet", quiet, "nothing on standard error but errors"),
+      text_field("out", out, "path of the page; - is standard output; a name ending in .md: a gallery for a README"),
+      switch_field("quiet", quiet, "print only errors on standard error"),
   };
   const Arguments arguments = parse_utility(words, fields);
   const std::string summary =
-      "Makes one self-contained HTML page of results: figures, claims with their verdicts, config and provenance.";
+      "Writes one self-contained HTML page of results: figures, claims with their verdicts, config and provenance.";
   if (prints_help(arguments, "report RESULT.json... [--out PAGE.html]", summary, fields)) return 0;
   if (arguments.positional.empty()) throw UsageError("report takes one result file or more, none given");
   std::vector<nlohmann::json> results;
+  // `train --save` writes it next to the results, so that results/*.json names it too.
+  const auto is_config = [](const std::string& path) { return path.ends_with(".config.json"); };
   std::vector<std::string> paths;
-  for (const auto& path : arguments.positional) {
-    // `train --save` writes it next to the results, so that results/*.json names it too.
-    if (path.ends_with(".config.json")) {
-      if (!quiet) std::fprintf(stderr, "%s: the config of saved weights, not a result; left out\n", printable(path).c_str());
-      continue;
-    }
-    results.push_back(read_result(path));
-    paths.push_back(path);
+  std::remove_copy_if(arguments.positional.begin(), arguments.positional.end(), std::back_inserter(paths), is_config);
+  if (paths.empty()) throw UsageError("report takes one result file or more; the config of saved weights is not a result");
+  for (const auto& path : paths) results.push_back(read_result(path));
+  const std::size_t left_out = arguments.positional.size() - paths.size();
+  if (left_out > 0 && !quiet) {
+    std::fprintf(stderr, "%s left out: not a result but the config of saved weights\n", counted(left_out, "file").c_str());
   }
-  if (results.empty()) throw UsageError("report takes one result file or more, none given");
   const std::string page = out.ends_with(".md") ? markdown_gallery(results, paths) : html_report(results, paths);
   if (out == "-") {
     std::fwrite(page.data(), 1, page.size(), stdout);

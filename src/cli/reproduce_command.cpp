@@ -263,16 +263,16 @@ class Reproduction {
 int reproduce_command(const std::vector<std::string>& words) {
   Options options;
   const std::vector<Field> fields = {
-      text_field("out", options.out, "the folder of the results, pictures and page"),
-      switch_field("full", options.full, "the papers' own numbers of inputs and seeds in every preset"),
-      switch_field("force", options.force, "replace results of runs with other parameters"),
-      size_field("threads", options.threads, 0, 1024, "", "trials run at once; 0: all cores"),
+      text_field("out", options.out, "folder of the results, figures and report"),
+      switch_field("full", options.full, "use the papers' numbers of inputs and seeds in every preset"),
+      switch_field("force", options.force, "replace the results of runs with other parameters"),
+      size_field("threads", options.threads, 0, 1024, "", "number of trials run at once; 0: all cores"),
   };
   const Arguments arguments = parse_utility(words, fields);
   const std::string summary =
-      "Runs every preset, or those named, draws the pictures and renews OUT/report.html, of all that is done,\n"
-      "after each. Long presets run fewer inputs, seeds or steps unless --full. What this program has done before\n"
-      "is kept. Exit 1 where a preset could not be run.";
+      "Runs every preset, or those named, and draws the figures. Rewrites OUT/report.html with all finished results after each "
+      "preset. Long presets run fewer inputs, seeds or steps unless --full is given. Finished results of this program are kept. "
+      "Exits with status 1 if a preset could not be run.";
   if (prints_help(arguments, "reproduce [PRESET...] [flags]", summary, fields)) return 0;
   if (preset_names().empty()) throw Failure("no folder experiments/ with presets here or beside the program");
   return Reproduction(tasks_of(arguments.positional, options), options).run();

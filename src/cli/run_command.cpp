@@ -15,8 +15,7 @@ int run_command(const std::vector<std::string>& words) {
     Arguments help;
     help.help = true;
     prints_help(help, "run PRESET [flags]",
-                "Runs a preset: the command that it is for, with --preset PRESET and the flags. `ranklab list` shows the presets.",
-                {});
+                "Runs a preset: calls its command with --preset PRESET and the given flags. `ranklab list` shows the presets.", {});
     return 0;
   }
   if (words.empty() || words[0].starts_with('-')) throw UsageError("run takes a preset first; `ranklab list` shows them");

@@ -139,7 +139,8 @@ class Overview {
 int status_command(const std::vector<std::string>& words) {
   const Arguments arguments = parse_utility(words, {});
   const std::string summary =
-      "How far the shards of a run are: `ranklab status PREFIX.*-of-N.part*`, which names the parts and the journals beside them.";
+      "Shows the progress of the shards of a run: `ranklab status PREFIX.*-of-N.part*` includes the parts and the journals next to "
+      "them.";
   if (prints_help(arguments, "status PART...", summary, {})) return 0;
   if (arguments.positional.empty()) throw UsageError("status takes the parts and journals of a run, none given");
   Overview overview;

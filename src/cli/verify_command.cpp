@@ -143,12 +143,13 @@ int verify_command(const std::vector<std::string>& words) {
   std::uint64_t threads = 0;
   bool quiet = false;
   const std::vector<Field> fields = {
-      size_field("threads", threads, 0, 1024, "", "trials run at once; 0: all cores"),
-      switch_field("quiet", quiet, "no progress bar"),
+      size_field("threads", threads, 0, 1024, "", "number of trials run at once; 0: all cores"),
+      switch_field("quiet", quiet, "show no progress bar"),
   };
   const Arguments arguments = parse_utility(words, fields);
   const std::string summary =
-      "Runs the configs of results again. Exit 0 where each holds to the bit or within its own error bars, 1 where one does not.";
+      "Runs the configs of results again. Exits with status 0 if each result holds bit for bit or within its own error bars, and "
+      "with 1 if one does not.";
   if (prints_help(arguments, "verify RESULT.json... [flags]", summary, fields)) return 0;
   if (arguments.positional.empty()) throw UsageError("verify takes one result file or more, none given");
   const std::filesystem::path here = std::filesystem::current_path();

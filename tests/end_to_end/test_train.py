@@ -81,7 +81,7 @@ class TrainTest(ProgramTest):
         trained = self.result(TEXT + " --save kept/model.safetensors", name="trained.json")
         self.write("windows.txt", "".join(self.read("kept/model.tokens.txt").splitlines(keepends=True)[:4]))
         page = self.run_program("report trained.json kept/model.mamba2.config.json --out page.html")
-        self.assertIn("not a result; left out", page.stderr)
+        self.assertIn("1 file left out: not a result", page.stderr)
         self.refused("report kept/model.mamba2.config.json", "one result file or more")
         depth = self.result("rank-collapse --weights kept/model.mamba2.safetensors --also kept/model.attention.safetensors "
                             "--tokens-file windows.txt --lambda 1", name="depth.json")

@@ -15,12 +15,12 @@ namespace {
 
 // A word that is "own" until the model is known, which no flag may say.
 Field own_field(std::string name, std::string& value, std::vector<std::string> choices, std::string help) {
-  return choice_field(std::move(name), value, std::move(choices), "", std::move(help) + " (own: the model's)");
+  return choice_field(std::move(name), value, std::move(choices), "", std::move(help) + " (own: the model's default)");
 }
 
 Field own_size_field(std::string name, std::uint64_t& value, std::string symbol, std::string help) {
   return or_unset(size_field(std::move(name), value, 0, largest_model_size, std::move(symbol),
-                             std::move(help) + " (not given: the model's own)"));
+                             std::move(help) + " (not given: the model's default)"));
 }
 
 // The help of a flag that means something to some models alone.
@@ -109,38 +109,43 @@ ModelSpec further_model(const std::string& word, const ModelSpec& main) {
 
 std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>& models) {
   return {
-      choice_field("model", spec.model, models, "", "the sequence model that is stacked"),
-      size_field("layers", spec.layers, 1, largest_model_size, "K", "layers, or blocks"),
+      choice_field("model", spec.model, models, "", "sequence model to stack"),
+      size_field("layers", spec.layers, 1, largest_model_size, "K", "number of layers or blocks"),
       size_field("tokens", spec.tokens, 1, largest_model_size, "N",
-                 "tokens of a sequence, at least 2 (own: 128, of a file's the longest)"),
-      size_field("dim", spec.dim, 1, largest_model_size, "d", "width of a token"),
-      own_size_field("heads", spec.heads, "h", "attention or mixer heads"),
+                 "tokens per sequence, at least 2 (0: 128, or the longest sequence of --tokens-file)"),
+      size_field("dim", spec.dim, 1, largest_model_size, "d", "token width"),
+      own_size_field("heads", spec.heads, "h", "number of attention or mixer heads"),
       own_size_field("ffn", spec.ffn, "q", "width of the feed-forward net"),
       own_size_field("state", spec.state, "n", "state size of a state-space model"),
       own_size_field(
           "embedding", spec.embedding, "",
           joined(models_that([](const ModelRow& row) { return row.embeds_narrowly; })) + ": width of the token embedding"),
-      own_size_field("vocabulary", spec.vocabulary, "", "token ids to draw from"),
-      own_size_field("ssm-groups", spec.groups, "", of_models("ssm-groups", "groups of heads that share B and C")),
-      own_field("norm", spec.norm, {"rows", "layer", "rms", "none"}, "normalisation of the tokens"),
-      own_field("gating", spec.gating, {"on", "off"}, of_models("gating", "the multiplicative gate")),
-      own_field("mlp", spec.mlp, {"on", "off"}, "transformers: the feed-forward net"),
-      own_field("share-weights", spec.share_weights, {"on", "off"}, "the same weights at every depth"),
-      own_field("input", spec.input, {"gaussian", "cone", "tokens"}, "what enters the first layer"),
-      real_field("zipf", spec.zipf, 0.0, 100.0, "", "input tokens: the id i has frequency proportional to (i + 1)^-zipf"),
-      real_field("cone-width", spec.cone_width, 0.0, 1e6, "", "cone: spread of the tokens around one direction"),
-      real_field("alpha", spec.alpha, -1e6, 1e6, "alpha", "transformers: strength of self-attention"),
+      own_size_field("vocabulary", spec.vocabulary, "", "number of token ids to draw from"),
+      own_size_field("ssm-groups", spec.groups, "",
+                     of_models("ssm-groups", "number of head groups; the heads of a group share B and C")),
+      own_field("norm", spec.norm, {"rows", "layer", "rms", "none"}, "normalization of the tokens"),
+      own_field("gating", spec.gating, {"on", "off"}, of_models("gating", "multiplicative gate")),
+      own_field("mlp", spec.mlp, {"on", "off"}, "transformers: feed-forward net"),
+      own_field("share-weights", spec.share_weights, {"on", "off"}, "use the same weights at every depth"),
+      own_field("input", spec.input, {"gaussian", "cone", "tokens"}, "input of the first layer"),
+      real_field("zipf", spec.zipf, 0.0, 100.0, "", "input tokens: frequency of id i is proportional to (i + 1)^-zipf"),
+      real_field("cone-width", spec.cone_width, 0.0, 1e6, "", "input cone: spread of the tokens around one direction"),
+      real_field("alpha", spec.alpha, -1e6, 1e6, "alpha", "post-norm, pre-norm: strength of self-attention"),
       real_field("weight-scale", spec.weight_scale, 0.0, 1e6, "", "factor on every drawn weight matrix"),
-      choice_field("weight-variance", spec.weight_variance, {"1/d", "h/d"}, "", "transformers: variance of W's entries"),
-      choice_field("value-weights", spec.value_weights, {"gaussian", "orthogonal", "identity"}, "C_V", "attention: the law of W_V"),
-      switch_field("causal", spec.causal, "attention: no token sees later ones"),
-      real_field("decay", spec.decay, 0.0, 1.0, "alpha", of_models("decay", "A_t = alpha I")),
+      choice_field("weight-variance", spec.weight_variance, {"1/d", "h/d"}, "",
+                   "post-norm, pre-norm: variance of the entries of W"),
+      choice_field("value-weights", spec.value_weights, {"gaussian", "orthogonal", "identity"}, "C_V",
+                   "attention, linear-attention: distribution of W_V"),
+      switch_field("causal", spec.causal, "attention, linear-attention: no token sees later tokens"),
+      real_field("decay", spec.decay, 0.0, 1.0, "alpha", of_models("decay", "decay in A_t = alpha I")),
       choice_field("lambda-at", spec.lambda_at, {"attention", "both"}, "",
-                   of_models("lambda-at", "the residual that lambda multiplies")),
-      choice_field("skip-at", spec.skip_at, {"residual", "mixer"}, "", of_models("skip-at", "where the lambda-skip stands")),
-      choice_field("skip-input", spec.skip_input, {"stream", "normed"}, "", of_models("skip-input", "what lambda multiplies")),
+                   of_models("lambda-at", "residual that lambda multiplies: of attention only, or of both sublayers")),
+      choice_field("skip-at", spec.skip_at, {"residual", "mixer"}, "",
+                   of_models("skip-at", "place of the lambda-skip: the residual stream, or inside the mixer")),
+      choice_field("skip-input", spec.skip_input, {"stream", "normed"}, "",
+                   of_models("skip-input", "input of the lambda-skip: the residual stream, before or after its norm")),
       choice_field("norm-off", spec.norm_off, {"block", "inner", "both"}, "",
-                   of_models("norm-off", "the norms that --norm none removes")),
+                   of_models("norm-off", "norms that --norm none removes: the block's, the mixer's inner norm, or both")),
   };
 }
 
@@ -148,20 +153,20 @@ std::vector<Field> file_fields(ModelSpec& spec) {
   return {
       text_field("weights", spec.weights,
                  "published weights of " + alternatives(published_models()) + ": .safetensors, or the index.json of shards"),
-      text_field("model-config", spec.model_config, "the config.json of the weights"),
+      text_field("model-config", spec.model_config, "config.json of the weights"),
       one_per_flag(
           text_list_field("ignore-tensors", spec.ignore_tensors,
-                          "globs: tensors of the weights that the model has no use for, such as the head of a fine-tuned one")),
-      text_field("tokens-file", spec.tokens_file, "token ids, one sequence per row, each a trial: .npy, .json or .txt"),
+                          "glob: tensors of the weights that the model does not use, such as the head of a fine-tuned model")),
+      text_field("tokens-file", spec.tokens_file, "token ids, one sequence per row and per trial: .npy, .json or .txt"),
   };
 }
 
 Field also_field(std::vector<std::string>& also) {
   Field field{
       "also", &also, "",
-      "further models to draw beside, each NAME, NAME:LAYERS, NAME:LAYERSxDIM or NAME+C_V (attention+identity:64x256), otherwise "
-      "of the same --layers, --tokens and --dim; or a file of weights, FILE.safetensors, whose FILE.config.json is read too. "
-      "Several files of one model are trainings of it, and each training is a trial: its mean over the sequences"};
+      "further models to draw: NAME, NAME:LAYERS, NAME:LAYERSxDIM or NAME+C_V (attention+identity:64x256), otherwise with the same "
+      "--layers, --tokens and --dim; or a weights file, FILE.safetensors, read with its FILE.config.json. Several files of one "
+      "model count as separate trainings. Each training is then one trial: the mean over the sequences"};
   return or_empty(field);
 }
 

@@ -28,43 +28,50 @@ class FilesStudy : public Study {
  public:
   std::vector<Field> fields() override {
     FilesConfig& c = config_;
-    Field groups = text_field("groups", c.groups,
-                              "file for the parameters' names by advice: {\"muon\", \"either\", \"euclidean\", \"not_judged\"}");
+    Field groups =
+        text_field("groups", c.groups,
+                   "file for the parameter names, grouped by advice: {\"muon\", \"either\", \"euclidean\", \"not_judged\"}");
     groups.names_output = true;
     return {
         one_per_flag(text_list_field("pair", c.pair,
-                                     "NAME,ACTIVATION_FILE,GRADIENT_FILE: .npy, .npz:key or .safetensors:key; one of the files may "
-                                     "be left empty")),
+                                     "NAME,ACTIVATION_FILE,GRADIENT_FILE: .npy, .npz:key or .safetensors:key; one file name may be "
+                                     "empty")),
         one_per_flag(text_list_field("manifest", c.manifest,
                                      "JSON file: {\"step\", \"pairs\": [{\"name\", \"activation\" or \"second_moment\" with "
-                                     "\"samples\", \"gradient\"}]}, paths relative to it; one for each step")),
-        text_field("activations", c.activations, "archive of activations, paired by key with --gradients; alone: their st"),
-        text_field("gradients", c.gradients, "archive of gradients; alone: their nr"),
+                                     "\"samples\", \"gradient\"}]}; paths are relative to it; one file per step")),
+        text_field("activations", c.activations,
+                   "archive of activations, paired by key with --gradients; alone: stable ranks only"),
+        text_field("gradients", c.gradients, "archive of gradients; alone: nuclear ranks only"),
         text_field("from", c.from,
-                   "a folder that experiments/ranklab_dump.py wrote, or a folder of such folders step<N> or step<N>.batch<B>"),
-        switch_field("transpose-activations", c.transpose_activations, "activations are n x k: a sample is a row, as in PyTorch"),
-        switch_field("transpose-gradients", c.transpose_gradients, "gradients are k x m, as in transformers' Conv1D"),
+                   "folder that experiments/ranklab_dump.py wrote, or a folder of such folders step<N> or step<N>.batch<B>"),
+        switch_field("transpose-activations", c.transpose_activations,
+                     "read activations as n x k: one sample per row, as in PyTorch"),
+        switch_field("transpose-gradients", c.transpose_gradients, "read gradients as k x m, as in Conv1D of transformers"),
         switch_field("allow-repeats", c.allow_repeats,
-                     "samples that are one and the same are meant so (tokens, flags), not padding that the loss ignores"),
-        one_per_flag(text_list_field("include", c.include, "globs: only pairs whose name one of them matches")),
-        one_per_flag(text_list_field("exclude", c.exclude, "globs: no pair whose name one of them matches")),
-        one_per_flag(
-            text_list_field("split", c.split,
-                            "NAME=PARTS: cut the gradient's rows into parts NAME.1, NAME.2, ... (a fused qkv): equal, 3, of "
-                            "proportions, 32+8+8, or interleaved in groups, 3@16; NAME may be a glob")),
+                     "accept repeated samples (tokens, flags) instead of taking them for padding that the loss ignores"),
+        one_per_flag(text_list_field("include", c.include, "globs: measure only pairs with a matching name")),
+        one_per_flag(text_list_field("exclude", c.exclude, "globs: skip pairs with a matching name")),
+        one_per_flag(text_list_field(
+            "split", c.split,
+            "NAME=PARTS: cut the gradient's rows into NAME.1, NAME.2, ... (a fused qkv); 3: equal parts; 32+8+8: in "
+            "proportion; 3@16: interleaved in 16 groups; NAME may be a glob")),
         one_per_flag(
             text_list_field("split-columns", c.split_columns,
-                            "NAME=PARTS: cut the gradient's columns, each part with its rows of the activation (the heads of "
-                            "an output projection)")),
+                            "NAME=PARTS: cut the gradient's columns and the matching rows of the activation (the heads of an "
+                            "output projection)")),
         one_per_flag(
             text_list_field("experts", c.experts,
-                            "globs: tensors of three dimensions that are stacks of matrices, NAME.1, NAME.2, ...; needed where "
-                            "no activation tells them from convolutions")),
-        size_field("heads", c.heads, 1, most_parts, "",
-                   "cut every part of the split layers into heads, NAME.1.1, NAME.1.2, ...; without --split, every layer"),
-        one_per_flag(text_list_field("fail-if", c.fail_if, "GLOB: ratio<X or ratio>X: exit 3 where nr/st of a layer is so")),
+                            "globs: read 3-D tensors as stacks of matrices NAME.1, NAME.2, ...; needed if no activation tells "
+                            "them from convolutions")),
+        size_field(
+            "heads", c.heads, 1, most_parts, "",
+            "number of heads to cut each part of the split layers into, NAME.1.1, NAME.1.2, ...; without --split, every layer"),
+        one_per_flag(
+            text_list_field("fail-if", c.fail_if,
+                            "GLOB: ratio<X or GLOB: ratio>X: exit 3 if nr/st of a matching layer satisfies it, or is not judged")),
         groups,
-        text_field("weights-only", c.weights_only, "archive of weights: stable, nuclear and effective rank of each, no advice"),
+        text_field("weights-only", c.weights_only,
+                   "archive of weights: report stable, nuclear and effective rank of each, without advice"),
     };
   }
 

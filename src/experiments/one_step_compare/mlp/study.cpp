@@ -24,28 +24,27 @@ class MlpStudy : public Study {
   std::vector<Field> fields() override {
     constexpr std::uint64_t largest = 100'000, largest_steps = 10'000'000;
     MlpConfig& c = config_;
-    Field dump = text_field("dump", c.dump,
-                            "folder for trial 0's last activations and gradients (of the first --optimizer) and a manifest for "
-                            "--study files");
+    Field dump = text_field(
+        "dump", c.dump, "folder for trial 0's last activations and gradients (first --optimizer) and a manifest for --study files");
     dump.names_output = true;
     return {
         choice_field("activation", c.activation, activation_names(), "sigma",
                      "activation of the three hidden layers; swiglu is gated"),
         size_field("d", c.d, 3, largest, "d", "input dimension"),
         size_field("width", c.width, 0, largest, "4d", "units of each hidden layer; 0: 4 d"),
-        size_field("n", c.n, 1, 10'000'000, "n", "samples, all of them in each step"),
+        size_field("n", c.n, 1, 10'000'000, "n", "samples; each step uses all of them"),
         size_field("steps", c.steps, 1, largest_steps, "T", "steps of each optimizer"),
-        learning_rate("lr-gd", c.lr_gd, "multiplies GD's steps 1/L_F; Figure 18 has 0.01 at n = 512 and 0.0035 at n = 8196"),
+        learning_rate("lr-gd", c.lr_gd, "factor on GD's steps 1/L_F; Figure 18 uses 0.01 at n = 512 and 0.0035 at n = 8196"),
         learning_rate("lr-spec", c.lr_spec,
-                      "multiplies SpecGD's steps, ||G||_*/L_op and on layers 1, 4 1/L_F; Figure 18 has 0.025 and 0.0015"),
+                      "factor on SpecGD's steps ||G||_*/L_op (layers 1, 4: 1/L_F); Figure 18 uses 0.025 and 0.0015"),
         choice_list_field("optimizer", c.optimizer, {specgd, muon}, "",
-                          "what runs beside GD, with spectral steps on layers 2 and 3"),
-        learning_rate("lr-muon", c.lr_muon, "Muon's learning rate on layers 2 and 3; layers 1 and 4 step as SpecGD's"),
-        real_field("momentum", c.momentum, 0.0, 0.9999, "beta", "Muon's average of gradients; 0: none"),
-        switch_field("equal-lr", c.equal_lr, "SpecGD once more, at --lr-gd, so that both methods have one learning rate"),
+                          "optimizers to compare with GD; their spectral steps are on layers 2 and 3"),
+        learning_rate("lr-muon", c.lr_muon, "Muon's learning rate on layers 2 and 3; layers 1 and 4 step as in SpecGD"),
+        real_field("momentum", c.momentum, 0.0, 0.9999, "beta", "momentum of Muon's gradient average; 0: no averaging"),
+        switch_field("equal-lr", c.equal_lr, "run SpecGD again at --lr-gd, so that both methods have the same learning rate"),
         size_field("record-every", c.record_every, 1, largest_steps, "",
                    "steps between two measurements of the ranks; losses are always recorded"),
-        only_drawn(choice_list_field("panels", c.panels, MlpConfig().panels, "", "what the figure draws")),
+        only_drawn(choice_list_field("panels", c.panels, MlpConfig().panels, "", "panels of the figure, in this order")),
         dump,
     };
   }

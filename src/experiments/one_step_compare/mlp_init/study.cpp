@@ -173,10 +173,10 @@ class MlpInitStudy : public Study {
     return {
         choice_field("activation", c.activation, activation_names(), "sigma",
                      "activation of the three hidden layers; swiglu is gated"),
-        or_empty(choice_list_field("also", c.also, activation_names(), "", "further activations, drawn beside for contrast")),
+        or_empty(choice_list_field("also", c.also, activation_names(), "", "extra activations to draw for contrast")),
         size_field("d", c.d, 1, largest, "d", "input dimension"),
         size_field("width", c.width, 0, largest, "4d", "units of each hidden layer; 0: 4 d"),
-        size_list_field("n", c.n, 1, 10'000'000, "n", "samples: the batch sizes"),
+        size_list_field("n", c.n, 1, 10'000'000, "n", "batch sizes: numbers of samples"),
     };
   }
 

@@ -29,21 +29,22 @@ class RegressionStudy : public Study {
   std::vector<Field> fields() override {
     RegressionConfig& c = config_;
     return {
-        size_field("m-low", c.m_low, 1, largest_side, "m", "fewest rows of W; shapes are log-uniform"),
+        size_field("m-low", c.m_low, 1, largest_side, "m", "fewest rows of W; sizes are drawn log-uniformly"),
         size_field("m-high", c.m_high, 1, largest_side, "m", "most rows of W"),
         size_field("k-low", c.k_low, 1, largest_side, "k", "fewest features"),
         size_field("k-high", c.k_high, 1, largest_side, "k", "most features"),
         size_field("n-low", c.n_low, 1, largest_side, "n", "fewest samples"),
         size_field("n-high", c.n_high, 1, largest_side, "n", "most samples"),
         choice_list_field("features", c.features, feature_names(), "A",
-                          "how A is made: Gaussian, with singular values i^-p, or the activation of random features"),
+                          "construction of A: Gaussian, power-law singular values i^-p, or the activation of random features"),
         choice_list_field("labels", c.labels, label_names(), "Y",
-                          "how Y is made; low-rank: the residual is; late: W after steps of gradient descent"),
+                          "construction of Y; low-rank: the residual has low rank; late: W after steps of gradient descent"),
         real_field("decay", c.decay, 0.0, 20.0, "p", "largest exponent of power-law features"),
-        real_field("deficient", c.deficient, 0.0, 1.0, "", "share of gaussian and power-law A that lack full rank"),
-        real_field("scale-decades", c.scale_decades, 0.0, 6.0, "", "A and W are scaled by up to 10^+-this"),
-        size_field("late", c.late, 1, 100'000'000, "t", "most steps of gradient descent behind late labels"),
-        real_field("coupling-decades", c.coupling_decades, 0.0, 8.0, "alpha", "C_op / L_F of eq. (4.16) is up to 10^+-this"),
+        real_field("deficient", c.deficient, 0.0, 1.0, "", "share of gaussian and power-law A without full rank"),
+        real_field("scale-decades", c.scale_decades, 0.0, 6.0, "", "largest |u| of the random scales 10^u of A and W"),
+        size_field("late", c.late, 1, 100'000'000, "t", "most steps of gradient descent for late labels"),
+        real_field("coupling-decades", c.coupling_decades, 0.0, 8.0, "alpha",
+                   "largest |u| of the random C_op / L_F = 10^u of eq. (4.16)"),
     };
   }
 

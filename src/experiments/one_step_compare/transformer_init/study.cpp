@@ -113,9 +113,10 @@ class TransformerInitStudy : public Study {
         size_field("d", c.d, 1, largest_size, "d", "hidden dimension"),
         size_field("n", c.n, 2, largest_size, "n", "tokens"),
         size_field("k", c.k, 0, largest_size, "k", "hidden units of the MLP; 0: 4 d"),
-        size_field("vocabulary", c.vocabulary, 1, 10'000'000, "V", "number of tokens that may occur"),
-        real_field("zipf", c.zipf, 0.0, 10.0, "s", "token j has probability proportional to j^(-s)"),
-        excluding_low(real_field("delta", c.delta, 0.0, largest_delta, "delta", "of Lemma 2.13 and Proposition 2.14; below 0.25")),
+        size_field("vocabulary", c.vocabulary, 1, 10'000'000, "V", "vocabulary size: number of distinct tokens"),
+        real_field("zipf", c.zipf, 0.0, 10.0, "s", "Zipf exponent: token j has probability proportional to j^(-s)"),
+        excluding_low(
+            real_field("delta", c.delta, 0.0, largest_delta, "delta", "constant of Lemma 2.13 and Proposition 2.14; below 0.25")),
     };
   }
 

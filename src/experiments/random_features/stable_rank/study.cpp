@@ -110,20 +110,20 @@ class StableRankStudy : public Study {
     StableRankConfig& c = config_;
     return {
         choice_list_field("activation", c.activation, activation_names(), "sigma",
-                          "activations, each from the same draws of W and X"),
+                          "activations, all applied to the same draws of W and X"),
         size_field("k", c.k, 1, largest_size, "k", "rows of every weight matrix"),
         size_field("d", c.d, 1, largest_size, "d", "dimension of the input and of the token embedding"),
         size_field("n", c.n, 1, largest_size, "n", "samples"),
         size_field("depth", c.depth, 1, 100, "l", "layers of the random networks"),
-        excluding_low(real_field("epsilon", c.epsilon, 0.0, 1.0, "eps", "eps_1 = eps_2 of Theorems 2.6 and 2.7, below 1")),
+        excluding_low(real_field("epsilon", c.epsilon, 0.0, 1.0, "eps", "value of eps_1 = eps_2 in Theorems 2.6 and 2.7; below 1")),
         size_field("rank", c.rank, 1, largest_size, "r", "rank of the low-rank W, at most min(k, d)"),
-        real_field("power", c.power, 0.0, 100.0, "p", "the power-law W has singular values proportional to i^(-p)"),
+        real_field("power", c.power, 0.0, 100.0, "p", "exponent of the power-law W, with singular values proportional to i^(-p)"),
         excluding_low(real_list_field("variances", c.variances, 0.0, 1e6, "w' Sigma w", "variances at which Figure 12 is checked")),
-        size_field("vocabulary", c.vocabulary, 1, 10000000, "V", "number of tokens that may occur"),
+        size_field("vocabulary", c.vocabulary, 1, 10000000, "V", "vocabulary size: number of distinct tokens"),
         size_field("tokens", c.tokens, 1, 10000000, "", "length of the token sequence"),
-        real_field("zipf", c.zipf, 0.0, 10.0, "s", "token j has probability proportional to j^(-s)"),
+        real_field("zipf", c.zipf, 0.0, 10.0, "s", "Zipf exponent: token j has probability proportional to j^(-s)"),
         excluding_low(real_field("failure-probability", c.failure_probability, 0.0, 0.5, "c",
-                                 "Theorem 2.8 may fail with probability 2c; below 0.5")),
+                                 "constant of Theorem 2.8, which may fail with probability 2c; below 0.5")),
     };
   }
 

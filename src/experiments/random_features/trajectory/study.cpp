@@ -174,17 +174,19 @@ class TrajectoryStudy : public Study {
     return {
         choice_field("activation", c.activation, activation_names(), "sigma", "activation of the features; swiglu is gated"),
         size_field("m", c.m, 1, largest, "m", "rows of W"),
-        size_field("k", c.k, 1, largest, "k", "features: columns of W"),
+        size_field("k", c.k, 1, largest, "k", "features (columns of W)"),
         size_field("d", c.d, 1, largest, "d", "input dimension"),
         size_field("n", c.n, 1, largest, "n", "samples"),
-        size_field("steps", c.steps, 1, 100'000'000, "T", "iterations of each optimiser"),
-        size_field("restart-every", c.restart_every, 0, 100'000'000, "", "SpecGD restarts from every so many GD iterates; 0: none"),
-        switch_field("from-peak", c.from_peak, "SpecGD restart from the GD iterate with the largest nuclear rank"),
-        choice_field("scale", c.scale, {"code", "paper"}, "", "code: V ~ N(0, 1/d), W# ~ N(0, 1/k); paper: both N(0, 1)"),
+        size_field("steps", c.steps, 1, 100'000'000, "T", "iterations of each optimizer"),
+        size_field("restart-every", c.restart_every, 0, 100'000'000, "",
+                   "restart SpecGD from each GD iterate at a multiple of this; 0: no such restarts"),
+        switch_field("from-peak", c.from_peak, "restart SpecGD from the GD iterate with the largest nuclear rank"),
+        choice_field("scale", c.scale, {"code", "paper"}, "",
+                     "scale of the weights; code: V ~ N(0, 1/d), W# ~ N(0, 1/k); paper: both N(0, 1)"),
         excluding_low(
-            real_field("step-scale", c.step_scale, 0.0, 100.0, "", "multiplies the steps of both methods; GD diverges above 2")),
+            real_field("step-scale", c.step_scale, 0.0, 100.0, "", "factor on the steps of both methods; GD diverges above 2")),
         real_field("polar-rtol", c.polar_rtol, 0.0, 1.0, "",
-                   "singular values up to this times the largest count as 0; 0: max(m, k) eps"),
+                   "singular values up to this fraction of the largest count as 0; 0: max(m, k) eps"),
     };
   }
 

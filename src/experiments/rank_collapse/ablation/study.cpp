@@ -155,8 +155,9 @@ class AblationStudy : public Study {
   std::vector<Field> fields() override {
     std::vector<Field> fields = model_fields(config_.model);
     for (Field& field : file_fields(config_.model)) fields.push_back(std::move(field));
-    fields.push_back(real_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strength of the skip where it is on"));
-    fields.push_back(real_field("threshold", config_.threshold, 0.0, 1.0, "", "a normalised mu below it counts as collapsed"));
+    fields.push_back(real_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strength of the skip if it is on"));
+    fields.push_back(
+        real_field("threshold", config_.threshold, 0.0, 1.0, "", "tokens count as collapsed if normalized mu is below it"));
     return fields;
   }
 

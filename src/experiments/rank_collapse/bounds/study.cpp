@@ -130,11 +130,11 @@ class BoundsStudy : public Study {
   std::vector<Field> fields() override {
     BoundsConfig& c = config_;
     std::vector<Field> list = {
-        choice_list_field("model", c.models, bare_models(), "", "the stacks of Theorem 4.1"),
-        size_list_field("tokens", c.tokens, 2, largest_size, "N", "tokens of a sequence"),
-        size_list_field("dim", c.dim, 1, largest_size, "d", "width of a token"),
-        real_list_field("lambda", c.lambda, -largest_skip, largest_skip, "lambda", "skips of Theorem 4.1"),
-        excluding_low(real_list_field("a", c.a, 0.0, 1.0, "a", "collapse rates of Theorem 4.1, below 1")),
+        choice_list_field("model", c.models, bare_models(), "", "models to stack for Theorem 4.1"),
+        size_list_field("tokens", c.tokens, 2, largest_size, "N", "tokens per sequence"),
+        size_list_field("dim", c.dim, 1, largest_size, "d", "token width"),
+        real_list_field("lambda", c.lambda, -largest_skip, largest_skip, "lambda", "strengths of the skip for Theorem 4.1"),
+        excluding_low(real_list_field("a", c.a, 0.0, 1.0, "a", "collapse rates for Theorem 4.1, below 1")),
     };
     for (Field& field : model_fields(c.spec, bare_models())) {
       if (is_open(field.name)) list.push_back(std::move(field));

@@ -89,10 +89,10 @@ class EtaStudy : public Study {
   std::vector<Field> fields() override {
     EtaConfig& c = config_;
     return {
-        size_field("tokens", c.tokens, 2, largest_size, "n", "rows of X"),
-        size_list_field("dim", c.dim, 1, largest_size, "d", "columns of X, one curve for each"),
-        excluding_low(real_list_field("t", c.t, 0.0, 1.0, "t", "X = e v' + t Q")),
-        excluding_low(real_field("alpha", c.alpha, 0.0, 1e6, "alpha", "Y = X + alpha P X W")),
+        size_field("tokens", c.tokens, 2, largest_size, "n", "number of rows of X"),
+        size_list_field("dim", c.dim, 1, largest_size, "d", "number of columns of X, one curve per value"),
+        excluding_low(real_list_field("t", c.t, 0.0, 1.0, "t", "strength of the noise Q in X = e v' + t Q")),
+        excluding_low(real_field("alpha", c.alpha, 0.0, 1e6, "alpha", "strength of attention in Y = X + alpha P X W")),
     };
   }
 

@@ -189,10 +189,11 @@ class ExamplesStudy : public Study {
   std::vector<Field> fields() override {
     ExamplesConfig& c = config_;
     return {
-        choice_field("system", c.system, {"sys1", "sys2"}, "", "two tokens: LTI (Prop. A.10.1) or selective (Prop. 4.3.1) mixing"),
-        real_list_field("lambda", c.lambda, -largest_lambda, largest_lambda, "lambda", "strengths of the skip connection"),
-        size_field("layers", c.layers, 2, most_layers, "K", "layers"),
-        excluding_low(real_field("alpha0", c.alpha0, 0.0, 1.0, "alpha_0", "sys2: row 2 starts as (alpha_0, sqrt(1 - alpha_0^2))")),
+        choice_field("system", c.system, {"sys1", "sys2"}, "",
+                     "two-token system with LTI (Prop. A.10.1) or selective (Prop. 4.3.1) mixing"),
+        real_list_field("lambda", c.lambda, -largest_lambda, largest_lambda, "lambda", "strengths of the skip"),
+        size_field("layers", c.layers, 2, most_layers, "K", "number of layers"),
+        excluding_low(real_field("alpha0", c.alpha0, 0.0, 1.0, "alpha_0", "sys2: initial row 2 is (alpha_0, sqrt(1 - alpha_0^2))")),
     };
   }
 

@@ -82,9 +82,10 @@ class LambdaSweepStudy : public Study {
     fields.push_back(real_list_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strengths of the skip"));
     fields.push_back(also_field(config_.also));
     fields.push_back(real_field("threshold", config_.threshold, 0.0, 1.0, "",
-                                "to be kept by mu_normalized and by rank_one_residual at every layer"));
-    fields.push_back(size_field("refine", config_.refine, 0, 1000, "",
-                                "further strengths between the largest that fails and the smallest that keeps"));
+                                "tokens are kept apart if mu_normalized and rank_one_residual exceed it at every layer"));
+    fields.push_back(
+        size_field("refine", config_.refine, 0, 1000, "",
+                   "number of further strengths per sign, between the largest that collapses and the smallest that does not"));
     return fields;
   }
 

@@ -71,16 +71,18 @@ class LayersStudy : public Study {
   std::vector<Field> fields() override {
     std::vector<Field> fields = model_fields(config_.model);
     const std::vector<Field> own = {
-        or_empty(real_list_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strengths of the skip, one curve for each")),
+        or_empty(real_list_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strengths of the skip, one curve per value")),
         or_empty(with_repeats(real_list_field("lambda-per-layer", config_.lambda_per_layer, -1e12, 1e12, "lambda",
-                                              "one more curve, with a strength for each layer"))),
-        or_empty(real_list_field("tau", config_.tau, 0.0, 1.0, "tau", "strengths of de-escalation, one curve for each")),
+                                              "one more curve, with one skip strength per layer"))),
+        or_empty(real_list_field("tau", config_.tau, 0.0, 1.0, "tau", "strengths of de-escalation, one curve per value")),
         or_empty(with_repeats(real_list_field("tau-per-layer", config_.tau_per_layer, 0.0, 1.0, "tau",
-                                              "one more curve, with a strength for each block"))),
+                                              "one more curve, with one de-escalation strength per block"))),
         also_field(config_.also),
-        real_field("dropout", config_.dropout, 0.0, 0.9, "", "encoders: one more curve, of lambda = 1 with dropout as in training"),
-        switch_field("gradients", config_.gradients, "encoders: the gradient norm of each block's weights too"),
-        real_field("threshold", config_.threshold, 0.0, 1.0, "", "below it mu_normalized or rank_one_residual counts as collapsed"),
+        real_field("dropout", config_.dropout, 0.0, 0.9, "",
+                   "encoders: one more curve, with lambda = 1 and this dropout rate, as in training"),
+        switch_field("gradients", config_.gradients, "encoders: also measure the gradient norm of each block's weights"),
+        real_field("threshold", config_.threshold, 0.0, 1.0, "",
+                   "tokens count as collapsed if mu_normalized or rank_one_residual is below it"),
     };
     fields.insert(fields.end(), own.begin(), own.end());
     for (Field& field : file_fields(config_.model)) fields.push_back(std::move(field));

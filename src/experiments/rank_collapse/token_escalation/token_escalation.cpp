@@ -23,7 +23,8 @@ bool EscalationConfig::is_algorithm_1() const {
 
 std::vector<Field> escalation_fields(EscalationConfig& config, const std::vector<std::string>& models) {
   std::vector<Field> fields = model_fields(config.spec, models);
-  fields.push_back(real_field("lambda", config.lambda, -1e6, 1e6, "lambda", "strength of the skip in step 1; 1: the residual"));
+  fields.push_back(
+      real_field("lambda", config.lambda, -1e6, 1e6, "lambda", "strength of the skip in step 1; 1: the plain residual"));
   return fields;
 }
 

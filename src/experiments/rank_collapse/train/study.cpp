@@ -49,66 +49,81 @@ std::vector<Field> TrainStudy::fields() {
     return field;
   };
   return {
-      choice_field("task", c.task, {"recall", "pixels", "image", "patches", "text"}, "",
-                   "recall: keys and values, then keys whose values are asked for; pixels (or image): the class of an image, pixel "
-                   "after pixel; patches: the same, patch after patch, read from a class token; text: the next token"),
-      choice_list_field("model", c.model, model_words(), "", "what mixes tokens"),
-      choice_list_field("variant", c.variant, variants, "",
-                        "norms before the branches, or after the sums; de-escalated: after the sums, and the mean token taken out"),
+      choice_field(
+          "task", c.task, {"recall", "pixels", "image", "patches", "text"}, "",
+          "recall: output the values of keys that were shown before; pixels (or image): classify an image, pixel by pixel; "
+          "patches: the same, patch by patch, read from a class token; text: predict the next token"),
+      choice_list_field("model", c.model, model_words(), "", "token mixer"),
+      choice_list_field(
+          "variant", c.variant, variants, "",
+          "pre: norms before the branches; post: norms after the sums; de-escalated: post, with the mean token removed"),
       numeric(text_list_field("lambda", c.lambda,
-                              "strengths of the skip: numbers, and learned, one for each block; learned:0.1 learns at that "
-                              "rate in place of --lambda-rate")),
-      real_field("lambda-start", c.lambda_start, -1e6, 1e6, "", "where a learned lambda starts"),
-      excluding_low(real_field("lambda-rate", c.lambda_rate, 0.0, 1e6, "", "its learning rate over that of the weights")),
-      choice_list_field("lambda-where", c.lambda_where, {"mixer", "both"}, "", "the skips that lambda multiplies"),
-      real_field("tau", c.tau, 0.0, 1.0, "tau", "de-escalated: how much of the mean is taken out"),
+                              "strengths of the skip, one curve per value: numbers, or learned (one lambda per block); learned:0.1 "
+                              "uses that rate in place of --lambda-rate")),
+      real_field("lambda-start", c.lambda_start, -1e6, 1e6, "", "initial value of a learned lambda"),
+      excluding_low(real_field("lambda-rate", c.lambda_rate, 0.0, 1e6, "",
+                               "learning rate of a learned lambda, as a multiple of the weights' rate")),
+      choice_list_field("lambda-where", c.lambda_where, {"mixer", "both"}, "",
+                        "skips that lambda multiplies: the mixer's only, or both of a block"),
+      real_field("tau", c.tau, 0.0, 1.0, "tau", "de-escalated: fraction of the mean token that is removed"),
       or_empty(choice_list_field("mean", c.mean, means, "",
-                                 "de-escalated: over the segment, as printed, of which a causal model sees its future; over the "
-                                 "strict prefix; over the prefix with the token itself")),
-      choice_field("at", c.at, {"", "end", "ffn", "branch"}, "",
-                   "de-escalated: the block's end; before the feed-forward net and its skip; before the net alone (not given: end "
-                   "for images, else ffn)"),
-      or_empty(size_list_field("layers", c.layers, 1, 1000, "L", "blocks (not given: the task's own)")),
-      or_unset(size_field("dim", c.dim, 0, largest, "d", "width of a token (not given: the task's own)")),
-      or_unset(size_field("heads", c.heads, 0, largest, "h", "heads of attention, which divide --dim (not given: the task's own)")),
-      numeric(text_list_field("ffn", c.ffn, "width of the feed-forward nets, 0 for none; mamba2:0 for one model alone")),
+                                 "de-escalated: tokens in the mean; segment: all, as printed (a causal model would see later "
+                                 "tokens); strict: earlier tokens; prefix: earlier tokens and the token itself")),
+      choice_field(
+          "at", c.at, {"", "end", "ffn", "branch"}, "",
+          "de-escalated: place of the removal; end: end of the block; ffn: before the feed-forward net and its skip; branch: "
+          "before the net only (not given: end for images, else ffn)"),
+      or_empty(size_list_field("layers", c.layers, 1, 1000, "L", "number of blocks (not given: the task's default)")),
+      or_unset(size_field("dim", c.dim, 0, largest, "d", "token width (not given: the task's default)")),
+      or_unset(size_field("heads", c.heads, 0, largest, "h",
+                          "number of attention heads, a divisor of --dim (not given: the task's default)")),
+      numeric(text_list_field("ffn", c.ffn, "width of the feed-forward nets; 0: no such nets; mamba2:0 sets it for one model")),
       or_empty(choice_list_field("init", c.init, starts, "",
-                                 "fan: maps N(0, 1/fan_in); small: N(0, 0.02^2); alg1: as [Shallow] Algorithm 1, attention without "
-                                 "an output map; torch: as PyTorch's linear maps; normal: N(0, --init-variance / d)")),
-      real_field("init-variance", c.init_variance, -1.0, 1000.0, "d sigma^2", "of the start normal (-1: the task's own)"),
-      choice_field("activation", c.activation, {"", "gelu", "relu", "relu2", "silu"}, "", "of the feed-forward nets"),
-      choice_field("positions", c.positions, {"", "learned", "relative"}, "",
-                   "learned: added at the input; relative: text in Transformer-XL's way, with its scaled table and output bias"),
-      text_list_field("norm", c.norm, "layer or rms; mamba2:rms for one model alone"),
-      or_unset(size_field("batch", c.batch, 0, largest, "B", "sequences of a step (not given: the task's own)")),
-      numeric(text_list_field("steps", c.steps, "steps of training; mamba2:800 for one model, small:1500 for one start alone")),
-      numeric(text_list_field("lr", c.lr, "learning rate of AdamW, in the same way")),
-      or_empty(real_list_field("lr-post", c.lr_post, 1e-12, 1000.0, "", "learning rates of the variant post, a curve for each")),
+                                 "initial weights; fan: maps N(0, 1/fan_in); small: N(0, 0.02^2); alg1: as [Shallow] Algorithm 1, "
+                                 "attention without an output map; torch: as PyTorch's linear maps; normal: "
+                                 "N(0, --init-variance / d)")),
+      real_field("init-variance", c.init_variance, -1.0, 1000.0, "d sigma^2",
+                 "variance of --init normal, times d (-1: the task's default)"),
+      choice_field("activation", c.activation, {"", "gelu", "relu", "relu2", "silu"}, "", "activation of the feed-forward nets"),
+      choice_field(
+          "positions", c.positions, {"", "learned", "relative"}, "",
+          "position encoding; learned: added at the input; relative: text only, as in Transformer-XL, with its scaled token "
+          "table and output bias"),
+      text_list_field("norm", c.norm, "layer or rms norm; mamba2:rms sets it for one model"),
+      or_unset(size_field("batch", c.batch, 0, largest, "B", "sequences per step (not given: the task's default)")),
+      numeric(text_list_field("steps", c.steps, "training steps; mamba2:800 sets them for one model, small:1500 for one --init")),
+      numeric(text_list_field("lr", c.lr, "learning rate of AdamW, in the format of --steps")),
+      or_empty(real_list_field("lr-post", c.lr_post, 1e-12, 1000.0, "", "learning rates of the variant post, one curve per value")),
       size_field("warmup", c.warmup, 0, 10'000'000, "",
-                 "steps in which rates climb (0: none where variants are compared, else a tenth of --steps)"),
-      or_empty(size_list_field("warmup-post", c.warmup_post, 0, 10'000'000, "", "those of the variant post, a curve for each")),
-      choice_field("schedule", c.schedule, {"", "cosine", "steps", "quarter-cosine"}, "",
-                   "how rates fall: half a cosine to 0; to a fifth at 70 % and again at 90 % of the steps; the first quarter of "
-                   "half a cosine"),
-      real_field("clip", c.clip, -1.0, 1e12, "", "norm to which all gradients together are clipped; 0: never (-1: the task's own)"),
-      real_field("weight-decay", c.weight_decay, -1.0, 1000.0, "", "of maps and tables (-1: the task's own)"),
-      text_field("vocab", c.vocab, "recall: the number of ids; text: char, or bpe:V"),
-      or_unset(size_field("length", c.length, 0, largest, "T", "tokens of a sequence (not given: the task's own, or the image's)")),
-      size_field("pairs", c.pairs, 1, largest, "D", "recall: keys and their values"),
-      text_field("idx", c.idx, "images: a folder of gzipped IDX files; by default Fashion-MNIST of Debian's dataset-fashion-mnist"),
+                 "warm-up steps of the learning rate (0: none if variants are compared, else a tenth of --steps)"),
+      or_empty(size_list_field("warmup-post", c.warmup_post, 0, 10'000'000, "",
+                               "warm-up steps of the variant post, one curve per value")),
+      choice_field(
+          "schedule", c.schedule, {"", "cosine", "steps", "quarter-cosine"}, "",
+          "decay of the learning rate; cosine: to 0 along half a cosine; steps: divided by 5 at 70 % and 90 % of the steps; "
+          "quarter-cosine: along the first quarter of half a cosine"),
+      real_field("clip", c.clip, -1.0, 1e12, "",
+                 "clip the norm of all gradients together to this value; 0: no clipping (-1: the task's default)"),
+      real_field("weight-decay", c.weight_decay, -1.0, 1000.0, "", "weight decay of maps and tables (-1: the task's default)"),
+      text_field("vocab", c.vocab, "recall: number of token ids; text: char, or bpe:V"),
+      or_unset(size_field("length", c.length, 0, largest, "T",
+                          "tokens per sequence (not given: the task's default, or the image's size)")),
+      size_field("pairs", c.pairs, 1, largest, "D", "recall: number of key-value pairs"),
+      text_field("idx", c.idx, "images: folder of gzipped IDX files (not given: Fashion-MNIST of Debian's dataset-fashion-mnist)"),
       text_field("digits", c.digits, "images: scikit-learn's digits.csv.gz"),
-      text_field("cifar", c.cifar, "images: the folder of CIFAR-10's binary batches"),
+      text_field("cifar", c.cifar, "images: folder of CIFAR-10's binary batches"),
       choice_field("readout", c.readout, {"", "mean", "class"}, "",
-                   "of images: the mean token, or a class token that stands first"),
-      or_unset(size_field("patch", c.patch, 0, 64, "p", "patches: their side (not given: 7, of --digits 2, of --cifar 4)")),
+                   "images: readout of the mean token, or of a class token that is put first"),
+      or_unset(
+          size_field("patch", c.patch, 0, 64, "p", "patches: side of a patch (not given: 7, or 2 for --digits, 4 for --cifar)")),
       or_unset(size_field("pool", c.pool, 0, 64, "",
-                          "the side of the squares of an image that are averaged (not given: 4 for pixels, 1 for patches)")),
-      size_field("train-size", c.train_size, 1, 10'000'000, "", "the first so many images to learn"),
-      size_field("test-size", c.test_size, 1, 10'000'000, "", "and held out"),
-      text_field("text", c.text, "a text to learn; by default the King James Bible of Debian's package bible-kjv-text"),
+                          "images: side of the pixel squares that are averaged (not given: 4 for pixels, 1 for patches)")),
+      size_field("train-size", c.train_size, 1, 10'000'000, "", "images: number of training images, the first of the file"),
+      size_field("test-size", c.test_size, 1, 10'000'000, "", "images: number of held-out images, the first of the test file"),
+      text_field("text", c.text, "text to learn (not given: the King James Bible of Debian's package bible-kjv-text)"),
       output(text_field("save", c.save,
-                        "FILE.safetensors: the trained weights, one file for each curve and trial (FILE.2.safetensors is of the "
-                        "second trial); of text also held-out windows as ids, FILE.tokens.txt")),
+                        "FILE.safetensors: the trained weights, one file per curve and trial (FILE.2.safetensors for the second "
+                        "trial); text: also held-out windows as token ids, FILE.tokens.txt")),
   };
 }
 

@@ -180,14 +180,15 @@ class FeaturesStudy : public Study {
       if (!find_activation(name).gated) pointwise.push_back(name);
     }
     std::vector<Field> fields = {
-        size_list_field("k", c.k, 2, largest_size, "k", "features, one row of numbers for each"),
-        size_field("d", c.d, 0, largest_size, "d", "input dimension; 0: half of each k"),
-        size_field("n", c.n, 0, 100'000'000, "n", "samples, at least 4; 0: twice each k"),
+        size_list_field("k", c.k, 2, largest_size, "k", "numbers of features, with one row of results each"),
+        size_field("d", c.d, 0, largest_size, "d", "input dimension; 0: k/2 for each k"),
+        size_field("n", c.n, 0, 100'000'000, "n", "samples, at least 4; 0: 2k for each k"),
         choice_field("activation", c.activation, pointwise, "sigma", "activation of the features"),
-        excluding_low(real_field("eta-offset", c.offset, 0.0, 1e6, "c", "Lemma 3.5 and Theorem 3.9: the step is 1/(c + ||B||)")),
+        excluding_low(
+            real_field("eta-offset", c.offset, 0.0, 1e6, "c", "constant of the step 1/(c + ||B||) in Lemma 3.5 and Theorem 3.9")),
     };
     if (model_ == LabelModel::realizable) {
-      fields.push_back(size_field("phi-points", c.phi_points, 3, 10001, "", "points at which phi is shown, from -1 to 1"));
+      fields.push_back(size_field("phi-points", c.phi_points, 3, 10001, "", "number of points from -1 to 1 at which phi is shown"));
       fields.push_back(
           size_field("phi-samples", c.phi_samples, 100, 100'000'000, "", "samples of the Monte Carlo estimate of phi"));
     }

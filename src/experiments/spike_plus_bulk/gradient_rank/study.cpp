@@ -60,14 +60,15 @@ class GradientRankStudy : public Study {
     sample_steps.numeric_words = true;
     return {
         choice_field("activation", c.activation, activation_names(), "sigma", "activation of the features; swiglu is gated"),
-        size_list_field("k", c.k, 2, largest_size, "k", "features, one curve for each"),
-        excluding_low(real_field("d-ratio", c.d_ratio, 0.0, 1000.0, "d/k", "input dimension over features")),
-        excluding_low(real_field("n-ratio", c.n_ratio, 0.0, 1000.0, "n/k", "samples over features")),
-        size_field("m", c.m, 0, largest_size, "m", "rows of W; 0: as many as features"),
+        size_list_field("k", c.k, 2, largest_size, "k", "numbers of features, with one curve each"),
+        excluding_low(real_field("d-ratio", c.d_ratio, 0.0, 1000.0, "d/k", "ratio of input dimension to features")),
+        excluding_low(real_field("n-ratio", c.n_ratio, 0.0, 1000.0, "n/k", "ratio of samples to features")),
+        size_field("m", c.m, 0, largest_size, "m", "rows of W; 0: k"),
         size_field("steps", c.steps, 1, largest_steps, "T", "iterations of gradient descent"),
         sample_steps,
-        real_field("c", c.c, 0.5, 1e6, "c", "gradient descent takes the step 1/(c ||B|| + eta-offset)"),
-        real_field("eta-offset", c.eta_offset, 0.0, 1e6, "c", "Lemma 3.5's and Theorem 3.9's constant; 0 clears the top direction"),
+        real_field("c", c.c, 0.5, 1e6, "c", "factor in the gradient descent step 1/(c ||B|| + eta-offset)"),
+        real_field("eta-offset", c.eta_offset, 0.0, 1e6, "c",
+                   "constant of Lemma 3.5 and Theorem 3.9; 0 with --c 1 clears the top direction"),
     };
   }
 

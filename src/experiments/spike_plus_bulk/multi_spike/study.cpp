@@ -110,15 +110,16 @@ class MultiSpikeStudy : public Study {
     MultiSpikeConfig& c = config_;
     const bool teacher = model_ == LabelModel::teacher;
     return {
-        size_list_field("d", c.d, 4, 4096, "d", "sizes k = m = d; a fit over d takes three or more"),
+        size_list_field("d", c.d, 4, 4096, "d", "sizes k = m = d; a fit over d needs three or more"),
         size_field("spikes", c.spikes, 1, 4096, teacher ? "p" : "r", "number of spikes, at most the smallest d"),
-        excluding_low(
-            real_list_field("spike-low", c.spike_low, 0.0, 2.0, "l", "the smallest spike is d^l; pairs with l > u are left out")),
+        excluding_low(real_list_field("spike-low", c.spike_low, 0.0, 2.0, "l",
+                                      "exponent of the smallest spike d^l; pairs with l > u are skipped")),
         excluding_low(real_list_field("spike-high", c.spike_high, 0.0, 2.0, "u",
-                                      "the largest spike is d^u, and so is a single one, whatever l")),
-        real_list_field("c", c.c, 0.5, 1000.0, "c", "step 1 / (c ||B||); the theorems take c >= 1"),
-        size_field("steps", c.steps, 0, 1'000'000'000, "T", "last iteration looked at; 0: 20 c d^u log d"),
-        excluding_low(real_field("epsilon", c.epsilon, 0.0, 1.0, "eps", "the longer window has nr >= d^(1 - eps); below 1")),
+                                      "exponent of the largest spike d^u; a single spike is d^u for any l")),
+        real_list_field("c", c.c, 0.5, 1000.0, "c", "constant of the step 1 / (c ||B||); the theorems assume c >= 1"),
+        size_field("steps", c.steps, 0, 1'000'000'000, "T", "last iteration to examine; 0: 20 c d^u log d"),
+        excluding_low(
+            real_field("epsilon", c.epsilon, 0.0, 1.0, "eps", "exponent of the longer window, nr >= d^(1 - eps); below 1")),
     };
   }
 
