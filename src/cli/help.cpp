@@ -140,8 +140,8 @@ const std::vector<Term>& glossary() {
       {"polar",
        "The polar factor of G = U S V' is U V': all singular values become 1. Muon approximates it by Newton-Schulz steps."},
       {"spectral-step",
-       "A step along the polar factor of the gradient. It beats a step along the gradient in least squares where nr(G) is "
-       "large beside st(A): condition (1.8) of [Spectral] is nr(G) >= st(A)."},
+       "A step along the polar factor of the gradient. It beats a step along the gradient in least squares if nr(G) is "
+       "large compared with st(A): condition (1.8) of [Spectral] is nr(G) >= st(A)."},
       {"mu", "mu(Y) = ||Y - 1 y'||_F with the mean token y: 0 if all tokens are equal. Divided by ||Y||_F it lies in [0, 1]."},
       {"rank-collapse", "The tokens of a deep stack become equal (mu falls to 0) or parallel (the rank-one residual falls to 0)."},
       {"trial", "One independent repetition: a seed, a draw, a training or a sequence. --trials sets their number."},

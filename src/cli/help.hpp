@@ -37,9 +37,9 @@ UtilityHelp utility_help(const Utility& utility);
 std::string program_help();
 /// What to try first, for a theorist, a practitioner and a reviewer.
 std::string first_steps();
-/// The explanation of a term such as `stable-rank`; empty if it is none. `terms` has their names.
-std::string explanation_of(const std::string& term);
+/// The terms that `ranklab help TERM` explains, and the explanation of one; empty for an unknown term.
 std::vector<std::string> terms();
+std::string explanation_of(const std::string& term);
 
 /// `ranklab COMMAND --help` of an experiment: its studies, and each flag with symbol, domain and default. With a study, that one
 /// alone and an example.

@@ -24,7 +24,7 @@ Field also_field(std::vector<std::string>& also);
 /// The model's name, and its C_V where that is not Gaussian: "attention+identity".
 std::string model_label(const ModelSpec& spec);
 
-/// The same as pictures show it: a model of several trainings is nobody's published one.
+/// The label in pictures. It says "trained here" if there are several trainings, so that nobody takes them for published weights.
 std::string drawn_label(const ModelSpec& spec);
 
 /// One of the models that a study stacks side by side.

@@ -71,7 +71,7 @@ void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>
 Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, bool single_precision);
 
 /// What a model of several trainings gives in one of them: the mean over the sequences of the token file, which go through its
-/// weights in batches by `run`; without a token file the training has one drawn sequence.
+/// weights in batches by `run`, and of overflow layers the earliest; without a token file the training has one drawn sequence.
 TrialRecord run_training(const ModelSpec& spec, const Trial& training,
                          const std::function<Records(const std::vector<Trial>& sequences)>& run);
 

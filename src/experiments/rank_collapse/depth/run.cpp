@@ -231,7 +231,16 @@ TrialRecord run_training(const ModelSpec& spec, const Trial& training,
     }
     for (TrialRecord& record : run(batch)) records.push_back(std::move(record));
   }
-  return mean_of(records);
+  TrialRecord out = mean_of(records);
+  for (const auto& [name, mean] : records.front().arrays()) {
+    if (!name.ends_with(overflow_layer)) continue;
+    double earliest = 0;  // the mean of layers would be no layer
+    for (const double layer : scalars_of(records, name)) {
+      if (layer > 0 && (earliest == 0 || layer < earliest)) earliest = layer;
+    }
+    out.set(name, earliest);
+  }
+  return out;
 }
 
 template <class T>

@@ -184,6 +184,22 @@ TEST_CASE("a record holds every measure by layer") {
   CHECK(record.scalar("lambda=2.degenerate_rows") == 0);
 }
 
+TEST_CASE("a training is the mean over its sequences, and its overflow layer the earliest of theirs") {
+  ModelSpec spec;
+  spec.sequences = std::make_shared<const TokenSequences>(TokenSequences{{1}, {2}, {3}});
+  const double layers[] = {0, 7, 5}, mu[] = {0.25, 0.5, 0.75};
+  const TrialRecord record = run_training(spec, Trial(1, 4, 0), [&](const std::vector<Trial>& sequences) {
+    Records records(sequences.size());
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+      records[i].set("lambda=1.overflow_layer", layers[sequences[i].index()]);
+      records[i].set("lambda=1.mu", mu[sequences[i].index()]);
+    }
+    return records;
+  });
+  CHECK(record.scalar("lambda=1.mu") == 0.5);
+  CHECK(record.scalar("lambda=1.overflow_layer") == 5);
+}
+
 TEST_CASE("Mamba-2's stream may leave the range of single precision: its geometry goes on") {
   ModelSpec spec = tiny("mamba2");
   spec.layers = 80;
