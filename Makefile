@@ -4,7 +4,8 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
 
-# The one place of the version: `ranklab --version`, the package and the tarball take it from here, CITATION.cff repeats it.
+# The version is defined only here: `ranklab --version`, the package and the tarball read it.
+# CITATION.cff repeats it.
 VERSION  := 0.2.0
 
 BUILD    ?= build
@@ -12,39 +13,43 @@ MARCH    ?= native
 CXX      := $(if $(filter default,$(origin CXX)),g++,$(CXX))
 CLANG    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 
-# Older compilers fail with pages of templates, so they are refused in one line.
+# Older compilers fail with pages of template errors, so stop with one line instead.
 OLDEST   := $(if $(CLANG),14,12)
 ifneq ($(filter-out help fetch-help deps clean format dist,$(or $(MAKECMDGOALS),build)),)
 MAJOR    := $(firstword $(subst ., ,$(shell $(CXX) -dumpversion 2>/dev/null)))
 ifeq ($(MAJOR),)
-$(error the compiler $(CXX) is not found: install g++ 12 or newer, or name another one with CXX=)
+$(error compiler $(CXX) not found: install g++ 12 or newer, or set CXX= to another compiler)
 endif
 ifneq ($(shell test $(MAJOR) -ge $(OLDEST) 2>/dev/null && echo yes),yes)
-$(error $(CXX) is version $(MAJOR), which is too old: install g++ 12 or newer (or clang 14), and name it with CXX=)
+$(error $(CXX) is version $(MAJOR), which is too old: install g++ 12 or clang 14, or newer, and set CXX= to it)
 endif
 endif
 
-# Loops begin at a cache line: a loop over tiles takes up to 1.2 times as long where it happens not to.
-OPTIMISE ?= -O3 -march=$(MARCH) -falign-loops=64
-# Where no time is spent, and in tests, compiled faster; with the fused multiplications of -O3, for the same digits but the last.
+# Align loops to cache lines: an unaligned loop over tiles takes up to 1.2 times as long.
+OPTIMIZE ?= -O3 -march=$(MARCH) -falign-loops=64
+# For tests and for code that takes no time to run: compiles faster. Fused multiplications as with
+# -O3 keep results equal up to the last digit.
 LIGHT    ?= -O1 $(if $(CLANG),,-fexpensive-optimizations) -march=$(MARCH)
 SANITIZE ?=
-# GCC collects its garbage only beyond half a gigabyte: 0.91 of the time for 1.09 of the memory.
+# Let GCC collect garbage only above half a gigabyte: 0.91 times the time, 1.09 times the memory.
 GARBAGE  := $(if $(CLANG),,--param ggc-min-heapsize=524288)
-# Warnings are for those who work on the code: another compiler's new warning must not stop a user's build. STRICT=1 makes them errors.
+# Warnings are not errors by default, because a new warning of another compiler must not stop a
+# user's build. STRICT=1 makes them errors.
 STRICT   ?=
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion $(if $(STRICT),-Werror)
-# GCC 12 warns falsely inside std::string: of -Wrestrict, and where that is precompiled of two more. clang warns of loops that it
-# does not vectorise though they say that they may be.
+# GCC 12 gives false warnings inside std::string: -Wrestrict, and two more if it is precompiled.
+# clang warns about loops that it does not vectorize although a pragma allows it.
 WARNINGS += $(if $(CLANG),-Wno-pass-failed,-Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
-# OpenBLAS is linked directly: with the wrapper library a reference BLAS can sneak in.
+# Link OpenBLAS directly: Armadillo's wrapper library may load a reference BLAS.
 ARMA     := -DARMA_DONT_USE_WRAPPER -DARMA_DONT_USE_OPENMP -DARMA_WARN_LEVEL=0
-# Sums over arrays may be made in parts where a loop says so (`omp simd reduction`); no threads of OpenMP. Nobody reads errno of a root.
-CXXFLAGS  = -std=c++20 $(OPTIMISE) $(SANITIZE) $(WARNINGS) $(ARMA) -fopenmp-simd -fno-math-errno $(GARBAGE) -MMD -MP -pthread
+# -fopenmp-simd allows reordered sums in loops marked `omp simd reduction`; it starts no threads. No
+# code reads errno after sqrt.
+CXXFLAGS  = -std=c++20 $(OPTIMIZE) $(SANITIZE) $(WARNINGS) $(ARMA) -fopenmp-simd -fno-math-errno $(GARBAGE) -MMD -MP -pthread
 LDLIBS   := -lopenblas -lz -lpthread
 INCLUDE  := -Isrc -I$(BUILD)/generated
 
-# Where Debian's packages cannot be installed, libraries are found by pkg-config, in a conda environment, or where Homebrew puts them.
+# If Debian packages cannot be installed, look for the libraries with pkg-config, in a conda
+# environment and in Homebrew's folders.
 APT      := $(shell command -v apt-get >/dev/null && command -v dpkg-query >/dev/null && { [ "$$(id -u)" = 0 ] || command -v sudo; } >/dev/null && echo yes)
 ifeq ($(APT),)
 MODULES  := armadillo openblas nlohmann_json cxxopts doctest zlib
@@ -62,7 +67,7 @@ BINARY   := $(BUILD)/ranklab
 PRESETS  := $(sort $(patsubst experiments/%.json,%,$(wildcard experiments/*.json)))
 
 RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev zlib1g-dev gnuplot-nox bible-kjv bible-kjv-text dataset-fashion-mnist
-# Random123 is a second Philox for the tests to compare ours with; they do without it elsewhere.
+# The tests compare our Philox with that of Random123. They skip this test if Random123 is missing.
 TEST_PACKAGES := doctest-dev python3 python3-jsonschema librandom123-dev
 LINT_PACKAGES := clang-format clang-tidy
 PAGE_PACKAGES := chromium
@@ -70,26 +75,25 @@ TORCH_PACKAGES := python3-torch
 CLUSTER_PACKAGES := slurmd slurmctld slurm-client munge
 DEB_PACKAGES  := build-essential debhelper dh-python
 
-# Without -j on the command line every core compiles.
+# Use all cores unless -j is given.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
 .PHONY: help fetch-help deps build test test-page test-torch cluster-test fresh-test smoke reproduce bench lint format sanitize clean $(PRESETS)
 
-help: ## this list
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 	@echo "<preset>      run one preset into results/<preset>.json and draw results/<preset>.svg:"
 	@echo "              $(PRESETS)"
 
-fetch-help: ## which published weights to download, and what to run on them
+fetch-help: ## show which published weights to download and what to run on them
 	@sed -n '/^## Published weights/,/^## /{/^## [^P]/d;p}' experiments/README.md
 
-# Each library with a header of it.
-comma := ,
+# Each library and one of its headers.
 HEADERS_NEEDED := Armadillo:armadillo OpenBLAS:cblas.h cxxopts:cxxopts.hpp nlohmann-json:nlohmann/json.hpp doctest:doctest/doctest.h zlib:zlib.h
 BY_HAND := $(if $(shell command -v apt-get),install them as root: apt-get install $(RUN_PACKAGES) $(TEST_PACKAGES),\
-  packaging/README.md names the packages of several systems$(comma) and CPATH and LIBRARY_PATH name other places)
+  packaging/README.md lists the packages of several systems; CPATH and LIBRARY_PATH add other folders)
 
-# Are the libraries there, wherever they come from? If not, one line says what to install.
+# Checks that the libraries can be found. If not, prints one line that says what to install.
 define look_for_libraries
 lacking=; for h in $(HEADERS_NEEDED); do \
   echo "#include <$${h#*:}>" | $(CXX) $(INCLUDE) -std=c++20 -E -x c++ - >/dev/null 2>&1 || lacking="$$lacking $${h%%:*} ($${h#*:}),"; \
@@ -100,9 +104,9 @@ endef
 ifeq ($(APT),)
 deps:
 	@$(look_for_libraries)
-	@command -v gnuplot >/dev/null || echo "gnuplot is not found: figures cannot be drawn"
+	@command -v gnuplot >/dev/null || echo "gnuplot not found: figures cannot be drawn"
 else
-deps: ## install the Debian packages that are missing
+deps: ## install missing Debian packages
 	@tools="$(RUN_PACKAGES) $(TEST_PACKAGES) $(EXTRA_PACKAGES)"; missing=; \
 	for p in $$tools; do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
 	if [ -n "$$missing" ]; then \
@@ -110,43 +114,46 @@ deps: ## install the Debian packages that are missing
 	  said=$$({ $$sudo apt-get update -q && \
 	    $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; } 2>&1 >/dev/null) || { \
 	    why=" ($$(grep -m 1 '^E:' <<< "$$said" || tail -n 1 <<< "$$said"))"; $(look_for_libraries); \
-    echo "make deps: going on without$$missing$$why" >&2; }; \
+    echo "make deps: continuing without$$missing$$why" >&2; }; \
 	fi
 endif
 
-build: deps ## the binary, build/ranklab
+build: deps ## build the program, build/ranklab
 	@$(MAKE) --no-print-directory $(JOBS) $(BINARY)
 
 # --- compiling -------------------------------------------------------------------------------------------------------
-# A tarball of `make dist` has no git, but the file .revision.
+# A tarball of `make dist` has no git repository; its file .revision names the commit.
 GIT_DESCRIBE := $(or $(shell cat .revision 2>/dev/null || git describe --always --dirty --abbrev=10 --match 'v[0-9]*' 2>/dev/null),unknown)
 
-# What is written anew replaces the old file only where it differs, so that nothing is rebuilt for the same text.
+# Replaces the target only if the new text differs, so that an unchanged file causes no rebuild.
 renew = { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 
-# Rewritten only when it changes, so that one commit does not rebuild everything; what says it is compiled by itself.
+# Only VERSIONED includes the version header and is compiled separately, so that a commit does not
+# rebuild everything.
 VERSIONED := src/report/environment.cpp
 $(BUILD)/generated/version.hpp: FORCE
 	@mkdir -p $(@D)
 	@{ echo '#pragma once'; \
 	   echo '#define RANKLAB_VERSION "$(VERSION)"'; \
 	   echo '#define RANKLAB_GIT "$(GIT_DESCRIBE)"'; \
-	   echo '#define RANKLAB_FLAGS "$(strip $(OPTIMISE) $(SANITIZE))"'; } > $@.new
+	   echo '#define RANKLAB_FLAGS "$(strip $(OPTIMIZE) $(SANITIZE))"'; } > $@.new
 	@$(renew)
 FORCE:
 
 $(VERSIONED:%.cpp=$(BUILD)/%.o): $(BUILD)/generated/version.hpp
 
-# The files below a folder of the second level are compiled together, twelve at a time: what their headers bring is instantiated
-# once. A clean build takes 222 CPU seconds instead of 475 with g++ 12, 287 instead of 931 with g++ 14 (FILES_PER_UNIT=1: precompiled
-# headers alone). ccache does not replace this: filling it takes 333 instead of 935 (g++ 14), a build from it 6 instead of 9. A unit
-# is a word, "kind/folder.number:file:file"; a kind has its flags and its precompiled headers.
+# Up to twelve files below a second-level folder are compiled together as a unit, so that templates
+# are instantiated once. A clean build takes 222 CPU seconds instead of 475 with g++ 12, and 287
+# instead of 931 with g++ 14 (FILES_PER_UNIT=1 uses only precompiled headers). ccache does not
+# replace units: filling it takes 333 CPU seconds instead of 935 (g++ 14), a build from it 6 instead
+# of 9. A unit is written as a word, "kind/folder.number:file:file". Each kind has its own flags and
+# precompiled headers.
 units   = $(shell printf '%s\n' $(2) | awk -F/ -v kind=$(1) -v files=$(or $(FILES_PER_UNIT),$(3),12) \
   'NF { d = $$1 "/" $$2 (NF > 3 ? "/" $$3 : ""); u = kind "/" d "." int((n[d]++) / files); of[u] = of[u] ":" $$0 } END { for (u in of) print u of[u] }')
 objects = $(foreach unit,$(1),$(BUILD)/units/$(firstword $(subst :, ,$(unit))).o)
 
-# Studies spend their time in what they call: a profile of all presets finds 1 % of it in src/experiments. An edit of one is
-# compiled in seconds, so their units are small.
+# Small units for the studies, so that an edit compiles in seconds. They use LIGHT flags, because a
+# profile of all presets finds only 1 % of the time in src/experiments.
 WRITES   := $(filter-out $(VERSIONED),$(filter src/cli/% src/report/%,$(SOURCES)))
 READS    := $(filter src/io/%,$(SOURCES))
 STUDIES  := $(filter src/experiments/%,$(SOURCES))
@@ -158,13 +165,13 @@ UNIT_SOURCES  := $(patsubst %.o,%.cpp,$(call objects,$(UNITS)))
 OBJECTS       := $(call objects,$(PROGRAM_UNITS)) $(VERSIONED:%.cpp=$(BUILD)/%.o)
 TEST_OBJECTS  := $(call objects,$(TEST_UNITS))
 
-# Everything is compiled again after the compiler or its flags have changed.
+# Recompile everything if the compiler or its flags change.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CXX) $(MAJOR) $(CXXFLAGS) | $(LIGHT) | $(INCLUDE)' > $@.new
 	@$(renew)
 
-# A unit is written again only where its files are others.
+# Rewrite a unit only if its list of files changes.
 $(UNIT_SOURCES) &: FORCE
 	@mkdir -p $(sort $(dir $(UNIT_SOURCES)))
 	@for unit in $(UNITS); do \
@@ -172,8 +179,9 @@ $(UNIT_SOURCES) &: FORCE
 	  [ -e $$file ] && [ "$$text" = "$$(< $$file)" ] || echo "$$text" > $$file; \
 	done
 
-# Armadillo and the JSON library cost seconds in every file that includes them: parsed once, for what computes, for what reads and
-# writes, and for the tests (with doctest).
+# Armadillo and the JSON library cost seconds in every file that includes them, so they are
+# precompiled: Armadillo for the computing files, JSON for the files that read and write, Armadillo
+# and doctest for the tests.
 PRECOMPILED = $(BUILD)/precompiled/program.hpp
 DOCUMENTS   = $(BUILD)/precompiled/documents.hpp
 $(BUILD)/precompiled/%.hpp: HEADERS = algorithm cmath functional limits map memory string vector
@@ -181,7 +189,8 @@ $(PRECOMPILED): HEADERS += armadillo
 $(DOCUMENTS): HEADERS += nlohmann/json.hpp
 $(BUILD)/precompiled/tests.hpp: HEADERS += armadillo doctest/doctest.h
 
-# A static pattern: files of an implicit rule would be deleted as intermediate ones after a failed build.
+# A static pattern rule, because make would delete the files of an implicit rule as intermediate
+# after a failed build.
 $(PRECOMPILED) $(DOCUMENTS) $(BUILD)/precompiled/tests.hpp: $(BUILD)/precompiled/%.hpp: FORCE
 	@mkdir -p $(@D)
 	@printf '#include <%s>\n' $(HEADERS) > $@.new
@@ -191,9 +200,9 @@ $(PRECOMPILED) $(DOCUMENTS) $(BUILD)/precompiled/tests.hpp: $(BUILD)/precompiled
 	@echo "  compile the headers of $(basename $(@F))"
 	@$(CXX) $(filter-out -MMD -MP,$(CXXFLAGS)) -x c++-header $< -o $@
 
-# The objects of these kinds.
+# The objects of the given kinds.
 of_kinds = $(filter $(foreach kind,$(1),$(BUILD)/units/$(kind)/%),$(OBJECTS) $(TEST_OBJECTS))
-$(call of_kinds,writes studies tests helps) $(BUILD)/precompiled/tests.hpp.gch: private OPTIMISE = $(LIGHT)
+$(call of_kinds,writes studies tests helps) $(BUILD)/precompiled/tests.hpp.gch: private OPTIMIZE = $(LIGHT)
 $(call of_kinds,tests helps) $(BUILD)/tests/%.o: private INCLUDE += -Itests/unit
 $(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): private PRECOMPILED = $(DOCUMENTS)
 $(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): $(DOCUMENTS).gch
@@ -203,7 +212,8 @@ $(call of_kinds,studies computes helps) $(BUILD)/src/main.o $(BUILD)/tests/bench
 
 COMPILE = $(CXX) $(CXXFLAGS) $(if $(MAKE_TERMERR),-fdiagnostics-color=always) -include $(PRECOMPILED) $(INCLUDE) -iquote .
 
-# What the compiler says of a unit names the real file first, without the lines that lead there from the generated one.
+# Removes the lines about the generated unit from compiler messages, so that they name the real file
+# first.
 NAMES_REAL_FILES := sed -e '\|^In file included from .*$(BUILD)/units/|d' -e '\|^ *from .*$(BUILD)/units/|d' -e 's|\./src/|src/|g' -e 's|\./tests/|tests/|g'
 
 $(BUILD)/units/%.o: $(BUILD)/units/%.cpp $(BUILD)/flags
@@ -233,42 +243,42 @@ $(BUILD)/bench: $(addprefix $(BUILD)/tests/,bench/bench.o unit/tiny_checkpoint.o
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 # --- testing ---------------------------------------------------------------------------------------------------------
-test: deps ## deps, build, unit tests, end-to-end tests, smoke runs, schema checks
+test: deps ## build, then run unit tests, end-to-end tests, smoke runs and schema checks
 	@$(MAKE) --no-print-directory $(JOBS) $(BINARY) $(BUILD)/unit-tests
 	@RANKLAB_BUILD=$(BUILD) python3 tests/run_tests.py
 
-smoke: build ## each command and study at toy size, in seconds
+smoke: build ## run each command and study at toy size, in seconds
 	@RANKLAB_BUILD=$(BUILD) python3 tests/run_tests.py smoke
 
-fresh-test: ## the README's two commands and the package in clean chroots of Debian 12 and 13 (mmdebstrap); some 45 minutes
+fresh-test: ## test the README's two commands and the package in clean chroots of Debian 12 and 13 (mmdebstrap); about 45 minutes
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES=mmdebstrap
 	@tests/fresh/test.sh
 
-# GCC warns of uninitialised values in the standard library where the sanitizers instrument it.
-sanitize: deps ## the tests under the address and undefined-behaviour sanitizers
-	@$(MAKE) --no-print-directory test BUILD=build-sanitize OPTIMISE='-O1 -g -march=$(MARCH)' \
+# With sanitizers GCC gives false warnings about uninitialized values in the standard library.
+sanitize: deps ## run the tests with the address and undefined-behavior sanitizers
+	@$(MAKE) --no-print-directory test BUILD=build-sanitize OPTIMIZE='-O1 -g -march=$(MARCH)' \
 	  SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized'
 
-test-page: build ## the page of results in a headless browser: widths, console, pictures, print
+test-page: build ## test the report in a headless browser: widths, console, figures, print
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(PAGE_PACKAGES)'
 	@RANKLAB_BUILD=$(BUILD) python3 tests/browser/test_page.py
 
-test-torch: build ## the recorder of PyTorch models, experiments/ranklab_dump.py, with Debian's PyTorch
+test-torch: build ## test the recorder experiments/ranklab_dump.py with Debian's PyTorch
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(TORCH_PACKAGES)'
 	@RANKLAB_BUILD=$(BUILD) /usr/bin/python3 tests/torch/test_dump.py
 
-cluster-test: build ## shards on a Slurm cluster of four nodes on this machine: a killed task, a dead node; root
+cluster-test: build ## test shards on a Slurm cluster of four nodes on this machine, with a killed task and a dead node; needs root
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(CLUSTER_PACKAGES)'
 	@RANKLAB_BUILD=$(BUILD) tests/cluster/test.sh
 	@RANKLAB_BUILD=$(BUILD) tests/cluster/parallel.sh
 
-bench: build ## speed against the authors' method and against the machine's limits
+bench: build ## measure the speed relative to the authors' method and to the machine's limits
 	@$(MAKE) --no-print-directory $(BUILD)/bench
 	@python3 tests/bench/bench.py $(BUILD)
 
 FORMATTED = $(shell find src tests -name '*.hpp' -o -name '*.cpp')
 
-lint: ## clang-format, the compiler's warnings as errors (build-strict), and clang-tidy, without a finding
+lint: ## check with clang-format, compiler warnings as errors (build-strict) and clang-tidy
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(LINT_PACKAGES)'
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@$(MAKE) --no-print-directory $(JOBS) STRICT=1 BUILD=build-strict build-strict/ranklab build-strict/unit-tests
@@ -276,7 +286,7 @@ lint: ## clang-format, the compiler's warnings as errors (build-strict), and cla
 	@printf '%s\n' $(sort $(shell find src -name '*.cpp')) | \
 	  xargs -P $$(nproc) -n 1 sh -c 'clang-tidy --quiet "$$0" -- -std=c++20 $(ARMA) $(INCLUDE) 2>/dev/null || { echo "clang-tidy: $$0"; exit 1; }'
 
-format: ## clang-format over every source
+format: ## run clang-format on all sources
 	@clang-format -i $(FORMATTED)
 
 # --- figures ---------------------------------------------------------------------------------------------------------
@@ -284,21 +294,21 @@ $(PRESETS): build
 	@$(BINARY) run $@
 	@$(BINARY) plot results/$@.json --out results/$@.svg
 
-# Presets that read what another one writes: trained weights.
+# Presets that read trained weights, which another preset writes.
 TRAINED := results/lambda-skip-trained.mamba2.safetensors
 lambda-skip-fig01-trained lambda-skip-fig02-trained: $(TRAINED)
 $(TRAINED): | build
 	@$(MAKE) --no-print-directory lambda-skip-trained
 
-reproduce: build ## every preset, its picture and results/report.html, in minutes; FULL=1: all inputs and seeds
+reproduce: build ## run every preset, draw its figure and write results/report.html, in minutes; FULL=1: all inputs and seeds
 	@$(BINARY) reproduce $(if $(FULL),--full)
 
-# Presets whose full run takes 40 seconds at most.
+# Presets whose full run takes at most 40 seconds.
 CHEAP = $(shell grep -lE '^  "seconds": ([1-3]?[0-9]|40),' experiments/*.json | sed 's|.*/|results/reference/|')
 
-.PHONY: reference gallery check-reference check-verdicts
+.PHONY: words reference gallery check-reference check-verdicts
 
-reference: build ## results/reference, what a full run of every preset gives, and the gallery in results/README.md; hours
+reference: build ## run every preset in full into results/reference and update the gallery in results/README.md; takes hours
 	@$(BINARY) reproduce --full --out results/reference
 	@$(MAKE) --no-print-directory gallery
 
@@ -306,10 +316,14 @@ gallery: build
 	@cd results && ../$(BINARY) report $(sort $(patsubst results/%,%,$(wildcard results/reference/*.json))) --out ../$(BUILD)/gallery.md --quiet
 	@sed -i -e '/^<!-- gallery -->$$/,/^<!-- end of the gallery -->$$/{//!d}' -e '/^<!-- gallery -->$$/r $(BUILD)/gallery.md' results/README.md
 
-check-verdicts: ## verdicts in results/ against results/reference: no claim holds in one and fails in the other
+words: build ## collect every sentence that a user can see in build/words.txt
+	@python3 tests/words.py $(BUILD)/ranklab $(BUILD)/words.txt
+	@echo $(BUILD)/words.txt
+
+check-verdicts: ## check that no claim holds in one of results/ and results/reference and fails in the other
 	@python3 tests/check_verdicts.py results results/reference
 
-check-reference: build ## runs the cheap presets again: does results/reference hold on this machine?
+check-reference: build ## rerun the cheap presets and compare with results/reference
 	@$(BINARY) verify $(CHEAP)
 
 # --- installing ------------------------------------------------------------------------------------------------------
@@ -317,7 +331,8 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 PLACE    = $(DESTDIR)$(PREFIX)
 
-# Where Python finds the recorder: a folder below PREFIX that it searches already, else its usual name there.
+# The folder of the recorder: a folder below PREFIX that Python searches, else the usual
+# site-packages folder below PREFIX.
 PYTHON_PLACE ?= $(shell python3 -c 'import site, sys, sysconfig; prefix = sys.argv[1]; \
   searched = [path for path in [site.getusersitepackages(), *sys.path] if path.startswith(prefix + "/")]; \
   print((searched or [sysconfig.get_path("purelib", "posix_prefix", {"base": prefix})])[0])' $(abspath $(PREFIX)) 2>/dev/null \
@@ -325,17 +340,17 @@ PYTHON_PLACE ?= $(shell python3 -c 'import site, sys, sysconfig; prefix = sys.ar
 
 .PHONY: man install install-files dist deb
 
-man: build ## the man page, build/ranklab.1
+man: build ## write the man page, build/ranklab.1
 	@$(MAKE) --no-print-directory $(BUILD)/ranklab.1
 
 $(BUILD)/ranklab.1: $(BINARY)
 	@$(BINARY) man > $@
 
-install: build ## the binary, its presets, the recorder, man page and completion below PREFIX=/usr/local
+install: build ## install program, presets, recorder, man page and completion below PREFIX=/usr/local
 	@$(MAKE) --no-print-directory install-files
 	@echo "installed below $(PLACE); the recorder is $(DESTDIR)$(PYTHON_PLACE)/ranklab_dump.py"
 	@python3 -c 'import sys; sys.exit("$(PYTHON_PLACE)" not in sys.path)' 2>/dev/null || \
-	  echo "before Python imports it: export PYTHONPATH=$(PYTHON_PLACE)"
+	  echo "to import it in Python: export PYTHONPATH=$(PYTHON_PLACE)"
 
 install-files: $(BUILD)/ranklab.1
 	@install -D $(BINARY) $(PLACE)/bin/ranklab
@@ -346,12 +361,13 @@ install-files: $(BUILD)/ranklab.1
 	@$(BINARY) completion bash > $(PLACE)/share/bash-completion/completions/ranklab
 	@install -D -m 644 experiments/ranklab_dump.py $(DESTDIR)$(PYTHON_PLACE)/ranklab_dump.py
 
-# The last commit, with its name in a file: the tarball builds without git. From an unpacked tarball it packs what was unpacked.
+# Packs the last commit with its name in .revision, so that the tarball builds without git. In an
+# unpacked tarball, packs its files.
 TARBALL := $(BUILD)/ranklab-$(VERSION).tar.gz
-dist: ## build/ranklab-VERSION.tar.gz, which builds without git
+dist: ## write build/ranklab-VERSION.tar.gz, which builds without git
 	@mkdir -p $(BUILD)/dist
 ifeq ($(wildcard .revision),)
-	@[ -z "$$(git status --porcelain)" ] || echo "make dist: packs the last commit, without the changes in this folder" >&2
+	@[ -z "$$(git status --porcelain)" ] || echo "make dist: packing the last commit without uncommitted changes" >&2
 	@git describe --always --abbrev=10 --match 'v[0-9]*' > $(BUILD)/dist/.revision
 	@git archive --prefix=ranklab-$(VERSION)/ --add-file=$(BUILD)/dist/.revision --output=$(TARBALL) HEAD
 else
@@ -360,7 +376,7 @@ else
 endif
 	@echo "$(TARBALL)"
 
-# dpkg's changelog is made from ours: its version is VERSION, its date that of the release.
+# The changelog for dpkg, with VERSION and the release date from CHANGELOG.md.
 RELEASED = $(shell sed -nE 's/^\#\# \[$(subst .,\.,$(VERSION))\] - ([0-9-]+)$$/\1/p' CHANGELOG.md)
 $(BUILD)/deb/changelog: FORCE
 	@mkdir -p $(@D)
@@ -368,7 +384,7 @@ $(BUILD)/deb/changelog: FORCE
 	@printf 'ranklab (%s) stable; urgency=medium\n\n  * Release %s; see CHANGELOG.md.\n\n -- %s  %s\n' $(VERSION) $(VERSION) \
 	  "$$(sed -n 's/^Maintainer: //p' packaging/debian/control)" "$$(LC_ALL=C date -u -R -d $(RELEASED))" > $@
 
-deb: ## build/ranklab_VERSION_ARCH.deb, for every x86-64-v3 processor
+deb: ## build build/ranklab_VERSION_ARCH.deb for x86-64-v3 processors
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(DEB_PACKAGES)'
 	@$(MAKE) --no-print-directory dist $(BUILD)/deb/changelog
 	@rm -rf $(BUILD)/deb/ranklab-$(VERSION) && tar -xf $(TARBALL) -C $(BUILD)/deb
@@ -377,5 +393,5 @@ deb: ## build/ranklab_VERSION_ARCH.deb, for every x86-64-v3 processor
 	@mv $(BUILD)/deb/ranklab_$(VERSION)_*.deb $(BUILD) && rm -rf $(BUILD)/deb/ranklab-$(VERSION)
 	@ls $(BUILD)/ranklab_$(VERSION)_*.deb
 
-clean: ## remove what was built; results stay
+clean: ## remove the build folders; keep results
 	@rm -rf build build-*

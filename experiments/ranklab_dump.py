@@ -1,16 +1,22 @@
-"""Records what one training step shows every weight matrix of a PyTorch model, for `ranklab one-step-compare --study files --from DIR`:
+"""Records what one training step shows about every weight matrix of a PyTorch model.
 
     import ranklab_dump
     with ranklab_dump.record(model, "dump/step100"):
         loss_fn(model(x), y).backward()
 
-A layer maps each sample a (a token, a patch of an image, a time step) to W a. Where the loss has the gradient e in W a, its gradient in W
-is G = sum of e a'. Kept are the second moments, sum of a a', and G: summed over all calls of the layer, all its places in the model and all
-micro-batches, layer by layer, so that no activation outlives its backward pass. Samples whose e is zero (padding, positions that the loss
-ignores) are left out. What cannot be seen stands in the recording with the reason.
+`ranklab one-step-compare --study files --from dump` reads the recordings and advises, layer by
+layer, whether Muon pays off.
 
-Needs PyTorch (1.13 or later) alone. Not seen: modules compiled by torch.compile or TorchScript, and calls that reach C++ with several
-weights at once, other than those of nn.LSTM, nn.GRU and nn.RNN, which are computed step by step while a recording runs.
+A layer maps each sample a (a token, an image patch, a time step) to W a. If the loss has the
+gradient e in W a, its gradient in W is G = sum of e a'. The recording keeps G and the second
+moment, the sum of a a'. Both are summed over all calls of the layer, all its places in the model
+and all micro-batches during the backward pass, so no activation outlives that pass. Samples with
+e = 0 (padding, positions that the loss ignores) are left out. The recording lists every parameter
+that it cannot observe, with the reason.
+
+Needs only PyTorch 1.13 or later. Does not observe modules compiled by torch.compile or TorchScript,
+or calls into C++ that take several weights at once. Exceptions are nn.LSTM, nn.GRU and nn.RNN,
+which are computed step by step during a recording.
 """
 import contextlib
 import ctypes
@@ -24,7 +30,7 @@ try:
     import torch.nn.functional as F
     from torch import nn
     from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
-except ModuleNotFoundError:  # the package installs this file where there may be no PyTorch
+except ModuleNotFoundError:  # the package also installs this file on systems without PyTorch
     torch = None
 
 FORMAT = "ranklab.recording/1"
@@ -32,32 +38,36 @@ FORMAT = "ranklab.recording/1"
 
 @contextlib.contextmanager
 def record(model, folder, include="*", dtype=None, replace=False):
-    """Records forward and backward passes of `model` inside the `with` into `folder`, which must not exist unless `replace`.
+    """Records the forward and backward passes of `model` inside the `with` block into `folder`.
 
-    include: a glob of parameter names, for a part of a large model. dtype: of the sums; by default float64 on the CPU and float32
-    elsewhere. Nothing is written when the block raises.
+    folder: must not exist unless `replace` is true.
+    include: a glob of parameter names, to record only a part of a large model.
+    dtype: type of the sums; default: float64 on the CPU, float32 elsewhere.
+
+    Nothing is written if the block raises an exception.
     """
     if torch is None:
-        raise ModuleNotFoundError("ranklab_dump records PyTorch models: install PyTorch (Debian's python3-torch, or pip's torch)")
+        raise ModuleNotFoundError("ranklab_dump needs PyTorch; install it with apt (python3-torch) "
+                                  "or pip (torch)")
     if os.path.exists(folder) and not replace:
-        raise FileExistsError(f"{folder} exists; record(..., replace=True) replaces it")
+        raise FileExistsError(f"{folder} exists; pass replace=True to record() to replace it")
     recording = _Recording(model, include, dtype)
-    with recording.watching():
+    with recording.patched_functions():
         yield recording
     recording.write(folder)
 
 
 class _Matrix:
-    """The sums of one block of rows of a parameter, in one kind of use."""
+    """The sums for one block of rows of a parameter, used as a matrix or as an embedding."""
 
-    def __init__(self, name, parameter, kind, first_row, turned, order):
+    def __init__(self, name, parameter, kind, first_row, transposed, order):
         self.name, self.parameter, self.kind = name, parameter, kind
-        self.first_row, self.turned, self.order = first_row, turned, order
+        self.first_row, self.transposed, self.order = first_row, transposed, order
         self.moment = self.gradient = None
         self.samples = self.dropped = self.calls = 0
 
     def add(self, inputs, errors, dtype):
-        """inputs: samples x k; errors, the gradient in the outputs: samples x m."""
+        """inputs: samples x k; errors: samples x m, the gradient of the loss in the outputs."""
         used = (errors != 0).any(1)
         kept = int(used.sum())
         self.calls += 1
@@ -66,10 +76,11 @@ class _Matrix:
         if kept < len(used):
             inputs, errors = inputs[used], errors[used]
         errors = errors.to(dtype)
-        if self.kind == "embedding":  # inputs are rows of the table: a a' is diagonal
+        if self.kind == "embedding":  # inputs are ids of one-hot vectors: a diagonal moment
             size = len(self.parameter)
             moment = torch.bincount(inputs, minlength=size).to(dtype)
-            gradient = torch.zeros(errors.shape[1], size, dtype=dtype, device=errors.device).index_add_(1, inputs, errors.t())
+            zeros = torch.zeros(errors.shape[1], size, dtype=dtype, device=errors.device)
+            gradient = zeros.index_add_(1, inputs, errors.t())
         else:
             inputs = inputs.to(dtype)
             moment, gradient = inputs.t() @ inputs, errors.t() @ inputs
@@ -80,26 +91,30 @@ class _Matrix:
 class _Recording:
     def __init__(self, model, include, dtype):
         self.parameters, self.tied = {}, {}
-        named = ((f"{module}.{own}" if module else own, parameter) for module, part in model.named_modules()
+        named = ((f"{module}.{own}" if module else own, parameter)
+                 for module, part in model.named_modules()
                  for own, parameter in part.named_parameters(recurse=False))
         for name, parameter in named:
-            first = next((known for known, other in self.parameters.items() if other is parameter), None)
+            first = next((known for known, other in self.parameters.items()
+                          if other is parameter), None)
             if first is None:
                 self.parameters[name] = parameter
             else:
                 self.tied.setdefault(first, []).append(name)
         self.include, self.dtype = include, dtype
-        self.matrices, self.unseen = {}, {}
-        self.uses, self.first_use, self.last_use, self.embeds = 0, {}, {}, False  # of weights, whether they are recorded or not
-        self.before = {name: None if p.grad is None else p.grad.detach().clone() for name, p in self.parameters.items()}
+        self.matrices, self.unobserved = {}, {}
+        # Uses of all weights, recorded or not: they decide which layers are first and last.
+        self.uses, self.first_use, self.last_use, self.embeds = 0, {}, {}, False
+        self.before = {name: None if p.grad is None else p.grad.detach().clone()
+                       for name, p in self.parameters.items()}
         self.places = {}
         for name, parameter in self.parameters.items():
             self.places.setdefault(_storage(parameter), []).append(name)
 
-    # Uses ------------------------------------------------------------------------------------------------------------------------
+    # Uses ---------------------------------------------------------------------------------------
 
     def owner(self, weight):
-        """(name, first row, turned) of the parameter that a weight matrix, rows x columns, is a part of; or None."""
+        """(name, first row, transposed) of the parameter that contains a weight matrix, or None."""
         if not isinstance(weight, torch.Tensor) or weight.dim() != 2:
             return None
         for name in self.places.get(_storage(weight), ()):
@@ -108,21 +123,27 @@ class _Recording:
             offset = weight.storage_offset() - parameter.storage_offset()
             if not 0 <= offset < parameter.numel() or not parameter.is_contiguous():
                 continue
-            if weight.dim() == 2 and weight.shape[1] == columns and weight.stride(0) == columns and offset % columns == 0:
+            if (weight.dim() == 2 and weight.shape[1] == columns and weight.stride(0) == columns
+                    and offset % columns == 0):
                 return name, offset // columns, False
             if weight.shape[0] == columns and weight.stride(1) == columns and offset % columns == 0:
                 return name, offset // columns, True
         return None
 
     def owners(self, tensor):
-        """Names of the parameters that any tensor is a view of."""
+        """Names of the parameters that share storage with `tensor`."""
         return self.places.get(_storage(tensor), []) if isinstance(tensor, torch.Tensor) else []
 
-    def see(self, found, kind, inputs, output, errors_of=lambda g: g.reshape(-1, g.shape[-1])):
-        """inputs() gives samples x k when the gradient in `output` arrives, which errors_of makes samples x m."""
+    def record_use(self, found, kind, inputs, output,
+                   errors_of=lambda g: g.reshape(-1, g.shape[-1])):
+        """Records one use of the weight `found` (a result of owner()).
+
+        Once the gradient in `output` arrives, inputs() returns samples x k, and errors_of turns the
+        gradient into samples x m.
+        """
         if found is None or output.grad_fn is None or not self.parameters[found[0]].requires_grad:
             return
-        name, first_row, turned = found
+        name, first_row, transposed = found
         self.uses += 1
         self.embeds |= kind == "embedding"
         if kind == "matrix":
@@ -130,27 +151,29 @@ class _Recording:
             self.last_use[name] = self.uses
         if not fnmatch.fnmatch(name, self.include):
             return
-        matrix = self.matrices.setdefault((name, first_row, kind),
-                                          _Matrix(name, self.parameters[name], kind, first_row, turned, len(self.matrices)))
+        matrix = self.matrices.setdefault(
+            (name, first_row, kind),
+            _Matrix(name, self.parameters[name], kind, first_row, transposed, len(self.matrices)))
 
-        # A hook of the node, not of the tensor: what is later done to the output in place does not reach it.
-        def arrive(_, gradients):
+        # A hook on the node, not the tensor: later in-place changes of the output do not affect it.
+        def add_gradient(_, gradients):
             if gradients[0] is not None:
                 with torch.no_grad():
-                    dtype = self.dtype or (torch.float64 if gradients[0].device.type == "cpu" else torch.float32)
+                    on_cpu = gradients[0].device.type == "cpu"
+                    dtype = self.dtype or (torch.float64 if on_cpu else torch.float32)
                     matrix.add(inputs(), errors_of(gradients[0]), dtype)
 
-        output.grad_fn.register_hook(arrive)
+        output.grad_fn.register_hook(add_gradient)
 
-    def lose(self, name, reason):
-        self.unseen.setdefault(name, reason)
+    def mark_unobserved(self, name, reason):
+        self.unobserved.setdefault(name, reason)
 
-    # Functions that use weights ----------------------------------------------------------------------------------------------------
+    # Functions that use weights -----------------------------------------------------------------
 
     def linear(self, original, x, weight, bias=None):
         out = original(x, weight, bias)
         x = x.detach()
-        self.see(self.owner(weight), "matrix", lambda: x.reshape(-1, x.shape[-1]), out)
+        self.record_use(self.owner(weight), "matrix", lambda: x.reshape(-1, x.shape[-1]), out)
         return out
 
     def addmm(self, original, bias, x, weight, **scales):
@@ -164,33 +187,37 @@ class _Recording:
         return out
 
     def product(self, left, right, out):
-        """out = left right, where one of the two is a weight, or a stack of weights."""
+        """out = left @ right, where one factor is a weight or a stack of weights."""
         used = self.owners(left) + self.owners(right)
         if not used:
             return
         if left.dim() < 2 or right.dim() < 2:
             for name in used:
-                self.lose(name, "used in a product with a vector")
+                self.mark_unobserved(name, "used in a product with a vector, which is not recorded")
             return
         left_value, right_value = left.detach(), right.detach()
-        of_right, of_left = (self.owner(w.t()) if w.dim() == 2 else None for w in (right, left.transpose(-1, -2)))
+        of_right, of_left = (self.owner(w.t()) if w.dim() == 2 else None
+                             for w in (right, left.transpose(-1, -2)))
         if of_right is not None:
-            self.see(of_right, "matrix", lambda: left_value.reshape(-1, left_value.shape[-1]), out)
+            self.record_use(of_right, "matrix",
+                            lambda: left_value.reshape(-1, left_value.shape[-1]), out)
         elif of_left is not None:
             columns = lambda t: t.transpose(-1, -2).reshape(-1, t.shape[-2])
-            self.see(of_left, "matrix", lambda: columns(right_value), out, columns)
+            self.record_use(of_left, "matrix", lambda: columns(right_value), out, columns)
         elif right.dim() == 3 and left.dim() == 3 and self.owner(right[0].t()) is not None:
             for e in range(len(right)):
-                self.see(self.owner(right[e].t()), "matrix", lambda e=e: left_value[e], out, lambda g, e=e: g[e])
+                self.record_use(self.owner(right[e].t()), "matrix", lambda e=e: left_value[e], out,
+                                lambda g, e=e: g[e])
         else:
             for name in used:
-                self.lose(name, "used in a product of higher dimension")
+                self.mark_unobserved(name, "used in a batched product, which is not recorded")
 
     def einsum(self, original, *operands):
-        flat = operands[1] if len(operands) == 2 and isinstance(operands[1], (list, tuple)) else operands[1:]
+        is_list = len(operands) == 2 and isinstance(operands[1], (list, tuple))
+        flat = operands[1] if is_list else operands[1:]
         for operand in flat:
             for name in self.owners(operand):
-                self.lose(name, "used by einsum")
+                self.mark_unobserved(name, "used by einsum, which is not recorded")
         return original(*operands)
 
     def embedding(self, original, ids, weight, padding_idx=None, *more, **options):
@@ -202,7 +229,7 @@ class _Recording:
             g = g.reshape(-1, g.shape[-1])
             return g if padding is None else g * (ids.reshape(-1, 1) != padding)
 
-        self.see(found, "embedding", lambda: ids.reshape(-1), out, errors_of)
+        self.record_use(found, "embedding", lambda: ids.reshape(-1), out, errors_of)
         return out
 
     def conv(self, original, x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
@@ -210,7 +237,9 @@ class _Recording:
         for name in self.owners(weight):
             dims = weight.dim() - 2
             if groups != 1:
-                self.lose(name, f"a convolution in {groups} groups: {groups} matrices, not one")
+                self.mark_unobserved(
+                    name, f"a convolution with {groups} groups ({groups} matrices), "
+                    "which is not recorded")
                 continue
             each = lambda v: (v,) * dims if isinstance(v, int) else tuple(v)
             value, steps, gaps = x.detach(), each(stride), each(dilation)
@@ -221,82 +250,100 @@ class _Recording:
                 pads = [(p, p) for p in each(0 if padding == "valid" else padding)]
             by_batch = value if value.dim() == dims + 2 else value.unsqueeze(0)
             inputs = lambda: _patches(by_batch, weight.shape[2:], steps, pads, gaps)
-            errors_of = lambda g: (g if g.dim() == dims + 2 else g.unsqueeze(0)).movedim(1, -1).reshape(-1, weight.shape[0])
-            self.see((name, 0, False), "matrix", inputs, out, errors_of)
+            batched = lambda g: g if g.dim() == dims + 2 else g.unsqueeze(0)
+            errors_of = lambda g: batched(g).movedim(1, -1).reshape(-1, weight.shape[0])
+            self.record_use((name, 0, False), "matrix", inputs, out, errors_of)
         return out
 
     def recurrent(self, original, module, x, hx=None):
         if getattr(module, "proj_size", 0):
             for name, parameter in self.parameters.items():
                 if any(parameter is own for own in module.parameters(recurse=False)):
-                    self.lose(name, "a recurrent layer with projections")
+                    self.mark_unobserved(
+                        name, "a recurrent layer with proj_size, which is not recorded")
             return original(module, x, hx)
         return _recurrent(module, x, hx)
 
     @contextlib.contextmanager
-    def watching(self):
-        # The names of the first arguments, as callers may spell them.
+    def patched_functions(self):
+        # Accepted names of the first arguments, for callers that pass keywords.
         pair, layer = (("input",), ("other", "mat2")), (("input",), ("weight",))
-        patches = [(F, "linear", self.linear, layer), (torch, "addmm", self.addmm, (("input",), ("mat1",), ("mat2",))),
+        patches = [(F, "linear", self.linear, layer),
+                   (torch, "addmm", self.addmm, (("input",), ("mat1",), ("mat2",))),
                    (torch, "einsum", self.einsum, ()), (F, "embedding", self.embedding, layer)]
         patches += [(torch, name, self.matmul, pair) for name in ("matmul", "bmm", "mm")]
-        patches += [(torch.Tensor, name, self.matmul, pair) for name in ("matmul", "__matmul__", "bmm", "mm")]
+        patches += [(torch.Tensor, name, self.matmul, pair)
+                    for name in ("matmul", "__matmul__", "bmm", "mm")]
         patches += [(F, name, self.conv, layer) for name in ("conv1d", "conv2d", "conv3d")]
-        patches += [(cls, "forward", self.recurrent, ((), ("input",))) for cls in (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)]
+        patches += [(cls, "forward", self.recurrent, ((), ("input",)))
+                    for cls in (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)]
         with contextlib.ExitStack() as stack:
             for place, name, handler, names in patches:
                 original = getattr(place, name)
                 own = name in vars(place)
                 setattr(place, name, _around(handler, original, names))
-                stack.callback(setattr, place, name, original) if own else stack.callback(delattr, place, name)
+                if own:
+                    stack.callback(setattr, place, name, original)
+                else:
+                    stack.callback(delattr, place, name)
             yield
 
-    # The recording -----------------------------------------------------------------------------------------------------------------
+    # The recording ------------------------------------------------------------------------------
 
-    def doubt(self, name):
-        """Why what was seen of a parameter is not all of its gradient; None where it is."""
+    def mismatch(self, name):
+        """Why the recorded uses do not explain the parameter's gradient; None if they do."""
         parameter = self.parameters[name]
         uses = [m for m in self.matrices.values() if m.name == name]
         if len({m.kind for m in uses}) > 1:
-            return "tied: its gradient is the sum of its uses as a table and as a matrix, which have different inputs"
-        if parameter.grad is None:  # already taken by the optimiser
+            return ("tied: its gradient sums its uses as an embedding and as a matrix, "
+                    "which have different inputs")
+        if parameter.grad is None:  # already cleared by the optimizer
             return None
-        seen = torch.zeros(parameter.numel() // parameter.shape[-1], parameter.shape[-1], dtype=uses[0].gradient.dtype,
-                           device=parameter.device)
-        if uses[0].gradient.shape[0] == parameter.shape[0] and parameter.dim() > 2 and uses[0].gradient.numel() == parameter.numel():
-            seen = uses[0].gradient  # a convolution
+        first = uses[0].gradient
+        seen = torch.zeros(parameter.numel() // parameter.shape[-1], parameter.shape[-1],
+                           dtype=first.dtype, device=parameter.device)
+        if (first.shape[0] == parameter.shape[0] and parameter.dim() > 2
+                and first.numel() == parameter.numel()):
+            seen = first  # a convolution
         else:
             for m in uses:
-                part = m.gradient.t() if m.turned != (m.kind == "embedding") else m.gradient
+                part = m.gradient.t() if m.transposed != (m.kind == "embedding") else m.gradient
                 seen[m.first_row:m.first_row + len(part)] += part
         seen = seen.reshape(-1)
         whole = parameter.grad.detach().reshape(-1).to(seen.dtype)
         before = self.before[name]
-        candidates = [whole] if before is None else [whole, whole - before.reshape(-1).to(seen.dtype)]
-        cosine = max(float(seen @ c / (seen.norm() * c.norm()).clamp_min(1e-300)) for c in candidates)
+        candidates = [whole]
+        if before is not None:
+            candidates.append(whole - before.reshape(-1).to(seen.dtype))
+        cosine = max(float(seen @ c / (seen.norm() * c.norm()).clamp_min(1e-300))
+                     for c in candidates)
         if cosine < 0.999:
-            return f"the gradient of the uses that were seen is not the parameter's (cosine {cosine:.3f}): it has others, or was changed"
+            return (f"the recorded uses do not explain its gradient (cosine {cosine:.3f}): it has "
+                    "uses that were not observed, or its gradient was changed")
         return None
 
     def layers(self):
-        """(matrix, entry) for every matrix that was seen."""
+        """(matrix, entry) for every observed matrix."""
         uses = [m for m in self.matrices.values() if m.gradient is not None]
         last = max(self.last_use, key=self.last_use.get, default=None)
         first = None if self.embeds else min(self.first_use, key=self.first_use.get, default=None)
         for m in sorted(uses, key=lambda m: m.order):
             name = m.name[:-len(".weight")] if m.name.endswith(".weight") else m.name
             rows, all_rows = len(m.gradient), m.parameter.shape[0]
-            entry = {"name": name, "parameter": m.name, "samples": m.samples, "dropped": m.dropped, "calls": m.calls,
-                     "role": "tied" if m.name in self.tied else m.kind if m.kind == "embedding" else
-                     "head" if m.name == last else "first" if m.name == first else "hidden"}
-            if m.kind == "matrix" and m.name.endswith("in_proj_weight") and all_rows == 3 * m.parameter.shape[1]:
+            role = ("tied" if m.name in self.tied else m.kind if m.kind == "embedding" else
+                    "head" if m.name == last else "first" if m.name == first else "hidden")
+            entry = {"name": name, "parameter": m.name, "samples": m.samples, "dropped": m.dropped,
+                     "calls": m.calls, "role": role}
+            if (m.kind == "matrix" and m.name.endswith("in_proj_weight")
+                    and all_rows == 3 * m.parameter.shape[1]):
                 size = all_rows // 3
                 entry.update(parts=rows // size, first_part=m.first_row // size + 1)
-            elif m.parameter.dim() == 3 and rows * m.gradient.shape[1] * len(m.parameter) == m.parameter.numel():
+            elif (m.parameter.dim() == 3
+                  and rows * m.gradient.shape[1] * len(m.parameter) == m.parameter.numel()):
                 entry.update(parts=1, first_part=m.first_row // m.parameter.shape[1] + 1)
-            doubt = self.unseen.get(m.name) or self.doubt(m.name)
-            if doubt:
-                entry["reason"] = doubt
+            reason = self.unobserved.get(m.name) or self.mismatch(m.name)
+            if reason:
+                entry["reason"] = reason
             yield m, entry
 
     def write(self, folder):
@@ -307,24 +354,27 @@ class _Recording:
         for number, (matrix, entry) in enumerate(self.layers()):
             entry["file"] = f"{number}.safetensors"
             moment = "counts" if matrix.kind == "embedding" else "second_moment"
-            _save(os.path.join(partial, entry["file"]), {moment: matrix.moment, "gradient": matrix.gradient})
+            _save(os.path.join(partial, entry["file"]),
+                  {moment: matrix.moment, "gradient": matrix.gradient})
             layers.append(entry)
             seen.add(matrix.name)
-        others = {name: self.why_not(name) for name in self.parameters if name not in seen}
+        others = {name: self.reason_unobserved(name)
+                  for name in self.parameters if name not in seen}
         with open(os.path.join(partial, "recording.json"), "w", encoding="utf-8") as file:
-            json.dump({"format": FORMAT, "layers": layers, "not_seen": others, "tied": self.tied}, file, indent=1)
+            json.dump({"format": FORMAT, "layers": layers, "not_seen": others, "tied": self.tied},
+                      file, indent=1)
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(partial, folder)
 
-    def why_not(self, name):
+    def reason_unobserved(self, name):
         parameter = self.parameters[name]
         if parameter.dim() < 2:
-            return "no matrix"
+            return "no matrix"  # part of the format: ranklab reads this reason
         if not fnmatch.fnmatch(name, self.include):
-            return "left out by include"
+            return "not selected by include"
         if not parameter.requires_grad:
-            return "frozen"
-        return self.unseen.get(name, "no use was seen that is understood")
+            return "frozen (requires_grad is False)"
+        return self.unobserved.get(name, "no use that can be recorded")
 
 
 def _storage(tensor):
@@ -343,15 +393,16 @@ def _around(handler, original, names):
 
 
 def _patches(x, kernel, stride, padding, dilation):
-    """Batch x channels x sizes as samples x (channels x kernel), in the order of a flattened weight."""
+    """Batch x channels x sizes as samples x (channels x kernel), ordered as a flattened weight."""
     x = F.pad(x, [p for pair in reversed(padding) for p in pair])
     for axis, (size, step, gap) in enumerate(zip(kernel, stride, dilation)):
         at = 2 + axis
         count = (x.shape[at] - gap * (size - 1) - 1) // step + 1
-        index = (torch.arange(count, device=x.device)[:, None] * step + torch.arange(size, device=x.device) * gap).reshape(-1)
+        starts = torch.arange(count, device=x.device)[:, None] * step
+        index = (starts + torch.arange(size, device=x.device) * gap).reshape(-1)
         x = x.index_select(at, index)
         x = x.reshape(*x.shape[:at], count, size, *x.shape[at + 1:]).movedim(at + 1, -1)
-    # batch, channels, places, kernel
+    # x: (batch, channels, positions, kernel)
     dims = len(kernel)
     x = x.movedim(1, 1 + dims)
     return x.reshape(-1, x.shape[1 + dims] * _product(kernel))
@@ -365,7 +416,7 @@ def _product(numbers):
 
 
 def _cell(kind, gates_x, gates_h, state):
-    """One step of a recurrent layer from both products; state is (h, c) or (h,)."""
+    """One step of a recurrent layer, given W_ih x and W_hh h; state is (h, c) or (h,)."""
     if kind == "LSTM":
         i, f, g, o = (gates_x + gates_h).chunk(4, -1)
         c = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
@@ -378,7 +429,7 @@ def _cell(kind, gates_x, gates_h, state):
 
 
 def _recurrent(module, x, hx):
-    """What nn.LSTM, nn.GRU, nn.RNN and their cells compute, step by step."""
+    """Computes nn.LSTM, nn.GRU, nn.RNN and their cells step by step, to record every use."""
     kind = type(module).__name__.replace("Cell", "")
     if kind == "RNN":
         kind = module.nonlinearity
@@ -387,7 +438,8 @@ def _recurrent(module, x, hx):
     if not hasattr(module, "num_layers"):
         if states is None:
             states = (x.new_zeros(*x.shape[:-1], module.hidden_size),) * cells
-        new = _cell(kind, F.linear(x, module.weight_ih, module.bias_ih), F.linear(states[0], module.weight_hh, module.bias_hh), states)
+        new = _cell(kind, F.linear(x, module.weight_ih, module.bias_ih),
+                    F.linear(states[0], module.weight_hh, module.bias_hh), states)
         return new if cells == 2 else new[0]
     packed, lengths = x if isinstance(x, PackedSequence) else None, None
     if packed is not None:
@@ -402,16 +454,19 @@ def _recurrent(module, x, hx):
         x = x.transpose(0, 1)
     directions = 2 if module.bidirectional else 1
     if states is None:
-        states = (x.new_zeros(module.num_layers * directions, x.shape[1], module.hidden_size),) * cells
+        zeros = x.new_zeros(module.num_layers * directions, x.shape[1], module.hidden_size)
+        states = (zeros,) * cells
     last = []
     for layer in range(module.num_layers):
         outputs = []
         for direction in range(directions):
-            of = lambda what: getattr(module, f"{what}_l{layer}{'_reverse' * direction}", None)
-            gates = F.linear(x, of("weight_ih"), of("bias_ih"))
+            suffix = f"_l{layer}{'_reverse' * direction}"
+            parameter = lambda name: getattr(module, name + suffix, None)
+            gates = F.linear(x, parameter("weight_ih"), parameter("bias_ih"))
             state, steps = tuple(s[layer * directions + direction] for s in states), [None] * len(x)
             for t in (reversed(range(len(x))) if direction else range(len(x))):
-                new = _cell(kind, gates[t], F.linear(state[0], of("weight_hh"), of("bias_hh")), state)
+                new = _cell(kind, gates[t],
+                            F.linear(state[0], parameter("weight_hh"), parameter("bias_hh")), state)
                 if lengths is not None:  # sequences that have ended keep their state
                     runs = (t < lengths).to(x.device)[:, None]
                     new = tuple(torch.where(runs, n, s) for n, s in zip(new, state))
@@ -425,7 +480,8 @@ def _recurrent(module, x, hx):
     final = tuple(torch.stack([state[i] for state in last]) for i in range(cells))
     if packed is not None:
         again = pack_padded_sequence(x, lengths)
-        x = PackedSequence(again.data, again.batch_sizes, packed.sorted_indices, packed.unsorted_indices)
+        x = PackedSequence(again.data, again.batch_sizes, packed.sorted_indices,
+                           packed.unsorted_indices)
         if packed.unsorted_indices is not None:
             final = tuple(s.index_select(1, packed.unsorted_indices) for s in final)
     elif single:
@@ -436,12 +492,13 @@ def _recurrent(module, x, hx):
 
 
 def _save(path, tensors):
-    """The safetensors format: the length of a JSON header, the header, the numbers."""
+    """Writes a safetensors file: the length of the JSON header, the header, the entries."""
     header, at, blobs = {}, 0, []
     for name, tensor in tensors.items():
         tensor = tensor.detach().cpu().contiguous()
         blob = ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())
-        header[name] = {"dtype": {torch.float64: "F64", torch.float32: "F32"}[tensor.dtype], "shape": list(tensor.shape),
+        header[name] = {"dtype": {torch.float64: "F64", torch.float32: "F32"}[tensor.dtype],
+                        "shape": list(tensor.shape),
                         "data_offsets": [at, at + len(blob)]}
         at += len(blob)
         blobs.append(blob)

@@ -4,10 +4,12 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
+#include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
@@ -18,23 +20,34 @@ namespace {
 
 using namespace ranklab;
 
-// `argv` without the program.
+// As the user typed it; a path unless the program is installed.
+std::string program_name = "ranklab";
+
+// Hints name a command that the user can copy: "`build/ranklab list`".
+std::string with_program_name(std::string message) {
+  const std::string usual = "`ranklab ", typed = "`" + program_name + " ";
+  for (std::size_t at = 0; (at = message.find(usual, at)) != std::string::npos; at += typed.size())
+    message.replace(at, usual.size(), typed);
+  return message;
+}
+
+// `argv` excludes the program name.
 int run_command_line(const std::vector<std::string>& argv) {
   if (argv.empty()) {
-    std::fputs(first_steps().c_str(), stderr);
+    std::fputs(first_steps(program_name).c_str(), stderr);
     return 2;
   }
   const std::string& command = argv[0];
   const std::vector<std::string> words(argv.begin() + 1, argv.end());
   if (command == "help" && words.size() == 1) {
-    const std::string explanation = explanation_of(words[0]);
-    std::fputs(explanation.c_str(), stdout);
-    if (!explanation.empty()) return 0;
+    const std::string definition = definition_of(words[0]);
+    std::fputs(definition.c_str(), stdout);
+    if (!definition.empty()) return 0;
   }
   if (command == "help" && !words.empty()) {
-    std::vector<std::string> asked = words;
-    asked.emplace_back("--help");
-    return run_command_line(asked);
+    std::vector<std::string> help_request = words;
+    help_request.emplace_back("--help");
+    return run_command_line(help_request);
   }
   if (command == "--help" || command == "-h" || command == "help") {
     std::fputs(program_help().c_str(), stdout);
@@ -46,17 +59,19 @@ int run_command_line(const std::vector<std::string>& argv) {
   }
   std::vector<std::string> names = terms();
   names.insert(names.end(), {"--help", "--version"});
-  if (const Experiment* experiment = find_experiment(command)) return run_experiment(*experiment, words);
+  if (const Experiment* experiment = find_experiment(command))
+    return run_experiment(*experiment, words);
   for (const Experiment& experiment : experiments()) names.push_back(experiment.name);
   for (const Utility& utility : utilities()) {
     if (utility.name == command) return utility.run(words);
     names.push_back(utility.name);
   }
-  throw UsageError("unknown command '" + command + "'" + did_you_mean(command, names, "; `ranklab --help` lists them"));
+  throw UsageError("unknown command '" + command + "'" +
+                   did_you_mean(command, names, "; `ranklab --help` lists the commands"));
 }
 
-int complain(const std::string& message, int exit_code) {
-  std::fprintf(stderr, "ranklab: %s\n", printable(message).c_str());
+int print_error(const std::string& message, int exit_code) {
+  std::fprintf(stderr, "ranklab: %s\n", printable(with_program_name(message)).c_str());
   return exit_code;
 }
 
@@ -65,23 +80,27 @@ int complain(const std::string& message, int exit_code) {
 int main(int argc, char** argv) {
   if (const char* instructions = missing_instructions()) {
     std::fprintf(stderr,
-                 "ranklab: this processor lacks %s, for which the program was compiled; `make build` here makes one that runs\n",
+                 "ranklab: this processor lacks %s, for which the program was compiled; `make "
+                 "build` on this machine compiles one that runs\n",
                  instructions);
     return 1;
   }
+  if (argc > 0 && std::string_view(argv[0]).find('/') != std::string_view::npos)
+    program_name = shell_words({argv[0]});
   prepare_blas(argv);
   return_large_blocks();
   try {
-    const int exit_code = run_command_line(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
-    if (std::fflush(stdout) != 0) return complain("cannot write to standard output", 1);
+    const int exit_code =
+        run_command_line(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+    if (std::fflush(stdout) != 0) return print_error("cannot write to standard output", 1);
     return exit_code;
   } catch (const UsageError& error) {
-    return complain(error.what(), 2);
+    return print_error(error.what(), 2);
   } catch (const Failure& error) {
-    return complain(error.what(), 1);
+    return print_error(error.what(), 1);
   } catch (const std::bad_alloc&) {
-    return complain("out of memory; smaller sizes or fewer --threads need less", 1);
+    return print_error("out of memory; use smaller sizes or fewer --threads", 1);
   } catch (const std::exception& error) {
-    return complain(error.what(), 1);
+    return print_error(error.what(), 1);
   }
 }

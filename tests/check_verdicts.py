@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Compares the verdicts of the results in one folder with those of the same names in another: no claim may hold in one and fail in the
-other. Prints each one that does, exits with 1 if there is any, and says what was compared."""
+"""Compares the verdicts of results in one folder with those of results with the same file names in another folder.
+
+Usage: check_verdicts.py FOLDER REFERENCE. A contradiction is a claim that holds in one folder and fails in the other. Prints each
+contradiction and the number of compared claims. Exits with status 1 if there is a contradiction or no result to compare."""
 import glob
 import json
 import os
@@ -13,21 +15,22 @@ def verdicts(path):
 
 
 def main(folder, reference):
-    compared = results = withheld = 0
+    compared = results = reference_only = 0
     contradictions = []
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
         other = os.path.join(reference, os.path.basename(path))
         if not os.path.exists(other):
             continue
         results += 1
-        mine, theirs = verdicts(path), verdicts(other)
-        for name in mine.keys() & theirs.keys():
+        ours, theirs = verdicts(path), verdicts(other)
+        for name in ours.keys() & theirs.keys():
             compared += 1
-            withheld += mine[name] == "not-applicable" != theirs[name]
-            if {mine[name], theirs[name]} == {"holds", "fails"}:
-                contradictions.append(f"{os.path.basename(path)[:-5]}: {name}: {mine[name]} here, {theirs[name]} in {reference}")
+            reference_only += ours[name] == "not-applicable" != theirs[name]
+            if {ours[name], theirs[name]} == {"holds", "fails"}:
+                contradictions.append(f"{os.path.basename(path)[:-5]}: {name}: {ours[name]} here, {theirs[name]} in {reference}")
     print("\n".join(sorted(contradictions)), end="\n" if contradictions else "")
-    print(f"{results} results, {compared} claims of both: {len(contradictions)} contradictions, {withheld} not judged here")
+    print(f"{results} results, {compared} claims in both folders: {len(contradictions)} contradictions, "
+          f"{reference_only} judged only in the reference")
     return 1 if contradictions or results == 0 else 0
 
 

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the unit tests and the end-to-end tests (or, with the word `smoke`, the smoke runs alone) and counts them.
+"""Runs the unit tests and the end-to-end tests, or with the argument `smoke` only the smoke runs, and counts them.
 
-Every core works: the end-to-end tests run beside shares of the unit tests. What they print comes in the order of the tests, whoever
-ends first. Then come the ten slowest, and the last line is `N passed, N failed`. The environment's RANKLAB_BUILD names the build
-folder (default: build).
+The end-to-end tests and groups of unit tests run in parallel on all cores. Their output is printed in the order of the tests, then the
+ten slowest tests, and last the line `N passed, N failed`. The environment variable RANKLAB_BUILD sets the build folder (default: build).
 """
 import concurrent.futures
 import io
@@ -19,25 +18,25 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "end_to_end"))
 sys.dont_write_bytecode = True
 
 UNIT_TESTS = os.path.join(ROOT, os.environ.get("RANKLAB_BUILD", "build"), "unit-tests")
-SHARES = 32
+GROUPS = 32
 SLOWEST = 10
 
 
 class Outcome:
-    """What one task prints, its counts, and (seconds, name) of each of its tests."""
+    """The output of one task, its numbers of passed and failed tests, and (seconds, name) of each test."""
 
     def __init__(self, text, passed, failed, times):
         self.text, self.passed, self.failed, self.times = text, passed, failed, times
 
 
 def run_unit_tests(*flags):
-    # One BLAS thread, as inside a trial: the cores are busy with other shares.
+    # One BLAS thread, as inside a trial, because the other cores run other tasks.
     return subprocess.run([UNIT_TESTS, "--no-intro=1", "--no-version=1", *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace", env=dict(os.environ, OPENBLAS_NUM_THREADS="1"))
 
 
 def unit_tests(first, last):
-    """Cases `first` to `last` of the doctest binary, counted from 1. A case that was not finished counts as failed."""
+    """Runs test cases `first` to `last` of the doctest binary, counted from 1. An unfinished case counts as failed."""
     run = run_unit_tests("--duration=1", f"--first={first}", f"--last={last}")
     times, rest = [], []
     for line in run.stdout.splitlines(keepends=True):
@@ -57,48 +56,48 @@ def end_to_end_test(name):
     output = io.StringIO()
     result = unittest.TextTestRunner(stream=output).run(unittest.defaultTestLoader.loadTestsFromName(name))
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
-    # Subtests may fail several times within one test.
+    # Several subtests of one test may fail.
     passed = max(0, result.testsRun - failed - len(result.skipped))
     return Outcome("" if result.wasSuccessful() else output.getvalue(), passed, failed, [(time.monotonic() - start, name)])
 
 
-def names_of(suite):
+def test_names(suite):
     for test in suite:
         if isinstance(test, unittest.TestSuite):
-            yield from names_of(test)
+            yield from test_names(test)
         else:
             yield test.id()
 
 
 def end_to_end_tasks(pattern):
     suite = unittest.defaultTestLoader.discover(os.path.join(ROOT, "tests", "end_to_end"), pattern=pattern)
-    return [(end_to_end_test, name) for name in names_of(suite)]
+    return [(end_to_end_test, name) for name in test_names(suite)]
 
 
 def unit_test_tasks():
-    counted = re.search(r"filters: (\d+)", run_unit_tests("--count").stdout)
-    cases = int(counted.group(1)) if counted else 0
-    bounds = [cases * share // SHARES for share in range(SHARES + 1)]
+    match = re.search(r"filters: (\d+)", run_unit_tests("--count").stdout)
+    cases = int(match.group(1)) if match else 0
+    bounds = [cases * part // GROUPS for part in range(GROUPS + 1)]
     return [(unit_tests, low + 1, high) for low, high in zip(bounds, bounds[1:]) if low < high]
 
 
 def main():
-    smoke_alone = sys.argv[1:] == ["smoke"]
-    tasks = end_to_end_tasks("test_smoke.py" if smoke_alone else "test_*.py")
+    smoke_only = sys.argv[1:] == ["smoke"]
+    tasks = end_to_end_tasks("test_smoke.py" if smoke_only else "test_*.py")
     if not tasks:
         raise SystemExit("no end-to-end tests")
-    if not smoke_alone:
-        shares = unit_test_tasks()
-        if not shares:
+    if not smoke_only:
+        groups = unit_test_tasks()
+        if not groups:
             raise SystemExit("no unit tests")
-        tasks += shares
+        tasks += groups
     passed, failed, times = 0, 0, []
     with concurrent.futures.ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for future in [pool.submit(*task) for task in tasks]:
             outcome = future.result()
             print(outcome.text, end="", flush=True)
             passed, failed, times = passed + outcome.passed, failed + outcome.failed, times + outcome.times
-    print(f"the slowest {SLOWEST}:")
+    print(f"{SLOWEST} slowest tests:")
     for seconds, name in sorted(times, reverse=True)[:SLOWEST]:
         print(f"{seconds:7.2f} s  {name}")
     print(f"{passed} passed, {failed} failed")

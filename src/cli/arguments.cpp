@@ -1,6 +1,6 @@
 #include "cli/arguments.hpp"
 
-// Its own scanner instead of std::regex, which takes longer to compile than the rest of the file.
+// Use cxxopts' own scanner: std::regex takes longer to compile than the rest of this file.
 #define CXXOPTS_NO_REGEX true
 #include <algorithm>
 #include <array>
@@ -13,32 +13,37 @@ namespace ranklab {
 namespace {
 
 const FlagShape* find_shape(const std::vector<FlagShape>& known, const std::string& name) {
-  const auto found = std::find_if(known.begin(), known.end(), [&](const FlagShape& shape) { return shape.name == name; });
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const FlagShape& shape) { return shape.name == name; });
   return found == known.end() ? nullptr : &*found;
 }
 
-constexpr std::array<std::pair<char, const char*>, 3> short_flags = {{{'o', "out"}, {'q', "quiet"}, {'j', "threads"}}};
+constexpr std::array<std::pair<char, const char*>, 3> short_flags = {
+    {{'o', "out"}, {'q', "quiet"}, {'j', "threads"}}};
 
-// -o FILE as --out FILE, -j4 as --threads=4; any other word as it is.
-std::string spelled_out(const std::string& word, const std::vector<FlagShape>& known) {
+// Expands short flags: -o FILE to --out FILE, -j4 to --threads=4. Returns other words unchanged.
+std::string expand_short_flag(const std::string& word, const std::vector<FlagShape>& known) {
   if (word.size() < 2 || word[0] != '-' || word[1] == '-') return word;
   for (const auto& [letter, name] : short_flags) {
     const FlagShape* shape = word[1] == letter ? find_shape(known, name) : nullptr;
     if (shape == nullptr) continue;
     if (word.size() == 2) return std::string("--") + name;
-    if (!shape->is_switch) return std::string("--") + name + (word[2] == '=' ? "" : "=") + word.substr(2);
+    if (!shape->is_switch)
+      return std::string("--") + name + (word[2] == '=' ? "" : "=") + word.substr(2);
   }
   return word;
 }
 
-// Words as cxxopts takes them. It wants two letters after two dashes (but takes `-m 3`), never gives the next word to a flag
-// that may stand alone (so `--name on` becomes `--name=on`), and gives any next word to one that may not, even in
-// `--trials --seed 3`, where a value was forgotten.
-std::vector<std::string> prepared(const std::vector<std::string>& words, const std::vector<FlagShape>& known) {
+// Rewrites the words for cxxopts. cxxopts requires two letters after two dashes (but accepts
+// `-m 3`). It never gives the next word to a flag with an optional value, so `--name on` becomes
+// `--name=on`. It always gives the next word to other flags, so this function rejects
+// `--trials --seed 3`, in which the value of --trials is missing.
+std::vector<std::string> words_for_cxxopts(const std::vector<std::string>& words,
+                                           const std::vector<FlagShape>& known) {
   static const std::vector<std::string> switch_values = {"on", "off", "true", "false"};
   std::vector<std::string> out;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string word = spelled_out(words[i], known);
+    const std::string word = expand_short_flag(words[i], known);
     const std::size_t equals = word.find('=');
     const std::string name = word.starts_with("--") ? word.substr(2, equals - 2) : "";
     const FlagShape* shape = name.empty() ? nullptr : find_shape(known, name);
@@ -49,12 +54,13 @@ std::vector<std::string> prepared(const std::vector<std::string>& words, const s
     const std::string flag = (name.size() == 1 ? "-" : "--") + name;
     const bool has_next = equals == std::string::npos && i + 1 < words.size();
     if (shape->is_switch) {
-      const bool takes_next =
-          has_next && std::find(switch_values.begin(), switch_values.end(), words[i + 1]) != switch_values.end();
+      const bool takes_next = has_next && std::find(switch_values.begin(), switch_values.end(),
+                                                    words[i + 1]) != switch_values.end();
       out.push_back(takes_next ? flag + "=" + words[++i] : word);
       continue;
     }
-    if (equals == std::string::npos && (!has_next || (words[i + 1].starts_with("--") && words[i + 1].size() > 2))) {
+    if (equals == std::string::npos &&
+        (!has_next || (words[i + 1].starts_with("--") && words[i + 1].size() > 2))) {
       throw UsageError(words[i] + " needs a value");
     }
     out.push_back(flag);
@@ -67,7 +73,8 @@ std::vector<std::string> prepared(const std::vector<std::string>& words, const s
   const std::string name = word.substr(0, word.find('='));
   std::vector<std::string> names;
   for (const auto& shape : known) names.push_back("--" + shape.name);
-  throw UsageError("unknown flag '" + name + "'" + did_you_mean(name, names, "; --help lists the flags"));
+  throw UsageError("unknown flag '" + name + "'" +
+                   did_you_mean(name, names, "; --help lists the flags"));
 }
 
 }  // namespace
@@ -80,11 +87,13 @@ char short_flag(const std::string& name) {
 }
 
 const std::string* Arguments::find(const std::string& name) const {
-  const auto found = std::find_if(flags.rbegin(), flags.rend(), [&](const auto& flag) { return flag.first == name; });
+  const auto found = std::find_if(flags.rbegin(), flags.rend(),
+                                  [&](const auto& flag) { return flag.first == name; });
   return found == flags.rend() ? nullptr : &found->second;
 }
 
-Arguments parse_arguments(const std::vector<std::string>& words, const std::vector<FlagShape>& known) {
+Arguments parse_arguments(const std::vector<std::string>& words,
+                          const std::vector<FlagShape>& known) {
   cxxopts::Options options("ranklab");
   options.allow_unrecognised_options();
   auto add = options.add_options();
@@ -96,9 +105,9 @@ Arguments parse_arguments(const std::vector<std::string>& words, const std::vect
       add(shape.name, "", cxxopts::value<std::string>());
     }
   }
-  const std::vector<std::string> prepared_words = prepared(words, known);
+  const std::vector<std::string> rewritten = words_for_cxxopts(words, known);
   std::vector<const char*> argv = {"ranklab"};
-  for (const auto& word : prepared_words) argv.push_back(word.c_str());
+  for (const auto& word : rewritten) argv.push_back(word.c_str());
 
   Arguments out;
   try {
@@ -124,17 +133,19 @@ Arguments parse_utility(const std::vector<std::string>& words, const std::vector
   for (const auto& [name, value] : arguments.flags) {
     for (const Field& field : fields) {
       if (field.name != name) continue;
-      // What utilities take as text are the names of files.
-      if (value.empty()) throw UsageError("--" + name + ": '' is not allowed; allowed: " + field.domain_text());
+      // Every text flag of a utility is a file name, which cannot be empty.
+      if (value.empty())
+        throw UsageError("--" + name + ": '' is not allowed; allowed: " + field.domain_text());
       field.parse_flag(value, "--" + name);
     }
   }
   return arguments;
 }
 
-const std::string& the_result_file(const Arguments& arguments, const std::string& utility) {
+const std::string& single_result_path(const Arguments& arguments, const std::string& utility) {
   const std::size_t given = arguments.positional.size();
-  if (given != 1) throw UsageError(utility + " takes one result file, " + std::to_string(given) + " given");
+  if (given != 1)
+    throw UsageError(utility + " takes one result file, " + std::to_string(given) + " given");
   return arguments.positional[0];
 }
 

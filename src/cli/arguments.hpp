@@ -1,4 +1,5 @@
-// The words of a command line, split into flags and values. The one place that sees cxxopts.
+// Parsing of command lines into flags, values and positional arguments. Only arguments.cpp includes
+// cxxopts.
 #pragma once
 
 #include <string>
@@ -10,7 +11,8 @@
 namespace ranklab {
 
 struct Arguments {
-  std::vector<std::pair<std::string, std::string>> flags;  // name without dashes, value; in the order given
+  std::vector<std::pair<std::string, std::string>>
+      flags;  // name without dashes, value; in the order given
   std::vector<std::string> positional;
   bool help = false;
 
@@ -18,23 +20,27 @@ struct Arguments {
   const std::string* find(const std::string& name) const;
 };
 
-/// What a flag looks like to the parser: its name, and whether it may stand without a value.
+/// A flag as the parser sees it: its name, and whether its value is optional.
 struct FlagShape {
   std::string name;
   bool is_switch;
 };
 
-/// The letter that stands for a flag, -o for --out; 0 where there is none.
+/// The short form of a flag, such as 'o' for --out; 0 if it has none.
 char short_flag(const std::string& name);
 
-/// Splits `words` (without the program and the command). A switch may be given bare, as `--name on` or as `--name=off`.
-/// Throws UsageError for an unknown flag (with the nearest known one) and for a flag without its value.
-Arguments parse_arguments(const std::vector<std::string>& words, const std::vector<FlagShape>& known);
+/// Parses `words`, which exclude the program and the command. A switch may be written `--name`,
+/// `--name on` or `--name=off`. Throws UsageError for an unknown flag (with the nearest known one)
+/// and for a missing value.
+Arguments parse_arguments(const std::vector<std::string>& words,
+                          const std::vector<FlagShape>& known);
 
-/// The same for a utility, whose flags are all bound already: their values are set, and what is left is positional.
+/// Parses the words of a utility and sets the variables to which `fields` are bound. All other
+/// words are positional.
 Arguments parse_utility(const std::vector<std::string>& words, const std::vector<Field>& fields);
 
-/// The one positional argument of a utility that takes a result file. Throws UsageError for none or several.
-const std::string& the_result_file(const Arguments& arguments, const std::string& utility);
+/// The positional argument of a utility that takes one result file. Throws UsageError unless there
+/// is exactly one.
+const std::string& single_result_path(const Arguments& arguments, const std::string& utility);
 
 }  // namespace ranklab

@@ -24,19 +24,25 @@ const Experiment* find_experiment(const std::string& name) {
 
 const std::vector<Utility>& utilities() {
   static const std::vector<Utility> list = {
-      {"run", "PRESET [flags]", "run a preset with its own command", run_command},
+      {"run", "PRESET [flags]", "run a preset", run_command},
       {"plot", "RESULT.json", "draw the figure of a result as SVG, PNG or PDF", plot_command},
-      {"report", "RESULT.json...", "write one self-contained HTML page: figures, claims, provenance", report_command},
-      {"verify", "RESULT.json", "run a result's config again and compare the results", verify_command},
-      {"reproduce", "[PRESET...]", "run all presets or those named: results, figures and report; finished results are kept",
+      {"report", "RESULT.json...",
+       "write one self-contained HTML page: figures, claims, provenance", report_command},
+      {"verify", "RESULT.json", "rerun the config of a result and compare the results",
+       verify_command},
+      {"reproduce", "[PRESET...]",
+       "run all presets, or the named ones, and write results, figures and a report",
        reproduce_command},
       {"merge", "PART...", "combine the parts of a --shard run into one result", merge_command},
       {"status", "PART...", "show the progress of the shards of a run", status_command},
-      {"compare", "A.json B.json", "compare claims, scalars and series of two results side by side", compare_command},
-      {"export", "RESULT.json...", "write scalars, series, trials or claims as tidy CSV", export_command},
-      {"list", "", "list every preset: name, command, figure, expected time, summary", list_command},
-      {"completion", "bash", "print shell completion, generated from these commands and their flags", completion_command},
-      {"man", "", "print the man page, generated from these commands and their flags", man_command},
+      {"compare", "A.json B.json", "compare claims, scalars and series of two results side by side",
+       compare_command},
+      {"export", "RESULT.json...", "write scalars, series, trials or claims as tidy CSV",
+       export_command},
+      {"list", "", "list every preset: name, command, figure, expected time, summary",
+       list_command},
+      {"completion", "bash", "print a completion script for bash", completion_command},
+      {"man", "", "print the man page", man_command},
   };
   return list;
 }

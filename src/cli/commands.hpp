@@ -1,4 +1,4 @@
-// The one list of commands.
+// The list of all commands.
 #pragma once
 
 #include <string>
@@ -8,22 +8,23 @@
 
 namespace ranklab {
 
-/// The experiments that exist, in the order of the help text. A new one is one line here.
+/// All experiments, in the order of the help text. To add one, add a line to the list.
 const std::vector<Experiment>& experiments();
 
-/// The experiment of that name, or null.
+/// The experiment with this name, or null.
 const Experiment* find_experiment(const std::string& name);
 
-/// A command around the experiments: run, plot, report, verify, compare, export, list and the like.
+/// A command that is not an experiment, such as run, plot or report.
 struct Utility {
   std::string name;
-  std::string usage;                                  // what follows the name
-  std::string summary;                                // one line
+  std::string usage;                                  // arguments after the name, for help texts
+  std::string summary;                                // one line, for help texts
   int (*run)(const std::vector<std::string>& words);  // returns the exit code
 };
 const std::vector<Utility>& utilities();
 
-// The commands themselves, each in its own file: what follows the command in, exit code out. They throw UsageError and Failure.
+// The commands, each in its own file. They take the words after the command and return the exit
+// code. They throw UsageError and Failure.
 int run_experiment(const Experiment& experiment, const std::vector<std::string>& words);
 int run_command(const std::vector<std::string>& words);
 int plot_command(const std::vector<std::string>& words);

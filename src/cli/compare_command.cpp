@@ -34,24 +34,27 @@ std::string errors_text(double standard_errors) {
 Rows claim_rows(const Comparison& comparison) {
   Rows rows = {{"CLAIM", "A", "B", ""}};
   for (const ComparedClaim& claim : comparison.claims)
-    rows.push_back({claim.id, claim.a.empty() ? "-" : claim.a, claim.b.empty() ? "-" : claim.b, marks[claim.differs()]});
+    rows.push_back({claim.id, claim.a.empty() ? "-" : claim.a, claim.b.empty() ? "-" : claim.b,
+                    marks[claim.differs()]});
   return rows;
 }
 
 Rows scalar_rows(const Comparison& comparison) {
   Rows rows = {{"SCALAR", "A", "B", "STANDARD ERRORS", ""}};
   for (const ComparedScalar& scalar : comparison.scalars) {
-    rows.push_back({scalar.name, mean_text(scalar.a), mean_text(scalar.b), errors_text(scalar.standard_errors),
+    rows.push_back({scalar.name, mean_text(scalar.a), mean_text(scalar.b),
+                    errors_text(scalar.standard_errors),
                     scalar.missing.empty() ? marks[scalar.differs] : scalar.missing});
   }
   return rows;
 }
 
 Rows series_rows(const Comparison& comparison) {
-  Rows rows = {{"SERIES", "POINTS", "DIFFER", "FARTHEST", "AT", ""}};
+  Rows rows = {{"SERIES", "POINTS", "DIFFER", "MOST STANDARD ERRORS", "AT", ""}};
   for (const ComparedSeries& series : comparison.series) {
-    rows.push_back({series.name, std::to_string(series.points), std::to_string(series.beyond), errors_text(series.farthest),
-                    mean_text(series.at), series.missing.empty() ? marks[series.differs()] : series.missing});
+    rows.push_back({series.name, std::to_string(series.points), std::to_string(series.beyond),
+                    errors_text(series.farthest), mean_text(series.at),
+                    series.missing.empty() ? marks[series.differs()] : series.missing});
   }
   return rows;
 }
@@ -71,28 +74,36 @@ void print_table(const Rows& rows) {
 int compare_command(const std::vector<std::string>& words) {
   const Arguments arguments = parse_utility(words, {});
   const std::string summary =
-      "Shows two results side by side, with differences of means in standard errors. Exits with status 1 if a verdict differs, or "
-      "if a scalar differs by more than its error (Student's quantile at the level " +
-      short_number(comparison_level) + ", divided by the number of comparisons; with one trial: beyond rounding).";
+      "Shows two results side by side. Differences of means are in standard errors. Exits with "
+      "status 1 if a verdict differs, or if a scalar differs by more standard errors than "
+      "Student's quantile at the level " +
+      short_number(comparison_level) +
+      " divided by the number of comparisons (with one trial: by more than rounding).";
   if (prints_help(arguments, "compare A.json B.json", summary, {})) return 0;
   if (arguments.positional.size() != 2)
-    throw UsageError("compare takes two result files, " + std::to_string(arguments.positional.size()) + " given");
-  const nlohmann::json a = read_result(arguments.positional[0]), b = read_result(arguments.positional[1]);
+    throw UsageError("compare takes two result files, " +
+                     std::to_string(arguments.positional.size()) + " given");
+  const nlohmann::json a = read_result(arguments.positional[0]),
+                       b = read_result(arguments.positional[1]);
   try {
     const Comparison comparison = compare_results(a, b, "A", "B");
     std::printf("A: %s, %s\nB: %s, %s\n\n", printable(arguments.positional[0]).c_str(),
-                counted(comparison.trials_a, "trial").c_str(), printable(arguments.positional[1]).c_str(),
+                counted(comparison.trials_a, "trial").c_str(),
+                printable(arguments.positional[1]).c_str(),
                 counted(comparison.trials_b, "trial").c_str());
     print_table(claim_rows(comparison));
     print_table(scalar_rows(comparison));
     print_table(series_rows(comparison));
-    std::printf("differ: %zu of %s, %zu of %s, %zu of %zu series%s%s\n", comparison.differing_claims(),
-                counted(comparison.claims.size(), "verdict").c_str(), comparison.differing_scalars(),
-                counted(comparison.scalars.size(), "scalar").c_str(), comparison.differing_series(), comparison.series.size(),
-                comparison.same_bits ? " (the same bits)" : "", comparison.no_error_bars() ? "; 1 trial: no error bars" : "");
+    std::printf("differ: %zu of %s, %zu of %s, %zu of %zu series%s%s\n",
+                comparison.differing_claims(), counted(comparison.claims.size(), "verdict").c_str(),
+                comparison.differing_scalars(),
+                counted(comparison.scalars.size(), "scalar").c_str(), comparison.differing_series(),
+                comparison.series.size(), comparison.same_bits ? " (bit for bit equal)" : "",
+                comparison.no_error_bars() ? "; 1 trial: no error bars" : "");
     return comparison.differing_claims() + comparison.differing_scalars() > 0 ? 1 : 0;
   } catch (const nlohmann::json::exception& error) {
-    throw Failure(printable(joined(arguments.positional)) + ": not whole result files: " + error.what());
+    throw Failure(printable(joined(arguments.positional)) +
+                  ": not complete result files: " + error.what());
   }
 }
 

@@ -14,16 +14,17 @@ namespace ranklab {
 namespace {
 
 void print_summary(const ResolvedRun& run, const Execution& execution) {
-  std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(), run.options.study.c_str(),
-               counted(execution.completed, "trial").c_str(), execution.wall_seconds,
-               execution.document["status"].get<std::string>().c_str());
+  std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(),
+               run.options.study.c_str(), counted(execution.completed, "trial").c_str(),
+               execution.wall_seconds, execution.document["status"].get<std::string>().c_str());
   print_findings(execution.document);
 }
 
 void write_result(const std::string& out, const nlohmann::ordered_json& document) {
   const std::string text = format_json(document);
   if (out == "-") {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) throw Failure("cannot write to standard output");
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+      throw Failure("cannot write to standard output");
   } else {
     write_file_atomically(out, text);
   }
@@ -31,40 +32,64 @@ void write_result(const std::string& out, const nlohmann::ordered_json& document
 
 int exit_code(const ResolvedRun& run, const Execution& execution) {
   if (execution.signal != 0) return 128 + execution.signal;
-  return execution.a_gate_fails || (run.options.strict && execution.a_claim_fails) ? 3 : 0;
+  return execution.any_gate_fails || (run.options.strict && execution.any_claim_fails) ? 3 : 0;
 }
 
-// The folder in which relative paths of the config start, as seen from that of the result: both may be moved together.
-std::string folder_seen_from(const std::string& out) {
+// The working directory, relative to the folder of the result. Relative paths in the config start
+// in the working directory, so that it and the result can be moved together.
+std::string working_directory_relative_to(const std::string& out) {
   namespace fs = std::filesystem;
   const fs::path from = fs::weakly_canonical(fs::absolute(out).parent_path());
   return fs::current_path().lexically_relative(from).string();
 }
 
+// refuse_to_replace() has already checked that a complete result in the file has the same config.
+bool is_complete_result(const std::string& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return false;
+  try {
+    return read_result(file).value("status", "") == "complete";
+  } catch (const Failure&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::string default_out(const ResolvedRun& run) {
-  const std::string name = run.options.preset.empty() ? run.experiment->name + "-" + run.options.study : run.options.preset;
+  const std::string name = run.options.preset.empty()
+                               ? run.experiment->name + "-" + run.options.study
+                               : run.options.preset;
   const Shard& shard = run.shard;
-  const std::string part = "." + std::to_string(shard.index) + "-of-" + std::to_string(shard.count) + ".part";
+  const std::string part =
+      "." + std::to_string(shard.index) + "-of-" + std::to_string(shard.count) + ".part";
   return "results/" + name + (run.options.shard.empty() ? ".json" : part);
 }
 
 int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
   const CommonOptions& options = run.options;
   const bool has_result = !execution.document.is_null(), to_stdout = options.out == "-";
-  if (has_result) {
-    if (!to_stdout && !is_special_file(options.out)) execution.document["environment"]["folder"] = folder_seen_from(options.out);
+  const bool keeps_earlier = execution.signal != 0 && !options.force && !to_stdout &&
+                             !is_special_file(options.out) && is_complete_result(options.out);
+  if (has_result && !keeps_earlier) {
+    if (!to_stdout && !is_special_file(options.out))
+      execution.document["environment"]["folder"] = working_directory_relative_to(options.out);
     write_result(options.out, execution.document);
   }
   if (journal != nullptr) execution.signal == 0 ? journal->remove() : journal->close();
   if (options.quiet) return exit_code(run, execution);
   if (has_result) print_summary(run, execution);
   if (execution.signal != 0) {
-    std::fprintf(stderr, "ranklab: interrupted; %s of %llu finished%s\n", counted(execution.completed, "trial").c_str(),
-                 static_cast<unsigned long long>(options.trials), journal != nullptr ? ", --resume continues" : "");
+    std::fprintf(stderr, "ranklab: interrupted; %s of %llu finished%s\n",
+                 counted(execution.completed, "trial").c_str(),
+                 static_cast<unsigned long long>(options.trials),
+                 journal != nullptr ? "; --resume continues the run" : "");
+    if (keeps_earlier)
+      std::fprintf(stderr, "ranklab: %s keeps the complete result of an earlier run\n",
+                   printable(options.out).c_str());
   }
-  if (!to_stdout && has_result) std::fprintf(stderr, "%s\n", printable(options.out).c_str());
+  if (!to_stdout && has_result && !keeps_earlier)
+    std::fprintf(stderr, "%s\n", printable(options.out).c_str());
   return exit_code(run, execution);
 }
 

@@ -1,4 +1,4 @@
-// The end of a run: its result into --out, what it found on standard error, its exit code.
+// The end of a run: writes the result to --out, prints a summary and determines the exit code.
 #pragma once
 
 #include "cli/execute.hpp"
@@ -6,11 +6,13 @@
 
 namespace ranklab {
 
-/// Where the run goes unless --out says otherwise: results/<preset or command-study>.json, or .<i>-of-<N>.part of a shard.
+/// The path of the result unless --out is given: results/<preset or command-study>.json, or with
+/// .<i>-of-<N>.part in place of .json for a shard.
 std::string default_out(const ResolvedRun& run);
 
-/// Writes the result where there is one, removes the journal (which may be null) of a run that was not interrupted, and returns
-/// the exit code. Throws Failure where --out cannot be written.
+/// Writes the result if there is one, removes the journal of a run that was not interrupted, prints
+/// the summary and returns the exit code. `journal` may be null. Throws Failure if --out cannot be
+/// written.
 int deliver(const ResolvedRun& run, Execution& execution, Journal* journal);
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// Runs a resolved study and makes the document of its result.
+// Runs a resolved study and builds its result document.
 #pragma once
 
 #include <chrono>
@@ -13,42 +13,47 @@
 namespace ranklab {
 
 struct Execution {
-  nlohmann::ordered_json document;  // null where no trial was finished
+  nlohmann::ordered_json document;  // null if no trial finished
   std::uint64_t completed = 0;
-  int signal = 0;  // that interrupted the run, or 0
-  bool a_claim_fails = false, a_gate_fails = false;
+  int signal = 0;  // the signal that interrupted the run, or 0
+  bool any_claim_fails = false, any_gate_fails = false;
   double wall_seconds = 0;
 };
 
-/// What a run took, in seconds: from its beginning to its end, of all its threads, and inside its trials.
+/// Times of a run in seconds: wall-clock time, CPU time of all threads, and time inside trials
+/// summed over threads.
 struct Timing {
   double wall = 0, cpu = 0, trials = 0;
 };
 
-/// The identity of a run, its program in the first line: --resume continues a journal only where every line of it agrees.
+/// Identifies a run, with the program in the first line. --resume continues a journal only if all
+/// lines agree.
 std::string journal_identity(ResolvedRun& run);
 
-/// Trials that several runs have in common: done by the first, taken by the others.
+/// Trials that several runs share: the first run computes them, the others reuse them.
 struct SharedTrials {
   std::vector<TrialRecord> records;
   double trial_seconds = 0;
 };
 
-/// `journal` and `shared` may be null. `argv` goes into the environment block.
-Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& progress, const std::vector<std::string>& argv,
-                  SharedTrials* shared = nullptr);
+/// Runs the trials and judges the claims. `journal` and `shared` may be null. `argv` goes into the
+/// result's environment block.
+Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& progress,
+                  const std::vector<std::string>& argv, SharedTrials* shared = nullptr);
 
-/// The trials of run.shard, into the journal.
+/// The outcome of one shard.
 struct ShardExecution {
   std::uint64_t completed = 0;
-  int signal = 0;  // that interrupted it, or 0
+  int signal = 0;  // the signal that interrupted the shard, or 0
   Timing timing;
 };
+/// Runs the trials of run.shard and writes them to the journal.
 ShardExecution execute_shard(ResolvedRun& run, Journal& journal, const Progress::Look& progress);
 
-/// Judges trials that were done elsewhere, all of them. `start` is when the merge began; `elsewhere` is what the trials took, its
-/// wall time that of the longest part.
-Execution execute_finished(ResolvedRun& run, std::vector<TrialRecord> records, const Timing& elsewhere,
-                           std::chrono::steady_clock::time_point start, nlohmann::ordered_json environment);
+/// Judges all trials of a run that ran in shards. `shards` holds the times of the shards; its wall
+/// time is that of the longest shard. `start` is when the merge began.
+Execution execute_finished(ResolvedRun& run, std::vector<TrialRecord> records, const Timing& shards,
+                           std::chrono::steady_clock::time_point start,
+                           nlohmann::ordered_json environment);
 
 }  // namespace ranklab

@@ -23,12 +23,12 @@ int export_command(const std::vector<std::string>& words) {
   };
   const Arguments arguments = parse_utility(words, fields);
   if (prints_help(arguments, "export RESULT.json... [--what PART] [--out FILE.csv]",
-                  "Writes one part of a result as tidy CSV. Several results give one table: each row begins with the file and the "
-                  "parameters that differ between the results.",
+                  "Writes one part of a result as tidy CSV. Several results give one table: each "
+                  "row begins with the file and the parameters that differ between the results.",
                   fields))
     return 0;
   const std::vector<std::string>& paths = arguments.positional;
-  if (paths.empty()) throw UsageError("export takes one result file or more, none given");
+  if (paths.empty()) throw UsageError("export takes one or more result files, none given");
   std::vector<nlohmann::json> results;
   for (const std::string& path : paths) results.push_back(read_result(path));
   std::string csv;

@@ -31,16 +31,18 @@ std::string flag_lines(const std::vector<FlagHelp>& flags) {
   return out;
 }
 
-UtilityHelp* listener = nullptr;  // takes what prints_help would print
+UtilityHelp* collector = nullptr;  // if set, prints_help() fills it and prints nothing
 
-// A command line that works: a study of the user's own matrices needs some, every other has a size of its own.
+// A command line that runs as printed. A study with --pair needs matrices, so its example writes
+// them first; all other studies have default sizes.
 std::string example(const Experiment& experiment, const std::string& study) {
   const std::string start = "  ranklab " + experiment.name + " --study " + study + " ";
   for (const StudyEntry& entry : experiment.studies) {
     if (entry.name != study) continue;
     for (const Field& field : entry.make()->fields()) {
       if (field.name != "pair") continue;
-      return "  python3 -c 'import numpy as np; np.save(\"A.npy\", np.random.rand(8, 64)); np.save(\"G.npy\", np.random.rand(16, "
+      return "  python3 -c 'import numpy as np; np.save(\"A.npy\", np.random.rand(8, 64)); "
+             "np.save(\"G.npy\", np.random.rand(16, "
              "8))'\n" +
              start + "--pair W1,A.npy,G.npy -o results/mine.json\n";
     }
@@ -73,7 +75,7 @@ std::vector<FlagHelp> common_flags(const Experiment& experiment) {
   options.study = names.front();
   options.threads = available_cores();
   std::vector<Field> fields = config_fields(options, names);
-  // The default differs from study to study, and stands with each above.
+  // The default depends on the study; experiment_help() prints it with each study.
   options.trials = 0;
   for (Field& field : fields) {
     if (field.name == "trials") field = or_unset(std::move(field));
@@ -89,33 +91,37 @@ std::string program_help() {
   for (const Experiment& experiment : experiments()) {
     out += "  " + padded(experiment.name, 20) + wrapped(experiment.summary, 22);
   }
-  out += "\nAround them:\n";
+  out += "\nOther commands:\n";
   for (const Utility& utility : utilities()) {
     const std::string head = utility.name + (utility.usage.empty() ? "" : " " + utility.usage);
     out += "  " + padded(head, 26) + wrapped(utility.summary, 28);
   }
   out +=
-      "\n`ranklab COMMAND --help` (or `ranklab help COMMAND`) lists the flags of a command, with --study NAME those of one study;\n"
-      "`ranklab --version` says what it was built with.\n"
-      "Exit codes: 0 done; 1 the run failed; 2 usage; 3 --strict and a claim fails; 130 interrupted, 143 terminated.\n";
+      "\n`ranklab COMMAND --help` (or `ranklab help COMMAND`) lists the flags of a command, with "
+      "--study NAME those of one study;\n"
+      "`ranklab --version` shows how the program was built.\n"
+      "Exit codes: 0 success; 1 the run failed; 2 usage error; 3 a claim fails under --strict; 130 "
+      "interrupted, 143 terminated.\n";
   return out;
 }
 
-std::string first_steps() {
-  return "ranklab " + version_line() + R"(: experiments on the geometry of deep networks
-
-To see a figure of the papers again, with error bars and a verdict on each claim:
+std::string first_steps(const std::string& program_name) {
+  const std::string as_typed =
+      program_name == "ranklab" ? "" : "(not installed: type " + program_name + " for ranklab)\n";
+  return "ranklab " + version_line() + ": experiments on the geometry of deep networks\n" +
+         as_typed + R"(
+To reproduce a figure of the papers, with error bars and a verdict on each claim:
   ranklab list                            the presets: figure, command, expected time
-  ranklab run spectral-fig03              runs one; the result is results/spectral-fig03.json
+  ranklab run spectral-fig03              runs one and writes results/spectral-fig03.json
   ranklab plot results/spectral-fig03.json
 
-To ask whether a layer of your own model should get Muon:
+To find out which layers of your own model to train with Muon:
   ranklab one-step-compare --study files --from FOLDER --out muon.json
-                                          FOLDER is written by ranklab_dump.record in PyTorch
+                                          ranklab_dump.record writes FOLDER from PyTorch
 
 To check a result that someone gave you:
   ranklab verify RESULT.json              runs it again and compares
-  ranklab compare A.json B.json           two results side by side
+  ranklab compare A.json B.json           shows two results side by side
 
   ranklab help                            all commands
   ranklab help COMMAND --study NAME       the flags of one study, with an example
@@ -132,25 +138,36 @@ struct Term {
 const std::vector<Term>& glossary() {
   static const std::vector<Term> list = {
       {"stable-rank",
-       "st(A) = ||A||_F^2 / ||A||_op^2, between 1 and the rank of A. It counts the directions that share the energy of a "
-       "matrix, such as the activations that enter a layer."},
+       "st(A) = ||A||_F^2 / ||A||_op^2, between 1 and the rank of A: the effective number of "
+       "directions that share the energy of a matrix, such as the activations that enter a layer."},
       {"nuclear-rank",
-       "nr(G) = ||G||_*^2 / ||G||_F^2, between 1 and the rank of G. It counts the singular values of a gradient that "
-       "matter."},
+       "nr(G) = ||G||_*^2 / ||G||_F^2, between 1 and the rank of G. It is the effective number "
+       "of singular values of a gradient."},
       {"polar",
-       "The polar factor of G = U S V' is U V': all singular values become 1. Muon approximates it by Newton-Schulz steps."},
+       "The polar factor of G = U S V' is U V': all singular values become 1. Muon approximates it "
+       "by Newton-Schulz steps."},
       {"spectral-step",
-       "A step along the polar factor of the gradient. It beats a step along the gradient in least squares if nr(G) is "
-       "large compared with st(A): condition (1.8) of [Spectral] is nr(G) >= st(A)."},
-      {"mu", "mu(Y) = ||Y - 1 y'||_F with the mean token y: 0 if all tokens are equal. Divided by ||Y||_F it lies in [0, 1]."},
-      {"rank-collapse", "The tokens of a deep stack become equal (mu falls to 0) or parallel (the rank-one residual falls to 0)."},
-      {"trial", "One independent repetition: a seed, a draw, a training or a sequence. --trials sets their number."},
+       "A step along the polar factor of the gradient. In least squares it beats a step along the "
+       "gradient if nr(G) is large compared with st(A): condition (1.8) of [Spectral] is nr(G) >= "
+       "st(A)."},
+      {"mu",
+       "mu(Y) = ||Y - 1 y'||_F with the mean token y. It is 0 if all tokens are equal. Normalized "
+       "mu, mu(Y) / ||Y||_F, lies in [0, 1]."},
+      {"rank-collapse",
+       "The tokens of a deep stack become equal (mu falls to 0) or parallel (the rank-one residual "
+       "falls to 0)."},
+      {"trial",
+       "One independent repetition: a seed, a draw, a training run or a sequence. --trials sets "
+       "the number of trials."},
       {"verdict",
-       "holds, fails or not-applicable. A claim on a mean holds if its 99 % confidence interval over the trials lies inside "
-       "the claimed region, fails if it lies outside, and is undecided otherwise. A claim \"for all\" holds without a "
-       "violation. results/README.md has the whole rule."},
+       "holds, fails, undecided or not applicable. A claim about a mean holds if the 99 % "
+       "confidence interval over the trials lies inside the claimed region, fails if it lies "
+       "outside, and is undecided otherwise. A claim about all cases holds if no case violates it. "
+       "A claim is not applicable if a hypothesis of its statement is not met. results/README.md "
+       "states the full rule."},
       {"misprint",
-       "A statement that fails as printed and holds in its corrected form. Both are judged: .../as-printed and .../corrected."},
+       "A statement that fails as printed and holds in its corrected form. Two claims judge the "
+       "two forms: .../as-printed and .../corrected."},
   };
   return list;
 }
@@ -163,7 +180,7 @@ std::vector<std::string> terms() {
   return names;
 }
 
-std::string explanation_of(const std::string& name) {
+std::string definition_of(const std::string& name) {
   for (const Term& term : glossary()) {
     if (term.name == name) return term.name + "\n    " + wrapped(term.text, 4);
   }
@@ -172,40 +189,43 @@ std::string explanation_of(const std::string& name) {
 
 std::string experiment_help(const Experiment& experiment, const std::string& only) {
   const bool all = only.empty();
-  std::string out = "Usage: ranklab " + experiment.name + (all ? " [--study NAME]" : " --study " + only) +
-                    " [--preset NAME] [flags]\n\n" + (all ? wrapped(experiment.summary, 0) + "\nStudies:\n" : "");
+  std::string out =
+      "Usage: ranklab " + experiment.name + (all ? " [--study NAME]" : " --study " + only) +
+      " [--preset NAME] [flags]\n\n" + (all ? wrapped(experiment.summary, 0) + "\nStudies:\n" : "");
   for (const StudyEntry& entry : experiment.studies) {
-    if (all || entry.name == only) out += "  " + padded(entry.name, 20) + wrapped(entry.summary, 22);
+    if (all || entry.name == only)
+      out += "  " + padded(entry.name, 20) + wrapped(entry.summary, 22);
   }
   for (const StudyEntry& entry : experiment.studies) {
     if (!all && entry.name != only) continue;
-    out += "\nFlags of --study " + entry.name + " (" + counted(entry.default_trials, "trial") + " by default):\n" +
-           flag_lines(flag_help(entry.make()->fields()));
+    out += "\nFlags of --study " + entry.name + " (" + counted(entry.default_trials, "trial") +
+           " by default):\n" + flag_lines(flag_help(entry.make()->fields()));
   }
-  if (!experiment.inquiries.empty()) out += "\nInstead of a run:\n";
+  if (!experiment.inquiries.empty()) out += "\nFlags that run nothing:\n";
   for (const Inquiry& inquiry : experiment.inquiries) {
     out += padded("  --" + inquiry.flag + " FILE", 24) + wrapped(inquiry.help, 24);
   }
   out += "\nFlags of every experiment:\n" + flag_lines(common_flags(experiment));
   out +=
-      "\nLists are comma-separated. A flag overrides the config file, which overrides the preset, which overrides the default.\n"
-      "The result goes to results/<preset or command-study>.json unless --out says otherwise.\n";
+      "\nLists are comma-separated. A flag overrides the config file, which overrides the preset, "
+      "which overrides the default.\n"
+      "The result is written to results/<preset or command-study>.json unless --out is given.\n";
   return out + (all ? "" : "\nExample:\n" + example(experiment, only));
 }
 
 UtilityHelp utility_help(const Utility& utility) {
   UtilityHelp out;
-  listener = &out;
+  collector = &out;
   utility.run({"--help"});
-  listener = nullptr;
+  collector = nullptr;
   return out;
 }
 
 bool prints_help(const Arguments& arguments, const std::string& usage, const std::string& summary,
                  const std::vector<Field>& fields) {
   if (!arguments.help) return false;
-  if (listener != nullptr) {
-    *listener = {usage, summary, flag_help(fields)};
+  if (collector != nullptr) {
+    *collector = {usage, summary, flag_help(fields)};
     return true;
   }
   const std::string flags = fields.empty() ? "" : "\nFlags:\n" + flag_lines(flag_help(fields));

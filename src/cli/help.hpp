@@ -1,4 +1,4 @@
-// Help texts, generated from the declarations that parse.
+// Help texts, generated from the field declarations that also parse the flags.
 #pragma once
 
 #include <string>
@@ -15,37 +15,39 @@ namespace ranklab {
 struct FlagHelp {
   std::string name;
   char letter = 0;                   // 0: none
-  std::string text;                  // symbol, what it means, domain and default
-  std::vector<std::string> choices;  // the words that it allows; empty: others too
+  std::string text;                  // symbol, meaning, domain and default
+  std::vector<std::string> choices;  // allowed values; empty: not a fixed list
   bool is_switch = false;
 
   std::string spelling() const;  // "-o, --out"
 };
 std::vector<FlagHelp> flag_help(const std::vector<Field>& fields);
 
-/// The flags that every study of an experiment has, with the defaults of this machine.
+/// The flags that all studies of an experiment share, with the defaults on this machine.
 std::vector<FlagHelp> common_flags(const Experiment& experiment);
 
-/// What `--help` of a utility says.
+/// The content of a utility's `--help`.
 struct UtilityHelp {
   std::string usage, summary;
   std::vector<FlagHelp> flags;
 };
 UtilityHelp utility_help(const Utility& utility);
 
-/// `ranklab --help`.
+/// The text of `ranklab --help`.
 std::string program_help();
-/// What to try first, for a theorist, a practitioner and a reviewer.
-std::string first_steps();
-/// The terms that `ranklab help TERM` explains, and the explanation of one; empty for an unknown term.
+/// The text of `ranklab` without arguments: first commands for a theorist, a practitioner and a
+/// reviewer. `program_name` is what the user typed.
+std::string first_steps(const std::string& program_name);
+/// The terms that `ranklab help TERM` defines, and the definition of one of them; empty for an
+/// unknown term.
 std::vector<std::string> terms();
-std::string explanation_of(const std::string& term);
+std::string definition_of(const std::string& term);
 
-/// `ranklab COMMAND --help` of an experiment: its studies, and each flag with symbol, domain and default. With a study, that one
-/// alone and an example.
+/// The text of `ranklab COMMAND --help` for an experiment: its studies, and each flag with symbol,
+/// domain and default. If `only` names a study, shows only that study and an example.
 std::string experiment_help(const Experiment& experiment, const std::string& only);
 
-/// Where --help was given to a utility: prints its help from its usage line, summary and flags, and returns true.
+/// If --help was given to a utility, prints its usage line, summary and flags and returns true.
 bool prints_help(const Arguments& arguments, const std::string& usage, const std::string& summary,
                  const std::vector<Field>& fields);
 

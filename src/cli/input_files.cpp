@@ -27,8 +27,9 @@ std::string checksum_of(const std::string& path) {
 
 void add_file(const fs::path& path, std::map<std::string, std::string>& checksums);
 
-// Every text in a JSON value that names a file of the folder, or from it.
-void add_named(const nlohmann::json& value, const fs::path& folder, std::map<std::string, std::string>& checksums) {
+// Adds every file that a string in a JSON value names, relative to the folder.
+void add_named(const nlohmann::json& value, const fs::path& folder,
+               std::map<std::string, std::string>& checksums) {
   if (value.is_string()) add_file(folder / value.get<std::string>(), checksums);
   if (value.is_structured()) {
     for (const auto& element : value) add_named(element, folder, checksums);
@@ -37,21 +38,25 @@ void add_named(const nlohmann::json& value, const fs::path& folder, std::map<std
 
 void add_file(const fs::path& path, std::map<std::string, std::string>& checksums) {
   std::error_code error;
-  if (path.filename().empty() || !fs::is_regular_file(path, error) || checksums.contains(path.string())) return;
+  if (path.filename().empty() || !fs::is_regular_file(path, error) ||
+      checksums.contains(path.string()))
+    return;
   checksums[path.string()] = checksum_of(path.string());
   if (path.extension() != ".json") return;
   try {
     const auto file = InputFile::open(path.string());
-    add_named(parse_json(file->text(0, file->size()), path.string()), path.parent_path(), checksums);
+    add_named(parse_json(file->text(0, file->size()), path.string()), path.parent_path(),
+              checksums);
   } catch (const Failure&) {
-    // What is wrong with it is said by the study that reads it.
+    // The study that reads the file reports the error.
   }
 }
 
 void add_text(const std::string& text, std::map<std::string, std::string>& checksums) {
   std::error_code error;
   if (fs::is_directory(text, error)) {
-    for (const auto& entry : fs::recursive_directory_iterator(text, error)) add_file(entry.path(), checksums);
+    for (const auto& entry : fs::recursive_directory_iterator(text, error))
+      add_file(entry.path(), checksums);
     return;
   }
   add_file(text, checksums);

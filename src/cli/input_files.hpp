@@ -1,4 +1,4 @@
-// The files that a run reads: parts of one run must have read the same bytes.
+// Checksums of the files that a run reads: all parts of a run must have read the same bytes.
 #pragma once
 
 #include <map>
@@ -9,9 +9,10 @@
 
 namespace ranklab {
 
-/// The checksum of every file that a text among the fields names, by path: the file, the files in a folder, those in a list
-/// `NAME,FILE,FILE`, with the archive of `FILE.npz:key`, and those that a JSON file among them names (a manifest, the index of
-/// weights in several files). Fields that name outputs are left out. Throws Failure for a file that cannot be read.
+/// Checksums, by path, of all files that a text field names. A text may be a file, a folder (all
+/// files in it), `FILE.npz:key`, or a comma-separated list such as `NAME,FILE,FILE`. Files that a
+/// named JSON file mentions (a manifest, or the index of weights in several files) are included.
+/// Fields that name outputs are skipped. Throws Failure for a file that cannot be read.
 std::map<std::string, std::string> input_checksums(const std::vector<Field>& fields);
 
 }  // namespace ranklab

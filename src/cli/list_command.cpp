@@ -1,7 +1,8 @@
-// `ranklab list`: every preset, its own line and its summary below.
+// `ranklab list`: one line per preset, followed by its summary.
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -12,50 +13,87 @@
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "report/papers.hpp"
 #include "report/result_json.hpp"
 #include "run/progress.hpp"
 
 namespace ranklab {
 namespace {
 
-std::string source_text(const nlohmann::json& preset) {
-  if (!preset.contains("source") || !preset["source"].is_object()) return "";
-  return preset["source"].value("paper", "") + " " + preset["source"].value("figure", "");
+struct Listed {
+  std::string name;
+  nlohmann::json preset;
+  std::size_t paper = papers.size();  // papers.size(): from no paper
+  std::string figure = {};
+};
+
+// Sorted by paper and figure; the user's own presets come last.
+std::vector<Listed> sorted_by_paper(const std::vector<std::string>& names) {
+  std::vector<Listed> out;
+  for (const auto& name : names) {
+    Listed listed = {name, read_preset(name)};
+    if (const auto source = listed.preset.find("source");
+        source != listed.preset.end() && source->is_object()) {
+      listed.paper = paper_of(source->value("paper", ""));
+      listed.figure = source->value("figure", "");
+    }
+    out.push_back(std::move(listed));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Listed& a, const Listed& b) {
+    if (a.paper != b.paper) return a.paper < b.paper;
+    return a.figure == b.figure ? natural_less(a.name, b.name) : figure_less(a.figure, b.figure);
+  });
+  return out;
+}
+
+std::string heading(std::size_t paper) {
+  if (paper == papers.size()) return "Your own";
+  return std::string(papers[paper].key) + " " + std::string(papers[paper].title);
 }
 
 void print_table(const std::vector<std::string>& names) {
   const std::size_t columns = columns_of(STDOUT_FILENO, page_columns);
+  const std::vector<Listed> presets = sorted_by_paper(names);
   std::vector<std::vector<std::string>> rows = {{"PRESET", "COMMAND", "TIME", "FIGURE"}};
-  std::vector<std::string> summaries = {"SUMMARY"};
   double seconds = 0;
-  for (const auto& name : names) {
-    const nlohmann::json preset = read_preset(name);
-    rows.push_back({name, preset.value("command", ""), preset.contains("seconds") ? duration_text(preset["seconds"]) : "",
-                    source_text(preset)});
-    summaries.push_back(preset.value("summary", ""));
-    seconds += preset.value("seconds", 0.0);
+  for (const Listed& listed : presets) {
+    rows.push_back(
+        {listed.name, listed.preset.value("command", ""),
+         listed.preset.contains("seconds") ? duration_text(listed.preset["seconds"]) : "",
+         listed.figure});
+    seconds += listed.preset.value("seconds", 0.0);
   }
   const std::vector<std::string> lines = in_columns(rows);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    std::printf("%s\n    %s", shortened(printable(lines[i]), columns).c_str(),
-                wrapped(printable(summaries[i]), 4, columns).c_str());
+  std::printf("%s\n", shortened(lines[0], columns).c_str());
+  for (std::size_t i = 0; i < presets.size(); ++i) {
+    if (i == 0 || presets[i].paper != presets[i - 1].paper)
+      std::printf("\n%s\n", shortened(heading(presets[i].paper), columns).c_str());
+    std::printf("%s\n    %s", shortened(printable(lines[i + 1]), columns).c_str(),
+                wrapped(printable(presets[i].preset.value("summary", "")), 4, columns).c_str());
   }
-  std::printf("\n%s, %s in all on two cores; make reproduce runs shorter forms of the long ones\n",
-              counted(names.size(), "preset").c_str(), duration_text(seconds).c_str());
+  std::printf(
+      "\n%s, %s in total on two cores; `ranklab reproduce` runs shorter versions of the long "
+      "ones\n",
+      counted(names.size(), "preset").c_str(), duration_text(seconds).c_str());
 }
 
 }  // namespace
 
 int list_command(const std::vector<std::string>& words) {
   bool as_json = false;
-  const std::vector<Field> fields = {switch_field("json", as_json, "print every preset in full, as a JSON list")};
+  const std::vector<Field> fields = {
+      switch_field("json", as_json, "print every preset in full, as a JSON list")};
   const Arguments arguments = parse_utility(words, fields);
-  if (prints_help(arguments, "list [--json]", "Lists the presets: name, command, figure of the paper, expected time, summary.",
+  if (prints_help(arguments, "list [--json]",
+                  "Lists the presets: name, command, figure of the paper, expected time, summary.",
                   fields))
     return 0;
-  if (!arguments.positional.empty()) throw UsageError("unexpected argument '" + arguments.positional[0] + "'; list takes none");
+  if (!arguments.positional.empty())
+    throw UsageError("unexpected argument '" + arguments.positional[0] + "'; list takes none");
   const std::vector<std::string> names = preset_names();
-  if (names.empty()) throw Failure("no folder experiments/ with presets here or beside the program");
+  if (names.empty())
+    throw Failure(
+        "no folder experiments/ with presets in the working directory or next to the program");
   if (!as_json) {
     print_table(names);
     return 0;

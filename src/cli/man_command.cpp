@@ -11,7 +11,8 @@
 namespace ranklab {
 namespace {
 
-// Backslashes start requests, as dots and quotes do at the start of a line; a bare hyphen becomes a dash.
+// Escapes backslashes, and dots and quotes at the start of a line, because they start requests.
+// Escapes hyphens, which roff would print as dashes.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -33,10 +34,11 @@ std::string flag_entries(const std::vector<FlagHelp>& flags) {
 
 std::string experiment_section(const Experiment& experiment) {
   std::string out = ".SS " + roff(experiment.name) + "\n" + roff(experiment.summary) + "\n";
-  for (const Inquiry& inquiry : experiment.inquiries) out += entry("--" + inquiry.flag + " FILE", inquiry.help);
+  for (const Inquiry& inquiry : experiment.inquiries)
+    out += entry("--" + inquiry.flag + " FILE", inquiry.help);
   for (const StudyEntry& study : experiment.studies) {
-    out += ".PP\n.B \\-\\-study " + roff(study.name) + "\n\\(em " + roff(study.summary) + "\n.RS\n" +
-           flag_entries(flag_help(study.make()->fields())) + ".RE\n";
+    out += ".PP\n.B \\-\\-study " + roff(study.name) + "\n\\(em " + roff(study.summary) +
+           "\n.RS\n" + flag_entries(flag_help(study.make()->fields())) + ".RE\n";
   }
   return out;
 }
@@ -47,32 +49,39 @@ std::string man_page() {
                     ".SH NAME\nranklab \\- experiments on the geometry of deep networks\n"
                     ".SH SYNOPSIS\n.B ranklab\n.I COMMAND\n[flags]\n"
                     ".SH COMMANDS\n";
-  for (const Experiment& experiment : experiments()) out += entry(experiment.name, experiment.summary);
+  for (const Experiment& experiment : experiments())
+    out += entry(experiment.name, experiment.summary);
   for (const Utility& utility : utilities()) {
     const UtilityHelp help = utility_help(utility);
     out += entry(help.usage, help.summary);
     if (!help.flags.empty()) out += ".RS\n" + flag_entries(help.flags) + ".RE\n";
   }
   out += ".SH FLAGS OF EVERY EXPERIMENT\n" + flag_entries(common_flags(experiments().front()));
-  out +=
-      ".PP\n" +
-      roff(
-          "Lists are comma-separated. A flag overrides the config file, which overrides the preset, which overrides the default.") +
-      "\n.SH STUDIES\n";
+  out += ".PP\n" +
+         roff(
+             "Lists are comma-separated. A flag overrides the config file, which overrides the "
+             "preset, which overrides the default.") +
+         "\n.SH STUDIES\n";
   for (const Experiment& experiment : experiments()) out += experiment_section(experiment);
-  out += ".SH EXIT STATUS\n" + entry("0", "done") + entry("1", "the run failed") + entry("2", "usage error") +
-         entry("3", "--strict, and a claim fails") + entry("130, 143", "interrupted, terminated; finished trials are saved");
-  out += ".SH ENVIRONMENT\n" + entry("NO_COLOR", "no colours on a terminal") +
-         entry("OPENBLAS_CORETYPE", "the kernel of OpenBLAS, in place of the one that is chosen");
-  return out + ".SH FILES\n" + entry("PREFIX/share/ranklab/experiments", "the presets; a folder experiments here comes first");
+  out += ".SH EXIT STATUS\n" + entry("0", "success") + entry("1", "the run failed") +
+         entry("2", "usage error") + entry("3", "a claim fails under --strict") +
+         entry("130, 143", "interrupted or terminated; finished trials are saved");
+  out += ".SH ENVIRONMENT\n" + entry("NO_COLOR", "no colors on a terminal") +
+         entry("OPENBLAS_CORETYPE", "kernel of OpenBLAS; overrides the automatic choice");
+  return out + ".SH FILES\n" +
+         entry("PREFIX/share/ranklab/experiments",
+               "presets; a folder experiments in the working directory takes precedence");
 }
 
 }  // namespace
 
 int man_command(const std::vector<std::string>& words) {
   const Arguments arguments = parse_utility(words, {});
-  if (prints_help(arguments, "man", "Prints the man page. To read it: `ranklab man | man -l -`.", {})) return 0;
-  if (!arguments.positional.empty()) throw UsageError("unexpected argument '" + arguments.positional[0] + "'; man takes none");
+  if (prints_help(arguments, "man", "Prints the man page. To read it: `ranklab man | man -l -`.",
+                  {}))
+    return 0;
+  if (!arguments.positional.empty())
+    throw UsageError("unexpected argument '" + arguments.positional[0] + "'; man takes none");
   std::fputs(man_page().c_str(), stdout);
   return 0;
 }

@@ -1,4 +1,4 @@
-// `ranklab merge PART...`: the result of a run whose trials were done in shards.
+// `ranklab merge PART...`: builds the result of a run from the parts of its shards.
 
 #include <algorithm>
 #include <chrono>
@@ -26,10 +26,10 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// What the parts, read in any order, hold together.
+// The trials and times of all parts, read in any order.
 class Parts {
  public:
-  // Reads every part, and throws Failure that names all that is wrong with them in one line.
+  // Reads every part. Throws one Failure that lists all problems in one line.
   explicit Parts(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) {
       try {
@@ -38,7 +38,8 @@ class Parts {
         problems_.emplace_back(error.what());
       }
     }
-    if (first_path_.empty() && problems_.empty()) throw UsageError("merge takes the parts of a run, none given");
+    if (first_path_.empty() && problems_.empty())
+      throw UsageError("merge takes the parts of a run, none given");
     note_missing();
     if (!problems_.empty()) throw Failure(joined(problems_, "; "));
   }
@@ -48,7 +49,7 @@ class Parts {
   std::vector<TrialRecord> take_records() { return std::move(records_); }
   const Timing& timing() const { return timing_; }
 
-  // Where the trials were done, which need not be here.
+  // The environment in which the trials ran, possibly on other machines.
   OrderedJson environment(const std::vector<std::string>& argv) const {
     OrderedJson out = environment_json(threads_, argv);
     for (const auto& [key, value] : first_.environment.items()) out[key] = value;
@@ -71,7 +72,8 @@ class Parts {
     const std::string progress = std::to_string(part.trials()) + " of " + counted(wanted, "trial");
     const OrderedJson trailer = part_trailer(part);
     if (trailer.is_null() && path.ends_with(".journal"))
-      throw Failure(name + ": not a part: shard " + header.shard.text() + " is unfinished, " + progress);
+      throw Failure(name + ": not a part: shard " + header.shard.text() + " is unfinished, " +
+                    progress);
     if (first_path_.empty()) {
       first_ = header;
       first_path_ = path;
@@ -79,8 +81,9 @@ class Parts {
     }
     require_same_run(header, name);
     const auto [earlier, is_new] = owners_.emplace(header.shard.index, name);
-    if (!is_new) throw Failure(name + ": shard " + header.shard.text() + " stands in " + earlier->second + " too");
-    if (!is_whole(part, wanted)) throw Failure(name + ": damaged after " + progress);
+    if (!is_new)
+      throw Failure(name + ": shard " + header.shard.text() + " is also in " + earlier->second);
+    if (!is_complete(part, wanted)) throw Failure(name + ": damaged after " + progress);
     part.take(header.shard, records_);
     add_trailer(trailer);
   }
@@ -89,9 +92,11 @@ class Parts {
     if (header.run == first_.run) return;
     const HeaderDifference difference = first_difference(first_.run, header.run);
     std::string what = difference.name.empty() ? "the parameters differ"
-                                               : difference.name + " is " + difference.here + ", not " + difference.there;
-    if (difference.name == "blas_core") what += "; set OPENBLAS_CORETYPE alike on all nodes";
-    throw Failure(name + ": belongs to another run than " + printable(first_path_) + ": " + what);
+                                               : difference.name + " is " + difference.here +
+                                                     ", not " + difference.there;
+    if (difference.name == "blas_core") what += "; set OPENBLAS_CORETYPE to one value on all nodes";
+    throw Failure(name + ": belongs to a different run than " + printable(first_path_) + ": " +
+                  what);
   }
 
   void add_trailer(const OrderedJson& trailer) {
@@ -105,13 +110,15 @@ class Parts {
 
   void note_missing() {
     std::vector<std::string> missing;
-    for (Shard shard{1, first_.shard.count}; shard.index <= shard.count && !first_path_.empty(); ++shard.index) {
+    for (Shard shard{1, first_.shard.count}; shard.index <= shard.count && !first_path_.empty();
+         ++shard.index) {
       if (!owners_.contains(shard.index)) missing.push_back(shard.text());
     }
     if (missing.empty()) return;
     const bool one = missing.size() == 1;
-    problems_.push_back((one ? "shard " : "shards ") + joined(missing) + (one ? " has" : " have") + " no part; run " +
-                        (one ? "it" : "them") + " with --shard " + missing.front() + " --resume");
+    problems_.push_back((one ? "shard " : "shards ") + joined(missing) + (one ? " has" : " have") +
+                        " no part; run " + (one ? "it" : "them") + " with --shard " +
+                        missing.front() + " --resume");
   }
 
   PartHeader first_;
@@ -124,14 +131,15 @@ class Parts {
   Timing timing_;
 };
 
-// The records mean what this program wrote them for.
+// Records can be interpreted only by the program that wrote them.
 void require_this_program(const Parts& parts) {
   const OrderedJson here = environment_json(1, {});
   for (const char* key : {"version", "git", "program"}) {
     const OrderedJson there = parts.header().environment.value(key, OrderedJson());
     if (there == here[key]) continue;
-    throw Failure(printable(parts.first_path()) + ": was written by another program: " + key + " is " + there.dump() + ", here " +
-                  here[key].dump() + "; merge with the program that ran the shards");
+    throw Failure(printable(parts.first_path()) + ": was written by a different program: " + key +
+                  " is " + there.dump() + " there, " + here[key].dump() + " here" +
+                  "; merge with the program that ran the shards");
   }
 }
 
@@ -141,15 +149,19 @@ int merge_command(const std::vector<std::string>& words) {
   std::string out;
   bool quiet = false, strict = false, force = false;
   const std::vector<Field> fields = {
-      text_field("out", out, "path of the result; - is standard output (not given: the path of the unsharded run)"),
+      text_field(
+          "out", out,
+          "path of the result; - is standard output (not given: the path of the unsharded run)"),
       switch_field("quiet", quiet, "print only errors on standard error"),
       switch_field("strict", strict, "exit with status 3 if a claim's verdict is `fails`"),
       switch_field("force", force, "replace --out even if it holds another run"),
   };
   const Arguments arguments = parse_utility(words, fields);
   const std::string summary =
-      "Combines the parts of a --shard run, named in any order, into one result. Its numbers equal those of a single run.";
-  if (prints_help(arguments, "merge PART... [--out RESULT.json] [flags]", summary, fields)) return 0;
+      "Combines the parts of a --shard run, named in any order, into one result. Its numbers equal "
+      "those of a single run.";
+  if (prints_help(arguments, "merge PART... [--out RESULT.json] [flags]", summary, fields))
+    return 0;
 
   const auto start = std::chrono::steady_clock::now();
   Parts parts(arguments.positional);
@@ -165,7 +177,8 @@ int merge_command(const std::vector<std::string>& words) {
 
   std::vector<std::string> argv = {"ranklab", "merge"};
   argv.insert(argv.end(), words.begin(), words.end());
-  Execution execution = execute_finished(run, parts.take_records(), parts.timing(), start, parts.environment(argv));
+  Execution execution =
+      execute_finished(run, parts.take_records(), parts.timing(), start, parts.environment(argv));
   return deliver(run, execution, nullptr);
 }
 

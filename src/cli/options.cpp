@@ -5,28 +5,38 @@ namespace ranklab {
 std::vector<Field> config_fields(CommonOptions& options, const std::vector<std::string>& studies) {
   return {
       choice_field("study", options.study, studies, "", "study to run"),
-      text_field("preset", options.preset, "preset of experiments/ (name without .json); `ranklab list` shows all"),
+      text_field("preset", options.preset,
+                 "preset of experiments/ (name without .json); `ranklab list` shows all"),
       size_field("seed", options.seed, 0, 0, "", "master random seed"),
-      size_field("trials", options.trials, 1, 1'000'000, "", "independent repetitions (not given: the study's default)"),
-      choice_field("precision", options.precision, {"f64", "f32"}, "", "arithmetic of the experiment; diagnostics always use f64"),
-      size_field("blas-threads", options.blas_threads, 1, 64, "", "BLAS threads per trial; their number changes the last bits"),
+      size_field("trials", options.trials, 1, 1'000'000, "",
+                 "number of independent repetitions (default: the study's)"),
+      choice_field("precision", options.precision, {"f64", "f32"}, "",
+                   "arithmetic of the experiment; diagnostics always use f64"),
+      size_field("blas-threads", options.blas_threads, 1, 64, "",
+                 "BLAS threads per trial; changes the last bits of results"),
   };
 }
 
 std::vector<Field> session_fields(CommonOptions& options) {
   return {
-      text_field("config", options.config, "preset file, or an earlier result whose config is replayed"),
+      text_field("config", options.config, "preset file or earlier result whose config is used"),
       text_field("out", options.out, "path of the result; - is standard output"),
       size_field("threads", options.threads, 1, 1024, "", "number of trials run at once"),
-      choice_field("progress", options.progress, {"auto", "always", "never"}, "", "progress bar; auto: only on a terminal"),
+      choice_field("progress", options.progress, {"auto", "always", "never"}, "",
+                   "progress bar; auto: only on a terminal"),
       switch_field("quiet", options.quiet, "print only errors on standard error"),
-      switch_field("dry-run", options.dry_run, "print the config and the cost as JSON; run nothing"),
+      switch_field("dry-run", options.dry_run,
+                   "print the config and the cost as JSON; run nothing"),
       switch_field("strict", options.strict, "exit with status 3 if a claim's verdict is `fails`"),
       switch_field("force", options.force, "replace --out even if it holds another run"),
-      switch_field("resume", options.resume, "continue an interrupted run from the journal next to --out"),
-      text_field("shard", options.shard, "i/N: run only trials t with t mod N = i - 1; write a part file for `ranklab merge`"),
-      one_per_flag(
-          text_list_field("sweep", options.sweep, "NAME=64,128 or NAME=1..10: print one command line per point; run nothing")),
+      switch_field("resume", options.resume,
+                   "continue an interrupted run from the journal next to --out"),
+      text_field(
+          "shard", options.shard,
+          "i/N: run only trials t with t mod N = i - 1; write a part file for `ranklab merge`"),
+      one_per_flag(text_list_field(
+          "sweep", options.sweep,
+          "NAME=64,128 or NAME=1..10: print one command line per point; run nothing")),
   };
 }
 

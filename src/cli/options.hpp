@@ -13,7 +13,7 @@ struct CommonOptions {
   std::string study;          // one study of the command
   std::string preset;         // a file of experiments/, without .json; empty: none
   std::string config;         // a preset file or an earlier result; empty: none
-  std::string out;            // where the result goes; "-": standard output; empty: the default place
+  std::string out;            // path of the result; "-": standard output; empty: the default path
   std::uint64_t seed = 1;     // master seed
   std::uint64_t trials = 1;   // independent repetitions
   std::uint64_t threads = 1;  // trials run at once
@@ -25,12 +25,13 @@ struct CommonOptions {
   bool strict = false;
   bool resume = false;
   bool force = false;
-  std::string shard;               // "i/N"; empty: the whole run
-  std::vector<std::string> sweep;  // "NAME=VALUES"; not empty: command lines are printed, nothing is run
+  std::string shard;  // "i/N"; empty: the whole run
+  std::vector<std::string>
+      sweep;  // "NAME=VALUES"; if not empty, prints command lines and runs nothing
 };
 
-/// The declarations, bound to `options`. Those of config_fields() stand in the result's config, the others do not change
-/// a result.
+/// The flags' declarations, bound to `options`. The values of config_fields() are stored in the
+/// result's config; those of session_fields() do not change a result.
 std::vector<Field> config_fields(CommonOptions& options, const std::vector<std::string>& studies);
 std::vector<Field> session_fields(CommonOptions& options);
 

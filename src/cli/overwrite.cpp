@@ -14,11 +14,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string was_and_is(const std::string& name, const Json& before, const Json& now) {
-  return name + " " + printable_key(before.dump(-1, ' ', true)) + ", now " + printable_key(now.dump(-1, ' ', true));
+std::string change_text(const std::string& name, const Json& before, const Json& now) {
+  return name + " " + printable_key(before.dump(-1, ' ', true)) + ", now " +
+         printable_key(now.dump(-1, ' ', true));
 }
 
-// Nothing is lost where the new run has the old one's trials among its own.
+// True if the runs differ only in the number of trials, and the new run includes all completed
+// trials of the earlier one.
 bool contains_trials(const Json& earlier, const std::vector<std::string>& keys, const Json& now) {
   return keys == std::vector<std::string>{"trials"} && earlier["trials"].is_object() &&
          now["trials"] >= earlier["trials"].value("completed", Json());
@@ -39,29 +41,36 @@ std::vector<std::string> differing_keys(const Json& before, const Json& now) {
 void refuse_to_replace(ResolvedRun& run) {
   const std::string& out = run.options.out;
   std::error_code error;
-  if (run.options.force || !std::filesystem::is_regular_file(out, error) || read_file(out).empty()) return;
-  const auto refuse = [&](const std::string& why) { throw UsageError("--out " + out + ": " + why + "; --force replaces it"); };
+  if (run.options.force || !std::filesystem::is_regular_file(out, error) || read_file(out).empty())
+    return;
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError("--out " + out + ": " + why + "; --force replaces it");
+  };
   Json earlier;
   try {
     earlier = read_result(out);
   } catch (const Failure&) {
   }
-  if (!earlier.is_object() || !earlier["config"].is_object()) return refuse("is no result of ranklab");
+  if (!earlier.is_object() || !earlier["config"].is_object())
+    return refuse("is not a ranklab result");
   if (earlier["command"] != run.experiment->name)
-    return refuse("holds another run (" + was_and_is("command", earlier["command"], run.experiment->name) + ")");
+    return refuse("holds a different run (" +
+                  change_text("command", earlier["command"], run.experiment->name) + ")");
   const Json& before = earlier["config"];
   const Json now = run.config();
   const std::vector<std::string> keys = differing_keys(before, now);
   if (keys.empty() || contains_trials(earlier, keys, now)) return;
-  constexpr std::size_t most_named = 3;
+  constexpr std::size_t max_named = 3;
   std::vector<std::string> named;
   for (const std::string& key : keys) {
-    // Of another study everything else differs too.
+    // If the study differs, most other parameters differ too: name only the study.
     if (before.value("study", Json()) != now["study"] && key != "study") continue;
-    if (named.size() < most_named) named.push_back(was_and_is(key, before.value(key, Json()), now.value(key, Json())));
+    if (named.size() < max_named)
+      named.push_back(change_text(key, before.value(key, Json()), now.value(key, Json())));
   }
-  if (named.size() < keys.size() && named.size() == most_named) named.push_back(std::to_string(keys.size() - most_named) + " more");
-  refuse("holds another run (" + joined(named, "; ") + ")");
+  if (named.size() < keys.size() && named.size() == max_named)
+    named.push_back(std::to_string(keys.size() - max_named) + " more");
+  refuse("holds a different run (" + joined(named, "; ") + ")");
 }
 
 }  // namespace ranklab

@@ -1,12 +1,13 @@
-// A result is never lost in silence.
+// Protects an existing result from being overwritten.
 #pragma once
 
 #include "cli/resolve.hpp"
 
 namespace ranklab {
 
-/// Throws UsageError where --out holds another run, or is no result at all, unless --force was given. A run of the same config
-/// may replace it, also one of more trials: its first ones are the same. The preset's name is not compared.
+/// Throws UsageError if --out holds a different run or is not a result, unless --force was given. A
+/// run with the same config may replace a result. So may a run with more trials, because its first
+/// trials are the same. The preset's name is not compared.
 void refuse_to_replace(ResolvedRun& run);
 
 }  // namespace ranklab

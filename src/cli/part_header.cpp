@@ -23,7 +23,7 @@ std::string line(const std::string& section, const std::string& name, const Orde
   return section + " " + name + ": " + one_line(value) + "\n";
 }
 
-// The section and the name of a line, and its value; null where it is no such line.
+// One line of a header; all members are empty if the line has another form.
 struct Line {
   std::string section, name;
   nlohmann::json value;
@@ -33,22 +33,27 @@ Line parsed(const std::string& text) {
   const std::size_t blank = text.find(' '), colon = text.find(": ", blank);
   if (blank == std::string::npos || colon == std::string::npos) return {};
   return {text.substr(0, blank), text.substr(blank + 1, colon - blank - 1),
-          nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(colon) + 2, text.end(), nullptr, false)};
+          nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(colon) + 2, text.end(),
+                                nullptr, false)};
 }
 
 }  // namespace
 
 std::string part_header(ResolvedRun& run) {
   std::string out = line("part", "schema", schema) + line("part", "shard", run.shard.index) +
-                    line("part", "shards", run.shard.count) + line("part", "command", run.experiment->name);
+                    line("part", "shards", run.shard.count) +
+                    line("part", "command", run.experiment->name);
   const OrderedJson environment = environment_json(run.options.threads, {});
-  for (const char* key : {"version", "git", "compiler", "flags", "armadillo", "blas", "blas_core", "program"})
+  for (const char* key :
+       {"version", "git", "compiler", "flags", "armadillo", "blas", "blas_core", "program"})
     out += line("environment", key, environment[key]);
   const OrderedJson config = run.config();
   for (const auto& [key, value] : config.items()) out += line("config", key, value);
-  out += line("preset", "title", run.title) + line("preset", "paper", run.paper) + line("preset", "figure", run.figure) +
-         line("preset", "see", run.see) + line("preset", "trial", run.trial_unit) + line("preset", "config", run.preset_config);
-  for (const auto& [path, checksum] : input_checksums(run.study->fields())) out += line("input", one_line(path), checksum);
+  out += line("preset", "title", run.title) + line("preset", "paper", run.paper) +
+         line("preset", "figure", run.figure) + line("preset", "see", run.see) +
+         line("preset", "trial", run.trial_unit) + line("preset", "config", run.preset_config);
+  for (const auto& [path, checksum] : input_checksums(run.study->fields()))
+    out += line("input", one_line(path), checksum);
   return out;
 }
 
@@ -59,20 +64,23 @@ PartHeader read_part_header(const PartFile& part) {
   for (std::string text; std::getline(lines, text);) {
     Line read = parsed(text);
     if (read.section == "part" && read.name == "schema" && read.value != schema)
-      throw Failure("not a part of this version of ranklab: its schema is " + printable_key(read.value.dump(-1, ' ', true)) +
-                    ", not " + schema);
+      throw Failure("not a part of this version of ranklab: its schema is " +
+                    printable_key(read.value.dump(-1, ' ', true)) + ", not " + schema);
     if (read.section != "part" || read.name != "shard") out.run += text + "\n";
     if (read.section == "part") about[read.name] = read.value;
     if (read.section == "environment") out.environment[read.name] = read.value;
     if (read.section == "config") out.config[read.name] = read.value;
     if (read.section == "preset") out.preset[read.name] = read.value;
   }
-  const auto number = [](const nlohmann::json& value) { return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0; };
+  const auto number = [](const nlohmann::json& value) {
+    return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+  };
   out.shard = {number(about["shard"]), number(about["shards"])};
   out.trials = out.config.is_object() ? number(out.config.value("trials", nlohmann::json())) : 0;
-  const bool is_complete =
-      about["schema"] == schema && about["command"].is_string() && out.environment.is_object() && out.preset.is_object();
-  if (!is_complete || out.shard.index == 0 || out.shard.index > out.shard.count || out.shard.count > out.trials)
+  const bool is_complete = about["schema"] == schema && about["command"].is_string() &&
+                           out.environment.is_object() && out.preset.is_object();
+  if (!is_complete || out.shard.index == 0 || out.shard.index > out.shard.count ||
+      out.shard.count > out.trials)
     throw Failure("not a part");
   out.command = about["command"];
   return out;
@@ -80,9 +88,11 @@ PartHeader read_part_header(const PartFile& part) {
 
 ResolvedRun resolve_part(const PartHeader& header, const std::string& path) {
   const Experiment* experiment = find_experiment(header.command);
-  if (experiment == nullptr) throw Failure(printable(path) + ": the command '" + printable_key(header.command) + "' is unknown");
-  ResolvedRun run = resolve_document(*experiment, {}, {{"command", header.command}, {"config", header.config}}, path);
-  // As they were for the shards: the presets of this machine may be others.
+  if (experiment == nullptr)
+    throw Failure(printable(path) + ": unknown command '" + printable_key(header.command) + "'");
+  ResolvedRun run = resolve_document(
+      *experiment, {}, {{"command", header.command}, {"config", header.config}}, path);
+  // Use the texts of the shards: the presets on this machine may differ.
   const auto text = [&](const char* key) { return header.preset.value(key, ""); };
   run.title = text("title");
   run.paper = text("paper");
@@ -93,7 +103,7 @@ ResolvedRun resolve_part(const PartHeader& header, const std::string& path) {
   return run;
 }
 
-bool is_whole(const PartFile& part, std::uint64_t wanted) {
+bool is_complete(const PartFile& part, std::uint64_t wanted) {
   return part.trials() == wanted && !part.torn() && !part_trailer(part).is_null();
 }
 

@@ -1,4 +1,5 @@
-// The header of a part: all that a merge needs to know of the run, one JSON value a line, `section name: value`.
+// The header of a part: everything that a merge needs to know about the run. Each line is `section
+// name: value` with one JSON value.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,29 +10,30 @@
 
 namespace ranklab {
 
-/// The header of the shard that `run` is. It says nothing of the node beyond what changes bits, so that a shard may be resumed on
-/// another one.
+/// The header of the shard `run`. It describes the machine only as far as it can change bits, so
+/// that a shard can be resumed on another node.
 std::string part_header(ResolvedRun& run);
 
-/// A header, read.
+/// A parsed header.
 struct PartHeader {
   Shard shard;
-  std::uint64_t trials = 0;  // of the whole run
+  std::uint64_t trials = 0;  // of the whole run, over all shards
   nlohmann::json environment, config, preset;
   std::string command;
   std::string run;  // the header without the shard's number: the same in all parts of a run
 };
 
-/// Throws Failure that says "not a part" and why, without the file's name.
+/// Throws Failure with "not a part" and the reason. The message does not name the file.
 PartHeader read_part_header(const PartFile& part);
 
-/// The run of which the header's shard is one.
+/// The run to which the header's shard belongs. Messages call the part `path`.
 ResolvedRun resolve_part(const PartHeader& header, const std::string& path);
 
-/// True where the part holds the `wanted` trials of its shard and what they took, and nothing is torn.
-bool is_whole(const PartFile& part, std::uint64_t wanted);
+/// True if the part holds all `wanted` trials of its shard and their times, and no record is torn.
+bool is_complete(const PartFile& part, std::uint64_t wanted);
 
-/// The last note of a part: {"threads", "cpu", "wall_s", "cpu_s", "trials_s"}; null where the part has none.
+/// The last note of a part: {"threads", "cpu", "wall_s", "cpu_s", "trials_s"}; null if the part
+/// has none.
 nlohmann::json part_trailer(const PartFile& part);
 
 }  // namespace ranklab

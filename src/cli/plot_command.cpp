@@ -25,13 +25,14 @@ int plot_command(const std::vector<std::string>& words) {
   bool keep_script = false, quiet = false;
   const std::vector<Field> fields = {
       text_field("out", out, "path of the figure, .svg, .png or .pdf (not given: RESULT.svg)"),
-      switch_field("keep-script", keep_script, "keep the gnuplot script next to the figure, with .gp added to its name"),
+      switch_field("keep-script", keep_script,
+                   "keep the gnuplot script next to the figure, with .gp added to its name"),
       switch_field("quiet", quiet, "print only errors on standard error"),
   };
   const Arguments arguments = parse_utility(words, fields);
   const std::string usage = "plot RESULT.json [--out PICTURE]";
   if (prints_help(arguments, usage, "Draws the figure of a result with gnuplot.", fields)) return 0;
-  const std::string path = the_result_file(arguments, "plot");
+  const std::string path = single_result_path(arguments, "plot");
   const nlohmann::json result = read_result(path);
   if (out.empty()) out = default_picture(path);
   try {

@@ -19,21 +19,25 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<std::string> preset_keys = {"command", "title",     "source", "see",       "summary", "seconds",
-                                              "trial",   "reproduce", "after",  "judged_in", "config"};
+const std::vector<std::string> preset_keys = {"command", "title",     "source", "see",
+                                              "summary", "seconds",   "trial",  "reproduce",
+                                              "after",   "judged_in", "config"};
 
 void require_text(const nlohmann::json& object, const char* key, const std::string& where) {
-  if (object.contains(key) && !object[key].is_string()) throw UsageError(where + ": '" + key + "' must be text");
+  if (object.contains(key) && !object[key].is_string())
+    throw UsageError(where + ": '" + key + "' must be text");
 }
 
-// The keys that presets and results share are checked alike, so that what follows can rely on their types.
+// Checks the keys that presets and results share, so that later code can rely on their types.
 void check_shared_keys(const nlohmann::json& document, const std::string& where) {
-  for (const char* key : {"command", "title", "see", "summary", "trial"}) require_text(document, key, where);
-  if (!document.contains("command")) throw UsageError(where + ": no 'command'");
+  for (const char* key : {"command", "title", "see", "summary", "trial"})
+    require_text(document, key, where);
+  if (!document.contains("command")) throw UsageError(where + ": 'command' is missing");
   if (!document.contains("config") || !document["config"].is_object())
-    throw UsageError(where + ": no 'config' with the parameters");
+    throw UsageError(where + ": 'config' with the parameters is missing");
   if (!document.contains("source") || document["source"].is_null()) return;
-  if (!document["source"].is_object()) throw UsageError(where + ": 'source' must have 'paper' and 'figure'");
+  if (!document["source"].is_object())
+    throw UsageError(where + ": 'source' must have 'paper' and 'figure'");
   for (const auto& [key, value] : document["source"].items()) {
     if (key != "paper" && key != "figure")
       throw UsageError(where + ": unknown key '" + key + "' in 'source'; allowed: paper, figure");
@@ -44,36 +48,45 @@ void check_shared_keys(const nlohmann::json& document, const std::string& where)
 void check_judged_in(const nlohmann::json& document, const std::string& where) {
   const auto is_text = [](const nlohmann::json& value) { return value.is_string(); };
   const nlohmann::json judged_in = document.value("judged_in", nlohmann::json::object());
-  const bool is_well_formed = judged_in.is_object() && std::all_of(judged_in.begin(), judged_in.end(), [&](const auto& claims) {
-                                return claims.is_array() && std::all_of(claims.begin(), claims.end(), is_text);
-                              });
-  if (!is_well_formed) throw UsageError(where + ": 'judged_in' must have presets, each with a list of claim ids or globs");
+  const bool is_well_formed =
+      judged_in.is_object() &&
+      std::all_of(judged_in.begin(), judged_in.end(), [&](const auto& claims) {
+        return claims.is_array() && std::all_of(claims.begin(), claims.end(), is_text);
+      });
+  if (!is_well_formed)
+    throw UsageError(where + ": 'judged_in' must map each preset to a list of claim ids or globs");
 }
 
 void check_preset(const nlohmann::json& document, const std::string& where) {
-  if (!document.is_object()) throw UsageError(where + ": not a preset or result file (a JSON object)");
+  if (!document.is_object())
+    throw UsageError(where + ": not a preset or result file (a JSON object)");
   for (const auto& [key, value] : document.items()) {
     if (std::find(preset_keys.begin(), preset_keys.end(), key) != preset_keys.end()) continue;
     throw UsageError(where + ": unknown key '" + key + "'" +
-                     did_you_mean(key, preset_keys, "; a preset has " + joined(preset_keys)));
+                     did_you_mean(key, preset_keys, "; allowed: " + joined(preset_keys)));
   }
   check_shared_keys(document, where);
   require_text(document, "after", where);
-  if (document.contains("seconds") && !document["seconds"].is_number()) throw UsageError(where + ": 'seconds' must be a number");
+  if (document.contains("seconds") && !document["seconds"].is_number())
+    throw UsageError(where + ": 'seconds' must be a number");
   check_judged_in(document, where);
   if (!document.contains("reproduce")) return;
   const nlohmann::json& reproduce = document["reproduce"];
-  if (!reproduce.is_object() || reproduce.size() != 2 || !reproduce.contains("config") || !reproduce["config"].is_object() ||
-      !reproduce.contains("seconds") || !reproduce["seconds"].is_number())
+  if (!reproduce.is_object() || reproduce.size() != 2 || !reproduce.contains("config") ||
+      !reproduce["config"].is_object() || !reproduce.contains("seconds") ||
+      !reproduce["seconds"].is_number())
     throw UsageError(where + ": 'reproduce' must have 'config' and 'seconds'");
 }
 
-// Whether some file of the folder names an experiment command, as every preset does; it need not be free of errors.
-bool holds_presets(const fs::path& folder) {
-  constexpr std::size_t longest = 1 << 16;  // bytes of a preset
+// True if a JSON file in the folder names an experiment command, as every preset does. The file may
+// contain errors, which read_preset() reports.
+bool contains_presets(const fs::path& folder) {
+  constexpr std::size_t max_bytes = 1 << 16;  // of a preset
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() != ".json" || !entry.is_regular_file(error) || entry.file_size(error) > longest) continue;
+    if (entry.path().extension() != ".json" || !entry.is_regular_file(error) ||
+        entry.file_size(error) > max_bytes)
+      continue;
     std::ifstream file(entry.path());
     const std::string text((std::istreambuf_iterator<char>(file)), {});
     for (const Experiment& experiment : experiments()) {
@@ -87,7 +100,7 @@ bool holds_presets(const fs::path& folder) {
 
 std::string presets_folder() {
   std::error_code error;
-  if (holds_presets("experiments")) return "experiments";
+  if (contains_presets("experiments")) return "experiments";
   const fs::path program = fs::canonical(program_path(), error);
   if (error) return "";
   const fs::path prefix = program.parent_path().parent_path();
@@ -112,7 +125,8 @@ std::vector<std::string> preset_names() {
 nlohmann::json read_preset(const std::string& name) {
   const std::vector<std::string> names = preset_names();
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw UsageError("--preset: unknown preset '" + name + "'" + did_you_mean(name, names, "; `ranklab list` shows them"));
+    throw UsageError("--preset: unknown preset '" + name + "'" +
+                     did_you_mean(name, names, "; `ranklab list` shows all presets"));
   }
   nlohmann::json document = read_json(presets_folder() + "/" + name + ".json");
   check_preset(document, "preset " + name);
@@ -125,7 +139,8 @@ std::vector<JudgedElsewhere> judged_elsewhere(const std::string& preset) {
   std::vector<JudgedElsewhere> out;
   const nlohmann::json document = read_preset(preset);
   if (!document.contains("judged_in")) return out;
-  for (const auto& [other, claims] : document["judged_in"].items()) out.push_back({other, claims.get<std::vector<std::string>>()});
+  for (const auto& [other, claims] : document["judged_in"].items())
+    out.push_back({other, claims.get<std::vector<std::string>>()});
   return out;
 }
 
@@ -133,7 +148,8 @@ nlohmann::json read_config_file(const std::string& path) {
   nlohmann::json document = read_json(path);
   const std::string where = "--config " + path;
   if (document.is_object() && document.contains("schema")) {
-    if (document["schema"] != "ranklab.result/1") throw UsageError(where + ": 'schema' is not ranklab.result/1");
+    if (document["schema"] != "ranklab.result/1")
+      throw UsageError(where + ": 'schema' is not ranklab.result/1");
     check_shared_keys(document, where);
   } else {
     check_preset(document, where);

@@ -20,26 +20,34 @@ int report_command(const std::vector<std::string>& words) {
   std::string out = "results/report.html";
   bool quiet = false;
   const std::vector<Field> fields = {
-      text_field("out", out, "path of the page; - is standard output; a name ending in .md: a gallery for a README"),
+      text_field("out", out,
+                 "path of the page; - is standard output; .md writes a gallery for a README"),
       switch_field("quiet", quiet, "print only errors on standard error"),
   };
   const Arguments arguments = parse_utility(words, fields);
   const std::string summary =
-      "Writes one self-contained HTML page of results: figures, claims with their verdicts, config and provenance.";
+      "Writes one self-contained HTML page of results: figures, claims with their verdicts, config "
+      "and provenance.";
   if (prints_help(arguments, "report RESULT.json... [--out PAGE.html]", summary, fields)) return 0;
-  if (arguments.positional.empty()) throw UsageError("report takes one result file or more, none given");
+  if (arguments.positional.empty())
+    throw UsageError("report takes one or more result files, none given");
   std::vector<nlohmann::json> results;
-  // `train --save` writes it next to the results, so that results/*.json names it too.
+  // `train --save` writes a config file next to the results, and results/*.json includes it.
   const auto is_config = [](const std::string& path) { return path.ends_with(".config.json"); };
   std::vector<std::string> paths;
-  std::remove_copy_if(arguments.positional.begin(), arguments.positional.end(), std::back_inserter(paths), is_config);
-  if (paths.empty()) throw UsageError("report takes one result file or more; the config of saved weights is not a result");
+  std::remove_copy_if(arguments.positional.begin(), arguments.positional.end(),
+                      std::back_inserter(paths), is_config);
+  if (paths.empty())
+    throw UsageError(
+        "report takes one or more result files; the config of saved weights is not a result");
   for (const auto& path : paths) results.push_back(read_result(path));
   const std::size_t left_out = arguments.positional.size() - paths.size();
   if (left_out > 0 && !quiet) {
-    std::fprintf(stderr, "%s left out: not a result but the config of saved weights\n", counted(left_out, "file").c_str());
+    std::fprintf(stderr, "skipped %s: the config of saved weights is not a result\n",
+                 counted(left_out, "file").c_str());
   }
-  const std::string page = out.ends_with(".md") ? markdown_gallery(results, paths) : html_report(results, paths);
+  const std::string page =
+      out.ends_with(".md") ? markdown_gallery(results, paths) : html_report(results, paths);
   if (out == "-") {
     std::fwrite(page.data(), 1, page.size(), stdout);
     return 0;

@@ -1,5 +1,6 @@
-// `ranklab reproduce [PRESET...]`: every preset with its picture, the cheap ones first, and the page, renewed after each. What is
-// done is kept; an interrupted run goes on; a preset that fails does not stop the others.
+// `ranklab reproduce [PRESET...]`: runs every preset, the cheapest first, draws its figure and
+// rewrites the report after each. Finished results are kept, interrupted runs are continued, and a
+// preset that fails does not stop the others.
 
 #include <unistd.h>
 
@@ -40,20 +41,21 @@ struct Options {
 
 struct Task {
   std::string name;
-  double seconds = 0;  // expected, on two cores
+  double seconds = 0;  // expected wall time on two cores
   ResolvedRun run;
-  Json config, full, reduced;   // of this run, of the preset as it stands, and as it is run in minutes
+  Json config, full, reduced;   // of this run, of the preset, and of the preset's shorter version
   std::string result, picture;  // paths
-  bool asked_for = true;        // else it is only shown, where it has been done
-  std::string after;            // the task that writes files which it reads
-  std::string broken;           // why it cannot be run, found before anything is
-  Json finished = {};           // its result; null: not yet
+  bool requested = true;        // else its finished result is only shown in the report
+  std::string after;            // a task that writes files that this one reads
+  std::string problem;          // why the task cannot run, if found before the first run
+  Json finished = {};           // its result; null: not finished
 };
 
 Task task_of(const std::string& name, const Options& options) {
   const Json preset = read_preset(name);
   const Experiment* experiment = find_experiment(preset["command"]);
-  if (experiment == nullptr) throw UsageError("preset " + name + ": the command " + preset["command"].dump() + " is unknown");
+  if (experiment == nullptr)
+    throw UsageError("preset " + name + ": unknown command " + preset["command"].dump());
   Arguments arguments;
   arguments.flags = {{"preset", name}};
   if (options.threads > 0) arguments.flags.emplace_back("threads", std::to_string(options.threads));
@@ -65,17 +67,19 @@ Task task_of(const std::string& name, const Options& options) {
   ResolvedRun full = resolve_run(*experiment, arguments);
   Json fewer = {{"command", preset["command"]}, {"config", Json::object()}};
   if (preset.contains("reproduce")) fewer["config"] = preset["reproduce"]["config"];
-  ResolvedRun reduced = resolve_document(*experiment, arguments, fewer, "preset " + name + ": reproduce");
+  ResolvedRun reduced =
+      resolve_document(*experiment, arguments, fewer, "preset " + name + ": reproduce");
   task.full = full.config();
   task.reduced = reduced.config();
   const bool is_full = options.full || task.full == task.reduced;
-  task.seconds = is_full ? preset.value("seconds", 0.0) : preset["reproduce"]["seconds"].get<double>();
+  task.seconds =
+      is_full ? preset.value("seconds", 0.0) : preset["reproduce"]["seconds"].get<double>();
   task.run = std::move(is_full ? full : reduced);
   task.config = is_full ? task.full : task.reduced;
   return task;
 }
 
-// "" where the preset cannot be read.
+// Empty if the preset cannot be read.
 std::string after_of(const std::string& name) {
   try {
     return read_preset(name).value("after", "");
@@ -84,132 +88,150 @@ std::string after_of(const std::string& name) {
   }
 }
 
-// Of every preset: the page shows all that is done.
-std::vector<Task> tasks_of(std::vector<std::string> asked_for, const Options& options) {
+// One task for every preset, because the report shows all finished results.
+std::vector<Task> tasks_of(std::vector<std::string> requested, const Options& options) {
   const std::vector<std::string> presets = preset_names();
-  for (std::size_t i = 0; i < asked_for.size(); ++i) {
-    const std::string after = read_preset(asked_for[i]).value("after", "");  // throws for an unknown one
-    if (!after.empty()) asked_for.push_back(after);
+  for (std::size_t i = 0; i < requested.size(); ++i) {
+    const std::string after =
+        read_preset(requested[i]).value("after", "");  // throws for an unknown preset
+    if (!after.empty()) requested.push_back(after);
   }
   std::vector<Task> tasks;
   for (const auto& name : presets) {
-    const bool is_asked_for = asked_for.empty() || std::find(asked_for.begin(), asked_for.end(), name) != asked_for.end();
+    const bool is_requested =
+        requested.empty() || std::find(requested.begin(), requested.end(), name) != requested.end();
     try {
       tasks.push_back(task_of(name, options));
     } catch (const std::exception& error) {  // does not stop the others
       tasks.push_back(Task{});
       tasks.back().name = name;
       tasks.back().after = after_of(name);
-      tasks.back().broken = error.what();
+      tasks.back().problem = error.what();
     }
-    tasks.back().asked_for = is_asked_for;
+    tasks.back().requested = is_requested;
   }
-  // Those that read what others write come last.
+  // Presets that read the files of other presets come last.
   const auto order = [](const Task& task) { return std::pair(!task.after.empty(), task.seconds); };
-  std::stable_sort(tasks.begin(), tasks.end(), [&](const Task& a, const Task& b) { return order(a) < order(b); });
+  std::stable_sort(tasks.begin(), tasks.end(),
+                   [&](const Task& a, const Task& b) { return order(a) < order(b); });
   return tasks;
 }
 
-// The whole result of an earlier run with the task's parameters, of this program, or with the preset's own, or null. Throws Failure
-// where the file holds something else.
+// The complete result of an earlier run to keep, or null. A result is kept if it is of this program
+// with the task's parameters, or of any program with the preset's full parameters if the task uses
+// the reduced ones. Throws Failure if the file holds a run with different parameters.
 Json finished_result(const Task& task) {
   if (!fs::exists(task.result)) return nullptr;
   Json earlier = read_result(task.result);
   const Json config = earlier["config"];
   if (config != task.full && config != task.reduced)
-    throw Failure(task.result + " holds a run with other parameters; --force replaces it");
+    throw Failure(task.result + " holds a run with different parameters; --force replaces it");
   if (earlier["status"] == "interrupted") return nullptr;
-  const bool is_same = config == task.config && earlier["environment"].value("program", "") == program_checksum();
-  // A full run that took an hour is not replaced by a shorter one because the program is another.
+  const bool is_same =
+      config == task.config && earlier["environment"].value("program", "") == program_checksum();
+  // Never replace a full run, which may have taken hours, by a reduced run of a newer program.
   const bool is_more = config == task.full && task.config != task.full;
   return is_same || is_more ? earlier : Json();
 }
 
-// The journal of the task, with the trials that an interrupted run of this program has left in it.
+// Opens the journal of the task, with the trials of an interrupted run of this program.
 Journal open_journal(Task& task, bool force) {
   const std::string mine = journal_identity(task.run), found = Journal::owner(task.result);
-  const auto program = [](const std::string& identity) { return identity.substr(0, identity.find('\n')); };
+  const auto program = [](const std::string& identity) {
+    return identity.substr(0, identity.find('\n'));
+  };
   if (!force && found != mine && program(found) == program(mine))
-    throw Failure(Journal::path_for(task.result) +
-                  " holds the trials of an interrupted run with other parameters; --force discards them");
+    throw Failure(
+        Journal::path_for(task.result) +
+        " holds the trials of an interrupted run with different parameters; --force discards them");
   return {task.result, mine, found == mine};
 }
 
-// True where the picture is older than the result, or missing: a killed run may have left it behind.
+// True if the figure is missing, or older than the result because a run was killed before drawing.
 bool needs_drawing(const Task& task) {
-  return !fs::exists(task.picture) || fs::last_write_time(task.picture) < fs::last_write_time(task.result);
+  return !fs::exists(task.picture) ||
+         fs::last_write_time(task.picture) < fs::last_write_time(task.result);
 }
 
 class Reproduction {
  public:
-  Reproduction(std::vector<Task> tasks, Options options) : tasks_(std::move(tasks)), options_(std::move(options)) {
+  Reproduction(std::vector<Task> tasks, Options options)
+      : tasks_(std::move(tasks)), options_(std::move(options)) {
     for (Task& task : tasks_) {
-      if (!task.asked_for) continue;
-      if (task.broken.empty()) ++uses_[key_of(task)];
-      ++asked_for_;
+      if (!task.requested) continue;
+      if (task.problem.empty()) ++uses_[key_of(task)];
+      ++requested_count_;
       longest_name_ = std::max(longest_name_, task.name.size());
     }
   }
 
   int run() {
     for (Task& task : tasks_) {
-      if (!task.broken.empty()) continue;
+      if (!task.problem.empty()) continue;
       try {
         task.finished = finished_result(task);
       } catch (const Failure&) {
-        // told when it is its turn
+        // run_task() reports it in its turn
       }
     }
     announce();
     const auto start = std::chrono::steady_clock::now();
     for (Task& task : tasks_) {
-      if (!task.asked_for) continue;
+      if (!task.requested) continue;
       ++turn_;
-      const int signal = take(task);
+      const int signal = run_task(task);
       if (signal == 0) continue;
-      say("interrupted; the same command goes on from here");
+      print_line("interrupted; the same command continues the run");
       return 128 + signal;
     }
     write_page();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    say(page() + " after " + duration_text(elapsed.count()) + (failed_ > 0 ? "; " + counted(failed_, "preset") + " failed" : ""));
+    print_line(page() + " after " + duration_text(elapsed.count()) +
+               (failed_ > 0 ? "; " + counted(failed_, "preset") + " failed" : ""));
     return failed_ > 0 ? 1 : 0;
   }
 
  private:
-  static std::string key_of(Task& task) { return task.run.experiment->name + task.run.trials_config().dump(); }
-  static void say(const std::string& line) { std::fprintf(stderr, "%s\n", printable(line).c_str()); }
+  static std::string key_of(Task& task) {
+    return task.run.experiment->name + task.run.trials_config().dump();
+  }
+  static void print_line(const std::string& line) {
+    std::fprintf(stderr, "%s\n", printable(line).c_str());
+  }
   std::string page() const { return options_.out + "/report.html"; }
 
   void announce() const {
     std::size_t kept = 0;
     double seconds = 0;
     for (const Task& task : tasks_) {
-      if (task.asked_for) task.finished.is_null() ? void(seconds += task.seconds) : void(++kept);
+      if (task.requested) task.finished.is_null() ? void(seconds += task.seconds) : void(++kept);
     }
-    say(counted(asked_for_, "preset") + ", " + (kept > 0 ? std::to_string(kept) + " of them done already, " : "") + "about " +
-        duration_text(seconds * 2 / static_cast<double>(std::max<std::uint64_t>(2, available_cores()))) + " to go");
+    print_line(counted(requested_count_, "preset") + ", " +
+               (kept > 0 ? std::to_string(kept) + " of them finished, " : "") + "about " +
+               duration_text(seconds * 2 /
+                             static_cast<double>(std::max<std::uint64_t>(2, available_cores()))) +
+               " left");
   }
 
   std::string label(const Task& task) const {
-    const std::string total = std::to_string(asked_for_), number = std::to_string(turn_);
-    return "[" + std::string(total.size() - number.size(), ' ') + number + "/" + total + "] " + task.name +
-           std::string(longest_name_ - task.name.size(), ' ');
+    const std::string total = std::to_string(requested_count_), number = std::to_string(turn_);
+    return "[" + std::string(total.size() - number.size(), ' ') + number + "/" + total + "] " +
+           task.name + std::string(longest_name_ - task.name.size(), ' ');
   }
 
   // The signal that interrupted the task, or 0.
-  int take(Task& task) {
+  int run_task(Task& task) {
     try {
-      // What was missing before may have been written since.
-      if (!task.after.empty() && !task.broken.empty()) {
+      // The files that were missing may have been written in the meantime.
+      if (!task.after.empty() && !task.problem.empty()) {
         task = task_of(task.name, options_);
         task.finished = options_.force ? Json() : finished_result(task);
       }
-      if (!task.broken.empty()) throw Failure(task.broken);
+      if (!task.problem.empty()) throw Failure(task.problem);
       const bool is_new = task.finished.is_null();
-      std::string took = "done before";
+      std::string took = "kept";
       if (is_new) {
-        if (!options_.force) finished_result(task);  // throws where the file holds something else
+        if (!options_.force) finished_result(task);  // throws if the file holds a different run
         const Execution execution = compute(task);
         if (execution.signal != 0) return execution.signal;
         write_file_atomically(task.result, format_json(execution.document));
@@ -217,12 +239,12 @@ class Reproduction {
         took = duration_text(execution.wall_seconds);
       }
       if (is_new || needs_drawing(task)) draw_figure(task.finished, task.picture, false);
-      say(label(task) + "  " + std::string(took.size() < 7 ? 7 - took.size() : 0, ' ') + took + "  " +
-          verdict_counts(nlohmann::ordered_json(task.finished["claims"])));
+      print_line(label(task) + "  " + std::string(took.size() < 7 ? 7 - took.size() : 0, ' ') +
+                 took + "  " + verdict_counts(nlohmann::ordered_json(task.finished["claims"])));
       if (is_new) write_page();
     } catch (const std::exception& error) {
       ++failed_;
-      say(label(task) + "  failed: " + error.what());
+      print_line(label(task) + "  failed: " + error.what());
     }
     return 0;
   }
@@ -234,7 +256,8 @@ class Reproduction {
     const std::string key = key_of(task);
     const bool is_shared = uses_[key] > 1;
     const Progress::Look look{::isatty(STDERR_FILENO) != 0, label(task)};
-    Execution out = execute(task.run, &journal, look, {"ranklab", "reproduce", task.name}, is_shared ? &shared_[key] : nullptr);
+    Execution out = execute(task.run, &journal, look, {"ranklab", "reproduce", task.name},
+                            is_shared ? &shared_[key] : nullptr);
     if (out.signal == 0) journal.remove();
     return out;
   }
@@ -253,7 +276,7 @@ class Reproduction {
 
   std::vector<Task> tasks_;
   Options options_;
-  std::size_t asked_for_ = 0, turn_ = 0, longest_name_ = 0, failed_ = 0;
+  std::size_t requested_count_ = 0, turn_ = 0, longest_name_ = 0, failed_ = 0;
   std::map<std::string, int> uses_;  // tasks that have the same trials
   std::map<std::string, SharedTrials> shared_;
 };
@@ -264,17 +287,22 @@ int reproduce_command(const std::vector<std::string>& words) {
   Options options;
   const std::vector<Field> fields = {
       text_field("out", options.out, "folder of the results, figures and report"),
-      switch_field("full", options.full, "use the papers' numbers of inputs and seeds in every preset"),
+      switch_field("full", options.full,
+                   "use the papers' numbers of inputs and seeds in every preset"),
       switch_field("force", options.force, "replace the results of runs with other parameters"),
-      size_field("threads", options.threads, 0, 1024, "", "number of trials run at once; 0: all cores"),
+      size_field("threads", options.threads, 0, 1024, "",
+                 "number of trials run at once; 0: all cores"),
   };
   const Arguments arguments = parse_utility(words, fields);
   const std::string summary =
-      "Runs every preset, or those named, and draws the figures. Rewrites OUT/report.html with all finished results after each "
-      "preset. Long presets run fewer inputs, seeds or steps unless --full is given. Finished results of this program are kept. "
-      "Exits with status 1 if a preset could not be run.";
+      "Runs every preset, or the named ones, and draws the figures. Rewrites OUT/report.html with "
+      "all finished results after each preset. Long presets run fewer inputs, seeds or steps "
+      "unless --full is given. Keeps finished results of this program. Exits with status 1 if a "
+      "preset could not be run.";
   if (prints_help(arguments, "reproduce [PRESET...] [flags]", summary, fields)) return 0;
-  if (preset_names().empty()) throw Failure("no folder experiments/ with presets here or beside the program");
+  if (preset_names().empty())
+    throw Failure(
+        "no folder experiments/ with presets in the working directory or next to the program");
   return Reproduction(tasks_of(arguments.positional, options), options).run();
 }
 

@@ -15,11 +15,11 @@
 namespace ranklab {
 namespace {
 
-// Parameters read from one file, and how messages call it.
+// Parameters read from one file, and the name of the file in messages.
 struct ConfigFile {
   std::string label;
   nlohmann::json document;
-  bool is_verified = false;  // run again to compare: nothing is written
+  bool ignores_outputs = false;  // for a rerun that is only compared: ignore output fields
 
   const nlohmann::json* find(const std::string& key) const {
     if (document.is_null() || !document["config"].contains(key)) return nullptr;
@@ -40,7 +40,8 @@ std::vector<std::string> study_names(const Experiment& experiment) {
 }
 
 const Field* find_field(const std::vector<Field>& fields, const std::string& name) {
-  const auto found = std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.name == name; });
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [&](const Field& field) { return field.name == name; });
   return found == fields.end() ? nullptr : &*found;
 }
 
@@ -54,34 +55,42 @@ std::string studies_with(const Experiment& experiment, const std::string& name) 
   return joined(studies);
 }
 
-[[noreturn]] void refuse_key(const Experiment& experiment, const std::string& study, const std::vector<Field>& fields,
-                             const std::string& name, const std::string& label) {
+[[noreturn]] void refuse_key(const Experiment& experiment, const std::string& study,
+                             const std::vector<Field>& fields, const std::string& name,
+                             const std::string& label) {
   const std::string others = studies_with(experiment, name);
-  if (!others.empty()) throw UsageError(label + ": belongs to --study " + others + ", this run is --study " + study);
+  if (!others.empty())
+    throw UsageError(label + ": belongs to --study " + others + ", but this run is --study " +
+                     study);
   std::vector<std::string> names;
   for (const Field& field : fields) names.push_back(field.name);
-  throw UsageError(label + ": unknown parameter" +
-                   did_you_mean(name, names, "; `ranklab " + experiment.name + " --help` lists them"));
+  throw UsageError(
+      label + ": unknown parameter" +
+      did_you_mean(name, names, "; `ranklab " + experiment.name + " --help` lists the parameters"));
 }
 
-void apply_file(const ConfigFile& file, const Experiment& experiment, const std::string& study, const std::vector<Field>& fields) {
+void apply_file(const ConfigFile& file, const Experiment& experiment, const std::string& study,
+                const std::vector<Field>& fields) {
   if (file.document.is_null()) return;
   if (file.document["command"] != experiment.name) {
-    throw UsageError(file.label + ": is for the command " + file.document["command"].dump() + ", not " + experiment.name);
+    throw UsageError(file.label + ": is for the command " + file.document["command"].dump() +
+                     ", not " + experiment.name);
   }
   for (const auto& [key, value] : file.document["config"].items()) {
     const std::string label = file.label + ": " + key;
-    if (key == "study" || key == "preset") continue;  // settled before the study's fields were known
+    if (key == "study" || key == "preset")
+      continue;  // resolved before the study's fields were known
     const Field* field = find_field(fields, key);
     if (field == nullptr) refuse_key(experiment, study, fields, key, label);
-    if (file.is_verified && field->names_output) continue;
+    if (file.ignores_outputs && field->names_output) continue;
     set_field(*field, value, label);
   }
 }
 
 void apply_flags(const Arguments& arguments, const Experiment& experiment, const std::string& study,
                  const std::vector<Field>& fields) {
-  std::map<std::string, std::vector<std::string_view>> uses;  // of the flags that stand once for each element
+  std::map<std::string, std::vector<std::string_view>>
+      uses;  // all values of flags that are repeated, once per element
   for (const auto& [name, value] : arguments.flags) {
     if (name == "preset") continue;
     const Field* field = find_field(fields, name);
@@ -101,60 +110,69 @@ void take_title(ResolvedRun& run, const nlohmann::json& document) {
   run.see = document.value("see", "");
   run.trial_unit = document.value("trial", "");
   const nlohmann::json trials = document.value("trials", nlohmann::json());  // of a result
-  if (trials.is_object() && trials.contains("unit")) run.trial_unit = text_of(&trials["unit"], "trials.unit");
+  if (trials.is_object() && trials.contains("unit"))
+    run.trial_unit = text_of(&trials["unit"], "trials.unit");
   if (document.contains("source") && document["source"].is_object()) {
     run.paper = document["source"].value("paper", "");
     run.figure = document["source"].value("figure", "");
   }
 }
 
-const StudyEntry& find_study(const Experiment& experiment, CommonOptions& options, const std::string& name,
-                             const std::string& label) {
+const StudyEntry& find_study(const Experiment& experiment, CommonOptions& options,
+                             const std::string& name, const std::string& label) {
   if (name.empty() && label.empty()) return experiment.studies.front();
   choice_field("study", options.study, study_names(experiment), "", "").parse(name, label);
   return *std::find_if(experiment.studies.begin(), experiment.studies.end(),
                        [&](const StudyEntry& entry) { return entry.name == name; });
 }
 
-// A preset may need files that another one writes.
+// A preset may need files that another preset writes.
 void adopt_files(Study& study, const ConfigFile& preset) {
   try {
     study.adopt_files();
   } catch (const Failure& failure) {
     const std::string after = preset.document.is_null() ? "" : preset.document.value("after", "");
     if (after.empty()) throw;
-    throw Failure(std::string(failure.what()) + "; `ranklab run " + after + "` writes what this preset reads");
+    throw Failure(std::string(failure.what()) + "; `ranklab run " + after +
+                  "` writes the files that this preset reads");
   }
 }
 
-// The study that the flag names, else the config file, else the preset, else the first.
-const StudyEntry& choose_study(const Experiment& experiment, const Arguments& arguments, const ConfigFile& config,
-                               const ConfigFile& preset, CommonOptions& options) {
-  if (const std::string* flag = arguments.find("study")) return find_study(experiment, options, *flag, "--study");
+// The study named by the flag, else the config file, else the preset, else the first study.
+const StudyEntry& choose_study(const Experiment& experiment, const Arguments& arguments,
+                               const ConfigFile& config, const ConfigFile& preset,
+                               CommonOptions& options) {
+  if (const std::string* flag = arguments.find("study"))
+    return find_study(experiment, options, *flag, "--study");
   for (const ConfigFile* file : {&config, &preset}) {
     if (const auto* value = file->find("study"))
-      return find_study(experiment, options, text_of(value, file->label + ": study"), file->label + ": study");
+      return find_study(experiment, options, text_of(value, file->label + ": study"),
+                        file->label + ": study");
   }
   return experiment.studies.front();
 }
 
-ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, const ConfigFile& config);
+ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments,
+                    const ConfigFile& config);
 
-// The config of the preset alone: from its file, else as the replayed result remembers it.
-nlohmann::ordered_json config_of_preset(const Experiment& experiment, const std::string& name, const ConfigFile& preset,
-                                        const ConfigFile& replayed) {
+// The config of the preset alone, from its file or else from the replayed result.
+nlohmann::ordered_json config_of_preset(const Experiment& experiment, const std::string& name,
+                                        const ConfigFile& preset, const ConfigFile& replayed) {
   if (name.empty()) return {};
   if (!preset.document.is_null()) return resolve(experiment, {}, preset).config();
   nlohmann::ordered_json out = replayed.document["config"];
   for (const auto& change : replayed.document.value("changed", nlohmann::json::array())) {
-    if (!change.is_object() || !change.contains("name") || !change["name"].is_string() || !change.contains("preset"))
-      throw UsageError(replayed.label + ": 'changed' must be a list of objects with 'name', 'preset' and 'run'");
+    if (!change.is_object() || !change.contains("name") || !change["name"].is_string() ||
+        !change.contains("preset"))
+      throw UsageError(replayed.label +
+                       ": 'changed' must be a list of objects with 'name', 'preset' and 'run'");
     out[change["name"].get<std::string>()] = change["preset"];
   }
   return out;
 }
 
-ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, const ConfigFile& config) {
+ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments,
+                    const ConfigFile& config) {
   ResolvedRun run;
   run.experiment = &experiment;
   CommonOptions& options = run.options;
@@ -167,8 +185,9 @@ ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, co
     options.preset = text_of(config.find("preset"), config.label + ": preset");
   }
   const std::vector<std::string> known = preset_names();
-  // A replayed config holds every parameter, so that a preset that is not on this machine is not missed.
-  if (preset_flag != nullptr || std::find(known.begin(), known.end(), options.preset) != known.end()) {
+  // A replayed config holds every parameter, so its preset need not exist on this machine.
+  if (preset_flag != nullptr ||
+      std::find(known.begin(), known.end(), options.preset) != known.end()) {
     preset = {"preset " + options.preset, read_preset(options.preset), false};
   }
 
@@ -192,12 +211,14 @@ ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments, co
   apply_file(config, experiment, entry.name, fields);
   apply_flags(arguments, experiment, entry.name, fields);
   if (in_files > 0 && options.trials > in_files) {
-    throw UsageError("--trials " + std::to_string(options.trials) + " is not allowed: the input has " + std::to_string(in_files) +
-                     ", one for each trial");
+    throw UsageError("--trials " + std::to_string(options.trials) +
+                     " is not allowed: the input files hold " + counted(in_files, "trial"));
   }
-  if (options.threads == 0) options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
-  if (arguments.find("shard") != nullptr) run.shard = parse_shard(options.shard, options.trials, "--shard");
-  run.study->settle();
+  if (options.threads == 0)
+    options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
+  if (arguments.find("shard") != nullptr)
+    run.shard = parse_shard(options.shard, options.trials, "--shard");
+  run.study->resolve_defaults();
   run.study->validate();
   run.preset_config = config_of_preset(experiment, options.preset, preset, config);
   return run;
@@ -247,16 +268,18 @@ nlohmann::ordered_json ResolvedRun::changed() {
 
 ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments) {
   ConfigFile config;
-  if (const std::string* path = arguments.find("config")) config = {"--config " + *path, read_config_file(*path), false};
+  if (const std::string* path = arguments.find("config"))
+    config = {"--config " + *path, read_config_file(*path), false};
   return resolve(experiment, arguments, config);
 }
 
-ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& result, const std::string& path) {
+ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& result,
+                           const std::string& path) {
   return resolve(experiment, {}, {path, result, true});
 }
 
-ResolvedRun resolve_document(const Experiment& experiment, const Arguments& arguments, const nlohmann::json& document,
-                             const std::string& label) {
+ResolvedRun resolve_document(const Experiment& experiment, const Arguments& arguments,
+                             const nlohmann::json& document, const std::string& label) {
   return resolve(experiment, arguments, {label, document, false});
 }
 
@@ -279,14 +302,16 @@ std::vector<FlagShape> flag_shapes(const Experiment& experiment) {
 
 double memory_estimate(const ResolvedRun& run, std::uint64_t threads) {
   constexpr double program = 60e6;  // code, libraries and BLAS buffers, measured
-  const auto at_once = static_cast<double>(std::min(threads, run.shard.trials_of(run.options.trials)));
+  const auto at_once =
+      static_cast<double>(std::min(threads, run.shard.trials_of(run.options.trials)));
   const Estimate cost = run.study->estimate();
   return program + cost.shared_bytes + cost.bytes * at_once;
 }
 
 void check_memory(const ResolvedRun& run) {
   const double needed = memory_estimate(run, run.options.threads), available = available_memory();
-  if (needed <= available) return reserve_blas_buffers(run.options.threads + run.options.blas_threads - 1);
+  if (needed <= available)
+    return reserve_blas_buffers(run.options.threads + run.options.blas_threads - 1);
   std::vector<std::string> sizes;
   const auto defaults = [&] {
     for (const auto& entry : run.experiment->studies) {
@@ -294,16 +319,19 @@ void check_memory(const ResolvedRun& run) {
     }
     return run.experiment->studies.front().make();
   }();
-  defaults->settle();
-  // Name the parameters that differ from their defaults: one of them is what makes the run large.
+  defaults->resolve_defaults();
+  // Name the parameters that differ from their defaults, because they make the run large.
   const auto mine = run.study->fields(), usual = defaults->fields();
   for (std::size_t i = 0; i < mine.size(); ++i) {
-    if (mine[i].value_text() != usual[i].value_text()) sizes.push_back("--" + mine[i].name + " " + mine[i].value_text());
+    if (mine[i].value_text() != usual[i].value_text())
+      sizes.push_back("--" + mine[i].name + " " + mine[i].value_text());
   }
   const bool fewer_threads_fit = memory_estimate(run, 1) <= available;
-  throw UsageError((sizes.empty() ? "--threads " + std::to_string(run.options.threads) : joined(sizes)) +
-                   ": this run needs about " + size_text(needed) + " of memory, " + size_text(available) + " are available; " +
-                   (fewer_threads_fit ? "allowed: fewer --threads" : "allowed: sizes that fit"));
+  throw UsageError(
+      (sizes.empty() ? "--threads " + std::to_string(run.options.threads) : joined(sizes)) +
+      ": this run needs about " + size_text(needed) + " of memory, but only " +
+      size_text(available) + " is available; " +
+      (fewer_threads_fit ? "use fewer --threads" : "use smaller sizes"));
 }
 
 }  // namespace ranklab

@@ -1,5 +1,6 @@
-// From flags, preset and config file to a study that is ready to run: default < preset < config file < flag.
-// What a file says that the run's fields name (the sizes of published weights) stands between the preset and the config file.
+// Resolves flags, preset and config file to a study that is ready to run. A flag overrides the
+// config file, which overrides input files that the run names (such as the sizes of published
+// weights), which override the preset, which overrides the defaults.
 #pragma once
 
 #include <memory>
@@ -18,37 +19,41 @@ struct ResolvedRun {
   CommonOptions options;
   std::unique_ptr<Study> study;
   std::string title, paper, figure;      // of the preset or the replayed file; empty: none
-  std::string see;                       // what to see in the figure, as the preset says; empty: not said
-  std::string trial_unit;                // what one trial is, as the preset says; empty: not said
+  std::string see;                       // what the figure shows, from the preset; empty: none
+  std::string trial_unit;                // what one trial is, from the preset; empty: none
   nlohmann::ordered_json preset_config;  // the config of the preset alone; empty: no preset
-  Shard shard;                           // of --shard; else 1/1, the whole run
+  Shard shard;                           // of --shard; 1/1: the whole run
 
   /// The result's config: every parameter that can change a number.
   nlohmann::ordered_json config();
-  /// The part of it on which the trials depend.
+  /// The part of the config on which the trials depend.
   nlohmann::ordered_json trials_config();
-  /// Where the run differs from its preset: a list of {"name", "preset", "run"}, empty where it does not.
+  /// The parameters that differ from the preset, as a list of {"name", "preset", "run"}.
   nlohmann::ordered_json changed();
 };
 
-/// Throws UsageError for a study, key or value that is not allowed, a file of another command, and sizes that do not fit the
-/// machine's memory; Failure for files that cannot be read.
+/// Throws UsageError for a study, key or value that is not allowed and for a file of another
+/// command; Failure for files that cannot be read.
 ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments);
 
-/// The same from the config of a result file, to compare: nothing is written beside the result.
-ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& result, const std::string& path);
+/// Resolves the config of a result file for a rerun that is only compared: fields that name output
+/// files are ignored.
+ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& result,
+                           const std::string& path);
 
-/// The same with a config file that is read already: `document` has "command" and "config" as a result, messages call it `label`.
-ResolvedRun resolve_document(const Experiment& experiment, const Arguments& arguments, const nlohmann::json& document,
-                             const std::string& label);
+/// Resolves with a config file that is already read: `document` has "command" and "config" like a
+/// result. Messages call it `label`.
+ResolvedRun resolve_document(const Experiment& experiment, const Arguments& arguments,
+                             const nlohmann::json& document, const std::string& label);
 
-/// Flags of the command, over all its studies.
+/// The flags of the command, over all its studies.
 std::vector<FlagShape> flag_shapes(const Experiment& experiment);
 
-/// Bytes the run needs at once, on `threads` threads.
+/// Peak memory of the run on `threads` threads, in bytes.
 double memory_estimate(const ResolvedRun& run, std::uint64_t threads);
 
-/// Throws UsageError where the run needs more memory than there is, Failure where there is no room for the buffers of its BLAS.
+/// Throws UsageError if the run needs more memory than is available, Failure if the buffers of the
+/// BLAS do not fit.
 void check_memory(const ResolvedRun& run);
 
 }  // namespace ranklab

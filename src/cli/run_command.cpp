@@ -1,4 +1,4 @@
-// `ranklab run PRESET [flags]`: the preset's own command with that preset.
+// `ranklab run PRESET [flags]`: calls the command of a preset with that preset.
 
 #include <nlohmann/json.hpp>
 
@@ -15,13 +15,17 @@ int run_command(const std::vector<std::string>& words) {
     Arguments help;
     help.help = true;
     prints_help(help, "run PRESET [flags]",
-                "Runs a preset: calls its command with --preset PRESET and the given flags. `ranklab list` shows the presets.", {});
+                "Runs a preset: calls its command with --preset PRESET and the given flags. "
+                "`ranklab list` shows the presets.",
+                {});
     return 0;
   }
-  if (words.empty() || words[0].starts_with('-')) throw UsageError("run takes a preset first; `ranklab list` shows them");
+  if (words.empty() || words[0].starts_with('-'))
+    throw UsageError("run takes a preset as its first argument; `ranklab list` shows all presets");
   const std::string command = read_preset(words[0])["command"];
   const Experiment* experiment = find_experiment(command);
-  if (experiment == nullptr) throw UsageError("preset " + words[0] + ": the command '" + command + "' is unknown");
+  if (experiment == nullptr)
+    throw UsageError("preset " + words[0] + ": unknown command '" + command + "'");
   std::vector<std::string> all = {"--preset"};
   all.insert(all.end(), words.begin(), words.end());
   return run_experiment(*experiment, all);

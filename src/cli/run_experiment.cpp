@@ -32,7 +32,7 @@ double total_flops(const ResolvedRun& run) {
   return run.study->estimate().flops * static_cast<double>(run.shard.trials_of(run.options.trials));
 }
 
-// How long the run will take, and how that is known.
+// The expected run time and the basis of this estimate.
 struct TimeEstimate {
   double seconds;
   std::string source;
@@ -45,16 +45,18 @@ TimeEstimate estimate_time(const ResolvedRun& run) {
     const nlohmann::json preset = read_preset(name);
     Arguments arguments;
     arguments.flags = {{"preset", name}};
-    const double flops = total_flops(resolve_run(*run.experiment, arguments)), seconds = preset.value("seconds", 0.0);
+    const double flops = total_flops(resolve_run(*run.experiment, arguments)),
+                 seconds = preset.value("seconds", 0.0);
     if (flops > 0 && seconds > 0)
       return {seconds * total_flops(run) / flops,
-              "the preset's " + short_number(seconds) + " s on 2 cores, in proportion to the flops"};
+              "the preset's " + short_number(seconds) + " s on 2 cores, scaled by the flops"};
   }
   const double rate = measured_flop_rate(run.options.precision == "f32");
-  const auto at_once = static_cast<double>(std::min(run.options.threads, run.shard.trials_of(run.options.trials)));
-  return {total_flops(run) / (rate * at_once), "flops at the " + short_number(rate / 1e9) +
-                                                   " GF/s of a matrix product measured here, on each of " + count_text(at_once) +
-                                                   " threads; small matrices are slower"};
+  const auto at_once =
+      static_cast<double>(std::min(run.options.threads, run.shard.trials_of(run.options.trials)));
+  return {total_flops(run) / (rate * at_once),
+          "flops on " + count_text(at_once) + " threads at " + short_number(rate / 1e9) +
+              " GF/s each, the measured rate of a matrix product; small matrices are slower"};
 }
 
 void print_dry_run(ResolvedRun& run) {
@@ -80,7 +82,7 @@ void print_dry_run(ResolvedRun& run) {
   std::fputs(format_json(plan).c_str(), stdout);
 }
 
-// The preset of a command line, also where its other flags belong to another command.
+// The preset that a command line names, even if its other flags belong to another command.
 std::string preset_in(const std::vector<std::string>& words) {
   std::string preset;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -90,14 +92,15 @@ std::string preset_in(const std::vector<std::string>& words) {
   return preset;
 }
 
-void refuse_preset_of_another_command(const Experiment& experiment, const std::vector<std::string>& words) {
+void refuse_preset_of_another_command(const Experiment& experiment,
+                                      const std::vector<std::string>& words) {
   const std::string preset = preset_in(words);
   const std::vector<std::string> known = preset_names();
   if (std::find(known.begin(), known.end(), preset) == known.end()) return;
   const std::string command = read_preset(preset)["command"];
   if (command == experiment.name) return;
-  throw UsageError("--preset " + preset + " is for " + command + ", not " + experiment.name + ": `ranklab " + command + " " +
-                   shell_words(words) + "`");
+  throw UsageError("--preset " + preset + " is for " + command + ", not " + experiment.name +
+                   "; run `ranklab " + command + " " + shell_words(words) + "`");
 }
 
 void print_help(const Experiment& experiment, const Arguments& arguments) {
@@ -122,17 +125,19 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
     const std::string* file = arguments.find(inquiry.flag);
     if (file == nullptr) continue;
     if (arguments.flags.size() + arguments.positional.size() > 1) {
-      throw UsageError("--" + inquiry.flag + " stands alone: nothing is run");
+      throw UsageError("--" + inquiry.flag + " runs nothing and takes no other flags or arguments");
     }
     std::fputs(inquiry.answer(*file).c_str(), stdout);
     return 0;
   }
   if (!arguments.positional.empty())
-    throw UsageError("unexpected argument '" + arguments.positional[0] + "'; a flag starts with --");
+    throw UsageError("unexpected argument '" + arguments.positional[0] +
+                     "'; a flag starts with --");
   if (const std::string* out = arguments.find("out"); out != nullptr && out->empty())
     throw UsageError("--out: '' is not allowed; allowed: a file, or - for standard output");
   if (arguments.find("sweep") != nullptr) {
-    for (const std::string& line : sweep_lines(experiment, arguments)) std::printf("%s\n", line.c_str());
+    for (const std::string& line : sweep_lines(experiment, arguments))
+      std::printf("%s\n", line.c_str());
     return 0;
   }
   ResolvedRun run = resolve_run(experiment, arguments);
@@ -144,19 +149,23 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
   }
   check_memory(run);
   const bool show_progress =
-      !options.quiet && (options.progress == "always" || (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));
+      !options.quiet && (options.progress == "always" ||
+                         (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));
   if (!options.shard.empty()) return run_shard(run, {show_progress});
 
-  const bool to_stdout = options.out == "-", keeps_journal = !to_stdout && !is_special_file(options.out);
-  if (options.resume && !keeps_journal) throw UsageError("--resume needs --out with a file: the journal lies beside it");
+  const bool to_stdout = options.out == "-",
+             keeps_journal = !to_stdout && !is_special_file(options.out);
+  if (options.resume && !keeps_journal)
+    throw UsageError("--resume needs an --out file, because the journal is stored next to it");
   std::error_code error;
-  // A journal that is resumed knows which run it belongs to.
-  const bool resumes = options.resume && std::filesystem::exists(Journal::path_for(options.out), error);
+  // When resuming, the journal itself checks that it belongs to this run.
+  const bool resumes =
+      options.resume && std::filesystem::exists(Journal::path_for(options.out), error);
   if (keeps_journal && !resumes) refuse_to_replace(run);
   if (!to_stdout) check_writable(options.out);
   std::optional<Journal> journal;
   if (keeps_journal) journal.emplace(options.out, journal_identity(run), options.resume);
-  if (journal && !options.quiet) tell_of_discarded(*journal);
+  if (journal && !options.quiet) warn_of_discarded_trials(*journal);
 
   std::vector<std::string> argv = {"ranklab", experiment.name};
   argv.insert(argv.end(), words.begin(), words.end());

@@ -17,31 +17,36 @@ namespace {
 
 void refuse_flags_of_results(const CommonOptions& options) {
   if (options.out == "-" || is_special_file(options.out))
-    throw UsageError("--out " + options.out + ": a shard goes into a part file, beside which its journal lies");
-  if (options.strict) throw UsageError("--strict: a shard has no verdicts; `ranklab merge --strict` has them");
+    throw UsageError("--out " + options.out +
+                     ": a shard needs a part file, because its journal is stored next to it");
+  if (options.strict)
+    throw UsageError("--strict: a shard has no verdicts; use `ranklab merge --strict`");
 }
 
-// True where the part is there, whole; false where nothing is, or what --force replaces.
+// True if the part is complete and may be kept; false if --out does not exist or --force replaces
+// it.
 bool is_done(const ResolvedRun& run, const std::string& header) {
   const CommonOptions& options = run.options;
   std::error_code error;
   if (!std::filesystem::exists(options.out, error)) return false;
-  if (std::filesystem::is_directory(options.out, error)) return false;  // said where it is to be written
+  if (std::filesystem::is_directory(options.out, error))
+    return false;  // check_writable() reports it
   const PartFile part(options.out);
-  const bool whole = is_whole(part, run.shard.trials_of(options.trials));
+  const bool whole = is_complete(part, run.shard.trials_of(options.trials));
   if (options.resume && whole && part.header() == header) return true;
   if (options.force) return false;
   const auto why = [&]() -> std::string {
-    if (!part.header().starts_with("part schema: ")) return "is no part of ranklab";
+    if (!part.header().starts_with("part schema: ")) return "is not a ranklab part";
     if (part.header() == header) {
-      return whole ? "is done; --resume takes it as it is"
+      return whole ? "is complete; --resume keeps it"
                    : "is damaged after " + std::to_string(part.trials()) + " of " +
                          counted(run.shard.trials_of(options.trials), "trial");
     }
     const HeaderDifference difference = first_difference(part.header(), header);
-    return "is a part of another run (" +
+    return "is a part of a different run (" +
            (difference.name.empty() ? "the parameters differ"
-                                    : difference.name + " is " + difference.there + " there, " + difference.here + " here") +
+                                    : difference.name + " is " + difference.there + " there, " +
+                                          difference.here + " here") +
            ")";
   };
   throw UsageError("--out " + options.out + ": " + why() + "; --force replaces it");
@@ -49,11 +54,11 @@ bool is_done(const ResolvedRun& run, const std::string& header) {
 
 }  // namespace
 
-void tell_of_discarded(const Journal& journal) {
+void warn_of_discarded_trials(const Journal& journal) {
   if (!journal.discarded()) return;
-  std::fprintf(
-      stderr,
-      "ranklab: starting afresh; the finished trials of an interrupted run were discarded (--resume would have kept them)\n");
+  std::fprintf(stderr,
+               "ranklab: starting over; the finished trials of an interrupted run were discarded "
+               "(--resume would have kept them)\n");
 }
 
 int run_shard(ResolvedRun& run, const Progress::Look& progress) {
@@ -61,15 +66,18 @@ int run_shard(ResolvedRun& run, const Progress::Look& progress) {
   refuse_flags_of_results(options);
   const std::string header = part_header(run), name = "shard " + run.shard.text();
   if (is_done(run, header)) {
-    if (!options.quiet) std::fprintf(stderr, "%s: %s is done already\n", printable(options.out).c_str(), name.c_str());
+    if (!options.quiet)
+      std::fprintf(stderr, "%s: %s is already complete\n", printable(options.out).c_str(),
+                   name.c_str());
     return 0;
   }
   check_writable(options.out);
   Journal journal(options.out, header, options.resume);
-  if (!options.quiet) tell_of_discarded(journal);
-  // From it and the time of the last write `ranklab status` tells how fast the shard is.
+  if (!options.quiet) warn_of_discarded_trials(journal);
+  // `ranklab status` computes the speed from this note and the time of the last write.
   const std::uint64_t before = journal.finished().size();
-  journal.note(nlohmann::ordered_json({{"started", std::time(nullptr)}, {"trials", before}}).dump());
+  journal.note(
+      nlohmann::ordered_json({{"started", std::time(nullptr)}, {"trials", before}}).dump());
 
   const ShardExecution execution = execute_shard(run, journal, progress);
   const std::uint64_t wanted = run.shard.trials_of(options.trials);
@@ -85,12 +93,14 @@ int run_shard(ResolvedRun& run, const Progress::Look& progress) {
   }
   if (options.quiet) return execution.signal != 0 ? 128 + execution.signal : 0;
   if (execution.signal != 0) {
-    std::fprintf(stderr, "ranklab: interrupted; %s of %llu finished, --resume continues\n",
-                 counted(execution.completed, "trial").c_str(), static_cast<unsigned long long>(wanted));
+    std::fprintf(
+        stderr, "ranklab: interrupted; %s of %llu finished; --resume continues the shard\n",
+        counted(execution.completed, "trial").c_str(), static_cast<unsigned long long>(wanted));
     return 128 + execution.signal;
   }
-  std::fprintf(stderr, "%s %s, %s: %s in %.1f s\n%s\n", run.experiment->name.c_str(), options.study.c_str(), name.c_str(),
-               counted(wanted, "trial").c_str(), execution.timing.wall, printable(options.out).c_str());
+  std::fprintf(stderr, "%s %s, %s: %s in %.1f s\n%s\n", run.experiment->name.c_str(),
+               options.study.c_str(), name.c_str(), counted(wanted, "trial").c_str(),
+               execution.timing.wall, printable(options.out).c_str());
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// One shard of a run: its trials go into a part file, `ranklab merge` judges them.
+// Runs one shard of a run into a part file. `ranklab merge` judges the trials.
 #pragma once
 
 #include "cli/resolve.hpp"
@@ -7,11 +7,13 @@
 
 namespace ranklab {
 
-/// Runs the trials of run.shard into the part run.options.out, and returns the exit code. With --resume a whole part of the same
-/// shard is left as it is, with nothing run. Throws UsageError for another file there, and for flags that need a result.
+/// Runs the trials of run.shard, writes them to the part run.options.out and returns the exit code.
+/// With --resume, a complete part of the same shard is kept and nothing is run. Throws UsageError
+/// if
+/// --out holds another file, and for flags that need a result.
 int run_shard(ResolvedRun& run, const Progress::Look& progress);
 
-/// Says on standard error that an interrupted run's trials were discarded, where they were.
-void tell_of_discarded(const Journal& journal);
+/// Warns on standard error if trials of an interrupted run were discarded.
+void warn_of_discarded_trials(const Journal& journal);
 
 }  // namespace ranklab

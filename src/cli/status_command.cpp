@@ -1,4 +1,5 @@
-// `ranklab status PART...`: how far the shards of a run are, from their parts and journals.
+// `ranklab status PART...`: shows the progress of the shards of a run from their parts and
+// journals.
 
 #include <sys/stat.h>
 
@@ -20,10 +21,10 @@ namespace ranklab {
 namespace {
 
 struct ShardState {
-  enum class Kind { whole, running, damaged } kind = Kind::running;
+  enum class Kind { complete, running, damaged } kind = Kind::running;
   std::uint64_t trials = 0, wanted = 0;
-  double last_write = 0;  // seconds since 1970, as the file system says
-  double rate = 0;        // trials a second of this session; 0: not known yet
+  double last_write = 0;  // modification time, in seconds since 1970
+  double rate = 0;        // trials per second in this session; 0: unknown
 };
 
 double modified_at(const std::string& path) {
@@ -37,8 +38,10 @@ ShardState state_of(const PartFile& part, const PartHeader& header) {
   out.trials = part.trials();
   out.wanted = header.shard.trials_of(header.trials);
   out.last_write = modified_at(part.path());
-  // The last record of a journal may be on its way.
-  out.kind = is_whole(part, out.wanted) ? Kind::whole : part.path().ends_with(".journal") ? Kind::running : Kind::damaged;
+  // The last record of a journal may still be incomplete.
+  out.kind = is_complete(part, out.wanted)       ? Kind::complete
+             : part.path().ends_with(".journal") ? Kind::running
+                                                 : Kind::damaged;
   const nlohmann::json session = nlohmann::json::parse(part.session_note(), nullptr, false);
   if (session.is_object()) {
     const double seconds = out.last_write - session.value("started", out.last_write);
@@ -68,7 +71,7 @@ class Overview {
     try {
       header = read_part_header(part);
     } catch (const Failure& error) {
-      // The header of a journal that has only just been begun may not be there yet.
+      // A new journal may not have its header yet.
       if (path.ends_with(".journal") && part.header().empty()) return;
       throw Failure(printable(path) + ": " + error.what());
     }
@@ -76,16 +79,18 @@ class Overview {
       first_ = header;
       first_path_ = path;
     }
-    if (header.shard.count != first_.shard.count || header.command != first_.command || header.config != first_.config)
-      throw Failure(printable(path) + ": belongs to another run than " + printable(first_path_));
+    if (header.shard.count != first_.shard.count || header.command != first_.command ||
+        header.config != first_.config)
+      throw Failure(printable(path) + ": belongs to a different run than " +
+                    printable(first_path_));
     const ShardState state = state_of(part, header);
     ShardState& known = shards_[header.shard.index];
-    // A whole part beside a journal that was left behind counts.
-    if (known.wanted == 0 || state.kind == ShardState::Kind::whole) known = state;
+    // A complete part takes precedence over a leftover journal of the same shard.
+    if (known.wanted == 0 || state.kind == ShardState::Kind::complete) known = state;
   }
 
   void print() const {
-    if (first_path_.empty()) throw Failure("no shard has begun");
+    if (first_path_.empty()) throw Failure("no shard has started");
     using Kind = ShardState::Kind;
     std::map<Kind, std::vector<std::uint64_t>> by_kind;
     std::vector<std::uint64_t> missing;
@@ -93,12 +98,14 @@ class Overview {
       const auto found = shards_.find(i);
       (found == shards_.end() ? missing : by_kind[found->second.kind]).push_back(i);
     }
-    std::printf("%s %s: %s in %s\n", first_.command.c_str(), first_.config.value("study", "").c_str(),
-                counted(first_.trials, "trial").c_str(), counted(first_.shard.count, "shard").c_str());
+    std::printf("%s %s: %s in %s\n", first_.command.c_str(),
+                first_.config.value("study", "").c_str(), counted(first_.trials, "trial").c_str(),
+                counted(first_.shard.count, "shard").c_str());
     const auto line = [](const char* name, const std::vector<std::uint64_t>& numbers) {
-      if (!numbers.empty()) std::printf("  %-8s %5zu  %s\n", name, numbers.size(), ranges(numbers).c_str());
+      if (!numbers.empty())
+        std::printf("  %-8s %5zu  %s\n", name, numbers.size(), ranges(numbers).c_str());
     };
-    line("whole", by_kind[Kind::whole]);
+    line("complete", by_kind[Kind::complete]);
     line("running", by_kind[Kind::running]);
     line("damaged", by_kind[Kind::damaged]);
     line("missing", missing);
@@ -110,22 +117,24 @@ class Overview {
     const auto now = static_cast<double>(std::time(nullptr));
     double last_end = now;
     bool all_known = true;
-    std::vector<std::vector<std::string>> rows = {{"shard", "trials", "last write", "expected end"}};
+    std::vector<std::vector<std::string>> rows = {
+        {"shard", "trials", "last write", "expected end"}};
     for (const std::uint64_t i : running) {
       const ShardState& shard = shards_.at(i);
       const double left = static_cast<double>(shard.wanted - std::min(shard.wanted, shard.trials));
       const double end = shard.rate > 0 ? shard.last_write + left / shard.rate : 0;
       all_known = all_known && shard.rate > 0;
       last_end = std::max(last_end, end);
-      rows.push_back({std::to_string(i), std::to_string(shard.trials) + " of " + std::to_string(shard.wanted),
-                      duration_text(std::max(0.0, now - shard.last_write)) + " ago",
-                      shard.rate > 0 ? "in " + duration_text(std::max(0.0, end - now)) : "not known yet"});
+      rows.push_back(
+          {std::to_string(i), std::to_string(shard.trials) + " of " + std::to_string(shard.wanted),
+           duration_text(std::max(0.0, now - shard.last_write)) + " ago",
+           shard.rate > 0 ? "in " + duration_text(std::max(0.0, end - now)) : "unknown"});
     }
     if (running.empty()) return;
     for (const std::string& row : in_columns(rows)) std::printf("  %s\n", row.c_str());
     if (all_known) {
       std::printf("expected end: in %s%s\n", duration_text(last_end - now).c_str(),
-                  missing > 0 ? ", and what is missing after that" : "");
+                  missing > 0 ? ", without the missing shards" : "");
     }
   }
 
@@ -139,10 +148,11 @@ class Overview {
 int status_command(const std::vector<std::string>& words) {
   const Arguments arguments = parse_utility(words, {});
   const std::string summary =
-      "Shows the progress of the shards of a run: `ranklab status PREFIX.*-of-N.part*` includes the parts and the journals next to "
-      "them.";
+      "Shows the progress of the shards of a run: `ranklab status PREFIX.*-of-N.part*` includes "
+      "the parts and the journals next to them.";
   if (prints_help(arguments, "status PART...", summary, {})) return 0;
-  if (arguments.positional.empty()) throw UsageError("status takes the parts and journals of a run, none given");
+  if (arguments.positional.empty())
+    throw UsageError("status takes the parts and journals of a run, none given");
   Overview overview;
   for (const std::string& path : arguments.positional) overview.read(path);
   overview.print();

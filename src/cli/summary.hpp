@@ -1,4 +1,4 @@
-// What a run found, in words for the terminal.
+// The printed summary of a result.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,11 +6,11 @@
 
 namespace ranklab {
 
-/// "7 hold, 2 fail, 1 not applicable"; "no claims" of an empty list.
+/// "7 hold, 2 fail, 1 undecided, 1 not applicable"; "no claims" for an empty list.
 std::string verdict_counts(const nlohmann::ordered_json& claims);
 
-/// On standard error: table, what was left out, and the claims, failures first, in colour and as wide as the terminal where it
-/// is one.
+/// Prints to standard error the table, the skipped layers, and the claims, failures first. On a
+/// terminal the output is in color and fits the width.
 void print_findings(const nlohmann::ordered_json& document);
 
 }  // namespace ranklab

@@ -16,7 +16,7 @@
 namespace ranklab {
 namespace {
 
-constexpr std::size_t most_points = 100'000;
+constexpr std::size_t max_points = 100'000;
 
 struct Sweep {
   std::string name;
@@ -24,7 +24,8 @@ struct Sweep {
 };
 
 [[noreturn]] void refuse(const std::string& label, const std::string& text) {
-  throw UsageError(label + ": '" + text + "' is not allowed; allowed: NAME=VALUES, values as 64,128,256 or 1..10");
+  throw UsageError(label + ": '" + text +
+                   "' is not allowed; allowed: NAME=VALUES, values as 64,128,256 or 1..10");
 }
 
 bool to_number(std::string_view text, std::uint64_t& value) {
@@ -32,17 +33,18 @@ bool to_number(std::string_view text, std::uint64_t& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// "1..10" as its ten numbers, any other text as it is.
-void add_values(const std::string& text, std::vector<std::string>& values, const std::string& label) {
+// Adds the ten numbers of "1..10"; adds any other text unchanged.
+void add_values(const std::string& text, std::vector<std::string>& values,
+                const std::string& label) {
   const std::size_t dots = text.find("..");
   std::uint64_t first = 0, last = 0;
-  const bool is_range =
-      dots != std::string::npos && to_number(text.substr(0, dots), first) && to_number(text.substr(dots + 2), last);
+  const bool is_range = dots != std::string::npos && to_number(text.substr(0, dots), first) &&
+                        to_number(text.substr(dots + 2), last);
   if (!is_range) {
     values.push_back(text);
     return;
   }
-  if (first > last || last - first >= most_points) refuse(label, text);
+  if (first > last || last - first >= max_points) refuse(label, text);
   for (std::uint64_t value = first; value <= last; ++value) values.push_back(std::to_string(value));
 }
 
@@ -53,8 +55,10 @@ std::vector<Sweep> sweeps_of(const Arguments& arguments) {
     if (flag != "sweep") continue;
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) refuse("--sweep", text);
-    sweeps.push_back({text.substr(0, equals), sweep_values(text.substr(equals + 1), "--sweep " + text.substr(0, equals))});
-    if (!names.insert(sweeps.back().name).second) throw UsageError("--sweep " + sweeps.back().name + ": stands twice");
+    sweeps.push_back({text.substr(0, equals),
+                      sweep_values(text.substr(equals + 1), "--sweep " + text.substr(0, equals))});
+    if (!names.insert(sweeps.back().name).second)
+      throw UsageError("--sweep " + sweeps.back().name + ": given twice");
   }
   return sweeps;
 }
@@ -63,20 +67,21 @@ std::vector<Sweep> sweeps_of(const Arguments& arguments) {
 Arguments common_to_all(const Arguments& arguments, const std::vector<Sweep>& sweeps) {
   Arguments out;
   for (const auto& flag : arguments.flags) {
-    const bool is_swept = std::any_of(sweeps.begin(), sweeps.end(), [&](const Sweep& sweep) { return sweep.name == flag.first; });
+    const bool is_swept = std::any_of(sweeps.begin(), sweeps.end(),
+                                      [&](const Sweep& sweep) { return sweep.name == flag.first; });
     if (flag.first != "sweep" && flag.first != "out" && !is_swept) out.flags.push_back(flag);
   }
   return out;
 }
 
-// A value as part of a file's name.
-std::string in_a_name(std::string value) {
+// A value as part of a file name.
+std::string as_file_name(std::string value) {
   std::replace_if(
       value.begin(), value.end(), [](char c) { return c == '/' || c == ' '; }, '_');
   return value;
 }
 
-// The program, to be found from any folder.
+// The absolute path of the program.
 std::string program() {
   std::error_code error;
   const auto path = std::filesystem::canonical(program_path(), error);
@@ -100,19 +105,24 @@ std::vector<std::string> sweep_values(const std::string& text, const std::string
 std::vector<std::string> sweep_lines(const Experiment& experiment, const Arguments& arguments) {
   for (const char* name : {"shard", "dry-run"}) {
     if (arguments.find(name) != nullptr)
-      throw UsageError(std::string("--sweep: goes without --") + name + "; each line that it prints is a run of its own");
+      throw UsageError(std::string("--sweep: cannot be combined with --") + name +
+                       "; each printed line is a separate run");
   }
   const std::vector<Sweep> sweeps = sweeps_of(arguments);
   std::size_t points = 1;
-  for (const Sweep& sweep : sweeps) points = std::min(points * sweep.values.size(), most_points + 1);
-  if (points > most_points) throw UsageError("--sweep: more than " + std::to_string(most_points) + " points");
+  for (const Sweep& sweep : sweeps) points = std::min(points * sweep.values.size(), max_points + 1);
+  if (points > max_points)
+    throw UsageError("--sweep: more than " + std::to_string(max_points) + " points");
 
   const std::vector<FlagShape> shapes = flag_shapes(experiment);
   const auto is_switch = [&](const std::string& name) {
-    return std::any_of(shapes.begin(), shapes.end(), [&](const FlagShape& shape) { return shape.name == name && shape.is_switch; });
+    return std::any_of(shapes.begin(), shapes.end(), [&](const FlagShape& shape) {
+      return shape.name == name && shape.is_switch;
+    });
   };
   const std::string* given = arguments.find("out");
-  if (given != nullptr && *given == "-") throw UsageError("--out -: each point of a --sweep has a file of its own");
+  if (given != nullptr && *given == "-")
+    throw UsageError("--out -: each point of a --sweep needs its own file");
   std::vector<std::string> lines;
   for (std::size_t point = 0; point < points; ++point) {
     Arguments run = common_to_all(arguments, sweeps);
@@ -123,7 +133,7 @@ std::vector<std::string> sweep_lines(const Experiment& experiment, const Argumen
       const std::string& value = sweep.values[rest / size];
       rest %= size;
       run.flags.emplace_back(sweep.name, value);
-      suffix += "." + sweep.name + "=" + in_a_name(value);
+      suffix += "." + sweep.name + "=" + as_file_name(value);
     }
     const ResolvedRun resolved = resolve_run(experiment, run);
     std::filesystem::path out = given != nullptr ? *given : default_out(resolved);

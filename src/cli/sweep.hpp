@@ -1,4 +1,4 @@
-// --sweep NAME=VALUES: one command line for each point of a grid, for a scheduler to run. Nothing is run here.
+// --sweep NAME=VALUES: prints one command line for each point of a grid, for a scheduler to run.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace ranklab {
 
-/// The values of "64,128,256", "1..10" or "0.5,1..3"; with a semicolon in it the text is cut there alone, so that a value may
-/// be a list: "1,2;3,4". Throws UsageError that starts with `label`.
+/// The values of "64,128,256", "1..10" or "0.5,1..3". If the text has a semicolon, only semicolons
+/// separate values, so that a value may be a list: "1,2;3,4". Throws UsageError that starts with
+/// `label`.
 std::vector<std::string> sweep_values(const std::string& text, const std::string& label);
 
-/// The command lines of all points, the last sweep changing fastest, each with an --out of its own. Every point is resolved, so
-/// that a line that could not run is refused here. Throws UsageError and Failure.
+/// The command lines of all points, each with its own --out. The last sweep varies fastest.
+/// Resolves every point, so that invalid points are rejected here. Throws UsageError and Failure.
 std::vector<std::string> sweep_lines(const Experiment& experiment, const Arguments& arguments);
 
 }  // namespace ranklab

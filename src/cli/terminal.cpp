@@ -27,8 +27,9 @@ std::string_view environment(const char* name) {
 
 }  // namespace
 
-bool shows_colours(int descriptor) {
-  return ::isatty(descriptor) != 0 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+bool shows_colors(int descriptor) {
+  return ::isatty(descriptor) != 0 && environment("NO_COLOR").empty() &&
+         environment("TERM") != "dumb";
 }
 
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t columns) {

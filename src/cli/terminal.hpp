@@ -1,4 +1,4 @@
-// Where words are shown: how wide a terminal is, whether it shows colours, and text made to fit.
+// Terminal output: colors, text that fits a width, and quoting for the shell.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,23 @@
 
 namespace ranklab {
 
-/// What a page of text is wide where nothing says otherwise.
+/// Width of text if the width of the terminal is unknown, in columns.
 inline constexpr std::size_t page_columns = 100;
 
-/// True for a terminal, unless the environment's NO_COLOR (https://no-color.org) or TERM=dumb says no.
-bool shows_colours(int descriptor);
+/// True if the descriptor is a terminal, NO_COLOR (https://no-color.org) is unset or empty, and
+/// TERM is not "dumb".
+bool shows_colors(int descriptor);
 
-/// The text in lines of at most `columns` columns, broken at blanks; the later ones are indented. Ends with a line break.
-std::string wrapped(const std::string& text, std::size_t indent, std::size_t columns = page_columns);
+/// Breaks the text at blanks into lines of at most `columns` columns and indents all lines but the
+/// first. Ends with a line break.
+std::string wrapped(const std::string& text, std::size_t indent,
+                    std::size_t columns = page_columns);
 
-/// The text, or its beginning and an ellipsis where it is wider. Characters of UTF-8 count one column and stay whole.
+/// The text, or its beginning and an ellipsis if it is wider than `columns`. A UTF-8 character
+/// counts as one column and is never split.
 std::string shortened(const std::string& text, std::size_t columns);
 
-/// The words of a command line as a shell reads them back.
+/// The words of a command line, quoted for the shell.
 std::string shell_words(const std::vector<std::string>& words);
 
 }  // namespace ranklab

@@ -11,7 +11,7 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The run could not be done (I/O, memory, numerical breakdown): exit 1.
+/// The run failed (I/O, memory, numerical breakdown): exit 1.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -40,16 +40,20 @@ std::string to_text(const std::string& value) {
   return value;
 }
 
-// Parses one element of a field; what is wrong is reported by the caller, who knows the label.
+// Parses one element of a field; false if it is not allowed. The caller, who knows the label,
+// reports it.
 bool parse_element(const Field& field, std::string_view text, std::uint64_t& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) return false;
-  return field.high == 0.0 || (static_cast<double>(out) >= field.low && static_cast<double>(out) <= field.high);
+  return field.high == 0.0 ||
+         (static_cast<double>(out) >= field.low && static_cast<double>(out) <= field.high);
 }
 
 bool parse_element(const Field& field, std::string_view text, double& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty() || !std::isfinite(out)) return false;
+  if (error != std::errc() || end != text.data() + text.size() || text.empty() ||
+      !std::isfinite(out))
+    return false;
   return (field.low_is_excluded ? out > field.low : out >= field.low) && out <= field.high;
 }
 
@@ -60,14 +64,16 @@ bool parse_element(const Field&, std::string_view text, bool& out) {
 
 bool parse_element(const Field& field, std::string_view text, std::string& out) {
   out = std::string(text);
-  return field.choices.empty() || std::find(field.choices.begin(), field.choices.end(), out) != field.choices.end();
+  return field.choices.empty() ||
+         std::find(field.choices.begin(), field.choices.end(), out) != field.choices.end();
 }
 
 std::string quoted(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
 
-[[noreturn]] void refuse(const Field& field, std::string_view text, std::string_view element, const std::string& label) {
+[[noreturn]] void refuse(const Field& field, std::string_view text, std::string_view element,
+                         const std::string& label) {
   std::string message = label + ": " + quoted(text) + " is not allowed";
   if (text != element) message += " (at " + quoted(element) + ")";
   message += "; allowed: " + field.domain_text();
@@ -84,7 +90,8 @@ std::vector<std::string_view> split(std::string_view text) {
   }
 }
 
-Field numeric_field(std::string name, Field::Target target, double low, double high, std::string symbol, std::string help) {
+Field numeric_field(std::string name, Field::Target target, double low, double high,
+                    std::string symbol, std::string help) {
   Field field{std::move(name), target, std::move(symbol), std::move(help)};
   field.low = low;
   field.high = high;
@@ -95,7 +102,7 @@ Field numeric_field(std::string name, Field::Target target, double low, double h
 
 void Field::parse(std::string_view text, const std::string& label) const {
   if (is_list()) {
-    // An empty text is no number: it empties lists of words alone.
+    // An empty text empties a list of words; it is not a list of numbers.
     const bool of_words = std::holds_alternative<std::vector<std::string>*>(target);
     parse_elements(text.empty() && may_be_empty && of_words ? std::vector<std::string_view>{}
                    : one_per_flag                           ? std::vector<std::string_view>{text}
@@ -120,7 +127,8 @@ void Field::parse_flag(std::string_view text, const std::string& label) const {
   parse(text, label);
 }
 
-void Field::parse_elements(const std::vector<std::string_view>& elements, const std::string& label) const {
+void Field::parse_elements(const std::vector<std::string_view>& elements,
+                           const std::string& label) const {
   std::visit(
       [&](auto* value) {
         using Value = std::remove_pointer_t<decltype(value)>;
@@ -128,9 +136,10 @@ void Field::parse_elements(const std::vector<std::string_view>& elements, const 
           Value parsed;
           for (const std::string_view part : elements) {
             typename Value::value_type element{};
-            if (!parse_element(*this, part, element)) refuse(*this, joined({elements.begin(), elements.end()}, ","), part, label);
+            if (!parse_element(*this, part, element))
+              refuse(*this, joined({elements.begin(), elements.end()}, ","), part, label);
             if (!may_repeat && std::find(parsed.begin(), parsed.end(), element) != parsed.end()) {
-              throw UsageError(label + ": '" + std::string(part) + "' stands twice in the list");
+              throw UsageError(label + ": '" + std::string(part) + "' is given twice");
             }
             parsed.push_back(std::move(element));
           }
@@ -141,7 +150,8 @@ void Field::parse_elements(const std::vector<std::string_view>& elements, const 
 }
 
 bool Field::is_list() const {
-  return std::visit([](auto* value) { return is_vector<std::remove_pointer_t<decltype(value)>>; }, target);
+  return std::visit([](auto* value) { return is_vector<std::remove_pointer_t<decltype(value)>>; },
+                    target);
 }
 
 bool Field::is_switch() const {
@@ -164,18 +174,21 @@ std::string Field::value_text() const {
 }
 
 std::string Field::domain_text() const {
-  const bool integers =
-      std::holds_alternative<std::uint64_t*>(target) || std::holds_alternative<std::vector<std::uint64_t>*>(target);
-  const bool reals = std::holds_alternative<double*>(target) || std::holds_alternative<std::vector<double>*>(target);
-  const std::string list = !is_list()                            ? ""
-                           : one_per_flag                        ? "one for each use of the flag, "
-                           : may_be_empty && !integers && !reals ? "comma-separated list, may be empty, of "
-                                                                 : "comma-separated list of ";
+  const bool integers = std::holds_alternative<std::uint64_t*>(target) ||
+                        std::holds_alternative<std::vector<std::uint64_t>*>(target);
+  const bool reals = std::holds_alternative<double*>(target) ||
+                     std::holds_alternative<std::vector<double>*>(target);
+  const std::string list = !is_list()     ? ""
+                           : one_per_flag ? "one for each use of the flag, "
+                           : may_be_empty && !integers && !reals
+                               ? "comma-separated list, may be empty, of "
+                               : "comma-separated list of ";
   if (is_switch()) return "on|off";
   if (!choices.empty()) return list + joined(choices, "|");
   if (integers && high == 0.0) return list + "unsigned 64-bit integer";
   if (integers) {
-    return list + "integer from " + to_text(zero_is_unset ? std::uint64_t{1} : static_cast<std::uint64_t>(low)) + " to " +
+    return list + "integer from " +
+           to_text(zero_is_unset ? std::uint64_t{1} : static_cast<std::uint64_t>(low)) + " to " +
            to_text(static_cast<std::uint64_t>(high));
   }
   if (reals) {
@@ -186,23 +199,25 @@ std::string Field::domain_text() const {
   return list + "text";
 }
 
-Field size_field(std::string name, std::uint64_t& value, std::uint64_t low, std::uint64_t high, std::string symbol,
+Field size_field(std::string name, std::uint64_t& value, std::uint64_t low, std::uint64_t high,
+                 std::string symbol, std::string help) {
+  return numeric_field(std::move(name), &value, static_cast<double>(low), static_cast<double>(high),
+                       std::move(symbol), std::move(help));
+}
+
+Field size_list_field(std::string name, std::vector<std::uint64_t>& value, std::uint64_t low,
+                      std::uint64_t high, std::string symbol, std::string help) {
+  return numeric_field(std::move(name), &value, static_cast<double>(low), static_cast<double>(high),
+                       std::move(symbol), std::move(help));
+}
+
+Field real_field(std::string name, double& value, double low, double high, std::string symbol,
                  std::string help) {
-  return numeric_field(std::move(name), &value, static_cast<double>(low), static_cast<double>(high), std::move(symbol),
-                       std::move(help));
-}
-
-Field size_list_field(std::string name, std::vector<std::uint64_t>& value, std::uint64_t low, std::uint64_t high,
-                      std::string symbol, std::string help) {
-  return numeric_field(std::move(name), &value, static_cast<double>(low), static_cast<double>(high), std::move(symbol),
-                       std::move(help));
-}
-
-Field real_field(std::string name, double& value, double low, double high, std::string symbol, std::string help) {
   return numeric_field(std::move(name), &value, low, high, std::move(symbol), std::move(help));
 }
 
-Field real_list_field(std::string name, std::vector<double>& value, double low, double high, std::string symbol, std::string help) {
+Field real_list_field(std::string name, std::vector<double>& value, double low, double high,
+                      std::string symbol, std::string help) {
   return numeric_field(std::move(name), &value, low, high, std::move(symbol), std::move(help));
 }
 
@@ -236,14 +251,15 @@ Field with_repeats(Field field) {
   return field;
 }
 
-Field choice_field(std::string name, std::string& value, std::vector<std::string> choices, std::string symbol, std::string help) {
+Field choice_field(std::string name, std::string& value, std::vector<std::string> choices,
+                   std::string symbol, std::string help) {
   Field field{std::move(name), &value, std::move(symbol), std::move(help)};
   field.choices = std::move(choices);
   return field;
 }
 
-Field choice_list_field(std::string name, std::vector<std::string>& value, std::vector<std::string> choices, std::string symbol,
-                        std::string help) {
+Field choice_list_field(std::string name, std::vector<std::string>& value,
+                        std::vector<std::string> choices, std::string symbol, std::string help) {
   Field field{std::move(name), &value, std::move(symbol), std::move(help)};
   field.choices = std::move(choices);
   return field;

@@ -1,5 +1,5 @@
-// Parameters: a field is declared once, and the declaration parses flags and config files, checks the domain, prints the
-// help, and writes the config of the result.
+// Parameters: a field is declared once, and the declaration parses flags and config files, checks
+// the domain, prints the help, and writes the config of the result.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@ namespace ranklab {
 
 /// One parameter, bound to the variable that holds its value (and, before parsing, its default).
 struct Field {
-  using Target = std::variant<std::uint64_t*, double*, bool*, std::string*, std::vector<std::uint64_t>*, std::vector<double>*,
-                              std::vector<std::string>*>;
+  using Target =
+      std::variant<std::uint64_t*, double*, bool*, std::string*, std::vector<std::uint64_t>*,
+                   std::vector<double>*, std::vector<std::string>*>;
 
   std::string name;    // flag without dashes, and config key
   Target target;       // where the value lives; must outlive the field
@@ -23,21 +24,26 @@ struct Field {
   double high = 0.0;   // numbers: largest allowed value
   bool low_is_excluded = false;
   std::vector<std::string> choices = {};  // strings: allowed values; empty allows any
-  bool numeric_words = false;             // words: those that are numbers are numbers in a config file
-  bool may_be_empty = false;              // lists: no element at all is allowed; of numbers, in a config file alone
-  bool may_repeat = false;                // lists: an element may stand twice
-  bool one_per_flag = false;              // lists: each use of the flag gives one element, which may hold commas
-  bool only_drawn = false;                // changes the picture, not the trials
-  bool names_output = false;              // says where something is written beside the result: verify leaves it out
-  bool zero_is_unset = false;             // integers: 0 stands for "not given", which a config file may say and a flag may not
+  bool numeric_words = false;             // words: written as JSON numbers if they are numbers
+  // Lists: may be empty; a list of numbers only in a config file
+  bool may_be_empty = false;
+  bool may_repeat = false;  // lists: an element may occur twice
+  // Lists: each use of the flag gives one element, which may contain commas
+  bool one_per_flag = false;
+  bool only_drawn = false;  // changes the figure, not the trials
+  // Names a file that is written in addition to the result; verify leaves it out
+  bool names_output = false;
+  // Integers: 0 means "not given"; a config file may contain this 0, a flag may not
+  bool zero_is_unset = false;
 
-  /// Sets the value from text; lists are comma-separated. Throws UsageError that names the field (as `label`), the text and
-  /// what is allowed, with the nearest known word where one is close.
+  /// Sets the value from text; lists are comma-separated. Throws UsageError that gives the field
+  /// (as `label`), the text, the allowed values, and the nearest allowed word if one is close.
   void parse(std::string_view text, const std::string& label) const;
-  /// The same from the text of a flag, which may not say 0 where that stands for "not given".
+  /// As parse() for the text of a flag, which must not be 0 if 0 means "not given".
   void parse_flag(std::string_view text, const std::string& label) const;
   /// Sets a list from the texts of its elements. Throws as parse().
-  void parse_elements(const std::vector<std::string_view>& elements, const std::string& label) const;
+  void parse_elements(const std::vector<std::string_view>& elements,
+                      const std::string& label) const;
 
   bool is_list() const;
   bool is_switch() const;
@@ -47,27 +53,30 @@ struct Field {
   std::string domain_text() const;
 };
 
-Field size_field(std::string name, std::uint64_t& value, std::uint64_t low, std::uint64_t high, std::string symbol,
+Field size_field(std::string name, std::uint64_t& value, std::uint64_t low, std::uint64_t high,
+                 std::string symbol, std::string help);
+Field size_list_field(std::string name, std::vector<std::uint64_t>& value, std::uint64_t low,
+                      std::uint64_t high, std::string symbol, std::string help);
+Field real_field(std::string name, double& value, double low, double high, std::string symbol,
                  std::string help);
-Field size_list_field(std::string name, std::vector<std::uint64_t>& value, std::uint64_t low, std::uint64_t high,
+Field real_list_field(std::string name, std::vector<double>& value, double low, double high,
                       std::string symbol, std::string help);
-Field real_field(std::string name, double& value, double low, double high, std::string symbol, std::string help);
-Field real_list_field(std::string name, std::vector<double>& value, double low, double high, std::string symbol, std::string help);
-/// The same field with the lower end of its domain left out.
+/// The same field without the lower end of its domain.
 Field excluding_low(Field field);
-/// The same integer field, whose 0 says that no value was given.
+/// The same integer field, where 0 means that no value was given.
 Field or_unset(Field field);
 /// The same list field, which may be empty.
 Field or_empty(Field field);
-/// The same list field, whose flag stands once for each element.
+/// The same list field; each use of the flag gives one element.
 Field one_per_flag(Field field);
-/// The same field, of the picture alone: trials do not depend on it.
+/// The same field, which changes only the figure: trials do not depend on it.
 Field only_drawn(Field field);
-/// The same list field, in which elements may repeat: one for each layer.
+/// The same list field, whose elements may repeat, such as one value per layer.
 Field with_repeats(Field field);
-Field choice_field(std::string name, std::string& value, std::vector<std::string> choices, std::string symbol, std::string help);
-Field choice_list_field(std::string name, std::vector<std::string>& value, std::vector<std::string> choices, std::string symbol,
-                        std::string help);
+Field choice_field(std::string name, std::string& value, std::vector<std::string> choices,
+                   std::string symbol, std::string help);
+Field choice_list_field(std::string name, std::vector<std::string>& value,
+                        std::vector<std::string> choices, std::string symbol, std::string help);
 Field switch_field(std::string name, bool& value, std::string help);
 Field text_field(std::string name, std::string& value, std::string help);
 Field text_list_field(std::string name, std::vector<std::string>& value, std::string help);

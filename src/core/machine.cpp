@@ -30,7 +30,7 @@ namespace {
 
 constexpr double no_limit = std::numeric_limits<double>::infinity();
 
-// The lowest limit in the files `name` of a control group and of those around it.
+// The lowest limit in the files `name` of a control group and its ancestors.
 double lowest_limit(const std::string& hierarchy, std::string group, const char* name) {
   double lowest = no_limit;
   while (true) {
@@ -43,16 +43,18 @@ double lowest_limit(const std::string& hierarchy, std::string group, const char*
   }
 }
 
-// Of the groups of this process, in versions 2 and 1: lines "0::/path" and "7:cpu,memory:/path". A container may not see the path;
-// what it sees then is its own group, at the top.
+// The lowest memory limit of this process's control groups, versions 2 and 1: lines "0::/path" and
+// "7:cpu,memory:/path". A container may not see that path; its own group is then at the top.
 double memory_of_control_groups(const std::string& root) {
   const std::string top = root + "/sys/fs/cgroup";
-  double lowest = std::min(lowest_limit(top, "", "memory.max"), lowest_limit(top + "/memory", "", "memory.limit_in_bytes"));
+  double lowest = std::min(lowest_limit(top, "", "memory.max"),
+                           lowest_limit(top + "/memory", "", "memory.limit_in_bytes"));
   std::ifstream groups(root + "/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",", group = line.substr(second + 1);
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",",
+                      group = line.substr(second + 1);
     if (controllers == ",,") lowest = std::min(lowest, lowest_limit(top, group, "memory.max"));
     if (controllers.find(",memory,") != std::string::npos)
       lowest = std::min(lowest, lowest_limit(top + "/memory", group, "memory.limit_in_bytes"));
@@ -60,31 +62,34 @@ double memory_of_control_groups(const std::string& root) {
   return lowest;
 }
 
-// What a job was given, in MiB. A cluster may kill by it without a control group; 0 stands for all of the node.
+// The memory that Slurm gave the job, in MiB in its variables. A cluster may kill a job that
+// exceeds it without using a control group; 0 means all memory of the node.
 double memory_of_slurm() {
   const auto number = [](const char* name) {
     const char* text = std::getenv(name);
     return text == nullptr ? 0.0 : std::strtod(text, nullptr);
   };
   constexpr double mebibyte = 1 << 20;
-  const double of_node = number("SLURM_MEM_PER_NODE"), of_cpus = number("SLURM_MEM_PER_CPU") * number("SLURM_CPUS_ON_NODE");
-  return of_node > 0 ? of_node * mebibyte : of_cpus > 0 ? of_cpus * mebibyte : no_limit;
+  const double per_node = number("SLURM_MEM_PER_NODE"),
+               per_cpus = number("SLURM_MEM_PER_CPU") * number("SLURM_CPUS_ON_NODE");
+  return per_node > 0 ? per_node * mebibyte : per_cpus > 0 ? per_cpus * mebibyte : no_limit;
 }
 
 }  // namespace
 
 std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");  // Linux's; elsewhere it does not open
+  std::ifstream file("/proc/cpuinfo");  // Linux only; elsewhere it does not open
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(": ") + 2));
+    if (line.starts_with("model name"))
+      return line.substr(std::min(line.size(), line.find(": ") + 2));
   }
   return "unknown";
 }
 
 bool cpu_has_avx512() {
 #if defined(__x86_64__) && !defined(RANKLAB_PORTABLE)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl");
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 #else
   return false;
 #endif
@@ -106,7 +111,8 @@ const char* missing_instructions() {
 std::uint64_t available_cores() {
 #ifdef RANKLAB_LINUX
   cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<std::uint64_t>(std::max(1, CPU_COUNT(&set)));
+  if (::sched_getaffinity(0, sizeof set, &set) == 0)
+    return static_cast<std::uint64_t>(std::max(1, CPU_COUNT(&set)));
 #endif
   return std::max(1u, std::thread::hardware_concurrency());
 }
@@ -114,7 +120,8 @@ std::uint64_t available_cores() {
 std::size_t columns_of(int descriptor, std::size_t otherwise) {
 #ifdef TIOCGWINSZ
   winsize size{};
-  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return std::min<std::size_t>(size.ws_col, otherwise);
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return std::min<std::size_t>(size.ws_col, otherwise);
 #endif
   return otherwise;
 }
@@ -122,17 +129,19 @@ std::size_t columns_of(int descriptor, std::size_t otherwise) {
 double free_address_space() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return no_limit;
-  std::ifstream file("/proc/self/statm");  // Linux's; elsewhere all of it counts as free
+  std::ifstream file("/proc/self/statm");  // Linux only; elsewhere the whole limit counts as free
   double pages = 0;
   file >> pages;
-  return std::max(0.0, static_cast<double>(limit.rlim_cur) - pages * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+  return std::max(0.0, static_cast<double>(limit.rlim_cur) -
+                           pages * static_cast<double>(::sysconf(_SC_PAGESIZE)));
 }
 
 double available_memory(const std::string& root) {
   double bytes = no_limit;
 #ifdef _SC_PHYS_PAGES
   const long pages = ::sysconf(_SC_PHYS_PAGES), page_size = ::sysconf(_SC_PAGESIZE);
-  if (pages > 0 && page_size > 0) bytes = static_cast<double>(pages) * static_cast<double>(page_size);
+  if (pages > 0 && page_size > 0)
+    bytes = static_cast<double>(pages) * static_cast<double>(page_size);
 #endif
   return std::min({bytes, free_address_space(), memory_of_control_groups(root), memory_of_slurm()});
 }
@@ -167,7 +176,7 @@ void prefer_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::uin
   constexpr std::uint64_t large = 1 << 21;
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   if (bytes < large) return;
-  // The advice takes whole pages; those that are cut at the ends stay as they are.
+  // madvise needs an aligned address: skip to the first whole page.
   const std::uint64_t skip = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
   ::madvise(static_cast<char*>(memory) + skip, (bytes - skip) / page * page, MADV_HUGEPAGE);
 #endif

@@ -1,5 +1,5 @@
-// The machine, as far as this process may use it. All calls that only Linux, glibc or one kind of processor has stand here, each
-// with what is done without it; RANKLAB_PORTABLE leaves them out.
+// The machine, as seen by this process. All calls that exist only on Linux, in glibc or on one kind
+// of processor are in this file, each with its fallback; RANKLAB_PORTABLE disables them.
 #pragma once
 
 #include <cstddef>
@@ -11,42 +11,48 @@ namespace ranklab {
 /// The processor's name, or "unknown".
 std::string cpu_name();
 
-/// Whether it has the AVX-512 instructions that BLAS kernels use; false where that cannot be told.
+/// Whether the processor has the AVX-512 instructions that BLAS kernels use; false if unknown.
 bool cpu_has_avx512();
 
-/// Names an instruction set that the program was compiled for and the processor lacks; nullptr if the processor has all of them,
-/// and on systems that do not say.
+/// The name of an instruction set that the program was compiled for and the processor lacks;
+/// nullptr if the processor has all of them, or if the system does not tell.
 const char* missing_instructions();
 
 /// Processors that this process may use, at least 1.
 std::uint64_t available_cores();
 
-/// Columns of the terminal behind a descriptor, at most `otherwise`, which also stands for what is no terminal.
+/// Columns of the terminal behind a descriptor, at most `otherwise`; `otherwise` if it is not a
+/// terminal.
 std::size_t columns_of(int descriptor, std::size_t otherwise);
 
-/// Bytes that this process may still map under its limit of address space (`ulimit -v`); infinite without one.
+/// Bytes that this process may still map under its limit on address space (`ulimit -v`); infinite
+/// if there is no limit.
 double free_address_space();
 
-/// Bytes of memory that this process may use: the machine's, the limit of a control group that it is in (of version 1 or 2), what
-/// Slurm gave the job, or free_address_space(), whichever is lowest. The files of the control groups are looked for below `root`.
+/// Bytes of memory that this process may use: the minimum of the machine's memory, the limits of
+/// its control groups (version 1 or 2), the memory that Slurm gave the job, and
+/// free_address_space(). The files of the control groups are read below `root`.
 double available_memory(const std::string& root = "");
 
-/// A file with this program, which may be a link to it; empty where that cannot be told.
+/// A file with this program, perhaps a link to it; empty if unknown.
 std::string program_path();
 
-/// Large matrices go straight back to the system when they are freed; small ones are kept for the next step. For the start of the
-/// program. glibc otherwise raises its threshold by itself and keeps what one thread freed from the others, so that memory grows
-/// with the number of trials.
+/// Makes large matrices return to the system when they are freed, while small blocks are kept for
+/// reuse. Call at the start of the program. By default glibc raises its threshold by itself and
+/// keeps the memory that one thread freed from the others, so memory grows with the number of
+/// trials.
 void return_large_blocks();
 
-/// Hands freed memory back to the system, in about a millisecond.
+/// Returns freed memory to the system, in about a millisecond.
 void release_free_memory();
 
-/// Asks for large pages under memory that is about to be written for the first time: the system then hands it over 512 times
-/// as fast as page by page, which otherwise takes longer than reading a matrix into it.
+/// Asks for large pages for memory that is about to be written for the first time. The system then
+/// provides 512 pages at once; page by page, this takes longer than reading a matrix into the
+/// memory.
 void prefer_large_pages(void* memory, std::uint64_t bytes);
 
-/// send() that neither waits nor raises SIGPIPE where nobody reads: the bytes sent, or -1 with errno.
+/// As send(), but does not wait, and does not raise SIGPIPE if the other end is closed. Returns the
+/// number of bytes sent, or -1 with errno.
 long send_without_signal(int socket, const void* data, std::size_t size);
 
 }  // namespace ranklab

@@ -1,7 +1,7 @@
 // Random numbers: Philox 4x32-10 streams keyed by (seed, trial, name of the drawn matrix).
 //
-// A stream is a pure function of its key and of the position in it, so the numbers do not depend on threads, on the
-// order of drawing, or on which other matrices are drawn.
+// A stream is a pure function of its key and of the position in it, so the numbers do not depend on
+// threads, on the order of drawing, or on which other matrices are drawn.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 
 namespace ranklab {
 
-/// One stream of independent draws: 2^32 blocks of Philox, each of which makes two draws. Every call starts at a new
-/// block, so a fill of odd length leaves the second half of its last block unused, and uniform() always does. Drawing
-/// beyond the last block throws Failure before anything is written.
+/// One stream of independent draws: 2^32 blocks of Philox, two draws per block. Every call starts
+/// at a new block: a fill of odd length leaves the second half of its last block unused, and so
+/// does uniform(). Drawing beyond the last block throws Failure before anything is written.
 class Stream {
  public:
-  /// The key is `seed`, low word first; the counter is {block index, trial, hash of name low, hash of name high}.
-  /// Throws Failure if `trial` does not fit 32 bits.
+  /// The key is `seed`, low word first; the counter is {block index, trial, hash of name low, hash
+  /// of name high}. Throws Failure if `trial` does not fit 32 bits.
   Stream(std::uint64_t seed, std::uint64_t trial, std::string_view name);
 
-  /// Independent draws, uniform on the open interval (low, high); 53 random bits each. Throws Failure where the interval is
-  /// not finite or contains no double.
+  /// Independent draws, uniform on the open interval (low, high), from 53 random bits each. Throws
+  /// Failure if the interval is not finite or contains no double.
   void fill_uniform(std::span<double> out, double low = 0.0, double high = 1.0);
 
-  /// Independent draws from N(0, standard_deviation^2), by Box-Muller: of a block's words, the first two give the radius, the
-  /// last two the direction.
+  /// Independent draws from N(0, standard_deviation^2), by Box-Muller: the first two words of a
+  /// block give the radius, the last two the direction.
   void fill_normal(std::span<double> out, double standard_deviation = 1.0);
 
   /// One draw, uniform on (0, 1).
@@ -37,13 +37,13 @@ class Stream {
   };
   Block next_block();
 
-  /// Moves ahead by so many blocks.
+  /// Skips this many blocks.
   void skip(std::uint64_t blocks) { take(blocks); }
 
  private:
   struct Batch;
 
-  /// Reserves the next blocks and returns the index of the first; throws Failure where fewer are left.
+  /// Reserves the next blocks and returns the index of the first; throws Failure if fewer are left.
   std::uint64_t take(std::uint64_t blocks);
 
   /// The words of `count` blocks from block `first`.

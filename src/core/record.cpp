@@ -35,7 +35,7 @@ void TrialRecord::insert(const TrialRecord& part, const std::string& prefix) {
 
 const std::vector<double>& TrialRecord::array(const std::string& name) const {
   const auto found = arrays_.find(name);
-  if (found == arrays_.end()) throw std::logic_error("no array " + name + " in the trial's record");
+  if (found == arrays_.end()) throw std::logic_error("the trial's record has no array " + name);
   return found->second;
 }
 
@@ -44,7 +44,8 @@ double TrialRecord::scalar_or_nan(const std::string& name) const {
 }
 
 void TrialRecord::add(const std::string& id, const Tally& tally) {
-  std::vector<double>& numbers = arrays_["tally/" + id];  // looked up once: a trial may count a million cases
+  std::vector<double>& numbers =
+      arrays_["tally/" + id];  // looked up once: a trial may count a million cases
   Tally sum = numbers.empty() ? Tally() : tally_from(numbers);
   sum.add(tally);
   numbers = {sum.cases, sum.violations, sum.smallest, sum.largest};
@@ -66,8 +67,10 @@ TrialRecord mean_of(const Records& records) {
     std::vector<double> sum(first.size(), 0.0);
     for (const TrialRecord& record : records) {
       const std::vector<double>& values = record.array(name);
-      if (values.size() != sum.size()) throw std::logic_error("mean_of: the array " + name + " has another length");
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i] / static_cast<double>(records.size());
+      if (values.size() != sum.size())
+        throw std::logic_error("mean_of: the array " + name + " has another length");
+      for (std::size_t i = 0; i < sum.size(); ++i)
+        sum[i] += values[i] / static_cast<double>(records.size());
     }
     out.set(name, std::move(sum));
   }
@@ -83,7 +86,8 @@ std::vector<std::vector<double>> arrays_of(const Records& records, const std::st
 }
 
 Tally tally_of(const Records& records, const std::string& id) {
-  return tally_of(records, [&](const TrialRecord& record, Tally& sum) { sum.add(record.tally(id)); });
+  return tally_of(records,
+                  [&](const TrialRecord& record, Tally& sum) { sum.add(record.tally(id)); });
 }
 
 }  // namespace ranklab

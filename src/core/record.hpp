@@ -1,4 +1,5 @@
-// What trials measured: named arrays, and counts of the cases of each inequality. The journal stores them bit for bit.
+// The measurements of trials: named arrays, and tallies of the cases of each inequality. The
+// journal stores them bit for bit.
 #pragma once
 
 #include <cmath>
@@ -11,12 +12,14 @@
 
 namespace ranklab {
 
-/// Cases of a statement "for all", how many of them violate it, and the range of the number that each case shows.
+/// Cases of a "for all" statement, the number of cases that violate it, and the range of the number
+/// that each case shows.
 struct Tally {
   double cases = 0, violations = 0;
-  double smallest = std::numeric_limits<double>::infinity(), largest = -std::numeric_limits<double>::infinity();
+  double smallest = std::numeric_limits<double>::infinity(),
+         largest = -std::numeric_limits<double>::infinity();
 
-  /// One more case; a `shown` that is not a number stays out of the range.
+  /// Adds one case; a `shown` that is NaN does not change the range.
   void count(bool violated, double shown = undefined);
   void add(const Tally& other);
 };
@@ -24,22 +27,25 @@ struct Tally {
 class TrialRecord {
  public:
   void set(const std::string& name, double value) { arrays_[name] = {value}; }
-  void set(const std::string& name, std::vector<double> values) { arrays_[name] = std::move(values); }
-  /// The arrays of a part of the trial, each name behind the prefix. A part has no tallies.
+  void set(const std::string& name, std::vector<double> values) {
+    arrays_[name] = std::move(values);
+  }
+  /// Adds the arrays of a part of the trial, with the prefix before each name. A part has no
+  /// tallies.
   void insert(const TrialRecord& part, const std::string& prefix = "");
   bool has(const std::string& name) const { return arrays_.contains(name); }
-  /// Throws std::logic_error where the name was never set.
+  /// Throws std::logic_error if the name was never set.
   const std::vector<double>& array(const std::string& name) const;
   double scalar(const std::string& name) const { return array(name).at(0); }
-  /// The scalar, or NaN where the trial has none of that name.
+  /// The scalar, or NaN if the trial has none of that name.
   double scalar_or_nan(const std::string& name) const;
 
-  /// Adds to the tally of the statement `id`, which stands in the record as the array `tally/<id>`; a tally without a case says
-  /// that the trial was looked at and had none.
+  /// Adds to the tally of the statement `id`, which the record stores as the array `tally/<id>`. An
+  /// empty tally means that the trial was checked and had no case.
   void add(const std::string& id, const Tally& tally);
-  /// One case of the statement `id`, where its hypothesis is met.
+  /// Adds one case of the statement `id`; call it only if the hypothesis is met.
   void count(const std::string& id, bool violated, double shown = undefined);
-  /// The tally of the statement `id`; no case where the trial has none.
+  /// The tally of the statement `id`; empty if the trial has none.
   Tally tally(const std::string& id) const;
   bool has_tally(const std::string& id) const { return has("tally/" + id); }
 
@@ -65,8 +71,8 @@ auto per_trial(const Records& records, const Value& value) {
   return out;
 }
 
-/// The mean of each array, entry by entry; undefined where one of them is. The records have the same arrays, of the same lengths,
-/// and no tallies; at least one record.
+/// The mean of each array, entry by entry; NaN if any record's entry is NaN. Needs at least one
+/// record; all records have the same arrays, of the same lengths, and no tallies.
 TrialRecord mean_of(const Records& records);
 
 /// The tally of the statement `id` over all records.
@@ -74,7 +80,8 @@ Tally tally_of(const Records& records, const std::string& id);
 
 /// The tally that `count(record, tally)` fills from every record.
 template <class Count>
-Tally tally_of(const Records& records, const Count& count) requires std::is_invocable_v<Count, const TrialRecord&, Tally&> {
+Tally tally_of(const Records& records,
+               const Count& count) requires std::is_invocable_v<Count, const TrialRecord&, Tally&> {
   Tally tally;
   for (const TrialRecord& record : records) count(record, tally);
   return tally;

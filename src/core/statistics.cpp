@@ -14,7 +14,8 @@ namespace {
 std::vector<double> finite_values(std::span<const double> values) {
   std::vector<double> finite;
   finite.reserve(values.size());
-  std::copy_if(values.begin(), values.end(), std::back_inserter(finite), [](double x) { return std::isfinite(x); });
+  std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
+               [](double x) { return std::isfinite(x); });
   return finite;
 }
 
@@ -22,13 +23,17 @@ double sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// The continued fraction of the regularised incomplete beta function I_x(a, b) without its factor, by Lentz's method.
-// [Abramowitz and Stegun] 26.5.8; converges within some sqrt(max(a, b)) terms where x < (a + 1) / (a + b + 2).
+// The continued fraction of the regularized incomplete beta function I_x(a, b), without its factor,
+// by Lentz's method. [Abramowitz and Stegun] 26.5.8; converges within about sqrt(max(a, b)) terms
+// if x < (a + 1) / (a + b + 2).
 double beta_fraction(double x, double a, double b) {
   constexpr int most_terms = 100'000;
   constexpr double smallest = 1e-300, precision = std::numeric_limits<double>::epsilon();
-  const auto away_from_zero = [](double value) { return std::abs(value) < smallest ? smallest : value; };
-  double numerator = 1.0, denominator = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1)), value = denominator;
+  const auto away_from_zero = [](double value) {
+    return std::abs(value) < smallest ? smallest : value;
+  };
+  double numerator = 1.0, denominator = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1)),
+         value = denominator;
   for (int m = 1; m < most_terms; ++m) {
     const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
     const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
@@ -46,12 +51,12 @@ double beta_fraction(double x, double a, double b) {
 
 }  // namespace
 
-Summary summarise(std::span<const double> values) {
+Summary summarize(std::span<const double> values) {
   std::vector<double> x = finite_values(values);
   if (x.empty()) return {undefined, undefined, 0};
   const double n = static_cast<double>(x.size());
 
-  // Scaled by a power of two, which is exact, so that neither sums nor squares overflow or vanish.
+  // Scaling by a power of two is exact, and keeps sums and squares from overflow and underflow.
   double largest = 0.0;
   for (const double value : x) largest = std::max(largest, std::abs(value));
   if (largest == 0.0) return {0.0, 0.0, x.size()};
@@ -65,7 +70,8 @@ Summary summarise(std::span<const double> values) {
   double squares = 0.0;
   for (const double value : x) squares += (value - correction) * (value - correction);
   const double variance = x.size() > 1 ? squares / (n - 1) : 0.0;
-  return {std::scalbn(first_pass + correction, exponent), std::scalbn(std::sqrt(variance), exponent), x.size()};
+  return {std::scalbn(first_pass + correction, exponent),
+          std::scalbn(std::sqrt(variance), exponent), x.size()};
 }
 
 double standard_error(const Summary& summary) {
@@ -75,7 +81,8 @@ double standard_error(const Summary& summary) {
 
 double confidence_half_width(const Summary& summary, double level) {
   if (summary.n < 2) return std::numeric_limits<double>::infinity();
-  return student_quantile((1 - level) / 2, static_cast<double>(summary.n - 1)) * standard_error(summary);
+  return student_quantile((1 - level) / 2, static_cast<double>(summary.n - 1)) *
+         standard_error(summary);
 }
 
 // I_x(n/2, 1/2) / 2 with x = n / (n + t^2). [Abramowitz and Stegun] 26.7.1, 26.5.27
@@ -85,7 +92,8 @@ double student_tail(double t, double degrees) {
   const double n = degrees;
   const double a = n / 2, b = 0.5, y = t * t / (n + t * t), x = n / (n + t * t);
   const double log_x = y < x ? std::log1p(-y) : std::log(x);
-  const double log_factor = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * log_x + b * std::log(y);
+  const double log_factor =
+      std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * log_x + b * std::log(y);
   if (x < (a + 1) / (a + b + 2)) return std::exp(log_factor) * beta_fraction(x, a, b) / a / 2;
   return (1.0 - std::exp(log_factor) * beta_fraction(y, b, a) / b) / 2;
 }
@@ -97,7 +105,8 @@ double student_quantile(double tail, double degrees) {
     low = high;
     high *= 2;
   }
-  for (double middle = std::midpoint(low, high); low < middle && middle < high; middle = std::midpoint(low, high)) {
+  for (double middle = std::midpoint(low, high); low < middle && middle < high;
+       middle = std::midpoint(low, high)) {
     (student_tail(middle, degrees) > tail ? low : high) = middle;
   }
   return high;

@@ -43,12 +43,15 @@ std::string joined(const std::vector<std::string>& words, const std::string& sep
 }
 
 std::vector<std::string> in_columns(const std::vector<std::vector<std::string>>& rows) {
-  const auto width = [](const std::string& text) {  // bytes that do not continue a character of UTF-8
-    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-  };
+  const auto width =
+      [](const std::string& text) {  // bytes that do not continue a character of UTF-8
+        return static_cast<std::size_t>(
+            std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+      };
   std::vector<std::size_t> widths(rows.empty() ? 0 : rows[0].size());
   for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths.at(i) = std::max(widths.at(i), width(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths.at(i) = std::max(widths.at(i), width(row[i]));
   }
   std::vector<std::string> lines;
   for (const auto& row : rows) {
@@ -66,7 +69,8 @@ std::string clauses(const std::string& first, const std::string& second) {
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  // Edit distance with transpositions (optimal string alignment): a swap of neighbours is the commonest slip.
+  // Edit distance with transpositions (optimal string alignment): swapped neighbors are the most
+  // common typo.
   const auto distance = [&](const std::string& other) {
     const std::size_t rows = word.size() + 1, columns = other.size() + 1;
     std::vector<std::size_t> d(rows * columns);
@@ -77,8 +81,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
           continue;
         }
         const std::size_t change = word[i - 1] != other[j - 1] ? 1 : 0;
-        std::size_t best =
-            std::min({d[(i - 1) * columns + j] + 1, d[i * columns + j - 1] + 1, d[(i - 1) * columns + j - 1] + change});
+        std::size_t best = std::min({d[(i - 1) * columns + j] + 1, d[i * columns + j - 1] + 1,
+                                     d[(i - 1) * columns + j - 1] + change});
         if (i > 1 && j > 1 && word[i - 1] == other[j - 2] && word[i - 2] == other[j - 1]) {
           best = std::min(best, d[(i - 2) * columns + j - 2] + 1);
         }
@@ -88,9 +92,10 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
     return d.back();
   };
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(1, std::min<std::size_t>(3, word.size() / 2)) + 1;
+  std::size_t best_distance =
+      std::max<std::size_t>(1, std::min<std::size_t>(3, word.size() / 2)) + 1;
   for (const auto& candidate : candidates) {
-    // Arguments from a shell can be long; a word far from every name needs no quadratic work.
+    // Arguments can be long: skip the quadratic work for a word that is much longer or shorter.
     if (word.size() > candidate.size() + 3 || candidate.size() > word.size() + 3) continue;
     const std::size_t d = distance(candidate);
     if (d < best_distance) {
@@ -101,13 +106,16 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates, const std::string& otherwise) {
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,
+                         const std::string& otherwise) {
   const std::string close = nearest(word, candidates);
   return close.empty() ? otherwise : "; did you mean '" + close + "'?";
 }
 
 CodePoint code_point(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
+  const auto byte = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i]));
+  };
   const std::uint32_t lead = byte(at);
   if (lead < 0x80) return {lead, 1};
   const std::size_t length = lead >= 0xF0 && lead < 0xF5   ? 4

@@ -1,4 +1,5 @@
-// Text in messages, details and names: numbers, lists, misspelled words, bytes that came from a file.
+// Text in messages, details and names: numbers, lists, misspelled words, bytes that came from a
+// file.
 #pragma once
 
 #include <cstddef>
@@ -34,34 +35,38 @@ std::string counted(std::uint64_t n, const std::string& what);
 /// "a, b, c".
 std::string joined(const std::vector<std::string>& words, const std::string& separator = ", ");
 
-/// Whether a shell's glob matches the whole name; * matches / and . too.
+/// Whether a shell glob matches the whole name; * also matches / and a leading dot.
 bool matches_glob(const std::string& glob, const std::string& name);
 
-/// A table as lines, its columns two blanks apart and as wide as their widest cell, in characters; the last is not padded.
-/// All rows have as many cells as the first.
+/// A table as lines. Columns are as wide as their widest cell, in characters, and two blanks apart;
+/// the last column is not padded. All rows have as many cells as the first.
 std::vector<std::string> in_columns(const std::vector<std::vector<std::string>>& rows);
 
-/// Two clauses of a detail, "first; second"; one that is empty leaves the other alone.
+/// Two clauses of a detail, "first; second"; if one is empty, only the other.
 std::string clauses(const std::string& first, const std::string& second);
 
-/// The candidate nearest to `word` in edit distance, or "" where none is close enough to be a likely misspelling.
+/// The candidate nearest to `word` in edit distance, or "" if none is close enough to be a likely
+/// misspelling.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-/// The end of a refusal: "; did you mean 'x'?" with the nearest candidate, or `otherwise` where none is close.
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates, const std::string& otherwise = "");
+/// The end of an error message: "; did you mean 'x'?" with the nearest candidate, or `otherwise` if
+/// none is close.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates,
+                         const std::string& otherwise = "");
 
-/// The Unicode scalar value that starts at `at` and its length in bytes; length 0 where the bytes are no UTF-8.
+/// The Unicode scalar value that starts at `at` and its length in bytes; length 0 if the bytes are
+/// not valid UTF-8.
 struct CodePoint {
   std::uint32_t value = 0;
   std::size_t length = 0;
 };
 CodePoint code_point(std::string_view text, std::size_t at);
 
-/// A name or message that came from a file, made safe to print on a terminal: control characters and invalid UTF-8 are
-/// shown as \xNN.
+/// A name or message that came from a file, made safe to print on a terminal: control characters
+/// and invalid UTF-8 are shown as \xNN.
 std::string printable(std::string_view text);
 
-/// The same of a name, cut where it is long.
+/// As printable() for a name; long names are cut.
 std::string printable_key(const std::string& key);
 
 }  // namespace ranklab

@@ -1,4 +1,5 @@
-// The value of what has none: a mean of nothing, a ratio by zero, a bound whose hypothesis is not met. JSON writes it as null.
+// The value of an undefined number: the mean of nothing, a ratio with denominator zero, a bound
+// whose hypothesis is not met. JSON stores it as null.
 #pragma once
 
 #include <limits>

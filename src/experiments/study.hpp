@@ -1,4 +1,5 @@
-// What an experiment is: studies, each with a config, an estimate of its cost, and a run that returns a Result.
+// An experiment is a command with one or more studies. A study has a config, an estimate of its
+// cost, and a run that returns a Result.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace ranklab {
 
-/// Of sizes of what a study draws, where nothing else bounds them.
+/// Upper bound of the sizes that a study draws, if nothing else bounds them.
 inline constexpr std::uint64_t largest_size = 100'000;
 
 /// Cost of one trial.
@@ -27,18 +28,22 @@ struct Estimate {
 class Study {
  public:
   virtual ~Study() = default;
-  /// The study's own parameters, bound to this object's config. Names, domains and defaults stand here alone.
+  /// The study's own parameters, bound to this object's config. They are the only declaration of
+  /// names, domains and defaults.
   virtual std::vector<Field> fields() = 0;
-  /// Takes over what the files say that fields name, such as the sizes of published weights. They override the defaults and the
-  /// preset, and are overridden by the config file and the flags, which are applied once more after this. Throws Failure for
-  /// files that cannot be read, UsageError for fields that do not fit together.
+  /// Adopts values from the files that fields name, such as the sizes of published weights. They
+  /// override the defaults and the preset. The config file and the flags override them, and are
+  /// applied again after this. Throws Failure for files that cannot be read, UsageError for
+  /// inconsistent fields.
   virtual void adopt_files() {}
-  /// Trials that the study's files hold, one for each: the number of trials unless fewer are asked for. 0: any number.
+  /// The number of trials for which the study has files, one each: the default and largest number
+  /// of trials. 0: any number.
   virtual std::uint64_t trials_in_files() const { return 0; }
-  /// Replaces defaults that depend on other fields by their values, so that the config of a result holds what was run.
-  /// Called before validate; calling it twice changes nothing. Throws UsageError that names the flags.
-  virtual void settle() {}
-  /// Rules that span several fields; throws UsageError that names the flags.
+  /// Replaces defaults that depend on other fields by their values, so that the config of a result
+  /// holds the values that were used. Called before validate and idempotent. Throws UsageError that
+  /// names the flags.
+  virtual void resolve_defaults() {}
+  /// Checks the rules that involve several fields. Throws UsageError that names the flags.
   virtual void validate() const {}
   virtual Estimate estimate() const = 0;
   virtual Result run(Runner& runner) const = 0;
@@ -51,11 +56,13 @@ struct StudyEntry {
   std::function<std::unique_ptr<Study>()> make;
 };
 
-/// A question about a file that the command answers instead of running: `--describe FILE`.
+/// A flag such as `--describe FILE` that makes the command print information about a file instead
+/// of running.
 struct Inquiry {
   std::string flag;
-  std::string help;                                       // one line
-  std::function<std::string(const std::string&)> answer;  // text for standard output; throws Failure
+  std::string help;  // one line
+  std::function<std::string(const std::string&)>
+      answer;  // text for standard output; throws Failure
 };
 
 struct Experiment {

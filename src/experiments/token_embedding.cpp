@@ -15,7 +15,8 @@ double embedding_slack(bool single_precision) {
   return single_precision ? tolerance::residual<float> : tolerance::residual<double>;
 }
 
-void judge_lemma_2_9(const Records& records, const std::function<EmbeddedSequence(const TrialRecord&)>& measured,
+void judge_lemma_2_9(const Records& records,
+                     const std::function<EmbeddedSequence(const TrialRecord&)>& measured,
                      bool single_precision, Claims& claims) {
   Tally eps;
   const Tally over_bound = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
@@ -24,13 +25,17 @@ void judge_lemma_2_9(const Records& records, const std::function<EmbeddedSequenc
     const double ratio = X.stable_rank / embedding_bound(X.norm_deviation, X.inverse_p_max);
     if (X.norm_deviation < 1) tally.count(!(ratio <= 1 + embedding_slack(single_precision)), ratio);
   });
-  const std::string unmet = "eps < 1 is needed, but the squared column norms differ from d by a fraction of up to " +
-                            short_number(eps.largest) + " in every trial; a larger d brings it down";
+  const std::string unmet =
+      "the lemma needs eps < 1, but in every trial a squared column norm differs from d by a "
+      "fraction of at least 1 (at most " +
+      short_number(eps.largest) + "); a larger d lowers it";
   if (!claims.applies(lemma_2_9, eps.cases > 0 && over_bound.cases == 0 ? unmet : "")) return;
   claims.never_violated(lemma_2_9, over_bound,
-                        over_bound.cases == 0 ? ""
-                                              : "eps is measured, at most " + short_number(eps.largest) +
-                                                    "; largest st(X) over bound " + short_number(over_bound.largest),
+                        over_bound.cases == 0
+                            ? ""
+                            : "largest measured eps " + short_number(eps.largest) +
+                                  "; largest st(X) over its bound " +
+                                  short_number(over_bound.largest),
                         WorstCase::largest);
 }
 

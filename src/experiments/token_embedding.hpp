@@ -1,5 +1,6 @@
-// [Spectral] Lemma 2.9, for the studies that embed tokens: a sequence X (d, n) of token embeddings x_t with
-// (1 - eps) d <= ||x_t||^2 <= (1 + eps) d, whose commonest token has the frequency p_max, has
+// [Spectral] Lemma 2.9, for the studies that embed tokens. If a sequence X (d, n) of token
+// embeddings x_t satisfies (1 - eps) d <= ||x_t||^2 <= (1 + eps) d and its most frequent token has
+// the frequency p_max, then
 //
 //   st(X) <= (1 + eps) / (1 - eps) / p_max
 #pragma once
@@ -13,24 +14,27 @@ namespace ranklab {
 
 inline const Statement lemma_2_9 = {
     "spectral/lemma-2.9", "Lemma 2.9",
-    "st(X) <= (1 + eps)/(1 - eps)/p_max, where (1 - eps) d <= ||x_t||^2 <= (1 + eps) d for every t"};
+    "st(X) <= (1 + eps)/(1 - eps)/p_max if (1 - eps) d <= ||x_t||^2 <= (1 + eps) d for every t"};
 
-/// What the lemma speaks of, as one trial measured it.
+/// The quantities of the lemma, as measured in one trial.
 struct EmbeddedSequence {
   double stable_rank;     // st(X)
   double norm_deviation;  // eps, the largest | ||x_t||^2 / d - 1 |
   double inverse_p_max;
 };
 
-/// The right-hand side; NaN for eps >= 1, where the lemma says nothing.
+/// The right-hand side of the lemma; NaN for eps >= 1, to which the lemma does not apply.
 double embedding_bound(double eps, double inverse_p_max);
 
-/// How far rounding may carry st(X) above its bound, relative: where X is held in single precision, its entries alone move st(X) by
-/// up to (1 + sqrt(st(X))) epsilon, while eps is measured in double.
+/// The relative excess of st(X) over its bound that rounding can cause. In single precision, the
+/// rounding of the entries of X changes st(X) by up to (1 + sqrt(st(X))) epsilon, while eps is
+/// measured in double precision.
 double embedding_slack(bool single_precision);
 
-/// A case for each trial with eps < 1; `single_precision` is that of X.
-void judge_lemma_2_9(const Records& records, const std::function<EmbeddedSequence(const TrialRecord&)>& measured,
+/// Judges one case for each trial with eps < 1. `single_precision`: whether X is stored in single
+/// precision.
+void judge_lemma_2_9(const Records& records,
+                     const std::function<EmbeddedSequence(const TrialRecord&)>& measured,
                      bool single_precision, Claims& claims);
 
 }  // namespace ranklab

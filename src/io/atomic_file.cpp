@@ -26,7 +26,8 @@ void create_parent_folders(const std::string& path) {
   if (parent.empty()) return;
   std::error_code error;
   fs::create_directories(parent, error);
-  if (error) throw Failure("cannot create the folder of " + printable(path) + ": " + error.message());
+  if (error)
+    throw Failure("cannot create the folder of " + printable(path) + ": " + error.message());
 }
 
 void write_all(int descriptor, std::string_view bytes, const std::string& path) {
@@ -38,7 +39,7 @@ void write_all(int descriptor, std::string_view bytes, const std::string& path) 
   }
 }
 
-// Owns a file until it is kept.
+// A temporary file that is removed unless keep_as() is called.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& target)
@@ -83,7 +84,8 @@ void write_file_atomically(const std::string& path, std::string_view bytes) {
 
 void check_writable(const std::string& path) {
   std::error_code error;
-  if (fs::is_directory(path, error)) throw Failure("cannot write " + printable(path) + ": it is a folder");
+  if (fs::is_directory(path, error))
+    throw Failure("cannot write " + printable(path) + ": it is a folder");
   if (is_special_file(path)) {
     if (::access(path.c_str(), W_OK) != 0) fail("cannot write", path, errno);
     return;

@@ -21,8 +21,9 @@ namespace {
   throw Failure("cannot read " + printable(path) + ": " + why);
 }
 
-// pread(2) until all is there.
-void read_fully(int descriptor, std::uint64_t offset, std::uint64_t count, unsigned char* out, const std::string& path) {
+// Calls pread(2) until all bytes are read.
+void read_fully(int descriptor, std::uint64_t offset, std::uint64_t count, unsigned char* out,
+                const std::string& path) {
   while (count > 0) {
     const ssize_t got = ::pread(descriptor, out, count, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
@@ -34,7 +35,7 @@ void read_fully(int descriptor, std::uint64_t offset, std::uint64_t count, unsig
   }
 }
 
-// /tmp may lie in memory, /var/tmp is for large files.
+// /tmp may be in memory; /var/tmp is for large files.
 std::string scratch_folder() {
   const char* chosen = std::getenv("TMPDIR");
   if (chosen != nullptr && *chosen != '\0') return chosen;
@@ -50,8 +51,8 @@ std::string ByteSource::text(std::uint64_t offset, std::uint64_t count) const {
 }
 
 std::shared_ptr<const InputFile> InputFile::open(const std::string& path) {
-  if (path.find('\0') != std::string::npos) fail(path, "a name cannot hold a zero byte");
-  // O_NONBLOCK: opening a FIFO that nobody writes to would wait for ever.
+  if (path.find('\0') != std::string::npos) fail(path, "a file name cannot contain a zero byte");
+  // O_NONBLOCK: opening a FIFO without a writer would block forever.
   Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!descriptor.open()) fail(path, std::strerror(errno));
   struct stat status = {};
@@ -59,21 +60,23 @@ std::shared_ptr<const InputFile> InputFile::open(const std::string& path) {
   if (S_ISDIR(status.st_mode)) fail(path, "it is a folder");
   if (!S_ISREG(status.st_mode)) fail(path, "it is not a regular file");
   if (status.st_size == 0) fail(path, "it is empty");
-  return std::shared_ptr<const InputFile>(new InputFile(path, std::move(descriptor), static_cast<std::uint64_t>(status.st_size)));
+  return std::shared_ptr<const InputFile>(
+      new InputFile(path, std::move(descriptor), static_cast<std::uint64_t>(status.st_size)));
 }
 
 void InputFile::read(std::uint64_t offset, std::uint64_t count, unsigned char* out) const {
   read_fully(descriptor_.get(), offset, count, out, path_);
 }
 
-ScratchBytes::ScratchBytes(std::uint64_t size, const std::string& label) : label_(label), folder_(scratch_folder()) {
+ScratchBytes::ScratchBytes(std::uint64_t size, const std::string& label)
+    : label_(label), folder_(scratch_folder()) {
   if (size <= most_in_memory) {
     memory_.reserve(size);
     return;
   }
   const auto refuse = [&](const std::string& why) {
-    throw Failure(label_ + ": its " + std::to_string(size) + " bytes do not fit into " + printable(folder_) + ": " + why +
-                  "; TMPDIR=FOLDER names another folder");
+    throw Failure(label_ + ": its " + std::to_string(size) + " bytes do not fit into " +
+                  printable(folder_) + ": " + why + "; set TMPDIR=FOLDER to use another folder");
   };
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(folder_, error);
@@ -93,7 +96,9 @@ void ScratchBytes::append(const unsigned char* bytes, std::uint64_t count) {
   while (count > 0) {
     const ssize_t written = ::write(descriptor_.get(), bytes, count);
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw Failure(label_ + ": cannot write into " + printable(folder_) + ": " + std::strerror(errno));
+    if (written < 0)
+      throw Failure(label_ + ": cannot write into " + printable(folder_) + ": " +
+                    std::strerror(errno));
     bytes += written;
     count -= static_cast<std::uint64_t>(written);
   }

@@ -1,4 +1,4 @@
-// Bytes that are read where they are asked for: of a file, of a part of one, of what was computed.
+// Random access to bytes: those of a file, of a part of one, or computed ones.
 #pragma once
 
 #include <sys/types.h>
@@ -20,17 +20,20 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
-  /// Bytes offset ... offset + count - 1, which must be there, to `out`. Throws Failure where they cannot be read.
+  /// Reads bytes offset ... offset + count - 1, which must exist, into `out`. Throws Failure if
+  /// they cannot be read.
   virtual void read(std::uint64_t offset, std::uint64_t count, unsigned char* out) const = 0;
-  /// The same as text, for headers.
+  /// As read(), into a string, for headers.
   std::string text(std::uint64_t offset, std::uint64_t count) const;
 };
 
-/// A regular file. It is read and not mapped: a file of any size needs no memory or address space beyond what is asked for, and
-/// one that another program shortens meanwhile is an error, where a mapping would end this program.
+/// A regular file, read instead of mapped: a file of any size needs no memory or address space
+/// beyond the bytes that are read. If another program shortens the file in the meantime, reading
+/// throws; a mapping would end this program.
 class InputFile final : public ByteSource {
  public:
-  /// Throws Failure that names the path and the reason; what is not a regular file, or empty, is refused without reading from it.
+  /// Throws Failure that names the path and the reason. A file that is empty or not regular is
+  /// refused without reading from it.
   static std::shared_ptr<const InputFile> open(const std::string& path);
 
   std::uint64_t size() const { return size_; }
@@ -45,21 +48,23 @@ class InputFile final : public ByteSource {
   std::uint64_t size_;
 };
 
-/// Bytes that are written once, from their start, and then read: in memory up to `most_in_memory` of them, beyond that in a file
-/// without a name in the folder TMPDIR (else /var/tmp, else /tmp), which goes with the object. Written by one thread.
+/// Bytes that one thread writes once, in order, and that are then read. Up to `most_in_memory`
+/// bytes are in memory; more are in an unnamed file in the folder TMPDIR (else /var/tmp, else
+/// /tmp), which disappears with the object.
 class ScratchBytes final : public ByteSource {
  public:
   static constexpr std::uint64_t most_in_memory = std::uint64_t{1} << 26;
 
-  /// For `size` bytes. Throws Failure, with `label` before the reason, where the folder has no room for them.
+  /// Reserves `size` bytes. Throws Failure, with `label` before the reason, if the folder has no
+  /// room for them.
   ScratchBytes(std::uint64_t size, const std::string& label);
   void append(const unsigned char* bytes, std::uint64_t count);
   void read(std::uint64_t offset, std::uint64_t count, unsigned char* out) const override;
 
  private:
   std::string label_, folder_;
-  Descriptor descriptor_;              // open where they are in a file
-  std::vector<unsigned char> memory_;  // else they are here
+  Descriptor descriptor_;              // open if the bytes are in a file
+  std::vector<unsigned char> memory_;  // otherwise
 };
 
 }  // namespace ranklab

@@ -13,8 +13,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t largest_size = 1'000'000'000;
-constexpr std::string_view infinity = "Infinity", stands_for_infinity = "1e308   ";
-static_assert(infinity.size() == stands_for_infinity.size());
+constexpr std::string_view infinity = "Infinity", infinity_substitute = "1e308   ";
+static_assert(infinity.size() == infinity_substitute.size());
 
 std::string shown(const json& value) {
   return printable_key(value.dump());
@@ -26,8 +26,8 @@ bool is_infinite(const json& value) {
   return value.is_object() && value.contains("__float__") && value["__float__"] == infinity;
 }
 
-// Infinity, which JSON does not have and Python's writer of it spells so, outside strings: replaced by 1e308 and blanks, so that
-// bytes keep their places.
+// Replaces Infinity outside strings (not JSON, but Python's writer produces it) by 1e308 and
+// blanks, so that byte offsets in error messages stay correct.
 std::string without_infinity(std::string json_text) {
   constexpr std::string_view before = " \t\r\n[:,-", after = " \t\r\n],}";
   const std::string& text = json_text;
@@ -39,9 +39,10 @@ std::string without_infinity(std::string json_text) {
       in_string = !in_string;
     } else if (!in_string && text.compare(i, infinity.size(), infinity) == 0) {
       const std::size_t end = i + infinity.size();
-      const bool alone = (i == 0 || before.find(text[i - 1]) != std::string_view::npos) &&
-                         (end == text.size() || after.find(text[end]) != std::string_view::npos);
-      if (alone) json_text.replace(i, infinity.size(), stands_for_infinity);
+      const bool is_whole_word =
+          (i == 0 || before.find(text[i - 1]) != std::string_view::npos) &&
+          (end == text.size() || after.find(text[end]) != std::string_view::npos);
+      if (is_whole_word) json_text.replace(i, infinity.size(), infinity_substitute);
     }
   }
   return json_text;
@@ -50,7 +51,8 @@ std::string without_infinity(std::string json_text) {
 }  // namespace
 
 ConfigKeys::ConfigKeys(const std::string& path) : label_(printable(path)) {
-  object_ = std::make_shared<const json>(parse_json(without_infinity(read_json_text(path)), label_));
+  object_ =
+      std::make_shared<const json>(parse_json(without_infinity(read_json_text(path)), label_));
   if (!object_->is_object()) throw Failure(label_ + ": a config must be a JSON object");
 }
 
@@ -72,67 +74,73 @@ std::optional<std::uint64_t> ConfigKeys::size(std::initializer_list<const char*>
   std::optional<std::uint64_t> size;
   std::string first;
   for (const std::string key : names) {
-    const json& said = value(key);
-    if (said.is_null()) continue;
-    if (!said.is_number_unsigned() || said.get<std::uint64_t>() < 1 || said.get<std::uint64_t>() > largest_size)
-      fail(key, "is " + shown(said) + "; it must be an integer from 1 to " + std::to_string(largest_size));
-    if (size && *size != said.get<std::uint64_t>())
-      fail(key, "is " + shown(said) + ", and " + prefix_ + first + " " + std::to_string(*size) + ": they mean the same size");
+    const json& given = value(key);
+    if (given.is_null()) continue;
+    if (!given.is_number_unsigned() || given.get<std::uint64_t>() < 1 ||
+        given.get<std::uint64_t>() > largest_size)
+      fail(key, "is " + shown(given) + "; it must be an integer from 1 to " +
+                    std::to_string(largest_size));
+    if (size && *size != given.get<std::uint64_t>())
+      fail(key, "is " + shown(given) + ", and " + prefix_ + first + " " + std::to_string(*size) +
+                    "; both name the same size");
     if (!size) first = key;
-    size = said.get<std::uint64_t>();
+    size = given.get<std::uint64_t>();
   }
   return size;
 }
 
 std::optional<double> ConfigKeys::epsilon(const char* key) const {
-  const json& said = value(key);
-  if (said.is_null()) return std::nullopt;
-  if (!said.is_number() || !(said.get<double>() > 0 && said.get<double>() < 1))
-    fail(key, "is " + shown(said) + "; it must be a number above 0 and below 1");
-  return said.get<double>();
+  const json& given = value(key);
+  if (given.is_null()) return std::nullopt;
+  if (!given.is_number() || !(given.get<double>() > 0 && given.get<double>() < 1))
+    fail(key, "is " + shown(given) + "; it must be a number above 0 and below 1");
+  return given.get<double>();
 }
 
 std::optional<std::string> ConfigKeys::text(const char* key) const {
-  const json& said = value(key);
-  if (said.is_null()) return std::nullopt;
-  if (!said.is_string()) fail(key, "is " + shown(said) + "; it must be text");
-  return said.get<std::string>();
+  const json& given = value(key);
+  if (given.is_null()) return std::nullopt;
+  if (!given.is_string()) fail(key, "is " + shown(given) + "; it must be text");
+  return given.get<std::string>();
 }
 
 ConfigKeys ConfigKeys::object(const char* key) const {
-  const json& said = value(key);
-  if (!said.is_null() && !said.is_object()) fail(key, "is " + shown(said) + "; it must be an object");
-  return {std::make_shared<const json>(said.is_null() ? json::object() : said), label_, prefix_ + key + "."};
+  const json& given = value(key);
+  if (!given.is_null() && !given.is_object())
+    fail(key, "is " + shown(given) + "; it must be an object");
+  return {std::make_shared<const json>(given.is_null() ? json::object() : given), label_,
+          prefix_ + key + "."};
 }
 
-void ConfigKeys::require(const char* key, const char* built) const {
-  require_value(key, built);
+void ConfigKeys::require(const char* key, const char* supported) const {
+  require_value(key, supported);
 }
 
-void ConfigKeys::require(const char* key, bool built) const {
-  require_value(key, built);
+void ConfigKeys::require(const char* key, bool supported) const {
+  require_value(key, supported);
 }
 
-void ConfigKeys::require(const char* key, int built) const {
-  require_value(key, built);
+void ConfigKeys::require(const char* key, int supported) const {
+  require_value(key, supported);
 }
 
-void ConfigKeys::require_value(const char* key, const json& built) const {
-  const json& said = value(key);
-  if (!said.is_null() && said != built) fail(key, "is " + shown(said) + ", which is not built here; allowed: " + shown(built));
+void ConfigKeys::require_value(const char* key, const json& supported) const {
+  const json& given = value(key);
+  if (!given.is_null() && given != supported)
+    fail(key, "is " + shown(given) + ", which is not supported; allowed: " + shown(supported));
 }
 
 void ConfigKeys::require_empty(const char* key) const {
-  const json& said = value(key);
-  if (!said.is_null() && !(said.is_structured() && said.empty()))
-    fail(key, "is " + shown(said) + ", which is not built here; allowed: an empty list");
+  const json& given = value(key);
+  if (!given.is_null() && !(given.is_structured() && given.empty()))
+    fail(key, "is " + shown(given) + ", which is not supported; allowed: an empty list");
 }
 
 void ConfigKeys::require_no_limits(const char* key) const {
-  const json& said = value(key);
-  if (said.is_null()) return;
-  if (said.is_array() && said.size() == 2 && said[0] == 0 && is_infinite(said[1])) return;
-  fail(key, "is " + shown(said) + ", which is not built here; allowed: [0.0, Infinity]");
+  const json& given = value(key);
+  if (given.is_null()) return;
+  if (given.is_array() && given.size() == 2 && given[0] == 0 && is_infinite(given[1])) return;
+  fail(key, "is " + shown(given) + ", which is not supported; allowed: [0.0, Infinity]");
 }
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// A file descriptor that is closed when it goes.
+// A file descriptor that closes itself when it is destroyed.
 #pragma once
 
 #include <unistd.h>
@@ -10,7 +10,7 @@ namespace ranklab {
 class Descriptor {
  public:
   Descriptor() = default;
-  /// Takes what open(2) and its kin return; below zero, it is not open.
+  /// Takes the result of open(2) and similar calls; a negative value is not open.
   explicit Descriptor(int value) : value_(value) {}
   Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
@@ -22,7 +22,7 @@ class Descriptor {
 
   int get() const { return value_; }
   bool open() const { return value_ >= 0; }
-  /// What close(2) says; 0 where it was not open.
+  /// The result of close(2); 0 if not open.
   int close() { return open() ? ::close(std::exchange(value_, -1)) : 0; }
 
  private:

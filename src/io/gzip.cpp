@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t block_bytes = std::uint32_t{1} << 18;  // stays in a core's cache
 
-/// zlib's state for a gzip stream; it holds the stream against its length and checksum.
+/// zlib's state for a gzip stream; zlib checks the length and checksum of the stream.
 class Inflation {
  public:
   explicit Inflation(std::string& packed) {
@@ -25,7 +25,7 @@ class Inflation {
   Inflation(const Inflation&) = delete;
   Inflation& operator=(const Inflation&) = delete;
 
-  /// Appends the next block; zlib's status.
+  /// Appends the next block; returns zlib's status.
   int append_to(std::string& bytes) {
     const std::size_t done = bytes.size();
     bytes.resize(done + block_bytes);
@@ -46,7 +46,9 @@ class Inflation {
 std::string read_unpacked(const std::string& path, std::uint32_t most) {
   const std::string label = printable(path);
   const auto require_at_most = [&](std::uint64_t size) {
-    if (size > most) throw Failure(label + ": more than " + std::to_string(most) + " bytes are implausible for this file");
+    if (size > most)
+      throw Failure(label + ": more than " + std::to_string(most) +
+                    " bytes are implausible for this file");
   };
   const auto file = InputFile::open(path);
   require_at_most(file->size());
@@ -61,9 +63,10 @@ std::string read_unpacked(const std::string& path, std::uint32_t most) {
     require_at_most(bytes.size());
   }
   if (status == Z_MEM_ERROR) throw std::bad_alloc();
-  // Z_BUF_ERROR: no step was possible, with output to fill and the whole input given.
+  // Z_BUF_ERROR: no progress, although zlib had all input and room for output.
   if (status == Z_BUF_ERROR) throw Failure(label + ": damaged: the gzip stream is cut off");
-  if (status != Z_STREAM_END) throw Failure(label + ": damaged: not a gzip stream, or not what was packed");
+  if (status != Z_STREAM_END)
+    throw Failure(label + ": damaged: not a gzip stream, or not what was packed");
   if (inflation.input_left()) throw Failure(label + ": damaged: bytes follow the gzip stream");
   return bytes;
 }

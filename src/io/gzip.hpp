@@ -1,4 +1,4 @@
-// Files that may be packed by gzip.
+// Files that may be compressed by gzip.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,9 @@
 
 namespace ranklab {
 
-/// The bytes of a regular file, unpacked where they begin as a gzip stream does. Throws Failure that names the path and the reason:
-/// what the system says, more than `most` bytes (packed or unpacked), a stream that is damaged, cut off, or followed by anything.
+/// The bytes of a regular file, decompressed if it starts as a gzip stream. Throws Failure that
+/// names the path and the reason: a system error, more than `most` bytes (before or after
+/// decompression), or a stream that is damaged, cut off, or followed by other bytes.
 std::string read_unpacked(const std::string& path, std::uint32_t most);
 
 }  // namespace ranklab

@@ -26,14 +26,16 @@ struct Channel {
   Descriptor ours, theirs;
 };
 
-// A socket pair and not a pipe: send() can be told not to raise SIGPIPE, which would end the whole program when the
+// A socket pair instead of a pipe: send() can suppress SIGPIPE, which would end this program if the
 // child stops reading.
 Channel make_channel() {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) fail("cannot talk to a child process", errno);
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+    fail("cannot talk to a child process", errno);
   Descriptor low_ours(ends[0]), low_theirs(ends[1]);
-  // Kept off 0, 1 and 2, which may be free here and are overwritten in the child.
-  Channel channel{Descriptor(::fcntl(ends[0], F_DUPFD_CLOEXEC, 3)), Descriptor(::fcntl(ends[1], F_DUPFD_CLOEXEC, 3))};
+  // Descriptors 0, 1 and 2 may be free here, but are overwritten in the child: use 3 and above.
+  Channel channel{Descriptor(::fcntl(ends[0], F_DUPFD_CLOEXEC, 3)),
+                  Descriptor(::fcntl(ends[1], F_DUPFD_CLOEXEC, 3))};
   if (!channel.ours.open() || !channel.theirs.open()) fail("cannot talk to a child process", errno);
   return channel;
 }
@@ -46,7 +48,7 @@ struct FileActions {
   FileActions& operator=(const FileActions&) = delete;
 };
 
-// Ends and reaps the child on every way out, so that none is left behind.
+// The destructor kills and reaps the child, so no exit path leaves it behind.
 class Child {
  public:
   Child(const std::vector<std::string>& words, int in, int out, int err) {
@@ -60,8 +62,9 @@ class Child {
     const int error = ::posix_spawnp(&pid_, argv[0], &files.actions, nullptr, argv.data(), environ);
     if (error == 0) return;
     pid_ = -1;
-    // A PATH whose folders are missing, not folders or closed to us holds no program either.
-    if (error == ENOENT || error == ENOTDIR || error == EACCES) throw ProgramMissing(words[0] + " is not installed");
+    // A PATH with folders that are missing, inaccessible or not folders also means: not found.
+    if (error == ENOENT || error == ENOTDIR || error == EACCES)
+      throw ProgramMissing(words[0] + " is not installed");
     fail("cannot start " + words[0], error);
   }
   ~Child() {
@@ -85,9 +88,10 @@ class Child {
 };
 
 void send_some(Descriptor& socket, std::string_view& input) {
-  const long sent = input.empty() ? 0 : send_without_signal(socket.get(), input.data(), input.size());
+  const long sent =
+      input.empty() ? 0 : send_without_signal(socket.get(), input.data(), input.size());
   if (sent > 0) input.remove_prefix(static_cast<std::size_t>(sent));
-  // A child that no longer reads has said why on its standard error; that is not our failure.
+  // A child that stops reading reports why on its standard error; this is not our failure.
   const bool again = sent < 0 && (errno == EAGAIN || errno == EINTR);
   if (input.empty() || (sent < 0 && !again)) socket.close();
 }
@@ -99,10 +103,13 @@ void receive_some(Descriptor& socket, std::string& output) {
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) socket.close();
 }
 
-// All three at once: a child blocked on a full output would otherwise never read the rest of its input.
-void exchange(Descriptor& in, Descriptor& out, Descriptor& err, std::string_view input, ProcessOutput& result) {
+// Serves all three at once: a child that blocks on full output would never read the rest of its
+// input.
+void exchange(Descriptor& in, Descriptor& out, Descriptor& err, std::string_view input,
+              ProcessOutput& result) {
   while (in.open() || out.open() || err.open()) {
-    std::array<pollfd, 3> waiting = {pollfd{in.get(), POLLOUT, 0}, pollfd{out.get(), POLLIN, 0}, pollfd{err.get(), POLLIN, 0}};
+    std::array<pollfd, 3> waiting = {pollfd{in.get(), POLLOUT, 0}, pollfd{out.get(), POLLIN, 0},
+                                     pollfd{err.get(), POLLIN, 0}};
     if (::poll(waiting.data(), waiting.size(), -1) < 0) {
       if (errno == EINTR) continue;
       fail("cannot wait for a child process", errno);

@@ -1,4 +1,5 @@
-// Another program as a child process: no shell in between, so no word of the arguments or the input is ever interpreted.
+// Runs another program as a child process without a shell, so that nothing interprets the arguments
+// or the input.
 #pragma once
 
 #include <string>
@@ -15,12 +16,12 @@ struct ProgramMissing : Failure {
 };
 
 struct ProcessOutput {
-  int exit_code = 0;  // 128 + signal where a signal ended the program
+  int exit_code = 0;  // 128 + signal if a signal ended the program
   std::string out, err;
 };
 
-/// Runs words[0], looked up in PATH, with `input` on its standard input, and waits for its end.
-/// Throws ProgramMissing where there is no such program, Failure where the system refuses.
+/// Runs words[0], looked up in PATH, with `input` on its standard input, and waits for it to end.
+/// Throws ProgramMissing if there is no such program, Failure if the system cannot start it.
 ProcessOutput run_process(const std::vector<std::string>& words, std::string_view input);
 
 }  // namespace ranklab

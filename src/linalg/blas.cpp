@@ -21,7 +21,7 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 
-// Of OpenBLAS, exported but not declared; absent elsewhere.
+// Exported by OpenBLAS but not declared; null in other libraries.
 extern "C" {
 [[gnu::weak]] void* blas_memory_alloc(int unused);
 [[gnu::weak]] void blas_memory_free(void* buffer);
@@ -30,7 +30,8 @@ extern "C" {
 namespace ranklab {
 namespace {
 
-constexpr std::uint64_t blas_buffer_bytes = 135'266'304;  // of OpenBLAS 0.3.21 on x86-64, as strace shows it
+constexpr std::uint64_t blas_buffer_bytes =
+    135'266'304;  // of OpenBLAS 0.3.21 on x86-64, as strace shows it
 
 template <class T>
 double flop_rate() {
@@ -42,23 +43,27 @@ double flop_rate() {
   for (int i = 0; i < repetitions; ++i) {
     const auto start = std::chrono::steady_clock::now();
     b = a * a;
-    fastest = std::min(fastest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    fastest = std::min(
+        fastest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return 2.0 * n * n * n / fastest;
 }
 
-#if defined(__linux__) && defined(__GLIBC__) && !defined(RANKLAB_PORTABLE) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-// OpenBLAS starts its threads when it is loaded. From 0.3.29 on it asks without end for buffers that a limited address space has no
-// room for, before main could set OPENBLAS_NUM_THREADS or say anything. The functions in .preinit_array run before any library's
-// constructor, and before the C library knows its environment: hence execve.
+#if defined(__linux__) && defined(__GLIBC__) && !defined(RANKLAB_PORTABLE) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// OpenBLAS starts its threads when it is loaded, before main could set OPENBLAS_NUM_THREADS or
+// print anything. From 0.3.29 on, it retries forever if a limited address space has no room for its
+// buffers. The functions in .preinit_array run before any library's constructor, and before the C
+// library knows its environment; hence execve.
 void give_up(int) {
-  constexpr char line[] = "ranklab: out of memory: OpenBLAS cannot start within the limit of address space (ulimit -v)\n";
+  constexpr char line[] =
+      "ranklab: out of memory: OpenBLAS cannot start within the limit of address space (ulimit "
+      "-v)\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line, sizeof line - 1);
   ::_exit(1);
 }
 
-// Ends the program with that line after so many seconds of processor time; 0: no longer.
+// Ends the program through give_up() after this many seconds of processor time; 0 cancels.
 void set_deadline(long seconds) {
   const itimerval deadline{{0, 0}, {seconds, 0}};
   ::signal(SIGPROF, seconds > 0 ? give_up : SIG_DFL);
@@ -82,13 +87,14 @@ void start_with_one_blas_thread(int, char** argv, char** environment) {
   }
   if (!is_set && environment[count] == nullptr) {
     changed[count] = const_cast<char*>(one);
-    ::execve("/proc/self/exe", argv, changed);  // where it fails, the library serves as it is
+    ::execve("/proc/self/exe", argv, changed);  // if it fails, continue with the library's defaults
   }
   set_deadline(seconds);
   waits_for_libraries = true;
 }
 
-[[gnu::section(".preinit_array"), gnu::used]] void (*before_libraries)(int, char**, char**) = start_with_one_blas_thread;
+[[gnu::section(".preinit_array"),
+  gnu::used]] void (*before_libraries)(int, char**, char**) = start_with_one_blas_thread;
 
 // The program's own constructors run after those of the libraries.
 [[gnu::constructor]] void after_libraries() {
@@ -104,9 +110,10 @@ void reserve_blas_buffers(std::uint64_t threads) {
   const std::uint64_t wanted = (threads - reserved) * blas_buffer_bytes;
   void* const room = ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) {
-    throw Failure("out of memory: OpenBLAS maps " + std::to_string(blas_buffer_bytes / 1'000'000) + " MB for each of " +
-                  counted(threads, "thread") + ", " + short_number(free_address_space() / 1e6) +
-                  " MB of address space are left (ulimit -v); fewer --threads need less");
+    throw Failure("out of memory: OpenBLAS maps " + std::to_string(blas_buffer_bytes / 1'000'000) +
+                  " MB for each of " + counted(threads, "thread") + ", " +
+                  short_number(free_address_space() / 1e6) +
+                  " MB of address space are left (ulimit -v); use fewer --threads");
   }
   ::munmap(room, wanted);
   reserved = threads;
@@ -123,8 +130,8 @@ double measured_flop_rate(bool single_precision) {
 }
 
 std::string better_kernel(const std::string& core, bool has_avx512) {
-  const bool without_avx512 =
-      core == "Haswell" || core == "Zen" || core == "Sandybridge" || core == "Prescott" || core == "Nehalem";
+  const bool without_avx512 = core == "Haswell" || core == "Zen" || core == "Sandybridge" ||
+                              core == "Prescott" || core == "Nehalem";
   return has_avx512 && without_avx512 ? "SkylakeX" : "";
 }
 
@@ -139,7 +146,7 @@ void prepare_blas(char** argv) {
   choose("OPENBLAS_NUM_THREADS", std::isinf(free_address_space()) ? "" : "1");
   if (chosen.empty()) return;
   ::execv(program_path().c_str(), argv);
-  // Where the program cannot start itself again, the library serves as it is.
+  // If the program cannot restart itself, continue with the library's defaults.
   for (const char* variable : chosen) ::unsetenv(variable);
 }
 
@@ -159,7 +166,8 @@ std::string blas_core() {
 }
 
 std::string armadillo_name() {
-  return std::to_string(ARMA_VERSION_MAJOR) + "." + std::to_string(ARMA_VERSION_MINOR) + "." + std::to_string(ARMA_VERSION_PATCH);
+  return std::to_string(ARMA_VERSION_MAJOR) + "." + std::to_string(ARMA_VERSION_MINOR) + "." +
+         std::to_string(ARMA_VERSION_PATCH);
 }
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// The BLAS behind the matrices: which one, which kernel, how many threads.
+// The BLAS library: its name, its kernel, and its number of threads.
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,26 @@
 
 namespace ranklab {
 
-/// Sets what OpenBLAS reads from the environment when it is loaded, unless the user has set it, and starts the program again if
-/// anything changed. OpenBLAS 0.3.21 does not know every processor family and then falls back to kernels without AVX-512, which are
-/// 1.5 to 2 times slower on large products. And for each core it starts a thread with a buffer of 135 MB, for which a limited
-/// address space (`ulimit -v`) may have no room; this program makes its own threads.
+/// Sets the environment variables that OpenBLAS reads when it is loaded, unless the user has set
+/// them, and restarts the program if anything changed. OpenBLAS 0.3.21 does not know every
+/// processor family; it then falls back to kernels without AVX-512, which are 1.5 to 2 times slower
+/// on large products. It also starts one thread per core, each with a buffer of 135 MB, which a
+/// limited address space (`ulimit -v`) may not have room for. This program creates its own threads.
 void prepare_blas(char** argv);
 
-/// The kernel that should be asked for when OpenBLAS picked `core`; empty: keep it.
+/// The kernel to request if OpenBLAS picked `core`; empty: keep it.
 std::string better_kernel(const std::string& core, bool has_avx512);
 
-/// Threads inside one BLAS call; they change the last bits of a result.
+/// Sets the threads inside one BLAS call; their number changes the last bits of a result.
 void set_blas_threads(std::uint64_t threads);
 
-/// Makes OpenBLAS map the buffers of so many threads that call it at the same time. If a buffer is refused later, OpenBLAS asks for
-/// it again without end. Does nothing where the address space is not limited. Throws Failure where there is no room.
+/// Makes OpenBLAS map buffers for this many threads that call it at the same time. If the system
+/// refuses a buffer later, OpenBLAS retries forever. Does nothing if the address space is not
+/// limited. Throws Failure if there is no room.
 void reserve_blas_buffers(std::uint64_t threads);
 
-/// Floating-point operations a second of one thread in products of matrices of a few hundred rows, measured in some 50 ms.
+/// Floating-point operations per second of one thread in products of 512 x 512 matrices, measured
+/// in about 50 ms.
 double measured_flop_rate(bool single_precision);
 
 std::string blas_name();       // OpenBLAS 0.3.21

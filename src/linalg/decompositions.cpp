@@ -32,7 +32,8 @@ void require_finite_square(const char* what, const arma::mat& A) {
 
 template <class T>
 void require_finite(const char* what, const arma::Mat<T>& A) {
-  if (!A.is_finite()) throw Failure(std::string(what) + ": " + shape(A) + " has non-finite entries");
+  if (!A.is_finite())
+    throw Failure(std::string(what) + ": " + shape(A) + " has non-finite entries");
 }
 
 template void require_finite<float>(const char*, const arma::fmat&);

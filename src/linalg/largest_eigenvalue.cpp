@@ -11,17 +11,20 @@
 namespace ranklab {
 namespace {
 
-// Up to here LAPACK takes no longer for all of them.
+// Up to this order, LAPACK computes all eigenvalues in the same time.
 constexpr arma::uword small_order = 96;
 constexpr arma::uword steps_between_checks = 4;
 
-// As many steps as cost about as much as LAPACK, where a bulk without a gap at its top would take more.
+// The number of steps that costs about as much as LAPACK. A spectrum without a gap at its top would
+// take more.
 arma::uword most_steps(arma::uword n) {
   return std::clamp<arma::uword>(n / 12, 32, 400);
 }
-constexpr double residual_limit = tolerance::lanczos_residual;  // ||S x - theta x|| / theta bounds the relative error of theta
+constexpr double residual_limit =
+    tolerance::lanczos_residual;  // ||S x - theta x|| / theta bounds the relative error of theta
 
-// A Gaussian direction has a part in every eigenspace; it is the same in every run, so that no seed moves the last bits.
+// A Gaussian direction has a component in every eigenspace. It is the same in every run, so the
+// seed does not change the last bits.
 arma::vec start(arma::uword n) {
   arma::vec q(n);
   Stream(0, 0, "start of the Lanczos steps").fill_normal({q.memptr(), q.n_elem});
@@ -61,14 +64,16 @@ double largest_eigenvalue(const arma::mat& S, const std::function<void()>& betwe
     if (between_steps) between_steps();
     arma::vec w = S * Q.col(j);
     alpha.push_back(arma::dot(Q.col(j), w));
-    // Against all earlier columns, and twice: otherwise rounding brings converged directions back.
+    // Orthogonalize against all earlier columns, twice: otherwise rounding reintroduces converged
+    // directions.
     const arma::mat earlier(Q.memptr(), n, j + 1, false, true);
     for (int pass = 0; pass < 2; ++pass) w -= earlier * (earlier.t() * w);
     beta.push_back(arma::norm(w));
     const bool invariant = !(beta[j] > residual_limit * std::abs(alpha[0]));
     if (invariant || (j + 1) % steps_between_checks == 0 || j + 1 == steps) {
       const Ritz ritz = largest_ritz(alpha, beta);
-      if (invariant || beta[j] * std::abs(ritz.last_component) <= residual_limit * ritz.value) return std::max(0.0, ritz.value);
+      if (invariant || beta[j] * std::abs(ritz.last_component) <= residual_limit * ritz.value)
+        return std::max(0.0, ritz.value);
     }
     if (j + 1 < steps) Q.col(j + 1) = w / beta[j];
   }

@@ -1,4 +1,5 @@
-// The largest eigenvalue alone, for Gram matrices of several thousand rows, where all of them would take a minute.
+// Only the largest eigenvalue, for Gram matrices of several thousand rows: computing all
+// eigenvalues would take a minute.
 #pragma once
 
 #include <armadillo>
@@ -6,9 +7,10 @@
 
 namespace ranklab {
 
-/// The largest eigenvalue of a symmetric positive semidefinite matrix S (both triangles are read), by Lanczos steps until the
-/// residual bounds its relative error by 1e-12; 0 of an empty matrix. `between_steps` is called every few milliseconds of
-/// work and may throw. Throws Failure for a non-square or non-finite S, or where nothing converges.
+/// The largest eigenvalue of a symmetric positive semidefinite matrix S (both triangles are read),
+/// by Lanczos iteration until the residual bounds its relative error by 1e-12; 0 for an empty
+/// matrix. Calls `between_steps` every few milliseconds of work; it may throw. Throws Failure if S
+/// is not square or not finite, or if nothing converges.
 double largest_eigenvalue(const arma::mat& S, const std::function<void()>& between_steps = {});
 
 }  // namespace ranklab

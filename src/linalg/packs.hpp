@@ -1,5 +1,6 @@
-// Loops over arrays by vector instructions, whatever the compiler makes of a branch: a pack is as many numbers as an instruction
-// takes, its operators and `condition ? a : b` work entry by entry.
+// Loops over arrays with explicit vector instructions, independent of the compiler's vectorizer. A
+// pack holds as many numbers as one instruction processes; its operators and `condition ? a : b`
+// work entry by entry.
 #pragma once
 
 #include <bit>
@@ -31,11 +32,11 @@ struct PackOf {
 template <class T>
 using Pack = typename PackOf<T>::type;
 
-/// An integer as long as T.
+/// The integer type of the same size as T.
 template <class T>
 using BitsOf = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
-/// The entries of a pack are T.
+/// The type of the entries of a pack.
 template <class V>
 using EntryOf = std::remove_cvref_t<decltype(std::declval<V&>()[0])>;
 
@@ -51,7 +52,7 @@ template <class V>
   return std::bit_cast<V>(std::bit_cast<Pack<Bits>>(x) & std::numeric_limits<Bits>::max());
 }
 
-/// From p on `count` numbers, at most a pack's; zeros behind them.
+/// Loads `count` numbers from p, at most a pack; fills the rest with zeros.
 template <class T, class Count>
 [[gnu::always_inline]] inline Pack<T> load(const T* p, Count count) {
   Pack<T> x = {};
@@ -59,7 +60,7 @@ template <class T, class Count>
   return x;
 }
 
-/// To p on, the first `count` of a pack.
+/// Stores the first `count` numbers of a pack to p.
 template <class T, class Count>
 [[gnu::always_inline]] inline void store(const Pack<T>& x, T* p, Count count) {
   std::memcpy(p, &x, count * sizeof(T));
@@ -76,19 +77,20 @@ template <class V>
   (std::make_integer_sequence<int, w>());
 }
 
-/// Rows become columns: entry j of rows[i] becomes entry i of rows[j].
+/// Transposes: entry j of rows[i] becomes entry i of rows[j].
 template <class V>
 [[gnu::always_inline]] inline void transpose(V (&rows)[pack_size<EntryOf<V>>]) {
   constexpr std::size_t w = pack_size<EntryOf<V>>;
-  // Each round moves the highest bit of a row's number to the end of the number of the entry.
+  // Each round moves the highest bit of the row index to the lowest bit of the entry index.
   for (std::size_t round = 1; round < w; round *= 2) {
     V zipped[w];
-    for (std::size_t i = 0; i < w / 2; ++i) std::tie(zipped[2 * i], zipped[2 * i + 1]) = zip(rows[i], rows[i + w / 2]);
+    for (std::size_t i = 0; i < w / 2; ++i)
+      std::tie(zipped[2 * i], zipped[2 * i + 1]) = zip(rows[i], rows[i + w / 2]);
     for (std::size_t i = 0; i < w; ++i) rows[i] = zipped[i];
   }
 }
 
-/// body(i, count) for i = 0, w, 2 w, ...: w numbers from i on each time, fewer the last time.
+/// Calls body(i, count) for i = 0, w, 2 w, ... with w numbers each; the last call may have fewer.
 template <class T, class Body>
 [[gnu::always_inline]] inline void for_packs(std::size_t n, const Body& body) {
   constexpr std::integral_constant<std::size_t, pack_size<T>> whole;

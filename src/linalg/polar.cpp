@@ -1,16 +1,19 @@
 // Two routes to the polar factor.
 //
-// The definition: LAPACK's singular value decomposition. It serves every matrix that may be singular to working precision,
-// and the small ones, where it costs little.
+// The definition: LAPACK's singular value decomposition. It handles all matrices that may be
+// singular to working precision, and the small ones, for which it is cheap.
 //
-// The fast route, for matrices that are certainly of full rank, is made of inverses, Cholesky factors and products:
-//   1. One scaled Newton step, X <- (z X + X^-T / z) / 2 (Higham, "Functions of Matrices", 2008, Section 8.6), brings a
-//      condition number c down to about sqrt(c) / 2. Its inverse also bounds the smallest singular value from below,
-//      s_n >= 1 / ||X^-1||_F, and that is the guard.
-//   2. Dynamically weighted Halley steps (Nakatsukasa, Bai, Gygi, SIAM J. Matrix Anal. Appl. 31, 2010) in their Cholesky
-//      form, which is accurate while their weights are moderate: after step 1 they are.
-//   3. The power series of (I - E)^(-1/2) in the defect E = I - X'X, once its measured norm is small.
-// Legend: X (n, n) is the iterate, its singular values lie in [low, high].
+// The fast route, for matrices that certainly have full rank, uses inverses, Cholesky factors and
+// products:
+//   1. One scaled Newton step, X <- (z X + X^-T / z) / 2 (Higham, "Functions of Matrices", 2008,
+//      Section 8.6), reduces a condition number c to about sqrt(c) / 2. Its inverse also bounds the
+//      smallest singular value from below, s_n >= 1 / ||X^-1||_F; this bound is the guard.
+//   2. Dynamically weighted Halley steps (Nakatsukasa, Bai, Gygi, SIAM J. Matrix Anal. Appl. 31,
+//      2010) in their Cholesky form, which is accurate for moderate weights, as they are after
+//      step 1.
+//   3. The power series of (I - E)^(-1/2) in the defect E = I - X'X, once its measured norm is
+//      small.
+// Legend: X (n, n) is the iterate; its singular values are in [low, high].
 #include "linalg/polar.hpp"
 
 #include <cblas.h>
@@ -30,28 +33,32 @@ namespace {
 // Below this size the two routes cost the same.
 constexpr arma::uword smallest_iterated = 16;
 
-// Matrices within the limit take at most six, the tests say; more would mean that rounding has broken a bound.
+// Matrices within the limit take at most six steps (see the tests); more would mean that rounding
+// has broken a bound.
 constexpr int most_halley_steps = 8;
 
 /// X <- X L^-1, or X L^-T.
 void divide_by_lower(arma::mat& X, const arma::mat& L, CBLAS_TRANSPOSE form) {
   const int n = static_cast<int>(X.n_cols);
-  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, form, CblasNonUnit, n, n, 1.0, L.memptr(), n, X.memptr(), n);
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, form, CblasNonUnit, n, n, 1.0, L.memptr(), n,
+              X.memptr(), n);
 }
 void divide_by_lower(arma::fmat& X, const arma::fmat& L, CBLAS_TRANSPOSE form) {
   const int n = static_cast<int>(X.n_cols);
-  cblas_strsm(CblasColMajor, CblasRight, CblasLower, form, CblasNonUnit, n, n, 1.0f, L.memptr(), n, X.memptr(), n);
+  cblas_strsm(CblasColMajor, CblasRight, CblasLower, form, CblasNonUnit, n, n, 1.0f, L.memptr(), n,
+              X.memptr(), n);
 }
 
-/// The smallest entry of the diagonal of U against the largest, where A = P L U.
+/// The smallest over the largest modulus on the diagonal of U, where A = P L U.
 template <class T>
 double pivot_ratio(const arma::Mat<T>& factors) {
   const arma::Col<T> pivots = arma::abs(factors.diag());
   return static_cast<double>(pivots.min()) / static_cast<double>(pivots.max());
 }
 
-/// X^-1, or nothing for a matrix that its pivots show to be worse conditioned than the limit: they cost a third of the
-/// inverse, and s_n <= n min |u_ii|. LAPACK directly: Armadillo's inv() adds a condition estimate.
+/// X^-1, or nothing if the pivots show that X is conditioned worse than the limit: s_n <= n min
+/// |u_ii|. The pivots take a third of the time of the inverse. Calls LAPACK directly because
+/// Armadillo's inv() adds a condition estimate.
 template <class T>
 std::optional<arma::Mat<T>> inverse_within(arma::Mat<T> X, double condition_limit) {
   arma::blas_int n = static_cast<arma::blas_int>(X.n_rows), info = 0, work_size = 64 * n;
@@ -74,7 +81,7 @@ bool cholesky_lower(arma::Mat<T>& M) {
 
 template <class T>
 double frobenius(const arma::Mat<T>& A) {
-  // arma::norm guards against overflow at a cost; the iterates here are scaled.
+  // arma::norm guards against overflow, at a cost; the iterates here are scaled already.
   return std::sqrt(static_cast<double>(arma::dot(A, A)));
 }
 
@@ -85,17 +92,20 @@ struct Iterate {
   int steps = 0;
 };
 
-/// One Newton step from X with its inverse, or nothing where ||X||_F ||X^-1||_F exceeds the limit.
+/// One Newton step from X and its inverse, or nothing if ||X||_F ||X^-1||_F exceeds the limit.
 template <class T>
-std::optional<Iterate<T>> newton_step(const arma::Mat<T>& X, arma::Mat<T> inverse, double condition_limit) {
-  const double norm = frobenius(X), inverse_norm = frobenius(inverse), condition = norm * inverse_norm;
-  if (!(condition <= condition_limit)) return std::nullopt;  // NaN, after an overflow, stops here too
+std::optional<Iterate<T>> newton_step(const arma::Mat<T>& X, arma::Mat<T> inverse,
+                                      double condition_limit) {
+  const double norm = frobenius(X), inverse_norm = frobenius(inverse),
+               condition = norm * inverse_norm;
+  if (!(condition <= condition_limit))
+    return std::nullopt;  // NaN, after an overflow, stops here too
 
   const double z = std::sqrt(inverse_norm / norm);
   arma::inplace_trans(inverse);
   Iterate<T> next;
   next.X = static_cast<T>(z / 2) * X + static_cast<T>(0.5 / z) * inverse;
-  // z s lies in [1 / root, root], where (z s + 1 / (z s)) / 2 is at least 1 and largest at the ends.
+  // z s is in [1 / root, root], where (z s + 1 / (z s)) / 2 is at least 1 and largest at both ends.
   const double root = std::sqrt(condition);
   next.low = 1;
   next.steps = 1;
@@ -103,7 +113,8 @@ std::optional<Iterate<T>> newton_step(const arma::Mat<T>& X, arma::Mat<T> invers
   return next;
 }
 
-/// s -> s (a + b s^2) / (1 + c s^2) maps [low, 1] into [image_of_low, 1], the best map of its form.
+/// s -> s (a + b s^2) / (1 + c s^2) maps [low, 1] into [image_of_low, 1]; the best map of this
+/// form.
 struct HalleyWeights {
   double a, b, c, image_of_low;
 };
@@ -116,11 +127,13 @@ HalleyWeights halley_weights(double low) {
   return {a, b, c, std::min(1.0, low * (a + b * square) / (1 + c * square))};
 }
 
-/// One weighted Halley step, centred so that [image_of_low, 1] becomes [1 - r, 1 + r]. Overwrites gram = X'X.
+/// One weighted Halley step, centered so that [image_of_low, 1] becomes [1 - r, 1 + r]. Overwrites
+/// gram = X'X.
 template <class T>
 bool halley_step(Iterate<T>& iterate, arma::Mat<T>& gram) {
   const double high = iterate.high;
-  const auto [a, b, c, image_of_low] = halley_weights(std::min(iterate.low / high, 1.0));  // bounds may cross by rounding
+  const auto [a, b, c, image_of_low] =
+      halley_weights(std::min(iterate.low / high, 1.0));  // bounds may cross by rounding
   gram *= static_cast<T>(c / (high * high));
   gram.diag() += T(1);
   if (!cholesky_lower(gram)) return false;
@@ -128,10 +141,11 @@ bool halley_step(Iterate<T>& iterate, arma::Mat<T>& gram) {
   arma::Mat<T> solved = iterate.X;
   divide_by_lower(solved, gram, CblasTrans);
   divide_by_lower(solved, gram, CblasNoTrans);
-  const double centre = 2 / (1 + image_of_low), scale = centre / high;
-  iterate.X = static_cast<T>(scale * b / c) * iterate.X + static_cast<T>(scale * (a - b / c)) * solved;
-  iterate.low = centre * image_of_low;
-  iterate.high = centre;
+  const double center = 2 / (1 + image_of_low), scale = center / high;
+  iterate.X =
+      static_cast<T>(scale * b / c) * iterate.X + static_cast<T>(scale * (a - b / c)) * solved;
+  iterate.low = center * image_of_low;
+  iterate.high = center;
   return true;
 }
 
@@ -147,11 +161,12 @@ void series_step(arma::Mat<T>& X, const arma::Mat<T>& E, int order) {
   X += X * P;
 }
 
-/// The lowest order whose step leaves a defect below the tolerance, from ||E||_F; 0 where none does.
+/// Bound on the defect after a series step of this order, from ||E||_F.
 double defect_after(int order, double e) {
   return order == 1 ? 0.75 * e * e : order == 2 ? 0.625 * e * e * e : 0.5 * std::pow(e, 5);
 }
 
+/// The lowest order whose step leaves a defect below the tolerance; 0 if there is none.
 template <class T>
 int last_order(double e) {
   for (const int order : {1, 2, 4})
@@ -159,10 +174,12 @@ int last_order(double e) {
   return 0;
 }
 
-/// Steps until X is orthogonal; false where that takes more than `most_halley_steps`, or a step breaks down.
+/// Iterates until X is orthogonal; false if that takes more than `most_halley_steps`, or if a step
+/// breaks down.
 template <class T>
 bool converge(Iterate<T>& iterate) {
-  constexpr double series_radius = 0.05;  // below, a series step gains more than a Halley step and costs less
+  constexpr double series_radius =
+      0.05;  // below this, a series step gains more than a Halley step and costs less
   while (iterate.steps++ < most_halley_steps) {
     arma::Mat<T> gram = iterate.X.t() * iterate.X;
     arma::Mat<T> E = -gram;
@@ -172,7 +189,7 @@ bool converge(Iterate<T>& iterate) {
       series_step(iterate.X, E, order);
       return true;
     }
-    // s_1^2 <= ||X'X||_F is often much sharper than what the bounds so far allow.
+    // s_1^2 <= ||X'X||_F is often much sharper than the bound so far.
     iterate.high = std::min(iterate.high, std::sqrt(frobenius(gram)));
     if (e < series_radius) {
       series_step(iterate.X, E, 2);
@@ -192,7 +209,7 @@ std::vector<arma::uword> zero_columns(const arma::Mat<T>& A) {
   return out;
 }
 
-/// The converged iterate of a square X, or nothing where the guard or the iteration gives up.
+/// The converged iterate of a square X, or nothing if the guard or the iteration fails.
 template <class T>
 std::optional<Iterate<T>> iterate_square(const arma::Mat<T>& X, double condition_limit) {
   auto inverse = inverse_within(X, condition_limit);
@@ -202,14 +219,16 @@ std::optional<Iterate<T>> iterate_square(const arma::Mat<T>& X, double condition
   return iterate;
 }
 
-/// The same for a square X whose column j alone is zero: a gradient that a step 1/lambda_1 has freed of one direction.
-/// With u the unit vector orthogonal to the other columns, X + s u e_j' has the singular values of X, with s for the 0,
-/// and the factor polar(X) + u e_j'. Any M that differs from X in column j alone has row j of M^-1 along u.
+/// As iterate_square for a square X in which only column j is zero, such as a gradient from which a
+/// step 1/lambda_1 has removed one direction. With u the unit vector orthogonal to the other
+/// columns, X + s u e_j' has the singular values of X, with s in place of 0, and the factor
+/// polar(X) + u e_j'. If M differs from X only in column j, row j of M^-1 is parallel to u.
 template <class T>
-std::optional<Iterate<T>> iterate_without_column(arma::Mat<T> X, arma::uword j, double condition_limit) {
+std::optional<Iterate<T>> iterate_without_column(arma::Mat<T> X, arma::uword j,
+                                                 double condition_limit) {
   const double s = frobenius(X) / std::sqrt(static_cast<double>(X.n_cols));
-  X.col(j) =
-      static_cast<T>(s) * arma::cos(arma::regspace<arma::Col<T>>(1, static_cast<T>(X.n_rows)));  // lies in no special subspace
+  X.col(j) = static_cast<T>(s) * arma::cos(arma::regspace<arma::Col<T>>(
+                                     1, static_cast<T>(X.n_rows)));  // a generic direction
   auto inverse = inverse_within(X, condition_limit);
   if (!inverse || !(frobenius(X) * frobenius(*inverse) <= condition_limit)) return std::nullopt;
   const arma::Row<T> u = arma::normalise(inverse->row(j));
@@ -222,7 +241,8 @@ std::optional<Iterate<T>> iterate_without_column(arma::Mat<T> X, arma::uword j, 
   return iterate;
 }
 
-/// The same for any shape: a tall X = Q R has the factor Q polar(R), and the singular values of R.
+/// As iterate_square for any shape: a tall X = Q R has the factor Q polar(R) and the singular
+/// values of R.
 template <class T>
 std::optional<Iterate<T>> iterate_any(const arma::Mat<T>& X, double condition_limit) {
   if (X.is_square()) {
@@ -234,7 +254,8 @@ std::optional<Iterate<T>> iterate_any(const arma::Mat<T>& X, double condition_li
   arma::Mat<T> Q, R;
   if (!(tall ? arma::qr_econ(Q, R, X) : arma::qr_econ(Q, R, X.t()))) return std::nullopt;
   auto iterate = iterate_square(R, condition_limit);
-  if (iterate) iterate->X = tall ? arma::Mat<T>(Q * iterate->X) : arma::Mat<T>(iterate->X.t() * Q.t());
+  if (iterate)
+    iterate->X = tall ? arma::Mat<T>(Q * iterate->X) : arma::Mat<T>(iterate->X.t() * Q.t());
   return iterate;
 }
 
@@ -246,12 +267,12 @@ Polar<T> polar_by_svd(const arma::Mat<T>& G, double relative_tolerance) {
   polar.nuclear_norm = arma::accu(s);
   polar.rank = s.is_empty() ? 0 : arma::accu(s > relative_tolerance * s(0));
   polar.factor = svd.U.head_cols(polar.rank) * svd.V.head_cols(polar.rank).t();  // zero for rank 0
-  // Zero columns stay exactly zero: noise of rounding size would make the next gradient a matrix of full rank.
+  // Keep zero columns exactly zero: rounding noise there would give the next gradient full rank.
   for (const arma::uword j : zero_columns(G)) polar.factor.col(j).zeros();
   return polar;
 }
 
-/// The exponent that brings the largest entry into [1, 2); 0 for a matrix that has no such entry.
+/// The exponent that scales the largest modulus into [1, 2); 0 for a zero matrix.
 template <class T>
 int scale_exponent(const arma::Mat<T>& G) {
   const T largest = arma::abs(G).max();
@@ -262,15 +283,18 @@ int scale_exponent(const arma::Mat<T>& G) {
 
 template <class T>
 Polar<T> polar_factor(const arma::Mat<T>& G, double relative_tolerance) {
-  if (relative_tolerance < 0) relative_tolerance = static_cast<double>(std::max(G.n_rows, G.n_cols)) * tolerance::epsilon<T>;
+  if (relative_tolerance < 0)
+    relative_tolerance = static_cast<double>(std::max(G.n_rows, G.n_cols)) * tolerance::epsilon<T>;
   const arma::uword rank = std::min(G.n_rows, G.n_cols);
   if (rank < smallest_iterated || !G.is_finite()) return polar_by_svd(G, relative_tolerance);
 
-  // A power of two, so that scaling is exact. Clamped, so that it is finite for subnormal entries.
+  // Scaling by a power of two is exact. The clamp keeps the factor finite for subnormal entries.
   const int exponent = std::max(scale_exponent(G), std::numeric_limits<T>::min_exponent);
   const arma::Mat<T> X = G * std::ldexp(T(1), -exponent);
-  // s_n / s_1 >= 1 / (||X||_F ||X^-1||_F): every singular value is certain to be kept. The margin covers rounding.
-  const double condition_limit = std::min(tolerance::polar_condition_limit<T>, 0.99 / relative_tolerance);
+  // s_n / s_1 >= 1 / (||X||_F ||X^-1||_F), so every singular value is kept. The margin covers
+  // rounding.
+  const double condition_limit =
+      std::min(tolerance::polar_condition_limit<T>, 0.99 / relative_tolerance);
   auto iterate = iterate_any(X, condition_limit);
   if (!iterate) return polar_by_svd(G, relative_tolerance);
   const double nuclear_norm = std::ldexp(static_cast<double>(arma::dot(iterate->X, X)), exponent);

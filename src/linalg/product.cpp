@@ -9,18 +9,20 @@
 namespace ranklab {
 namespace {
 
-// A tile of C: with AVX2 its 2 x 6 sums, 2 packs of A and an entry of B take 15 of 16 registers.
+// A tile of C: with AVX2, its 2 x 6 sums, 2 packs of A and an entry of B use 15 of 16 registers.
 constexpr arma::uword tile_packs = 2, tile_columns = 6;
 
-// Entries of A, up to which it is read where it stands: rows of tiles find it in the first cache. And columns of B, up to which
-// copying A costs more than it saves.
+// Up to this many entries, A is read in place: rows of tiles find it in the first-level cache. With
+// up to this many columns of B, copying A costs more than it saves.
 constexpr arma::uword small_left = 4096, few_columns = 32;
-// A larger A is copied in parts, at most so many entries, so many columns of A, at once; each meets about so many entries of B.
+// A larger A is copied in parts of at most this many entries and this many columns of A; each part
+// is multiplied by about this many entries of B at a time.
 constexpr arma::uword copied_left = 16384, most_depth = 256, most_right = 16384;
-// Of larger parts OpenBLAS, which copies B too, is as fast (AVX2; of smaller ones 1.05 to 2 times slower).
+// Beyond this size OpenBLAS, which also copies B, is as fast (AVX2; for smaller parts it is 1.05 to
+// 2 times slower).
 constexpr arma::uword large_left = 1 << 18;
 
-/// op(B), entry (l, j), where columns or rows stand in memory.
+/// Entry (l, j) of op(B), whose columns or rows are contiguous in memory.
 template <class T>
 struct ByColumns {
   const T* first;
@@ -41,7 +43,8 @@ struct Scale {
   T alpha, beta;
 };
 
-/// body(0), body(1), ..., body(n - 1), each with its own code: an array that is only indexed so stays in registers.
+/// Calls body(0), ..., body(n - 1), unrolled: an array that is indexed only by constants stays in
+/// registers.
 template <arma::uword n, class Body>
 [[gnu::always_inline]] inline void each(const Body& body) {
   [&]<std::size_t... i>(std::index_sequence<i...>) {
@@ -50,9 +53,11 @@ template <arma::uword n, class Body>
   (std::make_index_sequence<n>{});
 }
 
-/// C = alpha A op(B) + beta C for `packs` packs of rows from A and C on, and `columns` columns.
+/// C = alpha A op(B) + beta C for `packs` packs of rows, starting at A and C, and `columns`
+/// columns.
 template <arma::uword packs, arma::uword columns, class T, class Right>
-[[gnu::always_inline]] inline void tile(arma::uword k, const T* A, arma::uword lda, const Right& right, T* C, arma::uword ldc,
+[[gnu::always_inline]] inline void tile(arma::uword k, const T* A, arma::uword lda,
+                                        const Right& right, T* C, arma::uword ldc,
                                         const Scale<T>& scale) {
   constexpr std::integral_constant<std::size_t, pack_size<T>> whole;
   Pack<T> sums[packs][columns];
@@ -68,19 +73,24 @@ template <arma::uword packs, arma::uword columns, class T, class Right>
   const auto entry = [&](auto r, auto j) { return C + j * ldc + r * whole; };
   each<packs>([&](auto r) { each<columns>([&](auto j) { sums[r][j] *= scale.alpha; }); });
   if (scale.beta != 0) {
-    each<packs>([&](auto r) { each<columns>([&](auto j) { sums[r][j] += scale.beta * load(entry(r, j), whole); }); });
+    each<packs>([&](auto r) {
+      each<columns>([&](auto j) { sums[r][j] += scale.beta * load(entry(r, j), whole); });
+    });
   }
-  each<columns>([&](auto j) { each<packs>([&](auto r) { store(sums[r][j], entry(r, j), whole); }); });
+  each<columns>(
+      [&](auto j) { each<packs>([&](auto r) { store(sums[r][j], entry(r, j), whole); }); });
 }
 
-/// Where op(B) may differ from zero: in column j from row j + first to before row j + end.
+/// The rows in which op(B) may be nonzero: in column j, from row j + first to before row j + end.
 struct Band {
   arma::sword first, end;
   arma::uword clamped(arma::sword row, arma::uword k) const {
     return static_cast<arma::uword>(std::clamp<arma::sword>(row, 0, static_cast<arma::sword>(k)));
   }
-  std::pair<arma::uword, arma::uword> rows(arma::uword j, arma::uword columns, arma::uword k) const {
-    return {clamped(static_cast<arma::sword>(j) + first, k), clamped(static_cast<arma::sword>(j + columns) - 1 + end, k)};
+  std::pair<arma::uword, arma::uword> rows(arma::uword j, arma::uword columns,
+                                           arma::uword k) const {
+    return {clamped(static_cast<arma::sword>(j) + first, k),
+            clamped(static_cast<arma::sword>(j + columns) - 1 + end, k)};
   }
   Band from(arma::uword l, arma::uword j) const {
     const auto shift = static_cast<arma::sword>(j) - static_cast<arma::sword>(l);
@@ -88,14 +98,16 @@ struct Band {
   }
 };
 
-/// Columns from `start` to n.
+/// One row of tiles: columns `start` to n - 1.
 template <arma::uword packs, class T, class Right>
-void row_of_tiles(arma::uword start, arma::uword n, arma::uword k, const T* A, arma::uword lda, const Right& right,
-                  const Band& band, T* C, arma::uword ldc, const Scale<T>& scale) {
+void row_of_tiles(arma::uword start, arma::uword n, arma::uword k, const T* A, arma::uword lda,
+                  const Right& right, const Band& band, T* C, arma::uword ldc,
+                  const Scale<T>& scale) {
   arma::uword j = start;
   const auto next = [&](const auto columns) __attribute__((always_inline)) {
     const auto [begin, end] = band.rows(j, columns, k);
-    tile<packs, columns>(end - begin, A + begin * lda, lda, right.from(begin, j), C + j * ldc, ldc, scale);
+    tile<packs, columns>(end - begin, A + begin * lda, lda, right.from(begin, j), C + j * ldc, ldc,
+                         scale);
     j += columns;
   };
   while (n - j >= tile_columns) next(std::integral_constant<arma::uword, tile_columns>());
@@ -115,8 +127,8 @@ void row_of_tiles(arma::uword start, arma::uword n, arma::uword k, const T* A, a
   }
 }
 
-/// body(first, packs, skipped) for the rows of tiles that m rows make: of two packs, of one, and for the last rows a pack with some
-/// before them, which are skipped. m is at least a pack.
+/// Calls body(first, packs, skipped) for the rows of tiles that cover m rows: two packs each, then
+/// one pack. The last pack may overlap rows before it, which are skipped. m is at least one pack.
 template <class T, class Body>
 [[gnu::always_inline]] inline void for_rows(arma::uword m, const Body& body) {
   constexpr arma::uword w = pack_size<T>;
@@ -128,7 +140,8 @@ template <class T, class Body>
   if (i < m) body(m - w, one, i + w - m);
 }
 
-/// Where A's rows of tiles are: as columns of A, or copied one behind the other, the columns of each packed.
+/// The rows of tiles of A: in place as columns of A, or copied one after another with packed
+/// columns.
 template <class T>
 struct InPlace {
   const T* A;
@@ -144,34 +157,38 @@ struct Copied {
   arma::uword leading(arma::uword rows) const { return rows; }
 };
 
-/// `diagonal`: of C's row i the columns from i + diagonal on are asked for.
+/// `diagonal`: in row i of C, only columns from i + diagonal on are needed.
 template <class T, class Left, class Right>
-void rows_of_tiles(arma::sword diagonal, arma::uword m, arma::uword n, arma::uword k, const Left& left, const Right& right,
-                   const Band& band, T* C, arma::uword ldc, const Scale<T>& scale) {
+void rows_of_tiles(arma::sword diagonal, arma::uword m, arma::uword n, arma::uword k,
+                   const Left& left, const Right& right, const Band& band, T* C, arma::uword ldc,
+                   const Scale<T>& scale) {
   constexpr arma::uword w = pack_size<T>, part = 48;
   for_rows<T>(m, [&](arma::uword i, auto packs, arma::uword skipped) {
     const T* const A = left.row(i, skipped);
     const arma::uword lda = left.leading(packs * w);
-    const auto start =
-        static_cast<arma::uword>(std::clamp<arma::sword>(static_cast<arma::sword>(i) + diagonal, 0, static_cast<arma::sword>(n)));
-    if (skipped == 0) return row_of_tiles<packs>(start, n, k, A, lda, right, band, C + i, ldc, scale);
+    const auto start = static_cast<arma::uword>(std::clamp<arma::sword>(
+        static_cast<arma::sword>(i) + diagonal, 0, static_cast<arma::sword>(n)));
+    if (skipped == 0)
+      return row_of_tiles<packs>(start, n, k, A, lda, right, band, C + i, ldc, scale);
     T out[w * part] = {};
     for (arma::uword first = start; first < n; first += part) {
       const arma::uword columns = std::min(part, n - first);
-      row_of_tiles<packs>(0, columns, k, A, lda, right.from(0, first), band.from(0, first), out, w, {scale.alpha, T(0)});
+      row_of_tiles<packs>(0, columns, k, A, lda, right.from(0, first), band.from(0, first), out, w,
+                          {scale.alpha, T(0)});
       for (arma::uword j = 0; j < columns; ++j) {
         T* const c = C + i + (first + j) * ldc;
-        for (arma::uword r = skipped; r < w; ++r) c[r] = scale.beta != 0 ? out[j * w + r] + scale.beta * c[r] : out[j * w + r];
+        for (arma::uword r = skipped; r < w; ++r)
+          c[r] = scale.beta != 0 ? out[j * w + r] + scale.beta * c[r] : out[j * w + r];
       }
     }
   });
 }
 
-/// m rows and k columns of op(A), row of tiles by row of tiles.
+/// Copies m rows and k columns of op(A), one row of tiles after another.
 template <class T>
-void copy_left(bool turned, const T* A, arma::uword lda, arma::uword m, arma::uword k, T* out) {
+void copy_left(bool transposed, const T* A, arma::uword lda, arma::uword m, arma::uword k, T* out) {
   constexpr std::integral_constant<std::size_t, pack_size<T>> whole;
-  if (turned) {
+  if (transposed) {
     for_rows<T>(m, [&](arma::uword i, auto packs, arma::uword) {
       constexpr arma::uword rows = packs * whole;
       for (arma::uword r = 0; r < rows; r += whole) {
@@ -191,74 +208,87 @@ void copy_left(bool turned, const T* A, arma::uword lda, arma::uword m, arma::uw
     });
     return;
   }
-  // Column by column: they are far apart, and the rows of one are not.
+  // Column by column: columns are far apart, but the rows of one column are contiguous.
   for (arma::uword l = 0; l < k; ++l) {
     T* to = out;
     for_rows<T>(m, [&](arma::uword i, auto packs, arma::uword) {
-      each<packs>([&](auto r) { store(load(A + l * lda + i + r * whole, whole), to + (l * packs + r) * whole, whole); });
+      each<packs>([&](auto r) {
+        store(load(A + l * lda + i + r * whole, whole), to + (l * packs + r) * whole, whole);
+      });
       to += k * packs * whole;
     });
   }
 }
 
 template <class T, class Right>
-void by_tiles(Triangle triangle, bool turned, arma::uword m, arma::uword n, arma::uword k, const T* A, arma::uword lda,
-              const Right& right, T* C, arma::uword ldc, Scale<T> scale) {
+void by_tiles(Triangle triangle, bool transposed, arma::uword m, arma::uword n, arma::uword k,
+              const T* A, arma::uword lda, const Right& right, T* C, arma::uword ldc,
+              Scale<T> scale) {
   constexpr arma::uword w = pack_size<T>, panel = tile_packs * w;
   constexpr arma::sword far = arma::sword{1} << 40;
-  const Band band{triangle == Triangle::lower_right ? 0 : -far, triangle == Triangle::upper_right ? 1 : far};
+  const Band band{triangle == Triangle::lower_right ? 0 : -far,
+                  triangle == Triangle::upper_right ? 1 : far};
   const arma::sword diagonal = triangle == Triangle::upper_result ? 0 : -far;
-  if (!turned && (m * k <= small_left || n <= few_columns)) {
+  if (!transposed && (m * k <= small_left || n <= few_columns)) {
     return rows_of_tiles(diagonal, m, n, k, InPlace<T>{A, lda}, right, band, C, ldc, scale);
   }
-  // A row of tiles that repeats some rows may come on top.
+  // Room for one more row of tiles, which may repeat some rows.
   alignas(64) T copy[copied_left + w * most_depth];
-  const arma::uword depth = std::clamp<arma::uword>(k, 1, most_depth), most_rows = copied_left / depth / panel * panel,
+  const arma::uword depth = std::clamp<arma::uword>(k, 1, most_depth),
+                    most_rows = copied_left / depth / panel * panel,
                     most_columns = most_right / depth / tile_columns * tile_columns;
   for (arma::uword l = 0; l == 0 || l < k; l += depth) {
     const arma::uword some = std::min(depth, k - l);
     for (arma::uword i = 0, rows; i < m; i += rows) {
       rows = std::min(most_rows, m - i);
-      // Not so many that less than a pack is left.
+      // Leave at least one pack for the next part.
       if (m - i - rows > 0 && m - i - rows < w) rows -= panel;
-      copy_left(turned, turned ? A + i * lda + l : A + l * lda + i, lda, rows, some, copy);
+      copy_left(transposed, transposed ? A + i * lda + l : A + l * lda + i, lda, rows, some, copy);
       for (arma::uword j = 0; j < n; j += most_columns) {
-        rows_of_tiles(diagonal + static_cast<arma::sword>(i) - static_cast<arma::sword>(j), rows, std::min(most_columns, n - j),
-                      some, Copied<T>{copy, some}, right.from(l, j), band.from(l, j), C + i + j * ldc, ldc, scale);
+        rows_of_tiles(diagonal + static_cast<arma::sword>(i) - static_cast<arma::sword>(j), rows,
+                      std::min(most_columns, n - j), some, Copied<T>{copy, some}, right.from(l, j),
+                      band.from(l, j), C + i + j * ldc, ldc, scale);
       }
     }
     scale.beta = T(1);
   }
 }
 
-int size(arma::uword of) {
-  return static_cast<int>(of);
+int size(arma::uword value) {
+  return static_cast<int>(value);
 }
-void by_blas(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, float alpha, const float* A,
-             arma::uword lda, const float* B, arma::uword ldb, float* C, arma::uword ldc, float beta) {
-  cblas_sgemm(CblasColMajor, a, b, size(m), size(n), size(k), alpha, A, size(lda), B, size(ldb), beta, C, size(ldc));
+void by_blas(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k,
+             float alpha, const float* A, arma::uword lda, const float* B, arma::uword ldb,
+             float* C, arma::uword ldc, float beta) {
+  cblas_sgemm(CblasColMajor, a, b, size(m), size(n), size(k), alpha, A, size(lda), B, size(ldb),
+              beta, C, size(ldc));
 }
-void by_blas(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, double alpha, const double* A,
-             arma::uword lda, const double* B, arma::uword ldb, double* C, arma::uword ldc, double beta) {
-  cblas_dgemm(CblasColMajor, a, b, size(m), size(n), size(k), alpha, A, size(lda), B, size(ldb), beta, C, size(ldc));
+void by_blas(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k,
+             double alpha, const double* A, arma::uword lda, const double* B, arma::uword ldb,
+             double* C, arma::uword ldc, double beta) {
+  cblas_dgemm(CblasColMajor, a, b, size(m), size(n), size(k), alpha, A, size(lda), B, size(ldb),
+              beta, C, size(ldc));
 }
 
 }  // namespace
 
 template <class T>
-void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k, T alpha, const T* A,
-             arma::uword lda, const T* B, arma::uword ldb, T* C, arma::uword ldc, T beta, Triangle triangle) {
+void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n, arma::uword k,
+             T alpha, const T* A, arma::uword lda, const T* B, arma::uword ldb, T* C,
+             arma::uword ldc, T beta, Triangle triangle) {
   if (m < pack_size<T> || m * std::min(k, most_depth) > large_left)
     return by_blas(a, b, m, n, k, alpha, A, lda, B, ldb, C, ldc, beta);
-  const bool turned = a != CblasNoTrans;
+  const bool transposed = a != CblasNoTrans;
   const Scale<T> scale{alpha, beta};
-  if (b == CblasNoTrans) return by_tiles(triangle, turned, m, n, k, A, lda, ByColumns<T>{B, ldb}, C, ldc, scale);
-  by_tiles(triangle, turned, m, n, k, A, lda, ByRows<T>{B, ldb}, C, ldc, scale);
+  if (b == CblasNoTrans)
+    return by_tiles(triangle, transposed, m, n, k, A, lda, ByColumns<T>{B, ldb}, C, ldc, scale);
+  by_tiles(triangle, transposed, m, n, k, A, lda, ByRows<T>{B, ldb}, C, ldc, scale);
 }
 
-#define RANKLAB_PRODUCT(T)                                                                                                 \
-  template void product(CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, arma::uword, arma::uword, arma::uword, T, const T*, arma::uword, \
-                        const T*, arma::uword, T*, arma::uword, T, Triangle);
+#define RANKLAB_PRODUCT(T)                                                                       \
+  template void product(CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, arma::uword, arma::uword, arma::uword, \
+                        T, const T*, arma::uword, const T*, arma::uword, T*, arma::uword, T,     \
+                        Triangle);
 RANKLAB_PRODUCT(float)
 RANKLAB_PRODUCT(double)
 #undef RANKLAB_PRODUCT

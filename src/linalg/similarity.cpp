@@ -11,8 +11,9 @@
 namespace ranklab {
 namespace {
 
-// A copy in double precision whose largest entry is in [1, 2), so that squares neither overflow nor vanish; `scale` undoes it.
-// It is a power of two: tokens that differ in their last bits alone keep their differences.
+// A copy in double precision whose largest modulus is in [1, 2), so that squares neither overflow
+// nor underflow; multiply by `scale` to undo it. `scale` is a power of two, so tokens that differ
+// only in their last bits keep their differences.
 template <class T>
 arma::mat scaled_copy(const arma::Mat<T>& Y, double& scale) {
   const arma::mat copy = arma::conv_to<arma::mat>::from(Y);
@@ -23,7 +24,8 @@ arma::mat scaled_copy(const arma::Mat<T>& Y, double& scale) {
 
 TokenParts parts_of(const arma::mat& Y) {
   const arma::vec mean = arma::mean(Y, 1);
-  return {static_cast<double>(Y.n_cols) * arma::dot(mean, mean), arma::accu(arma::square(Y.each_col() - mean))};
+  return {static_cast<double>(Y.n_cols) * arma::dot(mean, mean),
+          arma::accu(arma::square(Y.each_col() - mean))};
 }
 
 double cosine_of(const arma::mat& Y) {
@@ -83,13 +85,16 @@ TokenGeometry token_geometry(const arma::Mat<T>& Y) {
   g.token_diversity = parts.diversity();
   g.cosine_similarity = cosine_of(copy);
 
-  const arma::mat gram = copy.n_rows <= copy.n_cols ? arma::mat(copy * copy.t()) : arma::mat(copy.t() * copy);
+  const arma::mat gram =
+      copy.n_rows <= copy.n_cols ? arma::mat(copy * copy.t()) : arma::mat(copy.t() * copy);
   // Ascending; rounding may leave eigenvalues of a singular matrix below zero.
-  const arma::vec squares = arma::clamp(symmetric_eigenvalues(gram), 0.0, std::numeric_limits<double>::max());
+  const arma::vec squares =
+      arma::clamp(symmetric_eigenvalues(gram), 0.0, std::numeric_limits<double>::max());
   const double largest = squares.max(), total = arma::accu(squares);
   g.rank_one_residual = arma::accu(squares.head(squares.n_elem - 1)) / total;
   g.stable_rank = total / largest;
-  const double noise = static_cast<double>(squares.n_elem) * std::numeric_limits<double>::epsilon() * largest;
+  const double noise =
+      static_cast<double>(squares.n_elem) * std::numeric_limits<double>::epsilon() * largest;
   g.effective_rank = entropy_rank(arma::sqrt(squares(arma::find(squares > noise))));
   return g;
 }

@@ -1,7 +1,9 @@
-// How alike the tokens of a representation are. A representation is Y (d, N), one token per column: the N x d matrix of
-// [LambdaSkip] and [Shallow], stored token by token, so that their rows are columns here.
+// Measures of how similar the tokens of a representation are. A representation is Y (d, N), one
+// token per column: the N x d matrix of [LambdaSkip] and [Shallow] stored token by token, so their
+// rows are columns here.
 //
-// mu does not see anti-parallel tokens: a rank-one Y whose tokens are +v and -v has a large mu. rank_one_residual does.
+// mu does not detect anti-parallel tokens: a rank-one Y whose tokens are +v and -v has a large mu.
+// rank_one_residual does.
 #pragma once
 
 #include <armadillo>
@@ -26,12 +28,13 @@ TokenParts token_parts(const arma::Mat<T>& Y);
 template <class T>
 double token_spread(const arma::Mat<T>& Y);
 
-/// [Shallow] eq. (1): the mean cosine over pairs i < j, in O(N d). Tokens of norm zero have no direction and are left out;
-/// NaN where fewer than two remain.
+/// [Shallow] eq. (1): the mean cosine over pairs i < j, in O(N d). Tokens of norm zero have no
+/// direction and are left out; NaN if fewer than two remain.
 template <class T>
 double cosine_similarity(const arma::Mat<T>& Y);
 
-/// All measures of one representation. In double precision whatever T; scaling Y changes `norm` and `mu` alone.
+/// All measures of one representation, in double precision for every T. Scaling Y changes only
+/// `norm` and `mu`.
 struct TokenGeometry {
   double norm = 0.0;               // ||Y||_F
   double mu = 0.0;                 // token_spread
@@ -41,13 +44,15 @@ struct TokenGeometry {
   double cosine_similarity = 0.0;  // t_cos
   double rank_one_residual = 0.0;  // 1 - sigma_1^2 / ||Y||_F^2
   double stable_rank = 0.0;        // ||Y||_F^2 / sigma_1^2
-  double effective_rank = 0.0;     // exp of the entropy of sigma_i / sum sigma (Roy and Vetterli, 2007)
+  // exp(entropy of sigma_i / sum sigma) (Roy and Vetterli, 2007)
+  double effective_rank = 0.0;
 };
 
-/// From the smaller Gram matrix, so that it costs O(N d min(N, d)) and never more memory than Y. rank_one_residual is
-/// accurate to about min(N, d) epsilon, absolutely; singular values below sqrt(min(N, d) epsilon) sigma_1, which rounding could
-/// have made, count as zero in effective_rank. A zero matrix has norm and mu 0, and everything else NaN. Throws Failure for entries
-/// that are not finite.
+/// Computed from the smaller Gram matrix: O(N d min(N, d)) time, and never more memory than Y.
+/// rank_one_residual has an absolute error of about min(N, d) epsilon. Singular values below
+/// sqrt(min(N, d) epsilon) sigma_1 could be rounding errors; they count as zero in effective_rank.
+/// A zero matrix has norm and mu 0, and all other measures are NaN. Throws Failure for entries that
+/// are not finite.
 template <class T>
 TokenGeometry token_geometry(const arma::Mat<T>& Y);
 

@@ -63,7 +63,8 @@ double nuclear_rank(const arma::fmat& G) {
   require_finite("nuclear rank", G);
   const double scale = largest_modulus(G);
   if (scale == 0) return undefined;
-  const arma::vec squares = symmetric_eigenvalues(smaller_gram(arma::conv_to<arma::mat>::from(G) / scale));
+  const arma::vec squares =
+      symmetric_eigenvalues(smaller_gram(arma::conv_to<arma::mat>::from(G) / scale));
   return nuclear_rank(arma::vec(arma::sqrt(arma::clamp(squares, 0.0, arma::datum::inf))));
 }
 

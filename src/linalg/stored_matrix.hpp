@@ -8,12 +8,13 @@
 
 namespace ranklab {
 
-/// The block as a matrix, widened to double. Entries may be infinite or NaN.
+/// The block as a matrix, converted to double. Entries may be infinite or NaN.
 arma::mat matrix_of(const StoredBlock& block);
-/// The whole of a stored matrix. Throws Failure for what is not a matrix.
+/// A whole stored matrix. Throws Failure if the tensor is not a matrix.
 arma::mat matrix_of(const StoredTensor& tensor);
 
-/// Writes a matrix as a .npy file of doubles or floats, atomically. Throws Failure as write_file_atomically does.
+/// Writes a matrix as a .npy file of doubles or floats, atomically. Throws Failure as
+/// write_file_atomically does.
 void write_npy(const std::string& path, const arma::mat& A);
 void write_npy(const std::string& path, const arma::fmat& A);
 

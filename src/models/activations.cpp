@@ -87,9 +87,11 @@ double tanh_slope(double t) {
   return 1.0 - y * y;
 }
 
-// With which ALBERT and GPT-2 were trained.
+// ALBERT and GPT-2 were trained with it.
 double gelu_by_tanh(double x) {
-  return 0.5 * x * (1 + std::tanh(std::numbers::sqrt2 * std::numbers::inv_sqrtpi * (x + 0.044715 * x * x * x)));
+  return 0.5 * x *
+         (1 +
+          std::tanh(std::numbers::sqrt2 * std::numbers::inv_sqrtpi * (x + 0.044715 * x * x * x)));
 }
 
 const std::vector<Activation>& activations() {
@@ -121,9 +123,11 @@ const std::vector<std::string>& activation_names() {
 
 const Activation& find_activation(std::string_view name) {
   const auto& all = activations();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Activation& a) { return a.name == name; });
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Activation& a) { return a.name == name; });
   if (found != all.end()) return *found;
-  throw UsageError("no activation '" + std::string(name) + "'; allowed: " + joined(activation_names(), " "));
+  throw UsageError("activation '" + std::string(name) +
+                   "' is not allowed; allowed: " + joined(activation_names(), " "));
 }
 
 const std::vector<std::string>& feed_forward_activations() {
@@ -134,20 +138,25 @@ const std::vector<std::string>& feed_forward_activations() {
 double (*find_feed_forward_activation(const std::string& name))(double) {
   const auto& names = feed_forward_activations();
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw UsageError("activation '" + name + "' is not allowed in a feed-forward net; allowed: gelu|gelu-tanh|relu");
+    throw UsageError("activation '" + name +
+                     "' is not allowed in a feed-forward net; allowed: gelu|gelu-tanh|relu");
   }
   return name == "gelu-tanh" ? gelu_by_tanh : find_activation(name).value;
 }
 
 std::optional<PrintedMoments> printed_moments(std::string_view activation) {
   constexpr double p = leak_left, q = leak_right;
-  if (activation == "abs") return PrintedMoments{1, [](double) { return 2.0 / pi; }, 1.0, [](double) { return pi / 2.0; }};
-  if (activation == "relu") return PrintedMoments{1, [](double) { return 0.5 / pi; }, 0.5, [](double) { return pi; }};
+  if (activation == "abs")
+    return PrintedMoments{1, [](double) { return 2.0 / pi; }, 1.0, [](double) { return pi / 2.0; }};
+  if (activation == "relu")
+    return PrintedMoments{1, [](double) { return 0.5 / pi; }, 0.5, [](double) { return pi; }};
   if (activation == "leaky-relu") {
-    return PrintedMoments{1, [](double) { return (q - p) * (q - p) / (2.0 * pi); }, (q * q + p * p) / 2.0,
+    return PrintedMoments{1, [](double) { return (q - p) * (q - p) / (2.0 * pi); },
+                          (q * q + p * p) / 2.0,
                           [](double) { return pi * (q * q + p * p) / ((q - p) * (q - p)); }};
   }
-  if (activation == "relu2") return PrintedMoments{2, [](double) { return 0.25; }, 1.5, [](double) { return 6.0; }};
+  if (activation == "relu2")
+    return PrintedMoments{2, [](double) { return 0.25; }, 1.5, [](double) { return 6.0; }};
   if (activation == "gelu") {
     return PrintedMoments{1, [](double s) { return s * s / (2.0 * pi * (1.0 + s * s)); }, 1.0,
                           [](double s) { return 2.0 * pi * (1.0 + s * s) / (s * s); }, true};

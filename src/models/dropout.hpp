@@ -10,11 +10,12 @@ namespace ranklab {
 
 class Dropout {
  public:
-  /// Of a rate in [0, 1).
+  /// `rate` is in [0, 1).
   Dropout(double rate, const Stream& stream) : rate_(rate), stream_(stream) {}
 
-  /// Each entry becomes 0 with probability `rate`, independently of all others, or is divided by 1 - rate. One uniform draw for
-  /// each entry, in the order of memory; the entry falls where it is below the rate.
+  /// Sets each entry to 0 with probability `rate`, independently, or divides it by 1 - rate. Uses
+  /// one uniform draw per entry, in memory order; an entry is dropped if its draw is below the
+  /// rate.
   template <class T>
   void operator()(arma::Mat<T>& X) {
     uniform_.resize(X.n_elem);

@@ -13,12 +13,15 @@ namespace {
 
 using std::numbers::pi;
 
-// The coefficients of an activation that is analytic in a strip fall like exp(-const sqrt(m)): those of silu and tanh at
-// deviation 1 are below 1e-8 here, so that the covariance, which has their squares, is exact to rounding.
+// The coefficients of an activation that is analytic in a strip decrease like exp(-const sqrt(m)).
+// Those of silu and tanh at deviation 1 are below 1e-8 here, so the covariance, which contains
+// their squares, is exact to rounding.
 constexpr std::size_t hermite_terms = 96;
 
 void require_pointwise(const Activation& activation) {
-  if (activation.gated) throw UsageError("the moments of the gated activation '" + activation.name + "' depend on a second matrix");
+  if (activation.gated)
+    throw UsageError("the gated activation '" + activation.name +
+                     "' is not allowed: its moments depend on a second matrix");
 }
 
 // 2 pi E max(g, 0)^p max(h, 0)^p at correlation t: the arc-cosine kernel of degree p.
@@ -47,7 +50,8 @@ double clamped(double t) {
 
 // Norms of the rows, and the rows at unit length (a zero row stays zero).
 struct Directions {
-  explicit Directions(const arma::mat& V) : norm(arma::sqrt(arma::sum(arma::square(V), 1))), unit(V) {
+  explicit Directions(const arma::mat& V)
+      : norm(arma::sqrt(arma::sum(arma::square(V), 1))), unit(V) {
     for (arma::uword i = 0; i < V.n_rows; ++i) {
       if (norm(i) > 0.0) unit.row(i) /= norm(i);
     }
@@ -56,37 +60,44 @@ struct Directions {
   arma::mat unit;
 };
 
-// Row i: c_1 ... c_(hermite_terms - 1) at deviation norm(i), as columns for locality.
+// Column i: the coefficients at deviation norm(i); columns for locality.
 arma::mat coefficient_columns(const Activation& activation, const arma::vec& norm) {
   arma::mat C(hermite_terms, norm.n_elem);
-  for (arma::uword i = 0; i < norm.n_elem; ++i) C.col(i) = arma::vec(hermite_coefficients(activation, norm(i), hermite_terms));
+  for (arma::uword i = 0; i < norm.n_elem; ++i)
+    C.col(i) = arma::vec(hermite_coefficients(activation, norm(i), hermite_terms));
   return C;
 }
 
-// sum over m >= 1 of c_m c'_m t^m, by Horner's rule.
+// sum_{m >= 1} c_m c'_m t^m, by Horner's rule.
 double hermite_covariance(const double* c, const double* c_prime, double t) {
   double sum = 0.0;
   for (std::size_t m = hermite_terms - 1; m >= 1; --m) sum = (sum + c[m] * c_prime[m]) * t;
   return sum;
 }
 
-arma::mat covariance_of(const Activation& activation, const Directions& left, const Directions& right) {
+arma::mat covariance_of(const Activation& activation, const Directions& left,
+                        const Directions& right) {
   arma::mat S = left.unit * right.unit.t();
   if (has_closed_form(activation)) {
-    const arma::vec a = arma::pow(left.norm, activation.degree), b = arma::pow(right.norm, activation.degree) / (2.0 * pi);
+    const arma::vec a = arma::pow(left.norm, activation.degree),
+                    b = arma::pow(right.norm, activation.degree) / (2.0 * pi);
     for (arma::uword j = 0; j < S.n_cols; ++j) {
-      for (arma::uword i = 0; i < S.n_rows; ++i) S(i, j) = a(i) * b(j) * homogeneous_phi(activation, clamped(S(i, j)));
+      for (arma::uword i = 0; i < S.n_rows; ++i)
+        S(i, j) = a(i) * b(j) * homogeneous_phi(activation, clamped(S(i, j)));
     }
     return S;
   }
-  const arma::mat C = coefficient_columns(activation, left.norm), D = coefficient_columns(activation, right.norm);
+  const arma::mat C = coefficient_columns(activation, left.norm),
+                  D = coefficient_columns(activation, right.norm);
   for (arma::uword j = 0; j < S.n_cols; ++j) {
-    for (arma::uword i = 0; i < S.n_rows; ++i) S(i, j) = hermite_covariance(C.colptr(i), D.colptr(j), clamped(S(i, j)));
+    for (arma::uword i = 0; i < S.n_rows; ++i)
+      S(i, j) = hermite_covariance(C.colptr(i), D.colptr(j), clamped(S(i, j)));
   }
   return S;
 }
 
-// h_0(g) ... h_(count - 1)(g) by h_(m+1) = (g h_m - sqrt(m) h_(m-1)) / sqrt(m + 1), each handed to visit(m, h_m).
+// Calls visit(m, h_m(g)) for m = 0 ... count - 1, by h_(m+1) = (g h_m - sqrt(m) h_(m-1)) / sqrt(m +
+// 1).
 template <class Visit>
 void for_each_hermite(double g, std::size_t count, const Visit& visit) {
   double previous = 0.0, current = 1.0;
@@ -99,21 +110,24 @@ void for_each_hermite(double g, std::size_t count, const Visit& visit) {
   }
 }
 
-// The trapezoid rule, which converges exponentially for an analytic integrand with a Gaussian weight: a pole at distance y
-// from the real line costs exp(-2 pi y / step). All coefficients in one sweep.
-std::vector<double> analytic_coefficients(const Activation& activation, double deviation, std::size_t count) {
+// The trapezoid rule converges exponentially for an analytic integrand with a Gaussian weight: a
+// pole at distance y from the real line causes an error of exp(-2 pi y / step). One sweep computes
+// all coefficients.
+std::vector<double> analytic_coefficients(const Activation& activation, double deviation,
+                                          std::size_t count) {
   constexpr double reach = 14.0, step = 0.05;
   constexpr int nodes = static_cast<int>(reach / step);
   std::vector<double> c(count, 0.0);
   for (int i = -nodes; i <= nodes; ++i) {
     const double g = step * i;
-    const double weighted = step / std::sqrt(2.0 * pi) * std::exp(-0.5 * g * g) * activation.value(deviation * g);
+    const double weighted =
+        step / std::sqrt(2.0 * pi) * std::exp(-0.5 * g * g) * activation.value(deviation * g);
     for_each_hermite(g, count, [&](std::size_t m, double h) { c[m] += weighted * h; });
   }
   return c;
 }
 
-// A kink at 0 needs the quadrature that splits there.
+// A kink at 0 needs a quadrature that splits there.
 double split_coefficient(const Activation& activation, std::size_t m) {
   const auto product = [&](double g) {
     double last = 0.0;
@@ -125,11 +139,13 @@ double split_coefficient(const Activation& activation, std::size_t m) {
 
 }  // namespace
 
-std::vector<double> hermite_coefficients(const Activation& activation, double deviation, std::size_t count) {
+std::vector<double> hermite_coefficients(const Activation& activation, double deviation,
+                                         std::size_t count) {
   require_pointwise(activation);
   if (!has_closed_form(activation)) return analytic_coefficients(activation, deviation, count);
   std::vector<double> c(count);
-  for (std::size_t m = 0; m < count; ++m) c[m] = std::pow(deviation, activation.degree) * split_coefficient(activation, m);
+  for (std::size_t m = 0; m < count; ++m)
+    c[m] = std::pow(deviation, activation.degree) * split_coefficient(activation, m);
   return c;
 }
 
@@ -153,7 +169,8 @@ std::vector<double> feature_phi_derivatives(const Activation& activation, std::s
 
 double taylor_polynomial(const std::vector<double>& derivatives, double t) {
   double sum = 0.0;
-  for (std::size_t m = derivatives.size(); m-- > 0;) sum = derivatives[m] + sum * t / static_cast<double>(m + 1);
+  for (std::size_t m = derivatives.size(); m-- > 0;)
+    sum = derivatives[m] + sum * t / static_cast<double>(m + 1);
   return sum;
 }
 
@@ -161,8 +178,10 @@ arma::vec feature_mean(const Activation& activation, const arma::mat& V) {
   require_pointwise(activation);
   const arma::vec norm = Directions(V).norm;
   arma::vec mean(norm.n_elem);
-  if (activation.degree > 0) return gaussian_moments(activation, 1.0).mean * arma::pow(norm, activation.degree);
-  for (arma::uword i = 0; i < norm.n_elem; ++i) mean(i) = gaussian_moments(activation, norm(i) * norm(i)).mean;
+  if (activation.degree > 0)
+    return gaussian_moments(activation, 1.0).mean * arma::pow(norm, activation.degree);
+  for (arma::uword i = 0; i < norm.n_elem; ++i)
+    mean(i) = gaussian_moments(activation, norm(i) * norm(i)).mean;
   return mean;
 }
 
@@ -170,10 +189,12 @@ arma::mat feature_covariance(const Activation& activation, const arma::mat& V) {
   require_pointwise(activation);
   const Directions rows(V);
   arma::mat S = covariance_of(activation, rows, rows);
-  // On the diagonal t = 1, where a truncated expansion converges worst and the variance is at hand.
+  // On the diagonal t = 1, a truncated expansion converges worst, and the variance is known
+  // directly.
   for (arma::uword i = 0; i < S.n_rows; ++i) {
     if (has_closed_form(activation)) {
-      S(i, i) = std::pow(rows.norm(i), 2 * activation.degree) / (2.0 * pi) * homogeneous_phi(activation, 1.0);
+      S(i, i) = std::pow(rows.norm(i), 2 * activation.degree) / (2.0 * pi) *
+                homogeneous_phi(activation, 1.0);
     } else {
       const GaussianMoments moments = gaussian_moments(activation, rows.norm(i) * rows.norm(i));
       S(i, i) = moments.second - moments.mean * moments.mean;
@@ -182,10 +203,12 @@ arma::mat feature_covariance(const Activation& activation, const arma::mat& V) {
   return arma::symmatu(S);
 }
 
-arma::mat feature_cross_covariance(const Activation& activation, const arma::mat& V_bar, const arma::mat& V) {
+arma::mat feature_cross_covariance(const Activation& activation, const arma::mat& V_bar,
+                                   const arma::mat& V) {
   require_pointwise(activation);
   if (V_bar.n_cols != V.n_cols) {
-    throw Failure("cross-covariance of features: the rows of V-bar have " + std::to_string(V_bar.n_cols) + " entries, those of V " +
+    throw Failure("cross-covariance of features: the rows of V-bar have " +
+                  std::to_string(V_bar.n_cols) + " entries, those of V " +
                   std::to_string(V.n_cols));
   }
   return covariance_of(activation, Directions(V_bar), Directions(V));

@@ -12,14 +12,14 @@ namespace {
 constexpr int nodes = 32;
 // The normal density is below 1e-44 beyond this many standard deviations.
 constexpr double cutoff = 14.0;
-// Panels halve towards 0, because an h with a scale of its own varies there when the deviation is large.
+// Panels halve toward 0, because an h with its own scale varies there if the deviation is large.
 constexpr int halvings = 40;
 struct Rule {
   std::array<double, nodes> x{}, weight{};
 };
 
-// Gauss-Legendre on [-1, 1]: the nodes are the zeros of the Legendre polynomial P_nodes, found by Newton's method from
-// the usual cosine approximation, with weights 2 / ((1 - x^2) P'(x)^2).
+// Gauss-Legendre on [-1, 1]: the nodes are the zeros of the Legendre polynomial P_nodes, found by
+// Newton's method from the usual cosine approximation, with weights 2 / ((1 - x^2) P'(x)^2).
 Rule gauss_legendre() {
   Rule rule;
   for (int i = 0; i < nodes; ++i) {
@@ -54,7 +54,8 @@ double gaussian_expectation(const std::function<double(double)>& h, double stand
     const double middle = (left + right) / 2.0, half = (right - left) / 2.0;
     for (std::size_t i = 0; i < nodes; ++i) {
       const double t = middle + half * rule.x[i];
-      // Both half lines apart, so that a kink at 0 is an end point and never an inner one; an odd h cancels exactly.
+      // Split at 0, so that a kink at 0 is an end point, and sum both sides, so that an odd h
+      // cancels exactly.
       const double pair = h(standard_deviation * t) + h(-standard_deviation * t);
       sum += half * rule.weight[i] * std::exp(-0.5 * t * t) * pair;
     }
@@ -74,9 +75,11 @@ GaussianMoments gaussian_moments(const Activation& activation, double variance) 
     const double y = activation.value(t);
     return y * y;
   };
-  const GaussianMoments plain{gaussian_expectation(activation.value, deviation), gaussian_expectation(square, deviation)};
+  const GaussianMoments plain{gaussian_expectation(activation.value, deviation),
+                              gaussian_expectation(square, deviation)};
   if (!activation.gated) return plain;
-  // E[sigma(g1) g2] = E sigma(g1) * 0 and E[sigma(g1)^2 g2^2] = E sigma(g1)^2 * variance, by independence.
+  // E[sigma(g1) g2] = E sigma(g1) * 0 and E[sigma(g1)^2 g2^2] = E sigma(g1)^2 * variance, by
+  // independence.
   return {0.0, plain.second * variance};
 }
 

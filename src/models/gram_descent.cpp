@@ -21,7 +21,7 @@ std::string shape(const arma::mat& M) {
   return std::to_string(M.n_rows) + " x " + std::to_string(M.n_cols);
 }
 
-// t log |f|, where 0 log 0 = 0: the zeroth power of anything is 1.
+// t log |f|, with 0 log 0 = 0, because any zeroth power is 1.
 double log_power(std::uint64_t t, double log_f) {
   return t == 0 ? 0.0 : static_cast<double>(t) * log_f;
 }
@@ -30,7 +30,8 @@ double log_power(std::uint64_t t, double log_f) {
 
 GramDescent::Eigenbasis GramDescent::eigenbasis(const arma::mat& G_0, const arma::mat& B) {
   if (B.n_rows != B.n_cols || B.n_rows != G_0.n_cols || B.is_empty()) {
-    throw Failure("gradient descent: a gradient of " + shape(G_0) + " and a Gram matrix of " + shape(B) + " do not pair");
+    throw Failure("gradient descent: the gradient is " + shape(G_0) + " but the Gram matrix is " +
+                  shape(B));
   }
   require_finite("gradient descent: the gradient", G_0);
   SymmetricEigen eigen = symmetric_eigen(B);
@@ -38,7 +39,8 @@ GramDescent::Eigenbasis GramDescent::eigenbasis(const arma::mat& G_0, const arma
   const double smallest = basis.lambda.back(), largest = std::max(basis.lambda.front(), -smallest);
   const double rounding = static_cast<double>(B.n_rows) * epsilon * largest;
   if (smallest < -rounding) {
-    throw Failure("gradient descent: the Gram matrix of " + shape(B) + " has the negative eigenvalue " + std::to_string(smallest));
+    throw Failure("gradient descent: the Gram matrix of " + shape(B) +
+                  " has the negative eigenvalue " + std::to_string(smallest));
   }
   basis.lambda.elem(arma::find(basis.lambda <= rounding)).zeros();
   return basis;
@@ -47,20 +49,23 @@ GramDescent::Eigenbasis GramDescent::eigenbasis(const arma::mat& G_0, const arma
 GramDescent::GramDescent(const arma::mat& G_0, Eigenbasis basis, double eta)
     : U_(std::move(basis.U)), rotated_(G_0 * U_), lambda_(std::move(basis.lambda)), eta_(eta) {
   require_step();
-  // Rounding errors in the kernel of B would never decay and take over in the end.
+  // Rounding errors in the kernel of B would never decay and would dominate in the end.
   rotated_.cols(arma::find(lambda_ == 0)).zeros();
   norm_ = arma::sqrt(arma::sum(arma::square(rotated_), 0));
 }
 
 void GramDescent::require_step() const {
   if (lambda_(0) > 0 && !(eta_ > 0 && std::isfinite(eta_))) {
-    throw Failure("gradient descent: the step " + std::to_string(eta_) + " is not a positive number");
+    throw Failure("gradient descent: the step " + std::to_string(eta_) +
+                  " is not positive and finite");
   }
 }
 
-GramDescent::GramDescent(const arma::mat& G_0, const arma::mat& B, double eta) : GramDescent(G_0, eigenbasis(G_0, B), eta) {}
+GramDescent::GramDescent(const arma::mat& G_0, const arma::mat& B, double eta)
+    : GramDescent(G_0, eigenbasis(G_0, B), eta) {}
 
-GramDescent GramDescent::with_step(const arma::mat& G_0, const arma::mat& B, double c, double offset) {
+GramDescent GramDescent::with_step(const arma::mat& G_0, const arma::mat& B, double c,
+                                   double offset) {
   Eigenbasis basis = eigenbasis(G_0, B);
   const double eta = step(basis.lambda, c, offset);
   return GramDescent(G_0, std::move(basis), eta);
@@ -103,12 +108,14 @@ double GramDescent::decrease_to_minimum() const {
 }
 
 arma::vec GramDescent::singular_values(std::uint64_t t) const {
-  // Column j of G_t U is (1 - eta lambda_j)^t times that of G_0 U. The sizes of the columns are taken in logarithms, from which
-  // the largest is subtracted; a column's sign does not matter to singular values.
+  // Column j of G_t U is (1 - eta lambda_j)^t times that of G_0 U. Column sizes are kept as
+  // logarithms, relative to the largest. The sign of a column does not affect singular values.
   arma::rowvec log_size(norm_.n_elem);
-  for (arma::uword j = 0; j < norm_.n_elem; ++j) log_size(j) = log_power(t, log_factor(j)) + std::log(norm_(j));
+  for (arma::uword j = 0; j < norm_.n_elem; ++j)
+    log_size(j) = log_power(t, log_factor(j)) + std::log(norm_(j));
   const double largest = log_size.max();
-  if (largest == -infinity) return arma::vec(std::min(rotated_.n_rows, rotated_.n_cols), arma::fill::zeros);
+  if (largest == -infinity)
+    return arma::vec(std::min(rotated_.n_rows, rotated_.n_cols), arma::fill::zeros);
   arma::mat gradient = rotated_;
   for (arma::uword j = 0; j < norm_.n_elem; ++j) {
     if (norm_(j) > 0) gradient.col(j) *= std::exp(log_size(j) - largest) / norm_(j);
@@ -124,7 +131,9 @@ double GramDescent::log_frobenius(double t) const {
   arma::rowvec log_size = arma::log(norm_);
   for (arma::uword j = 0; j < norm_.n_elem && t > 0; ++j) log_size(j) += t * log_factor(j);
   const double largest = log_size.max();
-  return largest == -infinity ? largest : largest + std::log(arma::accu(arma::exp(2 * (log_size - largest)))) / 2;
+  return largest == -infinity
+             ? largest
+             : largest + std::log(arma::accu(arma::exp(2 * (log_size - largest)))) / 2;
 }
 
 double GramDescent::condition(std::uint64_t t) const {

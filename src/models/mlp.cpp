@@ -8,15 +8,17 @@ namespace ranklab {
 namespace {
 
 template <class T>
-arma::Mat<T> draw_layer(const Trial& trial, const std::string& stream, std::uint64_t rows, std::uint64_t fan_in) {
-  // Drawn in double for either precision, so that a single-precision run sees the same matrices, rounded.
+arma::Mat<T> draw_layer(const Trial& trial, const std::string& stream, std::uint64_t rows,
+                        std::uint64_t fan_in) {
+  // Drawn in double precision for any T, so that a single-precision run sees the same matrices,
+  // rounded.
   arma::mat drawn(rows, fan_in, arma::fill::none);
   const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
   trial.stream(stream).fill_uniform({drawn.memptr(), drawn.n_elem}, -bound, bound);
   return arma::conv_to<arma::Mat<T>>::from(drawn);
 }
 
-/// A = max(Z, 0)^2 and Z <- 2 max(Z, 0): to the last bit what `activate` gives, without two calls for each entry.
+/// A = max(Z, 0)^2 and Z <- 2 max(Z, 0): identical to `activate`, without two calls per entry.
 template <class T>
 void activate_squared_relu(arma::Mat<T>& Z, arma::Mat<T>& A) {
   A.set_size(Z.n_rows, Z.n_cols);
@@ -40,7 +42,7 @@ void activate(const Activation& sigma, arma::Mat<T>& Z, arma::Mat<T>& A) {
   }
 }
 
-/// A = sigma(z) o g for Z = [z; g]; then dA/dz = sigma'(z) o g and dA/dg = sigma(z).
+/// A = sigma(z) o g for Z = [z; g]. Z becomes [dA/dz; dA/dg] = [sigma'(z) o g; sigma(z)].
 template <class T>
 void activate_gated(const Activation& sigma, arma::Mat<T>& Z, arma::Mat<T>& A) {
   const arma::uword h = Z.n_rows / 2;
@@ -50,7 +52,8 @@ void activate_gated(const Activation& sigma, arma::Mat<T>& Z, arma::Mat<T>& A) {
     T* const g = z + h;
     T* const a = A.colptr(j);
     for (arma::uword i = 0; i < h; ++i) {
-      const double t = static_cast<double>(z[i]), gate = static_cast<double>(g[i]), value = sigma.value(t);
+      const double t = static_cast<double>(z[i]), gate = static_cast<double>(g[i]),
+                   value = sigma.value(t);
       a[i] = static_cast<T>(value * gate);
       z[i] = static_cast<T>(sigma.derivative(t) * gate);
       g[i] = static_cast<T>(value);
@@ -58,7 +61,7 @@ void activate_gated(const Activation& sigma, arma::Mat<T>& Z, arma::Mat<T>& A) {
   }
 }
 
-/// dLoss/dZ = dA/dZ o dLoss/dA, the last once for each half of a gated layer; in place of dA/dZ.
+/// Replaces dA/dZ by dLoss/dZ = dA/dZ o dLoss/dA, for both halves of a gated layer.
 template <class T>
 void multiply_slope(arma::Mat<T>& slope, const arma::Mat<T>& dA) {
   const arma::uword h = dA.n_rows;
@@ -68,19 +71,22 @@ void multiply_slope(arma::Mat<T>& slope, const arma::Mat<T>& dA) {
 }  // namespace
 
 template <class T>
-Mlp<T> Mlp<T>::draw(const Trial& trial, std::uint64_t d, std::uint64_t width, std::uint64_t hidden_layers, const Activation& sigma,
+Mlp<T> Mlp<T>::draw(const Trial& trial, std::uint64_t d, std::uint64_t width,
+                    std::uint64_t hidden_layers, const Activation& sigma,
                     const std::string& prefix) {
   Mlp net{&sigma, {}};
   const std::uint64_t rows = sigma.gated ? 2 * width : width;
   for (std::uint64_t l = 1; l <= hidden_layers; ++l)
-    net.W.push_back(draw_layer<T>(trial, prefix + "W" + std::to_string(l), rows, l == 1 ? d : width));
+    net.W.push_back(
+        draw_layer<T>(trial, prefix + "W" + std::to_string(l), rows, l == 1 ? d : width));
   net.W.push_back(draw_layer<T>(trial, prefix + "W" + std::to_string(hidden_layers + 1), 1, width));
   return net;
 }
 
 template <class T>
 void Mlp<T>::forward(const arma::Mat<T>& X, MlpPass<T>& pass) const {
-  if (X.n_rows != W.front().n_cols) throw std::logic_error("the inputs of a net do not fit its first layer");
+  if (X.n_rows != W.front().n_cols)
+    throw std::logic_error("the inputs do not fit the first layer of the net");
   const std::size_t hidden = W.size() - 1;
   pass.A.resize(hidden);
   pass.slope.resize(hidden);
@@ -110,7 +116,7 @@ void Mlp<T>::backward(const arma::Mat<T>& X, const arma::Row<T>& y, MlpPass<T>& 
     D_L(0, i) = static_cast<T>(2 / n * residual);
   }
   pass.loss = squares / n;
-  const arma::Mat<T>* D = &D_L;  // of the layer above, from the last one down
+  const arma::Mat<T>* D = &D_L;  // dLoss/dZ of the layer above, starting from the last
   arma::Mat<T> dA;
   for (std::size_t l = layers - 1; l > 0; --l) {
     pass.G[l] = *D * pass.A[l - 1].t();

@@ -1,8 +1,9 @@
-// A multilayer perceptron without biases, its mean squared error, and the gradient of that by hand.
+// A multilayer perceptron without biases, with its mean squared error and the gradient.
 //
-// Legend: L layers; A_0 = X (d, n), samples in columns; W_l of a hidden layer (h, k_(l-1)), or (2 h, k_(l-1)) where the activation
-// is gated: the first h rows make the argument of sigma, the last h rows the gate; Z_l = W_l A_(l-1); A_l = sigma(Z_l) (h, n), or
-// sigma(first half of Z_l) o (last half); W_L (1, h), and the output is W_L A_(L-1) (1, n).
+// Legend: L layers; A_0 = X (d, n), samples in columns; W_l of a hidden layer (h, k_(l-1)), or (2
+// h, k_(l-1)) if the activation is gated: the first h rows give the argument of sigma, the last h
+// rows the gate; Z_l = W_l A_(l-1); A_l = sigma(Z_l) (h, n), or sigma(first half of Z_l) o (last
+// half); W_L (1, h), and the output is W_L A_(L-1) (1, n).
 #pragma once
 
 #include <armadillo>
@@ -15,14 +16,15 @@
 
 namespace ranklab {
 
-/// What a pass through the net leaves behind. The matrices keep their memory from pass to pass.
+/// Intermediate values of a pass. The matrices reuse their memory from pass to pass.
 template <class T>
 struct MlpPass {
-  std::vector<arma::Mat<T>> A;      // A_1 ... A_(L-1)
-  std::vector<arma::Mat<T>> slope;  // dA_l / dZ_l, entry by entry, in Z_l's shape; after backward dLoss/dZ_l
-  arma::Row<T> output;              // (1, n)
-  double loss = 0;                  // not finite where the net overflows
-  std::vector<arma::Mat<T>> G;      // gradients of W_1 ... W_L, in their shapes
+  std::vector<arma::Mat<T>> A;  // A_1 ... A_(L-1)
+  // dA_l / dZ_l, entry by entry, in Z_l's shape; after backward dLoss/dZ_l.
+  std::vector<arma::Mat<T>> slope;
+  arma::Row<T> output;          // (1, n)
+  double loss = 0;              // not finite if the net overflows
+  std::vector<arma::Mat<T>> G;  // gradients of W_1 ... W_L, in their shapes
 };
 
 template <class T>
@@ -30,14 +32,17 @@ struct Mlp {
   const Activation* sigma = nullptr;
   std::vector<arma::Mat<T>> W;  // W_1 ... W_L, at least two
 
-  /// [Spectral] Figure 1: entries uniform on +-1/sqrt(fan_in), fan_in the columns of W_l, which is PyTorch's default for a linear
-  /// layer. One stream for each matrix: <prefix>W1, <prefix>W2, ...
-  static Mlp draw(const Trial& trial, std::uint64_t d, std::uint64_t width, std::uint64_t hidden_layers, const Activation& sigma,
+  /// [Spectral] Figure 1: entries uniform on +-1/sqrt(fan_in), PyTorch's default for a linear
+  /// layer; fan_in is the number of columns of W_l. One stream per matrix: <prefix>W1, <prefix>W2,
+  /// ...
+  static Mlp draw(const Trial& trial, std::uint64_t d, std::uint64_t width,
+                  std::uint64_t hidden_layers, const Activation& sigma,
                   const std::string& prefix = "");
 
-  /// Outputs, activations and slopes at X (d, n). Throws std::logic_error where X does not fit W_1.
+  /// Outputs, activations and slopes at X (d, n). Throws std::logic_error if X does not fit W_1.
   void forward(const arma::Mat<T>& X, MlpPass<T>& pass) const;
-  /// The loss (1/n) sum_i (output_i - y_i)^2, without a half as in [Spectral]'s experiments, and its gradients; after forward.
+  /// The loss (1/n) sum_i (output_i - y_i)^2, without a factor 1/2 as in the experiments of
+  /// [Spectral], and its gradients. Call after forward().
   void backward(const arma::Mat<T>& X, const arma::Row<T>& y, MlpPass<T>& pass) const;
 };
 

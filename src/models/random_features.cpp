@@ -10,15 +10,18 @@
 namespace ranklab {
 
 template <class T>
-arma::Mat<T> draw_gaussian(const Trial& trial, const char* name, std::uint64_t rows, std::uint64_t columns, double std) {
-  // Drawn in double for either precision, so that a single-precision run sees the same matrices, rounded.
+arma::Mat<T> draw_gaussian(const Trial& trial, const char* name, std::uint64_t rows,
+                           std::uint64_t columns, double std) {
+  // Drawn in double precision for any T, so that a single-precision run sees the same matrices,
+  // rounded.
   arma::mat drawn(rows, columns, arma::fill::none);
   trial.stream(name).fill_normal({drawn.memptr(), drawn.n_elem}, std);
   return arma::conv_to<arma::Mat<T>>::from(drawn);
 }
 
 template <class T>
-arma::Mat<T> draw_random_features(const Trial& trial, const FeatureSizes& sizes, const std::string& activation, double v_std,
+arma::Mat<T> draw_random_features(const Trial& trial, const FeatureSizes& sizes,
+                                  const std::string& activation, double v_std,
                                   const FeatureStreams& streams) {
   const Activation& sigma = find_activation(activation);
   const arma::Mat<T> X = draw_gaussian<T>(trial, streams.X.c_str(), sizes.d, sizes.n, 1.0);
@@ -38,7 +41,8 @@ double RegressionProblem<T>::objective_gap(const arma::Mat<T>& E) const {
   double sum = 0;
   for (arma::uword j = 0; j < E.n_cols; ++j) {
     double squared_norm = 0;
-    for (const T* e = E.begin_col(j); e != E.end_col(j); ++e) squared_norm += static_cast<double>(*e) * static_cast<double>(*e);
+    for (const T* e = E.begin_col(j); e != E.end_col(j); ++e)
+      squared_norm += static_cast<double>(*e) * static_cast<double>(*e);
     if (lambda(j) > 0) sum += static_cast<double>(lambda(j)) * squared_norm;
   }
   return sum / 2;
@@ -56,8 +60,9 @@ RegressionProblem<T> regression_problem(const arma::Mat<T>& A, const arma::Mat<T
   const arma::mat B = arma::conv_to<arma::mat>::from(gram);
   SymmetricEigen eigen = symmetric_eigen(B);
   arma::vec lambda = arma::reverse(eigen.w);
-  // A rank-deficient A leaves eigenvalues of rounding size, of either sign.
-  const double rounding = static_cast<double>(B.n_rows) * std::numeric_limits<T>::epsilon() * std::max(lambda(0), 0.0);
+  // A rank-deficient A gives eigenvalues of the size of rounding errors, of either sign.
+  const double rounding =
+      static_cast<double>(B.n_rows) * std::numeric_limits<T>::epsilon() * std::max(lambda(0), 0.0);
   lambda.elem(arma::find(lambda <= rounding)).zeros();
 
   RegressionProblem<T> problem;
@@ -70,11 +75,12 @@ RegressionProblem<T> regression_problem(const arma::Mat<T>& A, const arma::Mat<T
   return problem;
 }
 
-#define RANKLAB_INSTANTIATE(T)                                                                                 \
-  template arma::Mat<T> draw_gaussian<T>(const Trial&, const char*, std::uint64_t, std::uint64_t, double);     \
-  template arma::Mat<T> draw_random_features<T>(const Trial&, const FeatureSizes&, const std::string&, double, \
-                                                const FeatureStreams&);                                        \
-  template struct RegressionProblem<T>;                                                                        \
+#define RANKLAB_INSTANTIATE(T)                                                                    \
+  template arma::Mat<T> draw_gaussian<T>(const Trial&, const char*, std::uint64_t, std::uint64_t, \
+                                         double);                                                 \
+  template arma::Mat<T> draw_random_features<T>(                                                  \
+      const Trial&, const FeatureSizes&, const std::string&, double, const FeatureStreams&);      \
+  template struct RegressionProblem<T>;                                                           \
   template RegressionProblem<T> regression_problem<T>(const arma::Mat<T>&, const arma::Mat<T>&);
 RANKLAB_INSTANTIATE(float)
 RANKLAB_INSTANTIATE(double)

@@ -8,14 +8,16 @@
 namespace ranklab {
 namespace {
 
-// Independent draws between the ends of the bulk, descending.
-arma::vec draw_bulk(const Trial& trial, const SpikedShape& shape, const std::string& name, std::uint64_t count) {
+// Independent uniform draws from the range of the bulk, descending.
+arma::vec draw_bulk(const Trial& trial, const SpikedShape& shape, const std::string& name,
+                    std::uint64_t count) {
   arma::vec values(count);
-  trial.stream(name + shape.suffix()).fill_uniform({values.memptr(), values.n_elem}, shape.bulk_low, shape.bulk_high);
+  trial.stream(name + shape.suffix())
+      .fill_uniform({values.memptr(), values.n_elem}, shape.bulk_low, shape.bulk_high);
   return arma::sort(values, "descend");
 }
 
-// Q diag(values) Q', equal to its transpose in every bit.
+// Q diag(values) Q', exactly symmetric.
 arma::mat symmetric(const arma::mat& Q, const arma::vec& values) {
   const arma::mat product = Q * arma::diagmat(values) * Q.t();
   return arma::symmatu(product);
@@ -30,16 +32,19 @@ std::string SpikedShape::suffix() const {
 arma::vec SpikedShape::spike_values() const {
   arma::vec values(spikes);
   for (std::uint64_t i = 0; i < spikes; ++i) {
-    const double part = spikes == 1 ? 0.0 : static_cast<double>(i) / static_cast<double>(spikes - 1);
+    const double part =
+        spikes == 1 ? 0.0 : static_cast<double>(i) / static_cast<double>(spikes - 1);
     values(i) = std::pow(static_cast<double>(d), high + part * (low - high));
   }
   return values;
 }
 
-arma::mat draw_orthonormal(const Trial& trial, const std::string& name, std::uint64_t d, std::uint64_t columns) {
+arma::mat draw_orthonormal(const Trial& trial, const std::string& name, std::uint64_t d,
+                           std::uint64_t columns) {
   arma::mat Q, R;
   if (!arma::qr_econ(Q, R, draw_gaussian<double>(trial, name.c_str(), d, columns, 1.0))) {
-    throw Failure("QR decomposition of a " + std::to_string(d) + " x " + std::to_string(columns) + " matrix failed");
+    throw Failure("QR decomposition of a " + std::to_string(d) + " x " + std::to_string(columns) +
+                  " matrix failed");
   }
   for (arma::uword j = 0; j < Q.n_cols; ++j) {
     if (R(j, j) < 0) Q.col(j) *= -1.0;
@@ -58,14 +63,18 @@ SpikedGram draw_spiked_gram(const Trial& trial, const SpikedShape& shape) {
   return gram;
 }
 
-SpikedCrossGram draw_spiked_cross_gram(const Trial& trial, const SpikedShape& shape, const SpikedGram& gram) {
+SpikedCrossGram draw_spiked_cross_gram(const Trial& trial, const SpikedShape& shape,
+                                       const SpikedGram& gram) {
   const std::string suffix = shape.suffix();
   SpikedCrossGram cross;
   cross.V = draw_orthonormal(trial, "left_spike_directions" + suffix, shape.d, shape.spikes);
   cross.H = cross.V * arma::diagmat(gram.spikes) * gram.U.t();
-  const arma::mat left = draw_orthonormal(trial, "cross_left" + suffix, shape.d, shape.cross_rank());
-  const arma::mat right = draw_orthonormal(trial, "cross_right" + suffix, shape.d, shape.cross_rank());
-  cross.Sigma = left * arma::diagmat(draw_bulk(trial, shape, "cross_bulk", shape.cross_rank())) * right.t();
+  const arma::mat left =
+      draw_orthonormal(trial, "cross_left" + suffix, shape.d, shape.cross_rank());
+  const arma::mat right =
+      draw_orthonormal(trial, "cross_right" + suffix, shape.d, shape.cross_rank());
+  cross.Sigma =
+      left * arma::diagmat(draw_bulk(trial, shape, "cross_bulk", shape.cross_rank())) * right.t();
   return cross;
 }
 

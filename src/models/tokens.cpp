@@ -9,18 +9,20 @@
 namespace ranklab {
 namespace {
 
-// Power iteration stops where the Rayleigh quotient has not grown for this many steps. Two commonest tokens with counts c
-// and c - 1 are the slow case: the error falls by (1 - 1/c)^4 in a step, so that one step's gain drowns in rounding noise
-// long before the gain of many steps does.
+// Power iteration stops if the Rayleigh quotient has not grown for this many steps. The slow case
+// is two most frequent tokens with counts c and c - 1: the error decreases by (1 - 1/c)^4 per step,
+// so the gain of one step is lost in rounding noise long before the gain of many steps.
 constexpr int patience = 64;
-constexpr int most_steps = 100000;
+constexpr int max_steps = 100000;
 
 }  // namespace
 
-ZipfLaw::ZipfLaw(std::uint64_t vocabulary, double exponent) : cumulative_(vocabulary), exponent_(exponent) {
+ZipfLaw::ZipfLaw(std::uint64_t vocabulary, double exponent)
+    : cumulative_(vocabulary), exponent_(exponent) {
   if (vocabulary == 0) throw UsageError("a vocabulary needs at least one token");
   double sum = 0.0;
-  for (std::size_t id = 0; id < vocabulary; ++id) cumulative_[id] = sum += std::pow(static_cast<double>(id + 1), -exponent);
+  for (std::size_t id = 0; id < vocabulary; ++id)
+    cumulative_[id] = sum += std::pow(static_cast<double>(id + 1), -exponent);
 }
 
 double ZipfLaw::probability(std::uint64_t id) const {
@@ -28,13 +30,14 @@ double ZipfLaw::probability(std::uint64_t id) const {
 }
 
 double ZipfLaw::inverse_p_max() const {
-  // A negative exponent would make the last token the commonest.
+  // With a negative exponent the last token is the most frequent.
   return 1.0 / std::max(probability(0), probability(vocabulary() - 1));
 }
 
 double ZipfLaw::expected_distinct(double count) const {
   double sum = 0.0;
-  for (std::uint64_t id = 0; id < vocabulary(); ++id) sum -= std::expm1(count * std::log1p(-probability(id)));
+  for (std::uint64_t id = 0; id < vocabulary(); ++id)
+    sum -= std::expm1(count * std::log1p(-probability(id)));
   return sum;
 }
 
@@ -50,14 +53,16 @@ std::vector<std::uint32_t> ZipfLaw::draw(std::size_t count, Stream& stream) cons
 }
 
 double TokenCounts::p_max() const {
-  return static_cast<double>(*std::max_element(count.begin(), count.end())) / static_cast<double>(length());
+  return static_cast<double>(*std::max_element(count.begin(), count.end())) /
+         static_cast<double>(length());
 }
 
 std::vector<std::uint32_t> draw_ids(std::uint64_t vocabulary, std::size_t count, Stream& stream) {
   std::vector<double> draws(count);
   stream.fill_uniform(draws);
   std::vector<std::uint32_t> ids;
-  for (const double u : draws) ids.push_back(static_cast<std::uint32_t>(u * static_cast<double>(vocabulary)));
+  for (const double u : draws)
+    ids.push_back(static_cast<std::uint32_t>(u * static_cast<double>(vocabulary)));
   return ids;
 }
 
@@ -68,8 +73,9 @@ TokenCounts count_tokens(const std::vector<std::uint32_t>& tokens) {
   counts.id.erase(std::unique(counts.id.begin(), counts.id.end()), counts.id.end());
   counts.count.assign(counts.id.size(), 0);
   for (const std::uint32_t token : tokens) {
-    const auto index = std::lower_bound(counts.id.begin(), counts.id.end(), token) - counts.id.begin();
-    counts.place.push_back(static_cast<std::uint32_t>(index));
+    const auto index =
+        std::lower_bound(counts.id.begin(), counts.id.end(), token) - counts.id.begin();
+    counts.index.push_back(static_cast<std::uint32_t>(index));
     ++counts.count[static_cast<std::size_t>(index)];
   }
   return counts;
@@ -78,23 +84,24 @@ TokenCounts count_tokens(const std::vector<std::uint32_t>& tokens) {
 double indicator_stable_rank(const std::vector<std::uint32_t>& tokens) {
   if (tokens.empty()) return undefined;
   const std::size_t vocabulary = *std::max_element(tokens.begin(), tokens.end()) + std::size_t{1};
-  // Every top singular vector of the nonnegative H can be chosen nonnegative, so the constant start is never orthogonal
-  // to the top space.
+  // Every top singular vector of the nonnegative H can be chosen nonnegative, so the constant
+  // initial vector is never orthogonal to the top space.
   std::vector<double> x(tokens.size(), 1.0 / std::sqrt(static_cast<double>(tokens.size())));
   std::vector<double> y(vocabulary);
   double top = 0.0;
   int idle = 0;
-  for (int step = 0; step < most_steps && idle < patience; ++step) {
+  for (int step = 0; step < max_steps && idle < patience; ++step) {
     std::fill(y.begin(), y.end(), 0.0);
     for (std::size_t t = 0; t < tokens.size(); ++t) y[tokens[t]] += x[t];  // y = H x
     double rayleigh = 0.0, norm = 0.0;
     for (const double value : y) rayleigh += value * value;  // ||H x||^2 with ||x|| = 1
     for (std::size_t t = 0; t < tokens.size(); ++t) norm += y[tokens[t]] * y[tokens[t]];
-    for (std::size_t t = 0; t < tokens.size(); ++t) x[t] = y[tokens[t]] / std::sqrt(norm);  // x = H' y, normalised
+    for (std::size_t t = 0; t < tokens.size(); ++t)
+      x[t] = y[tokens[t]] / std::sqrt(norm);  // x = H' y, normalized
     idle = rayleigh > top ? 0 : idle + 1;
     top = std::max(top, rayleigh);
   }
-  // ||H||_F^2: every column holds a single one.
+  // ||H||_F^2 = n, because each column has a single one.
   return static_cast<double>(tokens.size()) / top;
 }
 
@@ -104,7 +111,7 @@ arma::mat draw_embedding(std::size_t d, const TokenCounts& counts, Stream& strea
   return E;
 }
 
-arma::mat rms_normalised_columns(const arma::mat& E) {
+arma::mat rms_normalized_columns(const arma::mat& E) {
   arma::mat out = E;
   for (arma::uword j = 0; j < out.n_cols; ++j) {
     const double norm = arma::norm(out.col(j));
@@ -115,7 +122,8 @@ arma::mat rms_normalised_columns(const arma::mat& E) {
 
 arma::mat embedded_gram(const arma::mat& E, const TokenCounts& counts) {
   arma::mat weighted = E;
-  for (arma::uword j = 0; j < E.n_cols; ++j) weighted.col(j) *= std::sqrt(static_cast<double>(counts.count[j]));
+  for (arma::uword j = 0; j < E.n_cols; ++j)
+    weighted.col(j) *= std::sqrt(static_cast<double>(counts.count[j]));
   return weighted * weighted.t();
 }
 

@@ -8,11 +8,13 @@
 namespace ranklab {
 namespace {
 
-constexpr double smallest_kept = 1e-7;  // singular values of the exact factor, against the largest
+constexpr double smallest_kept =
+    1e-7;  // singular values of the exact factor, relative to the largest
 
 template <class T>
 arma::Mat<T> exact_factor(const arma::Mat<T>& u) {
-  return arma::conv_to<arma::Mat<T>>::from(polar_factor(arma::conv_to<arma::mat>::from(u), smallest_kept).factor);
+  return arma::conv_to<arma::Mat<T>>::from(
+      polar_factor(arma::conv_to<arma::mat>::from(u), smallest_kept).factor);
 }
 
 }  // namespace
@@ -23,7 +25,8 @@ arma::Mat<T> Muon<T>::step(const arma::Mat<T>& g) {
   m_ = beta_ * m_ + (1 - beta_) * g;
   const arma::Mat<T> u = (1 - beta_) * g + beta_ * m_;
   const double aspect = static_cast<double>(g.n_rows) / static_cast<double>(g.n_cols);
-  return static_cast<T>(-std::sqrt(std::max(1.0, aspect))) * (exact_ ? exact_factor(u) : newton_schulz(u));
+  return static_cast<T>(-std::sqrt(std::max(1.0, aspect))) *
+         (exact_ ? exact_factor(u) : newton_schulz(u));
 }
 
 template class Muon<float>;

@@ -1,4 +1,4 @@
-// Muon: the spectral step with momentum, and Newton-Schulz in place of the polar factor.
+// Muon: the spectral step with momentum, with Newton-Schulz instead of the exact polar factor.
 #pragma once
 
 #include <armadillo>
@@ -8,17 +8,20 @@
 namespace ranklab {
 
 /// The state of one weight matrix. From m_0 = 0, for each gradient g (rows, columns):
-///   m <- beta m + (1 - beta) g,   u = (1 - beta) g + beta m,   step = -max(1, rows / columns)^(1/2) NewtonSchulz5(u),
-/// to be multiplied by the learning rate. m is an average, not a sum, and u looks ahead (Nesterov). Source: K. Jordan et al.,
-/// "Muon: an optimizer for hidden layers", 2024.
+///   m <- beta m + (1 - beta) g,   u = (1 - beta) g + beta m,
+///   step = -max(1, rows / columns)^(1/2) NewtonSchulz5(u),
+/// to be multiplied by the learning rate. m is an average, not a sum, and u looks ahead (Nesterov).
+/// Source: K. Jordan et al., "Muon: an optimizer for hidden layers", 2024.
 ///
-/// With `exact` the polar factor takes NewtonSchulz5's place, in double whatever T is, without singular values up to 1e-7 s_1.
+/// With `exact`, the polar factor replaces NewtonSchulz5. It is computed in double precision for
+/// any T, without singular values up to 1e-7 s_1.
 template <class T>
 class Muon {
  public:
   /// 0 <= beta < 1.
-  explicit Muon(double beta = 0.95, bool exact = false) : beta_(static_cast<T>(beta)), exact_(exact) {}
-  /// The step for the next gradient, of its shape; all gradients must have one shape.
+  explicit Muon(double beta = 0.95, bool exact = false)
+      : beta_(static_cast<T>(beta)), exact_(exact) {}
+  /// The step for the next gradient, in its shape. All gradients must have the same shape.
   arma::Mat<T> step(const arma::Mat<T>& g);
 
  private:

@@ -8,7 +8,7 @@
 
 namespace ranklab {
 
-/// The Euclidean step -G / L_F; the zero step where L_F = 0.
+/// The Euclidean step -G / L_F; the zero step if L_F = 0.
 template <class T>
 arma::Mat<T> euclidean_step(const arma::Mat<T>& G, double L_F) {
   if (L_F == 0) return arma::Mat<T>(G.n_rows, G.n_cols, arma::fill::zeros);
@@ -21,7 +21,8 @@ struct SpectralStep {
   double nuclear_norm = 0;  // ||G||_*
 };
 
-/// The spectral step -(||G||_* / L_op) polar(G); the zero step where L_op = 0. `polar_rtol` as in polar_factor.
+/// The spectral step -(||G||_* / L_op) polar(G); the zero step if L_op = 0. `polar_rtol` as in
+/// polar_factor.
 template <class T>
 SpectralStep<T> spectral_step(const arma::Mat<T>& G, double L_op, double polar_rtol) {
   if (L_op == 0) return {arma::Mat<T>(G.n_rows, G.n_cols, arma::fill::zeros), 0.0};

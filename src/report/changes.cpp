@@ -13,19 +13,22 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What is left of a list, where `run` has some of what `preset` has and nothing else.
+// Whether `run` is a nonempty proper part of the list `preset`.
 bool is_part(const Json& run, const Json& preset) {
   return run.is_array() && preset.is_array() && !run.empty() && run.size() < preset.size() &&
-         std::all_of(run.begin(), run.end(),
-                     [&](const Json& item) { return std::find(preset.begin(), preset.end(), item) != preset.end(); });
+         std::all_of(run.begin(), run.end(), [&](const Json& item) {
+           return std::find(preset.begin(), preset.end(), item) != preset.end();
+         });
 }
 
 bool is_fewer_trials(const Json& change) {
   const Json &preset = member(change, "preset"), &run = member(change, "run");
-  return member(change, "name") == "trials" && preset.is_number() && run.is_number() && run < preset;
+  return member(change, "name") == "trials" && preset.is_number() && run.is_number() &&
+         run < preset;
 }
 
-// Whether every number of `run`, alone or behind "model:", is smaller than the one of `preset` at its place.
+// Whether every number of `run`, alone or after "model:", is smaller than the number of `preset` at
+// the same position.
 bool is_smaller(const Json& run, const Json& preset) {
   const auto number = [](const Json& value) {
     if (value.is_number()) return value.get<double>();
@@ -34,12 +37,14 @@ bool is_smaller(const Json& run, const Json& preset) {
   };
   if (!run.is_array()) return number(run) < number(preset);
   return preset.is_array() && run.size() == preset.size() &&
-         std::equal(run.begin(), run.end(), preset.begin(), [&](const Json& a, const Json& b) { return number(a) < number(b); });
+         std::equal(run.begin(), run.end(), preset.begin(),
+                    [&](const Json& a, const Json& b) { return number(a) < number(b); });
 }
 
-// Fewer steps, values, or steps at which something is recorded.
+// Whether the run has fewer steps, fewer values, or fewer recorded steps.
 bool is_shorter(const Json& change) {
-  const Json &name = member(change, "name"), &preset = member(change, "preset"), &run = member(change, "run");
+  const Json &name = member(change, "name"), &preset = member(change, "preset"),
+             &run = member(change, "run");
   if (name == "steps") return is_smaller(run, preset);
   if (name == "record-every") return is_smaller(preset, run);
   return is_part(run, preset);
@@ -51,11 +56,12 @@ std::string change_text(const Json& change, const std::string& unit) {
   if (name == "steps" && run.is_number() && preset.is_number() && run < preset)
     return run.dump() + " of " + preset.dump() + " steps";
   if (is_fewer_trials(change)) return run.dump() + " of " + preset.dump() + " " + unit + "s";
-  if (!is_part(run, preset)) return name + " " + flag_text(run) + " instead of " + flag_text(preset);
-  constexpr std::size_t longest = 40;  // letters of a list that is shown
+  if (!is_part(run, preset))
+    return name + " " + flag_text(run) + " instead of " + flag_text(preset);
+  constexpr std::size_t longest = 40;  // longest list that is printed, in characters
   const std::string values = flag_text(run);
-  return std::to_string(run.size()) + " of " + std::to_string(preset.size()) + " values of " + name +
-         (values.size() <= longest ? " (" + values + ")" : "");
+  return std::to_string(run.size()) + " of " + std::to_string(preset.size()) + " values of " +
+         name + (values.size() <= longest ? " (" + values + ")" : "");
 }
 
 }  // namespace
@@ -85,7 +91,8 @@ std::string changes_text(const Json& result) {
   return (changes_more_than_trials(result) ? "changed from the preset: " : "") + joined(changes);
 }
 
-void withhold_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json& changed, const std::string& unit) {
+void withhold_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json& changed,
+                       const std::string& unit) {
   bool fewer_trials = false, shorter = false;
   std::vector<std::string> words;
   for (const auto& entry : changed) {
@@ -98,23 +105,26 @@ void withhold_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json&
   for (Claim& claim : claims) {
     if (claim.verdict == Verdict::not_applicable && !claim.undecided) continue;
     const bool counts = std::holds_alternative<CountEvidence>(claim.evidence);
-    const bool stands = (counts && claim.kind == Kind::theorem) || (!shorter && counts && claim.verdict == Verdict::fails) ||
-                        (!shorter && !counts && !claim.holm_undecided);
-    if (stands && !claim.undecided) continue;
+    const bool is_kept = (counts && claim.kind == Kind::theorem) ||
+                         (!shorter && counts && claim.verdict == Verdict::fails) ||
+                         (!shorter && !counts && !claim.holm_undecided);
+    if (is_kept && !claim.undecided) continue;
     claim.verdict = Verdict::not_applicable;
     claim.shortened = true;
     claim.detail = clauses("shortened: " + joined(words), claim.detail);
   }
 }
 
-void refer_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json& changed, const std::string& preset,
-                    const std::vector<std::string>& globs) {
-  const auto only_shortens = [](const Json& change) { return is_fewer_trials(change) || is_shorter(change); };
+void refer_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json& changed,
+                    const std::string& preset, const std::vector<std::string>& globs) {
+  const auto only_shortens = [](const Json& change) {
+    return is_fewer_trials(change) || is_shorter(change);
+  };
   if (!std::all_of(changed.begin(), changed.end(), only_shortens)) return;
   for (Claim& claim : claims) {
-    const auto names_it = [&](const std::string& glob) { return matches_glob(glob, claim.id); };
+    const auto matches_id = [&](const std::string& glob) { return matches_glob(glob, claim.id); };
     if (claim.verdict == Verdict::not_applicable && !claim.shortened) continue;
-    if (std::none_of(globs.begin(), globs.end(), names_it)) continue;
+    if (std::none_of(globs.begin(), globs.end(), matches_id)) continue;
     claim.verdict = Verdict::not_applicable;
     claim.shortened = false;
     claim.judged_in = preset;

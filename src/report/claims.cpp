@@ -30,7 +30,7 @@ struct Interval {
   double level = 0, low = 0, high = 0;
 };
 Interval interval_of(const std::vector<double>& values, double level = confidence_level) {
-  const Summary summary = summarise(values);
+  const Summary summary = summarize(values);
   const double half_width = confidence_half_width(summary, level);
   return {summary, level, summary.mean - half_width, summary.mean + half_width};
 }
@@ -43,73 +43,84 @@ void decide(Claim& claim, const Interval& interval, Region allowed, const std::s
   if (summary.n == 0) {
     text = "no finite value";
   } else if (summary.n < fewest_values) {
-    text = "undecided: " + counted(summary.n, "trial") + ", at least " + std::to_string(fewest_values) + " are needed; mean " +
-           short_number(summary.mean);
+    text = "undecided: " + counted(summary.n, "trial") + ", at least " +
+           std::to_string(fewest_values) + " are needed; mean " + short_number(summary.mean);
   } else if (interval.low >= allowed.low && interval.high <= allowed.high) {
     claim.verdict = Verdict::holds;
   } else if (interval.high < allowed.low || interval.low > allowed.high) {
     claim.verdict = Verdict::fails;
   } else {
-    text = "undecided at " + counted(summary.n, "trial") + ": mean " + short_number(summary.mean) + " +- " +
-           short_number(interval.high - summary.mean) + " (" + short_number(100 * interval.level) + " %)";
+    text = "undecided at " + counted(summary.n, "trial") + ": mean " + short_number(summary.mean) +
+           " +- " + short_number(interval.high - summary.mean) + " (" +
+           short_number(100 * interval.level) + " %)";
   }
   claim.undecided = summary.n > 0 && claim.verdict == Verdict::not_applicable;
   claim.detail = clauses(text, detail);
 }
 
-Claim judge_within(const Statement& statement, const std::vector<double>& differences, double margin, Region allowed,
-                   const std::string& detail) {
+Claim judge_within(const Statement& statement, const std::vector<double>& differences,
+                   double margin, Region allowed, const std::string& detail) {
   Claim claim = claim_of(statement);
   const Interval interval = interval_of(differences);
   claim.evidence =
-      EquivalenceEvidence{interval.summary.mean, interval.low, interval.high, margin, confidence_level, interval.summary.n};
+      EquivalenceEvidence{interval.summary.mean, interval.low,      interval.high, margin,
+                          confidence_level,      interval.summary.n};
   decide(claim, interval, allowed, detail);
   return claim;
 }
 
-/// The probability of such a mean, in both tails, if the true one were at the edge of the region; 1 if the claim is undecided.
-double chance_of(const Claim& claim) {
+/// The two-sided p-value of the mean if the true mean were at the edge of the region; 1 if the
+/// claim is undecided.
+double p_value(const Claim& claim) {
   double mean = undefined, high = undefined, level = undefined, n = 0;
   std::visit(
       [&](const auto& evidence) {
         if constexpr (requires { evidence.high; })
-          mean = evidence.mean, high = evidence.high, level = evidence.level, n = static_cast<double>(evidence.n);
+          mean = evidence.mean, high = evidence.high, level = evidence.level,
+          n = static_cast<double>(evidence.n);
       },
       claim.evidence);
   const auto* allowed = std::get_if<std::pair<double, double>>(&claim.expected);
   if (!allowed || !(n >= fewest_values) || claim.verdict == Verdict::not_applicable) return 1;
-  const double to_edge = std::min(std::abs(mean - allowed->first), std::abs(allowed->second - mean)),
+  const double to_edge =
+                   std::min(std::abs(mean - allowed->first), std::abs(allowed->second - mean)),
                error = (high - mean) / student_quantile((1 - level) / 2, n - 1);
   return error > 0 ? 2 * student_tail(to_edge / error, n - 1) : 0;
 }
 
-/// Too few independent units do not say that no other would violate the statement.
-void withhold_few(Claim& claim) {
+/// Makes the claim undecided: with so few independent units another unit might violate the
+/// statement.
+void mark_undecided(Claim& claim) {
   claim.verdict = Verdict::not_applicable;
   claim.undecided = true;
-  claim.detail = clauses("undecided: at least " + std::to_string(fewest_values) + " independent ones are needed", claim.detail);
+  claim.detail = clauses(
+      "undecided: at least " + std::to_string(fewest_values) + " independent units are needed",
+      claim.detail);
 }
 
 bool rests_on_mean(const Claim& claim) {
-  return std::holds_alternative<MeanEvidence>(claim.evidence) || std::holds_alternative<EquivalenceEvidence>(claim.evidence);
+  return std::holds_alternative<MeanEvidence>(claim.evidence) ||
+         std::holds_alternative<EquivalenceEvidence>(claim.evidence);
 }
 
-/// Holm (1979): of m means, the one with the i-th smallest chance is decided if (m - i + 1) times it is at most 1 -
-/// confidence_level, and if all before it are.
-void note_what_holm_undoes(std::vector<Claim>& claims) {
+/// Holm (1979): of m means, the one with the i-th smallest p-value is decided if (m - i + 1) times
+/// that value is at most 1 - confidence_level and all means before it are decided.
+void note_holm_corrections(std::vector<Claim>& claims) {
   std::vector<std::pair<double, Claim*>> means;
   for (Claim& claim : claims) {
-    if (rests_on_mean(claim)) means.emplace_back(chance_of(claim), &claim);
+    if (rests_on_mean(claim)) means.emplace_back(p_value(claim), &claim);
   }
-  std::stable_sort(means.begin(), means.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(means.begin(), means.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   bool survives = true;
   for (std::size_t i = 0; i < means.size(); ++i) {
-    const auto& [chance, claim] = means[i];
-    survives =
-        survives && static_cast<double>(means.size() - i) * chance <= (1 - confidence_level) * (1 + tolerance::closed_form<double>);
+    const auto& [p, claim] = means[i];
+    survives = survives && static_cast<double>(means.size() - i) * p <=
+                               (1 - confidence_level) * (1 + tolerance::closed_form<double>);
     if (survives || claim->verdict == Verdict::not_applicable) continue;
     claim->holm_undecided = true;
-    claim->detail = clauses(claim->detail, "undecided after Holm's correction for " + counted(means.size(), "mean"));
+    claim->detail = clauses(
+        claim->detail, "undecided after Holm's correction for " + counted(means.size(), "mean"));
   }
 }
 
@@ -124,45 +135,51 @@ Misprint Place::misprint(const std::string& id, std::string printed, std::string
   return {as_printed, correcting(as_printed, (*this)(id + "/corrected", std::move(corrected)))};
 }
 
-Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail,
-                 double candidates) {
+Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
+                 const std::string& detail, double candidates) {
   Claim claim = claim_of(statement);
   const Interval interval = interval_of(per_trial, 1 - (1 - confidence_level) / candidates);
-  claim.evidence = MeanEvidence{interval.summary.mean, interval.low, interval.high, interval.level, interval.summary.n};
+  claim.evidence = MeanEvidence{interval.summary.mean, interval.low, interval.high, interval.level,
+                                interval.summary.n};
   decide(claim, interval, allowed, detail);
   return claim;
 }
 
-Claim judge_equivalence(const Statement& statement, const std::vector<double>& differences, double margin,
-                        const std::string& detail) {
+Claim judge_equivalence(const Statement& statement, const std::vector<double>& differences,
+                        double margin, const std::string& detail) {
   return judge_within(statement, differences, margin, within(0, margin), detail);
 }
 
-Claim judge_no_worse(const Statement& statement, const std::vector<double>& differences, double margin, const std::string& detail) {
+Claim judge_no_worse(const Statement& statement, const std::vector<double>& differences,
+                     double margin, const std::string& detail) {
   return judge_within(statement, differences, margin, at_least(-margin), detail);
 }
 
-Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail, WorstCase worst) {
+Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail,
+                  WorstCase worst) {
   Claim claim = claim_of(statement);
-  const bool shows = tally.smallest <= tally.largest && worst != WorstCase::unsaid;
+  const bool has_worst_case = tally.smallest <= tally.largest && worst != WorstCase::unsaid;
   claim.measured = tally.violations;
   claim.expected = 0.0;
   claim.evidence = CountEvidence{tally.violations, tally.cases,
-                                 !shows                         ? undefined
+                                 !has_worst_case                ? undefined
                                  : worst == WorstCase::smallest ? tally.smallest
                                                                 : tally.largest};
   if (tally.cases > 0) claim.verdict = tally.violations == 0 ? Verdict::holds : Verdict::fails;
-  claim.detail = clauses(tally.cases > 0 ? evidence_text(claim.evidence) : "no case to judge", detail);
+  claim.detail =
+      clauses(tally.cases > 0 ? evidence_text(claim.evidence) : "no case to judge", detail);
   return claim;
 }
 
-Claim judge_units(const Statement& statement, const Tally& tally, const std::string& detail, WorstCase worst) {
+Claim judge_units(const Statement& statement, const Tally& tally, const std::string& detail,
+                  WorstCase worst) {
   Claim claim = judge_tally(statement, tally, detail, worst);
-  if (claim.verdict == Verdict::holds && tally.cases < fewest_values) withhold_few(claim);
+  if (claim.verdict == Verdict::holds && tally.cases < fewest_values) mark_undecided(claim);
   return claim;
 }
 
-Claim judge_number(const Statement& statement, double measured, Region allowed, const std::string& detail, double rounding) {
+Claim judge_number(const Statement& statement, double measured, Region allowed,
+                   const std::string& detail, double rounding) {
   Claim claim = claim_of(statement);
   claim.measured = measured;
   claim.expected = std::pair(allowed.low, allowed.high);
@@ -170,7 +187,9 @@ Claim judge_number(const Statement& statement, double measured, Region allowed, 
   claim.evidence = NumberEvidence{measured};
   const double slack = rounding * std::fabs(measured);
   if (!std::isfinite(measured)) return claim;
-  claim.verdict = measured + slack >= allowed.low && measured - slack <= allowed.high ? Verdict::holds : Verdict::fails;
+  claim.verdict = measured + slack >= allowed.low && measured - slack <= allowed.high
+                      ? Verdict::holds
+                      : Verdict::fails;
   return claim;
 }
 
@@ -180,34 +199,38 @@ Claim not_applicable(const Statement& statement, const std::string& reason) {
   return claim;
 }
 
-void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed, const std::string& detail,
-                  double candidates) {
+void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
+                  const std::string& detail, double candidates) {
   add(judge_mean(statement, per_trial, allowed, detail, candidates));
 }
 
-void Claims::equivalent(const Statement& statement, const std::vector<double>& differences, double margin,
-                        const std::string& detail) {
+void Claims::equivalent(const Statement& statement, const std::vector<double>& differences,
+                        double margin, const std::string& detail) {
   add(judge_equivalence(statement, differences, margin, detail));
 }
 
-void Claims::no_worse(const Statement& statement, const std::vector<double>& differences, double margin,
-                      const std::string& detail) {
+void Claims::no_worse(const Statement& statement, const std::vector<double>& differences,
+                      double margin, const std::string& detail) {
   add(judge_no_worse(statement, differences, margin, detail));
 }
 
-void Claims::never_violated(const Statement& statement, const Tally& tally, const std::string& detail, WorstCase worst) {
+void Claims::never_violated(const Statement& statement, const Tally& tally,
+                            const std::string& detail, WorstCase worst) {
   add(judge_tally(statement, tally, detail, worst));
 }
 
-void Claims::in_every_unit(const Statement& statement, const Tally& tally, const std::string& detail, WorstCase worst) {
+void Claims::in_every_unit(const Statement& statement, const Tally& tally,
+                           const std::string& detail, WorstCase worst) {
   add(judge_units(statement, tally, detail, worst));
 }
 
-void Claims::never_violated(const Statement& statement, const Records& records, const std::string& detail, WorstCase worst) {
+void Claims::never_violated(const Statement& statement, const Records& records,
+                            const std::string& detail, WorstCase worst) {
   add(judge_tally(statement, tally_of(records, statement.id), detail, worst));
 }
 
-void Claims::number(const Statement& statement, double measured, Region allowed, const std::string& detail, double rounding) {
+void Claims::number(const Statement& statement, double measured, Region allowed,
+                    const std::string& detail, double rounding) {
   add(judge_number(statement, measured, allowed, detail, rounding));
 }
 
@@ -222,18 +245,22 @@ bool Claims::applies(const Statement& statement, const std::string& unmet) {
 
 void Claims::add(Claim claim) {
   claim.unit = std::holds_alternative<NumberEvidence>(claim.evidence) ? Unit::none : unit_;
-  const bool counts = std::holds_alternative<CountEvidence>(claim.evidence) && claim.kind != Kind::theorem;
-  if (counts && claim.verdict == Verdict::holds && claim.unit != Unit::none && units_ > 0 && units_ < fewest_values)
-    withhold_few(claim);
-  const auto unmet = std::find_if(unmet_.begin(), unmet_.end(), [](const auto& hypothesis) { return !hypothesis.first.empty(); });
+  const bool counts =
+      std::holds_alternative<CountEvidence>(claim.evidence) && claim.kind != Kind::theorem;
+  if (counts && claim.verdict == Verdict::holds && claim.unit != Unit::none && units_ > 0 &&
+      units_ < fewest_values)
+    mark_undecided(claim);
+  const auto unmet = std::find_if(unmet_.begin(), unmet_.end(),
+                                  [](const auto& hypothesis) { return !hypothesis.first.empty(); });
   if (unmet != unmet_.end()) {
     const auto& [reason, says] = *unmet;
     claim.verdict = Verdict::not_applicable;
     claim.undecided = false;
     if (says == Unmet::verdict_alone) {
-      claim.detail = clauses(reason, "compared all the same: " + claim.detail);
+      claim.detail = clauses(reason, "compared anyway: " + claim.detail);
     } else {
-      claim.detail = clauses(reason, says == Unmet::reason_and_measured ? "measured: " + claim.detail : "");
+      claim.detail =
+          clauses(reason, says == Unmet::reason_and_measured ? "measured: " + claim.detail : "");
       claim.measured = undefined;
       claim.expected = {};
       claim.evidence = {};
@@ -243,12 +270,12 @@ void Claims::add(Claim claim) {
 }
 
 std::vector<Claim> Claims::take() {
-  note_what_holm_undoes(claims_);
+  note_holm_corrections(claims_);
   return std::move(claims_);
 }
 
-std::vector<LineFit> fits_over(const Records& records, const std::vector<double>& x, const ValueAtSize& value, Fit fit,
-                               std::size_t fewest) {
+std::vector<LineFit> fits_over(const Records& records, const std::vector<double>& x,
+                               const ValueAtSize& value, Fit fit, std::size_t fewest) {
   return per_trial(records, [&](const TrialRecord& record) {
     std::vector<double> at, y;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -258,15 +285,17 @@ std::vector<LineFit> fits_over(const Records& records, const std::vector<double>
       y.push_back(measured);
     }
     const bool varies = std::adjacent_find(at.begin(), at.end(), std::not_equal_to<>()) != at.end();
-    if (y.size() < fewest || !varies) return LineFit{undefined, undefined, undefined, undefined, undefined, y.size()};
+    if (y.size() < fewest || !varies)
+      return LineFit{undefined, undefined, undefined, undefined, undefined, y.size()};
     return fit(at, y);
   });
 }
 
-std::vector<double> slopes_over(const Records& records, const std::vector<double>& x, const ValueAtSize& value, Fit fit,
-                                std::size_t fewest) {
+std::vector<double> slopes_over(const Records& records, const std::vector<double>& x,
+                                const ValueAtSize& value, Fit fit, std::size_t fewest) {
   std::vector<double> slopes;
-  for (const LineFit& each : fits_over(records, x, value, fit, fewest)) slopes.push_back(each.slope);
+  for (const LineFit& each : fits_over(records, x, value, fit, fewest))
+    slopes.push_back(each.slope);
   return slopes;
 }
 

@@ -7,13 +7,14 @@
 
 #include "core/statistics.hpp"
 #include "core/undefined.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
 
 using Json = nlohmann::json;
 
-// How the results are called where one lacks what the other has.
+// The names of the results, for items that one of them lacks.
 struct Names {
   const std::string &a, &b;
   std::string missing_in_a() const { return "missing in " + a; }
@@ -34,7 +35,9 @@ Summary summary_of(const Json& scalar) {
 }
 
 double squared_error(const Summary& summary) {
-  return summary.n > 1 && std::isfinite(summary.std) ? summary.std * summary.std / static_cast<double>(summary.n) : 0.0;
+  return summary.n > 1 && std::isfinite(summary.std)
+             ? summary.std * summary.std / static_cast<double>(summary.n)
+             : 0.0;
 }
 
 bool is_rounding(double a, double b, double tolerance) {
@@ -43,24 +46,30 @@ bool is_rounding(double a, double b, double tolerance) {
 }
 
 struct Difference {
-  double standard_errors;  // infinite where the difference has none
+  double standard_errors;  // infinite if the difference has no standard error
   bool differs;
 };
 
-// `comparisons`: how many are made at once. Undefined must stay undefined.
-Difference difference_of(const Summary& a, const Summary& b, std::size_t comparisons, double tolerance) {
-  constexpr Difference none = {0.0, false}, beyond_all = {std::numeric_limits<double>::infinity(), true};
-  if (std::isnan(a.mean) || std::isnan(b.mean)) return std::isnan(a.mean) == std::isnan(b.mean) ? none : beyond_all;
-  const double apart = std::abs(a.mean - b.mean), error = std::sqrt(squared_error(a) + squared_error(b));
+// `comparisons` is the number of comparisons made together. Two undefined means are equal; an
+// undefined and a defined mean differ.
+Difference difference_of(const Summary& a, const Summary& b, std::size_t comparisons,
+                         double tolerance) {
+  constexpr Difference none = {0.0, false},
+                       beyond_all = {std::numeric_limits<double>::infinity(), true};
+  if (std::isnan(a.mean) || std::isnan(b.mean))
+    return std::isnan(a.mean) == std::isnan(b.mean) ? none : beyond_all;
+  const double apart = std::abs(a.mean - b.mean),
+               error = std::sqrt(squared_error(a) + squared_error(b));
   const bool rounding = is_rounding(a.mean, b.mean, tolerance);
   if (error == 0.0) return rounding ? none : beyond_all;
   const std::size_t fewest = std::max<std::size_t>(2, std::min(a.n, b.n));
-  const double quantile =
-      student_quantile(comparison_level / 2 / static_cast<double>(comparisons), static_cast<double>(fewest - 1));
+  const double quantile = student_quantile(comparison_level / 2 / static_cast<double>(comparisons),
+                                           static_cast<double>(fewest - 1));
   return {apart / error, !rounding && apart > quantile * error};
 }
 
-ComparedScalar compare_scalar(const std::string& name, const Json& a, const Json& b, std::size_t comparisons) {
+ComparedScalar compare_scalar(const std::string& name, const Json& a, const Json& b,
+                              std::size_t comparisons) {
   const Summary first = summary_of(a), second = summary_of(b);
   const Difference difference = difference_of(first, second, comparisons, rounding_tolerance);
   return {name, first.mean, second.mean, difference.standard_errors, "", difference.differs};
@@ -73,39 +82,46 @@ std::vector<ComparedScalar> compare_scalars(const Json& a, const Json& b, const 
     if (b.contains(name)) {
       out.push_back(compare_scalar(name, scalar, b[name], comparisons));
     } else {
-      out.push_back({name, number(scalar, "mean"), undefined, undefined, names.missing_in_b(), true});
+      out.push_back(
+          {name, number(scalar, "mean"), undefined, undefined, names.missing_in_b(), true});
     }
   }
   for (const auto& [name, scalar] : b.items()) {
-    if (!a.contains(name)) out.push_back({name, undefined, number(scalar, "mean"), undefined, names.missing_in_a(), true});
+    if (!a.contains(name))
+      out.push_back(
+          {name, undefined, number(scalar, "mean"), undefined, names.missing_in_a(), true});
   }
   return out;
 }
 
 const Json* find_by(const Json& list, const char* key, const Json& value) {
-  const auto found = std::find_if(list.begin(), list.end(), [&](const Json& item) { return item.value(key, Json()) == value; });
+  const auto found = std::find_if(
+      list.begin(), list.end(), [&](const Json& item) { return item.value(key, Json()) == value; });
   return found == list.end() ? nullptr : &*found;
 }
 
-bool same_place(const Json& a, const Json& b) {
-  return a == b || (a.is_number() && b.is_number() && is_rounding(a.get<double>(), b.get<double>(), point_tolerance));
+bool same_x(const Json& a, const Json& b) {
+  return a == b || (a.is_number() && b.is_number() &&
+                    is_rounding(a.get<double>(), b.get<double>(), point_tolerance));
 }
 
 bool same_points(const Json& a, const Json& b) {
   const std::size_t points = a.at("x").size();
-  return std::equal(a["x"].begin(), a["x"].end(), b.at("x").begin(), b["x"].end(), same_place) && a.at("mean").size() == points &&
-         a.at("std").size() == points && b.at("mean").size() == points && b.at("std").size() == points;
+  return std::equal(a["x"].begin(), a["x"].end(), b.at("x").begin(), b["x"].end(), same_x) &&
+         a.at("mean").size() == points && a.at("std").size() == points &&
+         b.at("mean").size() == points && b.at("std").size() == points;
 }
 
-ComparedSeries compare_points(const Json& a, const Json& b, const Comparison& runs, std::size_t comparisons) {
+ComparedSeries compare_points(const Json& a, const Json& b, const Comparison& runs,
+                              std::size_t comparisons) {
   ComparedSeries out{.name = a.value("name", ""), .points = a["mean"].size(), .missing = ""};
   const auto point = [](const Json& series, std::size_t i, std::uint64_t trials) {
     const std::uint64_t n = series.contains("n") ? series["n"].at(i).get<std::uint64_t>() : trials;
     return Summary{number(series["mean"][i]), number(series["std"][i]), n};
   };
   for (std::size_t i = 0; i < out.points; ++i) {
-    const Difference difference =
-        difference_of(point(a, i, runs.trials_a), point(b, i, runs.trials_b), comparisons, point_tolerance);
+    const Difference difference = difference_of(
+        point(a, i, runs.trials_a), point(b, i, runs.trials_b), comparisons, point_tolerance);
     out.beyond += difference.differs ? 1 : 0;
     if (i > 0 && difference.standard_errors <= out.farthest) continue;
     out.farthest = difference.standard_errors;
@@ -114,7 +130,8 @@ ComparedSeries compare_points(const Json& a, const Json& b, const Comparison& ru
   return out;
 }
 
-std::vector<ComparedSeries> compare_series(const Json& a, const Json& b, const Comparison& runs, const Names& names) {
+std::vector<ComparedSeries> compare_series(const Json& a, const Json& b, const Comparison& runs,
+                                           const Names& names) {
   std::size_t points = 0;
   for (const Json& series : a) points += series.value("mean", Json::array()).size();
   std::vector<ComparedSeries> out;
@@ -123,7 +140,8 @@ std::vector<ComparedSeries> compare_series(const Json& a, const Json& b, const C
     if (other != nullptr && same_points(series, *other)) {
       out.push_back(compare_points(series, *other, runs, std::max<std::size_t>(1, points)));
     } else {
-      out.push_back({.name = series.value("name", ""), .missing = other == nullptr ? names.missing_in_b() : "other points"});
+      out.push_back({.name = series.value("name", ""),
+                     .missing = other == nullptr ? names.missing_in_b() : "different points"});
     }
   }
   for (const Json& series : b) {
@@ -135,11 +153,15 @@ std::vector<ComparedSeries> compare_series(const Json& a, const Json& b, const C
 
 std::vector<ComparedClaim> compare_claims(const Json& a, const Json& b) {
   std::vector<ComparedClaim> out;
-  const auto verdict = [](const Json* claim) { return claim == nullptr ? std::string() : claim->value("verdict", "no verdict"); };
+  const auto verdict = [](const Json* claim) {
+    return claim == nullptr ? std::string() : shown_verdict(*claim);
+  };
   for (const Json& claim : a)
-    out.push_back({claim.value("id", ""), verdict(&claim), verdict(find_by(b, "id", claim.value("id", Json())))});
+    out.push_back({claim.value("id", ""), verdict(&claim),
+                   verdict(find_by(b, "id", claim.value("id", Json())))});
   for (const Json& claim : b) {
-    if (find_by(a, "id", claim.value("id", Json())) == nullptr) out.push_back({claim.value("id", ""), "", verdict(&claim)});
+    if (find_by(a, "id", claim.value("id", Json())) == nullptr)
+      out.push_back({claim.value("id", ""), "", verdict(&claim)});
   }
   return out;
 }
@@ -174,7 +196,8 @@ std::size_t Comparison::points() const {
   return out;
 }
 
-Comparison compare_results(const Json& a, const Json& b, const std::string& name_a, const std::string& name_b) {
+Comparison compare_results(const Json& a, const Json& b, const std::string& name_a,
+                           const std::string& name_b) {
   const Names names{name_a, name_b};
   Comparison out;
   out.same_bits = true;

@@ -30,7 +30,8 @@ std::string program_checksum() {
   return checksum;
 }
 
-nlohmann::ordered_json environment_json(std::uint64_t threads, const std::vector<std::string>& argv) {
+nlohmann::ordered_json environment_json(std::uint64_t threads,
+                                        const std::vector<std::string>& argv) {
   return {{"version", RANKLAB_VERSION},
           {"git", RANKLAB_GIT},
           {"compiler", compiler_name()},
@@ -49,10 +50,10 @@ std::string version_line() {
 }
 
 std::string version_text() {
-  return "ranklab " + version_line() + "\ncompiler   " + compiler_name() + ", " RANKLAB_FLAGS + "\nArmadillo  " + armadillo_name() +
-         "\nBLAS       " + blas_name() + ", kernel " + blas_core() +
-         ", 1 thread inside a trial unless --blas-threads says more\nmachine    " + cpu_name() + ", " +
-         std::to_string(available_cores()) + " cores\n";
+  return "ranklab " + version_line() + "\ncompiler   " + compiler_name() + ", " RANKLAB_FLAGS +
+         "\nArmadillo  " + armadillo_name() + "\nBLAS       " + blas_name() + ", kernel " +
+         blas_core() + ", 1 thread inside a trial unless --blas-threads says more\nmachine    " +
+         cpu_name() + ", " + std::to_string(available_cores()) + " cores\n";
 }
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// Where a number was measured: program, compiler, libraries, machine.
+// The environment of a measurement: program, compiler, libraries, machine.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 namespace ranklab {
 
 /// The `environment` block of a result.
-nlohmann::ordered_json environment_json(std::uint64_t threads, const std::vector<std::string>& argv);
+nlohmann::ordered_json environment_json(std::uint64_t threads,
+                                        const std::vector<std::string>& argv);
 
-/// A checksum of the running program's own file.
+/// A checksum of the file of the running program.
 std::string program_checksum();
 
 /// The text of `--version`, several lines.
 std::string version_text();
 
-/// `0.1.0 (git 1a2b3c4d5e)`: what a journal must agree in.
+/// `0.1.0 (git 1a2b3c4d5e)`: the version with which the entries of a journal must agree.
 std::string version_line();
 
 }  // namespace ranklab

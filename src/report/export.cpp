@@ -27,7 +27,7 @@ std::string cell(const Json& value) {
 
 class Csv {
  public:
-  // Of several results, each row begins with the cells of its own.
+  // If there are several results, each row begins with the cells of its result.
   void header(std::initializer_list<Json> names) {
     if (text.empty()) add(leading_names, names);
   }
@@ -57,8 +57,10 @@ void add_series(const Json& result, Csv& out) {
   for (const Json& series : result.at("series")) {
     const Json& x = series.at("x");
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const Json& n = series.contains("n") ? series["n"].at(i) : result.at("trials").at("completed");
-      out.row({series.at("name"), series.at("x_name"), x.at(i), series.at("mean").at(i), series.at("std").at(i), n});
+      const Json& n =
+          series.contains("n") ? series["n"].at(i) : result.at("trials").at("completed");
+      out.row({series.at("name"), series.at("x_name"), x.at(i), series.at("mean").at(i),
+               series.at("std").at(i), n});
     }
   }
 }
@@ -66,22 +68,25 @@ void add_series(const Json& result, Csv& out) {
 void add_trials(const Json& result, Csv& out) {
   out.header({"name", "trial", "value"});
   for (const auto& [name, values] : result.at("trial_values").items()) {
-    for (std::size_t trial = 0; trial < values.size(); ++trial) out.row({name, trial, values.at(trial)});
+    for (std::size_t trial = 0; trial < values.size(); ++trial)
+      out.row({name, trial, values.at(trial)});
   }
 }
 
 void add_claims(const Json& result, Csv& out) {
-  out.header({"id", "source", "statement", "verdict", "measured", "expected_low", "expected_high", "detail", "kind", "low", "high",
-              "n", "unit", "threshold", "misprint_of"});
+  out.header({"id", "source", "statement", "verdict", "measured", "expected_low", "expected_high",
+              "detail", "kind", "low", "high", "n", "unit", "threshold", "misprint_of"});
   for (const Json& claim : result.at("claims")) {
     const Json& expected = claim.at("expected");
     const bool range = expected.is_array();
     const Json& evidence = member(claim, "evidence");
     const Json& cases = member(evidence, "cases");
-    out.row({claim.at("id"), claim.at("source"), claim.at("statement"), claim.at("verdict"), claim.at("measured"),
-             range ? expected.at(0) : expected, range ? expected.at(1) : expected, claim.at("detail"), member(claim, "kind"),
-             member(evidence, "low"), member(evidence, "high"), cases.is_null() ? member(evidence, "n") : cases,
-             member(claim, "unit"), member(claim, "threshold"), member(claim, "misprint_of")});
+    out.row({claim.at("id"), claim.at("source"), claim.at("statement"), claim.at("verdict"),
+             claim.at("measured"), range ? expected.at(0) : expected,
+             range ? expected.at(1) : expected, claim.at("detail"), member(claim, "kind"),
+             member(evidence, "low"), member(evidence, "high"),
+             cases.is_null() ? member(evidence, "n") : cases, member(claim, "unit"),
+             member(claim, "threshold"), member(claim, "misprint_of")});
   }
 }
 
@@ -92,7 +97,7 @@ void add_part(const Json& result, const std::string& part, Csv& out) {
     if (part == "claims") return add_claims(result, out);
     add_scalars(result, out);
   } catch (const Json::exception& error) {
-    throw Failure(std::string("not a whole result file: ") + error.what());
+    throw Failure(std::string("the result file is incomplete: ") + error.what());
   }
 }
 
@@ -102,7 +107,7 @@ const Json& config_of(const Json& result) {
   return config.is_object() ? config : none;
 }
 
-// Parameters that not all of them have with one value; the preset is a name, not a number.
+// Parameters that do not have the same value in all results.
 std::vector<std::string> differing_keys(const std::vector<Json>& results) {
   std::set<std::string> keys;
   for (const Json& result : results) {
@@ -111,7 +116,9 @@ std::vector<std::string> differing_keys(const std::vector<Json>& results) {
   std::vector<std::string> out;
   for (const std::string& key : keys) {
     const Json& first = member(config_of(results.front()), key.c_str());
-    const auto differs = [&](const Json& result) { return member(config_of(result), key.c_str()) != first; };
+    const auto differs = [&](const Json& result) {
+      return member(config_of(result), key.c_str()) != first;
+    };
     if (std::any_of(results.begin(), results.end(), differs)) out.push_back(key);
   }
   return out;
@@ -125,12 +132,14 @@ std::string export_csv(const Json& result, const std::string& part) {
   return out.text;
 }
 
-std::string export_csv(const std::vector<Json>& results, const std::vector<std::string>& files, const std::string& part) {
+std::string export_csv(const std::vector<Json>& results, const std::vector<std::string>& files,
+                       const std::string& part) {
   const std::vector<std::string> keys = differing_keys(results);
   Csv out;
   out.leading_names.emplace_back("file");
-  // A column of the table may have the name of a parameter.
-  for (const std::string& key : keys) out.leading_names.emplace_back(key == "n" || key == "x" ? "config." + key : key);
+  // A parameter may have the same name as a column of the table.
+  for (const std::string& key : keys)
+    out.leading_names.emplace_back(key == "n" || key == "x" ? "config." + key : key);
   for (std::size_t i = 0; i < results.size(); ++i) {
     out.leading = {files[i]};
     for (const std::string& key : keys) {

@@ -1,4 +1,5 @@
-// A result as tidy CSV (RFC 4180): one observation a row, a header, numbers as they stand in the file, nothing for null.
+// A result as tidy CSV (RFC 4180): one observation per row, a header, numbers as in the file, an
+// empty cell for null.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,15 +8,17 @@
 
 namespace ranklab {
 
-/// scalars: name, mean, std, n. series: name, x_name, x, mean, std; one row a point. trials: name, trial, value. claims: id,
-/// source, statement, verdict, measured, expected_low, expected_high, detail.
+/// scalars: name, mean, std, n. series: name, x_name, x, mean, std, n; one row per point. trials:
+/// name, trial, value. claims: id, source, statement, verdict, measured, expected_low,
+/// expected_high, detail, kind, low, high, n, unit, threshold, misprint_of.
 inline const std::vector<std::string> exported_parts = {"scalars", "series", "trials", "claims"};
 
-/// One of these parts as CSV. Throws Failure where the document does not hold it whole.
+/// One of these parts as CSV. Throws Failure if the document does not contain the whole part.
 std::string export_csv(const nlohmann::json& result, const std::string& part);
 
-/// The same of several results in one table: first come `file`, and each parameter in which the results differ, by its name.
-/// Throws Failure that names the file.
-std::string export_csv(const std::vector<nlohmann::json>& results, const std::vector<std::string>& files, const std::string& part);
+/// The same for several results in one table. The first columns are `file` and each parameter in
+/// which the results differ. Throws a Failure that names the file.
+std::string export_csv(const std::vector<nlohmann::json>& results,
+                       const std::vector<std::string>& files, const std::string& part);
 
 }  // namespace ranklab

@@ -17,7 +17,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// The one place where a double becomes JSON: the library would write NaN as null too, but silently.
+// The only place where a double becomes JSON. The library would also write NaN as null, but without
+// counting it.
 class Numbers {
  public:
   OrderedJson operator()(double value) {
@@ -48,7 +49,7 @@ const char* verdict_name(Verdict verdict) {
   return "not-applicable";
 }
 
-// Null here means "undefined" or "unbounded", not a failed computation: it is not counted.
+// Null here means "undefined" or "unbounded", not a failed computation, so it is not counted.
 OrderedJson plain_number(double value) {
   return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
 }
@@ -103,9 +104,14 @@ struct EvidenceJson {
             {"n", e.n}};
   }
   OrderedJson operator()(const CountEvidence& e) const {
-    return {{"type", "count"}, {"violations", e.violations}, {"cases", e.cases}, {"worst", plain_number(e.worst)}};
+    return {{"type", "count"},
+            {"violations", e.violations},
+            {"cases", e.cases},
+            {"worst", plain_number(e.worst)}};
   }
-  OrderedJson operator()(const NumberEvidence& e) const { return {{"type", "number"}, {"value", plain_number(e.value)}}; }
+  OrderedJson operator()(const NumberEvidence& e) const {
+    return {{"type", "number"}, {"value", plain_number(e.value)}};
+  }
   OrderedJson operator()(const EquivalenceEvidence& e) const {
     return {{"type", "equivalence"},
             {"mean", plain_number(e.mean)},
@@ -132,6 +138,7 @@ OrderedJson claim_json(const Claim& claim) {
                      {"detail", claim.detail}};
   if (!claim.misprint_of.empty()) out["misprint_of"] = claim.misprint_of;
   if (!claim.threshold.empty()) out["threshold"] = claim.threshold;
+  if (claim.undecided && claim.verdict == Verdict::not_applicable) out["undecided"] = true;
   if (claim.shortened) out["shortened"] = true;
   if (!claim.judged_in.empty()) out["judged_in"] = claim.judged_in;
   return out;
@@ -145,7 +152,8 @@ OrderedJson claims_json(const Result& result) {
 
 OrderedJson skipped_json(const Result& result) {
   OrderedJson out = OrderedJson::array();
-  for (const Skipped& skipped : result.skipped) out.push_back({{"name", skipped.name}, {"reason", skipped.reason}});
+  for (const Skipped& skipped : result.skipped)
+    out.push_back({{"name", skipped.name}, {"reason", skipped.reason}});
   return out;
 }
 
@@ -166,28 +174,35 @@ OrderedJson figure_json(const Figure& figure) {
   if (figure.panels.empty()) return nullptr;
   OrderedJson panels = OrderedJson::array();
   for (const Panel& panel : figure.panels) {
-    OrderedJson curves = OrderedJson::array(), lines = OrderedJson::array(), bands = OrderedJson::array();
+    OrderedJson curves = OrderedJson::array(), lines = OrderedJson::array(),
+                bands = OrderedJson::array();
     for (const Curve& curve : panel.curves) {
-      OrderedJson entry = {{"series", curve.series}, {"label", curve.label}, {"style", name_of(curve.style)}};
-      if (curve.colour >= 0) entry["colour"] = curve.colour;
+      OrderedJson entry = {
+          {"series", curve.series}, {"label", curve.label}, {"style", name_of(curve.style)}};
+      if (curve.color >= 0) entry["color"] = curve.color;
       if (curve.x_offset != 0) entry["x_offset"] = curve.x_offset;
       if (curve.standard_error) entry["band"] = "standard-error";
       curves.push_back(std::move(entry));
     }
-    for (const ReferenceLine& line : panel.lines) lines.push_back({{"y", line.y}, {"label", line.label}});
+    for (const ReferenceLine& line : panel.lines)
+      lines.push_back({{"y", line.y}, {"label", line.label}});
     for (const Band& band : panel.bands) {
       bands.push_back({{"x_low", band.x_low}, {"x_high", band.x_high}, {"label", band.label}});
-      if (band.colour >= 0) bands.back()["colour"] = band.colour;
+      if (band.color >= 0) bands.back()["color"] = band.color;
     }
-    panels.push_back(
-        {{"title", panel.title}, {"x", axis_json(panel.x)}, {"y", axis_json(panel.y)}, {"curves", curves}, {"lines", lines}});
+    panels.push_back({{"title", panel.title},
+                      {"x", axis_json(panel.x)},
+                      {"y", axis_json(panel.y)},
+                      {"curves", curves},
+                      {"lines", lines}});
     if (!bands.empty()) panels.back()["bands"] = bands;
   }
   return {{"panels", panels}};
 }
 
 void append_formatted(std::string& out, const OrderedJson& value, std::size_t indent) {
-  const bool plain = std::all_of(value.begin(), value.end(), [](const OrderedJson& item) { return !item.is_structured(); });
+  const bool plain = std::all_of(value.begin(), value.end(),
+                                 [](const OrderedJson& item) { return !item.is_structured(); });
   if (!value.is_structured() || value.empty() || (value.is_array() && plain)) {
     out += value.dump();
     return;
@@ -204,14 +219,16 @@ void append_formatted(std::string& out, const OrderedJson& value, std::size_t in
   out += "\n" + std::string(indent, ' ') + (value.is_object() ? "}" : "]");
 }
 
-std::vector<std::string> words(const nlohmann::json& value, const std::string& label, const Field& field) {
-  const bool strings =
-      std::holds_alternative<std::string*>(field.target) || std::holds_alternative<std::vector<std::string>*>(field.target);
+std::vector<std::string> words(const nlohmann::json& value, const std::string& label,
+                               const Field& field) {
+  const bool strings = std::holds_alternative<std::string*>(field.target) ||
+                       std::holds_alternative<std::vector<std::string>*>(field.target);
   const auto text = [&](const nlohmann::json& item) {
     const bool number_for_word = field.numeric_words && item.is_number();
     if (number_for_word || (strings ? item.is_string() : item.is_number()))
       return item.is_string() ? item.get<std::string>() : item.dump();
-    throw UsageError(label + ": " + printable(item.dump(-1, ' ', true)) + " is not allowed; allowed: " + field.domain_text());
+    throw UsageError(label + ": " + printable(item.dump(-1, ' ', true)) +
+                     " is not allowed; allowed: " + field.domain_text());
   };
   std::vector<std::string> out;
   if (!value.is_array()) return {text(value)};
@@ -221,40 +238,52 @@ std::vector<std::string> words(const nlohmann::json& value, const std::string& l
 
 }  // namespace
 
-OrderedJson result_json(const ResultFile& file, const Result& result, OrderedJson config, OrderedJson environment) {
+OrderedJson result_json(const ResultFile& file, const Result& result, OrderedJson config,
+                        OrderedJson environment) {
   Numbers number;
-  OrderedJson scalars = OrderedJson::object(), trial_values = OrderedJson::object(), series = OrderedJson::array();
-  // Appended, as a search for the name would make thousands of layers quadratic.
-  auto &means = scalars.get_ref<OrderedJson::object_t&>(), &values = trial_values.get_ref<OrderedJson::object_t&>();
+  OrderedJson scalars = OrderedJson::object(), trial_values = OrderedJson::object(),
+              series = OrderedJson::array();
+  // Appended without a search for the name, which would take quadratic time for thousands of
+  // layers.
+  auto &means = scalars.get_ref<OrderedJson::object_t&>(),
+       &values = trial_values.get_ref<OrderedJson::object_t&>();
   for (const Scalar& scalar : result.scalars) {
-    const Summary summary = summarise(scalar.per_trial);
-    means.emplace_back(scalar.name, OrderedJson{{"mean", number(summary.mean)}, {"std", number(summary.std)}, {"n", summary.n}});
+    const Summary summary = summarize(scalar.per_trial);
+    means.emplace_back(scalar.name, OrderedJson{{"mean", number(summary.mean)},
+                                                {"std", number(summary.std)},
+                                                {"n", summary.n}});
     values.emplace_back(scalar.name, number(scalar.per_trial));
   }
   for (const Series& s : result.series) {
-    OrderedJson entry = {
-        {"name", s.name}, {"x_name", s.x_name}, {"x", number(s.x)}, {"mean", number(s.mean)}, {"std", number(s.std)}};
+    OrderedJson entry = {{"name", s.name},
+                         {"x_name", s.x_name},
+                         {"x", number(s.x)},
+                         {"mean", number(s.mean)},
+                         {"std", number(s.std)}};
     if (!s.n.empty()) entry["n"] = std::vector<std::uint64_t>(s.n.begin(), s.n.end());
     series.push_back(std::move(entry));
   }
   const bool no_source = file.paper.empty() && file.figure.empty();
-  OrderedJson out = {{"schema", "ranklab.result/1"},
-                     {"command", file.command},
-                     {"study", file.study},
-                     {"preset", file.preset.empty() ? OrderedJson(nullptr) : OrderedJson(file.preset)},
-                     {"title", file.title.empty() ? result.title : file.title},
-                     {"source", no_source ? OrderedJson(nullptr) : OrderedJson({{"paper", file.paper}, {"figure", file.figure}})},
-                     {"config", std::move(config)},
-                     {"status", file.interrupted  ? "interrupted"
-                                : result.diverged ? "diverged"
-                                                  : "complete"},
-                     {"trials", trials_json(file)},
-                     {"scalars", std::move(scalars)},
-                     {"series", std::move(series)},
-                     {"claims", claims_json(result)},
-                     {"figure", figure_json(result.figure)}};
+  OrderedJson out = {
+      {"schema", "ranklab.result/1"},
+      {"command", file.command},
+      {"study", file.study},
+      {"preset", file.preset.empty() ? OrderedJson(nullptr) : OrderedJson(file.preset)},
+      {"title", file.title.empty() ? result.title : file.title},
+      {"source", no_source ? OrderedJson(nullptr)
+                           : OrderedJson({{"paper", file.paper}, {"figure", file.figure}})},
+      {"config", std::move(config)},
+      {"status", file.interrupted  ? "interrupted"
+                 : result.diverged ? "diverged"
+                                   : "complete"},
+      {"trials", trials_json(file)},
+      {"scalars", std::move(scalars)},
+      {"series", std::move(series)},
+      {"claims", claims_json(result)},
+      {"figure", figure_json(result.figure)}};
   if (file.changed != nullptr && !file.changed->empty()) out["changed"] = *file.changed;
-  if (!result.table.columns.empty()) out["table"] = {{"columns", result.table.columns}, {"rows", result.table.rows}};
+  if (!result.table.columns.empty())
+    out["table"] = {{"columns", result.table.columns}, {"rows", result.table.rows}};
   if (!result.failed_gates.empty()) out["failed_gates"] = result.failed_gates;
   if (!result.table.summary.empty()) out["table"]["summary"] = result.table.summary;
   if (!file.see.empty()) out["see"] = file.see;
@@ -263,7 +292,8 @@ OrderedJson result_json(const ResultFile& file, const Result& result, OrderedJso
   out["environment"] = std::move(environment);
   out["trial_values"] = std::move(trial_values);
   out["non_finite"] = number.non_finite();
-  out["timing"] = {{"wall_s", file.wall_seconds}, {"cpu_s", file.cpu_seconds}, {"trials_s", file.trial_seconds}};
+  out["timing"] = {
+      {"wall_s", file.wall_seconds}, {"cpu_s", file.cpu_seconds}, {"trials_s", file.trial_seconds}};
   return out;
 }
 
@@ -286,12 +316,13 @@ OrderedJson field_json(const Field& field) {
     std::uint64_t count = 0;
     std::int64_t integer = 0;
     double real = 0;
-    // A count too long for 64 bits stays a word, for the study to refuse by name.
+    // A count too long for 64 bits stays a word, so that the study can reject it by name.
     if (is(count)) {
       word = count;
     } else if (is(integer)) {
       word = integer;
-    } else if (text.find_first_not_of("0123456789") != std::string::npos && is(real) && std::isfinite(real)) {
+    } else if (text.find_first_not_of("0123456789") != std::string::npos && is(real) &&
+               std::isfinite(real)) {
       word = real;
     }
   }
@@ -301,12 +332,14 @@ OrderedJson field_json(const Field& field) {
 void set_field(const Field& field, const nlohmann::json& value, const std::string& label) {
   if (field.is_switch()) {
     if (!value.is_boolean())
-      throw UsageError(label + ": " + printable(value.dump(-1, ' ', true)) + " is not allowed; allowed: true|false");
+      throw UsageError(label + ": " + printable(value.dump(-1, ' ', true)) +
+                       " is not allowed; allowed: true|false");
     field.parse(value.get<bool>() ? "on" : "off", label);
     return;
   }
   if (value.is_array() && (!field.is_list() || (value.empty() && !field.may_be_empty))) {
-    throw UsageError(label + ": " + printable(value.dump(-1, ' ', true)) + " is not allowed; allowed: " + field.domain_text());
+    throw UsageError(label + ": " + printable(value.dump(-1, ' ', true)) +
+                     " is not allowed; allowed: " + field.domain_text());
   }
   const std::vector<std::string> given = words(value, label, field);
   if (value.is_array()) {
@@ -318,7 +351,7 @@ void set_field(const Field& field, const nlohmann::json& value, const std::strin
 
 const nlohmann::json& member(const nlohmann::json& object, const char* key) {
   static const nlohmann::json null;
-  const auto found = object.find(key);  // end() for what is no object, too
+  const auto found = object.find(key);  // end() also if `object` is not an object
   return found == object.end() ? null : *found;
 }
 
@@ -329,11 +362,13 @@ Evidence evidence_from(const nlohmann::json& evidence) {
   };
   const auto n = [&] { return number("n") >= 0 ? static_cast<std::uint64_t>(number("n")) : 0; };
   const nlohmann::json& type = member(evidence, "type");
-  if (type == "mean") return MeanEvidence{number("mean"), number("low"), number("high"), number("level"), n()};
+  if (type == "mean")
+    return MeanEvidence{number("mean"), number("low"), number("high"), number("level"), n()};
   if (type == "count") return CountEvidence{number("violations"), number("cases"), number("worst")};
   if (type == "number") return NumberEvidence{number("value")};
   if (type == "equivalence")
-    return EquivalenceEvidence{number("mean"), number("low"), number("high"), number("margin"), number("level"), n()};
+    return EquivalenceEvidence{number("mean"),   number("low"),   number("high"),
+                               number("margin"), number("level"), n()};
   return {};
 }
 
@@ -344,11 +379,13 @@ nlohmann::json read_json(const std::string& path) {
 nlohmann::json read_result(const std::string& path) {
   nlohmann::json document = read_json(path);
   if (!document.is_object() || document.value("schema", nlohmann::json()) != "ranklab.result/1") {
-    throw Failure(printable(path) + ": not a result file (its \"schema\" is not \"ranklab.result/1\")");
+    throw Failure(printable(path) +
+                  ": not a result file: its \"schema\" is not \"ranklab.result/1\"");
   }
-  for (const char* key :
-       {"command", "study", "title", "config", "status", "trials", "scalars", "series", "claims", "figure", "environment"}) {
-    if (!document.contains(key)) throw Failure(printable(path) + ": the key \"" + key + "\" is missing");
+  for (const char* key : {"command", "study", "title", "config", "status", "trials", "scalars",
+                          "series", "claims", "figure", "environment"}) {
+    if (!document.contains(key))
+      throw Failure(printable(path) + ": the key \"" + key + "\" is missing");
   }
   return document;
 }

@@ -10,24 +10,28 @@
 
 namespace ranklab {
 
-/// How a note begins that says what the run took for granted: it is shown on the terminal too.
+/// The beginning of a note about an assumption of the run. Such notes are shown on the terminal
+/// too.
 inline constexpr char assumed[] = "Assumed: ";
 
-/// What surrounds the Result of a study in its file.
+/// The parts of a result file that are not in the study's Result.
 struct ResultFile {
-  std::string command, study, preset;               // preset empty: none
-  std::string title;                                // empty: the study's own
-  std::string paper, figure;                        // both empty: no source
-  std::string see;                                  // what to see in the figure; empty: not said
-  std::string trial_unit;                           // what one trial is: input, seed, ...; empty: not said
-  const nlohmann::ordered_json* changed = nullptr;  // in what the run differs from its preset; null or empty: in nothing
+  std::string command, study, preset;  // preset empty: none
+  std::string title;                   // empty: the study's title
+  std::string paper, figure;           // both empty: no source
+  std::string see;                     // what the figure shows; empty: not given
+  std::string trial_unit;              // what one trial is: input, seed, ...; empty: not given
+  const nlohmann::ordered_json* changed =
+      nullptr;  // differences of the run from its preset; null or empty: no difference
   std::uint64_t trials_requested = 0, trials_completed = 0;
   bool interrupted = false;
   double wall_seconds = 0, cpu_seconds = 0, trial_seconds = 0;
 };
 
-/// The document. A number that is not finite becomes null on purpose; how many did stands in `non_finite`.
-nlohmann::ordered_json result_json(const ResultFile& file, const Result& result, nlohmann::ordered_json config,
+/// The document. A number that is not finite becomes null on purpose; `non_finite` counts these
+/// numbers.
+nlohmann::ordered_json result_json(const ResultFile& file, const Result& result,
+                                   nlohmann::ordered_json config,
                                    nlohmann::ordered_json environment);
 
 /// The document as text: objects and lists indented, each list of plain values on one line.
@@ -36,19 +40,43 @@ std::string format_json(const nlohmann::ordered_json& document);
 /// The value of a field as JSON: numbers, strings, true or false, arrays for lists.
 nlohmann::ordered_json field_json(const Field& field);
 
-/// Sets a field from JSON of the right type. Throws UsageError that starts with `label`.
+/// Sets a field from JSON of the right type. Throws a UsageError that starts with `label`.
 void set_field(const Field& field, const nlohmann::json& value, const std::string& label);
 
-/// The value under `key`; null where it is missing or `object` is no object.
+/// The value of `key`; null if the key is missing or `object` is not an object.
 const nlohmann::json& member(const nlohmann::json& object, const char* key);
 
 /// A claim's evidence as typed values; empty if the claim has no evidence, as in older files.
 Evidence evidence_from(const nlohmann::json& evidence);
 
-/// Reads a JSON file strictly: one value, valid UTF-8, no key twice in an object. Throws Failure that names the file.
+/// The verdict of a claim as a reader sees it: holds, fails, undecided or "not applicable". A file
+/// writes "not-applicable" both for too few data and for an unmet hypothesis; `undecided` and
+/// `shortened` tell them apart, in older files the beginning of the detail. Works for json and
+/// ordered_json.
+template <class JsonObject>
+std::string shown_verdict(const JsonObject& claim) {
+  const auto text = [&](const char* key, const char* otherwise) {
+    const auto found = claim.find(key);
+    return found != claim.end() && found->is_string() ? found->template get<std::string>()
+                                                      : std::string(otherwise);
+  };
+  const auto is_set = [&](const char* key) {
+    const auto found = claim.find(key);
+    return found != claim.end() && *found == true;
+  };
+  const std::string verdict = text("verdict", "no verdict");
+  if (verdict != "not-applicable") return verdict;
+  return is_set("undecided") || is_set("shortened") || text("detail", "").starts_with("undecided")
+             ? "undecided"
+             : "not applicable";
+}
+
+/// Reads a JSON file strictly: one value, valid UTF-8, no duplicate keys. Throws a Failure that
+/// names the file.
 nlohmann::json read_json(const std::string& path);
 
-/// Reads a result file: read_json, and the schema's name and keys. Throws Failure that names the file.
+/// Reads a result file: read_json, then checks the name and the keys of the schema. Throws a
+/// Failure that names the file.
 nlohmann::json read_result(const std::string& path);
 
 }  // namespace ranklab

@@ -22,14 +22,16 @@ Tally SizeClaims::tally(const std::function<void(const AtSize&, Tally&)>& count)
 }
 
 std::string SizeClaims::range(const Metric& metric) const {
-  const Tally shown = tally([&](const AtSize& at, Tally& t) {
+  const Tally values = tally([&](const AtSize& at, Tally& t) {
     const double value = metric(at);
     if (std::isfinite(value)) t.count(false, value);
   });
-  return shown.cases > 0 ? short_number(shown.smallest) + " to " + short_number(shown.largest) : "undefined";
+  return values.cases > 0 ? short_number(values.smallest) + " to " + short_number(values.largest)
+                          : "undefined";
 }
 
-void SizeClaims::everywhere(const Statement& statement, const Metric& margin, const std::string& detail) const {
+void SizeClaims::everywhere(const Statement& statement, const Metric& margin,
+                            const std::string& detail) const {
   const Tally cases = tally([&](const AtSize& at, Tally& t) {
     const double value = margin(at);
     if (!std::isnan(value)) t.count(value < 0);
@@ -37,9 +39,11 @@ void SizeClaims::everywhere(const Statement& statement, const Metric& margin, co
   claims.never_violated(statement, cases, detail);
 }
 
-void SizeClaims::exponent(const Statement& statement, const Metric& metric, Region allowed, const std::string& detail) const {
+void SizeClaims::exponent(const Statement& statement, const Metric& metric, Region allowed,
+                          const std::string& detail) const {
   if (!claims.applies(statement, no_exponents)) return;
-  claims.mean(statement, slopes_over(records, x, at_sizes(metric), fit_power, fewest), allowed, clauses(detail, exponents_are));
+  claims.mean(statement, slopes_over(records, x, at_sizes(metric), fit_power, fewest), allowed,
+              clauses(detail, fit_description));
 }
 
 }  // namespace ranklab

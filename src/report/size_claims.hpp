@@ -1,4 +1,4 @@
-// Statements about quantities at every size of a run: how they grow with it, or what holds at each.
+// Claims about quantities at every size of a run: growth with the size, or statements at each size.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct AtSize {
   const TrialRecord& record;
   const std::string& prefix;  // of the names of these numbers
   double x;                   // the size
-  std::size_t i;              // its place in the list of sizes
+  std::size_t i;              // its index in the list of sizes
 
   double operator()(const std::string& name) const { return record.scalar(prefix + name); }
 };
@@ -28,7 +28,8 @@ class Metric {
  public:
   Metric(const char* name) : value_([name](const AtSize& at) { return at(name); }) {}
   template <class Value>
-  Metric(Value value) requires std::is_invocable_r_v<double, Value, const AtSize&> : value_(std::move(value)) {}
+  Metric(Value value) requires std::is_invocable_r_v<double, Value, const AtSize&>
+      : value_(std::move(value)) {}
   double operator()(const AtSize& at) const { return value_(at); }
 
  private:
@@ -43,22 +44,28 @@ struct SizeClaims {
   const Records& records;
   std::vector<double> x;              // the sizes, ascending
   std::vector<std::string> prefixes;  // of the names of the numbers at each of them
-  std::string no_exponents = {};      // why exponents of x mean nothing in this run; empty where they do
-  std::string exponents_are = {};     // how they are fitted, for details
-  std::size_t fewest = 3;             // sizes that a fit takes, see fits_over
+  std::string no_exponents =
+      {};  // why exponents of x cannot be judged in this run; empty if they can
+  std::string fit_description = {};  // how exponents are fitted, for the details of claims
+  std::size_t fewest = 3;            // smallest number of sizes for a fit, see fits_over
 
-  AtSize at(const TrialRecord& record, std::size_t i) const { return {record, prefixes[i], x[i], i}; }
+  AtSize at(const TrialRecord& record, std::size_t i) const {
+    return {record, prefixes[i], x[i], i};
+  }
   /// The metric of a record at the i-th size. It refers to this object.
   ValueAtSize at_sizes(const Metric& metric) const;
-  /// What count(at, tally) counts at every size of every trial.
+  /// The tally of count(at, tally) over every size of every trial.
   Tally tally(const std::function<void(const AtSize& at, Tally& tally)>& count) const;
   /// The smallest and the largest finite value, "0.1 to 0.2".
   std::string range(const Metric& metric) const;
 
-  /// The margin is >= 0 in every trial at every size; an undefined margin is no case.
-  void everywhere(const Statement& statement, const Metric& margin, const std::string& detail) const;
-  /// The mean over trials of the exponent of x in the metric lies in `allowed`; not applicable where no_exponents says why.
-  void exponent(const Statement& statement, const Metric& metric, Region allowed, const std::string& detail) const;
+  /// Claim: the margin is >= 0 in every trial at every size. An undefined margin is not a case.
+  void everywhere(const Statement& statement, const Metric& margin,
+                  const std::string& detail) const;
+  /// Claim: the mean over trials of the exponent of x in the metric lies in `allowed`. Not
+  /// applicable if no_exponents gives a reason.
+  void exponent(const Statement& statement, const Metric& metric, Region allowed,
+                const std::string& detail) const;
 };
 
 }  // namespace ranklab

@@ -1,9 +1,10 @@
-// SIGINT and SIGTERM: asked once, the run stops after saving what is finished; asked twice, it ends at once.
+// SIGINT and SIGTERM: the first signal stops the run after it has saved the finished trials; the
+// second signal ends the program at once.
 #pragma once
 
 namespace ranklab {
 
-/// While it lives, SIGINT and SIGTERM set a flag instead of ending the program.
+/// During its lifetime, SIGINT and SIGTERM set a flag instead of ending the program.
 class InterruptGuard {
  public:
   InterruptGuard();

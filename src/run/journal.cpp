@@ -17,8 +17,8 @@
 namespace ranklab {
 namespace {
 
-// Trials of a millisecond on a disk that many nodes share: each would wait for its own write.
-constexpr std::chrono::seconds between_writes{1};
+// Short trials would otherwise spend their time in writes to a disk that many nodes share.
+constexpr std::chrono::seconds write_interval{1};
 
 }  // namespace
 
@@ -38,56 +38,60 @@ Journal::Journal(const std::string& out, const std::string& identity, bool resum
   std::size_t used = 0;
   const auto records = whole_records(content, used);
   const bool has_trials =
-      !records.empty() && std::any_of(records.begin() + 1, records.end(), [](std::string_view bytes) { return !note_in(bytes); });
+      !records.empty() && std::any_of(records.begin() + 1, records.end(),
+                                      [](std::string_view bytes) { return !note_in(bytes); });
   if (!resume || records.empty()) {
     discarded_ = has_trials;
-    start_afresh(identity);
+    start_over(identity);
   } else if (records[0] != identity) {
     const HeaderDifference difference = first_difference(std::string(records[0]), identity);
-    throw UsageError("--resume: " + printable(path_) + " belongs to another run: " +
-                     (difference.name.empty()
-                          ? "the parameters differ"
-                          : difference.name + " is " + difference.there + " there, " + difference.here + " here") +
-                     "; give the same parameters, or run without --resume to start afresh");
+    throw UsageError("--resume: " + printable(path_) + " belongs to a different run: " +
+                     (difference.name.empty() ? "the parameters differ"
+                                              : difference.name + " is " + difference.there +
+                                                    " there, " + difference.here + " here") +
+                     "; give the same parameters, or omit --resume to start over");
   } else {
-    holds_trials_ = has_trials;
+    has_trials_ = has_trials;
     for (std::size_t i = 1; i < records.size(); ++i) {
       if (!note_in(records[i])) finished_.insert(decode_trial(records[i]));
     }
-    if (::ftruncate(descriptor_.get(), static_cast<off_t>(used)) != 0 || ::lseek(descriptor_.get(), 0, SEEK_END) < 0)
+    if (::ftruncate(descriptor_.get(), static_cast<off_t>(used)) != 0 ||
+        ::lseek(descriptor_.get(), 0, SEEK_END) < 0)
       fail_to_write(errno);
   }
-  writer_ = std::jthread([this](const std::stop_token& stop) { write_in_turn(stop); });
+  writer_ = std::jthread([this](const std::stop_token& stop) { write_pending(stop); });
 }
 
 void Journal::lock(const std::string& out) {
   const int refused = ::flock(descriptor_.get(), LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-  // Some shared file systems have no locks (Lustre without flock): no word about another run.
+  // Some shared file systems have no locks (Lustre without flock): run without a lock there.
   const bool has_no_locks = refused == ENOSYS || refused == EOPNOTSUPP || refused == ENOLCK;
   struct stat held {
   }, named{};
-  // A run that ends removes its journal: the lock may then be on a file that has no name any more.
+  // Another run may have ended and removed the journal after it was opened here.
   const bool is_held = (refused != 0 && !has_no_locks) || ::fstat(descriptor_.get(), &held) != 0 ||
                        ::stat(path_.c_str(), &named) != 0 || held.st_ino != named.st_ino;
-  if (is_held) throw Failure("another run is writing " + printable(out) + " (it holds " + printable(path_) + ")");
+  if (is_held)
+    throw Failure("another run is writing " + printable(out) + " (it has locked " +
+                  printable(path_) + ")");
 }
 
 Journal::~Journal() {
   stop_writing();
-  if (!holds_trials_ && descriptor_.open()) remove();
+  if (!has_trials_ && descriptor_.open()) remove();
 }
 
 void Journal::fail_to_write(int error) const {
   throw Failure("cannot write " + printable(path_) + ": " + std::strerror(error));
 }
 
-void Journal::start_afresh(const std::string& identity) {
+void Journal::start_over(const std::string& identity) {
   if (::ftruncate(descriptor_.get(), 0) != 0) fail_to_write(errno);
   if (const int error = write(framed(identity)); error != 0) fail_to_write(error);
 }
 
 void Journal::append(std::uint64_t trial, const TrialRecord& record) {
-  holds_trials_ = true;
+  has_trials_ = true;
   add(encode_trial(trial, record));
 }
 
@@ -100,21 +104,21 @@ void Journal::add(const std::string& bytes) {
   {
     const std::lock_guard guard(mutex_);
     if (error_ != 0) fail_to_write(error_);
-    waits_ += record;
+    pending_ += record;
   }
-  waiting_.notify_one();
+  pending_changed_.notify_one();
 }
 
-void Journal::write_in_turn(const std::stop_token& stop) {
+void Journal::write_pending(const std::stop_token& stop) {
   std::unique_lock guard(mutex_);
   for (auto last = std::chrono::steady_clock::now();; last = std::chrono::steady_clock::now()) {
-    waiting_.wait(guard, stop, [this] { return !waits_.empty(); });
-    waiting_.wait_until(guard, stop, last + between_writes, [] { return false; });
-    if (waits_.empty()) return;  // asked to stop
-    const std::string bytes = std::exchange(waits_, {});
+    pending_changed_.wait(guard, stop, [this] { return !pending_.empty(); });
+    pending_changed_.wait_until(guard, stop, last + write_interval, [] { return false; });
+    if (pending_.empty()) return;  // the stop was requested
+    const std::string bytes = std::exchange(pending_, {});
     guard.unlock();
     int error = write(bytes);
-    // Not every file system can be asked to.
+    // Some file systems do not support fsync.
     if (error == 0 && ::fsync(descriptor_.get()) != 0 && errno != EINVAL) error = errno;
     guard.lock();
     if (error_ == 0) error_ = error;
@@ -144,7 +148,7 @@ void Journal::close() {
 void Journal::remove() {
   {
     const std::lock_guard guard(mutex_);
-    waits_.clear();
+    pending_.clear();
   }
   stop_writing();
   ::unlink(path_.c_str());
@@ -154,7 +158,8 @@ void Journal::remove() {
 void Journal::finish_as(const std::string& path, std::string_view last_note) {
   note(last_note);
   close();
-  if (::rename(path_.c_str(), path.c_str()) != 0) throw Failure("cannot write " + printable(path) + ": " + std::strerror(errno));
+  if (::rename(path_.c_str(), path.c_str()) != 0)
+    throw Failure("cannot write " + printable(path) + ": " + std::strerror(errno));
   descriptor_.close();
 }
 

@@ -11,14 +11,15 @@
 namespace ranklab {
 namespace {
 
-// Stands where a trial's number would.
+// Takes the place of the trial's index in a note.
 constexpr std::uint64_t note_mark = std::numeric_limits<std::uint64_t>::max();
 
 void put_number(std::string& bytes, std::uint64_t value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// Takes numbers and bytes from the front of a text; running out of it means a damaged record.
+// Reads numbers and bytes from the front of a text. Throws Failure at the end of the text: the
+// record is damaged.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -83,7 +84,8 @@ std::pair<std::uint64_t, TrialRecord> decode_trial(std::string_view bytes) {
   for (std::uint64_t i = 0; i < arrays; ++i) {
     const std::string name(reader.take(reader.number()));
     const std::uint64_t count = reader.number();
-    if (count > reader.rest().size() / sizeof(double)) throw Failure("damaged record in the journal");
+    if (count > reader.rest().size() / sizeof(double))
+      throw Failure("damaged record in the journal");
     std::vector<double> values(count);
     const std::string_view raw = reader.take(count * sizeof(double));
     if (count > 0) std::memcpy(values.data(), raw.data(), raw.size());
@@ -106,10 +108,13 @@ std::optional<std::string> note_in(std::string_view bytes) {
 HeaderDifference first_difference(const std::string& there, const std::string& here) {
   std::istringstream old_lines(there), new_lines(here);
   for (std::string a, b;;) {
-    const bool more_old = static_cast<bool>(std::getline(old_lines, a)), more_new = static_cast<bool>(std::getline(new_lines, b));
+    const bool more_old = static_cast<bool>(std::getline(old_lines, a)),
+               more_new = static_cast<bool>(std::getline(new_lines, b));
     if (!more_old || !more_new) return {};
     if (a == b) continue;
-    const auto value = [](const std::string& line) { return line.substr(std::min(line.size(), line.find(": ") + 2)); };
+    const auto value = [](const std::string& line) {
+      return line.substr(std::min(line.size(), line.find(": ") + 2));
+    };
     const std::string key = a.substr(0, a.find(": "));
     if (key != b.substr(0, b.find(": "))) return {};
     return {key.substr(key.find(' ') + 1), value(a), value(b)};

@@ -1,4 +1,5 @@
-// A value that the trials of a run share: the first trial that asks computes it, the others wait for it.
+// A value that the trials of a run share: the first trial that needs it computes it, the others
+// wait.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,8 @@ namespace ranklab {
 template <class Value>
 class OncePerRun {
  public:
-  /// The value is `make`'s, called once; where it throws, the next trial that asks tries again.
+  /// Returns the value that `make` returned. Calls `make` once; if it throws, the next call tries
+  /// again.
   const Value& get(const std::function<Value()>& make) {
     const std::lock_guard lock(mutex_);
     if (!value_) value_.emplace(make());

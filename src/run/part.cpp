@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// A number of digits alone; 0 for anything else.
+// The number in a text of digits only; 0 for any other text.
 std::uint64_t positive_number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -22,11 +22,12 @@ std::uint64_t positive_number(std::string_view text) {
 
 Shard parse_shard(const std::string& text, std::uint64_t trials, const std::string& label) {
   const std::size_t slash = std::min(text.size(), text.find('/'));
-  const Shard shard{positive_number(std::string_view(text).substr(0, slash)),
-                    positive_number(std::string_view(text).substr(std::min(text.size(), slash + 1)))};
+  const Shard shard{
+      positive_number(std::string_view(text).substr(0, slash)),
+      positive_number(std::string_view(text).substr(std::min(text.size(), slash + 1)))};
   if (shard.index == 0 || shard.index > shard.count || shard.count > trials) {
-    throw UsageError(label + ": '" + text + "' is not allowed; allowed: i/N with 1 <= i <= N <= " + std::to_string(trials) +
-                     ", the number of trials");
+    throw UsageError(label + ": '" + text + "' is not allowed; allowed: i/N with 1 <= i <= N <= " +
+                     std::to_string(trials) + ", the number of trials");
   }
   return shard;
 }
@@ -50,7 +51,8 @@ void PartFile::take(const Shard& shard, std::vector<TrialRecord>& records) const
   for (const std::string_view bytes : trials_) {
     auto [trial, record] = decode_trial(bytes);
     if (trial >= records.size() || !shard.holds(trial))
-      throw Failure(printable(path_) + ": trial " + std::to_string(trial) + " is not of shard " + shard.text());
+      throw Failure(printable(path_) + ": trial " + std::to_string(trial) +
+                    " does not belong to shard " + shard.text());
     records[trial] = std::move(record);
   }
 }

@@ -14,28 +14,32 @@
 namespace ranklab {
 namespace {
 
-// The records that stay lie among the matrices that a trial has freed, so that the next trial's do not always fit in between:
-// unless what is free is handed back the memory grows with the number of trials. Trials of so many seconds are long beside that.
+// The records of finished trials fragment the heap, so memory grows with the number of trials
+// unless free memory is returned to the system. After a trial of at least this many seconds, the
+// cost of returning it is negligible.
 constexpr double long_trial = 0.05;
 
 }  // namespace
 
 std::vector<TrialRecord> Pool::run(const std::function<TrialRecord(Trial&)>& body) {
-  return run_in_batches(1, settings_.threads, [&](std::vector<Trial>& trials) { return std::vector{body(trials.front())}; });
+  return run_in_batches(1, settings_.threads, [&](std::vector<Trial>& trials) {
+    return std::vector{body(trials.front())};
+  });
 }
 
 std::vector<TrialRecord> Pool::run_batches(std::uint64_t size, const BatchBody& body) {
   return run_in_batches(size, size == 1 ? settings_.threads : 1, body);
 }
 
-std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t at_once, const BatchBody& body) {
+std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t at_once,
+                                              const BatchBody& body) {
   std::vector<std::optional<TrialRecord>> records(settings_.trials);
   if (journal_ != nullptr) {
     for (const auto& [index, record] : journal_->finished()) {
       if (index < records.size()) records[index] = record;
     }
   }
-  std::vector<std::vector<std::uint64_t>> open;  // batches of trials
+  std::vector<std::vector<std::uint64_t>> open;  // batches of trials that are not finished
   const std::uint64_t wanted = settings_.shard.trials_of(records.size());
   std::uint64_t done = wanted;
   for (std::uint64_t i = 0; i < records.size(); ++i) {
@@ -45,12 +49,13 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
     --done;
   }
 
-  const std::uint64_t threads = std::max<std::uint64_t>(1, std::min<std::uint64_t>(at_once, open.size()));
-  const auto spare_threads =
-      std::make_shared<SpareThreads>(static_cast<std::int64_t>(settings_.threads - std::min(settings_.threads, threads)));
+  const std::uint64_t threads =
+      std::max<std::uint64_t>(1, std::min<std::uint64_t>(at_once, open.size()));
+  const auto spare_threads = std::make_shared<SpareThreads>(
+      static_cast<std::int64_t>(settings_.threads - std::min(settings_.threads, threads)));
   Progress progress(settings_.progress, wanted, done);
   std::atomic<std::size_t> next{0};
-  std::mutex lock;  // guards the records, the journal, the progress bar, the clock and the error
+  std::mutex lock;  // guards records, *journal_, progress, trial_seconds_, error and error_trial
   std::exception_ptr error;
   std::uint64_t error_trial = 0;
 
@@ -59,7 +64,8 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
       const std::vector<std::uint64_t>& batch = open[i];
       try {
         std::vector<Trial> trials;
-        for (const std::uint64_t index : batch) trials.emplace_back(settings_.seed, index, spare_threads);
+        for (const std::uint64_t index : batch)
+          trials.emplace_back(settings_.seed, index, spare_threads);
         trials.front().check_interrupt();
         for (const Trial& trial : trials) progress.begin(trial.work());
         const auto start = std::chrono::steady_clock::now();
@@ -84,7 +90,7 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
         next = open.size();
       }
     }
-    ++*spare_threads;  // for the parts of the trials that still run
+    ++*spare_threads;  // this thread may now run parts of other trials
   };
   {
     std::vector<std::jthread> helpers;

@@ -1,4 +1,5 @@
-// The pool: runs the trials of a study over threads, keeps the journal and the progress bar, stops at a signal.
+// The pool: runs the trials of a study on several threads, updates the journal and the progress
+// bar, and stops at a signal.
 #pragma once
 
 #include <cstdint>
@@ -18,30 +19,33 @@ class Pool : public Runner {
     std::uint64_t threads = 1;  // trials run at once
     bool single_precision = false;
     Progress::Look progress = {};
-    Shard shard = {};  // only its trials are run
+    Shard shard = {};  // run only the trials of this shard
   };
 
-  /// `journal` may be null: nothing is saved on the way.
+  /// `journal` may be null: then finished trials are not saved.
   Pool(const Settings& settings, Journal* journal) : settings_(settings), journal_(journal) {}
 
   std::uint64_t trials() const override { return settings_.trials; }
   bool single_precision() const override { return settings_.single_precision; }
 
-  /// Each trial's record depends on the seed and the trial's index alone. An error in a trial ends the pool and is thrown
-  /// again, that of the lowest trial first; after a signal the finished trials are returned.
+  /// Each trial's record depends only on the seed and the trial's index. An error in a trial stops
+  /// the pool and is rethrown; if several trials fail, that of the lowest index is. After a signal
+  /// the finished trials are returned.
   std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) override;
-  std::vector<TrialRecord> run_batches(std::uint64_t size,
-                                       const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) override;
+  std::vector<TrialRecord> run_batches(
+      std::uint64_t size,
+      const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) override;
 
-  /// Trials that were returned.
+  /// The number of trials that were returned.
   std::uint64_t completed() const { return completed_; }
   /// Seconds spent inside trials of this process, summed over threads.
   double trial_seconds() const { return trial_seconds_; }
 
  private:
   using BatchBody = std::function<std::vector<TrialRecord>(std::vector<Trial>&)>;
-  // Batches of `size` trials, `at_once` of them at a time.
-  std::vector<TrialRecord> run_in_batches(std::uint64_t size, std::uint64_t at_once, const BatchBody& body);
+  // Runs batches of `size` trials, `at_once` batches at a time.
+  std::vector<TrialRecord> run_in_batches(std::uint64_t size, std::uint64_t at_once,
+                                          const BatchBody& body);
 
   Settings settings_;
   Journal* journal_;

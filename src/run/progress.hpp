@@ -1,4 +1,5 @@
-// The progress bar with the time left, on standard error: trials that are done, and how far those that run are.
+// The progress bar on standard error: finished trials, the progress of running trials, and the time
+// left.
 #pragma once
 
 #include <chrono>
@@ -17,17 +18,18 @@ class Progress {
  public:
   struct Look {
     bool shown = false;
-    std::string label = {};  // stands before the bar
+    std::string label = {};  // printed before the bar
   };
 
-  /// Draws nothing unless `look.shown`. `already_done` trials were read from a journal and do not count for the speed.
+  /// Draws nothing unless `look.shown`. `already_done` trials were read from a journal and are
+  /// not used to estimate the speed.
   Progress(Look look, std::uint64_t total, std::uint64_t already_done);
-  /// Wipes the bar.
+  /// Erases the bar.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// A trial begins, and ends. Thread-safe.
+  /// To be called when a trial begins and ends. Thread-safe.
   void begin(const std::shared_ptr<TrialWork>& work);
   void end(const std::shared_ptr<TrialWork>& work);
 
@@ -43,7 +45,8 @@ class Progress {
   std::vector<std::shared_ptr<TrialWork>> running_;
   std::mutex lock_;  // guards done_ and running_
   const std::chrono::steady_clock::time_point start_;
-  std::jthread artist_;  // redraws a few times a second, so that trials never wait for the terminal
+  std::jthread
+      drawing_thread_;  // redraws a few times a second, so that trials never wait for the terminal
 };
 
 /// "8 s", "3 min", "1.5 h".

@@ -14,7 +14,7 @@ namespace ranklab {
 
 namespace {
 
-// One thread, if there is one.
+// Takes one spare thread; returns false if no thread is spare.
 bool take(SpareThreads& spare) {
   std::int64_t free = spare;
   while (free > 0 && !spare.compare_exchange_weak(free, free - 1)) {
@@ -22,14 +22,14 @@ bool take(SpareThreads& spare) {
   return free > 0;
 }
 
-// Gives spare threads a share in the parts that this thread is at; null while it is at none.
-thread_local const std::function<void()>* hire = nullptr;
+// Lets spare threads join the parts on which this thread is working; null outside for_each_part().
+thread_local const std::function<void()>* start_helper = nullptr;
 
 }  // namespace
 
 void Trial::check_interrupt() const {
   if (interrupt_signal() != 0) throw Interrupted();
-  if (hire != nullptr) (*hire)();
+  if (start_helper != nullptr) (*start_helper)();
 }
 
 void Trial::expect(std::uint64_t units, const char* unit) const {
@@ -54,7 +54,7 @@ void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>&
   const auto work = [&] {
     for (std::size_t i; (i = next++) < n;) {
       try {
-        if (hire != nullptr) (*hire)();
+        if (start_helper != nullptr) (*start_helper)();
         part(i);
       } catch (...) {
         const std::lock_guard lock(error_lock);
@@ -63,11 +63,11 @@ void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>&
       }
     }
   };
-  std::int64_t lent = 0;
+  std::int64_t extra_threads = 0;
   {
     std::vector<std::jthread> helpers;
-    // Before each of this thread's own parts and during them: other trials end meanwhile.
-    const std::function<void()> of_these = [&] {
+    // Called before and during each part of this thread, because other trials end in the meantime.
+    const std::function<void()> start_helpers = [&] {
       while (next < n && take(*spare_threads_)) {
         helpers.emplace_back([&] {
           work();
@@ -75,20 +75,23 @@ void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>&
         });
       }
     };
-    const auto* const of_others = std::exchange(hire, &of_these);
+    const auto* const outer_helper = std::exchange(start_helper, &start_helpers);
     work();
-    hire = of_others;
-    lent = helpers.empty() ? 0 : 1;
-    *spare_threads_ += lent;  // this thread now waits: another may work in its place
+    start_helper = outer_helper;
+    extra_threads = helpers.empty() ? 0 : 1;
+    *spare_threads_ +=
+        extra_threads;  // this thread waits for the helpers: lend its slot to another
   }
-  *spare_threads_ -= lent;
+  *spare_threads_ -= extra_threads;
   if (error) std::rethrow_exception(error);
 }
 
-void Trial::for_each_part(const std::vector<double>& costs, const std::function<void(std::size_t)>& part) const {
+void Trial::for_each_part(const std::vector<double>& costs,
+                          const std::function<void(std::size_t)>& part) const {
   std::vector<std::size_t> order(costs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
   for_each_part(order.size(), [&](std::size_t i) { part(order[i]); });
 }
 

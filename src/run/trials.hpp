@@ -1,4 +1,4 @@
-// Trials: independent repetitions, run at once on a pool of threads, stored by index.
+// Trials: independent repetitions, run in parallel on a pool of threads and stored by index.
 #pragma once
 
 #include <atomic>
@@ -13,22 +13,28 @@
 
 namespace ranklab {
 
-/// Threads that a run may start beyond those that work already: taken and given back by whoever has parts to do.
+/// The number of threads that a run may start in addition to the working ones. for_each_part()
+/// takes threads and gives them back.
 using SpareThreads = std::atomic<std::int64_t>;
 
-/// How far one trial is, in units of its own. Written by the trial from any of its threads, read by the progress bar.
+/// The progress of one trial, in units that the trial chooses. Any thread of the trial writes it;
+/// the progress bar reads it.
 struct TrialWork {
-  std::atomic<std::uint64_t> done{0}, total{0};  // total 0: the trial has not said
+  std::atomic<std::uint64_t> done{0}, total{0};  // total 0: unknown
   std::atomic<const char*> unit{nullptr};        // a literal: "step", "layer"
-  std::atomic<const char*> quantity{nullptr};    // a literal, "loss", of `value`; null: nothing is shown
+  std::atomic<const char*> quantity{
+      nullptr};  // a literal that names `value`: "loss"; null: `value` is not shown
   std::atomic<double> value{0};
 };
 
-/// What the body of a trial may ask for.
+/// What the body of a trial can use: random streams, threads, interruption and progress.
 class Trial {
  public:
   Trial(std::uint64_t seed, std::uint64_t index, std::shared_ptr<SpareThreads> spare_threads)
-      : seed_(seed), index_(index), spare_threads_(std::move(spare_threads)), work_(std::make_shared<TrialWork>()) {}
+      : seed_(seed),
+        index_(index),
+        spare_threads_(std::move(spare_threads)),
+        work_(std::make_shared<TrialWork>()) {}
   Trial(std::uint64_t seed, std::uint64_t index, std::int64_t spare_threads)
       : Trial(seed, index, std::make_shared<SpareThreads>(spare_threads)) {}
 
@@ -37,23 +43,28 @@ class Trial {
   Stream stream(std::string_view name) const { return Stream(seed_, index_, name); }
   /// Another trial of the same run.
   Trial at(std::uint64_t index) const { return {seed_, index, spare_threads_}; }
-  /// Trial 0 of the same run, for what all trials share.
+  /// Trial 0 of the same run, for random draws that all trials share.
   Trial first() const { return at(0); }
-  /// Throws Interrupted when a signal has asked the run to stop. To be called every few milliseconds of work: threads that have
-  /// become free meanwhile join in the parts that are left.
+  /// Throws Interrupted if a signal has requested the run to stop. Call it every few milliseconds
+  /// of work, because it also lets threads that have become free join the remaining parts.
   void check_interrupt() const;
-  /// The trial will call advance() `units` times, in all its parts together; `unit` is a literal, "step". For the progress bar.
+  /// Tells the progress bar that the trial will call advance() `units` times in total, over all its
+  /// parts. `unit` is a literal such as "step".
   void expect(std::uint64_t units, const char* unit) const;
-  /// One unit is done: tells the progress bar, and throws Interrupted as check_interrupt() does.
+  /// Tells the progress bar that one unit is done, and calls check_interrupt().
   void advance() const;
-  /// What the trial has come to, as in "loss 4.21", beside its units in the progress bar; of parts at once, whoever spoke last.
+  /// Shows a value such as "loss 4.21" after the units in the progress bar. If parts run in
+  /// parallel, the last call counts.
   void show(const char* quantity, double value) const;
   const std::shared_ptr<TrialWork>& work() const { return work_; }
-  /// Calls part(0) ... part(n - 1), on spare threads where the run has fewer trials left than threads. The parts must be
-  /// independent of each other, so that the result does not depend on the number of threads; a part may have parts.
+  /// Calls part(0) ... part(n - 1), on spare threads if the run has fewer trials left than threads.
+  /// The parts must be independent of each other, so that the result does not depend on the number
+  /// of threads. Calls may be nested.
   void for_each_part(std::size_t n, const std::function<void(std::size_t)>& part) const;
-  /// The same, the costliest first, so that no thread is left with a long one at the end: costs in any unit, one for each part.
-  void for_each_part(const std::vector<double>& costs, const std::function<void(std::size_t)>& part) const;
+  /// Calls part(i) for each of the costs, the most expensive part first, so that no thread ends
+  /// with a long part. `costs` holds the cost of each part in any unit.
+  void for_each_part(const std::vector<double>& costs,
+                     const std::function<void(std::size_t)>& part) const;
 
  private:
   std::uint64_t seed_, index_;
@@ -61,19 +72,22 @@ class Trial {
   std::shared_ptr<TrialWork> work_;
 };
 
-/// How a study gets its trials done; the command line provides it.
+/// Runs the trials of a study. The command line provides the implementation.
 class Runner {
  public:
   virtual ~Runner() = default;
   virtual std::uint64_t trials() const = 0;
   virtual bool single_precision() const = 0;
-  /// Runs the body for each trial and returns the finished records by index; fewer than trials() after an interruption.
+  /// Runs the body for each trial and returns the finished records by index; fewer than trials()
+  /// after an interruption.
   virtual std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) = 0;
-  /// The same for trials that share what is costly to have, such as weights that are read from a file layer by layer: the body
-  /// gets up to `size` trials and returns their records in order. One batch at a time, so that its parts use all threads, but
-  /// batches of one trial as run() would. A record must not depend on which other trials are in the batch.
-  virtual std::vector<TrialRecord> run_batches(std::uint64_t size,
-                                               const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) = 0;
+  /// Runs batches of trials that share expensive input, such as weights that are read from a file
+  /// layer by layer. The body gets up to `size` trials and returns their records in order. One
+  /// batch runs at a time, so that its parts use all threads; with `size` 1, batches run in
+  /// parallel as in run(). A record must not depend on the other trials in the batch.
+  virtual std::vector<TrialRecord> run_batches(
+      std::uint64_t size,
+      const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) = 0;
 };
 
 }  // namespace ranklab

@@ -1,16 +1,17 @@
-// A small GPT: forward, backward, and the ways its weights start.
+// A small GPT: forward pass, backward pass and initialization.
 //
-// Legend: V vocabulary, d dim, h heads, d_h = d / h, T context, B sequences, N = B T tokens, L layers, w width of the feed-forward
-// net.
+// Legend: V vocabulary, d dim, h heads, d_h = d / h, T context, B sequences, N = B T tokens, L
+// layers, w width of the feed-forward net.
 //   x = norm(E[id])                                   with rotary positions
 //   x = E[id] + P[t]                                  with learned ones
 //   A  = norm(x); H = attention(Wq A, Wk A, Wv A);    x += Wo H
 //   Am = norm(x); S = sigma(W1 Am) [o (Wg Am)];       x += W2 S
 //   Af = norm(x); logits = W_head Af                  untied
-// Norms have no gain and no bias, maps no bias. One token per column, sequence after sequence.
+// Norms have no gain or bias, and maps have no bias. Matrices hold one token per column, sequence
+// after sequence.
 //
-// Source: [Spectral] Section 2.2 and the code of its experiments. Differs from that code: no value embeddings, no skips across
-// layers, no cap on logits.
+// Source: [Spectral] Section 2.2 and the code of its experiments. Differs from that code: no value
+// embeddings, no skips across layers, no cap on logits.
 #pragma once
 
 #include <armadillo>
@@ -36,24 +37,25 @@ struct GptShape {
   std::uint64_t hidden = 256;  // w
   const Activation* activation = nullptr;
   Norm norm = Norm::rms;           // rms (epsilon 1e-6) or layer (1e-5)
-  bool learned_positions = false;  // else rotary
+  bool learned_positions = false;  // otherwise rotary
   bool qk_norm = true;
 
   double norm_epsilon() const { return norm == Norm::layer ? 1e-5 : 1e-6; }
-  /// Of one layer in the order of the file: Wq, Wk, Wv, Wo, W1, W2 and, where the activation is gated, Wg.
+  /// Names of the matrices of one layer in file order: Wq, Wk, Wv, Wo, W1, W2 and, if the
+  /// activation is gated, Wg.
   std::vector<std::string> blocks() const;
 };
 
-/// How weights start, with fan_in the columns of a matrix (out, in):
+/// Initial weights; fan_in is the number of columns of a matrix (out, in):
 ///   modded  E N(0, 1); Wq, Wk, Wv, W1, Wg N(0, 1 / (4 d)); Wo, W2 and the head 0
 ///   gauss   E N(0, 1); all others N(0, 1 / fan_in), Assumption A of [Spectral]
 ///   gpt2    N(0, 0.02^2), Wo and W2 N(0, 0.02^2 / (2 L))
-/// Learned positions start as E does.
+/// Learned positions have the same law as E.
 enum class GptStart { modded, gauss, gpt2 };
 
 template <class T>
 struct GptLayerPass {
-  arma::Mat<T> x;  // (d, N), what enters the layer
+  arma::Mat<T> x;  // (d, N), input of the layer
   NormPass<T> A;
   AttentionPass<T> attention;
   arma::Mat<T> middle;  // x after attention
@@ -61,21 +63,21 @@ struct GptLayerPass {
   arma::Mat<T> Z, M, S;  // (w, N): W1 Am, Wg Am, post-activations
 };
 
-/// What a pass leaves behind; its matrices keep their memory from pass to pass.
+/// Intermediate values of a pass. The matrices reuse their memory from pass to pass.
 template <class T>
 struct GptPass {
   arma::Mat<T> embedded;  // (d, N), E[id]
-  NormPass<T> first;      // of it, with rotary positions
+  NormPass<T> first;      // norm of `embedded`, with rotary positions
   std::vector<GptLayerPass<T>> layers;
-  arma::Mat<T> last;  // (d, N), what leaves the last layer
+  arma::Mat<T> last;  // (d, N), output of the last layer
   NormPass<T> Af;
-  arma::Mat<T> logits;  // (V, N); after loss() their gradient
+  arma::Mat<T> logits;  // (V, N); their gradient after loss()
 };
 
 template <class T>
 class Gpt {
  public:
-  /// Weights drawn from the streams named as the parameters are, in double whatever T is.
+  /// Draws each parameter in double precision, for any T, from the stream of its name.
   Gpt(const GptShape& shape, GptStart start, const Trial& trial);
 
   const GptShape& shape() const { return shape_; }
@@ -85,23 +87,25 @@ class Gpt {
   const Parameter<T>& embedding() const { return parameters_.front(); }
   Parameter<T>& head() { return parameters_.back(); }
   const Parameter<T>& head() const { return parameters_.back(); }
-  /// Throws std::logic_error where the model has no such block.
+  /// Throws std::logic_error if the model has no such block.
   Parameter<T>& block(std::uint64_t layer, std::string_view name);
   const Parameter<T>& block(std::uint64_t layer, std::string_view name) const;
 
-  /// The mean loss of a batch, and with `gradient` those of all parameters; by parts that stay in cache. seen(part) is called after
-  /// the forward pass of each, which is then in `pass`.
+  /// The mean loss of a batch; with `gradient`, also computes the gradients of all parameters.
+  /// Works in parts that fit the cache, and calls seen(part) after the forward pass of each part,
+  /// while `pass` holds it.
   double loss_by_parts(const TokenBatch& batch, GptPass<T>& pass, bool gradient,
                        const std::function<void(const TokenBatch&)>& seen);
 
-  // One step after the other, all at once.
-  /// The pass as far as the logits, from the embedding on.
+  // The same in single steps, for the whole batch at once.
+  /// From the embedding to the logits.
   void forward(const TokenBatch& batch, GptPass<T>& pass) const;
-  /// The same from layer `first` on (L: the head alone), or from its norm after attention on; what enters there is in `pass`.
+  /// The same from layer `first` on (L: only the head), or from the norm after its attention on.
+  /// `pass` holds the input there.
   void forward_from(std::uint64_t first, GptPass<T>& pass, bool after_attention = false) const;
-  /// The mean cross-entropy in nats of the logits, which are overwritten.
+  /// The mean cross-entropy of the logits in nats. Overwrites the logits.
   double loss(const TokenBatch& batch, GptPass<T>& pass, bool gradient) const;
-  /// The gradients of all parameters; after forward() and loss() with gradient.
+  /// Computes the gradients of all parameters. Call after forward() and loss() with gradient.
   void backward(const TokenBatch& batch, GptPass<T>& pass);
 
  private:
@@ -116,15 +120,16 @@ class Gpt {
   GptShape shape_;
   Attention<T> attention_;
   std::vector<Parameter<T>> parameters_;
-  // Gradients in what the pass holds, kept for their memory.
+  // Gradients with respect to the intermediate values; members so that their memory is reused.
   arma::Mat<T> dx_, dA_, dq_, dk_, dv_, dH_, dS_, dM_;
 };
 
-/// Floating-point operations of one forward pass over N tokens; a training step takes three times as many.
+/// Floating-point operations of one forward pass over N tokens. A training step takes three times
+/// as many.
 double gpt_flops(const GptShape& shape, double tokens);
-/// Numbers in the weights.
+/// Number of parameters.
 double gpt_parameters(const GptShape& shape);
-/// Numbers that a pass over N tokens keeps.
+/// Number of values that a pass over N tokens stores.
 double gpt_pass_numbers(const GptShape& shape, double tokens);
 
 }  // namespace ranklab

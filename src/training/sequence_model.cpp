@@ -19,26 +19,31 @@ double real(std::uint64_t n) {
 }
 
 template <class T>
-std::unique_ptr<Mixer<T>> make_mixer(const SequenceShape& shape, const InitialWeights& initial, RelativeBiases<T>* relative) {
+std::unique_ptr<Mixer<T>> make_mixer(const SequenceShape& shape, const InitialWeights& initial,
+                                     RelativeBiases<T>* relative) {
   switch (shape.mixer) {
     case MixerKind::attention:
       return std::make_unique<AttentionMixer<T>>(
-          shape.dim, AttentionShape{.heads = shape.heads, .context = shape.length, .causal = shape.causal}, initial, shape.maps,
-          relative);
+          shape.dim,
+          AttentionShape{.heads = shape.heads, .context = shape.length, .causal = shape.causal},
+          initial, shape.maps, relative);
     case MixerKind::linear_attention:
-      return std::make_unique<LinearAttentionMixer<T>>(shape.dim, shape.length, shape.causal, initial);
+      return std::make_unique<LinearAttentionMixer<T>>(shape.dim, shape.length, shape.causal,
+                                                       initial);
     case MixerKind::mamba2:
       return std::make_unique<Mamba2Mixer<T>>(shape.dim, shape.length, Mamba2Shape{}, initial);
     case MixerKind::s4d:
       return std::make_unique<S4dMixer<T>>(shape.dim, shape.length, S4dShape{}, initial);
   }
-  throw std::logic_error("an unknown mixer");
+  throw std::logic_error("unknown MixerKind");
 }
 
-/// Learned positions of images start as large as pixels are, N(0, 1); those of ids as the table that they are added to.
+/// Initial learned positions have the scale of what they are added to: N(0, 1) for images, the law
+/// of the embedding table for ids.
 template <class T>
 Parameter<T> make_positions(const SequenceShape& shape, const InitialWeights& initial) {
-  if (shape.inputs == 0 || initial.law() == WeightLaw::small) return initial.table<T>("positions", shape.dim, shape.length);
+  if (shape.inputs == 0 || initial.law() == WeightLaw::small)
+    return initial.table<T>("positions", shape.dim, shape.length);
   Parameter<T> drawn = initial.normal<T>("positions", shape.dim, shape.length, 1.0);
   drawn.decays = true;
   return drawn;
@@ -47,16 +52,21 @@ Parameter<T> make_positions(const SequenceShape& shape, const InitialWeights& in
 }  // namespace
 
 template <class T>
-SequenceModel<T>::SequenceModel(const SequenceShape& shape, const InitialWeights& initial) : shape_(shape) {
+SequenceModel<T>::SequenceModel(const SequenceShape& shape, const InitialWeights& initial)
+    : shape_(shape) {
   const std::uint64_t d = shape.dim;
-  if (shape.inputs > 0 && shape.classes == 0) throw std::logic_error("a readout needs classes, or ids to choose from");
-  if (shape.class_token && shape.inputs == 0) throw std::logic_error("a class token stands before numbers, not before ids");
+  if (shape.inputs > 0 && shape.classes == 0)
+    throw std::logic_error("sequences of numbers need classes");
+  if (shape.class_token && shape.inputs == 0)
+    throw std::logic_error("a class token needs sequences of numbers");
   if (shape.de_escalation && !(shape.post && shape.de_escalation->length == shape.length)) {
-    throw std::logic_error("de-escalation is for blocks of post, over sequences of the model's length");
+    throw std::logic_error("de-escalation needs post-norm blocks and the model's sequence length");
   }
-  if (shape.relative && !(shape.causal && d % 2 == 0)) throw std::logic_error("relative positions are causal, of an even width");
-  // [Shallow] Algorithm 1 is silent about the maps into the stream and out of it.
-  const InitialWeights outside = initial.law() == WeightLaw::alg1 ? initial.by(WeightLaw::torch) : initial;
+  if (shape.relative && !(shape.causal && d % 2 == 0))
+    throw std::logic_error("relative positions need causal attention and an even width");
+  // [Shallow] Algorithm 1 does not specify the maps into and out of the residual stream.
+  const InitialWeights outside =
+      initial.law() == WeightLaw::alg1 ? initial.by(WeightLaw::torch) : initial;
   if (shape.inputs == 0) {
     embedding_ = initial.table<T>("embedding", d, shape.vocabulary);
   } else {
@@ -72,14 +82,17 @@ SequenceModel<T>::SequenceModel(const SequenceShape& shape, const InitialWeights
   blocks_.reserve(shape.layers);
   for (std::uint64_t l = 0; l < shape.layers; ++l) {
     const InitialWeights of_layer = initial.of("layer" + std::to_string(l));
-    blocks_.emplace_back(shape, make_mixer<T>(shape, of_layer.of("mixer"), relative_.get()), of_layer);
+    blocks_.emplace_back(shape, make_mixer<T>(shape, of_layer.of("mixer"), relative_.get()),
+                         of_layer);
   }
-  if (shape.has_final_norm()) final_norm_.emplace(shape.norm, d, initial.of("norm"), shape.norm_epsilon);
+  if (shape.has_final_norm())
+    final_norm_.emplace(shape.norm, d, initial.of("norm"), shape.norm_epsilon);
   if (shape.classes > 0) {
     head_ = outside.map<T>("head", shape.classes, d);
     head_bias_ = outside.bias<T>("head.bias", shape.classes, d);
   }
-  if (shape.output_bias) output_bias_ = initial.constant<T>("output.bias", shape.vocabulary, 1, 0.0);
+  if (shape.output_bias)
+    output_bias_ = initial.constant<T>("output.bias", shape.vocabulary, 1, 0.0);
   const auto add = [&](std::optional<Parameter<T>>& parameter) {
     if (parameter) parameters_.push_back(&*parameter);
   };
@@ -104,13 +117,13 @@ const Parameter<T>& SequenceModel<T>::parameter(std::string_view name) const {
 
 template <class T>
 template <class U>
-void SequenceModel<T>::take_weights(const SequenceModel<U>& from) {
+void SequenceModel<T>::copy_weights(const SequenceModel<U>& from) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     parameters_[i]->W = arma::conv_to<arma::Mat<T>>::from(from.parameters().at(i)->W);
   }
 }
 
-// Tokens in ----------------------------------------------------------------------------------------------------------------------
+// Embedding ---------------------------------------------------------------------------------------
 
 template <class T>
 void SequenceModel<T>::embed(const SequenceBatch<T>& batch) {
@@ -154,16 +167,17 @@ void SequenceModel<T>::embed_backward(const SequenceBatch<T>& batch) {
     bias_backward(*input_bias_, gradient);
   } else {
     const T scale = shape_.scaled_table ? table_scale() : T(1);
-    for (arma::uword n = 0; n < batch.ids.size(); ++n) embedding_->G.col(batch.ids[n]) += scale * dR_.col(n);
+    for (arma::uword n = 0; n < batch.ids.size(); ++n)
+      embedding_->G.col(batch.ids[n]) += scale * dR_.col(n);
   }
 }
 
-// Readout ------------------------------------------------------------------------------------------------------------------------
+// Readout -----------------------------------------------------------------------------------------
 
-/// Empty: all, or the mean of all.
+/// The columns of h that are read out. Empty: all, or the mean of all.
 template <class T>
 std::vector<std::uint64_t> SequenceModel<T>::columns_read(const SequenceBatch<T>& part) const {
-  if (!class_token_) return part.labelled;
+  if (!class_token_) return part.labeled;
   std::vector<std::uint64_t> firsts(part.targets.size());
   for (std::size_t b = 0; b < firsts.size(); ++b) firsts[b] = b * shape_.length;
   return firsts;
@@ -175,36 +189,37 @@ void SequenceModel<T>::read() {
   const arma::uword length = shape_.length;
   if (reads_mean()) {
     read_.set_size(shape_.dim, h.n_cols / length);
-    for (arma::uword b = 0; b < read_.n_cols; ++b) read_.col(b) = arma::mean(h.cols(b * length, (b + 1) * length - 1), 1);
-  } else if (!alone_ && !columns_.empty()) {
+    for (arma::uword b = 0; b < read_.n_cols; ++b)
+      read_.col(b) = arma::mean(h.cols(b * length, (b + 1) * length - 1), 1);
+  } else if (!queried_only_ && !columns_.empty()) {
     look_up(h, columns_, read_);
   }
   if (head_) {
-    linear(*head_, asked(), logits_);
+    linear(*head_, readout_input(), logits_);
     add_bias(*head_bias_, logits_);
   } else {
-    linear_backward_inputs(*embedding_, asked(), logits_);  // E' h
+    linear_backward_inputs(*embedding_, readout_input(), logits_);  // E' h
     if (output_bias_) add_bias(*output_bias_, logits_);
   }
 }
 
-/// From the gradient in the logits to dh_.
+/// From the gradient with respect to the logits to dh_.
 template <class T>
 void SequenceModel<T>::read_backward() {
   if (head_) {
-    linear_backward_weights(*head_, asked(), logits_);
+    linear_backward_weights(*head_, readout_input(), logits_);
     bias_backward(*head_bias_, logits_);
     linear_backward_inputs(*head_, logits_, dread_);
   } else {
     if (output_bias_) bias_backward(*output_bias_, logits_);
-    linear_backward_weights(*embedding_, logits_, asked());
+    linear_backward_weights(*embedding_, logits_, readout_input());
     linear(*embedding_, logits_, dread_);
   }
   if (reads_mean()) {
     dread_ /= static_cast<T>(shape_.length);
     dh_.set_size(arma::size(read_out()));
     for (arma::uword n = 0; n < dh_.n_cols; ++n) dh_.col(n) = dread_.col(n / shape_.length);
-  } else if (alone_ || columns_.empty()) {
+  } else if (queried_only_ || columns_.empty()) {
     dh_.swap(dread_);
   } else {
     dh_.zeros(arma::size(read_out()));
@@ -212,32 +227,34 @@ void SequenceModel<T>::read_backward() {
   }
 }
 
-// Passes -------------------------------------------------------------------------------------------------------------------------
+// Passes ------------------------------------------------------------------------------------------
 
 namespace {
 
 template <class T>
 std::vector<SequenceBatch<T>> in_parts(const SequenceShape& shape, const SequenceBatch<T>& batch) {
   const std::uint64_t inputs = shape.length - (shape.class_token ? 1 : 0);
-  const std::size_t sequences = (batch.ids.empty() ? batch.values.n_cols : batch.ids.size()) / inputs,
-                    parts = parts_of(sequences, shape.length, shape.dim);
+  const std::size_t sequences =
+                        (batch.ids.empty() ? batch.values.n_cols : batch.ids.size()) / inputs,
+                    parts = part_count(sequences, shape.length, shape.dim);
   std::vector<SequenceBatch<T>> out(parts);
-  auto label = batch.labelled.begin();
+  auto label = batch.labeled.begin();
   for (std::size_t i = 0; i < parts; ++i) {
-    const std::size_t begin = i * sequences / parts, end = (i + 1) * sequences / parts, first = begin * inputs;
+    const std::size_t begin = i * sequences / parts, end = (i + 1) * sequences / parts,
+                      first = begin * inputs;
     SequenceBatch<T>& part = out[i];
     if (!batch.values.is_empty()) part.values = batch.values.cols(first, end * inputs - 1);
-    if (!batch.ids.empty()) part.ids = some_of(batch.ids, first, end * inputs);
-    if (batch.labelled.empty()) {
+    if (!batch.ids.empty()) part.ids = slice(batch.ids, first, end * inputs);
+    if (batch.labeled.empty()) {
       const std::uint64_t targets = shape.classes > 0 ? 1 : shape.length;
-      part.targets = some_of(batch.targets, begin * targets, end * targets);
+      part.targets = slice(batch.targets, begin * targets, end * targets);
       continue;
     }
-    // In the order of their columns.
-    const auto last = std::lower_bound(label, batch.labelled.end(), end * inputs);
-    part.targets = some_of(batch.targets, static_cast<std::size_t>(label - batch.labelled.begin()),
-                           static_cast<std::size_t>(last - batch.labelled.begin()));
-    for (; label < last; ++label) part.labelled.push_back(*label - first);
+    // Queried columns are in ascending order.
+    const auto last = std::lower_bound(label, batch.labeled.end(), end * inputs);
+    part.targets = slice(batch.targets, static_cast<std::size_t>(label - batch.labeled.begin()),
+                         static_cast<std::size_t>(last - batch.labeled.begin()));
+    for (; label < last; ++label) part.labeled.push_back(*label - first);
   }
   return out;
 }
@@ -251,7 +268,7 @@ double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradi
   if (gradient) clear_gradients();
   double loss = 0;
   for (const SequenceBatch<T>& part : in_parts(shape_, batch)) {
-    if (part.targets.empty()) continue;  // nobody asks
+    if (part.targets.empty()) continue;
     forward_part(part, false);
     seen(part);
     loss += cross_entropy(logits_, part.targets, gradient, batch.targets.size());
@@ -272,10 +289,11 @@ void SequenceModel<T>::forward(const SequenceBatch<T>& batch) {
 template <class T>
 void SequenceModel<T>::forward_part(const SequenceBatch<T>& part, bool all_columns) {
   columns_ = columns_read(part);
-  alone_ = !all_columns && !columns_.empty() && !shape_.de_escalation && shape_.layers > 0;
+  queried_only_ = !all_columns && !columns_.empty() && !shape_.de_escalation && shape_.layers > 0;
   streams_.resize(shape_.layers + 1);
   embed(part);
-  for (std::uint64_t l = 0; l < shape_.layers; ++l) blocks_[l].forward(streams_[l], streams_[l + 1], only(l));
+  for (std::uint64_t l = 0; l < shape_.layers; ++l)
+    blocks_[l].forward(streams_[l], streams_[l + 1], output_columns(l));
   if (final_norm_) final_norm_->forward(streams_.back(), final_);
   read();
 }
@@ -306,20 +324,22 @@ void SequenceModel<T>::backward_part(const SequenceBatch<T>& part) {
   } else {
     dR_ = dh_;
   }
-  for (std::uint64_t l = shape_.layers; l-- > 0;) blocks_[l].backward(streams_[l], dR_, only(l));
+  for (std::uint64_t l = shape_.layers; l-- > 0;)
+    blocks_[l].backward(streams_[l], dR_, output_columns(l));
   embed_backward(part);
 }
 
 template class SequenceModel<float>;
 template class SequenceModel<double>;
-template void SequenceModel<double>::take_weights(const SequenceModel<float>&);
-template void SequenceModel<double>::take_weights(const SequenceModel<double>&);
+template void SequenceModel<double>::copy_weights(const SequenceModel<float>&);
+template void SequenceModel<double>::copy_weights(const SequenceModel<double>&);
 
-// Sizes --------------------------------------------------------------------------------------------------------------------------
+// Sizes -------------------------------------------------------------------------------------------
 
 namespace {
 
-/// Multiplications that every token costs in a mixer, and numbers that it keeps there; weights that multiply none.
+/// Per token of a mixer: multiplications by weights, multiplications among tokens and stored
+/// values; `further_weights` counts weights that multiply no token.
 struct MixerCost {
   double weights, among_tokens, kept, further_weights = 0;
 };
@@ -330,7 +350,8 @@ MixerCost cost_of(const SequenceShape& shape) {
     case MixerKind::attention:
     case MixerKind::linear_attention: {
       const double maps = shape.maps.output ? 4 : 3, lags = shape.relative ? 1 : 0;
-      const bool joined = shape.mixer == MixerKind::attention && joins_maps(shape.heads, shape.maps, shape.relative);
+      const bool joined = shape.mixer == MixerKind::attention &&
+                          joins_maps(shape.heads, shape.maps, shape.relative);
       return {.weights = (joined ? 2 : maps) * d * d,
               .among_tokens = (2 + lags) * length * d,
               .kept = (9 + 3 * lags) * d + 2 * real(shape.heads) * length,
@@ -339,7 +360,8 @@ MixerCost cost_of(const SequenceShape& shape) {
     case MixerKind::mamba2: {
       const Mamba2Shape of;
       const double inner = 2 * d, n = real(of.state), heads = inner / real(of.head_width);
-      return {d * (3 * inner + 2 * n + heads), length * (inner + n), 10 * inner + 6 * n + 3 * heads * length, 6 * inner + 10 * n};
+      return {d * (3 * inner + 2 * n + heads), length * (inner + n),
+              10 * inner + 6 * n + 3 * heads * length, 6 * inner + 10 * n};
     }
     case MixerKind::s4d: {
       const double n = real(S4dShape{}.state);
@@ -349,28 +371,33 @@ MixerCost cost_of(const SequenceShape& shape) {
   return {};
 }
 
-/// Whether all tokens that leave the last block are asked about, in one way or another.
+/// Whether the readout needs all tokens of the last block.
 bool reads_all(const SequenceShape& shape) {
   return shape.de_escalation || (shape.classes > 0 && !shape.class_token);
 }
 
 }  // namespace
 
-double sequence_flops(const SequenceShape& shape, double tokens, double asked) {
+double sequence_flops(const SequenceShape& shape, double tokens, double queried) {
   const MixerCost mixer = cost_of(shape);
-  const double d = real(shape.dim), outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary),
-               fed_forward = tokens * real(shape.layers) - (shape.layers > 0 && !reads_all(shape) ? tokens - asked : 0);
-  return 2 * tokens * real(shape.layers) * (mixer.weights + mixer.among_tokens) + 4 * fed_forward * d * real(shape.hidden) +
-         2 * asked * d * outputs + 2 * tokens * d * real(shape.inputs);
+  const double d = real(shape.dim),
+               outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary),
+               fed_forward = tokens * real(shape.layers) -
+                             (shape.layers > 0 && !reads_all(shape) ? tokens - queried : 0);
+  return 2 * tokens * real(shape.layers) * (mixer.weights + mixer.among_tokens) +
+         4 * fed_forward * d * real(shape.hidden) + 2 * queried * d * outputs +
+         2 * tokens * d * real(shape.inputs);
 }
 
-double sequence_numbers(const SequenceShape& shape, double tokens, double asked) {
+double sequence_numbers(const SequenceShape& shape, double tokens, double queried) {
   const MixerCost mixer = cost_of(shape);
-  const double d = real(shape.dim), w = real(shape.hidden), outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary);
-  // Weights, gradients and two moments; what each block keeps, with its gradients.
+  const double d = real(shape.dim), w = real(shape.hidden),
+               outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary);
+  // Weights, gradients and two moments; stored values of each block with their gradients.
   return 4 * (real(shape.layers) * (mixer.weights + mixer.further_weights + 2 * d * w + 8 * d) +
               d * (outputs + real(shape.vocabulary) + real(shape.length))) +
-         tokens * real(shape.layers) * (mixer.kept + 10 * d + 3 * w) + 4 * tokens * d + 2 * asked * (outputs + d);
+         tokens * real(shape.layers) * (mixer.kept + 10 * d + 3 * w) + 4 * tokens * d +
+         2 * queried * (outputs + d);
 }
 
 }  // namespace ranklab

@@ -1,14 +1,17 @@
-// A model of sequences with lambda-skip connections: tokens in, blocks, a readout; forward and backward.
+// A sequence model with lambda-skip connections: token embedding, blocks and readout, with forward
+// and backward passes.
 //
-// Legend: d dim, T length of a sequence, B sequences, N = B T tokens, L layers, V vocabulary, p numbers of a token.
-//   R_0 = E[id] or W_e x + b_e                  [+ P[t], learned; attention alone has them; after a class token before the others]
-//   R_l = block l of R_(l-1)                    skip_block.hpp
-//   h   = norm(R_L) with blocks of `pre`, R_L with those of `post`, or as the shape says
-//   logits = E' h [+ b] at the tokens asked about, or W_h mean_t(h) + b_h, one for each sequence; W_h h_1 + b_h of a class token
+// Legend: d dim, T length of a sequence, B sequences, N = B T tokens, L layers, V vocabulary, p
+// numbers of a token.
+//   R_0 = E[id] or W_e x + b_e   [+ P[t], learned, attention only; a class token comes first]
+//   R_l = block l of R_(l-1)     skip_block.hpp
+//   h   = norm(R_L) with `pre` blocks, R_L with `post` blocks, or as the shape says
+//   logits = E' h [+ b] at the queried tokens; or W_h mean_t(h) + b_h per sequence; or
+//            W_h h_1 + b_h with a class token
 //
-// Sources: [LambdaSkip] Sections 5 and A.14, and the models that it names: zoology's for recall, with state-space models in place
-// of attention. [Shallow] Section 3: a vision Transformer, and Transformer-XL without its memory. What the papers leave open is a
-// field here.
+// Sources: [LambdaSkip] Sections 5 and A.14, and zoology's models for recall, with state-space
+// models instead of attention; [Shallow] Section 3: a vision Transformer, and Transformer-XL
+// without its memory. Choices that the papers leave open are fields of SequenceShape.
 #pragma once
 
 #include <armadillo>
@@ -30,29 +33,34 @@ enum class MixerKind { attention, linear_attention, mamba2, s4d };
 struct SequenceShape : SkipBlockShape {
   MixerKind mixer = MixerKind::attention;
   std::uint64_t layers = 2, length = 32;
-  std::uint64_t heads = 1;         // of attention
-  bool causal = true;              // of both attentions; state-space models always are
-  AttentionMaps maps;              // of softmax attention
-  bool relative = false;           // softmax attention, causal, d even: relative positions, none at the input
-  std::uint64_t inputs = 0;        // p; 0: tokens are ids
-  std::uint64_t vocabulary = 64;   // V, of ids
-  std::uint64_t classes = 0;       // of sequences; 0: the next token, or a token's answer, from the vocabulary
-  bool class_token = false;        // of sequences of numbers: T counts one more, learned, first, and read out alone
-  std::optional<bool> final_norm;  // else with blocks of `pre`
-  bool scaled_table = false;       // of ids: R_0 = sqrt(d) E[id]
-  bool output_bias = false;        // of ids: b
+  std::uint64_t heads = 1;  // of attention
+  bool causal = true;       // of both attentions; state-space models are always causal
+  AttentionMaps maps;       // of softmax attention
+  // Softmax attention, causal, d even: relative positions, and no positions at the input.
+  bool relative = false;
+  std::uint64_t inputs = 0;       // p; 0: tokens are ids
+  std::uint64_t vocabulary = 64;  // V, for ids
+  // Classes of a sequence; 0: each queried token is answered by a token of the vocabulary.
+  std::uint64_t classes = 0;
+  // For sequences of numbers: a learned first token, counted in T, which alone is read out.
+  bool class_token = false;
+  std::optional<bool> final_norm;  // default: with `pre` blocks
+  bool scaled_table = false;       // for ids: R_0 = sqrt(d) E[id]
+  bool output_bias = false;        // for ids: b
 
-  bool has_positions() const { return (mixer == MixerKind::attention && !relative) || mixer == MixerKind::linear_attention; }
+  bool has_positions() const {
+    return (mixer == MixerKind::attention && !relative) || mixer == MixerKind::linear_attention;
+  }
   bool has_final_norm() const { return final_norm.value_or(!post); }
 };
 
-/// The tokens of B sequences, and what is asked about them.
+/// The tokens of B sequences, with the queried tokens and their targets.
 template <class T>
 struct SequenceBatch {
-  std::vector<std::uint32_t> ids;       // (N), or
-  arma::Mat<T> values;                  // (p, N), or (p, N - B) where a class token comes first
-  std::vector<std::uint64_t> labelled;  // columns that are asked about, in order, where tokens are; empty: all
-  std::vector<std::uint32_t> targets;   // one for each of these, or for each sequence
+  std::vector<std::uint32_t> ids;      // (N), or
+  arma::Mat<T> values;                 // (p, N), or (p, N - B) if a class token comes first
+  std::vector<std::uint64_t> labeled;  // queried columns, ascending; empty: all
+  std::vector<std::uint32_t> targets;  // one per queried column, or one per sequence
 };
 
 template <class T>
@@ -62,40 +70,48 @@ class SequenceModel {
   SequenceModel(const SequenceModel&) = delete;
 
   const SequenceShape& shape() const { return shape_; }
-  /// In a fixed order; they live as long as the model.
+  /// In a fixed order; valid as long as the model.
   const std::vector<Parameter<T>*>& parameters() const { return parameters_; }
-  /// The parameters of one block, and those of its mixer among them.
-  std::vector<Parameter<T>*> of_block(std::uint64_t l) { return blocks_.at(l).parameters(); }
-  std::vector<Parameter<T>*> of_mixer(std::uint64_t l) { return blocks_.at(l).mixer().parameters(); }
+  /// The parameters of block l, and those of its mixer.
+  std::vector<Parameter<T>*> block_parameters(std::uint64_t l) {
+    return blocks_.at(l).parameters();
+  }
+  std::vector<Parameter<T>*> mixer_parameters(std::uint64_t l) {
+    return blocks_.at(l).mixer().parameters();
+  }
   double lambda(std::uint64_t l) const { return blocks_.at(l).lambda(); }
-  /// What the mixer of block l adds to the stream R (d, N).
-  void branch(std::uint64_t l, const arma::Mat<T>& R, arma::Mat<T>& out) { blocks_.at(l).branch(R, out); }
-  /// Throws std::logic_error where there is no such parameter.
+  /// The output of the mixer of block l, before it is added to the stream R (d, N).
+  void branch(std::uint64_t l, const arma::Mat<T>& R, arma::Mat<T>& out) {
+    blocks_.at(l).branch(R, out);
+  }
+  /// Throws std::logic_error if there is no such parameter.
   const Parameter<T>& parameter(std::string_view name) const;
-  /// Takes over the weights of a model of the same shape.
+  /// Copies the weights of a model of the same shape.
   template <class U>
-  void take_weights(const SequenceModel<U>& from);
+  void copy_weights(const SequenceModel<U>& from);
 
-  /// The mean loss of a batch, and with `gradient` those of all parameters; by parts that stay in cache. seen(part) is called after
-  /// the forward pass of each, whose logits are then there. Behind the last mixer only the tokens go on that are asked about: R_L
-  /// and h have these alone. Parts without any are left out.
-  double loss_by_parts(const SequenceBatch<T>& batch, bool gradient, const std::function<void(const SequenceBatch<T>&)>& seen);
+  /// The mean loss of a batch; with `gradient`, also computes the gradients of all parameters.
+  /// Works in parts that fit the cache, and calls seen(part) after the forward pass of each part,
+  /// while logits() belongs to it. After the last mixer only queried tokens are
+  /// processed: R_L and h hold only these. Parts without queried tokens are skipped.
+  double loss_by_parts(const SequenceBatch<T>& batch, bool gradient,
+                       const std::function<void(const SequenceBatch<T>&)>& seen);
 
-  // One step after the other, all at once.
-  /// As far as logits() (classes, cases), R_0 ... R_L.
+  // The same in single steps, for the whole batch at once.
+  /// Computes R_0 ... R_L and logits() (classes, cases).
   void forward(const SequenceBatch<T>& batch);
   const arma::Mat<T>& logits() const { return logits_; }
   /// R_l (d, N) of the last forward pass; l up to L.
   const arma::Mat<T>& stream(std::uint64_t l) const { return streams_.at(l); }
-  /// h (d, N), what is read out.
+  /// h (d, N), the input of the readout.
   const arma::Mat<T>& read_out() const { return final_norm_ ? final_ : streams_.back(); }
-  /// The mean cross-entropy in nats of the logits, which are overwritten.
+  /// The mean cross-entropy of the logits in nats. Overwrites the logits.
   double loss(const SequenceBatch<T>& batch, bool gradient);
-  /// In place of loss(): the gradient in the logits, in their shape.
-  void take_logit_gradient(const arma::Mat<T>& gradient) { logits_ = gradient; }
-  /// The gradients of all parameters; after forward() and loss() with gradient.
+  /// Instead of loss(): sets the gradient with respect to the logits, in their shape.
+  void set_logit_gradient(const arma::Mat<T>& gradient) { logits_ = gradient; }
+  /// Computes the gradients of all parameters. Call after forward() and loss() with gradient.
   void backward(const SequenceBatch<T>& batch);
-  /// That in R_0 (d, N), after backward().
+  /// The gradient with respect to R_0 (d, N), after backward().
   const arma::Mat<T>& input_gradient() const { return dR_; }
 
  private:
@@ -107,15 +123,20 @@ class SequenceModel {
   void embed(const SequenceBatch<T>& batch);
   void embed_backward(const SequenceBatch<T>& batch);
   bool reads_mean() const { return shape_.classes > 0 && !class_token_; }
-  /// What the readout multiplies.
-  const arma::Mat<T>& asked() const { return reads_mean() || !(alone_ || columns_.empty()) ? read_ : read_out(); }
-  /// The tokens of which block l gives out the stream; null: all.
-  const std::vector<std::uint64_t>* only(std::uint64_t l) const { return alone_ && l + 1 == shape_.layers ? &columns_ : nullptr; }
+  /// The columns that the readout map multiplies.
+  const arma::Mat<T>& readout_input() const {
+    return reads_mean() || !(queried_only_ || columns_.empty()) ? read_ : read_out();
+  }
+  /// The tokens for which block l computes its output; null: all.
+  const std::vector<std::uint64_t>* output_columns(std::uint64_t l) const {
+    return queried_only_ && l + 1 == shape_.layers ? &columns_ : nullptr;
+  }
   void read();
   void read_backward();
 
   SequenceShape shape_;
-  std::optional<Parameter<T>> embedding_, positions_, input_bias_, class_token_;  // embedding: (d, V), or W_e (d, p)
+  std::optional<Parameter<T>> embedding_;  // (d, V), or W_e (d, p)
+  std::optional<Parameter<T>> positions_, input_bias_, class_token_;
   std::unique_ptr<RelativeBiases<T>> relative_;
   std::vector<SkipBlock<T>> blocks_;
   std::optional<AffineNorm<T>> final_norm_;
@@ -123,16 +144,16 @@ class SequenceModel {
   std::vector<Parameter<T>*> parameters_;
 
   std::vector<arma::Mat<T>> streams_;       // R_0 ... R_L
-  std::vector<std::uint64_t> columns_;      // of h, that are read out; empty: all, or means
-  bool alone_ = false;                      // R_L and h have these columns alone
-  arma::Mat<T> final_, read_, logits_;      // h; its columns, or means, that are asked about
-  arma::Mat<T> dread_, dh_, dR_, patches_;  // patches: (d, N - B), of numbers after a class token
+  std::vector<std::uint64_t> columns_;      // columns of h that are read out; empty: all, or means
+  bool queried_only_ = false;               // R_L and h hold only these columns
+  arma::Mat<T> final_, read_, logits_;      // h; its queried columns or its means
+  arma::Mat<T> dread_, dh_, dR_, patches_;  // patches: (d, N - B), the tokens after a class token
 };
 
-/// Floating-point operations of one forward pass over N tokens, of which `asked` are read out; a training step takes three times as
-/// many.
-double sequence_flops(const SequenceShape& shape, double tokens, double asked);
-/// Numbers that a model and a pass over N tokens keep.
-double sequence_numbers(const SequenceShape& shape, double tokens, double asked);
+/// Floating-point operations of one forward pass over N tokens, of which `queried` are read out. A
+/// training step takes three times as many.
+double sequence_flops(const SequenceShape& shape, double tokens, double queried);
+/// Number of values that a model and a pass over N tokens store.
+double sequence_numbers(const SequenceShape& shape, double tokens, double queried);
 
 }  // namespace ranklab

@@ -1,6 +1,7 @@
-// Speed of the building blocks against the machine's limits, and of one step of Figure 3 against the authors' way of
-// computing it: n-sized gradients and a full singular value decomposition at each step, in the same BLAS on one thread.
-// Prints `name value unit` lines; bench.py makes the table.
+// Speed of the building blocks compared with the machine's limits, and of one step of Figure 3
+// compared with the authors' method: n-sized gradients and a full singular value decomposition at
+// each step, with the same BLAS on one thread. Prints `name value unit` lines; bench.py makes the
+// table.
 
 #include <algorithm>
 #include <armadillo>
@@ -24,7 +25,7 @@ namespace {
 
 using namespace ranklab;
 
-// Seconds of one call: the fastest of several batches, since the machine may be busy with other things.
+// Seconds per call in the fastest of several batches, as the machine may be busy.
 double seconds_per_call(const std::function<void()>& call) {
   using Clock = std::chrono::steady_clock;
   call();
@@ -53,7 +54,8 @@ void random_numbers() {
   const double normal = seconds_per_call([&] { stream.fill_normal(values); });
   const double copy = seconds_per_call([&] { std::fill(values.begin(), values.end(), 1.0); });
   print("normal draws", normal / static_cast<double>(values.size()) * 1e9, "ns each");
-  print("filling memory, for comparison", copy / static_cast<double>(values.size()) * 1e9, "ns each");
+  print("filling memory, for comparison", copy / static_cast<double>(values.size()) * 1e9,
+        "ns each");
 }
 
 void decompositions(arma::uword n) {
@@ -96,16 +98,19 @@ void figure_3_step() {
   print("Figure 3, gain", theirs / ours, "times as fast");
 }
 
-// The linear maps of a layer of mamba2-130m, applied to one sequence of 128 tokens at a time, against a large square product.
+// The linear maps of a layer of mamba2-130m, applied to one sequence of 128 tokens at a time,
+// compared with a large square product.
 void layer_products() {
   const Trial trial(1, 0, 0);
   const auto rate = [&](arma::uword inputs, arma::uword outputs, arma::uword tokens) {
     const arma::fmat W = draw_gaussian<float>(trial, "W", inputs, outputs, 1.0),
                      X = draw_gaussian<float>(trial, "X", inputs, tokens, 1.0);
     arma::fmat product;
-    return 2e-9 * static_cast<double>(inputs * outputs * tokens) / seconds_per_call([&] { product = W.t() * X; });
+    return 2e-9 * static_cast<double>(inputs * outputs * tokens) /
+           seconds_per_call([&] { product = W.t() * X; });
   };
-  const double square = rate(2048, 2048, 2048), in = rate(768, 3352, 128), out = rate(1536, 768, 128);
+  const double square = rate(2048, 2048, 2048), in = rate(768, 3352, 128),
+               out = rate(1536, 768, 128);
   print("f32 matrix product 2048 x 2048", square, "GFLOP/s");
   print("f32 product of a layer, 768 to 3352, 128 tokens", in / square * 100, "% of it");
   print("f32 product of a layer, 1536 to 768, 128 tokens", out / square * 100, "% of it");
@@ -113,7 +118,8 @@ void layer_products() {
 
 }  // namespace
 
-// What `one-step-compare --study files` is timed with: a layer of 4096 x 4096 and 65536 samples, in single precision.
+// Input for timing `one-step-compare --study files`: a layer of 4096 x 4096 and 65536 samples in
+// single precision.
 void write_layer(const std::string& folder) {
   for (const auto& [name, columns] : {std::pair{"activation", 65536u}, {"gradient", 4096u}}) {
     arma::fmat A(4096, columns);
@@ -127,7 +133,8 @@ void write_layer(const std::string& folder) {
   }
 }
 
-// What `rank-collapse --weights` is timed with: the sizes of mamba2-130m, or with more layers and width those of mamba2-2.7b.
+// Input for timing `rank-collapse --weights`: the sizes of mamba2-130m, or those of mamba2-2.7b
+// with more layers and width.
 void write_mamba2(const std::string& path, std::uint64_t layers, std::uint64_t dim) {
   TinySizes sizes;
   sizes.layers = layers;
@@ -138,7 +145,8 @@ void write_mamba2(const std::string& path, std::uint64_t layers, std::uint64_t d
   write_synthetic_mamba2(path, sizes, Dtype::f16);
 }
 
-// With a folder: writes a large layer and weights there, instead of measuring. With a path, layers and width: such weights.
+// Given a folder, writes a large layer and weights there instead of measuring. Given a path, layers
+// and width, writes weights of these sizes.
 int main(int argc, char** argv) {
   if (argc == 4) {
     write_mamba2(argv[1], std::stoul(argv[2]), std::stoul(argv[3]));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The table of `make bench`: building blocks, then whole runs with their wall time and largest memory.
+"""Prints the table of `make bench`: building blocks, whole runs with wall time and peak memory, and training compared with PyTorch.
 
-Usage: bench.py BUILD_FOLDER. Each target is printed beside what was measured; nothing here fails a build, since machines
-are shared and noisy. Whole runs are the median of three; training is beside PyTorch's, the best of five.
+Usage: bench.py BUILD_FOLDER. Each measurement is printed next to its target. A missed target is not an error, because machines are
+shared and noisy. Whole runs are the median of three runs; training is the best of five.
 """
 import json
 import os
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-# (what, arguments, seconds wanted, MB wanted); the authors' script for Figure 3 takes about 60 s a trial on 2 cores.
+# (name, arguments, target in seconds, target in MB). The authors' script for Figure 3 takes about 60 s per trial on 2 cores.
 RUNS = (
     ("spectral-fig03, one trial", "random-features --preset spectral-fig03 --trials 1", 5.0, 200),
     ("spectral-fig11", "random-features --preset spectral-fig11", None, 200),
@@ -30,21 +30,21 @@ RUNS = (
     ("start-up (--version)", "--version", 0.1, 60),
 )
 
-# (what, arguments, the peer in tests/peers and its arguments, ratio wanted)
+# (name, arguments, script in tests/peers with its arguments, target of the ratio)
 TRAINING = [
-    (f"gpt, d {dim}, {rule}", f"one-step-compare --study gpt --measure-steps 0 --dim {dim} --optimizer {rule}", f"gpt.py --dim {dim} --optimizer {rule}", wanted)
-    for dim, wanted in ((64, 1.5), (128, 1.0)) for rule in ("adam", "muon")
+    (f"gpt, d {dim}, {rule}", f"one-step-compare --study gpt --measure-steps 0 --dim {dim} --optimizer {rule}", f"gpt.py --dim {dim} --optimizer {rule}", target)
+    for dim, target in ((64, 1.5), (128, 1.0)) for rule in ("adam", "muon")
 ] + [
-    (f"{task}, {model}", f"rank-collapse --study train --task {task} --model {model}", f"sequence.py --task {task} --model {model}", wanted)
-    for task, model, wanted in (("recall", "attention", 1.5), ("recall", "linear-attention", None), ("recall", "mamba2", 3.0), ("recall", "s4d", 3.0), ("pixels", "attention", 1.5))
+    (f"{task}, {model}", f"rank-collapse --study train --task {task} --model {model}", f"sequence.py --task {task} --model {model}", target)
+    for task, model, target in (("recall", "attention", 1.5), ("recall", "linear-attention", None), ("recall", "mamba2", 3.0), ("recall", "s4d", 3.0), ("pixels", "attention", 1.5))
 ] + [
     (f"{task}, {variant}, 24 blocks", f"rank-collapse --study train --task {task} --variant {variant} --layers 24", f"variants.py --task {task} --variant {variant}", 1.5)
     for task in ("patches", "text") for variant in ("post", "de-escalated")
 ]
 
 
-def whole_run(binary, arguments, folder):
-    """Wall seconds and largest resident megabytes of one process."""
+def measure_process(binary, arguments, folder):
+    """Wall time in seconds and peak resident memory in MB of one process."""
     words = arguments.format(folder=folder).split()
     if not arguments.startswith("--"):
         words += ["--quiet", "--force", "--out", os.path.join(folder, "out.json")]
@@ -57,32 +57,33 @@ def whole_run(binary, arguments, folder):
     return time.monotonic() - start, usage.ru_maxrss / 1000
 
 
-def seconds_of_trials(binary, arguments, steps, folder):
-    """Of one training run on one thread, without what comes before and after."""
-    whole_run(binary, f"{arguments} --trials 1 --threads 1 --precision f32 --steps {steps}", folder)
+def training_seconds(binary, arguments, steps, folder):
+    """Seconds of one training run on one thread, without setup and output."""
+    measure_process(binary, f"{arguments} --trials 1 --threads 1 --precision f32 --steps {steps}", folder)
     with open(os.path.join(folder, "out.json")) as file:
         return json.load(file)["timing"]["trials_s"]
 
 
-def beside_pytorch(binary, folder):
-    """One thread each, turn by turn, the best of five: of runs of few and of many steps, whose difference has no measurements in it."""
+def compare_with_pytorch(binary, folder):
+    """Compares training speed with PyTorch: one thread each, alternating, the best of five. The time of a run with few steps is subtracted
+    from that of a run with many steps, which removes the measurements at the start and at the end."""
     if subprocess.run(["/usr/bin/python3", "-c", "import torch"], stderr=subprocess.DEVNULL).returncode != 0:
-        return print("\nPyTorch is not installed (python3-torch): training is not compared with it")
-    print(f"\n{'training, steps a second on one thread':46} {'ranklab':>8} {'PyTorch':>8} {'ratio':>6} {'wanted':>8}")
+        return print("\nPyTorch (python3-torch) is not installed: no comparison of training speed")
+    print(f"\n{'training, steps per second on one thread':46} {'ranklab':>8} {'PyTorch':>8} {'ratio':>6} {'target':>8}")
     peers = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "peers")
-    # OpenBLAS has threads of its own, which PyTorch leaves alone.
+    # PyTorch does not change the threads of OpenBLAS.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     few, many = 20, 120
-    for what, arguments, peer, wanted in TRAINING:
+    for what, arguments, peer, target in TRAINING:
         script, *flags = peer.split()
         command = ["/usr/bin/python3", os.path.join(peers, script), *flags]
         short, long, theirs = [], [], []
         for _ in range(5):
-            short.append(seconds_of_trials(binary, arguments, few, folder))
-            long.append(seconds_of_trials(binary, arguments, many, folder))
+            short.append(training_seconds(binary, arguments, few, folder))
+            long.append(training_seconds(binary, arguments, many, folder))
             theirs.append(float(subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout))
         a, b = (many - few) / (min(long) - min(short)), max(theirs)
-        print(f"{what:46} {a:8.1f} {b:8.1f} {a / b:6.2f} {f'> {wanted:g}' if wanted else '-':>8}", flush=True)
+        print(f"{what:46} {a:8.1f} {b:8.1f} {a / b:6.2f} {f'> {target:g}' if target else '-':>8}", flush=True)
 
 
 def main():
@@ -92,14 +93,14 @@ def main():
     for line in subprocess.run([os.path.join(build, "bench")], check=True, capture_output=True, text=True).stdout.splitlines():
         name, value, unit = line.split("\t")
         print(f"{name:46} {value:>8} {unit}")
-    print(f"\n{'whole runs (median of three)':46} {'seconds':>8} {'wanted':>8} {'MB':>6} {'wanted':>8}")
+    print(f"\n{'whole runs (median of three)':46} {'seconds':>8} {'target':>8} {'MB':>6} {'target':>8}")
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([os.path.join(build, "bench"), folder], check=True)
         for what, arguments, seconds, megabytes in RUNS:
-            runs = [whole_run(os.path.join(build, "ranklab"), arguments, folder) for _ in range(3)]
-            wanted = f"< {seconds:g}" if seconds else "-"
-            print(f"{what:46} {statistics.median(r[0] for r in runs):8.2f} {wanted:>8} {max(r[1] for r in runs):6.0f} {'< %d' % megabytes:>8}")
-        beside_pytorch(os.path.join(build, "ranklab"), folder)
+            runs = [measure_process(os.path.join(build, "ranklab"), arguments, folder) for _ in range(3)]
+            target = f"< {seconds:g}" if seconds else "-"
+            print(f"{what:46} {statistics.median(r[0] for r in runs):8.2f} {target:>8} {max(r[1] for r in runs):6.0f} {'< %d' % megabytes:>8}")
+        compare_with_pytorch(os.path.join(build, "ranklab"), folder)
 
 
 if __name__ == "__main__":

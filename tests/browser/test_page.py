@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The page of `ranklab report` in headless Chromium: console, widths, pictures, folds, keyboard, dark mode, print.
+"""Checks the page of `ranklab report` in headless Chromium: console, widths, pictures, folds, keyboard, dark mode, print.
 
-Small runs make a page of every part. Where `results/reference` or `results` holds all presets (RANKLAB_RESULTS names another
-folder), their page is held against its limits too. RANKLAB_BUILD names the build folder, CHROMIUM the browser.
+Small runs give a page with every kind of content. If `results/reference` or `results` (or the folder in RANKLAB_RESULTS) has the
+results of all presets, the size of their page is checked too. RANKLAB_BUILD sets the build folder, CHROMIUM the browser.
 """
 import glob
 import json
@@ -17,7 +17,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.path.join(ROOT, os.environ.get("RANKLAB_BUILD", "build"), "ranklab")
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-TALLEST, MOST_PAGES = 12800, 40  # pixels at 1280, A4
+MAX_HEIGHT, MAX_PAGES = 12800, 40  # height in pixels at a width of 1280, and A4 pages
 
 RUNS = [
     "rank-collapse --preset lambda-skip-sys1",
@@ -30,23 +30,23 @@ RUNS = [
     "spiked-model --study multi-spike --d 16,20,24 --trials 3",
 ]
 
-# Runs in the page once it is loaded, and leaves its findings where the frame around the page, or the browser itself, prints them.
+# Runs in the loaded page and appends its findings as a <pre> to the page itself, or to the page with the frame around it.
 PROBE = """<script>addEventListener("load", () => {
   const root = document.documentElement, all = selector => [...document.querySelectorAll(selector)];
   if (OPEN) all("details").forEach(fold => { fold.open = true; });
-  const shown = element => element.getBoundingClientRect();
+  const box = element => element.getBoundingClientRect();
   const found = JSON.stringify({
     width: innerWidth, scroll: root.scrollWidth, height: root.scrollHeight,
-    wide: OPEN ? [] : all("main *").filter(e => !e.closest("svg") && !e.closest("details") && shown(e).right > innerWidth + 1)
+    wide: OPEN ? [] : all("main *").filter(e => !e.closest("svg") && !e.closest("details") && box(e).right > innerWidth + 1)
       .concat(all(".columns > *, .result").filter(e => e.scrollWidth > e.clientWidth + 1)).map(e => e.outerHTML.slice(0, 80)),
     results: all(".result").length, missing: all(".not-drawn").length,
-    pictures: all(".picture svg").filter(svg => shown(svg).width > 100 && shown(svg).height > 50).length,
-    largest: Math.max(...all(".picture svg").map(svg => shown(svg).width)),
+    pictures: all(".picture svg").filter(svg => box(svg).width > 100 && box(svg).height > 50).length,
+    largest: Math.max(...all(".picture svg").map(svg => box(svg).width)),
     open: all("details[open]").length, folds: all("details").length,
     unreachable: all("a, summary").filter(e => e.tabIndex < 0).length,
     dangling: all("a[href^='#']").filter(a => !document.getElementById(a.getAttribute("href").slice(1))).map(a => a.outerHTML.slice(0, 80)),
     text: getComputedStyle(document.body).color, page: getComputedStyle(document.body).backgroundColor,
-    formulas: all("math").filter(m => shown(m).width > 5 && shown(m).height > 5).length});
+    formulas: all("math").filter(m => box(m).width > 5 && box(m).height > 5).length});
   if (parent !== window) parent.postMessage(found, "*");
   else document.body.append(Object.assign(document.createElement("pre"), {id: "found", textContent: found}));
 })</script>"""
@@ -60,8 +60,8 @@ def browser(*flags):
                           capture_output=True, text=True, timeout=300, check=True)
 
 
-def luminance(colour):
-    channels = [int(c) / 255 for c in re.findall(r"\d+", colour)[:3]]
+def luminance(color):
+    channels = [int(c) / 255 for c in re.findall(r"\d+", color)[:3]]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -72,7 +72,7 @@ class Page:
         subprocess.run([BINARY, "report", *results, "--out", self.path, "--quiet"], check=True)
 
     def found(self, width, open_folds=False, fragment="", flags=()):
-        """What the probe finds at a width, and what the console says. A window is never narrower than 500: a frame is."""
+        """The findings of the probe at a width, and the console messages. Windows are at least 500 wide: a frame gives less."""
         with open(self.path, encoding="utf-8") as file:
             text = file.read().replace("</body>", PROBE.replace("OPEN", str(open_folds).lower()) + "</body>")
         probed, frame = os.path.join(self.folder, "probed.html"), os.path.join(self.folder, "frame.html")
@@ -97,10 +97,10 @@ class Page:
 
 class Checks:
     page = None
-    looks = [(width, open_folds) for width in (1280, 768, 390) for open_folds in (False, True)]
+    viewports = [(width, open_folds) for width in (1280, 768, 390) for open_folds in (False, True)]
 
-    def test_nothing_is_wider_than_the_screen_and_the_console_is_silent(self):
-        for width, open_folds in self.looks:
+    def test_no_element_is_wider_than_the_screen_and_the_console_is_empty(self):
+        for width, open_folds in self.viewports:
             with self.subTest(width=width, open_folds=open_folds):
                 found, console = self.page.found(width, open_folds)
                 self.assertEqual(console, [])
@@ -108,7 +108,7 @@ class Checks:
                 self.assertEqual(found["wide"], [])
                 self.assertLessEqual(found["scroll"], width)
 
-    def test_every_picture_and_formula_is_there_and_every_link_leads_somewhere(self):
+    def test_pictures_and_formulas_are_drawn_and_links_have_targets(self):
         found, _ = self.page.found(1280)
         self.assertGreater(found["results"], 0)
         self.assertEqual((found["pictures"], found["missing"]), (found["results"], 0))
@@ -137,13 +137,13 @@ class SmallPageTest(Checks, unittest.TestCase):
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
 
-    def test_a_picture_grows_where_it_is_the_target(self):
+    def test_a_picture_is_enlarged_if_it_is_the_link_target(self):
         small, _ = self.page.found(1280)
         large, _ = self.page.found(1280, fragment="#lambda-skip-sys1-picture")
         self.assertGreater(large["largest"], 1.5 * small["largest"])
 
 
-def whole_results():
+def all_results():
     names = [os.path.basename(path) for path in glob.glob(os.path.join(ROOT, "experiments", "*.json"))]
     for folder in (os.environ.get("RANKLAB_RESULTS", ""), os.path.join(ROOT, "results", "reference"), os.path.join(ROOT, "results")):
         paths = [os.path.join(folder, name) for name in sorted(names)]
@@ -152,29 +152,29 @@ def whole_results():
     return []
 
 
-@unittest.skipUnless(whole_results(), "no folder with the results of all presets")
-class WholePageTest(Checks, unittest.TestCase):
-    looks = [(1280, False), (390, False), (390, True)]
+@unittest.skipUnless(all_results(), "no folder with the results of all presets")
+class FullPageTest(Checks, unittest.TestCase):
+    viewports = [(1280, False), (390, False), (390, True)]
 
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
-        cls.page = Page(cls.folder, whole_results())
+        cls.page = Page(cls.folder, all_results())
 
     @classmethod
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
 
-    def test_it_is_short(self):
+    def test_the_page_is_short(self):
         found, _ = self.page.found(1280)
         pages = self.page.printed_pages()
         print(f"{found['results']} results: {found['height']} pixels at 1280, {pages} printed pages, {os.path.getsize(self.page.path)} bytes")
         self.assertEqual(found["open"], 0)
-        self.assertLess(found["height"], TALLEST)
-        self.assertTrue(1 < pages <= MOST_PAGES, pages)
+        self.assertLess(found["height"], MAX_HEIGHT)
+        self.assertTrue(1 < pages <= MAX_PAGES, pages)
 
 
 if __name__ == "__main__":
     if BROWSER is None:
-        sys.exit("no browser: `apt-get install chromium`, or name one in CHROMIUM")
+        sys.exit("no browser found: run `apt-get install chromium`, or set CHROMIUM to the path of a browser")
     unittest.main(verbosity=2)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Ends what up.sh FOLDER has started, and nothing else.
+# Stops only the processes that up.sh FOLDER has started.
 set -uo pipefail
 folder=$(realpath "$1")
 source "$folder/environment"

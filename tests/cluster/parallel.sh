@@ -1,6 +1,7 @@
 #!/bin/bash
-# The README's line for GNU parallel, over ssh to an sshd of this test's own on the loopback address: shards in a folder that is not
-# shared, whose parts come back, and the merged result of the single run. Skipped, by name, where sshd or parallel are not installed.
+# Runs the README's GNU parallel command over ssh, with an sshd that this test starts on the loopback address. The shards run in a folder
+# that is not shared, and their parts are copied back. The merged result must equal that of a single run. The test is skipped with a
+# message if sshd, parallel or rsync is not installed.
 set -euo pipefail
 root=$(realpath "$(dirname "$0")/../..")
 program="$root/${RANKLAB_BUILD:-build}/ranklab"
@@ -55,6 +56,6 @@ single, merged = (json.load(open(path), parse_float=str, parse_int=str) for path
 for document in (single, merged):
     document.pop("timing")
     document["environment"] = None
-assert json.dumps(single) == json.dumps(merged), "the merged result is not that of the single run"
+assert json.dumps(single) == json.dumps(merged), "the merged result differs from that of the single run"
 PYTHON
 echo "passed: $n shards with GNU parallel over ssh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A sharded run on a Slurm cluster (up.sh): one task is killed, one node dies, the parts are merged, and the result is that of a run
-# on this machine, byte for byte. RANKLAB_BUILD names the build folder (default: build).
+# A sharded run on a local Slurm cluster (up.sh). One task is killed and one node dies; then the parts are merged. The result must equal,
+# byte for byte, that of a single run on this machine. RANKLAB_BUILD sets the build folder (default: build).
 set -euo pipefail
 root=$(realpath "$(dirname "$0")/../..")
 cd "$root"
@@ -29,7 +29,7 @@ job=$(sbatch --parsable --array=1-$n --output="$folder/parts/%a.log" experiments
 sbatch --parsable --dependency=afterany:"$job" --output="$folder/merge.log" --chdir="$folder" \
   --wrap "$RANKLAB merge $folder/parts/run.*-of-$n.part --out $folder/merged.json --quiet" > "$folder/merge.id"
 
-# The processes of a shard, or of a node, are known by what Slurm put into their environment.
+# Prints the ids of the processes of a shard or a node, found by the variables that Slurm sets in their environment.
 processes_with() {
   for process in /proc/[0-9]*; do
     if grep -qzxF "$1" "$process/environ" 2>/dev/null && grep -qzxF "SLURM_CONF=$SLURM_CONF" "$process/environ" 2>/dev/null; then
@@ -37,12 +37,13 @@ processes_with() {
     fi
   done
 }
-wait_for() {  # a journal with trials in it
+# wait_for JOURNAL: waits until the journal contains trials.
+wait_for() {
   for _ in $(seq 240); do
     [ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt 20000 ] && return
     sleep 0.25
   done
-  fail "$1 does not grow"
+  fail "$1 did not grow within a minute"
 }
 
 wait_for "$folder/parts/run.1-of-$n.part.journal"
@@ -53,8 +54,8 @@ done
 
 wait_for "$folder/parts/run.3-of-$n.part.journal"
 node=$(squeue -h -j "${job}_3" -t RUNNING -o %N)
-[ -n "$node" ] || fail "shard 3 does not run"
-# First its daemon, so that nobody is told; then the step's daemon and the task.
+[ -n "$node" ] || fail "shard 3 is not running"
+# Kill the node's daemon first, so that it cannot report the failure, then the step's daemon and the task.
 daemon=$(cat "$folder/cluster/$node.pid")
 work=$(processes_with "SLURMD_NODENAME=$node")
 steps=$(for pid in $work; do awk '/^PPid/ {print $2}' "/proc/$pid/status" 2>/dev/null; done | sort -u)
@@ -68,7 +69,7 @@ say "node $node is dead, with shard 3 on it"
 
 for _ in $(seq 600); do
   [ -s "$folder/merged.json" ] && break
-  # Slurm lets what was put into the queue again wait for two minutes.
+  # Slurm delays requeued jobs by two minutes; start them at once.
   for i in 1 3; do
     squeue -h -t PENDING -j "${job}_$i" -o %r 2>/dev/null | grep -q BeginTime && scontrol update JobId="${job}_$i" StartTime=now
   done
@@ -77,8 +78,8 @@ for _ in $(seq 600); do
 done
 [ -s "$folder/merged.json" ] || { squeue >&2; cat "$folder"/merge.log "$folder"/parts/*.log >&2; fail "no result"; }
 say "merged"
-grep -q "put into the queue again" "$folder/parts/1.log" || fail "shard 1 was not put into the queue again"
-sinfo -h -N -n "$node" -o %T | grep -q down || fail "the node was not dead"
+grep -q "put into the queue again" "$folder/parts/1.log" || fail "shard 1 was not requeued"
+sinfo -h -N -n "$node" -o %T | grep -q down || fail "the killed node is not reported as down"
 
 python3 - "$folder/single.json" "$folder/merged.json" <<'PYTHON'
 import json
@@ -87,7 +88,7 @@ single, merged = (json.load(open(path), parse_float=str, parse_int=str) for path
 for document in (single, merged):
     document.pop("timing")
     document["environment"] = None
-assert json.dumps(single) == json.dumps(merged), "the merged result is not that of the single run"
+assert json.dumps(single) == json.dumps(merged), "the merged result differs from that of the single run"
 PYTHON
 passed=yes
-say "passed: the merged result is the single run's, byte for byte"
+say "passed: the merged result equals that of the single run byte for byte"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Starts a Slurm cluster of four nodes of one core each on this machine, without systemd: up.sh FOLDER. Its state, logs and keys lie
-# in the folder; FOLDER/environment is to be sourced by whoever submits. Needs root, for munge. down.sh FOLDER ends it.
+# Starts a Slurm cluster of four nodes with one core each on this machine, without systemd: up.sh FOLDER. Its state, logs and keys are in
+# FOLDER. Source FOLDER/environment before submitting a job. Needs root because of munge. down.sh FOLDER stops the cluster.
 set -euo pipefail
 folder=$(realpath "$1")
 mkdir -p "$folder"/{state,spool,log}
@@ -9,7 +9,7 @@ host=$(hostname -s)
 
 dd if=/dev/urandom of=munge.key bs=128 count=1 status=none
 chmod 400 munge.key
-# Its socket must be in a folder that others cannot write to.
+# The socket must be in a folder that other users cannot write to.
 munged --key-file="$folder/munge.key" --socket="$folder/munge.socket" --pid-file="$folder/munged.pid" \
   --seed-file="$folder/munge.seed" --log-file="$folder/log/munged.log" --num-threads=2 --force 2>/dev/null
 
@@ -28,13 +28,13 @@ SlurmctldPidFile=$folder/slurmctld.pid
 SlurmdPidFile=$folder/%n.pid
 SlurmctldLogFile=$folder/log/slurmctld.log
 SlurmdLogFile=$folder/log/%n.log
-# What systemd and control groups do elsewhere.
+# Replacements for systemd and control groups.
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SelectType=select/linear
-# A dead node is noticed, and its work put into the queue again, in seconds in place of minutes.
+# Detect a dead node and requeue its work within seconds instead of minutes.
 SlurmdTimeout=10
 SlurmctldTimeout=10
 InactiveLimit=0
@@ -44,7 +44,7 @@ SchedulerParameters=sched_interval=2
 ReturnToService=2
 JobRequeue=1
 MailProg=/bin/true
-# One machine stands for all of them, with fewer cores than it may have.
+# All nodes are this machine, with fewer cores than it may have.
 SlurmdParameters=config_overrides
 NodeName=n[1-4] NodeHostname=$host NodeAddr=127.0.0.1 Port=[$((${CLUSTER_PORT:-26817} + 1))-$((${CLUSTER_PORT:-26817} + 4))] CPUs=1 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
@@ -58,7 +58,7 @@ for _ in $(seq 60); do
   [ "$(sinfo -h -N -t idle -o %N 2>/dev/null | sort -u | wc -l)" = 4 ] && exit 0
   sleep 0.5
 done
-echo "the nodes do not come up:" >&2
+echo "the nodes did not start:" >&2
 sinfo -N -l >&2 || true
 tail -n 20 log/*.log >&2
 exit 1

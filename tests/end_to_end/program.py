@@ -1,4 +1,4 @@
-"""Runs the real binary in a temporary folder and reads what it wrote; every result is checked against the schema."""
+"""Runs the real binary in a temporary folder and reads the files that it wrote; checks every result against the schema."""
 import json
 import math
 import os
@@ -28,7 +28,7 @@ def loads(text):
 
 
 def reproducible(text):
-    """The parts that threads, progress and resuming must not change, each number as it was written."""
+    """The parts of a result that must not depend on threads, progress or resuming; numbers are compared as written, digit by digit."""
     document = json.loads(text, parse_float=lambda s: "float " + s, parse_int=lambda s: "int " + s)
     return {key: json.dumps(document[key]) for key in REPRODUCIBLE}
 
@@ -61,7 +61,7 @@ class ProgramTest(unittest.TestCase):
         return run
 
     def result_text(self, arguments, exit_code=0, name="out.json", **kw):
-        """Runs an experiment and returns the text of its result file, which must fit the schema."""
+        """Runs an experiment and returns the text of its result file, which must satisfy the schema."""
         words = (arguments.split() if isinstance(arguments, str) else arguments) + ["--quiet", "--force", "--out", name]
         run = self.run_program(words, exit_code, **kw)
         self.assertEqual(run.stderr, "")
@@ -76,9 +76,9 @@ class ProgramTest(unittest.TestCase):
         errors = [f"{'/'.join(map(str, e.absolute_path))}: {e.message[:300]}" for e in SCHEMA.iter_errors(document)]
         self.assertEqual(errors, [])
         names = [series["name"] for series in document["series"]]
-        self.assertEqual(len(names), len(set(names)), "two series of one name")
+        self.assertEqual(len(names), len(set(names)), "two series have the same name")
         ids = [claim["id"] for claim in document["claims"]]
-        self.assertEqual(len(ids), len(set(ids)), "two claims of one id")
+        self.assertEqual(len(ids), len(set(ids)), "two claims have the same id")
         for series in document["series"]:
             self.assertEqual(len(series["x"]), len(series["mean"]))
             self.assertEqual(len(series["x"]), len(series["std"]))
@@ -90,7 +90,7 @@ class ProgramTest(unittest.TestCase):
             self.check_scalar(document["scalars"][name], values, name)
 
     def check_scalar(self, scalar, values, name):
-        """Mean and sample standard deviation, by the definition, over the values that are defined."""
+        """Compares mean and sample standard deviation with their definitions, over the values that are not null."""
         finite = [v for v in values if v is not None]
         self.assertEqual(scalar["n"], len(finite), name)
         if not finite:
@@ -103,7 +103,7 @@ class ProgramTest(unittest.TestCase):
         self.assertLess(abs(scalar["std"] - math.sqrt(variance)) / size, 1e-9, name)
 
     def refused(self, arguments, *needles, exit_code=2):
-        """One line on standard error that holds every needle; nothing on standard output, nothing written."""
+        """The program fails with one line on standard error that contains every needle; it prints and writes nothing else."""
         before = sorted(os.listdir(self.folder))
         run = self.run_program(arguments, exit_code)
         self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)

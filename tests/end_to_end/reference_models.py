@@ -1,14 +1,14 @@
-"""Published models by their equations, in loops over lists of numbers: what hidden states should be.
+"""Reference implementations of published models: their equations, in plain loops over lists of numbers.
 
-A checkpoint is a dictionary of tensors, name: (shape, values), under the names of the published files. States are lists of rows,
-one token each; a model returns the embedding and the output of each block.
+A checkpoint is a dictionary {name: (shape, values)} with the tensor names of the published files. A hidden state is a list of rows,
+one per token. A model returns a list of states: the embedding and the output of each block.
 """
 import math
 import random
 
 
-class Maker:
-    """A checkpoint of random numbers, none of them a neutral one."""
+class RandomCheckpoint:
+    """Builds a checkpoint of random numbers. No tensor is neutral (a zero bias, a gain of one), so that each one matters."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -64,7 +64,7 @@ def silu(x):
     return x / (1 + math.exp(-x))
 
 
-def added(X, Y, factor=1.0):
+def add_skip(X, Y, factor=1.0):
     return [[factor * a + b for a, b in zip(x, y)] for x, y in zip(X, Y)]
 
 
@@ -72,13 +72,13 @@ def attention(Q, K, V, heads, causal=False):
     width = len(Q[0]) // heads
     out = [[0.0] * len(V[0]) for _ in Q]
     for h in range(heads):
-        own = slice(h * width, (h + 1) * width)
+        columns = slice(h * width, (h + 1) * width)
         for i, q in enumerate(Q):
             seen = range(i + 1) if causal else range(len(K))
-            logits = [dot(q[own], K[j][own]) / math.sqrt(width) for j in seen]
+            logits = [dot(q[columns], K[j][columns]) / math.sqrt(width) for j in seen]
             weights = [math.exp(l - max(logits)) for l in logits]
             total = math.fsum(weights)
-            for c in range(own.start, own.stop):
+            for c in range(columns.start, columns.stop):
                 out[i][c] = math.fsum(w / total * V[j][c] for w, j in zip(weights, seen))
     return out
 
@@ -106,7 +106,7 @@ class Weights:
 # --- BERT and ALBERT ---------------------------------------------------------------------------------------------------------
 
 def bert_checkpoint(seed=1, layers=2, d=8, ffn=12, vocabulary=11, positions=9, types=2):
-    m = Maker(seed)
+    m = RandomCheckpoint(seed)
     for name, rows in (("word", vocabulary), ("position", positions), ("token_type", types)):
         m.add(f"embeddings.{name}_embeddings.weight", rows, d)
     m.norm("embeddings.LayerNorm", d)
@@ -128,13 +128,13 @@ def encoder_embedding(w, ids, epsilon):
 
 
 def encoder_steps(w, X, names, heads, lambdas, epsilon, activation):
-    """After attention and skip, norm, feed-forward net and skip, norm."""
+    """The states after attention with its skip, after the norm, after the feed-forward net with its skip, and after the second norm."""
     query, key, value, dense, first_norm, first, second, second_norm = names
     mixed = w.linear(attention(w.linear(X, query), w.linear(X, key), w.linear(X, value), heads), dense)
-    steps = [added(X, mixed, lambdas[0])]
+    steps = [add_skip(X, mixed, lambdas[0])]
     steps.append(w.norm(steps[0], first_norm, epsilon))
     Z = [[activation(z) for z in row] for row in w.linear(steps[1], first)]
-    steps.append(added(steps[1], w.linear(Z, second), lambdas[1]))
+    steps.append(add_skip(steps[1], w.linear(Z, second), lambdas[1]))
     steps.append(w.norm(steps[2], second_norm, epsilon))
     return steps
 
@@ -157,7 +157,7 @@ def bert(tensors, ids, heads, layers, lambdas=(1, 1), epsilon=1e-12, activation=
 
 
 def albert_checkpoint(seed=2, d=8, ffn=12, vocabulary=11, positions=9, embedding=4):
-    m = Maker(seed)
+    m = RandomCheckpoint(seed)
     for name, rows in (("word", vocabulary), ("position", positions), ("token_type", 2)):
         m.add(f"embeddings.{name}_embeddings.weight", rows, embedding)
     m.norm("embeddings.LayerNorm", embedding)
@@ -186,8 +186,8 @@ def albert(tensors, ids, heads, layers, lambdas=(1, 1), epsilon=1e-12, activatio
 # --- GPT-2 -------------------------------------------------------------------------------------------------------------------
 
 def gpt2_checkpoint(seed=3, layers=2, d=8, ffn=8, vocabulary=11, positions=9):
-    """With as many hidden units as channels, so that no orientation can be told from a shape."""
-    m = Maker(seed)
+    """The default ffn equals d, so that shapes do not reveal the orientation of a stored matrix."""
+    m = RandomCheckpoint(seed)
     m.add("wte.weight", vocabulary, d)
     m.add("wpe.weight", positions, d)
     for i in range(layers):
@@ -211,16 +211,16 @@ def gpt2(tensors, ids, heads, layers, lambdas=(1, 1), epsilon=1e-5, activation=g
         d = len(X[0])
         qkv = w.linear(w.norm(X, p + "ln_1", epsilon), p + "attn.c_attn", True)
         Q, K, V = ([row[i * d:(i + 1) * d] for row in qkv] for i in range(3))
-        X = added(X, w.linear(attention(Q, K, V, heads, causal=True), p + "attn.c_proj", True), lambdas[0])
+        X = add_skip(X, w.linear(attention(Q, K, V, heads, causal=True), p + "attn.c_proj", True), lambdas[0])
         Z = [[activation(z) for z in row] for row in w.linear(w.norm(X, p + "ln_2", epsilon), p + "mlp.c_fc", True)]
-        states.append(added(X, w.linear(Z, p + "mlp.c_proj", True), lambdas[1]))
+        states.append(add_skip(X, w.linear(Z, p + "mlp.c_proj", True), lambdas[1]))
     return states
 
 
 # --- Mamba-2 -----------------------------------------------------------------------------------------------------------------
 
 def mamba2_checkpoint(seed=4, layers=2, d=8, heads=4, state=3, vocabulary=13, groups=1, taps=4):
-    m = Maker(seed)
+    m = RandomCheckpoint(seed)
     inner, channels = 2 * d, 2 * d + 2 * groups * state
     m.add("backbone.embedding.weight", vocabulary, d)
     for i in range(layers):
@@ -278,7 +278,7 @@ def mamba2(tensors, ids, layers, lam=1.0, epsilon=1e-5, gate=True, groups=1):
     for i in range(layers):
         p = f"layers.{i}."
         U = rms_norm(states[-1], w.vector(p + "norm.weight"), epsilon)
-        states.append(added(states[-1], mamba2_mixer(w, p, U, groups, epsilon, gate), lam))
+        states.append(add_skip(states[-1], mamba2_mixer(w, p, U, groups, epsilon, gate), lam))
     return states
 
 

@@ -1,4 +1,4 @@
-"""Files of tensors as other programs write them: .npy and .safetensors."""
+"""Tensor files in the formats of other programs: .npy and .safetensors."""
 import json
 import struct
 
@@ -6,7 +6,7 @@ NPY_CODES = {"<f8": "<%dd", "<f4": "<%df", ">f4": ">%df", "<f2": "<%de", ">f8": 
 
 
 def npy(rows, descr="<f8", fortran=False):
-    """A .npy file of a matrix, given as its rows."""
+    """The bytes of a .npy file with one matrix, given as a list of rows."""
     order = zip(*rows) if fortran else rows
     flat = [x for line in order for x in line]
     header = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': ({len(rows)}, {len(rows[0])}), }}"
@@ -21,7 +21,7 @@ def entry_bytes(values, dtype):
 
 
 def rounded(values, dtype):
-    """What is read back."""
+    """The values after they were stored as dtype and read back."""
     raw = entry_bytes(values, dtype)
     if dtype == "BF16":
         return [struct.unpack("<f", b"\0\0" + raw[i:i + 2])[0] for i in range(0, len(raw), 2)]
@@ -29,7 +29,7 @@ def rounded(values, dtype):
 
 
 def safetensors(tensors, metadata=None):
-    """Of name: (shape, values) as F32, or name: (shape, values, dtype)."""
+    """The bytes of a .safetensors file. `tensors` is {name: (shape, values)}, stored as F32, or {name: (shape, values, dtype)}."""
     header, data = {} if metadata is None else {"__metadata__": metadata}, b""
     for name, (shape, values, *dtype) in tensors.items():
         dtype = dtype[0] if dtype else "F32"

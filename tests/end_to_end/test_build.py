@@ -1,5 +1,5 @@
-"""The Makefile on a program of three files: what fails leaves nothing behind, warnings are errors under STRICT=1 alone, compilers that
-are too old are refused in one line. One place has the version."""
+"""The Makefile on a small stand-in program: a failed build leaves no broken files, warnings are errors only under STRICT=1, and compilers
+that are too old are refused in one line. Also: the version number is the same in all files."""
 import os
 import re
 import shutil
@@ -8,7 +8,7 @@ import unittest
 
 from program import ROOT, ProgramTest
 
-# Stand-ins for the libraries, so that nothing takes time.
+# Empty stand-ins for the libraries keep these builds fast.
 FILES = {
     "include/armadillo": "",
     "include/nlohmann/json.hpp": "",
@@ -36,9 +36,9 @@ class BuildTest(ProgramTest):
             self.write(name, text)
 
     def make(self, *words, exit_code=0):
-        """`make build/ranklab` in a new environment: no flags of the make that runs this test. Returns both outputs."""
+        """Runs `make build/ranklab` without the flags of the outer make. Returns its output, including standard error."""
         environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE") and key not in ("CXX", "STRICT", "MFLAGS")}
-        run = subprocess.run(["make", "build/ranklab", "INCLUDE=-Iinclude -Isrc -Ibuild/generated", "LDLIBS=", "HEADERS=cstddef", "OPTIMISE=-O0", "LIGHT=-O0",
+        run = subprocess.run(["make", "build/ranklab", "INCLUDE=-Iinclude -Isrc -Ibuild/generated", "LDLIBS=", "HEADERS=cstddef", "OPTIMIZE=-O0", "LIGHT=-O0",
                               *words], cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.assertEqual(run.returncode != 0, exit_code != 0, run.stdout)
         return run.stdout
@@ -46,13 +46,13 @@ class BuildTest(ProgramTest):
     def program_works(self):
         return subprocess.run([self.path("build/ranklab")]).returncode == 0
 
-    def test_a_failed_build_leaves_nothing_that_stops_the_next_one(self):
+    def test_a_failed_build_does_not_break_the_next_one(self):
         good = FILES["src/core/answer.cpp"]
         self.write("src/core/answer.cpp", "int answer() { return nothing; }\n")
         for words in ((), ("-k",), ("-j2",)):
-            said = self.make(*words, exit_code=2)
-            self.assertRegex(said, r"(?m)^src/core/answer.cpp:1:")
-            self.assertNotIn("build/units/computes/src/core.0.cpp", said)
+            output = self.make(*words, exit_code=2)
+            self.assertRegex(output, r"(?m)^src/core/answer.cpp:1:")
+            self.assertNotIn("build/units/computes/src/core.0.cpp", output)
         self.write("src/core/answer.cpp", good)
         self.make()
         self.assertTrue(self.program_works())
@@ -62,40 +62,40 @@ class BuildTest(ProgramTest):
         self.make()
         self.assertTrue(self.program_works())
 
-    def test_nothing_is_built_twice(self):
+    def test_only_changed_files_are_rebuilt(self):
         self.make()
         self.assertNotRegex(self.make(), "compile|link")
         os.utime(self.path("src/core/other.cpp"))
         self.assertEqual(len(re.findall("compile", self.make())), 1)
 
-    def test_other_flags_compile_everything_again(self):
+    def test_changed_flags_recompile_everything(self):
         self.make()
-        said = self.make("OPTIMISE=-O1")
+        output = self.make("OPTIMIZE=-O1")
         for part in ("headers of program", "computes/src/core.0", "src/main.cpp", "src/report/environment.cpp"):
-            self.assertIn(f"compile {part}" if "headers" not in part else f"compile the {part}", said)
+            self.assertIn(f"compile {part}" if "headers" not in part else f"compile the {part}", output)
 
-    def test_warnings_are_errors_under_strict_alone(self):
+    def test_warnings_are_errors_only_under_strict(self):
         self.write("src/core/other.cpp", "int other(int unused) { return 1; }\n")
         self.assertIn("src/core/other.cpp:1:", self.make())
         self.assertTrue(self.program_works())
         self.assertIn("-Werror", self.make("STRICT=1", exit_code=2))
         self.assertIn("STRICT=1", text_of(".ci/run"))
 
-    def test_compilers_that_are_too_old_or_missing(self):
+    def test_old_or_missing_compilers_are_refused(self):
         for name, version, needed in (("g++-11", "11", "g++ 12"), ("clang++-13", "13.0.1", "clang 14")):
             script = self.write(name, f'#!/bin/sh\ncase $1 in -dumpversion) echo {version};; *) echo "{name} version";; esac\n')
             os.chmod(script, 0o755)
-            said = self.make(f"CXX={script}", exit_code=2)
-            self.assertEqual(len(said.splitlines()), 1, said)
-            self.assertIn(f"is version {version.split('.')[0]}, which is too old", said)
-            self.assertIn(needed, said)
-        said = self.make("CXX=no-such-compiler", exit_code=2)
-        self.assertEqual(len(said.splitlines()), 1, said)
-        self.assertIn("no-such-compiler is not found: install g++ 12", said)
+            output = self.make(f"CXX={script}", exit_code=2)
+            self.assertEqual(len(output.splitlines()), 1, output)
+            self.assertIn(f"is version {version.split('.')[0]}, which is too old", output)
+            self.assertIn(needed, output)
+        output = self.make("CXX=no-such-compiler", exit_code=2)
+        self.assertEqual(len(output.splitlines()), 1, output)
+        self.assertIn("no-such-compiler not found: install g++ 12", output)
 
 
 class DepsTest(ProgramTest):
-    """`make deps` on machines on which nothing can be installed, with stand-ins for apt-get and dpkg-query."""
+    """`make deps` on machines that cannot install packages, with stand-ins for apt-get and dpkg-query."""
 
     def deps(self, *words, **commands):
         for name, script in commands.items():
@@ -114,12 +114,12 @@ class DepsTest(ProgramTest):
         for needle in ("not found: Armadillo (armadillo)", "Unable to fetch", "apt-get install libarmadillo-dev"):
             self.assertIn(needle, lines[0])
 
-    def test_libraries_from_elsewhere_do(self):
+    def test_libraries_from_another_source_are_accepted(self):
         run = self.deps(**self.NO_NETWORK)
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn("going on without", run.stderr)
+        self.assertIn("continuing without", run.stderr)
 
-    def test_without_the_right_to_install(self):
+    def test_without_root_one_line_says_what_to_install(self):
         run = self.deps("APT=", "INCLUDE=-nostdinc")
         self.assertNotEqual(run.returncode, 0)
         lines = [line for line in run.stderr.splitlines() if not line.startswith("make: ***")]
@@ -128,7 +128,7 @@ class DepsTest(ProgramTest):
 
 
 class FreshTest(ProgramTest):
-    """`make fresh-test` on machines that cannot make a chroot says so, and its exit code is not 0."""
+    """`make fresh-test` on a machine that cannot create a chroot says so and exits with a status other than 0."""
 
     def fresh_test(self, **commands):
         os.symlink(shutil.which("dirname"), self.path("dirname"))
@@ -148,7 +148,7 @@ class FreshTest(ProgramTest):
 
 
 class VersionTest(ProgramTest):
-    def test_every_place_names_the_same_version(self):
+    def test_all_files_have_the_same_version(self):
         version = re.search(r"(?m)^VERSION +:= (\S+)$", text_of("Makefile")).group(1)
         self.assertTrue(self.run_program("--version").stdout.startswith(f"ranklab {version} (git "))
         released = re.search(rf"(?m)^## \[{re.escape(version)}\] - (\d{{4}}-\d\d-\d\d)$", text_of("CHANGELOG.md")).group(1)
@@ -159,7 +159,7 @@ class VersionTest(ProgramTest):
                        stdout=subprocess.DEVNULL)
         self.assertTrue(self.read("deb/changelog").startswith(f"ranklab ({version}) "))
 
-    def test_the_package_needs_what_deps_installs(self):
+    def test_the_package_depends_on_what_make_deps_installs(self):
         makefile = text_of("Makefile")
         run = set(re.search(r"(?m)^RUN_PACKAGES +:= (.*)$", makefile).group(1).split())
         control = text_of("packaging/debian/control")

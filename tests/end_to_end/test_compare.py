@@ -1,4 +1,4 @@
-"""compare: two results side by side; export: tidy CSV."""
+"""compare: shows two results side by side; export: writes tidy CSV."""
 import csv
 import io
 import json
@@ -17,15 +17,15 @@ class CompareTest(ProgramTest):
         change(document)
         self.write("b.json", document)
 
-    def test_the_same_run(self):
+    def test_equal_results_are_reported_as_equal(self):
         self.changed(lambda d: None)
         run = self.run_program("compare a.json b.json")
-        self.assertIn("the same bits", run.stdout)
+        self.assertIn("bit for bit equal", run.stdout)
         for name in list(self.document["scalars"]) + [c["id"] for c in self.document["claims"]] + [s["name"] for s in self.document["series"]]:
             self.assertIn(name, run.stdout)
         self.assertNotIn("differs", run.stdout)
 
-    def test_a_verdict_or_a_scalar_decides_a_series_is_told(self):
+    def test_a_changed_verdict_or_scalar_fails_and_a_changed_series_is_only_reported(self):
         claim = self.document["claims"][0]
         self.changed(lambda d: d["claims"][0].update({"verdict": "fails" if claim["verdict"] == "holds" else "holds"}))
         self.assertRegex(self.run_program("compare a.json b.json", 1).stdout, rf"(?m)^{claim['id']} .* differs$")
@@ -34,7 +34,7 @@ class CompareTest(ProgramTest):
         self.changed(lambda d: d["series"][0]["mean"].__setitem__(3, 1e9))
         self.assertRegex(self.run_program("compare a.json b.json").stdout, rf"(?m)^{self.document['series'][0]['name']} .* differs$")
 
-    def test_what_is_missing(self):
+    def test_a_missing_scalar_is_reported(self):
         self.changed(lambda d: d["scalars"].pop("stable_rank_A"))
         self.assertRegex(self.run_program("compare a.json b.json", 1).stdout, r"(?m)^stable_rank_A .* missing in B$")
         self.assertRegex(self.run_program("compare b.json a.json", 1).stdout, r"(?m)^stable_rank_A .* missing in A$")
@@ -56,7 +56,7 @@ class ExportTest(ProgramTest):
     def rows(self, arguments):
         return list(csv.DictReader(io.StringIO(self.run_program(f"export out.json {arguments}").stdout)))
 
-    def test_every_number_stands_in_its_table(self):
+    def test_every_number_is_in_its_table(self):
         document = self.result(TINY)
         number = lambda text: float(text) if text else None
         scalars = {row["name"]: {key: number(row[key]) for key in ("mean", "std", "n")} for row in self.rows("")}

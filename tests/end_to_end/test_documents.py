@@ -1,14 +1,23 @@
-"""The Markdown files: the README's size, links that resolve, commands that name what exists."""
+"""The Markdown files: size of the README, links that resolve, commands and flags that exist, and wording."""
 import glob
 import os
 import re
+import sys
 import unittest
 
-from program import ROOT, ProgramTest
+from program import BINARY, ROOT, ProgramTest
+
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+from words import EXPERIMENTS, words  # noqa: E402
 
 FILES = sorted(os.path.relpath(path, ROOT) for pattern in ("*.md", "*/*.md") for path in glob.glob(os.path.join(ROOT, pattern))
                if not os.path.relpath(path, ROOT).startswith("build"))
 UTILITIES = ("plot", "report", "verify", "list", "compare", "export", "merge", "status", "run", "reproduce", "completion", "man", "help")
+
+
+# Poetic or elliptic words, ambiguous ones ("all but", "but for"), and British spelling.
+ODD_WORDS = re.compile(r"\b((is|are) (none|so)|nobody|meant so|stands?|beside|all but|but for|others than|foretells?|whilst|learnt|"
+                       r"\w*(normalis|optimis|initialis|colour|neighbour|behaviour|centred)\w*)\b", re.IGNORECASE)
 
 
 def text_of(name):
@@ -17,20 +26,20 @@ def text_of(name):
 
 
 def anchors_of(name):
-    """What GitHub calls the headings of a file."""
+    """The anchors that GitHub gives to the headings of a file."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text_of(name), flags=re.DOTALL), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def commands_of(name):
-    """Each command in the code blocks of a file, a continued line with the next."""
+    """Each command in the code blocks of a file. Continuation lines are joined."""
     blocks = re.findall(r"```\w*\n(.*?)```", text_of(name), re.DOTALL)
     for line in re.sub(r"\\\n\s*", "", "\n".join(blocks)).splitlines():
         yield line.split("  #")[0].strip().removeprefix("$ ")
 
 
 class DocumentsTest(ProgramTest):
-    def test_the_readme_is_read_in_three_minutes(self):
+    def test_the_readme_is_short(self):
         lines = text_of("README.md").splitlines()
         self.assertLessEqual(len(lines), 130)
         self.assertEqual([line for line in lines if len(line) > 100], [])
@@ -64,6 +73,33 @@ class DocumentsTest(ProgramTest):
                             if command in UTILITIES and command in ("run", "verify"):
                                 continue  # flags of the preset's own command
                             self.assertRegex(help_of[command], rf"--{flag}\b")
+
+    def test_no_sentence_that_a_user_sees_has_an_odd_word(self):
+        for place, sentences in words(BINARY):
+            if place.startswith("results/"):
+                continue  # built from sentences of src, which are checked there
+            for sentence in sentences:
+                for found in ODD_WORDS.finditer(sentence):
+                    with self.subTest(place=place, sentence=sentence):
+                        self.fail(f"'{found[0]}'")
+
+    def test_no_document_has_an_odd_word(self):
+        for name in FILES:
+            text = re.sub(r"```.*?```|`[^`]*`|<!-- gallery -->.*<!-- end of the gallery -->", "", text_of(name), flags=re.DOTALL)
+            with self.subTest(file=name):
+                self.assertEqual([found[0] for found in ODD_WORDS.finditer(text)], [])
+
+    def test_the_help_of_a_flag_is_a_phrase_with_domain_and_default(self):
+        opening = re.compile(r"^([^\s:,]+(, [^\s:,]+)*: )?(?!(of|that|which|for|with|by|if|where|when|and|or|on|in|to)\b)[A-Za-z0-9|(<.]")
+        for command in EXPERIMENTS:
+            text = self.run_program(f"{command} --help").stdout
+            for flag, help_text in re.findall(r"^  --([\w-]+)((?:\n? {3,}\S.*)+)", text, re.MULTILINE):
+                words_of_help = " ".join(help_text.split())
+                with self.subTest(command=command, flag=flag, help=words_of_help):
+                    self.assertRegex(words_of_help, opening)
+                    self.assertGreaterEqual(len(words_of_help.split()), 2)
+                    self.assertNotRegex(words_of_help, r"\.$")
+                    self.assertRegex(words_of_help, r"\(.*\)|\[.*\]")
 
 
 if __name__ == "__main__":

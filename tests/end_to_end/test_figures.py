@@ -1,4 +1,4 @@
-"""plot, report and verify on results of the binary itself."""
+"""plot, report and verify on results that the binary wrote."""
 import html.parser
 import json
 import os
@@ -33,9 +33,9 @@ class PlotTest(ProgramTest):
             self.assertTrue(os.path.exists(self.path(name + ".gp")))
         self.refused("plot out.json --out p.bmp", ".bmp", ".svg")
 
-    def test_a_shaded_range_stands_in_the_picture_and_in_its_description(self):
+    def test_a_shaded_range_is_in_the_picture_and_in_its_description(self):
         self.run_program("plot out.json --quiet --out plain.svg")
-        self.document["figure"]["panels"][0]["bands"] = [{"x_low": 1, "x_high": 3, "label": "the window", "colour": 1}]
+        self.document["figure"]["panels"][0]["bands"] = [{"x_low": 1, "x_high": 3, "label": "the window", "color": 1}]
         self.write("out.json", self.document)
         self.run_program("plot out.json --quiet --out shaded.svg")
         self.assertIn("shaded: the window from 1 to 3", self.read("shaded.svg"))
@@ -57,7 +57,7 @@ class PlotTest(ProgramTest):
         self.refused("plot none.json", "none.json", exit_code=1)
         self.refused("plot", "one result file")
 
-    def test_hostile_labels_do_not_run(self):
+    def test_shell_commands_in_labels_are_not_executed(self):
         self.document["figure"]["panels"][0]["title"] = "'; system(\"touch owned\"); print '`touch owned`"
         self.document["figure"]["panels"][0]["curves"][0]["label"] = "\n!touch owned\n"
         self.document["title"] = "\\\n$(touch owned) `touch owned`"
@@ -65,7 +65,7 @@ class PlotTest(ProgramTest):
         self.run_program("plot out.json --quiet")
         self.assertFalse(os.path.exists(self.path("owned")))
 
-    def test_without_gnuplot_the_message_says_how_to_get_it(self):
+    def test_without_gnuplot_the_message_says_how_to_install_it(self):
         run = self.run_program("plot out.json", 1, env={"PATH": "/nowhere"})
         self.assertIn("gnuplot-nox", run.stderr)
         self.assertEqual(len(run.stderr.splitlines()), 1)
@@ -86,15 +86,15 @@ class Collector(html.parser.HTMLParser):
 
 
 class ReportTest(ProgramTest):
-    def test_one_self_contained_page(self):
+    def test_the_report_is_one_self_contained_page(self):
         first = self.result(TINY, name="a.json")
         self.result(f"{TINY} --activation swiglu", name="b.json")
         self.run_program("report a.json b.json --quiet --out page.html")
         page = self.read("page.html")
         collector = Collector()
         collector.feed(page)
-        self.assertEqual(len(collector.ids), len(set(collector.ids)), "ids collide")
-        self.assertEqual([link for link in collector.links if not link.startswith("#")], [], "the page refers to something outside")
+        self.assertEqual(len(collector.ids), len(set(collector.ids)), "duplicate ids")
+        self.assertEqual([link for link in collector.links if not link.startswith("#")], [], "the page links to something outside itself")
         self.assertNotIn("script", collector.tags)
         self.assertEqual(collector.tags.count("svg"), 2)
         for claim in first["claims"]:
@@ -116,7 +116,7 @@ class ReportTest(ProgramTest):
         self.run_program("report runs/a.json --quiet --out gallery.md")
         self.assertNotIn("<script>", self.read("gallery.md"))
 
-    def test_text_from_the_file_is_escaped(self):
+    def test_text_from_a_result_is_escaped(self):
         document = self.result(TINY)
         document["title"] = "<script>alert(1)</script> & co"
         document["claims"][0]["detail"] = "\"><img src=x onerror=alert(1)>"
@@ -129,27 +129,27 @@ class ReportTest(ProgramTest):
 
 
 class VerifyTest(ProgramTest):
-    def test_the_same_bits(self):
+    def test_an_unchanged_result_is_reproduced_bit_for_bit(self):
         self.result(TINY)
         run = self.run_program("verify out.json")
-        self.assertRegex(run.stdout, r"out\.json: holds, the same bits")
+        self.assertRegex(run.stdout, r"out\.json: reproduced bit for bit")
 
-    def test_several_are_counted(self):
+    def test_reproduced_results_are_counted(self):
         document = self.result(TINY, name="a.json")
         document["scalars"]["stable_rank_A"]["mean"] *= 1e6
         self.write("b.json", document)
         run = self.run_program("verify b.json a.json", 1)
-        self.assertRegex(run.stdout, r"b\.json: does not hold(.|\n)*a\.json: holds, the same bits\n1 of 2 hold\n$")
+        self.assertRegex(run.stdout, r"b\.json: not reproduced(.|\n)*a\.json: reproduced bit for bit\n1 of 2 reproduced\n$")
         self.run_program("verify", 2)
 
-    def test_rounding_elsewhere_is_within_error_bars(self):
+    def test_rounding_differences_are_within_the_error_bars(self):
         document = self.result(TINY)
         for series in document["series"]:
             series["mean"] = [v * (1 + 1e-13) if v else v for v in series["mean"]]
         self.write("out.json", document)
         self.assertIn("within its error bars", self.run_program("verify out.json").stdout)
 
-    def test_a_changed_number_or_verdict_does_not_hold(self):
+    def test_a_changed_number_or_verdict_is_not_reproduced(self):
         document = self.result(TINY)
         for change, needle in ((lambda d: d["scalars"]["stable_rank_A"].update({"mean": 99.0}), "stable_rank_A"),
                                (lambda d: d["claims"][0].update({"verdict": "fails" if d["claims"][0]["verdict"] == "holds" else "holds"}),
@@ -159,15 +159,15 @@ class VerifyTest(ProgramTest):
             change(changed)
             self.write("changed.json", changed)
             run = self.run_program("verify changed.json", 1)
-            self.assertIn("does not hold", run.stdout)
+            self.assertIn("not reproduced", run.stdout)
             self.assertIn(needle, run.stdout)
 
-    def test_a_result_that_lacks_what_the_run_has_does_not_hold(self):
+    def test_a_result_with_missing_parts_is_not_reproduced(self):
         document = self.result(TINY)
         for part, empty in (("scalars", {}), ("claims", []), ("series", [])):
             self.write("changed.json", document | {part: empty})
             run = self.run_program("verify changed.json", 1)
-            self.assertIn("does not hold", run.stdout)
+            self.assertIn("not reproduced", run.stdout)
             self.assertIn("missing", run.stdout)
             self.write("changed.json", {key: value for key, value in document.items() if key != part})
             self.refused("verify changed.json", part, "missing", exit_code=1)
@@ -179,10 +179,10 @@ class VerifyTest(ProgramTest):
         document["scalars"]["stable_rank_A"]["mean"] *= 1 + 1e-12
         self.write("out.json", document)
         run = self.run_program("verify out.json")
-        self.assertIn(f"BLAS kernel Nehalem then, {kernel} now", run.stdout)
+        self.assertIn(f"BLAS kernel Nehalem before, {kernel} now", run.stdout)
         points = sum(len(series["x"]) for series in document["series"])
         self.assertIn(f"{len(document['claims'])} verdicts, {len(document['scalars'])} scalars and {points} points of series", run.stdout)
-        self.assertIn("Student's quantile at the level 0.0027", run.stdout)
+        self.assertIn("Student's quantile at level 0.0027", run.stdout)
 
     def test_one_trial_has_no_error_bars(self):
         document = self.result(f"{TINY} --trials 1")
@@ -191,9 +191,9 @@ class VerifyTest(ProgramTest):
         self.assertIn("1 trial: no error bars", self.run_program("verify out.json").stdout)
         document["scalars"]["stable_rank_A"]["mean"] *= 1 + 1e-6
         self.write("out.json", document)
-        self.assertIn("does not hold", self.run_program("verify out.json", 1).stdout)
+        self.assertIn("not reproduced", self.run_program("verify out.json", 1).stdout)
 
-    def test_relative_paths_start_where_the_run_was_made(self):
+    def test_relative_paths_start_at_the_folder_of_the_original_run(self):
         self.write("a.npy", npy([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0]]))
         self.write("g.npy", npy([[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))
         self.write("m.json", {"pairs": [{"name": "fc", "activation": "a.npy", "gradient": "g.npy"}]})
@@ -201,12 +201,12 @@ class VerifyTest(ProgramTest):
         os.mkdir(self.path("elsewhere"))
         self.run_program("verify results/r.json")
         self.run_program("verify ../results/r.json", cwd=self.path("elsewhere"))
-        # Moved alone, the result is verified beside the files that it names.
+        # A result that was moved is verified from the folder of its input files.
         os.rename(self.path("results/r.json"), self.path("elsewhere/r.json"))
         os.rmdir(self.path("results"))
         self.run_program("verify elsewhere/r.json")
 
-    def test_what_cannot_be_verified(self):
+    def test_results_that_cannot_be_verified_are_refused(self):
         document = self.result(TINY)
         document["status"] = "interrupted"
         self.write("part.json", document)
@@ -214,7 +214,7 @@ class VerifyTest(ProgramTest):
         document["status"], document["command"] = "complete", "no-such"
         self.write("part.json", document)
         self.refused("verify part.json", "no-such", exit_code=1)
-        self.refused("verify", "one result file")
+        self.refused("verify", "one or more result files")
 
 
 if __name__ == "__main__":

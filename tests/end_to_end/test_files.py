@@ -1,4 +1,4 @@
-"""one-step-compare --study files: matrices in every format, by every way to name them, through the binary itself."""
+"""one-step-compare --study files: the binary reads matrices in every format, named in every supported way."""
 import math
 import os
 import random
@@ -20,10 +20,10 @@ def flat(rows):
     return [len(rows), len(rows[0])], [x for row in rows for x in row]
 
 
-# st = 19/16 with the singular values 2, 1/2, 1/2, 1/2; st = 4, nr = 3: equal ones.
-ALIKE = diagonal(4, 6, [2.0, 0.5, 0.5, 0.5])
-LOW = 19 / 16
-ROTATED = diagonal(4, 6, [2.0] * 4)
+# The singular values of SPIKED are 2, 1/2, 1/2, 1/2: st = 19/16. Those of EQUAL (st = 4) and of GRADIENT (nr = 3) are equal.
+SPIKED = diagonal(4, 6, [2.0, 0.5, 0.5, 0.5])
+SPIKED_STABLE_RANK = 19 / 16
+EQUAL = diagonal(4, 6, [2.0] * 4)
 GRADIENT = diagonal(5, 4, [-0.5] * 3)
 
 
@@ -41,7 +41,7 @@ class FilesTest(ProgramTest):
     def test_pairs_in_every_format(self):
         formats = {"f8": npy(GRADIENT), "f4": npy(GRADIENT, "<f4"), "f2": npy(GRADIENT, "<f2"), "big": npy(GRADIENT, ">f4"),
                    "fortran": npy(GRADIENT, "<f8", True), "both": npy(GRADIENT, ">f8", True)}
-        self.write("a.npy", npy(ALIKE))
+        self.write("a.npy", npy(SPIKED))
         words = []
         for name, content in formats.items():
             self.write(f"{name}.npy", content)
@@ -49,16 +49,16 @@ class FilesTest(ProgramTest):
         for name, method in (("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)):
             with zipfile.ZipFile(self.path(f"{name}.npz"), "w", method) as archive:
                 archive.writestr("g.npy", npy(GRADIENT, "<f4"))
-                archive.writestr("other.npy", npy(ROTATED))
+                archive.writestr("other.npy", npy(EQUAL))
             words += ["--pair", f"{name},a.npy,{name}.npz:g"]
         self.write("t.safetensors", safetensors({"x:y": flat(GRADIENT), "half": (*flat(GRADIENT), "BF16")}))
         words += ["--pair", "tensor,a.npy,t.safetensors:x:y", "--pair", "bf16,a.npy,t.safetensors:half"]
         document = self.files(words)
         self.assertEqual(len(document["table"]["rows"]), 10)
         for name in list(formats) + ["stored", "deflated", "tensor", "bf16"]:
-            self.check_layer(document, name, LOW, 3, "holds")
+            self.check_layer(document, name, SPIKED_STABLE_RANK, 3, "holds")
 
-    def test_the_example_of_the_guide_on_several_blas_kernels(self):
+    def test_the_example_in_the_guide_works_on_several_blas_kernels(self):
         with open(os.path.join(ROOT, "experiments", "README.md"), encoding="utf-8") as file:
             guide = file.read()
         example = re.search(r"```sh\n(build/ranklab one-step-compare --study mlp .*\n.*)\n```\n\n```\n((?:.*\n)*?)```", guide)
@@ -69,14 +69,14 @@ class FilesTest(ProgramTest):
                 self.run_program(train + ["--force", "--quiet"], env=env)
                 self.assertIn(example[2], self.run_program(advise + ["--force"], env=env).stderr)
 
-    def test_archives_pair_by_key(self):
-        turned = [list(column) for column in zip(*ROTATED)]
-        self.write("acts.safetensors", safetensors({"one": flat([list(c) for c in zip(*ALIKE)]), "two": flat(turned), "only": flat(turned),
+    def test_archives_are_paired_by_key(self):
+        turned = [list(column) for column in zip(*EQUAL)]
+        self.write("acts.safetensors", safetensors({"one": flat([list(c) for c in zip(*SPIKED)]), "two": flat(turned), "only": flat(turned),
                                                      "cube": ([2, 2, 2], [1.0] * 8)}))
         self.write("grads.safetensors", safetensors({"two": flat(GRADIENT), "one": flat(GRADIENT), "bias": ([3], [1.0] * 3), "cube": flat(GRADIENT)}))
         words = ["--activations", "acts.safetensors", "--gradients", "grads.safetensors", "--transpose-activations"]
         document = self.files(words)
-        self.check_layer(document, "one", LOW, 3, "holds")
+        self.check_layer(document, "one", SPIKED_STABLE_RANK, 3, "holds")
         self.check_layer(document, "two", 4, 3, "fails")
         skipped = {entry["name"]: entry["reason"] for entry in document["skipped"]}
         self.assertEqual(set(skipped), {"only", "bias", "cube"})
@@ -84,39 +84,40 @@ class FilesTest(ProgramTest):
         self.assertIn("acts.safetensors", skipped["only"])
         self.assertIn("grads.safetensors", skipped["bias"])
         self.refused(f"{STUDY} " + " ".join(words[:-1]), "6 x 4", "5 x 4", "--transpose-activations", exit_code=1)
-        # One archive alone: what it holds.
+        # One archive without the other gives only its own measurements.
         alone = self.files(["--gradients", "grads.safetensors"])
         self.assertEqual(alone["claims"], [])
         self.assertIn("two.nuclear_rank", alone["scalars"])
 
-    def test_a_manifest_lies_beside_its_files(self):
+    def test_paths_in_a_manifest_are_relative_to_the_manifest(self):
         os.mkdir(self.path("dump"))
-        self.write("dump/a.npy", npy([list(c) for c in zip(*ALIKE)]))
+        self.write("dump/a.npy", npy([list(c) for c in zip(*SPIKED)]))
         self.write("dump/g.npy", npy(GRADIENT))
         self.write("dump/pairs.json", {"pairs": [{"name": "fc", "activation": "a.npy", "gradient": "g.npy", "transpose_activations": True}]})
-        self.check_layer(self.files(["--manifest", "dump/pairs.json"]), "fc", LOW, 3, "holds")
+        self.check_layer(self.files(["--manifest", "dump/pairs.json"]), "fc", SPIKED_STABLE_RANK, 3, "holds")
         self.write("dump/pairs.json", {"pairs": [{"name": "fc", "activation": "a.npy", "gradent": "g.npy"}]})
         self.refused(f"{STUDY} --manifest dump/pairs.json", "gradent", "gradient", exit_code=1)
         self.refused(f"{STUDY} --manifest none.json", "none.json", exit_code=1)
 
-    def test_table_and_what_was_left_out_stand_on_standard_error(self):
+    def test_the_table_and_skipped_layers_are_printed_on_standard_error(self):
         broken = [row[:] for row in GRADIENT]
         broken[1][2] = float("nan")
-        self.write("a.npy", npy(ALIKE))
+        self.write("a.npy", npy(SPIKED))
         self.write("g.npy", npy(GRADIENT))
         self.write("bad.npy", npy(broken))
         self.write("zero.npy", npy(diagonal(5, 4, [])))
         words = STUDY.split() + ["--pair", "fc,a.npy,g.npy", "--pair", "bad,a.npy,bad.npy", "--pair", "zero,a.npy,zero.npy", "--out", "out.json"]
         run = self.run_program(words)
         self.assertRegex(run.stderr, r"fc +5 x 4 +6 +F64 +1.188 of 4 +3 of 4 +2.526 +holds +Muon")
-        self.assertRegex(run.stderr, r"left out +bad: the gradient has 1 entry that is not finite, the first in row 1, column 2")
-        self.assertRegex(run.stderr, r"left out +zero: the gradient is zero")
+        self.assertRegex(run.stderr, r"skipped +bad: the gradient has 1 entry that is not finite, the first in row 1, column 2")
+        self.assertRegex(run.stderr, r"skipped +zero: the gradient is zero")
         self.assertEqual(self.run_program(words + ["--quiet"]).stderr, "")
         self.assertIn("no layer is left", self.run_program(f"{STUDY} --pair bad,a.npy,bad.npy --out x.json", 1).stderr)
         self.assertFalse(os.path.exists(self.path("x.json")))
 
     def recording(self, folder, scale=1.0, **changes):
-        """Two layers as experiments/ranklab_dump.py writes them: A A' of ROTATED, and an embedding whose rows were used 3, 1, 0 times."""
+        """Writes two layers in the format of experiments/ranklab_dump.py: the second moment of SPIKED, and an embedding whose rows
+        were used 3, 1 and 0 times."""
         os.makedirs(self.path(folder), exist_ok=True)
         moment = diagonal(4, 4, [4.0, 0.25, 0.25, 0.25])
         table = [[1.0, 0.0, 0.0], [0.0, scale, 0.0]]
@@ -131,11 +132,11 @@ class FilesTest(ProgramTest):
     def test_a_recording_of_a_model(self):
         self.recording("dump")
         document = self.files(["--from", "dump"])
-        self.check_layer(document, "fc", LOW, 3, "holds")
+        self.check_layer(document, "fc", SPIKED_STABLE_RANK, 3, "holds")
         self.check_layer(document, "table", 4 / 3, 2, "holds")
         self.assertEqual({entry["name"]: entry["reason"] for entry in document["skipped"]}, {"tied": "tied: two uses", "odd": "used by einsum"})
         self.assertEqual(document["table"]["summary"], "Muon 1, either 1, keep Adam/SGD 0, not judged 2")
-        self.assertIn("the head, which the paper keeps Euclidean", document["table"]["rows"][0][-1])
+        self.assertIn("the paper keeps Euclidean steps for the head", document["table"]["rows"][0][-1])
         self.refused(f"{STUDY} --from .", "--from", "step<N>", exit_code=1)
         layer = {"name": "fc", "parameter": "fc.weight", "file": "0.safetensors", "samples": 6, "role": "head"}
         for key, value in (("parts", 10**18), ("parts", 2**64 - 1), ("first_part", 2**64 - 1), ("samples", -1), ("name", ""), ("parts", 4)):
@@ -199,7 +200,7 @@ class FilesTest(ProgramTest):
         self.refused(f"{STUDY} --weights-only w.safetensors --fail-if a:ratio<1", "--weights-only")
 
     def test_stacks_of_experts_and_convolutions(self):
-        # Three matrices of 2 x 4: ranks 1, 2, 2; the activations of each, or those of all.
+        # Three 2 x 4 gradients of rank 1, 2, 2, with one activation each ("moe") or one for all ("one").
         experts = [diagonal(2, 4, values) for values in ([1.0, 0.0], [1.0, 1.0], [1.0, 0.5])]
         inputs = [diagonal(4, 5, values) for values in ([2.0, 1.0, 1.0, 1.0], [1.0] * 4, [3.0, 1.0, 1.0, 1.0])]
         stack = lambda matrices: ([len(matrices), len(matrices[0]), len(matrices[0][0])], [x for m in matrices for row in m for x in row])
@@ -213,7 +214,7 @@ class FilesTest(ProgramTest):
                 self.assertAlmostEqual(document["scalars"][f"{name}.stable_rank"]["mean"], st, places=12)
                 self.assertAlmostEqual(document["scalars"][f"{name}.nuclear_rank"]["mean"], nr, places=12)
         self.assertNotIn("skipped", document)
-        # Without an activation nothing tells a stack from a convolution: it is taken as one, and said so.
+        # Without an activation a stack looks like a convolution: it is read as a convolution, and a note says so.
         alone = self.files(["--gradients", "g.safetensors"])
         self.assertIn("moe.nuclear_rank", alone["scalars"])
         self.assertTrue(any("moe, one" in note and "--experts" in note for note in alone["notes"]), alone["notes"])
@@ -238,12 +239,12 @@ class FilesTest(ProgramTest):
         self.assertEqual(series["fc.stable_rank"]["x"], [0, 50])
         self.assertEqual(series["fc.stable_rank"]["mean"], [7 / 4, 4])
         self.assertEqual(document["config"]["manifest"], words[1::2])
-        # The share of features that no sample has is not of these samples.
+        # A gradient with a component outside the span of the samples cannot come from these samples.
         self.write("0.safetensors", safetensors({"m": flat(diagonal(4, 4, [1.0, 1.0, 1.0])), "g": flat(diagonal(5, 4, [1.0, 0.0, 0.0, 1.0]))}))
         self.refused(f"{STUDY} --manifest 0.json --out other.json", "70.71 % of the gradient's norm lies outside", exit_code=1)
 
     def test_unequal_parts_and_globs(self):
-        self.write("a.npy", npy(ALIKE))
+        self.write("a.npy", npy(SPIKED))
         self.write("g.npy", npy(diagonal(8, 4, [1.0] * 4)))
         pairs = ["--pair", "h.0.qkv,a.npy,g.npy", "--pair", "h.1.qkv,a.npy,g.npy", "--pair", "fc,a.npy,g.npy"]
         document = self.files(pairs + ["--split", "*.qkv=1+2+1"])
@@ -261,7 +262,7 @@ class FilesTest(ProgramTest):
         self.assertIn("\\x1b[31mred.nuclear_rank", loads(self.read("out.json"))["scalars"])
 
     def test_the_picture_has_bars(self):
-        self.write("a.npy", npy(ALIKE))
+        self.write("a.npy", npy(SPIKED))
         self.write("g.npy", npy(GRADIENT))
         document = self.files("--pair one,a.npy,g.npy --pair two,a.npy,g.npy".split())
         self.assertEqual({c["style"] for panel in document["figure"]["panels"] for c in panel["curves"]}, {"bars"})
@@ -276,12 +277,12 @@ class FilesTest(ProgramTest):
         one = self.result_text(f"{STUDY} --pair fc,a.npy,g.npy --threads 1")
         self.assertEqual(reproducible(one), reproducible(self.result_text(f"{STUDY} --pair fc,a.npy,g.npy --threads 4 --seed 1", name="b.json")))
         self.assertEqual(reproducible(one), reproducible(self.result_text("one-step-compare --config out.json", name="c.json")))
-        self.assertIn("the same bits", self.run_program("verify out.json").stdout)
+        self.assertIn("reproduced bit for bit", self.run_program("verify out.json").stdout)
         seeds = [loads(self.result_text(f"{STUDY} --pair fc,a.npy,g.npy --seed {seed}"))["scalars"] for seed in (1, 2)]
         self.assertEqual(seeds[0], seeds[1])
 
-    def test_what_is_refused(self):
-        self.write("a.npy", npy(ALIKE))
+    def test_bad_input_is_refused(self):
+        self.write("a.npy", npy(SPIKED))
         self.write("g.npy", npy(GRADIENT))
         good = f"{STUDY} --pair fc,a.npy,g.npy"
         self.refused(STUDY, "--pair")
@@ -298,8 +299,8 @@ class FilesTest(ProgramTest):
         self.write("g.safetensors", safetensors({"weight": flat(GRADIENT), "other": flat(GRADIENT)}))
         self.refused(f"{STUDY} --pair fc,a.npy,g.safetensors:wieght", "wieght", "weight", exit_code=1)
 
-    def test_dry_run_knows_the_sizes(self):
-        self.write("a.npy", npy(ALIKE))
+    def test_a_dry_run_estimates_from_the_sizes_in_the_files(self):
+        self.write("a.npy", npy(SPIKED))
         self.write("g.npy", npy(GRADIENT))
         plan = loads(self.run_program(f"{STUDY} --pair fc,a.npy,g.npy --dry-run").stdout)
         self.assertGreater(plan["estimate"]["flops"], 4 * 4 * 6)

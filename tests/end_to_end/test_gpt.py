@@ -1,4 +1,4 @@
-"""one-step-compare --study gpt: the default text, files that other commands read, refusals, interruption."""
+"""one-step-compare --study gpt: the default text, output files that other commands read, bad input, interruption."""
 import os
 import signal
 import subprocess
@@ -11,16 +11,16 @@ TINY = "one-step-compare --study gpt --vocab char --layers 2 --dim 16 --heads 2 
 
 
 class GptTest(ProgramTest):
-    def test_threads_change_no_digit(self):
+    def test_numbers_do_not_depend_on_threads(self):
         arguments = TINY + " --optimizer adam,muon,polar,sgd --one-step on --precision f32"
         one = self.result_text(arguments + " --threads 1")
         self.assertEqual(reproducible(one), reproducible(self.result_text(arguments + " --threads 5")))
 
-    def test_the_result_says_what_was_read(self):
+    def test_the_result_names_the_text_that_was_read(self):
         notes = self.result(TINY)["notes"]
-        self.assertTrue(any("the King James Bible, 4137850 bytes, checksum " in note and "of 63 kinds" in note for note in notes), notes)
+        self.assertTrue(any("the King James Bible (4137850 bytes, checksum " in note and "a vocabulary of 63" in note for note in notes), notes)
 
-    def test_saved_weights_are_published_weights(self):
+    def test_saved_weights_can_be_read_as_published_weights(self):
         self.result(TINY + " --norm layer --position learned --activation gelu --init gpt2 --save kept/model.safetensors --save-steps 0,6")
         for step in ("", ".step0"):
             described = self.run_program(f"rank-collapse --describe kept/model{step}.safetensors").stdout
@@ -30,18 +30,18 @@ class GptTest(ProgramTest):
             self.assertEqual(depth["config"]["layers"], 2)
             self.assertEqual(depth["config"]["heads"], 2)
 
-    def test_a_recording_gives_advice(self):
+    def test_a_recording_can_be_read_by_the_study_files(self):
         self.result(TINY + " --record dump --save-steps 3,6")
         advice = self.result("one-step-compare --study files --from dump", name="advice.json")
         self.assertIn("layer1.W2.stable_rank", [series["name"] for series in advice["series"]])
 
-    def test_one_line_for_what_cannot_be_run(self):
+    def test_bad_input_is_refused_in_one_line(self):
         self.write("short.txt", "In the beginning")
         self.write("words.txt", "one two three four five six seven eight nine ten. " * 200)
         for flags, needles in (
                 ("--text short.txt", ("--text", "short.txt", "too short")),
-                ("--text words.txt --vocab bpe:2000", ("--vocab", "has pairs for", "not for 2000")),
-                ("--text words.txt --vocab bpe:3", ("--vocab", "fewer than the")),
+                ("--text words.txt --vocab bpe:2000", ("--vocab", "has pairs for", "at most 49 tokens")),
+                ("--text words.txt --vocab bpe:3", ("--vocab", "at least the 16 distinct bytes")),
                 ("--vocab pairs", ("--vocab", "char, or bpe:V")),
                 ("--heads 3", ("--heads", "3", "--dim 16")),
                 ("--optimizer adamw", ("--optimizer", "adamw", "adam")),
@@ -54,7 +54,7 @@ class GptTest(ProgramTest):
         self.refused(f"{TINY} --text none.txt --out out.json", "none.txt", exit_code=1)
         self.refused(f"{TINY} --save /proc/none/w.safetensors --out out.json", "/proc/none", exit_code=1)
 
-    def test_without_the_package_it_says_which(self):
+    def test_a_missing_text_package_is_named(self):
         before = os.listdir(self.folder)
         run = self.run_program(TINY + " --out out.json", exit_code=1, env={"PATH": self.folder})
         self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
@@ -62,7 +62,7 @@ class GptTest(ProgramTest):
             self.assertIn(word, run.stderr)
         self.assertEqual(os.listdir(self.folder), before)
 
-    def test_memory_is_estimated_before(self):
+    def test_a_run_that_needs_too_much_memory_is_refused(self):
         self.refused(f"{TINY} --dim 60000 --heads 4 --layers 900 --out out.json", "--dim 60000", "memory")
 
     def test_a_signal_ends_a_run_within_two_seconds(self):

@@ -1,4 +1,4 @@
-"""What is generated from the declarations (man page, completion), and an installed program that finds its presets."""
+"""The man page and the shell completion, which are generated from the declared flags, and the presets of an installed program."""
 import os
 import re
 import shutil
@@ -9,7 +9,7 @@ from program import BINARY, ROOT, ProgramTest, loads
 
 
 class ManTest(ProgramTest):
-    def test_every_command_and_flag_stands_in_the_page(self):
+    def test_every_command_and_flag_is_in_the_page(self):
         page = self.run_program("man").stdout
         text = page.replace("\\-", "-")
         self.assertTrue(page.startswith(".TH RANKLAB 1 "))
@@ -20,8 +20,8 @@ class ManTest(ProgramTest):
             for flag in re.findall(r"(?m)^  (?:-\w, )?(--[a-z0-9-]+)", self.run_program(f"{command} --help").stdout):
                 self.assertRegex(text, rf"(?m)^\.B (-\w, )?{flag}( FILE)?$", f"{command} {flag}")
 
-    def test_every_request_is_known(self):
-        # A line that begins with a dot by accident would vanish from the page.
+    def test_every_roff_request_is_known(self):
+        # A line of text that begins with a dot or an apostrophe would vanish from the page.
         for line in self.run_program("man").stdout.splitlines():
             if line.startswith((".", "'")):
                 self.assertRegex(line, r"^\.(TH|ad|SH|SS|TP|PP|RS|RE|B|I)\b")
@@ -36,7 +36,7 @@ class CompletionTest(ProgramTest):
         self.assertEqual(run.stderr, "")
         return run.stdout.split()
 
-    def test_commands_flags_words_presets_and_files(self):
+    def test_commands_flags_values_presets_and_files_are_completed(self):
         self.assertEqual(sorted(self.complete("ran")), ["random-features", "rank-collapse"])
         self.assertEqual(self.complete("random-features", "--restart"), ["--restart-every"])
         self.assertEqual(self.complete("random-features", "--study", "st"), ["stable-rank"])
@@ -62,7 +62,7 @@ class InstallTest(ProgramTest):
         shutil.copytree(os.path.join(ROOT, "experiments"), self.path("usr/share/ranklab/experiments"))
         self.assertEqual(loads(run().stdout)["config"]["preset"], "spectral-fig03")
 
-    def test_make_install_puts_everything_below_the_prefix(self):
+    def test_make_install_puts_all_files_below_the_prefix(self):
         run = subprocess.run(["make", "-n", "install", "PREFIX=/opt/x", f"DESTDIR={self.folder}", "BUILD=" + os.environ.get("RANKLAB_BUILD", "build")],
                              cwd=ROOT, capture_output=True, text=True, check=True)
         for place in ("bin/ranklab", "share/ranklab/experiments", "share/man/man1/ranklab.1", "share/bash-completion/completions/ranklab"):

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM save what is finished; --resume ends at the uninterrupted result; a killed run loses nothing finished."""
+"""SIGINT and SIGTERM save the finished trials; --resume gives the result of an uninterrupted run; a killed run keeps its journal."""
 import os
 import signal
 import subprocess
@@ -13,7 +13,7 @@ JOURNAL = "out.json.journal"
 
 class InterruptTest(ProgramTest):
     def stop(self, number, after_bytes=60_000):
-        """Starts RUN, sends the signal once some trials are in the journal, which is after a second, returns the finished process."""
+        """Starts RUN, sends the signal when some trials are in the journal (after about a second), and returns the finished process."""
         process = subprocess.Popen([BINARY] + RUN.split() + ["--threads", "1", "--quiet", "--out", "out.json"], cwd=self.folder, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         deadline = time.time() + 60
@@ -28,7 +28,7 @@ class InterruptTest(ProgramTest):
     def resume(self, exit_code=0):
         return self.run_program(f"{RUN} --resume --quiet --out out.json", exit_code)
 
-    def test_signals_save_and_resume_is_exact(self):
+    def test_signals_save_finished_trials_and_resume_is_exact(self):
         whole = self.result_text(RUN, name="whole.json")
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             process = self.stop(number)
@@ -41,8 +41,9 @@ class InterruptTest(ProgramTest):
             self.assertEqual(reproducible(whole), reproducible(self.read("out.json")))
             self.assertEqual(loads(self.read("out.json"))["status"], "complete")
             self.assertFalse(os.path.exists(self.path(JOURNAL)))
+            os.remove(self.path("out.json"))
 
-    def test_a_killed_run_and_a_torn_record(self):
+    def test_a_killed_run_with_a_torn_record_resumes_exactly(self):
         whole = self.result_text(RUN, name="whole.json")
         self.stop(signal.SIGKILL)
         size = os.path.getsize(self.path(JOURNAL))
@@ -50,7 +51,7 @@ class InterruptTest(ProgramTest):
         self.resume()
         self.assertEqual(reproducible(whole), reproducible(self.read("out.json")))
 
-    def test_a_flipped_byte_costs_trials_not_exactness(self):
+    def test_a_flipped_byte_in_the_journal_loses_trials_but_the_resumed_result_is_exact(self):
         whole = self.result_text(RUN, name="whole.json")
         self.stop(signal.SIGKILL)
         with open(self.path(JOURNAL), "r+b") as file:
@@ -58,6 +59,13 @@ class InterruptTest(ProgramTest):
             byte = file.read(1)
             file.seek(-1, os.SEEK_CUR)
             file.write(bytes([byte[0] ^ 0x40]))
+        self.resume()
+        self.assertEqual(reproducible(whole), reproducible(self.read("out.json")))
+
+    def test_an_interrupted_run_keeps_an_earlier_complete_result(self):
+        whole = self.result_text(RUN, name="out.json")
+        self.assertEqual(self.stop(signal.SIGINT).returncode, 130)
+        self.assertEqual(self.read("out.json"), whole)
         self.resume()
         self.assertEqual(reproducible(whole), reproducible(self.read("out.json")))
 
@@ -71,16 +79,16 @@ class InterruptTest(ProgramTest):
         with open(self.path(JOURNAL), "rb") as file:
             self.assertEqual(before, file.read())
 
-    def test_without_a_journal_resume_starts_afresh(self):
+    def test_resume_without_a_journal_starts_from_the_beginning(self):
         self.assertEqual(reproducible(self.result_text(TINY, name="a.json")), reproducible(self.result_text(f"{TINY} --resume", name="b.json")))
 
-    def test_without_resume_an_old_journal_is_discarded_with_a_word(self):
+    def test_without_resume_an_old_journal_is_discarded_with_a_message(self):
         self.stop(signal.SIGKILL)
         run = self.run_program(f"{TINY} --out out.json")
         self.assertIn("discarded", run.stderr)
         self.assertEqual(loads(self.read("out.json"))["trials"]["completed"], 3)
 
-    def test_two_runs_at_one_target(self):
+    def test_a_second_run_with_the_same_out_is_refused(self):
         first = subprocess.Popen([BINARY] + RUN.split() + ["--trials", "100000", "--quiet", "--out", "out.json"], cwd=self.folder,
                                  stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         try:

@@ -1,4 +1,4 @@
-"""Little memory: files larger than the address space, archives that inflate to it, models that do not fit into it."""
+"""Runs with little memory: files larger than the address space, archives that inflate to more than it, models that do not fit."""
 import os
 import resource
 import struct
@@ -9,8 +9,8 @@ import zlib
 from program import BINARY, ProgramTest
 from stored_tensors import npy
 
-FEATURES, SAMPLES, OUTPUTS = 64, 600_000, 4  # the activation: 307 MB of F64, zeros but for a diagonal
-LIMIT = 430_000  # kB, as of `ulimit -v`; OpenBLAS 0.3.29 takes 190 MB of it, so that the activation has no room
+FEATURES, SAMPLES, OUTPUTS = 64, 600_000, 4  # the activation: 307 MB of F64, zero except on the diagonal
+LIMIT = 430_000  # kB, as for `ulimit -v`; OpenBLAS 0.3.29 takes 190 MB of it, so the activation does not fit into the rest
 FILES = "one-step-compare --study files --threads 1 --out out.json --pair a,{},g.npy"
 
 
@@ -23,7 +23,7 @@ def npy_header():
 @unittest.skipIf("sanitize" in BINARY, "the address sanitizer maps terabytes")
 class MemoryTest(ProgramTest):
     def run_limited(self, arguments, kilobytes, exit_code=0):
-        """Runs the program as after `ulimit -v`; returns what it says. A program that never ends fails the test."""
+        """Runs the program under a limit as of `ulimit -v` and returns its standard error. The test fails if the program does not end."""
         bound = (kilobytes * 1024,) * 2
         run = subprocess.run([BINARY] + arguments.split(), capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL,
                              cwd=self.folder, env=dict(os.environ, TMPDIR=self.folder),
@@ -34,7 +34,7 @@ class MemoryTest(ProgramTest):
     def write_gradient(self):
         self.write("g.npy", npy([[float((i * 7 + j) % 5 - 2) for j in range(FEATURES)] for i in range(OUTPUTS)]))
 
-    def test_a_file_beyond_the_address_space(self):
+    def test_a_file_larger_than_the_address_space_is_read(self):
         self.write_gradient()
         with open(self.path("a.npy"), "wb") as file:
             start = file.write(npy_header())
@@ -44,8 +44,8 @@ class MemoryTest(ProgramTest):
             file.truncate(start + 8 * SAMPLES * FEATURES)
         self.assertIn(f"{FEATURES} of {FEATURES}", self.run_limited(FILES.format("a.npy"), LIMIT))
 
-    def test_a_member_that_inflates_to_more(self):
-        """A ZIP archive of one member, 400 KB deflated; put together here, since zipfile takes long over so many zeros."""
+    def test_an_archive_member_larger_than_the_address_space_is_read(self):
+        """The ZIP archive has one member, 400 KB after compression. It is built by hand because zipfile is slow on so many zeros."""
         self.write_gradient()
         row = lambda i: bytes(8 * i) + struct.pack("<d", 1.0) + bytes(8 * (SAMPLES - i - 1))
         packer, crc, packed = zlib.compressobj(1, zlib.DEFLATED, -15), 0, b""
@@ -62,16 +62,16 @@ class MemoryTest(ProgramTest):
         self.assertIn(f"{FEATURES} of {FEATURES}", self.run_limited(FILES.format("a.npz:a"), LIMIT))
         self.assertEqual(sorted(os.listdir(self.folder)), ["a.npz", "g.npy", "out.json"])
 
-    def test_a_model_that_does_not_fit_ends(self):
-        """It is refused before OpenBLAS asks for ever for a buffer that it does not get."""
+    def test_a_model_that_does_not_fit_is_refused(self):
+        """The refusal comes before OpenBLAS could loop forever, asking for a buffer that it cannot get."""
         for kilobytes in (300_000, 500_000, 1_000_000):
-            said = self.run_limited("rank-collapse --model mamba2 --layers 4 --dim 2048 --tokens 512 --threads 2", kilobytes, exit_code=2)
-            self.assertEqual(len(said.splitlines()), 1, said)
-            self.assertIn("this run needs about 1.16 GB of memory", said)
+            message = self.run_limited("rank-collapse --model mamba2 --layers 4 --dim 2048 --tokens 512 --threads 2", kilobytes, exit_code=2)
+            self.assertEqual(len(message.splitlines()), 1, message)
+            self.assertIn("this run needs about 1.16 GB of memory", message)
             self.assertEqual(os.listdir(self.path("results")) if os.path.exists(self.path("results")) else [], [])
 
-    def test_less_than_openblas_takes_ends_with_one_line(self):
-        """OpenBLAS 0.3.21 starts within 100 MB; 0.3.29 asks without end for what it does not get."""
+    def test_a_limit_too_small_for_openblas_ends_with_one_line(self):
+        """OpenBLAS 0.3.21 starts within 100 MB; 0.3.29 would ask forever for memory that it cannot get."""
         bound = (100_000 * 1024,) * 2
         run = subprocess.run([BINARY, "list"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, cwd=self.folder,
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, bound))

@@ -1,4 +1,4 @@
-"""A result is never lost in silence: --out that holds another run is refused unless --force."""
+"""No result is overwritten silently: if the --out file holds a different run, --force is needed."""
 import os
 import unittest
 
@@ -12,28 +12,28 @@ class OverwriteTest(ProgramTest):
         super().setUp()
         self.before = self.result_text(TINY)
 
-    def kept(self, arguments, *needles):
+    def refused_and_kept(self, arguments, *needles):
         self.refused(arguments, "--out out.json", "--force", *needles)
         self.assertEqual(self.read("out.json"), self.before)
 
     def test_another_config_is_refused_and_says_what_differs(self):
-        self.kept(f"{TINY} --seed 2 {OUT}", "seed 1, now 2")
-        self.kept(f"{TINY} --seed 2 --steps 19 --trials 9 {OUT}", "seed 1, now 2", "steps 20, now 19", "trials 3, now 9")
-        self.kept(f"random-features --study stable-rank {OUT}", 'study "trajectory", now "stable-rank"')
-        self.kept(f"spiked-model {OUT}", 'command "random-features", now "spiked-model"')
+        self.refused_and_kept(f"{TINY} --seed 2 {OUT}", "seed 1, now 2")
+        self.refused_and_kept(f"{TINY} --seed 2 --steps 19 --trials 9 {OUT}", "seed 1, now 2", "steps 20, now 19", "trials 3, now 9")
+        self.refused_and_kept(f"random-features --study stable-rank {OUT}", 'study "trajectory", now "stable-rank"')
+        self.refused_and_kept(f"spiked-model {OUT}", 'command "random-features", now "spiked-model"')
 
-    def test_fewer_trials_are_refused_more_are_not(self):
-        self.kept(f"{TINY} --trials 2 {OUT}", "trials 3, now 2")
+    def test_fewer_trials_are_refused_and_more_are_accepted(self):
+        self.refused_and_kept(f"{TINY} --trials 2 {OUT}", "trials 3, now 2")
         self.run_program(f"{TINY} --trials 4 {OUT}")
         self.assertEqual(loads(self.read("out.json"))["trials"]["completed"], 4)
 
-    def test_trials_that_were_never_finished_are_not_missed(self):
+    def test_only_finished_trials_of_the_old_result_count(self):
         document = loads(self.before)
         document["config"]["trials"], document["trials"]["requested"], document["status"] = 9, 9, "interrupted"
         self.write("out.json", document)
         self.run_program(f"{TINY} --trials 4 {OUT}")
 
-    def test_the_same_config_again_and_force(self):
+    def test_the_same_config_and_force_are_accepted(self):
         self.run_program(f"{TINY} {OUT}")
         self.run_program(f"{TINY} --seed 2 --force {OUT}")
         self.assertEqual(loads(self.read("out.json"))["config"]["seed"], 2)
@@ -46,18 +46,18 @@ class OverwriteTest(ProgramTest):
         self.assertEqual(loads(self.read("out.json"))["preset"], "mine")
 
     def test_a_replay_does_not_overwrite_its_own_input(self):
-        self.kept(f"random-features --config out.json --m 13 {OUT}", "m 12, now 13")
+        self.refused_and_kept(f"random-features --config out.json --m 13 {OUT}", "m 12, now 13")
         self.run_program(f"random-features --config out.json {OUT}")
 
-    def test_what_is_no_result_is_refused_an_empty_file_is_not(self):
+    def test_a_file_that_is_not_a_result_is_refused_and_an_empty_file_is_replaced(self):
         for content in ("precious notes", "{}", '{"schema": "ranklab.result/1"}'):
             self.before = content
             self.write("out.json", content)
-            self.kept(f"{TINY} {OUT}", "is no result of ranklab")
+            self.refused_and_kept(f"{TINY} {OUT}", "is not a ranklab result")
         self.write("out.json", "")
         self.run_program(f"{TINY} {OUT}")
 
-    def test_the_default_place_too(self):
+    def test_the_default_output_file_is_protected_too(self):
         self.run_program(f"{TINY} --quiet")
         self.refused(f"{TINY} --seed 2 --quiet", "results/random-features-trajectory.json", "--force")
 

@@ -1,4 +1,4 @@
-"""What a run changes of its preset stands in its result, in its picture, and survives a replay."""
+"""Settings that differ from the preset are listed in the result, shown in the picture, and kept by a replay."""
 import json
 import os
 import re
@@ -13,7 +13,7 @@ RUN = "random-features --preset small"
 
 
 class PresetTest(ProgramTest):
-    """A folder of presets of its own, with one that runs in no time."""
+    """Sets up a folder of presets with one small, fast preset."""
 
     def setUp(self):
         super().setUp()
@@ -22,7 +22,7 @@ class PresetTest(ProgramTest):
 
 
 class DryRunTest(PresetTest):
-    """Seconds as well as flops: the preset's in proportion, else from a rate that is measured."""
+    """A dry run estimates seconds as well as flops: the preset's seconds in proportion to the flops, or else from a measured rate."""
 
     def estimate(self, arguments):
         return loads(self.run_program(f"{arguments} --dry-run").stdout)["estimate"]
@@ -38,9 +38,9 @@ class DryRunTest(PresetTest):
     def test_without_a_preset_a_rate_is_measured(self):
         run = "random-features --m 12 --k 10 --d 5 --n 30 --steps 20 --trials 3 --threads 2"
         estimate = self.estimate(run)
-        rate = float(re.search(r"the (\S+) GF/s", estimate["seconds_from"])[1])
+        rate = float(re.search(r"at (\S+) GF/s", estimate["seconds_from"])[1])
         self.assertAlmostEqual(estimate["seconds"] * rate * 1e9 * 2 / estimate["flops"], 1, places=2)
-        self.assertIn("on each of 2 threads", estimate["seconds_from"])
+        self.assertIn("flops on 2 threads", estimate["seconds_from"])
 
     def test_a_preset_without_seconds_is_measured_too(self):
         self.write("experiments/small.json", {k: v for k, v in PRESET.items() if k != "seconds"})
@@ -48,24 +48,24 @@ class DryRunTest(PresetTest):
 
 
 class ChangedTest(PresetTest):
-    def test_the_preset_as_it_stands_changed_nothing(self):
+    def test_an_unmodified_preset_lists_no_changes(self):
         document = self.result(RUN)
         self.assertNotIn("changed", document)
         self.assertEqual(document["trials"], {"requested": 3, "completed": 3, "unit": "seed"})
         self.assertNotIn("changed", self.result(f"{RUN} --steps 20 --m=12"))
 
-    def test_every_key_that_differs(self):
+    def test_every_changed_key_is_listed(self):
         document = self.result(f"{RUN} --trials 2 --scale paper --m 9")
         self.assertEqual(document["changed"], [{"name": "trials", "preset": 3, "run": 2}, {"name": "m", "preset": 12, "run": 9},
                                                {"name": "scale", "preset": "code", "run": "paper"}])
         self.assertEqual(document["title"], "A small run")
 
-    def test_no_preset_nothing_to_change(self):
+    def test_a_run_without_a_preset_lists_no_changes(self):
         document = self.result("random-features --m 12 --k 10 --d 5 --n 30 --steps 20 --trials 2")
         self.assertNotIn("changed", document)
         self.assertNotIn("unit", document["trials"])
 
-    def test_a_replay_says_the_same_with_and_without_the_preset(self):
+    def test_a_replay_lists_the_same_changes_with_and_without_the_preset_file(self):
         first = self.result(f"{RUN} --trials 2", name="first.json")["changed"]
         self.assertEqual(self.result("random-features --config first.json", name="second.json")["changed"], first)
         os.remove(self.path("experiments/small.json"))
@@ -73,7 +73,7 @@ class ChangedTest(PresetTest):
         self.assertEqual(third["changed"], first + [{"name": "m", "preset": 12, "run": 9}])
         self.assertEqual(third["trials"]["unit"], "seed")
 
-    def test_the_picture_says_it(self):
+    def test_the_picture_shows_a_reduced_number_of_trials(self):
         self.result(f"{RUN} --trials 2")
         self.run_program("plot out.json --quiet")
         self.assertIn("2 of 3 seeds", self.read("out.svg"))

@@ -1,5 +1,4 @@
-"""results/reference, every preset in full, is of the presets as they stand, and what the README and results/verdicts.md say is what
-it says."""
+"""results/reference holds a full run of every preset with its current config, and the READMEs and results/verdicts.md agree with it."""
 import fnmatch
 import glob
 import json
@@ -24,7 +23,7 @@ def result_of(preset):
 
 
 def shortened(value):
-    """Without most of the numbers of its lists, each of which the schema would look at."""
+    """The value with long lists of numbers cut to six, because the schema checks each number."""
     if isinstance(value, dict):
         return {key: shortened(each) for key, each in value.items()}
     if isinstance(value, list) and all(isinstance(each, (int, float)) for each in value):
@@ -33,7 +32,7 @@ def shortened(value):
 
 
 def cells_of_verdicts():
-    """The four cells of each row of results/verdicts.md: presets, claims, verdict, why."""
+    """The four cells of each row of results/verdicts.md: presets, claims, verdict, explanation."""
     for line in text_of("results", "verdicts.md").splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
         if cells[0].startswith("`"):
@@ -41,40 +40,50 @@ def cells_of_verdicts():
 
 
 def rows_of_verdicts():
-    """(preset, pattern of claim ids, verdict), several for each row of results/verdicts.md."""
+    """(preset, pattern of claim ids, verdict) of results/verdicts.md; a row gives one for each preset and pattern in it."""
     for cells in cells_of_verdicts():
         for preset in re.findall(r"`([^`]+)`", cells[0]):
             for pattern in re.findall(r"`([^`]+)`", cells[1]):
                 yield preset, pattern, cells[2].strip("*")
 
 
-# Numbers that a sentence says -------------------------------------------------------------------------------------------
+def verdict_in_words(claim):
+    """The verdict as written in results/verdicts.md. Where a result has `not-applicable`, the table gives the reason."""
+    if claim["verdict"] != "not-applicable":
+        return claim["verdict"]
+    if claim["detail"].startswith("judged in"):
+        return "judged elsewhere"
+    # Older references have no key `undecided`; their detail begins with that word.
+    return "undecided" if claim.get("undecided") or claim["detail"].startswith("undecided") else "not applicable"
 
-# What has digits and is no number of a run: code, and places in a paper.
-NO_NUMBER = re.compile(r"`[^`]*`|\b(?:Algorithm|Corollary|Figures?|Lemmas?|Propositions?|Sections?|Table|Theorems?|eqs?\.|layer|step) ?\(?[A-Z]?\.?[\d.]+\)?"
-                       r"(?: \([a-z]\))?(?:(?:, | and | to )\(?[A-Z]?\.?\d[\d.]*\)?(?=\W))*")
+
+# Numbers in sentences ---------------------------------------------------------------------------------------------------
+
+# Text with digits that is not a number of a run: code, and references to a paper.
+NOT_A_NUMBER = re.compile(r"`[^`]*`|\b(?:Algorithm|Corollary|Figures?|Lemmas?|Propositions?|Sections?|Table|Theorems?|eqs?\.|layer|step) ?\(?[A-Z]?\.?[\d.]+\)?"
+                           r"(?: \([a-z]\))?(?:(?:, | and | to )\(?[A-Z]?\.?\d[\d.]*\)?(?=\W))*")
 NUMBER = re.compile(r"(?<![\w.=/^(-])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?![\w=/]|\.\d|-)")
 
 
-def numbers_said(text):
-    text = re.sub(r"([\d.]+) million", lambda match: f"{1e6 * float(match[1]):.0f}", NO_NUMBER.sub(" ", text))
+def stated_numbers(text):
+    text = re.sub(r"([\d.]+) million", lambda match: f"{1e6 * float(match[1]):.0f}", NOT_A_NUMBER.sub(" ", text))
     return [match.group().replace(",", "") for match in NUMBER.finditer(text)]
 
 
-def is_rounded(said, value):
-    """Whether `said` is the value, or its percentage, to as many digits as it has; zeros at the end of an integer are no digits."""
-    if "e" in said:
-        unit = 10.0 ** int(said.split("e")[1])
-    elif "." in said:
-        unit = 10.0 ** -len(said.split(".")[1])
+def is_rounded(stated, value):
+    """Whether the text `stated` is the value, or its percentage, rounded to as many digits. Zeros that end an integer are not digits."""
+    if "e" in stated:
+        unit = 10.0 ** int(stated.split("e")[1])
+    elif "." in stated:
+        unit = 10.0 ** -len(stated.split(".")[1])
     else:
-        unit = 10.0 ** (len(said) - len(said.rstrip("0"))) if len(said) > 2 else 1.0
-    meant = [abs(value)] + ([100 * abs(value), 100 * (1 - abs(value))] if abs(value) <= 1 else [])
-    return any(abs(float(said) - each) <= 0.5 * unit * (1 + 1e-9) for each in meant)
+        unit = 10.0 ** (len(stated) - len(stated.rstrip("0"))) if len(stated) > 2 else 1.0
+    readings = [abs(value)] + ([100 * abs(value), 100 * (1 - abs(value))] if abs(value) <= 1 else [])
+    return any(abs(float(stated) - each) <= 0.5 * unit * (1 + 1e-9) for each in readings)
 
 
 def numbers_in(value):
-    """Every number of a JSON value, those of its texts too."""
+    """Every number in a JSON value, including those in its strings."""
     if isinstance(value, (int, float)):
         yield float(value)
     elif isinstance(value, str):
@@ -84,14 +93,14 @@ def numbers_in(value):
             yield from numbers_in(each)
 
 
-def numbers_of(result, is_meant=lambda claim_id: True):
-    """What a sentence about some claims of a result may say: their numbers, half the widths of their intervals, the run's scalars and
-    config, and the ends and extremes of its curves."""
+def numbers_of(result, is_selected=lambda claim_id: True):
+    """The numbers that a sentence about some claims of a result may contain: those of the claims, half the widths of their intervals, the
+    scalars and config of the run, and the endpoints and extremes of its curves."""
     numbers = set(numbers_in([result["scalars"], result["config"], result["trials"]]))
     for values in result.get("trial_values", {}).values():
         numbers |= {extreme([value for value in values if value is not None], default=0) for extreme in (min, max)}
     for claim in result["claims"]:
-        if is_meant(claim["id"]):
+        if is_selected(claim["id"]):
             numbers |= set(numbers_in(claim))
             evidence = claim.get("evidence") or {}
             if evidence.get("high") is not None:
@@ -106,8 +115,8 @@ def numbers_of(result, is_meant=lambda claim_id: True):
     return numbers
 
 
-def numbers_made_up(text, numbers):
-    return [said for said in numbers_said(text) if not any(is_rounded(said, number) for number in numbers)]
+def unsupported_numbers(text, numbers):
+    return [stated for stated in stated_numbers(text) if not any(is_rounded(stated, number) for number in numbers)]
 
 
 class ReferenceTest(ProgramTest):
@@ -116,23 +125,23 @@ class ReferenceTest(ProgramTest):
         self.assertEqual(missing, [], "a new preset needs its reference: build/ranklab reproduce --full --out results/reference "
                                       f"{' '.join(missing)}, then make gallery")
 
-    def test_every_preset_as_it_stands(self):
-        self.run_program("run lambda-skip-trained --steps 2 --quiet")  # weights that some presets read: their sizes count here
+    def test_references_have_the_current_config_of_their_presets(self):
+        self.run_program("run lambda-skip-trained --steps 2 --quiet")  # some presets read these weights; only their sizes matter here
         for preset in PRESETS:
             with self.subTest(preset):
                 result = result_of(preset)
                 SCHEMA.validate(shortened(result))
                 run = self.run_program(["run", preset, "--dry-run"])
                 config = loads(run.stdout)["config"]
-                # Flags that came after the run stand at their defaults there: the preset does not name them.
-                later = set(config) - set(result["config"])
-                self.assertFalse(later & set(loads(text_of("experiments", preset + ".json"))["config"]))
-                self.assertEqual(result["config"], {key: value for key, value in config.items() if key not in later})
+                # Flags that were added after the reference run have default values: the preset does not set them.
+                added_flags = set(config) - set(result["config"])
+                self.assertFalse(added_flags & set(loads(text_of("experiments", preset + ".json"))["config"]))
+                self.assertEqual(result["config"], {key: value for key, value in config.items() if key not in added_flags})
                 self.assertEqual(result["trials"]["completed"], result["trials"]["requested"])
                 self.assertNotIn("changed", result)
                 self.assertIn("</svg>", text_of("results", "reference", preset + ".svg"))
 
-    def test_nothing_else_and_small(self):
+    def test_the_folder_has_no_other_files_and_is_small(self):
         names = set(os.listdir(FOLDER))
         self.assertEqual(names, {preset + ending for preset in PRESETS for ending in (".json", ".svg")} | {"report.html"})
         self.assertLess(sum(os.path.getsize(os.path.join(FOLDER, name)) for name in names), 0.53e6 * len(PRESETS))
@@ -140,65 +149,66 @@ class ReferenceTest(ProgramTest):
         for preset in PRESETS:
             self.assertIn(f'id="{preset}"', page)
 
-    def test_the_gallery(self):
+    def test_the_gallery_is_up_to_date(self):
         files = [f"reference/{preset}.json" for preset in PRESETS]
         self.run_program(["report", *files, "--quiet", "--out", self.path("gallery.md")], cwd=os.path.join(ROOT, "results"))
         gallery = re.search(r"<!-- gallery -->\n(.*)<!-- end of the gallery -->", text_of("results", "README.md"), re.DOTALL)[1]
-        self.assertEqual(gallery, self.read("gallery.md"), "make gallery renews it")
+        self.assertEqual(gallery, self.read("gallery.md"), "run make gallery to update it")
 
-    def test_the_verdicts_as_they_are_written(self):
-        verdicts = {preset: {claim["id"]: claim["verdict"] for claim in result_of(preset)["claims"]} for preset in PRESETS}
-        told = set()
+    def test_verdicts_md_agrees_with_the_references(self):
+        verdicts = {preset: {claim["id"]: verdict_in_words(claim) for claim in result_of(preset)["claims"]} for preset in PRESETS}
+        listed = set()
         for preset, pattern, verdict in rows_of_verdicts():
             with self.subTest(preset=preset, pattern=pattern):
-                meant = [name for name in verdicts[preset] if re.fullmatch(re.escape(pattern).replace(r"\.\.\.", ".+"), name)]
-                self.assertTrue(meant, "no such claim")
-                self.assertEqual({verdicts[preset][name] for name in meant}, {verdict})
-                told |= {(preset, name) for name in meant}
-        silent = [(preset, name) for preset in PRESETS for name, verdict in verdicts[preset].items()
-                  if verdict == "fails" and (preset, name) not in told]
-        self.assertEqual(silent, [], "results/verdicts.md is silent on claims that fail")
+                matching = [name for name in verdicts[preset] if re.fullmatch(re.escape(pattern).replace(r"\.\.\.", ".+"), name)]
+                self.assertTrue(matching, "no such claim")
+                self.assertEqual({verdicts[preset][name] for name in matching}, {verdict})
+                listed |= {(preset, name) for name in matching}
+        unlisted = [(preset, name) for preset in PRESETS for name, verdict in verdicts[preset].items()
+                    if verdict == "fails" and (preset, name) not in listed]
+        self.assertEqual(unlisted, [], "results/verdicts.md does not list these claims, which fail")
 
-    def test_what_is_judged_in_another_preset_is_judged_there(self):
+    def test_a_claim_that_is_judged_in_another_preset_has_a_verdict_there(self):
         claims = {preset: {claim["id"]: claim for claim in result_of(preset)["claims"]} for preset in PRESETS}
         for preset in PRESETS:
             judged_in = loads(text_of("experiments", preset + ".json")).get("judged_in", {})
             for other, patterns in judged_in.items():
                 for pattern in patterns:
-                    meant = [name for name in claims[preset] if fnmatch.fnmatchcase(name, pattern)]
-                    self.assertTrue(meant, f"{preset}: {pattern} is no claim")
-                    for name in meant:
-                        self.assertFalse(claims[other][name]["detail"].startswith("judged in"), f"{preset}: {name} is judged nowhere")
-            left = {name for name, claim in claims[preset].items() if claim["detail"].startswith("judged in")}
-            self.assertEqual(bool(left), bool(judged_in), preset)
+                    matching = [name for name in claims[preset] if fnmatch.fnmatchcase(name, pattern)]
+                    self.assertTrue(matching, f"{preset}: no claim matches {pattern}")
+                    for name in matching:
+                        elsewhere = claims[other][name]["detail"].startswith("judged in")
+                        self.assertFalse(elsewhere, f"{preset}: {name} is not judged in {other} either")
+            deferred = {name for name, claim in claims[preset].items() if claim["detail"].startswith("judged in")}
+            self.assertEqual(bool(deferred), bool(judged_in), preset)
 
-    def test_numbers_of_sentences_are_in_the_files(self):
-        """Of each row of results/verdicts.md, of what a preset says there is to see, and of paragraphs of the READMEs that name presets."""
+    def test_numbers_in_sentences_are_in_the_references(self):
+        """Checks rows of results/verdicts.md, the `see` text of presets, and paragraphs of the READMEs that name presets."""
         results = {preset: result_of(preset) for preset in PRESETS}
         for cells in cells_of_verdicts():
             presets, patterns = (re.findall(r"`([^`]+)`", cell) for cell in cells[:2])
-            is_meant = re.compile("|".join(re.escape(pattern).replace(r"\.\.\.", ".+") for pattern in patterns)).fullmatch
+            is_selected = re.compile("|".join(re.escape(pattern).replace(r"\.\.\.", ".+") for pattern in patterns)).fullmatch
             with self.subTest(row=cells[:2]):
                 named = presets + [name for name in re.findall(r"`([^`]+)`", cells[3]) if name in PRESETS]
-                self.assertEqual(numbers_made_up(cells[3], set().union(*(numbers_of(results[preset], is_meant) for preset in named))), [])
+                self.assertEqual(unsupported_numbers(cells[3], set().union(*(numbers_of(results[preset], is_selected) for preset in named))), [])
         for preset, result in results.items():
             with self.subTest(preset=preset):
-                said = loads(text_of("experiments", preset + ".json"))["see"]
-                self.assertEqual(result["see"], said)
-                self.assertEqual(numbers_made_up(said, numbers_of(result)), [])
+                sentence = loads(text_of("experiments", preset + ".json"))["see"]
+                self.assertEqual(result["see"], sentence)
+                self.assertEqual(unsupported_numbers(sentence, numbers_of(result)), [])
         paragraphs = re.split(r"\n\s*\n|\n(?=[*|] )", text_of("README.md") + "\n\n" + text_of("experiments", "README.md"))
         for paragraph in paragraphs:
             named = [name for name in re.findall(r"[`[]([^`\]]+)[`\]]", paragraph) if name in PRESETS]
             if named and "```" not in paragraph:
                 with self.subTest(paragraph=paragraph[:60]):
-                    self.assertEqual(numbers_made_up(paragraph, set().union(*(numbers_of(results[preset]) for preset in named))), [])
+                    self.assertEqual(unsupported_numbers(paragraph, set().union(*(numbers_of(results[preset]) for preset in named))), [])
 
-    def test_a_number_that_no_file_has_is_found(self):
+    def test_a_number_that_is_in_no_reference_is_reported(self):
         result = {"scalars": {"loss": {"mean": 2.4567}}, "config": {"steps": 300}, "trials": {"completed": 12},
                   "claims": [{"id": "a", "evidence": {"mean": 0.5, "high": 0.625}}], "series": [{"mean": [None, 3.14159, 20.0]}]}
         numbers = numbers_of(result)
-        self.assertEqual(numbers_made_up("2.46 nats after 300 steps of Figure 7 (a), 12 seeds; 50 +- 12.5 %, from 3.1 to 20", numbers), [])
-        self.assertEqual(numbers_made_up("2.45 nats after 310 steps, 14 seeds; 51 %, from 3.2", numbers), ["2.45", "310", "14", "51", "3.2"])
+        self.assertEqual(unsupported_numbers("2.46 nats after 300 steps of Figure 7 (a), 12 seeds; 50 +- 12.5 %, from 3.1 to 20", numbers), [])
+        self.assertEqual(unsupported_numbers("2.45 nats after 310 steps, 14 seeds; 51 %, from 3.2", numbers), ["2.45", "310", "14", "51", "3.2"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`reproduce`: the cheap presets first, what is done is kept, one that fails does not stop the others."""
+"""`reproduce`: runs the cheap presets first, keeps finished results, and continues if a preset fails."""
 import os
 import signal
 import subprocess
@@ -32,12 +32,12 @@ class ReproduceTest(ProgramTest):
         self.check_schema(document)
         return document
 
-    def test_everything_the_cheap_ones_first_and_kept(self):
+    def test_cheap_presets_run_first_and_finished_ones_are_kept(self):
         lines = self.lines()
-        self.assertEqual(lines[0], "3 presets, about 6 s to go")
+        self.assertEqual(lines[0], "3 presets, about 6 s left")
         for line, start in zip(lines[1:4], ("[1/3] losses ", "[2/3] ranks ", "[3/3] slow ")):
             self.assertTrue(line.startswith(start), line)
-            self.assertRegex(line, r"\d s  \d+ (hold|fail|not applicable)")
+            self.assertRegex(line, r"\d s  \d+ (hold|fail|undecided|not applicable)")
         self.assertRegex(lines[4], r"^results/report.html after \d+ s$")
         self.assertIn("2 of 5 seeds", self.read("results/slow.svg"))
         self.assertEqual(self.result_of("slow")["trials"]["completed"], 2)
@@ -45,22 +45,22 @@ class ReproduceTest(ProgramTest):
             self.assertIn(f"Preset {name}", self.read("results/report.html"))
         before = {name: self.read(f"results/{name}.json") for name in ("losses", "ranks", "slow")}
         lines = self.lines()
-        self.assertEqual(lines[0], "3 presets, 3 of them done already, about 0 s to go")
-        self.assertTrue(all("done before" in line for line in lines[1:4]), lines)
+        self.assertEqual(lines[0], "3 presets, 3 of them finished, about 0 s left")
+        self.assertTrue(all("  kept  " in line for line in lines[1:4]), lines)
         self.assertEqual(before, {name: self.read(f"results/{name}.json") for name in before})
 
-    def test_a_short_run_withholds_what_the_whole_run_may_turn(self):
+    def test_a_short_run_leaves_claims_undecided_that_the_full_run_may_change(self):
         self.lines("slow")
         withheld = [claim for claim in self.result_of("slow")["claims"] if claim.get("shortened")]
         self.assertTrue(withheld)
         for claim in withheld:
             self.assertEqual(claim["verdict"], "not-applicable")
             self.assertTrue(claim["detail"].startswith("shortened: 2 of 5 seeds; "), claim["detail"])
-        self.assertIn("not judged in a short run", self.read("results/report.html"))
+        self.assertIn("undecided: short run", self.read("results/report.html"))
         self.lines("slow --full")
         self.assertFalse([claim for claim in self.result_of("slow")["claims"] if claim.get("shortened")])
 
-    def test_contradictions_are_found(self):
+    def test_contradictions_with_the_reference_are_found(self):
         self.lines("losses")
         document = self.result_of("losses")
         os.mkdir(self.path("reference"))
@@ -80,7 +80,7 @@ class ReproduceTest(ProgramTest):
         self.assertEqual(run.returncode, 1)
         self.assertIn(f"losses: {decided['id']}: fails here, holds in", run.stdout)
 
-    def test_presets_with_the_same_trials_share_them_and_give_what_each_gives_alone(self):
+    def test_presets_share_equal_trials_and_give_the_same_results_as_alone(self):
         self.lines()
         for name in ("losses", "ranks"):
             shared, alone = self.result_of(name), self.result(f"run {name}")
@@ -89,26 +89,26 @@ class ReproduceTest(ProgramTest):
         self.assertNotEqual(self.result_of("losses")["figure"], self.result_of("ranks")["figure"])
         self.assertEqual(self.result_of("losses")["timing"]["trials_s"], self.result_of("ranks")["timing"]["trials_s"])
 
-    def test_the_full_numbers_replace_the_reduced_ones_and_are_kept(self):
+    def test_a_full_result_replaces_a_reduced_one_and_is_kept(self):
         self.lines("slow")
-        self.assertEqual(self.lines("slow --full")[0], "1 preset, about 30 s to go")
+        self.assertEqual(self.lines("slow --full")[0], "1 preset, about 30 s left")
         document = self.result_of("slow")
         self.assertEqual(document["trials"]["completed"], 5)
         self.assertNotIn("changed", document)
-        self.assertIn("done before", self.lines("slow")[1])
-        # Also by another program: an hour's run is not replaced by a shorter one.
+        self.assertIn("  kept  ", self.lines("slow")[1])
+        # Even if another build wrote it: a full result is not replaced by a reduced one.
         document["environment"]["program"] = "0"
         self.write("results/slow.json", document)
-        self.assertIn("done before", self.lines("slow")[1])
-        self.assertNotIn("done before", self.lines("slow --full")[1])
+        self.assertIn("  kept  ", self.lines("slow")[1])
+        self.assertNotIn("  kept  ", self.lines("slow --full")[1])
 
-    def test_another_program_or_half_a_run_is_done_again(self):
+    def test_results_of_another_build_and_interrupted_results_are_run_again(self):
         self.lines("losses")
         for key, value in (("program", "0"), ("status", "interrupted")):
             document = self.result_of("losses")
             (document["environment"] if key == "program" else document)[key] = value
             self.write("results/losses.json", document)
-            self.assertNotIn("done before", self.lines("losses")[1])
+            self.assertNotIn("  kept  ", self.lines("losses")[1])
 
     def test_a_preset_that_fails_does_not_stop_the_others(self):
         self.preset("broken", "one-step-compare", {"study": "files", "pair": ["fc1,a.npy,g.npy"]}, seconds=0)
@@ -117,21 +117,21 @@ class ReproduceTest(ProgramTest):
         self.assertRegex(lines[-1], "1 preset failed$")
         self.assertEqual(self.result_of("slow")["status"], "complete")
 
-    def test_a_preset_that_cannot_even_be_resolved_does_not_stop_the_others(self):
+    def test_a_preset_with_an_unknown_key_does_not_stop_the_others(self):
         self.preset("odd", "random-features", {"study": "trajectory", "nothing": 1}, seconds=0)
         lines = self.lines(exit_code=1)
         self.assertRegex(lines[1], r"^\[1/4\] odd .*failed: .*nothing")
         self.assertIn("[4/4] slow", lines[4])
         self.lines("losses")
 
-    def test_the_page_shows_all_that_is_done_whatever_was_asked_for(self):
+    def test_the_page_shows_all_finished_presets_including_earlier_ones(self):
         self.lines("losses")
         self.assertNotIn("Preset ranks", self.read("results/report.html"))
         self.lines("ranks")
         for name in ("losses", "ranks"):
             self.assertIn(f"Preset {name}", self.read("results/report.html"))
 
-    def test_a_picture_that_is_older_than_its_result_is_drawn_again(self):
+    def test_a_picture_older_than_its_result_is_drawn_again(self):
         self.lines("losses")
         picture = self.read("results/losses.svg")
         self.write("results/losses.svg", "of another run")
@@ -139,16 +139,16 @@ class ReproduceTest(ProgramTest):
         self.lines("losses")
         self.assertEqual(self.read("results/losses.svg"), picture)
 
-    def test_the_users_own_run_is_left_alone(self):
+    def test_a_result_with_different_parameters_is_not_overwritten(self):
         self.run_program("run losses --seed 7 --quiet --out results/losses.json")
         before = self.read("results/losses.json")
         lines = self.lines(exit_code=1)
-        self.assertRegex(lines[1], r"^\[1/3\] losses .*failed: results/losses.json .*other parameters.*--force")
+        self.assertRegex(lines[1], r"^\[1/3\] losses .*failed: results/losses.json .*different parameters.*--force")
         self.assertEqual(self.read("results/losses.json"), before)
         self.lines("losses --force")
         self.assertEqual(self.result_of("losses")["config"]["seed"], 1)
 
-    def test_an_interrupted_run_goes_on(self):
+    def test_an_interrupted_run_is_continued(self):
         self.preset("long", "random-features", dict(TRAJECTORY, steps=300, trials=4000), seconds=60)
         run = subprocess.Popen([BINARY, "reproduce", "--threads", "1"], cwd=self.folder, stderr=subprocess.PIPE, text=True)
         journal = self.path("results/long.json.journal")
@@ -158,20 +158,20 @@ class ReproduceTest(ProgramTest):
         run.send_signal(signal.SIGINT)
         _, errors = run.communicate(timeout=30)
         self.assertEqual(run.returncode, 130)
-        self.assertIn("goes on", errors)
-        self.assertIn("Preset ranks", self.read("results/report.html"), "the page is there before all is done")
+        self.assertIn("continues", errors)
+        self.assertIn("Preset ranks", self.read("results/report.html"), "the page is written before all presets are finished")
         size = os.path.getsize(journal)
         run = subprocess.Popen([BINARY, "reproduce", "long", "--threads", "1"], cwd=self.folder, stderr=subprocess.PIPE, text=True)
         sizes = [size]
         while sizes[-1] <= size and time.monotonic() < deadline:
             time.sleep(0.002)
             sizes.append(os.path.getsize(journal))
-        self.assertGreater(sizes[-1], size, "the journal is continued")
-        self.assertEqual(min(sizes), size, "the journal was read, not begun again")
+        self.assertGreater(sizes[-1], size, "the journal does not grow")
+        self.assertEqual(min(sizes), size, "the journal was started again instead of continued")
         run.kill()
         run.communicate()
 
-    def test_bad_words(self):
+    def test_bad_input(self):
         self.refused("reproduce nothing", "nothing")
         self.refused("reproduce --fulll", "--fulll", "--full")
 

@@ -1,4 +1,4 @@
-"""What a run writes: the same bytes for any thread count, replay, precedence, places, exit codes, divergence."""
+"""Results of runs: equal numbers for any number of threads, replay, precedence of settings, output paths, exit codes, divergence."""
 import json
 import os
 import unittest
@@ -7,7 +7,7 @@ from program import ROOT, TINY, TINY_STABLE_RANK, ProgramTest, loads, reproducib
 
 
 class DeterminismTest(ProgramTest):
-    def test_threads_and_progress_do_not_change_a_byte(self):
+    def test_numbers_do_not_depend_on_threads_or_progress(self):
         for arguments in (TINY, TINY_STABLE_RANK):
             one = self.result_text(f"{arguments} --threads 1")
             for threads in (2, 3, 7):
@@ -16,11 +16,11 @@ class DeterminismTest(ProgramTest):
             self.assertEqual(reproducible(one), reproducible(shown.stdout))
             self.assertIn("\x1b[K[", shown.stderr)
 
-    def test_one_trial_on_many_threads(self):
+    def test_one_trial_does_not_depend_on_threads(self):
         one = self.result_text(f"{TINY} --trials 1 --threads 1")
         self.assertEqual(reproducible(one), reproducible(self.result_text(f"{TINY} --trials 1 --threads 4")))
 
-    def test_seed_and_trials(self):
+    def test_the_seed_changes_results_and_fewer_trials_are_the_first_ones(self):
         first, second = self.result(TINY), self.result(f"{TINY} --seed 2")
         self.assertNotEqual(first["scalars"], second["scalars"])
         few = self.result(f"{TINY} --trials 2")
@@ -39,7 +39,7 @@ SPIKED = [f"{command} --study {study}" for command in ("spiked-model", "teacher-
 
 
 class SpikedModelTest(ProgramTest):
-    def test_threads_replay_and_the_list_of_sizes(self):
+    def test_results_do_not_depend_on_threads_and_replay_exactly(self):
         for arguments in SPIKED:
             with self.subTest(arguments):
                 one = self.result_text(f"{arguments} --threads 1", name="one.json")
@@ -47,19 +47,19 @@ class SpikedModelTest(ProgramTest):
                 command = arguments.split()[0]
                 self.assertEqual(reproducible(one), reproducible(self.result_text(f"{command} --config one.json")))
 
-    def test_sample_steps_stand_as_numbers_in_the_config(self):
+    def test_sample_steps_are_numbers_in_the_config(self):
         self.assertEqual(self.result(SPIKED[0])["config"]["sample-steps"], [0, 1, 2, 12])
         every = self.result("spiked-model --k 8,12,16 --steps 5 --trials 2")
         self.assertEqual(every["config"]["sample-steps"], ["all"])
         series = next(s for s in every["series"] if s["name"] == "k8.nuclear_rank")
         self.assertEqual(series["x"], [0, 1, 2, 3, 4, 5])
 
-    def test_one_size_keeps_its_numbers_in_a_longer_list(self):
+    def test_the_numbers_of_a_size_do_not_depend_on_other_sizes(self):
         few = self.result("spiked-model --k 8 --steps 3 --trials 2")["trial_values"]
         many = self.result("spiked-model --k 8,12,16 --steps 3 --trials 2")["trial_values"]
         self.assertEqual(few["k8.nuclear_rank_1"], many["k8.nuclear_rank_1"])
 
-    def test_one_dimension_gives_the_plain_scalars(self):
+    def test_a_single_dimension_gives_scalars_without_a_prefix(self):
         for command in ("spiked-model", "teacher-student"):
             scalars = self.result(f"{command} --study multi-spike --d 24 --trials 2")["scalars"]
             self.assertIn("burn_in", scalars)
@@ -82,13 +82,13 @@ class ReplayTest(ProgramTest):
             self.assertEqual(reproducible(first), reproducible(again))
             self.assertEqual(loads(first)["title"], loads(again)["title"])
 
-    def test_precedence(self):
+    def test_flags_override_the_config_file_which_overrides_the_preset(self):
         self.write("mine.json", {"command": "random-features", "title": "Mine", "config": {"study": "trajectory", "steps": 7, "trials": 2, "m": 9}})
         plan = loads(self.run_program("random-features --preset spectral-fig11 --config mine.json --m 5 --dry-run").stdout)["config"]
         self.assertEqual((plan["m"], plan["steps"], plan["trials"], plan["activation"], plan["polar-rtol"]), (5, 7, 2, "swiglu", 0.0))
         self.assertEqual(plan["preset"], "spectral-fig11")
 
-    def test_a_preset_gives_title_source_and_place(self):
+    def test_a_preset_gives_title_source_and_output_path(self):
         self.run_program("random-features --preset spectral-fig11 --trials 1 --steps 5 --quiet")
         document = loads(self.read("results/spectral-fig11.json"))
         self.check_schema(document)
@@ -98,13 +98,13 @@ class ReplayTest(ProgramTest):
 
 
 class PlaceTest(ProgramTest):
-    def test_default_place_and_nothing_else(self):
+    def test_a_run_writes_only_the_default_output_file(self):
         run = self.run_program(f"{TINY} --quiet")
         self.assertEqual((run.stdout, run.stderr), ("", ""))
         left = [os.path.join(folder, name) for folder, _, names in os.walk(self.folder) for name in names]
         self.assertEqual(left, [self.path("results/random-features-trajectory.json")])
 
-    def test_standard_output_and_special_files(self):
+    def test_output_to_standard_output_and_special_files(self):
         run = self.run_program(f"{TINY} --out -")
         self.check_schema(loads(run.stdout))
         self.run_program(f"{TINY} --out /dev/null")
@@ -122,20 +122,20 @@ class PlaceTest(ProgramTest):
         self.run_program(f"{TINY} --quiet --out a/b/c.json")
         self.check_schema(loads(self.read("a/b/c.json")))
 
-    def test_no_bar_where_standard_error_is_no_terminal(self):
+    def test_no_progress_bar_if_standard_error_is_not_a_terminal(self):
         run = self.run_program(f"{TINY} --out -")
         self.assertNotIn("\r", run.stderr)
         self.assertNotIn("\x1b", run.stderr)
         self.assertIn("spectral/eq-1.5/gd", run.stderr)
 
-    def test_a_full_disk_is_a_failure(self):
+    def test_a_full_disk_is_an_error(self):
         run = self.run_program(f"{TINY} --out /dev/full", exit_code=1)
         self.assertIn("/dev/full", run.stderr)
 
 
 class VerdictTest(ProgramTest):
-    def test_strict(self):
-        # SwiGLU violates (1.5) at this size too: Figure 11 is about it.
+    def test_strict_exits_with_3_if_a_claim_fails(self):
+        # SwiGLU violates eq. (1.5) at this size too, as in Figure 11.
         arguments = "random-features --activation swiglu --m 40 --k 40 --d 20 --n 160 --steps 40 --restart-every 0 --trials 2"
         document = self.result(arguments)
         self.assertIn("fails", [claim["verdict"] for claim in document["claims"]])
@@ -143,13 +143,13 @@ class VerdictTest(ProgramTest):
         holding = self.result(f"{TINY_STABLE_RANK} --activation abs --strict", exit_code=0)
         self.assertNotIn("fails", [claim["verdict"] for claim in holding["claims"]])
 
-    def test_one_trial_decides_no_mean(self):
+    def test_one_trial_leaves_claims_about_means_undecided(self):
         document = self.result(f"{TINY} --trials 1")
         claim = next(c for c in document["claims"] if c["id"] == "spectral/fig-3/specgd-ahead")
         self.assertEqual(claim["verdict"], "not-applicable")
         self.assertIn("undecided: 1 trial, at least 3 are needed", claim["detail"])
 
-    def test_divergence_is_counted(self):
+    def test_divergence_is_reported_and_counted(self):
         document = self.result(f"{TINY} --step-scale 3 --steps 600 --restart-every 0")
         self.assertEqual(document["status"], "diverged")
         gap = next(s for s in document["series"] if s["name"] == "gd.objective_gap")["mean"]
@@ -161,7 +161,7 @@ class VerdictTest(ProgramTest):
         self.run_program("plot out.json --quiet")
 
     def test_a_zero_feature_matrix_is_undefined_not_a_crash(self):
-        # One ReLU feature of one sample is zero in half of the trials.
+        # A single ReLU feature of a single sample is zero in about half of the trials.
         document = self.result("random-features --m 1 --k 1 --d 1 --n 1 --steps 3 --restart-every 0 --trials 16")
         values = document["trial_values"]["stable_rank_A"]
         self.assertIn(None, values)

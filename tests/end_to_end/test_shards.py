@@ -1,4 +1,4 @@
-"""Shards and merge: the parts of a run, in any order, are the single run byte for byte; what does not fit together is refused."""
+"""Shards and merge: merged parts, in any order, equal the unsharded run byte for byte; parts that do not fit together are refused."""
 import glob
 import hashlib
 import os
@@ -14,7 +14,7 @@ from stored_tensors import npy, safetensors
 from test_smoke import RUNS
 
 SMALL = "random-features --m 12 --k 10 --d 5 --n 30 --steps 20 --restart-every 10 --trials 6"
-# Some seconds on one thread: the journal is written once a second.
+# Takes several seconds on one thread, so that the journal, written once a second, exists before the run ends.
 LONG = "random-features --m 40 --k 40 --d 20 --n 120 --steps 60 --restart-every 20 --trials 120"
 
 
@@ -23,7 +23,7 @@ class ShardsTest(ProgramTest):
         return self.run_program(f"{arguments} --shard {i}/{n} --quiet --out {out}.{i}-of-{n}.part {flags}", exit_code)
 
     def parts(self, arguments, n, out="p"):
-        """Runs all shards, on different numbers of threads, and returns the names of their parts."""
+        """Runs all shards with different numbers of threads and returns the names of their parts."""
         for i in range(1, n + 1):
             self.shard(arguments, i, n, f"--threads {1 + i % 3}", out=out)
         return [f"{out}.{i}-of-{n}.part" for i in range(1, n + 1)]
@@ -36,7 +36,7 @@ class ShardsTest(ProgramTest):
         return {name: hashlib.sha256(self.bytes_of(name)).hexdigest() for name in os.listdir(self.folder)}
 
     def merge_refused(self, arguments, *needles, exit_code=1):
-        """One line that holds every needle; every file is as it was."""
+        """The merge fails with one line that contains every needle, and no file changes."""
         before = self.state()
         run = self.run_program("merge " + arguments, exit_code)
         self.assertEqual(len(run.stderr.splitlines()), 1, run.stderr)
@@ -46,7 +46,7 @@ class ShardsTest(ProgramTest):
         return run.stderr
 
     def check_same(self, whole, merged):
-        """Everything but where and when it was measured."""
+        """Both results are equal except for the environment and the timing."""
         self.assertEqual(reproducible(whole), reproducible(merged))
         a, b = loads(whole), loads(merged)
         for document in (a, b):
@@ -61,17 +61,17 @@ class MergedEqualsSingleTest(ShardsTest):
         whole = self.result_text(arguments, name=f"{number}.json")
         parts = self.parts(arguments, min(3, trials), out=f"p{number}")
         random.Random(number).shuffle(parts)
-        # On a node with another processor: studies judge without BLAS.
+        # As on a node with another processor: studies judge claims without BLAS.
         run = self.run_program(["merge", "--quiet", "--out", f"{number}.merged.json"] + parts, env={"OPENBLAS_CORETYPE": "Prescott"})
         self.assertEqual(run.stderr, "")
         self.check_same(whole, self.read(f"{number}.merged.json"))
 
-    def test_every_study(self):
+    def test_merged_shards_of_every_study_equal_the_single_run(self):
         for number, (what, arguments) in enumerate(RUNS.items()):
             with self.subTest(what):
                 self.check_run(number, arguments)
 
-    def test_published_weights_and_their_checksum(self):
+    def test_shards_of_published_weights_and_the_checksum_of_inputs(self):
         tensors = {name: (shape, values, "F64") for name, (shape, values) in models.bert_checkpoint().items()}
         self.write("w.safetensors", safetensors(tensors))
         self.write("ids.json", [[3, 0, 7, 7, 1, 10], [5, 2, 9, 4], [8, 8, 6, 1, 0]])
@@ -92,7 +92,7 @@ class MergedEqualsSingleTest(ShardsTest):
         self.shard(arguments, 2, 2)
         self.merge_refused("p.1-of-2.part p.2-of-2.part", "g.npy")
 
-    def test_a_preset_with_changes_and_the_environment(self):
+    def test_a_changed_preset_and_the_environment_of_a_merged_result(self):
         arguments = "run spectral-fig03 --m 12 --k 10 --d 5 --n 30 --steps 20 --restart-every 10 --trials 5"
         whole = self.result_text(arguments, name="whole.json", cwd=None)
         run = self.run_program(["merge", "--out", "merged.json"] + self.parts(arguments, 5))
@@ -105,9 +105,9 @@ class MergedEqualsSingleTest(ShardsTest):
         self.assertEqual(b["argv"][:2], ["ranklab", "merge"])
         for key in ("version", "git", "compiler", "flags", "armadillo", "blas", "blas_core", "program", "cpu", "folder"):
             self.assertEqual(a[key], b[key], key)
-        self.assertIn("the same bits", self.run_program("verify merged.json --quiet").stdout)
+        self.assertIn("reproduced bit for bit", self.run_program("verify merged.json --quiet").stdout)
 
-    def test_default_places_and_strict(self):
+    def test_default_output_paths_and_strict(self):
         for i in (1, 2):
             self.run_program(f"{TINY} --shard {i}/2 --quiet")
         parts = sorted(os.listdir(self.path("results")))
@@ -125,7 +125,7 @@ class MergedEqualsSingleTest(ShardsTest):
 
 
 class ResumeTest(ShardsTest):
-    def test_a_killed_shard_goes_on_and_a_done_one_is_left(self):
+    def test_a_killed_shard_resumes_and_a_complete_one_is_not_changed(self):
         whole = self.result_text(LONG, name="whole.json")
         command = LONG.split() + ["--shard", "2/2", "--quiet", "--out", "p.2-of-2.part"]
         process = subprocess.Popen([BINARY, *command, "--threads", "1"], cwd=self.folder)
@@ -138,7 +138,7 @@ class ResumeTest(ShardsTest):
         self.assertFalse(os.path.exists(self.path("p.2-of-2.part")))
         self.merge_refused("p.2-of-2.part.journal --out x.json", "p.2-of-2.part.journal: not a part", "shard 2/2", "of 60 trials")
         before = os.path.getsize(journal)
-        with open(journal, "r+b") as file:  # a record that was torn as the node died
+        with open(journal, "r+b") as file:  # the node died in the middle of a record
             file.truncate(before - 7)
         self.run_program(command + ["--resume"])
         self.assertFalse(os.path.exists(journal))
@@ -156,23 +156,23 @@ class ResumeTest(ShardsTest):
         while not os.path.exists(journal) or os.path.getsize(journal) < 20_000:
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 143)
-        self.assertIn("--resume continues", said)
+        self.assertIn("--resume continues", errors)
         self.assertEqual(os.listdir(self.folder), ["p.1-of-1.part.journal"])
 
-    def test_what_is_there_is_not_lost(self):
+    def test_existing_parts_and_files_are_not_overwritten(self):
         self.shard(SMALL, 1, 2)
         out = "--out p.1-of-2.part"
-        for flags, needles in ((f"--shard 1/2 {out}", ("is done", "--resume", "--force")),
-                               (f"--shard 2/2 {out} --resume", ("another run", "shard is 1 there, 2 here")),
-                               (f"--shard 1/2 --seed 7 {out} --resume", ("another run", "seed is 1 there, 7 here")),
-                               (f"--shard 1/3 {out}", ("another run", "shards is 2 there, 3 here"))):
+        for flags, needles in ((f"--shard 1/2 {out}", ("is complete", "--resume", "--force")),
+                               (f"--shard 2/2 {out} --resume", ("a different run", "shard is 1 there, 2 here")),
+                               (f"--shard 1/2 --seed 7 {out} --resume", ("a different run", "seed is 1 there, 7 here")),
+                               (f"--shard 1/3 {out}", ("a different run", "shards is 2 there, 3 here"))):
             before = self.state()
             self.refused(f"{SMALL} {flags}", "p.1-of-2.part", *needles)
             self.assertEqual(self.state(), before)
         self.write("x.part", "something of the user's")
-        self.refused(f"{SMALL} --shard 1/2 --out x.part --resume", "x.part", "is no part of ranklab")
+        self.refused(f"{SMALL} --shard 1/2 --out x.part --resume", "x.part", "is not a ranklab part")
         self.run_program(f"{SMALL} --shard 1/2 --seed 7 {out} --force --quiet")
         self.assertIn(b"config seed: 7\n", self.bytes_of("p.1-of-2.part"))
 
@@ -193,31 +193,31 @@ class RefusalTest(ShardsTest):
         self.merge_refused(f"{b} {d} --out new.json", "shards 1/4, 3/4 have no part; run them with --shard 1/4 --resume")
         self.merge_refused(f"{a} {b} {d} --out new.json", "shard 3/4 has no part; run it with --shard 3/4 --resume")
         self.write("again.part", self.bytes_of(b))
-        self.merge_refused(f"{a} {b} {c} {d} again.part", f"again.part: shard 2/4 stands in {b} too")
+        self.merge_refused(f"{a} {b} {c} {d} again.part", f"again.part: shard 2/4 is also in {b}")
         self.parts(f"{SMALL} --seed 2", 4, out="other")
-        self.merge_refused(f"{a} {b} {c} other.4-of-4.part", f"other.4-of-4.part: belongs to another run than {a}: seed is 2, not 1",
+        self.merge_refused(f"{a} {b} {c} other.4-of-4.part", f"other.4-of-4.part: belongs to a different run than {a}: seed is 2, not 1",
                            "shard 4/4 has no part")
         self.shard(SMALL, 1, 2)
-        self.merge_refused(f"{a} p.1-of-2.part", "p.1-of-2.part: belongs to another run", "shards is 2, not 4")
-        # All that is wrong at once, in one line.
-        said = self.merge_refused(f"{a} {b} again.part other.4-of-4.part nothing.part out.json --out out.json")
+        self.merge_refused(f"{a} p.1-of-2.part", "p.1-of-2.part: belongs to a different run", "shards is 2, not 4")
+        # One line lists all errors.
+        message = self.merge_refused(f"{a} {b} again.part other.4-of-4.part nothing.part out.json --out out.json")
         for needle in ("again.part: shard 2/4", "other.4-of-4.part: belongs", "nothing.part", "out.json: not a part",
                        "shards 3/4, 4/4 have no part"):
-            self.assertIn(needle, said)
-        # A result of another run, or what is no result, is not replaced.
+            self.assertIn(needle, message)
+        # A file that is not a result of this run is not replaced without --force.
         self.merge_refused(f"{a} {b} {c} {d} --out out.json", "out.json", "--force", exit_code=2)
         self.run_program(f"merge {a} {b} {c} {d} --out out.json --force --quiet")
         self.check_same(self.result_text(SMALL, name="whole.json"), self.read("out.json"))
         self.merge_refused(f"{a} {b} {c} {d} --out /dev/full", "/dev/full")
 
-    def test_torn_parts(self):
+    def test_truncated_and_damaged_parts_are_refused(self):
         a, b = self.parts(SMALL, 2)
         whole = self.bytes_of(b)
         found = set()
         for length in list(range(0, len(whole), len(whole) // 40)) + [len(whole) - 1]:
             self.write(b, whole[:length])
-            said = self.merge_refused(f"{a} {b}", f"{b}: ")
-            found.add(said.split(f"{b}: ")[1].split(";")[0].strip())
+            message = self.merge_refused(f"{a} {b}", f"{b}: ")
+            found.add(message.split(f"{b}: ")[1].split(";")[0].strip())
         self.assertEqual(found, {"not a part"} | {f"damaged after {n} of 3 trials" for n in range(4)})
         self.refused(f"{SMALL} --shard 2/2 --out {b} --resume", "is damaged after 3 of 3 trials", "--force")
         self.write(b, whole + b"x")
@@ -226,23 +226,23 @@ class RefusalTest(ShardsTest):
             self.write(b, whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1:])
             self.merge_refused(f"{a} {b}", f"{b}: ")
 
-    def test_another_kernel_and_another_program(self):
+    def test_parts_of_another_kernel_or_another_program_are_refused(self):
         self.shard(SMALL, 1, 2)
         kernel = "Prescott"
         self.run_program(f"{SMALL} --shard 2/2 --quiet --out p.2-of-2.part", env={"OPENBLAS_CORETYPE": kernel})
-        said = self.merge_refused("p.1-of-2.part p.2-of-2.part", "blas_core is ", "set OPENBLAS_CORETYPE alike on all nodes")
-        self.assertIn(f'"{kernel}", not', said)
-        # Two parts that agree with each other, written by another build. The last lines of a program may hold anything.
+        message = self.merge_refused("p.1-of-2.part p.2-of-2.part", "blas_core is ", "set OPENBLAS_CORETYPE to one value on all nodes")
+        self.assertIn(f'"{kernel}", not', message)
+        # Another build wrote both parts, so they fit together. The build is this program with a byte appended, which changes its checksum.
         other = self.path("ranklab-other")
         with open(BINARY, "rb") as file:
             self.write("ranklab-other", file.read() + b"\n")
         os.chmod(other, 0o755)
         for i in (1, 2):
             subprocess.run([other] + f"{SMALL} --shard {i}/2 --quiet --out o.{i}-of-2.part".split(), cwd=self.folder, check=True)
-        self.merge_refused("p.1-of-2.part o.2-of-2.part", "o.2-of-2.part: belongs to another run", "program is")
-        self.merge_refused("o.1-of-2.part o.2-of-2.part", "another program", "program is")
+        self.merge_refused("p.1-of-2.part o.2-of-2.part", "o.2-of-2.part: belongs to a different run", "program is")
+        self.merge_refused("o.1-of-2.part o.2-of-2.part", "a different program", "program is")
 
-    def test_two_merges_at_one_target(self):
+    def test_simultaneous_merges_into_one_file_leave_a_complete_result(self):
         parts = self.parts(SMALL, 6)
         whole = self.result_text(SMALL, name="whole.json")
         merges = [subprocess.Popen([BINARY, "merge", "--quiet", "--out", "out.json"] + parts, cwd=self.folder) for _ in range(8)]
@@ -256,32 +256,32 @@ class StatusTest(ShardsTest):
         names = sorted(name for pattern in patterns for name in glob.glob(pattern, root_dir=self.folder))
         return self.run_program(["status"] + names).stdout
 
-    def test_whole_running_damaged_and_missing(self):
+    def test_running_and_missing_shards_are_listed(self):
         process = subprocess.Popen([BINARY] + LONG.split() + "--trials 100000 --shard 4/6 --quiet --out p.4-of-6.part".split(), cwd=self.folder)
         try:
             journal = self.path("p.4-of-6.part.journal")
             while not os.path.exists(journal) or os.path.getsize(journal) < 10_000:
                 time.sleep(0.05)
             time.sleep(2.2)
-            said = self.status("p.*-of-6.part*")
+            output = self.status("p.*-of-6.part*")
         finally:
             process.kill()
             process.wait()
-        self.assertRegex(said, r"random-features trajectory: 100000 trials in 6 shards\n")
-        self.assertRegex(said, r"running +1  4\n")
-        self.assertRegex(said, r"missing +5  1-3,5-6\n")
-        self.assertRegex(said, r"(?m)^  4 +\d+ of 16667 +[0-9.]+ s ago +in \d+")
-        self.assertIn("expected end: in ", said)
-        self.refused(["status", "p.4-of-6.part.journal", *self.parts(SMALL, 2)], "p.1-of-2.part: belongs to another run", exit_code=1)
+        self.assertRegex(output, r"random-features trajectory: 100000 trials in 6 shards\n")
+        self.assertRegex(output, r"running +1  4\n")
+        self.assertRegex(output, r"missing +5  1-3,5-6\n")
+        self.assertRegex(output, r"(?m)^  4 +\d+ of 16667 +[0-9.]+ s ago +in \d+")
+        self.assertIn("expected end: in ", output)
+        self.refused(["status", "p.4-of-6.part.journal", *self.parts(SMALL, 2)], "p.1-of-2.part: belongs to a different run", exit_code=1)
 
-    def test_parts(self):
+    def test_complete_damaged_and_missing_parts_are_listed(self):
         parts = self.parts(SMALL, 6)
-        self.assertEqual(self.status("p.*"), "random-features trajectory: 6 trials in 6 shards\n  whole        6  1-6\n")
+        self.assertEqual(self.status("p.*"), "random-features trajectory: 6 trials in 6 shards\n  complete     6  1-6\n")
         os.remove(self.path(parts[1]))
         os.truncate(self.path(parts[3]), 2000)
-        said = self.status("p.*")
-        for line in ("whole        4  1,3,5-6", "damaged      1  4", "missing      1  2"):
-            self.assertIn(f"  {line}\n", said)
+        output = self.status("p.*")
+        for line in ("complete     4  1,3,5-6", "damaged      1  4", "missing      1  2"):
+            self.assertIn(f"  {line}\n", output)
         self.write("x.part", "nothing")
         self.refused("status x.part", "x.part: not a part", exit_code=1)
         self.refused("status nothing.part", "nothing.part", exit_code=1)
@@ -289,12 +289,12 @@ class StatusTest(ShardsTest):
 
 
 class SweepTest(ShardsTest):
-    def test_each_line_runs_and_one_table_holds_them(self):
+    def test_each_line_of_a_sweep_runs_and_export_joins_the_results(self):
         run = self.run_program(["random-features", *"--m 12 --k 10 --n 30 --steps 20 --trials 2 --quiet --out s/sweep.json".split(),
                                 "--sweep", "d=4,5", "--sweep", "seed=1..3"])
         lines = run.stdout.splitlines()
         self.assertEqual(len(lines), 6)
-        self.assertFalse(os.path.exists(self.path("s")), "nothing is run")
+        self.assertFalse(os.path.exists(self.path("s")), "a sweep only prints commands")
         for line in lines:
             subprocess.run(["sh", "-c", line], cwd=self.folder, check=True)
         names = [f"s/sweep.d={d}.seed={seed}.json" for d in (4, 5) for seed in (1, 2, 3)]
@@ -308,7 +308,7 @@ class SweepTest(ShardsTest):
         self.assertEqual([row for row in table if row.startswith(names[4])], [f"{names[4]},5,2,{row}" for row in single])
         self.assertEqual(len(table), 1 + 6 * len(single))
 
-    def test_presets_lists_and_default_places(self):
+    def test_sweeps_of_presets_and_lists_and_their_output_paths(self):
         line, = self.run_program(["run", "spectral-fig03", "--sweep=trials=2"]).stdout.splitlines()
         self.assertEqual(line.split()[1:], "random-features --preset spectral-fig03 --trials 2 --out".split() + line.split()[-1:])
         self.assertIn("results/spectral-fig03.trials=2.json", line)
@@ -326,25 +326,25 @@ class SweepTest(ShardsTest):
 
 
 class FileSystemTest(ShardsTest):
-    def test_a_disk_that_is_full(self):
+    def test_a_run_on_a_full_disk_can_be_resumed(self):
         run = f"{LONG} --trials 40"
-        # The limit of a file's size, in kilobytes, stands for the end of the disk.
+        # A limit on the size of a file, in kilobytes, simulates a full disk.
         full = subprocess.run(["bash", "-c", f"trap '' XFSZ; ulimit -f 100; exec {BINARY} {run} --shard 1/1 --threads 1 --out p.part"],
                              cwd=self.folder, capture_output=True, text=True)
         self.assertEqual(full.returncode, 1, full.stderr)
         self.assertRegex(full.stderr, r"^ranklab: cannot write p.part.journal: [^\n]*\n$")
-        # What was written before is whole, and is taken when there is room.
+        # The records written before are complete and are used when there is space again.
         self.run_program(f"{run} --shard 1/1 --out p.part --resume --quiet")
         self.run_program("merge p.part --quiet --out merged.json")
         self.check_same(self.result_text(run, name="whole.json"), self.read("merged.json"))
 
     def without_locks(self):
-        """A library that answers flock as Lustre without locks does."""
+        """Builds a library whose flock fails as on Lustre without locks; returns the environment that loads it."""
         self.write("flock.c", "#include <errno.h>\nint flock(int d, int o) { (void)d; (void)o; errno = ENOSYS; return -1; }\n")
         subprocess.run(["cc", "-shared", "-fPIC", "-o", "flock.so", "flock.c"], cwd=self.folder, check=True)
         return {"LD_PRELOAD": self.path("flock.so")}
 
-    def test_a_file_system_without_locks(self):
+    def test_runs_and_merges_work_on_a_file_system_without_locks(self):
         whole = self.result_text(SMALL, name="whole.json")
         env = self.without_locks()
         self.check_same(whole, self.result_text(SMALL, name="b.json", env=env))

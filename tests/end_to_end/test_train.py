@@ -1,4 +1,4 @@
-"""rank-collapse --study train: names, data, files that other studies read, refusals, interruption."""
+"""rank-collapse --study train: names of curves, data sets, output files that other studies read, bad input, interruption."""
 import gzip
 import os
 import random
@@ -22,7 +22,7 @@ def idx(*sizes, content):
 
 class TrainTest(ProgramTest):
     def write_images(self, folder="images", count=40):
-        """Images of 8 x 8 whose class is told by which half is bright."""
+        """Writes 8 x 8 images whose class is given by which half is bright."""
         draw = random.Random(1)
         os.makedirs(self.path(folder), exist_ok=True)
         for part in ("train", "t10k"):
@@ -33,12 +33,12 @@ class TrainTest(ProgramTest):
             self.write(f"{folder}/{part}-labels-idx1-ubyte.gz", idx(count, content=labels))
         return folder
 
-    def test_threads_change_no_digit(self):
+    def test_numbers_do_not_depend_on_threads(self):
         arguments = TINY + " --model attention,linear-attention,mamba2,s4d --lambda 0,1,learned --precision f32"
         one = self.result_text(arguments + " --threads 1")
         self.assertEqual(reproducible(one), reproducible(self.result_text(arguments + " --threads 5")))
 
-    def test_names_join_what_varies_or_was_set(self):
+    def test_names_of_curves_list_the_settings_that_vary_or_were_given(self):
         def curves(flags):
             return [name[:-len(".final_accuracy")] for name in self.result(TINY + flags)["scalars"] if name.endswith(".final_accuracy")]
 
@@ -52,37 +52,37 @@ class TrainTest(ProgramTest):
             self.assertIn("attention,lambda=learned." + what, names)
         self.assertIn("attention,lambda=learned.learned_lambda.2", self.result(TINY + " --lambda learned")["scalars"])
 
-    def test_a_replayed_config_gives_the_same(self):
+    def test_a_replayed_config_gives_the_same_result(self):
         arguments = TINY + " --model attention,mamba2 --lambda -0.5,learned --steps 8,mamba2:6 --lr 0.003,mamba2:0.01"
         first = self.result_text(arguments, name="first.json")
         self.assertEqual(reproducible(first), reproducible(self.result_text("rank-collapse --study train --config first.json")))
         self.assertEqual(self.result(arguments)["config"]["lambda"], [-0.5, "learned"])
 
-    def test_images_are_learnt(self):
+    def test_training_learns_images(self):
         folder = self.write_images()
         result = self.result(f"rank-collapse --study train --task pixels --idx {folder} --pool 2 --train-size 40 --test-size 40 --dim 16 "
                              "--steps 60 --lr 0.01 --trials 3 --lambda 0,1")
         self.assertEqual(result["scalars"]["attention,lambda=1.final_accuracy"]["mean"], 1.0)
         self.assertTrue(any("4 x 4 pixels" in note for note in result["notes"]), result["notes"])
 
-    def test_digits_and_cifar(self):
+    def test_digits_and_cifar_files_are_read(self):
         rows = "".join(",".join(str((i * j + i) % 17) for j in range(64)) + f",{i % 10}\n" for i in range(50))
         self.write("digits.csv.gz", gzip.compress(rows.encode()))
         notes = self.result(TINY + " --task pixels --digits digits.csv.gz --pool 2")["notes"]
-        self.assertTrue(any("40 images to learn, 10 held out" in note for note in notes), notes)
+        self.assertTrue(any("40 training images, 10 held-out images" in note for note in notes), notes)
         os.mkdir(self.path("batches"))
         for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
             self.write(f"batches/{name}.bin", b"".join(bytes([i % 10]) + bytes((i + j) % 256 for j in range(3072)) for i in range(6)))
         notes = self.result(TINY + " --task pixels --cifar batches --train-size 30 --test-size 6")["notes"]
         self.assertTrue(any("8 x 8 pixels" in note for note in notes), notes)
 
-    def test_saved_weights_are_published_weights(self):
-        """The forward passes of training and of published models are two programs: on the same windows they agree."""
+    def test_saved_weights_can_be_read_as_published_weights(self):
+        """The independent forward passes of training and of published models agree on the same windows of text."""
         trained = self.result(TEXT + " --save kept/model.safetensors", name="trained.json")
         self.write("windows.txt", "".join(self.read("kept/model.tokens.txt").splitlines(keepends=True)[:4]))
         page = self.run_program("report trained.json kept/model.mamba2.config.json --out page.html")
-        self.assertIn("1 file left out: not a result", page.stderr)
-        self.refused("report kept/model.mamba2.config.json", "one result file or more")
+        self.assertIn("skipped 1 file: the config of saved weights is not a result", page.stderr)
+        self.refused("report kept/model.mamba2.config.json", "one or more result files")
         depth = self.result("rank-collapse --weights kept/model.mamba2.safetensors --also kept/model.attention.safetensors "
                             "--tokens-file windows.txt --lambda 1", name="depth.json")
         expected, found = ({s["name"]: s["mean"] for s in document["series"]} for document in (trained, depth))
@@ -95,7 +95,7 @@ class TrainTest(ProgramTest):
         self.assertTrue(any(claim["id"] == "lambda-skip/fig-2/gpt2/dip-at-0" or "gpt2" in claim["id"] for claim in sweep["claims"]))
 
     def test_several_trainings_of_a_model_are_the_trials(self):
-        """Each trial is one training: the mean of what its weights alone give over the sequences."""
+        """Each trial is one training; its value is the mean over the sequences that its weights give alone."""
         self.result(TEXT + " --trials 3 --save kept/model.safetensors", name="trained.json")
         files = {model: [f"kept/model.{model}{number}.safetensors" for number in ("", ".2", ".3")] for model in ("mamba2", "attention")}
         for study, values in (("layers", "--lambda 0,1"), ("lambda-sweep", "--lambda -1,0,1")):
@@ -110,13 +110,13 @@ class TrainTest(ProgramTest):
                     values_alone = [result["series"][index]["mean"][point] for result in alone]
                     self.assertAlmostEqual(mean, statistics.mean(values_alone), delta=1e-12)
                     self.assertAlmostEqual(std, statistics.stdev(values_alone), delta=1e-12)
-        self.refused(f"{run} --weights {files['mamba2'][0]} --also {files['mamba2'][1]},{files['attention'][0]}", "--also", "as many of each model")
+        self.refused(f"{run} --weights {files['mamba2'][0]} --also {files['mamba2'][1]},{files['attention'][0]}", "--also", "the same number for every model")
 
-    def test_presets_of_trained_weights_say_what_is_missing(self):
-        self.refused("run lambda-skip-fig01-trained --out out.json", "results/lambda-skip-trained.", "ranklab run lambda-skip-trained",
+    def test_a_preset_without_its_trained_weights_names_the_missing_files(self):
+        self.refused("run lambda-skip-fig01-trained --out out.json", "results/lambda-skip-trained.", "ranklab run lambda-skip-trained`",
                      exit_code=1)
 
-    def test_reproduce_first_runs_what_a_preset_reads(self):
+    def test_reproduce_first_runs_the_preset_that_another_one_reads(self):
         os.mkdir(self.path("experiments"))
         train = {"study": "train", "task": "text", "vocab": "char", "length": 8, "dim": 16, "batch": 4, "steps": [3], "norm": ["rms"], "ffn": [0],
                  "model": ["mamba2"], "trials": 1, "save": "results/kept.safetensors"}
@@ -129,7 +129,7 @@ class TrainTest(ProgramTest):
         self.assertLess(run.stderr.index("] b-writes"), run.stderr.index("] a-reads"))
         self.assertEqual(sorted(name for name in os.listdir(self.path("results")) if name.endswith("s.json")), ["a-reads.json", "b-writes.json"])
 
-    def test_variants_have_their_curves_and_series(self):
+    def test_every_variant_has_its_curves_and_series(self):
         folder = self.write_images()
         flags = (f" --task patches --idx {folder} --patch 4 --train-size 40 --test-size 40 --heads 2 --layers 2 --variant post,de-escalated "
                  "--lr-post 0.002,0.001 --warmup-post 0,2")
@@ -146,7 +146,7 @@ class TrainTest(ProgramTest):
         self.assertIn("attention,de-escalated,L=2.test_loss", names)
         self.assertTrue(any("patches of 4 x 4" in note for note in result["notes"]), result["notes"])
 
-    def test_a_mean_over_the_segment_leaks(self):
+    def test_a_mean_over_the_segment_leaks_later_tokens(self):
         result = self.result(_SMALL + " --steps 40 --lr 0.01 --trials 1 --task text --length 16 --heads 2 --layers 2 --variant pre,de-escalated "
                              "--mean segment,strict,prefix")
         for curve in ("attention,pre,L=2", "attention,de-escalated,L=2,mean=strict", "attention,de-escalated,L=2,mean=prefix"):
@@ -154,17 +154,17 @@ class TrainTest(ProgramTest):
                 self.assertEqual(result["scalars"][f"{curve}.{what}"]["mean"], 0.0, curve + what)
         self.assertGreater(result["scalars"]["attention,de-escalated,L=2,mean=segment.future_gradient_share"]["mean"], 0.01)
 
-    def test_patches_of_cifar_are_in_colour(self):
+    def test_patches_of_cifar_have_colors(self):
         os.mkdir(self.path("batches"))
         for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
-            # The class is told by the colour, of one grey.
+            # The classes differ in color only: both have the same gray value.
             self.write(f"batches/{name}.bin", b"".join(bytes([i % 2]) + bytes([200 if i % 2 else 0]) * 1024 + bytes([0 if i % 2 else 102]) * 1024 +
                                                        bytes(1024) for i in range(20)))
         result = self.result("rank-collapse --study train --task patches --cifar batches --train-size 100 --test-size 20 --patch 8 --dim 16 "
                              "--layers 2 --batch 10 --steps 60 --lr 0.01 --trials 1")
         self.assertEqual(result["scalars"]["attention,L=2.final_accuracy"]["mean"], 1.0)
 
-    def test_one_line_for_what_cannot_be_run(self):
+    def test_bad_input_is_refused_in_one_line(self):
         self.write_images()
         self.write("images/train-images-idx3-ubyte.gz", b"no images")
         for flags, needles in (
@@ -206,7 +206,7 @@ class TrainTest(ProgramTest):
         self.refused(f"{TINY} --task text --text none.txt --out out.json", "none.txt", exit_code=1)
         self.refused(f"{TINY} --save /proc/none/w.safetensors --out out.json", "/proc/none", exit_code=1)
 
-    def test_memory_is_estimated_before(self):
+    def test_a_run_that_needs_too_much_memory_is_refused(self):
         self.refused(f"{TINY} --dim 30000 --layers 900 --out out.json", "--dim 30000", "memory")
 
     def test_a_signal_ends_a_run_within_two_seconds(self):

@@ -1,4 +1,4 @@
-"""Help, version, and bad input: one line that names the flag, the value and what is allowed; exit 2; nothing written."""
+"""Help, version and bad input: one line names the flag, its value and what is allowed; exit status 2; no file is written."""
 import fcntl
 import json
 import os
@@ -34,7 +34,7 @@ class HelpTest(ProgramTest):
         self.assertRegex(text, r"--steps\s+T: .*\[1000\]")
 
 
-    def test_help_of_one_study_shows_it_alone_with_an_example_that_works(self):
+    def test_help_of_one_study_shows_only_its_flags_and_a_working_example(self):
         for command in ("rank-collapse", "random-features", "spiked-model", "teacher-student", "one-step-compare"):
             whole = self.run_program(f"{command} --help").stdout
             studies = re.findall(r"(?m)^Flags of --study (\S+) ", whole)
@@ -46,7 +46,7 @@ class HelpTest(ProgramTest):
                 self.assertLessEqual(len(example), 2)
                 for line in example:
                     words = shlex.split(line)
-                    if words[0] == "python3":  # makes two matrices with NumPy, which the tests do not need
+                    if words[0] == "python3":  # this line makes two matrices with NumPy; the tests must work without NumPy
                         self.write("A.npy", npy([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0]]))
                         self.write("G.npy", npy([[2.0, 1.0], [0.0, 1.0]]))
                     else:
@@ -54,7 +54,7 @@ class HelpTest(ProgramTest):
                         self.run_program(words[1:] + ["--dry-run"])
         self.refused("rank-collapse --study layer --help", "--study", "'layer'", "layers")
 
-    def test_help_before_the_command(self):
+    def test_help_followed_by_a_command_is_the_help_of_that_command(self):
         for rest in ("plot", "random-features", "random-features --study trajectory"):
             self.assertEqual(self.run_program(f"help {rest}").stdout, self.run_program(f"{rest} --help").stdout)
         self.assertEqual(self.run_program("help").stdout, self.run_program("--help").stdout)
@@ -79,7 +79,7 @@ class BadFlagTest(ProgramTest):
             self.assertTrue(self.run_program(f"help {term}").stdout.startswith(f"{term}\n    "))
         self.refused("help stabel-rank", "stable-rank")
 
-    def test_values_outside_the_domain(self):
+    def test_values_outside_the_domain_are_refused(self):
         for flag, value in (("--trials", "0"), ("--trials", "-3"), ("--trials", "abc"), ("--trials", "2x"), ("--trials", ""), ("--trials", "1e3"),
                             ("--seed", "-1"), ("--seed", "18446744073709551616"), ("--steps", "-5"), ("--steps", "0"), ("--k", "0"), ("--n", "1.5"),
                             ("--precision", "f16"), ("--scale", "huge"), ("--progress", "maybe"), ("--polar-rtol", "-1"), ("--polar-rtol", "nan"),
@@ -87,7 +87,7 @@ class BadFlagTest(ProgramTest):
             words = RF.split() + ([flag, value] if "=" not in flag else [flag])
             self.refused(words, flag.split("=")[0], value)
 
-    def test_settings_of_a_model_that_do_not_fit_together(self):
+    def test_model_settings_that_do_not_fit_together_are_refused(self):
         rc = "rank-collapse --study layers"
         self.refused(f"{rc} --tokens 1", "--tokens 1", "at least 2")
         self.refused(f"{rc} --model post-norm --dim 10 --heads 4", "--heads 4", "--dim 10")
@@ -105,11 +105,11 @@ class BadFlagTest(ProgramTest):
         document = self.result("rank-collapse --study examples --lambda -1 --layers 5")
         self.assertGreater(document["scalars"]["degenerate_rows"]["mean"], 0)
 
-    def test_a_model_keeps_its_own_settings_in_the_result(self):
+    def test_the_config_records_the_default_settings_of_the_model(self):
         plan = loads(self.run_program("rank-collapse --model albert --lambda -1,1 --dry-run").stdout)["config"]
         self.assertEqual((plan["norm"], plan["share-weights"], plan["heads"], plan["lambda"]), ("layer", "on", 4, [-1, 1]))
 
-    def test_values_that_are_empty_or_say_nothing(self):
+    def test_empty_values_and_zeros_are_refused(self):
         rc = "rank-collapse --study layers --model post-norm"
         self.refused(f"{rc} --heads 0", "--heads", "'0'", "from 1")
         self.refused(f"{rc} --ffn 0", "--ffn", "'0'", "from 1")
@@ -118,19 +118,19 @@ class BadFlagTest(ProgramTest):
         self.refused(TINY.split() + ["--out", ""], "--out", "''")
         self.refused(["report", "x.json", "--out", ""], "--out", "''")
 
-    def test_letters_for_flags(self):
+    def test_single_letter_flags_work(self):
         plan = loads(self.run_program(f"{TINY} -j2 -o a/b.json --dry-run").stdout)
         self.assertEqual((plan["threads"], plan["out"]), (2, "a/b.json"))
         self.assertEqual(self.run_program(f"{TINY} -j 1 -q -o x.json").stderr, "")
         self.refused(f"{TINY} -o", "needs a value")
 
-    def test_a_preset_under_the_wrong_command_says_the_whole_right_line(self):
+    def test_a_preset_with_the_wrong_command_shows_the_correct_command_line(self):
         self.refused("rank-collapse --preset spectral-fig03 --steps 5 --progress never", "is for random-features, not rank-collapse",
-                     "`ranklab random-features --preset spectral-fig03 --steps 5 --progress never`")
+                     f"`{BINARY} random-features --preset spectral-fig03 --steps 5 --progress never`")
         self.refused(["one-step-compare", "--preset=spectral-fig03", "-o", "my file.json"],
-                     "`ranklab random-features --preset=spectral-fig03 -o 'my file.json'`")
+                     f"`{BINARY} random-features --preset=spectral-fig03 -o 'my file.json'`")
 
-    def test_a_preset_finds_its_command(self):
+    def test_run_finds_the_command_of_a_preset(self):
         plan = loads(self.run_program("run spectral-fig11 --trials 2 --dry-run").stdout)
         self.assertEqual((plan["command"], plan["config"]["preset"], plan["config"]["trials"]), ("random-features", "spectral-fig11", 2))
         self.refused("run spectral-fig3", "spectral-fig3", "'spectral-fig03'")
@@ -138,20 +138,20 @@ class BadFlagTest(ProgramTest):
         self.refused("run --trials 2 spectral-fig03", "preset")
         self.assertIn("run PRESET", self.run_program("run --help").stdout)
 
-    def test_a_flag_without_its_value(self):
+    def test_a_flag_without_its_value_is_refused(self):
         self.refused(f"{RF} --trials", "--trials", "needs a value")
         self.refused(f"{RF} --trials --seed 3", "--trials", "needs a value")
 
-    def test_a_flag_of_another_study(self):
+    def test_a_flag_of_another_study_is_refused(self):
         self.refused(f"{RF} --depth 3", "--depth", "stable-rank")
 
-    def test_single_letter_flags_switches_and_repeats(self):
+    def test_switches_and_repeated_flags(self):
         plan = loads(self.run_program(f"{RF} --m=7 --from-peak off --steps 3 --steps 5 --dry-run").stdout)
         self.assertEqual((plan["config"]["m"], plan["config"]["from-peak"], plan["config"]["steps"]), (7, False, 5))
         plan = loads(self.run_program(f"{RF} --from-peak --seed 18446744073709551615 --dry-run").stdout)
         self.assertEqual((plan["config"]["from-peak"], plan["config"]["seed"]), (True, 18446744073709551615))
 
-    def test_a_run_too_large_for_the_machine(self):
+    def test_a_run_too_large_for_the_machine_is_refused(self):
         message = self.refused(f"{RF} --k 1000000 --n 1000000", "--k 1000000", "memory", "TB")
         self.assertNotIn("--m", message)
         plan = loads(self.run_program(f"{RF} --k 1000000 --n 1000000 --dry-run").stdout)
@@ -173,7 +173,7 @@ class ConfigFileTest(ProgramTest):
         self.write("config.json", document)
         self.refused("random-features --config config.json", "config.json", *needles, exit_code=exit_code)
 
-    def test_keys_and_values(self):
+    def test_bad_keys_and_values_are_refused(self):
         self.refuse(lambda d: d["config"].update({"stepz": 3}), "stepz", "steps")
         self.refuse(lambda d: d["config"].update({"activation": "rellu"}), "activation", "rellu")
         self.refuse(lambda d: d["config"].update({"steps": "many"}), "steps", "many")
@@ -188,7 +188,7 @@ class ConfigFileTest(ProgramTest):
         self.refuse(lambda d: d.update({"schema": "ranklab.result/2"}), "ranklab.result/1")
         self.refuse(lambda d: d.pop("config"), "config")
 
-    def test_files_that_are_no_config(self):
+    def test_files_that_are_not_a_config_are_refused(self):
         self.write("half.json", json.dumps(self.document)[:200])
         self.refused("random-features --config half.json", "half.json", exit_code=1)
         self.write("twice.json", '{"command": "random-features", "config": {"steps": 3, "steps": 4}}')
@@ -201,7 +201,7 @@ class ConfigFileTest(ProgramTest):
         self.refused("random-features --config see.json", "'see' must be text")
         for wrong in ("spectral-fig04", {"spectral-fig04": "spectral/*"}, {"spectral-fig04": [1]}):
             self.write("judged.json", {"command": "random-features", "judged_in": wrong, "config": {}})
-            self.refused("random-features --config judged.json", "judged.json", "'judged_in' must have presets")
+            self.refused("random-features --config judged.json", "judged.json", "'judged_in' must map each preset")
         self.write("bytes.json", b"\xff\xfe\x00")
         self.refused("random-features --config bytes.json", "bytes.json", exit_code=1)
         self.refused("random-features --config none.json", "none.json", exit_code=1)
@@ -209,7 +209,7 @@ class ConfigFileTest(ProgramTest):
 
 
 class OutputPathTest(ProgramTest):
-    def test_unwritable_out_is_found_before_the_first_trial(self):
+    def test_an_unwritable_out_is_refused_before_the_first_trial(self):
         self.write("file", "x")
         self.refused(f"{TINY} --trials 1000000 --out file/out.json", "file/out.json", exit_code=1)
         self.refused(f"{TINY} --trials 1000000 --out .", "folder", exit_code=1)
@@ -219,13 +219,18 @@ class OutputPathTest(ProgramTest):
 
 
 class ListTest(ProgramTest):
-    def test_every_preset_within_100_columns(self):
+    def test_the_list_has_every_preset_within_100_columns(self):
         run = self.run_program("list")
         names = sorted(name[:-5] for name in os.listdir(os.path.join(ROOT, "experiments")) if name.endswith(".json"))
-        self.assertEqual([line.split()[0] for line in run.stdout.splitlines()[2:-2] if not line.startswith(" ")], names)
+        lines = [line for line in run.stdout.splitlines()[1:-1] if line and not line.startswith(" ")]
+        listed = [line.split()[0] for line in lines if not line.startswith("[")]
+        self.assertEqual(sorted(listed), names)
+        self.assertEqual([line.split()[0] for line in lines if line.startswith("[")], ["[Spectral]", "[LambdaSkip]", "[Shallow]"])
+        for earlier, later in (("spectral-fig04", "spectral-fig18a"), ("spectral-fig18b", "spectral-thm1.5"), ("spectral-thm3.6", "lambda-skip-fig01")):
+            self.assertLess(listed.index(earlier), listed.index(later))
         self.assertLessEqual(max(map(len, run.stdout.splitlines())), 100)
 
-    def test_json_holds_every_preset_whole(self):
+    def test_the_json_list_has_every_preset_in_full(self):
         for preset in loads(self.run_program("list --json").stdout):
             name = preset.pop("name")
             with open(os.path.join(ROOT, "experiments", f"{name}.json"), encoding="utf-8") as file:
@@ -234,12 +239,12 @@ class ListTest(ProgramTest):
 
 
 class SummaryTest(ProgramTest):
-    """What a run says on standard error; on a terminal in colour and as wide as it."""
+    """The summary that a run prints on standard error. On a terminal it has color and the width of the terminal."""
 
     # SwiGLU violates (1.5) at this size: some claims fail, some hold.
     ARGUMENTS = "random-features --activation swiglu --m 40 --k 40 --d 20 --n 160 --steps 40 --restart-every 0 --trials 2 --progress never -o -"
 
-    def on_a_terminal(self, columns, **env):
+    def stderr_on_terminal(self, columns, **env):
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"} | env
@@ -256,26 +261,30 @@ class SummaryTest(ProgramTest):
         self.assertEqual(process.wait(), 0)
         return shown.decode().replace("\r\n", "\n")
 
-    def test_failures_first_and_counted(self):
+    def test_claims_that_fail_come_first_and_verdicts_are_counted(self):
         run = self.run_program(self.ARGUMENTS)
-        verdicts = [claim["verdict"] for claim in loads(run.stdout)["claims"]]
-        shown = re.findall(r"(?m)^  (holds|fails|not-applicable) ", run.stderr)
+        verdicts = ["undecided" if claim.get("undecided") else claim["verdict"].replace("-", " ") for claim in loads(run.stdout)["claims"]]
+        shown = re.findall(r"(?m)^  (holds|fails|undecided|not applicable) ", run.stderr)
         self.assertEqual(sorted(shown), sorted(verdicts))
-        self.assertEqual(shown, sorted(shown, key=["fails", "holds", "not-applicable"].index))
+        self.assertIn("undecided", verdicts)  # two trials are too few for a mean
+        self.assertEqual(shown, sorted(shown, key=["fails", "holds", "undecided", "not applicable"].index))
         holds, fails = verdicts.count("holds"), verdicts.count("fails")
         self.assertGreater(fails, 0)
         self.assertIn(f"{holds} hold{'s' if holds == 1 else ''}, {fails} fail{'s' if fails == 1 else ''}", run.stderr)
         self.assertNotIn("\x1b", run.stderr)
 
-    def test_colour_on_a_terminal_unless_refused(self):
-        self.assertIn("\x1b[31m  fails\x1b[0m", self.on_a_terminal(100))
-        self.assertNotIn("\x1b", self.on_a_terminal(100, NO_COLOR="1"))
-        self.assertNotIn("\x1b", self.on_a_terminal(100, TERM="dumb"))
+    def test_a_terminal_shows_color_unless_turned_off(self):
+        self.assertIn("  \x1b[31mfails\x1b[0m", self.stderr_on_terminal(100))
+        self.assertNotIn("\x1b", self.stderr_on_terminal(100, NO_COLOR="1"))
+        self.assertNotIn("\x1b", self.stderr_on_terminal(100, TERM="dumb"))
 
-    def test_lines_fit_the_terminal(self):
-        for columns in (40, 72):
-            lines = self.on_a_terminal(columns, NO_COLOR="1").splitlines()[1:]
-            self.assertEqual(max(map(len, lines)), columns)
+    def test_lines_fit_the_terminal_and_details_are_complete(self):
+        details = [re.sub("^undecided:? ", "", claim["detail"]) for claim in loads(self.run_program(self.ARGUMENTS).stdout)["claims"]]
+        shown = self.stderr_on_terminal(80, NO_COLOR="1")
+        self.assertLessEqual(max(map(len, shown.splitlines())), 80)
+        for detail in details:
+            self.assertIn(detail, " ".join(shown.split()))
+
 
 
 if __name__ == "__main__":

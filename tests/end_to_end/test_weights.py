@@ -1,4 +1,5 @@
-"""rank-collapse on published weights: hidden states against the equations in loops, every spelling and type, what is refused."""
+"""rank-collapse on published weights: compares hidden states with reference_models.py, reads every naming scheme and type, and refuses
+bad input."""
 import math
 import unittest
 
@@ -6,7 +7,7 @@ import reference_models as models
 from program import ProgramTest, loads, reproducible
 from stored_tensors import npy, rounded, safetensors
 
-IDS = [[3, 0, 7, 7, 1, 10], [5, 2, 9, 4], [8, 8, 6, 1, 0]]  # ragged; below every vocabulary
+IDS = [[3, 0, 7, 7, 1, 10], [5, 2, 9, 4], [8, 8, 6, 1, 0]]  # of different lengths; every id is in every vocabulary
 LAYERS = "rank-collapse --study layers --weights w.safetensors --tokens-file ids.json --model "
 BERT_CONFIG = {"model_type": "bert", "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12,
                "hidden_act": "gelu", "layer_norm_eps": 1e-12, "vocab_size": 11, "max_position_embeddings": 9,
@@ -19,25 +20,25 @@ class WeightsTest(ProgramTest):
         self.write("ids.json", IDS)
 
     def write_weights(self, tensors, dtype="F64", rename=lambda name: name, extra=None, name="w.safetensors"):
-        """Returns the tensors as they are read back."""
+        """Writes a .safetensors file and returns the tensors with the rounding of its type."""
         stored = {rename(key): (shape, values, dtype) for key, (shape, values) in tensors.items()}
         stored.update(extra or {})
         self.write(name, safetensors(stored, {"format": "pt"}))
         return {key: (shape, rounded(values, dtype)) for key, (shape, values) in tensors.items()}
 
-    def check_states(self, document, of_trials, curve="lambda=1", relative=1e-10):
-        """Series over depth against the states of each trial."""
+    def check_states(self, document, states_of_trials, curve="lambda=1", relative=1e-10):
+        """Compares series over depth with the states of the reference models, one list of states per trial."""
         series = {s["name"]: s for s in document["series"]}
-        self.assertEqual([document["trials"][key] for key in ("requested", "completed")], [len(of_trials)] * 2)
+        self.assertEqual([document["trials"][key] for key in ("requested", "completed")], [len(states_of_trials)] * 2)
         for measure, f in (("mu", models.mu), ("norm", models.norm), ("cosine_similarity", models.cosine_similarity),
                            ("mu_normalized", lambda X: models.mu(X) / models.norm(X))):
             found = series[f"{curve}.{measure}"]
-            self.assertEqual(found["x"], list(range(len(of_trials[0]))))
+            self.assertEqual(found["x"], list(range(len(states_of_trials[0]))))
             for k, value in enumerate(found["mean"]):
-                expected = math.fsum(f(states[k]) for states in of_trials) / len(of_trials)
+                expected = math.fsum(f(states[k]) for states in states_of_trials) / len(states_of_trials)
                 self.assertLess(abs(value - expected), relative * max(abs(expected), 0.1), f"{curve}.{measure} at {k}")
 
-    # --- each family against its equations ---
+    # --- each model family compared with its equations ---
 
     def test_bert(self):
         w = self.write_weights(models.bert_checkpoint())
@@ -77,7 +78,7 @@ class WeightsTest(ProgramTest):
         self.check_states(self.result(LAYERS + "mamba2 --lambda -2 --gating off"),
                           [models.mamba2(w, ids, 2, lam=-2, gate=False) for ids in IDS], "lambda=-2")
 
-    def test_mamba2_in_groups(self):
+    def test_mamba2_with_groups(self):
         w = self.write_weights(models.mamba2_checkpoint(groups=2, taps=3))
         self.write("config.json", {"model_type": "mamba2", "hidden_size": 8, "num_hidden_layers": 2, "num_heads": 4, "head_dim": 4,
                                    "state_size": 3, "n_groups": 2, "expand": 2, "conv_kernel": 3, "vocab_size": 12,
@@ -85,16 +86,16 @@ class WeightsTest(ProgramTest):
         self.check_states(self.result(LAYERS + "mamba2 --lambda 1 --model-config config.json"),
                           [models.mamba2(w, ids, 2, groups=2, epsilon=1e-3) for ids in IDS])
 
-    def test_the_original_config(self):
+    def test_the_config_format_of_the_original_mamba2(self):
         w = self.write_weights(models.mamba2_checkpoint())
         self.write("config.json", {"d_model": 8, "d_intermediate": 0, "n_layer": 2, "vocab_size": 11, "ssm_cfg": {"layer": "Mamba2"},
                                    "attn_layer_idx": [], "attn_cfg": {}, "rms_norm": True, "residual_in_fp32": True,
                                    "fused_add_norm": True, "pad_vocab_size_multiple": 16, "tie_embeddings": True})
         self.check_states(self.result(LAYERS + "mamba2 --lambda 1 --model-config config.json"), [models.mamba2(w, ids, 2) for ids in IDS])
 
-    # --- spellings, types, files ---
+    # --- naming schemes, types, files ---
 
-    def test_spellings(self):
+    def test_naming_schemes_of_published_files(self):
         gamma = lambda name: "bert." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
         heads = {"bert.pooler.dense.weight": ((8, 8), [0.0] * 64), "cls.predictions.bias": ((11,), [0.0] * 11),
                  "bert.embeddings.position_ids": ((1, 9), list(range(9)), "I64")}
@@ -113,8 +114,8 @@ class WeightsTest(ProgramTest):
         w = self.write_weights(models.mamba2_checkpoint(), rename=lambda name: name.replace("embedding.", "embeddings."), extra=head)
         self.check_states(self.result(LAYERS + "mamba2 --lambda 1"), [models.mamba2(w, ids, 2) for ids in IDS])
 
-    def test_wrappers(self):
-        """What DistributedDataParallel, torch.compile and PEFT put before the names, in any order, is no part of them."""
+    def test_prefixes_of_wrappers_are_ignored(self):
+        """Prefixes that DistributedDataParallel, torch.compile and PEFT add to tensor names are removed, in any order."""
         for wrapper in ("module.", "_orig_mod.", "base_model.model.", "module._orig_mod.", "_orig_mod.module.base_model.model."):
             w = self.write_weights(models.gpt2_checkpoint(), rename=lambda name: wrapper + "transformer." + name,
                                    extra={wrapper + "lm_head.weight": ((11, 8), [0.0] * 88)})
@@ -126,7 +127,7 @@ class WeightsTest(ProgramTest):
         self.write_weights({key: value for key, value in good.items() if key != bias}, rename=lambda name: "module.bert." + name)
         self.refused(LAYERS + "bert --heads 2", "w.safetensors", "'module.bert." + bias, "missing", exit_code=1)
         self.write_weights(good, extra={"module." + bias: ((8,), [0.0] * 8)})
-        self.refused(LAYERS + "bert --heads 2", "w.safetensors", bias, "module." + bias, "one name", exit_code=1)
+        self.refused(LAYERS + "bert --heads 2", "w.safetensors", bias, "module." + bias, "have the same name", exit_code=1)
 
     def test_heads_of_fine_tuned_models(self):
         heads = {"classifier.weight": ((3, 8), [0.0] * 24), "classifier.bias": ((3,), [0.0] * 3), "module.qa_outputs.bias": ((2,), [0.0] * 2)}
@@ -139,18 +140,18 @@ class WeightsTest(ProgramTest):
         document = loads(text)
         self.check_states(document, [models.bert(w, ids, 2, 2) for ids in IDS])
         self.assertEqual(document["config"]["ignore-tensors"], ["classifier.*", "qa_*"])
-        note = [note for note in document["notes"] if "passed over" in note]
+        note = [note for note in document["notes"] if "Unused tensors" in note]
         self.assertEqual(len(note), 1, document["notes"])
         for head in heads:
             self.assertIn(head, note[0])
         self.write("again.json", text)
         self.run_program("verify again.json")
-        # What the model needs is not left out, whatever the glob.
+        # Tensors that the model needs are read even if a pattern matches them.
         self.check_states(self.result(run + " --ignore-tensors *"), [models.bert(w, ids, 2, 2) for ids in IDS])
         self.assertIn("classifier.bias", self.run_program("rank-collapse --describe w.safetensors").stdout)
 
     def test_groups_of_states(self):
-        """Two groups of 3 states and one of 6 have tensors of the same shapes."""
+        """Two groups of 3 states and one group of 6 states have tensors of the same shapes."""
         w = self.write_weights(models.mamba2_checkpoint(groups=2))
         run = LAYERS + "mamba2 --lambda 1"
         text = self.result_text(run + " --ssm-groups 2")
@@ -161,12 +162,12 @@ class WeightsTest(ProgramTest):
         self.write("again.json", text)
         self.run_program("verify again.json")
 
-        said = self.run_program(run + " --out one.json").stderr
+        message = self.run_program(run + " --out one.json").stderr
         document = loads(self.read("one.json"))
         self.check_states(document, [models.mamba2(w, ids, 2, groups=1) for ids in IDS])
         self.assertEqual([document["config"][key] for key in ("ssm-groups", "state")], [1, 6])
         self.assertTrue(any(note.startswith("Assumed: 1 group of states") for note in document["notes"]), document["notes"])
-        for text in (said, self.run_program("rank-collapse --describe w.safetensors").stdout):
+        for text in (message, self.run_program("rank-collapse --describe w.safetensors").stdout):
             self.assertIn("--ssm-groups N", text)
 
         self.refused(run + " --ssm-groups 3", "--ssm-groups 3", "4 heads")
@@ -217,7 +218,7 @@ class WeightsTest(ProgramTest):
         self.check_states(self.result(LAYERS + "bert --heads 2 --tokens 4 --trials 2"), expected[:2])
         self.refused(LAYERS + "bert --heads 2 --trials 4", "--trials 4", "3")
 
-    def test_first_layers_alone(self):
+    def test_layers_flag_uses_only_the_first_layers(self):
         w = self.write_weights(models.gpt2_checkpoint(layers=3))
         self.check_states(self.result(LAYERS + "gpt2 --heads 2 --layers 2"), [models.gpt2(w, ids, 2, 2) for ids in IDS])
         self.refused(LAYERS + "gpt2 --heads 2 --layers 4", "--layers 4", "w.safetensors", "3")
@@ -238,7 +239,7 @@ class WeightsTest(ProgramTest):
         self.assertLess(abs(series["gating=off,norm=on.mu_normalized"][-1] - sum(models.mu(X) / models.norm(X) for X in states) / 3), 1e-10)
 
     def test_escalation(self):
-        """xi_1/xi_2 of each step: how the common part of the tokens grows against the rest."""
+        """The ratio xi_1/xi_2 of each step: growth of the common part of the tokens relative to the growth of the rest."""
         w = self.write_weights(models.bert_checkpoint())
         document = self.result(LAYERS.replace("layers", "escalation") + "bert --heads 2 --lambda 0.5 --lambda-at both")
         series = {s["name"]: s for s in document["series"]}
@@ -258,7 +259,7 @@ class WeightsTest(ProgramTest):
         self.write_weights(models.gpt2_checkpoint())
         self.refused("rank-collapse --study escalation --weights w.safetensors --heads 2 --tokens 4", "gpt2", "post-norm")
 
-    def test_presets_take_weights(self):
+    def test_presets_accept_weights(self):
         w = self.write_weights(models.mamba2_checkpoint())
         self.write("ids.json", [ids * 30 for ids in IDS])
         document = self.result("rank-collapse --preset lambda-skip-fig01 --precision f64 --weights w.safetensors --tokens-file ids.json")
@@ -291,7 +292,7 @@ class WeightsTest(ProgramTest):
         run = "rank-collapse --model gpt2 --heads 2 --weights w.safetensors --tokens 7 --trials 3"
         uniform, zipf = self.result(run), self.result(run + " --zipf 3")
         self.assertNotEqual(uniform["series"], zipf["series"])
-        # Nearly all tokens are the same one.
+        # With exponent 3 nearly all tokens are equal.
         self.assertGreater(zipf["scalars"]["lambda=1.final_cosine_similarity"]["mean"],
                            uniform["scalars"]["lambda=1.final_cosine_similarity"]["mean"])
         self.refused(run.replace("--tokens 7", "--tokens 10"), "--tokens 10", "9 positions")
@@ -308,9 +309,9 @@ class WeightsTest(ProgramTest):
         self.refused("rank-collapse --describe w.safetensors --seed 1", "--describe")
         self.refused("rank-collapse --describe gone.safetensors", "gone.safetensors", exit_code=1)
 
-    # --- what is refused ---
+    # --- bad input ---
 
-    def test_tensors_that_do_not_fit(self):
+    def test_tensors_that_do_not_fit_are_refused(self):
         good = models.bert_checkpoint()
         bias = "encoder.layer.1.attention.self.key.bias"
         run = LAYERS + "bert --heads 2"
@@ -327,7 +328,7 @@ class WeightsTest(ProgramTest):
         self.write("pytorch_model.bin", b"PK\x03\x04" + b"\0" * 100)
         self.refused(run.replace("w.safetensors", "pytorch_model.bin"), "pytorch_model.bin", "safetensors", exit_code=1)
 
-    def test_flags_that_do_not_fit(self):
+    def test_flags_that_do_not_fit_are_refused(self):
         self.write_weights(models.bert_checkpoint())
         run = LAYERS + "bert"
         self.refused(run, "--heads", "--model-config")
@@ -342,7 +343,7 @@ class WeightsTest(ProgramTest):
         self.write_weights(models.albert_checkpoint())
         self.refused(LAYERS + "albert --heads 2 --layers 2 --share-weights off", "--share-weights off", "albert")
 
-    def test_configs_that_do_not_fit(self):
+    def test_configs_that_do_not_fit_are_refused(self):
         self.write_weights(models.bert_checkpoint())
         run = LAYERS + "bert --model-config config.json"
         for change, *needles in (({"hidden_size": 16}, "16", "8"), ({"num_hidden_layers": 3}, "3", "2"), ({"model_type": "gpt2"}, "gpt2"),
@@ -355,13 +356,13 @@ class WeightsTest(ProgramTest):
         self.refused(run, "config.json", exit_code=1)
 
     def test_token_types(self):
-        """As many as the tensors have; the tokens are of the first."""
+        """The number of token types is that of the tensors; all tokens have the first type."""
         for types in (1, 3):
             w = self.write_weights(models.bert_checkpoint(types=types))
             self.write("config.json", dict(BERT_CONFIG, type_vocab_size=types))
             self.check_states(self.result(LAYERS + "bert --model-config config.json"), [models.bert(w, ids, 2, 2) for ids in IDS])
 
-    def test_token_files_that_do_not_fit(self):
+    def test_token_files_that_do_not_fit_are_refused(self):
         self.write_weights(models.bert_checkpoint())
         run = LAYERS + "bert --heads 2"
         for content, *needles in (([[1, 2], [3, 11]], "sequence 2", "11", "10"), ([[1, 2], [3]], "2"), ([[1, -2]], "-2"), ([[1, 2.5]], "2.5"),

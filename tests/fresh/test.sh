@@ -1,14 +1,15 @@
 #!/bin/bash
-# `make fresh-test`: what a newcomer does, in clean chroots of Debian 12 and 13 that mmdebstrap makes with git, make and g++ alone. The
-# last commit is cloned, the README's two commands run, `make deb` makes the package; a second clean chroot installs it and runs it as a
-# user. Each step prints its seconds and ok or FAILED; the last line counts them.
+# `make fresh-test`: follows the README as a new user would, in clean chroots of Debian 12 and 13. mmdebstrap creates a chroot with only
+# git, make and g++. The test clones the last commit, runs the two commands of the README, and builds the package with `make deb`. A second
+# clean chroot installs the package and runs it as an ordinary user. Each step prints its seconds and ok or FAILED; the last line counts
+# the steps.
 #
-# SUITES="bookworm trixie" names the releases, FULL=1 adds `make check-reference`. Needs mmdebstrap, a network, and root or user
-# namespaces; build-fresh/ is removed at the end, but for the logs of what failed.
+# SUITES="bookworm trixie" sets the releases, FULL=1 adds `make check-reference`. Needs mmdebstrap, a network, and root or user
+# namespaces. build-fresh/ is removed at the end, except for the logs of failed steps.
 set -euo pipefail
 
 # --- inside a chroot ---------------------------------------------------------------------------------------------------
-# step NAME COMMAND...: runs the command, keeps its output in logs/, counts.
+# step NAME COMMAND...: runs the command, saves its output in logs/ and records the outcome.
 step() {
   local name=$1 start=$SECONDS outcome=ok
   shift
@@ -19,7 +20,7 @@ step() {
 }
 install_packages() { apt-get install -y -q "$@"; }
 lintian_finds_no_error() { install_packages --no-install-recommends lintian && lintian --fail-on error build/ranklab_*.deb; }
-nothing_warned() { ! grep 'warning:' /root/logs/make-*.log; }
+no_compiler_warnings() { ! grep 'warning:' /root/logs/make-*.log; }
 
 newcomer() {
   cd /root
@@ -28,7 +29,7 @@ newcomer() {
   git -c advice.detachedHead=false checkout -q "$1"
   step "make reproduce" make reproduce
   step "make test" make test
-  step "no compiler warned" nothing_warned
+  step "no compiler warnings" no_compiler_warnings
   [ -z "${FULL:-}" ] || step "make check-reference" make check-reference
   step "make deb" make deb
   step "lintian" lintian_finds_no_error
@@ -44,7 +45,7 @@ package() {
   step "apt install ./ranklab_*.deb" install_packages /root/ranklab_*.deb
   install_packages --no-install-recommends man-db bash-completion > /dev/null 2>&1
   useradd -m -s /bin/bash someone
-  # Many projects have a folder `experiments` of their own.
+  # Many projects have their own folder named `experiments`; it must not hide the presets.
   step "ranklab run spectral-fig03" as_user 'mkdir experiments && echo "{}" > experiments/mine.json && ranklab run spectral-fig03 &&
     ranklab plot results/spectral-fig03.json && grep -q "</svg>" results/spectral-fig03.svg && ranklab --version'
   step "man ranklab" as_user 'man -P cat ranklab | grep -q one-step-compare'
@@ -56,7 +57,7 @@ package() {
 if [ $# -gt 0 ]; then
   suite=$2
   mkdir -p /root/logs
-  # Python's pools and OpenBLAS share memory there.
+  # Python's process pools and OpenBLAS need shared memory in /dev/shm.
   mountpoint -q /dev/shm || mount -t tmpfs tmpfs /dev/shm
   export DEBIAN_FRONTEND=noninteractive
   apt-get update -q > /dev/null
@@ -72,7 +73,7 @@ command -v mmdebstrap > /dev/null || skip "mmdebstrap is not installed"
 [ -z "$(git status --porcelain)" ] || echo "fresh-test: tests the last commit, without the changes in this folder" >&2
 
 work=$PWD/build-fresh
-# Root's mounts live in a namespace of their own: they are gone when a run is killed, and nothing is ever removed through one.
+# Root's mounts are in a separate namespace: they vanish if a run is killed, and rm never follows one of them.
 isolate=()
 [ "$(id -u)" != 0 ] || isolate=(unshare --mount --propagation private --)
 grep -q " $work/" /proc/self/mounts && { echo "fresh-test: something is mounted below $work; unmount it first" >&2; exit 1; }
@@ -82,7 +83,7 @@ commit=$(git rev-parse HEAD)
 git bundle create -q "$work/ranklab.bundle" HEAD
 passed=0 failed=0
 
-# clean SUITE PACKAGES HOOK...: a chroot that is gone when the hooks are done.
+# clean SUITE PACKAGES HOOK...: creates a chroot, runs the hooks in it and removes it.
 clean() {
   local suite=$1 packages=$2 hooks=()
   shift 2
@@ -92,7 +93,8 @@ clean() {
 }
 inside='env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 FULL='${FULL:-}' chroot "$1" bash /root/test.sh'
 
-count() {  # FOLDER of logs
+# count FOLDER: adds the outcomes of the steps whose logs are in FOLDER.
+count() {
   [ -e "$1/outcomes" ] || return 0
   passed=$((passed + $(grep -c '^ok' "$1/outcomes" || true))) failed=$((failed + $(grep -c '^FAILED' "$1/outcomes" || true)))
 }
@@ -101,11 +103,11 @@ for suite in ${SUITES:-bookworm trixie}; do
   for who in newcomer package; do mkdir -p "$work/logs/$suite/$who"; done
   clean "$suite" git,make,g++,ca-certificates "upload $work/ranklab.bundle /root/ranklab.bundle" "$inside newcomer $suite $commit" \
     "sync-out /root/logs $work/logs/$suite/newcomer" "cp \"\$1\"/root/ranklab/build/ranklab_*.deb $work/logs/$suite/ || true" ||
-    { echo "$suite: no chroot, or no clone in it"; failed=$((failed + 1)); }
+    { echo "$suite: cannot create the chroot or clone into it"; failed=$((failed + 1)); }
   count "$work/logs/$suite/newcomer"
   deb=$(ls "$work/logs/$suite/"*.deb 2> /dev/null) || { echo "$suite: no package to install"; failed=$((failed + 1)); continue; }
   clean "$suite" ca-certificates "copy-in $deb /root" "$inside package $suite" "sync-out /root/logs $work/logs/$suite/package" ||
-    { echo "$suite: no chroot for the package"; failed=$((failed + 1)); }
+    { echo "$suite: cannot create the chroot for the package"; failed=$((failed + 1)); }
   count "$work/logs/$suite/package"
 done
 if [ $failed = 0 ]; then rm -rf --one-file-system "$work"; else rm -rf --one-file-system "$work/tmp" "$work/ranklab.bundle"; echo "logs: $work/logs"; fi

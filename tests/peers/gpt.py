@@ -1,15 +1,15 @@
-"""The model, batch and optimisers of `one-step-compare --study gpt` in PyTorch, on one thread: how many steps a second?
+"""The speed of PyTorch, on one thread, with the model, batch and optimizers of `one-step-compare --study gpt`.
 
     gpt.py [--dim 64] [--optimizer adam|muon] [--steps 40]
 
-Prints steps a second, the median over the steps after the first ten. Tokens are random: the time does not depend on them.
+Prints steps per second: the median over the steps after the first ten. Tokens are random because the time does not depend on them.
 """
 import argparse
 import math
 import os
 import time
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # OpenBLAS has threads of its own, which set_num_threads leaves alone
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # set_num_threads does not change the threads of OpenBLAS
 import torch
 import torch.nn.functional as F
 
@@ -17,7 +17,7 @@ torch.set_num_threads(1)
 
 
 class Gpt:
-    """Rows are tokens; the maps of a layer that read the same activation are one product."""
+    """Maps of a layer with the same input are computed as one product."""
 
     def __init__(self, vocabulary, layers, dim, heads, context):
         self.heads, self.dim, self.context = heads, dim, context
@@ -36,25 +36,25 @@ class Gpt:
         self.cosine, self.sine = angle.cos(), angle.sin()
         self.mask = torch.full((context, context), -math.inf).triu(1)
 
-    def turned(self, x):
+    def rotated(self, x):
         left, right = x.chunk(2, -1)
         return torch.cat([left * self.cosine - right * self.sine, left * self.sine + right * self.cosine], -1)
 
     def loss(self, ids, targets):
         batch = ids.shape[0]
-        x = normed(F.embedding(ids, self.embedding))
+        x = rms_normed(F.embedding(ids, self.embedding))
         for qkv, out, up, down in zip(self.qkv, self.out, self.up, self.down):
-            q, k, v = F.linear(normed(x), qkv).view(batch, self.context, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-            q, k = self.turned(normed(q)), self.turned(normed(k))
+            q, k, v = F.linear(rms_normed(x), qkv).view(batch, self.context, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            q, k = self.rotated(rms_normed(q)), self.rotated(rms_normed(k))
             scores = torch.baddbmm(self.mask, q.reshape(-1, *q.shape[2:]), k.reshape(-1, *k.shape[2:]).transpose(1, 2),
                                    alpha=1 / math.sqrt(q.shape[-1]))
             mixed = torch.bmm(scores.softmax(-1), v.reshape(-1, *v.shape[2:])).view(batch, self.heads, self.context, -1)
             x = x + F.linear(mixed.transpose(1, 2).reshape(batch, self.context, self.dim), out)
-            x = x + F.linear(F.linear(normed(x), up).relu().square(), down)
-        return F.cross_entropy(F.linear(normed(x), self.head).view(-1, self.head.shape[0]), targets.reshape(-1))
+            x = x + F.linear(F.linear(rms_normed(x), up).relu().square(), down)
+        return F.cross_entropy(F.linear(rms_normed(x), self.head).view(-1, self.head.shape[0]), targets.reshape(-1))
 
 
-def normed(x):
+def rms_normed(x):
     return x * (x.square().mean(-1, keepdim=True) + 1e-6).rsqrt()
 
 
@@ -66,7 +66,7 @@ class Muon:
     def step(self):
         for weight, moment in zip(self.weights, self.moments):
             moment.lerp_(weight.grad, 0.05)
-            # Queries, keys and values are three matrices.
+            # The maps of queries, keys and values are separate matrices.
             parts = weight.grad.lerp(moment, 0.95).split(weight.shape[1] if weight.shape[0] == 3 * weight.shape[1] else weight.shape[0])
             step = torch.cat([newton_schulz(part) * max(1, part.shape[0] / part.shape[1]) ** 0.5 for part in parts])
             weight.sub_(step, alpha=self.rate)
@@ -83,28 +83,29 @@ def newton_schulz(u):
 
 
 def main():
-    options = argparse.ArgumentParser()
-    options.add_argument("--dim", type=int, default=64)
-    options.add_argument("--optimizer", default="adam", choices=["adam", "muon"])
-    options.add_argument("--steps", type=int, default=40)
-    given = options.parse_args()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--dim", type=int, default=64)
+    parser.add_argument("--optimizer", default="adam", choices=["adam", "muon"])
+    parser.add_argument("--steps", type=int, default=40)
+    options = parser.parse_args()
     torch.manual_seed(1)
     vocabulary, batch, context = 1024, 16, 64
-    model = Gpt(vocabulary, 4, given.dim, 4, context)
+    model = Gpt(vocabulary, 4, options.dim, 4, context)
     outer = [model.embedding, model.head]
-    if given.optimizer == "adam":
-        steppers = [torch.optim.Adam([{"params": outer, "lr": 3e-2}, {"params": model.hidden, "lr": 1e-2}], betas=(0.9, 0.95), foreach=True)]
+    if options.optimizer == "adam":
+        groups = [{"params": outer, "lr": 3e-2}, {"params": model.hidden, "lr": 1e-2}]
+        optimizers = [torch.optim.Adam(groups, betas=(0.9, 0.95), foreach=True)]
     else:
-        steppers = [torch.optim.Adam(outer, lr=3e-2, betas=(0.9, 0.95), foreach=True), Muon(model.hidden, 0.02)]
+        optimizers = [torch.optim.Adam(outer, lr=3e-2, betas=(0.9, 0.95), foreach=True), Muon(model.hidden, 0.02)]
     seconds = []
-    for _ in range(given.steps + 10):
+    for _ in range(options.steps + 10):
         ids = torch.randint(vocabulary, (batch, context + 1))
         begin = time.perf_counter()
         for weight in [*outer, *model.hidden]:
             weight.grad = None
         model.loss(ids[:, :-1], ids[:, 1:]).backward()
-        for stepper in steppers:
-            stepper.step()
+        for optimizer in optimizers:
+            optimizer.step()
         seconds.append(time.perf_counter() - begin)
     timed = sorted(seconds[10:])
     print(1 / timed[len(timed) // 2])

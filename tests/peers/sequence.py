@@ -1,16 +1,16 @@
-"""The models, batches and optimiser of `rank-collapse --study train` in PyTorch, on one thread: how many steps a second?
+"""The speed of PyTorch, on one thread, with the models, batches and optimizer of `rank-collapse --study train`.
 
     sequence.py [--model attention|linear-attention|mamba2|s4d] [--task recall|pixels] [--layers 2] [--steps 40]
 
-Prints steps a second, the median over the steps after the first ten. Tokens are random: the time does not depend on them.
-Activations are (B, T, d): sequences, tokens, width; maps (out, in). Lambda is 1.
+Prints steps per second: the median over the steps after the first ten. Tokens are random because the time does not depend on them.
+Activations have the shape (B, T, d): sequences, tokens, width. Maps have the shape (out, in). Lambda is 1.
 """
 import argparse
 import math
 import os
 import time
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # OpenBLAS has threads of its own, which set_num_threads leaves alone
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # set_num_threads does not change the threads of OpenBLAS
 import torch
 import torch.nn.functional as F
 
@@ -18,7 +18,7 @@ torch.set_num_threads(1)
 
 
 class Parameters:
-    """Maps and tables decay, all others do not."""
+    """Weight decay applies to maps and embedding tables only."""
 
     def __init__(self):
         self.decaying, self.others = [], []
@@ -42,10 +42,10 @@ class Parameters:
 
 
 class Attention:
-    """One head."""
+    """Softmax attention with one head."""
 
-    def __init__(self, own, dim, length, causal):
-        self.qkv, self.out, self.causal = own.map(3 * dim, dim), own.map(dim, dim), float(causal)
+    def __init__(self, parameters, dim, length, causal):
+        self.qkv, self.out, self.causal = parameters.map(3 * dim, dim), parameters.map(dim, dim), float(causal)
         self.future = torch.full((length, length), -math.inf).triu(1)
 
     def __call__(self, x):
@@ -55,21 +55,21 @@ class Attention:
 
 
 class LinearAttention:
-    """One head: sum_j (k_j'q_i) v_j / sum_j k_j'q_i."""
+    """Linear attention with one head: y_i = sum_j (k_j'q_i) v_j / sum_j k_j'q_i."""
 
-    def __init__(self, own, dim, length, causal):
-        self.qkv, self.out, self.epsilon = own.map(3 * dim, dim), own.map(dim, dim), 1e-12 if causal else 1e-6
-        self.sees = torch.ones(length, length).tril() if causal else torch.ones(length, length)
+    def __init__(self, parameters, dim, length, causal):
+        self.qkv, self.out, self.epsilon = parameters.map(3 * dim, dim), parameters.map(dim, dim), 1e-12 if causal else 1e-6
+        self.visible = torch.ones(length, length).tril() if causal else torch.ones(length, length)
 
     def __call__(self, x):
         qk, v = F.linear(x, self.qkv).split([2 * x.shape[-1], x.shape[-1]], -1)
         q, k = (F.elu(qk) + 1).chunk(2, -1)
-        weights = torch.bmm(q, k.transpose(1, 2)).mul_(self.sees)
+        weights = torch.bmm(q, k.transpose(1, 2)).mul_(self.visible)
         return F.linear(torch.bmm(weights, v) / (weights.sum(-1, keepdim=True) + self.epsilon), self.out)
 
 
 class Convolution(torch.autograd.Function):
-    """Causal, each channel by itself, w (taps, d). F.conv1d takes twice as long."""
+    """Causal convolution of each channel with its own filter; w has the shape (taps, d). F.conv1d would take twice as long."""
 
     @staticmethod
     def forward(context, x, w, bias):
@@ -90,15 +90,15 @@ class Convolution(torch.autograd.Function):
 
 
 class Mamba2:
-    """Dense: y = M x for each head, M_ij = C_i'B_j exp(sum_{t = j + 1 .. i} dt_t A) dt_j for j <= i, and D on the diagonal."""
+    """Mamba-2 in dense form: y = M x per head, M_ij = C_i'B_j exp(sum_{t = j + 1 .. i} dt_t A) dt_j for j <= i, plus D on the diagonal."""
 
-    def __init__(self, own, dim, length, _, state=16, head_width=32):
+    def __init__(self, parameters, dim, length, _, state=16, head_width=32):
         inner, heads = 2 * dim, 2 * dim // head_width
         self.heads, self.parts = heads, ([inner, inner + 2 * state, heads], [inner, state, state])
-        self.into, self.out, self.gain = own.map(sum(self.parts[0]), dim), own.map(dim, inner), own.constant(1, inner)
-        self.taps, self.bias = own.other(torch.rand(4, inner + 2 * state) - 0.5), own.constant(0, inner + 2 * state)
-        self.dt_bias, self.D = own.other(torch.logspace(-3, -1, heads).expm1().log()), own.constant(1, heads)
-        self.A_log = own.other(torch.linspace(1, 16, heads).log())
+        self.into, self.out, self.gain = parameters.map(sum(self.parts[0]), dim), parameters.map(dim, inner), parameters.constant(1, inner)
+        self.taps, self.bias = parameters.other(torch.rand(4, inner + 2 * state) - 0.5), parameters.constant(0, inner + 2 * state)
+        self.dt_bias, self.D = parameters.other(torch.logspace(-3, -1, heads).expm1().log()), parameters.constant(1, heads)
+        self.A_log = parameters.other(torch.linspace(1, 16, heads).log())
         self.future, self.diagonal = torch.full((length, length), -math.inf).triu(1), torch.eye(length)
 
     def __call__(self, u):
@@ -114,20 +114,20 @@ class Mamba2:
 
 
 class S4d:
-    """S4D-Lin: each channel is convolved by FFT, then a gated map."""
+    """S4D-Lin: a convolution of each channel by FFT, followed by a gated map."""
 
-    def __init__(self, own, dim, length, _, pairs=8):
-        self.C, self.D = own.other(math.sqrt(0.5) * torch.randn(dim, pairs, 2)), own.other(torch.randn(dim))
-        self.log_dt, self.log_A_real = own.other(torch.logspace(-3, -1, dim).log()), own.constant(math.log(0.5), dim, pairs)
-        self.A_imag = own.other(math.pi * torch.arange(pairs).repeat(dim, 1))
-        self.out, self.times = own.affine(2 * dim, dim), torch.arange(float(length))
+    def __init__(self, parameters, dim, length, _, pairs=8):
+        self.C, self.D = parameters.other(math.sqrt(0.5) * torch.randn(dim, pairs, 2)), parameters.other(torch.randn(dim))
+        self.log_dt, self.log_A_real = parameters.other(torch.logspace(-3, -1, dim).log()), parameters.constant(math.log(0.5), dim, pairs)
+        self.A_imag = parameters.other(math.pi * torch.arange(pairs).repeat(dim, 1))
+        self.out, self.times = parameters.affine(2 * dim, dim), torch.arange(float(length))
 
     def __call__(self, x):
         A, length = torch.complex(-self.log_A_real.exp(), self.A_imag), len(self.times)
         dtA = A * self.log_dt.exp()[:, None]
         weights = torch.view_as_complex(self.C) * (dtA.exp() - 1) / A
         K = 2 * (weights[..., None] * (dtA[..., None] * self.times).exp()).sum(1).real
-        # Along the middle axis: in PyTorch 1.13 gelu's gradient is wrong where the one that reaches it is transposed.
+        # The FFT runs along the middle axis because PyTorch 1.13 computes a wrong gradient of gelu if the incoming gradient is transposed.
         u = torch.fft.irfft(torch.fft.rfft(x, 2 * length, 1) * torch.fft.rfft(K, 2 * length).t(), 2 * length, 1)[:, :length]
         return F.glu(F.linear(F.gelu(torch.addcmul(u, x, self.D)), *self.out))
 
@@ -136,38 +136,40 @@ MIXERS = {"attention": Attention, "linear-attention": LinearAttention, "mamba2":
 
 
 class Model:
-    """Tokens are ids, and their table reads out those asked about; or, where there are classes, numbers, whose mean is read out."""
+    """Without `classes`, tokens are ids, and the embedding table predicts the answers at the queried positions. With `classes`, tokens are
+    numbers, and a head classifies the mean over the tokens."""
 
     def __init__(self, mixer, layers, dim, hidden, length, ids, classes):
-        own = self.own = Parameters()
+        parameters = self.parameters = Parameters()
         self.classes = classes
         if classes:
-            self.input, self.head = own.affine(dim, 1), own.affine(classes, dim)
+            self.input, self.head = parameters.affine(dim, 1), parameters.affine(classes, dim)
         else:
-            self.table = own.map(ids, dim)
-        self.positions = own.map(length, dim) if "attention" in mixer else None
-        self.blocks = [(own.norm(dim), MIXERS[mixer](own, dim, length, not classes), own.norm(dim), own.affine(hidden, dim), own.affine(dim, hidden))
-                       for _ in range(layers)]
-        self.norm = own.norm(dim)
+            self.table = parameters.map(ids, dim)
+        self.positions = parameters.map(length, dim) if "attention" in mixer else None
+        self.blocks = [(parameters.norm(dim), MIXERS[mixer](parameters, dim, length, not classes), parameters.norm(dim),
+                        parameters.affine(hidden, dim), parameters.affine(dim, hidden)) for _ in range(layers)]
+        self.norm = parameters.norm(dim)
 
-    def loss(self, tokens, asked, targets):
+    def loss(self, tokens, queried, targets):
         x = F.linear(tokens, *self.input) if self.classes else F.embedding(tokens, self.table)
         if self.positions is not None:
             x = x + self.positions
         for norm, mixer, middle_norm, up, down in self.blocks:
             x = x + mixer(F.layer_norm(x, *norm))
             if middle_norm is self.blocks[-1][2] and not self.classes:
-                x = x.flatten(0, 1)[asked]  # no token meets another from here on
+                x = x.flatten(0, 1)[queried]  # after the last mixer tokens are processed independently
             x = x + F.linear(F.gelu(F.linear(F.layer_norm(x, *middle_norm), *up)), *down)
         if self.classes:
             return F.cross_entropy(F.linear(F.layer_norm(x, *self.norm).mean(1), *self.head), targets)
         return F.cross_entropy(F.linear(F.layer_norm(x, *self.norm), self.table), targets)
 
 
-def steps_a_second(own, draw, loss, steps, decay, clip):
-    """The median over the steps after the first ten, each of a batch from draw(). `clip`: gradients together to norm 1."""
-    weights = [*own.decaying, *own.others]
-    stepper = torch.optim.AdamW([{"params": own.decaying, "weight_decay": decay}, {"params": own.others, "weight_decay": 0.0}], foreach=True)
+def steps_per_second(parameters, draw, loss, steps, decay, clip):
+    """The median over the steps after the first ten. draw() gives a batch; `clip` limits the global norm of the gradients to 1."""
+    weights = [*parameters.decaying, *parameters.others]
+    groups = [{"params": parameters.decaying, "weight_decay": decay}, {"params": parameters.others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, foreach=True)
     seconds = []
     for _ in range(steps + 10):
         batch = draw()
@@ -180,30 +182,30 @@ def steps_a_second(own, draw, loss, steps, decay, clip):
             norm = torch.stack(torch._foreach_norm(gradients)).norm().item()
             if norm > 1:
                 torch._foreach_mul_(gradients, 1 / norm)
-        stepper.step()
+        optimizer.step()
         seconds.append(time.perf_counter() - begin)
     timed = sorted(seconds[10:])
     return 1 / timed[len(timed) // 2]
 
 
 def main():
-    options = argparse.ArgumentParser()
-    options.add_argument("--model", default="attention", choices=MIXERS)
-    options.add_argument("--task", default="recall", choices=["recall", "pixels"])
-    options.add_argument("--layers", type=int, default=2)
-    options.add_argument("--steps", type=int, default=40)
-    given = options.parse_args()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", default="attention", choices=MIXERS)
+    parser.add_argument("--task", default="recall", choices=["recall", "pixels"])
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=40)
+    options = parser.parse_args()
     torch.manual_seed(1)
-    pixels = given.task == "pixels"
+    pixels = options.task == "pixels"
     batch, length, answers = (32, 49, 10) if pixels else (64, 32, 64)
-    model = Model(given.model, given.layers, 32, 64, length, 64, 10 if pixels else None)
+    model = Model(options.model, options.layers, 32, 64, length, 64, 10 if pixels else None)
 
     def draw():
         tokens = torch.randn(batch, length, 1) if pixels else torch.randint(64, (batch, length))
-        asked = None if pixels else torch.randint(batch * length, (4 * batch,))
-        return tokens, asked, torch.randint(answers, (batch if pixels else 4 * batch,))
+        queried = None if pixels else torch.randint(batch * length, (4 * batch,))
+        return tokens, queried, torch.randint(answers, (batch if pixels else 4 * batch,))
 
-    print(steps_a_second(model.own, draw, model.loss, given.steps, 0.0 if pixels else 0.1, True))
+    print(steps_per_second(model.parameters, draw, model.loss, options.steps, 0.0 if pixels else 0.1, True))
 
 
 if __name__ == "__main__":

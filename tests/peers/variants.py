@@ -1,40 +1,41 @@
-"""The vision Transformer and the language model of `rank-collapse --study train --variant ...` in PyTorch, on one thread: steps a second.
+"""The speed of PyTorch, on one thread, with the vision Transformer and language model of `rank-collapse --study train --variant ...`.
 
     variants.py [--task patches|text] [--variant pre|post|de-escalated] [--layers 24] [--steps 20]
 
-Prints steps a second, the median over the steps after the first ten. Tokens are random: the time does not depend on them. Activations
-are (B, T, d); width 32, net 64 with ReLU, 4 heads, no output map: the start `alg1`. tau is 1: at the block's end over all tokens for
-patches, at the net's input over the strict prefix for text. Relative positions are shifted as in Transformer-XL's code.
+Prints steps per second: the median over the steps after the first ten. Tokens are random because the time does not depend on them.
+Activations have the shape (B, T, d). Width 32, feed-forward net of 64 units with ReLU, 4 heads, no output map (initialization `alg1`).
+tau is 1. For patches, the mean over all tokens is removed at the end of the block; for text, the mean over the strict prefix is removed
+at the input of the net. Relative positions are shifted as in the code of Transformer-XL.
 """
 import argparse
 import math
 
-from sequence import Parameters, steps_a_second, torch
+from sequence import Parameters, steps_per_second, torch
 import torch.nn.functional as F
 
 DIM, NET, HEADS = 32, 64, 4
 
 
-def heads_of(x):
+def split_heads(x):
     return x.unflatten(-1, (HEADS, -1)).transpose(1, 2)
 
 
 class Attention:
-    def __init__(self, own, length, shared):
-        self.qkv, self.shared, self.scale = own.map(3 * DIM, DIM), shared, 1 / math.sqrt(DIM / HEADS)
+    def __init__(self, parameters, length, shared):
+        self.qkv, self.shared, self.scale = parameters.map(3 * DIM, DIM), shared, 1 / math.sqrt(DIM / HEADS)
         if shared:
-            self.relative = own.map(DIM, DIM)
+            self.relative = parameters.map(DIM, DIM)
             self.future = torch.full((length, length), -math.inf).triu(1)
             frequencies = 10000 ** (-torch.arange(0, DIM, 2) / DIM)
             angles = torch.arange(length - 1, -1, -1.0)[:, None] * frequencies
             self.waves = torch.cat([angles.sin(), angles.cos()], -1)
 
     def __call__(self, x):
-        q, k, v = (heads_of(part) for part in F.linear(x, self.qkv).chunk(3, -1))
+        q, k, v = (split_heads(part) for part in F.linear(x, self.qkv).chunk(3, -1))
         if not self.shared:
             return (torch.matmul(q * self.scale, k.transpose(-1, -2)).softmax(-1) @ v).transpose(1, 2).flatten(2)
         u, w = (bias.view(HEADS, 1, -1) for bias in self.shared)
-        lags = heads_of(F.linear(self.waves, self.relative)[None])
+        lags = split_heads(F.linear(self.waves, self.relative)[None])
         by_lag = torch.matmul(q + w, lags.transpose(-1, -2))
         size = by_lag.shape[-1]
         shifted = F.pad(by_lag, (1, 0)).flatten(2)[..., size:].view(by_lag.shape)
@@ -44,16 +45,16 @@ class Attention:
 
 class Model:
     def __init__(self, task, variant, layers):
-        own = self.own = Parameters()
+        parameters = self.parameters = Parameters()
         self.text, self.variant, self.length = task == "text", variant, 32 if task == "text" else 17
         if self.text:
-            self.table, self.bias = own.map(80, DIM), own.constant(0, 80)
-            shared = [own.map(DIM, 1), own.map(DIM, 1)]
+            self.table, self.bias = parameters.map(80, DIM), parameters.constant(0, 80)
+            shared = [parameters.map(DIM, 1), parameters.map(DIM, 1)]
         else:
-            self.input, self.head, self.norm = own.affine(DIM, 49), own.affine(10, DIM), own.norm(DIM)
-            self.first, self.positions, shared = own.map(1, DIM), own.map(17, DIM), None
-        self.blocks = [(own.norm(DIM), Attention(own, self.length, shared), own.norm(DIM), own.affine(NET, DIM), own.affine(DIM, NET))
-                       for _ in range(layers)]
+            self.input, self.head, self.norm = parameters.affine(DIM, 49), parameters.affine(10, DIM), parameters.norm(DIM)
+            self.first, self.positions, shared = parameters.map(1, DIM), parameters.map(17, DIM), None
+        self.blocks = [(parameters.norm(DIM), Attention(parameters, self.length, shared), parameters.norm(DIM),
+                        parameters.affine(NET, DIM), parameters.affine(DIM, NET)) for _ in range(layers)]
         self.seen = torch.arange(self.length, dtype=torch.float).clamp(min=1)[:, None]
 
     def remove_mean(self, x):
@@ -83,21 +84,21 @@ class Model:
 
 
 def main():
-    options = argparse.ArgumentParser()
-    options.add_argument("--task", default="patches", choices=["patches", "text"])
-    options.add_argument("--variant", default="post", choices=["pre", "post", "de-escalated"])
-    options.add_argument("--layers", type=int, default=24)
-    options.add_argument("--steps", type=int, default=20)
-    given = options.parse_args()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--task", default="patches", choices=["patches", "text"])
+    parser.add_argument("--variant", default="post", choices=["pre", "post", "de-escalated"])
+    parser.add_argument("--layers", type=int, default=24)
+    parser.add_argument("--steps", type=int, default=20)
+    options = parser.parse_args()
     torch.manual_seed(1)
-    model, text = Model(given.task, given.variant, given.layers), given.task == "text"
+    model, text = Model(options.task, options.variant, options.layers), options.task == "text"
 
     def draw():
         if text:
             return torch.randint(80, (16, 32)), torch.randint(80, (16, 32))
         return torch.randn(32, 16, 49), torch.randint(10, (32,))
 
-    print(steps_a_second(model.own, draw, model.loss, given.steps, 0.0 if text else 0.1, False))
+    print(steps_per_second(model.parameters, draw, model.loss, options.steps, 0.0 if text else 0.1, False))
 
 
 if __name__ == "__main__":

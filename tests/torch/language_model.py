@@ -1,4 +1,4 @@
-"""Trains a character model of four Transformer blocks on a text and records it: the example of experiments/README.md.
+"""Example of experiments/README.md: trains a character-level language model of four Transformer blocks and records it.
 
     PYTHONPATH=experiments python3 tests/torch/language_model.py TEXT DIR [STEPS]
 """

@@ -1,5 +1,6 @@
-"""experiments/ranklab_dump.py on models that nobody wrote for it, and what the program makes of its recordings. Needs Debian's
-python3-torch: `make test-torch`."""
+"""Records ordinary PyTorch models with experiments/ranklab_dump.py and reads the recordings with `ranklab`.
+
+Run by `make test-torch`. Needs Debian's python3-torch."""
 import json
 import os
 import subprocess
@@ -34,7 +35,7 @@ def program(words):
     return subprocess.run([binary, "one-step-compare", "--study", "files"] + words, check=True, capture_output=True, text=True)
 
 
-class Recorded(unittest.TestCase):
+class RecordingTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(1)
         folder = tempfile.TemporaryDirectory()
@@ -54,13 +55,13 @@ class Recorded(unittest.TestCase):
         return read(os.path.join(self.folder, layer["file"]))
 
     def check(self, layer, inputs, gradient, kept=None):
-        """inputs: samples x k of all samples in the loss; gradient: m x k."""
+        """Compares a layer with inputs (samples x k, all samples that the loss uses) and gradient (m x k)."""
         tensors = self.tensors(layer)
         self.assertNotIn("reason", layer)
         self.close(tensors["second_moment"], inputs.t() @ inputs)
         self.close(tensors["gradient"], gradient)
         self.assertEqual(layer["samples"], len(inputs) if kept is None else kept)
-        # What the program says of it.
+        # The program must report the same ranks.
         s = torch.linalg.svdvals(inputs)
         parts, scalars = layer.get("parts", 0), self.measured()
         for i, block in enumerate(gradient.chunk(max(parts, 1))):
@@ -79,8 +80,8 @@ class Recorded(unittest.TestCase):
         self.assertLess(float((a - b).norm()), 1e-10 * float(b.norm()))
 
 
-class LinearTest(Recorded):
-    def test_micro_batches_are_summed_and_roles_told(self):
+class LinearTest(RecordingTest):
+    def test_micro_batches_are_summed_and_roles_recorded(self):
         model = nn.Sequential(nn.Linear(5, 7), nn.ReLU(inplace=True), nn.Linear(7, 6), nn.Tanh(), nn.Linear(6, 2))
         x, y = torch.randn(12, 5).double(), torch.randn(12, 2).double()
 
@@ -118,14 +119,14 @@ class LinearTest(Recorded):
         self.check(layers["0"], x[mask], model[0].weight.grad)
         self.assertEqual(layers["0"]["dropped"], int((~mask).sum()))
 
-    def test_a_gradient_that_is_changed_or_has_other_uses_is_doubted(self):
+    def test_a_changed_gradient_or_an_unobserved_use_is_reported(self):
         model = nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 3))
         x = torch.randn(20, 5).double()
         layers = self.record(model, lambda: model(x).square().sum() + 100 * model[0].weight.pow(3).sum())
-        self.assertIn("others", layers["0"]["reason"])
+        self.assertIn("not observed", layers["0"]["reason"])
         self.assertNotIn("reason", layers["2"])
 
-    def test_gradients_that_were_there_before_and_clipped_ones_are_not_doubted(self):
+    def test_earlier_and_clipped_gradients_are_accepted(self):
         def reasons(steps):
             with ranklab_dump.record(model, self.folder, replace=True):
                 steps()
@@ -140,11 +141,11 @@ class LinearTest(Recorded):
         model.zero_grad()
         model(x * 3 + 1).sum().backward()
         self.assertEqual(reasons(backward), [None, None])
-        # Both at once cannot be told from a use that was not seen.
-        self.assertIn("or was changed", reasons(clipped)[0] or "")
+        # An earlier gradient that is clipped too cannot be told from an unobserved use.
+        self.assertIn("its gradient was changed", reasons(clipped)[0] or "")
 
-    def test_arguments_by_their_names_and_products_with_vectors(self):
-        class Spelt(nn.Module):
+    def test_keyword_arguments_and_products_with_vectors(self):
+        class KeywordModel(nn.Module):
             def __init__(self):
                 super().__init__()
                 self.table, self.w, self.v = nn.Embedding(9, 4), nn.Parameter(torch.randn(5, 4)), nn.Parameter(torch.randn(5, 4))
@@ -158,7 +159,7 @@ class LinearTest(Recorded):
                 x = self.lstm(input=x)[0]
                 return torch.matmul(self.u, x[0]).square().sum() + x.sum()
 
-        model, ids = Spelt(), torch.arange(8)
+        model, ids = KeywordModel(), torch.arange(8)
         layers = self.record(model, lambda: model(ids))
         self.assertEqual({name for name, layer in layers.items() if "reason" not in layer},
                          {"table", "w", "v", "kernel", "lstm.weight_ih_l0", "lstm.weight_hh_l0"})
@@ -166,12 +167,12 @@ class LinearTest(Recorded):
         self.close(self.tensors(layers["v"])["gradient"], model.v.grad)
         self.assertIn("vector", self.recording["not_seen"]["u"])
 
-    def test_roles_are_those_of_the_whole_model(self):
+    def test_roles_do_not_depend_on_the_included_layers(self):
         model, x = nn.Sequential(*[nn.Linear(4, 4) for _ in range(5)]), torch.randn(6, 4).double()
         layers = self.record(model, lambda: model(x).square().sum(), include="[0124].*")
         self.assertEqual({name: layer["role"] for name, layer in layers.items()}, {"0": "first", "1": "hidden", "2": "hidden", "4": "head"})
 
-    def test_nothing_is_written_on_an_error_and_functions_are_put_back(self):
+    def test_an_error_writes_no_files_and_restores_the_patched_functions(self):
         before = F.linear, torch.matmul, torch.Tensor.matmul, nn.LSTM.forward
         model = nn.Linear(3, 3)
         with self.assertRaises(ZeroDivisionError):
@@ -185,7 +186,7 @@ class LinearTest(Recorded):
                 pass
 
 
-class ModelsTest(Recorded):
+class ModelsTest(RecordingTest):
     def test_transformer_encoder_with_padding(self):
         model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), 2)
         x, padding = torch.randn(3, 6, 8).double(), torch.zeros(3, 6, dtype=torch.bool)
@@ -228,7 +229,7 @@ class ModelsTest(Recorded):
         layers = self.record(volume, lambda: volume(y).square().sum())
         self.close(self.tensors(layers["weight"] if "weight" in layers else layers[""])["gradient"], volume.weight.grad.reshape(3, -1))
 
-    def test_recurrent_layers_are_what_they_were(self):
+    def test_recorded_recurrent_layers_compute_the_same_as_pytorch(self):
         for kind, options in ((nn.LSTM, {}), (nn.GRU, {}), (nn.RNN, {}), (nn.RNN, {"nonlinearity": "relu"})):
             for bidirectional in (False, True):
                 with self.subTest(f"{kind.__name__} {options} {bidirectional}"):
@@ -251,7 +252,7 @@ class ModelsTest(Recorded):
                     for name in ("weight_ih_l0", "weight_hh_l1"):
                         self.close(model.get_parameter(name).grad, gradients[name])
                         self.close(self.tensors(layers[name])["gradient"], gradients[name])
-                    if not options:  # a ReLU that is off for all units leaves samples out
+                    if not options:  # with ReLU, samples whose units are all zero are left out
                         rows = torch.cat([x[0, :3], x[1], x[2, :2]])
                         self.check(layers["weight_ih_l0"], rows, gradients["weight_ih_l0"])
         for kind in (nn.LSTMCell, nn.GRUCell, nn.RNNCell):
@@ -266,7 +267,7 @@ class ModelsTest(Recorded):
             self.close(_flat(expected)[0].detach(), _flat(found[0])[0].detach())
             self.check(layers["weight_ih"], x, cell.weight_ih.grad)
 
-    def test_a_tied_head_is_told(self):
+    def test_a_tied_head_is_reported(self):
         class Language(nn.Module):
             def __init__(self):
                 super().__init__()
@@ -284,7 +285,7 @@ class ModelsTest(Recorded):
             self.assertIn("tied", reason)
         self.assertEqual(self.recording["tied"], {"table.weight": ["head.weight"]})
 
-    def test_an_embedding_is_counted(self):
+    def test_uses_of_embedding_rows_are_counted(self):
         model = nn.Sequential(nn.Embedding(9, 4, padding_idx=0), nn.Linear(4, 2))
         ids = torch.tensor([[1, 2, 2, 0], [5, 2, 0, 0]])
         layers = self.record(model, lambda: model(ids).square().sum())
@@ -322,7 +323,7 @@ class ModelsTest(Recorded):
             def __init__(self):
                 super().__init__()
                 self.up, self.conv1d = nn.Parameter(torch.randn(3, 4, 6)), nn.Parameter(torch.randn(6, 5))  # (E, k, m), (k, m)
-                self.down = nn.Parameter(torch.randn(3, 2, 5))  # (E, m, k), one by one
+                self.down = nn.Parameter(torch.randn(3, 2, 5))  # (E, m, k), used one expert at a time
                 self.left, self.odd = nn.Parameter(torch.randn(7, 3)), nn.Parameter(torch.randn(2, 2))
 
             def forward(self, x):
@@ -347,7 +348,7 @@ class ModelsTest(Recorded):
 
 
 class ExampleTest(unittest.TestCase):
-    def test_the_language_model_of_the_guide(self):
+    def test_the_language_model_in_the_guide(self):
         with tempfile.TemporaryDirectory() as folder:
             environment = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "experiments"))
             text, dump, result = os.path.join(ROOT, "README.md"), os.path.join(folder, "dump"), os.path.join(folder, "out.json")

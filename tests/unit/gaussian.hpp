@@ -1,4 +1,4 @@
-// A drawn matrix for tests: independent N(0, 1) entries, the same for the same name.
+// A random matrix for tests: independent N(0, 1) entries; the same name gives the same matrix.
 #pragma once
 
 #include <armadillo>

@@ -1,4 +1,4 @@
-// A singular value decomposition in loops, for tests: neither ours nor LAPACK's has a part in it.
+// A singular value decomposition by loops, for tests: it uses neither our code nor LAPACK.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@ struct RotatedSvd {
   arma::vec s;     // descending
 };
 
-/// One-sided Jacobi: pairs of columns are rotated until all are orthogonal; then M V = U diag(s). Columns whose norm is below
-/// 1e-15 ||M||_F are rounding noise and stay as they are.
+/// One-sided Jacobi method: rotates pairs of columns until all are orthogonal; then M V = U
+/// diag(s). Columns with norm below 1e-15 ||M||_F are rounding noise and are not rotated.
 inline RotatedSvd svd_by_rotations(const arma::mat& M) {
   if (M.n_rows < M.n_cols) {
     const RotatedSvd transposed = svd_by_rotations(M.t());
@@ -41,9 +41,11 @@ inline RotatedSvd svd_by_rotations(const arma::mat& M) {
     for (arma::uword i = 0; i < columns; ++i) {
       for (arma::uword j = i + 1; j < columns; ++j) {
         const double a = dot(W, i, i), b = dot(W, j, j), mixed = dot(W, i, j);
-        if (std::fabs(mixed) <= 1e-15 * std::sqrt(a * b) || std::min(a, b) <= 1e-30 * total) continue;
+        if (std::fabs(mixed) <= 1e-15 * std::sqrt(a * b) || std::min(a, b) <= 1e-30 * total)
+          continue;
         const double zeta = (b - a) / (2 * mixed);
-        const double tangent = std::copysign(1.0, zeta) / (std::fabs(zeta) + std::sqrt(1 + zeta * zeta));
+        const double tangent =
+            std::copysign(1.0, zeta) / (std::fabs(zeta) + std::sqrt(1 + zeta * zeta));
         const double cosine = 1 / std::sqrt(1 + tangent * tangent);
         rotate(W, i, j, cosine, cosine * tangent);
         rotate(V, i, j, cosine, cosine * tangent);
@@ -53,8 +55,10 @@ inline RotatedSvd svd_by_rotations(const arma::mat& M) {
   }
   std::vector<arma::uword> order(columns);
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](arma::uword i, arma::uword j) { return dot(W, i, i) > dot(W, j, j); });
-  RotatedSvd out{arma::mat(M.n_rows, columns, arma::fill::zeros), arma::mat(columns, columns), arma::vec(columns)};
+  std::sort(order.begin(), order.end(),
+            [&](arma::uword i, arma::uword j) { return dot(W, i, i) > dot(W, j, j); });
+  RotatedSvd out{arma::mat(M.n_rows, columns, arma::fill::zeros), arma::mat(columns, columns),
+                 arma::vec(columns)};
   for (arma::uword j = 0; j < columns; ++j) {
     out.s(j) = std::sqrt(dot(W, order[j], order[j]));
     if (out.s(j) > 0) out.U.col(j) = W.col(order[j]) / out.s(j);

@@ -7,54 +7,67 @@ using namespace ranklab;
 
 namespace {
 
-using Lies = TinyTensor::Lies;
+using Storage = TinyTensor::Storage;
 using Shape = std::vector<std::uint64_t>;
 
 class Layout {
  public:
   void matrix(const std::string& key, const std::string& name, const Shape& shape) {
-    map(key, name, shape, Lies::out_in, shape[1]);
+    map(key, name, shape, Storage::out_in, shape[1]);
   }
   void transposed(const std::string& key, const std::string& name, const Shape& shape) {
-    map(key, name, shape, Lies::in_out, shape[0]);
+    map(key, name, shape, Storage::in_out, shape[0]);
   }
-  void table(const std::string& key, const std::string& name, const Shape& shape) { put(key, name, shape, Lies::out_in, 0, 0.5); }
+  void table(const std::string& key, const std::string& name, const Shape& shape) {
+    put(key, name, shape, Storage::out_in, 0, 0.5);
+  }
   void filters(const std::string& key, const std::string& name, const Shape& shape) {
-    put(key, name, shape, Lies::filters, 0, 0.5);
+    put(key, name, shape, Storage::filters, 0, 0.5);
   }
-  void vector(const std::string& key, const std::string& name, std::uint64_t size, double centre, double spread) {
-    put(key, name, {size}, Lies::vector, centre, spread);
+  void vector(const std::string& key, const std::string& name, std::uint64_t size, double center,
+              double spread) {
+    put(key, name, {size}, Storage::vector, center, spread);
   }
-  void bias(const std::string& key, const std::string& name, std::uint64_t size) { vector(key, name, size, 0, 0.1); }
-  void gain(const std::string& key, const std::string& name, std::uint64_t size) { vector(key, name, size, 1, 0.25); }
+  void bias(const std::string& key, const std::string& name, std::uint64_t size) {
+    vector(key, name, size, 0, 0.1);
+  }
+  void gain(const std::string& key, const std::string& name, std::uint64_t size) {
+    vector(key, name, size, 1, 0.25);
+  }
   void extra(const std::string& key, const Shape& shape, Dtype dtype = Dtype::f32) {
-    put(key, "", shape, Lies::nowhere, 0, 1);
+    put(key, "", shape, Storage::not_read, 0, 1);
     tensors.back().dtype = dtype;
   }
 
   std::vector<TinyTensor> tensors;
 
  private:
-  // Variance 1/inputs.
-  void map(const std::string& key, const std::string& name, const Shape& shape, Lies lies, std::uint64_t inputs) {
-    put(key, name, shape, lies, 0, std::sqrt(3.0 / static_cast<double>(inputs)));
+  // The variance is 1/inputs.
+  void map(const std::string& key, const std::string& name, const Shape& shape, Storage storage,
+           std::uint64_t inputs) {
+    put(key, name, shape, storage, 0, std::sqrt(3.0 / static_cast<double>(inputs)));
   }
-  void put(const std::string& key, const std::string& name, const Shape& shape, Lies lies, double centre, double spread) {
-    tensors.push_back({key, name, shape, lies, centre, spread});
+  void put(const std::string& key, const std::string& name, const Shape& shape, Storage storage,
+           double center, double spread) {
+    tensors.push_back({key, name, shape, storage, center, spread});
   }
 };
 
 void lay_out_mamba2(Layout& to, const Spelling& spelling, const TinySizes& s) {
   const std::string root = spelling.prefix ? "backbone." : "";
-  const std::uint64_t d = s.dim, d_i = 2 * s.dim, n = s.state, H = s.heads, channels = d_i + 2 * s.groups * n;
-  to.table(root + (spelling.variant ? "embeddings.weight" : "embedding.weight"), "embedding", {s.vocabulary, d});
+  const std::uint64_t d = s.dim, d_i = 2 * s.dim, n = s.state, H = s.heads,
+                      channels = d_i + 2 * s.groups * n;
+  to.table(root + (spelling.variant ? "embeddings.weight" : "embedding.weight"), "embedding",
+           {s.vocabulary, d});
   for (std::uint64_t i = 0; i < s.layers; ++i) {
-    const std::string key = root + "layers." + std::to_string(i) + ".", name = "layer" + std::to_string(i) + ".";
+    const std::string key = root + "layers." + std::to_string(i) + ".",
+                      name = "layer" + std::to_string(i) + ".";
     to.gain(key + "norm.weight", name + "norm.weight", d);
     to.vector(key + "mixer.dt_bias", name + "mixer.dt_bias", H, -4, 2);
     to.vector(key + "mixer.A_log", name + "mixer.A_log", H, 1.4, 1.3);
     to.gain(key + "mixer.D", name + "mixer.D", H);
-    to.matrix(key + "mixer.in_proj.weight", name + "mixer.in_proj.weight", {d_i + d_i + 2 * s.groups * n + H, d});
+    to.matrix(key + "mixer.in_proj.weight", name + "mixer.in_proj.weight",
+              {d_i + d_i + 2 * s.groups * n + H, d});
     to.filters(key + "mixer.conv1d.weight", name + "mixer.conv1d.weight", {channels, 1, s.taps});
     to.bias(key + "mixer.conv1d.bias", name + "mixer.conv1d.bias", channels);
     to.gain(key + "mixer.norm.weight", name + "mixer.norm.weight", d_i);
@@ -64,18 +77,20 @@ void lay_out_mamba2(Layout& to, const Spelling& spelling, const TinySizes& s) {
   if (spelling.extras) to.extra("lm_head.weight", {s.vocabulary, d});
 }
 
-void lay_out_norm(Layout& to, const Spelling& spelling, const std::string& key, const std::string& name, std::uint64_t size) {
+void lay_out_norm(Layout& to, const Spelling& spelling, const std::string& key,
+                  const std::string& name, std::uint64_t size) {
   to.gain(key + (spelling.variant ? ".gamma" : ".weight"), name + ".weight", size);
   to.bias(key + (spelling.variant ? ".beta" : ".bias"), name + ".bias", size);
 }
 
-void lay_out_linear(Layout& to, const std::string& key, const std::string& name, std::uint64_t out, std::uint64_t in) {
+void lay_out_linear(Layout& to, const std::string& key, const std::string& name, std::uint64_t out,
+                    std::uint64_t in) {
   to.matrix(key + ".weight", name + ".weight", {out, in});
   to.bias(key + ".bias", name + ".bias", out);
 }
 
-void lay_out_encoder_embeddings(Layout& to, const Spelling& spelling, const std::string& root, const TinySizes& s,
-                                std::uint64_t width) {
+void lay_out_encoder_embeddings(Layout& to, const Spelling& spelling, const std::string& root,
+                                const TinySizes& s, std::uint64_t width) {
   to.table(root + "embeddings.word_embeddings.weight", "word.weight", {s.vocabulary, width});
   to.table(root + "embeddings.position_embeddings.weight", "position.weight", {s.positions, width});
   to.table(root + "embeddings.token_type_embeddings.weight", "type.weight", {2, width});
@@ -91,7 +106,8 @@ void lay_out_bert(Layout& to, const Spelling& spelling, const TinySizes& s) {
   const std::uint64_t d = s.dim;
   lay_out_encoder_embeddings(to, spelling, root, s, d);
   for (std::uint64_t i = 0; i < s.layers; ++i) {
-    const std::string key = root + "encoder.layer." + std::to_string(i) + ".", name = "layer" + std::to_string(i) + ".";
+    const std::string key = root + "encoder.layer." + std::to_string(i) + ".",
+                      name = "layer" + std::to_string(i) + ".";
     lay_out_linear(to, key + "attention.self.query", name + "query", d, d);
     lay_out_linear(to, key + "attention.self.key", name + "key", d, d);
     lay_out_linear(to, key + "attention.self.value", name + "value", d, d);
@@ -109,7 +125,8 @@ void lay_out_bert(Layout& to, const Spelling& spelling, const TinySizes& s) {
 }
 
 void lay_out_albert(Layout& to, const Spelling& spelling, const TinySizes& s) {
-  const std::string root = spelling.prefix ? "albert." : "", key = root + "encoder.albert_layer_groups.0.albert_layers.0.";
+  const std::string root = spelling.prefix ? "albert." : "",
+                    key = root + "encoder.albert_layer_groups.0.albert_layers.0.";
   const std::uint64_t d = s.dim;
   lay_out_encoder_embeddings(to, spelling, root, s, s.embedding);
   lay_out_linear(to, root + "encoder.embedding_hidden_mapping_in", "embedding_map", d, s.embedding);
@@ -133,7 +150,8 @@ void lay_out_gpt2(Layout& to, const Spelling& spelling, const TinySizes& s) {
   to.table(root + "wte.weight", "wte.weight", {s.vocabulary, d});
   to.table(root + "wpe.weight", "wpe.weight", {s.positions, d});
   for (std::uint64_t i = 0; i < s.layers; ++i) {
-    const std::string key = root + "h." + std::to_string(i) + ".", name = "layer" + std::to_string(i) + ".";
+    const std::string key = root + "h." + std::to_string(i) + ".",
+                      name = "layer" + std::to_string(i) + ".";
     for (const std::string norm : {"ln_1", "ln_2"}) {
       to.gain(key + norm + ".weight", name + norm + ".weight", d);
       to.bias(key + norm + ".bias", name + norm + ".bias", d);
@@ -157,7 +175,8 @@ void lay_out_gpt2(Layout& to, const Spelling& spelling, const TinySizes& s) {
 
 }  // namespace
 
-std::vector<TinyTensor> tiny_layout(const std::string& model, const Spelling& spelling, const TinySizes& sizes) {
+std::vector<TinyTensor> tiny_layout(const std::string& model, const Spelling& spelling,
+                                    const TinySizes& sizes) {
   Layout layout;
   if (model == "mamba2") lay_out_mamba2(layout, spelling, sizes);
   if (model == "bert") lay_out_bert(layout, spelling, sizes);

@@ -12,19 +12,31 @@ namespace ranklab {
 Experiment one_step_compare_experiment() {
   return {
       "one-step-compare",
-      "one Euclidean step compared with one spectral step: regression, MLPs, transformers, your own matrices",
+      "one Euclidean step compared with one spectral step: regression, MLPs, transformers, your "
+      "own matrices",
       {
           {"regression",
-           "one step of each on many random problems, compared with the guarantees (Section 1.2, eqs. (4.14) to (4.18))", 2000,
-           make_regression_study},
-          {"mlp", "a four-layer network trained by GD and by SpecGD or Muon, with the ranks of each layer (Figures 1, 4, 18)", 6,
-           make_mlp_study},
-          {"mlp-init", "stable ranks of the same network at initialization, against the batch size (Figure 17)", 12,
-           make_mlp_init_study},
-          {"transformer-init", "stable ranks inside a transformer at initialization (Lemma 2.9, Proposition 2.14, Corollary 2.15)",
+           "one step of each on many random problems, compared with the guarantees (Section 1.2, "
+           "eqs. (4.14) to (4.18))",
+           2000, make_regression_study},
+          {"mlp",
+           "a four-layer network trained by GD and by SpecGD or Muon, with the ranks of each layer "
+           "(Figures 1, 4, 18)",
+           6, make_mlp_study},
+          {"mlp-init",
+           "stable ranks of the same network at initialization, against the batch size (Figure 17)",
+           12, make_mlp_init_study},
+          {"transformer-init",
+           "stable ranks inside a transformer at initialization (Lemma 2.9, Proposition 2.14, "
+           "Corollary 2.15)",
            10, make_transformer_init_study},
-          {"gpt", "a small GPT trained on real text, with every rank tracked (Figures 2 and 5 to 10, Table 2)", 3, make_gpt_study},
-          {"files", "your own activations and gradients, layer by layer: should this layer get Muon?", 1, make_files_study},
+          {"gpt",
+           "a small GPT trained on real text, with every rank tracked (Figures 2 and 5 to 10, "
+           "Table 2)",
+           3, make_gpt_study},
+          {"files",
+           "your own activations and gradients, layer by layer: should this layer get Muon?", 1,
+           make_files_study},
       }};
 }
 

@@ -1,4 +1,5 @@
-// The command `one-step-compare`: one Euclidean step against one spectral step ([Spectral] Sections 1, 2.2 and 4).
+// The command `one-step-compare`: one Euclidean step compared with one spectral step ([Spectral]
+// Sections 1, 2.2 and 4).
 #pragma once
 
 #include "experiments/study.hpp"

@@ -6,15 +6,18 @@
 namespace ranklab {
 
 Experiment random_features_experiment() {
-  return {
-      "random-features",
-      "GD compared with SpecGD on random-feature regression; stable rank of post-activations",
-      {
-          {"trajectory", "objective and nuclear rank along GD, SpecGD, and SpecGD restarted from GD (Figures 3, 11)", 12,
-           make_trajectory_study},
-          {"stable-rank", "stable rank of post-activations compared with Theorems 2.6 to 2.8, Lemma 2.9, eq. (2.15) (Figure 12)",
-           10, make_stable_rank_study},
-      }};
+  return {"random-features",
+          "GD compared with SpecGD on random-feature regression; stable rank of post-activations",
+          {
+              {"trajectory",
+               "objective and nuclear rank along GD, SpecGD, and SpecGD restarted from GD (Figures "
+               "3, 11)",
+               12, make_trajectory_study},
+              {"stable-rank",
+               "stable rank of post-activations compared with Theorems 2.6 to 2.8, Lemma 2.9, eq. "
+               "(2.15) (Figure 12)",
+               10, make_stable_rank_study},
+          }};
 }
 
 }  // namespace ranklab

@@ -1,4 +1,5 @@
-// The command `random-features`: GD against SpecGD on random-feature regression, and the stable rank of post-activations.
+// The command `random-features`: GD compared with SpecGD on random-feature regression, and the
+// stable rank of post-activations.
 #pragma once
 
 #include "experiments/study.hpp"

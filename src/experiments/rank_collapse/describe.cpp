@@ -20,22 +20,27 @@
 namespace ranklab {
 namespace {
 
-constexpr std::uint64_t sequence = 128;  // tokens, for what depends on them
+constexpr std::uint64_t sequence = 128;  // tokens per sequence for the estimates
 
-// Seconds of one core for a sequence and one lambda: the first block, read and run here, times the blocks.
+// Seconds of one core for a sequence and one lambda: the measured time to read and run the first
+// block, times the number of blocks.
 template <class T>
 double seconds_per_sequence(const ModelSpec& spec) {
   using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
   set_blas_threads(1);
   reserve_blas_buffers(1);
   const Trial trial(1, 0, 0);
   const State<T> input = draw_input<T>(spec, trial);
   double reading = std::numeric_limits<double>::infinity(), running = reading;
-  // The fastest of a few: the first starts the library and fills the system's cache.
+  // The fastest of a few repeats, because the first one starts the library and fills the file
+  // cache of the system.
   for (int repeat = 0; repeat < 3; ++repeat) {
     auto start = Clock::now();
-    const std::unique_ptr<Block<T>> block = make_block<T>(spec, *tensors_of_layer<T>(spec, trial, 0));
+    const std::unique_ptr<Block<T>> block =
+        make_block<T>(spec, *tensors_of_layer<T>(spec, trial, 0));
     reading = std::min(reading, since(start));
     State<T> state = input;
     start = Clock::now();
@@ -44,7 +49,8 @@ double seconds_per_sequence(const ModelSpec& spec) {
     running = std::min(running, since(start));
   }
   const double reads = spec.shares_weights() ? 1 : static_cast<double>(spec.layers);
-  return static_cast<double>(spec.layers) * running + reads * reading / static_cast<double>(trials_per_batch(spec));
+  return static_cast<double>(spec.layers) * running +
+         reads * reading / static_cast<double>(trials_per_batch(spec));
 }
 
 std::string formatted(const char* format, double value) {
@@ -54,7 +60,8 @@ std::string formatted(const char* format, double value) {
 }
 
 std::string bytes_text(double bytes) {
-  return bytes < 1e9 ? formatted("%.0f MB", std::max(1.0, bytes / 1e6)) : formatted("%.2f GB", bytes / 1e9);
+  return bytes < 1e9 ? formatted("%.0f MB", std::max(1.0, bytes / 1e6))
+                     : formatted("%.2f GB", bytes / 1e9);
 }
 
 std::string line(const std::string& name, const std::string& text) {
@@ -63,22 +70,25 @@ std::string line(const std::string& name, const std::string& text) {
 
 std::string sizes_text(const ModelSpec& spec) {
   const auto number = [](std::uint64_t n) { return grouped_digits(n); };
-  std::string text =
-      number(spec.layers) + " blocks" + (spec.shares_weights() ? " of the same weights" : "") + ", dim " + number(spec.dim);
+  std::string text = number(spec.layers) + " blocks" +
+                     (spec.shares_weights() ? " with shared weights" : "") + ", dim " +
+                     number(spec.dim);
   const ModelRow& row = spec.row();
   if (row.has("mlp")) {
     text += ", ffn " + number(spec.ffn);
   } else {
-    text += ", " + number(spec.heads) + " heads of " + number(row.expand * spec.dim / spec.heads) + ", state " + number(spec.state);
+    text += ", " + number(spec.heads) + " heads of " + number(row.expand * spec.dim / spec.heads) +
+            ", state " + number(spec.state);
   }
   if (row.has_positions) text += ", " + number(spec.positions) + " positions";
   if (row.embeds_narrowly) text += ", embedding " + number(spec.embedding);
   return text + ", vocabulary " + number(spec.vocabulary);
 }
 
-// Two layers at once as T, one sequence and what it is worked with.
+// Two layers, one sequence and its working memory, in one precision.
 std::string memory_text(const Estimate& cost, double bytes_per_number) {
-  return bytes_text((cost.shared_bytes + cost.bytes) * bytes_per_number / 8) + " in " + (bytes_per_number == 8 ? "f64" : "f32");
+  return bytes_text((cost.shared_bytes + cost.bytes) * bytes_per_number / 8) + " in " +
+         (bytes_per_number == 8 ? "f64" : "f32");
 }
 
 }  // namespace
@@ -90,31 +100,41 @@ std::string describe_weights(const std::string& path) {
   adopt_files(spec);
   const bool knows_heads = spec.heads > 0, knows_layers = !spec.row().published->one_layer;
   if (!knows_layers) spec.layers = 12;
-  settle(spec);
+  resolve_defaults(spec);
   spec.checkpoint->check(spec);
   const Checkpoint& weights = *spec.checkpoint;
 
   DepthGroup one{spec, {DepthCurve{"", {1.0}}}};
   one.spec.tokens = spec.row().has_positions ? std::min(sequence, spec.positions) : sequence;
   const Estimate cost = depth_cost({one});
-  const double flops = static_cast<double>(spec.layers) * flops_per_block(one.spec) / static_cast<double>(one.spec.tokens);
+  const double flops = static_cast<double>(spec.layers) * flops_per_block(one.spec) /
+                       static_cast<double>(one.spec.tokens);
   const double cores = static_cast<double>(available_cores());
   std::string out = printable(path) + ": " + weights.model() + "\n";
   out += line("sizes", sizes_text(spec));
-  if (spec.row().has("ssm-groups")) out += line("groups", "1 is assumed; --model-config or --ssm-groups N says otherwise");
-  if (!weights.unknown().empty()) out += line("passed over", listed(weights.unknown()) + ", which --ignore-tensors must name");
-  out += line("parameters", grouped_digits(weights.parameters()) + " in " + weights.dtypes() + ", " +
-                                bytes_text(static_cast<double>(weights.bytes())));
-  out += line("memory", memory_text(cost, 4) + ", " + memory_text(cost, 8) + ", beside the file's pages in the system's cache");
-  out += line("work", formatted("%.3g", flops / 1e9) + " GFLOP per token" + (knows_layers ? "" : " at 12 blocks"));
+  if (spec.row().has("ssm-groups"))
+    out += line("groups", "1 (assumed; --model-config or --ssm-groups N changes it)");
+  if (!weights.unknown().empty())
+    out += line("unused", listed(weights.unknown()) + "; a run requires --ignore-tensors for them");
+  out += line("parameters", grouped_digits(weights.parameters()) + " in " + weights.dtypes() +
+                                ", " + bytes_text(static_cast<double>(weights.bytes())));
+  out += line("memory", memory_text(cost, 4) + ", " + memory_text(cost, 8) +
+                            ", in addition to the file cache of the system");
+  out += line("work", formatted("%.3g", flops / 1e9) + " GFLOP per token" +
+                          (knows_layers ? "" : " at 12 blocks"));
   for (const bool single : {true, false}) {
-    const double seconds = (single ? seconds_per_sequence<float>(one.spec) : seconds_per_sequence<double>(one.spec)) / cores;
-    out += line(single ? "time" : "", "about " + formatted("%.2g", seconds) + " s in " + (single ? "f32" : "f64") +
-                                          " for a sequence of " + std::to_string(one.spec.tokens) + " tokens and one lambda, on " +
-                                          formatted("%.0f", cores) + (cores == 1 ? " core" : " cores") + " (one block was timed)");
+    const double seconds =
+        (single ? seconds_per_sequence<float>(one.spec) : seconds_per_sequence<double>(one.spec)) /
+        cores;
+    out += line(single ? "time" : "",
+                "about " + formatted("%.2g", seconds) + " s in " + (single ? "f32" : "f64") +
+                    " for a sequence of " + std::to_string(one.spec.tokens) +
+                    " tokens and one lambda, on " + formatted("%.0f", cores) +
+                    (cores == 1 ? " core" : " cores") + " (estimated from one block)");
   }
-  out += line("to run", "ranklab rank-collapse --model " + weights.model() + " --weights " + printable(path) +
-                            (knows_heads ? "" : " --model-config config.json") + " --tokens-file IDS --precision f32");
+  out += line("to run", "ranklab rank-collapse --model " + weights.model() + " --weights " +
+                            printable(path) + (knows_heads ? "" : " --model-config config.json") +
+                            " --tokens-file IDS --precision f32");
   return out;
 }
 

@@ -1,12 +1,13 @@
-// `rank-collapse --describe FILE`: what published weights are, and what it costs to run them.
+// `rank-collapse --describe FILE`: describes published weights and the cost of running them.
 #pragma once
 
 #include <string>
 
 namespace ranklab {
 
-/// Lines for a terminal: the model, its sizes, its parameters and their type, the memory of a run, the work per token and the
-/// seconds of a sequence on this machine, from a block that is timed here. Throws Failure for what Checkpoint cannot open.
+/// Returns lines for a terminal: the model, its sizes, its parameters and their type, the memory of
+/// a run, the operations per token, and the seconds per sequence on this machine, estimated from
+/// one timed block. Throws Failure for a file that Checkpoint cannot open.
 std::string describe_weights(const std::string& path);
 
 }  // namespace ranklab

@@ -13,18 +13,21 @@
 namespace ranklab {
 namespace {
 
-// A word that is "own" until the model is known, which no flag may say.
-Field own_field(std::string name, std::string& value, std::vector<std::string> choices, std::string help) {
-  return choice_field(std::move(name), value, std::move(choices), "", std::move(help) + " (own: the model's default)");
+// A choice whose value is "own" until the model is known. Users cannot choose "own".
+Field model_default_field(std::string name, std::string& value, std::vector<std::string> choices,
+                          std::string help) {
+  return choice_field(std::move(name), value, std::move(choices), "",
+                      std::move(help) + " (own: the model's default)");
 }
 
-Field own_size_field(std::string name, std::uint64_t& value, std::string symbol, std::string help) {
+Field model_default_size_field(std::string name, std::uint64_t& value, std::string symbol,
+                               std::string help) {
   return or_unset(size_field(std::move(name), value, 0, largest_model_size, std::move(symbol),
                              std::move(help) + " (not given: the model's default)"));
 }
 
-// The help of a flag that means something to some models alone.
-std::string of_models(const std::string& flag, const std::string& help) {
+// The help text of a flag that only some models have.
+std::string help_for_models(const std::string& flag, const std::string& help) {
   return joined(models_with(flag)) + ": " + help;
 }
 
@@ -35,27 +38,31 @@ std::string alternatives(std::vector<std::string> names) {
   return joined(names) + " or " + last;
 }
 
-constexpr char sizes_allowed[] = "after the colon stand LAYERS or LAYERSxDIM, integers from 1 to 1000000";
+constexpr char sizes_allowed[] =
+    "allowed after the colon: LAYERS or LAYERSxDIM, integers from 1 to 1000000";
 
 [[noreturn]] void refuse_also(const std::string& word, const std::string& why) {
   throw UsageError("--also: '" + word + "' is not allowed; " + why);
 }
 
-void require_name(const std::string& word, const std::string& name, const std::vector<std::string>& names) {
+void require_name(const std::string& word, const std::string& name,
+                  const std::vector<std::string>& names) {
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
   refuse_also(word, "allowed: " + joined(names, "|") + did_you_mean(name, names));
 }
 
-// A positive integer of at most the largest size from the start of `text`, which loses it.
+// Removes a positive integer of at most the largest size from the start of `text` and returns it.
 std::uint64_t leading_size(std::string_view& text, const std::string& word) {
   std::uint64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (error != std::errc() || size == 0 || size > largest_model_size) refuse_also(word, sizes_allowed);
+  if (error != std::errc() || size == 0 || size > largest_model_size)
+    refuse_also(word, sizes_allowed);
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return size;
 }
 
-// Weights of another model, with the config that stands beside them under the same name, on the same tokens.
+// The model of another weights file, on the same tokens. If FILE.config.json exists next to the
+// weights, it is used.
 ModelSpec stored_model(const std::string& file, const ModelSpec& main) {
   ModelSpec spec;
   spec.weights = file;
@@ -66,15 +73,17 @@ ModelSpec stored_model(const std::string& file, const ModelSpec& main) {
   adopt_files(spec);
   spec.trainings = main.trainings;
   spec.gating = main.gating == "off" && spec.row().has("gating") ? "off" : spec.gating;
-  settle_with_files(spec);
+  resolve_defaults_with_files(spec);
   return spec;
 }
 
 void add_training(StackedModel& model, const ModelSpec& spec, const std::string& word) {
   if (spec.layers != model.spec.layers || spec.dim != model.spec.dim) {
-    refuse_also(word, std::to_string(spec.layers) + " layers of width " + std::to_string(spec.dim) + " do not fit those of " +
-                          printable(model.spec.weights) + ", " + std::to_string(model.spec.layers) + " of width " +
-                          std::to_string(model.spec.dim));
+    const auto sizes = [](const ModelSpec& of) {
+      return std::to_string(of.layers) + " layers of width " + std::to_string(of.dim);
+    };
+    refuse_also(word, "it has " + sizes(spec) + ", but " + printable(model.spec.weights) + " has " +
+                          sizes(model.spec) + "; trainings of one model must have equal sizes");
   }
   model.retrained.push_back(spec);
 }
@@ -89,7 +98,8 @@ ModelSpec further_model(const std::string& word, const ModelSpec& main) {
   spec.tokens = main.tokens;
   spec.dim = main.dim;
   if (plus < colon) {
-    spec.value_weights = word.substr(plus + 1, colon == std::string::npos ? colon : colon - plus - 1);
+    spec.value_weights =
+        word.substr(plus + 1, colon == std::string::npos ? colon : colon - plus - 1);
     require_name(word, spec.value_weights, {"gaussian", "orthogonal", "identity"});
   }
   if (colon != std::string::npos) {
@@ -101,7 +111,7 @@ ModelSpec further_model(const std::string& word, const ModelSpec& main) {
     }
     if (!sizes.empty()) refuse_also(word, sizes_allowed);
   }
-  settle(spec);
+  resolve_defaults(spec);
   return spec;
 }
 
@@ -111,62 +121,90 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
   return {
       choice_field("model", spec.model, models, "", "sequence model to stack"),
       size_field("layers", spec.layers, 1, largest_model_size, "K", "number of layers or blocks"),
-      size_field("tokens", spec.tokens, 1, largest_model_size, "N",
-                 "tokens per sequence, at least 2 (0: 128, or the longest sequence of --tokens-file)"),
+      size_field(
+          "tokens", spec.tokens, 1, largest_model_size, "N",
+          "tokens per sequence, at least 2 (0: 128, or the longest sequence of --tokens-file)"),
       size_field("dim", spec.dim, 1, largest_model_size, "d", "token width"),
-      own_size_field("heads", spec.heads, "h", "number of attention or mixer heads"),
-      own_size_field("ffn", spec.ffn, "q", "width of the feed-forward net"),
-      own_size_field("state", spec.state, "n", "state size of a state-space model"),
-      own_size_field(
+      model_default_size_field("heads", spec.heads, "h", "number of attention or mixer heads"),
+      model_default_size_field("ffn", spec.ffn, "q", "width of the feed-forward net"),
+      model_default_size_field("state", spec.state, "n", "state size of a state-space model"),
+      model_default_size_field(
           "embedding", spec.embedding, "",
-          joined(models_that([](const ModelRow& row) { return row.embeds_narrowly; })) + ": width of the token embedding"),
-      own_size_field("vocabulary", spec.vocabulary, "", "number of token ids to draw from"),
-      own_size_field("ssm-groups", spec.groups, "",
-                     of_models("ssm-groups", "number of head groups; the heads of a group share B and C")),
-      own_field("norm", spec.norm, {"rows", "layer", "rms", "none"}, "normalization of the tokens"),
-      own_field("gating", spec.gating, {"on", "off"}, of_models("gating", "multiplicative gate")),
-      own_field("mlp", spec.mlp, {"on", "off"}, "transformers: feed-forward net"),
-      own_field("share-weights", spec.share_weights, {"on", "off"}, "use the same weights at every depth"),
-      own_field("input", spec.input, {"gaussian", "cone", "tokens"}, "input of the first layer"),
-      real_field("zipf", spec.zipf, 0.0, 100.0, "", "input tokens: frequency of id i is proportional to (i + 1)^-zipf"),
-      real_field("cone-width", spec.cone_width, 0.0, 1e6, "", "input cone: spread of the tokens around one direction"),
-      real_field("alpha", spec.alpha, -1e6, 1e6, "alpha", "post-norm, pre-norm: strength of self-attention"),
-      real_field("weight-scale", spec.weight_scale, 0.0, 1e6, "", "factor on every drawn weight matrix"),
+          joined(models_that([](const ModelRow& row) { return row.embeds_narrowly; })) +
+              ": width of the token embedding"),
+      model_default_size_field("vocabulary", spec.vocabulary, "",
+                               "number of token ids to draw from"),
+      model_default_size_field(
+          "ssm-groups", spec.groups, "",
+          help_for_models("ssm-groups",
+                          "number of head groups; the heads of a group share B and C")),
+      model_default_field("norm", spec.norm, {"rows", "layer", "rms", "none"},
+                          "normalization of the tokens"),
+      model_default_field("gating", spec.gating, {"on", "off"},
+                          help_for_models("gating", "multiplicative gate")),
+      model_default_field("mlp", spec.mlp, {"on", "off"}, "transformers: feed-forward net"),
+      model_default_field("share-weights", spec.share_weights, {"on", "off"},
+                          "use the same weights in every layer"),
+      model_default_field("input", spec.input, {"gaussian", "cone", "tokens"},
+                          "input of the first layer"),
+      real_field("zipf", spec.zipf, 0.0, 100.0, "",
+                 "input tokens: frequency of id i is proportional to (i + 1)^-zipf"),
+      real_field("cone-width", spec.cone_width, 0.0, 1e6, "",
+                 "input cone: spread of the tokens around one direction"),
+      real_field("alpha", spec.alpha, -1e6, 1e6, "alpha",
+                 "post-norm, pre-norm: strength of self-attention"),
+      real_field("weight-scale", spec.weight_scale, 0.0, 1e6, "",
+                 "factor on every drawn weight matrix"),
       choice_field("weight-variance", spec.weight_variance, {"1/d", "h/d"}, "",
                    "post-norm, pre-norm: variance of the entries of W"),
-      choice_field("value-weights", spec.value_weights, {"gaussian", "orthogonal", "identity"}, "C_V",
-                   "attention, linear-attention: distribution of W_V"),
-      switch_field("causal", spec.causal, "attention, linear-attention: no token sees later tokens"),
-      real_field("decay", spec.decay, 0.0, 1.0, "alpha", of_models("decay", "decay in A_t = alpha I")),
+      choice_field("value-weights", spec.value_weights, {"gaussian", "orthogonal", "identity"},
+                   "C_V", "attention, linear-attention: distribution of W_V"),
+      switch_field("causal", spec.causal,
+                   "attention, linear-attention: tokens attend only to themselves and earlier "
+                   "tokens"),
+      real_field("decay", spec.decay, 0.0, 1.0, "alpha",
+                 help_for_models("decay", "decay in A_t = alpha I")),
       choice_field("lambda-at", spec.lambda_at, {"attention", "both"}, "",
-                   of_models("lambda-at", "residual that lambda multiplies: of attention only, or of both sublayers")),
-      choice_field("skip-at", spec.skip_at, {"residual", "mixer"}, "",
-                   of_models("skip-at", "place of the lambda-skip: the residual stream, or inside the mixer")),
+                   help_for_models(
+                       "lambda-at",
+                       "residual that lambda multiplies: of attention only, or of both sublayers")),
+      choice_field(
+          "skip-at", spec.skip_at, {"residual", "mixer"}, "",
+          help_for_models("skip-at",
+                          "place of the lambda-skip: the residual stream, or inside the mixer")),
       choice_field("skip-input", spec.skip_input, {"stream", "normed"}, "",
-                   of_models("skip-input", "input of the lambda-skip: the residual stream, before or after its norm")),
-      choice_field("norm-off", spec.norm_off, {"block", "inner", "both"}, "",
-                   of_models("norm-off", "norms that --norm none removes: the block's, the mixer's inner norm, or both")),
+                   help_for_models(
+                       "skip-input",
+                       "input of the lambda-skip: the residual stream, before or after its norm")),
+      choice_field(
+          "norm-off", spec.norm_off, {"block", "inner", "both"}, "",
+          help_for_models(
+              "norm-off",
+              "norms that --norm none removes: the block's, the mixer's inner norm, or both")),
   };
 }
 
 std::vector<Field> file_fields(ModelSpec& spec) {
   return {
       text_field("weights", spec.weights,
-                 "published weights of " + alternatives(published_models()) + ": .safetensors, or the index.json of shards"),
+                 "published weights of " + alternatives(published_models()) +
+                     ": .safetensors, or the index.json of shards"),
       text_field("model-config", spec.model_config, "config.json of the weights"),
-      one_per_flag(
-          text_list_field("ignore-tensors", spec.ignore_tensors,
-                          "glob: tensors of the weights that the model does not use, such as the head of a fine-tuned model")),
-      text_field("tokens-file", spec.tokens_file, "token ids, one sequence per row and per trial: .npy, .json or .txt"),
+      one_per_flag(text_list_field("ignore-tensors", spec.ignore_tensors,
+                                   "glob: tensors of the weights that the model does not use, such "
+                                   "as the head of a fine-tuned model")),
+      text_field("tokens-file", spec.tokens_file,
+                 "token ids, one sequence per row and per trial: .npy, .json or .txt"),
   };
 }
 
 Field also_field(std::vector<std::string>& also) {
-  Field field{
-      "also", &also, "",
-      "further models to draw: NAME, NAME:LAYERS, NAME:LAYERSxDIM or NAME+C_V (attention+identity:64x256), otherwise with the same "
-      "--layers, --tokens and --dim; or a weights file, FILE.safetensors, read with its FILE.config.json. Several files of one "
-      "model count as separate trainings. Each training is then one trial: the mean over the sequences"};
+  Field field{"also", &also, "",
+              "further models to draw: NAME, NAME:LAYERS, NAME:LAYERSxDIM or NAME+C_V "
+              "(attention+identity:64x256), by default with the same --layers, --tokens and --dim; "
+              "or a weights file, FILE.safetensors, read with its FILE.config.json. Several files "
+              "of one model are separate trainings, and each training is one trial: the mean over "
+              "the sequences"};
   return or_empty(field);
 }
 
@@ -174,28 +212,33 @@ std::string model_label(const ModelSpec& spec) {
   return spec.value_weights == "gaussian" ? spec.model : spec.model + "+" + spec.value_weights;
 }
 
-std::string drawn_label(const ModelSpec& spec) {
+std::string figure_label(const ModelSpec& spec) {
   return model_label(spec) + (spec.trainings > 1 ? ", trained here" : "");
 }
 
-std::vector<StackedModel> stacked_models(const ModelSpec& main, const std::vector<std::string>& also) {
+std::vector<StackedModel> stacked_models(const ModelSpec& main,
+                                         const std::vector<std::string>& also) {
   std::vector<StackedModel> models = {{main, model_label(main), ""}};
   for (const std::string& word : also) {
-    const ModelSpec spec = names_weights(word) ? stored_model(word, main) : further_model(word, main);
+    const ModelSpec spec =
+        names_weights(word) ? stored_model(word, main) : further_model(word, main);
     const std::string label = model_label(spec);
-    const auto same = std::find_if(models.begin(), models.end(), [&](const StackedModel& other) { return other.label == label; });
+    const auto same = std::find_if(models.begin(), models.end(),
+                                   [&](const StackedModel& other) { return other.label == label; });
     if (same == models.end()) {
       models.push_back({spec, label, label + "."});
     } else if (names_weights(word) && same->spec.checkpoint != nullptr) {
       add_training(*same, spec, word);
     } else {
-      refuse_also(word, same == models.begin() ? "it is --model" : "the model stands twice in the list");
+      refuse_also(word, same == models.begin() ? "it is the model of --model; allowed: other models"
+                                               : "the model is in the list twice");
     }
   }
   for (const StackedModel& model : models) {
     if (model.retrained.size() + 1 == main.trainings) continue;
-    throw UsageError("--also: " + counted(model.retrained.size() + 1, "training") + " of " + model.label + " beside " +
-                     std::to_string(main.trainings) + " of " + models.front().label + "; allowed: as many of each model");
+    throw UsageError("--also: " + counted(model.retrained.size() + 1, "training") + " of " +
+                     model.label + ", but " + std::to_string(main.trainings) + " of " +
+                     models.front().label + "; allowed: the same number for every model");
   }
   return models;
 }

@@ -15,7 +15,7 @@
 namespace ranklab {
 namespace {
 
-// A size that the config and the tensors both know.
+// A size that both the config and the tensors define.
 struct SharedSize {
   const char* what;
   std::optional<std::uint64_t> in_config;
@@ -24,20 +24,25 @@ struct SharedSize {
 
 void require_agreement(const ModelConfig& config, const ModelSpec& spec) {
   const std::string file = printable(spec.weights);
-  const auto refuse = [&](const std::string& what, const std::string& said, const std::string& held) {
-    throw Failure(printable(config.path) + ": " + what + " " + said + " does not fit " + file + ", whose tensors have " + held);
+  const auto refuse = [&](const std::string& what, const std::string& said,
+                          const std::string& held) {
+    throw Failure(printable(config.path) + ": " + what + " " + said + " does not fit " + file +
+                  ", whose tensors have " + held);
   };
   if (config.model && *config.model != spec.model) refuse("the model", *config.model, spec.model);
   const ModelRow& row = spec.row();
-  std::vector<SharedSize> sizes = {{"width", config.dim, spec.dim}, {"feed-forward width", config.ffn, spec.ffn}};
+  std::vector<SharedSize> sizes = {{"width", config.dim, spec.dim},
+                                   {"feed-forward width", config.ffn, spec.ffn}};
   if (row.published->shows(&ModelSpec::heads)) sizes.push_back({"heads", config.heads, spec.heads});
   sizes.push_back({"state size", config.state, spec.state});
   sizes.push_back({"convolution taps", config.taps, spec.taps});
-  if (config.head_width) sizes.push_back({"head width", config.head_width, row.expand * spec.dim / spec.heads});
+  if (config.head_width)
+    sizes.push_back({"head width", config.head_width, row.expand * spec.dim / spec.heads});
   sizes.push_back({"expansion", config.expand, row.expand});
   sizes.push_back({"positions", config.positions, spec.positions});
   sizes.push_back({"token types", config.types, spec.types});
-  if (!row.published->padded_vocabulary) sizes.push_back({"vocabulary", config.vocabulary, spec.vocabulary});
+  if (!row.published->padded_vocabulary)
+    sizes.push_back({"vocabulary", config.vocabulary, spec.vocabulary});
   sizes.push_back({"embedding width", config.embedding, spec.embedding});
   if (!row.published->one_layer) sizes.push_back({"layers", config.layers, spec.layers});
   for (const SharedSize& size : sizes) {
@@ -50,11 +55,13 @@ void require_agreement(const ModelConfig& config, const ModelSpec& spec) {
   }
 }
 
-// Groups of states, which no tensor shows: what the flag says, else the config. One is assumed where neither does.
+// The number of state groups, which the tensors do not show: from the flag, otherwise from the
+// config. If neither gives it, one group is assumed.
 void adopt_groups(const std::optional<std::uint64_t>& in_config, ModelSpec& spec) {
   if (in_config && spec.groups != 0 && *in_config != spec.groups) {
-    throw UsageError("--ssm-groups " + std::to_string(spec.groups) + " does not fit --model-config " +
-                     printable(spec.model_config) + ", which has " + std::to_string(*in_config));
+    throw UsageError("--ssm-groups " + std::to_string(spec.groups) +
+                     " does not fit --model-config " + printable(spec.model_config) +
+                     ", which has " + std::to_string(*in_config));
   }
   if (in_config) spec.groups = *in_config;
   spec.assumes_one_group = spec.groups == 0;
@@ -76,16 +83,19 @@ void adopt_weights(ModelSpec& spec) {
   spec.checkpoint = checkpoint;
 }
 
-[[noreturn]] void refuse_size(const ModelSpec& spec, const std::string& flag, const std::string& value, const std::string& held) {
-  throw UsageError("--" + flag + " " + value + " does not fit --weights " + printable(spec.weights) + ", which " + held);
+[[noreturn]] void refuse_size(const ModelSpec& spec, const std::string& flag,
+                              const std::string& value, const std::string& held) {
+  throw UsageError("--" + flag + " " + value + " does not fit --weights " +
+                   printable(spec.weights) + ", which " + held);
 }
 
-// Flags that were given beside the weights and contradict them.
+// Refuses flags that contradict the weights.
 void require_sizes_fit(const ModelSpec& spec) {
   ModelSpec held = spec;
   spec.checkpoint->take_sizes(held);
-  const auto require = [&](const char* flag, std::uint64_t value, std::uint64_t own) {
-    if (value != own) refuse_size(spec, flag, std::to_string(value), "has " + std::to_string(own));
+  const auto require = [&](const char* flag, std::uint64_t value, std::uint64_t in_file) {
+    if (value != in_file)
+      refuse_size(spec, flag, std::to_string(value), "has " + std::to_string(in_file));
   };
   require("dim", spec.dim, held.dim);
   require("heads", spec.heads, held.heads);
@@ -98,7 +108,7 @@ void require_sizes_fit(const ModelSpec& spec) {
   }
 }
 
-// The drawn tables of positions are as long as they need to be.
+// Only published weights limit the positions; drawn position tables are as long as needed.
 bool has_positions(const ModelSpec& spec) {
   return spec.checkpoint != nullptr && spec.row().has_positions && spec.input == "tokens";
 }
@@ -109,13 +119,16 @@ void require_ids_fit(const ModelSpec& spec) {
     const std::string where = printable(spec.tokens_file) + ": sequence " + std::to_string(row + 1);
     const auto used = std::min<std::uint64_t>(ids.size(), spec.tokens);
     if (has_positions(spec) && used > spec.positions) {
-      throw Failure(where + " has " + std::to_string(used) + " tokens, " + spec.model + " has " + std::to_string(spec.positions) +
-                    " positions; --tokens N cuts every sequence to its first N");
+      throw Failure(where + " has " + std::to_string(used) + " tokens, but " + spec.model +
+                    " has only " + std::to_string(spec.positions) +
+                    " positions; --tokens N cuts every sequence to its first N tokens");
     }
-    const auto beyond = std::find_if(ids.begin(), ids.end(), [&](std::uint32_t id) { return id >= spec.vocabulary; });
+    const auto beyond = std::find_if(ids.begin(), ids.end(),
+                                     [&](std::uint32_t id) { return id >= spec.vocabulary; });
     if (beyond != ids.end()) {
-      throw Failure(where + ", token " + std::to_string(beyond - ids.begin() + 1) + ": the id " + std::to_string(*beyond) +
-                    " is beyond the vocabulary, 0 to " + std::to_string(spec.vocabulary - 1));
+      throw Failure(where + ", token " + std::to_string(beyond - ids.begin() + 1) + ": the id " +
+                    std::to_string(*beyond) + " is not in the vocabulary; allowed: 0 to " +
+                    std::to_string(spec.vocabulary - 1));
     }
   }
 }
@@ -128,27 +141,32 @@ void adopt_files(ModelSpec& spec) {
     spec.input = "tokens";
   }
   if (!spec.weights.empty()) return adopt_weights(spec);
-  if (!spec.model_config.empty()) throw UsageError("--model-config is not allowed without --weights");
+  if (!spec.model_config.empty())
+    throw UsageError("--model-config is not allowed without --weights");
 }
 
 void adopt_files(ModelSpec& spec, std::vector<std::string>& also) {
   adopt_files(spec);
   if (spec.checkpoint == nullptr) return;
   std::erase_if(also, [](const std::string& word) { return !names_weights(word); });
-  spec.trainings = 1 + static_cast<std::uint64_t>(std::count_if(also.begin(), also.end(), [&](const std::string& file) {
-                     return Checkpoint::open(file)->model() == spec.checkpoint->model();
-                   }));
+  spec.trainings = 1 + static_cast<std::uint64_t>(
+                           std::count_if(also.begin(), also.end(), [&](const std::string& file) {
+                             return Checkpoint::open(file)->model() == spec.checkpoint->model();
+                           }));
 }
 
-void settle_with_files(ModelSpec& spec) {
+void resolve_defaults_with_files(ModelSpec& spec) {
   if (spec.checkpoint != nullptr) {
-    if (spec.model != spec.checkpoint->model()) refuse_size(spec, "model", spec.model, "holds " + spec.checkpoint->model());
+    if (spec.model != spec.checkpoint->model())
+      refuse_size(spec, "model", spec.model, "contains " + spec.checkpoint->model());
     if (spec.heads == 0) {
-      throw UsageError("--heads is needed with --weights " + printable(spec.weights) + ": the tensors of " + spec.model +
-                       " do not say how many there are; --model-config config.json does");
+      throw UsageError("--heads is required with --weights " + printable(spec.weights) +
+                       ", because the tensors of " + spec.model +
+                       " do not show the number of heads; give --heads N or --model-config "
+                       "config.json");
     }
   }
-  settle(spec);
+  resolve_defaults(spec);
   if (spec.checkpoint != nullptr) {
     require_sizes_fit(spec);
     spec.checkpoint->check(spec);
@@ -156,7 +174,8 @@ void settle_with_files(ModelSpec& spec) {
   if (spec.sequences != nullptr) {
     require_ids_fit(spec);
   } else if (has_positions(spec) && spec.tokens > spec.positions) {
-    refuse_size(spec, "tokens", std::to_string(spec.tokens), "has " + std::to_string(spec.positions) + " positions");
+    refuse_size(spec, "tokens", std::to_string(spec.tokens),
+                "has " + std::to_string(spec.positions) + " positions");
   }
 }
 
@@ -183,35 +202,44 @@ std::string grouped_digits(std::uint64_t number) {
 std::string listed(const std::vector<std::string>& keys) {
   constexpr std::size_t most = 6;
   std::vector<std::string> first;
-  for (std::size_t i = 0; i < std::min(most, keys.size()); ++i) first.push_back(printable_key(keys[i]));
-  return joined(first) + (keys.size() > most ? " and " + std::to_string(keys.size() - most) + " more" : "");
+  for (std::size_t i = 0; i < std::min(most, keys.size()); ++i)
+    first.push_back(printable_key(keys[i]));
+  return joined(first) +
+         (keys.size() > most ? " and " + std::to_string(keys.size() - most) + " more" : "");
 }
 
 std::vector<std::string> file_notes(const ModelSpec& spec) {
   std::vector<std::string> notes;
   if (spec.checkpoint != nullptr) {
     const Checkpoint& weights = *spec.checkpoint;
-    notes.push_back("Weights: " + printable(weights.path()) + ", " + weights.model() + ", " + grouped_digits(weights.parameters()) +
-                    " numbers in " + weights.dtypes() + ".");
-    if (const auto unknown = weights.unknown(); !unknown.empty()) notes.push_back("Tensors passed over: " + listed(unknown) + ".");
+    notes.push_back("Weights: " + printable(weights.path()) + ", " + weights.model() + ", " +
+                    grouped_digits(weights.parameters()) + " numbers in " + weights.dtypes() + ".");
+    if (const auto unknown = weights.unknown(); !unknown.empty())
+      notes.push_back("Unused tensors: " + listed(unknown) + ".");
     if (spec.assumes_one_group && spec.row().has("ssm-groups")) {
       notes.push_back(std::string(assumed) +
-                      "1 group of states; --ssm-groups N says otherwise (the tensors do not show it, and no config does).");
+                      "1 group of states, because neither the tensors nor a config show the "
+                      "number; --ssm-groups N changes it.");
     }
   }
   if (spec.sequences != nullptr) {
-    const auto cut =
-        std::count_if(spec.sequences->begin(), spec.sequences->end(), [&](const auto& ids) { return ids.size() > spec.tokens; });
-    std::string note = "Tokens: " + printable(spec.tokens_file) + ", " + std::to_string(spec.sequences->size()) + " sequences";
+    const auto cut = std::count_if(spec.sequences->begin(), spec.sequences->end(),
+                                   [&](const auto& ids) { return ids.size() > spec.tokens; });
+    std::string note = "Tokens: " + printable(spec.tokens_file) + ", " +
+                       std::to_string(spec.sequences->size()) + " sequences";
     if (spec.trainings > 1) {
-      notes.push_back(std::to_string(spec.trainings) + " trainings, the one of " + printable(spec.weights) +
-                      " and those of --also. A trial is one training: the mean over all sequences, which go through its weights.");
+      notes.push_back(std::to_string(spec.trainings) + " trainings: " + printable(spec.weights) +
+                      " and those of --also. A trial is one training; its numbers are means over "
+                      "all sequences.");
     }
-    if (cut > 0) note += ", " + std::to_string(cut) + " of them cut to their first " + std::to_string(spec.tokens) + " tokens";
+    if (cut > 0)
+      note += ", " + std::to_string(cut) + " of them cut to their first " +
+              std::to_string(spec.tokens) + " tokens";
     notes.push_back(note + ".");
   } else if (spec.checkpoint != nullptr && spec.input == "tokens") {
-    notes.push_back(spec.zipf > 0 ? "Tokens: drawn, the id i with frequency proportional to (i + 1)^-zipf."
-                                  : "Tokens: drawn uniformly from the vocabulary.");
+    notes.push_back(spec.zipf > 0
+                        ? "Tokens: drawn, id i with frequency proportional to (i + 1)^-zipf."
+                        : "Tokens: drawn uniformly from the vocabulary.");
   }
   return notes;
 }

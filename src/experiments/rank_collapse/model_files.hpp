@@ -1,4 +1,4 @@
-// What the files of a model say: --weights, --model-config, --tokens-file.
+// The files of a model: --weights, --model-config, --tokens-file.
 #pragma once
 
 #include <string>
@@ -9,38 +9,42 @@
 
 namespace ranklab {
 
-/// Opens the files that the spec names and takes over what they say: the model, its sizes, its epsilon and activation, the
-/// token ids. Flags may still override some of it; settle_with_files holds them against the files. Throws Failure for files
-/// that cannot be used or contradict each other, UsageError for --model-config without --weights.
+/// Opens the files that the spec names and copies their contents to it: the model, its sizes, its
+/// epsilon and activation, the token ids. Flags may still override some of these;
+/// resolve_defaults_with_files checks them against the files. Throws Failure for files that cannot
+/// be used or contradict each other, UsageError for --model-config without --weights.
 void adopt_files(ModelSpec& spec);
 
-/// The same beside the models of --also. Those of a preset are drawn: beside published weights they are not meant, unless a flag
-/// says so afterwards. Files of the spec's own model are further trainings of it, which are counted.
+/// The same with the models of --also. If --weights is given, this removes models with drawn
+/// weights from the list, such as those of a preset; a flag can add them again afterward. Files of
+/// the spec's model are further trainings of it, and this counts them.
 void adopt_files(ModelSpec& spec, std::vector<std::string>& also);
 
-/// Settles the spec, and refuses what does not fit its files: another model or size than that of the weights, unknown heads
-/// (UsageError that names the flag); a tensor that is missing, misshapen or unknown, an id beyond the vocabulary, a sequence
-/// that is longer than the weights have positions (Failure that names the file).
-void settle_with_files(ModelSpec& spec);
+/// Resolves the defaults of the spec and checks it against its files. Throws UsageError that names
+/// the flag if the model or a size differs from the weights, or if the number of heads is unknown.
+/// Throws Failure that names the file for a tensor that is missing, unknown or of the wrong shape,
+/// for an id outside the vocabulary, and for a sequence longer than the positions of the weights.
+void resolve_defaults_with_files(ModelSpec& spec);
 
-/// Whether a word names a file of weights, as elements of --also may.
+/// Whether an element of --also names a weights file.
 bool names_weights(const std::string& word);
 
-/// Trials that the files hold: trainings if there are several, else the sequences of the token file. 0: no such files.
+/// The number of trials that the files define: trainings if there are several, otherwise the
+/// sequences of the token file. 0: no such files.
 std::uint64_t trials_in_files(const ModelSpec& spec);
 
-/// What is independent between trials: weights and input are drawn anew, models are trained anew, or sequences go through the same
-/// published weights.
+/// The independent unit of the trials: a draw of weights and input, a training, or a sequence that
+/// passes through the same published weights.
 Unit independent_unit(const ModelSpec& spec);
 
-/// The first few of these names of tensors, as a list: "classifier.bias, classifier.weight and 7 more".
+/// The first few tensor names as a list: "classifier.bias, classifier.weight and 7 more".
 std::string listed(const std::vector<std::string>& keys);
 
 /// 128,989,632
 std::string grouped_digits(std::uint64_t number);
 
-/// For the result's notes: which weights, what of them was passed over and what was assumed, how many sequences, and how many of
-/// them were cut.
+/// Notes for the result: the weights, their unused tensors, the assumptions, the number of
+/// sequences, and how many of them were cut.
 std::vector<std::string> file_notes(const ModelSpec& spec);
 
 }  // namespace ranklab

@@ -15,8 +15,9 @@ std::vector<std::uint32_t> given_ids(const ModelSpec& spec, std::uint64_t row) {
   if (ids.size() > spec.tokens) ids.resize(spec.tokens);
   for (const std::uint32_t id : ids) {
     if (id < spec.vocabulary) continue;
-    throw Failure((spec.tokens_file.empty() ? "" : printable(spec.tokens_file) + ": ") + "token id " + std::to_string(id) +
-                  " of sequence " + std::to_string(row + 1) + " is not in the vocabulary of " + std::to_string(spec.vocabulary) +
+    throw Failure((spec.tokens_file.empty() ? "" : printable(spec.tokens_file) + ": ") +
+                  "token id " + std::to_string(id) + " of sequence " + std::to_string(row + 1) +
+                  " is not in the vocabulary of " + std::to_string(spec.vocabulary) +
                   ", whose ids are 0 to " + std::to_string(spec.vocabulary - 1));
   }
   return ids;
@@ -33,7 +34,8 @@ arma::Mat<T> gaussian_input(const ModelSpec& spec, Tensors<T>& tensors) {
   return tensors.matrix("X", spec.dim, spec.tokens, Start::normal(1.0));
 }
 
-// Tokens sqrt(d) v + width g: entries of the size of the Gaussian input's, directions around one unit vector v.
+// Tokens sqrt(d) v + width g, whose directions lie around one unit vector v. The entries have about
+// the same size as those of the Gaussian input.
 template <class T>
 arma::Mat<T> cone_input(const ModelSpec& spec, Tensors<T>& tensors) {
   arma::Col<T> axis = tensors.vector("cone.axis", spec.dim, Start::normal(1.0));
@@ -44,15 +46,20 @@ arma::Mat<T> cone_input(const ModelSpec& spec, Tensors<T>& tensors) {
 }
 
 template <class T>
-arma::Mat<T> token_input(const ModelSpec& spec, const Trial& trial, Tensors<T>& tensors, Dropout* dropout) {
-  return embed_tokens(spec, tensors, spec.sequences != nullptr ? given_ids(spec, trial.index()) : drawn_ids(spec, trial), dropout);
+arma::Mat<T> token_input(const ModelSpec& spec, const Trial& trial, Tensors<T>& tensors,
+                         Dropout* dropout) {
+  return embed_tokens(
+      spec, tensors,
+      spec.sequences != nullptr ? given_ids(spec, trial.index()) : drawn_ids(spec, trial), dropout);
 }
 
 }  // namespace
 
 template <class T>
-std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer) {
-  if (spec.checkpoint != nullptr) return std::make_unique<LoadedTensors<T>>(spec.checkpoint, prefix_of_layer(spec, layer));
+std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial,
+                                             std::uint64_t layer) {
+  if (spec.checkpoint != nullptr)
+    return std::make_unique<LoadedTensors<T>>(spec.checkpoint, prefix_of_layer(spec, layer));
   return std::make_unique<DrawnTensors<T>>(block_tensors<T>(spec, trial, layer));
 }
 
@@ -68,16 +75,19 @@ State<T> draw_input(const ModelSpec& spec, const Trial& trial, double dropout) {
   State<T> state;
   if (dropout > 0) state.dropout.emplace(dropout, trial.stream("dropout"));
   if (spec.input == "tokens") {
-    state.Y = token_input<T>(spec, trial, *tensors_of_embedding<T>(spec, trial), state.dropout ? &*state.dropout : nullptr);
+    state.Y = token_input<T>(spec, trial, *tensors_of_embedding<T>(spec, trial),
+                             state.dropout ? &*state.dropout : nullptr);
   }
   if (spec.input == "cone") state.Y = cone_input(spec, tensors);
   if (spec.input == "gaussian") state.Y = gaussian_input(spec, tensors);
-  if (spec.row().bare && spec.norm == "rows") state.degenerate_rows += normalise_rows(state.Y);
+  if (spec.row().bare && spec.norm == "rows") state.degenerate_rows += normalize_rows(state.Y);
   return state;
 }
 
-template std::unique_ptr<Tensors<float>> tensors_of_layer(const ModelSpec&, const Trial&, std::uint64_t);
-template std::unique_ptr<Tensors<double>> tensors_of_layer(const ModelSpec&, const Trial&, std::uint64_t);
+template std::unique_ptr<Tensors<float>> tensors_of_layer(const ModelSpec&, const Trial&,
+                                                          std::uint64_t);
+template std::unique_ptr<Tensors<double>> tensors_of_layer(const ModelSpec&, const Trial&,
+                                                           std::uint64_t);
 template std::unique_ptr<Tensors<float>> tensors_of_embedding(const ModelSpec&, const Trial&);
 template std::unique_ptr<Tensors<double>> tensors_of_embedding(const ModelSpec&, const Trial&);
 template State<float> draw_input(const ModelSpec&, const Trial&, double);

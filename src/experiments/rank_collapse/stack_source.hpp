@@ -1,4 +1,4 @@
-// Where a stack has its input and its weights from: drawn, or published weights and given token ids.
+// The source of a stack's input and weights: random draws, or published weights and a token file.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,23 @@
 
 namespace ranklab {
 
-/// The tensors of block `layer` (from 0): block_tensors, or those of the spec's checkpoint where it has one. `trial` must outlive
-/// them. Building from them throws Failure as LoadedTensors does.
+/// The tensors of block `layer` (from 0): those of the spec's checkpoint if it has one, otherwise
+/// block_tensors. `trial` must outlive them. Building a block from them throws Failure as
+/// LoadedTensors does.
 template <class T>
-std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer);
+std::unique_ptr<Tensors<T>> tensors_of_layer(const ModelSpec& spec, const Trial& trial,
+                                             std::uint64_t layer);
 
-/// Those before the first block, in the same way.
+/// The tensors before the first block, from the same source.
 template <class T>
 std::unique_ptr<Tensors<T>> tensors_of_embedding(const ModelSpec& spec, const Trial& trial);
 
-/// The state that enters the first block: state 0 of every depth series. Bare stacks with the norm `rows` normalise it too.
-/// Tokens are the trial's own of given sequences, else drawn; their embedding is the checkpoint's, else drawn. Throws Failure for
-/// a given id that is not in the vocabulary, and for a sequence longer than published weights have positions. A `dropout` above 0
-/// is the rate of the state's, which the embedding of encoders has met already.
+/// The state that enters the first block: state 0 of every depth series. Bare stacks with the norm
+/// `rows` also normalize it. The tokens are the trial's sequence of the token file if there is one,
+/// otherwise drawn; their embedding is the checkpoint's if there is one, otherwise drawn. Throws
+/// Failure for an id of the file that is not in the vocabulary, and for a sequence longer than the
+/// positions of published weights. If `dropout` is above 0, it is the dropout rate of the state,
+/// and the embedding of encoders already has it.
 template <class T>
 State<T> draw_input(const ModelSpec& spec, const Trial& trial, double dropout = 0);
 

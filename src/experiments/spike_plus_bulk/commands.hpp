@@ -1,5 +1,5 @@
-// The commands `spiked-model` (labels of the features themselves) and `teacher-student` (labels of other features): the same
-// three studies of the gradient's nuclear rank.
+// The commands `spiked-model` (labels from the same features) and `teacher-student` (labels from
+// other features): the same three studies of the nuclear rank of the gradient.
 #pragma once
 
 #include "experiments/study.hpp"

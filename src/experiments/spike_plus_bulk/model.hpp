@@ -1,4 +1,5 @@
-// The two models of [Spectral] Section 3; they differ in the labels of L(W) = ||W A - Y||_F^2 / (2 n) alone.
+// The two models of [Spectral] Section 3. They differ only in the labels of L(W) = ||W A - Y||_F^2
+// / (2 n).
 #pragma once
 
 namespace ranklab {

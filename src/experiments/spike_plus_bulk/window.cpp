@@ -8,7 +8,8 @@
 namespace ranklab {
 namespace {
 
-// What an enclosure must leave between itself and the threshold: rounding of the decompositions, generously.
+// Margin that an enclosure must keep from the threshold: a generous allowance for rounding in the
+// decompositions.
 constexpr double margin = 1e-9;
 
 }  // namespace
@@ -36,15 +37,19 @@ std::vector<std::uint64_t> WindowSearch::known_in(Span span) {
   log_nuclear(span.from);
   log_nuclear(span.to);
   std::vector<std::uint64_t> known;
-  for (auto point = log_nuclear_.find(span.from); point->first < span.to; ++point) known.push_back(point->first);
+  for (auto point = log_nuclear_.find(span.from); point->first < span.to; ++point)
+    known.push_back(point->first);
   known.push_back(span.to);
   return known;
 }
 
-// The largest value of chord - log ||G||_F at a whole number from a to b. It is concave, so its differences decrease.
+// The largest value of chord - log ||G||_F over the integers from a to b. The function is concave,
+// so its differences decrease.
 WindowSearch::Bound WindowSearch::upper_bound(std::uint64_t a, std::uint64_t b) {
   const double start = log_nuclear(a), slope = (log_nuclear(b) - start) / real(b - a);
-  const auto value = [&](std::uint64_t t) { return start + slope * real(t - a) - path_.log_frobenius(real(t)); };
+  const auto value = [&](std::uint64_t t) {
+    return start + slope * real(t - a) - path_.log_frobenius(real(t));
+  };
   std::uint64_t low = a, high = b;
   while (low < high) {
     const std::uint64_t middle = low + (high - low) / 2;
@@ -57,26 +62,30 @@ WindowSearch::Bound WindowSearch::upper_bound(std::uint64_t a, std::uint64_t b) 
   return {low, value(low)};
 }
 
-// Whether log ||G||_* - log ||G||_F stays above half_log between a and b, where it is above. From below log ||G||_* is enclosed
-// by two lines; a line minus a convex function is concave and has its minimum at an end. So only the point where one line takes
-// over from the other is to be looked at.
+// Whether log ||G||_* - log ||G||_F stays above half_log between a and b, given that it is above at
+// both ends. Two lines bound log ||G||_* from below. A line minus a convex function is concave, so
+// its minimum is at an end. Therefore only the point where the two lines meet needs a check.
 bool WindowSearch::stays_above(double half_log, std::uint64_t a, std::uint64_t b) {
   const auto at = log_nuclear_.find(a), end = log_nuclear_.find(b), next = std::next(end);
-  const double right_slope = next == log_nuclear_.end() ? 0.0 : (next->second - end->second) / real(next->first - b);
+  const double right_slope =
+      next == log_nuclear_.end() ? 0.0 : (next->second - end->second) / real(next->first - b);
   const auto right = [&](double t) { return end->second + right_slope * (t - real(b)); };
-  if (at == log_nuclear_.begin()) return right(real(a)) - path_.log_frobenius(real(a)) > half_log + margin;
+  if (at == log_nuclear_.begin())
+    return right(real(a)) - path_.log_frobenius(real(a)) > half_log + margin;
 
   const auto previous = std::prev(at);
   const double left_slope = (at->second - previous->second) / real(a - previous->first);
   const auto left = [&](double t) { return at->second + left_slope * (t - real(a)); };
-  // A chord's slope increases from left to right; where rounding hides that, the path is straight and any point will do.
+  // The slopes of successive chords increase. If rounding hides that, the path is straight and any
+  // point will do.
   const double gap = right_slope - left_slope;
   const double meeting = gap > 0 ? real(a) + (left(real(a)) - right(real(a))) / gap : real(a);
   const double t = std::clamp(meeting, real(a), real(b));
   return std::min(left(t), right(t)) - path_.log_frobenius(t) > half_log + margin;
 }
 
-std::optional<std::uint64_t> WindowSearch::first_at_least_after(double half_log, std::uint64_t a, std::uint64_t b) {
+std::optional<std::uint64_t> WindowSearch::first_at_least_after(double half_log, std::uint64_t a,
+                                                                std::uint64_t b) {
   const auto end = half_log_rank(b) >= half_log ? std::optional(b) : std::nullopt;
   if (b - a == 1 || upper_bound(a, b).half_log < half_log - margin) return end;
   const std::uint64_t middle = a + (b - a) / 2;
@@ -84,7 +93,8 @@ std::optional<std::uint64_t> WindowSearch::first_at_least_after(double half_log,
   return first_at_least_after(half_log, middle, b);
 }
 
-std::optional<std::uint64_t> WindowSearch::first_below_after(double half_log, std::uint64_t a, std::uint64_t b) {
+std::optional<std::uint64_t> WindowSearch::first_below_after(double half_log, std::uint64_t a,
+                                                             std::uint64_t b) {
   const auto end = half_log_rank(b) < half_log ? std::optional(b) : std::nullopt;
   if (b - a == 1 || (!end && stays_above(half_log, a, b))) return end;
   const std::uint64_t middle = a + (b - a) / 2;
@@ -131,8 +141,9 @@ WindowSearch::Peak WindowSearch::peak(Span span, double tolerance) {
     if (i > 0) add(known[i - 1], known[i]);
   }
   while (!pieces.empty()) {
-    const auto largest = std::max_element(pieces.begin(), pieces.end(),
-                                          [](const Piece& x, const Piece& y) { return x.bound.half_log < y.bound.half_log; });
+    const auto largest = std::max_element(
+        pieces.begin(), pieces.end(),
+        [](const Piece& x, const Piece& y) { return x.bound.half_log < y.bound.half_log; });
     if (largest->bound.half_log <= half_log_rank(best) + std::log1p(tolerance) / 2) break;
     const Piece piece = *largest;
     pieces.erase(largest);
@@ -145,23 +156,26 @@ WindowSearch::Peak WindowSearch::peak(Span span, double tolerance) {
 }
 
 RankWindow first_window(const RankPath& path, double level, std::uint64_t longest_search) {
-  constexpr double gone = -std::numeric_limits<double>::infinity();  // log ||0||
-  if (path.log_frobenius(0.0) == gone) return {};
+  constexpr double log_zero =
+      -std::numeric_limits<double>::infinity();  // log ||G|| of a zero gradient
+  if (path.log_frobenius(0.0) == log_zero) return {};
   WindowSearch search(path);
-  const auto passage = [&](std::optional<std::uint64_t> (WindowSearch::*first)(double, Span), std::uint64_t from) {
+  const auto passage = [&](std::optional<std::uint64_t> (WindowSearch::*first)(double, Span),
+                           std::uint64_t from) {
     std::optional<std::uint64_t> found;
-    for (Span span{from, from + 1}; !found && span.from < longest_search; span = {span.to, 2 * span.to}) {
+    for (Span span{from, from + 1}; !found && span.from < longest_search;
+         span = {span.to, 2 * span.to}) {
       found = (search.*first)(level, {span.from, std::min(span.to, longest_search)});
     }
     return found;
   };
-  if (path.log_frobenius(1.0) == gone) {  // only the first step takes a direction away
+  if (path.log_frobenius(1.0) == log_zero) {  // only the first step can remove a direction entirely
     if (search.nuclear_rank(0) >= level) return {0, 1};
     return {};
   }
   RankWindow window;
   window.start = passage(&WindowSearch::first_at_least, 0);
-  // No nuclear rank is below 1, but for rounding.
+  // A nuclear rank is at least 1, up to rounding.
   if (window.start && level > 1) window.end = passage(&WindowSearch::first_below, *window.start);
   return window;
 }

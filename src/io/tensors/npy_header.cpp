@@ -29,15 +29,19 @@ struct Prefix {
 Prefix parse_prefix(std::string_view start, const std::string& label) {
   if (start.substr(0, magic.size()) != magic) {
     const bool pickle = start.size() > 1 && start[0] == '\x80' && start[1] >= 2 && start[1] <= 5;
-    if (pickle) fail(label, std::string("a pickled Python object, which is never loaded; convert it: ") + npy_recipe);
-    if (start.substr(0, 4) == "PK\x03\x04") fail(label, "not a .npy array but a ZIP archive: name it .npz");
+    if (pickle)
+      fail(label, std::string("a pickled Python object, which is never loaded; convert it: ") +
+                      npy_recipe);
+    if (start.substr(0, 4) == "PK\x03\x04")
+      fail(label, "not a .npy array but a ZIP archive: name it .npz");
     fail(label, "not a .npy array: it does not start with \\x93NUMPY");
   }
   if (start.size() < 10) fail(label, "truncated: the .npy header is cut short");
   const auto* bytes = reinterpret_cast<const unsigned char*>(start.data());
   const int major = bytes[6], minor = bytes[7];
   if (major < 1 || major > 3 || minor != 0) {
-    fail(label, "version " + std::to_string(major) + "." + std::to_string(minor) + " of .npy is not read; 1.0, 2.0 and 3.0 are");
+    fail(label, "version " + std::to_string(major) + "." + std::to_string(minor) +
+                    " of .npy is not supported; allowed: 1.0, 2.0 and 3.0");
   }
   if (major == 1) return {major, 10, load_little<std::uint16_t>(bytes + 8)};
   if (start.size() < 12) fail(label, "truncated: the .npy header is cut short");
@@ -77,51 +81,57 @@ std::optional<Descr> parse_descr(std::string_view text) {
   const char order = text.empty() ? '\0' : text[0];
   const bool marked = order == '<' || order == '>' || order == '=' || order == '|';
   const std::optional<Dtype> dtype = dtype_of(text.substr(marked ? 1 : 0));
-  // '|' says that the order does not matter.
+  // '|' means that the byte order is irrelevant.
   if (!dtype || (order == '|' && dtype_bytes(*dtype) > 1)) return std::nullopt;
   return Descr{*dtype, order == '>'};
 }
 
 std::string refusal_of(const PythonValue& descr) {
-  if (descr.kind != PythonValue::Kind::text) return std::string("a structured dtype is not read; save one field: ") + npy_recipe;
+  if (descr.kind != PythonValue::Kind::text)
+    return std::string("a structured dtype is not supported; save one field: ") + npy_recipe;
   const std::string& text = descr.text;
   if (text.find('O') != std::string::npos) {
-    return "dtype '" + printable_key(text) + "' holds pickled Python objects, which are never loaded; convert it: " + npy_recipe;
+    return "dtype '" + printable_key(text) +
+           "' holds pickled Python objects, which are never loaded; convert it: " + npy_recipe;
   }
-  return "dtype '" + printable_key(text) + "' is not read; convert it: " + npy_recipe;
+  return "dtype '" + printable_key(text) + "' is not supported; convert it: " + npy_recipe;
 }
 
 std::vector<std::uint64_t> shape_of(const PythonValue& value, const std::string& label) {
-  if (value.kind != PythonValue::Kind::tuple) fail(label, "the 'shape' of the .npy header is not a tuple");
+  if (value.kind != PythonValue::Kind::tuple)
+    fail(label, "the 'shape' of the .npy header is not a tuple");
   std::vector<std::uint64_t> shape;
   for (const PythonValue& size : value.items) {
-    if (size.kind != PythonValue::Kind::integer) fail(label, "the 'shape' of the .npy header holds more than sizes");
+    if (size.kind != PythonValue::Kind::integer)
+      fail(label, "the 'shape' of the .npy header holds more than sizes");
     shape.push_back(size.integer);
   }
   return shape;
 }
 
-// Of prefix and header.
+// Bytes of prefix and header.
 std::uint64_t header_bytes(std::string_view start, const std::string& label) {
   const Prefix prefix = parse_prefix(start, label);
   if (prefix.text_bytes > longest_npy_header) {
-    fail(label, "a .npy header of " + std::to_string(prefix.text_bytes) + " bytes is implausible; at most " +
-                    std::to_string(longest_npy_header) + " are read");
+    fail(label, "a .npy header of " + std::to_string(prefix.text_bytes) +
+                    " bytes is implausible; at most " + std::to_string(longest_npy_header) +
+                    " are read");
   }
   return prefix.bytes + prefix.text_bytes;
 }
 
 }  // namespace
 
-NpyHeader read_npy_header(const std::function<std::string(std::uint64_t count)>& start_of, const std::string& label) {
+NpyHeader read_npy_header(const std::function<std::string(std::uint64_t count)>& start_of,
+                          const std::string& label) {
   std::string start = start_of(256);  // headers of plain arrays take 128
   NpyHeader header;
   header.bytes = header_bytes(start, label);
   if (header.bytes > start.size()) start = start_of(header.bytes);
   if (start.size() < header.bytes) fail(label, "truncated: the .npy header is cut short");
   const Prefix prefix = parse_prefix(start, label);
-  const PythonDict dict =
-      parse_python_dict(std::string_view(start).substr(prefix.bytes, prefix.text_bytes), label + ": the .npy header");
+  const PythonDict dict = parse_python_dict(
+      std::string_view(start).substr(prefix.bytes, prefix.text_bytes), label + ": the .npy header");
 
   const auto entry = [&](const std::string& key) -> const PythonValue& {
     const PythonValue* value = dict.find(key);
@@ -133,7 +143,8 @@ NpyHeader read_npy_header(const std::function<std::string(std::uint64_t count)>&
   const PythonValue& shape = entry("shape");
   for (const auto& [key, value] : dict.entries) {
     if (key != "descr" && key != "fortran_order" && key != "shape") {
-      fail(label, "the .npy header has a key '" + printable_key(key) + "'; it may hold descr, fortran_order and shape");
+      fail(label, "the .npy header has a key '" + printable_key(key) +
+                      "'; it may hold descr, fortran_order and shape");
     }
   }
   if (fortran_order.kind != PythonValue::Kind::boolean)
@@ -142,7 +153,8 @@ NpyHeader read_npy_header(const std::function<std::string(std::uint64_t count)>&
   layout.column_major = fortran_order.integer != 0;
   layout.shape = shape_of(shape, label);
 
-  const std::optional<Descr> type = descr.kind == PythonValue::Kind::text ? parse_descr(descr.text) : std::nullopt;
+  const std::optional<Descr> type =
+      descr.kind == PythonValue::Kind::text ? parse_descr(descr.text) : std::nullopt;
   if (!type) {
     header.refusal = refusal_of(descr);
     return header;
@@ -151,8 +163,10 @@ NpyHeader read_npy_header(const std::function<std::string(std::uint64_t count)>&
   layout.big_endian = type->big_endian;
   std::uint64_t elements = 0;
   if (!count_elements(layout.shape, elements) ||
-      elements > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / dtype_bytes(layout.dtype)) {
-    fail(label, "the shape " + shape_to_text(layout.shape) + " has more entries than can be counted");
+      elements > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) /
+                     dtype_bytes(layout.dtype)) {
+    fail(label,
+         "the shape " + shape_to_text(layout.shape) + " has more entries than can be counted");
   }
   header.data_bytes = elements * dtype_bytes(layout.dtype);
   return header;

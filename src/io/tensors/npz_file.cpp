@@ -15,12 +15,14 @@ constexpr std::string_view npy_ending = ".npy";
 
 class NpzReader : public TensorReader {
  public:
-  NpzReader(std::shared_ptr<const InputFile> file, const std::string& label) : file_(std::move(file)), label_(label) {
+  NpzReader(std::shared_ptr<const InputFile> file, const std::string& label)
+      : file_(std::move(file)), label_(label) {
     const std::vector<ZipMember> members = read_zip_directory(*file_, label);
     std::vector<std::string> keys;
     for (const ZipMember& member : members) {
       const bool array = member.name.ends_with(npy_ending);
-      const std::string key = array ? member.name.substr(0, member.name.size() - npy_ending.size()) : member.name;
+      const std::string key =
+          array ? member.name.substr(0, member.name.size() - npy_ending.size()) : member.name;
       arrays_.push_back({member, array ? read_header(member, label_of(key)) : not_an_array()});
       keys.push_back(key);
     }
@@ -53,13 +55,14 @@ class NpzReader : public TensorReader {
     return header;
   }
 
-  // The header of a member; the member must be as long as its array needs.
+  // The header of a member. Checks that the member is as long as its array.
   NpyHeader read_header(const ZipMember& member, const std::string& label) const {
-    NpyHeader header = read_npy_header([&](std::uint64_t count) { return zip_member_start(*file_, member, count, label); }, label);
+    NpyHeader header = read_npy_header(
+        [&](std::uint64_t count) { return zip_member_start(*file_, member, count, label); }, label);
     if (header.refusal.empty() && member.bytes - header.bytes != header.data_bytes) {
-      throw Failure(label + ": " + shape_to_text(header.layout.shape) + " entries of " + dtype_name(header.layout.dtype) +
-                    " take " + std::to_string(header.data_bytes) + " bytes, the archive says " +
-                    std::to_string(member.bytes - header.bytes));
+      throw Failure(label + ": " + shape_to_text(header.layout.shape) + " entries of " +
+                    dtype_name(header.layout.dtype) + " take " + std::to_string(header.data_bytes) +
+                    " bytes, but the archive has " + std::to_string(member.bytes - header.bytes));
     }
     return header;
   }
@@ -71,7 +74,8 @@ class NpzReader : public TensorReader {
 
 }  // namespace
 
-std::shared_ptr<const TensorReader> read_npz(std::shared_ptr<const InputFile> file, const std::string& label) {
+std::shared_ptr<const TensorReader> read_npz(std::shared_ptr<const InputFile> file,
+                                             const std::string& label) {
   return std::make_shared<NpzReader>(std::move(file), label);
 }
 

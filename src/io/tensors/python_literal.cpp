@@ -9,9 +9,9 @@ namespace ranklab {
 
 namespace {
 
-// A structured dtype nests lists and tuples; a deeper header is nobody's array.
+// A structured dtype nests lists and tuples; no real array needs a deeper header.
 constexpr int deepest = 32;
-// Of a dict: a .npy header has three.
+// Limit on the keys of a dict; a .npy header has three.
 constexpr std::size_t most_keys = 16;
 
 class Parser {
@@ -39,11 +39,13 @@ class Parser {
 
  private:
   [[noreturn]] void fail(const std::string& why) const {
-    throw Failure(what_ + " is not a Python dict of an array: " + why + " (byte " + std::to_string(at_) + ")");
+    throw Failure(what_ + " is not a Python dict of an array: " + why + " (byte " +
+                  std::to_string(at_) + ")");
   }
 
   void skip_space() {
-    while (at_ < source_.size() && (source_[at_] == ' ' || source_[at_] == '\n' || source_[at_] == '\t' || source_[at_] == '\r'))
+    while (at_ < source_.size() && (source_[at_] == ' ' || source_[at_] == '\n' ||
+                                    source_[at_] == '\t' || source_[at_] == '\r'))
       ++at_;
   }
 
@@ -68,7 +70,8 @@ class Parser {
     if (quote != '\'' && quote != '"') fail("a string is missing");
     const std::size_t begin = ++at_;
     while (at_ < source_.size() && source_[at_] != quote) {
-      if (source_[at_] == '\\' || source_[at_] == '\n') fail("a string with an escape or a line break");
+      if (source_[at_] == '\\' || source_[at_] == '\n')
+        fail("a string with an escape or a line break");
       ++at_;
     }
     if (at_ == source_.size()) fail("a string does not end");
@@ -135,7 +138,8 @@ class Parser {
       parsed.items.push_back(value(depth + 1));
       comma = take(',');
     }
-    if (tuple && parsed.items.size() == 1 && !comma) fail("a number in parentheses is not a tuple: a comma is missing");
+    if (tuple && parsed.items.size() == 1 && !comma)
+      fail("a number in parentheses is not a tuple: a comma is missing");
     return parsed;
   }
 

@@ -1,4 +1,4 @@
-// The little of Python's literals that a .npy header may hold.
+// The subset of Python literals that a .npy header may contain.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,13 @@ struct PythonValue {
 
 struct PythonDict {
   std::vector<std::pair<std::string, PythonValue>> entries;
-  /// nullptr where the key is missing.
+  /// nullptr if the key is missing.
   const PythonValue* find(std::string_view key) const;
 };
 
-/// A dict whose keys are strings, with white space alone around it. Throws Failure ("WHAT is not a Python dict: ...") for
-/// anything else, for two equal keys, escapes in strings, numbers beyond 63 bits, and more than a few levels of nesting.
+/// Parses a dict whose keys are strings, surrounded by nothing but white space. Throws Failure
+/// ("WHAT is not a Python dict of an array: ...") for anything else, for repeated keys, escapes in
+/// strings, numbers beyond 63 bits, and deep nesting.
 PythonDict parse_python_dict(std::string_view source, const std::string& what);
 
 }  // namespace ranklab

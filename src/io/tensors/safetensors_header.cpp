@@ -1,4 +1,5 @@
-// JSON belongs to report and cli; this one format has it in its header, and it is read in this file alone.
+// Parses JSON although elsewhere only report and cli do: the header of this format is JSON, and
+// only this file reads it.
 #include "io/tensors/safetensors_header.hpp"
 
 #include <algorithm>
@@ -15,11 +16,12 @@ namespace {
 
 using nlohmann::json;
 
-// Follows the parser event by event: a parsed document would have lost the first of two equal keys, and would take memory for
-// whatever else a header holds.
+// Handles parser events: a parsed document would have lost the first of two equal keys, and would
+// use memory for everything else in a header.
 class HeaderEvents : public nlohmann::json_sax<json> {
  public:
-  HeaderEvents(std::string_view source, const std::string& label) : source_(source), label_(label) {}
+  HeaderEvents(std::string_view source, const std::string& label)
+      : source_(source), label_(label) {}
 
   std::vector<SafetensorsEntry> entries;
 
@@ -29,7 +31,8 @@ class HeaderEvents : public nlohmann::json_sax<json> {
     } else if (place_ == Place::file_value) {
       place_ = key_ == "__metadata__" ? Place::metadata : Place::tensor;
       if (place_ == Place::tensor) begin_tensor();
-      if (place_ == Place::metadata && std::exchange(has_metadata_, true)) fail("two tensors '__metadata__'");
+      if (place_ == Place::metadata && std::exchange(has_metadata_, true))
+        fail("two tensors '__metadata__'");
     } else {
       fail_value();
     }
@@ -41,7 +44,8 @@ class HeaderEvents : public nlohmann::json_sax<json> {
       key_ = std::move(name);
       place_ = Place::file_value;
     } else if (place_ == Place::metadata) {
-      if (!metadata_.insert(name).second) fail("two entries '" + printable_key(name) + "' in __metadata__");
+      if (!metadata_.insert(name).second)
+        fail("two entries '" + printable_key(name) + "' in __metadata__");
       place_ = Place::metadata_value;
     } else {
       begin_field(name);
@@ -88,24 +92,29 @@ class HeaderEvents : public nlohmann::json_sax<json> {
   }
 
   bool end_object() override {
-    if (place_ == Place::tensor && seen_ != 7) fail_tensor("it lacks one of dtype, shape and data_offsets");
+    if (place_ == Place::tensor && seen_ != 7)
+      fail_tensor("it lacks one of dtype, shape and data_offsets");
     place_ = place_ == Place::file ? Place::outside : Place::file;
     return true;
   }
 
   bool null() override {
     if (place_ != Place::file_value || key_ != "__metadata__") fail_value();
-    place_ = Place::file;  // as good as none
+    place_ = Place::file;  // null counts as missing
     return true;
   }
   bool boolean(bool /*value*/) override { fail_value(); }
   bool number_integer(number_integer_t /*value*/) override { fail_value(); }
-  bool number_float(number_float_t /*value*/, const std::string& /*text*/) override { fail_value(); }
+  bool number_float(number_float_t /*value*/, const std::string& /*text*/) override {
+    fail_value();
+  }
   bool binary(json::binary_t& /*value*/) override { fail_value(); }
 
-  bool parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::detail::exception& /*error*/) override {
-    // The library counts from 1, and one further where the text ends too soon.
-    fail("the header is not JSON (byte " + std::to_string(8 + std::min(position, source_.size())) + " of the file)");
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    // The library counts from 1; its position is one past the end if the text ends too soon.
+    fail("the header is not JSON (byte " + std::to_string(8 + std::min(position, source_.size())) +
+         " of the file)");
   }
 
  private:
@@ -113,12 +122,15 @@ class HeaderEvents : public nlohmann::json_sax<json> {
   enum class Field { dtype, shape, data_offsets };
 
   [[noreturn]] void fail(const std::string& why) const { throw Failure(label_ + ": " + why); }
-  [[noreturn]] void fail_tensor(const std::string& why) const { fail("tensor '" + printable_key(key_) + "': " + why); }
+  [[noreturn]] void fail_tensor(const std::string& why) const {
+    fail("tensor '" + printable_key(key_) + "': " + why);
+  }
   [[noreturn]] void fail_value() const {
     if (place_ == Place::metadata_value) fail("__metadata__ of the header holds more than strings");
     if (place_ == Place::field || place_ == Place::numbers) {
-      fail_tensor(field_ == Field::dtype ? "its dtype is not a string"
-                                         : "its shape and data_offsets must be lists of integers from 0");
+      fail_tensor(field_ == Field::dtype
+                      ? "its dtype is not a string"
+                      : "its shape and data_offsets must be lists of integers from 0");
     }
     if (place_ == Place::file_value) fail_tensor("the header does not describe it by an object");
     fail("the header is not a JSON object of tensors");
@@ -138,7 +150,8 @@ class HeaderEvents : public nlohmann::json_sax<json> {
     } else if (name == "data_offsets") {
       field_ = Field::data_offsets;
     } else {
-      fail_tensor("it has a '" + printable_key(name) + "' beside dtype, shape and data_offsets");
+      fail_tensor("it has a '" + printable_key(name) +
+                  "' in addition to dtype, shape and data_offsets");
     }
     const unsigned bit = 1u << static_cast<unsigned>(field_);
     if ((seen_ & bit) != 0) fail_tensor("two '" + name + "'");
@@ -159,11 +172,13 @@ class HeaderEvents : public nlohmann::json_sax<json> {
 
 }  // namespace
 
-std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view source, const std::string& label) {
+std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view source,
+                                                       const std::string& label) {
   HeaderEvents events(source, label);
-  // White space of JSON may stand around the object, where the data is aligned by it, and nothing else.
+  // Only white space may surround the object; writers use it to align the data.
   constexpr std::string_view white_space = " \t\n\r";
-  const std::size_t first = source.find_first_not_of(white_space), last = source.find_last_not_of(white_space);
+  const std::size_t first = source.find_first_not_of(white_space),
+                    last = source.find_last_not_of(white_space);
   if (first == std::string_view::npos || source[first] != '{' || source[last] != '}')
     throw Failure(label + ": the header does not start with { and end with }");
   source = source.substr(0, last + 1);

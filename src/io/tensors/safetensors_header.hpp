@@ -8,16 +8,17 @@
 
 namespace ranklab {
 
-/// One tensor as its header describes it; nothing of it is checked yet.
+/// One tensor as its header describes it, not yet checked.
 struct SafetensorsEntry {
   std::string key, dtype;
   std::vector<std::uint64_t> shape;
-  std::uint64_t begin = 0, end = 0;  // in the bytes behind the header
+  std::uint64_t begin = 0, end = 0;  // in the bytes after the header
 };
 
-/// The entries in the order of the header. Throws Failure, with `label` before the reason, for anything but one JSON object
-/// of {"dtype", "shape", "data_offsets"} objects and a "__metadata__" of strings, with white space around it. Two tensors may have
-/// one key.
-std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view json, const std::string& label);
+/// The entries in the order of the header. Throws Failure, with `label` before the reason, for
+/// anything except one JSON object of {"dtype", "shape", "data_offsets"} objects and a
+/// "__metadata__" of strings, surrounded by white space. Does not check for repeated tensor keys.
+std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view json,
+                                                       const std::string& label);
 
 }  // namespace ranklab

@@ -11,10 +11,11 @@ namespace {
 
 void check(const TensorToWrite& tensor) {
   std::uint64_t elements = 0;
-  if (!count_elements(tensor.shape, elements) || elements != tensor.bytes.size() / dtype_bytes(tensor.dtype) ||
+  if (!count_elements(tensor.shape, elements) ||
+      elements != tensor.bytes.size() / dtype_bytes(tensor.dtype) ||
       tensor.bytes.size() % dtype_bytes(tensor.dtype) != 0 || tensor.key == "__metadata__") {
     throw std::logic_error("write_safetensors: tensor '" + tensor.key +
-                           "' has other bytes than its shape needs, or a reserved key");
+                           "' has bytes that do not match its shape, or a reserved key");
   }
 }
 
@@ -26,12 +27,14 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
     check(tensor);
     order.push_back(&tensor);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const TensorToWrite* a, const TensorToWrite* b) { return dtype_bytes(a->dtype) > dtype_bytes(b->dtype); });
+  std::stable_sort(order.begin(), order.end(), [](const TensorToWrite* a, const TensorToWrite* b) {
+    return dtype_bytes(a->dtype) > dtype_bytes(b->dtype);
+  });
   nlohmann::json header = nlohmann::json::object();
   std::string data;
   for (const TensorToWrite* tensor : order) {
-    if (header.contains(tensor->key)) throw std::logic_error("write_safetensors: two tensors '" + tensor->key + "'");
+    if (header.contains(tensor->key))
+      throw std::logic_error("write_safetensors: two tensors '" + tensor->key + "'");
     const std::size_t begin = data.size();
     data += tensor->bytes;
     header[tensor->key] = {{"dtype", dtype_name(tensor->dtype)},
@@ -41,7 +44,8 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
   std::string length;
-  for (int byte = 0; byte < 8; ++byte) length += static_cast<char>((text.size() >> (8 * byte)) & 0xFF);
+  for (int byte = 0; byte < 8; ++byte)
+    length += static_cast<char>((text.size() >> (8 * byte)) & 0xFF);
   write_file_atomically(path, length + text + data);
 }
 

@@ -17,8 +17,9 @@ struct TensorToWrite {
   std::string bytes;
 };
 
-/// Writes the tensors, those of the widest entries first so that each is aligned, atomically. Throws std::logic_error for
-/// bytes that do not fit a shape, two equal keys, or the key __metadata__; Failure as write_file_atomically does.
+/// Writes the tensors atomically, those with the widest entries first so that each is aligned.
+/// Throws std::logic_error for bytes that do not match a shape, equal keys, or the key
+/// __metadata__; Failure as write_file_atomically does.
 void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors);
 
 }  // namespace ranklab

@@ -10,14 +10,15 @@ namespace ranklab {
 
 namespace {
 
-// Entries in the order of a column-major tensor, where the first index runs fastest, into the order where the last does.
+// Reorders entries from column-major order (the first index varies fastest) to row-major order.
 template <class T>
 void to_row_major(const std::vector<T>& entries, const std::vector<std::uint64_t>& shape, T* out) {
   struct Axis {
     std::uint64_t size, stride, index;
   };
   std::vector<Axis> axes;
-  for (const std::uint64_t size : shape) axes.push_back({size, axes.empty() ? 1 : axes.back().size * axes.back().stride, 0});
+  for (const std::uint64_t size : shape)
+    axes.push_back({size, axes.empty() ? 1 : axes.back().size * axes.back().stride, 0});
   std::uint64_t from = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     out[i] = entries[from];
@@ -39,11 +40,11 @@ void copy_entries(const TensorLayout& layout, std::uint64_t count, T* out) {
   to_row_major(entries, layout.shape, out);
 }
 
-// A block of a matrix of rows x cols.
+// Throws unless the block lies within its matrix.
 StoredBlock checked(StoredBlock block) {
   const std::uint64_t rows = block.layout.shape[0], cols = block.layout.shape[1];
-  if (block.first_row > rows || block.row_count > rows - block.first_row || block.first_col > cols ||
-      block.col_count > cols - block.first_col) {
+  if (block.first_row > rows || block.row_count > rows - block.first_row ||
+      block.first_col > cols || block.col_count > cols - block.first_col) {
     throw std::logic_error("StoredTensor: rows or columns beyond the matrix");
   }
   return block;
@@ -53,7 +54,8 @@ StoredBlock checked(StoredBlock block) {
 
 StoredTensor::StoredTensor(TensorLayout layout) : layout_(std::move(layout)) {
   std::uint64_t unused = 0;
-  if (!count_elements(layout_.shape, unused)) throw std::logic_error("StoredTensor: a shape without a size");
+  if (!count_elements(layout_.shape, unused))
+    throw std::logic_error("StoredTensor: the shape has too many entries");
 }
 
 std::uint64_t StoredTensor::elements() const {
@@ -80,21 +82,22 @@ StoredBlock StoredTensor::rows(std::uint64_t first, std::uint64_t count) const {
   return block(first, count, 0, cols());
 }
 
-StoredBlock StoredTensor::block(std::uint64_t first_row, std::uint64_t row_count, std::uint64_t first_col,
-                                std::uint64_t col_count) const {
+StoredBlock StoredTensor::block(std::uint64_t first_row, std::uint64_t row_count,
+                                std::uint64_t first_col, std::uint64_t col_count) const {
   rows();
   return checked({layout_, first_row, row_count, first_col, col_count});
 }
 
 void StoredTensor::require_row_major(const std::string& what) const {
   if (!layout_.column_major || shape().size() < 2) return;
-  throw Failure(layout_.label + ": stored column by column, from which no " + what +
-                " is taken; numpy.ascontiguousarray stores it row by row");
+  throw Failure(layout_.label + ": stored column by column, so no " + what +
+                " can be read from it; store it row by row with numpy.ascontiguousarray");
 }
 
 StoredTensor StoredTensor::at(std::uint64_t index) const {
   if (shape().empty() || index >= shape().front()) {
-    throw Failure(layout_.label + ": has no entry " + std::to_string(index) + ", its shape is " + shape_text());
+    throw Failure(layout_.label + ": has no entry " + std::to_string(index) + ": its shape is " +
+                  shape_text());
   }
   require_row_major("part");
   TensorLayout part = layout_;
@@ -109,7 +112,8 @@ StoredTensor StoredTensor::as_matrix(std::uint64_t rows, std::uint64_t columns) 
   matrix.shape = {rows, columns};
   std::uint64_t count = 0;
   if (!count_elements(matrix.shape, count) || count != elements()) {
-    throw Failure(layout_.label + ": has the shape " + shape_text() + ", which cannot be taken as " + shape_to_text(matrix.shape));
+    throw Failure(layout_.label + ": has the shape " + shape_text() + ", which cannot be read as " +
+                  shape_to_text(matrix.shape));
   }
   if (shape() != matrix.shape) require_row_major("matrix of another shape");
   return StoredTensor(std::move(matrix));

@@ -17,7 +17,8 @@ namespace {
   for (const char* ending : {".pt", ".pth", ".bin", ".ckpt"}) {
     if (path.ends_with(ending)) {
       throw Failure(label +
-                    ": PyTorch's pickled files are not loaded; convert it: safetensors.torch.save_file({k: v.contiguous().clone() "
+                    ": PyTorch's pickled files are not loaded; convert it: "
+                    "safetensors.torch.save_file({k: v.contiguous().clone() "
                     "for k, v in " +
                     "torch.load(path, weights_only=True).items()}, \"x.safetensors\")");
     }
@@ -27,8 +28,10 @@ namespace {
       throw Failure(label + ": pickled files are not loaded; convert it: " + npy_recipe);
     }
   }
-  if (path.ends_with(".gz")) throw Failure(label + ": gzip is not read; decompress it: gunzip FILE");
-  if (path.find(".npy:") != std::string::npos) throw Failure(label + ": a .npy file holds one array and takes no key");
+  if (path.ends_with(".gz"))
+    throw Failure(label + ": gzip is not supported; decompress it: gunzip FILE");
+  if (path.find(".npy:") != std::string::npos)
+    throw Failure(label + ": a .npy file holds one array and takes no key");
   throw Failure(label + ": the name must end in .npy, .npz or .safetensors");
 }
 
@@ -37,15 +40,17 @@ std::shared_ptr<const TensorReader> open_reader(const std::string& path) {
   const bool npy = path.ends_with(".npy"), npz = path.ends_with(".npz");
   if (!npy && !npz && !path.ends_with(".safetensors")) refuse_format(path, label);
   std::shared_ptr<const InputFile> file = InputFile::open(path);
-  if (file->text(0, std::min<std::uint64_t>(file->size(), 64)).starts_with("version https://git-lfs")) {
-    throw Failure(label + ": a pointer of Git LFS, not the data; fetch it: git lfs pull");
+  if (file->text(0, std::min<std::uint64_t>(file->size(), 64))
+          .starts_with("version https://git-lfs")) {
+    throw Failure(label +
+                  ": a Git LFS pointer instead of the data; fetch the data with git lfs pull");
   }
   if (npy) return read_npy(std::move(file), label);
   if (npz) return read_npz(std::move(file), label);
   return read_safetensors(std::move(file), label);
 }
 
-// At most ten keys, the one that is likely meant first.
+// Lists at most ten keys, the likely intended one first.
 std::string key_list(const std::string& wanted, const std::vector<std::string>& keys) {
   constexpr std::size_t most = 10;
   std::vector<std::string> comparable;
@@ -59,7 +64,9 @@ std::string key_list(const std::string& wanted, const std::vector<std::string>& 
     if (listed.size() == most) break;
     if (first.empty() || key != first) listed.push_back(printable_key(key));
   }
-  return joined(listed) + (keys.size() > listed.size() ? " and " + std::to_string(keys.size() - listed.size()) + " more" : "");
+  return joined(listed) + (keys.size() > listed.size()
+                               ? " and " + std::to_string(keys.size() - listed.size()) + " more"
+                               : "");
 }
 
 }  // namespace
@@ -83,9 +90,11 @@ StoredTensor TensorFile::tensor(const std::string& key) const {
   const std::size_t index = reader_->find(key);
   if (index < keys.size()) return reader_->tensor(index);
   if (keys.size() == 1 && keys[0].empty())
-    throw Failure(printable(path_) + ": one array, without a key; '" + printable_key(key) + "' was asked for");
-  throw Failure(printable(path_) + ": no key '" + printable_key(key) + "'; " +
-                (keys.empty() ? "the file holds no tensor" : "the file has " + key_list(key, keys)));
+    throw Failure(printable(path_) + ": holds one array without a key, so the key '" +
+                  printable_key(key) + "' is not allowed");
+  throw Failure(
+      printable(path_) + ": no key '" + printable_key(key) + "'; " +
+      (keys.empty() ? "the file holds no tensor" : "the file has " + key_list(key, keys)));
 }
 
 TensorAddress parse_tensor_address(const std::string& text) {
@@ -109,9 +118,10 @@ StoredTensor open_tensor(const TensorFile& file, const std::string& key) {
   if (!key.empty() || file.has("")) return file.tensor(key);
   const std::vector<std::string> keys = file.keys();
   if (keys.size() == 1) return file.tensor(keys[0]);
-  throw Failure(
-      printable(file.path()) + ": " +
-      (keys.empty() ? "the file holds no tensor" : "name one of its tensors, as FILE:KEY; the file has " + key_list("", keys)));
+  throw Failure(printable(file.path()) + ": " +
+                (keys.empty()
+                     ? "the file holds no tensor"
+                     : "name one of its tensors, as FILE:KEY; the file has " + key_list("", keys)));
 }
 
 }  // namespace ranklab

@@ -1,7 +1,8 @@
-// Tensors in files that others wrote: .npy, .npz and .safetensors, read as strictly as their formats are defined.
+// Tensors in files of other programs: .npy, .npz and .safetensors, read as strictly as their
+// formats are defined.
 //
-// A file is never trusted: every size is checked before memory is taken for it, and a message names the file, the key and what
-// is wrong.
+// Files are not trusted: every size is checked before memory is allocated for it. Error messages
+// name the file, the key and what is wrong.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +17,21 @@ namespace ranklab {
 
 class TensorReader;
 
-/// A file of tensors. The keys of a .npy file are one empty key.
+/// A file of tensors. A .npy file has one key, which is empty.
 class TensorFile {
  public:
-  /// Opens by the ending of the name: .npy, .npz or .safetensors. Checks the whole structure, not the entries. Throws Failure that
-  /// names the file and what is wrong; for a pickled object (.npy of dtype object, .pt, .pth, .bin) it says how to convert.
+  /// Opens by the ending of the name: .npy, .npz or .safetensors. Checks the whole structure, but
+  /// not the entries. Throws Failure that names the file and what is wrong; for pickled objects
+  /// (.npy of dtype object, .pt, .pth, .bin) it says how to convert them.
   static TensorFile open(const std::string& path);
 
   const std::string& path() const { return path_; }
   /// In the order of the file.
   std::vector<std::string> keys() const;
   bool has(const std::string& key) const;
-  /// Throws Failure that names the file, the key and the keys that the file has (the nearest first, at most ten).
-  /// A compressed .npz member is inflated, and a stored one held against its checksum, when its entries are first read; entries are
-  /// otherwise read where they lie.
+  /// Throws Failure that names the file, the key and the keys of the file (the nearest first, at
+  /// most ten). A compressed .npz member is inflated, and a stored one is checked against its
+  /// checksum, when its entries are first read; otherwise entries are read in place.
   StoredTensor tensor(const std::string& key) const;
 
  private:
@@ -39,21 +41,25 @@ class TensorFile {
   std::shared_ptr<const TensorReader> reader_;
 };
 
-/// "FILE.npz:key", "FILE.safetensors:key" or "FILE.npy" split into file and key; the key follows the last ".npz:" or
-/// ".safetensors:". An archive without a key is allowed where it holds one tensor alone: then `key` is empty.
+/// "FILE.npz:key", "FILE.safetensors:key" or "FILE.npy", split into file and key. The key follows
+/// the last ".npz:" or ".safetensors:". It may be missing (`key` is empty then) for an archive that
+/// contains one tensor.
 struct TensorAddress {
   std::string path, key;
 };
 TensorAddress parse_tensor_address(const std::string& text);
 
-/// The tensor at an address. Throws Failure as TensorFile does, also for a missing key of an archive with several tensors.
+/// The tensor at an address. Throws Failure as TensorFile does, and if the key is missing but the
+/// archive has several tensors.
 StoredTensor open_tensor(const std::string& address);
-/// The same of a file that is open: the tensor of a key, or, for an empty one, the only tensor.
+/// As above for an open file: the tensor of a key or, for an empty key, the only tensor.
 StoredTensor open_tensor(const TensorFile& file, const std::string& key);
 
-/// Writes a matrix of rows x cols, whose entries are given row by row, as a .npy file (version 1.0, '<f8' or '<f4', row-major),
-/// atomically. Throws Failure as write_file_atomically does.
-void write_npy(const std::string& path, std::uint64_t rows, std::uint64_t cols, std::span<const double> entries);
-void write_npy(const std::string& path, std::uint64_t rows, std::uint64_t cols, std::span<const float> entries);
+/// Writes a rows x cols matrix, whose entries are given row by row, atomically as a .npy file
+/// (version 1.0, '<f8' or '<f4', row-major). Throws Failure as write_file_atomically does.
+void write_npy(const std::string& path, std::uint64_t rows, std::uint64_t cols,
+               std::span<const double> entries);
+void write_npy(const std::string& path, std::uint64_t rows, std::uint64_t cols,
+               std::span<const float> entries);
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// Where the entries of a stored tensor are, and how they lie.
+// The type, shape and position of the entries of a stored tensor.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@ namespace ranklab {
 
 class ByteSource;
 
-/// Type of the entries as stored. Integers are there for token ids; no other type of the formats is read.
+/// Type of the entries as stored. Integers are for token ids; other types of the formats are not
+/// read.
 enum class Dtype { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
 
 /// "F32", as safetensors spells it.
 std::string dtype_name(Dtype dtype);
 std::uint64_t dtype_bytes(Dtype dtype);
 bool is_floating(Dtype dtype);
-/// The type of that name, if it is one.
+/// The type with that name, if it exists.
 std::optional<Dtype> dtype_named(const std::string& name);
 
 struct TensorLayout {
@@ -38,10 +39,11 @@ struct StoredBlock {
   std::uint64_t first_col, col_count;
 };
 
-/// Entries of a tensor; false where the number does not fit 63 bits, whatever zeros stand among the dimensions.
+/// Counts the entries of a tensor; false if the product of the nonzero dimensions exceeds 63 bits,
+/// even if another dimension is 0.
 bool count_elements(const std::vector<std::uint64_t>& shape, std::uint64_t& elements);
 
-/// "4096 x 128"; "scalar" without a dimension; long shapes are cut.
+/// "4096 x 128"; "scalar" for a tensor without dimensions; long shapes are cut.
 std::string shape_to_text(const std::vector<std::uint64_t>& shape);
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// What a file format provides to TensorFile, and what the readers share.
+// The interface of a file format for TensorFile, and code that the readers share.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class TensorReader {
   TensorReader& operator=(const TensorReader&) = delete;
 
   const std::vector<std::string>& keys() const { return keys_; }
-  /// The index of a key, or keys().size() where it is missing.
+  /// The index of a key, or keys().size() if it is missing.
   std::size_t find(const std::string& key) const {
     const auto found = index_.find(key);
     return found == index_.end() ? keys_.size() : found->second;
@@ -31,7 +31,7 @@ class TensorReader {
 
  protected:
   TensorReader() = default;
-  /// The keys of all tensors, once. Returns the first that stands twice, or nullptr.
+  /// Sets the keys of all tensors; call it once. Returns the first repeated key, or nullptr.
   const std::string* set_keys(std::vector<std::string> keys) {
     keys_ = std::move(keys);
     index_.reserve(keys_.size());
@@ -43,12 +43,17 @@ class TensorReader {
 
  private:
   std::vector<std::string> keys_;
-  std::unordered_map<std::string_view, std::size_t> index_;  // views of keys_: a file may hold a million
+  std::unordered_map<std::string_view, std::size_t>
+      index_;  // views of keys_: a file may hold a million
 };
 
-/// Each reads the structure of one format. `label` is the path as messages show it. Throws Failure.
-std::shared_ptr<const TensorReader> read_npy(std::shared_ptr<const InputFile> file, const std::string& label);
-std::shared_ptr<const TensorReader> read_npz(std::shared_ptr<const InputFile> file, const std::string& label);
-std::shared_ptr<const TensorReader> read_safetensors(std::shared_ptr<const InputFile> file, const std::string& label);
+/// Each opens one format and reads its structure. `label` is the path as messages show it. Throws
+/// Failure.
+std::shared_ptr<const TensorReader> read_npy(std::shared_ptr<const InputFile> file,
+                                             const std::string& label);
+std::shared_ptr<const TensorReader> read_npz(std::shared_ptr<const InputFile> file,
+                                             const std::string& label);
+std::shared_ptr<const TensorReader> read_safetensors(std::shared_ptr<const InputFile> file,
+                                                     const std::string& label);
 
 }  // namespace ranklab

@@ -20,7 +20,8 @@ using Sequences = std::vector<std::vector<std::uint32_t>>;
 
 constexpr std::uint64_t largest_id = std::numeric_limits<std::uint32_t>::max();
 
-// Collects the sequences of one file. Every function throws Failure that names the file, and the row and the entry from 1.
+// Collects the sequences of one file. Every function throws Failure that names the file, and the
+// row and the entry from 1.
 class TokenRows {
  public:
   // `label` is the path as messages show it.
@@ -38,15 +39,19 @@ class TokenRows {
   }
   // Ends the row, which must have two ids or more.
   void end() const {
-    if (rows_.back().empty()) throw Failure(label_ + ": " + row_name() + " is empty; a sequence has at least two tokens");
+    if (rows_.back().empty())
+      throw Failure(label_ + ": " + row_name() + " is empty; a sequence has at least two tokens");
     if (rows_.back().size() == 1)
-      throw Failure(label_ + ": " + row_name() + " has one token; a sequence has at least two, for similarity is between tokens");
+      throw Failure(
+          label_ + ": " + row_name() +
+          " has one token; a sequence needs at least two, because similarity compares tokens");
   }
   // Refuses the next entry of the row: "row 2, entry 3: <what> <why>; ids are ...".
   [[noreturn]] void refuse(std::string_view what, const std::string& why) const {
-    throw Failure(label_ + ": " + row_name() + ", entry " + std::to_string(rows_.back().size() + 1) + ": " +
-                  printable_key(std::string(what.substr(0, 200))) + " " + why + "; ids are integers from 0 to " +
-                  std::to_string(largest_id));
+    throw Failure(label_ + ": " + row_name() + ", entry " +
+                  std::to_string(rows_.back().size() + 1) + ": " +
+                  printable_key(std::string(what.substr(0, 200))) + " " + why +
+                  "; ids are integers from 0 to " + std::to_string(largest_id));
   }
 
   bool empty() const { return rows_.empty(); }
@@ -58,10 +63,11 @@ class TokenRows {
   }
 
  private:
-  // Blank lines are no rows, so that a row of a text file may stand on a later line.
+  // Blank lines do not count as rows, so the line number of a row may be larger than its index.
   std::string row_name() const {
     const std::string row = "row " + std::to_string(rows_.size());
-    return line_ == 0 || line_ == rows_.size() ? row : row + " (line " + std::to_string(line_) + ")";
+    return line_ == 0 || line_ == rows_.size() ? row
+                                               : row + " (line " + std::to_string(line_) + ")";
   }
 
   std::string label_;
@@ -73,10 +79,13 @@ bool is_integer(Dtype dtype) {
   return !is_floating(dtype) && dtype != Dtype::boolean;
 }
 
-// A double holds every id exactly, and an integer that is none of them stays none.
+// A double holds every id exactly; other integers (negative or beyond 32 bits) are rejected even if
+// rounded.
 void add_number(TokenRows& rows, double number) {
   constexpr double exact = 0x1p53;
-  if (number < 0) rows.refuse(number < -exact ? "a number" : std::to_string(static_cast<std::int64_t>(number)), "is negative");
+  if (number < 0)
+    rows.refuse(number < -exact ? "a number" : std::to_string(static_cast<std::int64_t>(number)),
+                "is negative");
   if (number > exact) rows.refuse("a number", "is beyond 32 bits");
   rows.add(static_cast<std::uint64_t>(number));
 }
@@ -84,10 +93,13 @@ void add_number(TokenRows& rows, double number) {
 Sequences read_npy_ids(const std::string& path) {
   const StoredTensor tensor = TensorFile::open(path).tensor("");
   if (!is_integer(tensor.dtype()))
-    throw Failure(tensor.label() + ": token ids are integers; the entries are of type " + dtype_name(tensor.dtype()));
+    throw Failure(tensor.label() + ": token ids are integers; the entries are of type " +
+                  dtype_name(tensor.dtype()));
   const std::vector<std::uint64_t>& shape = tensor.shape();
   if (shape.size() != 1 && shape.size() != 2)
-    throw Failure(tensor.label() + ": token ids are (sequences x tokens), or (tokens); the shape is " + tensor.shape_text());
+    throw Failure(tensor.label() +
+                  ": token ids are (sequences x tokens), or (tokens); the shape is " +
+                  tensor.shape_text());
   const std::uint64_t sequences = shape.size() == 2 ? shape[0] : 1, tokens = shape.back();
   const std::vector<double> numbers = tensor.values();
   TokenRows rows(tensor.label());
@@ -104,22 +116,24 @@ void add_word(TokenRows& rows, std::string_view word) {
   const char* end = word.data() + word.size();
   const auto [stop, error] = std::from_chars(word.data(), end, id);
   const std::string_view digits = word.substr(word[0] == '-' ? 1 : 0);
-  const bool is_integer = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+  const bool is_integer =
+      !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
   if (!is_integer) rows.refuse(word, "is not an integer");
   if (word[0] == '-') rows.refuse(word, "is negative");
   if (error != std::errc() || stop != end) rows.refuse(word, "is beyond 32 bits");
   rows.add(id);
 }
 
-// A comma separates as a blank does, but two of them have nothing in between.
+// A comma separates like a blank, but two commas with nothing in between are an error.
 void add_line(TokenRows& rows, std::string_view line, std::uint64_t number) {
   constexpr std::string_view blanks = " \t\r";
   if (line.find_first_not_of(blanks) == std::string_view::npos) return;
   rows.begin(number);
   bool after_id = false;
-  for (std::size_t at = line.find_first_not_of(blanks); at < line.size(); at = line.find_first_not_of(blanks, at)) {
+  for (std::size_t at = line.find_first_not_of(blanks); at < line.size();
+       at = line.find_first_not_of(blanks, at)) {
     if (line[at] == ',') {
-      if (!after_id) rows.refuse("nothing", "stands before a comma");
+      if (!after_id) rows.refuse("nothing", "precedes a comma");
       after_id = false;
       ++at;
       continue;
@@ -144,10 +158,11 @@ Sequences parse_token_text(std::string_view text, const std::string& label) {
   return rows.take();
 }
 
-// Followed event by event: a parsed document would take many times the memory of the ids.
+// Handles parser events: a parsed document would take many times the memory of the ids.
 class IdEvents : public nlohmann::json_sax<json> {
  public:
-  IdEvents(std::size_t bytes, const std::string& label) : rows(label), bytes_(bytes), label_(label) {}
+  IdEvents(std::size_t bytes, const std::string& label)
+      : rows(label), bytes_(bytes), label_(label) {}
 
   TokenRows rows;
 
@@ -175,7 +190,9 @@ class IdEvents : public nlohmann::json_sax<json> {
     return true;
   }
 
-  bool number_integer(number_integer_t number) override { refuse(number == 0 ? "-0" : std::to_string(number), "is negative"); }
+  bool number_integer(number_integer_t number) override {
+    refuse(number == 0 ? "-0" : std::to_string(number), "is negative");
+  }
 
   // Integers beyond 64 bits come as floats.
   bool number_float(number_float_t number, const std::string& text) override {
@@ -191,19 +208,24 @@ class IdEvents : public nlohmann::json_sax<json> {
   bool key(std::string& /*name*/) override { return true; }
   bool end_object() override { return true; }
 
-  bool parse_error(std::size_t position, const std::string& /*token*/, const nlohmann::detail::exception& /*error*/) override {
-    // The library counts from 1, and one further where the text ends too soon.
-    throw Failure(label_ + ": not valid JSON, at byte " + std::to_string(std::min(position, bytes_)));
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    // The library counts from 1; its position is one past the end if the text ends too soon.
+    throw Failure(label_ + ": not valid JSON, at byte " +
+                  std::to_string(std::min(position, bytes_)));
   }
 
  private:
   enum class Place { outside, file, row };
 
-  // Before an entry of a row; the first makes the file one row.
+  // Call before an entry. If the first entry of the file is not a list, the file is one row.
   void begin_entry() {
-    if (place_ == Place::outside) throw Failure(label_ + ": not a list of lists of integers, nor a list of integers");
+    if (place_ == Place::outside)
+      throw Failure(label_ + ": not a list of lists of integers, nor a list of integers");
     if (place_ == Place::row || is_one_row_) return;
-    if (!rows.empty()) throw Failure(label_ + ": row " + std::to_string(rows.size() + 1) + " is not a list, as row 1 is");
+    if (!rows.empty())
+      throw Failure(label_ + ": row " + std::to_string(rows.size() + 1) +
+                    " is not a list, as row 1 is");
     is_one_row_ = true;
     rows.begin();
   }
@@ -231,10 +253,12 @@ Sequences read_token_ids(const std::string& path) {
   if (path.ends_with(".npy")) return read_npy_ids(path);
   const bool is_json = path.ends_with(".json");
   if (!is_json && !path.ends_with(".txt"))
-    throw Failure(printable(path) + ": the name of a file of token ids must end in .npy, .json or .txt");
+    throw Failure(printable(path) +
+                  ": the name of a file of token ids must end in .npy, .json or .txt");
   const std::shared_ptr<const InputFile> file = InputFile::open(path);
   const std::string text = file->text(0, file->size());
-  return is_json ? parse_token_json(text, printable(path)) : parse_token_text(text, printable(path));
+  return is_json ? parse_token_json(text, printable(path))
+                 : parse_token_text(text, printable(path));
 }
 
 }  // namespace ranklab

@@ -10,9 +10,10 @@ namespace ranklab {
 
 class WeightsFile {
  public:
-  /// Opens a .safetensors file, or a `*.safetensors.index.json` whose "weight_map" says which shard beside it holds which tensor.
-  /// Every shard is opened and checked: a shard is a plain file name, holds what the index says, and no tensor that it does not.
-  /// Throws Failure that names the file; pickled weights (.bin, .pt, .pth) are refused with how to convert them.
+  /// Opens a .safetensors file, or a `*.safetensors.index.json` whose "weight_map" lists the shard
+  /// of each tensor. Opens and checks every shard: its name is a plain file name in the same
+  /// folder, and it contains exactly the tensors that the index assigns to it. Throws Failure that
+  /// names the file; for pickled weights (.bin, .pt, .pth) it says how to convert them.
   static WeightsFile open(const std::string& path);
 
   const std::string& path() const { return path_; }

@@ -13,15 +13,15 @@ namespace ranklab {
 
 namespace {
 
-// A tile of a matrix stored row by row: its rows are read where they are contiguous, its columns written where they are.
-// Neither is so in the matrix itself, where entries of a column lie a power of two apart as often as not, and would push
-// each other out of the cache; nor is it in the tile, whose rows are padded.
+// A tile of a matrix stored row by row. Its rows are read contiguously and its columns written
+// contiguously. In the matrix itself, the entries of a column are often a power of two apart and
+// would evict each other from the cache; the rows of the tile are padded to avoid this.
 constexpr std::uint64_t tile_rows = 8, tile_cols = 64, padding = 8;
 
-// What is read at once: it stays in a core's cache until it is widened.
+// Bytes per read; they stay in a core's cache until they are converted.
 constexpr std::uint64_t buffer_bytes = 1 << 18;
 
-// Not cleared, as it is about to be written.
+// Uninitialized: it is about to be written.
 std::unique_ptr<unsigned char[]> buffer_of(std::uint64_t bytes) {
   return std::make_unique_for_overwrite<unsigned char[]>(bytes);
 }
@@ -30,17 +30,19 @@ template <class Entry, bool big_endian>
 struct Widening {
   static constexpr std::uint64_t bytes = sizeof(typename Entry::Raw);
 
-  // `count` entries that are contiguous.
+  // Converts `count` contiguous entries.
   template <class T>
   static void run(const unsigned char* from, std::uint64_t count, T* out) {
     for (std::uint64_t i = 0; i < count; ++i) {
-      out[i] = static_cast<T>(Entry::value(load_bits<typename Entry::Raw, big_endian>(from + i * bytes)));
+      out[i] = static_cast<T>(
+          Entry::value(load_bits<typename Entry::Raw, big_endian>(from + i * bytes)));
     }
   }
 
-  // `count` entries from the one at `first` on, in the order in which they lie.
+  // Converts `count` entries starting at entry `first`, in storage order.
   template <class T>
-  static void entries(const TensorLayout& layout, std::uint64_t first, std::uint64_t count, T* out) {
+  static void entries(const TensorLayout& layout, std::uint64_t first, std::uint64_t count,
+                      T* out) {
     const std::uint64_t most = std::min(count, buffer_bytes / bytes);
     const auto buffer = buffer_of(most * bytes);
     for (std::uint64_t done = 0; done < count; done += most) {
@@ -50,9 +52,10 @@ struct Widening {
     }
   }
 
-  // `rows` x `cols` entries, contiguous along a row, `row_bytes` from one row to the next, to columns `stride` apart.
-  static void tile(const unsigned char* from, std::uint64_t row_bytes, std::uint64_t rows, std::uint64_t cols, double* out,
-                   std::uint64_t stride) {
+  // Converts `rows` x `cols` entries, contiguous along a row and `row_bytes` from row to row, to
+  // columns `stride` apart.
+  static void tile(const unsigned char* from, std::uint64_t row_bytes, std::uint64_t rows,
+                   std::uint64_t cols, double* out, std::uint64_t stride) {
     std::array<std::array<double, tile_cols + padding>, tile_rows> widened;
     for (std::uint64_t i = 0; i < rows; ++i) run(from + i * row_bytes, cols, widened[i].data());
     for (std::uint64_t j = 0; j < cols; ++j) {
@@ -60,16 +63,17 @@ struct Widening {
     }
   }
 
-  // Whole columns lie one after the other.
+  // Whole columns are contiguous.
   static void column_major(const StoredBlock& block, double* out) {
-    const std::uint64_t rows = block.layout.shape[0], first = block.first_col * rows + block.first_row;
+    const std::uint64_t rows = block.layout.shape[0],
+                        first = block.first_col * rows + block.first_row;
     if (block.row_count == rows) return entries(block.layout, first, rows * block.col_count, out);
     for (std::uint64_t j = 0; j < block.col_count; ++j) {
       entries(block.layout, first + j * rows, block.row_count, out + j * block.row_count);
     }
   }
 
-  // Part by part, each as large as the buffer and at least as high as a tile.
+  // Converts part by part; a part fills the buffer and is at least as high as a tile.
   static void row_major(const StoredBlock& block, double* out) {
     const std::uint64_t part_cols = std::min(block.col_count, buffer_bytes / (tile_rows * bytes));
     const std::uint64_t fitting_rows = buffer_bytes / (part_cols * bytes) / tile_rows * tile_rows;
@@ -77,27 +81,33 @@ struct Widening {
     const auto part = buffer_of(part_rows * part_cols * bytes);
     for (std::uint64_t i = 0; i < block.row_count; i += part_rows) {
       for (std::uint64_t j = 0; j < block.col_count; j += part_cols) {
-        const std::uint64_t rows = std::min(part_rows, block.row_count - i), cols = std::min(part_cols, block.col_count - j);
+        const std::uint64_t rows = std::min(part_rows, block.row_count - i),
+                            cols = std::min(part_cols, block.col_count - j);
         read_part(block, i, j, rows, cols, part.get());
         tiles(part.get(), rows, cols, out + j * block.row_count + i, block.row_count);
       }
     }
   }
 
-  // Rows i ... i + rows - 1 and columns j ... j + cols - 1 of the block, one row after the other; whole rows lie so.
-  static void read_part(const StoredBlock& block, std::uint64_t i, std::uint64_t j, std::uint64_t rows, std::uint64_t cols,
-                        unsigned char* part) {
+  // Reads rows i ... i + rows - 1 and columns j ... j + cols - 1 of the block, row after row; whole
+  // rows are contiguous and need one read.
+  static void read_part(const StoredBlock& block, std::uint64_t i, std::uint64_t j,
+                        std::uint64_t rows, std::uint64_t cols, unsigned char* part) {
     const TensorLayout& layout = block.layout;
-    const std::uint64_t all = layout.shape[1], runs = cols == all ? 1 : rows, run_bytes = rows / runs * cols * bytes;
-    const std::uint64_t begin = layout.begin + ((block.first_row + i) * all + block.first_col + j) * bytes;
-    for (std::uint64_t r = 0; r < runs; ++r) layout.source->read(begin + r * all * bytes, run_bytes, part + r * run_bytes);
+    const std::uint64_t all = layout.shape[1], runs = cols == all ? 1 : rows,
+                        run_bytes = rows / runs * cols * bytes;
+    const std::uint64_t begin =
+        layout.begin + ((block.first_row + i) * all + block.first_col + j) * bytes;
+    for (std::uint64_t r = 0; r < runs; ++r)
+      layout.source->read(begin + r * all * bytes, run_bytes, part + r * run_bytes);
   }
 
-  static void tiles(const unsigned char* part, std::uint64_t rows, std::uint64_t cols, double* out, std::uint64_t stride) {
+  static void tiles(const unsigned char* part, std::uint64_t rows, std::uint64_t cols, double* out,
+                    std::uint64_t stride) {
     for (std::uint64_t i = 0; i < rows; i += tile_rows) {
       for (std::uint64_t j = 0; j < cols; j += tile_cols) {
-        tile(part + (i * cols + j) * bytes, cols * bytes, std::min(tile_rows, rows - i), std::min(tile_cols, cols - j),
-             out + j * stride + i, stride);
+        tile(part + (i * cols + j) * bytes, cols * bytes, std::min(tile_rows, rows - i),
+             std::min(tile_cols, cols - j), out + j * stride + i, stride);
       }
     }
   }
@@ -115,7 +125,8 @@ void with_widening(const TensorLayout& layout, const Function& widen) {
   if constexpr (type == std::tuple_size_v<EntryTypes>) {
     throw std::logic_error("widen: no such dtype");
   } else {
-    if (layout.dtype == static_cast<Dtype>(type)) return with_order<std::tuple_element_t<type, EntryTypes>>(layout, widen);
+    if (layout.dtype == static_cast<Dtype>(type))
+      return with_order<std::tuple_element_t<type, EntryTypes>>(layout, widen);
     with_widening<Function, type + 1>(layout, widen);
   }
 }
@@ -126,7 +137,7 @@ void widen_block(const StoredBlock& block, double* out) {
   if (block.row_count == 0 || block.col_count == 0) return;
   prefer_large_pages(out, block.row_count * block.col_count * sizeof(double));
   with_widening(block.layout, [&](auto widening) {
-    // One row or one column lies the same in either order.
+    // A single row or column has the same layout in either order.
     if (block.layout.column_major || block.layout.shape[1] == 1) {
       widening.column_major(block, out);
     } else {

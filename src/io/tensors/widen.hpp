@@ -1,4 +1,4 @@
-// Entries of a stored tensor as doubles or floats.
+// Converts entries of a stored tensor to doubles or floats.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace ranklab {
 
-/// The block, widened, to `out` column by column (row_count x col_count).
+/// Writes the block (row_count x col_count) as doubles to `out`, column by column.
 void widen_block(const StoredBlock& block, double* out);
 
-/// The first `count` entries in the order in which they lie, as T (double or float), to `out`.
+/// Writes the first `count` entries, in storage order, as T (double or float) to `out`.
 template <class T>
 void widen_entries(const TensorLayout& layout, std::uint64_t count, T* out);
 

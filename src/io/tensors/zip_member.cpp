@@ -11,16 +11,19 @@ namespace ranklab {
 
 namespace {
 
-// What is read, inflated and written at once: it stays in a core's cache.
+// Bytes read, inflated and written at once; they stay in a core's cache.
 constexpr std::uint64_t block_bytes = std::uint64_t{1} << 18;
 using Buffer = std::vector<unsigned char>;
 
 // The checksum of a member's bytes, block by block.
 class Checksum {
  public:
-  void add(const unsigned char* bytes, std::uint64_t count) { crc_ = ::crc32(crc_, bytes, static_cast<uInt>(count)); }
+  void add(const unsigned char* bytes, std::uint64_t count) {
+    crc_ = ::crc32(crc_, bytes, static_cast<uInt>(count));
+  }
   void require(const ZipMember& member, const std::string& label) const {
-    if (crc_ != member.crc) throw Failure(label + ": damaged: the bytes do not agree with their checksum");
+    if (crc_ != member.crc)
+      throw Failure(label + ": damaged: the bytes do not agree with their checksum");
   }
 
  private:
@@ -38,7 +41,7 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // Up to `count` further bytes, fewer at the end of the stream.
+  // Reads up to `count` more bytes; fewer at the end of the stream.
   std::uint64_t read(unsigned char* out, std::uint64_t count) {
     std::uint64_t done = 0;
     while (done < count && !ended_) {
@@ -53,14 +56,14 @@ class Inflater {
       } else if (status == Z_MEM_ERROR) {
         throw std::bad_alloc();
       } else if (status != Z_OK) {
-        // Z_BUF_ERROR: no step was possible, with output to fill and the whole input given.
+        // Z_BUF_ERROR: no progress, although zlib had all input and room for output.
         throw Failure(label_ + ": damaged: the compressed bytes are not a deflate stream");
       }
     }
     return done;
   }
 
-  // The stream is over, and nothing follows it. It may hold an end that no output asked for yet.
+  // Whether the stream has ended and nothing follows it. Its end marker may not have been read yet.
   bool at_end() {
     unsigned char beyond = 0;
     return read(&beyond, 1) == 0 && ended_ && left_ == 0 && stream_.avail_in == 0;
@@ -82,11 +85,11 @@ class Inflater {
   const std::string& label_;
   z_stream stream_{};
   Buffer packed_;
-  std::uint64_t at_, left_;  // what follows in the file
+  std::uint64_t at_, left_;  // position and number of the remaining bytes in the file
   bool ended_ = false;
 };
 
-// Bytes that are there, and agree with the directory, from the first reading on.
+// Bytes that are checked against the directory at the first read.
 class MemberBytes final : public ByteSource {
  public:
   MemberBytes(std::shared_ptr<const InputFile> file, ZipMember member, std::string label)
@@ -106,12 +109,13 @@ class MemberBytes final : public ByteSource {
     Buffer block(std::min(block_bytes, member_.bytes));
     for (std::uint64_t left = member_.bytes; left > 0;) {
       const std::uint64_t count = std::min(block_bytes, left);
-      if (inflater.read(block.data(), count) != count) throw Failure(label_ + ": damaged: shorter than the archive says");
+      if (inflater.read(block.data(), count) != count)
+        throw Failure(label_ + ": damaged: shorter than the archive claims");
       checksum.add(block.data(), count);
       inflated->append(block.data(), count);
       left -= count;
     }
-    if (!inflater.at_end()) throw Failure(label_ + ": damaged: longer than the archive says");
+    if (!inflater.at_end()) throw Failure(label_ + ": damaged: longer than the archive claims");
     checksum.require(member_, label_);
     inflated_ = std::move(inflated);
   }
@@ -137,15 +141,18 @@ class MemberBytes final : public ByteSource {
 
 }  // namespace
 
-std::string zip_member_start(const InputFile& file, const ZipMember& member, std::uint64_t count, const std::string& label) {
+std::string zip_member_start(const InputFile& file, const ZipMember& member, std::uint64_t count,
+                             const std::string& label) {
   count = std::min(count, member.bytes);
   if (!member.deflated) return file.text(member.packed_begin, count);
   std::string start(count, '\0');
-  start.resize(Inflater(file, member, label).read(reinterpret_cast<unsigned char*>(start.data()), count));
+  start.resize(
+      Inflater(file, member, label).read(reinterpret_cast<unsigned char*>(start.data()), count));
   return start;
 }
 
-std::shared_ptr<const ByteSource> open_zip_member(std::shared_ptr<const InputFile> file, const ZipMember& member,
+std::shared_ptr<const ByteSource> open_zip_member(std::shared_ptr<const InputFile> file,
+                                                  const ZipMember& member,
                                                   const std::string& label) {
   return std::make_shared<const MemberBytes>(std::move(file), member, label);
 }

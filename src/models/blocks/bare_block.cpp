@@ -12,7 +12,8 @@
 namespace ranklab {
 namespace {
 
-// 2^exponent Y, entry by entry. Beyond a million every entry is 0 or infinite anyway; fmin and fmax pass over a NaN.
+// Multiplies by 2^exponent. The exponent is clamped at a million, where every entry is 0 or
+// infinite. fmin and fmax ignore a NaN.
 template <class T>
 void multiply_by_power(arma::Mat<T>& Y, double exponent) {
   constexpr double beyond = 1e6;
@@ -22,8 +23,8 @@ void multiply_by_power(arma::Mat<T>& Y, double exponent) {
 
 }  // namespace
 
-// Y <- norm(M Y C_V + lambda Y). Of the powers of two before the two terms, the larger moves into the state's scale, so that
-// the sum neither overflows nor vanishes as a whole; a term that is zero has no say in it.
+// Y <- norm(M Y C_V + lambda Y). The larger of the powers of two of the two terms moves into the
+// state's scale, so that the sum neither overflows nor vanishes. Zero terms are ignored.
 template <class T>
 void BareBlock<T>::forward(State<T>& state, double lambda) const {
   Mixed<T> mixed = mix(state);
@@ -34,7 +35,7 @@ void BareBlock<T>::forward(State<T>& state, double lambda) const {
   multiply_by_power(mixed.Y, mixed.log2_factor - larger);
   state.Y += mixed.Y;
   state.log2_scale += larger;
-  state.normalise(norm_);
+  state.normalize(norm_);
   if (norm_ == Norm::none) state.rescale();
   if (!std::isfinite(state.log2_scale)) state.Y.fill(std::numeric_limits<T>::quiet_NaN());
 }
@@ -49,13 +50,14 @@ Start normal_over(std::uint64_t size) {
   return Start::normal(1 / std::sqrt(static_cast<double>(size)));
 }
 
-// Attention and linear attention. With one token per column, M Y C_V is (W_V' Y) M'. -----------------------------------------
+// Attention and linear attention. With one token per column, M Y C_V is (W_V' Y) M'. --------------
 
-// Q of G = Q R with a positive diagonal of R: for a Gaussian G uniform on the orthogonal matrices.
+// Q of G = Q R with a positive diagonal of R: uniform on the orthogonal matrices if G is Gaussian.
 template <class T>
 arma::Mat<T> orthogonal_factor(const arma::Mat<T>& G) {
   arma::Mat<T> Q, R;
-  if (!arma::qr(Q, R, G)) throw Failure("QR decomposition of W_V (" + std::to_string(G.n_rows) + " rows) failed");
+  if (!arma::qr(Q, R, G))
+    throw Failure("QR decomposition of W_V (" + std::to_string(G.n_rows) + " rows) failed");
   for (arma::uword j = 0; j < Q.n_cols; ++j) {
     if (R(j, j) < 0) Q.col(j) *= T{-1};
   }
@@ -69,11 +71,12 @@ arma::Mat<T> draw_values(const ModelSpec& spec, Tensors<T>& tensors) {
   return spec.value_weights == "orthogonal" ? orthogonal_factor(W) : W;
 }
 
-// What both kinds of attention have.
+// Common to both kinds of attention.
 template <class T>
 class AttentionBlock : public BareBlock<T> {
  public:
-  AttentionBlock(const ModelSpec& spec, Tensors<T>& tensors) : BareBlock<T>(spec), causal_(spec.causal) {
+  AttentionBlock(const ModelSpec& spec, Tensors<T>& tensors)
+      : BareBlock<T>(spec), causal_(spec.causal) {
     const Start start = normal_over(spec.dim);
     W_Q_ = tensors.matrix("W_Q", spec.dim, spec.dim, start);
     W_K_ = tensors.matrix("W_K", spec.dim, spec.dim, start);
@@ -92,13 +95,17 @@ class BareAttention final : public AttentionBlock<T> {
  public:
   using AttentionBlock<T>::AttentionBlock;
 
-  arma::Mat<T> mixing_matrix(const State<T>& state) const override { return transposed_matrix(state).t(); }
+  arma::Mat<T> mixing_matrix(const State<T>& state) const override {
+    return transposed_matrix(state).t();
+  }
 
  protected:
-  Mixed<T> mix(const State<T>& state) const override { return {(this->W_V_.t() * state.Y) * transposed_matrix(state)}; }
+  Mixed<T> mix(const State<T>& state) const override {
+    return {(this->W_V_.t() * state.Y) * transposed_matrix(state)};
+  }
 
  private:
-  // The logits of 2^s Y are 4^s times those of Y, which the scale takes in.
+  // The logits of 2^s Y are 4^s times those of Y; `scale` includes this factor.
   arma::Mat<T> transposed_matrix(const State<T>& state) const {
     const arma::Mat<T> Q = this->W_Q_.t() * state.Y, K = this->W_K_.t() * state.Y;
     const double scale = std::exp2(2 * state.log2_scale) / std::sqrt(static_cast<double>(Q.n_rows));
@@ -122,23 +129,25 @@ class BareLinearAttention final : public AttentionBlock<T> {
  protected:
   Mixed<T> mix(const State<T>& state) const override {
     const arma::Mat<T> V = this->W_V_.t() * state.Y;
-    return {linear_attention(features(this->W_Q_, state), features(this->W_K_, state), V, this->causal_)};
+    return {linear_attention(features(this->W_Q_, state), features(this->W_K_, state), V,
+                             this->causal_)};
   }
 
  private:
-  // phi(2^s W'Y) (d, N). For large s it is 2^s max(W'Y, 0), and its factor 2^s cancels in M: where products of two such
-  // features would overflow, a smaller s gives the same M.
+  // phi(2^s W'Y) (d, N). For large s it is 2^s max(W'Y, 0), and the factor 2^s cancels in M. If
+  // products of two such features would overflow, a smaller s gives the same M.
   arma::Mat<T> features(const arma::Mat<T>& W, const State<T>& state) const {
     constexpr double largest = 0.5 * std::numeric_limits<T>::max_exponent - 24;
-    arma::Mat<T> X = static_cast<T>(std::exp2(std::min(state.log2_scale, largest))) * (W.t() * state.Y);
+    arma::Mat<T> X =
+        static_cast<T>(std::exp2(std::min(state.log2_scale, largest))) * (W.t() * state.Y);
     elu_plus_one(X);
     return X;
   }
 };
 
-// State-space models, C_V = I. With one token per column, M Y is Y M'. ---------------------------------------------------------
+// State-space models, C_V = I. With one token per column, M Y is Y M'. ----------------------------
 
-// One diagonal system for all channels: A uniform on (0, 1), B = 1, C of entries N(0, 1/n).
+// One diagonal system for all channels: A uniform on (0, 1), B = 1, entries of C N(0, 1/n).
 template <class T>
 class BareLtiSsm final : public BareBlock<T> {
  public:
@@ -184,11 +193,12 @@ class BareLtiSsm final : public BareBlock<T> {
   arma::Col<T> A_, B_, C_;  // (n)
 };
 
-// A_t = alpha I, b_t = y_t W_B, c_t = y_t W_C: a head of scalar state-space duality with p = d.
+// A_t = alpha I, b_t = y_t W_B, c_t = y_t W_C: one head of scalar state-space duality with p = d.
 template <class T>
 class BareSelectiveSsm final : public BareBlock<T> {
  public:
-  BareSelectiveSsm(const ModelSpec& spec, Tensors<T>& tensors) : BareBlock<T>(spec), decay_(spec.decay) {
+  BareSelectiveSsm(const ModelSpec& spec, Tensors<T>& tensors)
+      : BareBlock<T>(spec), decay_(spec.decay) {
     const Start start = normal_over(spec.dim);
     W_B_ = tensors.matrix("W_B", spec.dim, spec.state, start);
     W_C_ = tensors.matrix("W_C", spec.dim, spec.state, start);
@@ -200,9 +210,10 @@ class BareSelectiveSsm final : public BareBlock<T> {
   }
 
  protected:
-  // M is quadratic in the state: that of 2^s Y is 4^s times that of Y.
+  // M is quadratic in the state: M(2^s Y) = 4^s M(Y).
   Mixed<T> mix(const State<T>& state) const override {
-    return {ssd<T>(log_decay(state), W_B_.t() * state.Y, W_C_.t() * state.Y, state.Y), 2 * state.log2_scale};
+    return {ssd<T>(log_decay(state), W_B_.t() * state.Y, W_C_.t() * state.Y, state.Y),
+            2 * state.log2_scale};
   }
 
  private:
@@ -214,9 +225,10 @@ class BareSelectiveSsm final : public BareBlock<T> {
   arma::Mat<T> W_B_, W_C_;  // (d, n)
 };
 
-// Without what attention adds.
+// The fields that all bare models share.
 ModelRow bare_row(const std::string& name, const std::shared_ptr<const BlockMakers>& makers,
-                  double (*parameters)(const BlockSizes&), double (*flops)(const BlockSizes&, double maps)) {
+                  double (*parameters)(const BlockSizes&),
+                  double (*flops)(const BlockSizes&, double maps)) {
   return {.name = name,
           .norm = "rows",
           .bare = true,
@@ -244,20 +256,23 @@ ModelRow attention_row() {
 }
 
 ModelRow linear_attention_row() {
-  ModelRow row = bare_row("linear-attention", makers_of<BareLinearAttention>(), three_maps,
-                          [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.d * s.d; });
+  ModelRow row =
+      bare_row("linear-attention", makers_of<BareLinearAttention>(), three_maps,
+               [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.d * s.d; });
   row.switches = {"value-weights", "causal"};
   return row;
 }
 
 ModelRow lti_ssm_row() {
   return bare_row(
-      "lti-ssm", makers_of<BareLtiSsm>(), [](const BlockSizes& s) { return 3 * s.n; }, recurrence_flops);
+      "lti-ssm", makers_of<BareLtiSsm>(), [](const BlockSizes& s) { return 3 * s.n; },
+      recurrence_flops);
 }
 
 ModelRow selective_ssm_row() {
   ModelRow row = bare_row(
-      "selective-ssm", makers_of<BareSelectiveSsm>(), [](const BlockSizes& s) { return 2 * s.d * s.n; }, recurrence_flops);
+      "selective-ssm", makers_of<BareSelectiveSsm>(),
+      [](const BlockSizes& s) { return 2 * s.d * s.n; }, recurrence_flops);
   row.switches = {"decay"};
   return row;
 }

@@ -1,20 +1,22 @@
-// The encoders BERT and ALBERT: post-norm blocks with biases and an output projection, and the embeddings that feed them.
+// The encoders BERT and ALBERT: post-norm blocks with biases and an output projection, and the
+// embeddings that feed them.
 //
-// Sources: Devlin et al., "BERT", 2019; Lan et al., "ALBERT", 2020; the `transformers` library for what they leave open
-// (epsilon, starting values, which GELU).
+// Sources: Devlin et al., "BERT", 2019; Lan et al., "ALBERT", 2020; the `transformers` library for
+// details that they leave open (epsilon, initial values, which GELU).
 //
 // A block, with d_h = d / h and both norms with gain and bias:
 //   P_k = softmax over rows of Q_k K_k' / sqrt(d_h),   Q, K, V = X W + b each
 //   X1  = LN(lambda X + [P_1 V_1 ... P_h V_h] W_o + b_o)
-//   X2  = LN(lambda_2 X1 + sigma(X1 W_1 + b_1) W_2 + b_2),  lambda_2 = lambda with --lambda-at both, else 1; sigma a GELU
+//   X2  = LN(lambda_2 X1 + sigma(X1 W_1 + b_1) W_2 + b_2)
+//   lambda_2 = lambda with --lambda-at both, else 1; sigma is a GELU
 //
-// In training entries are dropped of the embedding (ALBERT's before its map), of each P_k, of the branch that ends in b_o and of
-// that which ends in b_2; draws come in this order.
+// In training mode, dropout applies to the embedding (ALBERT: before its map), to each P_k, to the
+// attention branch that ends in b_o and to the feed-forward branch that ends in b_2, in this order.
 //
-// Tensors, each with .weight and .bias: `query`, `key`, `value`, `dense`, `attention_norm`, `ffn`, `ffn_output`,
-// `output_norm`; those of the embedding: `word`, `type`, `position`, `embedding_norm`, `embedding_map`.
-// The embedding that enters the first block: BERT: LN(word + type + position), ALBERT: that in `embedding` dimensions, mapped
-// to d.
+// Tensors, each with .weight and .bias: `query`, `key`, `value`, `dense`, `attention_norm`, `ffn`,
+// `ffn_output`, `output_norm`; for the embedding: `word`, `type`, `position`, `embedding_norm`,
+// `embedding_map`. The input of the first block is LN(word + type + position) for BERT; for ALBERT
+// it has `embedding` dimensions and is mapped to d.
 #include <optional>
 #include <utility>
 
@@ -37,7 +39,9 @@ struct SelfAttention {
   std::vector<arma::Mat<T>> matrices(const arma::Mat<T>& X) const {
     return scaled_attention_matrices<T>(query(X), key(X), heads, false);
   }
-  arma::Mat<T> mixed(const arma::Mat<T>& X, const std::vector<arma::Mat<T>>& P) const { return dense(mixed_heads(value(X), P)); }
+  arma::Mat<T> mixed(const arma::Mat<T>& X, const std::vector<arma::Mat<T>>& P) const {
+    return dense(mixed_heads(value(X), P));
+  }
 
   std::uint64_t heads;
   LinearMap<T> query, key, value, dense;
@@ -47,7 +51,9 @@ template <class T>
 class EncoderBlock final : public SteppedBlock<T> {
  public:
   EncoderBlock(const ModelSpec& spec, Tensors<T>& tensors)
-      : lambda_at_both_(spec.lambda_at == "both"), epsilon_(spec.norm_epsilon), attention_(spec, tensors) {
+      : lambda_at_both_(spec.lambda_at == "both"),
+        epsilon_(spec.norm_epsilon),
+        attention_(spec, tensors) {
     const bool normed = spec.norm != "none";
     if (normed) attention_norm_.emplace(tensors, "attention_norm", spec.dim);
     if (!spec.has_mlp()) return;
@@ -56,7 +62,9 @@ class EncoderBlock final : public SteppedBlock<T> {
     if (normed) output_norm_.emplace(tensors, "output_norm", spec.dim);
   }
 
-  BlockSteps<T> steps(const arma::Mat<T>& X, double lambda) const override { return steps(X, lambda, nullptr); }
+  BlockSteps<T> steps(const arma::Mat<T>& X, double lambda) const override {
+    return steps(X, lambda, nullptr);
+  }
 
   void forward(State<T>& state, double lambda) const override {
     state.unscale();  // GELU is not homogeneous
@@ -75,7 +83,9 @@ class EncoderBlock final : public SteppedBlock<T> {
     Y[0] = static_cast<T>(lambda) * X + dropped(attention_.mixed(X, out.P));
     Y[1] = normed(Y[0], attention_norm_);
     Y[2] = Y[1];
-    if (feed_forward_) Y[2] = static_cast<T>(lambda_at_both_ ? lambda : 1.0) * Y[1] + dropped((*feed_forward_)(Y[1]));
+    if (feed_forward_)
+      Y[2] =
+          static_cast<T>(lambda_at_both_ ? lambda : 1.0) * Y[1] + dropped((*feed_forward_)(Y[1]));
     Y[3] = normed(Y[2], output_norm_);
     return out;
   }
@@ -92,33 +102,41 @@ class EncoderBlock final : public SteppedBlock<T> {
   std::optional<LayerNorm<T>> attention_norm_, output_norm_;
 };
 
-// The norm of the embedding stays with --norm none: it belongs to no block, and the ablation starts from the same state.
+// --norm none keeps the norm of the embedding: it belongs to no block, so the ablation starts from
+// the same state.
 template <class T>
-arma::Mat<T> encoder_embedding(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids,
-                               Dropout* dropout) {
-  const Start start = Start::normal(usual_weight_std);
-  const arma::uword width = width_of_embedding(spec);
+arma::Mat<T> encoder_embedding(const ModelSpec& spec, Tensors<T>& tensors,
+                               const std::vector<std::uint32_t>& ids, Dropout* dropout) {
+  const Start start = Start::normal(default_weight_std);
+  const arma::uword width = embedding_width(spec);
   arma::Mat<T> X = tensors.columns("word.weight", width, spec.vocabulary, ids, start) +
-                   tensors.columns("position.weight", width, positions_of_table(spec, ids.size()), places(ids.size()), start);
+                   tensors.columns("position.weight", width, position_table_rows(spec, ids.size()),
+                                   position_ids(ids.size()), start);
   X.each_col() += arma::Col<T>(tensors.columns("type.weight", width, spec.types, {0}, start));
   LayerNorm<T>(tensors, "embedding_norm", width)(X, spec.norm_epsilon);
   if (dropout != nullptr) (*dropout)(X);
-  return spec.row().embeds_narrowly ? LinearMap<T>(tensors, "embedding_map", width, spec.dim)(X) : X;
+  return spec.row().embeds_narrowly ? LinearMap<T>(tensors, "embedding_map", width, spec.dim)(X)
+                                    : X;
 }
 
-// Published files: those of bert-base-uncased and albert-base-v2 ------------------------------------------------------------
+// Published files: the layouts of bert-base-uncased and albert-base-v2 ----------------------------
 
 void list_embedding(const ModelSpec& spec, TensorList& list) {
-  const std::uint64_t width = width_of_embedding(spec);
-  list.add_spellings("word.weight", {"embeddings.word_embeddings.weight"}, {spec.vocabulary, width});
-  list.add_spellings("position.weight", {"embeddings.position_embeddings.weight"}, {spec.positions, width});
-  list.add_spellings("type.weight", {"embeddings.token_type_embeddings.weight"}, {spec.types, width});
+  const std::uint64_t width = embedding_width(spec);
+  list.add_spellings("word.weight", {"embeddings.word_embeddings.weight"},
+                     {spec.vocabulary, width});
+  list.add_spellings("position.weight", {"embeddings.position_embeddings.weight"},
+                     {spec.positions, width});
+  list.add_spellings("type.weight", {"embeddings.token_type_embeddings.weight"},
+                     {spec.types, width});
   list.add_norm("embedding_norm", "embeddings.LayerNorm", width);
-  if (spec.row().embeds_narrowly) list.add_linear("embedding_map", "encoder.embedding_hidden_mapping_in", spec.dim, width);
+  if (spec.row().embeds_narrowly)
+    list.add_linear("embedding_map", "encoder.embedding_hidden_mapping_in", spec.dim, width);
 }
 
 void list_bert_layer(const ModelSpec& spec, TensorList& list) {
-  for (const std::string name : {"query", "key", "value"}) list.add_linear(name, "attention.self." + name, spec.dim, spec.dim);
+  for (const std::string name : {"query", "key", "value"})
+    list.add_linear(name, "attention.self." + name, spec.dim, spec.dim);
   list.add_linear("dense", "attention.output.dense", spec.dim, spec.dim);
   list.add_norm("attention_norm", "attention.output.LayerNorm", spec.dim);
   list.add_linear("ffn", "intermediate.dense", spec.ffn, spec.dim);
@@ -127,14 +145,15 @@ void list_bert_layer(const ModelSpec& spec, TensorList& list) {
 }
 
 void list_albert_layer(const ModelSpec& spec, TensorList& list) {
-  for (const std::string name : {"query", "key", "value", "dense"}) list.add_linear(name, "attention." + name, spec.dim, spec.dim);
+  for (const std::string name : {"query", "key", "value", "dense"})
+    list.add_linear(name, "attention." + name, spec.dim, spec.dim);
   list.add_norm("attention_norm", "attention.LayerNorm", spec.dim);
   list.add_linear("ffn", "ffn", spec.ffn, spec.dim);
   list.add_linear("ffn_output", "ffn_output", spec.dim, spec.ffn);
   list.add_norm("output_norm", "full_layer_layer_norm", spec.dim);
 }
 
-// Of BertConfig and AlbertConfig of the library `transformers`.
+// Keys of BertConfig and AlbertConfig of the library `transformers`.
 void read_bert_config(const ConfigKeys& keys, ModelConfig& config) {
   config.layers = keys.size({"num_hidden_layers"});
   config.dim = keys.size({"hidden_size"});
@@ -176,20 +195,21 @@ ModelRow bert_row() {
           .makers = makers_of<EncoderBlock>(encoder_embedding<float>, encoder_embedding<double>),
           .parameters = sublayer_parameters,
           .flops = attention_flops,
-          .published = PublishedLayout{.prefix = "bert.",
-                                       .characteristic = {"encoder.layer.0.attention.self.query.weight",
-                                                          "encoder.layer.0.attention.output.dense.weight"},
-                                       .layers = "encoder.layer.",
-                                       .heads = {"cls."},
-                                       .inner_heads = {"pooler."},
-                                       .embedding = list_embedding,
-                                       .layer = list_bert_layer,
-                                       .sizes = {{&ModelSpec::vocabulary, "word.weight", 2, 0},
-                                                 {&ModelSpec::positions, "position.weight", 2, 0},
-                                                 {&ModelSpec::types, "type.weight", 2, 0},
-                                                 {&ModelSpec::dim, "word.weight", 2, 1},
-                                                 {&ModelSpec::ffn, "layer0.ffn.weight", 2, 0}},
-                                       .read_config = read_bert_config},
+          .published =
+              PublishedLayout{.prefix = "bert.",
+                              .characteristic = {"encoder.layer.0.attention.self.query.weight",
+                                                 "encoder.layer.0.attention.output.dense.weight"},
+                              .layers = "encoder.layer.",
+                              .heads = {"cls."},
+                              .inner_heads = {"pooler."},
+                              .embedding = list_embedding,
+                              .layer = list_bert_layer,
+                              .sizes = {{&ModelSpec::vocabulary, "word.weight", 2, 0},
+                                        {&ModelSpec::positions, "position.weight", 2, 0},
+                                        {&ModelSpec::types, "type.weight", 2, 0},
+                                        {&ModelSpec::dim, "word.weight", 2, 1},
+                                        {&ModelSpec::ffn, "layer0.ffn.weight", 2, 0}},
+                              .read_config = read_bert_config},
           .figure = DepthFigure::shallow_1};
 }
 
@@ -200,22 +220,23 @@ ModelRow albert_row() {
   row.shares_weights = true;
   row.vocabulary = 30000;
   row.embeds_narrowly = true;
-  row.published = PublishedLayout{.prefix = "albert.",
-                                  .characteristic = {"encoder.embedding_hidden_mapping_in.weight",
-                                                     "encoder.albert_layer_groups.0.albert_layers.0.attention.query.weight"},
-                                  .layers = "encoder.albert_layer_groups.0.albert_layers.",
-                                  .one_layer = true,
-                                  .heads = {"predictions.", "sop_classifier."},
-                                  .inner_heads = {"pooler."},
-                                  .embedding = list_embedding,
-                                  .layer = list_albert_layer,
-                                  .sizes = {{&ModelSpec::vocabulary, "word.weight", 2, 0},
-                                            {&ModelSpec::positions, "position.weight", 2, 0},
-                                            {&ModelSpec::types, "type.weight", 2, 0},
-                                            {&ModelSpec::dim, "embedding_map.weight", 2, 0},
-                                            {&ModelSpec::embedding, "word.weight", 2, 1},
-                                            {&ModelSpec::ffn, "layer0.ffn.weight", 2, 0}},
-                                  .read_config = read_albert_config};
+  row.published = PublishedLayout{
+      .prefix = "albert.",
+      .characteristic = {"encoder.embedding_hidden_mapping_in.weight",
+                         "encoder.albert_layer_groups.0.albert_layers.0.attention.query.weight"},
+      .layers = "encoder.albert_layer_groups.0.albert_layers.",
+      .one_layer = true,
+      .heads = {"predictions.", "sop_classifier."},
+      .inner_heads = {"pooler."},
+      .embedding = list_embedding,
+      .layer = list_albert_layer,
+      .sizes = {{&ModelSpec::vocabulary, "word.weight", 2, 0},
+                {&ModelSpec::positions, "position.weight", 2, 0},
+                {&ModelSpec::types, "type.weight", 2, 0},
+                {&ModelSpec::dim, "embedding_map.weight", 2, 0},
+                {&ModelSpec::embedding, "word.weight", 2, 1},
+                {&ModelSpec::ffn, "layer0.ffn.weight", 2, 0}},
+      .read_config = read_albert_config};
   return row;
 }
 

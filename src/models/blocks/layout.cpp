@@ -8,13 +8,15 @@ void TensorList::add(const std::string& name, Shape shape, bool inputs_first) {
   add_spellings(name, {name}, std::move(shape), inputs_first);
 }
 
-void TensorList::add_spellings(const std::string& name, std::initializer_list<std::string> keys, Shape shape, bool inputs_first) {
+void TensorList::add_spellings(const std::string& name, std::initializer_list<std::string> keys,
+                               Shape shape, bool inputs_first) {
   PublishedTensor tensor{name_ + name, {}, std::move(shape), inputs_first};
   for (const std::string& key : keys) tensor.keys.push_back(key_ + key);
   tensors_.push_back(std::move(tensor));
 }
 
-void TensorList::add_linear(const std::string& name, const std::string& key, std::uint64_t outputs, std::uint64_t inputs) {
+void TensorList::add_linear(const std::string& name, const std::string& key, std::uint64_t outputs,
+                            std::uint64_t inputs) {
   add_spellings(name + ".weight", {key + ".weight"}, {outputs, inputs});
   add_spellings(name + ".bias", {key + ".bias"}, {outputs});
 }
@@ -35,10 +37,12 @@ void TensorList::add_norm(const std::string& name, const std::string& key, std::
 }
 
 bool PublishedLayout::shows(std::uint64_t ModelSpec::*size) const {
-  return std::any_of(sizes.begin(), sizes.end(), [&](const ShownSize& shown) { return shown.size == size; });
+  return std::any_of(sizes.begin(), sizes.end(),
+                     [&](const ShownSize& shown) { return shown.size == size; });
 }
 
-std::vector<PublishedTensor> PublishedLayout::layer_tensors(const ModelSpec& spec, std::uint64_t index) const {
+std::vector<PublishedTensor> PublishedLayout::layer_tensors(const ModelSpec& spec,
+                                                            std::uint64_t index) const {
   const std::string place = std::to_string(index) + ".";
   TensorList list("layer" + place, layers + place);
   layer(spec, list);

@@ -1,4 +1,4 @@
-// The published files of Mamba-2: those of state-spaces/mamba2-* and their conversions.
+// Published files of Mamba-2: state-spaces/mamba2-* and their conversions.
 #include <algorithm>
 
 #include "io/config_keys.hpp"
@@ -21,38 +21,44 @@ void list_mamba2_layer(const ModelSpec& spec, TensorList& list) {
   list.add("mixer.out_proj.weight", {spec.dim, width});
 }
 
-// n, from the channels of the convolution.
+// Sets n from the number of channels of the convolution.
 void take_state(const PublishedShapes& file, ModelSpec& spec) {
   const std::string mixer = "layer0.mixer.";
-  const std::uint64_t width = file.size_of(mixer + "norm.weight", 1, 0), channels = file.size_of(mixer + "conv1d.weight", 3, 0);
+  const std::uint64_t width = file.size_of(mixer + "norm.weight", 1, 0),
+                      channels = file.size_of(mixer + "conv1d.weight", 3, 0);
   if (width != 2 * spec.dim) {
-    file.refuse(mixer + "norm.weight", "is " + std::to_string(width) + ", expected " + std::to_string(2 * spec.dim) +
+    file.refuse(mixer + "norm.weight", "is " + std::to_string(width) + ", expected " +
+                                           std::to_string(2 * spec.dim) +
                                            ", twice the width of the embedding");
   }
   if (width % spec.heads != 0) {
-    file.refuse(mixer + "dt_bias",
-                "is of " + std::to_string(spec.heads) + " heads, which do not divide the " + std::to_string(width) + " channels");
+    file.refuse(mixer + "dt_bias", "has " + std::to_string(spec.heads) +
+                                       " heads, which do not divide the " + std::to_string(width) +
+                                       " channels");
   }
   const std::uint64_t parts = 2 * std::max<std::uint64_t>(spec.groups, 1);
   if (channels <= width || (channels - width) % parts != 0) {
-    file.refuse(mixer + "conv1d.weight", "has " + std::to_string(channels) + " channels, expected " + std::to_string(width) +
-                                             " + " + std::to_string(parts) +
-                                             " n for n states (groups: " + std::to_string(parts / 2) + ")");
+    file.refuse(mixer + "conv1d.weight",
+                "has " + std::to_string(channels) + " channels, expected " + std::to_string(width) +
+                    " + " + std::to_string(parts) +
+                    " n for n states (groups: " + std::to_string(parts / 2) + ")");
   }
   spec.state = (channels - width) / parts;
 }
 
-// Of MambaConfig of `mamba_ssm`, which says no model type.
+// Recognizes MambaConfig of `mamba_ssm`, which has no model type.
 bool is_state_spaces_config(const ConfigKeys& keys) {
   return keys.has("ssm_cfg") || keys.has("d_model");
 }
 
 void read_state_spaces_config(const ConfigKeys& keys, ModelConfig& config) {
-  constexpr const char* mamba1_is_not_built = "Mamba-1 layers are not built here; allowed: \"Mamba2\"";
+  constexpr const char* mamba1_is_not_supported =
+      "Mamba-1 layers are not supported; allowed: \"Mamba2\"";
   const ConfigKeys ssm = keys.object("ssm_cfg");
   const std::optional<std::string> layer = ssm.text("layer");
-  if (!layer) ssm.fail("layer", std::string("is not given, which means Mamba1; ") + mamba1_is_not_built);
-  if (layer == "Mamba1") ssm.fail("layer", std::string("is Mamba1; ") + mamba1_is_not_built);
+  if (!layer)
+    ssm.fail("layer", std::string("is not given, which means Mamba1; ") + mamba1_is_not_supported);
+  if (layer == "Mamba1") ssm.fail("layer", std::string("is Mamba1; ") + mamba1_is_not_supported);
   ssm.require("layer", "Mamba2");
   config.layers = keys.size({"n_layer"});
   config.dim = keys.size({"d_model"});
@@ -72,12 +78,12 @@ void read_state_spaces_config(const ConfigKeys& keys, ModelConfig& config) {
   ssm.require("bias", false);
   ssm.require("conv_bias", true);
   ssm.require_no_limits("dt_limit");
-  // Channels beyond those of the state-space part would pass through a net of their own.
-  if (ssm.has("d_ssm")) ssm.fail("d_ssm", "is given, which is not built here; allowed: null");
+  // Channels outside of the state-space part would pass through a separate net.
+  if (ssm.has("d_ssm")) ssm.fail("d_ssm", "is given, which is not supported; allowed: null");
 }
 
-// Of Mamba2Config of `transformers`. norm_before_gate is passed over: 4.44 wrote `true` into files of weights whose gate comes
-// first, and did not act on it; later versions do not have it.
+// Keys of Mamba2Config of `transformers`. norm_before_gate is ignored: version 4.44 wrote `true`
+// for weights whose gate comes first, and did not use the key; later versions do not have it.
 void read_mamba2_config(const ConfigKeys& keys, ModelConfig& config) {
   if (!keys.has("model_type")) return read_state_spaces_config(keys, config);
   config.layers = keys.size({"num_hidden_layers"});
@@ -110,10 +116,12 @@ PublishedLayout mamba2_layout() {
       .padded_vocabulary = true,
       .embedding =
           [](const ModelSpec& spec, TensorList& list) {
-            list.add_spellings("embedding", {"embedding.weight", "embeddings.weight"}, {spec.vocabulary, spec.dim});
+            list.add_spellings("embedding", {"embedding.weight", "embeddings.weight"},
+                               {spec.vocabulary, spec.dim});
           },
       .layer = list_mamba2_layer,
-      .final_norm = [](const ModelSpec& spec, TensorList& list) { list.add("norm_f.weight", {spec.dim}); },
+      .final_norm = [](const ModelSpec& spec,
+                       TensorList& list) { list.add("norm_f.weight", {spec.dim}); },
       .sizes = {{&ModelSpec::vocabulary, "embedding", 2, 0},
                 {&ModelSpec::dim, "embedding", 2, 1},
                 {&ModelSpec::heads, "layer0.mixer.dt_bias", 1, 0},

@@ -1,6 +1,6 @@
-// The keys are those of the library `transformers`, and of MambaConfig of `mamba_ssm`; each model's file says which. What they
-// leave out of a file has the library's default there, and is left to the model's own value here: libraries differ in it (mamba2 of
-// 4096 channels by default in one of them, of 2560 in the other).
+// Keys follow the library `transformers`, and MambaConfig of `mamba_ssm`; the file of each model
+// says which. A missing key means the library's default there, but the model's own default here,
+// because libraries differ (for mamba2, 4096 channels in one and 2560 in the other).
 #include "models/blocks/model_config.hpp"
 
 #include "core/text.hpp"
@@ -13,12 +13,14 @@ namespace {
 const ModelRow& row_of(const ConfigKeys& keys) {
   const std::optional<std::string> type = keys.text("model_type");
   for (const ModelRow& row : model_rows()) {
-    if (row.published && (type ? row.name == *type : row.published->is_own_config(keys))) return row;
+    if (row.published && (type ? row.name == *type : row.published->is_own_config(keys)))
+      return row;
   }
   const std::string allowed = "; allowed: " + joined(published_models());
-  if (!type) keys.fail("model_type", "is missing, and no ssm_cfg shows a Mamba-2" + allowed);
-  keys.fail("model_type",
-            "is '" + printable_key(*type) + "', which is not built here" + (type == "mamba" ? " (it is Mamba-1)" : "") + allowed);
+  if (!type)
+    keys.fail("model_type", "is missing, and there is no ssm_cfg of a Mamba-2 model" + allowed);
+  keys.fail("model_type", "is '" + printable_key(*type) + "', which is not supported" +
+                              (type == "mamba" ? " (it is Mamba-1)" : "") + allowed);
 }
 
 }  // namespace
@@ -37,7 +39,8 @@ std::optional<std::string> read_activation(const ConfigKeys& keys, const char* k
   std::optional<std::string> name = keys.text(key);
   if (!name || name == "gelu" || name == "relu") return name;
   if (name == "gelu_new" || name == "gelu_pytorch_tanh") return "gelu-tanh";
-  keys.fail(key, "is '" + printable_key(*name) + "', which is not built here; allowed: gelu, gelu_new, gelu_pytorch_tanh, relu");
+  keys.fail(key, "is '" + printable_key(*name) +
+                     "', which is not supported; allowed: gelu, gelu_new, gelu_pytorch_tanh, relu");
 }
 
 }  // namespace ranklab

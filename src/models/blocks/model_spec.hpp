@@ -1,4 +1,5 @@
-// What sequence model is stacked: the architecture's name, its sizes and its switches, as flags set them.
+// Specification of a stack of blocks: the name of the model, its sizes and its switches, as set by
+// flags.
 #pragma once
 
 #include <cstdint>
@@ -11,55 +12,66 @@ namespace ranklab {
 class Checkpoint;
 struct ModelRow;
 
-/// Token ids, one sequence each.
+/// Token ids, one vector per sequence.
 using TokenSequences = std::vector<std::vector<std::uint32_t>>;
 
-/// Fields that may say "own" (words) or 0 (sizes) take the model's own value, which its row says, in `settle` (model_row.hpp).
+/// Fields with the value "own" (words) or 0 (sizes) get the default of the model's row in
+/// `resolve_defaults` (model_row.hpp).
 struct ModelSpec {
   std::string model = "attention";
-  std::uint64_t layers = 32;               // K
-  std::uint64_t tokens = 0;                // N; own: 128, of given sequences the longest. Given ones are cut to it
-  std::uint64_t dim = 256;                 // d
-  std::uint64_t heads = 0;                 // h; own: heads of gcd(64, width) channels, or the one of a model that has no more
-  std::uint64_t ffn = 0;                   // q, width of the feed-forward net; own: 2 d or 4 d
-  std::uint64_t state = 0;                 // n, state size of a state-space model
-  std::uint64_t embedding = 0;             // albert: width of the token embedding before the map to d; own: 128, at most d
-  std::uint64_t vocabulary = 0;            // token ids
-  std::uint64_t groups = 0;                // mamba2: heads k h/g ... share B and C; own: 1
-  std::string norm = "own";                // rows | layer | rms | none
-  std::string gating = "own";              // on | off; mamba2 alone has a gate
-  std::string mlp = "own";                 // on | off; transformers have one
-  std::string share_weights = "own";       // on | off: one set of weights at every depth
-  std::string input = "own";               // gaussian | cone | tokens
-  double zipf = 0.0;                       // tokens: p(id) proportional to (id + 1)^-zipf; 0: uniform
-  double cone_width = 0.5;                 // cone: tokens are v + width g/sqrt(d), v a unit vector, g standard Gaussian
-  double alpha = 1.0;                      // post-norm, pre-norm: strength of self-attention
-  double weight_scale = 1.0;               // factor on the standard deviation of every drawn weight matrix
-  std::string weight_variance = "1/d";     // 1/d | h/d: of W's entries in post-norm and pre-norm; [Shallow] prints h/d
-  std::string value_weights = "gaussian";  // gaussian | orthogonal | identity: C_V of attention and linear-attention
-  bool causal = false;                     // attention, linear-attention: a token attends to itself and earlier ones alone
-  double decay = 0.9;                      // selective-ssm: alpha of [LambdaSkip] Assumption 4.1, A_t = alpha I, at most 1
-  std::string lambda_at = "attention";     // attention | both: bert, albert, gpt2: which residual lambda multiplies
-  std::string skip_at = "residual";        // residual | mixer: mamba2: the stream, or a skip inside the mixer in the gate's place
-  std::string skip_input = "stream";       // stream | normed: mamba2: lambda multiplies R, or norm(R)
-  std::string norm_off = "both";           // block | inner | both: mamba2: which norms --norm none removes
+  std::uint64_t layers = 32;  // K
+  // N; default: 128, or the longest given sequence. Longer sequences are truncated.
+  std::uint64_t tokens = 0;
+  std::uint64_t dim = 256;  // d
+  // h; default: heads of gcd(64, width) channels, or 1 for a model with one head.
+  std::uint64_t heads = 0;
+  std::uint64_t ffn = 0;    // q, width of the feed-forward net; default: 2 d or 4 d
+  std::uint64_t state = 0;  // n, state size of a state-space model
+  // albert: width of the token embedding before the map to d; default: 128, at most d.
+  std::uint64_t embedding = 0;
+  std::uint64_t vocabulary = 0;       // token ids
+  std::uint64_t groups = 0;           // mamba2: heads k h/g ... share B and C; default: 1
+  std::string norm = "own";           // rows | layer | rms | none
+  std::string gating = "own";         // on | off; only mamba2 has a gate
+  std::string mlp = "own";            // on | off; transformers have one
+  std::string share_weights = "own";  // on | off: one set of weights at every depth
+  std::string input = "own";          // gaussian | cone | tokens
+  double zipf = 0.0;                  // tokens: p(id) proportional to (id + 1)^-zipf; 0: uniform
+  // cone: tokens are v + width g/sqrt(d), v a unit vector, g standard Gaussian.
+  double cone_width = 0.5;
+  double alpha = 1.0;         // post-norm, pre-norm: strength of self-attention
+  double weight_scale = 1.0;  // factor on the standard deviation of every drawn weight matrix
+  // 1/d | h/d: variance of W's entries in post-norm and pre-norm; [Shallow] prints h/d.
+  std::string weight_variance = "1/d";
+  // gaussian | orthogonal | identity: C_V of attention and linear-attention.
+  std::string value_weights = "gaussian";
+  // attention, linear-attention: a token attends only to itself and earlier tokens.
+  bool causal = false;
+  // selective-ssm: alpha of [LambdaSkip] Assumption 4.1, A_t = alpha I, at most 1.
+  double decay = 0.9;
+  // attention | both: bert, albert, gpt2: which residual lambda multiplies.
+  std::string lambda_at = "attention";
+  // residual | mixer: mamba2: the block's skip, or a skip inside the mixer before the gate.
+  std::string skip_at = "residual";
+  std::string skip_input = "stream";  // stream | normed: mamba2: lambda multiplies R, or norm(R)
+  std::string norm_off = "both";  // block | inner | both: mamba2: which norms --norm none removes
 
-  // Files, by their flags: weights, config.json, token ids. Empty: drawn.
+  // Files named by flags: weights, config.json, token ids. Empty: drawn at random.
   std::string weights = {}, model_config = {}, tokens_file = {};
-  std::vector<std::string> ignore_tensors = {};  // globs: tensors of the weights that are passed over
+  std::vector<std::string> ignore_tensors = {};  // globs of tensors to ignore in the weights
 
-  // What no flag says: published weights and their config do, else `settle`.
+  // Not set by flags, but by published weights and their config, otherwise by `resolve_defaults`.
   std::shared_ptr<const Checkpoint> checkpoint = {};     // the open weights; null: drawn
-  std::shared_ptr<const TokenSequences> sequences = {};  // that of trial t is the t-th; null: drawn
-  std::uint64_t trainings = 1;                           // files of this model's weights, each of one training
-  bool assumes_one_group = false;                        // neither a flag nor a config says how many the weights have
-  std::uint64_t positions = 0;                           // rows of the table of positions
-  std::uint64_t types = 2;                               // rows of the table of token types; tokens are of the first
-  std::uint64_t taps = 4;                                // mamba2: of the convolution
-  std::string activation = "own";                        // of the feed-forward net: gelu, gelu-tanh or relu
+  std::shared_ptr<const TokenSequences> sequences = {};  // trial t uses sequence t; null: drawn
+  std::uint64_t trainings = 1;     // number of weight files of this model, one per training
+  bool assumes_one_group = false;  // no flag or config gives the number of groups
+  std::uint64_t positions = 0;     // rows of the table of positions
+  std::uint64_t types = 2;  // rows of the table of token types; all tokens have the first type
+  std::uint64_t taps = 4;   // mamba2: taps of the convolution
+  std::string activation = "own";  // of the feed-forward net: gelu, gelu-tanh or relu
   double norm_epsilon = 0.0;
 
-  /// What the model is. Throws std::logic_error where there is none of that name.
+  /// The row of the model. Throws std::logic_error if there is none.
   const ModelRow& row() const;
   bool has_mlp() const { return mlp == "on"; }
   bool has_gate() const { return gating == "on"; }

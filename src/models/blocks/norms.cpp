@@ -10,10 +10,10 @@
 namespace ranklab {
 namespace {
 
-constexpr double degenerate_norm = 1e-10;  // of a token; catalogued with D
-constexpr double usual_epsilon = 1e-5;
+constexpr double degenerate_norm = 1e-10;  // of a token, for D
+constexpr double default_epsilon = 1e-5;
 
-// Of a stream's entries, far from the ends of the range of T on both sides.
+// Limits for entries of a stream, far from both ends of the range of T.
 constexpr double log2_largest = 40;
 constexpr double largest_unscaled = 0x1p40, smallest_scaled = 0x1p-40;
 
@@ -22,7 +22,7 @@ double largest_entry(const arma::Mat<T>& Y) {
   return Y.is_empty() ? 0.0 : static_cast<double>(arma::abs(Y).max());
 }
 
-// In double: the square of a float may be beyond its range.
+// In double precision, because the square of a float may overflow.
 template <class T>
 double mean_of_squares(const arma::subview_col<T>& token) {
   if constexpr (std::is_same_v<T, double>) {
@@ -41,11 +41,12 @@ Norm find_norm(std::string_view name) {
   if (name == "layer") return Norm::layer;
   if (name == "rms") return Norm::rms;
   if (name == "none") return Norm::none;
-  throw UsageError("--norm: '" + std::string(name) + "' is not allowed; allowed: rows|layer|rms|none");
+  throw UsageError("--norm: '" + std::string(name) +
+                   "' is not allowed; allowed: rows|layer|rms|none");
 }
 
 template <class T>
-std::uint64_t normalise_rows(arma::Mat<T>& Y) {
+std::uint64_t normalize_rows(arma::Mat<T>& Y) {
   std::uint64_t degenerate = 0;
   for (arma::uword t = 0; t < Y.n_cols; ++t) {
     const double norm = static_cast<double>(arma::norm(Y.col(t)));
@@ -60,7 +61,8 @@ std::uint64_t normalise_rows(arma::Mat<T>& Y) {
 }
 
 template <class T>
-void layer_norm(arma::Mat<T>& Y, double epsilon, const arma::Col<T>* gain, const arma::Col<T>* bias) {
+void layer_norm(arma::Mat<T>& Y, double epsilon, const arma::Col<T>* gain,
+                const arma::Col<T>* bias) {
   for (arma::uword t = 0; t < Y.n_cols; ++t) {
     auto token = Y.col(t);
     token -= arma::mean(token);
@@ -80,10 +82,10 @@ void rms_norm(arma::Mat<T>& Y, double epsilon, const arma::Col<T>* gain) {
 }
 
 template <class T>
-void State<T>::normalise(Norm norm) {
-  if (norm == Norm::rows) degenerate_rows += normalise_rows(Y);
-  if (norm == Norm::layer) layer_norm(Y, usual_epsilon);
-  if (norm == Norm::rms) rms_norm(Y, usual_epsilon);
+void State<T>::normalize(Norm norm) {
+  if (norm == Norm::rows) degenerate_rows += normalize_rows(Y);
+  if (norm == Norm::layer) layer_norm(Y, default_epsilon);
+  if (norm == Norm::rms) rms_norm(Y, default_epsilon);
 }
 
 template <class T>
@@ -110,15 +112,16 @@ void State<T>::keep_in_range() {
 
 template <class T>
 double State<T>::scaled_epsilon(double epsilon) const {
-  // A constant token is 0 / 0 without it; its root is a number of type T.
-  constexpr double root = std::numeric_limits<T>::min(), smallest = std::numeric_limits<double>::min();
+  // Avoids 0 / 0 for a constant token; its square root must be representable in T.
+  constexpr double root = std::numeric_limits<T>::min(),
+                   smallest = std::numeric_limits<double>::min();
   return std::max({epsilon * std::exp2(-2 * log2_scale), root * root, smallest});
 }
 
 template <class T>
 void State<T>::add_branch(double lambda, const arma::Mat<T>& added) {
   if (log2_scale != 0.0 && std::fabs(lambda) * largest_entry(Y) < smallest_scaled) {
-    // Y <- lambda Y, and s back to what Y needs: a branch times 2^-s would be lost.
+    // Y <- lambda Y with the s that Y needs now; otherwise a branch times 2^-s would be lost.
     Y *= static_cast<T>(lambda);
     lambda = 1.0;
     if (largest_entry(Y) == 0) log2_scale = 0.0;
@@ -131,10 +134,12 @@ void State<T>::add_branch(double lambda, const arma::Mat<T>& added) {
 
 template struct State<float>;
 template struct State<double>;
-template std::uint64_t normalise_rows(arma::Mat<float>&);
-template std::uint64_t normalise_rows(arma::Mat<double>&);
-template void layer_norm(arma::Mat<float>&, double, const arma::Col<float>*, const arma::Col<float>*);
-template void layer_norm(arma::Mat<double>&, double, const arma::Col<double>*, const arma::Col<double>*);
+template std::uint64_t normalize_rows(arma::Mat<float>&);
+template std::uint64_t normalize_rows(arma::Mat<double>&);
+template void layer_norm(arma::Mat<float>&, double, const arma::Col<float>*,
+                         const arma::Col<float>*);
+template void layer_norm(arma::Mat<double>&, double, const arma::Col<double>*,
+                         const arma::Col<double>*);
 template void rms_norm(arma::Mat<float>&, double, const arma::Col<float>*);
 template void rms_norm(arma::Mat<double>&, double, const arma::Col<double>*);
 

@@ -1,4 +1,4 @@
-// The blocks and the embedding of a stack of any model, by its row.
+// The blocks and the embedding of a stack, from the row of its model.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace ranklab {
 
-/// The block of a settled spec, built from tensors named as its file says.
+/// The block of a resolved spec, built from tensors with the names in the head of its file.
 template <class T>
 std::unique_ptr<Block<T>> make_block(const ModelSpec& spec, Tensors<T>& tensors) {
   return std::get<MakeBlock<T>>(spec.row().makers->block)(spec, tensors);
 }
 
-/// The same for a model whose blocks are of this kind; throws std::bad_cast for others.
+/// The same for a model whose blocks have this type. Throws std::bad_cast for others.
 template <template <class> class Kind, class T>
 std::unique_ptr<Kind<T>> make_block_of(const ModelSpec& spec, Tensors<T>& tensors) {
   std::unique_ptr<Block<T>> block = make_block(spec, tensors);
@@ -26,7 +26,8 @@ std::unique_ptr<Kind<T>> make_block_of(const ModelSpec& spec, Tensors<T>& tensor
   return kind;
 }
 
-/// What stands before the names of a layer's tensors: `layer0.` for all where the weights are shared.
+/// The prefix of the names of a layer's tensors: `layer0.` for all layers if the weights are
+/// shared.
 inline std::string prefix_of_layer(const ModelSpec& spec, std::uint64_t layer) {
   return "layer" + std::to_string(spec.shares_weights() ? 0 : layer) + ".";
 }
@@ -37,14 +38,16 @@ DrawnTensors<T> block_tensors(const ModelSpec& spec, const Trial& trial, std::ui
   return {trial, prefix_of_layer(spec, layer), spec.weight_scale};
 }
 
-/// The embedding (d, N) of token ids, from the tensors of no layer; `dropout` is for encoders. Throws Failure for more ids than
-/// published weights have positions.
+/// The embedding (d, N) of token ids, from the tensors outside of the layers; `dropout` is for
+/// encoders. Throws Failure if there are more ids than published weights have positions.
 template <class T>
-arma::Mat<T> embed_tokens(const ModelSpec& spec, Tensors<T>& tensors, const std::vector<std::uint32_t>& ids,
-                          Dropout* dropout = nullptr) {
+arma::Mat<T> embed_tokens(const ModelSpec& spec, Tensors<T>& tensors,
+                          const std::vector<std::uint32_t>& ids, Dropout* dropout = nullptr) {
   const ModelRow& row = spec.row();
-  if (const Embed<T> embed = std::get<Embed<T>>(row.makers->embed)) return embed(spec, tensors, ids, dropout);
-  return tensors.columns("embedding", spec.dim, spec.vocabulary, ids, Start::normal(row.embedding_std));
+  if (const Embed<T> embed = std::get<Embed<T>>(row.makers->embed))
+    return embed(spec, tensors, ids, dropout);
+  return tensors.columns("embedding", spec.dim, spec.vocabulary, ids,
+                         Start::normal(row.embedding_std));
 }
 
 }  // namespace ranklab

@@ -1,26 +1,32 @@
-// Scalar state-space duality: one head of a state-space model whose transition is a number times the identity.
+// Scalar state-space duality: one head of a state-space model whose transition matrix is a multiple
+// of the identity.
 //
-// h_t = exp(a_t) h_{t-1} + b_t x_t'   (n x p),   y_t = h_t' c_t   (p)
-// or, as one matrix, Y = M X with M_ij = exp(a_{j+1} + ... + a_i) c_i'b_j for i >= j, else 0. (M_ii = c_i'b_i.)
-// Shapes: a (N); B and C (n, N); X (p, N); all with one token per column. Source: Dao and Gu, "Transformers are SSMs", 2024.
+//   h_t = exp(a_t) h_{t-1} + b_t x_t'   (n x p),   y_t = h_t' c_t   (p)
+// or, as one matrix, Y = M X with M_ij = exp(a_{j+1} + ... + a_i) c_i'b_j for i >= j, else 0
+// (M_ii = c_i'b_i). Shapes: a (N); B and C (n, N); X (p, N); all with one token per column.
+// Source: Dao and Gu, "Transformers are SSMs", 2024.
 #pragma once
 
 #include <armadillo>
 
 namespace ranklab {
 
-/// Y (p, N) by chunks: inside a chunk by its matrix, between chunks by the state. O(N (n p + chunk (n + p))); no N x N matrix.
+/// Y (p, N) in chunks: by its matrix inside a chunk, by the state between chunks. O(N (n p + chunk
+/// (n + p))); no N x N matrix.
 template <class T>
-arma::Mat<T> ssd(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T>& C, const arma::Mat<T>& X);
+arma::Mat<T> ssd(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T>& C,
+                 const arma::Mat<T>& X);
 
-/// M (N, N), lower triangular. The sums of a are taken one by one along each column: differences of a running sum would cancel.
+/// M (N, N), lower triangular. The sums of a are accumulated along each column, because differences
+/// of a running sum would cancel.
 template <class T>
 arma::Mat<T> ssd_matrix(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T>& C);
 
-/// y_t[c] = bias[c] + sum_k w[c, k] x_{t - (taps - 1) + k}[c]: causal depthwise convolution; the last tap meets the current
-/// token. X (channels, N), w (channels, taps), bias (channels).
+/// y_t[c] = bias[c] + sum_k w[c, k] x_{t - (taps - 1) + k}[c]: causal depthwise convolution; the
+/// last tap applies to the current token. X (channels, N), w (channels, taps), bias (channels).
 template <class T>
-arma::Mat<T> causal_convolution(const arma::Mat<T>& X, const arma::Mat<T>& w, const arma::Col<T>& bias);
+arma::Mat<T> causal_convolution(const arma::Mat<T>& X, const arma::Mat<T>& w,
+                                const arma::Col<T>& bias);
 
 /// The dt_bias of Mamba-2 whose softplus is the step exp(log_dt), at least 1e-4.
 double bias_of_step(double log_dt);

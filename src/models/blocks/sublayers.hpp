@@ -1,5 +1,5 @@
-// What the blocks of BERT, ALBERT and GPT-2 are made of. Tensors come from `<name>.weight` and `<name>.bias`; one token per
-// column.
+// Building blocks of BERT, ALBERT and GPT-2. Tensors are named `<name>.weight` and `<name>.bias`;
+// one token per column.
 #pragma once
 
 #include <cmath>
@@ -15,13 +15,14 @@
 
 namespace ranklab {
 
-/// Of the weights that published initialisations draw alike.
-inline constexpr double usual_weight_std = 0.02;
+/// Standard deviation of most weights in published initializations.
+inline constexpr double default_weight_std = 0.02;
 
-/// W'X + b. W starts N(0, std^2), b at 0.
+/// W'X + b. Initial values: W N(0, std^2), b 0.
 template <class T>
 struct LinearMap {
-  LinearMap(Tensors<T>& tensors, const std::string& name, arma::uword inputs, arma::uword outputs, double std = usual_weight_std)
+  LinearMap(Tensors<T>& tensors, const std::string& name, arma::uword inputs, arma::uword outputs,
+            double std = default_weight_std)
       : W(tensors.matrix(name + ".weight", inputs, outputs, Start::normal(std))),
         b(tensors.vector(name + ".bias", outputs, Start::constant(0))) {}
 
@@ -35,7 +36,7 @@ struct LinearMap {
   arma::Col<T> b;
 };
 
-/// LN with a gain, which starts at 1, and a bias, which starts at 0.
+/// Layer norm with gain (initially 1) and bias (initially 0).
 template <class T>
 struct LayerNorm {
   LayerNorm(Tensors<T>& tensors, const std::string& name, arma::uword size)
@@ -47,18 +48,22 @@ struct LayerNorm {
   arma::Col<T> gain, bias;
 };
 
-/// P_k' (N, N) of each head, P_k = softmax over rows of Q_k K_k' / sqrt(d / h); with `causal`, over a token and those before.
+/// P_k' (N, N) of each head, P_k = softmax over rows of Q_k K_k' / sqrt(d / h); with `causal`, only
+/// over a token and earlier ones.
 template <class T>
-std::vector<arma::Mat<T>> scaled_attention_matrices(const arma::Mat<T>& Q, const arma::Mat<T>& K, std::uint64_t heads,
-                                                    bool causal) {
-  return head_attention_matrices(Q, K, heads, std::sqrt(static_cast<double>(heads) / static_cast<double>(Q.n_rows)), causal);
+std::vector<arma::Mat<T>> scaled_attention_matrices(const arma::Mat<T>& Q, const arma::Mat<T>& K,
+                                                    std::uint64_t heads, bool causal) {
+  return head_attention_matrices(
+      Q, K, heads, std::sqrt(static_cast<double>(heads) / static_cast<double>(Q.n_rows)), causal);
 }
 
-/// W_2' sigma(W_1'X + b_1) + b_2, sigma by its name in find_feed_forward_activation.
+/// W_2' sigma(W_1'X + b_1) + b_2, with sigma from find_feed_forward_activation.
 template <class T>
 struct FeedForward {
   FeedForward(const std::string& activation, LinearMap<T> to_hidden, LinearMap<T> from_hidden)
-      : sigma(find_feed_forward_activation(activation)), first(std::move(to_hidden)), second(std::move(from_hidden)) {}
+      : sigma(find_feed_forward_activation(activation)),
+        first(std::move(to_hidden)),
+        second(std::move(from_hidden)) {}
 
   arma::Mat<T> operator()(const arma::Mat<T>& X) const {
     arma::Mat<T> Z = first(X);  // (q, N)
@@ -70,17 +75,18 @@ struct FeedForward {
   LinearMap<T> first, second;
 };
 
-/// Of a block of attention with biases and an output map, a feed-forward net with biases, and two norms.
+/// Number of parameters of a block: attention with biases and an output map, a feed-forward net
+/// with biases, and two norms.
 double sublayer_parameters(const BlockSizes& s);
 
-/// Of the table of tokens: d, or what comes before the map to d.
-std::uint64_t width_of_embedding(const ModelSpec& spec);
+/// Width of the token table: d, or the width before the map to d.
+std::uint64_t embedding_width(const ModelSpec& spec);
 
 /// 0 ... tokens - 1.
-std::vector<std::uint32_t> places(std::uint64_t tokens);
+std::vector<std::uint32_t> position_ids(std::uint64_t tokens);
 
-/// Rows of the table of positions from which `tokens` are taken: spec.positions; drawn ones are as many as are needed. Throws
-/// Failure where published weights have fewer.
-std::uint64_t positions_of_table(const ModelSpec& spec, std::uint64_t tokens);
+/// Rows of the position table for a sequence of `tokens`: spec.positions, or more if needed and
+/// drawn. Throws Failure if published weights have fewer.
+std::uint64_t position_table_rows(const ModelSpec& spec, std::uint64_t tokens);
 
 }  // namespace ranklab

@@ -1,11 +1,15 @@
-// The Transformer blocks of [Shallow]: post-norm (Algorithm 1) and pre-norm (eq. (19)), with h heads.
+// The Transformer blocks of [Shallow]: post-norm (Algorithm 1) and pre-norm (eq. (19)), with h
+// heads.
 //
-//   post-norm   Y1 = lambda X + alpha [P_1 X W_1 ... P_h X W_h],  Y2 = LN(Y1),  Y3 = Y2 + relu(Y2 U) V,  Y4 = LN(Y3)
-//   pre-norm    Y  = lambda X + alpha [P_1 X^ W_1 ... P_h X^ W_h], X^ = LN(X),  Z  = Y + relu(LN(Y) U) V
+//   post-norm   Y1 = lambda X + alpha [P_1 X W_1 ... P_h X W_h],   Y2 = LN(Y1)
+//               Y3 = Y2 + relu(Y2 U) V,   Y4 = LN(Y3)
+//   pre-norm    Y  = lambda X + alpha [P_1 X^ W_1 ... P_h X^ W_h],   X^ = LN(X)
+//               Z  = Y + relu(LN(Y) U) V
 //   P_k = softmax over rows of (X W_q,k)(X W_k,k)' / sqrt(d), of X^ in pre-norm
 //
-// Tensors: `W_q`, `W_k`, `W` (d, d), head k owning columns k d/h ... (k+1) d/h - 1; `U` (d, q), `V` (q, d). Entries of W_q and W_k
-// are uniform on (-1, 1)/sqrt(d); U and V start as PyTorch's linear maps. Without an MLP, U and V are empty.
+// Tensors: `W_q`, `W_k`, `W` (d, d), where head k owns columns k d/h ... (k+1) d/h - 1; `U` (d, q),
+// `V` (q, d). Entries of W_q and W_k are uniform on (-1, 1)/sqrt(d); U and V have PyTorch's default
+// for linear maps. Without an MLP, U and V are empty.
 #include "models/blocks/transformer.hpp"
 
 #include <cmath>
@@ -31,11 +35,12 @@ struct Weights {
     V = tensors.matrix("V", spec.ffn, spec.dim, Start::fan_in(spec.ffn));
   }
 
-  // P_k' (N, N) of each head: column i holds token i's weights. The logits divide by sqrt(d) in every head, as the paper's do, not
-  // by sqrt(d / h). The state has a scale where there is no norm alone; every step but this one is homogeneous then, and passes it
-  // on.
+  // P_k' (N, N) of each head: column i holds the weights of token i. The logits are divided by
+  // sqrt(d) in every head, as in the paper, not by sqrt(d / h). The state has a scale only without
+  // a norm; then all other steps are homogeneous and keep the scale.
   std::vector<arma::Mat<T>> attention_of(const State<T>& state, std::uint64_t heads) const {
-    const double scale = std::exp2(2 * state.log2_scale) / std::sqrt(static_cast<double>(state.Y.n_rows));
+    const double scale =
+        std::exp2(2 * state.log2_scale) / std::sqrt(static_cast<double>(state.Y.n_rows));
     return head_attention_matrices<T>(W_q.t() * state.Y, W_k.t() * state.Y, heads, scale);
   }
 
@@ -50,31 +55,35 @@ struct Weights {
 template <class T>
 class PostNormBlock final : public SteppedBlock<T> {
  public:
-  PostNormBlock(const ModelSpec& spec, Tensors<T>& tensors) : spec_(spec), weights_(spec, tensors) {}
+  PostNormBlock(const ModelSpec& spec, Tensors<T>& tensors)
+      : spec_(spec), weights_(spec, tensors) {}
 
   BlockSteps<T> steps(const arma::Mat<T>& X, double lambda) const override {
     State<T> state{X};
     return steps_of(state, lambda);
   }
 
-  void forward(State<T>& state, double lambda) const override { state.Y = std::move(steps_of(state, lambda).Y[3]); }
+  void forward(State<T>& state, double lambda) const override {
+    state.Y = std::move(steps_of(state, lambda).Y[3]);
+  }
 
  private:
-  // Algorithm 1; adds the tokens that a norm zeroed to the state's.
+  // Algorithm 1. Adds the number of tokens that a norm set to zero to the state's count.
   BlockSteps<T> steps_of(State<T>& state, double lambda) const {
     const Norm norm = find_norm(spec_.norm);
-    const auto normalised = [&](const arma::Mat<T>& Y) {
+    const auto normalized = [&](const arma::Mat<T>& Y) {
       State<T> one{Y};
-      one.normalise(norm);
+      one.normalize(norm);
       state.degenerate_rows += one.degenerate_rows;
       return std::move(one.Y);
     };
     BlockSteps<T> out{weights_.attention_of(state, spec_.heads), {}};
     auto& Y = out.Y;
-    Y[0] = static_cast<T>(lambda) * state.Y + static_cast<T>(spec_.alpha) * mixed_heads<T>(weights_.W.t() * state.Y, out.P);
-    Y[1] = normalised(Y[0]);
+    Y[0] = static_cast<T>(lambda) * state.Y +
+           static_cast<T>(spec_.alpha) * mixed_heads<T>(weights_.W.t() * state.Y, out.P);
+    Y[1] = normalized(Y[0]);
     Y[2] = spec_.has_mlp() ? weights_.feed_forward_step(Y[1], Y[1]) : Y[1];
-    Y[3] = spec_.has_mlp() ? normalised(Y[2]) : Y[2];  // without an MLP its norm goes too
+    Y[3] = spec_.has_mlp() ? normalized(Y[2]) : Y[2];  // without an MLP there is no second norm
     return out;
   }
 
@@ -90,14 +99,16 @@ class PreNormBlock final : public Block<T> {
   void forward(State<T>& state, double lambda) const override {
     const Norm norm = find_norm(spec_.norm);
     const arma::Mat<T> X = state.Y;
-    state.normalise(norm);
-    const arma::Mat<T> mixed = mixed_heads<T>(weights_.W.t() * state.Y, weights_.attention_of(state, spec_.heads));
-    // [Shallow] Figure 4 draws them: the branch keeps its size while X grows.
-    state.branch = {static_cast<double>(arma::norm(state.Y, "fro")), static_cast<double>(arma::norm(mixed, "fro"))};
+    state.normalize(norm);
+    const arma::Mat<T> mixed =
+        mixed_heads<T>(weights_.W.t() * state.Y, weights_.attention_of(state, spec_.heads));
+    // For [Shallow] Figure 4: the branch keeps its size while X grows.
+    state.branch = {static_cast<double>(arma::norm(state.Y, "fro")),
+                    static_cast<double>(arma::norm(mixed, "fro"))};
     const arma::Mat<T> Y = static_cast<T>(lambda) * X + static_cast<T>(spec_.alpha) * mixed;
     state.Y = Y;
     if (!spec_.has_mlp()) return;
-    state.normalise(norm);
+    state.normalize(norm);
     state.Y = weights_.feed_forward_step(Y, state.Y);
   }
 
@@ -106,8 +117,8 @@ class PreNormBlock final : public Block<T> {
   Weights<T> weights_;
 };
 
-ModelRow transformer_row(const std::string& name, bool has_steps, const std::shared_ptr<const BlockMakers>& makers,
-                         DepthFigure figure) {
+ModelRow transformer_row(const std::string& name, bool has_steps,
+                         const std::shared_ptr<const BlockMakers>& makers, DepthFigure figure) {
   return {.name = name,
           .switches = {"mlp", "alpha", "weight-variance"},
           .has_heads = true,
@@ -122,8 +133,10 @@ ModelRow transformer_row(const std::string& name, bool has_steps, const std::sha
 }  // namespace
 
 Start value_start(const ModelSpec& spec) {
-  // Differs from [Shallow]: N(0, 1/d) where the text prints N(0, h/d), because the former alone gives its Figure 2.
-  const double variance = (spec.weight_variance == "h/d" ? static_cast<double>(spec.heads) : 1.0) / static_cast<double>(spec.dim);
+  // Differs from [Shallow]: N(0, 1/d) instead of the printed N(0, h/d), because only the former
+  // reproduces its Figure 2.
+  const double variance = (spec.weight_variance == "h/d" ? static_cast<double>(spec.heads) : 1.0) /
+                          static_cast<double>(spec.dim);
   return Start::normal(std::sqrt(variance));
 }
 

@@ -1,4 +1,4 @@
-// Of the Transformer blocks of [Shallow], what studies draw by themselves.
+// The part of [Shallow]'s Transformer blocks that studies draw themselves.
 #pragma once
 
 #include "models/blocks/model_spec.hpp"

@@ -12,7 +12,8 @@ namespace {
 constexpr const char* times = "\u00D7";
 
 Tick power_tick(double at, const std::string& mantissa, int exponent) {
-  const std::string power = with_minus(std::to_string(exponent)), factor = mantissa.empty() ? "" : mantissa + times;
+  const std::string power = with_minus(std::to_string(exponent)),
+                    factor = mantissa.empty() ? "" : mantissa + times;
   return {at, factor + "10^{" + power + "}", factor + "10" + power, false};
 }
 
@@ -25,13 +26,15 @@ std::string fixed(double value, int decimals) {
   return digits_of(value, std::chars_format::fixed, decimals);
 }
 
-// The label of a tick that is a multiple of `step`, with just the digits that the step needs.
+// The label of a tick that is a multiple of `step`, with only as many digits as the step requires.
 Tick step_tick(double at, double step, double largest) {
   const int magnitude = static_cast<int>(std::floor(std::log10(largest) + 1e-9));
   const int needed = static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
   if (largest < 1e6 && step >= 0.99e-4) return plain_tick(at, fixed(at, std::max(0, needed)));
   if (at == 0) return plain_tick(0, "0");
-  return power_tick(at, with_minus(fixed(at / std::pow(10.0, magnitude), std::clamp(needed + magnitude, 0, 6))), magnitude);
+  return power_tick(
+      at, with_minus(fixed(at / std::pow(10.0, magnitude), std::clamp(needed + magnitude, 0, 6))),
+      magnitude);
 }
 
 // 1, 2 or 5 times a power of ten.
@@ -48,15 +51,17 @@ std::vector<Tick> linear_ticks(const DrawnAxis& axis, int target, bool whole) {
   if (whole) step = std::max(step, 1.0);
   const double largest = std::max(std::abs(axis.low), std::abs(axis.high));
   std::vector<Tick> ticks;
-  const double first = std::ceil(axis.low / step - 1e-9), last = std::floor(axis.high / step + 1e-9);
-  for (double i = first; i <= last && ticks.size() < 50; ++i) ticks.push_back(step_tick(i * step, step, largest));
+  const double first = std::ceil(axis.low / step - 1e-9),
+               last = std::floor(axis.high / step + 1e-9);
+  for (double i = first; i <= last && ticks.size() < 50; ++i)
+    ticks.push_back(step_tick(i * step, step, largest));
   return ticks;
 }
 
-// Over more decades, unlabelled ticks run together.
+// With more decades, unlabeled ticks would run together.
 constexpr int most_ticked_decades = 40;
 
-// Powers of ten, every so many decades, with unlabelled ticks between them.
+// Labeled powers of ten at intervals that fit `target`, with unlabeled ticks between them.
 std::vector<Tick> decade_ticks(int first, int last, int target) {
   const int every = std::max(1, (last - first + target) / target);
   std::vector<Tick> ticks;
@@ -64,11 +69,12 @@ std::vector<Tick> decade_ticks(int first, int last, int target) {
   for (int e = first - 1; e <= last; ++e) {
     const double power = std::pow(10.0, e);
     Tick tick = plain ? plain_tick(power, fixed(power, std::max(0, -e))) : power_tick(power, "", e);
-    const bool labelled = ((e % every) + every) % every == 0;
-    if (!labelled && last - first > most_ticked_decades) continue;
-    if (!labelled) tick = {power, "", "", true};
+    const bool labeled = ((e % every) + every) % every == 0;
+    if (!labeled && last - first > most_ticked_decades) continue;
+    if (!labeled) tick = {power, "", "", true};
     ticks.push_back(tick);
-    for (int m = 2; m < 10 && every == 1 && last - first <= 8; ++m) ticks.push_back({m * power, "", "", true});
+    for (int m = 2; m < 10 && every == 1 && last - first <= 8; ++m)
+      ticks.push_back({m * power, "", "", true});
   }
   return ticks;
 }
@@ -92,18 +98,22 @@ std::vector<Tick> narrow_log_ticks(int first, int last) {
 
 std::vector<Tick> log_ticks(const DrawnAxis& axis, int target) {
   const double low = std::log10(axis.low), high = std::log10(axis.high);
-  const int first = static_cast<int>(std::ceil(low - 1e-9)), last = static_cast<int>(std::floor(high + 1e-9));
+  const int first = static_cast<int>(std::ceil(low - 1e-9)),
+            last = static_cast<int>(std::floor(high + 1e-9));
   std::vector<Tick> ticks;
   if (last - first >= 2) {
     ticks = decade_ticks(first, last, target);
   } else {
-    ticks = high - low > 0.5 ? narrow_log_ticks(first - 1, last) : linear_ticks(axis, target, false);
+    ticks =
+        high - low > 0.5 ? narrow_log_ticks(first - 1, last) : linear_ticks(axis, target, false);
   }
-  std::erase_if(ticks, [&](const Tick& tick) { return tick.at < axis.low * (1 - 1e-9) || tick.at > axis.high * (1 + 1e-9); });
+  std::erase_if(ticks, [&](const Tick& tick) {
+    return tick.at < axis.low * (1 - 1e-9) || tick.at > axis.high * (1 + 1e-9);
+  });
   return ticks;
 }
 
-// For an axis of logarithms: what stands beside it are their powers, where a double holds them.
+// For an axis of logarithms: the labels are the powers themselves, if a double can hold them.
 std::vector<Tick> ticks_of_logarithms(const DrawnAxis& axis, int target) {
   if (axis.low < -290 || axis.high > 290) {
     std::vector<Tick> ticks = linear_ticks(axis, target, true);
@@ -118,8 +128,8 @@ std::vector<Tick> ticks_of_logarithms(const DrawnAxis& axis, int target) {
   return ticks;
 }
 
-// Ranges of no or hardly any length are widened, so that there is something to divide by; all others at least by so much
-// that a point at the end is not clipped when its digits are rounded.
+// Widens ranges of zero or tiny length, to avoid a division by zero, and every other range at least
+// enough that rounding of its digits does not clip a point at the end.
 void widen(DrawnAxis& axis, double padding) {
   padding = std::max(padding, 1e-6);
   if (axis.log) {
@@ -129,7 +139,8 @@ void widen(DrawnAxis& axis, double padding) {
     axis.high = std::pow(10.0, high + extra);
     return;
   }
-  const double length = axis.high - axis.low, largest = std::max(std::abs(axis.low), std::abs(axis.high));
+  const double length = axis.high - axis.low,
+               largest = std::max(std::abs(axis.low), std::abs(axis.high));
   double extra = padding * length;
   if (length <= 1e-9 * largest || length == 0) extra = largest > 0 ? 0.1 * largest : 0.5;
   axis.low -= extra;
@@ -139,7 +150,7 @@ void widen(DrawnAxis& axis, double padding) {
 }  // namespace
 
 double DrawnAxis::fraction(double value) const {
-  // Differences of logarithms: high / low may overflow.
+  // Differences of logarithms, because high / low may overflow.
   if (log) return (std::log(value) - std::log(low)) / (std::log(high) - std::log(low));
   return (value - low) / (high - low);
 }
@@ -163,7 +174,8 @@ DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, int target)
   out.log = axis.scale == Scale::log;
   out.named = !axis.ticks.empty();
   if (out.named) {
-    // Half a step of room beside the first and the last name; none below 1, where a log axis may not reach 0.
+    // Half a step of room next to the first and the last name. No name is below 1, where a log axis
+    // could not reach 0.
     extent.include(out.log ? 0.9 : 0.5);
     extent.include(static_cast<double>(axis.ticks.size()) + 0.5);
     padding = 0;

@@ -1,5 +1,6 @@
-// The range and the ticks of an axis. gnuplot's own choices are not used: labels of known width let the layout reserve
-// exactly the room that they need, and text of result files never reaches gnuplot's format language.
+// The range and the ticks of an axis. gnuplot's automatic choices are not used: labels of known
+// width let the layout reserve exactly the necessary room, and text of result files never reaches
+// gnuplot's format language.
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@ namespace ranklab {
 
 struct Tick {
   double at = 0.0;
-  std::string label;  // empty: none. Numbers are in gnuplot's enhanced notation (10^{−3}), names are plain text.
+  std::string label;  // empty: no label. Numbers are in gnuplot's enhanced notation (10^{−3}),
+                      // names are plain text.
   std::string plain;  // the label as a reader sees it, for its width
   bool minor = false;
 };
@@ -22,13 +24,13 @@ struct DrawnAxis {
   double low = 0.0, high = 1.0;
   std::vector<Tick> ticks;
 
-  /// Position in the axis: 0 at `low`, 1 at `high`.
+  /// Position on the axis: 0 at `low`, 1 at `high`.
   double fraction(double value) const;
   /// Width in pixels of the widest label.
   double label_width(double font_size) const;
 };
 
-/// The smallest and largest value to be shown.
+/// The smallest and largest value to show.
 struct Extent {
   double low, high;   // low > high: nothing to show
   bool whole = true;  // all values are whole numbers
@@ -36,7 +38,8 @@ struct Extent {
   void include(double value);
 };
 
-/// An axis over `extent`, widened by `padding` (a fraction of its length) on both sides, with about `target` ticks.
+/// An axis over `extent`, widened on both sides by `padding` (a fraction of its length), with about
+/// `target` ticks.
 DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, int target);
 
 }  // namespace ranklab

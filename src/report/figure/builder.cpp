@@ -10,18 +10,24 @@ namespace ranklab {
 namespace {
 
 bool has_series(const Result& result, const std::string& name) {
-  return std::any_of(result.series.begin(), result.series.end(), [&](const Series& series) { return series.name == name; });
+  return std::any_of(result.series.begin(), result.series.end(),
+                     [&](const Series& series) { return series.name == name; });
 }
 
 }  // namespace
 
-PanelBuilder& PanelBuilder::curve(const std::string& series, const std::string& label, CurveLook look) {
-  if (!has_series(result_, series)) throw std::logic_error("a curve of " + series + ", a series that the result does not have");
-  panel().curves.push_back({series, label, look.style, look.colour, look.x_offset, look.standard_error});
+PanelBuilder& PanelBuilder::curve(const std::string& series, const std::string& label,
+                                  CurveLook look) {
+  if (!has_series(result_, series))
+    throw std::logic_error("a curve names the series " + series +
+                           ", which the result does not have");
+  panel().curves.push_back(
+      {series, label, look.style, look.color, look.x_offset, look.standard_error});
   return *this;
 }
 
-PanelBuilder& PanelBuilder::curve_if_measured(const std::string& series, const std::string& label, CurveLook look) {
+PanelBuilder& PanelBuilder::curve_if_measured(const std::string& series, const std::string& label,
+                                              CurveLook look) {
   return has_series(result_, series) ? curve(series, label, look) : *this;
 }
 
@@ -30,8 +36,8 @@ PanelBuilder& PanelBuilder::line(double y, const std::string& label) {
   return *this;
 }
 
-PanelBuilder& PanelBuilder::band(double x_low, double x_high, const std::string& label, int colour) {
-  panel().bands.push_back({x_low, x_high, label, colour});
+PanelBuilder& PanelBuilder::band(double x_low, double x_high, const std::string& label, int color) {
+  panel().bands.push_back({x_low, x_high, label, color});
   return *this;
 }
 
@@ -49,7 +55,8 @@ void ResultBuilder::scalar(std::string name, std::vector<double> per_trial) {
 
 void ResultBuilder::scalar(const Inequality& inequality) {
   scalar(inequality.scalar, per_trial(records_, [&](const TrialRecord& record) {
-           return record.has_tally(inequality.id) ? record.tally(inequality.id).violations : undefined;
+           return record.has_tally(inequality.id) ? record.tally(inequality.id).violations
+                                                  : undefined;
          }));
 }
 
@@ -57,11 +64,13 @@ void ResultBuilder::series(const std::string& name, const std::string& x_name, d
   series(series_over_trials(name, x_name, arrays_of(records_, name), first_x));
 }
 
-void ResultBuilder::series(const std::string& name, const std::string& x_name, std::vector<double> x) {
+void ResultBuilder::series(const std::string& name, const std::string& x_name,
+                           std::vector<double> x) {
   series(series_over_trials(name, x_name, std::move(x), arrays_of(records_, name)));
 }
 
-void ResultBuilder::series(const std::string& name, const std::string& x_name, std::vector<double> x, const ValueAtSize& value) {
+void ResultBuilder::series(const std::string& name, const std::string& x_name,
+                           std::vector<double> x, const ValueAtSize& value) {
   const auto measured = per_trial(records_, [&](const TrialRecord& record) {
     std::vector<double> values;
     for (std::size_t i = 0; i < x.size(); ++i) values.push_back(value(record, i));
@@ -70,8 +79,8 @@ void ResultBuilder::series(const std::string& name, const std::string& x_name, s
   series(series_over_trials(name, x_name, std::move(x), measured));
 }
 
-void ResultBuilder::series_of_points(const std::string& name, const std::string& x_name, std::vector<double> x,
-                                     std::vector<double> y) {
+void ResultBuilder::series_of_points(const std::string& name, const std::string& x_name,
+                                     std::vector<double> x, std::vector<double> y) {
   std::vector<double> spread(y.size(), 0.0);
   series({name, x_name, std::move(x), std::move(y), std::move(spread)});
 }
@@ -88,13 +97,15 @@ PanelBuilder ResultBuilder::panel(std::string title, Axis x, Axis y) {
 void ResultBuilder::diverged_where(const std::string& scalar) {
   for (const Scalar& each : result_.scalars) {
     if (each.name != scalar) continue;
-    result_.diverged |= std::any_of(each.per_trial.begin(), each.per_trial.end(), [](double count) { return count > 0; });
+    result_.diverged |= std::any_of(each.per_trial.begin(), each.per_trial.end(),
+                                    [](double count) { return count > 0; });
   }
 }
 
 Result ResultBuilder::take() {
   std::vector<Claim> claims = claims_.take();
-  result_.claims.insert(result_.claims.end(), std::make_move_iterator(claims.begin()), std::make_move_iterator(claims.end()));
+  result_.claims.insert(result_.claims.end(), std::make_move_iterator(claims.begin()),
+                        std::make_move_iterator(claims.end()));
   std::erase_if(result_.figure.panels, [](const Panel& panel) { return panel.curves.empty(); });
   return std::move(result_);
 }

@@ -13,26 +13,29 @@
 
 namespace ranklab {
 
-/// How a curve is drawn, where that differs from a plain line in the next colour.
+/// The look of a curve that is not a plain line in the next color.
 struct CurveLook {
   LineStyle style = LineStyle::line;
-  int colour = -1;              // palette index; -1: next
-  double x_offset = 0.0;        // added to x when drawn
-  bool standard_error = false;  // the band: of the mean, where an estimate of it is drawn beside
+  int color = -1;         // palette index; -1: next
+  double x_offset = 0.0;  // added to x when drawn
+  bool standard_error =
+      false;  // the band shows the standard error of the mean instead of the spread
 };
 
-/// One panel of a result's figure. It refers to the result, which must stay where it is.
+/// One panel of a result's figure. It refers to the result, which must not be moved.
 class PanelBuilder {
  public:
   PanelBuilder(Result& result, std::size_t index) : result_(result), index_(index) {}
 
-  /// Throws std::logic_error where the result has no such series.
+  /// Throws std::logic_error if the result has no such series.
   PanelBuilder& curve(const std::string& series, const std::string& label, CurveLook look = {});
-  /// The same; nothing where the result has no such series, since this run did not measure it.
-  PanelBuilder& curve_if_measured(const std::string& series, const std::string& label, CurveLook look = {});
-  /// A horizontal line; nothing where y is not finite.
+  /// Like curve(), but does nothing if the result has no such series because this run did not
+  /// measure it.
+  PanelBuilder& curve_if_measured(const std::string& series, const std::string& label,
+                                  CurveLook look = {});
+  /// A horizontal line; does nothing if y is not finite.
   PanelBuilder& line(double y, const std::string& label = "");
-  PanelBuilder& band(double x_low, double x_high, const std::string& label, int colour = -1);
+  PanelBuilder& band(double x_low, double x_high, const std::string& label, int color = -1);
 
  private:
   Panel& panel() { return result_.figure.panels[index_]; }
@@ -50,37 +53,40 @@ class ResultBuilder {
   ResultBuilder(const ResultBuilder&) = delete;
   ResultBuilder& operator=(const ResultBuilder&) = delete;
 
-  // Scalars ---------------------------------------------------------------------------------------------------------------
-  /// The scalar that every record has under this name.
+  // Scalars ---------------------------------------------------------------------------------------
+  /// Adds the scalar that every record has under this name.
   void scalar(const std::string& name);
   void scalars(std::initializer_list<const char*> names);
   void scalar(std::string name, std::vector<double> per_trial);
-  /// The violations of an inequality in each trial, under the scalar's name that it declares; NaN where a trial has no tally.
+  /// Adds the violations of an inequality in each trial, under the name that it declares; NaN if a
+  /// trial has no tally.
   void scalar(const Inequality& inequality);
 
-  // Series ----------------------------------------------------------------------------------------------------------------
-  /// The array that every record has under this name, over x = first_x, first_x + 1, ...
+  // Series ----------------------------------------------------------------------------------------
+  /// Adds the array that every record has under this name, over x = first_x, first_x + 1, ...
   void series(const std::string& name, const std::string& x_name, double first_x = 0.0);
-  /// The same over given x.
+  /// Like the above, over given x.
   void series(const std::string& name, const std::string& x_name, std::vector<double> x);
-  /// value(record, i) at x[i].
-  void series(const std::string& name, const std::string& x_name, std::vector<double> x, const ValueAtSize& value);
-  /// Points without a spread.
-  void series_of_points(const std::string& name, const std::string& x_name, std::vector<double> x, std::vector<double> y);
+  /// Adds value(record, i) at x[i].
+  void series(const std::string& name, const std::string& x_name, std::vector<double> x,
+              const ValueAtSize& value);
+  /// Adds points without a spread.
+  void series_of_points(const std::string& name, const std::string& x_name, std::vector<double> x,
+                        std::vector<double> y);
   void series(Series series) { result_.series.push_back(std::move(series)); }
   bool has_series(const std::string& name) const;
 
-  // The rest --------------------------------------------------------------------------------------------------------------
+  // The rest --------------------------------------------------------------------------------------
   PanelBuilder panel(std::string title, Axis x, Axis y);
   void note(std::string sentence) { result_.notes.push_back(std::move(sentence)); }
-  /// The run has diverged where any of the scalar's values is above 0, which counts what did.
+  /// Marks the run as diverged if any value of the scalar, a count of divergences, is above 0.
   void diverged_where(const std::string& scalar);
   Claims& claims() { return claims_; }
-  /// What the methods above do not cover: the table, what was skipped.
+  /// Access to the parts that the methods above do not cover: the table and the skipped items.
   Result& result() { return result_; }
   const Records& records() const { return records_; }
 
-  /// The result; panels that got no curve are left out.
+  /// The result, without panels that have no curve.
   Result take();
 
  private:

@@ -8,7 +8,7 @@
 namespace ranklab {
 namespace {
 
-// Below this a log axis could not be widened any more.
+// Below this a log axis could not be widened.
 constexpr double smallest_positive = 1e-290;
 constexpr std::size_t longest_line = 600, longest_scatter = 1500, stretches = 300;
 
@@ -26,11 +26,15 @@ void set_band(DrawnPoint& point, double std, bool log_y) {
   point.low = log_y ? std::max(smallest_positive, point.y / (1.0 + std / point.y)) : point.y - std;
 }
 
-// The lowest and the highest point of each stretch of `run`, in order, and its two ends.
-std::vector<DrawnPoint> peaks_kept(const std::vector<DrawnPoint>& run, double low, double high, bool log_x) {
-  const auto place = [&](double x) { return log_x ? std::log(x) : x; };
-  const double origin = place(low), scale = static_cast<double>(stretches) / std::max(place(high) - origin, 1e-300);
-  const auto stretch = [&](const DrawnPoint& point) { return std::floor((place(point.x) - origin) * scale); };
+// The lowest and the highest point of each stretch of `run`, in order, and the two ends of `run`.
+std::vector<DrawnPoint> thinned_by_extremes(const std::vector<DrawnPoint>& run, double low,
+                                            double high, bool log_x) {
+  const auto scaled = [&](double x) { return log_x ? std::log(x) : x; };
+  const double origin = scaled(low),
+               scale = static_cast<double>(stretches) / std::max(scaled(high) - origin, 1e-300);
+  const auto stretch = [&](const DrawnPoint& point) {
+    return std::floor((scaled(point.x) - origin) * scale);
+  };
   std::vector<DrawnPoint> out = {run.front()};
   for (std::size_t begin = 1; begin + 1 < run.size();) {
     std::size_t lowest = begin, highest = begin, end = begin;
@@ -46,8 +50,8 @@ std::vector<DrawnPoint> peaks_kept(const std::vector<DrawnPoint>& run, double lo
   return out;
 }
 
-// Every k-th point and the last, for data whose order along x says nothing.
-std::vector<DrawnPoint> evenly(const std::vector<DrawnPoint>& run, std::size_t every) {
+// Every k-th point and the last one, for data whose order along x has no meaning.
+std::vector<DrawnPoint> thinned_evenly(const std::vector<DrawnPoint>& run, std::size_t every) {
   std::vector<DrawnPoint> out;
   for (std::size_t i = 0; i < run.size(); i += every) out.push_back(run[i]);
   if ((run.size() - 1) % every != 0) out.push_back(run.back());
@@ -61,7 +65,8 @@ Runs drawn_runs(const Series& series, const Curve& curve, bool log_x, bool log_y
   bool gap = true;
   for (std::size_t i = 0; i < series.x.size(); ++i) {
     DrawnPoint point{series.x[i] + curve.x_offset, series.mean[i], 0, 0};
-    const bool shown = std::isfinite(point.x) && std::isfinite(point.y) && (!log_x || point.x >= smallest_positive) &&
+    const bool shown = std::isfinite(point.x) && std::isfinite(point.y) &&
+                       (!log_x || point.x >= smallest_positive) &&
                        (!log_y || point.y >= smallest_positive);
     if (shown) {
       set_band(point, series.std[i], log_y);
@@ -77,7 +82,8 @@ Runs thinned(const Runs& runs, bool log_x, bool lines) {
   const std::size_t points = count(runs), longest = lines ? longest_line : longest_scatter;
   if (points <= longest) return runs;
   const bool ordered = std::all_of(runs.begin(), runs.end(), [](const auto& run) {
-    return std::is_sorted(run.begin(), run.end(), [](const DrawnPoint& a, const DrawnPoint& b) { return a.x < b.x; });
+    return std::is_sorted(run.begin(), run.end(),
+                          [](const DrawnPoint& a, const DrawnPoint& b) { return a.x < b.x; });
   });
   Extent x;
   for (const auto& run : runs) {
@@ -85,7 +91,8 @@ Runs thinned(const Runs& runs, bool log_x, bool lines) {
   }
   Runs out;
   for (const auto& run : runs) {
-    out.push_back(lines && ordered ? peaks_kept(run, x.low, x.high, log_x) : evenly(run, (points + longest - 1) / longest));
+    out.push_back(lines && ordered ? thinned_by_extremes(run, x.low, x.high, log_x)
+                                   : thinned_evenly(run, (points + longest - 1) / longest));
   }
   return out;
 }
@@ -110,7 +117,8 @@ std::vector<DrawnPoint> marker_points(const Runs& runs, const DrawnAxis& x, doub
       const double at = x.fraction(point.x);
       if (!all && at < next) continue;
       out.push_back(point);
-      // Relative to the axis and not to the last marker, so that curves with the same x stay staggered.
+      // Relative to the axis and not to the last marker, so that markers of curves with equal x
+      // stay staggered.
       while (next <= at) next += 1.0 / markers;
     }
   }

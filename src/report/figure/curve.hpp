@@ -10,25 +10,26 @@ namespace ranklab {
 
 struct DrawnPoint {
   double x, y;
-  double low, high;  // the error band; equal to y where the spread is zero, NaN where it is unknown
+  double low, high;  // the error band; equal to y if the spread is zero, NaN if it is unknown
 };
 
-/// Stretches without a gap; a null, or a value that a log axis cannot show, is a gap.
+/// Stretches without a gap. A null, or a value that a log axis cannot show, makes a gap.
 using Runs = std::vector<std::vector<DrawnPoint>>;
 
-/// The points that the axes can show. The band's lower edge is mean - std, on a log axis mean / (1 + std / mean), which
-/// mirrors the upper edge and stays positive.
+/// The points that the axes can show. The lower edge of the band is mean - std. On a log axis it is
+/// mean / (1 + std / mean), which mirrors the upper edge and is always positive.
 Runs drawn_runs(const Series& series, const Curve& curve, bool log_x, bool log_y);
 
-/// At most about 600 points: of each of 300 stretches of the x axis the lowest and the highest, so that peaks survive, and
-/// always a run's first and last. Points of scatter plots (`lines` false) are taken evenly instead.
+/// At most about 600 points: the lowest and the highest point of each of 300 stretches of the x
+/// axis, so that peaks are kept, and always the first and last point of a run. Points of scatter
+/// plots (`lines` false) are thinned evenly instead.
 Runs thinned(const Runs& runs, bool log_x, bool lines);
 
-/// True where some point has a spread.
+/// True if a point has a spread.
 bool has_band(const Runs& runs);
 
-/// A few points spread evenly along the axis, for markers that tell curves apart without colour. `phase` in [0, 1)
-/// shifts them, so that markers of neighbouring curves do not meet.
+/// A few points spread evenly along the axis, for markers that distinguish curves without color.
+/// `phase` in [0, 1) shifts the points, so that markers of neighboring curves do not coincide.
 std::vector<DrawnPoint> marker_points(const Runs& runs, const DrawnAxis& x, double phase);
 
 }  // namespace ranklab

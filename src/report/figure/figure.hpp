@@ -1,4 +1,4 @@
-// What a figure shows: panels of curves over series of the result, as typed values.
+// The content of a figure: panels of curves over series of the result, as typed values.
 #pragma once
 
 #include <array>
@@ -8,12 +8,14 @@
 
 namespace ranklab {
 
-/// `log10`: the values are logarithms to base 10 themselves (of what may be beyond a double), and the ticks show their powers.
+/// `log10`: the values are already logarithms to base 10 (of numbers that may exceed a double), and
+/// the ticks show the powers.
 enum class Scale { linear, log, log10 };
 inline constexpr std::array<std::string_view, 3> scale_names = {"linear", "log", "log10"};
 
 enum class LineStyle { line, dashed, dotted, points, line_points, bars };
-inline constexpr std::array<std::string_view, 6> line_style_names = {"line", "dashed", "dotted", "points", "line+points", "bars"};
+inline constexpr std::array<std::string_view, 6> line_style_names = {
+    "line", "dashed", "dotted", "points", "line+points", "bars"};
 
 /// The name in result files.
 constexpr std::string_view name_of(Scale scale) {
@@ -27,14 +29,16 @@ struct Axis {
   std::string label;
   Scale scale = Scale::linear;
   std::vector<std::string> ticks = {};  // names for x = 1, 2, ...; empty: numbers
-  std::vector<double> covers = {};      // values that the range shown includes, whatever the curves reach
+  std::vector<double> covers =
+      {};  // values that the axis includes, whether or not the curves reach them
 };
 
 inline Axis log_axis(std::string label) {
   return {std::move(label), Scale::log};
 }
 
-/// Of a quantity in [0, 1], all of which is shown: a curve between 0.99 and 1 must not look like one that falls to 0.
+/// The axis of a quantity in [0, 1], shown in full, so that a curve between 0.99 and 1 does not
+/// look like one that falls to 0.
 inline Axis unit_axis(std::string label) {
   return {std::move(label), Scale::linear, {}, {0, 1}};
 }
@@ -43,8 +47,9 @@ struct Curve {
   std::string series;
   std::string label;  // empty: no legend entry
   LineStyle style = LineStyle::line;
-  int colour = -1;              // index into the palette; -1: next. Curves of one family share a colour.
-  double x_offset = 0.0;        // added to x when drawn: a restart counts from 0 but is drawn where it starts
+  int color = -1;  // index into the palette; -1: next. Curves of one family share a color.
+  double x_offset =
+      0.0;  // added to x when drawn: a restart counts from 0 but is drawn at its start
   bool standard_error = false;  // its band is the mean's standard error, not the spread over trials
 };
 
@@ -53,11 +58,12 @@ struct ReferenceLine {
   std::string label;
 };
 
-/// A shaded range of x over the panel's full height, such as the iterations that a theorem speaks of.
+/// A shaded range of x over the full height of the panel, such as the iterations that a theorem
+/// covers.
 struct Band {
   double x_low, x_high;  // finite, x_low <= x_high
   std::string label;     // empty: no legend entry
-  int colour = -1;       // palette index, that of the curve it belongs to; -1: grey
+  int color = -1;        // palette index, that of the curve it belongs to; -1: gray
 };
 
 struct Panel {

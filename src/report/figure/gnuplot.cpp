@@ -23,21 +23,23 @@ std::string format_of(const std::string& path) {
   throw UsageError("--out " + printable(path) + ": a picture must end in .svg, .png or .pdf");
 }
 
-// gnuplot shows the line of the script, a caret below it and then what is wrong.
+// gnuplot prints the line of the script, a caret below it, and then the error.
 std::string last_line(const std::string& text) {
   const std::size_t end = text.find_last_not_of(" \n\r\t");
   if (end == std::string::npos) return "no message";
   const std::size_t start = text.rfind('\n', end);
-  const std::size_t first = text.find_first_not_of(" \t", start == std::string::npos ? 0 : start + 1);
+  const std::size_t first =
+      text.find_first_not_of(" \t", start == std::string::npos ? 0 : start + 1);
   return printable(text.substr(first, end + 1 - first));
 }
 
 std::string run_gnuplot(const std::string& script) {
   try {
-    // The user's own start-up files could change the picture.
+    // The user's start-up files could change the picture.
     const ProcessOutput run = run_process({"gnuplot", "--default-settings"}, script);
     if (run.exit_code != 0 || run.out.empty()) {
-      throw Failure("gnuplot failed (exit " + std::to_string(run.exit_code) + "): " + last_line(run.err));
+      throw Failure("gnuplot failed (exit " + std::to_string(run.exit_code) +
+                    "): " + last_line(run.err));
     }
     return run.out;
   } catch (const ProgramMissing&) {
@@ -55,7 +57,7 @@ std::string finished_svg(const nlohmann::json& result, const std::string& drawn)
 void draw_figure(const nlohmann::json& result, const std::string& out_path, bool keep_script) {
   const std::string format = format_of(out_path);
   const std::string script = gnuplot_script(result, format);
-  // Before drawing: where gnuplot is missing or fails, the script is what helps.
+  // Before drawing, because the script helps if gnuplot is missing or fails.
   if (keep_script) write_file_atomically(out_path + ".gp", script);
   std::string picture = run_gnuplot(script);
   if (format == "svg") picture = finished_svg(result, picture);

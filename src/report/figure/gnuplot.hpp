@@ -1,5 +1,6 @@
-// Figures of result files, drawn by gnuplot: a separate program that is given a script with the data inside.
-// gnuplot writes to its standard output, so that it never creates a file, and no name of a file enters the script.
+// Figures of result files, drawn by gnuplot, a separate program that receives a script with the
+// data inside. gnuplot writes to its standard output, so it never creates a file, and the script
+// contains no file names.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,16 +8,19 @@
 
 namespace ranklab {
 
-/// The whole script for "svg", "png" or "pdf". The same document gives the same script. Throws Failure (see read_figure)
-/// where the document has no figure or a broken one, UsageError for another format.
+/// The whole script for "svg", "png" or "pdf". The same document gives the same script. Throws
+/// Failure (see read_figure) if the document has no figure or a broken one, UsageError for another
+/// format.
 std::string gnuplot_script(const nlohmann::json& result, const std::string& format);
 
-/// Draws into `out_path`, whose ending chooses the format; missing folders are created, and the picture appears whole or not
-/// at all. With `keep_script` the script stays beside it: `gnuplot PICTURE.gp > PICTURE` draws the same again.
-/// Throws UsageError for another ending, Failure for a broken figure, a missing gnuplot or an unwritable path.
+/// Draws into `out_path`, whose ending chooses the format. Missing folders are created, and the
+/// picture appears whole or not at all. With `keep_script` the script is written next to it:
+/// `gnuplot PICTURE.gp > PICTURE` draws the picture again. Throws UsageError for another ending,
+/// Failure for a broken figure, a missing gnuplot or an unwritable path.
 void draw_figure(const nlohmann::json& result, const std::string& out_path, bool keep_script);
 
-/// The figure as SVG text with a title and a description for screen readers. The same document gives the same bytes.
+/// The figure as SVG text with a title and a description for screen readers. The same document
+/// gives the same bytes.
 std::string draw_svg(const nlohmann::json& result);
 
 }  // namespace ranklab

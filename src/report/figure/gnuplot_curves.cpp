@@ -9,14 +9,15 @@ namespace ranklab {
 namespace {
 
 std::string point_type(const DrawnCurve& curve) {
-  return "pt " + std::to_string(palette_entry(curve.colour).marker);
+  return "pt " + std::to_string(palette_entry(curve.color).marker);
 }
 
 class CurveWriter {
  public:
   explicit CurveWriter(int panel_number) : panel_(panel_number) {}
 
-  // Bands below all lines, markers on top, so that a late band does not wash out an early line.
+  // Bands are below all lines and markers on top, so that a later band does not cover an earlier
+  // line.
   std::string write(const DrawnPanel& panel) {
     for (const DrawnCurve& curve : panel.curves) {
       if (curve.runs.empty()) continue;
@@ -31,13 +32,15 @@ class CurveWriter {
     }
     std::string plots;
     for (const auto* layer : {&below_, &lines_, &above_}) {
-      for (const auto& element : *layer) plots += (plots.empty() ? "" : ", \\\n     ") + element + " notitle";
+      for (const auto& element : *layer)
+        plots += (plots.empty() ? "" : ", \\\n     ") + element + " notitle";
     }
     return data_ + "plot " + (plots.empty() ? "NaN notitle" : plots) + "\n";
   }
 
  private:
-  // A block of numbers, named by panel and count; runs are separated by an empty line, which gnuplot takes as a gap.
+  // A block of numbers, named by panel and count. An empty line, which gnuplot reads as a gap,
+  // separates runs.
   template <typename Row>
   std::string block(const Runs& runs, const Row& row) {
     std::string name = "$panel" + std::to_string(panel_) + "_" + std::to_string(++block_);
@@ -52,13 +55,16 @@ class CurveWriter {
     return name;
   }
 
-  static std::string row_of(const DrawnPoint& p) { return gnuplot_number(p.x) + " " + gnuplot_number(p.y) + "\n"; }
+  static std::string row_of(const DrawnPoint& p) {
+    return gnuplot_number(p.x) + " " + gnuplot_number(p.y) + "\n";
+  }
   static std::string row_with_spread(const DrawnPoint& p) {
-    return gnuplot_number(p.x) + " " + gnuplot_number(p.y) + " " + gnuplot_number(p.low) + " " + gnuplot_number(p.high) + "\n";
+    return gnuplot_number(p.x) + " " + gnuplot_number(p.y) + " " + gnuplot_number(p.low) + " " +
+           gnuplot_number(p.high) + "\n";
   }
 
   void write_line(const DrawnCurve& curve) {
-    Runs known, lonely;  // where the spread is known; runs of a single point
+    Runs known, lonely;  // points with a known spread; runs of a single point
     for (const auto& run : curve.runs) {
       bool open = false;
       for (const DrawnPoint& point : run) {
@@ -69,28 +75,32 @@ class CurveWriter {
       }
       if (run.size() == 1) lonely.push_back(run);
     }
-    const std::string colour = colour_text(curve);
+    const std::string color = color_text(curve);
     if (curve.band) {
-      below_.push_back(block(known, row_with_spread) + " using 1:3:4 with filledcurves fs transparent solid 0.18 noborder " +
-                       colour);
+      below_.push_back(block(known, row_with_spread) +
+                       " using 1:3:4 with filledcurves fs transparent solid 0.18 noborder " +
+                       color);
     }
-    lines_.push_back(block(curve.runs, row_of) + " using 1:2 with lines " + line_text(curve) + " " + colour);
+    lines_.push_back(block(curve.runs, row_of) + " using 1:2 with lines " + line_text(curve) + " " +
+                     color);
     // A line of one point has no length; without a dot the point would vanish.
-    if (!lonely.empty()) lines_.push_back(block(lonely, row_of) + " using 1:2 with points pt 7 ps 0.3 " + colour);
+    if (!lonely.empty())
+      lines_.push_back(block(lonely, row_of) + " using 1:2 with points pt 7 ps 0.3 " + color);
   }
 
-  // With a white rim, so that a marker is seen on a line that is as noisy as the marker is large.
+  // With a white rim, so that a marker is visible on a line whose noise is as large as the marker.
   void write_markers(const DrawnCurve& curve) {
     const std::string points = block({curve.markers}, row_of) + " using 1:2 with points ";
     above_.push_back(points + point_type(curve) + " ps 1.05 lw 2 lc rgb 'white'");
-    above_.push_back(points + marker_text(curve) + " " + colour_text(curve));
+    above_.push_back(points + marker_text(curve) + " " + color_text(curve));
   }
 
   void write_bars(const DrawnCurve& curve, const DrawnPanel& panel) {
     Runs spread(1);
     const auto corners = [&](const DrawnPoint& p) {
-      return gnuplot_number(p.x) + " " + gnuplot_number(p.y) + " " + gnuplot_number(p.x + curve.bar_left) + " " +
-             gnuplot_number(p.x + curve.bar_right) + " " + gnuplot_number(std::min(panel.bar_foot, p.y)) + " " +
+      return gnuplot_number(p.x) + " " + gnuplot_number(p.y) + " " +
+             gnuplot_number(p.x + curve.bar_left) + " " + gnuplot_number(p.x + curve.bar_right) +
+             " " + gnuplot_number(std::min(panel.bar_foot, p.y)) + " " +
              gnuplot_number(std::max(panel.bar_foot, p.y)) + "\n";
     };
     for (const auto& run : curve.runs) {
@@ -99,10 +109,14 @@ class CurveWriter {
         if (point.high > point.low) spread[0].push_back(point);
       }
     }
-    const std::string bars = panel.lying ? " using 2:1:5:6:3:4" : " using 1:2:3:4:5:6";
-    const std::string errors = panel.lying ? " using 2:1:3:4 with xerrorbars" : " using 1:2:3:4 with yerrorbars";
-    lines_.push_back(block(curve.runs, corners) + bars + " with boxxyerror " + fill_text(curve) + " lw 0.8 " + colour_text(curve));
-    if (curve.band) above_.push_back(block(spread, row_with_spread) + errors + " pt 0 ps 0 lw 1 dt solid lc rgb 'black'");
+    const std::string bars = panel.horizontal_bars ? " using 2:1:5:6:3:4" : " using 1:2:3:4:5:6";
+    const std::string errors =
+        panel.horizontal_bars ? " using 2:1:3:4 with xerrorbars" : " using 1:2:3:4 with yerrorbars";
+    lines_.push_back(block(curve.runs, corners) + bars + " with boxxyerror " + fill_text(curve) +
+                     " lw 0.8 " + color_text(curve));
+    if (curve.band)
+      above_.push_back(block(spread, row_with_spread) + errors +
+                       " pt 0 ps 0 lw 1 dt solid lc rgb 'black'");
   }
 
   void write_scatter(const DrawnCurve& curve) {
@@ -110,11 +124,13 @@ class CurveWriter {
     for (const DrawnPoint& point : curve.markers) {
       if (point.high > point.low) spread[0].push_back(point);
     }
-    const std::string colour = colour_text(curve);
+    const std::string color = color_text(curve);
     if (curve.band)
-      below_.push_back(block(spread, row_with_spread) + " using 1:2:3:4 with yerrorbars pt 0 ps 0 lw 1 dt solid " + colour);
-    // Below the lines: a formula that the points follow would vanish under them.
-    below_.push_back(block({curve.markers}, row_of) + " using 1:2 with points " + marker_text(curve) + " " + colour);
+      below_.push_back(block(spread, row_with_spread) +
+                       " using 1:2:3:4 with yerrorbars pt 0 ps 0 lw 1 dt solid " + color);
+    // Below the lines, because the points would hide a formula that they follow.
+    below_.push_back(block({curve.markers}, row_of) + " using 1:2 with points " +
+                     marker_text(curve) + " " + color);
   }
 
   const int panel_;
@@ -134,12 +150,12 @@ std::string marker_text(const DrawnCurve& curve) {
   return point_type(curve) + " ps 0.75";
 }
 
-std::string colour_text(const DrawnCurve& curve) {
-  return "lc rgb " + gnuplot_quote(palette_entry(curve.colour).colour);
+std::string color_text(const DrawnCurve& curve) {
+  return "lc rgb " + gnuplot_quote(palette_entry(curve.color).color);
 }
 
 std::string fill_text(const DrawnCurve& curve) {
-  return "fs solid " + gnuplot_number(curve.bar_fill, 2) + " border " + colour_text(curve);
+  return "fs solid " + gnuplot_number(curve.bar_fill, 2) + " border " + color_text(curve);
 }
 
 std::string plot_text(const DrawnPanel& panel, int panel_number) {

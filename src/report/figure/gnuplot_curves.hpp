@@ -7,11 +7,12 @@
 
 namespace ranklab {
 
-/// "dt ... lw ..." of a line, "pt ... ps ..." of a marker, "lc rgb ...": shared by the curve and its legend entry.
+/// "dt ... lw ..." for a line, "pt ... ps ..." for a marker, "lc rgb ..." for a color; the curve
+/// and its legend entry share them.
 std::string line_text(const DrawnCurve& curve);
 std::string marker_text(const DrawnCurve& curve);
-std::string colour_text(const DrawnCurve& curve);
-/// "fs ..." of a bar, with its border.
+std::string color_text(const DrawnCurve& curve);
+/// "fs ..." for a bar, with its border.
 std::string fill_text(const DrawnCurve& curve);
 
 /// The data blocks of a panel, with `panel_number` in their names, and its plot command.

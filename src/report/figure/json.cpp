@@ -35,37 +35,43 @@ std::string in_quotes(const std::string& name) {
   return "'" + shorten(one_line(name), 1.0, 60.0) + "'";
 }
 
-std::string text(const Json& object, const char* key, const std::string& where, const std::string& fallback = "") {
+std::string text(const Json& object, const char* key, const std::string& where,
+                 const std::string& fallback = "") {
   const Json* value = find(object, key);
   if (value == nullptr) return fallback;
   if (!value->is_string()) fail(where, std::string("needs text as '") + key + "'");
   return value->get<std::string>();
 }
 
-/// The value of an enumeration, by the name it has in result files.
+/// The value of an enumeration, by its name in result files.
 template <class Value, std::size_t N>
-Value choice(const Json& object, const char* key, const std::string& where, const std::array<std::string_view, N>& allowed) {
+Value choice(const Json& object, const char* key, const std::string& where,
+             const std::array<std::string_view, N>& allowed) {
   const std::string value = text(object, key, where, std::string(allowed[0]));
   const auto found = std::find(allowed.begin(), allowed.end(), value);
   if (found != allowed.end()) return static_cast<Value>(found - allowed.begin());
-  fail(where,
-       std::string("has the unknown ") + key + " " + in_quotes(value) + "; allowed: " + joined({allowed.begin(), allowed.end()}));
+  fail(where, std::string("has the unknown ") + key + " " + in_quotes(value) +
+                  "; allowed: " + joined({allowed.begin(), allowed.end()}));
 }
 
 double number(const Json& object, const char* key, const std::string& where, double fallback) {
   const Json* value = find(object, key);
   if (value == nullptr) return fallback;
-  const double out = value->is_number() ? value->get<double>() : std::numeric_limits<double>::infinity();
+  const double out =
+      value->is_number() ? value->get<double>() : std::numeric_limits<double>::infinity();
   if (!(std::abs(out) <= largest)) fail(where, std::string("needs a number as '") + key + "'");
   return out;
 }
 
-const Json& list(const Json& object, const char* key, const std::string& where, std::size_t longest) {
+const Json& list(const Json& object, const char* key, const std::string& where,
+                 std::size_t longest) {
   static const Json none = Json::array();
   const Json* value = find(object, key);
   if (value == nullptr) return none;
   if (!value->is_array()) fail(where, std::string("needs a list as '") + key + "'");
-  if (value->size() > longest) fail(where, std::string("has more than ") + std::to_string(longest) + " entries in '" + key + "'");
+  if (value->size() > longest)
+    fail(where,
+         std::string("has more than ") + std::to_string(longest) + " entries in '" + key + "'");
   for (const Json& entry : *value) {
     if (!entry.is_object() && std::string_view(key) != "ticks" && std::string_view(key) != "covers")
       fail(where, std::string("needs objects in '") + key + "'");
@@ -90,10 +96,12 @@ Axis read_axis(const Json& panel, const char* key, const std::string& where) {
   return out;
 }
 
-int read_colour(const Json& object, const std::string& where) {
-  const double colour = number(object, "colour", where, -1.0);
-  if (colour != std::floor(colour) || colour < -1 || colour > 1000) fail(where, "needs a palette index, 0 to 1000, as 'colour'");
-  return static_cast<int>(colour);
+int read_color(const Json& object, const std::string& where) {
+  // Results written before 0.3 spell it "colour".
+  const double color = number(object, "color", where, number(object, "colour", where, -1.0));
+  if (color != std::floor(color) || color < -1 || color > 1000)
+    fail(where, "needs a palette index, 0 to 1000, as 'color'");
+  return static_cast<int>(color);
 }
 
 Curve read_curve(const Json& curve, const std::string& where) {
@@ -103,66 +111,79 @@ Curve read_curve(const Json& curve, const std::string& where) {
   out.label = text(curve, "label", here);
   out.style = choice<LineStyle>(curve, "style", here, line_style_names);
   out.x_offset = number(curve, "x_offset", here, 0.0);
-  out.colour = read_colour(curve, here);
+  out.color = read_color(curve, here);
   out.standard_error = text(curve, "band", here) == "standard-error";
   return out;
 }
 
 Band read_band(const Json& band, const std::string& where) {
-  const double low = number(band, "x_low", where, undefined), high = number(band, "x_high", where, undefined);
+  const double low = number(band, "x_low", where, undefined),
+               high = number(band, "x_high", where, undefined);
   if (!(low <= high)) fail(where, "needs numbers 'x_low' <= 'x_high'");
-  return {low, high, text(band, "label", where), read_colour(band, where)};
+  return {low, high, text(band, "label", where), read_color(band, where)};
 }
 
 Panel read_panel(const Json& panel, const std::string& where) {
-  Panel out{text(panel, "title", where), read_axis(panel, "x", where), read_axis(panel, "y", where), {}, {}};
-  for (const Json& curve : list(panel, "curves", where, max_curves)) out.curves.push_back(read_curve(curve, where));
-  const bool bars =
-      std::any_of(out.curves.begin(), out.curves.end(), [](const Curve& curve) { return curve.style == LineStyle::bars; });
+  Panel out{text(panel, "title", where),
+            read_axis(panel, "x", where),
+            read_axis(panel, "y", where),
+            {},
+            {}};
+  for (const Json& curve : list(panel, "curves", where, max_curves))
+    out.curves.push_back(read_curve(curve, where));
+  const bool bars = std::any_of(out.curves.begin(), out.curves.end(),
+                                [](const Curve& curve) { return curve.style == LineStyle::bars; });
   if (bars && out.x.scale == Scale::log) fail(where, "has bars on a log x axis");
   for (const Json& line : list(panel, "lines", where, max_curves)) {
     const double y = number(line, "y", where + ", a line", undefined);
     if (!std::isnan(y)) out.lines.push_back({y, text(line, "label", where + ", a line")});
   }
-  for (const Json& band : list(panel, "bands", where, max_curves)) out.bands.push_back(read_band(band, where + ", a band"));
+  for (const Json& band : list(panel, "bands", where, max_curves))
+    out.bands.push_back(read_band(band, where + ", a band"));
   return out;
 }
 
 std::vector<double> values(const Json& series, const char* key, const std::string& where) {
   const Json* column = find(series, key);
-  if (column == nullptr || !column->is_array()) fail(where, std::string("needs a list of numbers as '") + key + "'");
+  if (column == nullptr || !column->is_array())
+    fail(where, std::string("needs a list of numbers as '") + key + "'");
   std::vector<double> out;
   out.reserve(column->size());
   for (const Json& value : *column) {
-    if (!value.is_number() && !value.is_null()) fail(where, std::string("needs numbers or null in '") + key + "'");
+    if (!value.is_number() && !value.is_null())
+      fail(where, std::string("needs numbers or null in '") + key + "'");
     const double x = value.is_null() ? undefined : value.get<double>();
     out.push_back(std::abs(x) <= largest ? x : undefined);
   }
   return out;
 }
 
-// The series that curves name; others may be broken without harm to the figure.
+// Reads only the series that curves name; the figure does not depend on the others.
 void read_series(const Json& result, FigureSource& source) {
   std::map<std::string, const Json*> by_name;
   const Json* all = find(result, "series");
   if (all != nullptr && all->is_array()) {
     for (const Json& entry : *all) {
       const auto name = entry.is_object() ? entry.find("name") : entry.end();
-      if (entry.is_object() && name != entry.end() && name->is_string()) by_name.emplace(name->get<std::string>(), &entry);
+      if (entry.is_object() && name != entry.end() && name->is_string())
+        by_name.emplace(name->get<std::string>(), &entry);
     }
   }
   for (const Panel& panel : source.figure.panels) {
     for (const Curve& curve : panel.curves) {
       if (source.series.contains(curve.series)) continue;
       const auto found = by_name.find(curve.series);
-      if (found == by_name.end()) throw Failure("figure: there is no series " + in_quotes(curve.series) + ", which a curve names");
+      if (found == by_name.end())
+        throw Failure("figure: a curve names the series " + in_quotes(curve.series) +
+                      ", which the result does not have");
       const std::string where = "series " + in_quotes(curve.series);
-      Series series{curve.series, "", values(*found->second, "x", where), values(*found->second, "mean", where),
-                    values(*found->second, "std", where)};
+      Series series{curve.series, "", values(*found->second, "x", where),
+                    values(*found->second, "mean", where), values(*found->second, "std", where)};
       if (series.x.size() != series.mean.size() || series.x.size() != series.std.size())
         fail(where, "has x, mean and std of unequal length");
       if (found->second->contains("n")) series.n = values(*found->second, "n", where);
-      if (!series.n.empty() && series.n.size() != series.x.size()) fail(where, "has x and n of unequal length");
+      if (!series.n.empty() && series.n.size() != series.x.size())
+        fail(where, "has x and n of unequal length");
       source.series.emplace(curve.series, std::move(series));
     }
   }

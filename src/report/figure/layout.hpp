@@ -1,5 +1,5 @@
-// Where everything of a figure stands, in pixels from the top left corner. All room is computed from the text that must
-// fit, so that no legend or label ever covers data.
+// The positions of all parts of a figure, in pixels from the top left corner. All room is computed
+// from the text that must fit, so no legend or label covers data.
 #pragma once
 
 #include <string>
@@ -20,18 +20,18 @@ struct PlacedPanel {
   std::vector<std::string> title, x_label, y_label;  // lines
   double x_label_top = 0, legend_left = 0, legend_top = 0, legend_column = 0;
   std::size_t legend_columns = 1;
-  bool slanted = false;        // names of x ticks, where they are too wide to stand side by side
-  std::size_t name_every = 1;  // only every so many x ticks carry their name
+  bool slanted = false;  // names of x ticks are slanted, because they are too wide for one row
+  std::size_t name_every = 1;  // only every name_every-th x tick has a name
 };
 
 struct PlacedFigure {
   double width = 0, height = 0;
   std::vector<std::string> title, subtitle;
-  std::string note;  // at the bottom: what the bands are, and what is wrong with the run
+  std::string note;  // at the bottom: the meaning of the bands, and problems of the run
   std::vector<PlacedPanel> panels;
 };
 
-/// Lines of this many pixels each.
+/// The height of a line in pixels.
 constexpr double line_height(double font_size) {
   return 1.35 * font_size;
 }

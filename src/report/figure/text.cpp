@@ -10,10 +10,12 @@ namespace {
 
 constexpr std::string_view ellipsis = "\u2026";
 
-// Control and formatting characters that break lines, reverse the direction of text or are not allowed in XML.
+// Control and formatting characters that break lines, reverse the direction of text or are not
+// allowed in XML.
 bool is_blank(std::uint32_t c) {
-  return c <= 0x20 || (c >= 0x7F && c <= 0xA0) || c == 0x2028 || c == 0x2029 || (c >= 0x202A && c <= 0x202E) ||
-         (c >= 0x2066 && c <= 0x2069) || (c & 0xFFFE) == 0xFFFE || (c >= 0xFDD0 && c <= 0xFDEF);
+  return c <= 0x20 || (c >= 0x7F && c <= 0xA0) || c == 0x2028 || c == 0x2029 ||
+         (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || (c & 0xFFFE) == 0xFFFE ||
+         (c >= 0xFDD0 && c <= 0xFDEF);
 }
 
 // Widths of DejaVu Sans in units of the font size, in rough classes.
@@ -51,7 +53,8 @@ std::string common_characters(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint c = code_point(text, i);
-    const bool common = c.value < 0x530 || (c.value >= 0x1E00 && c.value < 0x2300) || (c.value >= 0x25A0 && c.value < 0x2600);
+    const bool common = c.value < 0x530 || (c.value >= 0x1E00 && c.value < 0x2300) ||
+                        (c.value >= 0x25A0 && c.value < 0x2600);
     const std::size_t length = std::max<std::size_t>(c.length, 1);
     out += c.length > 0 && common ? text.substr(i, length) : std::string_view("\u25A1");
     i += length;
@@ -84,7 +87,8 @@ std::string shorten(const std::string& text, double font_size, double width) {
   return text.substr(0, end) + std::string(ellipsis);
 }
 
-std::vector<std::string> wrap(const std::string& text, double font_size, double width, std::size_t max_lines) {
+std::vector<std::string> wrap(const std::string& text, double font_size, double width,
+                              std::size_t max_lines) {
   std::vector<std::string> lines;
   std::size_t start = 0;
   while (start < text.size()) {
@@ -94,7 +98,8 @@ std::vector<std::string> wrap(const std::string& text, double font_size, double 
       break;
     }
     std::size_t end = 0;
-    for (std::size_t space = rest.find(' '); space != std::string::npos; space = rest.find(' ', space + 1)) {
+    for (std::size_t space = rest.find(' '); space != std::string::npos;
+         space = rest.find(' ', space + 1)) {
       if (text_width(std::string_view(rest).substr(0, space), font_size) > width) break;
       end = space;
     }
@@ -108,7 +113,8 @@ std::vector<std::string> wrap(const std::string& text, double font_size, double 
 std::string gnuplot_quote(std::string_view text) {
   std::string out = "'";
   for (const char c : one_line(text)) {
-    // Not doubled: gnuplot takes '' at the start of a literal as an empty one and reads on behind it.
+    // Not doubled, because gnuplot reads '' at the start of a literal as an empty literal and
+    // continues after it.
     out += c == '\'' ? std::string("'.\"'\".'") : std::string(1, c);
   }
   return out + "'";
@@ -120,7 +126,8 @@ std::string gnuplot_number(double value, int digits) {
 
 std::string digits_of(double value, std::chars_format format, int precision) {
   char buffer[400];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value == 0 ? 0.0 : value, format, precision);
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, value == 0 ? 0.0 : value, format, precision);
   return std::string(buffer, end.ptr);
 }
 

@@ -1,4 +1,5 @@
-// Text in figures: made harmless, measured and fitted. Text comes from result files and is never trusted.
+// Text in figures: made safe, measured and fitted. Text comes from result files and is never
+// trusted.
 #pragma once
 
 #include <charconv>
@@ -8,32 +9,36 @@
 
 namespace ranklab {
 
-/// Valid UTF-8 on one line: control characters become spaces, runs of spaces one space, broken bytes U+FFFD.
+/// Valid UTF-8 on one line: control characters become spaces, several spaces become one, broken
+/// bytes become U+FFFD.
 std::string one_line(std::string_view text);
 
-/// Width in pixels at a font size. Estimated for a wide sans-serif face, so that the real text is rarely wider.
+/// Width in pixels at a font size, estimated for a wide sans-serif font, so that the real text is
+/// rarely wider.
 double text_width(std::string_view text, double font_size);
 
-/// The text, or its beginning and an ellipsis where it is wider than `width` pixels.
+/// The text, or its beginning and an ellipsis if it is wider than `width` pixels.
 std::string shorten(const std::string& text, double font_size, double width);
 
-/// At most `max_lines` lines broken at spaces, the last one shortened where the text is longer.
-std::vector<std::string> wrap(const std::string& text, double font_size, double width, std::size_t max_lines);
+/// At most `max_lines` lines, broken at spaces; the last line is shortened if the text is longer.
+std::vector<std::string> wrap(const std::string& text, double font_size, double width,
+                              std::size_t max_lines);
 
-/// The text with a box in place of characters that a plain sans-serif font may lack: other than European letters,
-/// punctuation, arrows and mathematical signs.
+/// The text with a box in place of each character that a plain sans-serif font may lack, that is,
+/// all characters except European letters, punctuation, arrows and mathematical signs.
 std::string common_characters(std::string_view text);
 
-/// A gnuplot string: literals in single quotes, in which nothing but the quote itself is special, joined around quotes.
+/// A gnuplot string: literals in single quotes, in which only the quote is special, joined with
+/// quotes.
 std::string gnuplot_quote(std::string_view text);
 
-/// A finite number as gnuplot reads it, whatever the locale.
+/// A finite number in gnuplot's syntax, independent of the locale.
 std::string gnuplot_number(double value, int digits = 9);
 
 /// A number in a format of std::to_chars; 0 has no sign.
 std::string digits_of(double value, std::chars_format format, int precision);
 
-/// The number with a minus sign, U+2212, in place of the hyphen.
+/// The number with a minus sign, U+2212, instead of a hyphen.
 std::string with_minus(const std::string& number);
 
 }  // namespace ranklab

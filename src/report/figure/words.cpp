@@ -17,41 +17,44 @@ std::string list_of(const std::string& what, const std::vector<std::string>& ite
 
 std::string panel_words(const Panel& panel) {
   const std::string title = one_line(panel.title);
-  const std::string out =
-      (title.empty() ? "" : title + ": ") + axis_words(panel.y, "values") + " against " + axis_words(panel.x, "x");
+  const std::string out = (title.empty() ? "" : title + ": ") + axis_words(panel.y, "values") +
+                          " against " + axis_words(panel.x, "x");
   std::vector<std::string> curves, shaded, lines;
-  std::size_t unlabelled = 0;
+  std::size_t unlabeled = 0;
   for (const Curve& curve : panel.curves) {
     const std::string label = one_line(curve.label);
     if (label.empty()) {
-      ++unlabelled;
+      ++unlabeled;
     } else {
       curves.push_back(label + " (" + std::string(name_of(curve.style)) + ")");
     }
   }
-  if (unlabelled > 0) curves.push_back(std::to_string(unlabelled) + " more of the same families");
+  if (unlabeled > 0) curves.push_back(std::to_string(unlabeled) + " more without a label");
   for (const auto& line : panel.lines) {
     const std::string label = one_line(line.label);
     lines.push_back((label.empty() ? "" : label + " at ") + gnuplot_number(line.y, 4));
   }
   for (const auto& band : panel.bands) {
     const std::string label = one_line(band.label);
-    shaded.push_back((label.empty() ? "" : label + " ") + "from " + gnuplot_number(band.x_low, 4) + " to " +
-                     gnuplot_number(band.x_high, 4));
+    shaded.push_back((label.empty() ? "" : label + " ") + "from " + gnuplot_number(band.x_low, 4) +
+                     " to " + gnuplot_number(band.x_high, 4));
   }
-  return out + list_of("curves", curves) + list_of("shaded", shaded) + list_of("reference lines", lines) + ".";
+  return out + list_of("curves", curves) + list_of("shaded", shaded) +
+         list_of("reference lines", lines) + ".";
 }
 
 }  // namespace
 
 std::string describe_figure(const FigureSource& source) {
   std::string out = counted(source.figure.panels.size(), "panel") + ".";
-  if (!source.changes.empty()) out += " Not the preset as it stands: " + one_line(source.changes) + ".";
+  if (!source.changes.empty())
+    out += " Not the unchanged preset: " + one_line(source.changes) + ".";
   for (const Panel& panel : source.figure.panels) out += " " + panel_words(panel);
   if (source.completed_trials > 0) {
     const std::string trials = gnuplot_number(source.completed_trials, 12);
-    out += source.completed_trials == 1 ? " One trial."
-                                        : " Means over " + trials + " trials; bands and bars are one standard deviation.";
+    out += source.completed_trials == 1
+               ? " One trial."
+               : " Means over " + trials + " trials; bands and bars are one standard deviation.";
   }
   if (source.status != "complete") out += " Status of the run: " + one_line(source.status) + ".";
   return out;

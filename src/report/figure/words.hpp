@@ -1,4 +1,4 @@
-// A figure in words, for readers who do not see it.
+// A figure in words, for readers who cannot see it.
 #pragma once
 
 #include <string>

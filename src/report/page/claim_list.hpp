@@ -10,16 +10,17 @@
 
 namespace ranklab {
 
-/// Word, symbol and colour: each is enough alone.
+/// The verdict as word, symbol and color; each is sufficient on its own.
 std::string verdict_html(const nlohmann::json& claim);
 
-/// "✗ 2 fail, ✓ 7 hold, ○ 1 n/a"; a misprint counts once.
+/// "✗ 2 fail, ✓ 7 hold, ? 1 undecided"; a misprint counts once.
 std::string counts_html(const StandingCounts& counts);
 
-/// The failing claims and, where room is left, some that hold, a line each.
+/// The failing claims and, if there is room, some that hold, one line each.
 std::string claim_lines_html(const Entry& entry);
 
-/// How many claims of another figure the result has, with a link to where they are judged; empty where there is none.
+/// The number of claims about other figures, with links to the results that judge them; empty if
+/// there are none.
 std::string elsewhere_html(const Entry& entry, const std::vector<Entry>& all);
 
 /// All of the result's claims with statement and evidence, folded.

@@ -25,48 +25,27 @@ std::string figure_name(const Json& result) {
   return plain(member(member(result, "source"), "figure"));
 }
 
-// 2 before 14, "fig-4" before "fig-4-variants".
-bool natural_less(const std::string& a, const std::string& b) {
-  std::size_t i = 0, j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (!is_digit(a[i]) || !is_digit(b[j])) {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i, ++j;
-      continue;
-    }
-    const auto number = [](const std::string& text, std::size_t& at) {
-      const std::size_t start = std::min(text.find_first_not_of('0', at), text.size());
-      at = start;
-      while (at < text.size() && is_digit(text[at])) ++at;
-      return text.substr(start, at - start);
-    };
-    const std::string x = number(a, i), y = number(b, j);
-    if (x.size() != y.size()) return x.size() < y.size();
-    if (x != y) return x < y;
-  }
-  return a.size() - i < b.size() - j;
-}
-
 bool comes_before(const Entry& a, const Entry& b) {
   if (a.paper != b.paper) return a.paper < b.paper;
   if (a.paper == papers.size()) return false;
   const std::string x = figure_name(*a.result), y = figure_name(*b.result);
-  const bool x_is_figure = x.starts_with("Figure "), y_is_figure = y.starts_with("Figure ");
-  if (x_is_figure != y_is_figure) return x_is_figure;
-  return x == y ? natural_less(a.anchor, b.anchor) : natural_less(x, y);
+  return x == y ? natural_less(a.anchor, b.anchor) : figure_less(x, y);
 }
 
-// Names come from files: what could end an attribute or a selector is no anchor.
+// Names come from files. A name with a character that could end an attribute or a selector is not
+// an anchor.
 bool is_anchor(const std::string& name) {
   return !name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) != 0 &&
          std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '-' || c == '.';
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '-' ||
+                  c == '.';
          });
 }
 
 }  // namespace
 
-std::vector<Entry> entries_of(const std::vector<Json>& results, const std::vector<std::string>& file_names,
+std::vector<Entry> entries_of(const std::vector<Json>& results,
+                              const std::vector<std::string>& file_names,
                               const std::vector<std::string>& pictures) {
   std::map<std::string, int> uses;
   for (const Json& result : results) ++uses[plain(member(result, "preset"))];
@@ -74,8 +53,10 @@ std::vector<Entry> entries_of(const std::vector<Json>& results, const std::vecto
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::string preset = plain(member(results[i], "preset"));
     const bool named = is_anchor(preset) && uses[preset] == 1 && !preset.starts_with("result-");
-    out.push_back({&results[i], i < file_names.size() ? file_names[i] : "RESULT.json", i < pictures.size() ? pictures[i] : "",
-                   named ? preset : "result-" + std::to_string(i + 1), paper_of(paper_key(results[i]))});
+    out.push_back({&results[i], i < file_names.size() ? file_names[i] : "RESULT.json",
+                   i < pictures.size() ? pictures[i] : "",
+                   named ? preset : "result-" + std::to_string(i + 1),
+                   paper_of(paper_key(results[i]))});
   }
   std::stable_sort(out.begin(), out.end(), comes_before);
   return out;
@@ -102,12 +83,15 @@ std::string changes_html(const Json& result) {
 }
 
 std::string trials_html(const Json& result) {
-  const Json &trials = member(result, "trials"), &completed = member(trials, "completed"), &requested = member(trials, "requested");
+  const Json &trials = member(result, "trials"), &completed = member(trials, "completed"),
+             &requested = member(trials, "requested");
   const Json of_preset = completed == requested ? trials_of_preset(result) : Json(),
              &all = of_preset.is_null() ? requested : of_preset;
-  const std::string unit = member(trials, "unit").is_string() ? html(member(trials, "unit")) : "trial";
+  const std::string unit =
+      member(trials, "unit").is_string() ? html(member(trials, "unit")) : "trial";
   const std::string plural = completed == 1 && all == 1 ? "" : "s";
-  return html_number(completed) + (completed == all ? " " : " of " + html_number(all) + " ") + unit + plural;
+  return html_number(completed) + (completed == all ? " " : " of " + html_number(all) + " ") +
+         unit + plural;
 }
 
 }  // namespace ranklab

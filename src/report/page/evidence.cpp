@@ -18,13 +18,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A given constant, without the digits that a measured one would show: 0.05, 23.4.
+// A constant, without the extra digits of a measured value: 0.05, 23.4.
 std::string html_bound(double value) {
   const std::string shortest = digits_of(value, std::chars_format::general, 4);
   const std::size_t e = shortest.find('e');
   if (e == std::string::npos) return with_minus(shortest);
   const std::string power = with_minus(std::to_string(std::atoi(shortest.c_str() + e + 1)));
-  const std::string mantissa = shortest.substr(0, e) == "1" ? "" : with_minus(shortest.substr(0, e)) + "\u00D7";
+  const std::string mantissa =
+      shortest.substr(0, e) == "1" ? "" : with_minus(shortest.substr(0, e)) + "\u00D7";
   return mantissa + "10<sup>" + power + "</sup>";
 }
 
@@ -43,13 +44,16 @@ std::string html_region(double low, double high) {
   return html_bound(low) + " to " + html_bound(high);
 }
 
-// Two digits of the half width, and the mean to the same place: 12.4 ± 2.1.
+// The half width with two digits, and the mean to the same place: 12.4 ± 2.1.
 std::string html_interval(double mean, double half_width) {
   const double size = std::abs(mean);
   if (!(half_width >= 1e-6 && half_width < 100 && (size == 0 || size >= 1e-4) && size < 1e6))
-    return html_number(Json(mean)) + (std::isfinite(half_width) ? " \u00B1 " + prose(short_number(half_width)) : "");
+    return html_number(Json(mean)) +
+           (std::isfinite(half_width) ? " \u00B1 " + prose(short_number(half_width)) : "");
   const int places = std::max(0, 1 - static_cast<int>(std::floor(std::log10(half_width))));
-  const auto rounded = [&](double number) { return with_minus(digits_of(number, std::chars_format::fixed, places)); };
+  const auto rounded = [&](double number) {
+    return with_minus(digits_of(number, std::chars_format::fixed, places));
+  };
   return rounded(mean) + " \u00B1 " + rounded(half_width);
 }
 
@@ -57,7 +61,8 @@ std::string html_interval(double mean, double half_width) {
 template <class Interval>
 std::string basis(const Interval& interval, const Json& claim) {
   const std::string unit = plain(member(claim, "unit"));
-  return short_number(100 * interval.level) + " %, " + counted(interval.n, unit.empty() || unit == "none" ? "trial" : unit);
+  return short_number(100 * interval.level) + " %, " +
+         counted(interval.n, unit.empty() || unit == "none" ? "trial" : unit);
 }
 
 std::string after_clause(const std::string& detail, std::size_t length) {
@@ -70,7 +75,9 @@ std::string html_expected(const Json& value) {
   if (value.is_null()) return "";
   const bool is_region = value.is_array() && value.size() == 2;
   if (!is_region) return value.is_number() ? html_bound(value.get<double>()) : html(value);
-  const auto bound = [&](std::size_t i, double open) { return value[i].is_number() ? value[i].get<double>() : open; };
+  const auto bound = [&](std::size_t i, double open) {
+    return value[i].is_number() ? value[i].get<double>() : open;
+  };
   const double infinity = std::numeric_limits<double>::infinity();
   for (const Json& end : value) {
     if (!end.is_null() && !end.is_number()) return html(value);
@@ -82,15 +89,18 @@ std::string html_expected(const Json& value) {
 ShownEvidence evidence_of(const Json& claim) {
   const std::string detail = plain(member(claim, "detail"));
   const Json &measured = member(claim, "measured"), &expected = member(claim, "expected");
-  ShownEvidence out{measured.is_null() ? "" : html_number(measured), html_expected(expected), prose(detail)};
+  ShownEvidence out{measured.is_null() ? "" : html_number(measured), html_expected(expected),
+                    prose(detail)};
   const Evidence evidence = evidence_from(member(claim, "evidence"));
   const std::string words = evidence_text(evidence);
-  // An undecided mean says so first.
+  // The detail of an undecided mean begins with "undecided" instead and is shown unchanged.
   if (words.empty() || !detail.starts_with(words) || !measured.is_number()) return out;
   const std::string rest = after_clause(detail, words.size());
   if (const auto* count = std::get_if<CountEvidence>(&evidence)) {
     const auto whole = [](double value) { return grouped(static_cast<std::uint64_t>(value)); };
-    out.measured = whole(count->violations) + " of " + whole(count->cases) + (count->cases == 1 ? " case" : " cases");
+    out.measured = whole(count->violations) +
+                   (count->violations == 1 ? " violation in " : " violations in ") +
+                   whole(count->cases) + (count->cases == 1 ? " case" : " cases");
     out.expected = "none";
     out.detail = prose(rest);
   }
@@ -99,7 +109,8 @@ ShownEvidence evidence_of(const Json& claim) {
     out.detail = prose(clauses(basis(interval, claim), rest));
   };
   if (const auto* mean = std::get_if<MeanEvidence>(&evidence)) show_interval(*mean);
-  if (const auto* equivalence = std::get_if<EquivalenceEvidence>(&evidence)) show_interval(*equivalence);
+  if (const auto* equivalence = std::get_if<EquivalenceEvidence>(&evidence))
+    show_interval(*equivalence);
   return out;
 }
 

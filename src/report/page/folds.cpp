@@ -17,7 +17,8 @@ std::string object_table(const std::string& caption, const Json& object) {
   if (!object.is_object() || object.empty()) return "";
   std::string out = table_start(caption, {"Name", "Value"}, "compact");
   for (const auto& [key, value] : object.items()) {
-    const std::string shown = value.is_null() ? "<span title=\"undefined\">\u2013</span>" : "<code>" + html(value) + "</code>";
+    const std::string shown = value.is_null() ? "<span title=\"undefined\">\u2013</span>"
+                                              : "<code>" + html(value) + "</code>";
     out += "<tr><th scope=\"row\">" + html_id(key) + "</th>" + cell("Value", shown) + "</tr>\n";
   }
   return out + "</tbody></table>\n";
@@ -27,8 +28,10 @@ bool is_filled_list(const Json& value) {
   return value.is_array() && !value.empty();
 }
 
-std::string fold(const std::string& summary, const std::string& content, const std::string& attributes = "") {
-  return "<details" + attributes + ">\n<summary>" + summary + "</summary>\n" + content + "</details>\n";
+std::string fold(const std::string& summary, const std::string& content,
+                 const std::string& attributes = "") {
+  return "<details" + attributes + ">\n<summary>" + summary + "</summary>\n" + content +
+         "</details>\n";
 }
 
 }  // namespace
@@ -43,18 +46,19 @@ std::string notes_html(const Json& result) {
   if (is_filled_list(skipped)) {
     summary += (summary.empty() ? "" : ", ") + std::to_string(skipped.size()) + " left out";
     for (const Json& item : skipped)
-      list +=
-          "<li>Left out: <code>" + html_id(plain(member(item, "name"))) + "</code>: " + html(member(item, "reason")) + "</li>\n";
+      list += "<li>Left out: <code>" + html_id(plain(member(item, "name"))) +
+              "</code>: " + html(member(item, "reason")) + "</li>\n";
   }
   return list.empty() ? "" : fold(summary, "<ul>\n" + list + "</ul>\n", " class=\"notes\"");
 }
 
 std::string table_html(const Json& result, bool open) {
-  const Json &columns = member(member(result, "table"), "columns"), &rows = member(member(result, "table"), "rows");
+  const Json &columns = member(member(result, "table"), "columns"),
+             &rows = member(member(result, "table"), "rows");
   if (!is_filled_list(columns) || !rows.is_array()) return "";
   std::vector<std::string> names;
   for (const Json& column : columns) names.push_back(html(column));
-  std::string out = table_start("What was found, one row each", names, "cards");
+  std::string out = table_start("Findings", names, "cards");
   for (const Json& row : rows) {
     if (!row.is_array() || row.size() != names.size()) continue;
     out += "<tr>";
@@ -68,7 +72,8 @@ std::string table_html(const Json& result, bool open) {
 std::string scalars_html(const Json& result) {
   const Json& scalars = member(result, "scalars");
   if (!scalars.is_object() || scalars.empty()) return "";
-  std::string out = table_start("Mean and standard deviation over trials", {"Name", "Mean", "\u00B1 std", "n"}, "compact");
+  std::string out = table_start("Mean and standard deviation over trials",
+                                {"Name", "Mean", "\u00B1 std", "n"}, "compact");
   for (const auto& [name, value] : scalars.items()) {
     out += "<tr><th scope=\"row\"><code>" + html_id(name) + "</code></th>" +
            cell("Mean", html_number(member(value, "mean")), "number") +
@@ -79,12 +84,14 @@ std::string scalars_html(const Json& result) {
 }
 
 std::string provenance_html(const Json& result, const std::vector<std::string>& commands) {
-  const std::string again = "<pre><code>" + escape_markup(joined(commands, "\n")) + "</code></pre>\n";
-  const std::string study = "<p>Command <code>" + html(member(result, "command")) + "</code>, study <code>" +
-                            html(member(result, "study")) + "</code>.</p>\n";
+  const std::string again =
+      "<pre><code>" + escape_markup(joined(commands, "\n")) + "</code></pre>\n";
+  const std::string study = "<p>Command <code>" + html(member(result, "command")) +
+                            "</code>, study <code>" + html(member(result, "study")) +
+                            "</code>.</p>\n";
   return fold("Config", again + study + object_table("Config", member(result, "config")) +
                             object_table("Environment", member(result, "environment")) +
-                            object_table("Timing, in seconds", member(result, "timing")));
+                            object_table("Timing (seconds)", member(result, "timing")));
 }
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// What a reader of one result may want to unfold: notes, tables, scalars, config and provenance.
+// The folded parts of a result: notes, tables, scalars, config and provenance.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,15 +7,15 @@
 
 namespace ranklab {
 
-/// Notes and what was left out; unfolded in print too.
+/// Notes and the list of left-out items; unfolded in print too.
 std::string notes_html(const nlohmann::json& result);
 
-/// The result's own table, which is open where nothing else leads the reader.
+/// The result's table; `open` unfolds it, for results that belong to no paper.
 std::string table_html(const nlohmann::json& result, bool open);
 
 std::string scalars_html(const nlohmann::json& result);
 
-/// With the commands that run it again.
+/// The config, environment and timing, with the commands that repeat the run.
 std::string provenance_html(const nlohmann::json& result, const std::vector<std::string>& commands);
 
 }  // namespace ranklab

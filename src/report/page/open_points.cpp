@@ -18,9 +18,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The appearance that decides the verdict, the first of the shortest id.
+// The appearance that decides the verdict; among several, the first one with the shortest id.
 const Appearance& deciding(const std::vector<Appearance>& forms) {
-  for (const Standing standing : {Standing::fails, Standing::missed, Standing::holds}) {
+  for (const Standing standing :
+       {Standing::fails, Standing::missed, Standing::holds, Standing::undecided}) {
     for (const Appearance& form : forms) {
       if (verdict_of(*form.claim) == standing) return form;
     }
@@ -28,11 +29,12 @@ const Appearance& deciding(const std::vector<Appearance>& forms) {
   return forms.front();
 }
 
-// "fails in Figure 11, holds in Figure 3": where results disagree.
+// "fails in Figure 11, holds in Figure 3", if results disagree.
 std::string places_html(const std::vector<Appearance>& forms, const std::vector<Entry>& entries) {
   std::vector<std::pair<std::size_t, Standing>> places;
   for (const Appearance& form : forms) {
-    const auto known = std::find_if(places.begin(), places.end(), [&](const auto& place) { return place.first == form.result; });
+    const auto known = std::find_if(places.begin(), places.end(),
+                                    [&](const auto& place) { return place.first == form.result; });
     const Standing verdict = verdict_of(*form.claim);
     if (known == places.end()) {
       places.emplace_back(form.result, verdict);
@@ -42,10 +44,14 @@ std::string places_html(const std::vector<Appearance>& forms, const std::vector<
   }
   std::vector<std::string> links;
   for (const auto& [result, verdict] : places) {
-    const char* word = verdict == Standing::holds ? "holds in " : verdict == Standing::not_applicable ? "open in " : "fails in ";
+    const char* word = verdict == Standing::holds            ? "holds in "
+                       : verdict == Standing::undecided      ? "undecided in "
+                       : verdict == Standing::not_applicable ? "not applicable in "
+                                                             : "fails in ";
     links.push_back(word + link_to(entries[result], link_name(*entries[result].result)));
   }
-  const bool disagree = std::any_of(places.begin(), places.end(), [&](const auto& at) { return at.second != places[0].second; });
+  const bool disagree = std::any_of(places.begin(), places.end(),
+                                    [&](const auto& at) { return at.second != places[0].second; });
   return disagree ? "<br><small>" + joined(links) + "</small>" : "";
 }
 
@@ -63,8 +69,8 @@ std::string name_of_paper(std::size_t paper) {
 }
 
 std::string paper_row(std::size_t paper, std::size_t columns) {
-  return "<tr class=\"paper\"><th scope=\"colgroup\" colspan=\"" + std::to_string(columns) + "\">" + name_of_paper(paper) +
-         "</th></tr>\n";
+  return "<tr class=\"paper\"><th scope=\"colgroup\" colspan=\"" + std::to_string(columns) + "\">" +
+         name_of_paper(paper) + "</th></tr>\n";
 }
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -72,11 +78,14 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-// Statements of one result at one place of the paper that differ in a few words, such as those of several layers, share a row.
-bool are_kin(const JudgedStatement& a, const JudgedStatement& b) {
+// Statements of one result about one place of the paper share a row if they differ in a few words,
+// such as the number of a layer.
+bool are_similar(const JudgedStatement& a, const JudgedStatement& b) {
   const Appearance &x = deciding(a.as_printed), &y = deciding(b.as_printed);
-  if (x.result != y.result || member(*x.claim, "source") != member(*y.claim, "source")) return false;
-  const auto words = words_of(plain(member(*x.claim, "statement"))), others = words_of(plain(member(*y.claim, "statement")));
+  if (x.result != y.result || member(*x.claim, "source") != member(*y.claim, "source"))
+    return false;
+  const auto words = words_of(plain(member(*x.claim, "statement"))),
+             others = words_of(plain(member(*y.claim, "statement")));
   if (words.size() != others.size()) return false;
   std::size_t different = 0;
   for (std::size_t i = 0; i < words.size(); ++i) different += words[i] != others[i];
@@ -85,11 +94,12 @@ bool are_kin(const JudgedStatement& a, const JudgedStatement& b) {
 
 using Group = std::vector<const JudgedStatement*>;
 
-std::vector<Group> grouped_by_kin(const Group& chosen) {
+std::vector<Group> grouped_by_similarity(const Group& chosen) {
   std::vector<Group> out;
   for (const JudgedStatement* statement : chosen) {
-    const auto known =
-        std::find_if(out.begin(), out.end(), [&](const Group& group) { return are_kin(*group.front(), *statement); });
+    const auto known = std::find_if(out.begin(), out.end(), [&](const Group& group) {
+      return are_similar(*group.front(), *statement);
+    });
     if (known != out.end())
       known->push_back(statement);
     else
@@ -101,35 +111,38 @@ std::vector<Group> grouped_by_kin(const Group& chosen) {
 std::string where_html(const JudgedStatement& statement, const std::vector<Entry>& entries) {
   const Appearance& form = deciding(statement.as_printed);
   return "<tr><th scope=\"row\" title=\"" + html(statement.id) + "\">" +
-         link_to(entries[form.result], prose(plain(member(*form.claim, "source")))) + places_html(statement.as_printed, entries) +
-         "</th>";
+         link_to(entries[form.result], prose(plain(member(*form.claim, "source")))) +
+         places_html(statement.as_printed, entries) + "</th>";
 }
 
-// "Likewise" and the others' ids with what was measured.
-std::string likewise_html(const Group& group) {
+// "Similarly", then the ids of the other statements with their measured values.
+std::string similar_html(const Group& group) {
   if (group.size() == 1) return "";
   std::vector<std::string> others;
   for (std::size_t i = 1; i < group.size(); ++i) {
     const std::string id = group[i]->id.substr(group[i]->id.find('/') + 1);
-    others.push_back(id_html(id) + " " + evidence_of(*deciding(group[i]->as_printed).claim).measured);
+    others.push_back(id_html(id) + " " +
+                     evidence_of(*deciding(group[i]->as_printed).claim).measured);
   }
-  return "<br><small>Likewise " + joined(others) + "</small>";
+  return "<br><small>Similarly " + joined(others) + "</small>";
 }
 
 std::string single_row(const Group& group, const std::vector<Entry>& entries) {
   const Json& claim = *deciding(group.front()->as_printed).claim;
-  return where_html(*group.front(), entries) + cell("Statement", prose(plain(member(claim, "statement")))) +
-         cell("Found", evidence_of(claim).text() + likewise_html(group)) + "</tr>\n";
+  return where_html(*group.front(), entries) +
+         cell("Statement", prose(plain(member(claim, "statement")))) +
+         cell("Found", evidence_of(claim).text() + similar_html(group)) + "</tr>\n";
 }
 
-// What the corrected form measures is enough: the reason stands beside the printed one.
+// Of the corrected form only the measured value is shown; the reason is next to the printed form.
 std::string pair_row(const Group& group, const std::vector<Entry>& entries) {
   const JudgedStatement& first = *group.front();
   const Appearance &printed = deciding(first.as_printed), &corrected = deciding(first.corrected);
   ShownEvidence brief = evidence_of(*corrected.claim);
   if (!brief.measured.empty()) brief.detail.clear();
   return where_html(first, entries) +
-         cell("As printed", form_html(printed, evidence_of(*printed.claim).text()) + likewise_html(group)) +
+         cell("As printed",
+              form_html(printed, evidence_of(*printed.claim).text()) + similar_html(group)) +
          cell("Corrected", form_html(corrected, brief.text())) + "</tr>\n";
 }
 
@@ -141,7 +154,7 @@ template <typename Row>
 std::string rows_html(const Group& chosen, const std::vector<Entry>& entries, const Row& row) {
   std::string out;
   std::size_t paper = papers.size() + 1;
-  for (const Group& group : grouped_by_kin(chosen)) {
+  for (const Group& group : grouped_by_similarity(chosen)) {
     const std::size_t own = paper_of(*group.front(), entries);
     if (own != paper) out += paper_row(own, 3);
     paper = own;
@@ -150,18 +163,20 @@ std::string rows_html(const Group& chosen, const std::vector<Entry>& entries, co
   return out;
 }
 
-// A fold for each paper: failures stand beside their figures too.
+// One fold per paper, because failures are also listed next to their figures.
 std::string failures_html(const Group& failures, const std::vector<Entry>& entries) {
   std::string out;
   for (std::size_t paper = 0; paper <= papers.size(); ++paper) {
     Group own;
-    std::copy_if(failures.begin(), failures.end(), std::back_inserter(own),
-                 [&](const JudgedStatement* statement) { return paper_of(*statement, entries) == paper; });
+    std::copy_if(
+        failures.begin(), failures.end(), std::back_inserter(own),
+        [&](const JudgedStatement* statement) { return paper_of(*statement, entries) == paper; });
     if (own.empty()) continue;
-    out += "<details>\n<summary>" + counted(own.size(), "other statement") + " of " + name_of_paper(paper) + " that fail" +
-           (own.size() == 1 ? "s" : "") + ", and why</summary>\n" +
-           table_start("Fail as printed", {"Where", "Statement", "Found"}, "cards wide");
-    for (const Group& group : grouped_by_kin(own)) out += single_row(group, entries);
+    out += "<details>\n<summary>" + counted(own.size(), "other statement") + " of " +
+           name_of_paper(paper) + " that fail" + (own.size() == 1 ? "s" : "") +
+           ", and why</summary>\n" +
+           table_start("Statements that fail", {"Where", "Statement", "Found"}, "cards wide");
+    for (const Group& group : grouped_by_similarity(own)) out += single_row(group, entries);
     out += "</tbody></table>\n</details>\n";
   }
   return out;
@@ -178,14 +193,23 @@ Group where(const std::vector<JudgedStatement>& statements, const Wanted& wanted
 
 }  // namespace
 
-std::string open_points_html(const std::vector<JudgedStatement>& statements, const std::vector<Entry>& entries) {
+std::string open_points_html(const std::vector<JudgedStatement>& statements,
+                             const std::vector<Entry>& entries) {
   const auto is_pair = [](const JudgedStatement& s) { return !s.corrected.empty(); };
-  const auto misprints = where(statements, [&](const JudgedStatement& s) { return is_pair(s) && s.standing() != Standing::holds; });
-  const auto harmless = where(statements, [&](const JudgedStatement& s) { return is_pair(s) && s.standing() == Standing::holds; });
-  const auto failures = where(statements, [&](const JudgedStatement& s) { return !is_pair(s) && s.standing() == Standing::fails; });
-  const auto missed = where(statements, [&](const JudgedStatement& s) { return !is_pair(s) && s.standing() == Standing::missed; });
-  const auto open =
-      where(statements, [&](const JudgedStatement& s) { return !is_pair(s) && s.standing() == Standing::not_applicable; });
+  const auto misprints = where(statements, [&](const JudgedStatement& s) {
+    return is_pair(s) && s.standing() != Standing::holds;
+  });
+  const auto harmless = where(statements, [&](const JudgedStatement& s) {
+    return is_pair(s) && s.standing() == Standing::holds;
+  });
+  const auto single = [&](Standing standing) {
+    return where(statements, [&, standing](const JudgedStatement& s) {
+      return !is_pair(s) && s.standing() == standing;
+    });
+  };
+  const auto failures = single(Standing::fails), missed = single(Standing::missed),
+             undecided = single(Standing::undecided),
+             not_applicable = single(Standing::not_applicable);
   const std::vector<std::string> pair = {"Where", "As printed", "Corrected"};
   std::string out;
   if (!misprints.empty())
@@ -193,19 +217,33 @@ std::string open_points_html(const std::vector<JudgedStatement>& statements, con
            rows_html(misprints, entries, pair_row) + "</tbody></table>\n";
   out += failures_html(failures, entries);
   if (!missed.empty())
-    out += "<details>\n<summary>" + counted(missed.size(), "reading") + " with a threshold of ours, or not in the papers, that " +
-           (missed.size() == 1 ? "fails" : "fail") + "</summary>\n" +
-           table_start("Miss a threshold of ours", {"Where", "Statement", "Found"}, "cards wide") +
-           rows_html(missed, entries, single_row) + "</tbody></table>\n</details>\n";
+    out +=
+        "<details>\n<summary>" + counted(missed.size(), "statement") +
+        " of ours (a threshold that no paper prints, or a statement that is not in the papers) "
+        "that " +
+        (missed.size() == 1 ? "fails" : "fail") + "</summary>\n" +
+        table_start("Statements of ours that fail", {"Where", "Statement", "Found"}, "cards wide") +
+        rows_html(missed, entries, single_row) + "</tbody></table>\n</details>\n";
   if (!harmless.empty())
-    out += "<details>\n<summary>" + counted(harmless.size(), "statement") + " that hold" + (harmless.size() == 1 ? "s" : "") +
-           " in both forms, as printed and sharpened</summary>\n" + table_start("Hold in both forms", pair, "cards wide") +
+    out += "<details>\n<summary>" + counted(harmless.size(), "statement") + " that hold" +
+           (harmless.size() == 1 ? "s" : "") +
+           " as printed and in a corrected or sharper form</summary>\n" +
+           table_start("Hold in both forms", pair, "cards wide") +
            rows_html(harmless, entries, pair_row) + "</tbody></table>\n</details>\n";
-  if (!open.empty())
-    out += "<details>\n<summary>" + counted(open.size(), "statement") + " not judged here, and why</summary>\n" +
-           table_start("Not applicable", {"Where", "Statement", "Why"}, "cards wide") + rows_html(open, entries, single_row) +
-           "</tbody></table>\n</details>\n";
-  return out.empty() ? "" : "<h2 id=\"open-points\">Misprints and open points</h2>\n" + out;
+  const auto without_verdict = [&](const Group& group, const std::string& word,
+                                   const std::string& heading) {
+    if (group.empty()) return;
+    out += "<details>\n<summary>" + counted(group.size(), "statement") +
+           (group.size() == 1 ? " that is " : " that are ") + word + ", and why</summary>\n" +
+           table_start(heading, {"Where", "Statement", "Why"}, "cards wide") +
+           rows_html(group, entries, single_row) + "</tbody></table>\n</details>\n";
+  };
+  without_verdict(undecided, "undecided", "Undecided: too few data");
+  without_verdict(not_applicable, "not applicable", "Not applicable: a hypothesis is not met");
+  return out.empty() ? ""
+                     : "<h2 id=\"open-points\">Misprints, failures, undecided and not applicable "
+                       "statements</h2>\n" +
+                           out;
 }
 
 }  // namespace ranklab

@@ -1,4 +1,6 @@
-// "Misprints and open points": every misprinted statement beside its corrected form, every other failure with its reason.
+// "Misprints, failures, undecided and not applicable statements": every misprinted statement next
+// to its corrected form; every other statement that fails, is undecided or is not applicable, with
+// its reason.
 #pragma once
 
 #include <string>
@@ -9,7 +11,8 @@
 
 namespace ranklab {
 
-/// Empty where nothing is misprinted, fails or stays open.
-std::string open_points_html(const std::vector<JudgedStatement>& statements, const std::vector<Entry>& entries);
+/// Empty if every statement holds.
+std::string open_points_html(const std::vector<JudgedStatement>& statements,
+                             const std::vector<Entry>& entries);
 
 }  // namespace ranklab

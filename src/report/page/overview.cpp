@@ -24,64 +24,90 @@ std::set<std::size_t> papers_of(const std::vector<Entry>& entries) {
   return out;
 }
 
-std::string what_this_is(const std::vector<Entry>& entries) {
+std::string introduction_html(const std::vector<Entry>& entries) {
   const std::set<std::size_t> shown = papers_of(entries);
   if (shown.empty()) {
     return "<p>" + counted(entries.size(), "result") +
-           " of ranklab: pictures, claims judged from the numbers of each run, and the command that repeats it.</p>\n";
+           " of ranklab: the pictures, the claims with their verdicts, and the command that "
+           "repeats each run.</p>\n";
   }
   std::string out =
       "<p>This page compares figures and printed statements of " + counted(shown.size(), "paper") +
-      " with what one program, ranklab, computes on a CPU. Each statement is judged from the numbers of its own run. It holds or "
-      "fails; it is not applicable if its hypothesis is not met, or if the trials cannot decide. A misprinted statement is judged "
-      "again in its corrected form. Networks have random weights unless a figure says otherwise.</p>\n"
-      "<p>A curve is the mean over the trials, and its band is one standard deviation to either side. A verdict on a mean needs a "
-      "99 % confidence interval that lies wholly inside or outside of what the statement allows.</p>\n<ul class=\"papers\">\n";
+      " with the numbers that one program, ranklab, computes on a CPU. Each statement is judged "
+      "from the numbers of its own run, with one of four verdicts:</p>\n"
+      "<ul>\n<li><b>holds</b> or <b>fails</b>: the numbers confirm or contradict the "
+      "statement;</li>\n"
+      "<li><b>undecided</b>: the run has too few data, or the confidence interval contains the "
+      "limit;</li>\n"
+      "<li><b>not applicable</b>: a hypothesis of the statement is not met in the "
+      "run.</li>\n</ul>\n"
+      "<p>A misprinted statement is judged as printed and in its corrected form. Networks have "
+      "random weights unless a figure says otherwise. A curve is the mean over the trials; its "
+      "band is one standard deviation on either side. A statement about a mean holds if the 99 % "
+      "confidence interval of the mean is inside the region that the statement allows, and fails "
+      "if the interval is outside.</p>\n<ul class=\"papers\">\n";
   for (const std::size_t paper : shown) out += "<li>" + citation_html(paper) + "</li>\n";
   return out + "</ul>\n";
 }
 
 std::string totals_html(const std::vector<JudgedStatement>& statements) {
   const StandingCounts counts = count(statements);
-  const auto verb = [](std::size_t n, const char* one, const char* many) { return std::to_string(n) + (n == 1 ? one : many); };
-  return "<p class=\"totals\">Of " + verb(counts.total(), " distinct statement ", " distinct statements ") +
+  const auto verb = [](std::size_t n, const char* one, const char* many) {
+    return std::to_string(n) + (n == 1 ? one : many);
+  };
+  return "<p class=\"totals\">Of " +
+         verb(counts.total(), " distinct statement, ", " distinct statements, ") +
          "<span class=\"verdict holds\">\u2713 " + verb(counts.holds, " holds", " hold") +
          "</span>, <span class=\"verdict fails\">\u2717 " +
-         verb(counts.misprints, " fails as printed and holds corrected", " fail as printed and hold corrected") +
+         verb(counts.misprints, " fails as printed and holds in its corrected form",
+              " fail as printed and hold in their corrected form") +
          "</span>, <span class=\"verdict fails\">\u2717 " + verb(counts.fails, " fails", " fail") +
-         "</span>, <span class=\"verdict missed\">\u25B3 " + verb(counts.missed, " of ours fails", " of ours fail") +
-         "</span>, <span class=\"verdict open\">\u25CB " + verb(counts.not_applicable, " is", " are") +
-         " not applicable</span>. Duplicate claims count once; one failure counts as a failure. Ours are readings with a threshold "
-         "that no "
-         "paper prints, and statements that no paper makes.</p>\n";
+         "</span>, <span class=\"verdict missed\">\u25B3 " +
+         verb(counts.missed, " of ours fails", " of ours fail") +
+         "</span>, <span class=\"verdict undecided\">? " +
+         verb(counts.undecided, " is undecided", " are undecided") +
+         "</span>, and <span class=\"verdict not-applicable\">\u25CB " +
+         verb(counts.not_applicable, " is not applicable", " are not applicable") +
+         "</span>. A statement that several results judge counts once; it fails if it fails in one "
+         "of them. \"Ours\" are readings with a threshold that no paper prints, and statements "
+         "that are not in the papers.</p>\n";
 }
 
 std::string count_cell(const char* label, std::size_t count, const char* kind, const char* sign) {
   return cell(label,
-              count == 0 ? "0" : "<span class=\"verdict " + std::string(kind) + "\">" + sign + std::to_string(count) + "</span>",
+              count == 0 ? "0"
+                         : "<span class=\"verdict " + std::string(kind) + "\">" + sign +
+                               std::to_string(count) + "</span>",
               "number");
 }
 
 std::string count_cells(const StandingCounts& counts) {
-  return count_cell("Holds", counts.holds, "holds", "\u2713") + count_cell("Misprint", counts.misprints, "fails", "\u2717") +
-         count_cell("Fails", counts.fails, "fails", "\u2717") + count_cell("Misses ours", counts.missed, "missed", "\u25B3") +
-         count_cell("Not applicable", counts.not_applicable, "open", "\u25CB");
+  return count_cell("Holds", counts.holds, "holds", "\u2713") +
+         count_cell("Misprint", counts.misprints, "fails", "\u2717") +
+         count_cell("Fails", counts.fails, "fails", "\u2717") +
+         count_cell("Ours fail", counts.missed, "missed", "\u25B3") +
+         count_cell("Undecided", counts.undecided, "undecided", "?") +
+         count_cell("Not applicable", counts.not_applicable, "not-applicable", "\u25CB");
 }
 
 std::string row_html(const Entry& entry) {
   const Json& result = *entry.result;
   const bool complete = plain(member(result, "status")) == "complete";
-  const std::string preset = html(member(result, "preset")), status = html(member(result, "status"));
+  const std::string preset = html(member(result, "preset")),
+                    status = html(member(result, "status"));
   std::string name = link_to(entry, short_name(result));
   if (!preset.empty()) name += " <code>" + preset + "</code>";
   if (changes_more_than_trials(result)) name += " <small class=\"changed\">changed</small>";
-  if (!complete) name += " <small><strong>\u26A0 " + (status.empty() ? "no status" : status) + "</strong></small>";
+  if (!complete)
+    name +=
+        " <small><strong>\u26A0 " + (status.empty() ? "no status" : status) + "</strong></small>";
   return "<tr><th scope=\"row\">" + name + "</th>" + cell("Trials", trials_html(result), "number") +
          cell("Time", html_duration(member(member(result, "timing"), "wall_s")), "number") +
          count_cells(count(statements_of({&result}))) + "</tr>\n";
 }
 
-std::string paper_table(std::size_t paper, const std::vector<Entry>& entries, const std::vector<JudgedStatement>& statements) {
+std::string paper_table(std::size_t paper, const std::vector<Entry>& entries,
+                        const std::vector<JudgedStatement>& statements) {
   std::vector<JudgedStatement> own;
   for (const JudgedStatement& statement : statements) {
     if (entries[statement.as_printed.front().result].paper == paper) own.push_back(statement);
@@ -96,25 +122,32 @@ std::string paper_table(std::size_t paper, const std::vector<Entry>& entries, co
   }
   if (rows.empty()) return "";
   const std::string name = paper < papers.size()
-                               ? "<a href=\"#" + std::string(papers[paper].anchor) + "\">" + std::string(papers[paper].key) + "</a>"
+                               ? "<a href=\"#" + std::string(papers[paper].anchor) + "\">" +
+                                     std::string(papers[paper].key) + "</a>"
                                : std::string("Other results");
-  return table_start(name, {"Result", "Trials", "Time", "Holds", "Misprint", "Fails", "Ours", "n/a"}, "overview") + rows +
-         "</tbody>\n<tfoot><tr><th scope=\"row\">distinct statements</th><td></td>" +
-         cell("Time", html_duration(Json(seconds)), "number") + count_cells(count(own)) + "</tr></tfoot></table>\n";
+  return table_start(name,
+                     {"Result", "Trials", "Time", "Holds", "Misprint", "Fails", "Ours fail",
+                      "Undecided", "Not applicable"},
+                     "overview") +
+         rows + "</tbody>\n<tfoot><tr><th scope=\"row\">distinct statements</th><td></td>" +
+         cell("Time", html_duration(Json(seconds)), "number") + count_cells(count(own)) +
+         "</tr></tfoot></table>\n";
 }
 
 }  // namespace
 
 std::string citation_html(std::size_t paper) {
   const Paper& p = papers[paper];
-  return "<b>" + std::string(p.key) + "</b> " + std::string(p.authors) + ", <cite>" + escape_markup(p.title) +
-         "</cite>, <a href=\"https://arxiv.org/abs/" + std::string(p.version.substr(p.version.find(':') + 1)) + "\">" +
-         std::string(p.version) + "</a>";
+  return "<b>" + std::string(p.key) + "</b> " + std::string(p.authors) + ", <cite>" +
+         escape_markup(p.title) + "</cite>, <a href=\"https://arxiv.org/abs/" +
+         std::string(p.version.substr(p.version.find(':') + 1)) + "\">" + std::string(p.version) +
+         "</a>";
 }
 
-std::string overview_html(const std::vector<Entry>& entries, const std::vector<JudgedStatement>& statements) {
-  std::string out = what_this_is(entries) + "<h2 id=\"overview\">What holds</h2>\n" + totals_html(statements) +
-                    "<div class=\"columns\">\n<div>\n";
+std::string overview_html(const std::vector<Entry>& entries,
+                          const std::vector<JudgedStatement>& statements) {
+  std::string out = introduction_html(entries) + "<h2 id=\"overview\">Verdicts</h2>\n" +
+                    totals_html(statements) + "<div class=\"columns\">\n<div>\n";
   for (std::size_t paper = 0; paper <= papers.size(); ++paper) {
     if (paper == 1) out += "</div>\n<div>\n";
     out += paper_table(paper, entries, statements);

@@ -1,4 +1,5 @@
-// The beginning of the page: what it is, which papers, what holds, and the results with their links.
+// The beginning of the page: a description, the papers, the verdicts, and the results with their
+// links.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@
 
 namespace ranklab {
 
-std::string overview_html(const std::vector<Entry>& entries, const std::vector<JudgedStatement>& statements);
+std::string overview_html(const std::vector<Entry>& entries,
+                          const std::vector<JudgedStatement>& statements);
 
 /// "[Spectral] D. Davis, ...: title. arXiv:..."; escaped.
 std::string citation_html(std::size_t paper);

@@ -15,7 +15,8 @@ namespace ranklab {
 namespace {
 
 constexpr const char* head =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+    "name=\"viewport\" "
     "content=\"width=device-width, initial-scale=1\">\n<title>ranklab report</title>\n<style>";
 
 std::string sections_html(const std::vector<Entry>& entries) {
@@ -24,7 +25,8 @@ std::string sections_html(const std::vector<Entry>& entries) {
     const std::size_t paper = entries[i].paper;
     if (i == 0 || entries[i - 1].paper != paper) {
       out += i == 0 ? "" : "</div>\n";
-      out += paper < papers.size() ? "<h2 id=\"" + std::string(papers[paper].anchor) + "\">" + citation_html(paper) + "</h2>\n"
+      out += paper < papers.size() ? "<h2 id=\"" + std::string(papers[paper].anchor) + "\">" +
+                                         citation_html(paper) + "</h2>\n"
                                    : "<h2 id=\"results\">Results</h2>\n";
       out += "<div class=\"results\">\n";
     }
@@ -35,7 +37,8 @@ std::string sections_html(const std::vector<Entry>& entries) {
 
 }  // namespace
 
-std::string html_report(const std::vector<nlohmann::json>& results, const std::vector<std::string>& file_names,
+std::string html_report(const std::vector<nlohmann::json>& results,
+                        const std::vector<std::string>& file_names,
                         const std::vector<std::string>& pictures) {
   const std::vector<Entry> entries = entries_of(results, file_names, pictures);
   std::vector<const nlohmann::json*> documents;
@@ -45,9 +48,11 @@ std::string html_report(const std::vector<nlohmann::json>& results, const std::v
     of_papers = of_papers || entry.paper < papers.size();
   }
   const std::vector<JudgedStatement> statements = statements_of(documents);
-  return head + std::string(html_style) + "</style>\n</head>\n<body>\n<header><h1>ranklab report</h1></header>\n<main>\n" +
-         overview_html(entries, statements) + (of_papers ? symbols_html() : "") + open_points_html(statements, entries) +
-         sections_html(entries) + "</main>\n</body>\n</html>\n";
+  return head + std::string(html_style) +
+         "</style>\n</head>\n<body>\n<header><h1>ranklab report</h1></header>\n<main>\n" +
+         overview_html(entries, statements) + (of_papers ? symbols_html() : "") +
+         open_points_html(statements, entries) + sections_html(entries) +
+         "</main>\n</body>\n</html>\n";
 }
 
 }  // namespace ranklab

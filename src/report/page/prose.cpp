@@ -12,10 +12,12 @@ namespace ranklab {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 21> greek = {{
-    {"alpha", "\u03B1"}, {"beta", "\u03B2"},  {"gamma", "\u03B3"},  {"delta", "\u03B4"}, {"epsilon", "\u03B5"}, {"eps", "\u03B5"},
-    {"eta", "\u03B7"},   {"kappa", "\u03BA"}, {"lambda", "\u03BB"}, {"mu", "\u03BC"},    {"xi", "\u03BE"},      {"pi", "\u03C0"},
-    {"rho", "\u03C1"},   {"sigma", "\u03C3"}, {"tau", "\u03C4"},    {"phi", "\u03C6"},   {"omega", "\u03C9"},   {"Phi", "\u03A6"},
-    {"Pi", "\u03A0"},    {"Sigma", "\u03A3"}, {"Delta", "\u0394"},
+    {"alpha", "\u03B1"},   {"beta", "\u03B2"},  {"gamma", "\u03B3"}, {"delta", "\u03B4"},
+    {"epsilon", "\u03B5"}, {"eps", "\u03B5"},   {"eta", "\u03B7"},   {"kappa", "\u03BA"},
+    {"lambda", "\u03BB"},  {"mu", "\u03BC"},    {"xi", "\u03BE"},    {"pi", "\u03C0"},
+    {"rho", "\u03C1"},     {"sigma", "\u03C3"}, {"tau", "\u03C4"},   {"phi", "\u03C6"},
+    {"omega", "\u03C9"},   {"Phi", "\u03A6"},   {"Pi", "\u03A0"},    {"Sigma", "\u03A3"},
+    {"Delta", "\u0394"},
 }};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> signs = {{
@@ -34,7 +36,8 @@ bool is_word(char c) {
 }
 
 std::string_view greek_letter(std::string_view word) {
-  const auto found = std::find_if(greek.begin(), greek.end(), [&](const auto& entry) { return entry.first == word; });
+  const auto found = std::find_if(greek.begin(), greek.end(),
+                                  [&](const auto& entry) { return entry.first == word; });
   return found == greek.end() ? std::string_view() : found->second;
 }
 
@@ -46,9 +49,9 @@ std::string_view run(std::string_view text, Belongs belongs) {
 }
 
 // Reads the text once, from left to right.
-class Setter {
+class MarkupWriter {
  public:
-  explicit Setter(std::string_view text) : text_(text) {}
+  explicit MarkupWriter(std::string_view text) : text_(text) {}
 
   std::string set() {
     while (at_ < text_.size()) {
@@ -68,30 +71,35 @@ class Setter {
     takes_index_ = part == ")";
   }
   void flush() {
-    // Blanks at the ends are kept: markup stands there.
+    // Blanks at the ends are kept, because markup follows or precedes them.
     const auto is_blank = [](char c) { return c == ' '; };
-    const bool starts = !plain_.empty() && is_blank(plain_.front()), ends = plain_.size() > 1 && is_blank(plain_.back());
+    const bool starts = !plain_.empty() && is_blank(plain_.front()),
+               ends = plain_.size() > 1 && is_blank(plain_.back());
     out_ += (starts ? " " : "") + escape_markup(plain_) + (ends ? " " : "");
     plain_.clear();
   }
   void markup(const std::string& element, std::string_view content, std::size_t length) {
     flush();
-    out_ += "<" + element + ">" + Setter(content).set() + "</" + element + ">";
+    out_ += "<" + element + ">" + MarkupWriter(content).set() + "</" + element + ">";
     at_ += length;
   }
 
-  // Letters and digits: a Greek letter, a number with an exponent, or as they are. A single letter may bear an index.
+  // Letters and digits: a Greek letter, a number with an exponent, or unchanged text. A single
+  // letter may take an index.
   bool word() {
     if (!is_word(rest().front())) return false;
     if (is_digit(rest().front()) && !is_word(before()) && exponent()) return true;
     const std::string_view word = run(rest(), is_digit(rest().front()) ? is_digit : is_letter);
     const std::string_view letter = greek_letter(word);
     const char next = at_ + word.size() < text_.size() ? text_[at_ + word.size()] : ' ';
-    const char after_next = at_ + word.size() + 1 < text_.size() ? text_[at_ + word.size() + 1] : ' ';
-    const bool hyphened = (before() == '-' && at_ >= 2 && is_letter(text_[at_ - 2])) || (next == '-' && is_letter(after_next));
+    const char after_next =
+        at_ + word.size() + 1 < text_.size() ? text_[at_ + word.size() + 1] : ' ';
+    const bool hyphened = (before() == '-' && at_ >= 2 && is_letter(text_[at_ - 2])) ||
+                          (next == '-' && is_letter(after_next));
     const bool compound = is_word(before()) || is_word(next) || hyphened || identifier(word.size());
     if (letter.empty() || compound) {
-      const bool single = word.size() == 1 && is_letter(word[0]) && !is_word(before()) && before() != '_';
+      const bool single =
+          word.size() == 1 && is_letter(word[0]) && !is_word(before()) && before() != '_';
       plain(word);
       takes_index_ = single;
     } else {
@@ -102,7 +110,7 @@ class Setter {
     return true;
   }
 
-  // "mu_normalized", "sigma_max_of": a name in a program rather than a letter with an index.
+  // "mu_normalized", "sigma_max_of": an identifier of a program, not a letter with an index.
   bool identifier(std::size_t length) const {
     if (before() == '_') return true;
     const std::string_view tail = text_.substr(at_ + length);
@@ -120,8 +128,8 @@ class Setter {
     if (digits.empty()) return false;
     const std::size_t zeros = std::min(digits.find_first_not_of('0'), digits.size() - 1);
     flush();
-    out_ += (mantissa == "1" ? "10<sup>" : std::string(mantissa) + "\u00D710<sup>") + (negative ? "\u2212" : "") +
-            std::string(digits.substr(zeros)) + "</sup>";
+    out_ += (mantissa == "1" ? "10<sup>" : std::string(mantissa) + "\u00D710<sup>") +
+            (negative ? "\u2212" : "") + std::string(digits.substr(zeros)) + "</sup>";
     at_ += mantissa.size() + 2 + digits.size();
     takes_index_ = false;
     return true;
@@ -129,8 +137,10 @@ class Setter {
 
   bool index() {
     if (rest().front() != '_' || !takes_index_) return false;
-    std::string_view part = run(rest().substr(1), [](char c) { return is_word(c) || c == '_' || c == '*'; });
-    if (part.empty() && rest().size() > 1 && (rest()[1] == '+' || rest()[1] == '-')) part = rest().substr(1, 1);
+    std::string_view part =
+        run(rest().substr(1), [](char c) { return is_word(c) || c == '_' || c == '*'; });
+    if (part.empty() && rest().size() > 1 && (rest()[1] == '+' || rest()[1] == '-'))
+      part = rest().substr(1, 1);
     while (part.ends_with('_')) part.remove_suffix(1);
     if (part.empty()) return false;
     std::string content(part == "-" ? "\u2212" : part);
@@ -144,7 +154,8 @@ class Setter {
     const std::string_view tail = rest().substr(1);
     if (tail.front() == '(') {
       const std::size_t close = tail.find(')');
-      if (close == std::string_view::npos || close > 12 || tail.substr(1, close - 1).find('(') != std::string_view::npos)
+      if (close == std::string_view::npos || close > 12 ||
+          tail.substr(1, close - 1).find('(') != std::string_view::npos)
         return false;
       markup("sup", tail.substr(1, close - 1), close + 2);
       return true;
@@ -152,7 +163,8 @@ class Setter {
     const std::size_t minus = tail.front() == '-' ? 1 : 0;
     const std::size_t length = minus + run(tail.substr(minus), is_word).size();
     if (length == minus) return false;
-    markup("sup", (minus ? "\u2212" : "") + std::string(tail.substr(minus, length - minus)), 1 + length);
+    markup("sup", (minus ? "\u2212" : "") + std::string(tail.substr(minus, length - minus)),
+           1 + length);
     return true;
   }
 
@@ -167,7 +179,7 @@ class Setter {
     return false;
   }
 
-  // A hyphen before a number or a symbol that nothing stands before, and one between blanks.
+  // A hyphen at the start of a number or between blanks is a minus sign.
   bool minus() {
     if (rest().front() != '-' || rest().size() < 2) return false;
     const bool starts = std::string_view(" (=,[").find(before()) != std::string_view::npos;
@@ -187,14 +199,15 @@ class Setter {
 }  // namespace
 
 std::string prose(std::string_view text) {
-  return Setter(text).set();
+  return MarkupWriter(text).set();
 }
 
 std::string html_id(std::string_view id) {
   std::string out, part;
   for (std::size_t i = 0; i < id.size(); ++i) {
     part += id[i];
-    const bool breaks = id[i] == '/' || ((id[i] == '-' || id[i] == '.') && i + 1 < id.size() && !is_digit(id[i + 1]));
+    const bool breaks = id[i] == '/' || ((id[i] == '-' || id[i] == '.') && i + 1 < id.size() &&
+                                         !is_digit(id[i + 1]));
     if (!breaks || i + 1 == id.size()) continue;
     out += escape_markup(part) + "<wbr>";
     part.clear();

@@ -1,4 +1,4 @@
-// Sentences of results as a mathematician would set them: they are written in plain characters.
+// Sentences of results, which are written in plain characters, set as mathematical text.
 #pragma once
 
 #include <string>
@@ -6,11 +6,13 @@
 
 namespace ranklab {
 
-/// Escaped HTML: "E[xi_i] >= lambda^2" with Greek letters, sub- and superscripts; ">=", "<=", "+-", "->", "||" and "sqrt" as signs,
-/// 1e-06 as a power of ten. Identifiers such as rank_one_residual and words such as lambda-skip stay as they are.
+/// Escaped HTML: "E[xi_i] >= lambda^2" with Greek letters, subscripts and superscripts; ">=", "<=",
+/// "+-", "->", "||" and "sqrt" as signs; 1e-06 as a power of ten. Identifiers such as
+/// rank_one_residual and words such as lambda-skip are unchanged.
 std::string prose(std::string_view text);
 
-/// A claim's id or another name, escaped, that breaks after "/", and after "-" and "." where no digit follows; never inside a word.
+/// A claim's id or another name, escaped. Lines may break after "/", and after "-" and "." unless a
+/// digit follows; never inside a word.
 std::string html_id(std::string_view id);
 
 }  // namespace ranklab

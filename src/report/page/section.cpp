@@ -20,24 +20,28 @@ namespace {
 
 using Json = nlohmann::json;
 
-// By its viewBox, "0 0 <width> <height>": such a picture gets more height, or nothing would be seen of it.
+// Judged by the viewBox, "0 0 <width> <height>". A tall picture gets more height; otherwise it
+// would be too small to read.
 bool is_tall(const std::string& svg) {
   double width = 0, height = 0;
   const std::size_t at = svg.find("viewBox=\"0 0 ");
-  return at != std::string::npos && std::sscanf(svg.c_str() + at, "viewBox=\"0 0 %lf %lf", &width, &height) == 2 &&
+  return at != std::string::npos &&
+         std::sscanf(svg.c_str() + at, "viewBox=\"0 0 %lf %lf", &width, &height) == 2 &&
          height > 0.9 * width;
 }
 
-// The picture is a link to itself: as the target it takes the width of the page, without a script and without a second copy.
+// The picture links to itself: as the link target it takes the width of the page, without a script
+// or a second copy.
 std::string figure_html(const Entry& entry) {
   const std::string id = entry.anchor + "-picture";
   try {
     const std::string svg = entry.picture.empty() ? draw_svg(*entry.result) : entry.picture;
     const std::size_t start = svg.find("<svg");
-    if (start == std::string::npos) throw Failure("the picture is no SVG");
+    if (start == std::string::npos) throw Failure("the picture is not an SVG");
     return "<figure class=\"picture" + std::string(is_tall(svg) ? " tall" : "") + "\" id=\"" + id +
            "\">\n<a class=\"zoom\" href=\"#" + id + "\" title=\"full size\">" +
-           prefix_svg_ids(svg.substr(start), entry.anchor + "-") + "</a>\n<a class=\"close\" href=\"#" + entry.anchor +
+           prefix_svg_ids(svg.substr(start), entry.anchor + "-") +
+           "</a>\n<a class=\"close\" href=\"#" + entry.anchor +
            "\">Back to the small picture</a>\n</figure>\n";
   } catch (const Failure& failure) {
     return "<p class=\"not-drawn\">Not drawn: " + escape_markup(failure.what()) + ".</p>\n";
@@ -52,11 +56,13 @@ bool is_changed(const Json& result) {
 std::string see_html(const Json& result) {
   const Json& see = member(result, "see");
   if (!see.is_string() || see.get_ref<const std::string&>().empty()) return "";
-  return "<p class=\"see\">" + std::string(is_changed(result) ? "<em>Of the unchanged preset:</em> " : "") + prose(plain(see)) +
-         "</p>\n";
+  return "<p class=\"see\">" +
+         std::string(is_changed(result) ? "<em>For the unchanged preset:</em> " : "") +
+         prose(plain(see)) + "</p>\n";
 }
 
-// "gd: 13 of 16, specgd: 14 of 16", from the scalars <method>.diverged, which are shares of the trials.
+// "gd in 13 of 16, specgd in 14 of 16", from the scalars <method>.diverged, which are fractions of
+// the trials.
 std::string diverged_html(const Json& result) {
   const Json& scalars = member(result, "scalars");
   std::vector<std::string> methods;
@@ -65,8 +71,9 @@ std::string diverged_html(const Json& result) {
   for (const auto& [name, scalar] : scalars.items()) {
     const Json &mean = member(scalar, "mean"), &n = member(scalar, "n");
     if (!name.ends_with(ending) || !mean.is_number() || !n.is_number() || mean == 0) continue;
-    methods.push_back("<code>" + escape_markup(name.substr(0, name.size() - ending.size())) + "</code> in " +
-                      html_number(std::round(mean.get<double>() * n.get<double>())) + " of " + html_number(n));
+    methods.push_back(
+        "<code>" + escape_markup(name.substr(0, name.size() - ending.size())) + "</code> in " +
+        html_number(std::round(mean.get<double>() * n.get<double>())) + " of " + html_number(n));
   }
   return joined(methods);
 }
@@ -74,22 +81,29 @@ std::string diverged_html(const Json& result) {
 std::string warning_html(const Json& result) {
   const std::string status = plain(member(result, "status"));
   if (status == "complete") return "";
-  std::string meaning = "This is not the status of a finished run.";
-  if (status == "interrupted") meaning = "The run was stopped; what is shown is from the trials finished until then.";
+  std::string meaning = "The run did not finish.";
+  if (status == "interrupted")
+    meaning = "The run was stopped; the results are from the trials that had finished.";
   if (status == "diverged") {
     const std::string where = diverged_html(result);
-    meaning = (where.empty() ? "Some trials" : where + (member(member(result, "trials"), "unit").is_string() ? "" : " trials")) +
-              " reached values that are not finite; what follows them is left out of every mean.";
+    meaning =
+        (where.empty()
+             ? "Some trials"
+             : where + (member(member(result, "trials"), "unit").is_string() ? "" : " trials")) +
+        " reached values that are not finite; these values and all later ones are left out of the "
+        "means.";
     return "<p class=\"warning\"><strong>\u26A0 Diverged:</strong> " + meaning + "</p>\n";
   }
-  return "<p class=\"warning\"><strong>\u26A0 Status: " + (status.empty() ? "none" : escape_markup(status)) + ".</strong> " +
-         meaning + "</p>\n";
+  return "<p class=\"warning\"><strong>\u26A0 Status: " +
+         (status.empty() ? "none" : escape_markup(status)) + ".</strong> " + meaning + "</p>\n";
 }
 
-// What runs it again from the project's root. A changed preset is not what `make` draws: its result is its config.
+// Commands that repeat the run from the root of the project. `make` covers only unchanged presets;
+// a changed run is repeated from the config in its result.
 std::vector<std::string> commands(const Entry& entry) {
   const std::string preset = plain(member(*entry.result, "preset"));
-  const std::string program = "build/ranklab " + shell_word(plain(member(*entry.result, "command"))),
+  const std::string program =
+                        "build/ranklab " + shell_word(plain(member(*entry.result, "command"))),
                     file = shell_word(entry.file_name);
   if (preset.empty() || is_changed(*entry.result))
     return {"build/ranklab verify " + file, program + " --config " + file + " --out again.json"};
@@ -100,17 +114,18 @@ std::string heading_html(const Entry& entry) {
   const Json& result = *entry.result;
   const std::string title = html(member(result, "title")), changes = changes_html(result);
   const bool has_source = !plain(member(member(result, "source"), "figure")).empty();
-  return "<h3 id=\"" + entry.anchor + "-heading\">" + (has_source ? short_name(result) + ": " : "") +
-         (title.empty() ? "untitled" : title) + (changes.empty() ? "" : " <small class=\"changed\">" + changes + "</small>") +
-         "</h3>\n";
+  return "<h3 id=\"" + entry.anchor + "-heading\">" +
+         (has_source ? short_name(result) + ": " : "") + (title.empty() ? "untitled" : title) +
+         (changes.empty() ? "" : " <small class=\"changed\">" + changes + "</small>") + "</h3>\n";
 }
 
-// What runs it again comes first: `make` where the preset is unchanged.
+// The command that repeats the run comes first: `make` if the preset is unchanged.
 std::string facts_html(const Entry& entry, const std::vector<Entry>& all) {
   const Json& result = *entry.result;
   std::string out = "<code>" + escape_markup(commands(entry).front()) + "</code>";
   const std::string time = html_duration(member(member(result, "timing"), "wall_s"));
-  for (const std::string& fact : {trials_html(result), time}) out += (fact.empty() ? "" : " \u00B7 ") + fact;
+  for (const std::string& fact : {trials_html(result), time})
+    out += (fact.empty() ? "" : " \u00B7 ") + fact;
   return "<p class=\"facts\">" + out + "." + elsewhere_html(entry, all) + "</p>\n";
 }
 
@@ -118,11 +133,12 @@ std::string facts_html(const Entry& entry, const std::vector<Entry>& all) {
 
 std::string section_html(const Entry& entry, const std::vector<Entry>& all) {
   const Json& result = *entry.result;
-  return "<section class=\"result\" id=\"" + entry.anchor + "\" aria-labelledby=\"" + entry.anchor + "-heading\">\n" +
-         heading_html(entry) + figure_html(entry) + "<div class=\"text\">\n" + see_html(result) + warning_html(result) +
-         claim_lines_html(entry) + facts_html(entry, all) + notes_html(result) + claims_html(entry) +
-         table_html(result, entry.paper == papers.size()) + scalars_html(result) + provenance_html(result, commands(entry)) +
-         "</div>\n</section>\n";
+  return "<section class=\"result\" id=\"" + entry.anchor + "\" aria-labelledby=\"" + entry.anchor +
+         "-heading\">\n" + heading_html(entry) + figure_html(entry) + "<div class=\"text\">\n" +
+         see_html(result) + warning_html(result) + claim_lines_html(entry) +
+         facts_html(entry, all) + notes_html(result) + claims_html(entry) +
+         table_html(result, entry.paper == papers.size()) + scalars_html(result) +
+         provenance_html(result, commands(entry)) + "</div>\n</section>\n";
 }
 
 }  // namespace ranklab

@@ -8,8 +8,8 @@
 
 namespace ranklab {
 
-/// The section, headed <h3>, with the entry's anchor as its id; ids inside its figure start with that. `all` are the results of
-/// the page, to which it may point.
+/// The section with an <h3> heading and the entry's anchor as its id; ids inside its figure start
+/// with the anchor. `all` are the results of the page, to which the section may link.
 std::string section_html(const Entry& entry, const std::vector<Entry>& all);
 
 }  // namespace ranklab

@@ -1,4 +1,5 @@
-// What several results say of a paper's statements, each statement once: a misprinted form and its corrected one are one statement.
+// The statements of the papers, each once, judged over several results. A misprinted form and its
+// corrected form are one statement.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,14 +9,17 @@
 
 namespace ranklab {
 
-/// "14a" of "Figure 14 (a)" and of "spectral/fig-14a/...", "2" of "shallow/fig-2-step3"; empty where no figure is named.
+/// "14a" for "Figure 14 (a)" and for "spectral/fig-14a/...", "2" for "shallow/fig-2-step3"; empty
+/// if the text names no figure.
 std::string figure_of_source(std::string_view figure);
 std::string figure_of_id(std::string_view id);
 
-/// Whether "Figures 2, 5 to 10" or "Figure 14 (a)" names the figure, "7" or "14a"; a part and its whole are one figure.
+/// Whether "Figures 2, 5 to 10" or "Figure 14 (a)" names the figure, "7" or "14a"; a part and its
+/// whole are one figure.
 bool names_figure(std::string_view source, const std::string& figure);
 
-/// False if another preset judges the claim: its `judged_in` says so, or its id names another figure than the result's.
+/// False if another preset judges the claim: if `judged_in` names one, or if the id names a figure
+/// that the result does not show.
 bool belongs(const nlohmann::json& claim, const nlohmann::json& result);
 
 /// A claim in one of the results.
@@ -24,15 +28,17 @@ struct Appearance {
   std::size_t result = 0;
 };
 
-/// missed: a threshold of ours, or a statement that is not the paper's, fails.
-enum class Standing { holds, misprint, fails, missed, not_applicable };
+/// The verdict on a statement. missed: a reading fails our threshold, or a statement that is not in
+/// the papers fails. undecided: too few data. not_applicable: a hypothesis of the statement is not
+/// met.
+enum class Standing { holds, misprint, fails, missed, undecided, not_applicable };
 
 struct JudgedStatement {
   std::string id;                      // of the form as printed
   std::vector<Appearance> as_printed;  // or the only form; those with the shortest id come first
   std::vector<Appearance> corrected;   // empty: no corrected form is judged
 
-  /// Fails where it fails in any result; a misprint fails as printed and holds corrected.
+  /// Fails if it fails in any result. A misprint fails as printed and holds in its corrected form.
   Standing standing() const;
 };
 
@@ -40,15 +46,18 @@ struct JudgedStatement {
 std::vector<JudgedStatement> statements_of(const std::vector<const nlohmann::json*>& results);
 
 struct StandingCounts {
-  std::size_t holds = 0, misprints = 0, fails = 0, missed = 0, not_applicable = 0;
+  std::size_t holds = 0, misprints = 0, fails = 0, missed = 0, undecided = 0, not_applicable = 0;
 
   void add(Standing standing);
-  std::size_t total() const { return holds + misprints + fails + missed + not_applicable; }
+  std::size_t total() const {
+    return holds + misprints + fails + missed + undecided + not_applicable;
+  }
 };
 
 StandingCounts count(const std::vector<JudgedStatement>& statements);
 
-/// A claim's verdict; anything but "holds" and "fails" is not applicable, and a reading that fails is missed.
+/// The verdict on one claim. A reading that fails is missed; a verdict other than "holds" and
+/// "fails" is undecided or not applicable.
 Standing verdict_of(const nlohmann::json& claim);
 
 }  // namespace ranklab

@@ -1,5 +1,5 @@
-// The style sheet of the report. Text keeps a contrast of at least 4.5 to 1 in both schemes; verdicts also differ by word and
-// symbol, so nothing depends on colour.
+// The style sheet of the report. Text has a contrast of at least 4.5 to 1 in both color schemes.
+// Verdicts also differ by word and symbol, so no information depends on color.
 #pragma once
 
 namespace ranklab {
@@ -42,6 +42,7 @@ tr.paper th { font-weight: 600; padding-top: .5rem; }
 tfoot td, tfoot th { border-bottom: 0; border-top: 2px solid var(--rule); }
 table.overview { font-size: .86em; }
 table.overview caption { font-weight: 600; }
+table.overview thead th { white-space: normal; }
 table.overview td, table.overview th { padding: .08rem .4rem .08rem 0; }
 table.wide { table-layout: fixed; font-size: .86em; line-height: 1.3; }
 table.wide th:first-child { width: 15%; }
@@ -51,7 +52,7 @@ td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .holds { color: var(--holds); }
 .fails { color: var(--fails); }
 .missed { color: var(--missed); }
-.open { color: var(--soft); }
+.undecided, .not-applicable { color: var(--soft); }
 .warning { margin: .25rem 0; padding: .15rem .5rem; font-size: .92em; background: var(--warn); border-left: 5px solid var(--warn-rule); }
 .results { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: .45rem 1.6rem; grid-auto-flow: row dense; }
 .result { min-width: 0; scroll-margin-top: .5rem; }

@@ -1,4 +1,4 @@
-// The symbols that claims and pictures use, each explained once, with formulas in MathML.
+// The symbols of claims and pictures, each explained once, with formulas in MathML.
 #pragma once
 
 #include <string>

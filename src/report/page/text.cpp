@@ -15,16 +15,19 @@ using Json = nlohmann::json;
 
 std::string format_number(double value) {
   const double size = std::abs(value);
-  if (size < 1e9 && value == std::floor(value)) return with_minus(digits_of(value, std::chars_format::fixed, 0));
+  if (size < 1e9 && value == std::floor(value))
+    return with_minus(digits_of(value, std::chars_format::fixed, 0));
   if (size >= 1e-3 && size < 1e6) {
     const int before_point = std::max(1, static_cast<int>(std::floor(std::log10(size))) + 1);
     const int leading_zeros = size < 1 ? static_cast<int>(-std::floor(std::log10(size))) : 0;
-    return with_minus(digits_of(value, std::chars_format::fixed, size < 1 ? 3 + leading_zeros : std::max(0, 4 - before_point)));
+    return with_minus(digits_of(value, std::chars_format::fixed,
+                                size < 1 ? 3 + leading_zeros : std::max(0, 4 - before_point)));
   }
   const std::string scientific = digits_of(value, std::chars_format::scientific, 3);
   const std::size_t e = scientific.find('e');
   const int exponent = std::atoi(scientific.c_str() + e + 1);
-  return with_minus(scientific.substr(0, e)) + "\u00D710<sup>" + with_minus(std::to_string(exponent)) + "</sup>";
+  return with_minus(scientific.substr(0, e)) + "\u00D710<sup>" +
+         with_minus(std::to_string(exponent)) + "</sup>";
 }
 
 }  // namespace
@@ -62,11 +65,14 @@ std::string html_duration(const Json& seconds) {
 }
 
 std::string cell(const std::string& column, const std::string& content, const std::string& kind) {
-  return "<td data-label=\"" + column + "\"" + (kind.empty() ? "" : " class=\"" + kind + "\"") + ">" + content + "</td>";
+  return "<td data-label=\"" + column + "\"" + (kind.empty() ? "" : " class=\"" + kind + "\"") +
+         ">" + content + "</td>";
 }
 
-std::string table_start(const std::string& caption, const std::vector<std::string>& columns, const std::string& kind) {
-  std::string out = "<table class=\"" + kind + "\">\n<caption>" + caption + "</caption>\n<thead><tr>";
+std::string table_start(const std::string& caption, const std::vector<std::string>& columns,
+                        const std::string& kind) {
+  std::string out =
+      "<table class=\"" + kind + "\">\n<caption>" + caption + "</caption>\n<thead><tr>";
   for (const auto& column : columns) out += "<th scope=\"col\">" + column + "</th>";
   return out + "</tr></thead>\n<tbody>\n";
 }

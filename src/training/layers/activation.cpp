@@ -9,7 +9,8 @@
 namespace ranklab {
 namespace {
 
-// sigma(z) and sigma'(z) of packs, of the activations that language models use; the others go through models/activations in double.
+// sigma(z) and sigma'(z) on packs, for the activations of language models. The others use
+// models/activations in double precision.
 template <class V>
 [[gnu::always_inline]] inline V positive_part(V z) {
   return z > EntryOf<V>(0) ? z : V{};
@@ -24,15 +25,16 @@ template <class V>
   return {positive * positive, EntryOf<V>(2) * positive};
 }
 
-/// f of each entry, by a call.
+/// Calls f for each entry.
 template <class V, class F>
 [[gnu::always_inline]] inline V one_by_one(V z, const F& f) {
-  for (std::size_t i = 0; i < pack_size<EntryOf<V>>; ++i) z[i] = static_cast<EntryOf<V>>(f(static_cast<double>(z[i])));
+  for (std::size_t i = 0; i < pack_size<EntryOf<V>>; ++i)
+    z[i] = static_cast<EntryOf<V>>(f(static_cast<double>(z[i])));
   return z;
 }
 
-/// Phi(z), the normal distribution, where exp(-z^2 / 2) is known already. In float by Abramowitz, Stegun 7.1.26, good to 1e-7
-/// absolutely: erfc is a call.
+/// The normal distribution Phi(z), given exp(-z^2 / 2). In float by Abramowitz and Stegun 7.1.26,
+/// with an absolute error of 1e-7, because erfc is a function call.
 template <class V>
 [[gnu::always_inline]] inline V normal_distribution(V z, [[maybe_unused]] V gaussian) {
   using T = EntryOf<V>;
@@ -41,7 +43,9 @@ template <class V>
   } else {
     const V t = T(1) / (T(1) + T(0.3275911 / std::numbers::sqrt2) * absolute(z));
     const V series =
-        t * (T(0.254829592) + t * (T(-0.284496736) + t * (T(1.421413741) + t * (T(-1.453152027) + t * T(1.061405429)))));
+        t *
+        (T(0.254829592) +
+         t * (T(-0.284496736) + t * (T(1.421413741) + t * (T(-1.453152027) + t * T(1.061405429)))));
     const V tail = T(0.5) * series * gaussian;  // Phi(-|z|)
     return z > T(0) ? T(1) - tail : tail;
   }
@@ -51,10 +55,11 @@ template <class V>
 [[gnu::always_inline]] inline Point<V> gelu(V z) {
   using T = EntryOf<V>;
   const V gaussian = exponential(T(-0.5) * z * z), distribution = normal_distribution(z, gaussian);
-  return {z * distribution, distribution + z * gaussian * T(std::numbers::inv_sqrtpi / std::numbers::sqrt2)};
+  return {z * distribution,
+          distribution + z * gaussian * T(std::numbers::inv_sqrtpi / std::numbers::sqrt2)};
 }
 
-/// visit(point), a function that gives value and slope at a pack.
+/// Calls visit(point), where point(z) returns value and slope for a pack.
 template <class T, class Visit>
 void with_points(const Activation& sigma, const Visit& visit) {
   using V = Pack<T>;
@@ -67,14 +72,17 @@ void with_points(const Activation& sigma, const Visit& visit) {
   } else if (sigma.name == "gelu") {
     visit([](V z) __attribute__((always_inline)) { return gelu(z); });
   } else {
-    visit([&](V z) { return Point<V>{one_by_one(z, sigma.value), one_by_one(z, sigma.derivative)}; });
+    visit([&](V z) {
+      return Point<V>{one_by_one(z, sigma.value), one_by_one(z, sigma.derivative)};
+    });
   }
 }
 
 }  // namespace
 
 template <class T>
-void activate(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>& M, arma::Mat<T>& S) {
+void activate(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>& M,
+              arma::Mat<T>& S) {
   S.set_size(Z.n_rows, Z.n_cols);
   const T *const z = Z.memptr(), *const m = M.memptr();
   T* const s = S.memptr();
@@ -100,8 +108,8 @@ void activate_for_slope(const Activation& sigma, arma::Mat<T>& Z, arma::Mat<T>& 
 }
 
 template <class T>
-void activate_backward(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>& M, const arma::Mat<T>& dS,
-                       arma::Mat<T>& dZ, arma::Mat<T>& dM) {
+void activate_backward(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>& M,
+                       const arma::Mat<T>& dS, arma::Mat<T>& dZ, arma::Mat<T>& dM) {
   dZ.set_size(Z.n_rows, Z.n_cols);
   if (sigma.gated) dM.set_size(Z.n_rows, Z.n_cols);
   const T *const z = Z.memptr(), *const m = M.memptr(), *const ds = dS.memptr();
@@ -124,9 +132,9 @@ template void activate<float>(const Activation&, const arma::fmat&, const arma::
 template void activate<double>(const Activation&, const arma::mat&, const arma::mat&, arma::mat&);
 template void activate_for_slope<float>(const Activation&, arma::fmat&, arma::fmat&);
 template void activate_for_slope<double>(const Activation&, arma::mat&, arma::mat&);
-template void activate_backward<float>(const Activation&, const arma::fmat&, const arma::fmat&, const arma::fmat&, arma::fmat&,
-                                       arma::fmat&);
-template void activate_backward<double>(const Activation&, const arma::mat&, const arma::mat&, const arma::mat&, arma::mat&,
-                                        arma::mat&);
+template void activate_backward<float>(const Activation&, const arma::fmat&, const arma::fmat&,
+                                       const arma::fmat&, arma::fmat&, arma::fmat&);
+template void activate_backward<double>(const Activation&, const arma::mat&, const arma::mat&,
+                                        const arma::mat&, arma::mat&, arma::mat&);
 
 }  // namespace ranklab

@@ -25,7 +25,8 @@ void AffineNorm<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   with_width(X.n_rows, [&](const auto d) {
     for (arma::uword n = 0; n < X.n_cols; ++n) {
       T *const a = pass_.A.memptr() + n * d, *const y = Y.memptr() + n * d;
-      pass_.inverse[n] = normalise(kind_ == Norm::layer, X.memptr() + n * d, d, static_cast<T>(epsilon_), a);
+      pass_.inverse[n] =
+          normalize(kind_ == Norm::layer, X.memptr() + n * d, d, static_cast<T>(epsilon_), a);
 #pragma omp simd
       for (arma::uword i = 0; i < d; ++i) y[i] = gain[i] * a[i] + bias[i];
     }
@@ -47,7 +48,7 @@ void AffineNorm<T>::backward(const arma::Mat<T>& dY, arma::Mat<T>& dX) {
         dgain[i] += g[i] * a[i];
         da[i] = g[i] * gain[i];
       }
-      normalise_backward(kind_ == Norm::layer, a, pass_.inverse[n], da, d, dX.memptr() + n * d);
+      normalize_backward(kind_ == Norm::layer, a, pass_.inverse[n], da, d, dX.memptr() + n * d);
     }
   });
 }

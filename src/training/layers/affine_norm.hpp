@@ -1,4 +1,5 @@
-// RMS and layer norm with a gain, and with a bias where the mean is taken away: Y = gain o a + bias, forward and backward.
+// RMS norm with a gain, and layer norm with a gain and a bias: Y = gain o a + bias, forward and
+// backward.
 #pragma once
 
 #include <armadillo>
@@ -10,7 +11,7 @@
 
 namespace ranklab {
 
-/// `kind` is rms (gain alone, as in Mamba-2) or layer. Gain 1 and bias 0 at the start.
+/// `kind` is rms (only a gain, as in Mamba-2) or layer. Initial values: gain 1, bias 0.
 template <class T>
 class AffineNorm {
  public:
@@ -19,7 +20,8 @@ class AffineNorm {
   std::vector<Parameter<T>*> parameters();
   /// X (d, N) -> Y (d, N).
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y);
-  /// After forward(): the gradients in gain and bias, and that in X added to dX (d, N).
+  /// Call after forward(): adds to the gradients of gain and bias, and adds the gradient in X to dX
+  /// (d, N).
   void backward(const arma::Mat<T>& dY, arma::Mat<T>& dX);
 
  private:
@@ -27,7 +29,7 @@ class AffineNorm {
   double epsilon_;
   Parameter<T> gain_, bias_;
   NormPass<T> pass_;
-  arma::Col<T> da_;  // (2 d): the gradient in a token's a, and room for that in a bias that there is not
+  arma::Col<T> da_;  // (2 d): gradient in a token's a; scratch for the bias gradient of rms
 };
 
 }  // namespace ranklab

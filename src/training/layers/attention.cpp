@@ -10,9 +10,9 @@
 namespace ranklab {
 namespace {
 
-/// Of S = K'Q and of P, P' as factors on the right.
+/// Triangular structure of S = K'Q, and of P and P' as right factors.
 struct Triangles {
-  Triangle seen, weights, weights_turned;
+  Triangle seen, weights, weights_transposed;
 };
 
 Triangles triangles(bool causal) {
@@ -23,14 +23,17 @@ Triangles triangles(bool causal) {
 }  // namespace
 
 template <class T>
-Attention<T>::Attention(const AttentionShape& shape, std::uint64_t dim) : shape_(shape), width_(dim / shape.heads) {
+Attention<T>::Attention(const AttentionShape& shape, std::uint64_t dim)
+    : shape_(shape), width_(dim / shape.heads) {
   if (!shape_.rotary) return;
   const arma::uword half = width_ / 2;
   cosine_.set_size(half, shape_.context);
   sine_.set_size(half, shape_.context);
   for (arma::uword t = 0; t < shape_.context; ++t) {
     for (arma::uword j = 0; j < half; ++j) {
-      const double angle = static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width_));
+      const double angle =
+          static_cast<double>(t) *
+          std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width_));
       cosine_(j, t) = static_cast<T>(std::cos(angle));
       sine_(j, t) = static_cast<T>(std::sin(angle));
     }
@@ -38,7 +41,7 @@ Attention<T>::Attention(const AttentionShape& shape, std::uint64_t dim) : shape_
 }
 
 template <class T>
-void Attention<T>::norm_and_turn(arma::Mat<T>& q, arma::Mat<T>& inverse) const {
+void Attention<T>::norm_and_rotate(arma::Mat<T>& q, arma::Mat<T>& inverse) const {
   if (shape_.qk_norm) inverse.set_size(shape_.heads, q.n_cols);
   with_width(width_, [&](const auto width) {
     const arma::uword half = width / 2;
@@ -46,7 +49,8 @@ void Attention<T>::norm_and_turn(arma::Mat<T>& q, arma::Mat<T>& inverse) const {
       const arma::uword t = n % shape_.context;
       for (arma::uword head = 0; head < shape_.heads; ++head) {
         T* const u = q.colptr(n) + head * width;
-        if (shape_.qk_norm) inverse(head, n) = rms_normalise(u, width, static_cast<T>(shape_.norm_epsilon));
+        if (shape_.qk_norm)
+          inverse(head, n) = rms_normalize(u, width, static_cast<T>(shape_.norm_epsilon));
         if (!shape_.rotary) continue;
         const T *const c = cosine_.colptr(t), *const s = sine_.colptr(t);
 #pragma omp simd
@@ -61,7 +65,8 @@ void Attention<T>::norm_and_turn(arma::Mat<T>& q, arma::Mat<T>& inverse) const {
 }
 
 template <class T>
-void Attention<T>::norm_and_turn_backward(const arma::Mat<T>& q, const arma::Mat<T>& inverse, arma::Mat<T>& dq) const {
+void Attention<T>::norm_and_rotate_backward(const arma::Mat<T>& q, const arma::Mat<T>& inverse,
+                                            arma::Mat<T>& dq) const {
   std::vector<T> memory(width_);
   T* const before = memory.data();
   with_width(width_, [&](const auto width) {
@@ -83,7 +88,7 @@ void Attention<T>::norm_and_turn_backward(const arma::Mat<T>& q, const arma::Mat
           }
           a = before;
         }
-        if (shape_.qk_norm) rms_normalise_backward(a, inverse(head, n), width, g);
+        if (shape_.qk_norm) rms_normalize_backward(a, inverse(head, n), width, g);
       }
     }
   });
@@ -93,51 +98,54 @@ template <class T>
 void Attention<T>::forward(AttentionPass<T>& pass) const {
   const arma::uword d = pass.q.n_rows, N = pass.q.n_cols, length = shape_.context;
   if (shape_.qk_norm || shape_.rotary) {
-    norm_and_turn(pass.q, pass.inverse_q);
-    norm_and_turn(pass.k, pass.inverse_k);
+    norm_and_rotate(pass.q, pass.inverse_q);
+    norm_and_rotate(pass.k, pass.inverse_k);
   }
   pass.P.set_size(length, N * shape_.heads);
   pass.H.set_size(d, N);
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(width_)));
-  const auto [seen, weights, weights_turned] = triangles(shape_.causal);
+  const auto [seen, weights, weights_transposed] = triangles(shape_.causal);
   for (arma::uword first = 0; first < N; first += length) {
     for (arma::uword head = 0; head < shape_.heads; ++head) {
       const arma::uword at = first * d + head * width_;
       T* const P = pass.P.colptr(first * shape_.heads + head * length);
-      product(CblasTrans, CblasNoTrans, length, length, width_, scale, pass.k.memptr() + at, d, pass.q.memptr() + at, d, P, length,
-              T(0), seen);
+      product(CblasTrans, CblasNoTrans, length, length, width_, scale, pass.k.memptr() + at, d,
+              pass.q.memptr() + at, d, P, length, T(0), seen);
       softmax(P, length, shape_.causal);
-      product(CblasNoTrans, CblasNoTrans, width_, length, length, T(1), pass.v.memptr() + at, d, P, length, pass.H.memptr() + at, d,
-              T(0), weights);
+      product(CblasNoTrans, CblasNoTrans, width_, length, length, T(1), pass.v.memptr() + at, d, P,
+              length, pass.H.memptr() + at, d, T(0), weights);
     }
   }
 }
 
 template <class T>
-void Attention<T>::backward(const AttentionPass<T>& pass, const arma::Mat<T>& dH, arma::Mat<T>& dq, arma::Mat<T>& dk,
-                            arma::Mat<T>& dv) const {
+void Attention<T>::backward(const AttentionPass<T>& pass, const arma::Mat<T>& dH, arma::Mat<T>& dq,
+                            arma::Mat<T>& dk, arma::Mat<T>& dv) const {
   const arma::uword d = dH.n_rows, N = dH.n_cols, length = shape_.context;
   for (arma::Mat<T>* out : {&dq, &dk, &dv}) out->set_size(d, N);
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(width_)));
-  const auto [seen, weights, weights_turned] = triangles(shape_.causal);
+  const auto [seen, weights, weights_transposed] = triangles(shape_.causal);
   std::vector<T> memory(length * length);
   T* const dS = memory.data();
   for (arma::uword first = 0; first < N; first += length) {
     for (arma::uword head = 0; head < shape_.heads; ++head) {
       const arma::uword at = first * d + head * width_;
-      const T *const P = pass.P.colptr(first * shape_.heads + head * length), *const g = dH.memptr() + at;
-      product(CblasTrans, CblasNoTrans, length, length, width_, T(1), pass.v.memptr() + at, d, g, d, dS, length, T(0), seen);
-      product(CblasNoTrans, CblasTrans, width_, length, length, T(1), g, d, P, length, dv.memptr() + at, d, T(0), weights_turned);
+      const T *const P = pass.P.colptr(first * shape_.heads + head * length), *const g =
+                                                                                  dH.memptr() + at;
+      product(CblasTrans, CblasNoTrans, length, length, width_, T(1), pass.v.memptr() + at, d, g, d,
+              dS, length, T(0), seen);
+      product(CblasNoTrans, CblasTrans, width_, length, length, T(1), g, d, P, length,
+              dv.memptr() + at, d, T(0), weights_transposed);
       softmax_backward(P, dS, length, shape_.causal);
-      product(CblasNoTrans, CblasNoTrans, width_, length, length, scale, pass.k.memptr() + at, d, dS, length, dq.memptr() + at, d,
-              T(0), weights);
-      product(CblasNoTrans, CblasTrans, width_, length, length, scale, pass.q.memptr() + at, d, dS, length, dk.memptr() + at, d,
-              T(0), weights_turned);
+      product(CblasNoTrans, CblasNoTrans, width_, length, length, scale, pass.k.memptr() + at, d,
+              dS, length, dq.memptr() + at, d, T(0), weights);
+      product(CblasNoTrans, CblasTrans, width_, length, length, scale, pass.q.memptr() + at, d, dS,
+              length, dk.memptr() + at, d, T(0), weights_transposed);
     }
   }
   if (shape_.qk_norm || shape_.rotary) {
-    norm_and_turn_backward(pass.q, pass.inverse_q, dq);
-    norm_and_turn_backward(pass.k, pass.inverse_k, dk);
+    norm_and_rotate_backward(pass.q, pass.inverse_q, dq);
+    norm_and_rotate_backward(pass.k, pass.inverse_k, dk);
   }
 }
 

@@ -6,7 +6,8 @@ namespace ranklab {
 namespace {
 
 template <class T>
-std::optional<Parameter<T>> bias_of(const InitialWeights& initial, const std::string& name, arma::uword dim, bool exists) {
+std::optional<Parameter<T>> bias_of(const InitialWeights& initial, const std::string& name,
+                                    arma::uword dim, bool exists) {
   if (!exists) return std::nullopt;
   return initial.bias<T>(name, dim, dim);
 }
@@ -14,14 +15,17 @@ std::optional<Parameter<T>> bias_of(const InitialWeights& initial, const std::st
 }  // namespace
 
 template <class T>
-AttentionMixer<T>::AttentionMixer(arma::uword dim, const AttentionShape& shape, const InitialWeights& initial,
-                                  const AttentionMaps& maps, RelativeBiases<T>* shared)
+AttentionMixer<T>::AttentionMixer(arma::uword dim, const AttentionShape& shape,
+                                  const InitialWeights& initial, const AttentionMaps& maps,
+                                  RelativeBiases<T>* shared)
     : attention_(shape, dim),
       q_{initial.map<T>("Wq", dim, dim), bias_of<T>(initial, "bq", dim, maps.input_biases)},
       k_{initial.map<T>("Wk", dim, dim), bias_of<T>(initial, "bk", dim, maps.input_biases)},
       v_{initial.value_map<T>("Wv", dim, dim), bias_of<T>(initial, "bv", dim, maps.input_biases)} {
   if (shared) relative_.emplace(shape, dim, *shared, initial);
-  if (maps.output) o_.emplace(Map{initial.map<T>("Wo", dim, dim), bias_of<T>(initial, "bo", dim, maps.output_bias)});
+  if (maps.output)
+    o_.emplace(
+        Map{initial.map<T>("Wo", dim, dim), bias_of<T>(initial, "bo", dim, maps.output_bias)});
   if (joins_maps(shape.heads, maps, shared != nullptr)) joined_.emplace();
 }
 
@@ -85,7 +89,8 @@ void AttentionMixer<T>::forward_joined(const arma::Mat<T>& X, arma::Mat<T>& Y) {
 }
 
 template <class T>
-void AttentionMixer<T>::backward_joined(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+void AttentionMixer<T>::backward_joined(const arma::Mat<T>& X, const arma::Mat<T>& dY,
+                                        arma::Mat<T>& dX) {
   if (o_ && o_->b) bias_backward(*o_->b, dY);
   attention_.backward(pass_, dY, dq_, dX, dv_);
   linear_backward_weights(joined_->scores, X, dq_);
@@ -116,7 +121,8 @@ void AttentionMixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, 
     linear_backward_inputs(o_->W, dY, dH_);
   }
   const arma::Mat<T>& dH = o_ ? dH_ : dY;
-  relative_ ? relative_->backward(pass_, dH, dq_, dk_, dv_) : attention_.backward(pass_, dH, dq_, dk_, dv_);
+  relative_ ? relative_->backward(pass_, dH, dq_, dk_, dv_)
+            : attention_.backward(pass_, dH, dq_, dk_, dv_);
   q_.backward(X, dq_);
   k_.backward(X, dk_);
   v_.backward(X, dv_);

@@ -1,7 +1,8 @@
-// Softmax attention as a mixer: Y = [Wo] attention(Wq X [+ bq], Wk X [+ bk], Wv X [+ bv]) [+ bo], its positions relative or none.
+// Softmax attention as a mixer: Y = [Wo] attention(Wq X [+ bq], Wk X [+ bk], Wv X [+ bv]) [+ bo],
+// with relative positions or without positions.
 //
-// One head without positions and input biases reads Wq and Wk as Wk'Wq alone, Wv and Wo as Wo Wv: two maps of the tokens in place
-// of four, and their gradients come from those of the two.
+// With one head, no positions and no input biases, only the products Wk'Wq and Wo Wv matter: two
+// maps of the tokens instead of four. The gradients of the four follow from those of the two.
 #pragma once
 
 #include <optional>
@@ -13,13 +14,13 @@
 
 namespace ranklab {
 
-/// Which of these maps there are.
+/// The maps and biases that a mixer has.
 struct AttentionMaps {
   bool output = true;  // Wo
   bool input_biases = false, output_bias = false;
 };
 
-/// Whether the maps are joined to two.
+/// Whether the four maps are merged into two.
 inline bool joins_maps(std::uint64_t heads, const AttentionMaps& maps, bool relative) {
   return heads == 1 && !maps.input_biases && !relative;
 }
@@ -27,11 +28,12 @@ inline bool joins_maps(std::uint64_t heads, const AttentionMaps& maps, bool rela
 template <class T>
 class AttentionMixer final : public Mixer<T> {
  public:
-  /// With `shared`, which outlives it, positions are relative; `shape` is then causal.
-  AttentionMixer(arma::uword dim, const AttentionShape& shape, const InitialWeights& initial, const AttentionMaps& maps = {},
-                 RelativeBiases<T>* shared = nullptr);
+  /// With `shared`, positions are relative and `shape` must be causal. `shared` must outlive the
+  /// mixer.
+  AttentionMixer(arma::uword dim, const AttentionShape& shape, const InitialWeights& initial,
+                 const AttentionMaps& maps = {}, RelativeBiases<T>* shared = nullptr);
 
-  /// Wq, Wk, Wv, bq, bk, bv, Wr, Wo, bo: those that there are. u and v are their owner's.
+  /// Those of Wq, Wk, Wv, bq, bk, bv, Wr, Wo, bo that exist. The owner of u and v lists them.
   std::vector<Parameter<T>*> parameters() override;
   void prepare() override;
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
@@ -39,7 +41,7 @@ class AttentionMixer final : public Mixer<T> {
   void finish() override;
 
  private:
-  /// A map of X with its bias.
+  /// An affine map of X.
   struct Map {
     Parameter<T> W;
     std::optional<Parameter<T>> b;

@@ -7,7 +7,8 @@
 namespace ranklab {
 
 template <class T>
-double cross_entropy(arma::Mat<T>& logits, const std::vector<std::uint32_t>& targets, bool gradient, std::size_t cases) {
+double cross_entropy(arma::Mat<T>& logits, const std::vector<std::uint32_t>& targets, bool gradient,
+                     std::size_t cases) {
   const arma::uword V = logits.n_rows;
   const double all = static_cast<double>(cases > 0 ? cases : targets.size());
   const T share = static_cast<T>(1 / all);
@@ -39,7 +40,9 @@ double cross_entropy(arma::Mat<T>& logits, const std::vector<std::uint32_t>& tar
   return total / all;
 }
 
-template double cross_entropy<float>(arma::fmat&, const std::vector<std::uint32_t>&, bool, std::size_t);
-template double cross_entropy<double>(arma::mat&, const std::vector<std::uint32_t>&, bool, std::size_t);
+template double cross_entropy<float>(arma::fmat&, const std::vector<std::uint32_t>&, bool,
+                                     std::size_t);
+template double cross_entropy<double>(arma::mat&, const std::vector<std::uint32_t>&, bool,
+                                      std::size_t);
 
 }  // namespace ranklab

@@ -8,10 +8,12 @@
 
 namespace ranklab {
 
-/// The mean over tokens of -log softmax(logits)[target], in nats. `logits` is (V, N), N > 0; the targets, one for each column, are
-/// below V. The logits are overwritten: by (softmax - one-hot) / N, their gradient, or, without `gradient`, by what is of no use.
-/// Not finite where a logit is not. Of a part of a batch of `cases` tokens it is the part's share: the sum / cases.
+/// The mean over tokens of -log softmax(logits)[target], in nats. `logits` is (V, N), N > 0; there
+/// is one target below V per column. Overwrites the logits: with `gradient` by their gradient
+/// (softmax - one-hot) / N, otherwise by unspecified values. Not finite if a logit is not finite.
+/// For a part of a batch of `cases` tokens, returns sum / cases, its share of the mean.
 template <class T>
-double cross_entropy(arma::Mat<T>& logits, const std::vector<std::uint32_t>& targets, bool gradient, std::size_t cases = 0);
+double cross_entropy(arma::Mat<T>& logits, const std::vector<std::uint32_t>& targets, bool gradient,
+                     std::size_t cases = 0);
 
 }  // namespace ranklab

@@ -10,13 +10,14 @@ void add(arma::uword size, T factor, const T* from, T* to) {
   for (arma::uword i = 0; i < size; ++i) to[i] += factor * from[i];
 }
 
-/// X = first token of a sequence, `sum` zeros of its width: becomes X (I - tau C)'.
+/// Replaces a sequence that starts at X by X (I - tau C)'. `sum` holds `width` zeros.
 template <class T>
 void remove_mean(const DeEscalation& of, arma::uword width, T* X, T* sum) {
   const T tau = static_cast<T>(of.tau);
   if (of.mean == MeanOver::segment) {
     for (arma::uword t = 0; t < of.length; ++t) add(width, T(1), X + t * width, sum);
-    for (arma::uword t = 0; t < of.length; ++t) add(width, -tau / static_cast<T>(of.length), sum, X + t * width);
+    for (arma::uword t = 0; t < of.length; ++t)
+      add(width, -tau / static_cast<T>(of.length), sum, X + t * width);
     return;
   }
   const bool strict = of.mean == MeanOver::strict;
@@ -25,14 +26,14 @@ void remove_mean(const DeEscalation& of, arma::uword width, T* X, T* sum) {
     const arma::uword seen = strict ? t : t + 1;
     const T factor = seen > 0 ? tau / static_cast<T>(seen) : T(0);
     for (arma::uword i = 0; i < width; ++i) {
-      const T own = x[i], before = sum[i];
-      sum[i] = before + own;
-      x[i] = own - factor * (strict ? before : sum[i]);
+      const T current = x[i], before = sum[i];
+      sum[i] = before + current;
+      x[i] = current - factor * (strict ? before : sum[i]);
     }
   }
 }
 
-/// dX_j = G_j - tau sum of G_i / (tokens that i sees), over the tokens i that see j.
+/// dX_j = G_j - tau sum_i G_i / (number of tokens that i sees), over the tokens i that see j.
 template <class T>
 void remove_mean_backward(const DeEscalation& of, arma::uword width, T* G, T* sum) {
   if (of.mean == MeanOver::segment) return remove_mean(of, width, G, sum);  // C is symmetric
@@ -43,9 +44,9 @@ void remove_mean_backward(const DeEscalation& of, arma::uword width, T* G, T* su
     const arma::uword seen = strict ? t : t + 1;
     const T factor = seen > 0 ? tau / static_cast<T>(seen) : T(0);
     for (arma::uword i = 0; i < width; ++i) {
-      const T own = g[i], after = sum[i];
-      sum[i] = after + factor * own;
-      g[i] = own - (strict ? after : sum[i]);
+      const T current = g[i], after = sum[i];
+      sum[i] = after + factor * current;
+      g[i] = current - (strict ? after : sum[i]);
     }
   }
 }
@@ -68,7 +69,8 @@ void DeEscalation::forward(arma::Mat<T>& X) const {
 
 template <class T>
 void DeEscalation::backward(arma::Mat<T>& G) const {
-  for_each_sequence(G, length, [&](T* g, T* sum) { remove_mean_backward(*this, G.n_rows, g, sum); });
+  for_each_sequence(G, length,
+                    [&](T* g, T* sum) { remove_mean_backward(*this, G.n_rows, g, sum); });
 }
 
 template void DeEscalation::forward(arma::fmat&) const;

@@ -1,4 +1,4 @@
-// exp and silu of packs: without a call and without a branch.
+// exp and silu on packs, without calls or branches.
 #pragma once
 
 #include <array>
@@ -22,8 +22,9 @@ consteval std::array<T, terms + 1> inverse_factorials() {
   return out;
 }
 
-/// e^x of each entry to 2 units in the last place: x = k ln 2 + r, the series of e^r, and k added to the exponent. Arguments below
-/// -86.6 (float) or -707.7 count as that, those above 88.3 or 709.3 as these; NaN stays.
+/// e^x of each entry to 2 units in the last place: x = k ln 2 + r, the series of e^r, and k added
+/// to the exponent. Arguments are clamped to [-86.6, 88.3] (float) or [-707.7, 709.3] (double); NaN
+/// stays NaN.
 template <class V>
 [[gnu::always_inline]] inline V exponential(V x) {
   using T = EntryOf<V>;
@@ -32,12 +33,12 @@ template <class V>
   constexpr std::size_t terms = single ? 7 : 13;
   constexpr BitsOf<T> mantissa = single ? 23 : 52, bias = single ? 127 : 1023;
   constexpr T low = single ? T(-86.6) : T(-707.7), high = single ? T(88.3) : T(709.3);
-  // ln 2 in two parts, the first with so few digits that its products with k are exact.
+  // ln 2 in two parts. The first has few enough digits that its products with k are exact.
   constexpr T log_2_high = single ? T(0.693359375) : T(6.93147180369123816490e-01),
               log_2_low = single ? T(-2.12194440e-4) : T(1.90821492927058770002e-10);
   x = x < low ? all<T>(low) : x;
   x = x > high ? all<T>(high) : x;
-  // Adding 1.5 2^mantissa and taking it away rounds to an integer; the low bits of the sum are that integer.
+  // Adding and subtracting 1.5 2^mantissa rounds to an integer, which the low bits of the sum hold.
   constexpr T shift = single ? T(12582912.0) : T(6755399441055744.0);
   const V shifted = x * T(1.4426950408889634074) + shift;
   const V k = shifted - shift, r = (x - k * log_2_high) - k * log_2_low;
@@ -45,11 +46,11 @@ template <class V>
   V series = all<T>(coefficients[terms]);
   for (std::size_t n = terms; n > 0; --n) series = series * r + coefficients[n - 1];
   const Bits exponent = std::bit_cast<Bits>(shifted) - std::bit_cast<BitsOf<T>>(shift) + (bias - 1);
-  // Half of 2^k, and the factor 2 apart: k may be one more than the largest exponent.
+  // Multiply by 2^(k-1) and by 2, because k may exceed the largest exponent by one.
   return T(2) * series * std::bit_cast<V>(exponent << mantissa);
 }
 
-/// A function and its derivative, in each entry.
+/// Values and derivatives of a function, entry by entry.
 template <class V>
 struct Point {
   V value, slope;

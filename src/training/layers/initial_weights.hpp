@@ -1,5 +1,5 @@
-// How weights start: each drawn from the stream of its own name, in double whatever the type, so that models with the same
-// parameters start alike.
+// Initial weights. Each parameter is drawn from the stream of its own name, in double precision for
+// any type, so that models with the same parameters start equal.
 #pragma once
 
 #include <string>
@@ -13,45 +13,51 @@ namespace ranklab {
 ///   fan     maps (out, in) N(0, 1/in); tables of width d N(0, 1/d); biases 0
 ///   small   N(0, 0.02^2); biases 0
 ///   normal  N(0, deviation^2); biases 0
-///   torch   maps uniform within 1/sqrt(in), and their biases too; tables N(0, 1/d)
-///   alg1    the same with biases 0, and N(0, 1/in) for attention's values: the initialisation that [Shallow] Algorithm 1 speaks of
+///   torch   maps and their biases uniform within 1/sqrt(in); tables N(0, 1/d)
+///   alg1    torch with biases 0 and N(0, 1/in) for attention values: [Shallow] Algorithm 1
 ///   zero    all 0, for weights that the caller sets
 enum class WeightLaw { fan, small, normal, torch, alg1, zero };
 
 class InitialWeights {
  public:
-  InitialWeights(WeightLaw law, const Trial& trial, std::string prefix = "", double deviation = 0.02)
+  InitialWeights(WeightLaw law, const Trial& trial, std::string prefix = "",
+                 double deviation = 0.02)
       : law_(law), trial_(trial), prefix_(std::move(prefix)), deviation_(deviation) {}
 
-  /// For the parameters of a part: names behind "<part>.".
-  InitialWeights of(const std::string& part) const { return {law_, trial_, prefix_ + part + ".", deviation_}; }
-  /// The same names by another law.
+  /// For the parameters of a part: adds "<part>." to their names.
+  InitialWeights of(const std::string& part) const {
+    return {law_, trial_, prefix_ + part + ".", deviation_};
+  }
+  /// The same names with another law.
   InitialWeights by(WeightLaw law) const { return {law, trial_, prefix_, deviation_}; }
   WeightLaw law() const { return law_; }
 
-  // Those that decay.
+  // With weight decay.
   template <class T>
   Parameter<T> map(const std::string& name, arma::uword out, arma::uword in) const;
-  /// A map to attention's values.
+  /// The value map of attention.
   template <class T>
   Parameter<T> value_map(const std::string& name, arma::uword out, arma::uword in) const;
   /// (width, entries), one entry per column.
   template <class T>
   Parameter<T> table(const std::string& name, arma::uword width, arma::uword entries) const;
 
-  // Those that do not.
-  /// (out, 1), of a map (out, in).
+  // Without weight decay.
+  /// (out, 1), for a map (out, in).
   template <class T>
   Parameter<T> bias(const std::string& name, arma::uword out, arma::uword in) const;
   template <class T>
-  Parameter<T> normal(const std::string& name, arma::uword rows, arma::uword columns, double standard_deviation) const;
+  Parameter<T> normal(const std::string& name, arma::uword rows, arma::uword columns,
+                      double standard_deviation) const;
   template <class T>
-  Parameter<T> uniform(const std::string& name, arma::uword rows, arma::uword columns, double low, double high) const;
+  Parameter<T> uniform(const std::string& name, arma::uword rows, arma::uword columns, double low,
+                       double high) const;
   template <class T>
-  Parameter<T> constant(const std::string& name, arma::uword rows, arma::uword columns, double value) const;
+  Parameter<T> constant(const std::string& name, arma::uword rows, arma::uword columns,
+                        double value) const;
 
  private:
-  /// Standard deviation of a normal map of so many inputs.
+  /// Standard deviation of a normal map with a number of inputs.
   double deviation(arma::uword inputs) const;
 
   WeightLaw law_;

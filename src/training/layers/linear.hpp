@@ -1,5 +1,5 @@
-// Linear maps and tables: forward, with the backward beside it, which adds to the gradients. One token per column; what N, in and
-// out are, the shapes say.
+// Linear maps and lookup tables, forward and backward. Backward functions add to the gradients. One
+// token per column.
 #pragma once
 
 #include <armadillo>
@@ -10,9 +10,9 @@
 
 namespace ranklab {
 
-// Y = W X --------------------------------------------------------------------------------------------------------------------
+// Y = W X -----------------------------------------------------------------------------------------
 
-/// W (out, in), X (in, N) -> Y (out, N), or that added to Y.
+/// W (out, in), X (in, N) -> Y (out, N); with `add`, Y += W X.
 template <class T>
 void linear(const Parameter<T>& W, const arma::Mat<T>& X, arma::Mat<T>& Y, bool add = false);
 
@@ -20,13 +20,14 @@ void linear(const Parameter<T>& W, const arma::Mat<T>& X, arma::Mat<T>& Y, bool 
 template <class T>
 void linear_backward_weights(Parameter<T>& W, const arma::Mat<T>& X, const arma::Mat<T>& dY);
 
-/// From dY: dX = W' dY, or that added to dX.
+/// From dY: dX = W' dY; with `add`, dX += W' dY.
 template <class T>
-void linear_backward_inputs(const Parameter<T>& W, const arma::Mat<T>& dY, arma::Mat<T>& dX, bool add = false);
+void linear_backward_inputs(const Parameter<T>& W, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                            bool add = false);
 
-// Y += b ----------------------------------------------------------------------------------------------------------------------
+// Y += b ------------------------------------------------------------------------------------------
 
-/// b (out, 1) to every column of Y (out, N).
+/// Adds b (out, 1) to every column of Y (out, N).
 template <class T>
 void add_bias(const Parameter<T>& b, arma::Mat<T>& Y) {
   const T* const bias = b.W.memptr();
@@ -37,7 +38,7 @@ void add_bias(const Parameter<T>& b, arma::Mat<T>& Y) {
   }
 }
 
-/// From dY: db, the sum of its columns, added to b.G.
+/// From dY: adds the sum of its columns to b.G.
 template <class T>
 void bias_backward(Parameter<T>& b, const arma::Mat<T>& dY) {
   T* const sum = b.G.memptr();
@@ -48,7 +49,7 @@ void bias_backward(Parameter<T>& b, const arma::Mat<T>& dY) {
   }
 }
 
-// Y = E[id] ------------------------------------------------------------------------------------------------------------------
+// Y = E[id] ---------------------------------------------------------------------------------------
 
 /// E (d, V), one token of the vocabulary per column -> Y (d, N).
 template <class T, class Id>
@@ -57,7 +58,7 @@ void look_up(const arma::Mat<T>& E, const std::vector<Id>& ids, arma::Mat<T>& Y)
   for (arma::uword n = 0; n < ids.size(); ++n) Y.col(n) = E.col(ids[n]);
 }
 
-/// From dY: its columns by id, in the order of the tokens, added to dE (d, V).
+/// From dY: adds column n to column ids[n] of dE (d, V), in token order.
 template <class T, class Id>
 void look_up_backward(const std::vector<Id>& ids, const arma::Mat<T>& dY, arma::Mat<T>& dE) {
   for (arma::uword n = 0; n < ids.size(); ++n) dE.col(ids[n]) += dY.col(n);

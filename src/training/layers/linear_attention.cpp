@@ -7,7 +7,8 @@
 namespace ranklab {
 
 template <class T>
-LinearAttentionMixer<T>::LinearAttentionMixer(arma::uword dim, arma::uword length, bool causal, const InitialWeights& initial)
+LinearAttentionMixer<T>::LinearAttentionMixer(arma::uword dim, arma::uword length, bool causal,
+                                              const InitialWeights& initial)
     : dim_(dim),
       length_(length),
       epsilon_(causal ? 1e-12 : 1e-6),
@@ -15,10 +16,10 @@ LinearAttentionMixer<T>::LinearAttentionMixer(arma::uword dim, arma::uword lengt
       Wk_(initial.map<T>("Wk", dim, dim)),
       Wv_(initial.map<T>("Wv", dim, dim)),
       Wo_(initial.map<T>("Wo", dim, dim)),
-      sees_(length, length, arma::fill::ones),
+      mask_(length, length, arma::fill::ones),
       W_(3 * dim, dim),
       dP_(length, length) {
-  if (causal) sees_ = arma::trimatu(sees_);
+  if (causal) mask_ = arma::trimatu(mask_);
 }
 
 template <class T>
@@ -36,7 +37,8 @@ void LinearAttentionMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   P_.set_size(length_, N);
   inverse_.set_size(N);
   Y.set_size(d, N);
-  product(CblasNoTrans, CblasNoTrans, rows, N, d, T(1), W_.memptr(), rows, X.memptr(), d, qkv_.memptr(), rows);
+  product(CblasNoTrans, CblasNoTrans, rows, N, d, T(1), W_.memptr(), rows, X.memptr(), d,
+          qkv_.memptr(), rows);
   for (arma::uword first = 0; first < N; first += length_) attend(first, Y.colptr(first));
 }
 
@@ -52,24 +54,29 @@ void LinearAttentionMixer<T>::attend(arma::uword first, T* Y) {
       store(u > T(0) ? u + T(1) : exponential(u), x + i, count);
     });
   }
-  product(CblasTrans, CblasNoTrans, length_, length_, d, T(1), k, rows, q, rows, P_.colptr(first), length_);
+  product(CblasTrans, CblasNoTrans, length_, length_, d, T(1), k, rows, q, rows, P_.colptr(first),
+          length_);
   for (arma::uword i = 0; i < length_; ++i) {
     T* const P = P_.colptr(first + i);
-    const T* const sees = sees_.colptr(i);
-    const T inverse = 1 / (product_of(P, sees, length_) + static_cast<T>(epsilon_));
-    for (arma::uword j = 0; j < length_; ++j) P[j] *= sees[j] * inverse;
+    const T* const mask = mask_.colptr(i);
+    const T inverse = 1 / (product_of(P, mask, length_) + static_cast<T>(epsilon_));
+    for (arma::uword j = 0; j < length_; ++j) P[j] *= mask[j] * inverse;
     inverse_[first + i] = inverse;
   }
-  product(CblasNoTrans, CblasNoTrans, d, length_, length_, T(1), v, rows, P_.colptr(first), length_, Y, d);
+  product(CblasNoTrans, CblasNoTrans, d, length_, length_, T(1), v, rows, P_.colptr(first), length_,
+          Y, d);
 }
 
 template <class T>
-void LinearAttentionMixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+void LinearAttentionMixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY,
+                                       arma::Mat<T>& dX) {
   const arma::uword d = dim_, rows = 3 * d, N = X.n_cols;
   dqkv_.set_size(rows, N);
-  for (arma::uword first = 0; first < N; first += length_) attend_backward(first, dY.colptr(first), dqkv_.colptr(first));
+  for (arma::uword first = 0; first < N; first += length_)
+    attend_backward(first, dY.colptr(first), dqkv_.colptr(first));
   const T* const g = dqkv_.memptr();
-  product(CblasNoTrans, CblasTrans, rows, d, N, T(1), g, rows, X.memptr(), d, dW_.memptr(), rows, T(1));
+  product(CblasNoTrans, CblasTrans, rows, d, N, T(1), g, rows, X.memptr(), d, dW_.memptr(), rows,
+          T(1));
   dX.set_size(d, N);
   product(CblasTrans, CblasNoTrans, d, N, rows, T(1), W_.memptr(), rows, g, rows, dX.memptr(), d);
 }
@@ -82,20 +89,21 @@ void LinearAttentionMixer<T>::finish() {
   Wv_.G += Wo_.W.t() * dW_.tail_rows(dim_);
 }
 
-// With P_ji = k_j'q_i / den_i and dP_ji = v_j'dy_i, the gradient in k_j'q_i is (dP_ji - sum_j P_ji dP_ji) / den_i. Slopes of phi
-// are 1 where phi > 1, else phi.
+// With P_ji = k_j'q_i / den_i and dP_ji = v_j'dy_i, the gradient in k_j'q_i is (dP_ji - sum_j P_ji
+// dP_ji) / den_i. The derivative of phi is 1 if phi > 1, otherwise phi.
 template <class T>
 void LinearAttentionMixer<T>::attend_backward(arma::uword first, const T* dY, T* dqkv) {
   const arma::uword d = dim_, rows = 3 * d;
-  const T *const q = qkv_.colptr(first), *const k = q + d, *const v = k + d, *const P = P_.colptr(first);
+  const T *const q = qkv_.colptr(first), *const k = q + d, *const v = k + d,
+                 *const P = P_.colptr(first);
   T *const dq = dqkv, *const dk = dq + d, *const dv = dk + d, *const dP = dP_.memptr();
   product(CblasTrans, CblasNoTrans, length_, length_, d, T(1), v, rows, dY, d, dP, length_);
   product(CblasNoTrans, CblasTrans, d, length_, length_, T(1), dY, d, P, length_, dv, rows);
   for (arma::uword i = 0; i < length_; ++i) {
     T* const at = dP + i * length_;
-    const T* const sees = sees_.colptr(i);
+    const T* const mask = mask_.colptr(i);
     const T along = product_of(P + i * length_, at, length_), inverse = inverse_[first + i];
-    for (arma::uword j = 0; j < length_; ++j) at[j] = (at[j] - along) * inverse * sees[j];
+    for (arma::uword j = 0; j < length_; ++j) at[j] = (at[j] - along) * inverse * mask[j];
   }
   product(CblasNoTrans, CblasNoTrans, d, length_, length_, T(1), k, rows, dP, length_, dq, rows);
   product(CblasNoTrans, CblasTrans, d, length_, length_, T(1), q, rows, dP, length_, dk, rows);

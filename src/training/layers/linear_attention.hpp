@@ -1,10 +1,12 @@
-// Linear attention as a mixer, one head: Y = Wo H, with q = phi(Wq x), k = phi(Wk x), v = Wv x of each token and
+// Linear attention as a mixer, one head: Y = Wo H, with q = phi(Wq x), k = phi(Wk x), v = Wv x of
+// each token and
 //   h_i = sum_j (k_j'q_i) v_j / (sum_j k_j'q_i + epsilon),   phi(x) = elu(x) + 1,
-// over all tokens j of the sequence, or causal over j <= i. Epsilon is 1e-6, causal 1e-12: those of the codes of Long Range Arena
-// and of zoology. With one head, Wo Wv is one map, and Wo v is computed in place of v.
+// over all tokens j of the sequence, or j <= i if causal. Epsilon is 1e-6, or 1e-12 if causal, as
+// in the codes of Long Range Arena and of zoology. With one head, Wo Wv is one map, and the code
+// computes Wo v instead of v.
 //
-// Source: Katharopoulos et al., "Transformers are RNNs", 2020. Differs from it: sequences are short, so the matrix of k_j'q_i is
-// made instead of the running sum of v_j k_j'.
+// Source: Katharopoulos et al., "Transformers are RNNs", 2020. Differs from it: the code forms the
+// matrix of k_j'q_i instead of the running sum of v_j k_j', because sequences are short.
 #pragma once
 
 #include "training/layers/initial_weights.hpp"
@@ -15,7 +17,8 @@ namespace ranklab {
 template <class T>
 class LinearAttentionMixer final : public Mixer<T> {
  public:
-  LinearAttentionMixer(arma::uword dim, arma::uword length, bool causal, const InitialWeights& initial);
+  LinearAttentionMixer(arma::uword dim, arma::uword length, bool causal,
+                       const InitialWeights& initial);
 
   std::vector<Parameter<T>*> parameters() override { return {&Wq_, &Wk_, &Wv_, &Wo_}; }
   void prepare() override;
@@ -24,19 +27,20 @@ class LinearAttentionMixer final : public Mixer<T> {
   void finish() override;
 
  private:
-  // Of the sequence that starts at token `first`: its columns of qkv_ -> Y (d, length), and the way back.
+  // For the sequence that starts at token `first`: its columns of qkv_ -> Y (d, length), and the
+  // backward pass.
   void attend(arma::uword first, T* Y);
   void attend_backward(arma::uword first, const T* dY, T* dqkv);
 
   arma::uword dim_, length_;
   double epsilon_;
   Parameter<T> Wq_, Wk_, Wv_, Wo_;
-  arma::Mat<T> sees_;     // (length, length): column i has 1 for each token that token i sees, else 0
-  arma::Mat<T> W_;        // (3 d, d): [Wq; Wk; Wo Wv]
-  arma::Mat<T> qkv_;      // (3 d, N): phi(Wq X), phi(Wk X), Wo Wv X
-  arma::Mat<T> P_;        // (length, N): k_j'q_i over its denominator
+  arma::Mat<T> mask_;  // (length, length): 1 in column i for each token that token i sees, else 0
+  arma::Mat<T> W_;     // (3 d, d): [Wq; Wk; Wo Wv]
+  arma::Mat<T> qkv_;   // (3 d, N): phi(Wq X), phi(Wk X), Wo Wv X
+  arma::Mat<T> P_;     // (length, N): k_j'q_i over its denominator
   arma::Row<T> inverse_;  // (1, N): 1 / denominator
-  // Gradients: (3 d, N), (length, length) of one sequence, (3 d, d) of all parts.
+  // Gradients: (3 d, N), (length, length) for one sequence, (3 d, d) over all parts.
   arma::Mat<T> dqkv_, dP_, dW_;
 };
 

@@ -15,14 +15,16 @@ constexpr arma::uword taps = 4;
 constexpr double norm_epsilon = 1e-5;
 
 arma::uword heads_of(arma::uword width, arma::uword head_width) {
-  if (width % head_width != 0) throw std::logic_error("heads of Mamba-2 must divide twice the width of a token");
+  if (width % head_width != 0)
+    throw std::logic_error("Mamba-2: the head width must divide twice the token width");
   return width / head_width;
 }
 
 }  // namespace
 
 template <class T>
-Mamba2Mixer<T>::Mamba2Mixer(arma::uword dim, arma::uword length, const Mamba2Shape& shape, const InitialWeights& initial)
+Mamba2Mixer<T>::Mamba2Mixer(arma::uword dim, arma::uword length, const Mamba2Shape& shape,
+                            const InitialWeights& initial)
     : length_(length),
       width_(2 * dim),
       channels_(width_ + 2 * shape.state),
@@ -30,12 +32,16 @@ Mamba2Mixer<T>::Mamba2Mixer(arma::uword dim, arma::uword length, const Mamba2Sha
       in_proj_(initial.map<T>("in_proj", rows_, dim)),
       conv_weight_(initial.uniform<T>("conv.weight", channels_, taps, -0.5, 0.5)),
       conv_bias_(initial.constant<T>("conv.bias", channels_, 1, 0)),
-      ssd_({.heads = width_ / shape.head_width, .head_width = shape.head_width, .state = shape.state, .length = length}, initial),
+      ssd_({.heads = width_ / shape.head_width,
+            .head_width = shape.head_width,
+            .state = shape.state,
+            .length = length},
+           initial),
       norm_(initial.constant<T>("norm", width_, 1, 1)),
       out_proj_(initial.map<T>("out_proj", dim, width_)),
       dy_(width_, length),
       dxBC_(channels_, length),
-      absent_(channels_, arma::fill::zeros) {}
+      padding_(channels_, arma::fill::zeros) {}
 
 template <class T>
 void Mamba2Mixer<T>::prepare() {
@@ -53,11 +59,13 @@ void Mamba2Mixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   linear(in_proj_, X, projected_);
   for (arma::uword first = 0; first < N; first += length_) {
     convolve(first);
-    ssd_.forward(first, xBC_.colptr(first), projected_.colptr(first) + width_ + channels_, rows_, y_.colptr(first));
+    ssd_.forward(first, xBC_.colptr(first), projected_.colptr(first) + width_ + channels_, rows_,
+                 y_.colptr(first));
     gate_and_norm(first);
   }
   Y.set_size(d, N);
-  product(CblasNoTrans, CblasNoTrans, d, N, width_, T(1), out_.memptr(), d, Q_.memptr(), width_, Y.memptr(), d);
+  product(CblasNoTrans, CblasNoTrans, d, N, width_, T(1), out_.memptr(), d, Q_.memptr(), width_,
+          Y.memptr(), d);
 }
 
 template <class T>
@@ -66,12 +74,15 @@ void Mamba2Mixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arm
   dQ_.set_size(width_, N);
   dprojected_.set_size(rows_, N);
   const T* const g = dY.memptr();
-  product(CblasNoTrans, CblasTrans, d, width_, N, T(1), g, d, Q_.memptr(), width_, dout_.memptr(), d, T(1));
-  product(CblasTrans, CblasNoTrans, width_, N, d, T(1), out_.memptr(), d, g, d, dQ_.memptr(), width_);
+  product(CblasNoTrans, CblasTrans, d, width_, N, T(1), g, d, Q_.memptr(), width_, dout_.memptr(),
+          d, T(1));
+  product(CblasTrans, CblasNoTrans, width_, N, d, T(1), out_.memptr(), d, g, d, dQ_.memptr(),
+          width_);
   for (arma::uword first = 0; first < N; first += length_) {
     T* const of_first = dprojected_.colptr(first);
     gate_and_norm_backward(first, dQ_.colptr(first), of_first);
-    ssd_.backward(first, xBC_.colptr(first), dy_.memptr(), dxBC_.memptr(), of_first + width_ + channels_, rows_);
+    ssd_.backward(first, xBC_.colptr(first), dy_.memptr(), dxBC_.memptr(),
+                  of_first + width_ + channels_, rows_);
     convolve_backward(first, of_first + width_);
   }
   linear_backward_weights(in_proj_, X, dprojected_);
@@ -84,7 +95,7 @@ void Mamba2Mixer<T>::finish() {
   norm_.G += arma::sum(dout_ % out_proj_.W, 0).t();
 }
 
-// [x; B; C]_t <- silu(bias + sum_k w_k [x; B; C]_{t - 3 + k}). -------------------------------------------------------------------
+// [x; B; C]_t <- silu(bias + sum_k w_k [x; B; C]_{t - 3 + k}). ------------------------------------
 
 template <class T>
 void Mamba2Mixer<T>::convolve(arma::uword first) {
@@ -93,12 +104,14 @@ void Mamba2Mixer<T>::convolve(arma::uword first) {
   for (arma::uword t = 0; t < length_; ++t) {
     std::array<const T*, taps> in;
     for (arma::uword k = 0; k < taps; ++k) {
-      in[k] = t + k + 1 < taps ? absent_.memptr() : projected_.colptr(first + t + k + 1 - taps) + width_;
+      in[k] = t + k + 1 < taps ? padding_.memptr()
+                               : projected_.colptr(first + t + k + 1 - taps) + width_;
     }
     T *const value = xBC_.colptr(first + t), *const slope = slope_.colptr(first + t);
     for_packs<T>(c, [&](std::size_t i, auto count) {
       Pack<T> sum = load(bias + i, count);
-      for (arma::uword k = 0; k < taps; ++k) sum += load(w + k * c + i, count) * load(in[k] + i, count);
+      for (arma::uword k = 0; k < taps; ++k)
+        sum += load(w + k * c + i, count) * load(in[k] + i, count);
       const Point<Pack<T>> at = silu(sum);
       store(at.value, value + i, count);
       store(at.slope, slope + i, count);
@@ -119,7 +132,7 @@ void Mamba2Mixer<T>::convolve_backward(arma::uword first, T* din) {
   for (arma::uword t = 0; t < length_; ++t, din += rows_) {
     std::array<const T*, taps> out;  // of token t + 3 - k, which sees this one through tap k
     for (arma::uword k = 0; k < taps; ++k) {
-      out[k] = t + taps - 1 - k < length_ ? dxBC_.colptr(t + taps - 1 - k) : absent_.memptr();
+      out[k] = t + taps - 1 - k < length_ ? dxBC_.colptr(t + taps - 1 - k) : padding_.memptr();
     }
     const T* const in = projected_.colptr(first + t) + width_;
 #pragma omp simd
@@ -135,7 +148,7 @@ void Mamba2Mixer<T>::convolve_backward(arma::uword first, T* din) {
   }
 }
 
-// r / rms(r), r = y o silu(z). ---------------------------------------------------------------------------------------------------
+// r / rms(r), r = y o silu(z). --------------------------------------------------------------------
 
 template <class T>
 void Mamba2Mixer<T>::gate_and_norm(arma::uword first) {
@@ -148,7 +161,7 @@ void Mamba2Mixer<T>::gate_and_norm(arma::uword first) {
       store(gate.value, z + i, count);
       store(ungated * gate.slope, y + i, count);
     });
-    inverse_[n] = rms_normalise(r, width_, static_cast<T>(norm_epsilon));
+    inverse_[n] = rms_normalize(r, width_, static_cast<T>(norm_epsilon));
   }
 }
 
@@ -157,7 +170,7 @@ void Mamba2Mixer<T>::gate_and_norm_backward(arma::uword first, T* dr, T* dz) {
   for (arma::uword t = 0; t < length_; ++t, dr += width_, dz += rows_) {
     const T *const gate = projected_.colptr(first + t), *const y_slope = y_.colptr(first + t);
     T* const dy = dy_.colptr(t);
-    rms_normalise_backward(Q_.colptr(first + t), inverse_[first + t], width_, dr);
+    rms_normalize_backward(Q_.colptr(first + t), inverse_[first + t], width_, dr);
 #pragma omp simd
     for (arma::uword i = 0; i < width_; ++i) {
       dy[i] = dr[i] * gate[i];

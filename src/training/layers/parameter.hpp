@@ -1,4 +1,4 @@
-// A matrix of weights and the gradient of the loss in it.
+// A weight matrix and the gradient of the loss with respect to it.
 #pragma once
 
 #include <armadillo>
@@ -10,9 +10,12 @@ template <class T>
 struct Parameter {
   std::string name;  // "layer0.Wq"
   arma::Mat<T> W;
-  arma::Mat<T> G = {};  // dLoss/dW, in W's shape: what backward passes have added since clear_gradient()
-  bool decays = true;   // weight decay applies: to maps and tables, not to norms, biases and the constants of state-space models
-  double rate = 1.0;    // times the learning rate
+  // dLoss/dW, in W's shape: the sum over backward passes since clear_gradient().
+  arma::Mat<T> G = {};
+  // Whether weight decay applies: to maps and tables, not to norms, biases and the constants of
+  // state-space models.
+  bool decays = true;
+  double rate = 1.0;  // multiplies the learning rate
 
   void clear_gradient() { G.zeros(arma::size(W)); }
 };

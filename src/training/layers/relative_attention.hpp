@@ -1,9 +1,11 @@
-// Causal attention with relative positions, as in Transformer-XL (Dai et al., 2019), in place of Attention: with i - j = D,
+// Causal attention with relative positions, as in Transformer-XL (Dai et al., 2019); replaces
+// Attention. With i - j = D,
 //
-//   S_ij = ((q_i + u)'k_j + (q_i + v)'r_D) / sqrt(d_h), j <= i,   r_D = Wr R_D,   R_D = [sin(D f); cos(D f)], f_k = 10000^(-2k/d)
+//   S_ij = ((q_i + u)'k_j + (q_i + v)'r_D) / sqrt(d_h), j <= i,
+//   r_D = Wr R_D,   R_D = [sin(D f); cos(D f)],   f_k = 10000^(-2k/d)
 //
-// Parameters: Wr (d, d) of each layer; u and v (d, 1), one part for each head, which all layers share. No memory of earlier
-// segments.
+// Parameters: Wr (d, d) per layer; u and v (d, 1), shared by all layers, with one part per head.
+// There is no memory of earlier segments.
 #pragma once
 
 #include "training/layers/attention.hpp"
@@ -11,7 +13,7 @@
 
 namespace ranklab {
 
-/// Each layer adds its gradients to those of the others.
+/// All layers add to the same gradients.
 template <class T>
 struct RelativeBiases {
   explicit RelativeBiases(arma::uword dim, const InitialWeights& initial)
@@ -23,15 +25,17 @@ struct RelativeBiases {
 template <class T>
 class RelativeAttention {
  public:
-  /// `shape` without rotary positions and qk_norm; d even; `shared` outlives it.
-  RelativeAttention(const AttentionShape& shape, arma::uword dim, RelativeBiases<T>& shared, const InitialWeights& initial);
+  /// `shape` has no rotary positions and no qk_norm; d is even; `shared` must outlive this object.
+  RelativeAttention(const AttentionShape& shape, arma::uword dim, RelativeBiases<T>& shared,
+                    const InitialWeights& initial);
 
   Parameter<T>& map() { return Wr_; }
   void prepare();
   /// pass.q, k, v -> pass.P, pass.H.
   void forward(AttentionPass<T>& pass);
   /// From dH: dq, dk, dv; adds to the gradients of u and v.
-  void backward(const AttentionPass<T>& pass, const arma::Mat<T>& dH, arma::Mat<T>& dq, arma::Mat<T>& dk, arma::Mat<T>& dv);
+  void backward(const AttentionPass<T>& pass, const arma::Mat<T>& dH, arma::Mat<T>& dq,
+                arma::Mat<T>& dk, arma::Mat<T>& dv);
   /// Adds to the gradient of Wr.
   void finish();
 
@@ -43,7 +47,7 @@ class RelativeAttention {
   arma::Mat<T> waves_;             // (d, T): R_(T-1) ... R_0
   arma::Mat<T> r_, dr_, qu_, qv_;  // (d, T), (d, T), (d, N), (d, N): q + u, q + v
   arma::Mat<T> by_lag_, dS_;       // (T, T): entry (T - 1 - D, i); entry (j, i)
-  arma::Mat<T> dq_by_lag_;         // (d, N): what reaches q by way of r
+  arma::Mat<T> dq_by_lag_;         // (d, N): gradient in q through r
 };
 
 }  // namespace ranklab

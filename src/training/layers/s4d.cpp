@@ -14,12 +14,13 @@ namespace {
 
 using Complex = std::complex<double>;
 
-/// The steps of two series of tokens or kernels from one term to the next.
+/// The strides of two series of tokens or kernels.
 struct Steps {
   std::ptrdiff_t a, b;
 };
 
-/// Of `width` channels: out = sum_{j < count} a_j o b_j, or that added. Their sums stay in registers.
+/// For `width` channels: out = sum_{j < count} a_j o b_j; with `add`, out += that. The sums stay in
+/// registers.
 template <arma::uword width, class T>
 inline void sum_products(const T* a, const T* b, Steps step, arma::uword count, T* out, bool add) {
   T sum[width] = {};
@@ -29,16 +30,17 @@ inline void sum_products(const T* a, const T* b, Steps step, arma::uword count, 
   for (arma::uword c = 0; c < width; ++c) out[c] = add ? out[c] + sum[c] : sum[c];
 }
 
-/// The same of all d channels.
+/// The same for all d channels.
 template <class T>
-void sum_products(const T* a, const T* b, Steps step, arma::uword count, arma::uword d, T* out, bool add = false) {
+void sum_products(const T* a, const T* b, Steps step, arma::uword count, arma::uword d, T* out,
+                  bool add = false) {
   constexpr arma::uword width = 16;
   arma::uword c = 0;
   for (; c + width <= d; c += width) sum_products<width>(a + c, b + c, step, count, out + c, add);
   for (; c < d; ++c) sum_products<1>(a + c, b + c, step, count, out + c, add);
 }
 
-/// visit(l, re, im) for l = 0 ... length - 1, where re + i im = z^l for all channels.
+/// Calls visit(l, re, im) for l = 0 ... length - 1, where re + i im = z^l for all channels.
 template <class Visit>
 void for_each_power(const arma::cx_vec& z, arma::uword length, const Visit& visit) {
   const arma::vec z_re = arma::real(z), z_im = arma::imag(z);
@@ -61,7 +63,8 @@ arma::vec in_double(const Parameter<T>& parameter) {
 }  // namespace
 
 template <class T>
-S4dMixer<T>::S4dMixer(arma::uword dim, arma::uword length, const S4dShape& shape, const InitialWeights& initial)
+S4dMixer<T>::S4dMixer(arma::uword dim, arma::uword length, const S4dShape& shape,
+                      const InitialWeights& initial)
     : length_(length),
       C_(initial.normal<T>("C", shape.state, dim, std::sqrt(0.5))),
       log_dt_(initial.uniform<T>("log_dt", dim, 1, std::log(1e-3), std::log(1e-1))),
@@ -70,7 +73,7 @@ S4dMixer<T>::S4dMixer(arma::uword dim, arma::uword length, const S4dShape& shape
       D_(initial.normal<T>("D", dim, 1, 1)),
       Wo_(initial.map<T>("Wo", 2 * dim, dim)),
       bo_(initial.constant<T>("bo", 2 * dim, 1, 0)) {
-  if (shape.state % 2 != 0) throw std::logic_error("states of S4D come in pairs");
+  if (shape.state % 2 != 0) throw std::logic_error("S4D: the state size must be even");
   for (arma::uword m = 0; m < shape.state / 2; ++m)
     A_imag_.W.row(m).fill(static_cast<T>(std::numbers::pi * static_cast<double>(m)));
 }
@@ -80,7 +83,8 @@ void S4dMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   const arma::uword d = X.n_rows, N = X.n_cols;
   const auto step = static_cast<std::ptrdiff_t>(d);
   slope_.set_size(d, N);
-  for (arma::uword n = 0; n < N; ++n) sum_products(K_.memptr(), X.colptr(n), {step, -step}, n % length_ + 1, d, slope_.colptr(n));
+  for (arma::uword n = 0; n < N; ++n)
+    sum_products(K_.memptr(), X.colptr(n), {step, -step}, n % length_ + 1, d, slope_.colptr(n));
   activate_for_slope(find_activation("gelu"), slope_, gelu_);
   linear(Wo_, gelu_, Z_);
   Y.set_size(d, N);
@@ -89,7 +93,8 @@ void S4dMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
     T *const a = Z_.colptr(n), *const b = a + d, *const y = Y.colptr(n);
     for_packs<T>(d, [&](std::size_t i, auto count) {
       const Pack<T> value = load(a + i, count) + load(bias + i, count);
-      const Pack<T> gate = T(1) / (T(1) + exponential(-load(b + i, count) - load(bias + d + i, count)));
+      const Pack<T> gate =
+          T(1) / (T(1) + exponential(-load(b + i, count) - load(bias + d + i, count)));
       store(value, a + i, count);
       store(gate, b + i, count);
       store(value * gate, y + i, count);
@@ -124,7 +129,7 @@ void S4dMixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::
   }
 }
 
-// Kernels. ---------------------------------------------------------------------------------------------------------------------
+// Kernels -----------------------------------------------------------------------------------------
 
 template <class T>
 void S4dMixer<T>::prepare() {
@@ -152,7 +157,7 @@ void S4dMixer<T>::prepare() {
   dK_.zeros(d, length_);
 }
 
-// From dK, with P = sum_l dK[l] z^l and Q = sum_l l dK[l] z^l of each channel and pair.
+// From dK, with P = sum_l dK[l] z^l and Q = sum_l l dK[l] z^l for each channel and pair.
 template <class T>
 void S4dMixer<T>::finish() {
   const arma::uword d = C_.W.n_cols, pairs = A_imag_.W.n_rows;
@@ -163,7 +168,8 @@ void S4dMixer<T>::finish() {
     for_each_power(z_.col(m), length_, [&](arma::uword l, const double* re, const double* im) {
       const double* const g = dK.colptr(l);
       const double lag = static_cast<double>(l);
-      double *const P_re = P.colptr(0), *const P_im = P.colptr(1), *const Q_re = Q.colptr(0), *const Q_im = Q.colptr(1);
+      double *const P_re = P.colptr(0), *const P_im = P.colptr(1), *const Q_re = Q.colptr(0),
+                    *const Q_im = Q.colptr(1);
 #pragma omp simd
       for (arma::uword c = 0; c < d; ++c) {
         const double along = g[c] * re[c], across = g[c] * im[c];
@@ -180,9 +186,12 @@ void S4dMixer<T>::finish() {
 // With K[l] = 2 Re C E z^l, dE/dA = (dt z - E) / A, dE/d(dt) = z, dz/dA = dt z and dz/d(dt) = A z.
 template <class T>
 void S4dMixer<T>::mode_backward(arma::uword c, arma::uword m, Complex P, Complex Q) {
-  const double dt = std::exp(static_cast<double>(log_dt_.W[c])), decay = std::exp(static_cast<double>(log_A_real_.W(m, c)));
-  const Complex A(-decay, A_imag_.W(m, c)), C(C_.W(2 * m, c), C_.W(2 * m + 1, c)), z = z_(c, m), E = E_(c, m);
-  const Complex in_C = E * P, in_A = C * (P * (dt * z - E) / A + dt * E * Q), in_dt = C * (P * z + Q * E * A);
+  const double dt = std::exp(static_cast<double>(log_dt_.W[c])),
+               decay = std::exp(static_cast<double>(log_A_real_.W(m, c)));
+  const Complex A(-decay, A_imag_.W(m, c)), C(C_.W(2 * m, c), C_.W(2 * m + 1, c)), z = z_(c, m),
+                                                                                   E = E_(c, m);
+  const Complex in_C = E * P, in_A = C * (P * (dt * z - E) / A + dt * E * Q),
+                in_dt = C * (P * z + Q * E * A);
   C_.G(2 * m, c) += static_cast<T>(2 * in_C.real());
   C_.G(2 * m + 1, c) += static_cast<T>(-2 * in_C.imag());
   log_A_real_.G(m, c) += static_cast<T>(-2 * decay * in_A.real());

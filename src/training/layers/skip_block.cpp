@@ -6,7 +6,8 @@
 namespace ranklab {
 
 template <class T>
-SkipBlock<T>::SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> mixer, const InitialWeights& initial)
+SkipBlock<T>::SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> mixer,
+                        const InitialWeights& initial)
     : shape_(shape),
       mixer_(std::move(mixer)),
       lambda_(initial.constant<T>("lambda", 1, 1, shape.lambda)),
@@ -24,7 +25,9 @@ SkipBlock<T>::SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> m
 template <class T>
 std::vector<Parameter<T>*> SkipBlock<T>::parameters() {
   std::vector<Parameter<T>*> out = norm1_.parameters();
-  const auto add = [&](const std::vector<Parameter<T>*>& more) { out.insert(out.end(), more.begin(), more.end()); };
+  const auto add = [&](const std::vector<Parameter<T>*>& more) {
+    out.insert(out.end(), more.begin(), more.end());
+  };
   add(mixer_->parameters());
   if (shape_.learns_lambda) out.push_back(&lambda_);
   if (net_) {
@@ -34,7 +37,7 @@ std::vector<Parameter<T>*> SkipBlock<T>::parameters() {
   return out;
 }
 
-// Feed-forward net ---------------------------------------------------------------------------------------------------------------
+// Feed-forward net --------------------------------------------------------------------------------
 
 /// out += F(X)
 template <class T>
@@ -46,9 +49,10 @@ void SkipBlock<T>::feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out) {
   add_bias(net_->b2, out);
 }
 
-/// The gradients of F's weights; dX = F'(X) dout.
+/// Computes the gradients of F's weights, and dX = F'(X) dout.
 template <class T>
-void SkipBlock<T>::feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<T>& dout, arma::Mat<T>& dX) {
+void SkipBlock<T>::feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<T>& dout,
+                                         arma::Mat<T>& dX) {
   bias_backward(net_->b2, dout);
   linear_backward_weights(net_->W2, S_, dout);
   linear_backward_inputs(net_->W2, dout, dS_);
@@ -66,7 +70,7 @@ void SkipBlock<T>::feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<
   linear_backward_inputs(net_->W1, dS_, dX);
 }
 
-// Block --------------------------------------------------------------------------------------------------------------------------
+// Block -------------------------------------------------------------------------------------------
 
 template <class T>
 void SkipBlock<T>::branch(const arma::Mat<T>& R, arma::Mat<T>& out) {

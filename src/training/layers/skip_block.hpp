@@ -1,10 +1,13 @@
-// One block of a sequence model with lambda-skip connections: a mixer and a feed-forward net, forward and backward.
+// One block of a sequence model with lambda-skip connections: a mixer and a feed-forward net,
+// forward and backward.
 //
 //   pre   R' = lambda R + Mix(norm(R))      R+ = c R' + F(norm(R'))
-//   post  R' = norm(lambda R + Mix(R))      R+ = norm(c R' + F(R'))          ([LambdaSkip] eq. (6), with a feed-forward net)
-//   F(X) = W2 sigma(W1 X + b1) + b2; of width 0 there is none, and R+ = R'
-// c = 1, or lambda where it acts on both skips. lambda is one number for each block. Post-norm blocks can take the mean token out
-// of R+, of R', or of what F reads (de_escalation.hpp).
+//   post  R' = norm(lambda R + Mix(R))      R+ = norm(c R' + F(R'))
+//   F(X) = W2 sigma(W1 X + b1) + b2; with width 0 there is no F, and R+ = R'
+//
+// `post` is [LambdaSkip] eq. (6) with a feed-forward net. c = 1, or lambda if it multiplies both
+// skips. Each block has one lambda. Post-norm blocks can remove the mean token from R+, from R', or
+// from the input of F (de_escalation.hpp).
 #pragma once
 
 #include <armadillo>
@@ -22,41 +25,46 @@
 namespace ranklab {
 
 struct SkipBlockShape {
-  std::uint64_t dim = 32, hidden = 64;  // d; width of the feed-forward net, 0 for none
+  std::uint64_t dim = 32, hidden = 64;  // d; width of the feed-forward net, 0: no net
   const Activation* activation = nullptr;
   Norm norm = Norm::layer;  // or rms
   double norm_epsilon = 1e-5;
   bool post = false;                          // norms after the sums, not before the branches
-  std::optional<DeEscalation> de_escalation;  // of blocks of `post`
-  double lambda = 1.0;                        // at the start
+  std::optional<DeEscalation> de_escalation;  // only with `post`
+  double lambda = 1.0;                        // initial value
   bool lambda_at_both = false, learns_lambda = false;
-  double lambda_rate = 1.0;  // of a learned one: times the learning rate
+  double lambda_rate = 1.0;  // of a learned lambda: multiplies the learning rate
 };
 
 template <class T>
 class SkipBlock {
  public:
-  SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> mixer, const InitialWeights& initial);
+  SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> mixer,
+            const InitialWeights& initial);
 
   /// Norms, mixer, [lambda], feed-forward net.
   std::vector<Parameter<T>*> parameters();
   Mixer<T>& mixer() { return *mixer_; }
-  /// What the mixer adds to the stream, Mix(norm(R)) or Mix(R). Leaves nothing for backward().
+  /// The mixer's contribution to the stream, Mix(norm(R)) or Mix(R). Does not prepare backward().
   void branch(const arma::Mat<T>& R, arma::Mat<T>& out);
   double lambda() const { return static_cast<double>(lambda_.W(0)); }
 
-  /// Tokens, by their columns. Behind the mixer no token meets another, but where de-escalation takes their mean.
+  /// Column indices of tokens. After the mixer, tokens are processed independently, unless
+  /// de-escalation takes their mean.
   using Columns = std::vector<std::uint64_t>;
-  /// R (d, N) -> R+ (d, N), or the given columns of that alone. Keeps what backward() needs, but R.
+  /// R (d, N) -> R+ (d, N), or only the given columns of R+. Stores what backward() needs, except
+  /// R.
   void forward(const arma::Mat<T>& R, arma::Mat<T>& out, const Columns* columns = nullptr);
-  /// After forward() with the same R and columns: adds to the gradients of the parameters; dR holds that in what was given out and
-  /// becomes that in R.
+  /// Call after forward() with the same R and columns. Adds to the gradients of the parameters; dR
+  /// holds the gradient in the output and becomes that in R.
   void backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Columns* columns = nullptr);
 
  private:
   void feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out);
   void feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<T>& dout, arma::Mat<T>& dX);
-  bool de_escalates(DeEscalation::At at) const { return shape_.de_escalation && shape_.de_escalation->at == at; }
+  bool de_escalates(DeEscalation::At at) const {
+    return shape_.de_escalation && shape_.de_escalation->at == at;
+  }
   T at_feed_forward() const { return shape_.lambda_at_both ? lambda_.W(0) : T(1); }
 
   SkipBlockShape shape_;
@@ -68,9 +76,10 @@ class SkipBlock {
     Parameter<T> W1, b1, W2, b2;
   };
   std::optional<FeedForward> net_;
-  arma::Mat<T> A_, middle_, Am_, slope_, S_;  // (d, N), R', (d, N), (w, N): sigma'(W1 X + b1), (w, N)
+  arma::Mat<T> A_, middle_, Am_;  // (d, N); middle_ is R'
+  arma::Mat<T> slope_, S_;        // (w, N): sigma'(W1 X + b1), sigma(W1 X + b1)
   arma::Mat<T> sum_, dmiddle_, dA_, dS_;
-  arma::Mat<T> mixed_;  // (d, N): lambda R + Mix, or its gradient, where only some columns go on
+  arma::Mat<T> mixed_;  // (d, N): lambda R + Mix or its gradient, if only some columns continue
 };
 
 }  // namespace ranklab

@@ -1,7 +1,7 @@
-// The softmax of what tokens attend to, forward and backward. For the .cpp files of attention.
+// The softmax of attention, forward and backward. For the .cpp files of attention.
 //
-// Legend: T tokens of a sequence. Column i of a matrix (T, T) is what token i attends to: all tokens, or with
-// `causal` the first i + 1.
+// Legend: T tokens of a sequence. Column i of a matrix (T, T) holds the weights of token i for all
+// tokens, or with `causal` for the first i + 1.
 #pragma once
 
 #include <armadillo>
@@ -10,7 +10,8 @@
 
 namespace ranklab {
 
-/// Logits S (T, T), in place: exp(s - largest) / sum in each column; 0 for tokens that are not attended to.
+/// Logits S (T, T), in place: exp(s - largest) / sum in each column; 0 for tokens that are not
+/// attended to.
 template <class T>
 void softmax(T* S, arma::uword length, bool causal) {
   const auto seen_by = [&](arma::uword i) { return causal ? i + 1 : length; };
@@ -23,15 +24,17 @@ void softmax(T* S, arma::uword length, bool causal) {
     for (arma::uword j = 0; j < seen; ++j) s[j] -= largest;
     for (arma::uword j = seen; j < length; ++j) s[j] = 0;
   }
-  // By columns where these are whole packs, as far as they are seen; else all at once: vector instructions want long loops.
+  // Column by column, up to the last seen token, if columns are whole packs; otherwise all at once,
+  // because vector instructions need long loops.
   constexpr arma::uword w = pack_size<T>;
   const bool by_column = length % w == 0;
   const arma::uword all = length * length, step = by_column ? length : all;
   for (arma::uword first = 0; first < all; first += step) {
-    for_packs<T>(by_column ? (seen_by(first / length) + w - 1) / w * w : all, [&](std::size_t n, auto count) {
-      T* const s = S + first + n;
-      store(exponential(load(s, count)), s, count);
-    });
+    for_packs<T>(by_column ? (seen_by(first / length) + w - 1) / w * w : all,
+                 [&](std::size_t n, auto count) {
+                   T* const s = S + first + n;
+                   store(exponential(load(s, count)), s, count);
+                 });
   }
   for (arma::uword i = 0; i < length; ++i) {
     T* const s = S + i * length;
@@ -45,7 +48,8 @@ void softmax(T* S, arma::uword length, bool causal) {
   }
 }
 
-/// dP (T, T), in place: dS = P o (dP - sum(P o dP)) in each column; 0 for tokens that are not attended to.
+/// dP (T, T), in place: dS = P o (dP - sum(P o dP)) in each column; 0 for tokens that are not
+/// attended to.
 template <class T>
 void softmax_backward(const T* P, T* dP, arma::uword length, bool causal) {
   for (arma::uword i = 0; i < length; ++i) {

@@ -23,7 +23,8 @@ constexpr std::uint64_t largest_vocabulary = 16384;
 
 std::string king_james_bible() {
   constexpr const char* needed =
-      "the default text is the King James Bible: install Debian's packages bible-kjv and bible-kjv-text "
+      "the default text is the King James Bible: install Debian's packages bible-kjv and "
+      "bible-kjv-text "
       "(`make deps` does), or give --text FILE";
   ProcessOutput output;
   try {
@@ -37,7 +38,8 @@ std::string king_james_bible() {
     const std::size_t blank = line.find(' ');
     if (blank != std::string::npos) text += line.substr(blank + 1) + "\n";
   }
-  if (output.exit_code != 0 || text.empty()) throw Failure(std::string("the program bible gave no text; ") + needed);
+  if (output.exit_code != 0 || text.empty())
+    throw Failure(std::string("the program bible gave no text; ") + needed);
   return text;
 }
 
@@ -46,10 +48,11 @@ std::uint64_t vocabulary_size(const std::string& vocab) {
   std::uint64_t size = 0;
   const char* const end = vocab.data() + vocab.size();
   const bool pairs = vocab.starts_with("bpe:");
-  const auto parsed =
-      pairs ? std::from_chars(vocab.data() + 4, end, size) : std::from_chars_result{end, std::errc::invalid_argument};
+  const auto parsed = pairs ? std::from_chars(vocab.data() + 4, end, size)
+                            : std::from_chars_result{end, std::errc::invalid_argument};
   if (parsed.ec != std::errc() || parsed.ptr != end || size < 2 || size > largest_vocabulary) {
-    throw UsageError("--vocab: '" + printable(vocab) + "' is not allowed; allowed: char, or bpe:V with V from 2 to " +
+    throw UsageError("--vocab: '" + printable(vocab) +
+                     "' is not allowed; allowed: char, or bpe:V with V from 2 to " +
                      std::to_string(largest_vocabulary));
   }
   return size;
@@ -61,7 +64,8 @@ Corpus read_corpus(const std::string& path, const std::string& vocab, std::uint6
   const std::size_t block = std::max<std::size_t>(std::min(block_size, text.size() / cycle), 1);
   std::string training, validation;
   for (std::size_t i = 0; i * block < text.size(); ++i) {
-    // What is left over by short blocks goes to training, so that validation is a sixteenth.
+    // The remainder of a text with short blocks goes to training, so that validation is a
+    // sixteenth.
     (i % cycle == cycle - 1 ? validation : training).append(text, i * block, block);
   }
   const std::string name = path.empty() ? "the King James Bible" : printable(path);
@@ -74,17 +78,21 @@ Corpus read_corpus(const std::string& path, const std::string& vocab, std::uint6
   }
   const std::size_t fewest = std::min(corpus.training.size(), corpus.validation.size());
   if (fewest < shortest) {
-    throw UsageError("--text: " + name + " is too short: its " + (fewest == corpus.training.size() ? "training" : "validation") +
-                     " part has " + counted(fewest, "token") + ", a window takes " + std::to_string(shortest));
+    throw UsageError("--text: " + name + " is too short: its " +
+                     (fewest == corpus.training.size() ? "training" : "validation") + " part has " +
+                     counted(fewest, "token") + "; at least " + std::to_string(shortest) +
+                     " are needed");
   }
   return corpus;
 }
 
-TokenBatch draw_windows(const std::vector<std::uint32_t>& tokens, std::uint64_t sequences, std::uint64_t context, Stream& stream) {
+TokenBatch draw_windows(const std::vector<std::uint32_t>& tokens, std::uint64_t sequences,
+                        std::uint64_t context, Stream& stream) {
   TokenBatch batch;
   const double starts = static_cast<double>(tokens.size() - context);
   for (std::uint64_t b = 0; b < sequences; ++b) {
-    const auto first = static_cast<std::ptrdiff_t>(std::min(std::floor(stream.uniform() * starts), starts - 1));
+    const auto first =
+        static_cast<std::ptrdiff_t>(std::min(std::floor(stream.uniform() * starts), starts - 1));
     const auto at = tokens.begin() + first, end = at + static_cast<std::ptrdiff_t>(context);
     batch.ids.insert(batch.ids.end(), at, end);
     batch.targets.insert(batch.targets.end(), at + 1, end + 1);

@@ -1,4 +1,4 @@
-// A text as training and validation tokens, and batches of windows from it.
+// A text as training and validation tokens, and batches of windows from them.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace ranklab {
 
-/// The King James Bible, verse after verse, one to a line without its place: 31,102 lines, from Debian's packages bible-kjv and
-/// bible-kjv-text. Throws Failure that names them where they are missing.
+/// The King James Bible, one verse per line without its reference: 31,102 lines, from Debian's
+/// packages bible-kjv and bible-kjv-text. Throws a Failure that names them if they are missing.
 std::string king_james_bible();
 
 struct Corpus {
@@ -21,20 +21,22 @@ struct Corpus {
   std::string text;         // "the King James Bible", or the file's name
 };
 
-/// "char" or "bpe:<V>", V from 2 to 16384; throws UsageError that names --vocab. 0 stands for char.
+/// The V of "bpe:<V>", from 2 to 16384, or 0 for "char". Throws a UsageError that names --vocab.
 std::uint64_t vocabulary_size(const std::string& vocab);
 
-/// Reads the file, or the King James Bible where `path` is empty. The text is cut into blocks of 65,536 bytes (or a sixteenth of a
-/// text with fewer than 16 of them); block i with i mod 16 = 15 is for validation. Both parts hold at least `shortest` tokens.
-/// Throws UsageError, and Failure for what cannot be read.
+/// Reads the file, or the King James Bible if `path` is empty. The text is split into blocks of
+/// 65,536 bytes (or a sixteenth of a text with fewer than 16 such blocks); block i with i mod 16 =
+/// 15 is for validation. Both parts hold at least `shortest` tokens. Throws UsageError, or Failure
+/// if the text cannot be read.
 Corpus read_corpus(const std::string& path, const std::string& vocab, std::uint64_t shortest);
 
-/// B windows of T + 1 tokens: what is read, and what comes next, sequence after sequence.
+/// B windows of T + 1 tokens: inputs and next tokens, sequence after sequence.
 struct TokenBatch {
   std::vector<std::uint32_t> ids, targets;  // N each
 };
 
 /// `sequences` windows of context + 1 tokens with uniform starts, drawn one after the other.
-TokenBatch draw_windows(const std::vector<std::uint32_t>& tokens, std::uint64_t sequences, std::uint64_t context, Stream& stream);
+TokenBatch draw_windows(const std::vector<std::uint32_t>& tokens, std::uint64_t sequences,
+                        std::uint64_t context, Stream& stream);
 
 }  // namespace ranklab

@@ -1,7 +1,8 @@
-// Images in classes, and the tokens that a sequence model reads of them: pixels or patches.
+// Labeled images, and the tokens that a sequence model reads from them: pixels or patches.
 //
-// Legend: w width and h height in pixels, c planes (1: grey, 3: red, green, blue), p side of a patch, B images of a batch. One
-// token per column, image after image; tokens of an image row by row, and so the pixels of a patch, plane after plane.
+// Legend: w width and h height in pixels, c planes (1: gray, 3: red, green, blue), p side of a
+// patch, B images of a batch. One token per column, image after image; the tokens of an image are
+// in row-major order, and so are the pixels of a patch, plane after plane.
 #pragma once
 
 #include <armadillo>
@@ -20,29 +21,32 @@ struct Images {
 };
 
 struct ImageTask {
-  Images training, test;  // of one width and height
+  Images training, test;  // of the same width and height
   std::string name;       // "Fashion-MNIST"
-  std::string checksum;   // of all bytes that were read, unpacked, 16 hexadecimal digits
+  std::string checksum;   // of all decompressed bytes that were read, 16 hexadecimal digits
 };
 
-/// Means over squares of factor x factor pixels. Throws UsageError that names --pool unless the factor divides w and h.
+/// Means over squares of factor x factor pixels. Throws a UsageError that names --pool unless the
+/// factor divides w and h.
 Images pooled(const Images& images, std::uint64_t factor);
 
-/// Of all pixels of all images; the deviation is that of these numbers (1 / n). NaN where there are none.
+/// Moments of all pixels of all images; the deviation uses 1 / n. NaN if there are no pixels.
 struct PixelMoments {
   double mean = 0, deviation = 0;
 };
 PixelMoments pixel_moments(const Images& images);
 
-/// x -> (x - mean) / deviation in both parts, by the moments of the training part. Throws Failure where its pixels are all equal.
-void standardise(ImageTask& task);
+/// x -> (x - mean) / deviation in both parts, with the moments of the training part. Throws Failure
+/// if its pixels are all equal.
+void standardize(ImageTask& task);
 
 /// Throws UsageError that names --patch unless p divides w and h.
 void require_patch(const Images& images, std::uint64_t patch);
 
-/// (c p^2, B (w/p) (h/p)), one patch per column, of the images with these indices; after require_patch(). With p = 1 a
-/// column is a pixel.
+/// (c p^2, B (w/p) (h/p)): one patch per column, for the images with the given indices. Requires
+/// require_patch(). With p = 1 a column is a pixel.
 template <class T>
-arma::Mat<T> patch_tokens(const Images& images, std::uint64_t patch, std::span<const std::uint32_t> which);
+arma::Mat<T> patch_tokens(const Images& images, std::uint64_t patch,
+                          std::span<const std::uint32_t> which);
 
 }  // namespace ranklab

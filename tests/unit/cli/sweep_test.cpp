@@ -8,7 +8,7 @@ namespace sweep_test {
 
 using namespace ranklab;
 
-TEST_CASE("the values of a sweep: lists, ranges of integers, and lists of lists") {
+TEST_CASE("a sweep takes lists, ranges of integers, and lists of lists") {
   using Words = std::vector<std::string>;
   CHECK(sweep_values("64,128,256", "--sweep dim") == Words{"64", "128", "256"});
   CHECK(sweep_values("7", "--sweep dim") == Words{"7"});

@@ -26,17 +26,18 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("integers: whole text, within the domain, 64 bits") {
+TEST_CASE("integers: the whole text is parsed, within the domain and 64 bits") {
   std::uint64_t value = 7;
   const Field field = size_field("x", value, 1, 1000, "x", "help");
   field.parse("1000", "--x");
   CHECK(value == 1000);
-  for (const char* bad : {"0", "1001", "-1", "1.5", "2x", "", " 3", "0x10", "1e2", "+3", "99999999999999999999"}) {
+  for (const char* bad :
+       {"0", "1001", "-1", "1.5", "2x", "", " 3", "0x10", "1e2", "+3", "99999999999999999999"}) {
     const std::string message = refusal(field, bad);
     CHECK(contains(message, "--x: '" + std::string(bad) + "'"));
     CHECK(contains(message, "integer from 1 to 1000"));
   }
-  CHECK(value == 1000);  // a refused value changes nothing
+  CHECK(value == 1000);  // a rejected value leaves the variable unchanged
 
   const Field seed = size_field("seed", value, 0, 0, "", "");
   seed.parse("18446744073709551615", "--seed");
@@ -44,13 +45,14 @@ TEST_CASE("integers: whole text, within the domain, 64 bits") {
   CHECK(contains(refusal(seed, "18446744073709551616"), "unsigned 64-bit"));
 }
 
-TEST_CASE("reals: finite, with an open or closed lower end") {
+TEST_CASE("reals are finite and respect an open or closed lower bound") {
   double value = 0.5;
   const Field field = real_field("x", value, 0.0, 1.0, "", "");
   field.parse("1e-3", "--x");
   CHECK(value == 1e-3);
   field.parse("0", "--x");
-  for (const char* bad : {"nan", "inf", "-0.1", "1.1", "", "1,2", "one"}) CHECK(!refusal(field, bad).empty());
+  for (const char* bad : {"nan", "inf", "-0.1", "1.1", "", "1,2", "one"})
+    CHECK(!refusal(field, bad).empty());
   CHECK(contains(refusal(excluding_low(field), "0"), "above 0"));
 }
 
@@ -75,7 +77,7 @@ TEST_CASE("lists are comma-separated and name the bad element") {
   CHECK(contains(refusal(list, "1,2,1"), "twice"));
 }
 
-TEST_CASE("a list with one element per flag keeps the commas of an element") {
+TEST_CASE("a list with one element per flag keeps commas inside an element") {
   std::vector<std::string> value;
   const Field list = one_per_flag(text_list_field("pair", value, ""));
   list.parse("a,b.npy,c.npy", "--pair");
@@ -87,7 +89,7 @@ TEST_CASE("a list with one element per flag keeps the commas of an element") {
   CHECK(value.empty());
 }
 
-TEST_CASE("an integer whose 0 says that none was given: a flag may not say so") {
+TEST_CASE("a flag may not set an integer to 0 if 0 means 'not given'") {
   std::uint64_t value = 4;
   const Field field = or_unset(size_field("x", value, 0, 8, "", ""));
   CHECK(contains(field.domain_text(), "from 1 to 8"));
@@ -99,7 +101,7 @@ TEST_CASE("an integer whose 0 says that none was given: a flag may not say so") 
   CHECK(value == 0);
 }
 
-TEST_CASE("an empty text empties a list of words that may be empty; it is no number") {
+TEST_CASE("empty text clears a list of words that may be empty; it is not a number") {
   std::vector<double> numbers = {1};
   CHECK(!refusal(or_empty(real_list_field("x", numbers, -5, 5, "", "")), "").empty());
   CHECK(numbers == std::vector<double>{1});
@@ -110,7 +112,7 @@ TEST_CASE("an empty text empties a list of words that may be empty; it is no num
   CHECK(words.empty());
 }
 
-TEST_CASE("value_text reads back as the same value") {
+TEST_CASE("the output of value_text parses to the same value") {
   double value = 0.1 + 0.2;
   const Field field = real_field("x", value, 0, 1, "", "");
   const std::string text = field.value_text();
@@ -119,7 +121,7 @@ TEST_CASE("value_text reads back as the same value") {
   CHECK(value == 0.1 + 0.2);
 }
 
-TEST_CASE("nearest: edit distance with swapped neighbours, nothing far-fetched") {
+TEST_CASE("nearest uses the edit distance with transpositions and suggests nothing too different") {
   CHECK(nearest("random-featurs", {"rank-collapse", "random-features"}) == "random-features");
   CHECK(nearest("spectral-fig3", {"spectral-fig12", "spectral-fig03"}) == "spectral-fig03");
   CHECK(nearest("--trails", {"--trials", "--threads"}) == "--trials");

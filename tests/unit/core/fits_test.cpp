@@ -25,8 +25,9 @@ doctest::Approx close(double expected) {
 
 }  // namespace
 
-TEST_CASE("a line by hand: x = 0..3, y = 0, 1, 1, 3") {
-  // S_xx = 5, S_xy = 9/2, S_yy = 19/4; residuals 0.1, 0.2, -0.7, 0.4, of squared sum 0.7 over 2 degrees of freedom.
+TEST_CASE("a line fit computed by hand: x = 0..3, y = 0, 1, 1, 3") {
+  // S_xx = 5, S_xy = 9/2, S_yy = 19/4; residuals 0.1, 0.2, -0.7, 0.4; their sum of squares is 0.7
+  // with 2 degrees of freedom.
   const LineFit fit = fit_line(Values{0, 1, 2, 3}, Values{0, 1, 1, 3});
   CHECK(fit.slope == close(0.9));
   CHECK(fit.intercept == close(-0.1));
@@ -36,7 +37,7 @@ TEST_CASE("a line by hand: x = 0..3, y = 0, 1, 1, 3") {
   CHECK(fit.points == 4);
 }
 
-TEST_CASE("points on a line give it back, far from the origin too") {
+TEST_CASE("a fit to points on a line recovers the line, also far from the origin") {
   Values x, y;
   for (int i = 0; i < 7; ++i) {
     x.push_back(1e6 + i * i);
@@ -48,7 +49,7 @@ TEST_CASE("points on a line give it back, far from the origin too") {
   CHECK(fit.r_squared == close(1.0));
 }
 
-TEST_CASE("a power law is a line of logarithms") {
+TEST_CASE("a power law is a line in the logarithms") {
   const Values x = {1, 10, 64, 512, 1e5};
   Values y;
   for (const double value : x) y.push_back(3 * std::pow(value, 0.7));
@@ -57,8 +58,9 @@ TEST_CASE("a power law is a line of logarithms") {
   CHECK(std::exp(fit.intercept) == close(3.0));
 }
 
-TEST_CASE("values that no fit can use are left out") {
-  const LineFit line = fit_line(Values{0, 1, 2, 3, undefined, 9}, Values{0, 1, 1, 3, 100, infinity});
+TEST_CASE("values that a fit cannot use are skipped") {
+  const LineFit line =
+      fit_line(Values{0, 1, 2, 3, undefined, 9}, Values{0, 1, 1, 3, 100, infinity});
   CHECK(line.slope == close(0.9));
   CHECK(line.points == 4);
   const LineFit power = fit_power(Values{2, 4, 8, -1, 0, 16}, Values{4, 16, 64, 5, 5, 0});
@@ -66,7 +68,7 @@ TEST_CASE("values that no fit can use are left out") {
   CHECK(power.points == 3);
 }
 
-TEST_CASE("two points determine a line but not its error") {
+TEST_CASE("two points determine a line, but not its standard error") {
   const LineFit fit = fit_line(Values{1, 3}, Values{5, 1});
   CHECK(fit.slope == close(-2.0));
   CHECK(fit.intercept == close(7.0));
@@ -81,12 +83,13 @@ TEST_CASE("a constant y has no r_squared") {
   CHECK(std::isnan(fit.r_squared));
 }
 
-TEST_CASE("what determines no line: misuse throws, data give NaN") {
+TEST_CASE("if no line is determined, misuse throws and degenerate data give NaN") {
   CHECK_THROWS_AS(fit_line(Values{1, 2}, Values{1}), std::logic_error);
   CHECK_THROWS_AS(fit_line(Values{}, Values{}), std::logic_error);
   CHECK_THROWS_AS(fit_line(Values{1}, Values{1}), std::logic_error);
   CHECK_THROWS_AS(fit_power(Values{2, 2, 2}, Values{1, 2, 3}), std::logic_error);
-  for (const LineFit& fit : {fit_line(Values{1, 2}, Values{1, undefined}), fit_line(Values{1, 1, 2}, Values{1, 2, infinity}),
+  for (const LineFit& fit : {fit_line(Values{1, 2}, Values{1, undefined}),
+                             fit_line(Values{1, 1, 2}, Values{1, 2, infinity}),
                              fit_power(Values{1, 2}, Values{-1, 0})}) {
     CHECK(std::isnan(fit.slope));
     CHECK(std::isnan(fit.intercept));

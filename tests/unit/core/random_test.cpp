@@ -39,10 +39,12 @@ bool same_bytes(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
-/// Mean of (x - centre)^power, away from `expected` by so many standard errors, of which one is sqrt(variance / n).
-double moment_deviation(const std::vector<double>& x, double centre, int power, double expected, double variance) {
+/// Deviation of the mean of (x - center)^power from `expected`, in standard errors sqrt(variance /
+/// n).
+double moment_deviation(const std::vector<double>& x, double center, int power, double expected,
+                        double variance) {
   double sum = 0.0;
-  for (const double value : x) sum += std::pow(value - centre, power);
+  for (const double value : x) sum += std::pow(value - center, power);
   const double n = static_cast<double>(x.size());
   return std::abs(sum / n - expected) / std::sqrt(variance / n);
 }
@@ -60,10 +62,11 @@ double kolmogorov_smirnov(std::vector<double> x, F distribution) {
   return std::sqrt(n) * distance;
 }
 
-// P(sqrt(n) D > t) is about 2 exp(-2 t^2): 6e-7 at 2.74, as for a normal beyond five standard deviations.
+// P(sqrt(n) D > t) is about 2 exp(-2 t^2): 6e-7 at 2.74, as for a normal variable beyond five
+// standard deviations.
 constexpr double kolmogorov_smirnov_limit = 2.74;
 
-/// Sample correlation of centred, unit-variance samples, in standard errors.
+/// Sample correlation of centered, unit-variance samples, in standard errors.
 double correlation(const std::vector<double>& x, const std::vector<double>& y) {
   double sum = 0.0;
   for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
@@ -73,52 +76,61 @@ double correlation(const std::vector<double>& x, const std::vector<double>& y) {
 }  // namespace
 
 TEST_CASE("a stream's blocks are Philox of the documented key and counter") {
-  // By an independent implementation: FNV-1a with its finaliser gives the name W the hash 0x1ecc8413100df4a3.
+  // By an independent implementation: FNV-1a with its finaliser gives the name W the hash
+  // 0x1ecc8413100df4a3.
   Stream stream(0x0123456789abcdefu, 42, "W");
   for (const std::uint32_t block : {0u, 1u, 2u}) {
-    const auto expected = philox4x32({block, 42, 0x100df4a3u, 0x1ecc8413u}, {0x89abcdefu, 0x01234567u});
+    const auto expected =
+        philox4x32({block, 42, 0x100df4a3u, 0x1ecc8413u}, {0x89abcdefu, 0x01234567u});
     const Stream::Block words = stream.next_block();
     CHECK(std::equal(expected.begin(), expected.end(), words.word));
   }
 }
 
-TEST_CASE("a draw is a function of its block's words, by the C library's own functions") {
-  const std::size_t n = 20'003;  // a fill makes eight blocks at once, single blocks and the last three come by themselves
-  const std::vector<double> z = normals(Stream(3, 1, "W"), 2 * n), u = uniforms(Stream(3, 1, "W"), 2 * n);
+TEST_CASE("a draw is a function of its block's words, checked with the C library's functions") {
+  const std::size_t n = 20'003;  // a fill generates eight blocks at once; the single blocks and the
+                                 // last three are generated alone
+  const std::vector<double> z = normals(Stream(3, 1, "W"), 2 * n),
+                            u = uniforms(Stream(3, 1, "W"), 2 * n);
   Stream stream(3, 1, "W");
   double worst_normal = 0.0, worst_uniform = 0.0;
   for (std::size_t i = 0; i < n; ++i) {
     const Stream::Block block = stream.next_block();
-    const auto fraction = [&](int j) { return std::ldexp(block.word[j], -32) + std::ldexp(block.word[j + 1] >> 11, -53); };
+    const auto fraction = [&](int j) {
+      return std::ldexp(block.word[j], -32) + std::ldexp(block.word[j + 1] >> 11, -53);
+    };
     const double radius = std::sqrt(-2.0 * std::log(fraction(0)));
     // The angle is measured from the middle of the first quadrant.
     const double angle = 2.0 * pi * (fraction(2) - 0.125);
     worst_normal = std::max({worst_normal, std::abs(z[2 * i] - radius * std::cos(angle)) / radius,
                              std::abs(z[2 * i + 1] - radius * std::sin(angle)) / radius});
-    worst_uniform = std::max({worst_uniform, std::abs(u[2 * i] - fraction(0)), std::abs(u[2 * i + 1] - fraction(2))});
+    worst_uniform = std::max(
+        {worst_uniform, std::abs(u[2 * i] - fraction(0)), std::abs(u[2 * i + 1] - fraction(2))});
   }
   CHECK(worst_normal < tolerance::closed_form<double>);
   CHECK(worst_uniform == 0.0);
 }
 
-TEST_CASE("uniform draws have the moments and the distribution of the uniform") {
+TEST_CASE("uniform draws have the moments and distribution of the uniform law") {
   const std::vector<double> u = uniforms(Stream(1, 0, "U"), many);
   // Central moments of U(0, 1): 1/12, 0, 1/80; E c^6 = 1/448, E c^8 = 1/2304.
   CHECK(moment_deviation(u, 0.5, 1, 0.0, 1.0 / 12) < tolerance::standard_errors);
   CHECK(moment_deviation(u, 0.5, 2, 1.0 / 12, 1.0 / 80 - 1.0 / 144) < tolerance::standard_errors);
   CHECK(moment_deviation(u, 0.5, 3, 0.0, 1.0 / 448) < tolerance::standard_errors);
-  CHECK(moment_deviation(u, 0.5, 4, 1.0 / 80, 1.0 / 2304 - 1.0 / 6400) < tolerance::standard_errors);
+  CHECK(moment_deviation(u, 0.5, 4, 1.0 / 80, 1.0 / 2304 - 1.0 / 6400) <
+        tolerance::standard_errors);
   CHECK(kolmogorov_smirnov(u, [](double x) { return x; }) < kolmogorov_smirnov_limit);
 }
 
-TEST_CASE("normal draws have the moments and the distribution of the normal") {
+TEST_CASE("normal draws have the moments and distribution of the normal law") {
   const std::vector<double> z = normals(Stream(1, 0, "Z"), many);
   // E z^2, z^4, z^6, z^8 = 1, 3, 15, 105.
   CHECK(moment_deviation(z, 0.0, 1, 0.0, 1.0) < tolerance::standard_errors);
   CHECK(moment_deviation(z, 0.0, 2, 1.0, 2.0) < tolerance::standard_errors);
   CHECK(moment_deviation(z, 0.0, 3, 0.0, 15.0) < tolerance::standard_errors);
   CHECK(moment_deviation(z, 0.0, 4, 3.0, 96.0) < tolerance::standard_errors);
-  CHECK(kolmogorov_smirnov(z, [](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }) < kolmogorov_smirnov_limit);
+  CHECK(kolmogorov_smirnov(z, [](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }) <
+        kolmogorov_smirnov_limit);
 }
 
 TEST_CASE("the two normals of a block are independent") {
@@ -132,24 +144,28 @@ TEST_CASE("the two normals of a block are independent") {
   }
   CHECK(correlation(first, second) < tolerance::standard_errors);
   CHECK(correlation(first_square, second_square) < tolerance::standard_errors);
-  CHECK(correlation({z.begin(), z.end() - 2}, {z.begin() + 2, z.end()}) < tolerance::standard_errors);
+  CHECK(correlation({z.begin(), z.end() - 2}, {z.begin() + 2, z.end()}) <
+        tolerance::standard_errors);
 }
 
-TEST_CASE("standard deviation and interval are applied") {
+TEST_CASE("the given standard deviation and interval are applied") {
   std::vector<double> z(1001), u(1001);
   Stream(5, 2, "Z").fill_normal(z, 0.25);
   Stream(5, 2, "U").fill_uniform(u, -3.0, 1.0);
-  const std::vector<double> unit_z = normals(Stream(5, 2, "Z"), 1001), unit_u = uniforms(Stream(5, 2, "U"), 1001);
+  const std::vector<double> unit_z = normals(Stream(5, 2, "Z"), 1001),
+                            unit_u = uniforms(Stream(5, 2, "U"), 1001);
   for (std::size_t i = 0; i < z.size(); ++i) {
     REQUIRE(z[i] == 0.25 * unit_z[i]);
-    REQUIRE(u[i] == doctest::Approx(-3.0 + 4.0 * unit_u[i]).epsilon(tolerance::closed_form<double>));
+    REQUIRE(u[i] ==
+            doctest::Approx(-3.0 + 4.0 * unit_u[i]).epsilon(tolerance::closed_form<double>));
   }
 }
 
-TEST_CASE("streams that differ in one of seed, trial and name are unrelated") {
+TEST_CASE("streams that differ in seed, trial or name are uncorrelated") {
   const std::uint64_t high_bit = std::uint64_t{1} << 63;
-  const std::vector<Stream> streams = {{1, 0, "W"},          {2, 0, "W"}, {1 + high_bit, 0, "W"}, {1, 1, "W"},
-                                       {1, 0xffffffff, "W"}, {1, 0, "V"}, {1, 0, "W2"},           {1, 0, ""}};
+  const std::vector<Stream> streams = {
+      {1, 0, "W"},          {2, 0, "W"}, {1 + high_bit, 0, "W"}, {1, 1, "W"},
+      {1, 0xffffffff, "W"}, {1, 0, "V"}, {1, 0, "W2"},           {1, 0, ""}};
   std::vector<std::vector<double>> drawn;
   for (const Stream& stream : streams) drawn.push_back(normals(stream, 100'000));
   for (std::size_t i = 0; i < drawn.size(); ++i) {
@@ -165,7 +181,7 @@ TEST_CASE("uniform draws lie inside the open interval") {
   const std::vector<double> u = uniforms(Stream(9, 0, "U"), many);
   CHECK(*std::min_element(u.begin(), u.end()) > 0.0);
   CHECK(*std::max_element(u.begin(), u.end()) < 1.0);
-  // Two doubles, and one, between the ends: rounding would reach the ends at every other draw.
+  // With only two doubles or one between the ends, rounding would hit an end at every other draw.
   const double epsilon = std::numeric_limits<double>::epsilon();
   for (const double width : {3 * epsilon, 2 * epsilon}) {
     std::vector<double> draws(1000);
@@ -177,19 +193,22 @@ TEST_CASE("uniform draws lie inside the open interval") {
   }
 }
 
-TEST_CASE("an interval without a number in it is refused") {
-  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+TEST_CASE("an interval that contains no double is refused") {
+  const double infinity = std::numeric_limits<double>::infinity(),
+               nan = std::numeric_limits<double>::quiet_NaN();
   double draw = 0.0;
   Stream stream(1, 0, "U");
   CHECK_THROWS_AS(stream.fill_uniform({&draw, 1}, 1.0, 1.0), Failure);
-  CHECK_THROWS_AS(stream.fill_uniform({&draw, 1}, 1.0, 1.0 + std::numeric_limits<double>::epsilon()), Failure);
+  CHECK_THROWS_AS(
+      stream.fill_uniform({&draw, 1}, 1.0, 1.0 + std::numeric_limits<double>::epsilon()), Failure);
   CHECK_THROWS_AS(stream.fill_uniform({&draw, 1}, 2.0, 1.0), Failure);
   CHECK_THROWS_AS(stream.fill_uniform({&draw, 1}, 0.0, infinity), Failure);
   CHECK_THROWS_AS(stream.fill_uniform({&draw, 1}, nan, 1.0), Failure);
 }
 
-TEST_CASE("a matrix does not depend on how its fill is cut, where the cuts are even") {
-  const std::vector<double> whole = normals(Stream(4, 7, "X"), 3000), whole_uniform = uniforms(Stream(4, 7, "X"), 3000);
+TEST_CASE("a matrix does not depend on how its fill is split if the pieces have even sizes") {
+  const std::vector<double> whole = normals(Stream(4, 7, "X"), 3000),
+                            whole_uniform = uniforms(Stream(4, 7, "X"), 3000);
   for (const std::size_t piece : {2u, 6u, 510u, 512u, 514u, 1000u}) {
     CAPTURE(piece);
     std::vector<double> cut(whole.size()), cut_uniform(whole.size());
@@ -204,7 +223,7 @@ TEST_CASE("a matrix does not depend on how its fill is cut, where the cuts are e
   }
 }
 
-TEST_CASE("an odd fill, and a single draw, leave the second half of the last block unused") {
+TEST_CASE("a fill of odd size and a single draw leave the second half of the last block unused") {
   const std::vector<double> whole = uniforms(Stream(4, 7, "X"), 10);
   Stream stream(4, 7, "X");
   std::vector<double> three(3);
@@ -216,7 +235,7 @@ TEST_CASE("an odd fill, and a single draw, leave the second half of the last blo
   CHECK(stream.uniform() == uniforms(Stream(4, 7, "X"), 12)[10]);
 }
 
-TEST_CASE("draws depend neither on the order of drawing nor on threads") {
+TEST_CASE("draws depend neither on their order nor on the number of threads") {
   const std::size_t trials = 8, n = 10'001;
   std::vector<std::vector<double>> sequential, parallel(trials);
   for (std::size_t t = 0; t < trials; ++t) sequential.push_back(normals(Stream(11, t, "X"), n));
@@ -231,14 +250,14 @@ TEST_CASE("draws depend neither on the order of drawing nor on threads") {
   for (std::size_t t = 0; t < trials; ++t) CHECK(same_bytes(sequential[t], parallel[t]));
 }
 
-TEST_CASE("a stream ends where its block index would wrap around, and writes nothing beyond") {
+TEST_CASE("a stream ends before its block index wraps around and writes nothing beyond the end") {
   Stream stream(1, 0, "X");
   stream.skip(0xffffffffu);
   std::vector<double> three(3, -1.0);
   CHECK_THROWS_AS(stream.fill_normal(three), Failure);
   CHECK_THROWS_AS(stream.fill_uniform(three), Failure);
   CHECK(three == std::vector<double>(3, -1.0));
-  CHECK_NOTHROW(stream.uniform());  // the last block is still there
+  CHECK_NOTHROW(stream.uniform());  // the last block is still available
   CHECK_THROWS_AS(stream.uniform(), Failure);
   CHECK_THROWS_AS(stream.next_block(), Failure);
 }

@@ -9,7 +9,7 @@ namespace record_test {
 
 using namespace ranklab;
 
-TEST_CASE("a record counts the cases of a statement, and tallies add up over records") {
+TEST_CASE("a record counts the cases of a statement, and tallies are summed over records") {
   Records records(3);
   records[0].count("a", false, 2.0);
   records[0].count("a", true, 5.0);
@@ -23,23 +23,26 @@ TEST_CASE("a record counts the cases of a statement, and tallies add up over rec
   CHECK(records[1].has_tally("b"));
   CHECK_FALSE(records[2].has_tally("a"));
   CHECK(tally_of(records, "c").cases == 0);
-  const Tally by_hand = tally_of(records, [](const TrialRecord& record, Tally& tally) { tally.count(record.has_tally("b"), NAN); });
+  const Tally by_hand = tally_of(records, [](const TrialRecord& record, Tally& tally) {
+    tally.count(record.has_tally("b"), NAN);
+  });
   CHECK(by_hand.cases == 3);
   CHECK(by_hand.violations == 1);
   CHECK(std::isinf(by_hand.smallest));
 }
 
-TEST_CASE("a record names the array that it lacks; one number of each record, in order") {
+TEST_CASE("a missing array is named in the error; one number per record is returned in order") {
   Records records(2);
   records[0].set("x", 1.5);
   records[1].set("x", 2.5);
   CHECK(scalars_of(records, "x") == std::vector<double>{1.5, 2.5});
-  CHECK(per_trial(records, [](const TrialRecord& record) { return 2 * record.scalar("x"); }) == std::vector<double>{3, 5});
+  CHECK(per_trial(records, [](const TrialRecord& record) { return 2 * record.scalar("x"); }) ==
+        std::vector<double>{3, 5});
   CHECK(std::isnan(records[0].scalar_or_nan("y")));
   CHECK_THROWS_AS(scalars_of(records, "y"), const std::logic_error&);
 }
 
-TEST_CASE("a record takes over the arrays of its parts, behind a prefix") {
+TEST_CASE("a record takes over the arrays of its parts with a prefix") {
   TrialRecord part, record;
   part.set("x", 1.5);
   part.set("y", std::vector<double>{1, 2});
@@ -52,7 +55,9 @@ TEST_CASE("a record takes over the arrays of its parts, behind a prefix") {
   CHECK(record.scalar("x") == 1.5);
 }
 
-TEST_CASE("the mean of records is that of each entry; what one does not define, the mean does not either") {
+TEST_CASE(
+    "the mean of records is taken entry by entry; it is undefined if an entry is undefined in any "
+    "record") {
   Records records(2);
   records[0].set("a", {1.0, NAN});
   records[1].set("a", {4.0, 2.0});

@@ -25,59 +25,60 @@ TEST_CASE("summary of 1, ..., n: mean (n + 1) / 2, variance n (n + 1) / 12") {
   for (const int n : {2, 3, 10, 1001}) {
     std::vector<double> values;
     for (int i = 1; i <= n; ++i) values.push_back(i);
-    const Summary summary = summarise(values);
+    const Summary summary = summarize(values);
     CHECK(summary.n == values.size());
     CHECK(summary.mean == close((n + 1) / 2.0));
     CHECK(summary.std == close(std::sqrt(n * (n + 1) / 12.0)));
   }
 }
 
-TEST_CASE("values that are not finite leave the summary") {
-  const Summary summary = summarise(std::vector<double>{undefined, 3.0, infinity, 5.0, -infinity});
+TEST_CASE("the summary ignores values that are not finite") {
+  const Summary summary = summarize(std::vector<double>{undefined, 3.0, infinity, 5.0, -infinity});
   CHECK(summary.n == 2);
   CHECK(summary.mean == close(4.0));
   CHECK(summary.std == close(std::sqrt(2.0)));
 }
 
-TEST_CASE("summary of one value and of none") {
-  const Summary one = summarise(std::vector<double>{7.0});
+TEST_CASE("the summary of a single value and of no values") {
+  const Summary one = summarize(std::vector<double>{7.0});
   CHECK(one.n == 1);
   CHECK(one.mean == 7.0);
   CHECK(one.std == 0.0);
-  for (const std::vector<double>& nothing : {std::vector<double>{}, std::vector<double>{undefined, infinity}}) {
-    const Summary none = summarise(nothing);
+  for (const std::vector<double>& nothing :
+       {std::vector<double>{}, std::vector<double>{undefined, infinity}}) {
+    const Summary none = summarize(nothing);
     CHECK(none.n == 0);
     CHECK(std::isnan(none.mean));
     CHECK(std::isnan(none.std));
   }
 }
 
-TEST_CASE("summary of equal values has no spread") {
+TEST_CASE("the summary of equal values has zero spread") {
   for (const double value : {0.0, 0.1, -1e300}) {
-    const Summary summary = summarise(std::vector<double>(7, value));
+    const Summary summary = summarize(std::vector<double>(7, value));
     CHECK(summary.mean == value);
     CHECK(summary.std == 0.0);
   }
 }
 
-TEST_CASE("a large offset does not drown the spread") {
+TEST_CASE("a large offset does not lose the digits of the spread") {
   // 2^30 + {-1, 0, 1}: the textbook formula sum x^2 - n mean^2 would lose every digit.
   const double offset = 0x1p30;
-  const Summary summary = summarise(std::vector<double>{offset - 1, offset, offset + 1});
+  const Summary summary = summarize(std::vector<double>{offset - 1, offset, offset + 1});
   CHECK(summary.mean == offset);
   CHECK(summary.std == close(1.0));
 }
 
-TEST_CASE("summary neither overflows nor vanishes") {
+TEST_CASE("the summary neither overflows nor underflows") {
   for (const double scale : {1e-200, 1e200, 0x1p1023, 0x1p-1000}) {
-    const Summary summary = summarise(std::vector<double>{-scale, 0.0, scale});
+    const Summary summary = summarize(std::vector<double>{-scale, 0.0, scale});
     CHECK(summary.mean == 0.0);
     CHECK(summary.std == close(scale));
   }
-  CHECK(summarise(std::vector<double>{1.5e308, 1.5e308}).mean == close(1.5e308));
+  CHECK(summarize(std::vector<double>{1.5e308, 1.5e308}).mean == close(1.5e308));
 }
 
-TEST_CASE("the confidence interval is Student's, at 99 %: the tables") {
+TEST_CASE("the confidence interval is Student's at 99 % and agrees with tables") {
   const auto table = [](double value) { return doctest::Approx(value).epsilon(2e-5); };
   CHECK(standard_error({.mean = 1.0, .std = 2.0, .n = 16}) == close(0.5));
   CHECK(confidence_half_width({.mean = 1.0, .std = 2.0, .n = 16}) == table(2.9467 * 0.5));
@@ -85,14 +86,14 @@ TEST_CASE("the confidence interval is Student's, at 99 %: the tables") {
   CHECK(confidence_half_width({.mean = 1.0, .std = 1000.0, .n = 1'000'000}) == table(2.5758));
 }
 
-TEST_CASE("confidence half width is infinite where the spread is unknown") {
-  CHECK(confidence_half_width(summarise(std::vector<double>{7.0})) == infinity);
-  CHECK(standard_error(summarise(std::vector<double>{7.0})) == infinity);
-  CHECK(confidence_half_width(summarise(std::vector<double>{})) == infinity);
+TEST_CASE("the confidence half width is infinite if the spread is unknown") {
+  CHECK(confidence_half_width(summarize(std::vector<double>{7.0})) == infinity);
+  CHECK(standard_error(summarize(std::vector<double>{7.0})) == infinity);
+  CHECK(confidence_half_width(summarize(std::vector<double>{})) == infinity);
 }
 
-TEST_CASE("Student's quantile: the tables") {
-  // Upper percentage points as tables print them, one more digit where these have it.
+TEST_CASE("Student's quantile agrees with tables") {
+  // Upper percentage points as printed in tables, with one more digit if available.
   struct Row {
     double degrees, tail, t;
   };
@@ -106,12 +107,16 @@ TEST_CASE("Student's quantile: the tables") {
                                          {30, 0.025, 2.04227246},
                                          {120, 0.025, 1.97993041}}) {
     CAPTURE(row.degrees);
-    CHECK(student_quantile(row.tail, row.degrees) == doctest::Approx(row.t).scale(0).epsilon(tolerance::quantile));
+    CHECK(student_quantile(row.tail, row.degrees) ==
+          doctest::Approx(row.t).scale(0).epsilon(tolerance::quantile));
   }
 }
 
-TEST_CASE("Student's quantile: closed forms for 1, 2 and 4 degrees of freedom, however small the tail") {
-  const auto equals = [](double expected) { return doctest::Approx(expected).scale(0).epsilon(tolerance::quantile); };
+TEST_CASE(
+    "Student's quantile has closed forms for 1, 2 and 4 degrees of freedom, down to tiny tails") {
+  const auto equals = [](double expected) {
+    return doctest::Approx(expected).scale(0).epsilon(tolerance::quantile);
+  };
   for (const double tail : {0.4999, 0.4, 0.1, 1e-3, 1e-6, 1e-9, 1e-12}) {
     CAPTURE(tail);
     const double alpha = 4 * tail * (1 - tail);
@@ -127,10 +132,11 @@ TEST_CASE("Student's quantile: closed forms for 1, 2 and 4 degrees of freedom, h
 TEST_CASE("Student's quantile tends to the normal one: z + (z^3 + z) / 4n + ...") {
   const double z = 1.959963984540054;  // of the normal distribution at 0.025
   const double n = 1e6;
-  CHECK(student_quantile(0.025, n) == doctest::Approx(z + (z * z * z + z) / (4 * n)).scale(0).epsilon(tolerance::quantile));
+  CHECK(student_quantile(0.025, n) ==
+        doctest::Approx(z + (z * z * z + z) / (4 * n)).scale(0).epsilon(tolerance::quantile));
 }
 
-TEST_CASE("median, odd and even, in any order") {
+TEST_CASE("the median of odd and even numbers of values, in any order") {
   CHECK(median(std::vector<double>{5.0, 1.0, 3.0}) == 3.0);
   CHECK(median(std::vector<double>{4.0, 1.0, 8.0, 2.0}) == 3.0);
   CHECK(median(std::vector<double>{1.0, 3.0, 2.0, 9.0, 7.0, 8.0, 5.0, 4.0}) == 4.5);
@@ -144,7 +150,7 @@ TEST_CASE("median, odd and even, in any order") {
   CHECK(std::isnan(median(std::vector<double>{})));
 }
 
-TEST_CASE("spread of values") {
+TEST_CASE("the spread of values is computed") {
   const Spread spread = spread_of(std::vector<double>{3, std::nan(""), 1, 2, 10, 4});
   CHECK(spread.count == 5);
   CHECK(spread.smallest == 1);

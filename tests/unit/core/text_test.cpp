@@ -8,7 +8,7 @@ namespace text_test {
 
 using namespace ranklab;
 
-TEST_CASE("numbers, lists and clauses as text") {
+TEST_CASE("numbers, lists and clauses are formatted as text") {
   CHECK(short_number(12345.678) == "1.235e+04");
   CHECK(series_number(0.1) == "0.1");
   CHECK(series_number(1e8) == "1e+08");
@@ -23,46 +23,50 @@ TEST_CASE("numbers, lists and clauses as text") {
   CHECK(clauses("first", "") == "first");
 }
 
-TEST_CASE("columns are as wide as their widest cell, in characters, and the last is not padded") {
-  const std::vector<std::vector<std::string>> rows = {{"a", "name", "x"}, {"\u03BB\u03BC\u03BD", "b", "long"}, {"", "", ""}};
-  CHECK(in_columns(rows) == std::vector<std::string>{"a    name  x", "\u03BB\u03BC\u03BD  b     long", std::string(11, ' ')});
+TEST_CASE("columns are as wide as their widest cell in characters; the last column is not padded") {
+  const std::vector<std::vector<std::string>> rows = {
+      {"a", "name", "x"}, {"\u03BB\u03BC\u03BD", "b", "long"}, {"", "", ""}};
+  CHECK(in_columns(rows) == std::vector<std::string>{"a    name  x",
+                                                     "\u03BB\u03BC\u03BD  b     long",
+                                                     std::string(11, ' ')});
   CHECK(in_columns({}).empty());
 }
 
-TEST_CASE("code points: their value and length, and none where the bytes are no UTF-8") {
+TEST_CASE("code points are returned with their length; invalid UTF-8 gives none") {
   for (const auto& [text, value, length] :
-       std::vector<std::tuple<std::string, std::uint32_t, std::size_t>>{{"a", 0x61, 1},
-                                                                        {"\u00E9", 0xE9, 2},
-                                                                        {"\u2265", 0x2265, 3},
-                                                                        {"\U0001F600", 0x1F600, 4},
-                                                                        {"\xC0\xAF", 0, 0},          // overlong
-                                                                        {"\xE0\x80\xAF", 0, 0},      // overlong
-                                                                        {"\xED\xA0\x80", 0, 0},      // a surrogate
-                                                                        {"\xF4\x90\x80\x80", 0, 0},  // beyond U+10FFFF
-                                                                        {"\x80", 0, 0}}) {
-    const std::string shown = printable(text);  // clang 14 captures no structured binding
+       std::vector<std::tuple<std::string, std::uint32_t, std::size_t>>{
+           {"a", 0x61, 1},
+           {"\u00E9", 0xE9, 2},
+           {"\u2265", 0x2265, 3},
+           {"\U0001F600", 0x1F600, 4},
+           {"\xC0\xAF", 0, 0},          // overlong
+           {"\xE0\x80\xAF", 0, 0},      // overlong
+           {"\xED\xA0\x80", 0, 0},      // a surrogate
+           {"\xF4\x90\x80\x80", 0, 0},  // beyond U+10FFFF
+           {"\x80", 0, 0}}) {
+    const std::string shown = printable(text);  // clang 14 cannot capture a structured binding
     CAPTURE(shown);
     CHECK(code_point(text, 0).value == value);
     CHECK(code_point(text, 0).length == length);
   }
 }
 
-TEST_CASE("a refusal ends with the nearest word, or with what it was given") {
+TEST_CASE("an error message ends with the nearest word, or with the text that was given") {
   CHECK(did_you_mean("lambada", {"lambda", "layers"}) == "; did you mean 'lambda'?");
   CHECK(did_you_mean("zzz", {"lambda", "layers"}, "; see --help") == "; see --help");
 }
 
-TEST_CASE("printable: control characters and invalid UTF-8 as \\xNN, the rest untouched") {
+TEST_CASE("printable writes control characters and invalid UTF-8 as \\xNN and keeps the rest") {
   CHECK(printable("plain, \xC3\xA9 and \xE2\x89\xA5") == "plain, \xC3\xA9 and \xE2\x89\xA5");
   CHECK(printable("a\nb\x1b[31m\x7f") == "a\\x0ab\\x1b[31m\\x7f");
   CHECK(printable("\xff\xfe") == "\\xff\\xfe");
-  CHECK(printable("\xC3") == "\\xc3");           // cut short
+  CHECK(printable("\xC3") == "\\xc3");           // truncated
   CHECK(printable("\xC0\xAF") == "\\xc0\\xaf");  // overlong
   CHECK(printable("\xC2\x9B") == "\\xc2\\x9b");  // the control sequence introducer, as U+009B
   CHECK(printable(std::string("\0x", 2)) == "\\x00x");
 }
 
-TEST_CASE("printable names are cut where they are long") {
+TEST_CASE("long printable names are shortened") {
   CHECK(printable_key("a\n") == "a\\x0a");
   CHECK(printable_key(std::string(100, 'k')) == std::string(100, 'k'));
   CHECK(printable_key(std::string(101, 'k')) == std::string(100, 'k') + "...");

@@ -1,4 +1,4 @@
-// A study with some of its flags set, and its run, for tests.
+// Tests use these functions to set some flags of a study and to run it.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 using FlagValues = std::vector<std::pair<std::string, std::string>>;
 
-/// Throws where the study has no such flag.
+/// Throws if the study has no such flag.
 inline ranklab::Field find_field(ranklab::Study& study, const std::string& name) {
   for (const ranklab::Field& field : study.fields()) {
     if (field.name == name) return field;
@@ -21,19 +21,21 @@ inline ranklab::Field find_field(ranklab::Study& study, const std::string& name)
   throw ranklab::UsageError("no field " + name);
 }
 
-inline std::unique_ptr<ranklab::Study> configured(std::unique_ptr<ranklab::Study> study, const FlagValues& values) {
+inline std::unique_ptr<ranklab::Study> configured(std::unique_ptr<ranklab::Study> study,
+                                                  const FlagValues& values) {
   const auto apply = [&] {
     for (const auto& [name, value] : values) find_field(*study, name).parse(value, "--" + name);
   };
   apply();
   study->adopt_files();
   apply();
-  study->settle();
+  study->resolve_defaults();
   study->validate();
   return study;
 }
 
-inline ranklab::Result run_configured(std::unique_ptr<ranklab::Study> study, const FlagValues& values, std::uint64_t trials = 1,
+inline ranklab::Result run_configured(std::unique_ptr<ranklab::Study> study,
+                                      const FlagValues& values, std::uint64_t trials = 1,
                                       bool single_precision = false, std::uint64_t threads = 1) {
   ranklab::Pool::Settings settings;
   settings.trials = trials;
@@ -43,16 +45,21 @@ inline ranklab::Result run_configured(std::unique_ptr<ranklab::Study> study, con
   return configured(std::move(study), values)->run(pool);
 }
 
-/// What the study makes of trials that have measured `records`.
+/// The result that the study reports for trials whose records are `records`.
 inline ranklab::Result result_of(std::unique_ptr<ranklab::Study> study, const FlagValues& values,
                                  const std::vector<ranklab::TrialRecord>& records) {
   struct Given : ranklab::Runner {
     explicit Given(const std::vector<ranklab::TrialRecord>& given) : measured(given) {}
     std::uint64_t trials() const override { return measured.size(); }
     bool single_precision() const override { return false; }
-    std::vector<ranklab::TrialRecord> run(const std::function<ranklab::TrialRecord(ranklab::Trial&)>&) override { return measured; }
+    std::vector<ranklab::TrialRecord> run(
+        const std::function<ranklab::TrialRecord(ranklab::Trial&)>&) override {
+      return measured;
+    }
     std::vector<ranklab::TrialRecord> run_batches(
-        std::uint64_t, const std::function<std::vector<ranklab::TrialRecord>(std::vector<ranklab::Trial>&)>&) override {
+        std::uint64_t,
+        const std::function<std::vector<ranklab::TrialRecord>(std::vector<ranklab::Trial>&)>&)
+        override {
       return measured;
     }
     const std::vector<ranklab::TrialRecord>& measured;
@@ -60,7 +67,7 @@ inline ranklab::Result result_of(std::unique_ptr<ranklab::Study> study, const Fl
   return configured(std::move(study), values)->run(runner);
 }
 
-/// The message with which the values are refused; empty where they are not.
+/// The message that refuses the values; empty if they are accepted.
 inline std::string refusal(std::unique_ptr<ranklab::Study> study, const FlagValues& values) {
   try {
     configured(std::move(study), values);

@@ -1,4 +1,4 @@
-// Parts of a result by name, for tests; a missing one fails the test.
+// Tests find parts of a result by name here; the test fails if a part is missing.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -11,21 +11,25 @@
 #include "report/result.hpp"
 
 inline const ranklab::Series& find_series(const ranklab::Result& result, std::string_view name) {
-  const auto found = std::find_if(result.series.begin(), result.series.end(), [&](const auto& s) { return s.name == name; });
+  const auto found = std::find_if(result.series.begin(), result.series.end(),
+                                  [&](const auto& s) { return s.name == name; });
   CAPTURE(std::string(name));
   REQUIRE(found != result.series.end());
   return *found;
 }
 
-inline const std::vector<double>& find_scalar(const ranklab::Result& result, std::string_view name) {
-  const auto found = std::find_if(result.scalars.begin(), result.scalars.end(), [&](const auto& s) { return s.name == name; });
+inline const std::vector<double>& find_scalar(const ranklab::Result& result,
+                                              std::string_view name) {
+  const auto found = std::find_if(result.scalars.begin(), result.scalars.end(),
+                                  [&](const auto& s) { return s.name == name; });
   CAPTURE(std::string(name));
   REQUIRE(found != result.scalars.end());
   return found->per_trial;
 }
 
 inline const ranklab::Claim& find_claim(const ranklab::Result& result, std::string_view id) {
-  const auto found = std::find_if(result.claims.begin(), result.claims.end(), [&](const auto& c) { return c.id == id; });
+  const auto found = std::find_if(result.claims.begin(), result.claims.end(),
+                                  [&](const auto& c) { return c.id == id; });
   CAPTURE(std::string(id));
   REQUIRE(found != result.claims.end());
   return *found;

@@ -1,4 +1,4 @@
-// Lemma 2.9 at numbers that can be followed by hand.
+// Lemma 2.9 on numbers worked out by hand.
 #include "experiments/token_embedding.hpp"
 
 #include <doctest/doctest.h>
@@ -30,28 +30,30 @@ Claim judged(const std::vector<std::vector<double>>& sequences, bool single_prec
 
 }  // namespace
 
-TEST_CASE("the bound of Lemma 2.9: 5/3 of 12 at eps = 1/4, nothing from eps = 1 on") {
+TEST_CASE("the bound of Lemma 2.9 is 5/3 of 12 at eps = 1/4, and undefined for eps >= 1") {
   CHECK(embedding_bound(0.25, 12) == doctest::Approx(20).epsilon(tolerance::closed_form<double>));
   CHECK(embedding_bound(0, 12) == 12);
   CHECK(std::isnan(embedding_bound(1.0, 12)));
 }
 
-TEST_CASE("Lemma 2.9 is violated above its bound, by more than the rounding of X's precision") {
+TEST_CASE(
+    "Lemma 2.9 is violated only if the excess is larger than the rounding error of X's precision") {
   CHECK(judged({{20 * (1 + tolerance::closed_form<double>), 0.25, 12}}).verdict == Verdict::holds);
   CHECK(judged({{20 * (1 + 1e-12), 0.25, 12}}).verdict == Verdict::fails);
-  CHECK(judged({{20 * (1 + tolerance::closed_form<float>), 0.25, 12}}, true).verdict == Verdict::holds);
+  CHECK(judged({{20 * (1 + tolerance::closed_form<float>), 0.25, 12}}, true).verdict ==
+        Verdict::holds);
   CHECK(judged({{20 * (1 + 1e-4), 0.25, 12}}, true).verdict == Verdict::fails);
   const Claim one_of_two = judged({{10, 0.25, 12}, {21, 0.25, 12}});
   CHECK(one_of_two.verdict == Verdict::fails);
   CHECK(one_of_two.measured == 1);
 }
 
-TEST_CASE("trials with eps >= 1 are no case of Lemma 2.9") {
+TEST_CASE("Lemma 2.9 does not count trials with eps >= 1") {
   CHECK(judged({{1e9, 1.0, 12}, {10, 0.5, 12}}).detail ==
-        "0 violations in 1 case; eps is measured, at most 1; largest st(X) over bound 0.2778");
+        "0 violations in 1 case; largest measured eps 1; largest st(X) over its bound 0.2778");
   const Claim none = judged({{10, 1.0, 12}, {10, 1.5, 12}});
   CHECK(none.verdict == Verdict::not_applicable);
-  CHECK(none.detail.find("up to 1.5 in every trial") != std::string::npos);
+  CHECK(none.detail.find("a fraction of at least 1 (at most 1.5)") != std::string::npos);
   CHECK(judged({}).detail == "no case to judge");
 }
 

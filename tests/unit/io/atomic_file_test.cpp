@@ -13,7 +13,8 @@ namespace atomic_file_test {
 
 using namespace ranklab;
 
-TEST_CASE("a file is written whole, into folders that did not exist, and replaces the old one") {
+TEST_CASE(
+    "a file is written atomically, missing folders are created, and an old file is replaced") {
   const TemporaryFolder folder;
   const std::string path = folder / "a/b/file.txt";
   write_file_atomically(path, "first");
@@ -21,10 +22,11 @@ TEST_CASE("a file is written whole, into folders that did not exist, and replace
   const std::string large(3'000'000, 'x');
   write_file_atomically(path, large);
   CHECK(read_file(path) == large);
-  CHECK(std::distance(std::filesystem::directory_iterator(folder / "a/b"), std::filesystem::directory_iterator()) == 1);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder / "a/b"),
+                      std::filesystem::directory_iterator()) == 1);
 }
 
-TEST_CASE("failures name the path and leave the old file") {
+TEST_CASE("failures name the path and keep the old file") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "file", "old");
   CHECK_THROWS_AS(write_file_atomically(folder / "file/below", "x"), Failure);

@@ -1,4 +1,4 @@
-// What a reader says of a file that a test puts together.
+// The error message of a reader for a file that a test writes.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 #include "io/atomic_file.hpp"
 #include "temporary_folder.hpp"
 
-/// Writes the bytes under this name, calls `read` with the path, and returns what its Failure says, without the folder's
-/// name; "read" where it says nothing.
+/// Writes the bytes under this name, calls `read` with the path, and returns the message of its
+/// Failure without the folder's name, or "read" if it does not throw.
 template <class Read>
 std::string complaint_of(const std::string& name, const std::string& bytes, const Read& read) {
   const TemporaryFolder folder;

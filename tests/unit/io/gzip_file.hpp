@@ -1,4 +1,5 @@
-// A gzip file for tests, put together from its definition (RFC 1952): header, raw deflate stream, checksum, size.
+// A gzip file for tests, built from its definition (RFC 1952): header, raw deflate stream,
+// checksum, size.
 #pragma once
 
 #include <string>

@@ -23,10 +23,11 @@ std::string text(std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("a file is read as it is, unpacked where it is packed") {
+TEST_CASE("a plain file is read as it is, a compressed file is decompressed") {
   const TemporaryFolder folder;
-  // The block that is unpacked at once has 2^18 bytes.
-  for (const std::size_t size : {0ul, 1ul, 1000ul, (1ul << 18) - 1, 1ul << 18, (1ul << 18) + 1, 700'000ul}) {
+  // 2^18 bytes are decompressed at a time.
+  for (const std::size_t size :
+       {0ul, 1ul, 1000ul, (1ul << 18) - 1, 1ul << 18, (1ul << 18) + 1, 700'000ul}) {
     CAPTURE(size);
     const std::string bytes = text(size);
     write_file_atomically(folder / "packed", gzip(bytes));
@@ -37,15 +38,17 @@ TEST_CASE("a file is read as it is, unpacked where it is packed") {
   }
 }
 
-TEST_CASE("no more is read than may be, packed or not") {
+TEST_CASE("reading stops at the size limit, compressed or not") {
   CHECK(complaint(text(5000), 5000) == "read");
   CHECK(complaint(text(5001), 5000) == "file: more than 5000 bytes are implausible for this file");
   CHECK(complaint(gzip(std::string(5000, 'a')), 5000) == "read");
-  CHECK(complaint(gzip(std::string(5001, 'a')), 5000) == "file: more than 5000 bytes are implausible for this file");
-  CHECK(complaint(gzip(std::string(1 << 24, 'a'))) == "file: more than 1048576 bytes are implausible for this file");
+  CHECK(complaint(gzip(std::string(5001, 'a')), 5000) ==
+        "file: more than 5000 bytes are implausible for this file");
+  CHECK(complaint(gzip(std::string(1 << 24, 'a'))) ==
+        "file: more than 1048576 bytes are implausible for this file");
 }
 
-TEST_CASE("a gzip stream that is damaged anywhere is refused in a line") {
+TEST_CASE("a gzip stream that is damaged anywhere is refused with a one-line message") {
   const std::string packed = gzip(text(300));
   for (std::size_t size = 2; size < packed.size(); ++size) {
     CAPTURE(size);
@@ -53,7 +56,8 @@ TEST_CASE("a gzip stream that is damaged anywhere is refused in a line") {
   }
   CHECK(complaint(packed + "x") == "file: damaged: bytes follow the gzip stream");
   CHECK(complaint(packed + packed) == "file: damaged: bytes follow the gzip stream");
-  // A bit wrong anywhere: refused, or of no consequence, as in the header's time and in the padding of the last byte.
+  // Flips one bit anywhere: the file is refused, or the bit does not matter, as in the header's
+  // time and the padding of the last byte.
   const TemporaryFolder folder;
   for (std::size_t at = 2; at < packed.size(); ++at) {
     CAPTURE(at);
@@ -68,11 +72,13 @@ TEST_CASE("a gzip stream that is damaged anywhere is refused in a line") {
       CHECK(std::string(failure.what()).find(": damaged: ") != std::string::npos);
     }
   }
-  CHECK(complaint("\x1f\x8b\x07" + packed.substr(3)) == "file: damaged: not a gzip stream, or not what was packed");
+  CHECK(complaint("\x1f\x8b\x07" + packed.substr(3)) ==
+        "file: damaged: not a gzip stream, or not what was packed");
 }
 
-TEST_CASE("what is no file is refused without reading") {
-  CHECK_THROWS_WITH_AS(read_unpacked("/dev/zero", 10), "cannot read /dev/zero: it is not a regular file", Failure);
+TEST_CASE("a path that is not a regular file is refused without reading") {
+  CHECK_THROWS_WITH_AS(read_unpacked("/dev/zero", 10),
+                       "cannot read /dev/zero: it is not a regular file", Failure);
   CHECK_THROWS_WITH_AS(read_unpacked("/tmp", 10), "cannot read /tmp: it is a folder", Failure);
 }
 

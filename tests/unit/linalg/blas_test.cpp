@@ -6,7 +6,8 @@ namespace blas_test {
 
 using namespace ranklab;
 
-TEST_CASE("another kernel is asked for only where the processor has AVX-512 and OpenBLAS did not notice") {
+TEST_CASE(
+    "another kernel is requested only if the CPU has AVX-512 and OpenBLAS did not detect it") {
   CHECK(better_kernel("Haswell", true) == "SkylakeX");
   CHECK(better_kernel("Zen", true) == "SkylakeX");
   CHECK(better_kernel("Haswell", false).empty());
@@ -14,7 +15,7 @@ TEST_CASE("another kernel is asked for only where the processor has AVX-512 and 
   CHECK(better_kernel("Cooperlake", true).empty());
 }
 
-TEST_CASE("the BLAS is OpenBLAS") {
+TEST_CASE("the linked BLAS is OpenBLAS") {
   CHECK(blas_name().starts_with("OpenBLAS 0."));
 }
 

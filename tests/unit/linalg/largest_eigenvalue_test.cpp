@@ -13,7 +13,7 @@ namespace largest_eigenvalue_test {
 
 using namespace ranklab;
 
-// Of the residual bound and of LAPACK's own error, at most.
+// An upper bound on the sum of the residual tolerance and LAPACK's own error.
 constexpr double agreement = 2 * tolerance::lanczos_residual;
 
 namespace {
@@ -24,12 +24,15 @@ arma::mat orthogonal(arma::uword n, const char* name) {
 
 void check_against_lapack(const arma::mat& S) {
   CAPTURE(S.n_rows);
-  CHECK(largest_eigenvalue(S) == doctest::Approx(symmetric_eigenvalues(S).max()).epsilon(agreement));
+  CHECK(largest_eigenvalue(S) ==
+        doctest::Approx(symmetric_eigenvalues(S).max()).epsilon(agreement));
 }
 
 }  // namespace
 
-TEST_CASE("the largest eigenvalue agrees with LAPACK's, for flat, spiked, deficient and small Gram matrices") {
+TEST_CASE(
+    "the largest eigenvalue agrees with LAPACK's for flat, spiked, rank-deficient and small Gram "
+    "matrices") {
   const arma::mat A = gaussian(500, 600, "A");
   check_against_lapack(A * A.t());
   const arma::mat with_mean = A + 1.0;
@@ -40,21 +43,27 @@ TEST_CASE("the largest eigenvalue agrees with LAPACK's, for flat, spiked, defici
   check_against_lapack(small * small.t());
 }
 
-TEST_CASE("the largest eigenvalue is found where it is repeated, close to the next or hidden in a small block") {
+TEST_CASE(
+    "the largest eigenvalue is found if it is repeated, close to the next one or in a small "
+    "block") {
   const arma::mat Q = orthogonal(400, "Q");
   arma::vec w(400, arma::fill::ones);
-  CHECK(largest_eigenvalue(arma::mat(400, 400, arma::fill::eye)) == doctest::Approx(1.0).epsilon(tolerance::closed_form<double>));
+  CHECK(largest_eigenvalue(arma::mat(400, 400, arma::fill::eye)) ==
+        doctest::Approx(1.0).epsilon(tolerance::closed_form<double>));
   w(0) = w(1) = 7.0;
-  CHECK(largest_eigenvalue(arma::symmatu(Q * arma::diagmat(w) * Q.t())) == doctest::Approx(7.0).epsilon(agreement));
+  CHECK(largest_eigenvalue(arma::symmatu(Q * arma::diagmat(w) * Q.t())) ==
+        doctest::Approx(7.0).epsilon(agreement));
   w(1) = 7.0 * (1 - 1e-6);
-  CHECK(largest_eigenvalue(arma::symmatu(Q * arma::diagmat(w) * Q.t())) == doctest::Approx(7.0).epsilon(agreement));
+  CHECK(largest_eigenvalue(arma::symmatu(Q * arma::diagmat(w) * Q.t())) ==
+        doctest::Approx(7.0).epsilon(agreement));
   arma::mat block(400, 400, arma::fill::zeros);
   block.diag() = arma::linspace(0.0, 1.0, 400);
   block(17, 17) = 1.5;
   CHECK(largest_eigenvalue(block) == doctest::Approx(1.5).epsilon(agreement));
 }
 
-TEST_CASE("the largest eigenvalue of nothing and of zero is zero, and what has none is refused") {
+TEST_CASE(
+    "the largest eigenvalue of an empty or zero matrix is zero, and invalid matrices are refused") {
   CHECK(largest_eigenvalue(arma::mat()) == 0.0);
   CHECK(largest_eigenvalue(arma::mat(300, 300, arma::fill::zeros)) == 0.0);
   CHECK_THROWS_AS(largest_eigenvalue(arma::mat(300, 299, arma::fill::ones)), Failure);
@@ -63,7 +72,7 @@ TEST_CASE("the largest eigenvalue of nothing and of zero is zero, and what has n
   CHECK_THROWS_AS(largest_eigenvalue(S), Failure);
 }
 
-TEST_CASE("the caller is asked between the steps") {
+TEST_CASE("the caller's callback runs between the steps") {
   const arma::mat A = gaussian(300, 320, "A");
   int asked = 0;
   largest_eigenvalue(A * A.t(), [&] { ++asked; });

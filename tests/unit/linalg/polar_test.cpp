@@ -17,12 +17,14 @@ using namespace ranklab;
 
 namespace {
 
-/// G = U diag(s) V' with known factors; U V' over the positive s is its polar factor.
+/// G = U diag(s) V' with known factors; its polar factor is U V' restricted to the positive s.
 struct Known {
   arma::mat U, V;
   arma::vec s;
   arma::mat G() const { return U * arma::diagmat(s) * V.t(); }
-  arma::mat factor() const { return U * arma::diagmat(arma::conv_to<arma::vec>::from(s > 0)) * V.t(); }
+  arma::mat factor() const {
+    return U * arma::diagmat(arma::conv_to<arma::vec>::from(s > 0)) * V.t();
+  }
 };
 
 Known known(arma::uword rows, arma::uword columns, const arma::vec& s) {
@@ -39,18 +41,19 @@ arma::vec geometric(arma::uword n, double condition) {
   return arma::logspace(0.0, -std::log10(condition), n);
 }
 
-/// ||X - Y||_F over the norm of a partial isometry of the rank, in double.
+/// ||X - Y||_F divided by the norm of a partial isometry of this rank, in double.
 template <class A, class B>
 double distance(const A& X, const B& Y, arma::uword rank) {
   return arma::norm(arma::conv_to<arma::mat>::from(X) - arma::conv_to<arma::mat>::from(Y), "fro") /
          std::sqrt(static_cast<double>(rank));
 }
 
-/// The definition, from the singular value decomposition by itself.
+/// The definition, computed from the singular value decomposition alone.
 template <class T>
 Polar<T> by_definition(const arma::Mat<T>& G) {
   const Svd<T> svd = thin_svd(G);
-  const double cut = static_cast<double>(std::max(G.n_rows, G.n_cols)) * tolerance::epsilon<T> * static_cast<double>(svd.s(0));
+  const double cut = static_cast<double>(std::max(G.n_rows, G.n_cols)) * tolerance::epsilon<T> *
+                     static_cast<double>(svd.s(0));
   Polar<T> polar;
   for (const T s : svd.s) {
     polar.nuclear_norm += static_cast<double>(s);
@@ -65,18 +68,22 @@ void check_against_definition(const arma::Mat<T>& G) {
   const Polar<T> polar = polar_factor(G), expected = by_definition(G);
   REQUIRE(polar.rank == expected.rank);
   CHECK(distance(polar.factor, expected.factor, polar.rank) < tolerance::polar_agreement<T>);
-  CHECK(polar.nuclear_norm == doctest::Approx(expected.nuclear_norm).scale(0).epsilon(tolerance::polar_agreement<T>));
+  CHECK(polar.nuclear_norm ==
+        doctest::Approx(expected.nuclear_norm).scale(0).epsilon(tolerance::polar_agreement<T>));
 }
 
-/// Q has orthonormal rows or columns; Q'G, or G Q', is symmetric and positive semidefinite: together the definition.
+/// Q has orthonormal rows or columns, and Q'G or G Q' is symmetric positive semidefinite; together
+/// these define the polar factor.
 template <class T>
 void check_invariants(const arma::Mat<T>& G, const Polar<T>& polar) {
   const bool tall = G.n_rows >= G.n_cols;
-  const arma::mat Q = arma::conv_to<arma::mat>::from(tall ? polar.factor : arma::Mat<T>(polar.factor.t()));
+  const arma::mat Q =
+      arma::conv_to<arma::mat>::from(tall ? polar.factor : arma::Mat<T>(polar.factor.t()));
   const arma::mat A = arma::conv_to<arma::mat>::from(tall ? G : arma::Mat<T>(G.t()));
   const arma::mat H = Q.t() * A;
   const double size = arma::norm(A, "fro"), tolerance = tolerance::residual<T>;
-  CHECK(distance(arma::mat(Q.t() * Q), arma::mat(arma::eye(Q.n_cols, Q.n_cols)), Q.n_cols) < tolerance);
+  CHECK(distance(arma::mat(Q.t() * Q), arma::mat(arma::eye(Q.n_cols, Q.n_cols)), Q.n_cols) <
+        tolerance);
   CHECK(arma::norm(H - H.t(), "fro") < tolerance * size);
   CHECK(symmetric_eigenvalues((H + H.t()) / 2)(0) > -tolerance * size);
   CHECK(arma::trace(H) == doctest::Approx(polar.nuclear_norm).scale(0).epsilon(tolerance));
@@ -84,10 +91,12 @@ void check_invariants(const arma::Mat<T>& G, const Polar<T>& polar) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("polar factor of known matrices, on both sides of the guard", T, float, double) {
+TEST_CASE_TEMPLATE("the polar factor of known matrices, on both sides of the guard", T, float,
+                   double) {
   for (const arma::uword n : {1u, 2u, 15u, 16u, 17u, 40u, 100u}) {
     for (const double condition : {1.0, 1.5, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e9, 1e12}) {
-      // The known factor is an answer only while rounding G moves it less than the tolerance.
+      // The known factor can serve as reference only if rounding G moves it by less than the
+      // tolerance.
       if (condition * tolerance::epsilon < T >> tolerance::polar_agreement<T>) continue;
       CAPTURE(n);
       CAPTURE(condition);
@@ -97,21 +106,24 @@ TEST_CASE_TEMPLATE("polar factor of known matrices, on both sides of the guard",
       CHECK(polar.rank == n);
       // Rounding G alone moves the factor by up to the condition number times epsilon.
       CHECK(distance(polar.factor, exact.factor(), n) < tolerance::closed_form<T> * condition);
-      CHECK(polar.nuclear_norm == doctest::Approx(arma::accu(exact.s)).scale(0).epsilon(tolerance::polar_agreement<T>));
+      CHECK(polar.nuclear_norm ==
+            doctest::Approx(arma::accu(exact.s)).scale(0).epsilon(tolerance::polar_agreement<T>));
       check_invariants(G, polar);
     }
   }
 }
 
-TEST_CASE_TEMPLATE("polar factor agrees with the singular value decomposition", T, float, double) {
+TEST_CASE_TEMPLATE("the polar factor agrees with the singular value decomposition", T, float,
+                   double) {
   for (const arma::uword n : {3u, 16u, 33u, 64u, 100u, 257u}) {
     CAPTURE(n);
     check_against_definition(arma::conv_to<arma::Mat<T>>::from(gaussian(n, n, "G")));
     for (const double condition : {1.0, 10.0, 1e3, 1e5, 1e6, 1e12}) {
       CAPTURE(condition);
-      // In single precision the two agree only as far as both agree with the truth.
+      // In single precision the two agree only up to their errors.
       if (condition * tolerance::epsilon < T >> tolerance::polar_agreement<T>) continue;
-      check_against_definition(arma::conv_to<arma::Mat<T>>::from(known(n, n, geometric(n, condition)).G()));
+      check_against_definition(
+          arma::conv_to<arma::Mat<T>>::from(known(n, n, geometric(n, condition)).G()));
       arma::vec one_small(n, arma::fill::ones), half_small(n, arma::fill::ones);
       one_small(n - 1) = 1 / condition;
       half_small.tail(n / 2).fill(1 / condition);
@@ -121,14 +133,15 @@ TEST_CASE_TEMPLATE("polar factor agrees with the singular value decomposition", 
   }
 }
 
-TEST_CASE_TEMPLATE("the fast route is taken exactly where it may be, and is short", T, float, double) {
+TEST_CASE_TEMPLATE("the fast method is used exactly when it is allowed and takes few iterations", T,
+                   float, double) {
   const double limit = tolerance::polar_condition_limit<T>;
   const auto iterations = [](const arma::mat& G, double tol = -1) {
     return polar_factor(arma::conv_to<arma::Mat<T>>::from(G), tol).iterations;
   };
   for (const arma::uword n : {16u, 40u, 100u}) {
     CAPTURE(n);
-    // ||G||_F ||G^-1||_F is `condition` up to a few per cent, where that is well above n.
+    // ||G||_F ||G^-1||_F equals `condition` up to a few percent if that is well above n.
     const auto G = [n](double condition) {
       arma::vec s(n, arma::fill::ones);
       s(n - 1) = std::sqrt(static_cast<double>(n)) / condition;
@@ -149,8 +162,9 @@ TEST_CASE_TEMPLATE("the fast route is taken exactly where it may be, and is shor
   CHECK(iterations(gaussian(15, 15, "G")) == 0);
 }
 
-TEST_CASE_TEMPLATE("rectangular matrices, both ways, and vectors", T, float, double) {
-  for (const auto& [long_side, short_side] : {std::pair{7, 1}, {40, 3}, {17, 16}, {60, 40}, {400, 50}}) {
+TEST_CASE_TEMPLATE("the polar factor of wide and tall matrices and of vectors", T, float, double) {
+  for (const auto& [long_side, short_side] :
+       {std::pair{7, 1}, {40, 3}, {17, 16}, {60, 40}, {400, 50}}) {
     const auto m = static_cast<arma::uword>(long_side), n = static_cast<arma::uword>(short_side);
     CAPTURE(m);
     CAPTURE(n);
@@ -161,7 +175,8 @@ TEST_CASE_TEMPLATE("rectangular matrices, both ways, and vectors", T, float, dou
         const Polar<T> polar = polar_factor(G);
         CHECK(polar.rank == n);
         REQUIRE(arma::size(polar.factor) == arma::size(G));
-        const arma::mat expected = G.n_rows >= G.n_cols ? exact.factor() : arma::mat(exact.factor().t());
+        const arma::mat expected =
+            G.n_rows >= G.n_cols ? exact.factor() : arma::mat(exact.factor().t());
         CHECK(distance(polar.factor, expected, n) < tolerance::polar_agreement<T>);
         check_invariants(G, polar);
       }
@@ -173,7 +188,8 @@ TEST_CASE_TEMPLATE("rectangular matrices, both ways, and vectors", T, float, dou
   CHECK(polar.nuclear_norm == doctest::Approx(5.0).epsilon(tolerance::closed_form<T>));
 }
 
-TEST_CASE_TEMPLATE("a singular matrix has the partial isometry over its row space", T, float, double) {
+TEST_CASE_TEMPLATE("the polar factor of a singular matrix is the partial isometry on its row space",
+                   T, float, double) {
   for (const arma::uword n : {5u, 16u, 40u, 100u}) {
     for (const arma::uword rank : {arma::uword{1}, n / 2, n - 1}) {
       CAPTURE(n);
@@ -185,14 +201,18 @@ TEST_CASE_TEMPLATE("a singular matrix has the partial isometry over its row spac
         const Polar<T> polar = polar_factor(arma::conv_to<arma::Mat<T>>::from(exact.G()));
         CHECK(polar.rank == rank);
         CHECK(distance(polar.factor, exact.factor(), rank) < tolerance::polar_agreement<T>);
-        CHECK(polar.nuclear_norm == doctest::Approx(arma::accu(s)).scale(0).epsilon(tolerance::polar_agreement<T>));
+        CHECK(polar.nuclear_norm ==
+              doctest::Approx(arma::accu(s)).scale(0).epsilon(tolerance::polar_agreement<T>));
       }
     }
   }
 }
 
-TEST_CASE("exactly singular by a zero column, a repeated row, a zero diagonal entry") {
-  arma::mat zero_column = gaussian(40, 40, "G"), repeated_row = zero_column, diagonal(40, 40, arma::fill::eye);
+TEST_CASE(
+    "the polar factor of exactly singular matrices: a zero column, a repeated row, a zero diagonal "
+    "entry") {
+  arma::mat zero_column = gaussian(40, 40, "G"), repeated_row = zero_column,
+            diagonal(40, 40, arma::fill::eye);
   zero_column.col(7).zeros();
   repeated_row.row(3) = repeated_row.row(30);
   diagonal(5, 5) = 0.0;
@@ -203,7 +223,8 @@ TEST_CASE("exactly singular by a zero column, a repeated row, a zero diagonal en
   CHECK(distance(polar_factor(diagonal).factor, diagonal, 39) < tolerance::closed_form<double>);
 }
 
-TEST_CASE("the relative tolerance decides what is kept, whichever route could be taken") {
+TEST_CASE(
+    "the relative tolerance decides which singular values are kept, whichever method is possible") {
   const arma::uword n = 40;
   arma::vec s(n, arma::fill::ones);
   s.tail(10).fill(1e-3);
@@ -220,8 +241,9 @@ TEST_CASE("the relative tolerance decides what is kept, whichever route could be
     const Polar<double> polar = polar_factor(G, cuts);
     CHECK(polar.rank == 30);
     CHECK(distance(polar.factor, top, 30) < tolerance::polar_agreement<double>);
-    // All singular values count in the nuclear norm.
-    CHECK(polar.nuclear_norm == doctest::Approx(arma::accu(s)).scale(0).epsilon(tolerance::polar_agreement<double>));
+    // The nuclear norm counts all singular values.
+    CHECK(polar.nuclear_norm ==
+          doctest::Approx(arma::accu(s)).scale(0).epsilon(tolerance::polar_agreement<double>));
   }
   const Polar<double> nothing = polar_factor(G, 2.0);
   CHECK(nothing.rank == 0);
@@ -229,9 +251,10 @@ TEST_CASE("the relative tolerance decides what is kept, whichever route could be
   CHECK(arma::accu(arma::abs(nothing.factor)) == 0.0);
 }
 
-TEST_CASE("a zero matrix, and an empty one, have the zero factor") {
-  for (const arma::mat& G : {arma::mat(1, 1, arma::fill::zeros), arma::mat(40, 40, arma::fill::zeros),
-                             arma::mat(20, 60, arma::fill::zeros), arma::mat(0, 5)}) {
+TEST_CASE("the polar factor of a zero or empty matrix is zero") {
+  for (const arma::mat& G :
+       {arma::mat(1, 1, arma::fill::zeros), arma::mat(40, 40, arma::fill::zeros),
+        arma::mat(20, 60, arma::fill::zeros), arma::mat(0, 5)}) {
     const Polar<double> polar = polar_factor(G);
     CHECK(polar.rank == 0);
     CHECK(polar.nuclear_norm == 0.0);
@@ -240,43 +263,52 @@ TEST_CASE("a zero matrix, and an empty one, have the zero factor") {
   }
 }
 
-TEST_CASE("the factor does not change with the scale, the nuclear norm changes with it") {
+TEST_CASE("scaling the matrix keeps its polar factor and scales its nuclear norm") {
   for (const auto& [rows, columns] : {std::pair{1, 1}, {40, 40}, {50, 30}}) {
-    const arma::mat G = gaussian(static_cast<arma::uword>(rows), static_cast<arma::uword>(columns), "G");
+    const arma::mat G =
+        gaussian(static_cast<arma::uword>(rows), static_cast<arma::uword>(columns), "G");
     const Polar<double> unscaled = by_definition(G);
     for (const double scale : {1e-300, 1e-150, 1e-10, 1e10, 1e150, 1e300}) {
       CAPTURE(scale);
       const Polar<double> polar = polar_factor(arma::mat(scale * G));
       CHECK(polar.rank == unscaled.rank);
-      CHECK(distance(polar.factor, unscaled.factor, unscaled.rank) < tolerance::polar_agreement<double>);
-      CHECK(polar.nuclear_norm / scale ==
-            doctest::Approx(unscaled.nuclear_norm).scale(0).epsilon(tolerance::polar_agreement<double>));
+      CHECK(distance(polar.factor, unscaled.factor, unscaled.rank) <
+            tolerance::polar_agreement<double>);
+      CHECK(polar.nuclear_norm / scale == doctest::Approx(unscaled.nuclear_norm)
+                                              .scale(0)
+                                              .epsilon(tolerance::polar_agreement<double>));
     }
   }
   // Subnormal entries carry few bits; the identity carries them exactly.
   const Polar<double> subnormal = polar_factor(arma::mat(0x1p-1070 * arma::eye(20, 20)));
-  CHECK(distance(subnormal.factor, arma::mat(arma::eye(20, 20)), 20) < tolerance::closed_form<double>);
+  CHECK(distance(subnormal.factor, arma::mat(arma::eye(20, 20)), 20) <
+        tolerance::closed_form<double>);
   CHECK(subnormal.nuclear_norm == 20 * 0x1p-1070);
   CHECK(subnormal.iterations > 0);
 }
 
-TEST_CASE("an orthogonal matrix is its own factor, a symmetric positive definite one has the identity") {
+TEST_CASE(
+    "an orthogonal matrix is its own polar factor, that of a symmetric positive definite one is "
+    "I") {
   const arma::mat Q = known(64, 64, arma::ones(64)).factor(), A = gaussian(64, 64, "A");
   CHECK(distance(polar_factor(Q).factor, Q, 64) < tolerance::residual<double>);
   const arma::mat S = A * A.t() + arma::eye(64, 64);
-  CHECK(distance(polar_factor(S).factor, arma::mat(arma::eye(64, 64)), 64) < tolerance::polar_agreement<double>);
-  CHECK(polar_factor(S).nuclear_norm == doctest::Approx(arma::trace(S)).scale(0).epsilon(tolerance::residual<double>));
+  CHECK(distance(polar_factor(S).factor, arma::mat(arma::eye(64, 64)), 64) <
+        tolerance::polar_agreement<double>);
+  CHECK(polar_factor(S).nuclear_norm ==
+        doctest::Approx(arma::trace(S)).scale(0).epsilon(tolerance::residual<double>));
 }
 
-TEST_CASE("the same matrix gives the same bytes") {
+TEST_CASE("the same matrix gives bitwise equal results") {
   const arma::mat G = gaussian(60, 60, "G");
   const Polar<double> once = polar_factor(G), twice = polar_factor(G);
   CHECK(arma::all(arma::vectorise(once.factor == twice.factor)));
   CHECK(once.nuclear_norm == twice.nuclear_norm);
 }
 
-TEST_CASE("non-finite entries are refused, at every size") {
-  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+TEST_CASE("non-finite entries are refused at every size") {
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     for (const arma::uword n : {2u, 40u}) {
       arma::mat G(n, n, arma::fill::ones);
       G(n - 1, 0) = bad;
@@ -286,7 +318,9 @@ TEST_CASE("non-finite entries are refused, at every size") {
   }
 }
 
-TEST_CASE("a square matrix with one zero column is iterated too, and its factor has that column zero") {
+TEST_CASE(
+    "a square matrix with one zero column also uses the iteration, and that column of the factor "
+    "is zero") {
   for (const arma::uword n : {20u, 100u}) {
     for (const arma::uword j : {arma::uword(0), n / 2, n - 1}) {
       arma::mat G = gaussian(n, n, "G");
@@ -299,11 +333,13 @@ TEST_CASE("a square matrix with one zero column is iterated too, and its factor 
       arma::vec s;
       REQUIRE(arma::svd_econ(U, s, V, G, "both", "std"));
       const arma::mat expected = U.head_cols(n - 1) * V.head_cols(n - 1).t();
-      CHECK(arma::norm(polar.factor - expected, "fro") <= tolerance::polar_agreement<double> * std::sqrt(static_cast<double>(n)));
-      CHECK(polar.nuclear_norm == doctest::Approx(arma::accu(s)).epsilon(tolerance::polar_agreement<double>));
+      CHECK(arma::norm(polar.factor - expected, "fro") <=
+            tolerance::polar_agreement<double> * std::sqrt(static_cast<double>(n)));
+      CHECK(polar.nuclear_norm ==
+            doctest::Approx(arma::accu(s)).epsilon(tolerance::polar_agreement<double>));
     }
   }
-  // Two zero columns, or a dependent third, leave the singular value decomposition as the only route.
+  // With two zero columns or a dependent third one, only the singular value decomposition works.
   arma::mat G = gaussian(30, 30, "G");
   G.col(3).zeros();
   G.col(4) = G.col(5);

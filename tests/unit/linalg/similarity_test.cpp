@@ -1,4 +1,5 @@
-// Token similarity against loops over tokens and pairs, against LAPACK's singular values, and for states with known answers.
+// Compares token similarity with loops over tokens and pairs, with LAPACK's singular values, and
+// with states whose values are known.
 #include "linalg/similarity.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +23,7 @@ doctest::Approx close(double expected, double relative = rounding) {
   return doctest::Approx(expected).scale(0).epsilon(relative);
 }
 
-// The definitions, entry by entry.
+// The definitions, computed entry by entry.
 struct ByLoops {
   double shared = 0, rest = 0, cosine = 0;
 };
@@ -44,7 +45,8 @@ ByLoops by_loops(const arma::mat& Y) {
   }
   for (arma::uword i = 0; i < Y.n_cols; ++i) {
     for (arma::uword j = i + 1; j < Y.n_cols; ++j) {
-      out.cosine += entry_product(Y, i, j) / std::sqrt(entry_product(Y, i, i) * entry_product(Y, j, j));
+      out.cosine +=
+          entry_product(Y, i, j) / std::sqrt(entry_product(Y, i, i) * entry_product(Y, j, j));
     }
   }
   out.cosine /= N * (N - 1) / 2;
@@ -71,17 +73,20 @@ void check_against_definitions(const arma::mat& Y, const TokenGeometry& g) {
 void check_undefined(const TokenGeometry& g) {
   CHECK(g.norm == 0);
   CHECK(g.mu == 0);
-  for (const double value :
-       {g.mu_normalized, g.token_similarity, g.cosine_similarity, g.rank_one_residual, g.stable_rank, g.effective_rank}) {
+  for (const double value : {g.mu_normalized, g.token_similarity, g.cosine_similarity,
+                             g.rank_one_residual, g.stable_rank, g.effective_rank}) {
     CHECK(std::isnan(value));
   }
 }
 
 }  // namespace
 
-TEST_CASE("token similarity: every measure is its definition, for more tokens than dimensions and fewer") {
+TEST_CASE(
+    "token similarity: every measure matches its definition for more and fewer tokens than "
+    "dimensions") {
   for (const auto& shape : {std::pair{3, 3}, {4, 17}, {17, 4}, {2, 60}, {30, 2}}) {
-    const auto d = static_cast<arma::uword>(shape.first), N = static_cast<arma::uword>(shape.second);
+    const auto d = static_cast<arma::uword>(shape.first),
+               N = static_cast<arma::uword>(shape.second);
     CAPTURE(d);
     CAPTURE(N);
     const arma::mat spread = gaussian(d, N, "Y"), leaning = spread + 1.5;
@@ -98,7 +103,7 @@ TEST_CASE("token similarity: every measure is its definition, for more tokens th
   }
 }
 
-TEST_CASE("token similarity: orthonormal tokens") {
+TEST_CASE("token similarity: values for orthonormal tokens") {
   const arma::mat Y(6, 6, arma::fill::eye);
   const TokenGeometry g = token_geometry(Y);
   CHECK(g.mu == close(std::sqrt(5.0)));  // 6 - 6 * 6 / 36
@@ -109,7 +114,8 @@ TEST_CASE("token similarity: orthonormal tokens") {
   CHECK(g.effective_rank == close(6.0));
 }
 
-TEST_CASE("token similarity: equal tokens, and the same direction at other lengths") {
+TEST_CASE(
+    "token similarity: values for equal tokens and for parallel tokens of different lengths") {
   const arma::mat v = gaussian(5, 1, "v");
   const TokenGeometry equal = token_geometry(arma::mat(v * arma::rowvec(9, arma::fill::ones)));
   CHECK(equal.mu < rounding * equal.norm);
@@ -117,7 +123,7 @@ TEST_CASE("token similarity: equal tokens, and the same direction at other lengt
   CHECK(equal.cosine_similarity == close(1.0));
   CHECK(equal.rank_one_residual < rounding);
   CHECK(equal.effective_rank == close(1.0, std::sqrt(rounding)));
-  // Lengths 1, 2, 3, 4: mean 5/2, so that mu^2 = (30 - 25) |v|^2.
+  // Lengths 1, 2, 3, 4 have mean 5/2, so mu^2 = (30 - 25) |v|^2.
   const TokenGeometry lengths = token_geometry(arma::mat(v * arma::rowvec{1, 2, 3, 4}));
   CHECK(lengths.mu == close(std::sqrt(5.0) * arma::norm(v)));
   CHECK(lengths.cosine_similarity == close(1.0));
@@ -125,7 +131,7 @@ TEST_CASE("token similarity: equal tokens, and the same direction at other lengt
   CHECK(lengths.stable_rank == close(1.0));
 }
 
-TEST_CASE("token similarity: anti-parallel tokens are of rank one, which mu does not see") {
+TEST_CASE("token similarity: antiparallel tokens have rank one, which mu does not detect") {
   const arma::mat v = gaussian(7, 1, "v");
   const arma::rowvec signs = {1, -1, 1, -1, -1, 1};
   const TokenGeometry g = token_geometry(arma::mat(v * signs));
@@ -137,9 +143,11 @@ TEST_CASE("token similarity: anti-parallel tokens are of rank one, which mu does
   CHECK(g.stable_rank == close(1.0));
 }
 
-TEST_CASE("token similarity: the effective rank of a singular matrix does not count rounding noise") {
+TEST_CASE(
+    "token similarity: the effective rank of a singular matrix does not count rounding noise") {
   for (const auto& shape : {std::pair{200, 300}, {300, 200}}) {
-    const auto d = static_cast<arma::uword>(shape.first), N = static_cast<arma::uword>(shape.second);
+    const auto d = static_cast<arma::uword>(shape.first),
+               N = static_cast<arma::uword>(shape.second);
     // Two equal singular values.
     arma::mat U, V, R;
     arma::qr_econ(U, R, gaussian(d, 2, "U"));
@@ -151,7 +159,7 @@ TEST_CASE("token similarity: the effective rank of a singular matrix does not co
   }
 }
 
-TEST_CASE("token similarity: scaling changes the norm and mu alone, at any scale") {
+TEST_CASE("token similarity: scaling changes only the norm and mu, at any scale") {
   const arma::mat Y = gaussian(6, 11, "Y") + 0.3;
   const TokenGeometry plain = token_geometry(Y);
   for (const double scale : {1e200, 1e-200, -3.0}) {
@@ -170,9 +178,9 @@ TEST_CASE("token similarity: scaling changes the norm and mu alone, at any scale
   }
 }
 
-TEST_CASE("token similarity: a small diversity is not lost beside what the tokens share") {
-  // Tokens 1 + delta and 1 - delta: diversity delta^2, which 1 - similarity would lose. delta is a power of two: 1 +- delta are
-  // exact.
+TEST_CASE("token similarity: a small diversity is not lost next to the common part of the tokens") {
+  // Tokens 1 + delta and 1 - delta have diversity delta^2, which 1 - similarity would lose. delta
+  // is a power of two, so 1 +- delta are exact.
   const double delta = std::ldexp(1.0, -40);
   const arma::mat Y = {{1 + delta, 1 - delta}};
   CHECK(token_parts(Y).diversity() == close(delta * delta / (1 + delta * delta)));
@@ -180,11 +188,11 @@ TEST_CASE("token similarity: a small diversity is not lost beside what the token
   CHECK(token_spread(Y) == close(std::sqrt(2.0) * delta));
 }
 
-TEST_CASE("token similarity: zero matrices and zero tokens") {
+TEST_CASE("token similarity: values for zero matrices and zero tokens") {
   check_undefined(token_geometry(arma::mat(3, 4, arma::fill::zeros)));
   check_undefined(token_geometry(arma::fmat(4, 3, arma::fill::zeros)));
   CHECK(std::isnan(token_parts(arma::mat(2, 2, arma::fill::zeros)).similarity()));
-  // A zero token has no direction: two tokens at a right angle remain, then one, and one makes no pair.
+  // A zero token has no direction: two orthogonal tokens remain, then one, which forms no pair.
   const arma::mat two = {{1, 0, 0}, {0, 0, 2}}, one = {{1, 0, 0}, {0, 0, 0}};
   CHECK(std::abs(cosine_similarity(two)) < rounding);
   CHECK(std::isnan(cosine_similarity(one)));
@@ -192,7 +200,7 @@ TEST_CASE("token similarity: zero matrices and zero tokens") {
   CHECK(token_geometry(arma::mat(arma::mat{{2, 2, 0}})).cosine_similarity == close(1.0));
 }
 
-TEST_CASE("token similarity: single precision is measured in double") {
+TEST_CASE("token similarity: single-precision states are measured in double") {
   const arma::fmat Y = arma::conv_to<arma::fmat>::from(arma::mat(gaussian(8, 20, "Y") + 1.0));
   const arma::mat exact = arma::conv_to<arma::mat>::from(Y);
   check_against_definitions(exact, token_geometry(Y));
@@ -200,12 +208,14 @@ TEST_CASE("token similarity: single precision is measured in double") {
   CHECK(cosine_similarity(Y) == cosine_similarity(exact));
   CHECK(token_parts(Y).rest == token_parts(exact).rest);
   const arma::fmat large = 1e25f * Y;
-  CHECK(token_geometry(large).norm == close(arma::norm(arma::conv_to<arma::mat>::from(large), "fro")));
+  CHECK(token_geometry(large).norm ==
+        close(arma::norm(arma::conv_to<arma::mat>::from(large), "fro")));
 }
 
-TEST_CASE("token similarity: entries that are not finite are refused") {
+TEST_CASE("token similarity: non-finite entries are refused") {
   arma::mat Y = gaussian(3, 3, "Y");
-  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     Y(1, 2) = bad;
     CHECK_THROWS_AS(token_geometry(Y), Failure);
   }

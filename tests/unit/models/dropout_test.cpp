@@ -8,7 +8,8 @@ namespace dropout_test {
 
 using namespace ranklab;
 
-TEST_CASE_TEMPLATE("dropout: the rate's share of the entries falls, the others make up for it", T, float, double) {
+TEST_CASE_TEMPLATE("dropout sets a fraction `rate` of the entries to 0 and scales up the others", T,
+                   float, double) {
   const Stream stream(5, 2, "dropout");
   for (const double rate : {0.0, 0.1, 0.75}) {
     arma::Mat<T> X(300, 200, arma::fill::value(3)), again = X;
@@ -22,11 +23,13 @@ TEST_CASE_TEMPLATE("dropout: the rate's share of the entries falls, the others m
       if (x == 0) {
         ++fallen;
       } else {
-        CHECK(static_cast<double>(x) == doctest::Approx(3 / (1 - rate)).epsilon(tolerance::closed_form<T>));
+        CHECK(static_cast<double>(x) ==
+              doctest::Approx(3 / (1 - rate)).epsilon(tolerance::closed_form<T>));
       }
     }
-    CHECK(std::abs(fallen / n - rate) <= tolerance::standard_errors * std::sqrt(rate * (1 - rate) / n));
-    // The next matrix has entries of its own that fall.
+    CHECK(std::abs(fallen / n - rate) <=
+          tolerance::standard_errors * std::sqrt(rate * (1 - rate) / n));
+    // The next matrix drops different entries.
     again.fill(3);
     dropout(again);
     CHECK(arma::approx_equal(X, again, "absdiff", T(0)) == (rate == 0));

@@ -24,7 +24,8 @@ GaussianMoments moments(const char* name, double variance) {
   return gaussian_moments(find_activation(name), variance);
 }
 
-// Composite Simpson over +-12 deviations on an even grid: slow, and independent of the quadrature under test.
+// Composite Simpson rule over +-12 standard deviations on an even grid: slow, and independent of
+// the quadrature under test.
 template <class Function>
 double simpson(const Function& h, double deviation) {
   constexpr int panels = 200000;
@@ -40,7 +41,7 @@ double simpson(const Function& h, double deviation) {
 
 }  // namespace
 
-TEST_CASE("piecewise polynomials: closed forms") {
+TEST_CASE("moments of piecewise polynomials match closed forms") {
   for (const double v : variances) {
     CAPTURE(v);
     CHECK(moments("abs", v).mean == close(std::sqrt(2.0 * v / pi)));
@@ -56,39 +57,41 @@ TEST_CASE("piecewise polynomials: closed forms") {
   }
 }
 
-TEST_CASE("gelu: closed forms") {
-  // Stein's identity twice, with E Phi(g)^2 the orthant probability of correlation v/(1 + v); asin(v/(1 + v)) written as an
-  // arctangent, which keeps its digits at large v.
+TEST_CASE("moments of gelu match closed forms") {
+  // Stein's identity twice, with E Phi(g)^2 the orthant probability of correlation v/(1 + v);
+  // asin(v/(1 + v)) written as an arctangent, which keeps its digits at large v.
   for (const double v : variances) {
     CAPTURE(v);
     CHECK(moments("gelu", v).mean == close(v / std::sqrt(2.0 * pi * (1.0 + v))));
-    const double second =
-        v * (0.25 + std::atan(v / std::sqrt(1.0 + 2.0 * v)) / (2.0 * pi) + v / (pi * (1.0 + v) * std::sqrt(1.0 + 2.0 * v)));
+    const double second = v * (0.25 + std::atan(v / std::sqrt(1.0 + 2.0 * v)) / (2.0 * pi) +
+                               v / (pi * (1.0 + v) * std::sqrt(1.0 + 2.0 * v)));
     CHECK(moments("gelu", v).second == close(second));
   }
 }
 
-TEST_CASE("silu and tanh: Simpson's rule") {
+TEST_CASE("moments of silu and tanh agree with Simpson's rule") {
   for (const double v : {0.25, 1.0, 4.0, 25.0}) {
     CAPTURE(v);
     for (const char* name : {"silu", "tanh", "gelu"}) {
       CAPTURE(name);
       const Activation& a = find_activation(name);
-      CHECK(moments(name, v).second == close(simpson([&](double t) { return a.value(t) * a.value(t); }, std::sqrt(v))));
+      CHECK(moments(name, v).second ==
+            close(simpson([&](double t) { return a.value(t) * a.value(t); }, std::sqrt(v))));
     }
     CHECK(moments("silu", v).mean == close(simpson(find_activation("silu").value, std::sqrt(v))));
   }
 }
 
-TEST_CASE("swiglu multiplies by an independent centred Gaussian") {
+TEST_CASE("swiglu multiplies by an independent centered Gaussian") {
   for (const double v : {0.25, 1.0, 9.0}) {
     CHECK(moments("swiglu", v).mean == 0.0);
     CHECK(moments("swiglu", v).second == close(v * moments("silu", v).second));
   }
 }
 
-TEST_CASE("the noise-to-signal ratio is undefined for a zero mean, and only there") {
-  for (const char* name : {"tanh", "identity", "swiglu"}) CHECK(std::isnan(moments(name, 2.0).noise_to_signal()));
+TEST_CASE("the noise-to-signal ratio is undefined if and only if the mean is zero") {
+  for (const char* name : {"tanh", "identity", "swiglu"})
+    CHECK(std::isnan(moments(name, 2.0).noise_to_signal()));
   CHECK(moments("relu", 2.0).noise_to_signal() == close(pi));
   CHECK(moments("gelu", 1e-8).noise_to_signal() > 1.0);
 }

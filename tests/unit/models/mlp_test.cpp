@@ -1,4 +1,5 @@
-// The net against loops over its entries, and its gradients against central differences of that second implementation.
+// Compares the network with loops over its entries, and its gradients with central differences of
+// that second implementation.
 #include "models/mlp.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t d = 3, width = 4, hidden = 3, n = 5;
 
-// One sample at a time, one unit at a time.
+// Computes one sample and one unit at a time.
 std::vector<double> outputs_by_loops(const Mlp<double>& net, const arma::mat& X) {
   std::vector<double> out;
   for (arma::uword sample = 0; sample < X.n_cols; ++sample) {
@@ -33,7 +34,8 @@ std::vector<double> outputs_by_loops(const Mlp<double>& net, const arma::mat& X)
       }
       const std::size_t units = net.sigma->gated ? z.size() / 2 : z.size();
       a.assign(units, 0.0);
-      for (std::size_t i = 0; i < units; ++i) a[i] = net.sigma->value(z[i]) * (net.sigma->gated ? z[units + i] : 1.0);
+      for (std::size_t i = 0; i < units; ++i)
+        a[i] = net.sigma->value(z[i]) * (net.sigma->gated ? z[units + i] : 1.0);
     }
   }
   return out;
@@ -54,13 +56,14 @@ struct Problem {
 
 Problem problem(const std::string& activation) {
   const Trial trial(7, 0, 0);
-  return {Mlp<double>::draw(trial, d, width, hidden, find_activation(activation)), draw_gaussian<double>(trial, "X", d, n, 1.5),
+  return {Mlp<double>::draw(trial, d, width, hidden, find_activation(activation)),
+          draw_gaussian<double>(trial, "X", d, n, 1.5),
           draw_gaussian<double>(trial, "y", 1, n, 1.0)};
 }
 
 }  // namespace
 
-TEST_CASE("outputs, activations and loss are those of loops") {
+TEST_CASE("outputs, activations and loss agree with loops") {
   for (const std::string& activation : activation_names()) {
     CAPTURE(activation);
     const Problem p = problem(activation);
@@ -70,13 +73,14 @@ TEST_CASE("outputs, activations and loss are those of loops") {
     for (std::size_t i = 0; i < n; ++i)
       CHECK(pass.output(i) == doctest::Approx(expected[i]).epsilon(tolerance::closed_form<double>));
     p.net.backward(p.X, p.y, pass);
-    CHECK(pass.loss == doctest::Approx(loss_by_loops(p.net, p.X, p.y)).epsilon(tolerance::closed_form<double>));
+    CHECK(pass.loss ==
+          doctest::Approx(loss_by_loops(p.net, p.X, p.y)).epsilon(tolerance::closed_form<double>));
     REQUIRE(pass.A.size() == hidden);
     for (const arma::mat& A : pass.A) CHECK(arma::size(A) == arma::size(width, n));
   }
 }
 
-TEST_CASE("gradients are the central differences of the loss, for every activation") {
+TEST_CASE("gradients agree with central differences of the loss for every activation") {
   for (const std::string& activation : activation_names()) {
     CAPTURE(activation);
     Problem p = problem(activation);
@@ -103,7 +107,7 @@ TEST_CASE("gradients are the central differences of the loss, for every activati
   }
 }
 
-TEST_CASE("a second pass through the same memory gives the same numbers") {
+TEST_CASE("a second pass with the same buffers gives the same numbers") {
   const Problem p = problem("swiglu");
   MlpPass<double> fresh, used;
   p.net.forward(p.X, fresh);
@@ -112,10 +116,11 @@ TEST_CASE("a second pass through the same memory gives the same numbers") {
     p.net.forward(p.X, used);
     p.net.backward(p.X, p.y, used);
   }
-  for (std::size_t l = 0; l < p.net.W.size(); ++l) CHECK(arma::approx_equal(fresh.G[l], used.G[l], "absdiff", 0.0));
+  for (std::size_t l = 0; l < p.net.W.size(); ++l)
+    CHECK(arma::approx_equal(fresh.G[l], used.G[l], "absdiff", 0.0));
 }
 
-TEST_CASE("single precision rounds the same net") {
+TEST_CASE("the single-precision network is the same network rounded") {
   const Problem p = problem("swiglu");
   const Trial trial(7, 0, 0);
   const Mlp<float> net = Mlp<float>::draw(trial, d, width, hidden, find_activation("swiglu"));
@@ -124,10 +129,13 @@ TEST_CASE("single precision rounds the same net") {
   const arma::frowvec y = arma::conv_to<arma::frowvec>::from(p.y);
   net.forward(X, pass);
   net.backward(X, y, pass);
-  CHECK(pass.loss == doctest::Approx(loss_by_loops(p.net, p.X, p.y)).epsilon(tolerance::closed_form<float>));
+  CHECK(pass.loss ==
+        doctest::Approx(loss_by_loops(p.net, p.X, p.y)).epsilon(tolerance::closed_form<float>));
 }
 
-TEST_CASE("initial weights are uniform on +-1/sqrt(fan_in); a gated activation doubles the hidden rows alone") {
+TEST_CASE(
+    "initial weights are uniform on +-1/sqrt(fan_in); a gated activation doubles only the hidden "
+    "rows") {
   const Trial trial(3, 0, 0);
   const Mlp<double> net = Mlp<double>::draw(trial, 16, 50, 3, find_activation("swiglu"));
   REQUIRE(net.W.size() == 4);
@@ -135,11 +143,13 @@ TEST_CASE("initial weights are uniform on +-1/sqrt(fan_in); a gated activation d
   CHECK(arma::size(net.W[1]) == arma::size(100, 50));
   CHECK(arma::size(net.W[2]) == arma::size(100, 50));
   CHECK(arma::size(net.W[3]) == arma::size(1, 50));
-  CHECK(arma::size(Mlp<double>::draw(trial, 16, 50, 1, find_activation("relu")).W[0]) == arma::size(50, 16));
+  CHECK(arma::size(Mlp<double>::draw(trial, 16, 50, 1, find_activation("relu")).W[0]) ==
+        arma::size(50, 16));
   for (std::size_t l = 0; l < 3; ++l) {
-    const double bound = l == 0 ? 0.25 : 1 / std::sqrt(50.0), count = static_cast<double>(net.W[l].n_elem);
+    const double bound = l == 0 ? 0.25 : 1 / std::sqrt(50.0),
+                 count = static_cast<double>(net.W[l].n_elem);
     CHECK(arma::abs(net.W[l]).max() <= bound);
-    // Variance bound^2 / 3; the square of a uniform number on (-1, 1) has variance 4/45.
+    // The variance is bound^2 / 3; the square of a uniform number on (-1, 1) has variance 4/45.
     const double square = arma::mean(arma::vectorise(arma::square(net.W[l] / bound)));
     CHECK(std::abs(square - 1.0 / 3) < tolerance::standard_errors * std::sqrt(4.0 / 45 / count));
   }

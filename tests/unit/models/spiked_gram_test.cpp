@@ -35,7 +35,9 @@ arma::vec descending_singular_values(const arma::mat& M) {
 
 }  // namespace
 
-TEST_CASE("spikes are powers of d, equally spaced in the exponent, and a single one is the largest") {
+TEST_CASE(
+    "spikes are powers of d with equally spaced exponents; a single spike has the largest "
+    "exponent") {
   const arma::vec values = shape_of(64, 3, 0.5, 1.0).spike_values();
   REQUIRE(values.n_elem == 3);
   CHECK(values(0) == doctest::Approx(64.0).epsilon(rounding));
@@ -46,8 +48,11 @@ TEST_CASE("spikes are powers of d, equally spaced in the exponent, and a single 
   CHECK(single(0) == doctest::Approx(64.0).epsilon(rounding));
 }
 
-TEST_CASE("orthonormal columns: Q of a QR whose R has a positive diagonal, the first columns whatever their number") {
-  const arma::mat Q = draw_orthonormal(trial, "name", 9, 5), G = draw_gaussian<double>(trial, "name", 9, 5, 1.0);
+TEST_CASE(
+    "orthonormal columns are Q of a QR with positive diagonal of R; fewer columns are the first "
+    "ones") {
+  const arma::mat Q = draw_orthonormal(trial, "name", 9, 5),
+                  G = draw_gaussian<double>(trial, "name", 9, 5, 1.0);
   CHECK(arma::norm(Q.t() * Q - arma::eye(5, 5), "fro") <= rounding);
   const arma::mat R = Q.t() * G;
   CHECK(arma::norm(Q * R - G, "fro") <= rounding * arma::norm(G, "fro"));
@@ -58,7 +63,9 @@ TEST_CASE("orthonormal columns: Q of a QR whose R has a positive diagonal, the f
   CHECK(arma::norm(draw_orthonormal(trial, "name", 9, 2) - Q.head_cols(2), "fro") <= rounding);
 }
 
-TEST_CASE("Assumption F: the signal has the spikes on U and nothing else, the bulk has the drawn spectrum on other axes") {
+TEST_CASE(
+    "Assumption F: the signal consists of the spikes on U, and the bulk has the drawn spectrum on "
+    "other axes") {
   const SpikedShape shape = shape_of(20, 3, 0.6, 1.0);
   const SpikedGram gram = draw_spiked_gram(trial, shape);
   CHECK(arma::norm(gram.S * gram.U - gram.U * arma::diagmat(gram.spikes), "fro") <= rounding * 20);
@@ -72,22 +79,26 @@ TEST_CASE("Assumption F: the signal has the spikes on U and nothing else, the bu
   std::sort(bulk.begin(), bulk.end());
   const arma::vec w = arma::eig_sym(gram.Sigma);
   for (arma::uword i = 0; i < 20; ++i) CHECK(w(i) == doctest::Approx(bulk[i]).epsilon(rounding));
-  // No basis in common: the parts do not commute.
+  // The parts have no common basis, so they do not commute.
   CHECK(arma::norm(gram.S * gram.Sigma - gram.Sigma * gram.S, "fro") > 1.0);
 }
 
-TEST_CASE("Assumption H: the cross-Gram signal shares U and the spikes, half of the bulk's singular values are zero") {
+TEST_CASE(
+    "Assumption H: the cross-Gram signal shares U and the spikes, and half of the bulk's singular "
+    "values are 0") {
   for (const std::uint64_t d : {20u, 21u}) {
     const SpikedShape shape = shape_of(d, 3, 0.6, 1.0);
     const SpikedGram gram = draw_spiked_gram(trial, shape);
     const SpikedCrossGram cross = draw_spiked_cross_gram(trial, shape, gram);
     CHECK(arma::norm(cross.V.t() * cross.V - arma::eye(3, 3), "fro") <= rounding);
-    CHECK(arma::norm(cross.H * gram.U - cross.V * arma::diagmat(gram.spikes), "fro") <= rounding * 20);
+    CHECK(arma::norm(cross.H * gram.U - cross.V * arma::diagmat(gram.spikes), "fro") <=
+          rounding * 20);
     CHECK(arma::norm(cross.H - cross.H * gram.U * gram.U.t(), "fro") <= rounding * 20);
     CHECK(arma::norm(cross.V.t() * gram.U, "fro") > 1e-3);  // V and U are different directions
     CHECK(arma::norm(cross.V.t() * gram.U - arma::eye(3, 3), "fro") > 0.5);
 
-    CHECK(arma::norm(cross.Sigma * cross.Sigma.t() - cross.Sigma.t() * cross.Sigma, "fro") > 0.5);  // left and right differ
+    CHECK(arma::norm(cross.Sigma * cross.Sigma.t() - cross.Sigma.t() * cross.Sigma, "fro") >
+          0.5);  // left and right differ
     const arma::vec s = descending_singular_values(cross.Sigma);
     CHECK(s.max() <= 1.5);
     CHECK(s(9) >= 0.5);
@@ -96,7 +107,9 @@ TEST_CASE("Assumption H: the cross-Gram signal shares U and the spikes, half of 
   }
 }
 
-TEST_CASE("the numbers of one size do not depend on the others, nor the directions on the exponents") {
+TEST_CASE(
+    "the draws for one size do not depend on other sizes, and the directions not on the "
+    "exponents") {
   const SpikedGram one = draw_spiked_gram(trial, shape_of(16, 2, 0.6, 1.0)),
                    other = draw_spiked_gram(trial, shape_of(16, 2, 0.8, 0.9));
   CHECK(arma::approx_equal(one.U, other.U, "absdiff", 0.0));

@@ -11,18 +11,21 @@ namespace muon_test {
 
 using namespace ranklab;
 
-TEST_CASE("the first step is the Newton-Schulz factor of the gradient, with the aspect ratio's root") {
+TEST_CASE(
+    "the first step is the Newton-Schulz factor of the gradient times the root of the aspect "
+    "ratio") {
   const Trial trial(4, 0, 0);
   for (const auto& [rows, columns, factor] : {std::tuple{8, 2, 2.0}, {2, 8, 1.0}, {5, 5, 1.0}}) {
-    const arma::mat g =
-        draw_gaussian<double>(trial, "g", static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), 1.0);
+    const arma::mat g = draw_gaussian<double>(trial, "g", static_cast<std::uint64_t>(rows),
+                                              static_cast<std::uint64_t>(columns), 1.0);
     // u = (1 - beta) g + beta (1 - beta) g, a multiple of g.
     const arma::mat expected = -factor * newton_schulz(arma::mat((0.05 + 0.95 * 0.05) * g));
-    CHECK(arma::approx_equal(Muon<double>().step(g), expected, "absdiff", tolerance::residual<double>));
+    CHECK(arma::approx_equal(Muon<double>().step(g), expected, "absdiff",
+                             tolerance::residual<double>));
   }
 }
 
-TEST_CASE("momentum is the exponential average of all gradients, seen one step ahead") {
+TEST_CASE("momentum is the exponential average of all gradients with one look-ahead step") {
   const Trial trial(4, 0, 0);
   constexpr double beta = 0.8;
   Muon<double> muon(beta);
@@ -34,7 +37,8 @@ TEST_CASE("momentum is the exponential average of all gradients, seen one step a
     for (std::size_t s = 0; s < g.size(); ++s)
       u += beta * (1 - beta) * std::pow(beta, static_cast<double>(g.size() - 1 - s)) * g[s];
     const arma::mat expected = -newton_schulz(u);
-    CHECK(arma::approx_equal(muon.step(g.back()), expected, "absdiff", tolerance::residual<double>));
+    CHECK(
+        arma::approx_equal(muon.step(g.back()), expected, "absdiff", tolerance::residual<double>));
   }
 }
 

@@ -21,9 +21,10 @@ arma::mat gaussian(const char* name, std::uint64_t rows, std::uint64_t columns) 
 
 }  // namespace
 
-TEST_CASE("one singular value follows the scalar polynomial") {
+TEST_CASE("a single singular value follows the scalar polynomial") {
   // A rank-one matrix of norm 1: s = 1 / (1 + 1e-7) at the start, and p(1) = 0.701.
-  const arma::vec u = arma::normalise(gaussian("u", 6, 1)), v = arma::normalise(gaussian("v", 4, 1));
+  const arma::vec u = arma::normalise(gaussian("u", 6, 1)),
+                  v = arma::normalise(gaussian("v", 4, 1));
   const arma::mat G = u * v.t();
   double s = 1 / (1 + 1e-7);
   for (int steps = 0; steps <= 5; ++steps) {
@@ -34,16 +35,18 @@ TEST_CASE("one singular value follows the scalar polynomial") {
   }
 }
 
-TEST_CASE("singular vectors stay, and five steps bring moderate singular values near 1") {
+TEST_CASE("singular vectors are kept, and five steps bring moderate singular values near 1") {
   for (const auto& [rows, columns] : {std::pair{12, 12}, {9, 20}, {20, 9}}) {
-    const arma::mat G = gaussian("G", static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns));
+    const arma::mat G =
+        gaussian("G", static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns));
     arma::mat U, V;
     arma::vec s;
     REQUIRE(arma::svd_econ(U, s, V, G, "both", "std"));
     const arma::mat core = U.t() * newton_schulz(G) * V;
     const arma::vec after = core.diag();
     CHECK(arma::norm(core - arma::diagmat(after), "fro") < tolerance::residual<double>);
-    // Five steps multiply small ones by up to 3.4445^5 = 485, and do not let them leave about [0.7, 1.2] once there.
+    // Five steps multiply small ones by up to 3.4445^5 = 485. Once they reach about [0.7, 1.2],
+    // they stay there.
     for (arma::uword i = 0; i < s.n_elem; ++i) {
       if (s(i) / arma::norm(s) < 0.01) continue;
       CHECK(after(i) > 0.65);
@@ -52,10 +55,11 @@ TEST_CASE("singular vectors stay, and five steps bring moderate singular values 
   }
 }
 
-TEST_CASE("a transposed matrix has the transposed result, a zero matrix stays zero") {
+TEST_CASE("a transposed matrix gives the transposed result, and a zero matrix stays zero") {
   const arma::mat G = gaussian("G", 7, 5);
   const arma::mat transposed = newton_schulz(arma::mat(G.t()));
-  CHECK(arma::approx_equal(newton_schulz(G), arma::mat(transposed.t()), "absdiff", tolerance::residual<double>));
+  CHECK(arma::approx_equal(newton_schulz(G), arma::mat(transposed.t()), "absdiff",
+                           tolerance::residual<double>));
   CHECK(arma::accu(arma::abs(newton_schulz(arma::mat(3, 4, arma::fill::zeros)))) == 0.0);
   CHECK(newton_schulz(arma::mat()).is_empty());
 }
@@ -63,7 +67,8 @@ TEST_CASE("a transposed matrix has the transposed result, a zero matrix stays ze
 TEST_CASE("single precision agrees with double") {
   const arma::mat G = gaussian("G", 6, 8);
   const arma::fmat single = newton_schulz(arma::conv_to<arma::fmat>::from(G));
-  CHECK(arma::approx_equal(arma::conv_to<arma::mat>::from(single), newton_schulz(G), "absdiff", tolerance::residual<float>));
+  CHECK(arma::approx_equal(arma::conv_to<arma::mat>::from(single), newton_schulz(G), "absdiff",
+                           tolerance::residual<float>));
 }
 
 }  // namespace newton_schulz_test

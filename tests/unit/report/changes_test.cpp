@@ -27,15 +27,16 @@ json changed_by(const char* changed) {
 
 }  // namespace
 
-TEST_CASE("fewer trials and nothing else: so many of so many") {
+TEST_CASE("if only the number of trials is lower, the text is '4 of 32 trials'") {
   json result = changed_by(R"([{"name": "trials", "preset": 32, "run": 4}])");
   CHECK(changes_text(result) == "4 of 32 trials");
   result["trials"]["unit"] = "input";
   CHECK(changes_text(result) == "4 of 32 inputs");
 }
 
-TEST_CASE("a run that is shorter than its preset withholds the verdicts that the whole run may turn") {
-  const Statement theorem{"spectral/thm-1", "Theorem 1", "t"}, figure{"spectral/fig-1", "Figure 1", "f", Kind::figure};
+TEST_CASE("a run shorter than its preset withholds the verdicts that a full run could change") {
+  const Statement theorem{"spectral/thm-1", "Theorem 1", "t"},
+      figure{"spectral/fig-1", "Figure 1", "f", Kind::figure};
   const std::vector<double> sure = {1, 1.001, 0.999}, close = {0.9, 1, 1.1};
   const auto claims_under = [&](const char* changed) {
     Claims claims;
@@ -43,7 +44,7 @@ TEST_CASE("a run that is shorter than its preset withholds the verdicts that the
     claims.never_violated(figure, Tally{9, 0});
     claims.never_violated(figure, Tally{9, 1});
     claims.mean(figure, sure, at_least(0));
-    claims.mean(figure, close, at_least(0.42));  // half width 0.573; undecided among three means
+    claims.mean(figure, close, at_least(0.42));  // half width 0.573; undecided for three means
     claims.number(figure, 2, at_least(1));
     claims.mean(figure, close, at_least(0.9));  // undecided
     std::vector<Claim> out = claims.take();
@@ -67,22 +68,28 @@ TEST_CASE("a run that is shorter than its preset withholds the verdicts that the
   for (const char* shorter :
        {R"([{"name": "steps", "preset": 300, "run": 60}])",
         R"([{"name": "steps", "preset": ["a:9", "b:8"], "run": ["a:7", "b:7"]}])",
-        R"([{"name": "record-every", "preset": 1, "run": 10}])", R"([{"name": "lambda", "preset": [0, 1, 2], "run": [0, 1]}])"}) {
+        R"([{"name": "record-every", "preset": 1, "run": 10}])",
+        R"([{"name": "lambda", "preset": [0, 1, 2], "run": [0, 1]}])"}) {
     CAPTURE(shorter);
     CHECK(withheld(shorter) == "+------");
   }
-  const char* both = R"([{"name": "trials", "preset": 12, "run": 3}, {"name": "steps", "preset": 300, "run": 60}])";
-  CHECK(claims_under(both)[3].detail == "shortened: 3 of 12 seeds, 60 of 300 steps; mean 1 +- 0.00573 (99 %, 3 trials)");
+  const char* both =
+      R"([{"name": "trials", "preset": 12, "run": 3}, {"name": "steps", "preset": 300, "run": 60}])";
+  CHECK(claims_under(both)[3].detail ==
+        "shortened: 3 of 12 seeds, 60 of 300 steps; mean 1 +- 0.00573 (99 %, 3 trials)");
 }
 
-TEST_CASE("a claim that another preset judges on the same runs is left to it, unless the run is another") {
+TEST_CASE(
+    "a claim that another preset judges on the same runs refers to that preset unless the run "
+    "differs") {
   const auto made = [](const char* changed) {
     Claims claims;
     claims.number({"spectral/eq-1.8/gd/W1", "(1.8)", "a"}, 1, at_least(0), "one");
     claims.number({"spectral/fig-1/x", "Figure 1", "b"}, 1, at_least(2));
     claims.not_applicable({"spectral/eq-1.8/gd/W2", "(1.8)", "c"}, "hypothesis not met");
     std::vector<Claim> out = claims.take();
-    refer_verdicts(out, nlohmann::ordered_json::parse(changed), "spectral-fig04", {"spectral/fig-4/*", "spectral/eq-1.8/*"});
+    refer_verdicts(out, nlohmann::ordered_json::parse(changed), "spectral-fig04",
+                   {"spectral/fig-4/*", "spectral/eq-1.8/*"});
     return out;
   };
   for (const char* changed : {"[]", R"([{"name": "trials", "preset": 6, "run": 2}])"}) {
@@ -97,37 +104,45 @@ TEST_CASE("a claim that another preset judges on the same runs is left to it, un
   CHECK(made(R"([{"name": "seed", "preset": 1, "run": 2}])")[0].verdict == Verdict::holds);
 }
 
-TEST_CASE("any other change is named with both values, as flags take them") {
+TEST_CASE("any other change is listed with both values in the syntax of flags") {
   CHECK(changes_text(changed_by(R"([{"name": "n", "preset": 8196, "run": 2048}])")) ==
         "changed from the preset: n 2048 instead of 8196");
   CHECK(changes_text(changed_by(R"([{"name": "trials", "preset": 4, "run": 32}])")) ==
         "changed from the preset: trials 32 instead of 4");
-  CHECK(changes_text(changed_by(R"([{"name": "trials", "preset": 9, "run": 3}, {"name": "from-peak", "preset": true, "run": false},
+  CHECK(
+      changes_text(changed_by(
+          R"([{"name": "trials", "preset": 9, "run": 3}, {"name": "from-peak", "preset": true, "run": false},
                                     {"name": "lambda", "preset": [-1, 0.5], "run": []}])")) ==
-        "changed from the preset: 3 of 9 trials, from-peak off instead of on, lambda none instead of -1,0.5");
+      "changed from the preset: 3 of 9 trials, from-peak off instead of on, lambda none instead of "
+      "-1,0.5");
 }
 
-TEST_CASE("what is left of a list is counted, and shown where it is short") {
-  CHECK(changes_text(changed_by(R"([{"name": "lambda", "preset": [-5.0, 0.0, 0.5], "run": [0.0, 0.5]}])")) ==
+TEST_CASE("remaining values of a list are counted, and shown if they are short") {
+  CHECK(changes_text(
+            changed_by(R"([{"name": "lambda", "preset": [-5.0, 0.0, 0.5], "run": [0.0, 0.5]}])")) ==
         "changed from the preset: 2 of 3 values of lambda (0,0.5)");
-  CHECK(changes_text(changed_by(R"([{"name": "also", "preset": ["muon,lr-embedding=0.01,dim=128,steps=110", "b", "c"],
+  CHECK(changes_text(changed_by(
+            R"([{"name": "also", "preset": ["muon,lr-embedding=0.01,dim=128,steps=110", "b", "c"],
                                      "run": ["c", "muon,lr-embedding=0.01,dim=128,steps=110"]}])")) ==
         "changed from the preset: 2 of 3 values of also");
   CHECK(changes_text(changed_by(R"([{"name": "k", "preset": [1, 2], "run": [2, 3]}])")) ==
         "changed from the preset: k 2,3 instead of 1,2");
 }
 
-TEST_CASE("nothing is said of a run that changed nothing, nor of what is no list of changes") {
+TEST_CASE("the text is empty if nothing changed or the list of changes is malformed") {
   CHECK(changes_text(sample_result()).empty());
   CHECK(changes_text(changed_by("[]")).empty());
   CHECK(changes_text(changed_by("7")).empty());
   CHECK(changes_text(changed_by(R"([7, {"name": 7}])")).empty());
 }
 
-TEST_CASE("a picture shows the change below its title and tells it to who does not see it; without one its script is the same") {
+TEST_CASE(
+    "a picture shows the change below its title and in its description; without a change the "
+    "script is the same") {
   const json changed = changed_by(R"([{"name": "trials", "preset": 32, "run": 4}])");
   CHECK(contains(gnuplot_script(changed, "svg"), "4 of 32 trials"));
-  CHECK(contains(describe_figure(read_figure(changed)), "2 panels. Not the preset as it stands: 4 of 32 trials."));
+  CHECK(contains(describe_figure(read_figure(changed)),
+                 "2 panels. Not the unchanged preset: 4 of 32 trials."));
   CHECK(gnuplot_script(changed_by("[]"), "svg") == gnuplot_script(sample_result(), "svg"));
   CHECK(!contains(describe_figure(read_figure(sample_result())), "preset"));
 }

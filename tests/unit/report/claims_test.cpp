@@ -13,7 +13,7 @@ using namespace ranklab;
 
 namespace {
 
-const Statement said{"spectral/eq-1", "Section 1", "so it is"};
+const Statement statement{"spectral/eq-1", "Section 1", "a statement"};
 
 TrialRecord record_of(std::vector<double> y) {
   TrialRecord record;
@@ -28,51 +28,56 @@ double y_at(const TrialRecord& record, std::size_t i) {
 }  // namespace
 
 TEST_CASE("a mean is judged by Student's confidence interval") {
-  // Mean 2, sample standard deviation 1, four trials: half width 5.8409 / sqrt(4) = 2.92, Student's quantile for 99 % from tables.
+  // Mean 2, sample standard deviation 1, four trials: half width 5.8409 / sqrt(4) = 2.92 with
+  // Student's quantile for 99 % from tables.
   const double a = std::sqrt(0.75);
   const std::vector<double> values = {2 - a, 2 + a, 2 - a, 2 + a};
-  CHECK(judge_mean(said, values, {-1, 5}).verdict == Verdict::holds);
-  CHECK(judge_mean(said, values, at_most(5)).verdict == Verdict::holds);
-  CHECK(judge_mean(said, values, at_least(5)).verdict == Verdict::fails);
-  CHECK(judge_mean(said, values, at_most(-1)).verdict == Verdict::fails);
-  CHECK(judge_mean(said, values, within(2.0, 2.93)).verdict == Verdict::holds);
-  CHECK(judge_mean(said, values, within(2.0, 2.91)).verdict == Verdict::not_applicable);
-  CHECK(judge_mean(said, values, positive()).verdict == Verdict::not_applicable);
-  CHECK(judge_mean(said, {2.0, 2.0, 2.0}, positive()).verdict == Verdict::holds);
-  const Claim undecided = judge_mean(said, values, {-0.8, 3.6});
+  CHECK(judge_mean(statement, values, {-1, 5}).verdict == Verdict::holds);
+  CHECK(judge_mean(statement, values, at_most(5)).verdict == Verdict::holds);
+  CHECK(judge_mean(statement, values, at_least(5)).verdict == Verdict::fails);
+  CHECK(judge_mean(statement, values, at_most(-1)).verdict == Verdict::fails);
+  CHECK(judge_mean(statement, values, within(2.0, 2.93)).verdict == Verdict::holds);
+  CHECK(judge_mean(statement, values, within(2.0, 2.91)).verdict == Verdict::not_applicable);
+  CHECK(judge_mean(statement, values, positive()).verdict == Verdict::not_applicable);
+  CHECK(judge_mean(statement, {2.0, 2.0, 2.0}, positive()).verdict == Verdict::holds);
+  const Claim undecided = judge_mean(statement, values, {-0.8, 3.6});
   CHECK(undecided.verdict == Verdict::not_applicable);
   CHECK(undecided.detail == "undecided at 4 trials: mean 2 +- 2.92 (99 %)");
   CHECK(undecided.measured == doctest::Approx(2.0).epsilon(tolerance::closed_form<double>));
-  const Claim held = judge_mean(said, values, {-1, 5}, "why");
+  const Claim held = judge_mean(statement, values, {-1, 5}, "why");
   CHECK(held.detail == "mean 2 +- 2.92 (99 %, 4 trials); why");
   const auto evidence = std::get<MeanEvidence>(held.evidence);
   CHECK(evidence.high - evidence.low == doctest::Approx(5.8409).epsilon(1e-4));
   CHECK(evidence.level == 0.99);
   CHECK(evidence.n == 4);
-  CHECK(judge_mean(said, {NAN}, {0, 1}, "why").detail == "no finite value; why");
-  CHECK(judge_mean(said, {NAN}, {0, 1}).verdict == Verdict::not_applicable);
+  CHECK(judge_mean(statement, {NAN}, {0, 1}, "why").detail == "no finite value; why");
+  CHECK(judge_mean(statement, {NAN}, {0, 1}).verdict == Verdict::not_applicable);
 }
 
-TEST_CASE("values that were chosen among candidates have a wider interval") {
-  // Student's quantile for 99.5 % and two degrees of freedom is 14.089: the half width of {-1, 0, 1} is 8.13.
-  const Claim chosen = judge_mean(said, {-1, 0, 1}, within(0, 8.2), "", 2);
+TEST_CASE("values selected among candidates have a wider interval") {
+  // Student's quantile for 99.5 % and two degrees of freedom is 14.089, so the half width of {-1,
+  // 0, 1} is 8.13.
+  const Claim chosen = judge_mean(statement, {-1, 0, 1}, within(0, 8.2), "", 2);
   CHECK(chosen.verdict == Verdict::holds);
   CHECK(chosen.detail == "mean 0 +- 8.134 (99.5 %, 3 trials)");
-  CHECK(judge_mean(said, {-1, 0, 1}, within(0, 8.1), "", 2).verdict == Verdict::not_applicable);
+  CHECK(judge_mean(statement, {-1, 0, 1}, within(0, 8.1), "", 2).verdict ==
+        Verdict::not_applicable);
 }
 
-TEST_CASE("fewer than three independent values decide nothing, whatever they are") {
+TEST_CASE("fewer than three independent values are always undecided") {
   for (const std::vector<double>& few : {std::vector<double>{1.0}, {1.0, 1.0}, {1.0, NAN, 1.0}}) {
-    const Claim claim = judge_mean(said, few, at_most(100));
+    const Claim claim = judge_mean(statement, few, at_most(100));
     CHECK(claim.verdict == Verdict::not_applicable);
     CHECK(claim.detail.starts_with("undecided: "));
     CHECK(claim.detail.find("at least 3 are needed") != std::string::npos);
   }
-  CHECK(judge_mean(said, {1.0, 1.0, 1.0}, at_most(100)).verdict == Verdict::holds);
+  CHECK(judge_mean(statement, {1.0, 1.0, 1.0}, at_most(100)).verdict == Verdict::holds);
 }
 
-TEST_CASE("a count of a run with too few units decides only against what is said, unless a theorem speaks of every case") {
-  Statement figure = said, theorem = said;
+TEST_CASE(
+    "a count of a run with too few units can only fail, unless the statement is a theorem about "
+    "every case") {
+  Statement figure = statement, theorem = statement;
   figure.kind = Kind::figure, theorem.kind = Kind::theorem;
   const auto verdicts = [&](std::size_t units, Unit unit) {
     Claims claims;
@@ -91,27 +96,33 @@ TEST_CASE("a count of a run with too few units decides only against what is said
   CHECK(verdicts(1, Unit::none) == "hfh");  // nothing is random
 }
 
-TEST_CASE("a statement about every training needs three of them to hold, and one to fail") {
-  CHECK(judge_units(said, Tally{1, 0}).verdict == Verdict::not_applicable);
-  CHECK(judge_units(said, Tally{2, 0}).detail == "undecided: at least 3 independent ones are needed; 0 violations in 2 cases");
-  CHECK(judge_units(said, Tally{3, 0}).verdict == Verdict::holds);
-  CHECK(judge_units(said, Tally{1, 1}).verdict == Verdict::fails);
-  CHECK(judge_units(said, Tally{}).verdict == Verdict::not_applicable);
+TEST_CASE("a statement about every training run needs three of them to hold and one to fail") {
+  CHECK(judge_units(statement, Tally{1, 0}).verdict == Verdict::not_applicable);
+  CHECK(judge_units(statement, Tally{2, 0}).detail ==
+        "undecided: at least 3 independent units are needed; 0 violations in 2 cases");
+  CHECK(judge_units(statement, Tally{3, 0}).verdict == Verdict::holds);
+  CHECK(judge_units(statement, Tally{1, 1}).verdict == Verdict::fails);
+  CHECK(judge_units(statement, Tally{}).verdict == Verdict::not_applicable);
 }
 
-TEST_CASE("alike and no worse hold only if the interval is inside the margin: too little power is undecided") {
-  // Student's quantile for 99 % and two degrees of freedom is 9.925: the half width of {-1, 0, 1} is 9.925 / sqrt(3) = 5.73.
+TEST_CASE(
+    "equivalence and no-worse hold only if the interval is inside the margin; too little power is "
+    "undecided") {
+  // Student's quantile for 99 % and two degrees of freedom is 9.925, so the half width of {-1, 0,
+  // 1} is 9.925 / sqrt(3) = 5.73.
   const std::vector<double> wide = {-1, 0, 1};
-  CHECK(judge_equivalence(said, wide, 5.8).verdict == Verdict::holds);
-  CHECK(judge_equivalence(said, wide, 5.7).verdict == Verdict::not_applicable);
-  CHECK(judge_equivalence(said, {9, 10, 11}, 4).verdict == Verdict::fails);
-  CHECK(judge_no_worse(said, {9, 10, 11}, 4).verdict == Verdict::holds);
-  CHECK(judge_no_worse(said, {-9, -10, -11}, 4).verdict == Verdict::fails);
-  CHECK(judge_no_worse(said, wide, 1).verdict == Verdict::not_applicable);
-  CHECK(std::get<EquivalenceEvidence>(judge_no_worse(said, wide, 1).evidence).margin == 1);
+  CHECK(judge_equivalence(statement, wide, 5.8).verdict == Verdict::holds);
+  CHECK(judge_equivalence(statement, wide, 5.7).verdict == Verdict::not_applicable);
+  CHECK(judge_equivalence(statement, {9, 10, 11}, 4).verdict == Verdict::fails);
+  CHECK(judge_no_worse(statement, {9, 10, 11}, 4).verdict == Verdict::holds);
+  CHECK(judge_no_worse(statement, {-9, -10, -11}, 4).verdict == Verdict::fails);
+  CHECK(judge_no_worse(statement, wide, 1).verdict == Verdict::not_applicable);
+  CHECK(std::get<EquivalenceEvidence>(judge_no_worse(statement, wide, 1).evidence).margin == 1);
 }
 
-TEST_CASE("the rule by simulation: 99 % intervals cover, and without power an equivalence does not hold") {
+TEST_CASE(
+    "in simulations, 99 % intervals have their coverage, and an equivalence without power does not "
+    "hold") {
   constexpr int runs = 20'000;
   for (const std::size_t n : {3u, 5u, 10u}) {
     CAPTURE(n);
@@ -121,20 +132,22 @@ TEST_CASE("the rule by simulation: 99 % intervals cover, and without power an eq
       std::vector<double> values(n);
       stream.fill_normal(values);
       // The true mean is 0: a verdict that excludes it is an error of the interval.
-      covered += judge_mean(said, values, at_least(0)).verdict != Verdict::fails &&
-                 judge_mean(said, values, at_most(0)).verdict != Verdict::fails;
-      // The true difference lies at the margin, at a tenth of the spread: holding is wrong.
+      covered += judge_mean(statement, values, at_least(0)).verdict != Verdict::fails &&
+                 judge_mean(statement, values, at_most(0)).verdict != Verdict::fails;
+      // The true difference is at the margin, a tenth of the spread, so "holds" is wrong.
       for (double& value : values) value += 0.1;
-      held += judge_equivalence(said, values, 0.1).verdict == Verdict::holds;
+      held += judge_equivalence(statement, values, 0.1).verdict == Verdict::holds;
     }
-    // Binomial: 0.01 runs are missed, with a deviation of 14; 5 deviations.
+    // Binomial: 0.01 runs are missed, with a standard deviation of 14; allow 5 of them.
     CHECK(std::abs(covered - 0.99 * runs) < 5 * std::sqrt(0.01 * 0.99 * runs));
     CHECK(held < 0.01 * runs);
   }
 }
 
-TEST_CASE("Holm: what the other means of a run make undecided stands, and the detail says so") {
-  // {-1, 0, 1} + c has a standard error of 1/sqrt(3); two degrees of freedom: P(T > t) = (1 - t / sqrt(2 + t^2)) / 2.
+TEST_CASE(
+    "Holm: a mean that is undecided after correction keeps its verdict, and the detail says so") {
+  // {-1, 0, 1} + c has a standard error of 1/sqrt(3); two degrees of freedom: P(T > t) = (1 - t /
+  // sqrt(2 + t^2)) / 2.
   const auto around = [](double c) { return std::vector<double>{c - 1, c, c + 1}; };
   const auto chance = [](double c) {
     const double t = c * std::sqrt(3.0);
@@ -144,21 +157,21 @@ TEST_CASE("Holm: what the other means of a run make undecided stands, and the de
   REQUIRE(2 * chance(6.5) > 0.01);
   REQUIRE(3 * chance(20.0) < 0.01);
   Claims claims;
-  claims.mean(said, around(6.5), at_least(0));
-  claims.mean(said, around(20), at_least(0));
-  claims.mean(said, around(0.1), at_least(0));
-  claims.never_violated(said, Tally{2, 0});
+  claims.mean(statement, around(6.5), at_least(0));
+  claims.mean(statement, around(20), at_least(0));
+  claims.mean(statement, around(0.1), at_least(0));
+  claims.never_violated(statement, Tally{2, 0});
   const std::vector<Claim> made = claims.take();
   CHECK(made[0].verdict == Verdict::holds);
   CHECK(made[0].detail.ends_with("undecided after Holm's correction for 3 means"));
   CHECK(made[1].detail.find("Holm") == std::string::npos);
   CHECK(made[2].verdict == Verdict::not_applicable);
   Claims alone;
-  alone.mean(said, around(6.5), at_least(0));
+  alone.mean(statement, around(6.5), at_least(0));
   CHECK(alone.take()[0].detail.find("Holm") == std::string::npos);
 }
 
-TEST_CASE("claims carry kind, figures, threshold, unit and what they correct") {
+TEST_CASE("claims carry kind, figures, threshold, unit and the claim that they correct") {
   const Place place = in_figure("spectral/fig-1/", "Figure 1", {"Figure 1"});
   Claims claims;
   claims.set_unit(Unit::training);
@@ -178,31 +191,34 @@ TEST_CASE("claims carry kind, figures, threshold, unit and what they correct") {
   CHECK(made[2].unit == Unit::none);
 }
 
-TEST_CASE("a statement for all is judged by its tally") {
-  CHECK(judge_tally(said, {10, 0}).verdict == Verdict::holds);
-  const Claim broken = judge_tally(said, {10, 1}, "largest 3");
+TEST_CASE("a statement about all cases is judged by its tally") {
+  CHECK(judge_tally(statement, {10, 0}).verdict == Verdict::holds);
+  const Claim broken = judge_tally(statement, {10, 1}, "largest 3");
   CHECK(broken.verdict == Verdict::fails);
   CHECK(broken.detail == "1 violation in 10 cases; largest 3");
-  CHECK(broken.id == said.id);
-  CHECK(broken.source == said.source);
-  CHECK(broken.statement == said.text);
-  CHECK(judge_tally(said, {}).verdict == Verdict::not_applicable);
+  CHECK(broken.id == statement.id);
+  CHECK(broken.source == statement.source);
+  CHECK(broken.statement == statement.text);
+  CHECK(judge_tally(statement, {}).verdict == Verdict::not_applicable);
 }
 
-TEST_CASE("a number without trials holds inside its region, and says nothing where it is undefined") {
-  CHECK(judge_number(said, 2.0, within(2.0, 0.5)).verdict == Verdict::holds);
-  CHECK(judge_number(said, 2.6, within(2.0, 0.5)).verdict == Verdict::fails);
-  CHECK(judge_number(said, NAN, within(2.0, 0.5)).verdict == Verdict::not_applicable);
+TEST_CASE(
+    "a number without trials holds inside its region and is not applicable if it is undefined") {
+  CHECK(judge_number(statement, 2.0, within(2.0, 0.5)).verdict == Verdict::holds);
+  CHECK(judge_number(statement, 2.6, within(2.0, 0.5)).verdict == Verdict::fails);
+  CHECK(judge_number(statement, NAN, within(2.0, 0.5)).verdict == Verdict::not_applicable);
 }
 
-TEST_CASE("a number counts as lying in a region that it misses by rounding") {
-  const auto verdict = [](double measured) { return judge_number(said, measured, at_least(2.0), "", 1e-10).verdict; };
+TEST_CASE("a number that misses a region only by rounding counts as inside") {
+  const auto verdict = [](double measured) {
+    return judge_number(statement, measured, at_least(2.0), "", 1e-10).verdict;
+  };
   CHECK(verdict(2.0 * (1 - 1e-12)) == Verdict::holds);
   CHECK(verdict(2.0 * (1 - 1e-8)) == Verdict::fails);
-  CHECK(judge_number(said, 2.0 * (1 - 1e-12), at_least(2.0)).verdict == Verdict::fails);
+  CHECK(judge_number(statement, 2.0 * (1 - 1e-12), at_least(2.0)).verdict == Verdict::fails);
 }
 
-TEST_CASE("places give their statements the beginning of the id and the source") {
+TEST_CASE("places give their statements the prefix of the id and the source") {
   const Place place{"spectral/thm-2/", "Theorem 2"};
   CHECK(place("a", "t").id == "spectral/thm-2/a");
   CHECK(place("a", "t").source == "Theorem 2");
@@ -217,56 +233,60 @@ TEST_CASE("places give their statements the beginning of the id and the source")
   CHECK(misprint.corrected.text == "right");
 }
 
-TEST_CASE("claims stand in order; a hypothesis that is not met silences what is made under it, and nothing after") {
+TEST_CASE(
+    "claims keep their order; an unmet hypothesis makes only the claims under it not applicable") {
   Claims claims;
-  claims.never_violated(said, Tally{2, 0});
+  claims.never_violated(statement, Tally{2, 0});
   {
     const auto relu = claims.only_where("the run is about gelu");
-    claims.mean(said, {1, 1, 1}, at_most(0));
+    claims.mean(statement, {1, 1, 1}, at_most(0));
     const auto met = claims.only_where("");
-    claims.number(said, 1, at_most(2));
+    claims.number(statement, 1, at_most(2));
   }
   {
     const auto met = claims.only_where("");
-    claims.number(said, 1, at_most(2));
+    claims.number(statement, 1, at_most(2));
   }
-  CHECK_FALSE(claims.applies(said, "n is too small"));
-  CHECK(claims.applies(said, ""));
+  CHECK_FALSE(claims.applies(statement, "n is too small"));
+  CHECK(claims.applies(statement, ""));
   {
     const auto few = claims.only_where("u is above 1", Claims::Unmet::reason_and_measured);
-    claims.never_violated(said, Tally{2, 1}, "largest 3");
+    claims.never_violated(statement, Tally{2, 1}, "largest 3");
   }
   {
     const auto shown = claims.only_where("P is not symmetric", Claims::Unmet::verdict_alone);
-    claims.number(said, 3, at_most(2), "the largest");
+    claims.number(statement, 3, at_most(2), "the largest");
   }
   const std::vector<Claim> made = claims.take();
   REQUIRE(made.size() == 7);
   CHECK(made[0].verdict == Verdict::holds);
-  for (const std::size_t silenced : {1u, 2u}) {
-    CHECK(made[silenced].verdict == Verdict::not_applicable);
-    CHECK(made[silenced].detail == "the run is about gelu");
-    CHECK(std::isnan(made[silenced].measured));
+  for (const std::size_t inapplicable : {1u, 2u}) {
+    CHECK(made[inapplicable].verdict == Verdict::not_applicable);
+    CHECK(made[inapplicable].detail == "the run is about gelu");
+    CHECK(std::isnan(made[inapplicable].measured));
   }
   CHECK(made[3].verdict == Verdict::holds);
   CHECK(made[4].detail == "n is too small");
   CHECK(made[5].verdict == Verdict::not_applicable);
   CHECK(made[5].detail == "u is above 1; measured: 1 violation in 2 cases; largest 3");
   CHECK(made[6].verdict == Verdict::not_applicable);
-  CHECK(made[6].detail == "P is not symmetric; compared all the same: the largest");
+  CHECK(made[6].detail == "P is not symmetric; compared anyway: the largest");
   CHECK(made[6].measured == 3);
   CHECK(std::get<std::pair<double, double>>(made[6].expected).second == 2);
 }
 
-TEST_CASE("fits over sizes: the exponent of a power law, without what is undefined, and NaN where too little is left") {
+TEST_CASE(
+    "fits over sizes give the exponent of a power law, skip undefined points, and give NaN if too "
+    "few remain") {
   // y = 3 x^2; the second record lacks a point, the third two.
   const std::vector<double> x = {1, 2, 4, 8};
-  const Records records = {record_of({3, 12, 48, 192}), record_of({3, NAN, 48, 192}), record_of({3, 0, -48, 192})};
+  const Records records = {record_of({3, 12, 48, 192}), record_of({3, NAN, 48, 192}),
+                           record_of({3, 0, -48, 192})};
   const std::vector<double> exponents = slopes_over(records, x, y_at, fit_power);
   CHECK(exponents[0] == doctest::Approx(2.0).epsilon(tolerance::closed_form<double>));
   CHECK(exponents[1] == doctest::Approx(2.0).epsilon(tolerance::closed_form<double>));
   CHECK(std::isnan(exponents[2]));
-  // For a line, zero and negative values count.
+  // A line fit also uses zero and negative values.
   CHECK(fits_over(records, x, y_at, fit_line)[2].points == 4);
   CHECK(std::isnan(slopes_over(records, {2, 2, 2, 2}, y_at, fit_line)[0]));
 }

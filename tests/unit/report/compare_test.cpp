@@ -28,26 +28,31 @@ Comparison compared(const json& earlier, const json& again) {
 
 }  // namespace
 
-TEST_CASE("equal documents hold to the bit") {
+TEST_CASE("equal documents agree bit for bit") {
   const Comparison comparison = compared(sample(), sample());
   CHECK(comparison.same_bits);
   CHECK(comparison.agrees());
   CHECK(comparison.points() == 2);
 }
 
-TEST_CASE("Student's quantile over the number of comparisons decides; what does not vary must agree to rounding") {
-  // a: both standard errors are 2 / sqrt(4) = 1, that of the difference sqrt 2. The result has 3 scalars, so that the quantile is
-  // that of 3 degrees of freedom at 0.0027 / 6 = 0.00045: 13.46 by the closed form of that law,
-  // 1/2 - (atan u + u / (1 + u^2)) / pi with u = t / sqrt 3 (at t = 13.46: 0.000449).
+TEST_CASE(
+    "Student's quantile corrected for the number of comparisons decides; constants must agree up "
+    "to rounding") {
+  // a: both standard errors are 2 / sqrt(4) = 1, that of the difference sqrt 2. The result has 3
+  // scalars, so the quantile is that of 3 degrees of freedom at 0.0027 / 6 = 0.00045: 13.46 by the
+  // closed form of that law, 1/2 - (atan u + u / (1 + u^2)) / pi with u = t / sqrt 3 (at t = 13.46:
+  // 0.000449).
   const double t = 13.46, u = t / std::sqrt(3.0);
-  REQUIRE(0.5 - (std::atan(u) + u / (1 + u * u)) / std::acos(-1.0) == doctest::Approx(comparison_level / 6).epsilon(0.005));
+  REQUIRE(0.5 - (std::atan(u) + u / (1 + u * u)) / std::acos(-1.0) ==
+          doctest::Approx(comparison_level / 6).epsilon(0.005));
   json again = sample();
   again["scalars"]["a"]["mean"] = 10 + std::sqrt(2.0) * (t - 0.1);
   CHECK(!compared(sample(), again).same_bits);
   CHECK(compared(sample(), again).agrees());
   again["scalars"]["a"]["mean"] = 10 + std::sqrt(2.0) * (t + 0.1);
   CHECK(compared(sample(), again).differing_scalars() == 1);
-  CHECK(compared(sample(), again).scalars[0].standard_errors == doctest::Approx(t + 0.1).epsilon(1e-9));
+  CHECK(compared(sample(), again).scalars[0].standard_errors ==
+        doctest::Approx(t + 0.1).epsilon(1e-9));
   again = sample();
   again["scalars"]["fixed"]["mean"] = 5.0 * (1 + 1e-12);
   CHECK(compared(sample(), again).agrees());
@@ -56,8 +61,8 @@ TEST_CASE("Student's quantile over the number of comparisons decides; what does 
 }
 
 TEST_CASE(
-    "points without a spread must agree to a few millionths, and so must their places; what is of the size of rounding counts as "
-    "0") {
+    "points without a spread and their x values must agree to a few millionths; values as small as "
+    "rounding count as 0") {
   json again = sample();
   again["series"][0]["x"] = {0, 1 + 1e-6};
   again["series"][0]["mean"][1] = 2 * (1 + 1e-6);
@@ -73,7 +78,7 @@ TEST_CASE(
   CHECK(compared(zero, again).differing_scalars() == 1);
 }
 
-TEST_CASE("one trial has no error bars: only rounding is forgiven") {
+TEST_CASE("a single trial has no error bars, so only rounding is tolerated") {
   json one = sample();
   one["trials"]["completed"] = 1;
   one["scalars"]["a"] = {{"mean", 10.0}, {"std", 0.0}, {"n", 1}};
@@ -85,7 +90,7 @@ TEST_CASE("one trial has no error bars: only rounding is forgiven") {
   CHECK(std::isinf(compared(one, again).scalars[0].standard_errors));
 }
 
-TEST_CASE("of thousands of points one is allowed to lie farther out than of two") {
+TEST_CASE("the tolerance of a point is wider for thousands of points than for two") {
   const auto noisy = [](int points, double last) {
     json result = sample();
     json& series = result["series"][0];
@@ -107,7 +112,7 @@ TEST_CASE("of thousands of points one is allowed to lie farther out than of two"
   CHECK(two.farthest == doctest::Approx(20).epsilon(1e-9));
 }
 
-TEST_CASE("other series, verdicts and undefined values are differences, named") {
+TEST_CASE("differing series, verdicts and undefined values are reported by name") {
   json again = sample();
   again["series"][0]["mean"][1] = 2.1;
   again["series"][0]["std"][1] = 0.0;
@@ -121,10 +126,10 @@ TEST_CASE("other series, verdicts and undefined values are differences, named") 
   CHECK(comparison.claims[0].b == "fails");
   again = sample();
   again["series"][0]["x"] = {0, 2};
-  CHECK(compared(sample(), again).series[0].missing == "other points");
+  CHECK(compared(sample(), again).series[0].missing == "different points");
 }
 
-TEST_CASE("what one result lacks is a difference, whichever it is") {
+TEST_CASE("an item that is missing in either result is a difference") {
   for (const char* part : {"scalars", "series", "claims"}) {
     CAPTURE(part);
     json without = sample();

@@ -29,28 +29,34 @@ json sample() {
 
 }  // namespace
 
-TEST_CASE("each part is a table with a header; null is an empty cell, and what holds commas or quotes stands in quotes") {
+TEST_CASE(
+    "each part is a table with a header; null is an empty cell, and cells with commas or quotes "
+    "are quoted") {
   CHECK(export_csv(sample(), "scalars") == "name,mean,std,n\n\"a,b\",0.1,,2\n");
   CHECK(export_csv(sample(), "trials") == "name,trial,value\n\"a,b\",0,0.1\n\"a,b\",1,\n");
-  CHECK(export_csv(sample(), "series") == "name,x_name,x,mean,std,n\ns,t,0,1.5,0.0,2\ns,t,1,,,0\nu,t,3,1,2,3\n");
+  CHECK(export_csv(sample(), "series") ==
+        "name,x_name,x,mean,std,n\ns,t,0,1.5,0.0,2\ns,t,1,,,0\nu,t,3,1,2,3\n");
   CHECK(export_csv(sample(), "claims") ==
-        "id,source,statement,verdict,measured,expected_low,expected_high,detail,kind,low,high,n,unit,threshold,misprint_of\n"
+        "id,source,statement,verdict,measured,expected_low,expected_high,detail,kind,low,high,n,"
+        "unit,threshold,misprint_of\n"
         "spectral/eq-1,(1),\"a \"\"b\"\", c\",holds,2.0,,3,,reading,1.5,2.5,3,seed,3,\n"
         "spectral/eq-2,(2),d,fails,,4,4,x,,,,,,,\n");
 }
 
-TEST_CASE("several results make one table, whose rows begin with the file and the parameters that differ") {
+TEST_CASE(
+    "several results make one table whose rows start with the file and the differing parameters") {
   std::vector<json> results = {sample(), sample()};
   results[0]["config"] = {{"d", 4}, {"lambda", {1, 2}}, {"n", 7}, {"seed", 1}};
   results[1]["config"] = {{"d", 5}, {"lambda", {3}}, {"n", 8}, {"seed", 1}};
   CHECK(export_csv(results, {"a.json", "b,c.json"}, "scalars") ==
-        "file,d,lambda,config.n,name,mean,std,n\na.json,4,\"1,2\",7,\"a,b\",0.1,,2\n\"b,c.json\",5,3,8,\"a,b\",0.1,,2\n");
+        "file,d,lambda,config.n,name,mean,std,n\na.json,4,\"1,2\",7,\"a,b\",0.1,,2\n\"b,c.json\",5,"
+        "3,8,\"a,b\",0.1,,2\n");
   results[1].erase("scalars");
-  CHECK_THROWS_WITH_AS(export_csv(results, {"a.json", "b.json"}, "scalars"), doctest::Contains("b.json: not a whole result file"),
-                       Failure);
+  CHECK_THROWS_WITH_AS(export_csv(results, {"a.json", "b.json"}, "scalars"),
+                       doctest::Contains("b.json: the result file is incomplete"), Failure);
 }
 
-TEST_CASE("a result that is not whole is a failure") {
+TEST_CASE("an incomplete result is a failure") {
   json broken = sample();
   broken["series"][0]["mean"] = {1.5};
   CHECK_THROWS_AS(export_csv(broken, "series"), Failure);

@@ -30,7 +30,9 @@ Result sample_result() {
 
 }  // namespace
 
-TEST_CASE("non-finite numbers are null and counted; undefined values leave the statistic") {
+TEST_CASE(
+    "non-finite numbers become null and are counted; undefined values do not enter the "
+    "statistics") {
   ResultFile file;
   file.trials_requested = file.trials_completed = 2;
   const auto document = result_json(file, sample_result(), {{"seed", 1}}, {});
@@ -50,39 +52,45 @@ TEST_CASE("non-finite numbers are null and counted; undefined values leave the s
   CHECK(claim["paper"] == "Spectral");
   CHECK(claim["figures"].dump() == "[]");
   CHECK(claim["unit"] == "seed");
-  CHECK(claim["evidence"].dump() == R"({"type":"mean","mean":1.0,"low":1.0,"high":1.0,"level":0.99,"n":3})");
-  for (const char* absent : {"misprint_of", "threshold", "shortened"}) CHECK_FALSE(claim.contains(absent));
+  CHECK(claim["evidence"].dump() ==
+        R"({"type":"mean","mean":1.0,"low":1.0,"high":1.0,"level":0.99,"n":3})");
+  for (const char* absent : {"misprint_of", "threshold", "shortened"})
+    CHECK_FALSE(claim.contains(absent));
   CHECK(document["source"].is_null());
   CHECK(document["figure"].is_null());
   CHECK(document["status"] == "complete");
   CHECK(document["title"] == "T");
 }
 
-TEST_CASE("evidence comes back from JSON as it was; what is none is none") {
-  const std::vector<Evidence> all = {MeanEvidence{1, 0.5, 1.5, 0.99, 4}, CountEvidence{2, 7, 3}, NumberEvidence{5},
+TEST_CASE(
+    "evidence is the same after writing and reading JSON; malformed evidence is read as none") {
+  const std::vector<Evidence> all = {MeanEvidence{1, 0.5, 1.5, 0.99, 4}, CountEvidence{2, 7, 3},
+                                     NumberEvidence{5},
                                      EquivalenceEvidence{0.1, -0.2, 0.4, 0.5, 0.99, 3}};
   for (const Evidence& evidence : all) {
     Result result;
     result.title = "T";
     result.claims.resize(1);
     result.claims[0].evidence = evidence;
-    const nlohmann::json json = nlohmann::json::parse(result_json({}, result, {}, {})["claims"][0]["evidence"].dump());
+    const nlohmann::json json =
+        nlohmann::json::parse(result_json({}, result, {}, {})["claims"][0]["evidence"].dump());
     const Evidence back = evidence_from(json);
     CHECK(back.index() == evidence.index());
     CHECK(evidence_text(back) == evidence_text(evidence));
   }
-  for (const nlohmann::json& none : {nlohmann::json(nullptr), nlohmann::json(7), nlohmann::json{{"type", "guess"}}})
+  for (const nlohmann::json& none :
+       {nlohmann::json(nullptr), nlohmann::json(7), nlohmann::json{{"type", "guess"}}})
     CHECK(std::holds_alternative<std::monostate>(evidence_from(none)));
 }
 
-TEST_CASE("what to see in a figure is kept, and left out where nobody says so") {
+TEST_CASE("the text `see` of a figure is kept, and omitted if there is none") {
   ResultFile file;
   CHECK_FALSE(result_json(file, sample_result(), {}, {}).contains("see"));
   file.see = "Two curves.";
   CHECK(result_json(file, sample_result(), {}, {})["see"] == "Two curves.");
 }
 
-TEST_CASE("status: an interruption counts more than a divergence") {
+TEST_CASE("status: an interruption takes precedence over a divergence") {
   Result result = sample_result();
   result.diverged = true;
   ResultFile file;
@@ -91,7 +99,7 @@ TEST_CASE("status: an interruption counts more than a divergence") {
   CHECK(result_json(file, result, {}, {})["status"] == "interrupted");
 }
 
-TEST_CASE("a figure with bands reads back as it was; a panel without any has no such key") {
+TEST_CASE("a figure with bands is the same after reading; a panel without bands has no such key") {
   Result result = sample_result();
   Panel plain{"p", {"t", Scale::log}, {"v"}, {{"s", "S"}}, {}}, shaded = plain;
   shaded.bands = {{0.1, 2, "window", 3}, {-1, -1, ""}};
@@ -106,19 +114,21 @@ TEST_CASE("a figure with bands reads back as it was; a panel without any has no 
     CHECK(bands[i].x_low == shaded.bands[i].x_low);
     CHECK(bands[i].x_high == shaded.bands[i].x_high);
     CHECK(bands[i].label == shaded.bands[i].label);
-    CHECK(bands[i].colour == shaded.bands[i].colour);
+    CHECK(bands[i].color == shaded.bands[i].color);
   }
 }
 
 TEST_CASE("formatted text is the same document, with plain lists on one line") {
   const nlohmann::ordered_json document = {
-      {"a", {1.5, nullptr, 3}}, {"b", {{"c", "x\ny"}, {"d", nlohmann::ordered_json::array()}}}, {"e", {{{"f", 1}}}}};
+      {"a", {1.5, nullptr, 3}},
+      {"b", {{"c", "x\ny"}, {"d", nlohmann::ordered_json::array()}}},
+      {"e", {{{"f", 1}}}}};
   const std::string text = format_json(document);
   CHECK(nlohmann::ordered_json::parse(text) == document);
   CHECK(text.find("\"a\": [1.5,null,3]") != std::string::npos);
 }
 
-TEST_CASE("fields to JSON and back; a wrong type names the label") {
+TEST_CASE("fields are converted to JSON and back; an error about a wrong type names the label") {
   std::vector<std::uint64_t> list = {1, 2};
   double real = 0.1 + 0.2;
   bool flag = true;
@@ -143,7 +153,7 @@ TEST_CASE("fields to JSON and back; a wrong type names the label") {
   CHECK_THROWS_AS(set_field(list_field, nullptr, "label"), UsageError);
 }
 
-TEST_CASE("a list of words that may be numbers") {
+TEST_CASE("a list of words may contain numbers") {
   std::vector<std::string> steps = {"0", "16"};
   Field field{"steps", &steps, "", ""};
   field.numeric_words = true;
@@ -152,9 +162,19 @@ TEST_CASE("a list of words that may be numbers") {
   CHECK(steps == std::vector<std::string>{"1", "2"});
   set_field(field, {"all"}, "label");
   CHECK(field_json(field).dump() == "[\"all\"]");
-  // 2^64 - 1 is the last number that fits; what is no number or does not fit stays a word.
-  steps = {"18446744073709551615", "18446744073709551616", "12x", "-1", "0.5", "1e-3", "nan", "mamba2:800", ""};
-  CHECK(field_json(field).dump() == R"([18446744073709551615,"18446744073709551616","12x",-1,0.5,0.001,"nan","mamba2:800",""])");
+  // 2^64 - 1 is the largest number that fits; anything else stays a word.
+  steps = {"18446744073709551615",
+           "18446744073709551616",
+           "12x",
+           "-1",
+           "0.5",
+           "1e-3",
+           "nan",
+           "mamba2:800",
+           ""};
+  CHECK(
+      field_json(field).dump() ==
+      R"([18446744073709551615,"18446744073709551616","12x",-1,0.5,0.001,"nan","mamba2:800",""])");
   set_field(field, {-1, 1.5}, "label");
   CHECK(steps == std::vector<std::string>{"-1", "1.5"});
   CHECK_THROWS_AS(set_field(field, {true}, "label"), UsageError);

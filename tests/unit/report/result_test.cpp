@@ -8,7 +8,7 @@ namespace result_test {
 
 using namespace ranklab;
 
-TEST_CASE("a series stops at the shortest trial and averages the defined values") {
+TEST_CASE("a series ends at the shortest trial and averages the defined values") {
   const Series series = series_over_trials("s", "t", {{1, 2, 3}, {3, 4}}, 5.0);
   CHECK(series.x == std::vector<double>{5, 6});
   CHECK(series.mean == std::vector<double>{2, 3});

@@ -13,16 +13,18 @@ using namespace ranklab;
 
 namespace {
 
-const Statement said{"spectral/eq-1", "Section 1", "so it is"};
+const Statement statement{"spectral/eq-1", "Section 1", "a statement"};
 
-// Two trials at the sizes 2, 4, 8: y = (trial + 1) x^2, undefined at the last size of the second trial.
+// Two trials at the sizes 2, 4, 8: y = (trial + 1) x^2, undefined at the last size of the second
+// trial.
 Records squares(std::size_t trials = 2) {
   Records records(trials);
   for (std::size_t t = 0; t < trials; ++t) {
     for (const double x : {2.0, 4.0, 8.0}) {
       const bool undefined = t >= 1 && x == 8.0;
       records[t].set("k" + std::to_string(static_cast<int>(x)) + ".y",
-                     undefined ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(t + 1) * x * x);
+                     undefined ? std::numeric_limits<double>::quiet_NaN()
+                               : static_cast<double>(t + 1) * x * x);
     }
   }
   return records;
@@ -30,13 +32,14 @@ Records squares(std::size_t trials = 2) {
 
 }  // namespace
 
-TEST_CASE("a statement about every size has a case for each trial and size at which its margin is defined") {
+TEST_CASE("a statement about every size has one case per trial and size with a defined margin") {
   const Records records = squares();
   Claims claims;
   const SizeClaims at_sizes{claims, records, {2, 4, 8}, {"k2.", "k4.", "k8."}};
-  at_sizes.everywhere(said, "y", "shown");
+  at_sizes.everywhere(statement, "y", "shown");
   at_sizes.everywhere(
-      said, [](const AtSize& at) { return at("y") - 5 * at.x; }, "");  // 4, 16, 64; 8, 32 against 10, 20, 40
+      statement, [](const AtSize& at) { return at("y") - 5 * at.x; },
+      "");  // 4, 16, 64; 8, 32 against 10, 20, 40
   CHECK(claims.list()[0].verdict == Verdict::holds);
   CHECK(claims.list()[0].detail == "0 violations in 5 cases; shown");
   CHECK(claims.list()[1].verdict == Verdict::fails);
@@ -51,18 +54,20 @@ TEST_CASE("a statement about every size has a case for each trial and size at wh
   CHECK(last.violations == 2);
 }
 
-TEST_CASE("an exponent is the mean over trials, unless the run says why it means nothing or a trial has too few sizes") {
+TEST_CASE(
+    "an exponent is the mean over trials, unless the run gives a reason against it or a trial has "
+    "too few sizes") {
   const Records records = squares(3);
   Claims claims;
   SizeClaims at_sizes{claims, records, {2, 4, 8}, {"k2.", "k4.", "k8."}};
   at_sizes.fewest = 2;
-  at_sizes.exponents_are = "fitted";
-  at_sizes.exponent(said, "y", within(2, 0.1), "y");
-  at_sizes.exponent(said, "y", at_most(1.9), "y");
-  at_sizes.fewest = 3;  // the first trial alone
-  at_sizes.exponent(said, "y", within(2, 0.1), "y");
+  at_sizes.fit_description = "fitted";
+  at_sizes.exponent(statement, "y", within(2, 0.1), "y");
+  at_sizes.exponent(statement, "y", at_most(1.9), "y");
+  at_sizes.fewest = 3;  // only the first trial
+  at_sizes.exponent(statement, "y", within(2, 0.1), "y");
   at_sizes.no_exponents = "one size";
-  at_sizes.exponent(said, "y", within(2, 0.1), "y");
+  at_sizes.exponent(statement, "y", within(2, 0.1), "y");
   const std::vector<Claim>& made = claims.list();
   CHECK(made[0].verdict == Verdict::holds);
   CHECK(made[0].measured == doctest::Approx(2.0).epsilon(tolerance::closed_form<double>));

@@ -27,7 +27,8 @@ const std::string identity = "program: 1\ncommand: c\nseed: 1\nsteps: 5\n";
 TrialRecord sample(double x) {
   TrialRecord record;
   record.set("scalar", x);
-  record.set("series", std::vector<double>{1.0, std::nan(""), -std::numeric_limits<double>::infinity(), 5e-324, -0.0});
+  record.set("series", std::vector<double>{1.0, std::nan(""),
+                                           -std::numeric_limits<double>::infinity(), 5e-324, -0.0});
   record.set("empty", std::vector<double>{});
   return record;
 }
@@ -36,14 +37,16 @@ bool same_bits(const TrialRecord& a, const TrialRecord& b) {
   if (a.arrays().size() != b.arrays().size()) return false;
   for (const auto& [name, values] : a.arrays()) {
     if (!b.has(name) || b.array(name).size() != values.size()) return false;
-    if (!values.empty() && std::memcmp(values.data(), b.array(name).data(), values.size() * sizeof(double)) != 0) return false;
+    if (!values.empty() &&
+        std::memcmp(values.data(), b.array(name).data(), values.size() * sizeof(double)) != 0)
+      return false;
   }
   return true;
 }
 
 }  // namespace
 
-TEST_CASE("a trial's record survives encoding bit for bit") {
+TEST_CASE("a trial's record is the same, bit for bit, after encoding and decoding") {
   const auto [trial, record] = decode_trial(encode_trial(41, sample(0.1)));
   CHECK(trial == 41);
   CHECK(same_bits(record, sample(0.1)));
@@ -52,7 +55,8 @@ TEST_CASE("a trial's record survives encoding bit for bit") {
     CHECK_THROWS_AS(decode_trial(std::string_view(bytes).substr(0, length)), Failure);
 }
 
-TEST_CASE("finished trials are read back, another run is refused, and remove() leaves nothing") {
+TEST_CASE(
+    "finished trials are read back, a different run is refused, and remove() deletes the file") {
   const TemporaryFolder folder;
   const std::string out = folder / "out.json";
   {
@@ -64,7 +68,7 @@ TEST_CASE("finished trials are read back, another run is refused, and remove() l
     Journal journal(out, identity, true);
     REQUIRE(journal.finished().size() == 2);
     CHECK(same_bits(journal.finished().at(3), sample(3.0)));
-    CHECK_THROWS_AS(Journal(out, identity, true), Failure);  // held by another
+    CHECK_THROWS_AS(Journal(out, identity, true), Failure);  // locked by the other journal
     journal.append(1, sample(1.0));
   }
   try {
@@ -79,7 +83,7 @@ TEST_CASE("finished trials are read back, another run is refused, and remove() l
   CHECK(!std::filesystem::exists(Journal::path_for(out)));
 }
 
-TEST_CASE("every torn length is a shorter journal, never an error") {
+TEST_CASE("a journal truncated at any length is read as a shorter journal") {
   const TemporaryFolder folder;
   const std::string out = folder / "out.json", path = Journal::path_for(out);
   {
@@ -94,16 +98,17 @@ TEST_CASE("every torn length is a shorter journal, never an error") {
     Journal journal(out, identity, true);
     CHECK(journal.finished().size() >= most);
     most = journal.finished().size();
-    for (const auto& [trial, record] : journal.finished()) CHECK(same_bits(record, sample(static_cast<double>(trial))));
+    for (const auto& [trial, record] : journal.finished())
+      CHECK(same_bits(record, sample(static_cast<double>(trial))));
     if (length + 1 == whole.size()) {
-      // What is torn is cut off, so that the next record is found behind the whole ones.
+      // The incomplete record is cut off, so the next record follows the complete ones.
       journal.append(2, sample(2.0));
     }
   }
   CHECK(most == 2);
 }
 
-TEST_CASE("without resume an old journal is discarded and says so") {
+TEST_CASE("without resume, an old journal is discarded and discarded() is true") {
   const TemporaryFolder folder;
   const std::string out = folder / "out.json";
   { Journal(out, identity, false).append(0, sample(0.0)); }
@@ -112,11 +117,11 @@ TEST_CASE("without resume an old journal is discarded and says so") {
   CHECK(journal.finished().empty());
 }
 
-TEST_CASE("many trials are written at most once a second, each at most a second late") {
+TEST_CASE("many trials are written at most once a second and at most one second late") {
   const TemporaryFolder folder;
   const std::string out = folder / "out.json", path = Journal::path_for(out);
   using Clock = std::chrono::steady_clock;
-  // How late this machine is of itself with a second's sleep and a write to its disk, at worst.
+  // The largest delay of this machine for a one-second sleep and a write to disk.
   std::atomic<double> overdue{0};
   std::jthread yardstick([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
@@ -144,10 +149,11 @@ TEST_CASE("many trials are written at most once a second, each at most a second 
     const std::string content = read_file(path);
     std::size_t used = 0;
     const std::size_t held = whole_records(content, used).size() - 1;
-    // The first of those that wait was finished after the last write.
+    // The first waiting trial was finished after the last write.
     if (held > 0 && appended.contains(held - 1)) {
       while (!appended.empty() && appended.begin()->first < held) {
-        latest = std::max(latest, std::chrono::duration<double>(Clock::now() - appended.begin()->second).count());
+        latest = std::max(
+            latest, std::chrono::duration<double>(Clock::now() - appended.begin()->second).count());
         appended.erase(appended.begin());
       }
     }
@@ -160,7 +166,7 @@ TEST_CASE("many trials are written at most once a second, each at most a second 
   CHECK(latest < 1.5 + overdue);
 }
 
-TEST_CASE("notes are no trials, and a journal that is finished becomes the file") {
+TEST_CASE("notes are not trials, and a finished journal becomes the output file") {
   const TemporaryFolder folder;
   const std::string out = folder / "out.part";
   {
@@ -186,7 +192,7 @@ TEST_CASE("notes are no trials, and a journal that is finished becomes the file"
   CHECK(note_in(records[4]) == "ended");
 }
 
-TEST_CASE("a journal without a finished trial goes with its run") {
+TEST_CASE("a journal without a finished trial is deleted when its run ends") {
   const TemporaryFolder folder;
   const std::string out = folder / "out.json";
   { const Journal journal(out, identity, false); }

@@ -1,4 +1,4 @@
-// Shards partition the trials; what a part holds is put where it belongs, and nowhere else.
+// Shards partition the trials, and the trials of a part file go to the right places.
 #include "run/part.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ namespace part_test {
 
 using namespace ranklab;
 
-TEST_CASE("every trial is in exactly one shard, and the counts say how many") {
+TEST_CASE("every trial is in exactly one shard, and the counts are right") {
   for (std::uint64_t trials = 1; trials <= 12; ++trials) {
     for (std::uint64_t count = 1; count <= trials; ++count) {
       std::uint64_t sum = 0;
@@ -35,19 +35,20 @@ TEST_CASE("every trial is in exactly one shard, and the counts say how many") {
   }
 }
 
-TEST_CASE("the text of a shard") {
+TEST_CASE("shards are parsed from text and formatted") {
   const Shard shard = parse_shard("3/8", 8, "--shard");
   CHECK(shard.index == 3);
   CHECK(shard.count == 8);
   CHECK(shard.text() == "3/8");
-  for (const char* text : {"", "3", "/", "3/", "/8", "0/8", "9/8", "3/0", "3/9", "3/8/1", "+3/8", "3 /8", "3/8 ", "-1/8", "a/b",
-                           "3.0/8", "18446744073709551617/8"}) {
+  for (const char* text : {"", "3", "/", "3/", "/8", "0/8", "9/8", "3/0", "3/9", "3/8/1", "+3/8",
+                           "3 /8", "3/8 ", "-1/8", "a/b", "3.0/8", "18446744073709551617/8"}) {
     CAPTURE(text);
     CHECK_THROWS_AS(parse_shard(text, 8, "--shard"), UsageError);
   }
 }
 
-TEST_CASE("the pool runs the shard's trials alone, with the random numbers that they have in the whole run") {
+TEST_CASE(
+    "the pool runs only the shard's trials, with the same random numbers as in the whole run") {
   const auto draw = [](Trial& trial) {
     std::vector<double> values(3);
     trial.stream("X").fill_normal(values);
@@ -69,12 +70,12 @@ TEST_CASE("the pool runs the shard's trials alone, with the random numbers that 
   CHECK(records[0].scalar("index") == 1);
   CHECK(records[1].scalar("index") == 4);
   CHECK(records[1].array("values") == all[4].array("values"));
-  TrialsAlone alone(pool);
+  DiscardingRunner alone(pool);
   CHECK(alone.trials() == 7);
   CHECK(alone.run(draw).empty());
 }
 
-TEST_CASE("the trials of a part go to their places; one of another shard is refused") {
+TEST_CASE("the trials of a part go to their places; a trial of another shard is refused") {
   const TemporaryFolder folder;
   const auto record = [](double x) {
     TrialRecord out;
@@ -82,8 +83,10 @@ TEST_CASE("the trials of a part go to their places; one of another shard is refu
     return out;
   };
   const std::string header = "part schema: \"s\"\n";
-  write_file_atomically(folder / "a.part", framed(header) + framed(encode_note("session")) + framed(encode_trial(4, record(4.5))) +
-                                               framed(encode_trial(1, record(1.5))) + framed(encode_note("took")) + "rest");
+  write_file_atomically(folder / "a.part", framed(header) + framed(encode_note("session")) +
+                                               framed(encode_trial(4, record(4.5))) +
+                                               framed(encode_trial(1, record(1.5))) +
+                                               framed(encode_note("took")) + "rest");
   const PartFile part(folder / "a.part");
   CHECK(part.header() == header);
   CHECK(part.trials() == 2);

@@ -38,7 +38,7 @@ Pool::Settings settings(std::uint64_t trials, std::uint64_t threads) {
   return out;
 }
 
-/// Until `met`, or for twenty seconds: a thread of a busy machine may be long in coming.
+/// Waits until `met`, for at most twenty seconds: threads may start late on a busy machine.
 template <class Condition>
 void wait_until(const Condition& met) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -47,7 +47,7 @@ void wait_until(const Condition& met) {
 
 }  // namespace
 
-TEST_CASE("records come back by index and do not depend on the threads") {
+TEST_CASE("records are returned by index and do not depend on the number of threads") {
   Pool one(settings(23, 1), nullptr), many(settings(23, 6), nullptr);
   const auto a = one.run(draw), b = many.run(draw);
   REQUIRE(a.size() == 23);
@@ -59,7 +59,7 @@ TEST_CASE("records come back by index and do not depend on the threads") {
   CHECK(a[0].array("values") != a[1].array("values"));
 }
 
-TEST_CASE("an error in a trial ends the pool and is thrown again, the lowest trial first") {
+TEST_CASE("an error in a trial ends the pool and is rethrown, that of the lowest trial first") {
   Pool pool(settings(8, 1), nullptr);
   std::atomic<int> started{0};
   const auto body = [&](Trial& trial) -> TrialRecord {
@@ -71,7 +71,7 @@ TEST_CASE("an error in a trial ends the pool and is thrown again, the lowest tri
   CHECK(started == 3);
 }
 
-TEST_CASE("after a signal the finished trials are returned, and resuming runs the others alone") {
+TEST_CASE("after a signal the finished trials are returned, and resuming runs only the others") {
   const TemporaryFolder folder;
   const std::string out = folder / "out.json";
   std::vector<TrialRecord> whole = Pool(settings(6, 1), nullptr).run(draw);
@@ -101,12 +101,14 @@ TEST_CASE("after a signal the finished trials are returned, and resuming runs th
   for (std::size_t i = 0; i < 6; ++i) CHECK(resumed[i].array("values") == whole[i].array("values"));
 }
 
-TEST_CASE("batches of trials run one after the other, with all threads, and give each trial's own record") {
+TEST_CASE(
+    "batches of trials run one after the other with all threads and return each trial's own "
+    "record") {
   const std::vector<TrialRecord> alone = Pool(settings(7, 1), nullptr).run(draw);
   const auto in_batches = [&](Pool& pool, std::vector<std::vector<std::uint64_t>>& seen) {
     return pool.run_batches(3, [&](std::vector<Trial>& trials) {
       std::vector<TrialRecord> records;
-      seen.emplace_back();  // without a lock: one batch at a time
+      seen.emplace_back();  // needs no lock: one batch at a time
       for (Trial& trial : trials) {
         seen.back().push_back(trial.index());
         records.push_back(draw(trial));
@@ -125,7 +127,7 @@ TEST_CASE("batches of trials run one after the other, with all threads, and give
   REQUIRE(records.size() == 7);
   for (std::size_t i = 0; i < 7; ++i) CHECK(records[i].array("values") == alone[i].array("values"));
 
-  // After a stop the trials that are missing make new batches.
+  // After a stop, the missing trials form new batches.
   const TemporaryFolder folder;
   {
     Journal journal(folder / "out.json", "run", false);
@@ -140,31 +142,34 @@ TEST_CASE("batches of trials run one after the other, with all threads, and give
   for (std::size_t i = 0; i < 7; ++i) CHECK(again[i].array("values") == alone[i].array("values"));
 }
 
-TEST_CASE("batches of one trial run at once on all threads") {
+TEST_CASE("batches of one trial run concurrently on all threads") {
   std::atomic<int> waiting{0};
-  const auto records = Pool(settings(2, 2), nullptr).run_batches(1, [&](std::vector<Trial>& trials) {
-    ++waiting;
-    // Each waits until the other has come too: with one trial at a time, that would never be.
-    wait_until([&] { return waiting >= 2; });
-    CHECK(waiting == 2);
-    return std::vector{draw(trials.front())};
-  });
+  const auto records =
+      Pool(settings(2, 2), nullptr).run_batches(1, [&](std::vector<Trial>& trials) {
+        ++waiting;
+        // Each waits for the other; with one trial at a time, the second would never arrive.
+        wait_until([&] { return waiting >= 2; });
+        CHECK(waiting == 2);
+        return std::vector{draw(trials.front())};
+      });
   CHECK(records.size() == 2);
 }
 
-TEST_CASE("an error in a batch ends the pool and is thrown again") {
+TEST_CASE("an error in a batch ends the pool and is rethrown") {
   Pool pool(settings(6, 3), nullptr);
   int batches = 0;
-  CHECK_THROWS_WITH_AS(pool.run_batches(2,
-                                        [&](std::vector<Trial>& trials) -> std::vector<TrialRecord> {
-                                          if (++batches == 2) throw Failure("batch of " + std::to_string(trials.front().index()));
-                                          return std::vector<TrialRecord>(trials.size());
-                                        }),
-                       "batch of 2", Failure);
+  CHECK_THROWS_WITH_AS(
+      pool.run_batches(2,
+                       [&](std::vector<Trial>& trials) -> std::vector<TrialRecord> {
+                         if (++batches == 2)
+                           throw Failure("batch of " + std::to_string(trials.front().index()));
+                         return std::vector<TrialRecord>(trials.size());
+                       }),
+      "batch of 2", Failure);
   CHECK(batches == 2);
 }
 
-TEST_CASE("parts of a trial: each once, on any number of spare threads; an error is thrown again") {
+TEST_CASE("each part of a trial runs once for any number of spare threads; an error is rethrown") {
   for (const std::int64_t spare : {0, 1, 5}) {
     const Trial trial(1, 0, spare);
     std::vector<std::atomic<int>> calls(17);
@@ -179,7 +184,7 @@ TEST_CASE("parts of a trial: each once, on any number of spare threads; an error
   }
 }
 
-TEST_CASE("parts with costs: the costliest first, equal ones in their order, each once") {
+TEST_CASE("parts with costs run once each, the most expensive first and equal ones in order") {
   for (const std::int64_t spare : {0, 3}) {
     const Trial trial(1, 0, spare);
     std::vector<std::size_t> order;
@@ -194,7 +199,7 @@ TEST_CASE("parts with costs: the costliest first, equal ones in their order, eac
   }
 }
 
-TEST_CASE("parts of parts share the spare threads, which come back") {
+TEST_CASE("nested parts share the spare threads, which are returned") {
   const auto spare = std::make_shared<SpareThreads>(2);
   const Trial trial(1, 0, spare);
   std::atomic<int> calls{0}, at_once{0}, most{0};
@@ -214,14 +219,14 @@ TEST_CASE("parts of parts share the spare threads, which come back") {
   }
   CHECK(calls == 20 * 12);
   CHECK(most >= 2);
-  CHECK(most <= 4);  // three, and for a moment the one whose place was taken while it waited
+  CHECK(most <= 4);  // three, and briefly a fourth whose slot was taken while it waited
 }
 
-TEST_CASE("a record that was never set is a programming error") {
+TEST_CASE("reading an array that was never set is a programming error") {
   CHECK_THROWS_AS(TrialRecord().array("none"), std::logic_error);
 }
 
-TEST_CASE("a trial tells how far it is, and stops there when it is interrupted") {
+TEST_CASE("a trial reports its progress and stops if it is interrupted") {
   const Trial trial(1, 0, 0);
   trial.expect(3, "step");
   trial.advance();
@@ -232,7 +237,7 @@ TEST_CASE("a trial tells how far it is, and stops there when it is interrupted")
   CHECK_THROWS_AS(trial.advance(), Interrupted);
 }
 
-TEST_CASE("a thread that becomes free during a long part does the next one meanwhile") {
+TEST_CASE("a thread that becomes free during a long part runs the next part") {
   const InterruptGuard guard;
   const auto spare = std::make_shared<SpareThreads>(0);
   const Trial trial(1, 0, spare);
@@ -252,11 +257,11 @@ TEST_CASE("a thread that becomes free during a long part does the next one meanw
   });
   CHECK(was_done);
   CHECK(*spare == 1);
-  trial.check_interrupt();  // where no parts are left, nobody is asked to join
+  trial.check_interrupt();  // no parts are left, so no thread is taken
   CHECK(*spare == 1);
 }
 
-TEST_CASE("a thread that becomes free while parts are done does some of the rest") {
+TEST_CASE("a thread that becomes free while parts run takes some of the remaining ones") {
   const auto spare = std::make_shared<SpareThreads>(0);
   const Trial trial(1, 0, spare);
   std::atomic<int> at_once{0}, most{0};

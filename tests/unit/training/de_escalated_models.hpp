@@ -1,4 +1,5 @@
-// For tests of the models of [Shallow] Section 3: their shapes and batches, de-escalation and attention written out as loops.
+// Helpers for tests of the models of [Shallow] Section 3: shapes and batches, and de-escalation and
+// attention written as loops.
 #pragma once
 
 #include <cmath>
@@ -12,11 +13,13 @@ namespace de_escalated_models {
 using namespace sequence_models;
 
 inline constexpr MeanOver means[] = {MeanOver::segment, MeanOver::prefix, MeanOver::strict};
-inline constexpr DeEscalation::At places[] = {DeEscalation::At::end, DeEscalation::At::feed_forward, DeEscalation::At::branch};
+inline constexpr DeEscalation::At places[] = {DeEscalation::At::end, DeEscalation::At::feed_forward,
+                                              DeEscalation::At::branch};
 
-// Models -------------------------------------------------------------------------------------------------------------------------
+// Models ------------------------------------------------------------------------------------------
 
-/// Post-norm blocks of Transformer-XL without its memory: two layers, two heads, sequences of five ids out of seven.
+/// Post-norm blocks of Transformer-XL without its memory: two layers, two heads, sequences of five
+/// ids out of seven.
 inline SequenceShape language_shape() {
   SequenceShape shape = shape_of(MixerKind::attention);
   shape.activation = &find_activation("relu");
@@ -27,7 +30,8 @@ inline SequenceShape language_shape() {
   return shape;
 }
 
-/// Post-norm blocks of a vision Transformer: a class token and four of three numbers, every bias, one of four classes.
+/// Post-norm blocks of a vision Transformer: a class token and four tokens of three numbers, all
+/// biases, four classes.
 inline SequenceShape image_shape() {
   SequenceShape shape = classes_shape(MixerKind::attention);
   shape.activation = &find_activation("relu");
@@ -42,28 +46,31 @@ inline SequenceShape image_shape() {
 inline const InitialWeights language_initial(WeightLaw::alg1, trial);
 inline const InitialWeights image_initial(WeightLaw::torch, trial);
 
-/// As batch_of(), without numbers of the class tokens.
-inline SequenceBatch<double> de_escalated_batch(const SequenceShape& shape, const std::string& name = "batch") {
+/// As batch_of(), but without numbers for the class tokens.
+inline SequenceBatch<double> de_escalated_batch(const SequenceShape& shape,
+                                                const std::string& name = "batch") {
   SequenceBatch<double> batch = batch_of(shape, false, name);
   if (shape.class_token) batch.values = batch.values.head_cols(3 * (shape.length - 1)).eval();
   return batch;
 }
 
-inline void for_each_de_escalation(SequenceShape shape, const std::function<void(const SequenceShape&)>& visit) {
+inline void for_each_de_escalation(SequenceShape shape,
+                                   const std::function<void(const SequenceShape&)>& visit) {
   for (const DeEscalation::At at : places) {
     for (const MeanOver mean : means) {
       for (const double tau : {0.3, 1.0}) {
-        shape.de_escalation = DeEscalation{.tau = tau, .mean = mean, .at = at, .length = shape.length};
+        shape.de_escalation =
+            DeEscalation{.tau = tau, .mean = mean, .at = at, .length = shape.length};
         visit(shape);
       }
     }
   }
 }
 
-// By loops -----------------------------------------------------------------------------------------------------------------------
+// By loops ----------------------------------------------------------------------------------------
 
 /// D = I - tau C of one sequence, (T, T).
-inline arma::mat removal(const DeEscalation& of) {
+inline arma::mat de_escalation_matrix(const DeEscalation& of) {
   arma::mat D(of.length, of.length, arma::fill::eye);
   for (arma::uword i = 0; i < of.length; ++i) {
     for (arma::uword j = 0; j < of.length; ++j) {
@@ -94,16 +101,18 @@ inline arma::mat lags(const arma::mat& Wr, arma::uword length) {
   return Wr * R;
 }
 
-/// P of one head of one sequence, (T, T): row i is what token i attends to. `relative` for causal attention alone.
-inline arma::mat attended(const arma::mat& q, const arma::mat& k, arma::uword heads, arma::uword head, bool causal,
-                          const RelativeTerms* relative) {
+/// P of one head of one sequence, (T, T): row i has the weights of token i. `relative` requires
+/// causal attention.
+inline arma::mat attention_weights(const arma::mat& q, const arma::mat& k, arma::uword heads,
+                                   arma::uword head, bool causal, const RelativeTerms* relative) {
   const arma::uword width = q.n_rows / heads;
   arma::mat P(q.n_cols, q.n_cols, arma::fill::zeros);
   for (arma::uword i = 0; i < q.n_cols; ++i) {
     for (arma::uword j = 0; j < (causal ? i + 1 : q.n_cols); ++j) {
       double score = 0;
       for (arma::uword c = head * width; c < (head + 1) * width; ++c) {
-        score += relative ? (q(c, i) + relative->u(c)) * k(c, j) + (q(c, i) + relative->v(c)) * relative->r(c, i - j)
+        score += relative ? (q(c, i) + relative->u(c)) * k(c, j) +
+                                (q(c, i) + relative->v(c)) * relative->r(c, i - j)
                           : q(c, i) * k(c, j);
       }
       P(i, j) = std::exp(score / std::sqrt(static_cast<double>(width)));
@@ -114,13 +123,14 @@ inline arma::mat attended(const arma::mat& q, const arma::mat& k, arma::uword he
 }
 
 /// H (d, T) of one sequence.
-inline arma::mat attention(const arma::mat& q, const arma::mat& k, const arma::mat& v, arma::uword heads, bool causal,
-                           const RelativeTerms* relative) {
+inline arma::mat attention(const arma::mat& q, const arma::mat& k, const arma::mat& v,
+                           arma::uword heads, bool causal, const RelativeTerms* relative) {
   const arma::uword width = q.n_rows / heads;
   arma::mat H(arma::size(q));
   for (arma::uword head = 0; head < heads; ++head) {
     const arma::uword first = head * width, last = first + width - 1;
-    H.rows(first, last) = v.rows(first, last) * attended(q, k, heads, head, causal, relative).t();
+    H.rows(first, last) =
+        v.rows(first, last) * attention_weights(q, k, heads, head, causal, relative).t();
   }
   return H;
 }

@@ -1,4 +1,5 @@
-// The model against loops over its entries, and its gradients against central differences, for every switch.
+// Compares the model with loops over its entries, and its gradients with central differences, for
+// every switch.
 #include "training/gpt.hpp"
 
 #include <doctest/doctest.h>
@@ -47,18 +48,20 @@ void for_each_shape(const std::function<void(const GptShape&)>& visit) {
   }
 }
 
-/// Sequences in which some ids stand twice, as the gradient of the table adds them up.
+/// Sequences in which some ids occur twice, as the gradient of the table sums over them.
 TokenBatch batch_of(const GptShape& shape, std::uint64_t sequences = 3) {
   TokenBatch batch;
   Stream stream = trial.stream("batch");
   for (std::uint64_t n = 0; n < sequences * shape.context; ++n) {
-    batch.ids.push_back(static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(shape.vocabulary)));
-    batch.targets.push_back(static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(shape.vocabulary)));
+    batch.ids.push_back(
+        static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(shape.vocabulary)));
+    batch.targets.push_back(
+        static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(shape.vocabulary)));
   }
   return batch;
 }
 
-// The definition, one token and one number at a time. ----------------------------------------------------------------------------
+// The definition, one token and one number at a time. ---------------------------------------------
 
 using Vector = std::vector<double>;
 
@@ -144,7 +147,9 @@ class ByLoops {
     if (shape_.qk_norm) q = normed(Norm::rms, shape_.norm_epsilon(), q);
     if (shape_.learned_positions) return q;
     for (std::size_t j = 0; j < width / 2; ++j) {
-      const double angle = static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width));
+      const double angle =
+          static_cast<double>(t) *
+          std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width));
       const double left = q[j], right = q[j + width / 2];
       q[j] = left * std::cos(angle) - right * std::sin(angle);
       q[j + width / 2] = left * std::sin(angle) + right * std::cos(angle);
@@ -170,7 +175,8 @@ class ByLoops {
         }
         for (std::size_t j = 0; j <= i; ++j) {
           const Vector v = map(model_.block(l, "Wv").W, norm(x[j]));
-          for (std::size_t c = 0; c < width; ++c) H[head * width + c] += weights[j] / sum * v[head * width + c];
+          for (std::size_t c = 0; c < width; ++c)
+            H[head * width + c] += weights[j] / sum * v[head * width + c];
         }
       }
       out.push_back(map(model_.block(l, "Wo").W, H));
@@ -198,7 +204,7 @@ double loss_of(const Gpt<T>& model, const TokenBatch& batch) {
 
 }  // namespace
 
-TEST_CASE("the loss is that of the definition, for every switch") {
+TEST_CASE("the loss follows its definition for every switch") {
   for_each_shape([](const GptShape& shape) {
     Gpt<double> model(shape, GptStart::gauss, trial);
     const TokenBatch batch = batch_of(shape);
@@ -209,7 +215,7 @@ TEST_CASE("the loss is that of the definition, for every switch") {
   });
 }
 
-TEST_CASE("every gradient is that of central differences, for every switch") {
+TEST_CASE("every gradient agrees with central differences for every switch") {
   for_each_shape([](const GptShape& shape) {
     Gpt<double> model(shape, GptStart::gauss, trial);
     const TokenBatch batch = batch_of(shape);
@@ -217,7 +223,8 @@ TEST_CASE("every gradient is that of central differences, for every switch") {
     for (Parameter<double>& parameter : model.parameters()) {
       CAPTURE(parameter.name);
       REQUIRE(arma::size(parameter.G) == arma::size(parameter.W));
-      // Along a random direction all entries count; a direction of the gradient's own would not see what is orthogonal to it.
+      // All entries matter along a random direction. The direction of the gradient itself would
+      // miss errors orthogonal to it.
       arma::mat D(arma::size(parameter.W));
       trial.stream("direction " + parameter.name).fill_normal({D.memptr(), D.n_elem});
       const arma::mat W = parameter.W;
@@ -230,12 +237,14 @@ TEST_CASE("every gradient is that of central differences, for every switch") {
       const double difference = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
       parameter.W = W;
       const double exact = arma::dot(parameter.G, D);
-      CHECK(std::fabs(difference - exact) <= 1e-6 * std::max(std::fabs(exact), 1e-3 * arma::norm(parameter.G, "fro")));
+      CHECK(std::fabs(difference - exact) <=
+            1e-6 * std::max(std::fabs(exact), 1e-3 * arma::norm(parameter.G, "fro")));
     }
   });
 }
 
-TEST_CASE("single entries of the gradients, as a direction could hide two errors") {
+TEST_CASE(
+    "single entries of the gradients are right, as two errors could cancel along a direction") {
   const GptShape shape = shape_of("swiglu", Norm::layer, false, true);
   Gpt<double> model(shape, GptStart::gauss, trial);
   const TokenBatch batch = batch_of(shape);
@@ -254,7 +263,7 @@ TEST_CASE("single entries of the gradients, as a direction could hide two errors
   }
 }
 
-TEST_CASE("by parts: the loss, the gradients and the activations of all at once") {
+TEST_CASE("a pass by parts gives the loss, gradients and activations of a single pass") {
   for_each_shape([](const GptShape& shape) {
     Gpt<double> model(shape, GptStart::gauss, trial), parted(shape, GptStart::gauss, trial);
     const TokenBatch batch = batch_of(shape, 130);
@@ -266,24 +275,26 @@ TEST_CASE("by parts: the loss, the gradients and the activations of all at once"
     for (const bool gradient : {true, false}) {
       arma::mat seen(logits.n_rows, 0), S(shape.hidden, 0);
       int parts = 0;
-      const double by_parts = parted.loss_by_parts(batch, pass, gradient, [&](const TokenBatch& part) {
-        CHECK(part.ids.size() == part.targets.size());
-        seen = arma::join_rows(seen, pass.logits);
-        S = arma::join_rows(S, pass.layers.front().S);
-        ++parts;
-      });
+      const double by_parts =
+          parted.loss_by_parts(batch, pass, gradient, [&](const TokenBatch& part) {
+            CHECK(part.ids.size() == part.targets.size());
+            seen = arma::join_rows(seen, pass.logits);
+            S = arma::join_rows(S, pass.layers.front().S);
+            ++parts;
+          });
       CHECK(parts > 1);
       CHECK(std::fabs(by_parts - loss) <= tolerance::residual<double>);
       CHECK(arma::approx_equal(seen, logits, "absdiff", tolerance::residual<double>));
       CHECK(arma::approx_equal(S, whole.layers.front().S, "absdiff", tolerance::residual<double>));
     }
     for (std::size_t i = 0; i < model.parameters().size(); ++i) {
-      CHECK(arma::approx_equal(parted.parameters()[i].G, model.parameters()[i].G, "absdiff", tolerance::residual<double>));
+      CHECK(arma::approx_equal(parted.parameters()[i].G, model.parameters()[i].G, "absdiff",
+                               tolerance::residual<double>));
     }
   });
 }
 
-TEST_CASE("later tokens change no earlier logit") {
+TEST_CASE("later tokens do not change earlier logits") {
   for (const bool learned : {false, true}) {
     const GptShape shape = shape_of("relu2", Norm::rms, learned, true);
     const Gpt<float> model(shape, GptStart::gauss, trial);
@@ -293,13 +304,14 @@ TEST_CASE("later tokens change no earlier logit") {
     batch.ids[3] = (batch.ids[3] + 1) % 11;
     model.forward(batch, after);
     for (arma::uword n = 0; n < batch.ids.size(); ++n) {
-      const bool same = arma::approx_equal(before.logits.col(n), after.logits.col(n), "absdiff", 0.0f);
+      const bool same =
+          arma::approx_equal(before.logits.col(n), after.logits.col(n), "absdiff", 0.0f);
       CHECK(same == (n < 3 || n >= shape.context));
     }
   }
 }
 
-TEST_CASE("a pass from a layer on is the whole pass, where the layers before are as they were") {
+TEST_CASE("a pass from a layer on equals the whole pass if earlier layers are unchanged") {
   const GptShape shape = shape_of("gelu", Norm::layer, true, false);
   Gpt<double> model(shape, GptStart::gauss, trial);
   const TokenBatch batch = batch_of(shape);
@@ -322,13 +334,14 @@ TEST_CASE("a pass from a layer on is the whole pass, where the layers before are
   }
 }
 
-TEST_CASE("the starts have the variances that the header says") {
+TEST_CASE("initial weights have the variances given in the header") {
   GptShape shape = shape_of("swiglu", Norm::rms, true, true);
   shape.dim = 64, shape.hidden = 96, shape.vocabulary = 300, shape.context = 40;
   const auto deviation = [&](GptStart start, const std::string& name) {
     const Gpt<double> model(shape, start, trial);
     for (const Parameter<double>& parameter : model.parameters()) {
-      if (parameter.name == name) return arma::norm(parameter.W, "fro") / std::sqrt(static_cast<double>(parameter.W.n_elem));
+      if (parameter.name == name)
+        return arma::norm(parameter.W, "fro") / std::sqrt(static_cast<double>(parameter.W.n_elem));
     }
     return -1.0;
   };
@@ -356,20 +369,23 @@ TEST_CASE("the starts have the variances that the header says") {
     const auto& shown = name;  // clang 14 captures no structured binding
     CAPTURE(shown);
     // The variance of n squares is 2/n; the smallest matrix has 2560.
-    CHECK(std::fabs(deviation(start, name) - expected) <= tolerance::standard_errors * expected / std::sqrt(2.0 * 2560));
+    CHECK(std::fabs(deviation(start, name) - expected) <=
+          tolerance::standard_errors * expected / std::sqrt(2.0 * 2560));
   }
 }
 
-TEST_CASE("counts of operations and numbers") {
+TEST_CASE("the counts of operations and numbers are right") {
   const GptShape shape = shape_of("swiglu", Norm::rms, true, true);
   const Gpt<double> model(shape, GptStart::gauss, trial);
   double numbers = 0, maps = 0;
   for (const Parameter<double>& parameter : model.parameters()) {
     numbers += static_cast<double>(parameter.W.n_elem);
-    if (parameter.name != "embedding" && parameter.name != "positions") maps += static_cast<double>(parameter.W.n_elem);
+    if (parameter.name != "embedding" && parameter.name != "positions")
+      maps += static_cast<double>(parameter.W.n_elem);
   }
   CHECK(gpt_parameters(shape) == numbers);
-  // A product of W and a column is two operations for each entry; scores and mixtures are two more for each pair, entry and head.
+  // A product of W and a column takes two operations per entry; scores and mixtures take two more
+  // per pair, entry and head.
   CHECK(gpt_flops(shape, 15) == 15 * (2 * maps + 4 * 2 * 5 * 8));
 }
 

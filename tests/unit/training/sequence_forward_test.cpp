@@ -1,4 +1,5 @@
-// The forward pass of the model against its equations, and its mixers against those of each kind.
+// Compares the forward pass of the model with its equations, and its mixers with those of each
+// kind.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -21,24 +22,26 @@ using mixer_checks::relative;
 
 namespace {
 
-/// The equations of the model with attention, one sequence after another.
+/// The equations of the model with attention, sequence by sequence.
 class ByEquations {
  public:
   explicit ByEquations(const SequenceModel<double>& model) : model_(model), shape_(model.shape()) {}
 
-  /// R_0 ... R_L, then h, of the tokens of a sequence, (d, length) each.
+  /// R_0 ... R_L, then h, of the tokens of a sequence, each (d, length).
   std::vector<arma::mat> streams(const SequenceBatch<double>& batch, arma::uword sequence) const {
     arma::mat R(shape_.dim, shape_.length);
     for (arma::uword t = 0; t < shape_.length; ++t) {
       const arma::uword n = sequence * shape_.length + t;
-      R.col(t) = shape_.inputs == 0 ? W("embedding").col(batch.ids[n])
-                                    : arma::vec(W("embedding") * batch.values.col(n) + W("embedding.bias"));
+      R.col(t) = shape_.inputs == 0
+                     ? W("embedding").col(batch.ids[n])
+                     : arma::vec(W("embedding") * batch.values.col(n) + W("embedding.bias"));
       R.col(t) += W("positions").col(t);
     }
     std::vector<arma::mat> out = {R};
     for (std::uint64_t l = 0; l < shape_.layers; ++l) {
       const std::string layer = "layer" + std::to_string(l) + ".";
-      const double lambda = shape_.learns_lambda ? W(layer + "lambda")(0) : shape_.lambda, c = shape_.lambda_at_both ? lambda : 1;
+      const double lambda = shape_.learns_lambda ? W(layer + "lambda")(0) : shape_.lambda,
+                   c = shape_.lambda_at_both ? lambda : 1;
       if (shape_.post) {
         R = norm(layer + "norm1.", lambda * R + attention(layer + "mixer.", R));
         if (shape_.hidden > 0) R = norm(layer + "norm2.", c * R + feed_forward(layer, R));
@@ -57,12 +60,13 @@ class ByEquations {
     for (arma::uword b = 0; b < 3; ++b) {
       const arma::mat h = streams(batch, b).back();
       if (shape_.classes > 0) {
-        all = arma::join_rows(all, W("head") * arma::sum(h, 1) / static_cast<double>(shape_.length) + W("head.bias"));
+        all = arma::join_rows(
+            all, W("head") * arma::sum(h, 1) / static_cast<double>(shape_.length) + W("head.bias"));
       } else {
         all = arma::join_rows(all, W("embedding").t() * h);
       }
     }
-    return batch.labelled.empty() ? all : all.cols(arma::conv_to<arma::uvec>::from(batch.labelled));
+    return batch.labeled.empty() ? all : all.cols(arma::conv_to<arma::uvec>::from(batch.labeled));
   }
 
  private:
@@ -88,8 +92,8 @@ class ByEquations {
         const arma::uword seen = shape_.causal ? i + 1 : X.n_cols;
         double total = 0;
         for (arma::uword j = 0; j < seen; ++j) {
-          const double e =
-              std::exp(arma::dot(q(rows, arma::span(i)), k(rows, arma::span(j))) / std::sqrt(static_cast<double>(width)));
+          const double e = std::exp(arma::dot(q(rows, arma::span(i)), k(rows, arma::span(j))) /
+                                    std::sqrt(static_cast<double>(width)));
           H(rows, arma::span(i)) += e * v(rows, arma::span(j));
           total += e;
         }
@@ -114,17 +118,18 @@ class ByEquations {
   const SequenceShape& shape_;
 };
 
-void check_forward(const SequenceShape& shape, bool labelled = false) {
+void check_forward(const SequenceShape& shape, bool labeled = false) {
   constexpr double limit = tolerance::residual<double>;
   SequenceModel<double> model(shape, initial);
   perturb(model);
-  const SequenceBatch<double> batch = batch_of(shape, labelled);
+  const SequenceBatch<double> batch = batch_of(shape, labeled);
   const ByEquations expected(model);
   model.forward(batch);
   for (arma::uword b = 0; b < 3; ++b) {
     const std::vector<arma::mat> streams = expected.streams(batch, b);
     const arma::uword first = b * shape.length, last = first + shape.length - 1;
-    for (std::uint64_t l = 0; l <= shape.layers; ++l) CHECK(relative(model.stream(l).cols(first, last), streams[l]) <= limit);
+    for (std::uint64_t l = 0; l <= shape.layers; ++l)
+      CHECK(relative(model.stream(l).cols(first, last), streams[l]) <= limit);
     CHECK(relative(model.read_out().cols(first, last), streams.back()) <= limit);
   }
   const arma::mat logits = expected.logits(batch);
@@ -139,7 +144,7 @@ void check_forward(const SequenceShape& shape, bool labelled = false) {
 
 }  // namespace
 
-TEST_CASE("the forward pass is that of the equations") {
+TEST_CASE("the forward pass follows the equations") {
   for (const bool post : {false, true}) {
     for (const Norm norm : {Norm::rms, Norm::layer}) {
       for (const bool both : {false, true}) {
@@ -167,7 +172,7 @@ TEST_CASE("the forward pass is that of the equations") {
   }
 }
 
-TEST_CASE("each layer has a mixer of the kind that was asked for, which starts by its own names") {
+TEST_CASE("each layer has a mixer of the requested kind, which is initialized by its own names") {
   for (const MixerKind kind : mixers) {
     for (const bool causal : {false, true}) {
       CAPTURE(static_cast<int>(kind));
@@ -183,10 +188,14 @@ TEST_CASE("each layer has a mixer of the kind that was asked for, which starts b
         const InitialWeights own = initial.of("layer" + std::to_string(l)).of("mixer");
         std::unique_ptr<Mixer<double>> mixer;
         if (kind == MixerKind::attention)
-          mixer = std::make_unique<AttentionMixer<double>>(shape.dim, AttentionShape{.context = 5, .causal = causal}, own);
-        if (kind == MixerKind::linear_attention) mixer = std::make_unique<LinearAttentionMixer<double>>(shape.dim, 5, causal, own);
-        if (kind == MixerKind::mamba2) mixer = std::make_unique<Mamba2Mixer<double>>(shape.dim, 5, Mamba2Shape{}, own);
-        if (kind == MixerKind::s4d) mixer = std::make_unique<S4dMixer<double>>(shape.dim, 5, S4dShape{}, own);
+          mixer = std::make_unique<AttentionMixer<double>>(
+              shape.dim, AttentionShape{.context = 5, .causal = causal}, own);
+        if (kind == MixerKind::linear_attention)
+          mixer = std::make_unique<LinearAttentionMixer<double>>(shape.dim, 5, causal, own);
+        if (kind == MixerKind::mamba2)
+          mixer = std::make_unique<Mamba2Mixer<double>>(shape.dim, 5, Mamba2Shape{}, own);
+        if (kind == MixerKind::s4d)
+          mixer = std::make_unique<S4dMixer<double>>(shape.dim, 5, S4dShape{}, own);
         arma::mat normed = model.stream(l), Y;
         normed.each_row() -= arma::mean(normed, 0);
         normed.each_row() /= arma::sqrt(arma::mean(arma::square(normed), 0) + 1e-5);

@@ -1,4 +1,4 @@
-// Gradients of the whole model against central differences, for every switch.
+// Compares gradients of the whole model with central differences for every switch.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -13,28 +13,31 @@ using namespace sequence_models;
 
 namespace {
 
-/// Of a mean over tokens some gradients are small, 1e-4, where the rounding of the loss weighs as much as 1e-7 of them.
+/// Some gradients of a mean over tokens are as small as 1e-4, so rounding of the loss contributes a
+/// relative error of 1e-7.
 constexpr double gradient_error = 50 * tolerance::central_difference;
 
-void check_gradients(const SequenceShape& shape, bool labelled = false) {
+void check_gradients(const SequenceShape& shape, bool labeled = false) {
   SequenceModel<double> model(shape, initial);
   perturb(model);
   const auto slope = [](double& w, const auto& loss) {
     constexpr double h = 5e-4;
-    return (4 * central_difference(w, loss, h) - central_difference(w, loss, 2 * h)) / 3;  // exact for polynomials of degree 4
+    return (4 * central_difference(w, loss, h) - central_difference(w, loss, 2 * h)) /
+           3;  // exact for polynomials of degree 4
   };
-  for_each_gradient(model, batch_of(shape, labelled, "the batch before"), batch_of(shape, labelled), slope,
-                    [](const std::string& name, const arma::mat& found, const arma::mat& slopes) {
-                      CAPTURE(name);
-                      REQUIRE(arma::size(found) == arma::size(slopes));
-                      const double size = arma::norm(found, "fro");
-                      CHECK(arma::norm(found - slopes, "fro") <= gradient_error * (size > 0 ? size : 1.0));
-                    });
+  for_each_gradient(
+      model, batch_of(shape, labeled, "the batch before"), batch_of(shape, labeled), slope,
+      [](const std::string& name, const arma::mat& found, const arma::mat& slopes) {
+        CAPTURE(name);
+        REQUIRE(arma::size(found) == arma::size(slopes));
+        const double size = arma::norm(found, "fro");
+        CHECK(arma::norm(found - slopes, "fro") <= gradient_error * (size > 0 ? size : 1.0));
+      });
 }
 
 }  // namespace
 
-TEST_CASE("gradients are those of central differences: every mixer, norms before and after") {
+TEST_CASE("gradients agree with central differences: every mixer, pre-norm and post-norm") {
   for (const MixerKind mixer : mixers) {
     for (const bool post : {false, true}) {
       CAPTURE(static_cast<int>(mixer));
@@ -46,7 +49,8 @@ TEST_CASE("gradients are those of central differences: every mixer, norms before
   }
 }
 
-TEST_CASE("gradients are those of central differences: lambda fixed and learned, at one skip and at both") {
+TEST_CASE(
+    "gradients agree with central differences: lambda fixed and learned, at one or both skips") {
   for (const bool post : {false, true}) {
     CAPTURE(post);
     for (const double lambda : {0.0, -1.0, 1.5}) {
@@ -67,7 +71,9 @@ TEST_CASE("gradients are those of central differences: lambda fixed and learned,
   }
 }
 
-TEST_CASE("gradients are those of central differences: without a feed-forward net, RMS norms, some tokens asked about") {
+TEST_CASE(
+    "gradients agree with central differences: no feed-forward network, RMS norms, loss at some "
+    "tokens") {
   for (const bool post : {false, true}) {
     CAPTURE(post);
     SequenceShape shape = shape_of(post ? MixerKind::s4d : MixerKind::attention);
@@ -81,7 +87,7 @@ TEST_CASE("gradients are those of central differences: without a feed-forward ne
   }
 }
 
-TEST_CASE("gradients are those of central differences: classes of sequences, of numbers and of ids") {
+TEST_CASE("gradients agree with central differences: classes of sequences of numbers and of ids") {
   for (const MixerKind mixer : mixers) {
     CAPTURE(static_cast<int>(mixer));
     SequenceShape shape = classes_shape(mixer);

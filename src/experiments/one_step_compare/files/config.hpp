@@ -1,8 +1,10 @@
-// `one-step-compare --study files`: the stable rank of the user's own activations against the nuclear rank of their gradients,
-// layer by layer: which layers should get a spectral update such as Muon's ([Spectral] Sections 1.2 and 1.2.1, eq. (1.8))?
+// `one-step-compare --study files`: compares, layer by layer, the stable rank of the user's own
+// activations with the nuclear rank of their gradients. Which layers should get a spectral update
+// such as Muon's ([Spectral] Sections 1.2 and 1.2.1, eq. (1.8))?
 //
-// Layers are measured one after another, so that a file of 10 GB does not need 10 GB. One trial measures all of them; nothing is
-// drawn, so --seed changes nothing and further trials repeat the first.
+// Layers are measured one after another, so a file of 10 GB does not need 10 GB of memory. One
+// trial measures all layers. Nothing is drawn: --seed changes nothing, and further trials repeat
+// the first.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +17,24 @@
 namespace ranklab {
 
 struct FilesConfig {
-  std::vector<std::string> pair = {};            // NAME,ACTIVATION_FILE,GRADIENT_FILE; one of the files may be missing
-  std::vector<std::string> manifest = {};        // JSON files of pairs
+  // NAME,ACTIVATION_FILE,GRADIENT_FILE; one of the two files may be empty
+  std::vector<std::string> pair = {};
+  std::vector<std::string> manifest = {};        // JSON files that list pairs
   std::string activations = {}, gradients = {};  // two archives, paired by key
-  std::string from = {};                         // a folder of recordings
-  bool transpose_activations = false;            // rows of an activation are samples
+  std::string from = {};                         // folder of recordings
+  bool transpose_activations = false;            // the rows of an activation are samples
   bool transpose_gradients = false;              // gradients are k x m
-  bool allow_repeats = false;                    // samples that are one and the same are no padding
-  std::vector<std::string> include = {};         // globs of pair names, commas between them; none: all
+  bool allow_repeats = false;                    // repeated samples are not padding
+  // Globs of pair names, comma-separated; an empty list includes all pairs
+  std::vector<std::string> include = {};
   std::vector<std::string> exclude = {};
-  std::vector<std::string> split = {};          // NAME=PARTS, commas between them
-  std::vector<std::string> split_columns = {};  // likewise
-  std::vector<std::string> experts = {};        // globs of stacks of matrices, commas between them
+  std::vector<std::string> split = {};          // NAME=PARTS, comma-separated
+  std::vector<std::string> split_columns = {};  // the same for columns
+  std::vector<std::string> experts = {};        // globs of 3-D stacks of matrices, comma-separated
   std::vector<std::string> fail_if = {};        // GLOB: ratio<X
-  std::string groups = {};                      // where the names go, by their advice
-  std::string weights_only = {};                // an archive of weights: their spectra alone
-  std::uint64_t heads = 1;                      // of every split layer's parts, or of every layer where none is split
+  std::string groups = {};                      // output file: parameter names by advice
+  std::string weights_only = {};  // archive of weights; only their spectra are measured
+  std::uint64_t heads = 1;  // per part of each split layer; of every layer if no layer is split
 };
 
 std::unique_ptr<Study> make_files_study();

@@ -1,4 +1,4 @@
-// The series of the layers, and their pictures.
+// Series and figure panels of the layers.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,11 +12,12 @@
 namespace ranklab::files {
 namespace {
 
-// More names than these make no picture, and more curves no panel.
+// An axis with more names than this gets no tick labels; with more layers than most_curves, a panel
+// shows counts instead of one curve per layer.
 constexpr std::size_t most_names = 400;
 constexpr std::ptrdiff_t most_curves = 7;
 
-// What all names begin with, up to a dot.
+// The longest prefix of all names that ends with a dot.
 std::string common_prefix(const std::vector<Row>& rows) {
   std::string prefix = rows.size() > 1 ? rows.front().name() : "";
   for (const Row& row : rows) {
@@ -25,7 +26,7 @@ std::string common_prefix(const std::vector<Row>& rows) {
   return prefix.substr(0, prefix.rfind('.') + 1);
 }
 
-struct Colour {
+struct Color {
   const char *name, *label;
   int palette;
   Settled settled;
@@ -33,17 +34,19 @@ struct Colour {
   std::string of(const std::string& series) const { return series + "." + name; }
 };
 
-// The ratio's bars are coloured by what it settles, each colour a series of its own.
-constexpr std::array<Colour, 3> colours = {{
+// The bars of the ratio are colored by the advice; each color is a series of its own.
+constexpr std::array<Color, 3> colors = {{
     {"spectral", "Muon: the spectral step is ahead", 2, Settled::spectral},
     {"undecided", "either: less than a factor of 2", 6, Settled::nothing},
     {"euclidean", "Adam/SGD: the Euclidean step is ahead", 4, Settled::euclidean},
 }};
 
-// Over the rows, counted from 1; none of a number that no row has.
+// Series over the rows, counted from 1. A series without a single value is left out.
 void add_series(ResultBuilder& out, const std::vector<Row>& rows) {
   const auto add = [&](const std::string& name, const auto& value) {
-    if (std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return std::isnan(value(row)); })) return;
+    if (std::all_of(rows.begin(), rows.end(),
+                    [&](const Row& row) { return std::isnan(value(row)); }))
+      return;
     std::vector<double> x;
     for (std::size_t i = 0; i < rows.size(); ++i) x.push_back(static_cast<double>(i + 1));
     out.series(name, "layer", x, [&](const TrialRecord&, std::size_t i) { return value(rows[i]); });
@@ -52,15 +55,17 @@ void add_series(ResultBuilder& out, const std::vector<Row>& rows) {
   add("stable_rank", mean(&Observation::stable_rank));
   add("nuclear_rank", mean(&Observation::nuclear_rank));
   add("predicted_ratio", mean(&Observation::ratio));
-  for (const Colour& colour : colours) {
-    add(colour.of("predicted_ratio"), [&](const Row& row) {
-      return row.is_judged() && row.advice().settled == colour.settled ? row.mean(&Observation::ratio) : undefined;
+  for (const Color& color : colors) {
+    add(color.of("predicted_ratio"), [&](const Row& row) {
+      return row.is_judged() && row.advice().settled == color.settled
+                 ? row.mean(&Observation::ratio)
+                 : undefined;
     });
   }
   add("gradient_stable_rank", mean(&Observation::gradient_stable_rank));
 }
 
-// Of each layer over the steps, with the spread over the batches of a step.
+// Curves of each layer over the steps; the band is the spread over the batches of a step.
 void add_training(ResultBuilder& out, const std::vector<Row>& rows) {
   std::map<std::int64_t, std::map<Settled, double>> advice;
   for (const Row& row : rows) {
@@ -79,30 +84,33 @@ void add_training(ResultBuilder& out, const std::vector<Row>& rows) {
     if (!row.is_judged()) continue;
     for (const auto& [step, ratio] : row.ratios()) advice[step][settled_by(ratio)] += 1;
   }
-  for (const Colour& colour : colours) {
-    Series series{colour.of("layers_over_steps"), "step", {}, {}, {}};
+  for (const Color& color : colors) {
+    Series series{color.of("layers_over_steps"), "step", {}, {}, {}};
     for (const auto& [step, counts] : advice) {
       series.x.push_back(static_cast<double>(step));
-      series.mean.push_back(counts.contains(colour.settled) ? counts.at(colour.settled) : 0.0);
+      series.mean.push_back(counts.contains(color.settled) ? counts.at(color.settled) : 0.0);
       series.std.push_back(0.0);
     }
     out.series(std::move(series));
   }
 }
 
-// Ranks and ratio over the samples of a step's gradient: one batch, two together, ... all.
+// Ranks and ratio against the number of samples in the gradient of one step: one batch, two batches
+// joined, ..., all batches joined.
 void add_joined(ResultBuilder& out, const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     for (const auto& [step, joined] : row.joined) {
-      const std::string ending = "_by_samples" + (row.has_steps() ? ".step" + std::to_string(step) : "");
-      for (const auto& [what, alone, together] : {std::tuple("stable_rank", &Observation::stable_rank, &Joined::stable_rank),
-                                                  {"nuclear_rank", &Observation::nuclear_rank, &Joined::nuclear_rank},
-                                                  {"predicted_ratio", &Observation::ratio, &Joined::ratio}}) {
+      const std::string ending =
+          "_by_samples" + (row.has_steps() ? ".step" + std::to_string(step) : "");
+      for (const auto& [what, alone, together] :
+           {std::tuple("stable_rank", &Observation::stable_rank, &Joined::stable_rank),
+            {"nuclear_rank", &Observation::nuclear_rank, &Joined::nuclear_rank},
+            {"predicted_ratio", &Observation::ratio, &Joined::ratio}}) {
         Series series{row.name() + "." + what + ending, "samples", {}, {}, {}};
-        const auto add = [&](double samples, const Summary& of) {
+        const auto add = [&](double samples, const Summary& summary) {
           series.x.push_back(samples);
-          series.mean.push_back(of.mean);
-          series.std.push_back(of.std);
+          series.mean.push_back(summary.mean);
+          series.std.push_back(summary.std);
         };
         add(joined.front().samples / joined.front().batches, row.by_step(alone).at(step));
         for (const Joined& one : joined) add(one.samples, one.*together);
@@ -113,56 +121,65 @@ void add_joined(ResultBuilder& out, const std::vector<Row>& rows) {
 }
 
 PanelBuilder with_limits(PanelBuilder panel) {
-  panel.line(2.0, "2: sure").line(1.0, "1: even").line(0.5, "1/2: sure");
+  panel.line(2.0, "2: Muon").line(1.0, "1: even").line(0.5, "1/2: Adam");
   return panel;
 }
 
-// Few layers are drawn one by one, of many the numbers that each advice has.
+// Few layers get a curve each; for many layers, curves count the layers with each advice.
 bool draws_each(const std::vector<Row>& rows) {
-  return std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.is_judged(); }) <= most_curves;
+  return std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.is_judged(); }) <=
+         most_curves;
 }
 
 void draw_each_over_training(ResultBuilder& out, const std::vector<Row>& rows) {
   const std::string prefix = common_prefix(rows);
   const auto curves = [&](PanelBuilder panel, const std::string& what) {
     for (const Row& row : rows) {
-      panel.curve_if_measured(row.name() + "." + what, row.name().substr(prefix.size()), {LineStyle::line_points});
+      panel.curve_if_measured(row.name() + "." + what, row.name().substr(prefix.size()),
+                              {LineStyle::line_points});
     }
     return panel;
   };
-  with_limits(curves(out.panel("Advantage of one spectral step", {"step"}, log_axis("nr(G) / st(A)")), "predicted_ratio"));
+  with_limits(
+      curves(out.panel("Advantage of one spectral step", {"step"}, log_axis("nr(G) / st(A)")),
+             "predicted_ratio"));
   curves(out.panel("Activations", {"step"}, log_axis("st(A)")), "stable_rank");
   curves(out.panel("Gradients", {"step"}, log_axis("nr(G)")), "nuclear_rank");
 }
 
 void draw_counts_over_training(ResultBuilder& out) {
   PanelBuilder counts = out.panel("Layers over training", {"step"}, {"layers"});
-  for (const Colour& colour : colours) {
-    counts.curve(colour.of("layers_over_steps"), colour.label, {LineStyle::line_points, colour.palette});
+  for (const Color& color : colors) {
+    counts.curve(color.of("layers_over_steps"), color.label,
+                 {LineStyle::line_points, color.palette});
   }
 }
 
 void draw_layers(ResultBuilder& out, const std::vector<Row>& rows) {
   const Axis names = names_axis(rows);
-  PanelBuilder ratios = out.panel("Advantage of one spectral step", names, log_axis("nr(G) / st(A)"));
-  for (const Colour& colour : colours)
-    ratios.curve_if_measured(colour.of("predicted_ratio"), colour.label, {LineStyle::bars, colour.palette});
+  PanelBuilder ratios =
+      out.panel("Advantage of one spectral step", names, log_axis("nr(G) / st(A)"));
+  for (const Color& color : colors)
+    ratios.curve_if_measured(color.of("predicted_ratio"), color.label,
+                             {LineStyle::bars, color.palette});
   with_limits(ratios);
   out.panel("Ranks", names, log_axis("rank"))
       .curve_if_measured("stable_rank", "st(A), activation", {LineStyle::bars, 1})
       .curve_if_measured("nuclear_rank", "nr(G), gradient", {LineStyle::bars, 0});
 }
 
-// A picture of one step alone, and of few layers.
+// Drawn for recordings of one step only, and only for few layers.
 void draw_joined(ResultBuilder& out, const std::vector<Row>& rows) {
   const auto joined = [](const Row& row) { return !row.joined.empty() && !row.has_steps(); };
   const auto count = std::count_if(rows.begin(), rows.end(), joined);
   if (count == 0 || count > most_curves) return;
   for (const auto& [what, title, label] :
-       {std::tuple("predicted_ratio", "Batches joined", "nr(G) / st(A)"), {"nuclear_rank", "Gradients of more samples", "nr(G)"}}) {
+       {std::tuple("predicted_ratio", "Joined batches", "nr(G) / st(A)"),
+        {"nuclear_rank", "Gradients of joined batches", "nr(G)"}}) {
     PanelBuilder panel = out.panel(title, {"samples"}, log_axis(label));
     for (const Row& row : rows) {
-      if (joined(row)) panel.curve(row.name() + "." + what + "_by_samples", row.name(), {LineStyle::line_points});
+      if (joined(row))
+        panel.curve(row.name() + "." + what + "_by_samples", row.name(), {LineStyle::line_points});
     }
   }
 }
@@ -172,7 +189,7 @@ void draw_joined(ResultBuilder& out, const std::vector<Row>& rows) {
 Axis names_axis(const std::vector<Row>& rows) {
   Axis names{"layer"};
   const std::string prefix = common_prefix(rows);
-  if (!prefix.empty()) names.label += ", without " + prefix;
+  if (!prefix.empty()) names.label += " (without the prefix " + prefix + ")";
   for (const Row& row : rows) {
     if (rows.size() <= most_names) names.ticks.push_back(row.name().substr(prefix.size()));
   }

@@ -1,4 +1,5 @@
-// What others are told beside the result: a pipeline by --fail-if, an optimiser's groups of parameters by --groups.
+// Outputs for other programs: the exit status of --fail-if for a pipeline, and the file of --groups
+// for an optimizer's parameter groups.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -31,14 +32,17 @@ std::vector<Gate> gates_of(const FilesConfig& config) {
     std::string rule = colon == std::string::npos ? "" : trimmed(text.substr(colon + 1));
     const bool names_ratio = rule.starts_with("ratio");
     if (names_ratio) rule = trimmed(rule.substr(5));
-    Gate gate{text, trimmed(text.substr(0, std::min(colon, text.size()))), rule.starts_with('<'), 0};
+    Gate gate{text, trimmed(text.substr(0, std::min(colon, text.size()))), rule.starts_with('<'),
+              0};
     const bool known = names_ratio && (gate.below || rule.starts_with('>'));
     rule = known ? trimmed(rule.substr(1)) : "";
     const char* const first = rule.data();
     const auto [stop, error] = std::from_chars(first, rule.data() + rule.size(), gate.limit);
-    if (!known || gate.glob.empty() || error != std::errc() || stop != rule.data() + rule.size() || !std::isfinite(gate.limit)) {
-      throw UsageError("--fail-if: '" + text +
-                       "' is not allowed; allowed: GLOB: ratio<X or GLOB: ratio>X, as in 'blocks.*: ratio<1'");
+    if (!known || gate.glob.empty() || error != std::errc() || stop != rule.data() + rule.size() ||
+        !std::isfinite(gate.limit)) {
+      throw UsageError(
+          "--fail-if: '" + text +
+          "' is not allowed; allowed: GLOB: ratio<X or GLOB: ratio>X, as in 'blocks.*: ratio<1'");
     }
     out.push_back(std::move(gate));
   }
@@ -49,8 +53,9 @@ void require_layers(const std::vector<Gate>& gates, const Plan& plan) {
   for (const Gate& gate : gates) {
     const auto hit = [&](const auto& each) { return matches_glob(gate.glob, each.name); };
     const bool found = std::any_of(plan.skipped.begin(), plan.skipped.end(), hit) ||
-                       std::any_of(plan.pairs.begin(), plan.pairs.end(),
-                                   [&](const Pair& pair) { return std::any_of(pair.layers.begin(), pair.layers.end(), hit); });
+                       std::any_of(plan.pairs.begin(), plan.pairs.end(), [&](const Pair& pair) {
+                         return std::any_of(pair.layers.begin(), pair.layers.end(), hit);
+                       });
     if (!found) throw UsageError("--fail-if: '" + gate.glob + "' matches no layer");
   }
 }
@@ -68,7 +73,8 @@ std::vector<std::string> failed_gates(const std::vector<Gate>& gates, const Rows
       }
     }
     const auto not_judged = [&](const std::string& name) {
-      if (matches_glob(gate.glob, name) && judged.insert(name).second) out.push_back(name + ": not judged (" + gate.text + ")");
+      if (matches_glob(gate.glob, name) && judged.insert(name).second)
+        out.push_back(name + ": not judged (" + gate.text + ")");
     };
     for (const Row& row : rows.rows) not_judged(row.name());
     for (const Skipped& left_out : rows.skipped) not_judged(left_out.name);
@@ -81,13 +87,15 @@ void require_groups_file(const std::string& path) {
   if (!std::filesystem::exists(path)) return;
   try {
     if (read_json(path).contains("not_judged")) return;
-  } catch (const Failure&) {  // whatever it is, it is kept
+  } catch (const Failure&) {  // not a groups file: refused below
   }
-  throw UsageError("--groups: " + printable(path) + " is there and holds no groups; it is not replaced");
+  throw UsageError("--groups: " + printable(path) +
+                   " exists and is not a groups file, so it is not replaced; name another file");
 }
 
 std::string groups_text(const Plan& plan, const Records& records) {
-  constexpr std::array<const char*, 3> names = {"muon", "either", "euclidean"};  // in the order of Settled
+  constexpr std::array<const char*, 3> names = {"muon", "either",
+                                                "euclidean"};  // in the order of Settled
   const Rows all = rows_of(plan, records.front());
   std::map<std::string, std::set<Settled>> advice;
   nlohmann::ordered_json out = {{"muon", nlohmann::json::array()},
@@ -99,24 +107,26 @@ std::string groups_text(const Plan& plan, const Records& records) {
     if (row.is_judged()) {
       advice[parameter].insert(row.advice().settled);
     } else {
-      out["not_judged"][parameter] = "st or nr alone";
+      out["not_judged"][parameter] = "no activation or no gradient";
     }
   }
   std::vector<Skipped> others = all.skipped;
   others.insert(others.end(), plan.vectors.begin(), plan.vectors.end());
   const auto is_judged = [&](const std::string& name) {
-    return std::any_of(all.rows.begin(), all.rows.end(), [&](const Row& row) { return row.is_judged() && row.name() == name; });
+    return std::any_of(all.rows.begin(), all.rows.end(),
+                       [&](const Row& row) { return row.is_judged() && row.name() == name; });
   };
   for (const Skipped& one : others) {
     const std::string& parameter = plan.parameter_of(one.name);
     if (!advice.contains(parameter)) {
       out["not_judged"][parameter] = one.reason;
     } else if (!is_judged(one.name)) {
-      advice[parameter].insert(Settled::nothing);  // nothing is known of this part
+      advice[parameter].insert(Settled::nothing);  // this part was not judged
     }
   }
   for (const auto& [parameter, settled] : advice) {
-    out[names[static_cast<std::size_t>(settled.size() > 1 ? Settled::nothing : *settled.begin())]].push_back(parameter);
+    out[names[static_cast<std::size_t>(settled.size() > 1 ? Settled::nothing : *settled.begin())]]
+        .push_back(parameter);
   }
   return format_json(out);
 }

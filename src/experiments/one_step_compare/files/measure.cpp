@@ -13,16 +13,17 @@
 namespace ranklab::files {
 namespace {
 
-// Entries between these have squares, and sums of squares, that neither overflow nor vanish.
+// Entries with a modulus in this range have squares, and sums of squares, that neither overflow nor
+// underflow.
 constexpr double smallest_unscaled = 1e-130, largest_unscaled = 1e130;
 
-// Rows first ... first + count - 1 of the gradient, as they are stored.
+// Rows first ... first + count - 1 of the gradient, in the stored orientation.
 StoredBlock stored_rows(const StoredGradient& G, std::uint64_t first, std::uint64_t count) {
   return G.transposed ? G.tensor.block(G.first_feature, G.features, first, count)
                       : G.tensor.block(first, count, G.first_feature, G.features);
 }
 
-// What is read of an activation at once, k x count, where not all of it is.
+// The number of samples that are read at once (k x count), to bound memory.
 std::uint64_t samples_at_once(std::uint64_t k) {
   constexpr std::uint64_t entries = 1 << 22;
   return std::max<std::uint64_t>(1, entries / k);
@@ -33,8 +34,9 @@ arma::mat samples_of(const StoredActivation& A, std::uint64_t first, std::uint64
   return matrix_of(A.block(0, A.features, first, count));
 }
 
-// G A, a piece of A at a time.
-arma::mat product(const arma::mat& G, const StoredActivation& A, double divisor, const Trial& trial) {
+// G A / divisor, one piece of A at a time.
+arma::mat product(const arma::mat& G, const StoredActivation& A, double divisor,
+                  const Trial& trial) {
   const std::uint64_t n = A.samples(), at_once = samples_at_once(A.features);
   arma::mat out(G.n_rows, n);
   for (std::uint64_t first = 0; first < n; first += at_once) {
@@ -45,12 +47,15 @@ arma::mat product(const arma::mat& G, const StoredActivation& A, double divisor,
   return out;
 }
 
-enum class Span { not_looked_at, gram_of_samples, gram_of_features };
+enum class Span { not_checked, gram_of_samples, gram_of_features };
 
-// Few samples span a part of the space; many may leave features out, which is looked for where the Gram matrix is not large.
-Span span_looked_at(double k, double n) {
+// Fewer samples than features span only a part of the space. More samples can still leave features
+// out; this is checked unless the k x k Gram matrix is large.
+Span span_to_check(double k, double n) {
   constexpr double most_features = 4096;
-  return n < k ? Span::gram_of_samples : k <= most_features ? Span::gram_of_features : Span::not_looked_at;
+  return n < k                ? Span::gram_of_samples
+         : k <= most_features ? Span::gram_of_features
+                              : Span::not_checked;
 }
 
 double share(double outside, double whole) {
@@ -69,7 +74,8 @@ MeasuredActivation measure_activation(const StoredActivation& A, const Trial& tr
     out.divisor = largest;
     out.read = streamed_gram(A, largest, trial);
   }
-  out.ranks.stable_rank = arma::trace(out.read.gram) / largest_eigenvalue(out.read.gram, [&] { trial.check_interrupt(); });
+  out.ranks.stable_rank = arma::trace(out.read.gram) /
+                          largest_eigenvalue(out.read.gram, [&] { trial.check_interrupt(); });
   return out;
 }
 
@@ -88,30 +94,34 @@ double stable_rank_of_moment(const arma::mat& moment, const Trial& trial) {
   const bool diagonal = moment.n_cols == 1;
   const double trace = diagonal ? arma::accu(moment) : arma::trace(moment);
   if (!(trace > 0)) return undefined;
-  return trace / (diagonal ? moment.max() : largest_eigenvalue(moment, [&] { trial.check_interrupt(); }));
+  return trace /
+         (diagonal ? moment.max() : largest_eigenvalue(moment, [&] { trial.check_interrupt(); }));
 }
 
-MeasuredActivation measure_second_moment(const StoredTensor& moment, std::uint64_t first_feature, std::uint64_t features,
-                                         const Trial& trial) {
+MeasuredActivation measure_second_moment(const StoredTensor& moment, std::uint64_t first_feature,
+                                         std::uint64_t features, const Trial& trial) {
   constexpr double asymmetry = 1e-3;
   const bool diagonal = moment.shape().size() == 1;
   const StoredTensor matrix = diagonal ? moment.as_matrix(moment.elements(), 1) : moment;
-  const Piece whole = looked_through(matrix.block(first_feature, features, diagonal ? 0 : first_feature, diagonal ? 1 : features));
+  const Piece whole = scan_block(
+      matrix.block(first_feature, features, diagonal ? 0 : first_feature, diagonal ? 1 : features));
   MeasuredActivation out;
   out.ranks.non_finite = whole.non_finite;
   if (whole.non_finite.count > 0) return out;
   const arma::mat& M = whole.block;
-  const bool symmetric = diagonal || arma::abs(M - M.t()).max() <= asymmetry * whole.largest_modulus;
-  out.is_moment = symmetric && (diagonal ? M.min() : M.diag().min()) >= 0;
+  const bool symmetric =
+      diagonal || arma::abs(M - M.t()).max() <= asymmetry * whole.largest_modulus;
+  out.is_valid_moment = symmetric && (diagonal ? M.min() : M.diag().min()) >= 0;
   out.read.gram = diagonal ? M : arma::mat((M + M.t()) / 2);
-  if (out.is_moment) out.ranks.stable_rank = stable_rank_of_moment(out.read.gram, trial);
+  if (out.is_valid_moment) out.ranks.stable_rank = stable_rank_of_moment(out.read.gram, trial);
   return out;
 }
 
 Piece rows_of(const StoredGradient& G, const Layer& layer) {
   Piece rows{arma::mat(layer.m, G.features), 0, {}};
-  for (std::uint64_t at = 0, first = layer.first_row; at < layer.m; at += layer.run, first += layer.stride) {
-    const Piece run = looked_through(stored_rows(G, first, layer.run));
+  for (std::uint64_t at = 0, first = layer.first_row; at < layer.m;
+       at += layer.run, first += layer.stride) {
+    const Piece run = scan_block(stored_rows(G, first, layer.run));
     rows.block.rows(at, at + layer.run - 1) = G.transposed ? arma::mat(run.block.t()) : run.block;
     rows.largest_modulus = std::max(rows.largest_modulus, run.largest_modulus);
     rows.non_finite.include(run.non_finite);
@@ -131,10 +141,13 @@ MeasuredGradient measure_gradient(const StoredGradient& G, const Layer& layer, c
   return out;
 }
 
-// With d beside the Gram matrix's eigenvalues lambda, a direction of the span is left by d / (lambda + d), and G = E A' has
-// sqrt(lambda) there. Of the features G - G P is d G (A A' + d)^-1; of few samples P = A M^-1 A', M = A' A + d = L L', so that
-// ||G - G P||^2 = ||G||^2 - ||G A L'^-1||^2 - d ||G A M^-1||^2.
-double outside_span(const StoredActivation* A, const MeasuredActivation& measured, const StoredGradient& G, const Trial& trial) {
+// With d added to the eigenvalues lambda of the Gram matrix, a direction in the span keeps the
+// factor d / (lambda + d), and G = E A' has a component proportional to sqrt(lambda) there. With
+// the Gram matrix of the features, G - G P = d G (A A' + d)^-1. With that of fewer samples, P = A
+// M^-1 A', M = A' A + d = L L', so that
+//   ||G - G P||^2 = ||G||^2 - ||G A L'^-1||^2 - d ||G A M^-1||^2.
+double outside_span(const StoredActivation* A, const MeasuredActivation& measured,
+                    const StoredGradient& G, const Trial& trial) {
   arma::mat gradient = matrix_of(stored_rows(G, 0, G.rows()));
   if (G.transposed) gradient = gradient.t();
   const double modulus = gradient.is_finite() ? arma::abs(gradient).max() : 0;
@@ -147,24 +160,33 @@ double outside_span(const StoredActivation* A, const MeasuredActivation& measure
     const arma::vec squares = gram.n_cols == 1 ? arma::vec(gram) : arma::vec(gram.diag());
     return share(arma::accu(arma::square(gradient.cols(arma::find(squares <= 0)))), whole);
   }
-  const Span span = span_looked_at(static_cast<double>(A->features), static_cast<double>(A->samples()));
-  if (span == Span::not_looked_at) return undefined;
-  // Above what rounding makes of zeros.
-  const double rounding = 4 * static_cast<double>(gram.n_rows) * std::numeric_limits<double>::epsilon();
+  const Span span =
+      span_to_check(static_cast<double>(A->features), static_cast<double>(A->samples()));
+  if (span == Span::not_checked) return undefined;
+  // d lies above the eigenvalues that rounding makes of zeros.
+  const double rounding =
+      4 * static_cast<double>(gram.n_rows) * std::numeric_limits<double>::epsilon();
   const double d = rounding * arma::trace(gram) / measured.ranks.stable_rank;
   arma::mat L = gram;
   L.diag() += d;
   if (!arma::chol(L, L, "lower")) return undefined;
   trial.check_interrupt();
-  const auto solved = [&](const arma::mat& right) { return arma::mat(arma::solve(arma::trimatl(L), right)); };
-  const auto solved_twice = [&](const arma::mat& once) { return arma::mat(arma::solve(arma::trimatu(L.t()), once)); };
-  if (span == Span::gram_of_features) return share(d * d * arma::accu(arma::square(solved_twice(solved(gradient.t())))), whole);
+  const auto solved = [&](const arma::mat& right) {
+    return arma::mat(arma::solve(arma::trimatl(L), right));
+  };
+  const auto solved_twice = [&](const arma::mat& once) {
+    return arma::mat(arma::solve(arma::trimatu(L.t()), once));
+  };
+  if (span == Span::gram_of_features)
+    return share(d * d * arma::accu(arma::square(solved_twice(solved(gradient.t())))), whole);
   const arma::mat inside = solved(product(gradient, *A, measured.divisor, trial).t());
-  return share(whole - arma::accu(arma::square(inside)) - d * arma::accu(arma::square(solved_twice(inside))), whole);
+  return share(
+      whole - arma::accu(arma::square(inside)) - d * arma::accu(arma::square(solved_twice(inside))),
+      whole);
 }
 
 double outside_span_flops(double m, double k, double n) {
-  switch (span_looked_at(k, n)) {
+  switch (span_to_check(k, n)) {
     case Span::gram_of_features:
       return k * k * k / 3 + 2 * m * k * k;
     case Span::gram_of_samples:

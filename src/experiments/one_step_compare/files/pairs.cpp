@@ -1,4 +1,4 @@
-// The pairs that the flags name, and those that the globs leave of them.
+// The pairs that the flags name, filtered by --include and --exclude.
 
 #include <algorithm>
 #include <map>
@@ -26,13 +26,15 @@ std::string shortened(const std::vector<Source>& pairs) {
   return shortened(names);
 }
 
-// The keys of an archive by their layers' names; where "fc" and "fc.weight" stand in one archive, both keep their own.
+// The keys of an archive by layer name. If an archive has both "fc" and "fc.weight", both keep
+// their full names.
 std::map<std::string, std::string> keys_by_name(const std::string& archive) {
   std::map<std::string, std::string> out;
   if (archive.empty()) return out;
   const std::vector<std::string> keys = TensorFile::open(archive).keys();
   const std::set<std::string> all(keys.begin(), keys.end());
-  for (const std::string& key : keys) out[all.contains(layer_name(key)) ? key : layer_name(key)] = key;
+  for (const std::string& key : keys)
+    out[all.contains(layer_name(key)) ? key : layer_name(key)] = key;
   return out;
 }
 
@@ -42,11 +44,13 @@ std::vector<std::string> names_of(const std::map<std::string, std::string>& keys
   return names;
 }
 
-// Every name that both archives have is a pair; with one archive alone, every name of it.
+// Pairs every name that both archives have; with one archive only, takes every name in it.
 void add_archives(const FilesConfig& config, Sources& out) {
-  const auto activations = keys_by_name(config.activations), gradients = keys_by_name(config.gradients);
+  const auto activations = keys_by_name(config.activations),
+             gradients = keys_by_name(config.gradients);
   const bool both = !config.activations.empty() && !config.gradients.empty();
-  const auto address = [](const std::string& archive, const std::map<std::string, std::string>& keys, const std::string& name) {
+  const auto address = [](const std::string& archive,
+                          const std::map<std::string, std::string>& keys, const std::string& name) {
     const auto found = keys.find(name);
     return found == keys.end() ? "" : archive + ":" + found->second;
   };
@@ -55,32 +59,41 @@ void add_archives(const FilesConfig& config, Sources& out) {
     if (!activations.contains(name)) names.push_back(name);
   }
   for (const std::string& name : names) {
-    const Source pair{printable(name), address(config.activations, activations, name), address(config.gradients, gradients, name),
-                      config.transpose_activations, config.transpose_gradients};
-    out.parameters[pair.name] = printable(gradients.contains(name) ? gradients.at(name) : activations.at(name));
+    const Source pair{printable(name), address(config.activations, activations, name),
+                      address(config.gradients, gradients, name), config.transpose_activations,
+                      config.transpose_gradients};
+    out.parameters[pair.name] =
+        printable(gradients.contains(name) ? gradients.at(name) : activations.at(name));
     if (both && !(pair.has_activation() && pair.has_gradient())) {
       const bool lacks_gradient = pair.has_activation();
-      out.skipped.push_back({{pair.name, "stands in " + (lacks_gradient ? config.activations : config.gradients) +
-                                             " alone, there is no " + (lacks_gradient ? "gradient" : "activation")}});
+      out.skipped.push_back(
+          {{pair.name, "is only in " + (lacks_gradient ? config.activations : config.gradients) +
+                           ": there is no " + (lacks_gradient ? "gradient" : "activation")}});
     } else {
       out.pairs.push_back(pair);
     }
   }
   if (both && out.pairs.empty() && !names.empty()) {
-    throw Failure("no key stands in both " + config.activations + " (" + shortened(names_of(activations)) + ") and " +
-                  config.gradients + " (" + shortened(names_of(gradients)) + ")");
+    throw Failure("no key is in both " + config.activations + " (" +
+                  shortened(names_of(activations)) + ") and " + config.gradients + " (" +
+                  shortened(names_of(gradients)) + ")");
   }
 }
 
-// What --include and --exclude leave; keys that were not asked for are not missed either.
+// Keeps the pairs and the skipped layers that --include and --exclude select: a key that the user
+// did not ask for is not reported as missing.
 void apply_globs(const FilesConfig& config, Sources& all) {
-  const std::vector<std::string> include = comma_separated(config.include), exclude = comma_separated(config.exclude);
+  const std::vector<std::string> include = comma_separated(config.include),
+                                 exclude = comma_separated(config.exclude);
   const std::string names = shortened(all.pairs);
-  for (const auto& [flag, globs] : {std::pair("--include", include), std::pair("--exclude", exclude)}) {
+  for (const auto& [flag, globs] :
+       {std::pair("--include", include), std::pair("--exclude", exclude)}) {
     for (const std::string& glob : globs) {
       const auto hit = [&](const auto& each) { return matches_glob(glob, each.name); };
-      if (std::none_of(all.pairs.begin(), all.pairs.end(), hit) && std::none_of(all.skipped.begin(), all.skipped.end(), hit)) {
-        throw UsageError(std::string(flag) + ": '" + glob + "' matches no pair; the pairs are " + names);  // a slip
+      if (std::none_of(all.pairs.begin(), all.pairs.end(), hit) &&
+          std::none_of(all.skipped.begin(), all.skipped.end(), hit)) {
+        throw UsageError(std::string(flag) + ": '" + glob + "' matches no pair; the pairs are " +
+                         names);
       }
     }
   }
@@ -92,22 +105,26 @@ void apply_globs(const FilesConfig& config, Sources& all) {
   std::erase_if(all.pairs, left_out);
   std::erase_if(all.skipped, left_out);
   if (all.pairs.empty()) {
-    throw UsageError(std::string(exclude.empty() ? "--include" : "--exclude") + ": leaves none of the pairs " + names);
+    throw UsageError(std::string(exclude.empty() ? "--include" : "--exclude") +
+                     ": no pair is left; the pairs are " + names);
   }
 }
 
 }  // namespace
 
 Source parse_pair(const FilesConfig& config, const std::string& text) {
-  const std::size_t first = text.find(','), second = first == std::string::npos ? first : text.find(',', first + 1);
+  const std::size_t first = text.find(','),
+                    second = first == std::string::npos ? first : text.find(',', first + 1);
   const auto refuse = [&](const std::string& why) {
-    throw UsageError("--pair: '" + text + "' is not allowed (" + why +
-                     "); allowed: NAME,ACTIVATION_FILE,GRADIENT_FILE, where one of the files may be left empty");
+    throw UsageError(
+        "--pair: '" + text + "' is not allowed (" + why +
+        "); allowed: NAME,ACTIVATION_FILE,GRADIENT_FILE; one of the two files may be empty");
   };
   if (second == std::string::npos) refuse("two commas are needed");
-  if (text.find(',', second + 1) != std::string::npos) refuse("more than two commas; --manifest takes paths with commas");
-  Source pair{text.substr(0, first), text.substr(first + 1, second - first - 1), text.substr(second + 1),
-              config.transpose_activations, config.transpose_gradients};
+  if (text.find(',', second + 1) != std::string::npos)
+    refuse("more than two commas; --manifest takes paths with commas");
+  Source pair{text.substr(0, first), text.substr(first + 1, second - first - 1),
+              text.substr(second + 1), config.transpose_activations, config.transpose_gradients};
   if (pair.name.empty()) refuse("no name");
   if (!pair.has_activation() && !pair.has_gradient()) refuse("no file");
   return pair;
@@ -127,8 +144,9 @@ std::vector<std::string> comma_separated(const std::vector<std::string>& texts) 
 
 std::string layer_name(const std::string& parameter) {
   constexpr std::string_view ending = ".weight";
-  return parameter.size() > ending.size() && parameter.ends_with(ending) ? parameter.substr(0, parameter.size() - ending.size())
-                                                                         : parameter;
+  return parameter.size() > ending.size() && parameter.ends_with(ending)
+             ? parameter.substr(0, parameter.size() - ending.size())
+             : parameter;
 }
 
 Sources list_sources(const FilesConfig& config) {
@@ -149,16 +167,18 @@ Sources list_sources(const FilesConfig& config) {
   if (!config.from.empty()) {
     const std::vector<Source> recorded = read_recordings(config.from, out);
     out.pairs.insert(out.pairs.end(), recorded.begin(), recorded.end());
-    if (out.pairs.empty()) throw Failure(nothing_left(once_each(out.skipped, 1)));
+    if (out.pairs.empty()) throw Failure(no_layer_left_message(unique_reasons(out.skipped, 1)));
   }
-  // One of them is given.
-  if (out.pairs.empty()) throw Failure("there is no key in " + config.activations + config.gradients + config.weights_only);
+  // validate() requires at least one flag that names matrices.
+  if (out.pairs.empty())
+    throw Failure("no tensor in " + config.activations + config.gradients + config.weights_only);
   std::set<std::tuple<std::string, std::uint64_t, Moment>> seen;
   for (Source& pair : out.pairs) {
     pair.may_repeat = config.allow_repeats;
     if (seen.insert({pair.name, pair.first_part, pair.moment}).second) continue;
-    const std::string at = pair.moment.step < 0 ? "" : " at step " + std::to_string(pair.moment.step);
-    throw UsageError("the name '" + pair.name + "' stands for two pairs" + at + "; names must differ");
+    const std::string at =
+        pair.moment.step < 0 ? "" : " at step " + std::to_string(pair.moment.step);
+    throw UsageError("two pairs are named '" + pair.name + "'" + at + "; names must be unique");
   }
   apply_globs(config, out);
   return out;

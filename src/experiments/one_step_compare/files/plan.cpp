@@ -13,7 +13,7 @@
 namespace ranklab::files {
 namespace {
 
-// A matrix as it will be read, or why it cannot be.
+// A matrix as it will be read, or the reason why it cannot be read.
 struct View {
   std::optional<StoredTensor> matrix = std::nullopt;
   std::string reason = "";
@@ -23,7 +23,7 @@ template <class Open>
 View opened(const Open& open_one) {
   try {
     return {open_one(), ""};
-  } catch (const Failure& failure) {  // a shape that cannot be taken as a matrix
+  } catch (const Failure& failure) {  // a shape that cannot be read as a matrix
     return {std::nullopt, failure.what()};
   }
 }
@@ -34,9 +34,10 @@ View view_of(const std::string& what, const Open& open_one) {
   if (!view.reason.empty()) return view;
   const std::string shape = view.matrix->shape_text();
   if (!view.matrix->is_matrix()) {
-    view.reason = "the " + what + " is no matrix, its shape is " + (view.matrix->shape().empty() ? "that of one number" : shape);
+    view.reason = "the " + what + " is not a matrix but a " +
+                  (view.matrix->shape().empty() ? "scalar" : "tensor of shape " + shape);
   } else if (view.matrix->elements() == 0) {
-    view.reason = "the " + what + " has no entry, its shape is " + shape;
+    view.reason = "the " + what + " is empty: its shape is " + shape;
   }
   return view;
 }
@@ -46,7 +47,8 @@ View view_of_moment(const Pair& pair, OpenTensors& open) {
   if (!view.reason.empty()) return view;
   const auto& shape = view.matrix->shape();
   if (shape.empty() || shape.size() > 2 || shape.front() == 0 || shape.front() != shape.back()) {
-    view.reason = "the second moment is neither k x k nor its diagonal, its shape is " + view.matrix->shape_text();
+    view.reason = "the second moment is neither k x k nor a diagonal of length k: its shape is " +
+                  view.matrix->shape_text();
   }
   return view;
 }
@@ -57,51 +59,66 @@ Shape shape_at(const std::string& address, OpenTensors& open) {
   return address.empty() ? Shape() : open.at(address).shape();
 }
 
-// Matrices in a stack (E, m, k), each a layer; 0 where the tensors are none, or more than anybody has. A convolution (out, in,
-// kernel) has three dimensions too: its activation has in x kernel features, where a stack's have k.
-std::uint64_t stack_of(const Source& source, const std::vector<std::string>& experts, OpenTensors& open) {
-  const Shape activation = shape_at(source.second_moment.empty() ? source.activation : source.second_moment, open),
-              gradient = shape_at(source.gradient, open), &shape = source.has_gradient() ? gradient : activation;
+// The number of matrices in a stack (E, m, k), each of which is a layer; 0 if the tensors are not a
+// stack, or have more matrices than most_parts. A convolution (out, in, kernel) has three
+// dimensions too, but its activation has in x kernel features instead of k.
+std::uint64_t stack_of(const Source& source, const std::vector<std::string>& experts,
+                       OpenTensors& open) {
+  const Shape activation = shape_at(
+                  source.second_moment.empty() ? source.activation : source.second_moment, open),
+              gradient = shape_at(source.gradient, open),
+              &shape = source.has_gradient() ? gradient : activation;
   if (shape.size() != 3 || shape[1] == 0 || shape[2] == 0 || shape[0] > most_parts) return 0;
-  if (std::any_of(experts.begin(), experts.end(), [&](const std::string& glob) { return matches_glob(glob, source.name); })) {
+  if (std::any_of(experts.begin(), experts.end(),
+                  [&](const std::string& glob) { return matches_glob(glob, source.name); })) {
     return shape.front();
   }
   if (!source.has_gradient() || activation.size() < 2) return 0;
   const std::uint64_t k = activation[activation.size() - (source.transposed ? 1 : 2)];
-  const bool fits = k == gradient[source.gradient_transposed ? 1 : 2] && k != gradient[1] * gradient[2];
-  return fits && (activation.size() == 2 || activation.front() == gradient.front()) ? gradient.front() : 0;
+  const bool fits =
+      k == gradient[source.gradient_transposed ? 1 : 2] && k != gradient[1] * gradient[2];
+  return fits && (activation.size() == 2 || activation.front() == gradient.front())
+             ? gradient.front()
+             : 0;
 }
 
-// Why the sizes do not fit, and what would make them.
-std::string unequal_sizes(const Pair& pair, const StoredTensor& activation, const StoredTensor& gradient, OpenTensors& open) {
+// Says why the sizes do not fit and, if a flag would fix that, which one.
+std::string unequal_sizes(const Pair& pair, const StoredTensor& activation,
+                          const StoredTensor& gradient, OpenTensors& open) {
   const auto shape_of = [&](const StoredTensor& matrix, const std::string& address) {
-    const std::string stored = shape_to_text(shape_at(address, open)), taken = matrix.shape_text();
-    return stored == taken ? taken : stored + ", taken as " + taken;
+    const std::string stored = shape_to_text(shape_at(address, open)),
+                      as_read = matrix.shape_text();
+    return stored == as_read ? as_read : stored + ", read as " + as_read;
   };
   const bool moment = !pair.second_moment.empty();
-  const std::uint64_t k = pair.k, n = pair.n, side = pair.gradient_transposed ? gradient.rows() : gradient.cols(),
+  const std::uint64_t k = pair.k, n = pair.n,
+                      side = pair.gradient_transposed ? gradient.rows() : gradient.cols(),
                       other_side = pair.gradient_transposed ? gradient.cols() : gradient.rows();
   std::string advice;
   if (!moment && n == side) {
     advice = pair.transposed ? "; they fit without --transpose-activations"
-                             : "; with --transpose-activations they fit (its rows are samples then)";
+                             : "; they fit with --transpose-activations (rows are samples)";
   } else if (k == other_side) {
-    advice = pair.gradient_transposed ? "; they fit without --transpose-gradients"
-                                      : "; with --transpose-gradients they fit (the gradient is stored k x m then)";
+    advice = pair.gradient_transposed
+                 ? "; they fit without --transpose-gradients"
+                 : "; they fit with --transpose-gradients (gradients are k x m)";
   }
-  return std::string(moment ? "the second moment " : "the activation ") + activation.label() + " is " +
-         shape_of(activation, moment ? pair.second_moment : pair.activation) + ", the gradient " + gradient.label() + " is " +
-         shape_of(gradient, pair.gradient) + ": " +
+  return std::string(moment ? "the second moment " : "the activation ") + activation.label() +
+         " is " + shape_of(activation, moment ? pair.second_moment : pair.activation) +
+         ", the gradient " + gradient.label() + " is " + shape_of(gradient, pair.gradient) +
+         "; needed: " +
          (moment            ? "k x k"
           : pair.transposed ? "n x k"
                             : "k x n") +
-         " and " + (pair.gradient_transposed ? "k x m" : "m x k") + " with one k are needed" + advice;
+         " and " + (pair.gradient_transposed ? "k x m" : "m x k") + " with the same k" + advice;
 }
 
-// The sizes of the activation; false where it cannot be measured, and the reason stands in `reason`.
+// Sets the pair's sizes from its activation. If the activation cannot be measured, view.reason says
+// why.
 void read_activation(Pair& pair, View& view, OpenTensors& open) {
   const bool recorded = !pair.second_moment.empty();
-  view = recorded ? view_of_moment(pair, open) : view_of("activation", [&] { return open_activation(pair, open); });
+  view = recorded ? view_of_moment(pair, open)
+                  : view_of("activation", [&] { return open_activation(pair, open); });
   if (!view.reason.empty()) return;
   const StoredTensor& tensor = *view.matrix;
   pair.k = recorded ? tensor.shape().front() : pair.transposed ? tensor.cols() : tensor.rows();
@@ -110,22 +127,27 @@ void read_activation(Pair& pair, View& view, OpenTensors& open) {
   pair.diagonal = recorded && tensor.shape().size() == 1;
 }
 
-// One matrix of a source, with its cuts, to the plan; or the reason why it cannot be measured.
+// Adds one matrix of a source, with its cuts, to the plan, or the reason why it cannot be measured.
 void plan_matrix(Pair pair, const Cut& cut, OpenTensors& open, Plan& plan) {
   View activation, gradient;
   if (pair.has_activation()) read_activation(pair, activation, open);
-  if (pair.has_gradient()) gradient = view_of(pair.is_weight ? "weight" : "gradient", [&] { return open_gradient(pair, open); });
+  if (pair.has_gradient())
+    gradient =
+        view_of(pair.is_weight ? "weight" : "gradient", [&] { return open_gradient(pair, open); });
   for (const View* view : {&activation, &gradient}) {
-    if (!view->reason.empty()) return plan.skipped.push_back({{pair.name, view->reason}, pair.moment});
+    if (!view->reason.empty())
+      return plan.skipped.push_back({{pair.name, view->reason}, pair.moment});
   }
   if (!pair.has_gradient()) {
     pair.layers.push_back({pair.name});
     return plan.pairs.push_back(std::move(pair));
   }
   const StoredTensor& G = *gradient.matrix;
-  const std::uint64_t k = pair.gradient_transposed ? G.rows() : G.cols(), m = pair.gradient_transposed ? G.cols() : G.rows();
+  const std::uint64_t k = pair.gradient_transposed ? G.rows() : G.cols(),
+                      m = pair.gradient_transposed ? G.cols() : G.rows();
   if (pair.has_activation() && pair.k != k) {
-    return plan.skipped.push_back({{pair.name, unequal_sizes(pair, *activation.matrix, G, open)}, pair.moment});
+    return plan.skipped.push_back(
+        {{pair.name, unequal_sizes(pair, *activation.matrix, G, open)}, pair.moment});
   }
   const std::string dtype = dtype_name(G.dtype());
   if (pair.dtypes != dtype) pair.dtypes += (pair.dtypes.empty() ? "" : ", ") + dtype;
@@ -139,12 +161,14 @@ void plan_matrix(Pair pair, const Cut& cut, OpenTensors& open, Plan& plan) {
   }
 }
 
-void plan_source(const Source& source, const Cut& cut, const std::vector<std::string>& experts, OpenTensors& open, Plan& plan) {
+void plan_source(const Source& source, const Cut& cut, const std::vector<std::string>& experts,
+                 OpenTensors& open, Plan& plan) {
   const std::uint64_t stack = stack_of(source, experts, open);
   Pair pair;
   static_cast<Source&>(pair) = source;
   if (stack == 0) {
-    if (!source.has_activation() && shape_at(source.gradient, open).size() == 3) plan.flattened.push_back(source.name);
+    if (!source.has_activation() && shape_at(source.gradient, open).size() == 3)
+      plan.flattened.push_back(source.name);
     return plan_matrix(std::move(pair), cut, open, plan);
   }
   for (pair.expert = 1; pair.expert <= stack; ++pair.expert) {
@@ -153,10 +177,11 @@ void plan_source(const Source& source, const Cut& cut, const std::vector<std::st
   }
 }
 
-// What a compressed archive may keep in memory while a tensor of it is read.
+// Bytes of memory that a compressed archive may hold while a tensor in it is read.
 double inflated_bytes(const std::string& address, double elements) {
-  return address.find(".npz") == std::string::npos ? 0.0
-                                                   : std::min(8 * elements, static_cast<double>(ScratchBytes::most_in_memory));
+  return address.find(".npz") == std::string::npos
+             ? 0.0
+             : std::min(8 * elements, static_cast<double>(ScratchBytes::most_in_memory));
 }
 
 }  // namespace
@@ -183,7 +208,8 @@ StoredTensor open_gradient(const Pair& pair, OpenTensors& open) {
 
 StoredTensor open_activation(const Pair& pair, OpenTensors& open) {
   const StoredTensor& tensor = open.at(pair.activation);
-  const StoredTensor one = pair.expert > 0 && tensor.shape().size() > 2 ? tensor.at(pair.expert - 1) : tensor;
+  const StoredTensor one =
+      pair.expert > 0 && tensor.shape().size() > 2 ? tensor.at(pair.expert - 1) : tensor;
   const std::uint64_t k = pair.transposed && one.shape().size() > 2 ? one.shape().back() : 0;
   return k > 0 ? one.as_matrix(one.elements() / k, k) : one;
 }
@@ -218,34 +244,41 @@ Plan plan_of(const FilesConfig& config) {
   for (const Pair& pair : plan.pairs) {
     for (const Layer& layer : pair.layers) {
       if (!seen.insert({layer.name, pair.moment}).second)
-        throw UsageError("--split, --heads: two layers would be called '" + layer.name + "'");
+        throw UsageError("--split, --heads: two layers would be named '" + layer.name + "'");
     }
   }
-  if (plan.pairs.empty()) throw Failure(nothing_left(once_each(plan.skipped, 1)));
+  if (plan.pairs.empty()) throw Failure(no_layer_left_message(unique_reasons(plan.skipped, 1)));
   return plan;
 }
 
 Estimate estimate_of(const Plan& plan) {
   Estimate cost;
   for (const Pair& pair : plan.pairs) {
-    const double stack = std::max<double>(1, static_cast<double>(pair.expert));  // at least so many matrices are in the tensor
-    const double k = static_cast<double>(pair.k), n = static_cast<double>(pair.n), side = std::min(k, n), length = std::max(k, n);
+    const double stack = std::max<double>(
+        1,
+        static_cast<double>(pair.expert));  // lower bound on the number of matrices in the tensor
+    const double k = static_cast<double>(pair.k), n = static_cast<double>(pair.n),
+                 side = std::min(k, n), length = std::max(k, n);
     if (pair.has_activation()) {
       constexpr double lanczos_steps = 100;
       const bool recorded = !pair.second_moment.empty();
       const double vectors = 8 * lanczos_steps * (recorded ? k : side);
       const double matrix = recorded ? 24 * k * (pair.diagonal ? 1 : k)
-                                     : streamed_gram_bytes(pair.k, pair.n) + inflated_bytes(pair.activation, k * n * stack);
+                                     : streamed_gram_bytes(pair.k, pair.n) +
+                                           inflated_bytes(pair.activation, k * n * stack);
       cost.bytes = std::max(cost.bytes, matrix + vectors);
-      cost.flops +=
-          recorded ? 2 * lanczos_steps * k * (pair.diagonal ? 1 : k) : side * side * length + 2 * lanczos_steps * side * side;
+      cost.flops += recorded ? 2 * lanczos_steps * k * (pair.diagonal ? 1 : k)
+                             : side * side * length + 2 * lanczos_steps * side * side;
       if (pair.has_gradient()) {
         double m = 0;
         for (const Layer& layer : pair.layers) m += static_cast<double>(layer.m);
         if (!recorded) cost.flops += outside_span_flops(m, k, n);
-        // The whole gradient, its copy in the other order, and beside them the Gram matrix and its factor, or G A.
-        cost.bytes = std::max(cost.bytes, matrix + 8 * (3 * m * k + (recorded ? 0 : 2 * side * side + 3 * m * std::min(n, k))));
-        // A batch is read again for each size of the groups that it is joined in.
+        // The whole gradient, its transposed copy, and the Gram matrix with its Cholesky factor, or
+        // G A.
+        cost.bytes = std::max(
+            cost.bytes,
+            matrix + 8 * (3 * m * k + (recorded ? 0 : 2 * side * side + 3 * m * std::min(n, k))));
+        // Each batch is read again for each group size of the joined batches.
         if (pair.moment.batch >= 0) {
           constexpr double sizes = 4;
           cost.flops += sizes * (recorded ? k * k : k * k * n);
@@ -256,41 +289,44 @@ Estimate estimate_of(const Plan& plan) {
     for (const Layer& layer : pair.layers) {
       const double m = static_cast<double>(layer.m), small = std::min(m, k);
       const double all_rows = m * static_cast<double>(pair.layers.size());
-      // The matrix and the copy that the decomposition overwrites.
-      cost.bytes = std::max(cost.bytes, 8 * 2.5 * m * k + inflated_bytes(pair.gradient, all_rows * k * stack));
+      // The matrix and the copy that the singular value decomposition overwrites.
+      cost.bytes = std::max(cost.bytes,
+                            8 * 2.5 * m * k + inflated_bytes(pair.gradient, all_rows * k * stack));
       cost.flops += 4 * m * k * small;
     }
   }
   return cost;
 }
 
-std::string nothing_left(const std::vector<Skipped>& skipped) {
+std::string no_layer_left_message(const std::vector<Skipped>& skipped) {
   constexpr std::size_t most = 5;
   std::string out = "no layer is left to measure";
   for (std::size_t i = 0; i < std::min(most, skipped.size()); ++i) {
     out += (i == 0 ? ": " : "; ") + skipped[i].name + ": " + skipped[i].reason;
   }
-  return skipped.size() > most ? out + "; and " + std::to_string(skipped.size() - most) + " more" : out;
+  return skipped.size() > most ? out + "; and " + std::to_string(skipped.size() - most) + " more"
+                               : out;
 }
 
-std::vector<Skipped> once_each(const std::vector<LeftOut>& skipped, std::size_t recordings) {
-  struct Of {
+std::vector<Skipped> unique_reasons(const std::vector<LeftOut>& skipped, std::size_t recordings) {
+  struct SkippedLayer {
     std::size_t place;
     std::set<Moment> moments;
     bool other_reasons = false;
   };
   std::vector<Skipped> out;
-  std::map<std::string, Of> layers;
+  std::map<std::string, SkippedLayer> layers;
   for (const LeftOut& one : skipped) {
-    const auto [layer, is_new] = layers.try_emplace(one.name, Of{out.size(), {}});
+    const auto [layer, is_new] = layers.try_emplace(one.name, SkippedLayer{out.size(), {}});
     if (is_new) out.push_back(one);
     layer->second.moments.insert(one.moment);
     layer->second.other_reasons |= one.reason != out[layer->second.place].reason;
   }
   for (const auto& [name, layer] : layers) {
     if (layer.moments.size() == recordings && !layer.other_reasons) continue;
-    out[layer.place].reason += std::string(layer.other_reasons ? ", and other reasons" : "") + " (in " +
-                               std::to_string(layer.moments.size()) + " of " + counted(recordings, "recording") + ")";
+    out[layer.place].reason += std::string(layer.other_reasons ? ", and other reasons" : "") +
+                               " (in " + std::to_string(layer.moments.size()) + " of " +
+                               counted(recordings, "recording") + ")";
   }
   return out;
 }

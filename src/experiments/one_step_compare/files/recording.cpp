@@ -1,4 +1,5 @@
-// What experiments/ranklab_dump.py writes: a folder with recording.json and a .safetensors file for each matrix.
+// Reads what experiments/ranklab_dump.py writes: a folder with recording.json and one .safetensors
+// file per matrix.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -19,17 +20,19 @@ using Json = nlohmann::json;
 constexpr const char *index_name = "recording.json", *format_name = "ranklab.recording/1";
 
 std::optional<std::int64_t> number_of(const std::string& digits) {
-  if (digits.empty() || digits.size() > 12 || !std::all_of(digits.begin(), digits.end(), is_digit)) return std::nullopt;
+  if (digits.empty() || digits.size() > 12 || !std::all_of(digits.begin(), digits.end(), is_digit))
+    return std::nullopt;
   return std::stoll(digits);
 }
 
-// "step100", "step100.batch3".
+// Parses the name of a folder, "step100" or "step100.batch3".
 std::optional<Moment> moment_of(const std::string& folder) {
   const std::string step = "step", batch = ".batch";
   const std::size_t dot = std::min(folder.find(batch), folder.size());
   if (!folder.starts_with(step)) return std::nullopt;
   const auto at = number_of(folder.substr(step.size(), dot - step.size()));
-  const auto which = dot == folder.size() ? std::optional<std::int64_t>(-1) : number_of(folder.substr(dot + batch.size()));
+  const auto which = dot == folder.size() ? std::optional<std::int64_t>(-1)
+                                          : number_of(folder.substr(dot + batch.size()));
   return at && which ? std::optional<Moment>({*at, *which}) : std::nullopt;
 }
 
@@ -42,15 +45,16 @@ class Entry {
   std::string text(const char* key, bool needed = true) const {
     if (!needed && !entry_.contains(key)) return "";
     const Json& value = member(entry_, key);
-    if (!value.is_string()) throw Failure(where_ + ": needs text as '" + key + "'");
+    if (!value.is_string()) throw Failure(where_ + ": '" + key + "' must be text");
     return printable(value.get<std::string>());
   }
 
-  std::uint64_t count(const char* key, std::uint64_t otherwise, std::uint64_t most) const {
-    if (!entry_.contains(key)) return otherwise;
+  std::uint64_t count(const char* key, std::uint64_t fallback, std::uint64_t most) const {
+    if (!entry_.contains(key)) return fallback;
     const Json& value = entry_[key];
     if (!value.is_number_unsigned() || value > most) {
-      throw Failure(where_ + ": '" + key + "' must be an integer from 0 to " + std::to_string(most));
+      throw Failure(where_ + ": '" + key + "' must be an integer from 0 to " +
+                    std::to_string(most));
     }
     return value.get<std::uint64_t>();
   }
@@ -60,12 +64,15 @@ class Entry {
   std::string where_;
 };
 
-void read_recording(const fs::path& folder, const Moment& moment, std::vector<Source>& out, Sources& rest) {
+void read_recording(const fs::path& folder, const Moment& moment, std::vector<Source>& out,
+                    Sources& rest) {
   const std::string path = (folder / index_name).string(), where = printable(path);
   const Json recording = read_json(path);
-  if (member(recording, "format") != format_name) throw Failure(where + ": is no recording of the format " + format_name);
+  if (member(recording, "format") != format_name)
+    throw Failure(where + ": is not a recording in the format " + format_name);
   const Json &layers = member(recording, "layers"), &others = member(recording, "not_seen");
-  if (!layers.is_array() || !others.is_object()) throw Failure(where + ": needs a list 'layers' and an object 'not_seen'");
+  if (!layers.is_array() || !others.is_object())
+    throw Failure(where + ": needs a list 'layers' and an object 'not_seen'");
   for (const Json& json : layers) {
     const Entry entry(json, where + ": layer " + std::to_string(&json - &layers.front() + 1));
     const std::string file = (folder / entry.text("file")).string();
@@ -81,7 +88,8 @@ void read_recording(const fs::path& folder, const Moment& moment, std::vector<So
     std::string reason = entry.text("reason", false);
     if (reason.empty() && source.samples == 0) reason = "no sample has an output gradient";
     if (reason.empty()) {
-      source.second_moment = file + (TensorFile::open(file).has("counts") ? ":counts" : ":second_moment");
+      source.second_moment =
+          file + (TensorFile::open(file).has("counts") ? ":counts" : ":second_moment");
       source.gradient = file + ":gradient";
       out.push_back(std::move(source));
     } else {
@@ -112,12 +120,14 @@ std::vector<Source> read_recordings(const std::string& folder, Sources& others) 
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const auto moment = moment_of(entry.path().filename().string());
-    if (moment && fs::exists(entry.path() / index_name)) recordings.emplace_back(*moment, entry.path());
+    if (moment && fs::exists(entry.path() / index_name))
+      recordings.emplace_back(*moment, entry.path());
   }
   if (error) throw Failure("--from: " + printable(folder) + ": " + error.message());
   if (recordings.empty()) {
-    throw Failure("--from: " + printable(folder) + " holds neither " + index_name +
-                  " nor folders step<N> or step<N>.batch<B> with one; experiments/ranklab_dump.py writes them");
+    throw Failure("--from: " + printable(folder) + " contains neither " + index_name +
+                  " nor folders step<N> or step<N>.batch<B> that contain one; record a model with "
+                  "experiments/ranklab_dump.py");
   }
   std::sort(recordings.begin(), recordings.end());
   for (const auto& [moment, path] : recordings) read_recording(path, moment, out, others);

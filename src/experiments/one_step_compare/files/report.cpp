@@ -27,7 +27,8 @@ void add_scalars(ResultBuilder& out, const Rows& all) {
       add(name + ".gradient_stable_rank", row.mean(&Observation::gradient_stable_rank));
     }
     if (row.is_judged()) add(name + ".predicted_ratio", row.mean(&Observation::ratio));
-    if (row.joined.size() == 1 && !row.has_steps()) add(name + ".joined_ratio", row.ratios().begin()->second.joined);
+    if (row.joined.size() == 1 && !row.has_steps())
+      add(name + ".joined_ratio", row.ratios().begin()->second.joined);
   }
   add("layers", all.rows.size());
   add("layers_spectral", all.count(Settled::spectral));
@@ -37,23 +38,28 @@ void add_scalars(ResultBuilder& out, const Rows& all) {
 
 void judge(const Row& row, Claims& claims) {
   const Statement eq_1_8{row.name() + "/eq-1.8", "Section 1.2.1, eq. (1.8)",
-                         "nr(G) >= st(A): one spectral step guarantees at least as much as one Euclidean step", Kind::beyond};
+                         "nr(G) >= st(A): one spectral step guarantees at least as large a "
+                         "decrease of the loss as one Euclidean step",
+                         Kind::beyond};
   const auto steps = row.ratios();
   const Advice advice = row.advice();
   const std::string text = "nr/st = " + advice.ratio + ": " + advice.comparison;
   if (steps.size() > 1) {
     Tally tally;
-    for (const auto& [step, ratio] : steps) tally.count(!(ratio.batches.mean >= 1 - ratio_rounding));
+    for (const auto& [step, ratio] : steps)
+      tally.count(!(ratio.batches.mean >= 1 - ratio_rounding));
     return claims.never_violated(eq_1_8, tally, text);
   }
-  if (row.all.size() == 1) return claims.number(eq_1_8, row.all.front().ratio(), at_least(1.0), text, ratio_rounding);
+  if (row.all.size() == 1)
+    return claims.number(eq_1_8, row.all.front().ratio(), at_least(1.0), text, ratio_rounding);
   std::vector<double> ratios;
   for (const Observation& one : row.all) ratios.push_back(one.ratio());
   claims.mean(eq_1_8, ratios, at_least(1.0), text);
 }
 
 Table table_of(const Rows& all) {
-  Table table{{"layer", "m x k", "n", "stored as", "st(A)", "nr(G)", "nr/st", "(1.8)", "advice"}, {}, ""};
+  Table table{
+      {"layer", "m x k", "n", "stored as", "st(A)", "nr(G)", "nr/st", "(1.8)", "advice"}, {}, ""};
   const auto rank_cell = [](double rank, std::uint64_t limit) {
     return std::isnan(rank) ? "-" : short_number(rank) + " of " + std::to_string(limit);
   };
@@ -61,13 +67,15 @@ Table table_of(const Rows& all) {
     const Pair& pair = row.pair();
     const std::string m = pair.has_gradient() ? std::to_string(row.m()) : "?",
                       n = pair.has_activation() ? std::to_string(pair.n) : "?";
-    std::vector<std::string> cells = {row.name(),
-                                      m + " x " + std::to_string(pair.k),
-                                      n,
-                                      pair.dtypes,
-                                      rank_cell(row.mean(&Observation::stable_rank), row.stable_rank_limit()),
-                                      rank_cell(row.mean(&Observation::nuclear_rank), row.nuclear_rank_limit())};
-    std::vector<std::string> verdict = {"-", "-", pair.has_gradient() ? "none: no activation" : "none: no gradient"};
+    std::vector<std::string> cells = {
+        row.name(),
+        m + " x " + std::to_string(pair.k),
+        n,
+        pair.dtypes,
+        rank_cell(row.mean(&Observation::stable_rank), row.stable_rank_limit()),
+        rank_cell(row.mean(&Observation::nuclear_rank), row.nuclear_rank_limit())};
+    std::vector<std::string> verdict = {
+        "-", "-", pair.has_gradient() ? "not judged: no activation" : "not judged: no gradient"};
     if (row.is_judged()) {
       const Advice advice = row.advice();
       verdict = {advice.ratio, advice.verdict, advice.text};
@@ -76,50 +84,60 @@ Table table_of(const Rows& all) {
     table.rows.push_back(std::move(cells));
   }
   table.summary = "Muon " + std::to_string(all.count(Settled::spectral)) + ", either " +
-                  std::to_string(all.count(Settled::nothing)) + ", keep Adam/SGD " + std::to_string(all.count(Settled::euclidean)) +
-                  ", not judged " + std::to_string(all.not_judged);
+                  std::to_string(all.count(Settled::nothing)) + ", keep Adam/SGD " +
+                  std::to_string(all.count(Settled::euclidean)) + ", not judged " +
+                  std::to_string(all.not_judged);
   return table;
 }
 
 void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
-  const auto any = [&](const auto& condition) { return std::any_of(rows.begin(), rows.end(), condition); };
+  const auto any = [&](const auto& condition) {
+    return std::any_of(rows.begin(), rows.end(), condition);
+  };
   if (any([](const Row& row) { return row.is_judged(); })) {
     out.note(
-        "nr(G)/st(A) is the ratio of the decreases of the loss that one spectral and one Euclidean step guarantee, each with the "
-        "step size of its own geometry. For least squares in one layer a ratio of 2 settles which step is ahead, and so does 1/2; "
-        "in a network this holds of the quadratic model of that layer.");
+        "nr(G)/st(A) is the ratio of the decreases of the loss that one spectral step and one "
+        "Euclidean step guarantee, each with the step size of its own geometry. For least squares "
+        "in one layer, the spectral step is ahead if the ratio is at least 2, and the Euclidean "
+        "step if it is at most 1/2. In a network, this holds for the quadratic model of that "
+        "layer.");
     out.note(
-        "The ratio says nothing about momentum, about Adam's scaling of single entries, about the Newton-Schulz iteration in place "
-        "of the exact polar factor, or about later steps.");
+        "The ratio ignores momentum, Adam's per-entry scaling, the Newton-Schulz iteration that "
+        "replaces the exact polar factor, and later steps.");
     out.note(
-        "The noise of a mini-batch's gradient is of high rank and raises nr(G): take a batch as large as in training, or average "
-        "gradients, and take the activations of the same batch and step.");
+        "Mini-batch noise has high rank and raises nr(G): use a batch as large as in training, or "
+        "average gradients, and use the activations of the same batch and step.");
     std::vector<std::string> kept;
     for (const Row& row : rows) {
       if (row.is_judged() && is_kept_euclidean(row.pair().role)) kept.push_back(row.name());
     }
-    out.note("The paper keeps the first and the last layer, embeddings and the output head on Euclidean steps whatever the ratio" +
-             (kept.empty() ? "." : "; here: " + ranklab::joined(kept) + "."));
+    out.note(
+        "The paper keeps Euclidean steps for the first and the last layer, embeddings and the "
+        "output head, whatever the ratio" +
+        (kept.empty() ? "." : "; here: " + ranklab::joined(kept) + "."));
     if (any([](const Row& row) { return row.has_steps(); })) {
       out.note(
-          "Over several steps a layer is Muon's, or Adam's, where it is so in four fifths of them; "
-          "a step with several batches counts by the 99 % interval of their mean.");
+          "Over several steps, a layer gets Muon (or Adam/SGD) if at least four fifths of the "
+          "steps say so; a step with several batches counts by the 99 % interval of their mean and "
+          "by the joined batches.");
     }
     if (any([](const Row& row) { return !row.joined.empty(); })) {
       out.note(
-          "Of few samples st and nr are others than of many. Where several batches were recorded, advice needs them joined (their "
-          "mean "
-          "gradient beside all their samples) to say the same.");
+          "st and nr depend on the number of samples. If a step has several batches, the advice "
+          "requires that the joined batches (all their samples and their mean gradient) agree with "
+          "the mean over batches.");
     }
     if (any([](const Row& row) { return row.all.size() == 1; })) {
-      out.note("One batch at one step has no error bars: ratios move from step to step, by a factor of 2 and more.");
+      out.note(
+          "One batch at one step has no error bars: ratios can change by a factor of 2 or more "
+          "from step to step. Record several steps and batches.");
     }
   }
   if (any([](const Row& row) { return !row.pair().has_gradient(); })) {
-    out.note("Activations without a gradient: st(A) alone, no verdict.");
+    out.note("Activations without a gradient: st(A) only, no verdict.");
   }
   if (any([](const Row& row) { return !row.pair().has_activation(); })) {
-    out.note("Gradients without an activation: nr(G) alone, no verdict.");
+    out.note("Gradients without an activation: nr(G) only, no verdict.");
   }
 }
 
@@ -127,14 +145,15 @@ void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
 
 Result report(const Plan& plan, const std::vector<Gate>& gates, const Records& records) {
   const bool weights = !plan.pairs.empty() && plan.pairs.front().is_weight;
-  ResultBuilder out(weights ? "Spectra of weights" : "Which layers should get a spectral step?", records);
-  if (records.empty()) return out.take();  // interrupted: nothing is written
-  out.claims().set_unit(Unit::none);       // about the given matrices, not about a population
+  ResultBuilder out(weights ? "Spectra of weights" : "Which layers should get a spectral step?",
+                    records);
+  if (records.empty()) return out.take();  // interrupted: nothing to write
+  out.claims().set_unit(Unit::none);       // claims are about the given matrices, not a population
   const Rows all = rows_of(plan, records.front());
   out.result().skipped = all.skipped;
   if (!plan.flattened.empty()) {
-    out.note("Of three dimensions, and taken as a matrix of the first by the two others: " + joined(plan.flattened) +
-             "; --experts GLOB takes them as stacks of matrices.");
+    out.note("3-D tensors read as one matrix each, the first dimension by the other two: " +
+             joined(plan.flattened) + "; pass --experts GLOB to read them as stacks of matrices.");
   }
   if (weights) return report_weights(all, records.front(), out);
   add_scalars(out, all);

@@ -9,19 +9,24 @@
 namespace ranklab::files {
 namespace {
 
-// Why there is no rank.
-std::string undefined_reason(const std::string& matrix, const std::string& rank, const NonFinite& bad) {
-  if (bad.count == 0) return "the " + matrix + " is zero, " + rank + " of a zero matrix is undefined";
-  return "the " + matrix + " has " + count_text(bad.count) + (bad.count == 1 ? " entry that is" : " entries that are") +
-         " not finite, the first in row " + count_text(bad.row) + ", column " + count_text(bad.column) + " (counted from 0)";
+// Why a rank is undefined.
+std::string undefined_reason(const std::string& matrix, const std::string& rank,
+                             const NonFinite& bad) {
+  if (bad.count == 0) return "the " + matrix + " is zero, so " + rank + " is undefined";
+  return "the " + matrix + " has " + count_text(bad.count) +
+         (bad.count == 1 ? " entry that is" : " entries that are") +
+         " not finite, the first in row " + count_text(bad.row) + ", column " +
+         count_text(bad.column) + " (counted from 0)";
 }
 
-// Why no layer of the pair is reported; empty where they may be.
+// Why no layer of the pair is reported; empty if nothing is wrong with the activation.
 std::string defect(const Pair& pair, const TrialRecord& record, std::size_t p) {
   if (!pair.has_activation()) return "";
   const Ranks activation = activation_ranks(record, p);
-  if (!checks_of(record, p).is_moment) return "the second moment is none: it is not symmetric, or its diagonal is negative";
-  if (std::isnan(activation.stable_rank)) return undefined_reason("activation", "st", activation.non_finite);
+  if (!checks_of(record, p).is_valid_moment)
+    return "the second moment is not symmetric, or its diagonal has a negative entry";
+  if (std::isnan(activation.stable_rank))
+    return undefined_reason("activation", "st", activation.non_finite);
   return contradiction(pair, checks_of(record, p));
 }
 
@@ -34,14 +39,14 @@ std::string sizes_of(const Observation& one) {
 double Row::mean(Value value) const {
   std::vector<double> values;
   for (const Observation& one : all) values.push_back((one.*value)());
-  return summarise(values).mean;
+  return summarize(values).mean;
 }
 
 std::map<std::int64_t, Summary> Row::by_step(Value value) const {
   std::map<std::int64_t, std::vector<double>> values;
   for (const Observation& one : all) values[one.pair.moment.step].push_back((one.*value)());
   std::map<std::int64_t, Summary> out;
-  for (const auto& [step, at_step] : values) out[step] = summarise(at_step);
+  for (const auto& [step, at_step] : values) out[step] = summarize(at_step);
   return out;
 }
 
@@ -68,16 +73,17 @@ std::uint64_t Row::nuclear_rank_limit() const {
 }
 
 std::size_t Rows::count(Settled settled) const {
-  return static_cast<std::size_t>(
-      std::count_if(rows.begin(), rows.end(), [&](const Row& row) { return row.is_judged() && row.advice().settled == settled; }));
+  return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&](const Row& row) {
+    return row.is_judged() && row.advice().settled == settled;
+  }));
 }
 
 Rows rows_of(const Plan& plan, const TrialRecord& record) {
   Rows out;
   std::vector<LeftOut> skipped = plan.skipped;
-  std::vector<Observation> seen;
+  std::vector<Observation> measured_layers;
   std::set<Moment> moments;
-  std::set<std::string> judged;  // with both ranks at one moment at least
+  std::set<std::string> judged;  // layers with both ranks in at least one recording
   for (const LeftOut& one : skipped) moments.insert(one.moment);
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     const Pair& pair = plan.pairs[p];
@@ -86,8 +92,10 @@ Rows rows_of(const Plan& plan, const TrialRecord& record) {
     for (std::size_t l = 0; l < pair.layers.size(); ++l) {
       const Layer& layer = pair.layers[l];
       const bool measured = reason.empty();
-      const Ranks activation = pair.has_activation() && measured ? activation_ranks(record, p) : Ranks(),
-                  gradient = pair.has_gradient() && measured ? gradient_ranks(record, p, l) : Ranks();
+      const Ranks activation =
+                      pair.has_activation() && measured ? activation_ranks(record, p) : Ranks(),
+                  gradient =
+                      pair.has_gradient() && measured ? gradient_ranks(record, p, l) : Ranks();
       std::string why = reason;
       if (measured && pair.has_gradient() && std::isnan(gradient.nuclear_rank)) {
         why = undefined_reason(pair.is_weight ? "weight" : "gradient", "nr", gradient.non_finite);
@@ -97,22 +105,26 @@ Rows rows_of(const Plan& plan, const TrialRecord& record) {
         skipped.push_back({{layer.name, why}, pair.moment});
         continue;
       }
-      seen.push_back({pair, layer, p, l, activation, gradient});
+      measured_layers.push_back({pair, layer, p, l, activation, gradient});
       if (pair.has_activation() && pair.has_gradient()) judged.insert(layer.name);
     }
   }
   std::map<std::string, std::size_t> places;
-  for (const Observation& one : seen) {
+  for (const Observation& one : measured_layers) {
     const std::string& name = one.layer.name;
     if (judged.contains(name) && !(one.pair.has_activation() && one.pair.has_gradient())) {
-      skipped.push_back({{name, one.pair.has_activation() ? "there is no gradient" : "there is no activation"}, one.pair.moment});
+      skipped.push_back(
+          {{name, one.pair.has_activation() ? "there is no gradient" : "there is no activation"},
+           one.pair.moment});
       continue;
     }
     const auto [place, is_new] = places.emplace(name, out.rows.size());
     if (is_new) out.rows.emplace_back();
     Row& row = out.rows[place->second];
     if (!is_new && (row.m() != one.layer.m || row.pair().k != one.pair.k)) {
-      skipped.push_back({{name, sizes_of(one) + " here, " + sizes_of(row.all.front()) + " elsewhere"}, one.pair.moment});
+      skipped.push_back({{name, "its size is " + sizes_of(one) + " here but " +
+                                    sizes_of(row.all.front()) + " in its first recording"},
+                         one.pair.moment});
       continue;
     }
     row.all.push_back(one);
@@ -125,7 +137,7 @@ Rows rows_of(const Plan& plan, const TrialRecord& record) {
     }
     if (!row.is_judged()) out.not_judged += 1;
   }
-  out.skipped = once_each(skipped, moments.size());
+  out.skipped = unique_reasons(skipped, moments.size());
   for (const Skipped& one : out.skipped) out.not_judged += places.contains(one.name) ? 0 : 1;
   return out;
 }

@@ -11,67 +11,81 @@ namespace ranklab {
 namespace files {
 namespace {
 
-// The result file holds the flags as text.
+// The result file stores the flags as text.
 void require_printable(const std::string& flag, const std::string& text) {
   if (printable(text) != text) {
-    throw UsageError(flag + ": '" + printable(text) +
-                     "' is not allowed: control characters and bytes that are not UTF-8; rename the file");
+    throw UsageError(
+        flag + ": '" + printable(text) +
+        "' is not allowed; allowed: UTF-8 without control characters; rename the file");
   }
 }
 
 void require_archive(const std::string& flag, const std::string& path) {
   if (path.empty() || path.ends_with(".npz") || path.ends_with(".safetensors")) return;
-  throw UsageError(flag + ": '" + path + "' is not allowed; allowed: a .npz or .safetensors file (a .npy goes into --pair)");
+  throw UsageError(
+      flag + ": '" + path +
+      "' is not allowed; allowed: a .npz or .safetensors file (pass a .npy file to --pair)");
 }
 
 class FilesStudy : public Study {
  public:
   std::vector<Field> fields() override {
     FilesConfig& c = config_;
-    Field groups =
-        text_field("groups", c.groups,
-                   "file for the parameter names, grouped by advice: {\"muon\", \"either\", \"euclidean\", \"not_judged\"}");
+    Field groups = text_field("groups", c.groups,
+                              "file for the parameter names, grouped by advice: {\"muon\", "
+                              "\"either\", \"euclidean\", \"not_judged\"}");
     groups.names_output = true;
     return {
         one_per_flag(text_list_field("pair", c.pair,
-                                     "NAME,ACTIVATION_FILE,GRADIENT_FILE: .npy, .npz:key or .safetensors:key; one file name may be "
+                                     "NAME,ACTIVATION_FILE,GRADIENT_FILE: .npy, .npz:key or "
+                                     ".safetensors:key; one file name may be "
                                      "empty")),
-        one_per_flag(text_list_field("manifest", c.manifest,
-                                     "JSON file: {\"step\", \"pairs\": [{\"name\", \"activation\" or \"second_moment\" with "
-                                     "\"samples\", \"gradient\"}]}; paths are relative to it; one file per step")),
-        text_field("activations", c.activations,
-                   "archive of activations, paired by key with --gradients; alone: stable ranks only"),
+        one_per_flag(text_list_field(
+            "manifest", c.manifest,
+            "JSON file: {\"step\", \"pairs\": [{\"name\", \"activation\" or \"second_moment\" with "
+            "\"samples\", \"gradient\"}]}; paths are relative to it; one file per step")),
+        text_field(
+            "activations", c.activations,
+            "archive of activations, paired by key with --gradients; alone: stable ranks only"),
         text_field("gradients", c.gradients, "archive of gradients; alone: nuclear ranks only"),
         text_field("from", c.from,
-                   "folder that experiments/ranklab_dump.py wrote, or a folder of such folders step<N> or step<N>.batch<B>"),
+                   "folder that experiments/ranklab_dump.py wrote, or a folder of such folders "
+                   "step<N> or step<N>.batch<B>"),
         switch_field("transpose-activations", c.transpose_activations,
                      "read activations as n x k: one sample per row, as in PyTorch"),
-        switch_field("transpose-gradients", c.transpose_gradients, "read gradients as k x m, as in Conv1D of transformers"),
+        switch_field("transpose-gradients", c.transpose_gradients,
+                     "read gradients as k x m, as in Conv1D of transformers"),
         switch_field("allow-repeats", c.allow_repeats,
-                     "accept repeated samples (tokens, flags) instead of taking them for padding that the loss ignores"),
-        one_per_flag(text_list_field("include", c.include, "globs: measure only pairs with a matching name")),
-        one_per_flag(text_list_field("exclude", c.exclude, "globs: skip pairs with a matching name")),
-        one_per_flag(text_list_field(
-            "split", c.split,
-            "NAME=PARTS: cut the gradient's rows into NAME.1, NAME.2, ... (a fused qkv); 3: equal parts; 32+8+8: in "
-            "proportion; 3@16: interleaved in 16 groups; NAME may be a glob")),
+                     "accept repeated samples (tokens, flags) instead of taking them for padding "
+                     "that the loss ignores"),
+        one_per_flag(text_list_field("include", c.include,
+                                     "globs: measure only pairs with a matching name")),
         one_per_flag(
-            text_list_field("split-columns", c.split_columns,
-                            "NAME=PARTS: cut the gradient's columns and the matching rows of the activation (the heads of an "
-                            "output projection)")),
+            text_list_field("exclude", c.exclude, "globs: skip pairs with a matching name")),
         one_per_flag(
-            text_list_field("experts", c.experts,
-                            "globs: read 3-D tensors as stacks of matrices NAME.1, NAME.2, ...; needed if no activation tells "
-                            "them from convolutions")),
-        size_field(
-            "heads", c.heads, 1, most_parts, "",
-            "number of heads to cut each part of the split layers into, NAME.1.1, NAME.1.2, ...; without --split, every layer"),
+            text_list_field("split", c.split,
+                            "NAME=PARTS: cut the gradient's rows into NAME.1, NAME.2, ... (a fused "
+                            "qkv); 3: equal parts; 32+8+8: in "
+                            "proportion; 3@16: interleaved in 16 groups; NAME may be a glob")),
+        one_per_flag(text_list_field("split-columns", c.split_columns,
+                                     "NAME=PARTS: cut the gradient's columns and the matching rows "
+                                     "of the activation (the heads of an "
+                                     "output projection)")),
+        one_per_flag(text_list_field("experts", c.experts,
+                                     "globs: read 3-D tensors as stacks of matrices NAME.1, "
+                                     "NAME.2, ...; needed if no activation tells "
+                                     "them from convolutions")),
+        size_field("heads", c.heads, 1, most_parts, "",
+                   "number of heads to cut each part of the split layers into, NAME.1.1, NAME.1.2, "
+                   "...; without --split, every layer"),
         one_per_flag(
             text_list_field("fail-if", c.fail_if,
-                            "GLOB: ratio<X or GLOB: ratio>X: exit 3 if nr/st of a matching layer satisfies it, or is not judged")),
+                            "GLOB: ratio<X or GLOB: ratio>X: exit with status 3 if nr/st of a "
+                            "matching layer satisfies the condition, or the layer is not judged")),
         groups,
         text_field("weights-only", c.weights_only,
-                   "archive of weights: report stable, nuclear and effective rank of each, without advice"),
+                   "archive of weights: report stable, nuclear and effective rank of each, without "
+                   "advice"),
     };
   }
 
@@ -79,11 +93,13 @@ class FilesStudy : public Study {
     using Texts = std::vector<std::string>;
     const FilesConfig& c = config_;
     for (const auto& [flag, texts] :
-         {std::pair("--pair", c.pair), std::pair("--include", c.include), std::pair("--exclude", c.exclude),
-          std::pair("--split", c.split), std::pair("--manifest", c.manifest), std::pair("--split-columns", c.split_columns),
+         {std::pair("--pair", c.pair), std::pair("--include", c.include),
+          std::pair("--exclude", c.exclude), std::pair("--split", c.split),
+          std::pair("--manifest", c.manifest), std::pair("--split-columns", c.split_columns),
           std::pair("--experts", c.experts), std::pair("--activations", Texts{c.activations}),
-          std::pair("--gradients", Texts{c.gradients}), std::pair("--from", Texts{c.from}), std::pair("--fail-if", c.fail_if),
-          std::pair("--groups", Texts{c.groups}), std::pair("--weights-only", Texts{c.weights_only})}) {
+          std::pair("--gradients", Texts{c.gradients}), std::pair("--from", Texts{c.from}),
+          std::pair("--fail-if", c.fail_if), std::pair("--groups", Texts{c.groups}),
+          std::pair("--weights-only", Texts{c.weights_only})}) {
       for (const std::string& text : texts) require_printable(flag, text);
     }
     require_archive("--activations", c.activations);
@@ -93,18 +109,26 @@ class FilesStudy : public Study {
     for (const std::string& text : c.pair) parse_pair(c, text);
     splits_of(c);
     column_splits_of(c);
-    const bool no_pairs = c.pair.empty() && c.manifest.empty() && c.activations.empty() && c.gradients.empty() && c.from.empty();
+    const bool no_pairs = c.pair.empty() && c.manifest.empty() && c.activations.empty() &&
+                          c.gradients.empty() && c.from.empty();
     if (!c.weights_only.empty()) {
-      if (!no_pairs) throw UsageError("--weights-only: goes without matrices of another flag");
-      if (!c.fail_if.empty() || !c.groups.empty()) throw UsageError("--weights-only: gives no advice for --fail-if or --groups");
+      if (!no_pairs)
+        throw UsageError(
+            "--weights-only: not allowed with --pair, --manifest, --activations, --gradients or "
+            "--from");
+      if (!c.fail_if.empty() || !c.groups.empty())
+        throw UsageError(
+            "--weights-only: not allowed with --fail-if or --groups, because weights alone give no "
+            "advice");
     } else if (no_pairs) {
       throw UsageError(
-          "--study files needs matrices: --from FOLDER, --pair NAME,ACTIVATION_FILE,GRADIENT_FILE, --manifest FILE.json, or "
+          "--study files needs matrices: --from FOLDER, --pair NAME,ACTIVATION_FILE,GRADIENT_FILE, "
+          "--manifest FILE.json, or "
           "--activations FILE --gradients FILE");
     }
   }
 
-  // The first to look into the files: what is wrong with them is said before anything is written.
+  // The first call that reads the files: errors in them are reported before anything is written.
   Estimate estimate() const override { return estimate_of(plan()); }
 
   Result run(Runner& runner) const override {
@@ -114,15 +138,16 @@ class FilesStudy : public Study {
       return measured.get([&] {
         TrialRecord record = run_trial(planned, trial);
         const Rows all = rows_of(planned, record);
-        if (all.rows.empty()) throw Failure(nothing_left(all.skipped));
+        if (all.rows.empty()) throw Failure(no_layer_left_message(all.skipped));
         return record;
       });
     });
     Result result = report(planned, gates_of(config_), records);
     if (!config_.groups.empty() && !records.empty()) {
       write_file_atomically(config_.groups, groups_text(planned, records));
-      result.notes.push_back("import json; groups = json.load(open(\"" + config_.groups +
-                             "\")); muon = [p for n, p in model.named_parameters() if n in groups[\"muon\"]]");
+      result.notes.push_back(
+          "import json; groups = json.load(open(\"" + config_.groups +
+          "\")); muon = [p for n, p in model.named_parameters() if n in groups[\"muon\"]]");
     }
     return result;
   }

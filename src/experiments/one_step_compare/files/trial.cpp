@@ -1,4 +1,5 @@
-// A trial measures every layer, one after another, and the record of it is read again by the report.
+// A trial measures every layer, one after another, and stores the numbers in its record, from which
+// the report reads them.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -15,7 +16,7 @@
 namespace ranklab::files {
 namespace {
 
-// The arrays of a trial's record.
+// Names of the arrays in a trial's record.
 std::string key_of(std::size_t pair) {
   return "pair " + std::to_string(pair);
 }
@@ -33,16 +34,18 @@ std::string joined_key_of(const std::string& layer, std::int64_t step) {
 }
 
 std::vector<double> packed(const Ranks& ranks) {
-  return {ranks.stable_rank, ranks.nuclear_rank, ranks.non_finite.count, ranks.non_finite.row, ranks.non_finite.column};
+  return {ranks.stable_rank, ranks.nuclear_rank, ranks.non_finite.count, ranks.non_finite.row,
+          ranks.non_finite.column};
 }
 
 Ranks unpacked(const TrialRecord& record, const std::string& key) {
-  if (!record.has(key)) throw Failure("the files are not those of the run that was interrupted; run it without --resume");
+  if (!record.has(key))
+    throw Failure("the files differ from those of the interrupted run; run without --resume");
   const std::vector<double>& ranks = record.array(key);
   return {ranks.at(0), ranks.at(1), {ranks.at(2), ranks.at(3), ranks.at(4)}};
 }
 
-// Spectrum's members, of singular values in descending order.
+// The members of Spectrum, from singular values in descending order.
 std::vector<double> spectrum_of(const arma::vec& s) {
   if (s.empty() || !(s(0) > 0)) return std::vector<double>(5, undefined);
   const arma::vec quantiles = arma::quantile(s, arma::vec{0.25, 0.5, 0.75}) / s(0);
@@ -57,22 +60,29 @@ StoredActivation activation_of(const Pair& pair, OpenTensors& open) {
   return {open_activation(pair, open), pair.transposed, pair.first_feature, pair.k};
 }
 
-// The activation's ranks and what it says of the gradient; false where it cannot be used.
-bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTensors& open, TrialRecord& record) {
+// Measures the activation's ranks and checks its gradient against it; false if the activation
+// cannot be used.
+bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTensors& open,
+                   TrialRecord& record) {
   const bool recorded = !pair.second_moment.empty();
   std::optional<StoredActivation> activation;
   if (!recorded) activation = activation_of(pair, open);
-  const MeasuredActivation measured = recorded
-                                          ? measure_second_moment(open_second_moment(pair, open), pair.first_feature, pair.k, trial)
-                                          : measure_activation(*activation, trial);
+  const MeasuredActivation measured =
+      recorded
+          ? measure_second_moment(open_second_moment(pair, open), pair.first_feature, pair.k, trial)
+          : measure_activation(*activation, trial);
   record.set(key_of(p), packed(measured.ranks));
   if (std::isnan(measured.ranks.stable_rank)) {
-    record.set(checks_key_of(p), {0.0, undefined, measured.is_moment ? 1.0 : 0.0});
+    record.set(checks_key_of(p), {0.0, undefined, measured.is_valid_moment ? 1.0 : 0.0});
     return false;
   }
-  const double outside =
-      pair.has_gradient() ? outside_span(recorded ? nullptr : &*activation, measured, gradient_of(pair, open), trial) : undefined;
-  record.set(checks_key_of(p), {recorded ? 0.0 : static_cast<double>(most_alike(measured.read.sketch)), outside, 1.0});
+  const double outside = pair.has_gradient()
+                             ? outside_span(recorded ? nullptr : &*activation, measured,
+                                            gradient_of(pair, open), trial)
+                             : undefined;
+  record.set(checks_key_of(p),
+             {recorded ? 0.0 : static_cast<double>(largest_repeat_count(measured.read.sketch)),
+              outside, 1.0});
   return true;
 }
 
@@ -83,11 +93,13 @@ struct Place {
 // A A' of the pair's features, or its diagonal.
 arma::mat moment_of(const Pair& pair, const Trial& trial, OpenTensors& open) {
   if (pair.second_moment.empty()) return second_moment(activation_of(pair, open), trial);
-  return measure_second_moment(open_second_moment(pair, open), pair.first_feature, pair.k, trial).read.gram;
+  return measure_second_moment(open_second_moment(pair, open), pair.first_feature, pair.k, trial)
+      .read.gram;
 }
 
-// `size` consecutive batches as one, over all disjoint groups of so many.
-Joined join(const Plan& plan, const std::vector<Place>& batches, std::size_t size, const Trial& trial) {
+// Joins `size` consecutive batches into one, for all disjoint groups of that size.
+Joined join(const Plan& plan, const std::vector<Place>& batches, std::size_t size,
+            const Trial& trial) {
   OpenTensors& open = *plan.open;
   std::vector<double> stable_ranks, nuclear_ranks, ratios;
   double samples = 0;
@@ -105,8 +117,8 @@ Joined join(const Plan& plan, const std::vector<Place>& batches, std::size_t siz
     nuclear_ranks.push_back(nuclear_rank(singular_values(gradient)));
     ratios.push_back(nuclear_ranks.back() / stable_ranks.back());
   }
-  return {static_cast<double>(size), samples / static_cast<double>(ratios.size()), summarise(stable_ranks),
-          summarise(nuclear_ranks), summarise(ratios)};
+  return {static_cast<double>(size), samples / static_cast<double>(ratios.size()),
+          summarize(stable_ranks), summarize(nuclear_ranks), summarize(ratios)};
 }
 
 void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
@@ -114,15 +126,19 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     const Pair& pair = plan.pairs[p];
     if (pair.moment.batch < 0 || !pair.has_gradient() || !pair.has_activation()) continue;
-    if (std::isnan(activation_ranks(record, p).stable_rank) || !contradiction(pair, checks_of(record, p)).empty()) continue;
+    if (std::isnan(activation_ranks(record, p).stable_rank) ||
+        !contradiction(pair, checks_of(record, p)).empty())
+      continue;
     for (std::size_t l = 0; l < pair.layers.size(); ++l) {
       std::vector<Place>& group = groups[{pair.layers[l].name, pair.moment.step}];
       const auto same_size = [&](const Place& other) {
         const Pair& first = plan.pairs[other.pair];
-        return first.layers[other.layer].m == pair.layers[l].m && first.k == pair.k && first.diagonal == pair.diagonal;
+        return first.layers[other.layer].m == pair.layers[l].m && first.k == pair.k &&
+               first.diagonal == pair.diagonal;
       };
       const Ranks ranks = gradient_ranks(record, p, l);
-      if (std::isnan(ranks.nuclear_rank) || !contradiction(pair, pair.layers[l], ranks).empty()) continue;
+      if (std::isnan(ranks.nuclear_rank) || !contradiction(pair, pair.layers[l], ranks).empty())
+        continue;
       if (group.empty() || same_size(group.front())) group.push_back({p, l});
     }
   }
@@ -131,8 +147,8 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
     for (std::size_t size = 2; size <= batches.size(); size = std::min(2 * size, batches.size())) {
       const Joined joined = join(plan, batches, size, trial);
       packed.insert(packed.end(), {joined.batches, joined.samples});
-      for (const Summary& of : {joined.stable_rank, joined.nuclear_rank, joined.ratio}) {
-        packed.insert(packed.end(), {of.mean, of.std, static_cast<double>(of.n)});
+      for (const Summary& summary : {joined.stable_rank, joined.nuclear_rank, joined.ratio}) {
+        packed.insert(packed.end(), {summary.mean, summary.std, static_cast<double>(summary.n)});
       }
       if (size == batches.size()) break;
     }
@@ -142,35 +158,42 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
 
 }  // namespace
 
-// Padding is alike, and few samples span little; a gradient that is rounded to eight bits leaves that span by half a per cent, by
-// ten times as much where its samples nearly cancel.
+// Padded samples are identical, and few samples span a small subspace. A gradient that is rounded
+// to eight bits leaves that subspace by half a percent of its norm, or by ten times as much if its
+// samples nearly cancel.
 std::string contradiction(const Pair& pair, const Checks& checks) {
-  constexpr double alike = 0.1, rounded = 0.1;
-  constexpr double fewest = 4;
+  constexpr double largest_repeated_share = 0.1, largest_outside = 0.1;
+  constexpr double fewest_repeated = 4;
   const auto n = static_cast<double>(pair.n);
   if (!pair.has_activation() || !pair.has_gradient()) return "";
-  if (checks.outside > rounded) {
-    return short_number(100 * checks.outside) + " % of the gradient's norm lies outside the span of the activation's " +
+  if (checks.outside > largest_outside) {
+    return short_number(100 * checks.outside) +
+           " % of the gradient's norm lies outside the span of the activation's " +
            counted(pair.n, "sample") +
-           ": it is not the gradient of these samples alone (another batch or step, or uses of the layer that are missing)";
+           ": it is not the gradient of these samples alone; record both on the same batch and "
+           "step, and at every call of the layer";
   }
-  if (!pair.may_repeat && checks.alike >= std::max(fewest, alike * n)) {
-    return count_text(checks.alike) + " of the activation's " + counted(pair.n, "sample") +
-           " are one and the same: padding that the loss ignores? Leave out samples without an output gradient; where they are "
-           "meant "
-           "so (tokens, flags), --allow-repeats says it";
+  if (!pair.may_repeat &&
+      checks.repeated >= std::max(fewest_repeated, largest_repeated_share * n)) {
+    return count_text(checks.repeated) + " of the activation's " + counted(pair.n, "sample") +
+           " are nearly identical, which suggests padding that the loss ignores; leave out samples "
+           "without an output gradient, or pass --allow-repeats if samples repeat on purpose "
+           "(tokens, flags)";
   }
   return "";
 }
 
 std::string contradiction(const Pair& pair, const Layer& layer, const Ranks& gradient) {
-  constexpr double rounded = 1.5;  // entries of eight bits give a matrix of low rank many small singular values
+  // Rounding to eight bits gives a matrix of low rank many small singular values.
+  constexpr double rounding_slack = 1.5;
   if (!pair.has_activation() || !pair.has_gradient()) return "";
   const std::uint64_t limit = std::min({layer.m, pair.k, pair.n});
-  if (gradient.nuclear_rank <= rounded * static_cast<double>(limit)) return "";
-  return "nr(G) = " + short_number(gradient.nuclear_rank) + " is more than " + counted(pair.n, "sample") +
-         " can give a gradient of " + std::to_string(layer.m) + " x " + std::to_string(pair.k) +
-         ": it is not the gradient of these samples alone";
+  if (gradient.nuclear_rank <= rounding_slack * static_cast<double>(limit)) return "";
+  return "nr(G) = " + short_number(gradient.nuclear_rank) + " exceeds the limit of " +
+         std::to_string(limit) + " for " + counted(pair.n, "sample") + " and a gradient of " +
+         std::to_string(layer.m) + " x " + std::to_string(pair.k) +
+         ": it is not the gradient of these samples alone; record both on the same batch and step, "
+         "and at every call of the layer";
 }
 
 TrialRecord run_trial(const Plan& plan, const Trial& trial) {
@@ -212,7 +235,8 @@ Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t la
   return unpacked(record, key_of(pair, layer));
 }
 
-std::vector<Joined> joined_batches(const TrialRecord& record, const std::string& layer, std::int64_t step) {
+std::vector<Joined> joined_batches(const TrialRecord& record, const std::string& layer,
+                                   std::int64_t step) {
   const std::string key = joined_key_of(layer, step);
   std::vector<Joined> out;
   if (!record.has(key)) return out;
@@ -221,7 +245,8 @@ std::vector<Joined> joined_batches(const TrialRecord& record, const std::string&
     return Summary{values.at(i), values.at(i + 1), static_cast<std::size_t>(values.at(i + 2))};
   };
   for (std::size_t i = 0; i < values.size(); i += 11) {
-    out.push_back({values[i], values[i + 1], summary_at(i + 2), summary_at(i + 5), summary_at(i + 8)});
+    out.push_back(
+        {values[i], values[i + 1], summary_at(i + 2), summary_at(i + 5), summary_at(i + 8)});
   }
   return out;
 }

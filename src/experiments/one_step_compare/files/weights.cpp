@@ -1,4 +1,4 @@
-// The spectra of weights, from --weights-only: no advice follows from them.
+// The spectra of the weights of --weights-only; no advice follows from them.
 #include "core/text.hpp"
 #include "experiments/one_step_compare/files/rows.hpp"
 
@@ -6,7 +6,10 @@ namespace ranklab::files {
 
 Result report_weights(const Rows& all, const TrialRecord& record, ResultBuilder& out) {
   const std::vector<Row>& rows = all.rows;
-  Table table{{"layer", "m x k", "stored as", "st(W)", "nr(W)", "effective rank", "condition", "quartiles of s / s_1"}, {}, ""};
+  Table table{{"layer", "m x k", "stored as", "st(W)", "nr(W)", "effective rank", "condition",
+               "quartiles of s / s_1"},
+              {},
+              ""};
   const auto add = [&](const std::string& name, double value) {
     out.scalar(name, std::vector<double>(out.records().size(), value));
   };
@@ -22,13 +25,15 @@ Result report_weights(const Rows& all, const TrialRecord& record, ResultBuilder&
     add(name + ".effective_rank", spectrum.effective_rank);
     add(name + ".condition", spectrum.condition);
     const auto& [low, middle, high] = spectrum.quantiles;
-    for (const auto& [quantile, value] : {std::pair(".quantile_25", low), {".quantile_50", middle}, {".quantile_75", high}}) {
+    for (const auto& [quantile, value] :
+         {std::pair(".quantile_25", low), {".quantile_50", middle}, {".quantile_75", high}}) {
       add(name + quantile, value);
     }
-    table.rows.push_back({name, std::to_string(row.m()) + " x " + std::to_string(row.pair().k), row.pair().dtypes,
-                          short_number(one.gradient_stable_rank()), short_number(one.nuclear_rank()),
-                          short_number(spectrum.effective_rank), short_number(spectrum.condition),
-                          short_number(low) + ", " + short_number(middle) + ", " + short_number(high)});
+    table.rows.push_back(
+        {name, std::to_string(row.m()) + " x " + std::to_string(row.pair().k), row.pair().dtypes,
+         short_number(one.gradient_stable_rank()), short_number(one.nuclear_rank()),
+         short_number(spectrum.effective_rank), short_number(spectrum.condition),
+         short_number(low) + ", " + short_number(middle) + ", " + short_number(high)});
     x.push_back(static_cast<double>(x.size() + 1));
     stable.push_back(one.gradient_stable_rank());
     nuclear.push_back(one.nuclear_rank());
@@ -42,7 +47,7 @@ Result report_weights(const Rows& all, const TrialRecord& record, ResultBuilder&
       .curve("nuclear_rank", "nr(W)", {LineStyle::bars, 0})
       .curve("effective_rank", "effective rank", {LineStyle::bars, 2});
   out.result().table = std::move(table);
-  out.note("The effective rank is exp of the entropy of the singular values over their sum.");
+  out.note("The effective rank is exp(entropy) of the singular values divided by their sum.");
   return out.take();
 }
 

@@ -7,37 +7,47 @@
 namespace ranklab::gpt {
 namespace {
 
-// Activations ------------------------------------------------------------------------------------------------------------------
+// Activations -------------------------------------------------------------------------------------
 
 void judge_activations(const View& view, const Named& named, Claims& claims) {
   const double width = static_cast<double>(view.run().shape(1).hidden);
   Tally post, pre, normed;
   for (const TrialRecord& record : view.records()) {
     for (std::size_t l = 0; l < view.layers(); ++l) {
-      view.for_each(record, stable_rank_of(in_layer(l, "S")), [&](double st, double) { post.count(!(st < 0.1 * width), st); });
-      view.for_each(record, stable_rank_of(in_layer(l, "Z")), [&](double st, double) { pre.count(false, st); });
+      view.for_each(record, stable_rank_of(in_layer(l, "S")),
+                    [&](double st, double) { post.count(!(st < 0.1 * width), st); });
+      view.for_each(record, stable_rank_of(in_layer(l, "Z")),
+                    [&](double st, double) { pre.count(false, st); });
       for (const char* name : {"A", "Am"}) {
         view.for_each(record, stable_rank_of(in_layer(l, name)),
                       [&](double st, double) { normed.count(!(st < view.dim() / 4), st); });
       }
     }
-    view.for_each(record, stable_rank_of("Af"), [&](double st, double) { normed.count(!(st < view.dim() / 4), st); });
+    view.for_each(record, stable_rank_of("Af"),
+                  [&](double st, double) { normed.count(!(st < view.dim() / 4), st); });
   }
-  claims.never_violated(reading(named("fig-2", "Figure 2", "s-low",
-                                      "stable ranks of the MLP's post-activations stay below a tenth of their width", {"Figure 2"}),
-                                "a tenth of the width"),
-                        post,
-                        "largest " + short_number(post.largest) + " of width " + short_number(width) +
-                            "; of the pre-activations, which the authors' tracker measures, " + short_number(pre.largest),
-                        WorstCase::largest);
+  claims.never_violated(
+      reading(named("fig-2", "Figure 2", "s-low",
+                    "The stable ranks of the MLP post-activations are below a tenth of the MLP "
+                    "width at every measured step",
+                    {"Figure 2"}),
+              "a tenth of the width"),
+      post,
+      "largest " + short_number(post.largest) + " of width " + short_number(width) +
+          "; largest stable rank of the pre-activations, which the authors' tracker measures, " +
+          short_number(pre.largest),
+      WorstCase::largest);
   claims.never_violated(
       reading(named("fig-6", "Figure 6", "rms-low",
-                    "stable ranks of the normed activations A, Am and Af are small: below a quarter of d", {"Figure 6"}),
+                    "The stable ranks of the normalized inputs of attention (A), MLP (Am) and head "
+                    "(Af) are below d/4 at every measured step",
+                    {"Figure 6"}),
               "a quarter of d"),
-      normed, "largest " + short_number(normed.largest) + " of d = " + short_number(view.dim()), WorstCase::largest);
+      normed, "largest " + short_number(normed.largest) + " of d = " + short_number(view.dim()),
+      WorstCase::largest);
 }
 
-// Gradients --------------------------------------------------------------------------------------------------------------------
+// Gradients ---------------------------------------------------------------------------------------
 
 void judge_mlp_gradients(const View& view, const Named& named, Claims& claims) {
   Tally large;
@@ -51,19 +61,22 @@ void judge_mlp_gradients(const View& view, const Named& named, Claims& claims) {
     }
   }
   claims.never_violated(reading(named("fig-5", "Figure 5", "mlp-nr",
-                                      "nuclear ranks of the MLP's gradients are consistently large: above a quarter of d after "
-                                      "step 50",
+                                      "The nuclear ranks of the MLP gradients are above d/4 at "
+                                      "every measured step from 50 on",
                                       {"Figure 5"}),
-                                "a quarter of d after step 50"),
+                                "a quarter of d from step 50 on"),
                         large,
-                        large.cases > 0 ? "from " + short_number(large.smallest) + " to " + short_number(large.largest) +
-                                              ", d = " + short_number(view.dim())
-                                        : "no step from 50 on is measured",
+                        large.cases > 0
+                            ? "nuclear ranks from " + short_number(large.smallest) + " to " +
+                                  short_number(large.largest) + ", d = " + short_number(view.dim())
+                            : "no step from 50 on was measured",
                         WorstCase::smallest);
 }
 
-/// Mean over layers and steps from early_steps on of log(nr(Wv) / the smallest of Wq, Wk, Wo).
-double log_of_value_over_others(const View& view, const TrialRecord& record, const std::string& prefix) {
+/// Mean over layers and steps >= early_steps of log(nr(Wv) / min(nr(Wq), nr(Wk), nr(Wo))), for the
+/// gradients of these matrices.
+double mean_log_Wv_over_smallest(const View& view, const TrialRecord& record,
+                                 const std::string& prefix) {
   double sum = 0, count = 0;
   const std::vector<double>& steps = prefix.empty() ? view.run().measured : view.run().probed;
   for (std::size_t l = 0; l < view.layers(); ++l) {
@@ -71,7 +84,8 @@ double log_of_value_over_others(const View& view, const TrialRecord& record, con
       return view.series(record, prefix + nuclear_rank_of(in_layer(l, block)))[i];
     };
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      const double log_ratio = std::log(rank("Wv", i) / std::min({rank("Wq", i), rank("Wk", i), rank("Wo", i)}));
+      const double log_ratio =
+          std::log(rank("Wv", i) / std::min({rank("Wq", i), rank("Wk", i), rank("Wo", i)}));
       if (steps[i] >= early_steps && std::isfinite(log_ratio)) sum += log_ratio, count += 1;
     }
   }
@@ -81,27 +95,33 @@ double log_of_value_over_others(const View& view, const TrialRecord& record, con
 void judge_attention_gradients(const View& view, const Named& named, Claims& claims) {
   for (const bool held_out : {false, true}) {
     const std::string prefix = held_out ? probe : "";
-    const auto ratios =
-        per_trial(view.records(), [&](const TrialRecord& record) { return log_of_value_over_others(view, record, prefix); });
+    const auto ratios = per_trial(view.records(), [&](const TrialRecord& record) {
+      return mean_log_Wv_over_smallest(view, record, prefix);
+    });
     claims.mean(named(held_out ? "fig-8/probe" : "fig-8", "Figures 8, 9", "attn-nr",
-                      std::string("of the attention's gradients that of Wv has the lowest nuclear rank") +
+                      std::string("The gradient of Wv has on average the lowest nuclear rank of "
+                                  "the attention gradients from step 32 on") +
                           (held_out ? ", on held-out text" : ""),
                       {"Figure 8", "Figure 9"}),
-                ratios, at_most(0.0), "mean over layers and steps from 32 on of log(nr(Wv) / the smallest of Wq, Wk, Wo)");
+                ratios, at_most(0.0),
+                "mean over layers and steps from 32 on of log(nr(Wv) / the smallest of nr(Wq), "
+                "nr(Wk), nr(Wo))");
   }
 }
 
-// Condition (1.8) --------------------------------------------------------------------------------------------------------------
+// Condition (1.8) ---------------------------------------------------------------------------------
 
-Tally condition_on(const View& view, const std::string& prefix, bool early, const std::string& block_wanted = "") {
+Tally condition_tally(const View& view, const std::string& prefix, bool early,
+                      const std::string& block_wanted = "") {
   Tally tally;
   for (const TrialRecord& record : view.records()) {
     for (std::size_t l = 0; l < view.layers(); ++l) {
       for (const std::string& block : hidden_blocks(view.run())) {
         if (!block_wanted.empty() && block != block_wanted) continue;
-        view.for_each(record, prefix + ratio_of(in_layer(l, block)), [&](double ratio, double step) {
-          if ((step < early_steps) == early) tally.count(ratio < 1, ratio);
-        });
+        view.for_each(record, prefix + ratio_of(in_layer(l, block)),
+                      [&](double ratio, double step) {
+                        if ((step < early_steps) == early) tally.count(ratio < 1, ratio);
+                      });
       }
     }
   }
@@ -114,26 +134,32 @@ void judge_condition(const View& view, const Named& named, Claims& claims) {
     bool early;
   } cases[] = {{"eq-1.8", "from step 32 on", "", false},
                {"eq-1.8/early", "before step 32", "", true},
-               {"eq-1.8/probe", "on held-out text", probe, false}};
+               {"eq-1.8/probe", "on held-out text from step 32 on", probe, false}};
   for (const auto& [place, where, prefix, early] : cases) {
-    const Tally all = condition_on(view, prefix, early);
+    const Tally all = condition_tally(view, prefix, early);
     std::string worst;
     for (const std::string& block : hidden_blocks(view.run())) {
-      const Tally of = condition_on(view, prefix, early, block);
-      if (of.violations > 0)
-        worst += (worst.empty() ? "violated at " : ", ") + block + " " + short_number(100 * of.violations / of.cases) + " %";
+      const Tally tally = condition_tally(view, prefix, early, block);
+      if (tally.violations > 0)
+        worst += (worst.empty() ? "violation rates: " : ", ") + block + " " +
+                 short_number(100 * tally.violations / tally.cases) + " %";
     }
     const Statement statement =
-        named(place, "Section 1.2.1, eq. (1.8)", "criterion", std::string("nr(G) >= st(A) in every block inside layers, ") + where);
-    claims.never_violated(std::string(prefix).empty() ? reading(statement, where) : beyond(statement), all,
-                          all.cases > 0 ? clauses("smallest nr/st " + short_number(all.smallest), worst) : "", WorstCase::smallest);
+        named(place, "Section 1.2.1, eq. (1.8)", "criterion",
+              std::string("nr(G) >= st(A) for every matrix inside the layers ") + where);
+    claims.never_violated(
+        std::string(prefix).empty() ? reading(statement, where) : beyond(statement), all,
+        all.cases > 0 ? clauses("smallest nr/st " + short_number(all.smallest), worst) : "",
+        WorstCase::smallest);
   }
 }
 
-// Embedding and head -----------------------------------------------------------------------------------------------------------
+// Embedding and head ------------------------------------------------------------------------------
 
-/// Mean over steps from early_steps on of the ratio of `block`, over the median of the hidden blocks' ratios at that step or alone.
-double mean_ratio(const View& view, const TrialRecord& record, const std::string& block, bool over_hidden) {
+/// Mean over the steps >= early_steps of the ratio nr/st of `block`; if `over_hidden`, each ratio
+/// is divided by the median ratio of the hidden blocks at that step.
+double mean_ratio(const View& view, const TrialRecord& record, const std::string& block,
+                  bool over_hidden) {
   double sum = 0, count = 0;
   for (std::size_t i = 0; i < view.run().measured.size(); ++i) {
     if (view.run().measured[i] < early_steps) continue;
@@ -142,91 +168,119 @@ double mean_ratio(const View& view, const TrialRecord& record, const std::string
       for (const std::string& each : hidden_blocks(view.run()))
         hidden.push_back(view.series(record, ratio_of(in_layer(l, each)))[i]);
     }
-    const double value = view.series(record, ratio_of(block))[i] / (over_hidden ? median(hidden) : 1.0);
+    const double value =
+        view.series(record, ratio_of(block))[i] / (over_hidden ? median(hidden) : 1.0);
     if (std::isfinite(value)) sum += value, count += 1;
   }
   return sum / count;
 }
 
-/// Of the finite entries of a series, the last over the first; NaN where the first gradients, those up to step 4, are not among
-/// them.
+/// The last finite entry of a series over the first. NaN if the first finite entry is later than
+/// step 4, since it then says nothing about the start of training.
 double last_over_first(const std::vector<double>& values, const std::vector<double>& steps) {
   const auto finite = [](double value) { return std::isfinite(value); };
   const auto first = std::find_if(values.begin(), values.end(), finite);
-  if (first == values.end() || steps[static_cast<std::size_t>(first - values.begin())] > 4) return undefined;
+  if (first == values.end() || steps[static_cast<std::size_t>(first - values.begin())] > 4)
+    return undefined;
   return *std::find_if(values.rbegin(), values.rend(), finite) / *first;
 }
 
-void judge_milder(const View& view, const Named& named, const std::string& place, const std::string& figure, const std::string& id,
-                  const std::string& block, const std::string& what, Claims& claims) {
+void judge_outer_ratio(const View& view, const Named& named, const std::string& place,
+                       const std::string& figure, const std::string& id, const std::string& block,
+                       const std::string& what, Claims& claims) {
   const std::string source = "Section 1.2.1, " + figure;
-  const auto of = [&](bool over_hidden) {
-    return per_trial(view.records(), [&](const TrialRecord& record) { return mean_ratio(view, record, block, over_hidden); });
+  const auto mean_ratios = [&](bool over_hidden) {
+    return per_trial(view.records(), [&](const TrialRecord& record) {
+      return mean_ratio(view, record, block, over_hidden);
+    });
   };
-  claims.mean(reading(named(place + "/above-1", source, id, "nr/st of " + what + " is above 1 from step 32 on", {figure}),
-                      "from step 32 on"),
-              of(false), at_least(1.0), "mean over steps");
+  claims.mean(
+      reading(named(place + "/above-1", source, id,
+                    "nr/st of " + what + " is above 1 on average from step 32 on", {figure}),
+              "from step 32 on"),
+      mean_ratios(false), at_least(1.0), "mean of nr/st over the measured steps from 32 on");
   claims.mean(reading(named(place, source, id,
-                            "nr/st of " + what + " is far below that of the blocks inside layers: less than half of their median",
+                            "nr/st of " + what +
+                                " is less than half the median nr/st of the matrices inside the "
+                                "layers, on average from step 32 on",
                             {figure}),
                       "half of their median"),
-              of(true), at_most(0.5), "mean over steps from 32 on");
+              mean_ratios(true), at_most(0.5),
+              "nr/st over that median, mean over the measured steps from 32 on");
 }
 
 void judge_embedding(const View& view, const Named& named, Claims& claims) {
   Tally loose;
   double looseness = 0;
   for (const TrialRecord& record : view.records()) {
-    const std::vector<double>&of_indicator = view.series(record, indicator), &st = view.series(record, stable_rank_of("embedding"));
+    const std::vector<double>&of_indicator = view.series(record, indicator),
+          &st = view.series(record, stable_rank_of("embedding"));
     for (std::size_t i = 0; i < st.size(); ++i) {
       if (!std::isfinite(st[i])) continue;
       loose.count(!(st[i] <= of_indicator[i]), st[i] / of_indicator[i]);
       looseness += st[i] / of_indicator[i];
     }
   }
-  claims.never_violated(named("section-2.2.1", "Section 2.2.1", "emb-loose", "st(E[id]) is at most 1/p_max, loosely"), loose,
-                        "on average " + short_number(looseness / loose.cases) + " of it, at most " + short_number(loose.largest),
-                        WorstCase::largest);
+  claims.never_violated(
+      named("section-2.2.1", "Section 2.2.1", "emb-loose",
+            "st(E[id]) <= 1/p_max, where p_max is the largest token frequency in the batch"),
+      loose,
+      "st(E[id]) over 1/p_max is " + short_number(looseness / loose.cases) +
+          " on average, at most " + short_number(loose.largest),
+      WorstCase::largest);
   const auto growth = per_trial(view.records(), [&](const TrialRecord& record) {
     return last_over_first(view.series(record, nuclear_rank_of("embedding")), view.run().measured);
   });
   claims.mean(
       reading(named("fig-10", "Figure 10", "emb-grow",
-                    "the nuclear rank of the embedding's gradient grows: the last is more than twice the first", {"Figure 10"}),
+                    "The nuclear rank of the last embedding gradient is at least twice that of the "
+                    "first nonzero one",
+                    {"Figure 10"}),
               "twice the first"),
-      growth, at_least(2.0), "last over first, by step 4; the paper's grows from 100 to 400");
-  judge_milder(view, named, "fig-10", "Figure 10", "emb-mild", "embedding", "the embedding", claims);
-  judge_milder(view, named, "fig-7", "Figure 7", "head-mild", "head", "the head", claims);
+      growth, at_least(2.0),
+      "last over first, which is measured by step 4; in the paper it grows from 100 to 400");
+  judge_outer_ratio(view, named, "fig-10", "Figure 10", "emb-mild", "embedding", "the embedding",
+                    claims);
+  judge_outer_ratio(view, named, "fig-7", "Figure 7", "head-mild", "head", "the head", claims);
 }
 
 void judge_indicator(const Plan& plan, const Records& records, Claims& claims) {
-  const Run& run = plan.of_paper();
+  const Run& run = plan.paper_run();
   const View view(run, records);
   Tally above;
   std::vector<double> spread;
   for (const TrialRecord& record : records) {
-    const std::vector<double>& of = view.series(record, indicator);
-    const Summary summary = summarise(of);
+    const std::vector<double>& inverse_p_max = view.series(record, indicator);
+    const Summary summary = summarize(inverse_p_max);
     spread.push_back(summary.std / summary.mean);
-    for (std::size_t i = 0; i < of.size(); ++i) {
+    for (std::size_t i = 0; i < inverse_p_max.size(); ++i) {
       double internal = view.series(record, stable_rank_of("Af"))[i];
       for (std::size_t l = 0; l < view.layers(); ++l) {
         for (const char* name : {"A", "Am", "H", "S"})
           internal = std::max(internal, view.series(record, stable_rank_of(in_layer(l, name)))[i]);
       }
-      if (std::isfinite(internal)) above.count(!(of[i] > internal), internal / of[i]);
+      if (std::isfinite(internal))
+        above.count(!(inverse_p_max[i] > internal), internal / inverse_p_max[i]);
     }
   }
   const Place place = in_figure("spectral/fig-10/", "Section 2.2.1, Figure 10", {"Figure 10"});
   claims.mean(
       reading(place("indicator",
-                    "the stable rank of the token indicator, 1/p_max of the batch, is steady: its deviation over steps is below a "
-                    "quarter of its mean"),
+                    "The stable rank of the token indicator, 1/p_max of the batch, varies little: "
+                    "its standard deviation over the steps is below a quarter of its mean"),
               "a quarter of the mean"),
       spread, at_most(0.25),
-      "mean " + mean_text(per_trial(records, [&](const TrialRecord& r) { return summarise(view.series(r, indicator)).mean; })));
-  claims.never_violated(place("above-internal/indicator", "it is above the stable ranks of the activations inside"), above,
-                        "largest of these over it " + short_number(above.largest), WorstCase::largest);
+      "standard deviation over mean; the mean is " +
+          mean_text(per_trial(records, [&](const TrialRecord& r) {
+            return summarize(view.series(r, indicator)).mean;
+          })));
+  claims.never_violated(place("above-internal/indicator",
+                              "The stable rank of the token indicator is above those of the "
+                              "activations A, Am, H, S and Af at every measured step"),
+                        above,
+                        "largest stable rank of an activation over that of the indicator " +
+                            short_number(above.largest),
+                        WorstCase::largest);
 }
 
 }  // namespace

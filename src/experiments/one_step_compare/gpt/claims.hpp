@@ -1,4 +1,5 @@
-// What the verdicts of the study gpt share: a run as its statements see it, their names, and three groups of them.
+// Shared by the claims of the study gpt: the series of one run, the ids of statements about it, the
+// share of Table 2, and the groups of claims in other files.
 #pragma once
 
 #include <cmath>
@@ -11,7 +12,7 @@
 
 namespace ranklab::gpt {
 
-/// The records as one run sees them.
+/// One run and the records of all trials.
 class View {
  public:
   View(const Run& run, const Records& records) : run_(run), records_(records) {}
@@ -24,7 +25,7 @@ class View {
   std::size_t layers() const { return run_.config.layers; }
   double dim() const { return static_cast<double>(run_.config.dim); }
 
-  /// visit(value, step) of every finite point of a series, in all trials.
+  /// Calls visit(value, step) for every finite point of a series of one trial.
   template <class Visit>
   void for_each(const TrialRecord& record, const std::string& name, const Visit& visit) const {
     const std::vector<double>& values = series(record, name);
@@ -39,19 +40,20 @@ class View {
   const Records& records_;
 };
 
-/// Statements about one run: of the paper's run the ids stand as they are, of others the run's name stands before the last word.
+/// Makes statements about one run. Ids: "spectral/<place>/<id>" for the paper's run,
+/// "spectral/<place>/<run>/<id>" for any other.
 class Named {
  public:
-  Named(const Plan& plan, const Run& run) : of_paper_(&run == &plan.of_paper()), run_(run) {}
+  Named(const Plan& plan, const Run& run) : is_paper_run_(&run == &plan.paper_run()), run_(run) {}
 
-  Statement operator()(const std::string& place, const std::string& source, const std::string& id, const std::string& text,
-                       std::vector<std::string> figures = {}) const {
-    return {"spectral/" + place + (of_paper_ ? "" : "/" + run_.name) + "/" + id, source, text + " (" + run_.label + ")",
-            Kind::figure, std::move(figures)};
+  Statement operator()(const std::string& place, const std::string& source, const std::string& id,
+                       const std::string& text, std::vector<std::string> figures = {}) const {
+    return {"spectral/" + place + (is_paper_run_ ? "" : "/" + run_.name) + "/" + id, source,
+            text + " (" + run_.label + ")", Kind::figure, std::move(figures)};
   }
 
  private:
-  bool of_paper_;
+  bool is_paper_run_;
   const Run& run_;
 };
 
@@ -66,25 +68,26 @@ inline double sum_of(const std::vector<double>& values) {
 }
 
 inline std::string mean_text(const std::vector<double>& values) {
-  return short_number(summarise(values).mean);
+  return short_number(summarize(values).mean);
 }
 
-/// [Spectral] Table 2: the share of Muon's gain over Adam that Muon on W2 alone has, as a value for each trial; the runs without a
-/// gate and with one. `missing` says what a run lacks to speak of it.
+/// [Spectral] Table 2: the share of Muon's gain over Adam that Muon on W2 alone achieves. `missing`
+/// is the reason why the share cannot be judged, or empty.
 struct Share {
-  std::vector<double> per_trial;  // the jackknife's pseudo-values of the ratio of sums: a single trial's gain may be near 0
+  std::vector<double> per_trial;  // jackknife pseudo-values of the ratio of sums, since a single
+                                  // trial's gain may be near 0
   std::string detail, missing;
 };
 struct Table2 {
-  Share plain, gated;
+  Share plain, gated;  // without and with a gated activation
 };
 Table2 table_2(const Plan& plan, const Records& records);
 inline constexpr double printed_plain = 0.62, printed_gated = 0.27;
 
-/// Statements about best steps (one_step_claims.cpp).
+/// Claims about the best single steps (one_step_claims.cpp).
 void judge_one_step(const View& view, const Named& named, Claims& claims);
 
-/// Statements that compare runs: optimisers, starts, widths, gates, Table 2 (comparisons.cpp).
+/// Claims that compare runs: initialization, widths, optimizers, gates, Table 2 (comparisons.cpp).
 void judge_comparisons(const Plan& plan, const Records& records, Claims& claims);
 
 }  // namespace ranklab::gpt

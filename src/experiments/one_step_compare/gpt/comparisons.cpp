@@ -15,135 +15,172 @@ std::string losses_text(const Run& run, const Records& records) {
   return run.label + " " + mean_text(losses_of(run, records));
 }
 
-void judge_pair(const Statement& statement, const Run* first, const Run* second, const std::string& missing, Region allowed,
-                const Records& records, Claims& claims) {
+void judge_pair(const Statement& statement, const Run* first, const Run* second,
+                const std::string& missing, Region allowed, const Records& records,
+                Claims& claims) {
   if (!claims.applies(statement, first && second ? "" : missing)) return;
-  claims.mean(statement, differences(losses_of(*first, records), losses_of(*second, records)), allowed,
-              "difference of final validation losses; " + losses_text(*first, records) + ", " + losses_text(*second, records));
+  claims.mean(statement, differences(losses_of(*first, records), losses_of(*second, records)),
+              allowed,
+              "difference of the final validation losses in nats; " + losses_text(*first, records) +
+                  ", " + losses_text(*second, records));
 }
 
-// Below this a difference of losses counts as slight.
+// Nats. "Changes little" is judged as a change by less than this.
 constexpr double slight = 0.05;
 
-/// What differs from the config but for the optimisers' own rates, each of which may be tuned.
-Changes without_rates(const Run& run) {
+/// The changes of a run, without the learning rates of the optimizers, since each may be tuned.
+Changes without_learning_rates(const Run& run) {
   Changes out;
-  std::copy_if(run.changes.begin(), run.changes.end(), std::back_inserter(out), [](const auto& change) {
-    return change.first != "lr-adam" && change.first != "lr-muon" && change.first != "lr-polar" && change.first != "lr-sgd";
-  });
+  std::copy_if(run.changes.begin(), run.changes.end(), std::back_inserter(out),
+               [](const auto& change) {
+                 return change.first != "lr-adam" && change.first != "lr-muon" &&
+                        change.first != "lr-polar" && change.first != "lr-sgd";
+               });
   return out;
 }
 
-void judge_optimisers(const Plan& plan, const Records& records, Claims& claims) {
+void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) {
   const Place one{"spectral/section-1/", "Section 1", Kind::figure};
-  judge_pair(one("muon", "Muon learns at least as well as Adam"), plan.find("muon"), plan.find("adam"),
-             "needs --optimizer adam,muon", at_most(0.0), records, claims);
+  judge_pair(one("muon", "The final validation loss of Muon is at most that of Adam"),
+             plan.find("muon"), plan.find("adam"), "needs --optimizer adam,muon", at_most(0.0),
+             records, claims);
   for (const Run& muon : plan.runs) {
-    const Changes changes = without_rates(muon);
+    const Changes changes = without_learning_rates(muon);
     if (muon.optimizer != "muon" || changes.size() != 1) continue;
-    const auto adam = std::find_if(plan.runs.begin(), plan.runs.end(),
-                                   [&](const Run& run) { return run.optimizer == "adam" && without_rates(run) == changes; });
+    const auto adam = std::find_if(plan.runs.begin(), plan.runs.end(), [&](const Run& run) {
+      return run.optimizer == "adam" && without_learning_rates(run) == changes;
+    });
     if (adam == plan.runs.end()) continue;
     const std::string what = changes.front().first + "=" + changes.front().second;
-    judge_pair(one(what + "/muon", "Muon learns at least as well as Adam, with " + what), &muon, &*adam, "", at_most(0.0), records,
-               claims);
+    judge_pair(one(what + "/muon",
+                   "The final validation loss of Muon is at most that of Adam (" + what + ")"),
+               &muon, &*adam, "", at_most(0.0), records, claims);
   }
   const Run* const with_embedding = plan.find("muon", {{"spectral-on", "hidden+embedding"}});
-  const Statement little = reading(Place{"spectral/section-1.2.1/", "Section 1.2.1"}(
-                                       "emb-muon", "Muon on the embedding too changes little: less than 0.05 nats"),
-                                   short_number(slight) + " nats");
+  const Statement small_change =
+      reading(Place{"spectral/section-1.2.1/", "Section 1.2.1"}(
+                  "emb-muon",
+                  "Muon on the embedding in addition to the matrices inside the layers changes the "
+                  "final validation loss by less than 0.05 nats"),
+              short_number(slight) + " nats");
   const Run* const inside = plan.find("muon");
-  if (!claims.applies(little, with_embedding && inside ? "" : "needs --optimizer muon --also muon,spectral-on=hidden+embedding"))
+  if (!claims.applies(small_change,
+                      with_embedding && inside
+                          ? ""
+                          : "needs --optimizer muon --also muon,spectral-on=hidden+embedding"))
     return;
   claims.equivalent(
-      little, differences(losses_of(*with_embedding, records), losses_of(*inside, records)), slight,
-      "difference of final validation losses; " + losses_text(*with_embedding, records) + ", " + losses_text(*inside, records));
+      small_change, differences(losses_of(*with_embedding, records), losses_of(*inside, records)),
+      slight,
+      "difference of the final validation losses in nats; " +
+          losses_text(*with_embedding, records) + ", " + losses_text(*inside, records));
 }
 
 void judge_initial(const Plan& plan, const Records& records, Claims& claims) {
   const Statement statement{"spectral/cor-2.15/init", "Corollary 2.15",
-                            "with Gaussian weights and ReLU the post-activations start with stable ranks of at most 2 pi"};
+                            "With Gaussian weights and ReLU, the stable ranks of the "
+                            "post-activations are at most 2 pi before the first step"};
   Tally tally;
   for (const Run& run : plan.runs) {
     if (run.config.init != "gauss" || run.config.activation != "relu") continue;
     for (const TrialRecord& record : records) {
       for (std::size_t l = 0; l < run.config.layers; ++l) {
         const double st = record.array(run.name + "." + stable_rank_of(in_layer(l, "S"))).front();
-        if (run.measured.front() == 0 && std::isfinite(st)) tally.count(!(st <= 2 * std::acos(-1.0)), st);
+        if (run.measured.front() == 0 && std::isfinite(st))
+          tally.count(!(st <= 2 * std::acos(-1.0)), st);
       }
     }
   }
-  if (!claims.applies(statement,
-                      tally.cases > 0 ? "" : "needs --init gauss --activation relu, or --also adam,activation=relu,init=gauss"))
+  if (!claims.applies(
+          statement,
+          tally.cases > 0
+              ? ""
+              : "needs --init gauss --activation relu, or --also adam,activation=relu,init=gauss"))
     return;
-  claims.never_violated(statement, tally, "largest " + short_number(tally.largest), WorstCase::largest);
+  claims.never_violated(statement, tally, "largest stable rank " + short_number(tally.largest),
+                        WorstCase::largest);
 }
 
-/// Exponents, over the widths that runs of one optimiser have, of the mean nuclear rank of hidden gradients and the mean stable
-/// rank of A, Am and S, at the last step that all of them measure before their rates fall.
+/// Exponents of the width for the mean nuclear rank of the gradients inside the layers and for the
+/// mean stable rank of A, Am and S. The runs are those of the first optimizer at different widths,
+/// at the last step that all of them measure before their learning rates decay.
 void judge_width(const Plan& plan, const Records& records, Claims& claims) {
   std::vector<const Run*> runs = {&plan.runs.front()};
   for (const Run& run : plan.runs) {
-    const bool other =
-        std::any_of(run.changes.begin(), run.changes.end(), [](const auto& change) { return change.first == "dim"; });
-    if (run.optimizer == plan.runs.front().optimizer && other) runs.push_back(&run);
+    const bool has_own_dim = std::any_of(run.changes.begin(), run.changes.end(),
+                                         [](const auto& change) { return change.first == "dim"; });
+    if (run.optimizer == plan.runs.front().optimizer && has_own_dim) runs.push_back(&run);
   }
   std::optional<double> step;
   for (const double t : runs.front()->measured) {
     if (std::all_of(runs.begin(), runs.end(), [&](const Run* run) {
           return std::count(run->measured.begin(), run->measured.end(), t) > 0 &&
-                 t <= falls_from * static_cast<double>(run->config.steps);
+                 t <= decay_start * static_cast<double>(run->config.steps);
         }))
       step = t;
   }
   std::vector<double> widths;
   for (const Run* run : runs) widths.push_back(static_cast<double>(run->config.dim));
-  const auto mean_at = [&](const TrialRecord& record, const Run& run, const std::vector<std::string>& names) {
+  const auto mean_at = [&](const TrialRecord& record, const Run& run,
+                           const std::vector<std::string>& names) {
     const View view(run, records);
-    const auto i = static_cast<std::size_t>(std::find(run.measured.begin(), run.measured.end(), *step) - run.measured.begin());
+    const auto i = static_cast<std::size_t>(
+        std::find(run.measured.begin(), run.measured.end(), *step) - run.measured.begin());
     double sum = 0, count = 0;
     for (std::size_t l = 0; l < view.layers(); ++l) {
-      for (const std::string& name : names) sum += view.series(record, in_layer(l, name))[i], count += 1;
+      for (const std::string& name : names)
+        sum += view.series(record, in_layer(l, name))[i], count += 1;
     }
     return sum / count;
   };
   const Place place{"spectral/section-1.2.1/", "Section 1.2.1"};
   const std::string root = "the fourth root of the width";
-  const Statement grows = reading(
-                      place("nr/width", "nuclear ranks of hidden gradients grow with the width, more than as its fourth root"),
-                      root),
-                  stays = reading(
-                      place("st/width", "stable ranks of the activations do not grow with the width: less than as its fourth root"),
-                      root);
+  const Statement grows = reading(place("nr/width",
+                                        "The nuclear ranks of the gradients inside the layers grow "
+                                        "at least as fast as the fourth root of the width"),
+                                  root),
+                  stays = reading(place("st/width",
+                                        "The stable ranks of the activations grow at most as fast "
+                                        "as the fourth root of the width"),
+                                  root);
   const std::string missing =
-      runs.size() >= 3 && step ? "" : "needs two more widths, such as --also adam,dim=32 and --also adam,dim=128";
+      runs.size() >= 3 && step
+          ? ""
+          : "needs runs at two other widths, for example --also adam,dim=32 --also adam,dim=128";
   const struct {
     const Statement& statement;
     std::vector<std::string> names;
     Region allowed;
   } both[] = {{grows,
-               {"Wq.nuclear_rank", "Wk.nuclear_rank", "Wv.nuclear_rank", "Wo.nuclear_rank", "W1.nuclear_rank", "W2.nuclear_rank"},
+               {"Wq.nuclear_rank", "Wk.nuclear_rank", "Wv.nuclear_rank", "Wo.nuclear_rank",
+                "W1.nuclear_rank", "W2.nuclear_rank"},
                at_least(0.25)},
               {stays, {"A.stable_rank", "Am.stable_rank", "S.stable_rank"}, at_most(0.25)}};
   for (const auto& each : both) {
     if (!claims.applies(each.statement, missing)) continue;
-    const auto value = [&](const TrialRecord& record, std::size_t i) { return mean_at(record, *runs[i], each.names); };
+    const auto value = [&](const TrialRecord& record, std::size_t i) {
+      return mean_at(record, *runs[i], each.names);
+    };
     std::string means;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      means += (i == 0 ? "" : ", ") + short_number(widths[i]) + ": " +
-               mean_text(per_trial(records, [&](const TrialRecord& record) { return value(record, i); }));
+      means += std::string(i == 0 ? "" : ", ") + "d = " + short_number(widths[i]) + ": " +
+               mean_text(
+                   per_trial(records, [&](const TrialRecord& record) { return value(record, i); }));
     }
-    claims.mean(each.statement, slopes_over(records, widths, value, fit_power), each.allowed,
-                "exponent at step " + short_number(*step) + "; means by width " + means);
+    claims.mean(
+        each.statement, slopes_over(records, widths, value, fit_power), each.allowed,
+        "exponent of the width at step " + short_number(*step) + "; mean ranks by width: " + means);
   }
 }
 
-// Gated activations --------------------------------------------------------------------------------------------------------------
+// Gated activations -------------------------------------------------------------------------------
 
-/// The runs of one optimiser without and with a gate, alike in the rest, or nothing.
+/// Two runs of one optimizer that differ only in the gate of the activation: without and with it.
+/// Null pointers if no such pair exists.
 std::pair<const Run*, const Run*> gated_pair(const Plan& plan) {
   for (const Run& run : plan.runs) {
-    if (run.changes == Changes{{"activation", "swiglu"}} && plan.find(run.optimizer) && plan.config.activation != "swiglu") {
+    if (run.changes == Changes{{"activation", "swiglu"}} && plan.find(run.optimizer) &&
+        plan.config.activation != "swiglu") {
       return {plan.find(run.optimizer), &run};
     }
   }
@@ -155,28 +192,38 @@ void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
   const Run *const plain = pair.first, *const gated = pair.second;
   for (const bool trained : {false, true}) {
     for (const bool of_rank : {true, false}) {
-      const std::string when = trained ? "after training" : "at the start";
+      const std::string when = trained ? "after training" : "at the first measured step";
       const Statement statement{
-          std::string("spectral/section-1.2.2/") + (of_rank ? "" : "mean-") + (trained ? "trained" : "init") + "/gated",
+          std::string("spectral/section-1.2.2/") + (of_rank ? "" : "mean-") +
+              (trained ? "trained" : "init") + "/gated",
           "Section 1.2.2",
-          of_rank ? "a gate raises the stable rank of post-activations, " + when
-                  : "a gate lowers their share of a common mean, " + when,
+          of_rank ? "A gate raises the stable rank of the post-activations " + when
+                  : "A gate lowers the share of the squared norm of the post-activations that lies "
+                    "in their mean over tokens " +
+                        when,
           Kind::figure};
-      if (!claims.applies(statement, gated ? "" : "needs --also with activation=swiglu, as in --also adam,activation=swiglu"))
+      if (!claims.applies(statement, gated ? ""
+                                           : "needs a run with activation=swiglu, for example "
+                                             "--also adam,activation=swiglu"))
         continue;
       const std::string name = of_rank ? ".stable_rank" : ".mean_share";
       const auto mean_of = [&](const Run& run, const TrialRecord& record) {
         double sum = 0;
         for (std::size_t l = 0; l < run.config.layers; ++l) {
-          const std::vector<double>& values = record.array(run.name + "." + in_layer(l, "S") + name);
+          const std::vector<double>& values =
+              record.array(run.name + "." + in_layer(l, "S") + name);
           sum += trained ? values.back() : values.front();
         }
         return sum / static_cast<double>(run.config.layers);
       };
-      const auto of_plain = per_trial(records, [&](const TrialRecord&record) { return mean_of(*plain, record); }),
-                 of_gated = per_trial(records, [&](const TrialRecord&record) { return mean_of(*gated, record); });
-      claims.mean(statement, differences(of_gated, of_plain), of_rank ? at_least(0.0) : at_most(0.0),
-                  "mean over layers, gated " + mean_text(of_gated) + ", not gated " + mean_text(of_plain));
+      const auto of_plain = per_trial(
+                     records, [&](const TrialRecord&record) { return mean_of(*plain, record); }),
+                 of_gated = per_trial(
+                     records, [&](const TrialRecord&record) { return mean_of(*gated, record); });
+      claims.mean(statement, differences(of_gated, of_plain),
+                  of_rank ? at_least(0.0) : at_most(0.0),
+                  "difference of the means over layers; with a gate " + mean_text(of_gated) +
+                      ", without " + mean_text(of_plain));
     }
   }
 }
@@ -185,13 +232,19 @@ Share share_of_gain(const Plan& plan, const Records& records, Changes changes) {
   const Run *const adam = plan.find("adam", changes), *const muon = plan.find("muon", changes);
   changes.emplace_back("spectral-on", "W2");
   const Run* const on_W2 = plan.find("muon", changes);
-  if (!adam || !muon || !on_W2) return {{}, "", "needs Adam, Muon and Muon on W2 alone, as the preset spectral-table2 has them"};
+  if (!adam || !muon || !on_W2)
+    return {
+        {}, "", "needs runs of Adam, Muon and Muon on W2 alone, as in the preset spectral-table2"};
   const auto gain = differences(losses_of(*adam, records), losses_of(*muon, records)),
              part = differences(losses_of(*adam, records), losses_of(*on_W2, records));
-  Share out{{}, losses_text(*adam, records) + ", " + losses_text(*muon, records) + ", " + losses_text(*on_W2, records), ""};
-  const Summary summary = summarise(gain);
+  Share out{{},
+            losses_text(*adam, records) + ", " + losses_text(*muon, records) + ", " +
+                losses_text(*on_W2, records),
+            ""};
+  const Summary summary = summarize(gain);
   if (!(summary.mean > confidence_half_width(summary)))
-    out.missing = "Muon's gain is not above 0 with " + short_number(100 * confidence_level) + " % confidence; " + out.detail;
+    out.missing = "Muon's gain is not above 0 with " + short_number(100 * confidence_level) +
+                  " % confidence; " + out.detail;
   const double n = static_cast<double>(gain.size()), whole = sum_of(part) / sum_of(gain);
   for (std::size_t i = 0; i < gain.size(); ++i) {
     const double without = (sum_of(part) - part[i]) / (sum_of(gain) - gain[i]);
@@ -208,28 +261,38 @@ void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
     Statement statement;
     const Share& share;
     double printed;
-  } both[] = {{printed_number(place("table2", "Muon on W2 alone has about 62 % of Muon's gain over Adam (within 15 points)")),
+  } both[] = {{printed_number(place("table2",
+                                    "Muon on W2 alone achieves about 62 % of Muon's gain over Adam "
+                                    "(within 15 percentage points)")),
                plain, printed_plain},
-              {printed_number(place("gated/table2", "with a gate it has about 27 % (within 15 points)")), gated, printed_gated}};
+              {printed_number(place("gated/table2",
+                                    "With a gated activation, Muon on W2 alone achieves about 27 % "
+                                    "of Muon's gain over Adam (within 15 percentage points)")),
+               gated, printed_gated}};
   for (const auto& [statement, share, printed] : both) {
-    if (claims.applies(statement, share.missing)) claims.mean(statement, share.per_trial, within(printed, about), share.detail);
+    if (claims.applies(statement, share.missing))
+      claims.mean(statement, share.per_trial, within(printed, about), share.detail);
   }
-  const Statement order = place("order/table2", "a gate lowers the share of Muon's gain that W2 alone has");
+  const Statement order = place("order/table2",
+                                "A gated activation lowers the share of Muon's gain over Adam that "
+                                "Muon on W2 alone achieves");
   if (claims.applies(order, plain.missing.empty() ? gated.missing : plain.missing)) {
-    claims.mean(order, differences(gated.per_trial, plain.per_trial), at_most(0.0), "difference of shares");
+    claims.mean(order, differences(gated.per_trial, plain.per_trial), at_most(0.0),
+                "difference of the shares, with a gate minus without");
   }
 }
 
 }  // namespace
 
 Table2 table_2(const Plan& plan, const Records& records) {
-  return {share_of_gain(plan, records, {}), share_of_gain(plan, records, {{"activation", "swiglu"}})};
+  return {share_of_gain(plan, records, {}),
+          share_of_gain(plan, records, {{"activation", "swiglu"}})};
 }
 
 void judge_comparisons(const Plan& plan, const Records& records, Claims& claims) {
   judge_initial(plan, records, claims);
   judge_width(plan, records, claims);
-  judge_optimisers(plan, records, claims);
+  judge_optimizers(plan, records, claims);
   judge_gate(plan, records, claims);
   judge_table_2(plan, records, claims);
 }

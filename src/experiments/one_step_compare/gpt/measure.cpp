@@ -18,7 +18,8 @@ void Moments::add(const std::string& name, const arma::Mat<T>& A) {
     moment.sum.zeros(A.n_rows);
   }
   const auto rows = static_cast<int>(wide.n_rows), columns = static_cast<int>(wide.n_cols);
-  cblas_dsyrk(CblasColMajor, CblasUpper, CblasNoTrans, rows, columns, 1.0, wide.memptr(), rows, 1.0, moment.gram.memptr(), rows);
+  cblas_dsyrk(CblasColMajor, CblasUpper, CblasNoTrans, rows, columns, 1.0, wide.memptr(), rows, 1.0,
+              moment.gram.memptr(), rows);
   moment.sum += arma::sum(wide, 1);
 }
 
@@ -48,7 +49,8 @@ std::vector<std::string> Moments::names() const {
 }
 
 template <class T>
-void add_activations(const Gpt<T>& model, const TokenBatch& batch, const GptPass<T>& pass, Moments& moments) {
+void add_activations(const Gpt<T>& model, const TokenBatch& batch, const GptPass<T>& pass,
+                     Moments& moments) {
   moments.count(batch.ids, model.shape().vocabulary);
   for (std::size_t l = 0; l < pass.layers.size(); ++l) {
     const GptLayerPass<T>& layer = pass.layers[l];
@@ -64,7 +66,7 @@ void add_activations(const Gpt<T>& model, const TokenBatch& batch, const GptPass
 
 namespace {
 
-/// nr and norm of a block's gradient, and nr / st where `activation` is measured.
+/// Appends nr and the norm of a block's gradient, and nr / `stable_rank`.
 template <class T>
 void append_gradient(const arma::Mat<T>& gradient, const std::string& name, double stable_rank,
                      std::map<std::string, std::vector<double>>& series) {
@@ -84,7 +86,8 @@ void append_ranks(const Gpt<T>& model, const Moments& moments, const std::string
   for (const std::string& name : moments.names()) {
     st[name] = moments.stable_rank(name);
     series[prefix + stable_rank_of(name)].push_back(st[name]);
-    if (name.ends_with(".A") || name.ends_with(".S")) series[prefix + name + ".mean_share"].push_back(moments.mean_share(name));
+    if (name.ends_with(".A") || name.ends_with(".S"))
+      series[prefix + name + ".mean_share"].push_back(moments.mean_share(name));
   }
   st["indicator"] = moments.indicator();
   series[prefix + stable_rank_of("indicator")].push_back(st["indicator"]);
@@ -93,8 +96,9 @@ void append_ranks(const Gpt<T>& model, const Moments& moments, const std::string
     if (name == "positions") continue;
     const std::size_t dot = name.find('.');
     const std::string against = name == "embedding" ? "indicator"
-                                : name == "head"    ? "Af"
-                                                    : name.substr(0, dot + 1) + activation_of(name.substr(dot + 1));
+                                : name == "head"
+                                    ? "Af"
+                                    : name.substr(0, dot + 1) + activation_of(name.substr(dot + 1));
     append_gradient(parameter.G, prefix + name, st.at(against), series);
     if (!name.ends_with(".Wo")) continue;
     const double rank = series[prefix + nuclear_rank_of(name)].back();
@@ -102,8 +106,10 @@ void append_ranks(const Gpt<T>& model, const Moments& moments, const std::string
   }
 }
 
-template void add_activations<float>(const Gpt<float>&, const TokenBatch&, const GptPass<float>&, Moments&);
-template void add_activations<double>(const Gpt<double>&, const TokenBatch&, const GptPass<double>&, Moments&);
+template void add_activations<float>(const Gpt<float>&, const TokenBatch&, const GptPass<float>&,
+                                     Moments&);
+template void add_activations<double>(const Gpt<double>&, const TokenBatch&, const GptPass<double>&,
+                                      Moments&);
 template void append_ranks<float>(const Gpt<float>&, const Moments&, const std::string&,
                                   std::map<std::string, std::vector<double>>&);
 template void append_ranks<double>(const Gpt<double>&, const Moments&, const std::string&,

@@ -1,4 +1,4 @@
-// The ranks of one step: stable ranks of what the maps of the model multiply, nuclear ranks of the gradients.
+// The ranks at one step: stable ranks of the activations, nuclear ranks of the gradients.
 #pragma once
 
 #include <map>
@@ -8,29 +8,32 @@
 
 namespace ranklab::gpt {
 
-/// Second moments of activations, added up over batches. In double: a Gram matrix of floats would spoil small singular values.
+/// Second moments of activations, summed over batches. In double precision, because small singular
+/// values are lost in a single-precision Gram matrix.
 class Moments {
  public:
-  /// Of A (k, N).
+  /// Adds the second moment of A (k, N).
   template <class T>
   void add(const std::string& name, const arma::Mat<T>& A);
-  /// How often each id occurs: the diagonal of the indicator's second moment.
+  /// Adds to the counts of each id, which are the diagonal of the indicator's second moment.
   void count(const std::vector<std::uint32_t>& ids, std::uint64_t vocabulary);
 
   /// st(A), from the second moment.
   double stable_rank(const std::string& name) const;
-  /// N ||mean of the columns||^2 / ||A||_F^2: the share of A that all tokens have in common.
+  /// N ||mean of the columns||^2 / ||A||_F^2: the share of ||A||_F^2 that is common to all tokens.
   double mean_share(const std::string& name) const;
-  /// [Spectral] eq. (2.15): that of the indicator is N / the largest count.
+  /// [Spectral] eq. (2.15): the stable rank of the indicator is N / the largest count.
   double indicator() const;
   std::vector<std::string> names() const;
-  arma::mat second_moment(const std::string& name) const { return arma::symmatu(of_.at(name).gram); }
+  arma::mat second_moment(const std::string& name) const {
+    return arma::symmatu(of_.at(name).gram);
+  }
   const std::vector<double>& counts() const { return counts_; }
   double tokens() const { return tokens_; }
 
  private:
   struct Moment {
-    arma::mat gram;  // A A', the upper triangle alone
+    arma::mat gram;  // A A', upper triangle only
     arma::vec sum;   // of the columns
   };
   std::map<std::string, Moment> of_;
@@ -38,12 +41,15 @@ class Moments {
   double tokens_ = 0;
 };
 
-/// Adds A, Am, H, Z, S of each layer, Af, the embedding and the counts of a pass.
+/// Adds the activations of one forward pass: A, Am, H, Z, S of each layer, Af, the embedded tokens,
+/// and the token counts.
 template <class T>
-void add_activations(const Gpt<T>& model, const TokenBatch& batch, const GptPass<T>& pass, Moments& moments);
+void add_activations(const Gpt<T>& model, const TokenBatch& batch, const GptPass<T>& pass,
+                     Moments& moments);
 
-/// Appends to the series of a run, each behind `prefix`: stable ranks, mean shares of A and S, nuclear ranks and norms of the
-/// gradients in `model`, and their ratios. NaN for the nuclear rank of a zero gradient.
+/// Appends to the series of a run, whose names have `prefix`: stable ranks, mean shares of A and S,
+/// nuclear ranks and norms of the gradients in `model`, and the ratios nr/st. The nuclear rank of a
+/// zero gradient is NaN.
 template <class T>
 void append_ranks(const Gpt<T>& model, const Moments& moments, const std::string& prefix,
                   std::map<std::string, std::vector<double>>& series);

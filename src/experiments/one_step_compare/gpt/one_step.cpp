@@ -11,31 +11,32 @@
 namespace ranklab::gpt {
 namespace {
 
-// The first step tried takes this share of the loss, by the slope.
+// To first order, the first step of the line search decreases the loss by this share.
 constexpr double first_share = 0.02;
-// A decrease below this share of the loss is none.
+// A decrease below this share of the loss counts as no decrease.
 constexpr double least_share = 1e-4;
-// Steps that differ by less are one: the decrease is flat at its best.
-constexpr double near_enough = 0.02;
+// Relative difference below which two steps count as equal: the decrease is flat near its maximum.
+constexpr double step_tolerance = 0.02;
 
 struct Step {
   double size, decrease;
 };
 
-// Of three steps in order, of which the middle one gives the largest decrease; the middle of the upper two, on the scale of
-// logarithms, where the last gives no finite one.
-double top_of_parabola(const Step& low, const Step& best, const Step& high) {
+// Vertex of the parabola through three steps in ascending order, of which the middle one gives the
+// largest decrease. If the decrease of the last is not finite: the geometric mean of the last two.
+double parabola_vertex(const Step& low, const Step& best, const Step& high) {
   if (!std::isfinite(high.decrease)) return std::sqrt(best.size * high.size);
   const double down = best.size - low.size, up = high.size - best.size;
-  const double rise = (best.decrease - low.decrease) / down, fall = (best.decrease - high.decrease) / up;
-  const double top = best.size + 0.5 * (rise * up - fall * down) / (rise + fall);
-  return low.size < top && top < high.size ? top : best.size;
+  const double rise = (best.decrease - low.decrease) / down,
+               fall = (best.decrease - high.decrease) / up;
+  const double vertex = best.size + 0.5 * (rise * up - fall * down) / (rise + fall);
+  return low.size < vertex && vertex < high.size ? vertex : best.size;
 }
 
 template <class T>
 struct Direction {
   arma::Mat<T> D;    // W <- W - step D
-  double slope = 0;  // <G, D>, the decrease for each unit of the step
+  double slope = 0;  // <G, D>, the first-order decrease per unit of the step
 };
 
 template <class T>
@@ -48,25 +49,29 @@ template <class T>
 Directions<T> directions_of(const arma::Mat<T>& G) {
   const arma::mat wide = arma::conv_to<arma::mat>::from(G);
   Polar<double> polar = polar_factor(wide);
-  return {{G, arma::dot(wide, wide)}, {arma::conv_to<arma::Mat<T>>::from(polar.factor), polar.nuclear_norm}, polar.nuclear_norm};
+  return {{G, arma::dot(wide, wide)},
+          {arma::conv_to<arma::Mat<T>>::from(polar.factor), polar.nuclear_norm},
+          polar.nuclear_norm};
 }
 
-/// The losses of two batches, and how they change with the weights.
+/// The losses of two batches as functions of the weights. What enters each layer is kept, so that a
+/// change in one layer needs a forward pass only from that layer on.
 template <class T>
 class Losses {
  public:
   Losses(Gpt<T>& model, const TokenBatch& batch, const TokenBatch& independent, const Trial& trial)
       : model_(model), batches_{&batch, &independent}, trial_(trial) {
     for (int i = 0; i < 2; ++i) {
-      at_0_[i] = model_.loss_by_parts(*batches_[i], pass_, false, [&](const TokenBatch& part) {
-        Part kept{part, {}, {}};
-        for (const GptLayerPass<T>& layer : pass_.layers) {
-          kept.streams.push_back(layer.x);
-          kept.middles.push_back(layer.middle);
-        }
-        kept.streams.push_back(pass_.last);
-        parts_[i].push_back(std::move(kept));
-      });
+      start_loss_[i] =
+          model_.loss_by_parts(*batches_[i], pass_, false, [&](const TokenBatch& part) {
+            Part kept{part, {}, {}};
+            for (const GptLayerPass<T>& layer : pass_.layers) {
+              kept.streams.push_back(layer.x);
+              kept.middles.push_back(layer.middle);
+            }
+            kept.streams.push_back(pass_.last);
+            parts_[i].push_back(std::move(kept));
+          });
     }
   }
 
@@ -74,28 +79,31 @@ class Losses {
     return std::min(spectral, euclidean) < least_share * loss ? undefined : spectral / euclidean;
   }
 
-  /// The ratio of best decreases along two directions in one parameter, on one batch. `layer`: the first that the parameter enters
-  /// (L: the head); nothing for the embedding.
-  double ratio(int which, Parameter<T>& parameter, std::optional<std::size_t> layer, const Directions<T>& directions) {
+  /// The best decrease along polar(G) over that along G for one parameter, on one batch. `layer`:
+  /// the layer of the parameter (L: the head); empty for the embedding.
+  double ratio(int which, Parameter<T>& parameter, std::optional<std::size_t> layer,
+               const Directions<T>& directions) {
     const arma::Mat<T> start = parameter.W;
-    // W1, W2 and Wg of a layer.
     const std::string block = parameter.name.substr(parameter.name.find('.') + 1);
     const bool after_attention = block == "W1" || block == "W2" || block == "Wg";
     const auto decrease = [&](const Direction<T>& direction) {
       const auto f = [&](double step) {
         trial_.check_interrupt();
         parameter.W = start - static_cast<T>(step) * direction.D;
-        return layer ? from(*layer, after_attention, which) : everywhere(which);
+        return layer ? loss_from(*layer, after_attention, which) : full_loss(which);
       };
-      return best_decrease(f, at_0_[which], first_share * at_0_[which] / direction.slope);
+      return best_decrease(f, start_loss_[which],
+                           first_share * start_loss_[which] / direction.slope);
     };
-    const double spectral = decrease(directions.spectral), euclidean = decrease(directions.euclidean);
+    const double spectral = decrease(directions.spectral),
+                 euclidean = decrease(directions.euclidean);
     parameter.W = start;
-    return ratio_of(spectral, euclidean, at_0_[which]);
+    return ratio_of(spectral, euclidean, start_loss_[which]);
   }
 
-  /// The same for several parameters at once, parameter i along scale[i] D[i].
-  double joint_decrease(int which, const std::vector<Parameter<T>*>& parameters, const std::vector<const Direction<T>*>& directions,
+  /// The best decrease for several parameters at once, parameter i along scale[i] directions[i].
+  double joint_decrease(int which, const std::vector<Parameter<T>*>& parameters,
+                        const std::vector<const Direction<T>*>& directions,
                         const std::vector<double>& scale) {
     std::vector<arma::Mat<T>> start;
     double slope = 0;
@@ -107,15 +115,17 @@ class Losses {
       trial_.check_interrupt();
       for (std::size_t i = 0; i < parameters.size(); ++i)
         parameters[i]->W = start[i] - static_cast<T>(step * scale[i]) * directions[i]->D;
-      return everywhere(which);
+      return full_loss(which);
     };
-    const double decrease = best_decrease(f, at_0_[which], first_share * at_0_[which] / slope);
+    const double decrease =
+        best_decrease(f, start_loss_[which], first_share * start_loss_[which] / slope);
     for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i]->W = start[i];
     return decrease;
   }
 
  private:
-  double from(std::size_t layer, bool after_attention, int which) {
+  /// The loss with the weights of the layers from `layer` on; nothing before it has changed.
+  double loss_from(std::size_t layer, bool after_attention, int which) {
     double sum = 0;
     for (const Part& part : parts_[which]) {
       if (after_attention) {
@@ -128,7 +138,7 @@ class Losses {
     }
     return sum / static_cast<double>(batches_[which]->ids.size());
   }
-  double everywhere(int which) {
+  double full_loss(int which) {
     return model_.loss_by_parts(*batches_[which], pass_, false, [](const TokenBatch&) {});
   }
 
@@ -137,12 +147,12 @@ class Losses {
   const Trial& trial_;
   struct Part {
     TokenBatch tokens;
-    std::vector<arma::Mat<T>> streams;  // what enters each layer, and the head
-    std::vector<arma::Mat<T>> middles;  // the same after attention
+    std::vector<arma::Mat<T>> streams;  // residual stream before each layer, and before the head
+    std::vector<arma::Mat<T>> middles;  // residual stream after the attention of each layer
   };
   std::vector<Part> parts_[2];
   GptPass<T> pass_;
-  double at_0_[2];
+  double start_loss_[2];
 };
 
 }  // namespace
@@ -151,7 +161,8 @@ double best_decrease(const std::function<double(double)>& f, double at_0, double
   if (!std::isfinite(first) || first <= 0) return undefined;
   const auto at = [&](double step) {
     const double decrease = at_0 - f(step);
-    return Step{step, std::isfinite(decrease) ? decrease : -std::numeric_limits<double>::infinity()};
+    return Step{step,
+                std::isfinite(decrease) ? decrease : -std::numeric_limits<double>::infinity()};
   };
   Step low{0, 0}, best = at(first), high{0, 0};
   for (int halvings = 0; best.decrease <= 0; ++halvings) {
@@ -159,15 +170,17 @@ double best_decrease(const std::function<double(double)>& f, double at_0, double
     high = best, best = at(best.size / 2);
   }
   if (high.size == 0) {
-    for (high = at(2 * best.size); high.decrease > best.decrease; high = at(2 * best.size)) low = best, best = high;
+    for (high = at(2 * best.size); high.decrease > best.decrease; high = at(2 * best.size))
+      low = best, best = high;
   }
   if (low.size == 0) {
-    for (low = at(best.size / 2); low.decrease > best.decrease; low = at(best.size / 2)) high = best, best = low;
+    for (low = at(best.size / 2); low.decrease > best.decrease; low = at(best.size / 2))
+      high = best, best = low;
   }
   for (int round = 0; round < 2; ++round) {
-    const double top = top_of_parabola(low, best, high);
-    if (std::fabs(top / best.size - 1) < near_enough) break;
-    const Step next = at(top);
+    const double vertex = parabola_vertex(low, best, high);
+    if (std::fabs(vertex / best.size - 1) < step_tolerance) break;
+    const Step next = at(vertex);
     const bool is_better = next.decrease > best.decrease;
     const Step worse = is_better ? best : next;
     if (is_better) best = next;
@@ -177,55 +190,69 @@ double best_decrease(const std::function<double(double)>& f, double at_0, double
 }
 
 template <class T>
-StepRatios step_ratios(Gpt<T>& model, const TokenBatch& batch, const TokenBatch& independent, const Moments& moments,
-                       const Trial& trial) {
+StepRatios step_ratios(Gpt<T>& model, const TokenBatch& batch, const TokenBatch& independent,
+                       const Moments& moments, const Trial& trial) {
   const std::size_t layers = model.shape().layers;
   const std::vector<std::string> blocks = model.shape().blocks();
   std::vector<Parameter<T>*> parameters;
-  std::vector<std::optional<std::size_t>> enters;
+  std::vector<std::optional<std::size_t>> layer_of;
   std::vector<std::string> activations;
   for (std::size_t l = 0; l < layers; ++l) {
     for (const std::string& block : blocks) {
       parameters.push_back(&model.block(l, block));
-      enters.emplace_back(l);
+      layer_of.emplace_back(l);
       activations.push_back(in_layer(l, activation_of(block)));
     }
   }
   const std::size_t hidden = parameters.size();
-  parameters.push_back(&model.head()), enters.emplace_back(layers), activations.push_back("Af");
-  parameters.push_back(&model.embedding()), enters.emplace_back(std::nullopt), activations.push_back("");
+  parameters.push_back(&model.head()), layer_of.emplace_back(layers), activations.push_back("Af");
+  parameters.push_back(&model.embedding()), layer_of.emplace_back(std::nullopt),
+      activations.push_back("");
 
   const std::size_t n = parameters.size();
   std::vector<Directions<T>> directions;
-  StepRatios out{{}, std::vector<double>(n, undefined), std::vector<double>(n, undefined), undefined, undefined};
+  StepRatios out{{},
+                 std::vector<double>(n, undefined),
+                 std::vector<double>(n, undefined),
+                 undefined,
+                 undefined};
   for (std::size_t i = 0; i < n; ++i) {
     trial.check_interrupt();
     directions.push_back(directions_of(parameters[i]->G));
-    const double st = activations[i].empty() ? moments.indicator() : moments.stable_rank(activations[i]);
-    out.predicted.push_back(directions[i].nuclear_norm * directions[i].nuclear_norm / directions[i].euclidean.slope / st);
+    const double st =
+        activations[i].empty() ? moments.indicator() : moments.stable_rank(activations[i]);
+    out.predicted.push_back(directions[i].nuclear_norm * directions[i].nuclear_norm /
+                            directions[i].euclidean.slope / st);
   }
   Losses<T> losses(model, batch, independent, trial);
   for (std::size_t i = 0; i < n; ++i) {
-    out.on_batch[i] = losses.ratio(0, *parameters[i], enters[i], directions[i]);
-    out.on_independent[i] = losses.ratio(1, *parameters[i], enters[i], directions[i]);
+    out.on_batch[i] = losses.ratio(0, *parameters[i], layer_of[i], directions[i]);
+    out.on_independent[i] = losses.ratio(1, *parameters[i], layer_of[i], directions[i]);
   }
-  // Section 1.2.1: G / L_F against ||G||_* / L_op polar(G) in every block, L_F = ||A||_op^2 / N, L_op = ||A||_F^2 / N; N cancels.
-  std::vector<Parameter<T>*> inner(parameters.begin(), parameters.begin() + static_cast<std::ptrdiff_t>(hidden));
+  // Section 1.2.1: the step G / L_F against (||G||_* / L_op) polar(G) in every block, where L_F =
+  // ||A||_op^2 / N and L_op = ||A||_F^2 / N. N cancels.
+  std::vector<Parameter<T>*> inner(parameters.begin(),
+                                   parameters.begin() + static_cast<std::ptrdiff_t>(hidden));
   std::vector<const Direction<T>*> euclidean, spectral;
   std::vector<double> euclidean_scale, spectral_scale;
   for (std::size_t i = 0; i < hidden; ++i) {
-    const double squares = arma::trace(moments.second_moment(activations[i])), st = moments.stable_rank(activations[i]);
+    const double squares = arma::trace(moments.second_moment(activations[i])),
+                 st = moments.stable_rank(activations[i]);
     euclidean.push_back(&directions[i].euclidean), euclidean_scale.push_back(st / squares);
-    spectral.push_back(&directions[i].spectral), spectral_scale.push_back(directions[i].nuclear_norm / squares);
+    spectral.push_back(&directions[i].spectral),
+        spectral_scale.push_back(directions[i].nuclear_norm / squares);
   }
   for (int which = 0; which < 2; ++which) {
-    (which == 0 ? out.joint_on_batch : out.joint_on_independent) = losses.joint_decrease(which, inner, spectral, spectral_scale) /
-                                                                   losses.joint_decrease(which, inner, euclidean, euclidean_scale);
+    (which == 0 ? out.joint_on_batch : out.joint_on_independent) =
+        losses.joint_decrease(which, inner, spectral, spectral_scale) /
+        losses.joint_decrease(which, inner, euclidean, euclidean_scale);
   }
   return out;
 }
 
-template StepRatios step_ratios<float>(Gpt<float>&, const TokenBatch&, const TokenBatch&, const Moments&, const Trial&);
-template StepRatios step_ratios<double>(Gpt<double>&, const TokenBatch&, const TokenBatch&, const Moments&, const Trial&);
+template StepRatios step_ratios<float>(Gpt<float>&, const TokenBatch&, const TokenBatch&,
+                                       const Moments&, const Trial&);
+template StepRatios step_ratios<double>(Gpt<double>&, const TokenBatch&, const TokenBatch&,
+                                        const Moments&, const Trial&);
 
 }  // namespace ranklab::gpt

@@ -9,10 +9,11 @@ namespace ranklab::gpt {
 namespace {
 
 bool is_gpt2(const GptShape& shape) {
-  return shape.norm == Norm::layer && shape.learned_positions && !shape.qk_norm && shape.activation->name == "gelu";
+  return shape.norm == Norm::layer && shape.learned_positions && !shape.qk_norm &&
+         shape.activation->name == "gelu";
 }
 
-/// GPT-2 stores its maps (in, out), which is how columns of (out, in) lie in memory.
+/// GPT-2 stores its weights (in, out), which is the column-major memory order of (out, in).
 template <class T>
 std::vector<TensorToWrite> gpt2_tensors(const Gpt<T>& model) {
   const std::uint64_t d = model.shape().dim;
@@ -29,7 +30,8 @@ std::vector<TensorToWrite> gpt2_tensors(const Gpt<T>& model) {
   for (std::uint64_t l = 0; l < model.shape().layers; ++l) {
     const std::string h = "transformer.h." + std::to_string(l) + ".";
     add_norm(h + "ln_1");
-    add_map(h + "attn.c_attn", arma::join_cols(model.block(l, "Wq").W, model.block(l, "Wk").W, model.block(l, "Wv").W));
+    add_map(h + "attn.c_attn", arma::join_cols(model.block(l, "Wq").W, model.block(l, "Wk").W,
+                                               model.block(l, "Wv").W));
     add_map(h + "attn.c_proj", model.block(l, "Wo").W);
     add_norm(h + "ln_2");
     add_map(h + "mlp.c_fc", model.block(l, "W1").W);
@@ -44,7 +46,7 @@ std::vector<TensorToWrite> gpt2_tensors(const Gpt<T>& model) {
 
 std::string file_at(const std::string& file, std::uint64_t step, std::uint64_t last) {
   if (step == last) return file;
-  return beside(file, ".step" + std::to_string(step) + ".safetensors");
+  return replace_extension(file, ".step" + std::to_string(step) + ".safetensors");
 }
 
 template <class T>
@@ -53,40 +55,53 @@ void save_weights(const Gpt<T>& model, const std::string& file) {
   if (!is_gpt2(shape)) {
     std::vector<TensorToWrite> out;
     for (const Parameter<T>& parameter : model.parameters()) {
-      // Tables stand one token to a row.
+      // Tables are stored with one token per row.
       const bool table = parameter.name == "embedding" || parameter.name == "positions";
-      out.push_back(table ? transposed(parameter.name, parameter.W) : tensor(parameter.name, parameter.W));
+      out.push_back(table ? transposed(parameter.name, parameter.W)
+                          : tensor(parameter.name, parameter.W));
     }
     return write_safetensors(file, out);
   }
-  const nlohmann::ordered_json config = {
-      {"model_type", "gpt2"},           {"n_layer", shape.layers},       {"n_embd", shape.dim},
-      {"n_head", shape.heads},          {"n_inner", shape.hidden},       {"n_positions", shape.context},
-      {"vocab_size", shape.vocabulary}, {"activation_function", "gelu"}, {"layer_norm_epsilon", shape.norm_epsilon()},
-      {"tie_word_embeddings", false}};
-  write_file_atomically(beside(file, ".config.json"), config.dump(2) + "\n");
+  const nlohmann::ordered_json config = {{"model_type", "gpt2"},
+                                         {"n_layer", shape.layers},
+                                         {"n_embd", shape.dim},
+                                         {"n_head", shape.heads},
+                                         {"n_inner", shape.hidden},
+                                         {"n_positions", shape.context},
+                                         {"vocab_size", shape.vocabulary},
+                                         {"activation_function", "gelu"},
+                                         {"layer_norm_epsilon", shape.norm_epsilon()},
+                                         {"tie_word_embeddings", false}};
+  write_file_atomically(replace_extension(file, ".config.json"), config.dump(2) + "\n");
   write_safetensors(file, gpt2_tensors(model));
 }
 
 template <class T>
-void save_recording(const Gpt<T>& model, const Moments& moments, const std::string& folder, std::uint64_t step) {
+void save_recording(const Gpt<T>& model, const Moments& moments, const std::string& folder,
+                    std::uint64_t step) {
   const std::string place = folder + "/step" + std::to_string(step) + "/";
-  nlohmann::ordered_json layers = nlohmann::ordered_json::array(), others = nlohmann::ordered_json::object();
+  nlohmann::ordered_json layers = nlohmann::ordered_json::array(),
+                         others = nlohmann::ordered_json::object();
   for (const Parameter<T>& parameter : model.parameters()) {
     const std::string& name = parameter.name;
     if (name == "positions") {
-      others[name] = "a table of positions, added to every token";
+      others[name] = "a position table, added to every token";
       continue;
     }
     const bool table = name == "embedding";
     const std::size_t dot = name.find('.');
-    // What Wo multiplies is H; Table 1 of the paper compares it with A.
-    const std::string block = name.substr(dot + 1), of_block = block == "Wo" ? "H" : activation_of(block),
+    // The input of Wo is H. activation_of follows Table 1 of the paper, which compares Wo with A.
+    const std::string block = name.substr(dot + 1),
+                      of_block = block == "Wo" ? "H" : activation_of(block),
                       activation = name == "head" ? "Af" : name.substr(0, dot + 1) + of_block,
                       file = std::to_string(layers.size()) + ".safetensors";
-    std::vector<TensorToWrite> tensors = {tensor<double>("gradient", arma::conv_to<arma::mat>::from(parameter.G))};
+    std::vector<TensorToWrite> tensors = {
+        tensor<double>("gradient", arma::conv_to<arma::mat>::from(parameter.G))};
     if (table) {
-      tensors.push_back({"counts", Dtype::f64, {moments.counts().size()}, bytes_of<double>(arma::vec(moments.counts()))});
+      tensors.push_back({"counts",
+                         Dtype::f64,
+                         {moments.counts().size()},
+                         bytes_of<double>(arma::vec(moments.counts()))});
     } else {
       tensors.push_back(tensor<double>("second_moment", moments.second_moment(activation)));
     }
@@ -101,18 +116,21 @@ void save_recording(const Gpt<T>& model, const Moments& moments, const std::stri
                       {"first_part", 1},
                       {"file", file}});
   }
-  // Last, so that a recording never names a file that is not there.
-  write_file_atomically(
-      place + "recording.json",
-      nlohmann::ordered_json{
-          {"format", "ranklab.recording/1"}, {"layers", layers}, {"not_seen", others}, {"tied", nlohmann::ordered_json::object()}}
-              .dump(1) +
-          "\n");
+  // Written last, so that a recording never names a missing file.
+  write_file_atomically(place + "recording.json",
+                        nlohmann::ordered_json{{"format", "ranklab.recording/1"},
+                                               {"layers", layers},
+                                               {"not_seen", others},
+                                               {"tied", nlohmann::ordered_json::object()}}
+                                .dump(1) +
+                            "\n");
 }
 
 template void save_weights<float>(const Gpt<float>&, const std::string&);
 template void save_weights<double>(const Gpt<double>&, const std::string&);
-template void save_recording<float>(const Gpt<float>&, const Moments&, const std::string&, std::uint64_t);
-template void save_recording<double>(const Gpt<double>&, const Moments&, const std::string&, std::uint64_t);
+template void save_recording<float>(const Gpt<float>&, const Moments&, const std::string&,
+                                    std::uint64_t);
+template void save_recording<double>(const Gpt<double>&, const Moments&, const std::string&,
+                                     std::uint64_t);
 
 }  // namespace ranklab::gpt

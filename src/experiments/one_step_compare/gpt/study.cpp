@@ -13,10 +13,12 @@ namespace ranklab {
 namespace gpt {
 namespace {
 
-const std::vector<std::string> optimisers = {"adam", "muon", "polar", "sgd"};
-// What --also may not change, since all runs of a trial see the same batches.
-const std::set<std::string> of_all_runs = {"text",          "vocab",    "context",     "batch", "also",   "optimizer",
-                                           "measure-steps", "one-step", "one-step-at", "save",  "record", "save-steps"};
+const std::vector<std::string> optimizers = {"adam", "muon", "polar", "sgd"};
+// Settings that --also may not change: all runs of a trial see the same batches, and the output
+// belongs to the first run.
+const std::set<std::string> common_to_all_runs = {
+    "text",          "vocab",    "context",     "batch", "also",   "optimizer",
+    "measure-steps", "one-step", "one-step-at", "save",  "record", "save-steps"};
 
 std::vector<double> default_measured(std::uint64_t steps) {
   std::set<double> out = {0, 1, 2, 3, 4, 8, 16, 32, 64};
@@ -24,25 +26,28 @@ std::vector<double> default_measured(std::uint64_t steps) {
   return {out.begin(), out.end()};
 }
 
-std::vector<double> stepped_of(const GptConfig& config, const std::set<double>& measured) {
+std::vector<double> one_step_points_of(const GptConfig& config, const std::set<double>& measured) {
   std::set<double> wanted(config.one_step_at.begin(), config.one_step_at.end());
   if (wanted.empty()) wanted = {4, 8, 16, 32, 100, static_cast<double>(config.steps)};
   std::vector<double> out;
-  std::set_intersection(wanted.begin(), wanted.end(), measured.begin(), measured.end(), std::back_inserter(out));
+  std::set_intersection(wanted.begin(), wanted.end(), measured.begin(), measured.end(),
+                        std::back_inserter(out));
   return out;
 }
 
-/// "hidden" stands for every block inside a layer.
+/// Whether a list of --spectral-on names a block; "hidden" names every block inside the layers.
 bool is_on(const std::vector<std::string>& list, const std::string& block) {
   const bool outer = block == "embedding" || block == "head" || block == "positions";
-  return std::count(list.begin(), list.end(), block) > 0 || (!outer && std::count(list.begin(), list.end(), "hidden") > 0);
+  return std::count(list.begin(), list.end(), block) > 0 ||
+         (!outer && std::count(list.begin(), list.end(), "hidden") > 0);
 }
 
-/// A run that --also asks for: an optimiser, and key=value for what differs, all by commas; lists by plus signs.
+/// The run of one value of --also: an optimizer and key=value for each changed setting, separated
+/// by commas. Entries of a list are separated by plus signs.
 Run also_run(const GptConfig& base, const std::string& text) {
   const auto refuse = [&](const std::string& why) {
-    return UsageError("--also: '" + printable(text) + "': " + why + "; allowed: an optimizer of " + joined(optimisers, "|") +
-                      " and settings that differ, as in muon,spectral-on=W2");
+    return UsageError("--also: '" + printable(text) + "': " + why + "; allowed: one of " +
+                      joined(optimizers, "|") + " and changed settings, as in muon,spectral-on=W2");
   };
   Run run;
   run.config = base;
@@ -53,22 +58,25 @@ Run also_run(const GptConfig& base, const std::string& text) {
     const std::string word = text.substr(begin, end - begin);
     begin = end + 1;
     if (first) {
-      if (!std::count(optimisers.begin(), optimisers.end(), word)) throw refuse("'" + printable(word) + "' is no optimizer");
+      if (!std::count(optimizers.begin(), optimizers.end(), word))
+        throw refuse("unknown optimizer '" + printable(word) + "'");
       run.optimizer = word;
       continue;
     }
     const std::size_t equals = word.find('=');
     const std::string key = word.substr(0, equals);
-    const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& each) { return each.name == key; });
-    if (equals == std::string::npos || field == fields.end() || of_all_runs.contains(key)) {
-      throw refuse("'" + printable(word) + "' sets nothing that may differ");
+    const auto field = std::find_if(fields.begin(), fields.end(),
+                                    [&](const Field& each) { return each.name == key; });
+    if (equals == std::string::npos || field == fields.end() || common_to_all_runs.contains(key)) {
+      throw refuse("'" + printable(word) + "' is not a setting that --also can change");
     }
     std::string value = word.substr(equals + 1);
     run.changes.emplace_back(key, value);
     std::replace(value.begin(), value.end(), '+', ',');
     field->parse(value, "--also: " + key);
   }
-  if (run.changes.empty()) throw refuse("nothing differs from --optimizer " + run.optimizer);
+  if (run.changes.empty())
+    throw refuse("no setting differs from the run of --optimizer " + run.optimizer);
   std::sort(run.changes.begin(), run.changes.end());
   run.name = text;
   return run;
@@ -78,16 +86,18 @@ void check_run(const Run& run) {
   const GptConfig& c = run.config;
   const std::string where = run.is_main() ? "" : "--also " + run.name + ": ";
   if (c.dim % c.heads != 0) {
-    throw UsageError(where + "--heads: " + std::to_string(c.heads) + " does not divide --dim " + std::to_string(c.dim));
+    throw UsageError(where + "--heads: " + std::to_string(c.heads) + " does not divide --dim " +
+                     std::to_string(c.dim));
   }
   if (c.position == "rotary" && c.dim / c.heads % 2 != 0) {
-    throw UsageError(where + "--heads: " + std::to_string(c.heads) + " leaves heads of odd width " +
+    throw UsageError(where + "--heads: " + std::to_string(c.heads) + " gives heads of odd width " +
                      std::to_string(c.dim / c.heads) +
-                     ", which --position rotary cannot turn; allowed: an even width, or --position learned");
+                     "; allowed: an even width, or any with --position learned");
   }
   const bool gated = c.activation == "swiglu";
   if (!gated && std::count(c.spectral_on.begin(), c.spectral_on.end(), "Wg")) {
-    throw UsageError(where + "--spectral-on: Wg is not allowed with --activation " + c.activation + "; allowed: with swiglu");
+    throw UsageError(where + "--spectral-on: Wg is not allowed with --activation " + c.activation +
+                     "; allowed: with --activation swiglu");
   }
 }
 
@@ -95,7 +105,7 @@ class GptStudy : public Study {
  public:
   std::vector<Field> fields() override { return fields_of(config_); }
 
-  void settle() override {
+  void resolve_defaults() override {
     if (config_.qk_norm == "auto") config_.qk_norm = config_.position == "rotary" ? "on" : "off";
   }
 
@@ -108,7 +118,8 @@ class GptStudy : public Study {
                                       {"--one-step-at", &config_.one_step_at}}) {
       for (const std::uint64_t step : *steps) {
         if (step > config_.steps) {
-          throw UsageError(std::string(name) + ": " + std::to_string(step) + " is beyond the last step; allowed: 0 to --steps " +
+          throw UsageError(std::string(name) + ": " + std::to_string(step) +
+                           " is beyond the last step; allowed: 0 to --steps " +
                            std::to_string(config_.steps));
         }
       }
@@ -116,7 +127,8 @@ class GptStudy : public Study {
     for (const std::uint64_t step : config_.one_step_at) {
       const std::vector<double>& measured = plan.runs.front().measured;
       if (std::count(measured.begin(), measured.end(), static_cast<double>(step)) > 0) continue;
-      throw UsageError("--one-step-at: " + std::to_string(step) + " is not measured; allowed: what --measure-steps names");
+      throw UsageError("--one-step-at: " + std::to_string(step) +
+                       " is not a measured step; allowed: the steps of --measure-steps");
     }
   }
 
@@ -126,13 +138,17 @@ class GptStudy : public Study {
     Estimate cost;
     for (const Run& run : plan.runs) {
       const GptShape shape = run.shape(V);
-      const double width = static_cast<double>(shape.dim), N = static_cast<double>(config_.batch * config_.context),
-                   part = std::min(N, static_cast<double>(sequences_at_once(shape.context, shape.dim) * shape.context));
-      // Weights, gradients, two moments, copies for probes; two passes over a part; Gram matrices in double with what they are made
-      // of; of two batches the streams, from which single steps go on.
-      cost.bytes +=
-          8 * (7 * gpt_parameters(shape) + 2 * gpt_pass_numbers(shape, part) + 4 * static_cast<double>(shape.hidden) * part);
-      if (!run.stepped.empty()) cost.bytes += 8 * 2 * N * width * (2 * static_cast<double>(shape.layers) + 1);
+      const double width = static_cast<double>(shape.dim),
+                   N = static_cast<double>(config_.batch * config_.context),
+                   part =
+                       std::min(N, static_cast<double>(sequences_at_once(shape.context, shape.dim) *
+                                                       shape.context));
+      // Weights, gradients, two moments, copies for probes; two passes over a part; Gram matrices
+      // in double and their inputs. With single steps: the residual streams of two batches.
+      cost.bytes += 8 * (7 * gpt_parameters(shape) + 2 * gpt_pass_numbers(shape, part) +
+                         4 * static_cast<double>(shape.hidden) * part);
+      if (!run.one_step_at.empty())
+        cost.bytes += 8 * 2 * N * width * (2 * static_cast<double>(shape.layers) + 1);
       cost.flops += run_flops(plan, run, V);
     }
     // The text in several forms, and its tokens.
@@ -141,13 +157,15 @@ class GptStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
-    for (const std::string& file : {config_.save, config_.record.empty() ? "" : config_.record + "/recording.json"}) {
+    for (const std::string& file :
+         {config_.save, config_.record.empty() ? "" : config_.record + "/recording.json"}) {
       if (!file.empty()) check_writable(file);
     }
     const Plan plan = plan_of(config_);
-    // Read before the trials, so that a text that is missing or too short is refused before anything else.
+    // Read before the trials, so that a missing or too short text is an error before any training.
     const Corpus corpus = read_corpus(config_.text, config_.vocab, config_.context + 1);
-    const auto records = runner.run([&](Trial& trial) { return run_trial(plan, corpus, runner.single_precision(), trial); });
+    const auto records = runner.run(
+        [&](Trial& trial) { return run_trial(plan, corpus, runner.single_precision(), trial); });
     return report(plan, corpus, records);
   }
 
@@ -167,8 +185,12 @@ std::vector<Field> fields_of(GptConfig& c) {
     return field;
   };
   return {
-      text_field("text", c.text, "text file to train on; default: the King James Bible of Debian's package bible-kjv-text"),
-      text_field("vocab", c.vocab, "char, or bpe:V: a byte-pair vocabulary of V tokens learned from the text, V up to 16384"),
+      text_field("text", c.text,
+                 "text file to train on; default: the King James Bible of Debian's package "
+                 "bible-kjv-text"),
+      text_field("vocab", c.vocab,
+                 "char, or bpe:V: a byte-pair vocabulary of V tokens learned from the text, V up "
+                 "to 16384"),
       size_field("layers", c.layers, 1, 1000, "L", "transformer blocks"),
       size_field("dim", c.dim, 2, largest, "d", "width of the residual stream"),
       size_field("heads", c.heads, 1, largest, "h", "attention heads; must divide --dim"),
@@ -176,51 +198,66 @@ std::vector<Field> fields_of(GptConfig& c) {
       size_field("batch", c.batch, 1, largest, "B", "sequences per step"),
       size_field("steps", c.steps, 1, most_steps, "", "training steps of each optimizer"),
       choice_field("activation", c.activation, {"relu2", "relu", "gelu", "swiglu"}, "sigma",
-                   "activation of the feed-forward networks, of width 4 d; swiglu is gated, with width 8 d / 3"),
-      choice_field("norm", c.norm, {"rms", "layer"}, "",
-                   "normalization before attention, feed-forward network and head; without gain and bias"),
+                   "activation of the feed-forward networks, of width 4 d; swiglu is gated, with "
+                   "width 8 d / 3"),
+      choice_field(
+          "norm", c.norm, {"rms", "layer"}, "",
+          "normalization before attention, feed-forward network and head; without gain and bias"),
       choice_field("position", c.position, {"rotary", "learned"}, "",
-                   "rotary: normalize the embedding, rotate queries and keys; learned: add a table to the embedding"),
+                   "rotary: normalize the embedding, rotate queries and keys; learned: add a table "
+                   "to the embedding"),
       choice_field("qk-norm", c.qk_norm, {"auto", "on", "off"}, "",
-                   "scale queries and keys of each head to mean square 1; auto: only if positions are rotary"),
+                   "scale queries and keys of each head to mean square 1; auto: only if positions "
+                   "are rotary"),
       choice_field("init", c.init, {"modded", "gauss", "gpt2"}, "",
-                   "initial weights; modded: output maps and head are 0; gauss: N(0, 1/fan_in) (Assumption A); gpt2: N(0, 0.02^2)"),
-      choice_list_field("optimizer", c.optimizer, optimisers, "", "optimizer of the matrices inside layers; one run for each"),
+                   "initial weights; modded: output maps and head are 0; gauss: N(0, 1/fan_in) "
+                   "(Assumption A); gpt2: N(0, 0.02^2)"),
+      choice_list_field("optimizer", c.optimizer, optimizers, "",
+                        "optimizer of the matrices inside layers; one run for each"),
       rate("lr-adam", c.lr_adam, "Adam's learning rate on the matrices inside layers"),
       rate("lr-muon", c.lr_muon, "Muon's learning rate"),
       rate("lr-polar", c.lr_polar, "learning rate of Muon with exact polar factors"),
       rate("lr-sgd", c.lr_sgd, "learning rate of SGD with momentum"),
       rate("lr-embedding", c.lr_embedding, "Adam's learning rate on embedding, positions and head"),
-      rate("lr-outer", c.lr_outer, "learning rate of the optimizer on embedding and head, if --spectral-on names them"),
-      choice_list_field("spectral-on", c.spectral_on, {"hidden", "Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wg", "embedding", "head"}, "",
-                        "matrices that the optimizer updates; hidden: all inside layers; Adam updates the rest"),
-      or_empty(one_per_flag(text_list_field(
-          "also", c.also,
-          "extra run: an optimizer and the changed settings, as in muon,spectral-on=W2 or adam,dim=128,steps=100"))),
-      or_empty(size_list_field(
-          "measure-steps", c.measure_steps, 0, most_steps, "",
-          "step counts after which ranks are measured, always after the last; default: 0-4, 8, 16, 32, 64 and every 50")),
+      rate("lr-outer", c.lr_outer,
+           "learning rate of the optimizer on embedding and head, if --spectral-on names them"),
+      choice_list_field(
+          "spectral-on", c.spectral_on,
+          {"hidden", "Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wg", "embedding", "head"}, "",
+          "matrices that the optimizer updates; hidden: all inside layers; Adam updates the rest"),
+      or_empty(one_per_flag(text_list_field("also", c.also,
+                                            "extra run: an optimizer and the changed settings, as "
+                                            "in muon,spectral-on=W2 or adam,dim=128,steps=100"))),
+      or_empty(size_list_field("measure-steps", c.measure_steps, 0, most_steps, "",
+                               "step counts after which ranks are measured, always after the last; "
+                               "default: 0-4, 8, 16, 32, 64 and every 50")),
       switch_field("one-step", c.one_step,
-                   "measure the actual loss decrease along G and along polar(G), for each matrix, in the first optimizer's run"),
-      or_empty(size_list_field("one-step-at", c.one_step_at, 0, most_steps, "",
-                               "measured steps at which --one-step compares; default: 4, 8, 16, 32, 100 and the last")),
+                   "measure the actual loss decrease along G and along polar(G), for each matrix, "
+                   "in the first optimizer's run"),
+      or_empty(size_list_field(
+          "one-step-at", c.one_step_at, 0, most_steps, "",
+          "measured steps at which --one-step compares; default: 4, 8, 16, 32, 100 and the last")),
+      output(text_field("save", c.save,
+                        ".safetensors file for the weights of trial 0's first run; if the "
+                        "architecture is GPT-2's, in GPT-2's layout")),
       output(text_field(
-          "save", c.save,
-          ".safetensors file for the weights of trial 0's first run; if the architecture is GPT-2's, in GPT-2's layout")),
-      output(
-          text_field("record", c.record, "folder for activations and gradients of trial 0's first run, for --study files --from")),
-      or_empty(size_list_field("save-steps", c.save_steps, 0, most_steps, "",
-                               "step counts after which --save and --record write; default: the last")),
+          "record", c.record,
+          "folder for activations and gradients of trial 0's first run, for --study files --from")),
+      or_empty(
+          size_list_field("save-steps", c.save_steps, 0, most_steps, "",
+                          "step counts after which --save and --record write; default: the last")),
   };
 }
 
 Plan plan_of(const GptConfig& config) {
   Plan plan{config, {}};
-  for (const std::string& optimizer : config.optimizer) plan.runs.push_back({optimizer, "", optimizer, {}, config, {}, {}});
+  for (const std::string& optimizer : config.optimizer)
+    plan.runs.push_back({optimizer, "", optimizer, {}, config, {}, {}});
   for (const std::string& text : config.also) plan.runs.push_back(also_run(config, text));
   std::set<std::string> names;
   for (Run& run : plan.runs) {
-    if (!names.insert(run.name).second) throw UsageError("--also: '" + printable(run.name) + "' stands twice");
+    if (!names.insert(run.name).second)
+      throw UsageError("--also: '" + printable(run.name) + "' is given twice");
     const std::string rest = run.name.substr(run.optimizer.size());
     run.label = (run.optimizer == "adam"   ? "Adam"
                  : run.optimizer == "muon" ? "Muon"
@@ -229,46 +266,56 @@ Plan plan_of(const GptConfig& config) {
                 rest;
     const std::uint64_t steps = run.config.steps;
     std::set<double> measured = {static_cast<double>(steps)}, probed;
-    const std::vector<double> wanted = config.measure_steps.empty()
-                                           ? default_measured(steps)
-                                           : std::vector<double>(config.measure_steps.begin(), config.measure_steps.end());
+    const std::vector<double> wanted =
+        config.measure_steps.empty()
+            ? default_measured(steps)
+            : std::vector<double>(config.measure_steps.begin(), config.measure_steps.end());
     for (const double t : wanted) {
       if (t <= static_cast<double>(steps)) measured.insert(t);
     }
     if (&run == &plan.runs.front()) {
-      if (!config.save.empty() || !config.record.empty()) measured.insert(config.save_steps.begin(), config.save_steps.end());
+      if (!config.save.empty() || !config.record.empty())
+        measured.insert(config.save_steps.begin(), config.save_steps.end());
     }
     run.measured.assign(measured.begin(), measured.end());
     for (const double t : {32.0, 100.0, static_cast<double>(steps)}) {
       if (measured.contains(t)) probed.insert(t);
     }
     run.probed.assign(probed.begin(), probed.end());
-    if (config.one_step && &run == &plan.runs.front()) run.stepped = stepped_of(config, measured);
+    if (config.one_step && &run == &plan.runs.front())
+      run.one_step_at = one_step_points_of(config, measured);
   }
   return plan;
 }
 
 double run_flops(const Plan& plan, const Run& run, std::uint64_t vocabulary) {
   const GptShape shape = run.shape(vocabulary);
-  const double N = static_cast<double>(plan.config.batch * plan.config.context), d = static_cast<double>(shape.dim),
-               layers = static_cast<double>(shape.layers), steps = static_cast<double>(run.config.steps),
-               measured = static_cast<double>(run.measured.size()), probed = static_cast<double>(run.probed.size()),
-               numbers = gpt_parameters(shape), forward = gpt_flops(shape, N),
+  const double N = static_cast<double>(plan.config.batch * plan.config.context),
+               d = static_cast<double>(shape.dim), layers = static_cast<double>(shape.layers),
+               steps = static_cast<double>(run.config.steps),
+               measured = static_cast<double>(run.measured.size()),
+               probed = static_cast<double>(run.probed.size()), numbers = gpt_parameters(shape),
+               forward = gpt_flops(shape, N),
                gram = 16 * N * layers * d * static_cast<double>(shape.hidden),
-               one_step = static_cast<double>(run.stepped.size()) * 28 * (6 * layers + 3) * 0.6 * forward;
+               one_step = static_cast<double>(run.one_step_at.size()) * 28 * (6 * layers + 3) *
+                          0.6 * forward;
   return steps * (3 * forward + (run.rule() == Rule::adam ? 0 : 60 * numbers * d)) +
-         measured * (4 * forward + gram + 20 * numbers * d) + probed * 8 * (3 * forward + gram) + one_step;
+         measured * (4 * forward + gram + 20 * numbers * d) + probed * 8 * (3 * forward + gram) +
+         one_step;
 }
 
-std::vector<double> stepped_in(const Run& run, bool is_early) {
+std::vector<double> one_step_points(const Run& run, bool is_early) {
   std::vector<double> out;
-  std::copy_if(run.stepped.begin(), run.stepped.end(), std::back_inserter(out),
+  std::copy_if(run.one_step_at.begin(), run.one_step_at.end(), std::back_inserter(out),
                [&](double t) { return (t < early_steps) == is_early; });
   return out;
 }
 
 Rule Run::rule() const {
-  return optimizer == "adam" ? Rule::adam : optimizer == "muon" ? Rule::muon : optimizer == "polar" ? Rule::polar : Rule::sgd;
+  return optimizer == "adam"    ? Rule::adam
+         : optimizer == "muon"  ? Rule::muon
+         : optimizer == "polar" ? Rule::polar
+                                : Rule::sgd;
 }
 
 double Run::lr() const {
@@ -285,15 +332,17 @@ double Run::lr() const {
   return 0;
 }
 
-bool Run::steps_block(const std::string& block) const {
+bool Run::updates(const std::string& block) const {
   return is_on(config.spectral_on, block);
 }
 
 GptShape Run::shape(std::uint64_t vocabulary) const {
   const GptConfig& c = config;
   const Activation& activation = find_activation(c.activation);
-  // Three maps of 8 d / 3 have as many weights as two of 4 d; rounded to a multiple of 8.
-  const std::uint64_t hidden = activation.gated ? std::max<std::uint64_t>((8 * c.dim + 12) / 24 * 8, 8) : 4 * c.dim;
+  // Three matrices of width 8 d / 3 have as many weights as two of width 4 d. Rounded to a multiple
+  // of 8.
+  const std::uint64_t hidden =
+      activation.gated ? std::max<std::uint64_t>((8 * c.dim + 12) / 24 * 8, 8) : 4 * c.dim;
   return {.vocabulary = vocabulary,
           .layers = c.layers,
           .dim = c.dim,
@@ -307,12 +356,13 @@ GptShape Run::shape(std::uint64_t vocabulary) const {
 }
 
 const Run* Plan::find(const std::string& optimizer, const Changes& changes) const {
-  const auto found =
-      std::find_if(runs.begin(), runs.end(), [&](const Run& run) { return run.optimizer == optimizer && run.changes == changes; });
+  const auto found = std::find_if(runs.begin(), runs.end(), [&](const Run& run) {
+    return run.optimizer == optimizer && run.changes == changes;
+  });
   return found == runs.end() ? nullptr : &*found;
 }
 
-const Run& Plan::of_paper() const {
+const Run& Plan::paper_run() const {
   const Run* const muon = find("muon");
   return muon ? *muon : runs.front();
 }
@@ -324,15 +374,20 @@ std::vector<std::string> hidden_blocks(const Run& run) {
 std::vector<std::string> rank_series(const Run& run) {
   std::vector<std::string> out;
   const auto add_gradient = [&](const std::string& block) {
-    for (const std::string& name : {nuclear_rank_of(block), ratio_of(block), block + ".gradient_norm"}) out.push_back(name);
+    for (const std::string& name :
+         {nuclear_rank_of(block), ratio_of(block), block + ".gradient_norm"})
+      out.push_back(name);
   };
   for (std::size_t l = 0; l < run.config.layers; ++l) {
-    for (const char* activation : {"A", "Am", "H", "Z", "S"}) out.push_back(stable_rank_of(in_layer(l, activation)));
-    for (const char* activation : {"A", "S"}) out.push_back(in_layer(l, activation) + ".mean_share");
+    for (const char* activation : {"A", "Am", "H", "Z", "S"})
+      out.push_back(stable_rank_of(in_layer(l, activation)));
+    for (const char* activation : {"A", "S"})
+      out.push_back(in_layer(l, activation) + ".mean_share");
     for (const std::string& block : hidden_blocks(run)) add_gradient(in_layer(l, block));
     out.push_back(in_layer(l, "Wo.ratio_to_H"));
   }
-  for (const char* activation : {"Af", "embedding", "indicator"}) out.push_back(stable_rank_of(activation));
+  for (const char* activation : {"Af", "embedding", "indicator"})
+    out.push_back(stable_rank_of(activation));
   for (const char* block : {"head", "embedding"}) add_gradient(block);
   return out;
 }

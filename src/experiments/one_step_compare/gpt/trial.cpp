@@ -11,16 +11,17 @@
 namespace ranklab::gpt {
 namespace {
 
-// A loss beyond this is divergence: guessing costs log V, 10 nats at most.
+// Nats. A loss above this counts as divergence; uniform guessing costs log V, at most about 10.
 constexpr double largest_loss = 100;
-// Batches of held-out text: for the validation loss on the way and at the end, and for the ranks at probed steps.
+// Batches of held-out text: for the validation loss during training, for the final one, and for the
+// ranks at probed steps.
 constexpr std::uint64_t validation_batches = 4, final_batches = 16, probe_batches = 8;
 
 bool has(const std::vector<double>& steps, std::uint64_t t) {
   return std::find(steps.begin(), steps.end(), static_cast<double>(t)) != steps.end();
 }
 
-/// One run of one trial, from the start of its weights to the last measurement.
+/// One run of one trial, from the initial weights to the last measurement.
 template <class T>
 class Training {
  public:
@@ -29,15 +30,17 @@ class Training {
         run_(run),
         corpus_(corpus),
         trial_(trial),
-        writes_(trial.index() == 0 && &run == &plan.runs.front()),
+        writes_files_(trial.index() == 0 && &run == &plan.runs.front()),
         model_(run.shape(corpus.vocabulary), start_of(run.config.init), trial),
         batches_(trial.stream("batches")),
         independent_(trial.stream("independent")) {
     Stream validation = trial.stream("validation");
-    for (std::uint64_t i = 0; i < final_batches; ++i) validation_.push_back(windows(corpus.validation, validation));
+    for (std::uint64_t i = 0; i < final_batches; ++i)
+      validation_.push_back(windows(corpus.validation, validation));
     Stream probes = trial.stream("probe");
-    for (std::uint64_t i = 0; i < probe_batches; ++i) probe_.push_back(windows(corpus.validation, probes));
-    for (const Parameter<T>& parameter : model_.parameters()) add_optimiser(parameter.name);
+    for (std::uint64_t i = 0; i < probe_batches; ++i)
+      probe_.push_back(windows(corpus.validation, probes));
+    for (const Parameter<T>& parameter : model_.parameters()) add_optimizer(parameter.name);
   }
 
   TrialRecord train() {
@@ -58,8 +61,8 @@ class Training {
       trial_.show("loss", loss);
       if (measured) measure(t, batch, moments);
       if (t == steps) break;
-      for (std::size_t i = 0; i < optimisers_.size(); ++i) {
-        optimisers_[i].step(model_.parameters()[i], rates_[i] * trapezoid(t, steps));
+      for (std::size_t i = 0; i < optimizers_.size(); ++i) {
+        optimizers_[i].step(model_.parameters()[i], rates_[i] * trapezoid(t, steps));
       }
       trial_.advance();
     }
@@ -75,15 +78,19 @@ class Training {
     return draw_windows(tokens, run_.config.batch, run_.config.context, stream);
   }
 
-  void add_optimiser(const std::string& parameter) {
+  void add_optimizer(const std::string& parameter) {
     const std::string block = parameter.substr(parameter.find('.') + 1);
-    const bool outer = block == "embedding" || block == "positions" || block == "head", steps = run_.steps_block(block);
-    optimisers_.emplace_back(typename Optimiser<T>::Settings{.rule = steps ? run_.rule() : Rule::adam});
-    const double of_outer = steps && run_.rule() != Rule::adam ? run_.config.lr_outer : run_.config.lr_embedding;
-    rates_.push_back(outer ? of_outer : steps ? run_.lr() : run_.config.lr_adam);
+    const bool outer = block == "embedding" || block == "positions" || block == "head",
+               own_rule = run_.updates(block);
+    optimizers_.emplace_back(
+        typename Optimizer<T>::Settings{.rule = own_rule ? run_.rule() : Rule::adam});
+    const double outer_rate =
+        own_rule && run_.rule() != Rule::adam ? run_.config.lr_outer : run_.config.lr_embedding;
+    rates_.push_back(outer ? outer_rate : own_rule ? run_.lr() : run_.config.lr_adam);
   }
 
-  /// The loss of a batch and its gradients; its activations are added to `moments`.
+  /// Returns the loss of a batch and leaves its gradients in the model. Adds its activations to
+  /// `moments` unless it is null.
   double gradients_of(const TokenBatch& batch, Moments* moments) {
     return model_.loss_by_parts(batch, pass_, true, [&](const TokenBatch& part) {
       trial_.check_interrupt();
@@ -94,17 +101,19 @@ class Training {
   double validation(std::uint64_t batches) {
     double sum = 0;
     for (std::uint64_t i = 0; i < batches; ++i) {
-      sum += model_.loss_by_parts(validation_[i], pass_, false, [&](const TokenBatch&) { trial_.check_interrupt(); });
+      sum += model_.loss_by_parts(validation_[i], pass_, false,
+                                  [&](const TokenBatch&) { trial_.check_interrupt(); });
     }
     return sum / static_cast<double>(batches);
   }
 
-  /// With the moments of `batch` and its gradients, which stay in the model for the step.
+  /// `moments` are those of `batch`. Its gradients are in the model and are there again afterwards,
+  /// for the optimizer.
   void measure(std::uint64_t t, const TokenBatch& batch, const Moments& moments) {
     append_ranks(model_, moments, "", series_);
-    if (writes_) save(t, moments);
+    if (writes_files_) save(t, moments);
     series_[validation_loss].push_back(validation(validation_batches));
-    if (has(run_.stepped, t)) one_step(t, batch, moments);
+    if (has(run_.one_step_at, t)) one_step(t, batch, moments);
     if (!has(run_.probed, t)) return;
     std::vector<arma::Mat<T>> kept;
     for (const Parameter<T>& parameter : model_.parameters()) kept.push_back(parameter.G);
@@ -118,11 +127,13 @@ class Training {
     for (const TokenBatch& batch : probe_) {
       gradients_of(batch, &moments);
       for (std::size_t i = 0; i < model_.parameters().size(); ++i) {
-        if (sums.size() == i) sums.emplace_back(arma::size(model_.parameters()[i].G), arma::fill::zeros);
+        if (sums.size() == i)
+          sums.emplace_back(arma::size(model_.parameters()[i].G), arma::fill::zeros);
         sums[i] += model_.parameters()[i].G;
       }
     }
-    for (std::size_t i = 0; i < sums.size(); ++i) model_.parameters()[i].G = sums[i] / static_cast<T>(probe_batches);
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      model_.parameters()[i].G = sums[i] / static_cast<T>(probe_batches);
     append_ranks(model_, moments, probe, series_);
   }
 
@@ -134,17 +145,19 @@ class Training {
       std::vector<double>& series = series_[when + name];
       series.insert(series.end(), values.begin(), values.end());
     };
-    append(predicted, ratios.predicted);
-    append(reached, ratios.on_batch);
-    append(reached_elsewhere, ratios.on_independent);
-    append(jointly, {ratios.joint_on_batch});
-    append(jointly_elsewhere, {ratios.joint_on_independent});
+    append(predicted_ratio, ratios.predicted);
+    append(batch_ratio, ratios.on_batch);
+    append(independent_ratio, ratios.on_independent);
+    append(joint_batch_ratio, {ratios.joint_on_batch});
+    append(joint_independent_ratio, {ratios.joint_on_independent});
   }
 
   void save(std::uint64_t t, const Moments& moments) {
     const std::vector<std::uint64_t>& steps = plan_.config.save_steps;
-    if (steps.empty() ? t != plan_.config.steps : std::count(steps.begin(), steps.end(), t) == 0) return;
-    if (!plan_.config.save.empty()) save_weights(model_, file_at(plan_.config.save, t, plan_.config.steps));
+    if (steps.empty() ? t != plan_.config.steps : std::count(steps.begin(), steps.end(), t) == 0)
+      return;
+    if (!plan_.config.save.empty())
+      save_weights(model_, file_at(plan_.config.save, t, plan_.config.steps));
     if (!plan_.config.record.empty()) save_recording(model_, moments, plan_.config.record, t);
   }
 
@@ -154,19 +167,24 @@ class Training {
     out.set(final_validation_loss, finished ? validation(final_batches) : undefined);
     out.set(diverged, !finished);
     count_violations(out);
-    // What comes after a divergence is undefined.
-    const auto fill = [&](const std::string& name, std::size_t points) { series_[name].resize(points, undefined); };
+    // Values after a divergence are undefined.
+    const auto fill = [&](const std::string& name, std::size_t points) {
+      series_[name].resize(points, undefined);
+    };
     fill(validation_loss, run_.measured.size());
     for (const std::string& name : rank_series(run_)) {
       fill(name, run_.measured.size());
       if (!run_.probed.empty()) fill(probe + name, run_.probed.size());
     }
     for (const bool is_early : {true, false}) {
-      const std::size_t steps = stepped_in(run_, is_early).size(), blocks = run_.config.layers * hidden_blocks(run_).size() + 2;
+      const std::size_t steps = one_step_points(run_, is_early).size(),
+                        blocks = run_.config.layers * hidden_blocks(run_).size() + 2;
       if (steps == 0) continue;
       const std::string when = is_early ? early : "";
-      for (const char* name : {predicted, reached, reached_elsewhere}) fill(when + name, steps * blocks);
-      for (const char* name : {jointly, jointly_elsewhere}) fill(when + name, steps);
+      for (const char* name : {predicted_ratio, batch_ratio, independent_ratio})
+        fill(when + name, steps * blocks);
+      for (const char* name : {joint_batch_ratio, joint_independent_ratio})
+        fill(when + name, steps);
     }
     for (auto& [name, values] : series_) out.set(name, std::move(values));
     return out;
@@ -178,7 +196,8 @@ class Training {
       for (const std::string& block : hidden_blocks(run_)) {
         const std::vector<double>& ratio = series_[ratio_of(in_layer(l, block))];
         for (std::size_t i = 0; i < ratio.size(); ++i) {
-          if (std::isfinite(ratio[i])) (run_.measured[i] < early_steps ? early : late).count(ratio[i] < 1);
+          if (std::isfinite(ratio[i]))
+            (run_.measured[i] < early_steps ? early : late).count(ratio[i] < 1);
         }
       }
     }
@@ -190,19 +209,20 @@ class Training {
   const Run& run_;
   const Corpus& corpus_;
   const Trial& trial_;
-  const bool writes_;
+  const bool writes_files_;
   Gpt<T> model_;
   GptPass<T> pass_;
   Stream batches_, independent_;
   std::vector<TokenBatch> validation_, probe_;
-  std::vector<Optimiser<T>> optimisers_;
+  std::vector<Optimizer<T>> optimizers_;
   std::vector<double> rates_;
   std::map<std::string, std::vector<double>> series_;
 };
 
 }  // namespace
 
-TrialRecord run_trial(const Plan& plan, const Corpus& corpus, bool single_precision, const Trial& trial) {
+TrialRecord run_trial(const Plan& plan, const Corpus& corpus, bool single_precision,
+                      const Trial& trial) {
   std::uint64_t steps = 0;
   std::vector<double> costs;
   for (const Run& run : plan.runs) {

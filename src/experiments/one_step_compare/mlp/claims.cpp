@@ -8,10 +8,11 @@
 namespace ranklab::mlp {
 namespace {
 
-void judge_condition(const Plan& plan, const Records& records, const Method& method, std::size_t layer, Claims& claims) {
+void judge_condition(const Plan& plan, const Records& records, const Method& method,
+                     std::size_t layer, Claims& claims) {
   const Statement statement = condition(method, layer);
   const Tally found = tally_of(records, statement.id);
-  std::string detail = "no gradient or activation with a rank";
+  std::string detail = "no finite ratio nr/st";
   if (found.cases > 0) {
     detail = "holds at " + short_number(100 * (1 - found.violations / found.cases)) +
              " % of the recorded iterations; smallest nr/st " + short_number(found.smallest);
@@ -23,29 +24,34 @@ void judge_condition(const Plan& plan, const Records& records, const Method& met
         if (ratio[i] < 1) at.count(true, plan.iterations[i]);
       }
     });
-    detail += ", violated between iterations " + short_number(violated_at.smallest) + " and " + short_number(violated_at.largest);
+    detail += ", violated between iterations " + short_number(violated_at.smallest) + " and " +
+              short_number(violated_at.largest);
   }
-  // The paper keeps its spectral steps to the layers between the first and the last, for this reason.
+  // The paper takes spectral steps only on the layers between the first and the last, for this
+  // reason.
   if (layer == 1) detail += "; layer 1 takes Euclidean steps";
   claims.never_violated(statement, found, detail, WorstCase::smallest);
 }
 
-// Figures 1 and 4: squared ReLU ------------------------------------------------------------------------------------------------
+// Figures 1 and 4: squared ReLU -------------------------------------------------------------------
 
-/// Why a statement about the sizes of Figures 1 and 4 says nothing of this run; empty where it does.
+/// The reason why a statement about the sizes of Figures 1 and 4 does not apply to this run, or
+/// empty.
 std::string not_printed_sizes(const MlpConfig& config) {
   const bool same = config.d == 128 && config.width == 512 && config.n == 512;
-  return same ? "" : "the figure has d = 128, width 512, n = 512";
+  return same ? "" : "the figure uses d = 128, width 512 and n = 512";
 }
 
 std::string mean_of(const Records& records, const std::string& scalar) {
-  return short_number(summarise(scalars_of(records, scalar)).mean);
+  return short_number(summarize(scalars_of(records, scalar)).mean);
 }
 
-void judge_maximum(const Plan& plan, const Records& records, const Misprint& statement, const std::string& matrix, Claims& claims) {
-  std::string measured = "mean rank at W_0: ";
+void judge_maximum(const Plan& plan, const Records& records, const Misprint& statement,
+                   const std::string& matrix, Claims& claims) {
+  std::string measured = "mean rank at the initial weights: ";
   for (std::size_t l = 1; l <= hidden_layers; ++l) {
-    measured += (l == 1 ? "" : ", ") + matrix + std::to_string(l) + " " + mean_of(records, rank_name(matrix, l));
+    measured += (l == 1 ? "" : ", ") + matrix + std::to_string(l) + " " +
+                mean_of(records, rank_name(matrix, l));
   }
   const auto printed_sizes = claims.only_where(not_printed_sizes(plan.config));
   claims.never_violated(statement.as_printed, records, measured, WorstCase::largest);
@@ -55,42 +61,48 @@ void judge_maximum(const Plan& plan, const Records& records, const Misprint& sta
 void judge_figure_1(const Plan& plan, const Records& records, Claims& claims) {
   for (const Method& method : plan.methods) {
     const Statement statement = small_stable_rank(method);
-    claims.never_violated(statement, records,
-                          "largest " + short_number(tally_of(records, statement.id).largest) +
-                              ", against d = " + std::to_string(plan.config.d) + ", st(X) = " + mean_of(records, stable_rank_X) +
-                              " and rank " + std::to_string(std::min(plan.config.width, plan.config.n)),
-                          WorstCase::largest);
+    claims.never_violated(
+        statement, records,
+        "largest stable rank " + short_number(tally_of(records, statement.id).largest) + "; d = " +
+            std::to_string(plan.config.d) + ", st(X) = " + mean_of(records, stable_rank_X) +
+            ", largest possible rank " + std::to_string(std::min(plan.config.width, plan.config.n)),
+        WorstCase::largest);
   }
   judge_maximum(plan, records, largest_stable_rank, "A", claims);
   judge_maximum(plan, records, largest_nuclear_rank, "W", claims);
 }
 
 std::string phase_text(const Records& records) {
-  const Summary end = summarise(scalars_of(records, initial_phase_end));
-  const std::string phase = "the initial phase, where nr >= 2 st at layers 2 and 3 of GD";
-  if (end.n == 0) return "no trial starts in " + phase;
-  return "log10 of the ratio of the losses at the end of " + phase + ": iteration " + short_number(end.mean) + " on average";
+  const Summary end = summarize(scalars_of(records, initial_phase_end));
+  const std::string phase = "nr >= 2 st at layers 2 and 3 of GD";
+  if (end.n == 0) return "no trial starts with " + phase;
+  return "log10 of the loss over that of GD at the end of the initial phase (" + phase +
+         "), iteration " + short_number(end.mean) + " on average";
 }
 
-// Steps until the loss has fallen to a tenth; NaN where it never does.
+// Steps until the loss has fallen to a tenth of its initial value; NaN if it never does.
 double steps_to_a_tenth(const std::vector<double>& loss) {
-  const auto found = std::find_if(loss.begin(), loss.end(), [&](double value) { return value <= loss.front() / 10; });
+  const auto found = std::find_if(loss.begin(), loss.end(),
+                                  [&](double value) { return value <= loss.front() / 10; });
   return found == loss.end() ? undefined : static_cast<double>(found - loss.begin());
 }
 
-// "Faster" by another measure, which a seed that diverges later does not upset.
-void judge_first_to_a_tenth(const Records& records, const Method& method, const Statement& statement, Claims& claims) {
+// Another measure of "faster", which a later divergence of a seed does not affect.
+void judge_first_to_a_tenth(const Records& records, const Method& method,
+                            const Statement& statement, Claims& claims) {
   double fewer = 0, reached = 0;
   const std::vector<double> ratios = per_trial(records, [&](const TrialRecord& record) {
     const double of_gd = steps_to_a_tenth(record.array(loss_name(gd))),
-                 other = steps_to_a_tenth(record.array(loss_name(method.name))), ratio = std::log10(other / of_gd);
+                 other = steps_to_a_tenth(record.array(loss_name(method.name))),
+                 ratio = std::log10(other / of_gd);
     if (std::isfinite(ratio)) reached += 1;
     if (other < of_gd) fewer += 1;
     return ratio;
   });
   claims.mean(statement, ratios, at_most(0.0),
-              "log10 of the ratio of the steps; fewer in " + short_number(fewer) + " of the " + short_number(reached) +
-                  " trials in which both get there, of " + std::to_string(records.size()));
+              "log10 of the step count over that of GD; fewer steps in " + short_number(fewer) +
+                  " of the " + short_number(reached) + " trials in which both reach a tenth, of " +
+                  std::to_string(records.size()));
 }
 
 void judge_figure_4(const Plan& plan, const Records& records, Claims& claims) {
@@ -101,70 +113,95 @@ void judge_figure_4(const Plan& plan, const Records& records, Claims& claims) {
       const std::vector<double>& rank = record.array(nuclear_rank_name(gd, layer));
       return rank.front() / rank.back();
     });
-    claims.mean(reading(figure_4("nuclear-rank-large-at-first/W" + l, "along GD the nuclear rank of the gradient of W_" + l +
-                                                                          " is at least twice as large at the start as at the end"),
-                        "a factor of 2"),
-                start_over_end, at_least(2.0), "start over end");
+    claims.mean(
+        reading(figure_4("nuclear-rank-large-at-first/W" + l,
+                         "The nuclear rank of the gradient of W_" + l +
+                             " is at least twice as large at the start of GD as at the end"),
+                "a factor of 2"),
+        start_over_end, at_least(2.0), "nuclear rank at the start over that at the end");
   }
   for (const Method& method : plan.rivals()) {
     claims.mean(figure_4("faster-at-first/" + method.name,
-                         method.label + " lowers the loss faster than GD in the initial phase, when the nuclear rank is large"),
-                scalars_of(records, early_ratio_name(method.name)), at_most(0.0), phase_text(records));
-    judge_first_to_a_tenth(records, method,
-                           reading(figure_4("first-to-a-tenth/" + method.name,
-                                            method.label + " brings the loss down to a tenth in fewer steps than GD"),
-                                   "a tenth of the loss"),
-                           claims);
-    claims.mean(figure_4("ahead-at-the-end/" + method.name, method.label + " ends below GD"),
-                scalars_of(records, final_ratio_name(method.name)), at_most(0.0), "log10 of the ratio of the last losses");
+                         "The loss of " + method.label +
+                             " is at most that of GD at the end of the initial phase, when the "
+                             "nuclear rank is large"),
+                scalars_of(records, early_ratio_name(method.name)), at_most(0.0),
+                phase_text(records));
+    judge_first_to_a_tenth(
+        records, method,
+        reading(figure_4(
+                    "first-to-a-tenth/" + method.name,
+                    method.label +
+                        " reduces the loss to a tenth of its initial value in fewer steps than GD"),
+                "a tenth of the loss"),
+        claims);
+    claims.mean(figure_4("ahead-at-the-end/" + method.name,
+                         "The final loss of " + method.label + " is at most that of GD"),
+                scalars_of(records, final_ratio_name(method.name)), at_most(0.0),
+                "log10 of the final loss over that of GD");
   }
 }
 
-// Figure 18: SwiGLU, at a small and at a large batch ----------------------------------------------------------------------------
+// Figure 18: SwiGLU, at a small and at a large batch ----------------------------------------------
 
-// "Essentially coincide": losses within a factor of 1.25 of each other, on average along the run.
+// "Essentially coincide": losses within a factor of 1.25 of each other, on average over the run.
 const double coincidence = std::log10(1.25);
 // "Close to its initial value", as a ratio; and what counts as "about 3".
 constexpr Region close_to_initial = {0.8, 1.25}, about_3 = {2.0, 4.0};
-// "Early": when one of the two has lost this part of its starting loss. Later on too many trials have diverged.
+// "Early": when one of the two losses has fallen by this fraction of its initial value. Later, too
+// many trials have diverged.
 constexpr double early_loss = 0.25;
 
-// The figure's batches are 512 and 8196 at width 512: the regimes are told apart by n over the width.
+// The figure's batch sizes are 512 and 8196 at width 512. n over the width distinguishes the two
+// regimes.
 std::string not_small_batch(const MlpConfig& config) {
-  return config.n <= 2 * config.width ? "" : "the panel has n = width, this run more than twice that";
+  return config.n <= 2 * config.width
+             ? ""
+             : "the panel has n = width; this run has n above twice the width";
 }
 std::string not_large_batch(const MlpConfig& config) {
-  return config.n >= 8 * config.width ? "" : "the panel has n = 16 times the width, this run less than 8 times";
+  return config.n >= 8 * config.width
+             ? ""
+             : "the panel has n = 16 times the width; this run has n below 8 times the width";
 }
 
-/// log10 of SpecGD's loss over GD's at the first iteration at which one of them has fallen by early_loss: below 0 SpecGD was
-/// faster. NaN where neither ever has, or one diverged before.
+/// log10 of SpecGD's loss over GD's at the first iteration at which one of them has fallen by
+/// early_loss; below 0, SpecGD was faster. NaN if neither ever has, or one diverged before.
 double early_log_ratio(const TrialRecord& record) {
-  const std::vector<double>&of_gd = record.array(loss_name(gd)), &spec = record.array(loss_name(specgd));
+  const std::vector<double>&of_gd = record.array(loss_name(gd)),
+        &spec = record.array(loss_name(specgd));
   for (std::size_t t = 0; t < of_gd.size(); ++t) {
-    if (std::min(of_gd[t], spec[t]) <= (1 - early_loss) * of_gd.front()) return std::log10(spec[t] / of_gd[t]);
+    if (std::min(of_gd[t], spec[t]) <= (1 - early_loss) * of_gd.front())
+      return std::log10(spec[t] / of_gd[t]);
   }
   return undefined;
 }
 
-/// |log10(SpecGD's loss over GD's)|, averaged over the iterations; NaN where one of them diverged.
+/// |log10(SpecGD's loss over GD's)|, averaged over the iterations; NaN if one of them diverged.
 double mean_distance(const TrialRecord& record) {
-  const std::vector<double>&of_gd = record.array(loss_name(gd)), &spec = record.array(loss_name(specgd));
+  const std::vector<double>&of_gd = record.array(loss_name(gd)),
+        &spec = record.array(loss_name(specgd));
   double sum = 0;
   for (std::size_t t = 0; t < of_gd.size(); ++t) sum += std::abs(std::log10(spec[t] / of_gd[t]));
   return sum / static_cast<double>(of_gd.size());
 }
 
-/// The text, and in how many trials neither GD nor SpecGD diverged, or GD where SpecGD does not run.
-std::string with_survivors(const Plan& plan, const Records& records, const std::string& text) {
+/// Appends to a text in how many trials neither GD nor SpecGD diverged, or GD if SpecGD does not
+/// run.
+std::string with_finished_count(const Plan& plan, const Records& records, const std::string& text) {
   const bool both = plan.runs(specgd);
-  double survivors = 0;
+  double finished = 0;
   for (const TrialRecord& record : records) {
-    survivors += record.scalar(diverged_name(gd)) == 0 && (!both || record.scalar(diverged_name(specgd)) == 0);
+    finished += record.scalar(diverged_name(gd)) == 0 &&
+                (!both || record.scalar(diverged_name(specgd)) == 0);
   }
   const std::string trials = counted(records.size(), "trial"), of_trials = " of " + trials;
-  if (survivors == 0) return text + (both ? "; GD or SpecGD diverged in each of " : "; GD diverged in each of ") + trials;
-  return text + (both ? "; neither diverged in " : "; GD did not diverge in ") + short_number(survivors) + of_trials;
+  if (finished == 0)
+    return text +
+           (both ? "; GD or SpecGD diverged in every one of " : "; GD diverged in every one of ") +
+           trials;
+  return text + (both ? "; neither diverged in " : "; GD did not diverge in ") +
+         short_number(finished) + of_trials;
 }
 
 void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
@@ -172,25 +209,31 @@ void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
               large = in_figure("spectral/fig-18b/", "Figure 18 (b)", {"Figure 18 (b)"});
   const std::string factor = "a factor of 1.25";
   const std::vector<double> early = per_trial(records, early_log_ratio);
-  const std::string detail = with_survivors(
-      plan, records, "log10 of SpecGD's loss over GD's at the first iteration at which one of them has fallen by a quarter");
+  const std::string detail = with_finished_count(
+      plan, records,
+      "log10 of SpecGD's loss over GD's at the first iteration at which one of them "
+      "has fallen by a quarter");
   {
     const auto small_batch = claims.only_where(not_small_batch(plan.config));
-    claims.mean(reading(small("early-advantage", "with SwiGLU at n = 512 SpecGD lowers the loss faster at first"),
-                        "when a quarter of the loss is gone"),
+    claims.mean(reading(small("early-advantage",
+                              "With SwiGLU at n = 512, the loss of SpecGD is at most that of GD "
+                              "when one of them has fallen by a quarter"),
+                        "when the loss has fallen by a quarter"),
                 early, at_most(0.0), detail);
   }
   const auto large_batch = claims.only_where(not_large_batch(plan.config));
   claims.mean(reading(large("no-early-advantage",
-                            "with SwiGLU at n = 8196 SpecGD lowers the loss no faster at first, by a factor of 1.25 or more"),
+                            "With SwiGLU at n = 8196, the loss of SpecGD is at least that of GD "
+                            "over 1.25 when one of them has fallen by a quarter"),
                       factor),
               early, at_least(-coincidence), detail);
   claims.mean(reading(large("coincide",
-                            "with SwiGLU at n = 8196 the losses of GD and SpecGD essentially coincide: within a factor of 1.25 on "
-                            "average"),
+                            "With SwiGLU at n = 8196, the losses of GD and SpecGD essentially "
+                            "coincide: they agree within a factor of 1.25 on average over the run"),
                       factor),
               per_trial(records, mean_distance), at_most(coincidence),
-              with_survivors(plan, records, "mean of |log10 of the ratio of the losses| over the run"));
+              with_finished_count(plan, records,
+                                  "mean of |log10 of the ratio of the losses| over the run"));
 }
 
 void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
@@ -208,13 +251,19 @@ void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
       const std::string l = std::to_string(layer);
       claims.mean(
           reading(caption("layer" + l + "-keeps-its-rank/" + method.name,
-                          "with SwiGLU the stable rank of layer " + l + " stays close to its initial value along " + method.label),
+                          "With SwiGLU, the stable rank of layer " + l +
+                              " is within a factor of 1.25 of its initial value at the end of " +
+                              method.label),
                   "a ratio from 0.8 to 1.25"),
-          along(layer, true), close_to_initial, with_survivors(plan, records, "last stable rank over the first"));
+          along(layer, true), close_to_initial,
+          with_finished_count(plan, records, "last stable rank over the first"));
     }
-    claims.mean(printed_number(caption("layer3-drops-to-3/" + method.name,
-                                       "with SwiGLU the stable rank of layer 3 drops to about 3 along " + method.label)),
-                along(3, false), about_3, with_survivors(plan, records, "last stable rank"));
+    claims.mean(
+        printed_number(caption(
+            "layer3-drops-to-3/" + method.name,
+            "With SwiGLU, the stable rank of layer 3 is about 3 (between 2 and 4) at the end of " +
+                method.label)),
+        along(3, false), about_3, with_finished_count(plan, records, "last stable rank"));
   }
 }
 
@@ -222,9 +271,10 @@ void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
   for (const Method& method : plan.methods) {
-    for (std::size_t l = 1; l <= hidden_layers; ++l) judge_condition(plan, records, method, l, claims);
+    for (std::size_t l = 1; l <= hidden_layers; ++l)
+      judge_condition(plan, records, method, l, claims);
   }
-  // Figures 1 and 4 are about relu2, Figure 18 is about swiglu; another activation has no figure.
+  // Figures 1 and 4 show relu2, Figure 18 shows swiglu; no figure shows another activation.
   if (plan.config.activation == "relu2") {
     judge_figure_1(plan, records, claims);
     judge_figure_4(plan, records, claims);

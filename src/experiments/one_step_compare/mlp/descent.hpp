@@ -1,8 +1,8 @@
-// One optimizer on one net, with the ranks along its way. With A = A_(l-1) and G = dLoss/dW_l, layer by layer ([Spectral]
-// Section 1.2):
+// One optimizer on one network, with the ranks at each recorded iteration. With A = A_(l-1) and G =
+// dLoss/dW_l, layer by layer ([Spectral] Section 1.2):
 //   Euclidean  W <- W - lr G / L_F,                 L_F = ||A||_op^2 / n,
 //   spectral   W <- W - lr ||G||_* / L_op polar(G), L_op = ||A||_F^2 / n,
-// or Muon's step; all four from the same gradient.
+// or Muon's step. All four layers step at the same gradient.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace ranklab::mlp {
 
-/// What a trial's optimizers share.
+/// The data and initial weights that all methods of a trial share.
 template <class T>
 struct Problem {
   arma::Mat<T> X;            // (d, n), entries N(0, 1)
@@ -28,16 +28,16 @@ struct Problem {
   double stable_rank_X = 0;  // st(X)
 };
 
-/// Entry t of `loss` belongs to the weights before step t + 1, the ranks to plan.iterations. What comes after a divergence is
-/// undefined, NaN.
+/// Entry t of `loss` is the loss before step t + 1. The ranks have an entry for each of
+/// plan.iterations. Entries after a divergence are NaN.
 struct Trajectory {
   std::vector<double> loss;
   std::array<std::vector<double>, hidden_layers> stable_rank;   // of A_1 ... A_3
   std::array<std::vector<double>, hidden_layers> nuclear_rank;  // of the gradients of W_1 ... W_3
-  std::optional<std::uint64_t> diverged_at;                     // first iteration with a loss that is no longer one
+  std::optional<std::uint64_t> diverged_at;  // first iteration at which measure_loss fails
 };
 
-/// The diagnostics' precision, without a copy where it is the run's.
+/// The matrix in double precision; `memory` holds the copy if one is needed.
 inline const arma::mat& widened(const arma::mat& A, arma::mat&) {
   return A;
 }
@@ -46,16 +46,18 @@ inline const arma::mat& widened(const arma::fmat& A, arma::mat& memory) {
   return memory;
 }
 
-/// One method from the problem's start.
+/// One method, from the initial weights of the problem.
 template <class T>
 struct Descent {
   const Plan& plan;
   const Method& method;
   const Problem<T>& problem;
   const Trial& trial;
-  MlpPass<T>& pass;  // after run() the last pass, that of iteration config.steps where the trajectory did not diverge
+  MlpPass<T>&
+      pass;  // after run(): the last pass, at iteration config.steps unless the trajectory diverged
   Mlp<T> net = problem.start;
-  std::vector<Muon<T>> muon = std::vector<Muon<T>>(layers, Muon<T>(plan.config.momentum));  // only the inner ones are used
+  std::vector<Muon<T>> muon = std::vector<Muon<T>>(
+      layers, Muon<T>(plan.config.momentum));  // only those of the inner layers are used
   Trajectory path = {};
 
   Trajectory run() {
@@ -76,7 +78,8 @@ struct Descent {
     return std::move(path);
   }
 
-  /// The loss and the gradients at iteration t; false where they are no longer numbers.
+  /// Computes the loss and the gradients at iteration t. Returns false if the trajectory has
+  /// diverged.
   bool measure_loss(std::uint64_t t) {
     trial.check_interrupt();
     net.forward(problem.X, pass);
@@ -91,19 +94,21 @@ struct Descent {
     return true;
   }
 
-  /// The ranks, where they are recorded, and the step, unless this is the last iteration.
+  /// Measures the ranks if `recorded`, and takes the step unless this is the last iteration.
   void step(bool recorded, bool last) {
     trial.for_each_part(layers, [&](std::size_t l) {
       trial.check_interrupt();
-      const bool inner = l > 0 && l < hidden_layers, euclidean = method.inner == InnerStep::euclidean || !inner;
+      const bool inner = l > 0 && l < hidden_layers,
+                 euclidean = method.inner == InnerStep::euclidean || !inner;
       const Input input = input_of(l, recorded, euclidean && !last);
       const double nuclear_norm = last ? undefined : update(l, euclidean, input);
       if (!recorded || l == hidden_layers) return;
-      path.nuclear_rank[l].push_back(std::isnan(nuclear_norm) ? nuclear_rank(pass.G[l]) : rank_from(nuclear_norm, pass.G[l]));
+      path.nuclear_rank[l].push_back(std::isnan(nuclear_norm) ? nuclear_rank(pass.G[l])
+                                                              : rank_from(nuclear_norm, pass.G[l]));
     });
   }
 
-  // A_l, which enters layer l + 1.
+  // The input A_l of layer l + 1.
   struct Input {
     double squared_norm = 0;  // ||A||_F^2
     double stable_rank = undefined;
@@ -123,12 +128,13 @@ struct Descent {
     return input;
   }
 
-  /// Steps W_(l+1); returns the gradient's nuclear norm where the step needed it, else NaN.
+  /// Steps W_(l+1). Returns the nuclear norm of the gradient if the step computed it, NaN
+  /// otherwise.
   double update(std::size_t l, bool euclidean, const Input& input) {
     const double n = static_cast<double>(plan.config.n);
     const arma::Mat<T>& G = pass.G[l];
     if (euclidean) {
-      // ||A||_op^2 = ||A||_F^2 / st(A): one eigenvalue serves both.
+      // ||A||_op^2 = ||A||_F^2 / st(A), so no second eigenvalue computation is needed.
       const double L_F = input.squared_norm > 0 ? input.squared_norm / input.stable_rank / n : 0.0;
       net.W[l] += static_cast<T>(method.lr) * euclidean_step(G, L_F);
       return undefined;

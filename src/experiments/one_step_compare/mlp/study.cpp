@@ -11,8 +11,8 @@ namespace ranklab {
 namespace mlp {
 namespace {
 
-// Floating-point operations of a decomposition of an m x k matrix, over min(m, k)^2 max(m, k): singular values alone, a polar
-// factor, and the largest eigenvalue of a Gram matrix.
+// Floating-point operations for an m x k matrix, in units of min(m, k)^2 max(m, k): singular values
+// without vectors, polar factor, and largest eigenvalue of a Gram matrix.
 constexpr double singular_value_cost = 4, polar_cost = 12, eigenvalue_cost = 4.0 / 3;
 
 Field learning_rate(const char* name, double& value, const std::string& help) {
@@ -24,8 +24,9 @@ class MlpStudy : public Study {
   std::vector<Field> fields() override {
     constexpr std::uint64_t largest = 100'000, largest_steps = 10'000'000;
     MlpConfig& c = config_;
-    Field dump = text_field(
-        "dump", c.dump, "folder for trial 0's last activations and gradients (first --optimizer) and a manifest for --study files");
+    Field dump = text_field("dump", c.dump,
+                            "folder for trial 0's last activations and gradients (first "
+                            "--optimizer) and a manifest for --study files");
     dump.names_output = true;
     return {
         choice_field("activation", c.activation, activation_names(), "sigma",
@@ -34,28 +35,38 @@ class MlpStudy : public Study {
         size_field("width", c.width, 0, largest, "4d", "units of each hidden layer; 0: 4 d"),
         size_field("n", c.n, 1, 10'000'000, "n", "samples; each step uses all of them"),
         size_field("steps", c.steps, 1, largest_steps, "T", "steps of each optimizer"),
-        learning_rate("lr-gd", c.lr_gd, "factor on GD's steps 1/L_F; Figure 18 uses 0.01 at n = 512 and 0.0035 at n = 8196"),
+        learning_rate(
+            "lr-gd", c.lr_gd,
+            "factor on GD's steps 1/L_F; Figure 18 uses 0.01 at n = 512 and 0.0035 at n = 8196"),
         learning_rate("lr-spec", c.lr_spec,
-                      "factor on SpecGD's steps ||G||_*/L_op (layers 1, 4: 1/L_F); Figure 18 uses 0.025 and 0.0015"),
-        choice_list_field("optimizer", c.optimizer, {specgd, muon}, "",
-                          "optimizers to compare with GD; their spectral steps are on layers 2 and 3"),
-        learning_rate("lr-muon", c.lr_muon, "Muon's learning rate on layers 2 and 3; layers 1 and 4 step as in SpecGD"),
-        real_field("momentum", c.momentum, 0.0, 0.9999, "beta", "momentum of Muon's gradient average; 0: no averaging"),
-        switch_field("equal-lr", c.equal_lr, "run SpecGD again at --lr-gd, so that both methods have the same learning rate"),
+                      "factor on SpecGD's steps ||G||_*/L_op (layers 1, 4: 1/L_F); Figure 18 uses "
+                      "0.025 and 0.0015"),
+        choice_list_field(
+            "optimizer", c.optimizer, {specgd, muon}, "",
+            "optimizers to compare with GD; their spectral steps are on layers 2 and 3"),
+        learning_rate("lr-muon", c.lr_muon,
+                      "Muon's learning rate on layers 2 and 3; layers 1 and 4 step as in SpecGD"),
+        real_field("momentum", c.momentum, 0.0, 0.9999, "beta",
+                   "momentum of Muon's gradient average; 0: no averaging"),
+        switch_field(
+            "equal-lr", c.equal_lr,
+            "run SpecGD again at --lr-gd, so that both methods have the same learning rate"),
         size_field("record-every", c.record_every, 1, largest_steps, "",
                    "steps between two measurements of the ranks; losses are always recorded"),
-        only_drawn(choice_list_field("panels", c.panels, MlpConfig().panels, "", "panels of the figure, in this order")),
+        only_drawn(choice_list_field("panels", c.panels, MlpConfig().panels, "",
+                                     "panels of the figure, in this order")),
         dump,
     };
   }
 
-  void settle() override {
+  void resolve_defaults() override {
     if (config_.width == 0) config_.width = 4 * config_.d;
   }
 
   void validate() const override {
     if (config_.equal_lr && !plan_of(config_).runs(specgd)) {
-      throw UsageError("--equal-lr: 'on' is not allowed with --optimizer muon alone; allowed: with specgd in the list");
+      throw UsageError(
+          "--equal-lr: 'on' is not allowed without SpecGD; allowed: with specgd in --optimizer");
     }
   }
 
@@ -63,25 +74,29 @@ class MlpStudy : public Study {
     const Plan plan = plan_of(config_);
     const bool gated = find_activation(config_.activation).gated;
     const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
-    const double d = real(config_.d), h = real(config_.width), n = real(config_.n), rows = gated ? 2 * h : h;
+    const double d = real(config_.d), h = real(config_.width), n = real(config_.n),
+                 rows = gated ? 2 * h : h;
     const double weights = rows * (d + 2 * h) + h, small = std::min(h, n), large = std::max(h, n),
                  count = real(plan.methods.size());
     const double recorded = real(plan.iterations.size()), steps = real(config_.steps);
     Estimate cost;
-    // Per method: activations, slopes and a product of them; weights, gradients and a step. Then decompositions, and the draw.
-    cost.bytes = 8 * (count * ((3 * h + 3 * rows + 2 * h) * n + 3 * weights + 6 * rows * h) + 2 * d * n + weights +
-                      4 * (steps + 12 * recorded));
+    // Per method: activations, slopes and their product; weights, gradients, a step and
+    // decompositions. Shared: the samples, the initial weights and the recorded series.
+    cost.bytes = 8 * (count * ((3 * h + 3 * rows + 2 * h) * n + 3 * weights + 6 * rows * h) +
+                      2 * d * n + weights + 4 * (steps + 12 * recorded));
     const double pass = 2 * n * (3 * weights - 2 * rows * d),
                  gram = 2 * small * small * large + eigenvalue_cost * small * small * small;
     const double nuclear = singular_value_cost * (d * d * rows + 2 * h * h * rows);
-    cost.flops = count * (steps * (pass + gram + 2 * polar_cost * h * h * rows) + recorded * (3 * gram + nuclear));
+    cost.flops = count * (steps * (pass + gram + 2 * polar_cost * h * h * rows) +
+                          recorded * (3 * gram + nuclear));
     return cost;
   }
 
   Result run(Runner& runner) const override {
     if (!config_.dump.empty()) check_writable(manifest_path(config_.dump));
     const Plan plan = plan_of(config_);
-    const auto records = runner.run([&](Trial& trial) { return run_trial(plan, runner.single_precision(), trial); });
+    const auto records =
+        runner.run([&](Trial& trial) { return run_trial(plan, runner.single_precision(), trial); });
     return report(plan, records);
   }
 
@@ -94,17 +109,22 @@ class MlpStudy : public Study {
 Plan plan_of(const MlpConfig& config) {
   Plan plan{config, {{gd, "GD", InnerStep::euclidean, config.lr_gd}}, {}};
   for (const std::string& name : config.optimizer) {
-    if (name == specgd) plan.methods.push_back({name, "SpecGD", InnerStep::spectral, config.lr_spec});
+    if (name == specgd)
+      plan.methods.push_back({name, "SpecGD", InnerStep::spectral, config.lr_spec});
     if (name == muon) plan.methods.push_back({name, "Muon", InnerStep::muon, config.lr_spec});
   }
-  if (config.equal_lr) plan.methods.push_back({"specgd_equal_lr", "SpecGD at GD's rate", InnerStep::spectral, config.lr_gd});
-  for (std::uint64_t t = 0; t < config.steps; t += config.record_every) plan.iterations.push_back(static_cast<double>(t));
+  if (config.equal_lr)
+    plan.methods.push_back(
+        {"specgd_equal_lr", "SpecGD at GD's rate", InnerStep::spectral, config.lr_gd});
+  for (std::uint64_t t = 0; t < config.steps; t += config.record_every)
+    plan.iterations.push_back(static_cast<double>(t));
   plan.iterations.push_back(static_cast<double>(config.steps));
   return plan;
 }
 
 bool Plan::runs(const std::string& method) const {
-  return std::any_of(methods.begin(), methods.end(), [&](const Method& each) { return each.name == method; });
+  return std::any_of(methods.begin(), methods.end(),
+                     [&](const Method& each) { return each.name == method; });
 }
 
 }  // namespace mlp

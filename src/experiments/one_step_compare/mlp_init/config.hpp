@@ -1,5 +1,5 @@
-// `one-step-compare --study mlp-init`: stable rank of the post-activations of the study mlp's net before any training, over the
-// number of samples ([Spectral] Figure 17).
+// `one-step-compare --study mlp-init`: stable ranks of the post-activations of the network of the
+// study mlp at initialization, over the number of samples ([Spectral] Figure 17).
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 namespace ranklab {
 
 struct MlpInitConfig {
-  std::string activation = "swiglu";                                       // sigma of the series layer<l>.stable_rank
-  std::vector<std::string> also = {"relu2"};                               // further activations, for contrast
-  std::uint64_t d = 128;                                                   // input dimension
-  std::uint64_t width = 0;                                                 // h, units of each hidden layer; 0: 4 d
+  std::string activation = "swiglu";          // sigma of the series layer<l>.stable_rank
+  std::vector<std::string> also = {"relu2"};  // extra activations, for contrast
+  std::uint64_t d = 128;                      // input dimension
+  std::uint64_t width = 0;                    // h, units of each hidden layer; 0: 4 d
   std::vector<std::uint64_t> n = {128, 256, 512, 1024, 2048, 4096, 8192};  // samples
 };
 

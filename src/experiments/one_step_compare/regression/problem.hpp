@@ -1,8 +1,10 @@
-// The mathematics of the study regression: the random problem of a trial, and what one step of each kind gains on it.
+// The mathematics of the study regression: the random problem of a trial, and the decrease of the
+// loss by one step of each kind.
 //
-// L(W) = ||W A - Y||_F^2 / (2 n) with A (k, n), W (m, k), Y (m, n). Legend: L_F = ||A||_op^2 / n, L_op = ||A||_F^2 / n; the steps
-// are -G / a and -(||G||_* / b) polar(G) with a = L_F and b = L_op, or larger constants where the loss has a second term.
-// Decreases are positive where the loss falls. [Spectral] Section 1.2 and eqs. (4.14) to (4.18).
+// L(W) = ||W A - Y||_F^2 / (2 n) with A (k, n), W (m, k), Y (m, n). Legend: L_F = ||A||_op^2 / n,
+// L_op = ||A||_F^2 / n; the steps are -G / a and -(||G||_* / b) polar(G) with a = L_F and b = L_op,
+// or larger constants if the loss has a second term. A positive decrease means that the loss falls.
+// [Spectral] Section 1.2 and eqs. (4.14) to (4.18).
 #pragma once
 
 #include <armadillo>
@@ -13,61 +15,67 @@
 
 namespace ranklab::regression {
 
-// The problem (draw.cpp) ----------------------------------------------------------------------------------------------------
+// The problem (draw.cpp) --------------------------------------------------------------------------
 
 template <class T>
 struct OneStepProblem {
   arma::Mat<T> A, W, Y;
-  std::size_t features = 0, labels = 0;  // which of the config's lists
-  double log10_scale = 0.0;              // of the power of ten that A was multiplied by
+  std::size_t features = 0, labels = 0;  // indices into the config's lists
+  double log10_scale = 0.0;              // log10 of the factor on A
 };
 
-/// Every matrix comes from a stream of its own, and so does every number.
+/// Draws a problem; every matrix and every number has its own random stream.
 template <class T>
 OneStepProblem<T> draw_one_step_problem(const RegressionConfig& config, const Trial& trial);
 
-/// A number from the stream `name`, uniform in (low, high); log-uniform; and a log-uniform integer in [low, high].
+/// A number from the stream `name`: uniform in (low, high), log-uniform in (low, high), or a
+/// log-uniform integer in [low, high].
 double uniform_number(const Trial& trial, const char* name, double low, double high);
 double log_uniform_number(const Trial& trial, const char* name, double low, double high);
-std::uint64_t log_uniform_integer(const Trial& trial, const char* name, std::uint64_t low, std::uint64_t high);
+std::uint64_t log_uniform_integer(const Trial& trial, const char* name, std::uint64_t low,
+                                  std::uint64_t high);
 
-// Both steps (steps.cpp) ----------------------------------------------------------------------------------------------------
+// Both steps (steps.cpp) --------------------------------------------------------------------------
 
-/// A gradient without the singular values that are rounding noise, its polar factor, and its norms.
+/// A gradient without the singular values that are rounding errors, its polar factor, and its
+/// norms.
 template <class T>
 struct GradientParts {
-  arma::Mat<T> G, polar;  // (m, k); zero where the gradient is nothing but noise
+  arma::Mat<T> G, polar;  // (m, k); zero if all singular values are rounding errors
   double frobenius_squared = 0.0, nuclear = 0.0, op = 0.0;
   double nuclear_rank = 0.0, stable_rank = 0.0;  // NaN for a zero gradient
 
   bool zero() const { return op == 0; }
 };
 
-/// `noise` is the size of singular values that rounding alone makes: those up to it are dropped, from G too, as a spectral
-/// step would otherwise follow noise. Throws Failure for a non-finite G.
+/// Singular values up to `noise`, the size of rounding errors, are removed, from G as well, because
+/// a spectral step would follow them. Throws Failure for a non-finite G.
 template <class T>
 GradientParts<T> gradient_parts(arma::Mat<T> G, double noise);
 
-/// What one problem says about both steps; all of the paper's inequalities are functions of it.
+/// Both steps on one problem. All of the paper's inequalities are functions of these numbers.
 struct StepComparison {
   double loss = 0.0, L_F = 0.0, L_op = 0.0, stable_rank_A = 0.0;
-  double frobenius_squared = 0.0, nuclear = 0.0, op = 0.0, nuclear_rank = 0.0, stable_rank_G = 0.0;  // of G
-  double inner = 0.0;                                             // <G, polar(G)>, ||G||_* to rounding
-  double curvature_gd = 0.0, curvature_specgd = 0.0;              // ||G A||_F^2 / n and ||polar(G) A||_F^2 / n
-  double loss_difference_gd = 0.0, loss_difference_specgd = 0.0;  // L(W) less the loss after the step, as computed
-  double loss_rounding = 0.0;  // how far rounding may move the two: epsilon (||W A||_F + ||Y||_F)^2 / n
+  double frobenius_squared = 0.0, nuclear = 0.0, op = 0.0, nuclear_rank = 0.0,
+         stable_rank_G = 0.0;  // of G
+  double inner = 0.0;          // <G, polar(G)>, equal to ||G||_* up to rounding
+  double curvature_gd = 0.0, curvature_specgd = 0.0;  // ||G A||_F^2 / n and ||polar(G) A||_F^2 / n
+  double loss_difference_gd = 0.0,
+         loss_difference_specgd = 0.0;  // L(W) minus the loss after the step, both computed
+  double loss_rounding = 0.0;  // unit of rounding of the two: epsilon (||W A||_F + ||Y||_F)^2 / n
 
   bool defined() const { return op > 0; }
   /// nr(G) / st(A): the ratio of the guaranteed decreases, SpecGD over GD, eq. (1.5).
   double predicted_ratio() const { return nuclear_rank / stable_rank_A; }
 
-  /// ||G||_F^2 / (2 a) and ||G||_*^2 / (2 b) with a = L_F + C_op / st(G) and b = L_op + C_op, eqs. (4.14), (4.15); those after
-  /// eq. (1.4) at C_op = 0.
+  /// ||G||_F^2 / (2 a) and ||G||_*^2 / (2 b) with a = L_F + C_op / st(G) and b = L_op + C_op, eqs.
+  /// (4.14), (4.15). At C_op = 0 they are the guarantees after eq. (1.4).
   double guarantee_gd(double C_op = 0.0) const;
   double guarantee_specgd(double C_op = 0.0) const;
 
-  /// The decreases by the exact expansion (1.3), at the same steps. With C_op > 0 of the loss with C_op / 2 <u v', W' - W>^2
-  /// added, where u, v are G's first singular vectors: its curvature is at most C_op ||U||_op^2, and reaches that for both steps.
+  /// The decreases of the same steps by the exact expansion (1.3). With C_op > 0, the loss has the
+  /// additional term C_op / 2 <u v', W' - W>^2, where u and v are the first singular vectors of G.
+  /// The curvature of this term along U is at most C_op ||U||_op^2, with equality for both steps.
   double decrease_gd(double C_op = 0.0) const;
   double decrease_specgd(double C_op = 0.0) const;
 };
@@ -75,56 +83,64 @@ struct StepComparison {
 template <class T>
 StepComparison compare_steps(const OneStepProblem<T>& problem);
 
-/// The three conditions of [Spectral] Section 4.4 as left side over right side, at alpha = C_op / L_F.
+/// The three conditions of [Spectral] Section 4.4 as the ratio of left to right side, at alpha =
+/// C_op / L_F.
 struct Conditions {
   double eq_4_16, eq_4_17, eq_4_18;
 };
-Conditions conditions(double nuclear_rank, double stable_rank_G, double stable_rank_A, double alpha);
+Conditions conditions(double nuclear_rank, double stable_rank_G, double stable_rank_A,
+                      double alpha);
 
-// Losses that are not quadratic (steps.cpp) --------------------------------------------------------------------------------
+// Losses that are not quadratic (steps.cpp) -------------------------------------------------------
 //
-// L(W) = f(W A), the gradient of f Lipschitz with constant L ([Spectral] eq. (1.6)).
+// L(W) = f(W A), where the gradient of f is Lipschitz with constant L ([Spectral] eq. (1.6)).
 
-/// f(Z) = (1/n) sum of l(z_ij; y_ij): l = log cosh(z - y), whose curvature is at most 1, or the logistic loss
-/// log(1 + exp(-y z)) of signs y, whose curvature is at most 1/4. So L = 1/n, or 1/(4 n).
+/// f(Z) = (1/n) sum of l(z_ij; y_ij): l = log cosh(z - y), whose curvature is at most 1, or the
+/// logistic loss log(1 + exp(-y z)) of signs y, whose curvature is at most 1/4. Therefore L = 1/n
+/// or L = 1/(4 n).
 enum class SmoothLoss { log_cosh, logistic };
 
-/// l(z + step; y) - l(z; y), without the cancellation of the two values for a small step.
+/// l(z + step; y) - l(z; y), without cancellation for a small step.
 double loss_change(SmoothLoss loss, double z, double y, double step);
 /// l'(z; y).
 double loss_slope(SmoothLoss loss, double z, double y);
 /// The Lipschitz constant of l'.
 double loss_curvature(SmoothLoss loss);
 
-/// Decreases of both steps over those that are guaranteed; NaN where the gradient is zero.
+/// The decrease of each step over its guarantee; NaN if the gradient is zero.
 struct SmoothRatios {
   double gd, specgd;
 };
 
-/// With the constants ||A||_op^2 L and ||A||_F^2 L that the bounds after (1.6) give; and with L_F L and L_op L as printed,
-/// where eq. (1.4) defines L_F and L_op, so that the steps are n times as long.
+/// `corrected`: with the constants ||A||_op^2 L and ||A||_F^2 L, which follow from the bounds after
+/// (1.6). `as_printed`: with L_F L and L_op L, L_F and L_op as in eq. (1.4), so that the steps are
+/// n times as long.
 struct SmoothComparison {
   SmoothRatios corrected, as_printed;
 };
 
 /// Steps from W on f(W A; Y). A (k, n), W (m, k), Y (m, n).
 template <class T>
-SmoothComparison compare_smooth_steps(SmoothLoss loss, const arma::Mat<T>& A, const arma::Mat<T>& W, const arma::Mat<T>& Y);
+SmoothComparison compare_smooth_steps(SmoothLoss loss, const arma::Mat<T>& A, const arma::Mat<T>& W,
+                                      const arma::Mat<T>& Y);
 
-/// The same on the trial's A, with W scaled so that the entries of W A have a root mean square between 0.1 and 10, and labels
-/// of their own: N(0, r^2) with r in the same range for log cosh, random signs for the logistic loss.
+/// Uses the trial's A, and W scaled so that the entries of W A have a root mean square between 0.1
+/// and 10. The labels are new: N(0, r^2) with r in the same range for log cosh, random signs for
+/// the logistic loss.
 template <class T>
-SmoothComparison compare_smooth_steps(SmoothLoss loss, const OneStepProblem<T>& problem, const Trial& trial);
+SmoothComparison compare_smooth_steps(SmoothLoss loss, const OneStepProblem<T>& problem,
+                                      const Trial& trial);
 
-// The diagonal block (steps.cpp) -----------------------------------------------------------------------------------------
+// The diagonal block (steps.cpp) ------------------------------------------------------------------
 //
-// [Spectral] Section 4.5: the weights gamma of an RMSNorm, in the loss
+// [Spectral] Section 4.5: the gains gamma of an RMSNorm, with the loss
 //
-//   L(gamma) = ||Diag(gamma) A - Y||_F^2 / (2 n) + (C_op / 2) (a term of curvature at most ||delta||_inf^2 along a step delta)
+//   L(gamma) = ||Diag(gamma) A - Y||_F^2 / (2 n) + (C_op / 2) (a term of curvature at most
+//   ||delta||_inf^2 along a step delta)
 //
-// The first term's curvature along delta is sum_i delta_i^2 ||a_i||^2 / n with a_i the rows of A, so that the smallest constant
-// for ||delta||_2^2 is the largest ||a_i||^2 / n, where the paper has ||A||_op^2 / n, which is never smaller; the smallest for
-// ||delta||_inf^2 is ||A||_F^2 / n, as printed.
+// The first term's curvature along delta is sum_i delta_i^2 ||a_i||^2 / n with a_i the rows of A,
+// so the smallest constant for ||delta||_2^2 is max_i ||a_i||^2 / n. The paper has ||A||_op^2 / n,
+// which is never smaller. The smallest constant for ||delta||_inf^2 is ||A||_F^2 / n, as printed.
 
 struct DiagonalComparison {
   double L_F = 0.0;                                           // ||A||_op^2 / n, as printed
@@ -132,28 +148,31 @@ struct DiagonalComparison {
   double L_sign = 0.0;                                        // ||A||_F^2 / n
   double norm_1 = 0.0, norm_2_squared = 0.0, norm_inf = 0.0;  // of the gradient g
   double curvature_gd = 0.0;                                  // sum_i g_i^2 ||a_i||^2 / n
-  double curvature_sign = 0.0;                                // sum of ||a_i||^2 / n where g_i is not 0
+  double curvature_sign = 0.0;  // sum of ||a_i||^2 / n over the i with g_i != 0
 
   bool defined() const { return norm_inf > 0; }
   /// ||g||_1^2 / ||g||_2^2, and ||g||_2^2 / ||g||_inf^2.
   double nuclear_rank() const { return norm_1 * norm_1 / norm_2_squared; }
   double stable_rank_g() const { return norm_2_squared / (norm_inf * norm_inf); }
-  /// st(A) as printed, and what stands in its place with the sharp constant: ||A||_F^2 / max_i ||a_i||^2.
+  /// st(A) as printed, and its replacement with the sharp constant, ||A||_F^2 / max_i ||a_i||^2.
   double stable_rank_A() const { return L_sign / L_F; }
   double sharp_rank_A() const { return L_sign / L_F_sharp; }
 
-  /// Decrease and guarantee of the step -g / a, a = L + C_op / st_diag(g), for a constant L of the Euclidean norm.
+  /// Guarantee and decrease of the step -g / a, a = L + C_op / st_diag(g), where L is a constant
+  /// for the Euclidean norm.
   double guarantee_gd(double L, double C_op = 0.0) const;
   double decrease_gd(double L, double C_op = 0.0) const;
-  /// Of the step -(||g||_1 / b) sign(g), b = L_sign + C_op.
+  /// Guarantee and decrease of the step -(||g||_1 / b) sign(g), b = L_sign + C_op.
   double guarantee_sign(double C_op = 0.0) const;
   double decrease_sign(double C_op = 0.0) const;
 };
 
 /// A (k, n), gamma (k), Y (k, n).
-DiagonalComparison compare_diagonal_steps(const arma::mat& A, const arma::vec& gamma, const arma::mat& Y);
+DiagonalComparison compare_diagonal_steps(const arma::mat& A, const arma::vec& gamma,
+                                          const arma::mat& Y);
 
-/// The same with A the RMSNorm of the trial's activations, gamma = 1 + N(0, 1) and Y = Diag(gamma#) A + noise.
+/// Uses the RMSNorm of the trial's activations as A, gamma = 1 + N(0, 1) and Y = Diag(gamma#) A +
+/// noise.
 template <class T>
 DiagonalComparison compare_diagonal_steps(const OneStepProblem<T>& problem, const Trial& trial);
 

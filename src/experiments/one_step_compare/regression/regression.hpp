@@ -1,4 +1,5 @@
-// The study regression inside: what a trial records, the statements that it counts, and the way from records to the result.
+// Internals of the study regression: what a trial records, the statements that it counts, and the
+// functions from a trial to the result.
 #pragma once
 
 #include <string>
@@ -11,134 +12,179 @@
 
 namespace ranklab::regression {
 
-// Numbers of a trial, by the names of their scalars; undefined (NaN) where the gradient is zero to rounding -----------------
+// Names of the scalars of a trial; NaN if the gradient is zero up to rounding ---------------------
 
 inline constexpr char predicted_ratio[] = "predicted_ratio";  // nr(G) / st(A)
-inline constexpr char actual_ratio[] = "actual_ratio";        // of the decreases, SpecGD over GD
+inline constexpr char actual_ratio[] = "actual_ratio";        // decrease of SpecGD over that of GD
 inline constexpr char nr_G[] = "nuclear_rank", st_A[] = "stable_rank_A";
-inline constexpr char margin_gd[] = "margin.guarantee_gd", margin_spec[] = "margin.guarantee_spec";  // over the guarantee, less 1
-// Where nr >= st names the worse step: which way, and by which factor the other one is better.
-inline constexpr char specgd_behind[] = "violations.predicate_specgd_behind", specgd_ahead[] = "violations.predicate_specgd_ahead",
+inline constexpr char margin_gd[] = "margin.guarantee_gd",
+                      margin_spec[] = "margin.guarantee_spec";  // decrease over guarantee, minus 1
+// Trials in which nr >= st picks the worse step: in which direction, and by which factor the other
+// step is better.
+inline constexpr char specgd_behind[] = "violations.predicate_specgd_behind",
+                      specgd_ahead[] = "violations.predicate_specgd_ahead",
                       wrong_factor[] = "predicate_wrong_factor";
 inline constexpr char meets_4_16[] = "conditions.eq_4_16", meets_4_18[] = "conditions.eq_4_18";
-inline constexpr char conditions_disagree[] = "diagonal.conditions_disagree", condition_wrong[] = "diagonal.condition_wrong",
+inline constexpr char conditions_disagree[] = "diagonal.conditions_disagree",
+                      condition_wrong[] = "diagonal.condition_wrong",
                       condition_wrong_sharp_step[] = "diagonal.condition_wrong_against_sharp_step",
-                      sharp_condition_wrong[] = "diagonal.sharp_condition_wrong", constant_ratio[] = "diagonal.constant_ratio";
-inline constexpr char zero_gradient[] = "zero_gradient";             // 0 or 1
-inline constexpr char features[] = "features", labels[] = "labels";  // indices into the config's lists
+                      sharp_condition_wrong[] = "diagonal.sharp_condition_wrong",
+                      constant_ratio[] = "diagonal.constant_ratio";
+inline constexpr char zero_gradient[] = "zero_gradient";  // 0 or 1
+inline constexpr char features[] = "features",
+                      labels[] = "labels";  // indices into the config's lists
 inline constexpr const char* smooth_losses[] = {"log_cosh", "logistic"};
 
-// Statements, each with the scalar of its violations ------------------------------------------------------------------------
+// Statements, some with a scalar for their violations ---------------------------------------------
 
 inline const Place eq_1_3 = {"spectral/eq-1.3/", "Section 1.2, eq. (1.3)"};
 inline const Inequality expansion =
-    eq_1_3.counted("expansion", "L(W) - L(W + U), both computed, is what the expansion says, for both steps");
+    eq_1_3.counted("expansion",
+                   "The computed difference L(W) - L(W + U) equals the expansion (1.3) up to "
+                   "rounding for both steps");
 
 inline const Place eq_1_4 = {"spectral/eq-1.4/", "Section 1.2, after eq. (1.4)"};
 inline const Inequality guarantee_gd = eq_1_4.counted(
-    "guarantee-gd", "a Euclidean step 1/L_F decreases the loss by at least ||G||_F^2 / (2 L_F)", "violations.guarantee_gd");
-inline const Inequality guarantee_spec =
-    eq_1_4.counted("guarantee-specgd", "a spectral step ||G||_*/L_op decreases the loss by at least ||G||_*^2 / (2 L_op)",
-                   "violations.guarantee_spec");
+    "guarantee-gd", "A Euclidean step 1/L_F decreases the loss by at least ||G||_F^2 / (2 L_F)",
+    "violations.guarantee_gd");
+inline const Inequality guarantee_spec = eq_1_4.counted(
+    "guarantee-specgd",
+    "A spectral step ||G||_*/L_op decreases the loss by at least ||G||_*^2 / (2 L_op)",
+    "violations.guarantee_spec");
 
 inline const Place eq_1_5 = {"spectral/eq-1.5/", "Section 1.2, eq. (1.5)"},
                    after_1_5 = {eq_1_5.prefix, "Section 1.2, after eq. (1.5)"},
-                   by_intervals = {eq_1_5.prefix, after_1_5.source + " (the same interval argument)", Kind::beyond},
-                   by_intervals_mirrored = {eq_1_5.prefix, after_1_5.source + " (the same interval argument, the other way)",
-                                            Kind::beyond};
-inline const Inequality two_sided = after_1_5.counted(
-    "two-sided", "where nr(G) >= 2 st(A), one spectral step ends no higher than one Euclidean", "violations.two_sided");
-inline const Inequality two_sided_mirrored = by_intervals_mirrored.counted(
-    "two-sided/mirrored", "where nr(G) <= st(A) / 2, one Euclidean step ends no higher than one spectral step",
-    "violations.two_sided_mirrored");
-inline const Inequality within_two = by_intervals.counted(
-    "within-a-factor-of-two", "the ratio of the decreases lies within a factor of 2 of the predicted ratio nr(G) / st(A)",
-    "violations.within_two");
-inline const Inequality predicate = beyond(eq_1_5.counted(
-    "predicate", "the bare predicate tells the better step: the spectral one where nr(G) >= st(A), the Euclidean one elsewhere",
-    "violations.predicate"));
+                   by_intervals = {eq_1_5.prefix,
+                                   after_1_5.source + " (the same interval argument)",
+                                   Kind::beyond},
+                   by_intervals_mirrored = {
+                       eq_1_5.prefix,
+                       after_1_5.source + " (the same interval argument, the other way)",
+                       Kind::beyond};
+inline const Inequality two_sided =
+    after_1_5.counted("two-sided",
+                      "If nr(G) >= 2 st(A), the loss after one spectral step is at most the loss "
+                      "after one Euclidean step",
+                      "violations.two_sided");
+inline const Inequality two_sided_mirrored =
+    by_intervals_mirrored.counted("two-sided/mirrored",
+                                  "If nr(G) <= st(A) / 2, the loss after one Euclidean step is at "
+                                  "most the loss after one spectral step",
+                                  "violations.two_sided_mirrored");
+inline const Inequality within_two =
+    by_intervals.counted("within-a-factor-of-two",
+                         "The decrease of the spectral step over that of the Euclidean step is "
+                         "within a factor of 2 of the predicted ratio nr(G) / st(A)",
+                         "violations.within_two");
+inline const Inequality predicate =
+    beyond(eq_1_5.counted("predicate",
+                          "The spectral step decreases the loss at least as much as the Euclidean "
+                          "step if nr(G) >= st(A), and at most as much otherwise",
+                          "violations.predicate"));
 
-// Counted over both smooth losses; the scalar is that of one loss, behind "violations.<loss>.".
+// Counted over both smooth losses. The scalars are per loss, with the prefix "violations.<loss>.".
 inline const Place eq_1_6 = {"spectral/eq-1.6/", "Section 1.2, after eq. (1.6)"};
 inline const Inequality smooth_gd_printed = eq_1_6.counted(
-    "guarantee-gd/as-printed", "the step 1/(L_F L) decreases f(W A) by at least ||G||_F^2 / (2 L_F L), with L_F = ||A||_op^2 / n",
+    "guarantee-gd/as-printed",
+    "The Euclidean step 1/(L_F L) decreases f(W A) by at least ||G||_F^2 / (2 L_F L), with "
+    "L_F = ||A||_op^2 / n",
     "guarantee_gd_as_printed");
-inline const Inequality smooth_spec_printed =
-    eq_1_6.counted("guarantee-specgd/as-printed",
-                   "the step ||G||_*/(L_op L) decreases f(W A) by at least ||G||_*^2 / (2 L_op L), with L_op = ||A||_F^2 / n");
-inline const Inequality smooth_gd = correcting(
-    smooth_gd_printed,
-    eq_1_6.counted("guarantee-gd/corrected", "the step 1/(||A||_op^2 L) decreases f(W A) by at least ||G||_F^2 / (2 ||A||_op^2 L)",
-                   "guarantee_gd"));
+inline const Inequality smooth_spec_printed = eq_1_6.counted(
+    "guarantee-specgd/as-printed",
+    "The spectral step ||G||_*/(L_op L) decreases f(W A) by at least ||G||_*^2 / (2 L_op L), "
+    "with L_op = ||A||_F^2 / n");
+inline const Inequality smooth_gd =
+    correcting(smooth_gd_printed, eq_1_6.counted("guarantee-gd/corrected",
+                                                 "The Euclidean step 1/(||A||_op^2 L) decreases "
+                                                 "f(W A) by at least ||G||_F^2 / (2 ||A||_op^2 L)",
+                                                 "guarantee_gd"));
 inline const Inequality smooth_spec = correcting(
-    smooth_spec_printed,
-    eq_1_6.counted("guarantee-specgd/corrected",
-                   "the step ||G||_*/(||A||_F^2 L) decreases f(W A) by at least ||G||_*^2 / (2 ||A||_F^2 L)", "guarantee_spec"));
+    smooth_spec_printed, eq_1_6.counted("guarantee-specgd/corrected",
+                                        "The spectral step ||G||_*/(||A||_F^2 L) decreases f(W A) "
+                                        "by at least ||G||_*^2 / (2 ||A||_F^2 L)",
+                                        "guarantee_spec"));
 
-inline const auto section_4_4 = [](const std::string& at) { return Place{"spectral/", "Section 4.4, " + at}; };
+inline const auto section_4_4 = [](const std::string& at) {
+  return Place{"spectral/", "Section 4.4, " + at};
+};
 inline const Inequality eq_4_14 =
     section_4_4("eq. (4.14)")
         .counted("eq-4.14/guarantee",
-                 "the Euclidean step 1/(L_F + C_op/st(G)) decreases the loss by at least half of its ||G||_F^2",
+                 "The Euclidean step 1/(L_F + C_op/st(G)) decreases the loss by at least ||G||_F^2 "
+                 "/ (2 (L_F + C_op/st(G)))",
                  "violations.eq_4_14");
-inline const Inequality eq_4_15 =
-    section_4_4("eq. (4.15)")
-        .counted("eq-4.15/guarantee",
-                 "the spectral step ||G||_*/(L_op + C_op) decreases the loss by at least ||G||_*^2 / (2 (L_op + C_op))",
-                 "violations.eq_4_15");
+inline const Inequality eq_4_15 = section_4_4("eq. (4.15)")
+                                      .counted("eq-4.15/guarantee",
+                                               "The spectral step ||G||_*/(L_op + C_op) decreases "
+                                               "the loss by at least ||G||_*^2 / (2 (L_op + C_op))",
+                                               "violations.eq_4_15");
 inline const Inequality eq_4_16_guarantees =
-    section_4_4("eq. (4.16)").counted("eq-4.16/guarantees", "(4.16) holds exactly where the guarantee (4.15) is at least (4.14)");
+    section_4_4("eq. (4.16)")
+        .counted(
+            "eq-4.16/guarantees",
+            "(4.16) holds if and only if the guarantee (4.15) is at least the guarantee (4.14)");
 inline const Inequality stable_at_most_nuclear =
     section_4_4("before eq. (4.17)").counted("eq-4.17/st-at-most-nr", "st(G) <= nr(G)");
 inline const Inequality eq_4_17_equivalent =
     section_4_4("eqs. (4.17), (4.18)")
-        .counted("eq-4.18/equivalent", "(4.17) is equivalent to nr(G) >= st(A), (4.18), whatever C_op is");
+        .counted("eq-4.18/equivalent",
+                 "(4.17) is equivalent to nr(G) >= st(A), (4.18), for every C_op");
 inline const Inequality implies_4_16 =
     section_4_4("eqs. (4.16) to (4.18)")
-        .counted("eq-4.18/implies-4.16", "nr(G) >= st(A), (4.18), implies (4.16), whatever C_op is");
+        .counted("eq-4.18/implies-4.16", "nr(G) >= st(A), (4.18), implies (4.16) for every C_op");
 inline const Inequality implies_4_18 =
     beyond(section_4_4("eqs. (4.16) to (4.18)")
                .counted("eq-4.16/implies-4.18",
-                        "(4.16) is equivalent to (4.18) too. Not printed: the text has (4.16) implied by (4.17) alone",
+                        "(4.16) implies nr(G) >= st(A), (4.18), for every C_op (the paper prints "
+                        "only the converse)",
                         "violations.eq_4_16_implies_4_18"));
 
 inline const Place section_4_5 = {"spectral/section-4.5/", "Section 4.5"};
 inline const Inequality diagonal_gd =
-    section_4_5.counted("guarantee-gd/as-printed", "the Euclidean step on gamma keeps its guarantee with L_F = ||A||_op^2 / n");
-inline const Inequality diagonal_gd_sharp =
-    correcting(diagonal_gd, section_4_5.counted("guarantee-gd/corrected",
-                                                "it keeps it with the sharp constant, the largest squared row norm "
-                                                "max_i ||a_i||^2 / n"));
+    section_4_5.counted("guarantee-gd/as-printed",
+                        "The Euclidean step on gamma with the constant L = ||A||_op^2 / n "
+                        "decreases the loss by at least ||g||_2^2 / (2 (L + C_op/st(g)))");
+inline const Inequality diagonal_gd_sharp = correcting(
+    diagonal_gd,
+    section_4_5.counted("guarantee-gd/corrected",
+                        "The Euclidean step on gamma with the sharp constant L = max_i ||a_i||^2 / "
+                        "n decreases the loss by at least ||g||_2^2 / (2 (L + C_op/st(g)))"));
 inline const Inequality diagonal_sign =
-    section_4_5.counted("guarantee-sign", "the sign step keeps its guarantee with L_op = ||A||_F^2 / n");
-inline const Inequality sharp_constant =
-    section_4_5.counted("sharp-constant", "the largest squared row norm is at most ||A||_op^2, the printed constant");
+    section_4_5.counted("guarantee-sign",
+                        "The sign step on gamma with the constant L_op = ||A||_F^2 / n decreases "
+                        "the loss by at least ||g||_1^2 / (2 (L_op + C_op))");
+inline const Inequality sharp_constant = section_4_5.counted(
+    "sharp-constant",
+    "The largest squared row norm of A is at most ||A||_op^2, the printed constant");
 inline const Inequality diagonal_two_sided =
     section_4_5.counted("two-sided/as-printed",
-                        "where ||g||_1^2/||g||_2^2 >= 2 st(A), the sign step ends no higher than the Euclidean step as printed");
-inline const Inequality diagonal_two_sided_sharp_step = beyond(section_4_5.counted(
-    "two-sided/sharp-step",
-    "where ||g||_1^2/||g||_2^2 >= 2 st(A), the sign step ends no higher than the Euclidean step with the sharp constant"));
+                        "If ||g||_1^2/||g||_2^2 >= 2 st(A), the loss after the sign step is at "
+                        "most the loss after the Euclidean step with the printed constant");
+inline const Inequality diagonal_two_sided_sharp_step = beyond(
+    section_4_5.counted("two-sided/sharp-step",
+                        "If ||g||_1^2/||g||_2^2 >= 2 st(A), the loss after the sign step is at "
+                        "most the loss after the Euclidean step with the sharp constant"));
 inline const Inequality diagonal_two_sided_sharp = correcting(
     diagonal_two_sided,
     section_4_5.counted(
         "two-sided/corrected",
-        "where ||g||_1^2/||g||_2^2 >= 2 ||A||_F^2 / max ||a_i||^2, the sign step ends no higher than the Euclidean step with the "
-        "sharp constant"));
+        "If ||g||_1^2/||g||_2^2 >= 2 ||A||_F^2 / max_i ||a_i||^2, the loss after the sign step is "
+        "at most the loss after the Euclidean step with the sharp constant"));
 
-// From a trial to the result ------------------------------------------------------------------------------------------------
+// From a trial to the result ----------------------------------------------------------------------
 
-/// An inequality between decreases counts as violated beyond this relative excess: many equalities (a full-rank spectral step
-/// with m >= k meets its guarantee exactly) are met to rounding alone.
+/// An inequality between decreases counts as violated beyond this relative excess, because many
+/// hold with equality up to rounding: a full-rank spectral step with m >= k meets its guarantee
+/// exactly.
 double decrease_tolerance(bool single_precision);
 
-/// Rounding of L(W) and L(W + U) by themselves, in units of epsilon (||W A||_F + ||Y||_F)^2 / n.
+/// Allowed error of a computed L(W) - L(W + U), in units of epsilon (||W A||_F + ||Y||_F)^2 / n.
 inline constexpr double expansion_roundings = 1000;
 
-/// The name of one loss's violations of a statement after eq. (1.6).
+/// The scalar for the violations of a statement after eq. (1.6) by one smooth loss.
 std::string smooth_violations(const std::string& loss, const Inequality& statement);
 
-/// The numbers and the tallies above.
+/// Records the scalars and the tallies declared above.
 TrialRecord run_trial(const RegressionConfig& config, bool single_precision, const Trial& trial);
 
 void judge(const Records& records, bool single_precision, Claims& claims);

@@ -12,15 +12,16 @@ namespace ranklab::regression {
 namespace {
 
 constexpr int bins_per_octave = 4;
-constexpr double edge_rounding = 1e-9;     // of a bin
-constexpr std::size_t drawn_trials = 400;  // of the scatter plot
+constexpr double edge_rounding = 1e-9;     // in bins
+constexpr std::size_t drawn_trials = 400;  // points of the scatter plot
 
 bool both_ratios_defined(const TrialRecord& record) {
-  return std::isfinite(record.scalar(predicted_ratio)) && std::isfinite(record.scalar(actual_ratio));
+  return std::isfinite(record.scalar(predicted_ratio)) &&
+         std::isfinite(record.scalar(actual_ratio));
 }
 
-// Trials by predicted ratio nr/st, in bins of a quarter of an octave whose edges include 1/2, 1 and 2. Many a ratio is exactly 1:
-// what rounding takes below an edge belongs above it.
+// Trials by predicted ratio nr/st, in bins of a quarter of an octave whose edges include 1/2, 1
+// and 2. Many ratios are exactly 1, so a ratio just below an edge by rounding counts as above it.
 struct Bin {
   std::vector<double> actual, actual_over_predicted, wrong;
 };
@@ -31,7 +32,8 @@ Bins binned(const Records& records) {
   for (const TrialRecord& record : records) {
     if (!both_ratios_defined(record)) continue;
     const double predicted = record.scalar(predicted_ratio), actual = record.scalar(actual_ratio);
-    Bin& bin = bins[static_cast<int>(std::floor(std::log2(predicted) * bins_per_octave + edge_rounding))];
+    Bin& bin =
+        bins[static_cast<int>(std::floor(std::log2(predicted) * bins_per_octave + edge_rounding))];
     bin.actual.push_back(actual);
     bin.actual_over_predicted.push_back(actual / predicted);
     bin.wrong.push_back(record.tally(predicate.id).violations);
@@ -39,18 +41,20 @@ Bins binned(const Records& records) {
   return bins;
 }
 
-// The middle of a bin, on a logarithmic axis.
-double centre(int bin) {
+// The center of a bin on a logarithmic axis.
+double center(int bin) {
   return std::exp2((bin + 0.5) / bins_per_octave);
 }
 
-Series over_bins(const std::string& name, const Bins& bins, const std::function<Summary(const Bin&)>& value) {
+Series over_bins(const std::string& name, const Bins& bins,
+                 const std::function<Summary(const Bin&)>& value) {
   Series series{name, predicted_ratio, {}, {}, {}};
   if (bins.empty()) return series;
   for (int i = bins.begin()->first; i <= bins.rbegin()->first; ++i) {
     const auto found = bins.find(i);
-    const Summary summary = found == bins.end() ? Summary{undefined, undefined, 0} : value(found->second);
-    series.x.push_back(centre(i));
+    const Summary summary =
+        found == bins.end() ? Summary{undefined, undefined, 0} : value(found->second);
+    series.x.push_back(center(i));
     series.mean.push_back(summary.mean);
     series.std.push_back(summary.std);
   }
@@ -59,22 +63,27 @@ Series over_bins(const std::string& name, const Bins& bins, const std::function<
 
 void add_series(ResultBuilder& out) {
   const Bins bins = binned(out.records());
-  const auto of = [](const std::vector<double>& values) { return summarise(values); };
+  const auto of = [](const std::vector<double>& values) { return summarize(values); };
   const auto plain = [](double value) { return Summary{value, 0.0, 1}; };
   const auto of_spread = [&](double Spread::*part) {
     return [=](const Bin& bin) { return plain(spread_of(bin.actual_over_predicted).*part); };
   };
   out.series(over_bins(actual_ratio, bins, [&](const Bin& bin) { return of(bin.actual); }));
-  out.series(over_bins("actual_over_predicted", bins, [&](const Bin& bin) { return of(bin.actual_over_predicted); }));
+  out.series(over_bins("actual_over_predicted", bins,
+                       [&](const Bin& bin) { return of(bin.actual_over_predicted); }));
   out.series(over_bins("actual_over_predicted.smallest", bins, of_spread(&Spread::smallest)));
   out.series(over_bins("actual_over_predicted.median", bins, of_spread(&Spread::median)));
   out.series(over_bins("actual_over_predicted.largest", bins, of_spread(&Spread::largest)));
-  out.series(over_bins("predicate_wrong_share", bins, [&](const Bin& bin) { return plain(of(bin.wrong).mean); }));
-  out.series(over_bins("trials", bins, [&](const Bin& bin) { return plain(static_cast<double>(bin.actual.size())); }));
+  out.series(over_bins("predicate_wrong_share", bins,
+                       [&](const Bin& bin) { return plain(of(bin.wrong).mean); }));
+  out.series(over_bins("trials", bins, [&](const Bin& bin) {
+    return plain(static_cast<double>(bin.actual.size()));
+  }));
 
-  std::vector<double> ends;  // of the range of the bins
-  if (!bins.empty()) ends = {centre(bins.begin()->first), centre(bins.rbegin()->first)};
-  for (const auto& [name, factor] : {std::pair("predicted", 1.0), {"predicted.half", 0.5}, {"predicted.double", 2.0}}) {
+  std::vector<double> ends;  // first and last bin center
+  if (!bins.empty()) ends = {center(bins.begin()->first), center(bins.rbegin()->first)};
+  for (const auto& [name, factor] :
+       {std::pair("predicted", 1.0), {"predicted.half", 0.5}, {"predicted.double", 2.0}}) {
     std::vector<double> y;
     for (const double x : ends) y.push_back(factor * x);
     out.series_of_points(name, predicted_ratio, ends, y);
@@ -89,10 +98,12 @@ void add_series(ResultBuilder& out) {
 }
 
 void add_scalars(ResultBuilder& out) {
-  for (const Inequality* each : {&guarantee_gd, &guarantee_spec, &two_sided, &two_sided_mirrored, &within_two, &predicate}) {
+  for (const Inequality* each :
+       {&guarantee_gd, &guarantee_spec, &two_sided, &two_sided_mirrored, &within_two, &predicate}) {
     out.scalar(*each);
   }
-  out.scalars({specgd_behind, specgd_ahead, wrong_factor, predicted_ratio, actual_ratio, nr_G, st_A, margin_gd, margin_spec});
+  out.scalars({specgd_behind, specgd_ahead, wrong_factor, predicted_ratio, actual_ratio, nr_G, st_A,
+               margin_gd, margin_spec});
   out.scalar("cases.two_sided", per_trial(out.records(), [](const TrialRecord& record) {
                return record.has_tally(two_sided.id) ? record.tally(two_sided.id).cases : undefined;
              }));
@@ -101,20 +112,22 @@ void add_scalars(ResultBuilder& out) {
   out.scalars({meets_4_16, meets_4_18});
   out.scalar(implies_4_18);
   for (const char* loss : smooth_losses) {
-    for (const Inequality* each : {&smooth_gd, &smooth_spec, &smooth_gd_printed}) out.scalar(smooth_violations(loss, *each));
+    for (const Inequality* each : {&smooth_gd, &smooth_spec, &smooth_gd_printed})
+      out.scalar(smooth_violations(loss, *each));
   }
-  out.scalars(
-      {conditions_disagree, condition_wrong, condition_wrong_sharp_step, sharp_condition_wrong, constant_ratio, zero_gradient});
+  out.scalars({conditions_disagree, condition_wrong, condition_wrong_sharp_step,
+               sharp_condition_wrong, constant_ratio, zero_gradient});
 }
 
 std::string percent(double share) {
   return std::isfinite(share) ? short_number(std::round(1000 * share) / 10) + " %" : "-";
 }
 
-// One row for each value of the features, then of the labels.
+// One row for each kind of features, then for each kind of labels.
 void add_table(ResultBuilder& out, const RegressionConfig& config) {
   Table& table = out.result().table;
-  table.columns = {"drawn as", "trials", "nr/st, median", "SpecGD ahead", "nr/st wrong", "by at most"};
+  table.columns = {"drawn as",     "trials",      "nr/st, median",
+                   "SpecGD ahead", "nr/st wrong", "by at most"};
   const auto add_rows = [&](const std::string& what, const std::vector<std::string>& names) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       std::vector<double> predicted, ahead, wrong, factor;
@@ -128,8 +141,9 @@ void add_table(ResultBuilder& out, const RegressionConfig& config) {
       }
       const Spread worst = spread_of(factor);
       table.rows.push_back({what + " " + names[i], std::to_string(predicted.size()),
-                            predicted.empty() ? "-" : short_number(spread_of(predicted).median), percent(summarise(ahead).mean),
-                            percent(summarise(wrong).mean), worst.count == 0 ? "-" : short_number(worst.largest)});
+                            predicted.empty() ? "-" : short_number(spread_of(predicted).median),
+                            percent(summarize(ahead).mean), percent(summarize(wrong).mean),
+                            worst.count == 0 ? "-" : short_number(worst.largest)});
     }
   };
   add_rows(features, config.features);
@@ -141,19 +155,19 @@ void add_figure(ResultBuilder& out) {
   const auto panel = [&](const std::string& title, Axis y) {
     return out.panel(title, predicted, std::move(y)).band(0.5, 2.0, "nr/st from 1/2 to 2");
   };
-  panel("Decreases, SpecGD over GD", log_axis("actual ratio"))
+  panel("Loss decrease of SpecGD over that of GD", log_axis("actual ratio"))
       .curve("actual_ratio.sample", "one trial", {LineStyle::points, 0})
-      .curve("predicted", "as predicted", {LineStyle::line, 1})
-      .curve("predicted.half", "half, twice", {LineStyle::dotted, 1})
+      .curve("predicted", "prediction", {LineStyle::line, 1})
+      .curve("predicted.half", "within a factor of 2", {LineStyle::dotted, 1})
       .curve("predicted.double", "", {LineStyle::dotted, 1})
       .line(1.0, "equal");
-  panel("How good the prediction is", log_axis("actual over predicted"))
+  panel("Accuracy of the prediction", log_axis("actual over predicted"))
       .curve("actual_over_predicted.median", "median", {LineStyle::line_points, 0})
       .curve("actual_over_predicted.smallest", "smallest, largest", {LineStyle::dashed, 0})
       .curve("actual_over_predicted.largest", "", {LineStyle::dashed, 0})
-      .line(0.5, "half, twice")
+      .line(0.5, "within a factor of 2")
       .line(2.0);
-  panel("Where nr >= st names the worse step", {"share of the trials"})
+  panel("Trials in which nr >= st picks the worse step", {"share of the trials"})
       .curve("predicate_wrong_share", "", {LineStyle::line_points, 0});
 }
 
@@ -170,7 +184,9 @@ Result report(const RegressionConfig& config, const Records& records, bool singl
   double zero = 0;
   for (const double each : scalars_of(records, zero_gradient)) zero += each;
   if (zero > 0) {
-    out.note("In " + short_number(zero) + " trials the gradient is zero to rounding; they count in no statement about steps.");
+    out.note("In " + short_number(zero) +
+             " trials the gradient is zero up to rounding; they are not cases of the statements "
+             "about its steps.");
   }
   return out.take();
 }

@@ -25,7 +25,7 @@ double loss_of(const arma::mat& residual) {
   return squared_norm(residual) / (2 * static_cast<double>(residual.n_cols));
 }
 
-// L(W) - L(W + U), both computed: W + U is rounded to the experiment's precision.
+// L(W) - L(W + U), both computed, with W + U rounded to the precision of the run.
 template <class T>
 double loss_difference(const OneStepProblem<T>& problem, double loss, const arma::Mat<T>& U) {
   const arma::Mat<T> W = problem.W + U;
@@ -41,7 +41,8 @@ GradientParts<T> gradient_parts(arma::Mat<T> G, double noise) {
   const arma::uword rank = arma::accu(all > noise);
   GradientParts<T> parts;
   parts.polar = svd.U.head_cols(rank) * svd.V.head_cols(rank).t();  // zero for rank 0
-  if (rank < svd.s.n_elem) G = svd.U.head_cols(rank) * arma::diagmat(svd.s.head(rank)) * svd.V.head_cols(rank).t();
+  if (rank < svd.s.n_elem)
+    G = svd.U.head_cols(rank) * arma::diagmat(svd.s.head(rank)) * svd.V.head_cols(rank).t();
   parts.G = std::move(G);
   const arma::vec s = arma::vec(singular_values(widened(parts.G))).head(rank);
   parts.frobenius_squared = arma::dot(s, s);
@@ -66,7 +67,7 @@ double StepComparison::decrease_gd(double C_op) const {
   return frobenius_squared / a - (curvature_gd + C_op * op * op) / (2 * a * a);
 }
 
-// The same at U = -t polar(G), t = ||G||_* / b, where <u v', polar(G)> = 1
+// The same expression at U = -t polar(G), t = ||G||_* / b; <u v', polar(G)> = 1
 double StepComparison::decrease_specgd(double C_op) const {
   const double t = nuclear / (L_op + C_op);
   return t * inner - t * t * (curvature_specgd + C_op) / 2;
@@ -77,8 +78,10 @@ StepComparison compare_steps(const OneStepProblem<T>& problem) {
   const double n = static_cast<double>(problem.A.n_cols);
   const arma::Mat<T> prediction = problem.W * problem.A, residual = prediction - problem.Y;
   const arma::mat A = widened(problem.A);
-  const double A_op = operator_norm(A), magnitude = arma::norm(widened(prediction), "fro") + arma::norm(widened(problem.Y), "fro");
-  const double longest_side = static_cast<double>(std::max({problem.W.n_rows, problem.A.n_rows, problem.A.n_cols}));
+  const double A_op = operator_norm(A), magnitude = arma::norm(widened(prediction), "fro") +
+                                                    arma::norm(widened(problem.Y), "fro");
+  const double longest_side =
+      static_cast<double>(std::max({problem.W.n_rows, problem.A.n_rows, problem.A.n_cols}));
   StepComparison out;
   out.loss = loss_of(widened(residual));
   out.L_F = A_op * A_op / n;
@@ -87,7 +90,8 @@ StepComparison compare_steps(const OneStepProblem<T>& problem) {
   out.loss_rounding = tolerance::epsilon<T> * magnitude * magnitude / n;
 
   const double noise = longest_side * tolerance::epsilon<T> * magnitude * A_op / n;
-  const GradientParts<T> gradient = gradient_parts<T>(residual * problem.A.t() / static_cast<T>(n), noise);
+  const GradientParts<T> gradient =
+      gradient_parts<T>(residual * problem.A.t() / static_cast<T>(n), noise);
   out.frobenius_squared = gradient.frobenius_squared;
   out.nuclear = gradient.nuclear;
   out.op = gradient.op;
@@ -98,14 +102,18 @@ StepComparison compare_steps(const OneStepProblem<T>& problem) {
   out.inner = arma::dot(G, polar);
   out.curvature_gd = squared_norm(G * A) / n;
   out.curvature_specgd = squared_norm(polar * A) / n;
-  out.loss_difference_gd = loss_difference<T>(problem, out.loss, gradient.G * static_cast<T>(-1 / out.L_F));
-  out.loss_difference_specgd = loss_difference<T>(problem, out.loss, gradient.polar * static_cast<T>(-gradient.nuclear / out.L_op));
+  out.loss_difference_gd =
+      loss_difference<T>(problem, out.loss, gradient.G * static_cast<T>(-1 / out.L_F));
+  out.loss_difference_specgd = loss_difference<T>(
+      problem, out.loss, gradient.polar * static_cast<T>(-gradient.nuclear / out.L_op));
   return out;
 }
 
-Conditions conditions(double nuclear_rank, double stable_rank_G, double stable_rank_A, double alpha) {
+Conditions conditions(double nuclear_rank, double stable_rank_G, double stable_rank_A,
+                      double alpha) {
   return {nuclear_rank * (1 + alpha / stable_rank_G) / (stable_rank_A + alpha),
-          nuclear_rank * (1 + alpha / nuclear_rank) / (stable_rank_A + alpha), nuclear_rank / stable_rank_A};
+          nuclear_rank * (1 + alpha / nuclear_rank) / (stable_rank_A + alpha),
+          nuclear_rank / stable_rank_A};
 }
 
 template GradientParts<float> gradient_parts(arma::fmat, double);
@@ -113,13 +121,15 @@ template GradientParts<double> gradient_parts(arma::mat, double);
 template StepComparison compare_steps(const OneStepProblem<float>&);
 template StepComparison compare_steps(const OneStepProblem<double>&);
 
-// Losses that are not quadratic ---------------------------------------------------------------------------------------------
+// Losses that are not quadratic -------------------------------------------------------------------
 
 namespace {
 
-constexpr double least_size = 0.1, most_size = 10.0;  // of predictions and labels, around where the losses bend
+constexpr double
+    least_size = 0.1,
+    most_size = 10.0;  // of predictions and labels; the losses are most curved within this range
 
-// log cosh(z), which cosh itself would overflow.
+// log cosh(z), without the overflow of cosh.
 double log_cosh(double z) {
   return std::fabs(z) + std::log1p(std::exp(-2 * std::fabs(z))) - std::log(2.0);
 }
@@ -128,7 +138,7 @@ double softplus(double u) {
   return std::fmax(u, 0.0) + std::log1p(std::exp(-std::fabs(u)));
 }
 
-// The decrease of the sum over entries, divided by n.
+// The decrease of f(Z) = (1/n) sum of l(z_ij; y_ij) by Z <- Z + step.
 double decrease(SmoothLoss loss, const arma::mat& Z, const arma::mat& Y, const arma::mat& step) {
   double sum = 0;
   for (arma::uword i = 0; i < Z.n_elem; ++i) sum -= loss_change(loss, Z(i), Y(i), step(i));
@@ -138,7 +148,8 @@ double decrease(SmoothLoss loss, const arma::mat& Z, const arma::mat& Y, const a
 }  // namespace
 
 double loss_change(SmoothLoss loss, double z, double y, double step) {
-  constexpr double small = 1.0;  // beyond, the exponentials may overflow and nothing cancels
+  constexpr double small =
+      1.0;  // above it the exponentials may overflow, and there is no cancellation
   if (loss == SmoothLoss::log_cosh) {
     const double a = z - y;
     if (std::fabs(step) > small) return log_cosh(a + step) - log_cosh(a);
@@ -158,50 +169,64 @@ double loss_curvature(SmoothLoss loss) {
 }
 
 template <class T>
-SmoothComparison compare_smooth_steps(SmoothLoss loss, const arma::Mat<T>& A, const arma::Mat<T>& W, const arma::Mat<T>& Y) {
+SmoothComparison compare_smooth_steps(SmoothLoss loss, const arma::Mat<T>& A, const arma::Mat<T>& W,
+                                      const arma::Mat<T>& Y) {
   const double n = static_cast<double>(A.n_cols), L = loss_curvature(loss) / n;
   const arma::Mat<T> Z = W * A;
   arma::Mat<T> slopes = Z;
   for (arma::uword i = 0; i < Z.n_elem; ++i) {
-    slopes(i) = static_cast<T>(loss_slope(loss, static_cast<double>(Z(i)), static_cast<double>(Y(i))) / n);
+    slopes(i) =
+        static_cast<T>(loss_slope(loss, static_cast<double>(Z(i)), static_cast<double>(Y(i))) / n);
   }
-  const arma::mat wide_A = arma::conv_to<arma::mat>::from(A), wide_Z = arma::conv_to<arma::mat>::from(Z),
+  const arma::mat wide_A = arma::conv_to<arma::mat>::from(A),
+                  wide_Z = arma::conv_to<arma::mat>::from(Z),
                   wide_Y = arma::conv_to<arma::mat>::from(Y);
   const double A_op = operator_norm(wide_A), A_F2 = arma::dot(wide_A, wide_A);
   const double longest_side = static_cast<double>(std::max({W.n_rows, A.n_rows, A.n_cols}));
-  const double noise = longest_side * tolerance::epsilon<T> * arma::norm(arma::conv_to<arma::mat>::from(slopes), "fro") * A_op;
+  const double noise = longest_side * tolerance::epsilon<T> *
+                       arma::norm(arma::conv_to<arma::mat>::from(slopes), "fro") * A_op;
   const GradientParts<T> gradient = gradient_parts<T>(slopes * A.t(), noise);
   if (gradient.zero()) return {{undefined, undefined}, {undefined, undefined}};
   const arma::mat GA = arma::conv_to<arma::mat>::from(gradient.G) * wide_A,
                   PA = arma::conv_to<arma::mat>::from(gradient.polar) * wide_A;
-  const auto ratios = [&](double a, double b) {  // steps -G / a and -(||G||_* / b) polar(G)
-    return SmoothRatios{decrease(loss, wide_Z, wide_Y, GA / -a) / (gradient.frobenius_squared / (2 * a)),
-                        decrease(loss, wide_Z, wide_Y, PA * (-gradient.nuclear / b)) / (std::pow(gradient.nuclear, 2) / (2 * b))};
+  const auto ratios = [&](double a, double b) {  // of the steps -G / a and -(||G||_* / b) polar(G)
+    return SmoothRatios{
+        decrease(loss, wide_Z, wide_Y, GA / -a) / (gradient.frobenius_squared / (2 * a)),
+        decrease(loss, wide_Z, wide_Y, PA * (-gradient.nuclear / b)) /
+            (std::pow(gradient.nuclear, 2) / (2 * b))};
   };
   return {ratios(A_op * A_op * L, A_F2 * L), ratios(A_op * A_op / n * L, A_F2 / n * L)};
 }
 
 template <class T>
-SmoothComparison compare_smooth_steps(SmoothLoss loss, const OneStepProblem<T>& problem, const Trial& trial) {
+SmoothComparison compare_smooth_steps(SmoothLoss loss, const OneStepProblem<T>& problem,
+                                      const Trial& trial) {
   const std::string name = loss == SmoothLoss::log_cosh ? "log-cosh" : "logistic";
   const arma::mat Z = arma::conv_to<arma::mat>::from(problem.W * problem.A);
   const double size = std::sqrt(arma::dot(Z, Z) / static_cast<double>(Z.n_elem));
   if (size == 0) return {{undefined, undefined}, {undefined, undefined}};
-  const double wanted = log_uniform_number(trial, (name + ".prediction").c_str(), least_size, most_size);
-  const double size_of_labels = log_uniform_number(trial, (name + ".labels").c_str(), least_size, most_size);
-  arma::Mat<T> Y = draw_gaussian<T>(trial, (name + ".Y").c_str(), Z.n_rows, Z.n_cols, size_of_labels);
+  const double wanted =
+      log_uniform_number(trial, (name + ".prediction").c_str(), least_size, most_size);
+  const double size_of_labels =
+      log_uniform_number(trial, (name + ".labels").c_str(), least_size, most_size);
+  arma::Mat<T> Y =
+      draw_gaussian<T>(trial, (name + ".Y").c_str(), Z.n_rows, Z.n_cols, size_of_labels);
   if (loss == SmoothLoss::logistic) {
     for (T& y : Y) y = y < 0 ? T(-1) : T(1);
   }
   return compare_smooth_steps<T>(loss, problem.A, problem.W * static_cast<T>(wanted / size), Y);
 }
 
-template SmoothComparison compare_smooth_steps(SmoothLoss, const arma::fmat&, const arma::fmat&, const arma::fmat&);
-template SmoothComparison compare_smooth_steps(SmoothLoss, const arma::mat&, const arma::mat&, const arma::mat&);
-template SmoothComparison compare_smooth_steps(SmoothLoss, const OneStepProblem<float>&, const Trial&);
-template SmoothComparison compare_smooth_steps(SmoothLoss, const OneStepProblem<double>&, const Trial&);
+template SmoothComparison compare_smooth_steps(SmoothLoss, const arma::fmat&, const arma::fmat&,
+                                               const arma::fmat&);
+template SmoothComparison compare_smooth_steps(SmoothLoss, const arma::mat&, const arma::mat&,
+                                               const arma::mat&);
+template SmoothComparison compare_smooth_steps(SmoothLoss, const OneStepProblem<float>&,
+                                               const Trial&);
+template SmoothComparison compare_smooth_steps(SmoothLoss, const OneStepProblem<double>&,
+                                               const Trial&);
 
-// The diagonal block --------------------------------------------------------------------------------------------------------
+// The diagonal block ------------------------------------------------------------------------------
 
 double DiagonalComparison::guarantee_gd(double L, double C_op) const {
   return norm_2_squared / (2 * (L + C_op / stable_rank_g()));
@@ -221,16 +246,19 @@ double DiagonalComparison::decrease_sign(double C_op) const {
   return t * norm_1 - t * t * (curvature_sign + C_op) / 2;
 }
 
-DiagonalComparison compare_diagonal_steps(const arma::mat& A, const arma::vec& gamma, const arma::mat& Y) {
+DiagonalComparison compare_diagonal_steps(const arma::mat& A, const arma::vec& gamma,
+                                          const arma::mat& Y) {
   const double n = static_cast<double>(A.n_cols);
   const arma::vec row_squares = arma::sum(arma::square(A), 1);
   arma::mat residual = A;
   residual.each_col() %= gamma;
   const arma::vec magnitude =
-      arma::sqrt(row_squares) % arma::sqrt(arma::vec(arma::sum(arma::square(residual) + arma::square(Y), 1)));
+      arma::sqrt(row_squares) %
+      arma::sqrt(arma::vec(arma::sum(arma::square(residual) + arma::square(Y), 1)));
   residual -= Y;
   arma::vec g = arma::sum(residual % A, 1) / n;
-  // A sign step follows every sign, also that of rounding noise: entries that are nothing else are zero.
+  // A sign step also follows the signs of rounding errors, so entries of their size are set to
+  // zero.
   for (arma::uword i = 0; i < g.n_elem; ++i) {
     if (std::fabs(g(i)) <= tolerance::epsilon<double> * magnitude(i)) g(i) = 0;
   }
@@ -243,18 +271,20 @@ DiagonalComparison compare_diagonal_steps(const arma::mat& A, const arma::vec& g
   out.norm_2_squared = arma::dot(g, g);
   out.norm_inf = arma::abs(g).max();
   out.curvature_gd = arma::dot(arma::square(g), row_squares) / n;
-  for (arma::uword i = 0; i < g.n_elem; ++i) out.curvature_sign += g(i) == 0 ? 0.0 : row_squares(i) / n;
+  for (arma::uword i = 0; i < g.n_elem; ++i)
+    out.curvature_sign += g(i) == 0 ? 0.0 : row_squares(i) / n;
   return out;
 }
 
 template <class T>
 DiagonalComparison compare_diagonal_steps(const OneStepProblem<T>& problem, const Trial& trial) {
   const arma::uword k = problem.A.n_rows, n = problem.A.n_cols;
-  const arma::mat A = rms_normalised_columns(arma::conv_to<arma::mat>::from(problem.A));
+  const arma::mat A = rms_normalized_columns(arma::conv_to<arma::mat>::from(problem.A));
   const arma::vec gamma = 1 + draw_gaussian<double>(trial, "gamma", k, 1, 1.0),
                   gamma_sharp = 1 + draw_gaussian<double>(trial, "gamma_sharp", k, 1, 1.0);
   const double noise = log_uniform_number(trial, "gamma.noise", 0.01, 1.0);
-  const arma::mat Y = arma::diagmat(gamma_sharp) * A + draw_gaussian<double>(trial, "gamma.Y", k, n, noise);
+  const arma::mat Y =
+      arma::diagmat(gamma_sharp) * A + draw_gaussian<double>(trial, "gamma.Y", k, n, noise);
   return compare_diagonal_steps(A, gamma, Y);
 }
 

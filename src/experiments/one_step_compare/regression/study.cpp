@@ -14,7 +14,8 @@ constexpr std::uint64_t largest_side = 10'000;
 
 void require_order(const std::string& size, std::uint64_t low, std::uint64_t high) {
   if (low > high) {
-    throw UsageError("--" + size + "-low " + std::to_string(low) + " is not allowed: at most --" + size +
+    throw UsageError("--" + size + "-low: " + std::to_string(low) +
+                     " is not allowed; allowed: at most --" + size +
                      "-high = " + std::to_string(high));
   }
 }
@@ -29,20 +30,26 @@ class RegressionStudy : public Study {
   std::vector<Field> fields() override {
     RegressionConfig& c = config_;
     return {
-        size_field("m-low", c.m_low, 1, largest_side, "m", "fewest rows of W; sizes are drawn log-uniformly"),
+        size_field("m-low", c.m_low, 1, largest_side, "m",
+                   "fewest rows of W; sizes are drawn log-uniformly"),
         size_field("m-high", c.m_high, 1, largest_side, "m", "most rows of W"),
         size_field("k-low", c.k_low, 1, largest_side, "k", "fewest features"),
         size_field("k-high", c.k_high, 1, largest_side, "k", "most features"),
         size_field("n-low", c.n_low, 1, largest_side, "n", "fewest samples"),
         size_field("n-high", c.n_high, 1, largest_side, "n", "most samples"),
         choice_list_field("features", c.features, feature_names(), "A",
-                          "construction of A: Gaussian, power-law singular values i^-p, or the activation of random features"),
+                          "construction of A: Gaussian, power-law singular values i^-p, or the "
+                          "activation of random features"),
         choice_list_field("labels", c.labels, label_names(), "Y",
-                          "construction of Y; low-rank: the residual has low rank; late: W after steps of gradient descent"),
+                          "construction of Y; low-rank: the residual has low rank; late: W after "
+                          "steps of gradient descent"),
         real_field("decay", c.decay, 0.0, 20.0, "p", "largest exponent of power-law features"),
-        real_field("deficient", c.deficient, 0.0, 1.0, "", "share of gaussian and power-law A without full rank"),
-        real_field("scale-decades", c.scale_decades, 0.0, 6.0, "", "largest |u| of the random scales 10^u of A and W"),
-        size_field("late", c.late, 1, 100'000'000, "t", "most steps of gradient descent for late labels"),
+        real_field("deficient", c.deficient, 0.0, 1.0, "",
+                   "share of gaussian and power-law A without full rank"),
+        real_field("scale-decades", c.scale_decades, 0.0, 6.0, "",
+                   "largest |u| of the random scales 10^u of A and W"),
+        size_field("late", c.late, 1, 100'000'000, "t",
+                   "most steps of gradient descent for late labels"),
         real_field("coupling-decades", c.coupling_decades, 0.0, 8.0, "alpha",
                    "largest |u| of the random C_op / L_F = 10^u of eq. (4.16)"),
     };
@@ -54,20 +61,23 @@ class RegressionStudy : public Study {
     require_order("n", config_.n_low, config_.n_high);
   }
 
-  // Memory of a trial of the largest shapes; work of one of mean shape: decompositions of A and of four gradients, and products.
+  // Memory for the largest sizes. Floating-point operations for the mean sizes: decompositions of A
+  // and of four gradients, and products.
   Estimate estimate() const override {
     const RegressionConfig& c = config_;
     const double m_high = static_cast<double>(c.m_high), k_high = static_cast<double>(c.k_high),
                  n_high = static_cast<double>(c.n_high);
     const double m = log_uniform_mean(c.m_low, c.m_high), k = log_uniform_mean(c.k_low, c.k_high),
                  n = log_uniform_mean(c.n_low, c.n_high);
-    return {8 * (12 * k_high * n_high + 12 * m_high * n_high + 30 * m_high * k_high + 4 * k_high * k_high),
+    return {8 * (12 * k_high * n_high + 12 * m_high * n_high + 30 * m_high * k_high +
+                 4 * k_high * k_high),
             30 * k * k * n + 40 * m * k * n + 160 * std::min(m, k) * m * k};
   }
 
   Result run(Runner& runner) const override {
     const bool single_precision = runner.single_precision();
-    const auto records = runner.run([&](Trial& trial) { return regression::run_trial(config_, single_precision, trial); });
+    const auto records = runner.run(
+        [&](Trial& trial) { return regression::run_trial(config_, single_precision, trial); });
     return regression::report(config_, records, single_precision);
   }
 
@@ -84,7 +94,8 @@ std::vector<std::string> feature_names() {
 }
 
 const std::vector<std::string>& label_names() {
-  static const std::vector<std::string> names = {"realizable", "noisy", "arbitrary", "low-rank", "late"};
+  static const std::vector<std::string> names = {"realizable", "noisy", "arbitrary", "low-rank",
+                                                 "late"};
   return names;
 }
 

@@ -9,19 +9,24 @@
 namespace ranklab::regression {
 namespace {
 
-// Two ratios closer than this to the point where an algebraic condition turns are not told apart.
+// A ratio closer than this to 1 counts neither as satisfying nor as violating an algebraic
+// condition.
 constexpr double condition_tolerance = 1e-9;
 
-// Records numbers and counts cases; where the trial's gradient is zero to rounding, numbers are undefined and nothing is a case.
+// Records numbers and counts cases. If the trial's gradient is zero up to rounding, the numbers are
+// undefined and there are no cases.
 class Judge {
  public:
-  Judge(TrialRecord& record, bool defined, double tolerance) : record_(record), defined_(defined), tolerance_(tolerance) {}
+  Judge(TrialRecord& record, bool defined, double tolerance)
+      : record_(record), defined_(defined), tolerance_(tolerance) {}
 
-  void value(const char* name, double value) const { record_.set(name, defined_ ? value : undefined); }
+  void value(const char* name, double value) const {
+    record_.set(name, defined_ ? value : undefined);
+  }
   void count(const Inequality& statement, bool violated, double shown = undefined) const {
     if (defined_) record_.count(statement.id, violated, shown);
   }
-  /// A case where the statement's hypothesis is met.
+  /// Counts a case if the statement's hypothesis is met.
   void count_where(bool hypothesis, const Inequality& statement, bool violated) const {
     if (hypothesis) return count(statement, violated);
     if (defined_) record_.add(statement.id, Tally());
@@ -36,7 +41,8 @@ class Judge {
 
 // Section 1.2: the guarantees after (1.4), the two-sided comparison, and the bare predicate (1.5).
 void record_steps(const StepComparison& c, const Judge& judge) {
-  const double gd = c.decrease_gd(), specgd = c.decrease_specgd(), predicted = c.predicted_ratio(), actual = specgd / gd;
+  const double gd = c.decrease_gd(), specgd = c.decrease_specgd(), predicted = c.predicted_ratio(),
+               actual = specgd / gd;
   judge.value(st_A, c.stable_rank_A);
   judge.value(nr_G, c.nuclear_rank);
   judge.value(predicted_ratio, predicted);
@@ -48,14 +54,16 @@ void record_steps(const StepComparison& c, const Judge& judge) {
   judge.count_where(predicted >= 2, two_sided, judge.below(specgd, gd));
   judge.count_where(predicted <= 0.5, two_sided_mirrored, judge.below(gd, specgd));
   judge.count(within_two, judge.below(actual, predicted / 2) || judge.below(2 * predicted, actual));
-  const bool behind = predicted >= 1 && judge.below(specgd, gd), ahead = predicted < 1 && judge.below(gd, specgd);
+  const bool behind = predicted >= 1 && judge.below(specgd, gd),
+             ahead = predicted < 1 && judge.below(gd, specgd);
   judge.value(specgd_behind, behind);
   judge.value(specgd_ahead, ahead);
   judge.count(predicate, behind || ahead);
   judge.value(wrong_factor, behind ? 1 / actual : ahead ? actual : undefined);
-  // Eq. (1.3): what the loss lost, as computed, against the expansion, over what rounding may do.
-  const double error = std::max(std::fabs(c.loss_difference_gd - gd), std::fabs(c.loss_difference_specgd - specgd)) /
-                       std::max(c.loss_rounding, std::numeric_limits<double>::min());
+  // Eq. (1.3): the computed decrease minus that of the expansion, in units of rounding.
+  const double error =
+      std::max(std::fabs(c.loss_difference_gd - gd), std::fabs(c.loss_difference_specgd - specgd)) /
+      std::max(c.loss_rounding, std::numeric_limits<double>::min());
   judge.count(expansion, error > expansion_roundings, error);
 }
 
@@ -68,8 +76,9 @@ void record_conditions(const StepComparison& c, double alpha, const Judge& judge
   const Conditions each = conditions(c.nuclear_rank, c.stable_rank_G, c.stable_rank_A, alpha);
   const double guarantees = c.guarantee_specgd(C_op) / c.guarantee_gd(C_op);
   const auto clear = [](double ratio) { return std::fabs(ratio - 1) > condition_tolerance; };
-  // Where a ratio is 1 to rounding, a condition is neither met nor missed.
-  const bool all_clear = clear(each.eq_4_16) && clear(each.eq_4_17) && clear(each.eq_4_18) && clear(guarantees);
+  // If a ratio is 1 up to rounding, its condition is undecided.
+  const bool all_clear =
+      clear(each.eq_4_16) && clear(each.eq_4_17) && clear(each.eq_4_18) && clear(guarantees);
   const bool met_16 = each.eq_4_16 >= 1, met_17 = each.eq_4_17 >= 1, met_18 = each.eq_4_18 >= 1;
   judge.value(meets_4_16, met_16);
   judge.value(meets_4_18, met_18);
@@ -79,10 +88,12 @@ void record_conditions(const StepComparison& c, double alpha, const Judge& judge
   judge.count_where(all_clear, implies_4_18, met_16 && !met_18);
 }
 
-void record_smooth(const std::string& loss, const SmoothComparison& c, TrialRecord& record, double tolerance) {
+void record_smooth(const std::string& loss, const SmoothComparison& c, TrialRecord& record,
+                   double tolerance) {
   const auto count = [&](const Inequality& statement, double ratio) {
     const bool defined = std::isfinite(ratio), violated = ratio < 1 - tolerance;
-    if (!statement.scalar.empty()) record.set(smooth_violations(loss, statement), defined ? double(violated) : undefined);
+    if (!statement.scalar.empty())
+      record.set(smooth_violations(loss, statement), defined ? double(violated) : undefined);
     Tally tally;
     if (defined) tally.count(violated);
     record.add(statement.id, tally);
@@ -93,18 +104,23 @@ void record_smooth(const std::string& loss, const SmoothComparison& c, TrialReco
   count(smooth_spec_printed, c.as_printed.specgd);
 }
 
-// Section 4.5; each condition against the Euclidean step with its own constant, and against the sharp one.
+// Section 4.5. The printed condition is compared with the Euclidean step with the printed and with
+// the sharp constant, the sharp condition with the sharp one.
 void record_diagonal(const DiagonalComparison& c, double alpha, const Judge& judge) {
-  const double nr = c.nuclear_rank(), printed = nr / c.stable_rank_A(), sharp = nr / c.sharp_rank_A();
-  const double sign = c.decrease_sign(), gd = c.decrease_gd(c.L_F), sharp_gd = c.decrease_gd(c.L_F_sharp);
+  const double nr = c.nuclear_rank(), printed = nr / c.stable_rank_A(),
+               sharp = nr / c.sharp_rank_A();
+  const double sign = c.decrease_sign(), gd = c.decrease_gd(c.L_F),
+               sharp_gd = c.decrease_gd(c.L_F_sharp);
   const double C_op = alpha * c.L_F;
   const auto breaks_guarantee = [&](double L) {
-    return judge.below(c.decrease_gd(L), c.guarantee_gd(L)) || judge.below(c.decrease_gd(L, C_op), c.guarantee_gd(L, C_op));
+    return judge.below(c.decrease_gd(L), c.guarantee_gd(L)) ||
+           judge.below(c.decrease_gd(L, C_op), c.guarantee_gd(L, C_op));
   };
   judge.value(constant_ratio, c.L_F / c.L_F_sharp);
   judge.count(diagonal_gd, breaks_guarantee(c.L_F));
   judge.count(diagonal_gd_sharp, breaks_guarantee(c.L_F_sharp));
-  judge.count(diagonal_sign, judge.below(sign, c.guarantee_sign()) || judge.below(c.decrease_sign(C_op), c.guarantee_sign(C_op)));
+  judge.count(diagonal_sign, judge.below(sign, c.guarantee_sign()) ||
+                                 judge.below(c.decrease_sign(C_op), c.guarantee_sign(C_op)));
   judge.count(sharp_constant, c.L_F_sharp > c.L_F * (1 + condition_tolerance));
   judge.count_where(printed >= 2, diagonal_two_sided, judge.below(sign, gd));
   judge.count_where(printed >= 2, diagonal_two_sided_sharp_step, judge.below(sign, sharp_gd));
@@ -123,7 +139,8 @@ TrialRecord measure(const RegressionConfig& config, double tolerance, const Tria
   trial.check_interrupt();
   const OneStepProblem<T> problem = draw_one_step_problem<T>(config, trial);
   const StepComparison steps = compare_steps(problem);
-  const double alpha = std::pow(10.0, uniform_number(trial, "coupling", -config.coupling_decades, config.coupling_decades));
+  const double alpha = std::pow(
+      10.0, uniform_number(trial, "coupling", -config.coupling_decades, config.coupling_decades));
   TrialRecord record;
   record.set(features, static_cast<double>(problem.features));
   record.set(labels, static_cast<double>(problem.labels));
@@ -132,8 +149,10 @@ TrialRecord measure(const RegressionConfig& config, double tolerance, const Tria
   record_steps(steps, judge);
   record_conditions(steps, alpha, judge);
   trial.check_interrupt();
-  record_smooth(smooth_losses[0], compare_smooth_steps<T>(SmoothLoss::log_cosh, problem, trial), record, tolerance);
-  record_smooth(smooth_losses[1], compare_smooth_steps<T>(SmoothLoss::logistic, problem, trial), record, tolerance);
+  record_smooth(smooth_losses[0], compare_smooth_steps<T>(SmoothLoss::log_cosh, problem, trial),
+                record, tolerance);
+  record_smooth(smooth_losses[1], compare_smooth_steps<T>(SmoothLoss::logistic, problem, trial),
+                record, tolerance);
   trial.check_interrupt();
   const DiagonalComparison diagonal = compare_diagonal_steps<T>(problem, trial);
   record_diagonal(diagonal, alpha, Judge(record, diagonal.defined(), tolerance));
@@ -152,7 +171,8 @@ std::string smooth_violations(const std::string& loss, const Inequality& stateme
 
 TrialRecord run_trial(const RegressionConfig& config, bool single_precision, const Trial& trial) {
   const double tolerance = decrease_tolerance(single_precision);
-  return single_precision ? measure<float>(config, tolerance, trial) : measure<double>(config, tolerance, trial);
+  return single_precision ? measure<float>(config, tolerance, trial)
+                          : measure<double>(config, tolerance, trial);
 }
 
 }  // namespace ranklab::regression

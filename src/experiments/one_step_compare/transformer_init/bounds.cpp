@@ -33,12 +33,15 @@ ColumnRange output_columns(const ColumnRange& input, double delta) {
 BlockBounds block_bounds(const ColumnRange& input, double stable_rank_X, double delta) {
   const double spread = (1 + delta) / (1 - delta), residual = 1 + 2 / input.low;
   return {input.high / input.low * stable_rank_X, spread * residual * stable_rank_X,
-          square(spread) * (input.high + 1) / input.low * residual * stable_rank_X, activation_bound,
-          activation_bound * spread * (1 + (1 + delta) * (input.high + 1) / (relu_small_ball() * (1 - delta)))};
+          square(spread) * (input.high + 1) / input.low * residual * stable_rank_X,
+          activation_bound,
+          activation_bound * spread *
+              (1 + (1 + delta) * (input.high + 1) / (relu_small_ball() * (1 - delta)))};
 }
 
 double residual_bound(const SquaredNorms& X, const SquaredNorms& H, double d_over_k, double delta) {
-  return (1 + delta) / (1 - delta) * (X.frobenius + d_over_k * H.frobenius) / std::max(X.op, d_over_k * H.op);
+  return (1 + delta) / (1 - delta) * (X.frobenius + d_over_k * H.frobenius) /
+         std::max(X.op, d_over_k * H.op);
 }
 
 DepthBounds depth_bounds(std::uint64_t layers, double eps, double one_over_p_max) {

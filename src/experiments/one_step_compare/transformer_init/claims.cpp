@@ -9,7 +9,8 @@
 namespace ranklab::transformer_init {
 namespace {
 
-// Bounds that hold exactly (Lemma 2.10 with equal columns) may be met to rounding alone, also in single precision.
+// Relative excess allowed for rounding, also in single precision: some bounds hold with equality
+// (Lemma 2.10 with equal columns).
 constexpr double rounding_slack = 1e-5;
 
 const auto lemma_2_10 = [](const std::string& at, std::string text) {
@@ -18,34 +19,39 @@ const auto lemma_2_10 = [](const std::string& at, std::string text) {
 const Statement eq_2_16 = {"spectral/eq-2.16/relu", "Lemma 2.12, eq. (2.16)",
                            "||B||_F^2 >= (1-eps) (1/2)(1-Phi(1)) (k/d) ||A_mlp_rms||_F^2"};
 const Place eq_2_17 = {"spectral/eq-2.17/", "Lemma 2.13, eq. (2.17)"};
-const Statement eq_E_7 = {"spectral/eq-E.7/column-norms", "Proof of Proposition 2.14, eq. (E.7)",
-                          "(1-delta) c_- d <= ||x_t^att||^2 <= (1+delta)(c_+ + 1) d"};
+const Statement eq_E_7 = {
+    "spectral/eq-E.7/column-norms", "Proof of Proposition 2.14, eq. (E.7)",
+    "(1-delta) c_- d <= ||x_t^att||^2 <= (1+delta)(c_+ + 1) d for every column of X_att"};
 const std::string mlp_side = "||B||_F^2 >= (1-delta/16) c_sigma/c_+^att (k/d)";
 const Misprint eq_E_12 = Place{"spectral/", "Proof of Proposition 2.14, eq. (E.12)"}.misprint(
     "eq-E.12", mlp_side + " d ||X_att||_F^2", mlp_side + " ||X_att||_F^2");
-const Statement prop_2_14_columns = {"spectral/prop-2.14/i", "Proposition 2.14 (i)",
-                                     "(1-delta)^2 c_- d <= ||x_t^+||^2 <= (1+delta)^2 (c_+ + 2) d for every column of X_plus"};
+const Statement prop_2_14_columns = {
+    "spectral/prop-2.14/i", "Proposition 2.14 (i)",
+    "(1-delta)^2 c_- d <= ||x_t^+||^2 <= (1+delta)^2 (c_+ + 2) d for every column of X_plus"};
 const Place prop_2_14_ranks = {"spectral/prop-2.14/ii/", "Proposition 2.14 (ii)"};
 const Place cor_2_15 = {"spectral/cor-2.15/", "Corollary 2.15"};
 
-// What a statement bounds, over its bound, at a block of a trial.
+// The bounded quantity of a statement over its bound, at one block of one trial.
 using RatioAt = std::function<double(const MeasuredBlock& block)>;
 
-// Judges statements about every block of every trial: a ratio above 1 violates them, one that is not a number is no case.
+// Judges statements about every block of every trial. A ratio above 1 is a violation; a NaN is not
+// a case.
 class EveryBlock {
  public:
   EveryBlock(const Records& records, Claims& claims) : records_(records), claims_(claims) {}
 
-  void operator()(const Statement& statement, const RatioAt& ratio, const std::string& detail = "") const {
+  void operator()(const Statement& statement, const RatioAt& ratio,
+                  const std::string& detail = "") const {
     const Tally found = tally_of(records_, [&](const TrialRecord& record, Tally& tally) {
       for (std::size_t block = 0; block < record.array(rank_of("X")).size(); ++block) {
         const double value = ratio({record, block});
         if (!std::isnan(value)) tally.count(value > 1 + rounding_slack, value);
       }
     });
-    claims_.never_violated(statement, found,
-                           clauses("largest value over bound " + short_number(std::max(0.0, found.largest)), detail),
-                           WorstCase::largest);
+    claims_.never_violated(
+        statement, found,
+        clauses("largest ratio to the bound " + short_number(std::max(0.0, found.largest)), detail),
+        WorstCase::largest);
   }
 
  private:
@@ -53,8 +59,9 @@ class EveryBlock {
   Claims& claims_;
 };
 
-// How far columns leave [low, high], as a ratio that is at most 1 inside.
-RatioAt columns_ratio(const std::string& matrix, double delta, ColumnRange (*allowed)(const ColumnRange&, double)) {
+// A ratio that is at most 1 if all squared column norms are within the allowed range.
+RatioAt columns_ratio(const std::string& matrix, double delta,
+                      ColumnRange (*allowed)(const ColumnRange&, double)) {
   return [=](const MeasuredBlock& block) {
     const ColumnRange range = allowed(block.columns("X"), delta), columns = block.columns(matrix);
     return std::max(columns.high / range.high, range.low / columns.low);
@@ -65,110 +72,141 @@ RatioAt over_bound(const BoundedRank& rank, double delta) {
   return [=](const MeasuredBlock& block) { return rank.over_bound(block, delta); };
 }
 
-// How the hypothesis d >= C delta^-2 log n with its unnamed C is met.
+// The constants, and the largest C for which the hypothesis d >= C delta^-2 log n holds.
 std::string hypothesis(const TransformerInitConfig& config) {
   const double d = static_cast<double>(config.d), n = static_cast<double>(config.n);
   return "delta = " + short_number(config.delta) +
-         ", c_- and c_+ measured; d >= C delta^-2 log n, whose C is not given, holds for C <= " +
+         ", c_- and c_+ are measured; the paper does not give the C of d >= C delta^-2 log n, "
+         "which holds for C <= " +
          short_number(d * config.delta * config.delta / std::log(n));
 }
 
 void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_block) {
-  const double delta = config.delta, d = static_cast<double>(config.d), k = static_cast<double>(config.k);
+  const double delta = config.delta, d = static_cast<double>(config.d),
+               k = static_cast<double>(config.k);
   const auto rms_ratio = [](const std::string& before, const std::string& after) {
     return [=](const MeasuredBlock& block) {
       const ColumnRange columns = block.columns(before);
       return block.rank(after) / (columns.high / columns.low * block.rank(before));
     };
   };
-  every_block(lemma_2_10("attention-input", "st(RMSNorm(X)) <= (U/L) st(X)"), rms_ratio("X", "A_rms"), "U and L measured");
-  every_block(lemma_2_10("mlp-input", "st(RMSNorm(X_att)) <= (U/L) st(X_att)"), rms_ratio("X_att", "A_mlp_rms"),
-              "U and L measured");
+  every_block(
+      lemma_2_10("attention-input",
+                 "st(RMSNorm(X)) <= (U/L) st(X), where L <= ||x_t||^2 <= U for every column of X"),
+      rms_ratio("X", "A_rms"), "L and U are measured");
+  every_block(lemma_2_10("mlp-input",
+                         "st(RMSNorm(X_att)) <= (U/L) st(X_att), where L <= ||x_t^att||^2 <= U for "
+                         "every column of X_att"),
+              rms_ratio("X_att", "A_mlp_rms"), "L and U are measured");
   every_block(
       eq_2_16,
       [=](const MeasuredBlock& block) {
-        return (1 - delta) * relu_small_ball() * k / d * block.norms("A_mlp_rms").frobenius / block.norms("B").frobenius;
+        return (1 - delta) * relu_small_ball() * k / d * block.norms("A_mlp_rms").frobenius /
+               block.norms("B").frobenius;
       },
       "eps = delta = " + short_number(delta));
 
-  const auto residual_ratio = [=](const std::string& X, const std::string& H, const std::string& sum, double d_over_k) {
+  const auto residual_ratio = [=](const std::string& X, const std::string& H,
+                                  const std::string& sum, double d_over_k) {
     return [=](const MeasuredBlock& block) {
       return block.rank(sum) / residual_bound(block.norms(X), block.norms(H), d_over_k, delta);
     };
   };
-  every_block(
-      eq_2_17("attention",
-              "st(X + W_O H) <= (1+delta)/(1-delta) (||X||_F^2 + (d/k)||H||_F^2) / max(||X||_op^2, (d/k)||H||_op^2), k = d"),
-      residual_ratio("X", "H", "X_att", 1.0), "delta = " + short_number(delta));
-  every_block(eq_2_17("mlp", "st(X_att + W_2 B) <= the same bound of X_att and B"), residual_ratio("X_att", "B", "X_plus", d / k),
-              "delta = " + short_number(delta));
+  every_block(eq_2_17("attention",
+                      "st(X + W_O H) <= (1+delta)/(1-delta) (||X||_F^2 + (d/k)||H||_F^2) / "
+                      "max(||X||_op^2, (d/k)||H||_op^2), where k = d"),
+              residual_ratio("X", "H", "X_att", 1.0), "delta = " + short_number(delta));
+  every_block(eq_2_17("mlp",
+                      "st(X_att + W_2 B) <= (1+delta)/(1-delta) (||X_att||_F^2 + (d/k)||B||_F^2) / "
+                      "max(||X_att||_op^2, (d/k)||B||_op^2)"),
+              residual_ratio("X_att", "B", "X_plus", d / k), "delta = " + short_number(delta));
   every_block(eq_E_7, columns_ratio("X_att", delta, attention_columns), hypothesis(config));
 
-  // nd = ||A_mlp_rms||_F^2 and ||X_att||_F^2 <= c_+^att n d give the right-hand side without a further d.
+  // n d = ||A_mlp_rms||_F^2 and ||X_att||_F^2 <= c_+^att n d give the right-hand side without the
+  // printed d.
   const auto mlp_ratio = [=](double factor) {
     return [=](const MeasuredBlock& block) {
       const double c_att = attention_columns(block.columns("X"), delta).high;
-      return (1 - delta / 16) * relu_small_ball() / c_att * k / d * factor * block.norms("X_att").frobenius /
-             block.norms("B").frobenius;
+      return (1 - delta / 16) * relu_small_ball() / c_att * k / d * factor *
+             block.norms("X_att").frobenius / block.norms("B").frobenius;
     };
   };
-  every_block(eq_E_12.as_printed, mlp_ratio(d),
-              "the d is one too many: ||A_mlp_rms||_F^2 = n d >= ||X_att||_F^2 / c_+^att; n = " +
-                  short_number(static_cast<double>(config.n)));
+  every_block(
+      eq_E_12.as_printed, mlp_ratio(d),
+      "the printed factor d is an error: ||A_mlp_rms||_F^2 = n d >= ||X_att||_F^2 / c_+^att; n = " +
+          short_number(static_cast<double>(config.n)));
   every_block(eq_E_12.corrected, mlp_ratio(1.0));
 }
 
-// st(matrix) at the corollary's layer l. A_rms is known at l = L too, after the last block.
+// st(matrix) at layer l of the corollary. A_rms is also measured at l = L, after the last block.
 double rank_at_layer(const TrialRecord& record, const std::string& matrix, std::size_t l) {
   const std::vector<double>& ranks = record.array(rank_of(matrix));
   return matrix == "A_rms" && l == ranks.size() ? record.scalar(final_rank) : ranks.at(l);
 }
 
-void judge_growth(const std::string& matrix, const TransformerInitConfig& config, const Records& records, Claims& claims) {
-  const Statement growth = cor_2_15("growth/" + matrix, "st(" + matrix + ") grows at most as (1 + l)^2 over the layers l >= 1");
+void judge_growth(const std::string& matrix, const TransformerInitConfig& config,
+                  const Records& records, Claims& claims) {
+  const Statement growth =
+      cor_2_15("growth/" + matrix,
+               "st(" + matrix + ") grows at most as fast as (1 + l)^2 over the layers l >= 1");
   std::vector<double> x;  // 1 + l
-  for (std::size_t l = 1; l < config.layers + (matrix == "A_rms" ? 1 : 0); ++l) x.push_back(static_cast<double>(l) + 1);
-  const std::string unmet = "an exponent needs more layers: --layers 4";
+  for (std::size_t l = 1; l < config.layers + (matrix == "A_rms" ? 1 : 0); ++l)
+    x.push_back(static_cast<double>(l) + 1);
+  const std::string unmet =
+      "an exponent needs at least three layers l >= 1, for example --layers 4";
   if (!claims.applies(growth, x.size() < 3 && !records.empty() ? unmet : "")) return;
-  const ValueAtSize rank = [&](const TrialRecord& record, std::size_t i) { return rank_at_layer(record, matrix, i + 1); };
+  const ValueAtSize rank = [&](const TrialRecord& record, std::size_t i) {
+    return rank_at_layer(record, matrix, i + 1);
+  };
   Tally constant, deepest;
   for (const TrialRecord& record : records) {
-    for (std::size_t i = 0; i < x.size(); ++i) constant.count(false, rank(record, i) / (x[i] * x[i]));
+    for (std::size_t i = 0; i < x.size(); ++i)
+      constant.count(false, rank(record, i) / (x[i] * x[i]));
     deepest.count(false, rank(record, x.size() - 1));
   }
-  claims.mean(growth, slopes_over(records, x, rank, fit_power), at_most(2.0),
-              "exponent of a power law in 1 + l, one fit per trial; smallest C that serves " +
-                  short_number(std::max(0.0, constant.largest)) + "; st at the deepest layer at most " +
-                  short_number(std::max(0.0, deepest.largest)));
+  claims.mean(
+      growth, slopes_over(records, x, rank, fit_power), at_most(2.0),
+      "exponent of a power law in 1 + l, one fit per trial; smallest C with st <= C (1 + l)^2: " +
+          short_number(std::max(0.0, constant.largest)) + "; largest st at the deepest layer " +
+          short_number(std::max(0.0, deepest.largest)));
 }
 
-void judge_corollary(const TransformerInitConfig& config, const Records& records, const EveryBlock& every_block, Claims& claims) {
-  const std::string constants = "constants of Appendix F, delta = 1/(8 L), eps measured, below 1";
+void judge_corollary(const TransformerInitConfig& config, const Records& records,
+                     const EveryBlock& every_block, Claims& claims) {
+  const std::string constants =
+      "constants of Appendix F with delta = 1/(8 L) and the measured eps, in trials with eps < 1";
   double C_in = 0;
   for (const TrialRecord& record : records) {
     for (const char* matrix : {"X", "A_rms", "A_mlp_rms"}) {
       C_in = std::max(C_in, MeasuredBlock(record, 0).rank(matrix) / record.scalar(inverse_p_max));
     }
   }
-  every_block(cor_2_15("B", "st(B) <= 2 pi in every block, uniformly over depth"), over_bound(bounded_B, config.delta));
+  every_block(cor_2_15("B", "st(B) <= 2 pi in every block"), over_bound(bounded_B, config.delta));
   every_block(
-      cor_2_15("embedding-layer", "st <= C_in / p_max for X, A_rms and A_mlp_rms of the first block"),
+      cor_2_15("embedding-layer",
+               "st(X), st(A_rms) and st(A_mlp_rms) of the first block are at most C_in / p_max"),
       [&](const MeasuredBlock& block) {
         if (block.index() > 0) return undefined;
         const DepthBounds bounds = corollary_bounds(config, block.trial());
         if (std::isnan(bounds.X[0])) return undefined;
-        return std::max(
-            {block.rank("X") / bounds.X[0], block.rank("A_rms") / bounds.A_rms[0], block.rank("A_mlp_rms") / bounds.A_mlp_rms[0]});
+        return std::max({block.rank("X") / bounds.X[0], block.rank("A_rms") / bounds.A_rms[0],
+                         block.rank("A_mlp_rms") / bounds.A_mlp_rms[0]});
       },
-      constants + "; C_in is not given, the smallest that serves is " + short_number(C_in));
+      constants + "; the paper does not give C_in, the smallest possible value is " +
+          short_number(C_in));
   every_block(
-      cor_2_15("depth", "st(A_rms) and st(A_mlp_rms) stay below a bound of order (1 + l)^2, and st(A_final) of order (1 + L)^2"),
+      cor_2_15("depth",
+               "st(A_rms) and st(A_mlp_rms) of layer l are below a bound of order (1 + l)^2, and "
+               "st(A_final) is below a bound of order (1 + L)^2"),
       [&](const MeasuredBlock& block) {
         const DepthBounds bounds = corollary_bounds(config, block.trial());
         if (std::isnan(bounds.X[0])) return undefined;
         const std::size_t l = block.index();
-        const double inside = std::max(block.rank("A_rms") / bounds.A_rms[l], block.rank("A_mlp_rms") / bounds.A_mlp_rms[l]);
-        return l + 1 < config.layers ? inside : std::max(inside, block.trial().scalar(final_rank) / bounds.final_rms);
+        const double inside = std::max(block.rank("A_rms") / bounds.A_rms[l],
+                                       block.rank("A_mlp_rms") / bounds.A_mlp_rms[l]);
+        return l + 1 < config.layers
+                   ? inside
+                   : std::max(inside, block.trial().scalar(final_rank) / bounds.final_rms);
       },
       constants);
   for (const char* matrix : {"A_rms", "A_mlp_rms"}) judge_growth(matrix, config, records, claims);
@@ -188,16 +226,20 @@ DepthBounds corollary_bounds(const TransformerInitConfig& config, const TrialRec
   return depth_bounds(config.layers, record.scalar(norm_deviation), record.scalar(inverse_p_max));
 }
 
-void judge(const TransformerInitConfig& config, const Records& records, bool single_precision, Claims& claims) {
+void judge(const TransformerInitConfig& config, const Records& records, bool single_precision,
+           Claims& claims) {
   const EveryBlock every_block(records, claims);
   const auto embedded = [](const TrialRecord& record) {
-    return EmbeddedSequence{MeasuredBlock(record, 0).rank("X"), record.scalar(norm_deviation), record.scalar(inverse_p_max)};
+    return EmbeddedSequence{MeasuredBlock(record, 0).rank("X"), record.scalar(norm_deviation),
+                            record.scalar(inverse_p_max)};
   };
   judge_lemma_2_9(records, embedded, single_precision, claims);
   judge_lemmas(config, every_block);
-  every_block(prop_2_14_columns, columns_ratio("X_plus", config.delta, output_columns), hypothesis(config));
+  every_block(prop_2_14_columns, columns_ratio("X_plus", config.delta, output_columns),
+              hypothesis(config));
   for (const BoundedRank& each : bounded_ranks) {
-    every_block(prop_2_14_ranks(each.matrix, each.text), over_bound(each, config.delta), hypothesis(config));
+    every_block(prop_2_14_ranks(each.matrix, each.text), over_bound(each, config.delta),
+                hypothesis(config));
   }
   judge_corollary(config, records, every_block, claims);
 }

@@ -1,5 +1,6 @@
-// `one-step-compare --study transformer-init`: stable ranks inside a transformer at initialization ([Spectral] Section 2.2), over
-// the depth of a stack of single-head decoder blocks (models/decoder_block.hpp) that starts from Gaussian token embeddings.
+// `one-step-compare --study transformer-init`: stable ranks inside a transformer at initialization
+// ([Spectral] Section 2.2), over the depth of a stack of single-head decoder blocks
+// (decoder_block.hpp) whose input is a sequence of Gaussian token embeddings.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ struct TransformerInitConfig {
   std::uint64_t d = 256;             // hidden dimension
   std::uint64_t n = 256;             // tokens
   std::uint64_t k = 0;               // hidden units of the MLP; 0: 4 d
-  std::uint64_t vocabulary = 50257;  // V, number of tokens that may occur
-  double zipf = 0.86;                // s, token frequencies proportional to j^(-s)
+  std::uint64_t vocabulary = 50257;  // V, number of distinct tokens
+  double zipf = 0.86;                // s, token j has probability proportional to j^(-s)
   double delta = 0.2;                // delta of Lemma 2.13 and Proposition 2.14, in (0, 1/4)
 };
 

@@ -33,23 +33,33 @@ void add_series(const TransformerInitConfig& config, ResultBuilder& out) {
     out.series(column_low_of(matrix), "block", 1.0);
     out.series(column_high_of(matrix), "block", 1.0);
   }
-  const auto over_blocks = [&](const std::string& name, const std::function<double(const MeasuredBlock&)>& value) {
+  const auto over_blocks = [&](const std::string& name,
+                               const std::function<double(const MeasuredBlock&)>& value) {
     const auto measured = per_trial(out.records(), [&](const TrialRecord& record) {
       std::vector<double> values;
-      for (std::size_t block = 0; block < config.layers; ++block) values.push_back(value({record, block}));
+      for (std::size_t block = 0; block < config.layers; ++block)
+        values.push_back(value({record, block}));
       return values;
     });
     out.series(series_over_trials(name, "block", measured, 1.0));
   };
   for (const BoundedRank& each : bounded_ranks) {
-    over_blocks(bound_of(each.matrix), [&](const MeasuredBlock& block) { return each.at(block, config.delta); });
-    over_blocks(over_bound_of(each.matrix), [&](const MeasuredBlock& block) { return each.over_bound(block, config.delta); });
+    over_blocks(bound_of(each.matrix),
+                [&](const MeasuredBlock& block) { return each.at(block, config.delta); });
+    over_blocks(over_bound_of(each.matrix),
+                [&](const MeasuredBlock& block) { return each.over_bound(block, config.delta); });
   }
-  const auto output = [&](const MeasuredBlock& block) { return output_columns(block.columns("X"), config.delta); };
-  over_blocks(bound_of(column_low_of("X_plus")), [&](const MeasuredBlock& block) { return output(block).low; });
-  over_blocks(bound_of(column_high_of("X_plus")), [&](const MeasuredBlock& block) { return output(block).high; });
+  const auto output = [&](const MeasuredBlock& block) {
+    return output_columns(block.columns("X"), config.delta);
+  };
+  over_blocks(bound_of(column_low_of("X_plus")),
+              [&](const MeasuredBlock& block) { return output(block).low; });
+  over_blocks(bound_of(column_high_of("X_plus")),
+              [&](const MeasuredBlock& block) { return output(block).high; });
   const auto corollary = [&](const std::string& matrix, std::vector<double> DepthBounds::*part) {
-    const auto bounds = per_trial(out.records(), [&](const TrialRecord& record) { return corollary_bounds(config, record).*part; });
+    const auto bounds = per_trial(out.records(), [&](const TrialRecord& record) {
+      return corollary_bounds(config, record).*part;
+    });
     out.series(series_over_trials(matrix + ".corollary_bound", "block", bounds, 1.0));
   };
   corollary("A_rms", &DepthBounds::A_rms);
@@ -57,16 +67,16 @@ void add_series(const TransformerInitConfig& config, ResultBuilder& out) {
 }
 
 void add_figure(ResultBuilder& out) {
-  enum Colour { A_rms, A_mlp_rms, B, X, X_att, X_plus };
+  enum Color { A_rms, A_mlp_rms, B, X, X_att, X_plus };
   out.panel("Stable ranks and bounds of Prop. 2.14 (ii)", {"block"}, log_axis("stable rank"))
       .curve(rank_of("A_rms"), "A_rms", {LineStyle::line, A_rms})
       .curve(bound_of("A_rms"), "", {LineStyle::dashed, A_rms})
       .curve(rank_of("A_mlp_rms"), "A_mlp_rms", {LineStyle::line, A_mlp_rms})
       .curve(bound_of("A_mlp_rms"), "", {LineStyle::dashed, A_mlp_rms})
       .curve(rank_of("B"), "B", {LineStyle::line, B})
-      .curve(bound_of("B"), "bounds, in their colours", {LineStyle::dashed, B})
+      .curve(bound_of("B"), "bounds, same colors", {LineStyle::dashed, B})
       .curve(rank_of("X"), "X", {LineStyle::dotted, X});
-  out.panel("Measured over bound", {"block"}, log_axis("ratio"))
+  out.panel("Measured stable rank over its bound", {"block"}, log_axis("ratio"))
       .curve(over_bound_of("A_rms"), "A_rms", {LineStyle::line, A_rms})
       .curve(over_bound_of("A_mlp_rms"), "A_mlp_rms", {LineStyle::line, A_mlp_rms})
       .curve(over_bound_of("B"), "B", {LineStyle::line, B})
@@ -74,10 +84,10 @@ void add_figure(ResultBuilder& out) {
       .curve(over_bound_of("X_plus"), "X_plus", {LineStyle::line, X_plus})
       .line(1.0, "bound");
   const std::string low = column_low_of("X_plus"), high = column_high_of("X_plus");
-  out.panel("Squared column norms of X_plus, over d", {"block"}, log_axis("smallest and largest"))
+  out.panel("Squared column norms of X_plus over d", {"block"}, log_axis("squared norm / d"))
       .curve(low, "smallest", {LineStyle::line, 0})
       .curve(high, "largest", {LineStyle::line, 1})
-      .curve(bound_of(low), "bounds of (i)", {LineStyle::dashed, 0})
+      .curve(bound_of(low), "bounds of Prop. 2.14 (i)", {LineStyle::dashed, 0})
       .curve(bound_of(high), "", {LineStyle::dashed, 1});
 }
 
@@ -87,11 +97,14 @@ Result report(const TransformerInitConfig& config, const Records& records, bool 
   add_series(config, out);
   judge(config, records, single_precision, out.claims());
   add_figure(out);
-  const auto embedded = per_trial(records, [](const TrialRecord& record) { return record.array(rank_of("X")).front(); });
-  const Summary first = summarise(embedded), last = summarise(scalars_of(records, final_rank));
+  const auto embedded = per_trial(
+      records, [](const TrialRecord& record) { return record.array(rank_of("X")).front(); });
+  const Summary first = summarize(embedded), last = summarize(scalars_of(records, final_rank));
   if (config.layers > 1 && last.mean < first.mean) {
-    out.note("The stable ranks fall with depth, st(X) from " + short_number(first.mean) + " to " + short_number(last.mean) +
-             ": the tokens align, where Corollary 2.15 would let the ranks grow as (1 + l)^2.");
+    out.note("The stable ranks decrease with depth, from " + short_number(first.mean) +
+             " for the embedded tokens to " + short_number(last.mean) +
+             " for the normalized last output: the tokens align, although Corollary 2.15 allows "
+             "the ranks to grow like (1 + l)^2.");
   }
   return out.take();
 }
@@ -102,7 +115,7 @@ Result report(const TransformerInitConfig& config, const Records& records, bool 
 namespace {
 
 constexpr std::uint64_t units_per_dimension = 4;
-constexpr double largest_delta = 0.25;  // Proposition 2.14 has delta below it
+constexpr double largest_delta = 0.25;  // Proposition 2.14 needs a smaller delta
 
 class TransformerInitStudy : public Study {
  public:
@@ -113,37 +126,44 @@ class TransformerInitStudy : public Study {
         size_field("d", c.d, 1, largest_size, "d", "hidden dimension"),
         size_field("n", c.n, 2, largest_size, "n", "tokens"),
         size_field("k", c.k, 0, largest_size, "k", "hidden units of the MLP; 0: 4 d"),
-        size_field("vocabulary", c.vocabulary, 1, 10'000'000, "V", "vocabulary size: number of distinct tokens"),
-        real_field("zipf", c.zipf, 0.0, 10.0, "s", "Zipf exponent: token j has probability proportional to j^(-s)"),
-        excluding_low(
-            real_field("delta", c.delta, 0.0, largest_delta, "delta", "constant of Lemma 2.13 and Proposition 2.14; below 0.25")),
+        size_field("vocabulary", c.vocabulary, 1, 10'000'000, "V",
+                   "vocabulary size: number of distinct tokens"),
+        real_field("zipf", c.zipf, 0.0, 10.0, "s",
+                   "Zipf exponent: token j has probability proportional to j^(-s)"),
+        excluding_low(real_field("delta", c.delta, 0.0, largest_delta, "delta",
+                                 "constant of Lemma 2.13 and Proposition 2.14; below 0.25")),
     };
   }
 
-  void settle() override {
+  void resolve_defaults() override {
     if (config_.k == 0) config_.k = units_per_dimension * config_.d;
   }
 
   void validate() const override {
-    if (config_.delta >= largest_delta) throw UsageError("--delta 0.25 is not allowed: below 0.25");
+    if (config_.delta >= largest_delta)
+      throw UsageError("--delta: 0.25 is not allowed; allowed: below 0.25");
     if (config_.k < config_.d) {
-      throw UsageError("--k " + std::to_string(config_.k) + " is not allowed: at least --d = " + std::to_string(config_.d) +
-                       ", as Lemma 2.13 has k >= d");
+      throw UsageError("--k: " + std::to_string(config_.k) +
+                       " is not allowed; allowed: at least --d = " + std::to_string(config_.d) +
+                       ", because Lemma 2.13 needs k >= d");
     }
   }
 
   Estimate estimate() const override {
-    const double d = static_cast<double>(config_.d), n = static_cast<double>(config_.n), k = static_cast<double>(config_.k),
-                 small = std::min(d, n);
-    const double block =
-        8 * d * d * n + 4 * d * n * n + 4 * d * k * n + 6 * (d * small * n + 2 * small * small * small) + k * n * n;
-    return {8 * (6 * d * d + 3 * d * k + 10 * d * n + 2 * n * n + 2 * k * n + static_cast<double>(config_.vocabulary)),
+    const double d = static_cast<double>(config_.d), n = static_cast<double>(config_.n),
+                 k = static_cast<double>(config_.k), small = std::min(d, n);
+    const double block = 8 * d * d * n + 4 * d * n * n + 4 * d * k * n +
+                         6 * (d * small * n + 2 * small * small * small) + k * n * n;
+    return {8 * (6 * d * d + 3 * d * k + 10 * d * n + 2 * n * n + 2 * k * n +
+                 static_cast<double>(config_.vocabulary)),
             static_cast<double>(config_.layers) * block};
   }
 
   Result run(Runner& runner) const override {
     const bool single_precision = runner.single_precision();
-    const auto records = runner.run([&](Trial& trial) { return transformer_init::run_trial(config_, single_precision, trial); });
+    const auto records = runner.run([&](Trial& trial) {
+      return transformer_init::run_trial(config_, single_precision, trial);
+    });
     return transformer_init::report(config_, records, single_precision);
   }
 

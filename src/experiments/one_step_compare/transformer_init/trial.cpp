@@ -25,13 +25,15 @@ arma::mat widened(const arma::Mat<T>& M) {
   return arma::conv_to<arma::mat>::from(M);
 }
 
-// The embedded sequence X (d, n), and what Lemma 2.9 needs of it.
-arma::mat draw_sequence(const TransformerInitConfig& config, const Trial& trial, TrialRecord& record) {
+// Draws the embedded sequence X (d, n) and records the quantities of Lemma 2.9.
+arma::mat draw_sequence(const TransformerInitConfig& config, const Trial& trial,
+                        TrialRecord& record) {
   Stream tokens = trial.stream("tokens"), embedding = trial.stream("embedding");
-  const TokenCounts counts = count_tokens(ZipfLaw(config.vocabulary, config.zipf).draw(config.n, tokens));
+  const TokenCounts counts =
+      count_tokens(ZipfLaw(config.vocabulary, config.zipf).draw(config.n, tokens));
   const arma::mat E = draw_embedding(config.d, counts, embedding);
   arma::mat X(config.d, config.n, arma::fill::none);
-  for (arma::uword t = 0; t < X.n_cols; ++t) X.col(t) = E.col(counts.place[t]);
+  for (arma::uword t = 0; t < X.n_cols; ++t) X.col(t) = E.col(counts.index[t]);
   const ColumnRange columns = column_range(X);
   record.set(inverse_p_max, 1 / counts.p_max());
   record.set(distinct_tokens, static_cast<double>(counts.id.size()));
@@ -48,7 +50,7 @@ Measured measured(const arma::Mat<T>& M) {
   return {squared_norms(widened(M)), column_range(widened(M))};
 }
 
-// The arrays over blocks, by name.
+// Collects the arrays over blocks.
 class OverBlocks {
  public:
   void add(const std::string& matrix, const Measured& M) {
@@ -75,7 +77,8 @@ TrialRecord measure(const TransformerInitConfig& config, const Trial& trial) {
   OverBlocks blocks;
   for (std::uint64_t block = 1; block <= config.layers; ++block) {
     trial.check_interrupt();
-    const DecoderStates<T> states = decoder_block(draw_decoder_weights<T>(trial, block, config.d, config.k), X);
+    const DecoderStates<T> states =
+        decoder_block(draw_decoder_weights<T>(trial, block, config.d, config.k), X);
     blocks.add("X", of_X);
     blocks.add("A_rms", measured(states.A_rms));
     blocks.add("H", measured(states.H));
@@ -94,7 +97,8 @@ TrialRecord measure(const TransformerInitConfig& config, const Trial& trial) {
 
 }  // namespace
 
-TrialRecord run_trial(const TransformerInitConfig& config, bool single_precision, const Trial& trial) {
+TrialRecord run_trial(const TransformerInitConfig& config, bool single_precision,
+                      const Trial& trial) {
   return single_precision ? measure<float>(config, trial) : measure<double>(config, trial);
 }
 

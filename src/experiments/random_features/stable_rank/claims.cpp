@@ -9,21 +9,29 @@
 namespace ranklab::stable_ranks {
 namespace {
 
-const Place thm_2_6 = {"spectral/thm-2.6/", "Theorem 2.6"}, thm_2_7 = {"spectral/thm-2.7/", "Theorem 2.7"},
+const Place thm_2_6 = {"spectral/thm-2.6/", "Theorem 2.6"},
+            thm_2_7 = {"spectral/thm-2.7/", "Theorem 2.7"},
             thm_2_8 = {"spectral/thm-2.8/", "Theorem 2.8, eq. (2.12)"};
-const Statement eq_2_15 = {"spectral/eq-2.15", "Section 2.2.1, eq. (2.15)", "st(H) = 1/p_max for the token indicator H"};
-const Place below_2_15 = {eq_2_15.id + "/", "Section 2.2.1, below eq. (2.15)", Kind::printed_number};
-const Statement zipf_law = below_2_15("zipf", "1/p_max is about 26 for p_j ~ j^(-0.86) over 50,257 tokens"),
-                zipf_sampled = below_2_15("zipf/sampled", "st(H) is about 26 for a sequence drawn from that law");
-const Statement rms_normalised = {"spectral/lemma-2.9/rms-normalised", "Lemma 2.9",
-                                  "st(A^rms) <= 1/p_max for RMS-normalised embeddings"};
+const Statement eq_2_15 = {"spectral/eq-2.15", "Section 2.2.1, eq. (2.15)",
+                           "st(H) = 1/p_max for the token indicator H"};
+const Place below_2_15 = {eq_2_15.id + "/", "Section 2.2.1, below eq. (2.15)",
+                          Kind::printed_number};
+const Statement zipf_law = below_2_15(
+                    "zipf",
+                    "1/p_max is about 26 if p_j is proportional to j^(-0.86) over 50,257 tokens"),
+                zipf_sampled = below_2_15("zipf/sampled",
+                                          "st(H) is about 26 for a token sequence drawn with p_j "
+                                          "proportional to j^(-0.86) over 50,257 tokens");
+const Statement rms_normalized = {"spectral/lemma-2.9/rms-normalised", "Lemma 2.9",
+                                  "st(A^rms) <= 1/p_max for RMS-normalized embeddings"};
 
-// Undefined values (the stable rank of a zero matrix) are no case.
-void count(Tally& tally, double stable_rank, double bound = std::numeric_limits<double>::infinity()) {
+// An undefined value (the stable rank of a zero matrix) is not a case.
+void count(Tally& tally, double stable_rank,
+           double bound = std::numeric_limits<double>::infinity()) {
   if (!std::isnan(stable_rank)) tally.count(stable_rank > bound, stable_rank);
 }
 
-std::string shown(const Tally& tally, double Tally::*end) {
+std::string extreme_text(const Tally& tally, double Tally::*end) {
   return tally.cases > 0 ? short_number(tally.*end) : "undefined";
 }
 
@@ -32,37 +40,51 @@ double one_layer_bound(const StableRankConfig& config, const std::string& activa
   return (1.0 + e) / ((1.0 - e) * (1.0 - e)) * printed_moments(activation)->nsr_bound(1.0);
 }
 
-// eps^2 min(1, st) times the number of samples: what the unspecified constant c multiplies in the failure probability.
-double exponent(const StableRankConfig& config, std::uint64_t samples, double smallest_stable_rank) {
-  return static_cast<double>(samples) * config.epsilon * config.epsilon * std::min(1.0, smallest_stable_rank);
+// eps^2 min(1, st) times the number of samples: the factor of the unspecified constant c in the
+// exponent of the failure probability.
+double exponent(const StableRankConfig& config, std::uint64_t samples,
+                double smallest_stable_rank) {
+  return static_cast<double>(samples) * config.epsilon * config.epsilon *
+         std::min(1.0, smallest_stable_rank);
 }
 
-// The theorems promise the bound up to a probability 4 exp(-c x) without saying what c is. Bounds that held are counted as
-// such; violations speak against the theorem only where x is large enough for it to promise anything with c = 1.
-void judge_probable(const Statement& statement, const Tally& measured, double x, const std::string& detail, Claims& claims) {
-  const std::string probability = "failure probability 4 exp(-c " + short_number(x) + "), c not given by the paper; " + detail;
-  const std::string unmet = "so few samples or so small an epsilon that nothing is promised even with c = 1; " +
-                            short_number(measured.violations) + " violations in " + short_number(measured.cases) + " cases; " +
-                            probability;
-  if (!claims.applies(statement, measured.violations > 0.0 && 4.0 * std::exp(-x) >= 1.0 ? unmet : "")) return;
+// The theorems promise the bound with failure probability 4 exp(-c x) and leave c unspecified.
+// Violations count against a theorem only if x is so large that the theorem promises anything with
+// c = 1. Without a violation the claim holds for every x.
+void judge_probable(const Statement& statement, const Tally& measured, double x,
+                    const std::string& detail, Claims& claims) {
+  const std::string probability =
+      "failure probability 4 exp(-c " + short_number(x) + "), c not given by the paper; " + detail;
+  const std::string unmet =
+      "too few samples or too small an epsilon: the theorem promises nothing even with c = 1; " +
+      short_number(measured.violations) + " violations in " + short_number(measured.cases) +
+      " cases; " + probability;
+  if (!claims.applies(statement,
+                      measured.violations > 0.0 && 4.0 * std::exp(-x) >= 1.0 ? unmet : ""))
+    return;
   claims.never_violated(statement, measured, probability, WorstCase::largest);
 }
 
-// What the paper observes of 1/p_max, and for which law it says so.
+// The paper's observation of 1/p_max, and the law for which the paper makes it.
 constexpr double observed = 26.0, observed_zipf = 0.86;
 constexpr std::uint64_t observed_vocabulary = 50257;
 constexpr double about = 0.1;  // "about 26" for a random sequence: within a tenth
 
 void judge_zipf(const StableRankConfig& config, const Records& records, Claims& claims) {
-  const std::string elsewhere = "the paper speaks of s = 0.86 and V = 50257, here s = " + short_number(config.zipf) +
-                                " and V = " + std::to_string(config.vocabulary);
-  const std::string unmet = config.zipf == observed_zipf && config.vocabulary == observed_vocabulary ? "" : elsewhere;
+  const std::string other_law =
+      "the statement is about s = 0.86 and V = 50257; here s = " + short_number(config.zipf) +
+      " and V = " + std::to_string(config.vocabulary);
+  const std::string unmet =
+      config.zipf == observed_zipf && config.vocabulary == observed_vocabulary ? "" : other_law;
   if (claims.applies(zipf_law, unmet)) {
-    claims.number(zipf_law, ZipfLaw(config.vocabulary, config.zipf).inverse_p_max(), within(observed, 0.5), "from the law itself");
+    claims.number(zipf_law, ZipfLaw(config.vocabulary, config.zipf).inverse_p_max(),
+                  within(observed, 0.5), "1/p_max computed from the law, without sampling");
   }
   if (claims.applies(zipf_sampled, unmet)) {
-    claims.mean(zipf_sampled, scalars_of(records, indicator_rank), {observed * (1.0 - about), observed * (1.0 + about)},
-                std::to_string(config.tokens) + " tokens; about: within 10 %");
+    claims.mean(
+        zipf_sampled, scalars_of(records, indicator_rank),
+        {observed * (1.0 - about), observed * (1.0 + about)},
+        std::to_string(config.tokens) + " tokens per sequence; \"about\" means within 10 %");
   }
 }
 
@@ -78,11 +100,13 @@ void judge_one_layer(const Plan& plan, const Records& records, Claims& claims) {
         count(weights, record.scalar(W_rank(kind)));
       });
       judge_probable(thm_2_6(name + "/" + kind.claim,
-                             "st(sigma(WX)) <= (1 + eps)/(1 - eps)^2 beta/alpha with high probability over X, for a fixed W"),
+                             "st(sigma(WX)) <= (1 + eps)/(1 - eps)^2 beta/alpha with high "
+                             "probability over X, for a fixed W"),
                      measured, exponent(plan.config, plan.config.n, weights.smallest),
-                     "largest stable rank " + shown(measured, &Tally::largest) + ", bound " + short_number(bound) +
-                         ", beta/alpha " + short_number(printed_moments(name)->nsr_bound(1.0)) + ", smallest st(W) " +
-                         shown(weights, &Tally::smallest),
+                     "largest stable rank " + extreme_text(measured, &Tally::largest) + ", bound " +
+                         short_number(bound) + ", beta/alpha " +
+                         short_number(printed_moments(name)->nsr_bound(1.0)) + ", smallest st(W) " +
+                         extreme_text(weights, &Tally::smallest),
                      claims);
     }
   }
@@ -102,15 +126,18 @@ void judge_random_layers(const Plan& plan, const Records& records, Claims& claim
     });
     const double printed = exponent(plan.config, plan.config.n, inputs.smallest);
     const double proved = exponent(plan.config, plan.config.k, inputs.smallest);
-    judge_probable(
-        thm_2_7(name,
-                "st(A_l) <= (1 + eps)/(1 - eps)^2 beta/alpha with high probability over a Gaussian last layer W_l, all else fixed"),
-        measured, printed,
-        "largest stable rank " + shown(measured, &Tally::largest) + " over layers 1 to " + std::to_string(plan.config.depth) +
-            ", bound " + short_number(bound) + ", smallest st(A_(l-1)) " + shown(inputs, &Tally::smallest) +
-            "; the proof transposes A_l, so that the rows of W_l take the part of the samples: its exponent is c " +
-            short_number(proved) + ", with k in place of the printed n",
-        claims);
+    judge_probable(thm_2_7(name,
+                           "st(A_l) <= (1 + eps)/(1 - eps)^2 beta/alpha with high probability over "
+                           "a Gaussian last layer W_l, all else fixed"),
+                   measured, printed,
+                   "largest stable rank " + extreme_text(measured, &Tally::largest) +
+                       " over layers 1 to " + std::to_string(plan.config.depth) + ", bound " +
+                       short_number(bound) + ", smallest st(A_(l-1)) " +
+                       extreme_text(inputs, &Tally::smallest) +
+                       "; the proof transposes A_l, so the rows of W_l act as the samples: its "
+                       "exponent is c " +
+                       short_number(proved) + ", with k in place of the printed n",
+                   claims);
   }
 }
 
@@ -119,7 +146,8 @@ double quadratic_bound(std::uint64_t layer, double c) {
 }
 
 double quadratic_samples(std::uint64_t layer, double c) {
-  return 9.0 * std::pow(3.0, std::exp2(static_cast<double>(layer) + 1.0)) * std::log(1.0 / (2.0 * c)) / 32.0;
+  return 9.0 * std::pow(3.0, std::exp2(static_cast<double>(layer) + 1.0)) *
+         std::log(1.0 / (2.0 * c)) / 32.0;
 }
 
 void judge_quadratic(const Plan& plan, const Records& records, Claims& claims) {
@@ -127,22 +155,32 @@ void judge_quadratic(const Plan& plan, const Records& records, Claims& claims) {
   for (std::uint64_t layer = 1; layer <= plan.config.depth; ++layer) {
     const double bound = quadratic_bound(layer, c), needed = quadratic_samples(layer, c);
     const double power = std::exp2(static_cast<double>(layer));
-    const auto stable_rank = [&](const TrialRecord& record) { return record.array(depth_ranks("quadratic")).at(layer - 1); };
-    const Tally measured =
-        tally_of(records, [&](const TrialRecord& record, Tally& tally) { count(tally, stable_rank(record), bound); });
+    const auto stable_rank = [&](const TrialRecord& record) {
+      return record.array(depth_ranks("quadratic")).at(layer - 1);
+    };
+    const Tally measured = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
+      count(tally, stable_rank(record), bound);
+    });
     const bool vacuous = bound >= plan.largest_rank;
-    // Theorem 2.2 with p_0 = (1 - c_0)^2 3^(-2^(l+1)), c_0 = 1/3 and er(M) <= 3^(2^l) gives 2/(p_0 c_0 c) er(M); the
-    // exponents 2^(l+1) and 2^l add up to 3 * 2^l. Its Chernoff step fails with probability exp(-p_0 n/8), which is at
-    // most c for n >= 8 log(1/c)/p_0 and not for the printed log(1/(2c))/(8 p_0).
-    const std::string detail = "largest stable rank " + shown(measured, &Tally::largest) + ", bound " + short_number(bound) +
-                               (vacuous ? ", vacuous: no matrix of this shape exceeds " + short_number(plan.largest_rank) : "") +
-                               "; the paper's own proof gives the smaller " +
-                               short_number(27.0 * std::pow(3.0, 3.0 * power) / (2.0 * c)) +
-                               ", and needs n >= " + short_number(18.0 * std::pow(3.0, 2.0 * power) * std::log(1.0 / c)) +
-                               " instead of the printed " + short_number(needed);
-    const Statement statement = thm_2_8("layer-" + std::to_string(layer),
-                                        "st(A_l) <= 27 * 3^(2^(l+2))/(2c) with probability 1 - 2c for quadratic activations");
-    const std::string too_few = "the theorem asks for n >= " + short_number(needed) + ", here n = " + short_number(n);
+    // Theorem 2.2 with p_0 = (1 - c_0)^2 3^(-2^(l+1)), c_0 = 1/3 and er(M) <= 3^(2^l) gives 2/(p_0
+    // c_0 c) er(M); the exponents 2^(l+1) and 2^l add up to 3 * 2^l. Its Chernoff step fails with
+    // probability exp(-p_0 n/8), which is at most c if n >= 8 log(1/c)/p_0. The printed n >=
+    // log(1/(2c))/(8 p_0) does not suffice.
+    const std::string detail =
+        "largest stable rank " + extreme_text(measured, &Tally::largest) + ", bound " +
+        short_number(bound) +
+        (vacuous ? ", vacuous: the stable rank of a matrix of this shape is at most " +
+                       short_number(plan.largest_rank)
+                 : "") +
+        "; the paper's proof gives the smaller bound " +
+        short_number(27.0 * std::pow(3.0, 3.0 * power) / (2.0 * c)) + " and requires n >= " +
+        short_number(18.0 * std::pow(3.0, 2.0 * power) * std::log(1.0 / c)) +
+        " instead of the printed " + short_number(needed);
+    const Statement statement = thm_2_8(
+        "layer-" + std::to_string(layer),
+        "st(A_l) <= 27 * 3^(2^(l+2))/(2c) with probability 1 - 2c for quadratic activations");
+    const std::string too_few =
+        "the theorem requires n >= " + short_number(needed) + "; here n = " + short_number(n);
     if (!claims.applies(statement, n < needed ? too_few + "; " + detail : "")) continue;
     if (vacuous) {
       claims.never_violated(statement, measured, detail, WorstCase::largest);
@@ -151,7 +189,8 @@ void judge_quadratic(const Plan& plan, const Records& records, Claims& claims) {
         const double st = stable_rank(record);
         return std::isnan(st) ? st : double(st > bound);
       });
-      claims.mean(statement, violated, {0.0, 2.0 * c}, "fraction of trials above the bound; " + detail);
+      claims.mean(statement, violated, {0.0, 2.0 * c},
+                  "fraction of trials above the bound; " + detail);
     }
   }
 }
@@ -163,23 +202,26 @@ void judge_tokens(const StableRankConfig& config, const Records& records, Claims
     const double relative = std::fabs(record.scalar(indicator_rank) - expected) / expected;
     tally.count(!(relative <= identity_tolerance), relative);
   });
-  claims.never_violated(
-      eq_2_15, difference,
-      "largest relative difference " + short_number(std::max(0.0, difference.largest)) + ", st(H) by power iteration",
-      WorstCase::largest);
+  claims.never_violated(eq_2_15, difference,
+                        "largest relative difference " +
+                            short_number(std::max(0.0, difference.largest)) +
+                            " between st(H), by power iteration, and 1/p_max",
+                        WorstCase::largest);
   judge_zipf(config, records, claims);
 
   const auto embedded = [](const TrialRecord& record) {
-    return EmbeddedSequence{record.scalar(embedding_rank), record.scalar(norm_deviation), record.scalar(inverse_p_max)};
+    return EmbeddedSequence{record.scalar(embedding_rank), record.scalar(norm_deviation),
+                            record.scalar(inverse_p_max)};
   };
   judge_lemma_2_9(records, embedded, false, claims);
-  // Reached by a sequence of one token alone.
+  // A sequence that repeats a single token attains this bound.
   const Tally rms = tally_of(records, [](const TrialRecord& record, Tally& tally) {
     const double ratio = record.scalar(embedding_rms_rank) / record.scalar(inverse_p_max);
     tally.count(!(ratio <= 1.0 + embedding_slack(false)), ratio);
   });
-  claims.never_violated(rms_normalised, rms,
-                        "the lemma's bound with eps = 0; largest st(A^rms) p_max " + short_number(std::max(0.0, rms.largest)),
+  claims.never_violated(rms_normalized, rms,
+                        "the lemma's bound with eps = 0; largest st(A^rms) p_max " +
+                            short_number(std::max(0.0, rms.largest)),
                         WorstCase::largest);
 }
 

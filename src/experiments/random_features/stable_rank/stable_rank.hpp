@@ -1,5 +1,5 @@
-// The study stable-rank inside: what a trial records, the statements that are judged from it and from quadrature, and the way
-// from records to the result.
+// Internal header of the study stable-rank: what a trial records, the claims that are judged from
+// the records and by quadrature, and the steps from records to the result.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,22 @@
 
 namespace ranklab::stable_ranks {
 
-/// What the config says, worked out.
+/// Quantities that follow from the config.
 struct Plan {
   explicit Plan(const StableRankConfig& given);
-  bool listed(const std::string& activation) const { return std::ranges::count(config.activation, activation) > 0; }
+  bool listed(const std::string& activation) const {
+    return std::ranges::count(config.activation, activation) > 0;
+  }
 
   StableRankConfig config;
-  std::vector<std::string> stacks;   // activations of the deep networks: those listed, and quadratic, which Theorem 2.8 is about
-  std::vector<std::string> covered;  // those listed that Theorems 2.6 and 2.7 cover: relu, abs, leaky-relu
-  double largest_rank;               // of any A_l: min(k, n)
+  std::vector<std::string> stacks;  // activations of the deep networks: those listed, and
+                                    // quadratic, which Theorem 2.8 is about
+  std::vector<std::string>
+      covered;          // those listed that Theorems 2.6 and 2.7 cover: relu, abs, leaky-relu
+  double largest_rank;  // of any A_l: min(k, n)
 };
 
-// What a trial records --------------------------------------------------------------------------------------------------------
+// What a trial records ----------------------------------------------------------------------------
 
 /// The three fixed first-layer weights of Theorem 2.6, all with rows of mean square norm 1.
 enum class FirstWeights { dense, low_rank, power_law };
@@ -40,38 +44,50 @@ inline const WeightKind weight_kinds[] = {{FirstWeights::dense, "dense", ""},
 
 inline constexpr char X_rank[] = "X.stable_rank";
 inline const auto W_rank = [](const WeightKind& kind) { return "W.stable_rank" + kind.suffix; };
-// Of sigma(W X), for the activations that are listed; and of A_1 ... A_depth, an array, for all stacks.
-inline const auto layer_rank = [](const std::string& sigma, const WeightKind& W) { return sigma + ".stable_rank" + W.suffix; };
-inline const auto depth_ranks = [](const std::string& sigma) { return sigma + ".depth.stable_rank"; };
+// The stable rank of sigma(W X), for each listed activation; and those of A_1 ... A_depth, an
+// array, for all stacks.
+inline const auto layer_rank = [](const std::string& sigma, const WeightKind& W) {
+  return sigma + ".stable_rank" + W.suffix;
+};
+inline const auto depth_ranks = [](const std::string& sigma) {
+  return sigma + ".depth.stable_rank";
+};
 
-// Of the token sequence: its indicator H, its embedding X, and the embedding with RMS-normalised columns.
-inline constexpr char indicator_rank[] = "token_indicator.stable_rank", inverse_p_max[] = "token_indicator.inverse_p_max";
-inline constexpr char embedding_rank[] = "embedding.stable_rank", embedding_rms_rank[] = "embedding_rms.stable_rank";
-inline constexpr char norm_deviation[] = "embedding.norm_deviation";  // largest | ||e_j||^2 / d - 1 |
+// Stable ranks for the token sequence: of its indicator H, of its embedding X, and of the embedding
+// with RMS-normalized columns.
+inline constexpr char indicator_rank[] = "token_indicator.stable_rank",
+                      inverse_p_max[] = "token_indicator.inverse_p_max";
+inline constexpr char embedding_rank[] = "embedding.stable_rank",
+                      embedding_rms_rank[] = "embedding_rms.stable_rank";
+inline constexpr char norm_deviation[] =
+    "embedding.norm_deviation";  // largest | ||e_j||^2 / d - 1 |
 inline constexpr char distinct_tokens[] = "embedding.distinct_tokens";
 
 TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
 
-// Figure 12, by quadrature (table.cpp) ----------------------------------------------------------------------------------------
+// Figure 12, by quadrature (table.cpp) ------------------------------------------------------------
 
-/// One row: inequality (2.9), alpha f <= (E sigma)^2 and E sigma^2 <= beta f, and the last column, NSR(z) <= beta / alpha, for W
-/// with equal rows and for W with one row of each variance. Each listed variance in turn is that of the row of W that sets s_*, and
-/// every listed variance from there up is a row of W. The claims' ids are spectral/fig-12/<name> and <name>/nsr, behind which
-/// stands how s_* is read where the row has it.
+/// One row of the table: inequality (2.9), alpha f <= (E sigma)^2 and E sigma^2 <= beta f, and the
+/// last column, NSR(z) <= beta / alpha. It is checked for a W with equal rows and for a W with one
+/// row of each variance. Each listed variance in turn belongs to the row of W that sets s_*; every
+/// listed variance that is at least as large is then a row of W. The claims' ids are
+/// spectral/fig-12/<name> and <name>/nsr. If the row has an s_*, the reading of s_* follows in the
+/// id.
 void judge_row(const std::string& name, const Activation& activation, const PrintedMoments& printed,
                const std::vector<double>& variances, Claims& claims);
 
-/// Every row of the figure that is listed.
+/// The rows of all listed activations.
 void judge_table(const StableRankConfig& config, Claims& claims);
 
-// The theorems and the lemma (claims.cpp) -------------------------------------------------------------------------------------
+// The theorems and the lemma (claims.cpp) ---------------------------------------------------------
 
 /// Theorems 2.6 and 2.7.
 void judge_one_layer(const Plan& plan, const Records& records, Claims& claims);
 void judge_random_layers(const Plan& plan, const Records& records, Claims& claims);
 
-/// [Spectral] eq. (2.12), the bound on st(A_l) with quadratic activations as printed, 27 * 3^(2^(l+2)) / (2c); infinite where it
-/// overflows. And the number of samples from which Theorem 2.8 promises it, 9 * 3^(2^(l+1)) log(1/(2c)) / 32.
+/// [Spectral] eq. (2.12): the bound on st(A_l) with quadratic activations as printed, 27 *
+/// 3^(2^(l+2)) / (2c), infinite if it overflows; and the number of samples that Theorem 2.8
+/// requires for it, 9 * 3^(2^(l+1)) log(1/(2c)) / 32.
 double quadratic_bound(std::uint64_t layer, double c);
 double quadratic_samples(std::uint64_t layer, double c);
 
@@ -81,7 +97,7 @@ void judge_quadratic(const Plan& plan, const Records& records, Claims& claims);
 /// Eq. (2.15), its remark about Zipf's law, and Lemma 2.9.
 void judge_tokens(const StableRankConfig& config, const Records& records, Claims& claims);
 
-/// All of the above.
+/// All claims of the study.
 void judge(const Plan& plan, const Records& records, Claims& claims);
 
 }  // namespace ranklab::stable_ranks

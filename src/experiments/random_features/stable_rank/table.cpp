@@ -7,32 +7,39 @@
 namespace ranklab::stable_ranks {
 namespace {
 
-// Quadrature is good to 1e-13; several of the inequalities are equalities.
+// Quadrature is accurate to 1e-13; several of the inequalities hold with equality.
 constexpr double rounding = 1e-10;
 
-const Place table = {"spectral/fig-12/", "Figure 12, eq. (2.9)", Kind::printed_number, {"Figure 12"}},
-            last_column = {table.prefix, "Figure 12, last column", Kind::printed_number, {"Figure 12"}};
+const Place table = {"spectral/fig-12/",
+                     "Figure 12, eq. (2.9)",
+                     Kind::printed_number,
+                     {"Figure 12"}},
+            last_column = {
+                table.prefix, "Figure 12, last column", Kind::printed_number, {"Figure 12"}};
 
-// How GELU's s_* is read from its definition, a minimum over the rows of W: as a variance (as printed) or as a deviation.
+// A reading of GELU's s_*, a minimum over the rows of W: a variance (as printed) or a standard
+// standard_deviation.
 struct Reading {
   std::string ending;  // of the claims' ids
   std::string remark;  // of their details
   double (*s_star)(double smallest_variance);
-  bool corrects = false;  // what the first of both_readings gets wrong
+  bool corrects = false;  // the first of both_readings
 };
 double variance_itself(double variance) {
   return variance;
 }
-double deviation(double variance) {
+double standard_deviation(double variance) {
   return std::sqrt(variance);
 }
 const std::vector<Reading> both_readings = {
-    {"/as-printed", "; s_* = min w' Sigma w as printed, a variance; alpha is too large where s_* > 1", variance_itself},
-    {"/corrected", "; s_* = min sqrt(w' Sigma w), since E[g Phi(g)] = s^2/sqrt(2 pi (1 + s^2)) for g ~ N(0, s^2)", deviation,
-     true}};
-const std::vector<Reading> only_reading = {{"", "", deviation}};  // of rows without s_*
+    {"/as-printed", "; s_* = min w' Sigma w as printed, a variance; alpha is too large if s_* > 1",
+     variance_itself},
+    {"/corrected",
+     "; s_* = min sqrt(w' Sigma w), since E[g Phi(g)] = s^2/sqrt(2 pi (1 + s^2)) for g ~ N(0, s^2)",
+     standard_deviation, true}};
+const std::vector<Reading> only_reading = {{"", "", standard_deviation}};  // of rows without s_*
 
-// The cases of left <= right, and the one that is nearest to a violation.
+// Cases of left <= right, and the case nearest to a violation.
 struct Worst {
   Tally ratios;        // left side / right side
   double where = 0.0;  // the smallest variance of the case with the largest ratio
@@ -43,16 +50,18 @@ struct Worst {
     ratios.count(!(left <= right * (1.0 + rounding)), ratio);
   }
   std::string text() const {
-    return "largest left side over right side " + short_number(std::max(0.0, ratios.largest)) + ", at smallest variance " +
-           short_number(where);
+    return "largest left side over right side " + short_number(std::max(0.0, ratios.largest)) +
+           ", at the smallest variance " + short_number(where);
   }
 };
 
-void judge_reading(const std::string& name, const Activation& activation, const PrintedMoments& printed, const Reading& reading,
+void judge_reading(const std::string& name, const Activation& activation,
+                   const PrintedMoments& printed, const Reading& reading,
                    const std::vector<double>& variances, Claims& claims) {
   Worst mean_side, second_side, noise;
   for (const double smallest : variances) {
-    const double s_star = reading.s_star(smallest), alpha = printed.alpha(s_star), bound = printed.nsr_bound(s_star);
+    const double s_star = reading.s_star(smallest), alpha = printed.alpha(s_star),
+                 bound = printed.nsr_bound(s_star);
     noise.judge(gaussian_moments(activation, smallest).noise_to_signal(), bound, smallest);
     double second = 0.0, squared_mean = 0.0;
     for (const double variance : variances) {
@@ -68,16 +77,22 @@ void judge_reading(const std::string& name, const Activation& activation, const 
   }
   Tally both = mean_side.ratios;
   both.add(second_side.ratios);
-  const auto judge = [&](const Place& place, const std::string& id, const std::string& text, const Tally& tally,
-                         const std::string& detail) {
+  const auto judge = [&](const Place& place, const std::string& id, const std::string& text,
+                         const Tally& tally, const std::string& detail) {
     Statement statement = place(id + reading.ending, text);
     if (reading.corrects) statement.misprint_of = place.prefix + id + both_readings.front().ending;
     claims.never_violated(statement, tally, detail + reading.remark, WorstCase::largest);
   };
-  judge(table, name, "alpha f(w) <= (E sigma(g))^2 and E sigma(g)^2 <= beta f(w) with the table's constants, for every row w of W",
-        both, "alpha f against (E sigma)^2: " + mean_side.text() + "; E sigma^2 against beta f: " + second_side.text());
-  judge(last_column, name + "/nsr", "E||z||^2 / ||E z||^2 <= beta/alpha of the table, z = sigma(Wx) with Gaussian x", noise.ratios,
-        noise.text());
+  judge(table, name,
+        "alpha f(w) <= (E sigma(g))^2 and E sigma(g)^2 <= beta f(w) with the table's constants, "
+        "for every row w of W",
+        both,
+        "alpha f against (E sigma)^2: " + mean_side.text() +
+            "; E sigma^2 against beta f: " + second_side.text());
+  judge(last_column, name + "/nsr",
+        "E||z||^2 / ||E z||^2 <= beta/alpha with the table's constants, where z = sigma(Wx) and x "
+        "is Gaussian",
+        noise.ratios, noise.text());
 }
 
 }  // namespace
@@ -91,7 +106,8 @@ void judge_row(const std::string& name, const Activation& activation, const Prin
 
 void judge_table(const StableRankConfig& config, Claims& claims) {
   for (const std::string& name : config.activation) {
-    if (const auto printed = printed_moments(name)) judge_row(name, find_activation(name), *printed, config.variances, claims);
+    if (const auto printed = printed_moments(name))
+      judge_row(name, find_activation(name), *printed, config.variances, claims);
   }
 }
 

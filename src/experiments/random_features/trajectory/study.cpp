@@ -10,9 +10,9 @@ namespace ranklab {
 namespace trajectory {
 namespace {
 
-// Claims --------------------------------------------------------------------------------------------------------------------
+// Claims ------------------------------------------------------------------------------------------
 
-// Where and how often nr(grad L(W_t)) >= st(A) is violated along one run.
+// Where and how often one run violates nr(grad L(W_t)) >= st(A).
 void judge_condition(const RankCondition& condition, const Records& records, Claims& claims) {
   Tally violated_at;
   const Tally found = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
@@ -25,26 +25,32 @@ void judge_condition(const RankCondition& condition, const Records& records, Cla
       if (ratio < 1) violated_at.count(true, static_cast<double>(t));
     }
   });
-  std::string detail = "smallest nr/st " + short_number(found.smallest);
+  std::string detail = "smallest nr(grad L(W_t)) / st(A) " + short_number(found.smallest);
   if (found.violations > 0) {
-    detail += ", violated between iterations " + short_number(violated_at.smallest) + " and " + short_number(violated_at.largest);
+    detail += ", violated between iterations " + short_number(violated_at.smallest) + " and " +
+              short_number(violated_at.largest);
   }
-  claims.never_violated(condition.statement, found, found.cases > 0 ? detail : "the gradient or A is zero");
+  claims.never_violated(condition.statement, found,
+                        found.cases > 0 ? detail : "the gradient or A is zero");
 }
 
-// log10 of SpecGD's last gap over GD's, per trial.
+// log10 of the ratio of the final gaps, SpecGD over GD, per trial.
 std::vector<double> final_log_ratio(const Records& records) {
   return per_trial(records, [](const TrialRecord& record) {
     return std::log10(record.array(gap_of(specgd)).back() / record.array(gap_of(gd)).back());
   });
 }
-constexpr char log_ratio_text[] = "log10 of the ratio of the last objective gaps, SpecGD over GD";
+constexpr char log_ratio_text[] = "log10 of the ratio of the final objective gaps, SpecGD over GD";
 
 void judge_restarts(const Plan& plan, const Records& records, Claims& claims) {
   const std::string& activation = plan.config.activation;
-  if (!claims.applies(restarts_ahead, activation == "relu" ? "" : "the figure is about relu, this run about " + activation)) return;
-  const std::string none = "no restarts (--restart-every 0, or not below --steps)";
-  if (!claims.applies(restarts_ahead, plan.restarted_runs.empty() ? none : "")) return;
+  if (!claims.applies(
+          restarts_ahead,
+          activation == "relu" ? "" : "the statement is about relu; this run uses " + activation))
+    return;
+  const std::string no_restarts =
+      "the run has no restarts (--restart-every is 0 or at least --steps)";
+  if (!claims.applies(restarts_ahead, plan.restarted_runs.empty() ? no_restarts : "")) return;
   Tally found, first_step_up;
   std::vector<std::string> behind;
   for (const std::string& run : plan.restarted_runs) {
@@ -55,35 +61,44 @@ void judge_restarts(const Plan& plan, const Records& records, Claims& claims) {
       first_step_up.count(gap.size() > 1 && gap[1] > gap[0]);
     });
     found.add(here);
-    if (here.violations > 0) behind.push_back(run + " in " + counted(static_cast<std::uint64_t>(here.violations), "trial"));
+    if (here.violations > 0)
+      behind.push_back(run + " in " +
+                       counted(static_cast<std::uint64_t>(here.violations), "trial"));
   }
   claims.never_violated(restarts_ahead, found,
-                        behind.empty() ? "first step raises the loss in " + short_number(first_step_up.violations) + " restarts"
-                                       : "behind: " + joined(behind));
+                        behind.empty() ? "the first step increases the loss in " +
+                                             short_number(first_step_up.violations) + " restarts"
+                                       : "does not end below GD: " + joined(behind));
 }
 
-// The first iteration that violates (1.5), as a part of the run, in each trial; 1 where none does.
+// The first iteration that violates (1.5), as a fraction of the run, in each trial; 1 if no
+// iteration does.
 std::vector<double> first_violation(const Records& records, const char* run) {
   return per_trial(records, [&](const TrialRecord& record) {
     const std::vector<double>& nuclear_rank = record.array(nuclear_rank_of(run));
-    const double stable_rank = record.scalar(stable_rank_A), steps = static_cast<double>(nuclear_rank.size() - 1);
-    const auto found = std::find_if(nuclear_rank.begin(), nuclear_rank.end(), [&](double nr) { return nr < stable_rank; });
-    return found == nuclear_rank.end() ? 1.0 : static_cast<double>(found - nuclear_rank.begin()) / steps;
+    const double stable_rank = record.scalar(stable_rank_A),
+                 steps = static_cast<double>(nuclear_rank.size() - 1);
+    const auto found = std::find_if(nuclear_rank.begin(), nuclear_rank.end(),
+                                    [&](double nr) { return nr < stable_rank; });
+    return found == nuclear_rank.end() ? 1.0
+                                       : static_cast<double>(found - nuclear_rank.begin()) / steps;
   });
 }
 
-// The result ----------------------------------------------------------------------------------------------------------------
+// The result --------------------------------------------------------------------------------------
 
-// True where the mean turns up or down at most steps, as the step 1/L_op overshoots the steepest directions.
+// True if the mean reverses direction at most steps, because the step 1/L_op overshoots the
+// steepest directions.
 bool alternates(const Series& series) {
   std::size_t turns = 0;
   for (std::size_t t = 2; t < series.mean.size(); ++t) {
-    if ((series.mean[t] - series.mean[t - 1]) * (series.mean[t - 1] - series.mean[t - 2]) < 0) ++turns;
+    if ((series.mean[t] - series.mean[t - 1]) * (series.mean[t - 1] - series.mean[t - 2]) < 0)
+      ++turns;
   }
   return 2 * turns > series.mean.size();
 }
 
-// The iterates t = first, first + 2, ... of a series that alternates, which are smooth where it is a zigzag.
+// The iterates t = first, first + 2, ... of a series that alternates; each half is smooth.
 Series every_other(const Series& all, std::size_t first, const std::string& name) {
   Series out{name, all.x_name, {}, {}, {}};
   for (std::size_t t = first; t < all.x.size(); t += 2) {
@@ -96,11 +111,14 @@ Series every_other(const Series& all, std::size_t first, const std::string& name
 }
 
 void add_series(const Plan& plan, ResultBuilder& out) {
-  for (const std::string& name : {gap_of(gd), gap_of(specgd), nuclear_rank_of(gd), nuclear_rank_of(specgd)}) {
+  for (const std::string& name :
+       {gap_of(gd), gap_of(specgd), nuclear_rank_of(gd), nuclear_rank_of(specgd)}) {
     out.series(name, "iteration");
   }
   if (alternates(out.result().series.back())) {
-    out.note("The nuclear rank along SpecGD goes up and down from step to step; the figure draws even and odd iterates apart.");
+    out.note(
+        "The nuclear rank along SpecGD alternates from step to step; the figure draws even and odd "
+        "iterates as separate curves.");
     const Series zigzag = out.result().series.back();
     out.series(every_other(zigzag, 0, specgd_nuclear_rank_even));
     out.series(every_other(zigzag, 1, specgd_nuclear_rank_odd));
@@ -108,16 +126,19 @@ void add_series(const Plan& plan, ResultBuilder& out) {
   for (const std::string& run : plan.restarted_runs) out.series(gap_of(run), "iteration");
 }
 
-// Figures 3 and 11; a restart counts its iterations from 0 and is drawn where it starts.
+// Figures 3 and 11. A restarted run counts its iterations from 0; its curve is shifted to the
+// iteration at which it starts.
 void add_figure(const Plan& plan, ResultBuilder& out) {
   PanelBuilder gap = out.panel("Objective gap", {"iteration"}, log_axis("L(W) - min L"));
-  gap.curve(gap_of(gd), "GD", {LineStyle::line, 0}).curve(gap_of(specgd), "SpecGD", {LineStyle::line, 1});
+  gap.curve(gap_of(gd), "GD", {LineStyle::line, 0})
+      .curve(gap_of(specgd), "SpecGD", {LineStyle::line, 1});
   for (const std::uint64_t t : plan.restarts) {
     gap.curve(gap_of(specgd_from(t)), t == plan.restarts.front() ? "SpecGD from a GD iterate" : "",
               {LineStyle::dashed, 1, static_cast<double>(t)});
   }
-  const double peak = std::round(summarise(scalars_of(out.records(), peak_iteration)).mean);
-  gap.curve_if_measured(gap_of(specgd_from_peak), "SpecGD from the peak of GD's nuclear rank", {LineStyle::dotted, 2, peak});
+  const double peak = std::round(summarize(scalars_of(out.records(), peak_iteration)).mean);
+  gap.curve_if_measured(gap_of(specgd_from_peak), "SpecGD from the peak of GD's nuclear rank",
+                        {LineStyle::dotted, 2, peak});
   PanelBuilder ranks = out.panel("Nuclear rank of the gradient", {"iteration"}, log_axis("nr"));
   ranks.curve(nuclear_rank_of(gd), "GD", {LineStyle::line, 0});
   if (out.has_series(specgd_nuclear_rank_even)) {
@@ -126,34 +147,43 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
   } else {
     ranks.curve(nuclear_rank_of(specgd), "SpecGD", {LineStyle::line, 1});
   }
-  ranks.line(summarise(scalars_of(out.records(), stable_rank_A)).mean, "st(A)");
+  ranks.line(summarize(scalars_of(out.records(), stable_rank_A)).mean, "st(A)");
 }
 
 }  // namespace
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
   for (const RankCondition& each : rank_conditions) judge_condition(each, records, claims);
-  claims.never_violated(guarantee_gd, records, "every step of GD");
-  claims.never_violated(guarantee_specgd, records, "every step of SpecGD, restarts included");
-  claims.never_violated(two_sided, records, "every such iterate of SpecGD, restarts included");
+  claims.never_violated(guarantee_gd, records, "counted at every step of GD");
+  claims.never_violated(guarantee_specgd, records,
+                        "counted at every step of SpecGD and of its restarts");
+  claims.never_violated(two_sided, records,
+                        "counted at every such iterate of SpecGD and of its restarts");
 
   const std::string& activation = plan.config.activation;
-  const auto about = [&](const std::string& name) { return activation == name ? "" : "the run's activation is " + activation; };
-  if (claims.applies(specgd_ahead, about("relu"))) {
+  const auto unless_activation = [&](const std::string& name) {
+    return activation == name ? ""
+                              : "the statement is about " + name + "; this run uses " + activation;
+  };
+  if (claims.applies(specgd_ahead, unless_activation("relu"))) {
     claims.mean(specgd_ahead, final_log_ratio(records), at_most(0.0), log_ratio_text);
   }
   judge_restarts(plan, records, claims);
-  const auto hypothesis = claims.only_where(about("swiglu"));
+  const auto hypothesis = claims.only_where(unless_activation("swiglu"));
   for (const char* run : {gd, specgd}) {
-    claims.mean(violated_early(run), first_violation(records, run), {0.0, 0.25},
-                "first violation as a part of the run; 1 where there is none");
+    claims.mean(
+        violated_early(run), first_violation(records, run), {0.0, 0.25},
+        "first iteration that violates (1.5), as a fraction of the run; 1 if no iteration does");
   }
   claims.mean(gd_ahead, final_log_ratio(records), at_least(0.0), log_ratio_text);
 }
 
 Result report(const Plan& plan, const Records& records) {
-  ResultBuilder out("GD against SpecGD on random-feature regression, " + plan.config.activation + " features", records);
-  out.scalars({stable_rank_A, nuclear_rank_init, peak_nuclear_rank, peak_iteration, first_ahead, diverged});
+  ResultBuilder out("GD compared with SpecGD on random-feature regression, " +
+                        plan.config.activation + " features",
+                    records);
+  out.scalars(
+      {stable_rank_A, nuclear_rank_init, peak_nuclear_rank, peak_iteration, first_ahead, diverged});
   out.diverged_where(diverged);
   out.scalar("final_log10_gap_ratio", final_log_ratio(records));
   add_series(plan, out);
@@ -172,21 +202,25 @@ class TrajectoryStudy : public Study {
     constexpr std::uint64_t largest = 1'000'000;
     TrajectoryConfig& c = config_;
     return {
-        choice_field("activation", c.activation, activation_names(), "sigma", "activation of the features; swiglu is gated"),
+        choice_field("activation", c.activation, activation_names(), "sigma",
+                     "activation of the features; swiglu is gated"),
         size_field("m", c.m, 1, largest, "m", "rows of W"),
         size_field("k", c.k, 1, largest, "k", "features (columns of W)"),
         size_field("d", c.d, 1, largest, "d", "input dimension"),
         size_field("n", c.n, 1, largest, "n", "samples"),
         size_field("steps", c.steps, 1, 100'000'000, "T", "iterations of each optimizer"),
         size_field("restart-every", c.restart_every, 0, 100'000'000, "",
-                   "restart SpecGD from each GD iterate at a multiple of this; 0: no such restarts"),
-        switch_field("from-peak", c.from_peak, "restart SpecGD from the GD iterate with the largest nuclear rank"),
-        choice_field("scale", c.scale, {"code", "paper"}, "",
-                     "scale of the weights; code: V ~ N(0, 1/d), W# ~ N(0, 1/k); paper: both N(0, 1)"),
-        excluding_low(
-            real_field("step-scale", c.step_scale, 0.0, 100.0, "", "factor on the steps of both methods; GD diverges above 2")),
-        real_field("polar-rtol", c.polar_rtol, 0.0, 1.0, "",
-                   "singular values up to this fraction of the largest count as 0; 0: max(m, k) eps"),
+                   "restart SpecGD from the GD iterates at multiples of this; 0: no such restarts"),
+        switch_field("from-peak", c.from_peak,
+                     "restart SpecGD from the GD iterate with the largest nuclear rank"),
+        choice_field(
+            "scale", c.scale, {"code", "paper"}, "",
+            "scale of the weights; code: V ~ N(0, 1/d), W# ~ N(0, 1/k); paper: both N(0, 1)"),
+        excluding_low(real_field("step-scale", c.step_scale, 0.0, 100.0, "",
+                                 "factor on the steps of both methods; GD diverges above 2")),
+        real_field(
+            "polar-rtol", c.polar_rtol, 0.0, 1.0, "",
+            "singular values up to this fraction of the largest count as 0; 0: max(m, k) eps"),
     };
   }
 
@@ -194,13 +228,17 @@ class TrajectoryStudy : public Study {
     const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
     const double m = real(config_.m), k = real(config_.k), d = real(config_.d), n = real(config_.n);
     const double steps = real(config_.steps);
-    const double restarts = config_.restart_every == 0 ? 0 : std::floor((steps - 1) / real(config_.restart_every));
+    const double restarts =
+        config_.restart_every == 0 ? 0 : std::floor((steps - 1) / real(config_.restart_every));
     const double spectral_steps = steps * (1 + restarts / 2 + (config_.from_peak ? 1 : 0));
     const double small = std::min(m, k), large = std::max(m, k);
     Estimate cost;
-    // The features, the Gram matrix and its eigenvectors, iterates kept for restarts, a step's work space, and the series.
-    cost.bytes = 8 * (3 * k * n + d * n + 2 * k * d + 4 * k * k + (restarts + 16) * m * k + 4 * steps + spectral_steps);
-    cost.flops = 2 * k * d * n + k * k * n + 9 * k * k * k + steps * (2 * m * k * k + 4 * small * small * large) +
+    // The features, the Gram matrix and its eigenvectors, the iterates kept for restarts, the
+    // workspace of a step, and the series.
+    cost.bytes = 8 * (3 * k * n + d * n + 2 * k * d + 4 * k * k + (restarts + 16) * m * k +
+                      4 * steps + spectral_steps);
+    cost.flops = 2 * k * d * n + k * k * n + 9 * k * k * k +
+                 steps * (2 * m * k * k + 4 * small * small * large) +
                  spectral_steps * (4 * m * k * k + 22 * small * small * large);
     return cost;
   }
@@ -208,7 +246,9 @@ class TrajectoryStudy : public Study {
   Result run(Runner& runner) const override {
     const trajectory::Plan plan(config_);
     const bool single_precision = runner.single_precision();
-    return trajectory::report(plan, runner.run([&](Trial& trial) { return trajectory::run_trial(plan, single_precision, trial); }));
+    return trajectory::report(plan, runner.run([&](Trial& trial) {
+      return trajectory::run_trial(plan, single_precision, trial);
+    }));
   }
 
  private:

@@ -11,25 +11,28 @@
 namespace ranklab::trajectory {
 namespace {
 
-// Statements about single steps are compared with a slack of rounding size, in units of the current loss.
+// Slack for rounding in statements about single steps, in units of the current loss.
 template <class T>
 constexpr double slack = std::is_same_v<T, float> ? 1e-3 : 1e-9;
 
-// One run of an optimiser. Entry t belongs to W_t; after a non-finite loss the entries are undefined.
+// One run of an optimizer. Entry t belongs to W_t; after a non-finite loss the entries are
+// undefined.
 struct Path {
-  explicit Path(std::uint64_t steps) : gap(steps + 1, undefined), nuclear_rank(steps + 1, undefined) {}
+  explicit Path(std::uint64_t steps)
+      : gap(steps + 1, undefined), nuclear_rank(steps + 1, undefined) {}
 
   std::vector<double> gap, nuclear_rank;
   bool diverged = false;
   Tally guarantee, two_sided;
 };
 
-// Follows the error E for as many steps as the path has room for, or until the loss is not finite. step(t, G, E) takes the step
-// from W_t, notes the nuclear rank of its gradient G, and returns the decrease that is guaranteed.
+// Follows the error E for as many steps as the path has room for, or until the loss is not finite.
+// step(t, G, E) takes the step from W_t, records the nuclear rank of its gradient G, and returns
+// the guaranteed decrease.
 template <class T, class Step>
-void descend(const RegressionProblem<T>& problem, const Plan& plan, const Trial& trial, arma::Mat<T> E, Path& path,
-             const Step& step) {
-  double promised = 0.0;
+void descend(const RegressionProblem<T>& problem, const Plan& plan, const Trial& trial,
+             arma::Mat<T> E, Path& path, const Step& step) {
+  double guaranteed = 0.0;
   for (std::uint64_t t = 0; t < path.gap.size(); ++t) {
     trial.advance();
     const double gap = problem.objective_gap(E);
@@ -38,13 +41,13 @@ void descend(const RegressionProblem<T>& problem, const Plan& plan, const Trial&
     path.gap[t] = gap;
     if (t > 0 && plan.as_stated) {
       const double previous = path.gap[t - 1];
-      path.guarantee.count(previous - gap < promised - slack<T> * previous);
+      path.guarantee.count(previous - gap < guaranteed - slack<T> * previous);
     }
-    promised = step(t, problem.gradient(E), E);
+    guaranteed = step(t, problem.gradient(E), E);
   }
 }
 
-// Where a run of SpecGD starts: the error E after `iteration` steps of GD.
+// The start of a run of SpecGD: the error E after `iteration` steps of GD.
 template <class T>
 struct Start {
   std::string run;
@@ -55,50 +58,61 @@ struct Start {
 template <class T>
 struct GradientDescentRun {
   Path path;
-  std::vector<Start<T>> restarts;  // at the plan's iterations, as far as GD came
+  std::vector<Start<T>> restarts;  // at the plan's iterations, up to where GD diverged
   Start<T> peak;                   // where the gradient's nuclear rank is largest
 };
 
 // Euclidean steps G / L_F from W_0, whose guaranteed decrease is ||G||_F^2 / (2 L_F).
 template <class T>
-GradientDescentRun<T> run_gradient_descent(const RegressionProblem<T>& problem, const Plan& plan, const Trial& trial) {
+GradientDescentRun<T> run_gradient_descent(const RegressionProblem<T>& problem, const Plan& plan,
+                                           const Trial& trial) {
   GradientDescentRun<T> run{Path(plan.config.steps), {}, {specgd_from_peak, 0, problem.start}};
   auto next_restart = plan.restarts.begin();
   double largest = -1.0;
-  descend(problem, plan, trial, problem.start, run.path, [&](std::uint64_t t, const arma::Mat<T>& G, arma::Mat<T>& E) {
-    const arma::mat G64 = arma::conv_to<arma::mat>::from(G);
-    run.path.nuclear_rank[t] = nuclear_rank(G64);
-    if (run.path.nuclear_rank[t] > largest) {
-      largest = run.path.nuclear_rank[t];
-      run.peak.iteration = t;
-      run.peak.E = E;
-    }
-    if (next_restart != plan.restarts.end() && *next_restart == t) {
-      run.restarts.push_back({specgd_from(t), t, E});
-      ++next_restart;
-    }
-    E = problem.after_euclidean_step(E, plan.config.step_scale);
-    return problem.L_F > 0 ? arma::dot(G64, G64) / (2 * problem.L_F) : 0.0;
-  });
+  descend(problem, plan, trial, problem.start, run.path,
+          [&](std::uint64_t t, const arma::Mat<T>& G, arma::Mat<T>& E) {
+            const arma::mat G64 = arma::conv_to<arma::mat>::from(G);
+            run.path.nuclear_rank[t] = nuclear_rank(G64);
+            if (run.path.nuclear_rank[t] > largest) {
+              largest = run.path.nuclear_rank[t];
+              run.peak.iteration = t;
+              run.peak.E = E;
+            }
+            if (next_restart != plan.restarts.end() && *next_restart == t) {
+              run.restarts.push_back({specgd_from(t), t, E});
+              ++next_restart;
+            }
+            E = problem.after_euclidean_step(E, plan.config.step_scale);
+            return problem.L_F > 0 ? arma::dot(G64, G64) / (2 * problem.L_F) : 0.0;
+          });
   return run;
 }
 
-// Spectral steps (||G||_* / L_op) polar(G) from a start to the last iteration; they are guaranteed ||G||_*^2 / (2 L_op).
+// Spectral steps (||G||_* / L_op) polar(G) from a start to the last iteration; the guaranteed
+// decrease is ||G||_*^2 / (2 L_op).
 template <class T>
-Path run_spectral_descent(const RegressionProblem<T>& problem, const Plan& plan, const Trial& trial, const Start<T>& start) {
+Path run_spectral_descent(const RegressionProblem<T>& problem, const Plan& plan, const Trial& trial,
+                          const Start<T>& start) {
   const double polar_rtol = plan.config.polar_rtol > 0 ? plan.config.polar_rtol : -1.0;
   Path path(plan.config.steps - start.iteration);
-  double euclidean_gap = 0.0, ratio = 0.0;  // of the last iterate: the gap after one Euclidean step from it, and nr(G) / st(A)
-  descend(problem, plan, trial, start.E, path, [&](std::uint64_t t, const arma::Mat<T>& G, arma::Mat<T>& E) {
-    if (ratio >= 2 && plan.as_stated) path.two_sided.count(path.gap[t] > euclidean_gap + slack<T> * path.gap[t - 1]);
-    const SpectralStep<T> spectral = spectral_step(G, problem.L_op, polar_rtol);
-    const double squared_norm = static_cast<double>(arma::dot(G, G));
-    path.nuclear_rank[t] = squared_norm > 0 ? spectral.nuclear_norm * spectral.nuclear_norm / squared_norm : undefined;
-    ratio = path.nuclear_rank[t] / problem.stable_rank_A;
-    if (ratio >= 2) euclidean_gap = problem.objective_gap(problem.after_euclidean_step(E));
-    E += static_cast<T>(plan.config.step_scale) * spectral.step;
-    return problem.L_op > 0 ? spectral.nuclear_norm * spectral.nuclear_norm / (2 * problem.L_op) : 0.0;
-  });
+  double euclidean_gap = 0.0, ratio = 0.0;  // of the last iterate: the gap after one Euclidean step
+                                            // from it, and nr(G) / st(A)
+  descend(problem, plan, trial, start.E, path,
+          [&](std::uint64_t t, const arma::Mat<T>& G, arma::Mat<T>& E) {
+            if (ratio >= 2 && plan.as_stated)
+              path.two_sided.count(path.gap[t] > euclidean_gap + slack<T> * path.gap[t - 1]);
+            const SpectralStep<T> spectral = spectral_step(G, problem.L_op, polar_rtol);
+            const double squared_norm = static_cast<double>(arma::dot(G, G));
+            path.nuclear_rank[t] =
+                squared_norm > 0 ? spectral.nuclear_norm * spectral.nuclear_norm / squared_norm
+                                 : undefined;
+            ratio = path.nuclear_rank[t] / problem.stable_rank_A;
+            if (ratio >= 2) euclidean_gap = problem.objective_gap(problem.after_euclidean_step(E));
+            E += static_cast<T>(plan.config.step_scale) * spectral.step;
+            return problem.L_op > 0
+                       ? spectral.nuclear_norm * spectral.nuclear_norm / (2 * problem.L_op)
+                       : 0.0;
+          });
   return path;
 }
 
@@ -132,12 +146,14 @@ TrialRecord measure(const Plan& plan, const Trial& trial) {
   expect_steps(plan, trial);
   GradientDescentRun<T> descent = run_gradient_descent(problem, plan, trial);
   const std::uint64_t peak = descent.peak.iteration;
-  // The longest runs come first, so that threads end together.
+  // The longest runs come first, so that the threads finish together.
   std::vector<Start<T>> starts = {{specgd, 0, problem.start}};
   if (plan.config.from_peak) starts.push_back(std::move(descent.peak));
   std::move(descent.restarts.begin(), descent.restarts.end(), std::back_inserter(starts));
   std::vector<Path> paths(starts.size(), Path(0));
-  trial.for_each_part(starts.size(), [&](std::size_t i) { paths[i] = run_spectral_descent(problem, plan, trial, starts[i]); });
+  trial.for_each_part(starts.size(), [&](std::size_t i) {
+    paths[i] = run_spectral_descent(problem, plan, trial, starts[i]);
+  });
 
   TrialRecord record;
   record.set(stable_rank_A, problem.stable_rank_A);
@@ -156,9 +172,11 @@ TrialRecord measure(const Plan& plan, const Trial& trial) {
   record.set(gap_of(gd), std::move(descent.path.gap));
   record.set(nuclear_rank_of(gd), std::move(descent.path.nuclear_rank));
   record.set(nuclear_rank_of(specgd), std::move(paths[0].nuclear_rank));
-  // A restart from an iterate that a diverging GD did not reach is undefined.
-  for (const std::uint64_t t : plan.restarts) record.set(gap_of(specgd_from(t)), Path(plan.config.steps - t).gap);
-  for (std::size_t i = 0; i < paths.size(); ++i) record.set(gap_of(starts[i].run), std::move(paths[i].gap));
+  // If GD diverged before an iterate, the restart from that iterate is undefined.
+  for (const std::uint64_t t : plan.restarts)
+    record.set(gap_of(specgd_from(t)), Path(plan.config.steps - t).gap);
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    record.set(gap_of(starts[i].run), std::move(paths[i].gap));
   return record;
 }
 

@@ -1,5 +1,6 @@
-// `rank-collapse --study ablation`: gate against norm (mamba2; [LambdaSkip] Figure 3), or skip against norm (every other model;
-// Figure 4): the four combinations from the same weights and input.
+// `rank-collapse --study ablation`: removes the gate and the norm (mamba2; [LambdaSkip] Figure 3),
+// or the skip and the norm (every other model; Figure 4). All four combinations have the same
+// weights and input.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@ namespace ranklab {
 
 struct AblationConfig {
   ModelSpec model = {.model = "mamba2"};
-  double lambda = 1.0;     // the skip where it is on
-  double threshold = 0.1;  // a normalised mu below it counts as collapsed
+  double lambda = 1.0;     // strength of the skip if it is on
+  double threshold = 0.1;  // tokens count as collapsed if normalized mu is below it
 };
 
 std::unique_ptr<Study> make_ablation_study();

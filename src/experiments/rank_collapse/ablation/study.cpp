@@ -13,9 +13,9 @@
 namespace ranklab {
 namespace {
 
-// The combinations ----------------------------------------------------------------------------------------------------------
+// The combinations --------------------------------------------------------------------------------
 
-// What is removed beside the norm: "gating" or "skip".
+// The part that is removed in addition to the norm: "gating" or "skip".
 std::string part_of(const AblationConfig& config) {
   return config.model.row().ablation == Ablation::figure_3 ? "gating" : "skip";
 }
@@ -25,7 +25,7 @@ std::string combination(const std::string& part, bool part_is_on, bool norm_is_o
   return part + "=" + (part_is_on ? "on" : "off") + ",norm=" + (norm_is_on ? "on" : "off");
 }
 
-// A group of one curve for each: both on, the part alone, the norm alone, none.
+// Four groups of one curve each: both on, only the part, only the norm, both off.
 std::vector<DepthGroup> groups_of(const AblationConfig& config) {
   std::vector<DepthGroup> groups;
   const std::string part = part_of(config);
@@ -41,27 +41,31 @@ std::vector<DepthGroup> groups_of(const AblationConfig& config) {
   return groups;
 }
 
-// Claims --------------------------------------------------------------------------------------------------------------------
+// Claims ------------------------------------------------------------------------------------------
 
-// "a dramatic increase", "instability": the paper gives no number.
+// Our thresholds for "a dramatic increase" and "instability"; the paper gives no number.
 constexpr double dramatic_factor = 2.0, unstable_orders = 2.0;
 
-// The paper's figures are of trained models.
+// The paper's figures show trained models.
 std::string weights_of(const AblationConfig& config) {
-  return config.model.checkpoint != nullptr ? "published weights" : "at random initialisation, where this need not appear";
+  return config.model.checkpoint != nullptr
+             ? "published weights"
+             : "random initialization, but the figure shows a trained model";
 }
 
 enum class Outcome { collapses, keeps };
 
-void judge_final(const Statement& statement, const std::string& curve, Outcome outcome, const AblationConfig& config,
-                 const Records& records, Claims& claims) {
-  claims.mean(reading(statement, "mu/||Y||_F of " + short_number(config.threshold)),
-              final_values(curve, measure::mu_normalized, records),
-              outcome == Outcome::collapses ? at_most(config.threshold) : at_least(config.threshold),
-              "normalised mu after the last layer; collapsed: below " + short_number(config.threshold) + "; " + weights_of(config));
+void judge_final(const Statement& statement, const std::string& curve, Outcome outcome,
+                 const AblationConfig& config, const Records& records, Claims& claims) {
+  claims.mean(
+      reading(statement, "mu/||Y||_F of " + short_number(config.threshold)),
+      final_values(curve, measure::mu_normalized, records),
+      outcome == Outcome::collapses ? at_most(config.threshold) : at_least(config.threshold),
+      "normalized mu after the last layer; collapsed: below " + short_number(config.threshold) +
+          "; " + weights_of(config));
 }
 
-// By which factor the last normalised mu is above the least of all layers, where that is below the input's; else 1.
+// The last normalized mu divided by the smallest of all layers; 1 if no layer is below the input.
 std::vector<double> rise_after_drop(const std::string& curve, const Records& records) {
   return per_trial(records, [&](const TrialRecord& record) {
     const auto& mu = record.array(of_curve(curve, measure::mu_normalized));
@@ -73,8 +77,9 @@ std::vector<double> rise_after_drop(const std::string& curve, const Records& rec
 std::vector<double> orders_of_growth(const std::string& curve, const Records& records) {
   return per_trial(records, [&](const TrialRecord& record) -> double {
     const auto& norm = record.array(of_curve(curve, measure::log10_norm));
-    // Beyond the range of the numbers is more than any number of orders.
-    return std::isnan(norm.back()) ? std::numeric_limits<double>::max_exponent10 : norm.back() - norm.front();
+    // NaN means overflow, which counts as the largest possible growth.
+    return std::isnan(norm.back()) ? std::numeric_limits<double>::max_exponent10
+                                   : norm.back() - norm.front();
   });
 }
 
@@ -85,64 +90,83 @@ void judge_gating(const AblationConfig& config, const Records& records, Claims& 
   const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome) {
     judge_final(statement, name, outcome, config, records, claims);
   };
-  final_is(figure_3("no-gate-with-norm-collapses", "without the gate and with the norm, mu approaches zero"), curve(false, true),
-           Outcome::collapses);
-  final_is(figure_3("gate-with-norm-keeps", "the gate prevents collapse (norm on)"), curve(true, true), Outcome::keeps);
-  final_is(figure_3("gate-without-norm-keeps", "the gate prevents collapse (norm off)"), curve(true, false), Outcome::keeps);
+  final_is(figure_3("no-gate-with-norm-collapses",
+                    "mu approaches zero in Mamba-2 without the gate and with the norm"),
+           curve(false, true), Outcome::collapses);
+  final_is(
+      figure_3("gate-with-norm-keeps", "The tokens do not collapse in Mamba-2 with gate and norm"),
+      curve(true, true), Outcome::keeps);
+  final_is(figure_3("gate-without-norm-keeps",
+                    "The tokens do not collapse in Mamba-2 with the gate and without the norm"),
+           curve(true, false), Outcome::keeps);
   claims.mean(
-      reading(figure_3("no-gate-no-norm-rises", "without gate and norm, mu first drops and then increases dramatically"),
+      reading(figure_3("no-gate-no-norm-rises",
+                       "mu first drops and then increases dramatically in Mamba-2 without gate and "
+                       "norm"),
               "a factor of " + short_number(dramatic_factor)),
       rise_after_drop(curve(false, false), records), at_least(dramatic_factor),
-      "last normalised mu over the least; dramatic: by a factor of " + short_number(dramatic_factor) + "; " + weights_of(config));
+      "normalized mu after the last layer over the smallest of all layers; dramatic: a factor of " +
+          short_number(dramatic_factor) + "; " + weights_of(config));
   for (const bool gate : {true, false}) {
-    claims.mean(
-        reading(figure_3(std::string("no-norm-unstable/gating=") + (gate ? "on" : "off"), "without the norm the model is unstable"),
-                short_number(unstable_orders) + " orders of magnitude"),
-        orders_of_growth(curve(gate, false), records), at_least(unstable_orders),
-        "orders of magnitude by which ||Y||_F grows from the input to the last layer; unstable: by " +
-            short_number(unstable_orders) + "; " + weights_of(config));
+    claims.mean(reading(figure_3(std::string("no-norm-unstable/gating=") + (gate ? "on" : "off"),
+                                 std::string("Mamba-2 is unstable without the norm (gate ") +
+                                     (gate ? "on" : "off") + ")"),
+                        short_number(unstable_orders) + " orders of magnitude"),
+                orders_of_growth(curve(gate, false), records), at_least(unstable_orders),
+                "orders of magnitude by which ||Y||_F grows from the input to the last layer; "
+                "unstable: at least " +
+                    short_number(unstable_orders) + "; " + weights_of(config));
   }
 }
 
-// [LambdaSkip] Figure 4, which is of S4D; the text says of the other models what the theorems do.
+// [LambdaSkip] Figure 4, which shows S4D. For the other models the text repeats the theorems.
 void judge_skip(const AblationConfig& config, const Records& records, Claims& claims) {
   if (config.model.row().ablation != Ablation::figure_4) {
-    const Place section_4_2_1 = {"lambda-skip/section-4.2.1/", "Section 4.2.1, Theorems 4.2 and 4.3"};
+    const Place section_4_2_1 = {"lambda-skip/section-4.2.1/",
+                                 "Section 4.2.1, Theorems 4.2 and 4.3"};
     const std::string curve = combination("skip", false, true);
-    judge_final(section_4_2_1(curve, "with the norm and without a skip, the tokens collapse"), curve, Outcome::collapses, config,
-                records, claims);
+    judge_final(section_4_2_1(curve, "The tokens collapse in " + config.model.model +
+                                         " with the norm and without a skip"),
+                curve, Outcome::collapses, config, records, claims);
     return;
   }
   const Place figure_4 = in_figure("lambda-skip/fig-4/", "Appendix A.13.1, Figure 4", {"Figure 4"});
   for (const DepthGroup& group : groups_of(config)) {
     const std::string& curve = group.curves.front().name;
-    judge_final(figure_4(curve, "S4D does not collapse with " + curve), curve, Outcome::keeps, config, records, claims);
+    judge_final(figure_4(curve, "The tokens do not collapse in S4D with " + curve), curve,
+                Outcome::keeps, config, records, claims);
   }
 }
 
-// The result ----------------------------------------------------------------------------------------------------------------
+// The result --------------------------------------------------------------------------------------
 
-Result report(const AblationConfig& config, const std::vector<DepthGroup>& groups, const Records& records) {
+Result report(const AblationConfig& config, const std::vector<DepthGroup>& groups,
+              const Records& records) {
   const bool gating = part_of(config) == "gating";
-  ResultBuilder out((gating ? "Gate and norm removed, " : "Skip and norm removed, ") + config.model.model, records);
+  ResultBuilder out(
+      (gating ? "Gate and norm removed, " : "Skip and norm removed, ") + config.model.model,
+      records);
   out.claims().set_unit(independent_unit(config.model));
   if (records.empty()) return out.take();  // interrupted before the end of a trial
   std::vector<std::string> curves;
   for (const DepthGroup& group : groups) {
     const std::string& curve = curves.emplace_back(group.curves.front().name);
     add_depth_series(curve, out);
-    out.scalar(of_curve(curve, "final_mu_normalized"), final_values(curve, measure::mu_normalized, records));
+    out.scalar(of_curve(curve, "final_mu_normalized"),
+               final_values(curve, measure::mu_normalized, records));
   }
   for (std::string& note : file_notes(config.model)) out.note(std::move(note));
   add_depth_scalars(curves, out);
   out.note(collapse_note(curves, config.threshold, records));
   if (gating) {
-    out.note("Norm off removes: " + config.model.norm_off + "; gate off leaves out silu(z) and keeps the per-head skip D.");
+    out.note("Norm off removes: " + config.model.norm_off +
+             ". Gate off removes the factor silu(z) and keeps the per-head skip D.");
   }
   (gating ? judge_gating : judge_skip)(config, records, out.claims());
-  for (const auto& [what, label] :
-       {std::pair(measure::mu_normalized, "normalised mu"), {measure::rank_one_residual, "rank-one residual"}}) {
-    PanelBuilder panel = out.panel(label, {"layer"}, unit_axis(label)).line(config.threshold, "threshold");
+  for (const auto& [what, label] : {std::pair(measure::mu_normalized, "normalized mu"),
+                                    {measure::rank_one_residual, "rank-one residual"}}) {
+    PanelBuilder panel =
+        out.panel(label, {"layer"}, unit_axis(label)).line(config.threshold, "threshold");
     for (const std::string& curve : curves) panel.curve(of_curve(curve, what), curve);
   }
   PanelBuilder norms = out.panel("Frobenius norm", {"layer"}, {"Frobenius norm", Scale::log10});
@@ -155,31 +179,39 @@ class AblationStudy : public Study {
   std::vector<Field> fields() override {
     std::vector<Field> fields = model_fields(config_.model);
     for (Field& field : file_fields(config_.model)) fields.push_back(std::move(field));
-    fields.push_back(real_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strength of the skip if it is on"));
-    fields.push_back(
-        real_field("threshold", config_.threshold, 0.0, 1.0, "", "tokens count as collapsed if normalized mu is below it"));
+    fields.push_back(real_field("lambda", config_.lambda, -1e12, 1e12, "lambda",
+                                "strength of the skip if it is on"));
+    fields.push_back(real_field("threshold", config_.threshold, 0.0, 1.0, "",
+                                "tokens count as collapsed if normalized mu is below it"));
     return fields;
   }
 
   void adopt_files() override { ranklab::adopt_files(config_.model); }
   std::uint64_t trials_in_files() const override { return ranklab::trials_in_files(config_.model); }
-  void settle() override { settle_with_files(config_.model); }
+  void resolve_defaults() override { resolve_defaults_with_files(config_.model); }
 
   void validate() const override {
-    if (config_.model.norm == "none") throw UsageError("--norm none is not allowed with --study ablation, which removes it itself");
+    if (config_.model.norm == "none")
+      throw UsageError(
+          "--norm none is not allowed with --study ablation, which removes the norm itself");
     if (part_of(config_) == "gating" && !config_.model.has_gate()) {
-      throw UsageError("--gating off is not allowed with --study ablation, which removes it itself");
+      throw UsageError(
+          "--gating off is not allowed with --study ablation, which removes the gate itself");
     }
-    if (config_.lambda == 0) throw UsageError("--lambda 0 is not allowed with --study ablation: it is the skip where it is on");
+    if (config_.lambda == 0)
+      throw UsageError(
+          "--lambda 0 is not allowed with --study ablation: it is the strength of the skip that is "
+          "on; allowed: other numbers");
   }
 
   Estimate estimate() const override { return depth_cost(groups_of(config_)); }
 
   Result run(Runner& runner) const override {
     const std::vector<DepthGroup> groups = groups_of(config_);
-    const auto records = runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
-      return run_variants(groups, trials, runner.single_precision());
-    });
+    const auto records =
+        runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
+          return run_variants(groups, trials, runner.single_precision());
+        });
     return report(config_, groups, records);
   }
 

@@ -1,4 +1,5 @@
-// [LambdaSkip] Theorems A.2 (4.2: rows normalised, orthogonal W_V, tokens in a cone) and A.3 (no norm): attention without a skip.
+// [LambdaSkip] Theorems A.2 (4.2: rows normalized, orthogonal W_V, tokens in a cone) and A.3 (no
+// norm): attention without a skip.
 #include <algorithm>
 #include <cmath>
 
@@ -12,19 +13,21 @@
 namespace ranklab::bounds {
 namespace {
 
-// Steps of log mu say how mu falls once it has fallen: below this share of the input's.
-constexpr double fallen = 1e-3;
+// The growth of the steps of log mu is judged only if mu has fallen below this share of its value
+// at the input.
+constexpr double collapsed_share = 1e-3;
 
-double growth_of_the_fallen(const std::vector<double>& logs) {
+double growth_if_collapsed(const std::vector<double>& logs) {
   double lowest = logs.front();
-  for (const double value : logs) lowest = std::fmin(lowest, value);  // passes over undefined values
-  return lowest - logs.front() < std::log(fallen) ? mean_growth(logs) : undefined;
+  for (const double value : logs) lowest = std::fmin(lowest, value);  // fmin skips undefined values
+  return lowest - logs.front() < std::log(collapsed_share) ? mean_growth(logs) : undefined;
 }
 
-// log10 of mu, as far as doubles would reach: the next value is three times as far down.
+// log10 of mu, undefined if mu would underflow a double: log mu can triple from layer to layer.
 std::vector<double> log10_within_range(const std::vector<double>& logs, std::size_t size) {
   std::vector<double> out;
-  for (const double value : logs) out.push_back(std::exp(value) > 0 ? value / std::numbers::ln10 : undefined);
+  for (const double value : logs)
+    out.push_back(std::exp(value) > 0 ? value / std::numbers::ln10 : undefined);
   return padded(out, size);
 }
 
@@ -34,7 +37,8 @@ std::vector<double> logs_of(const std::vector<double>& values) {
   return logs;
 }
 
-// log mu after every layer of full attention, beyond where rounding hides it, up to where its exponent overflows.
+// log mu after every layer of full attention. The split state resolves mu below the rounding error
+// of Y, until the exponent of mu overflows.
 template <class T>
 std::vector<double> split_logs(const ModelSpec& spec, const Trial& trial) {
   const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
@@ -44,8 +48,9 @@ std::vector<double> split_logs(const ModelSpec& spec, const Trial& trial) {
     trial.check_interrupt();
     DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
     const arma::Mat<T> W_V = make_block_of<BareBlock>(spec, tensors)->value_matrix();
-    split_attention(state, tensors.matrix("W_Q", spec.dim, spec.dim, start), tensors.matrix("W_K", spec.dim, spec.dim, start), W_V);
-    if (spec.norm == "rows") normalise_split_rows(state);
+    split_attention(state, tensors.matrix("W_Q", spec.dim, spec.dim, start),
+                    tensors.matrix("W_K", spec.dim, spec.dim, start), W_V);
+    if (spec.norm == "rows") normalize_split_rows(state);
     if (!std::isfinite(state.log_mu())) break;
     logs.push_back(state.log_mu());
   }
@@ -64,12 +69,14 @@ double decay_slope(const std::vector<double>& mu) {
 }  // namespace
 
 template <class T>
-void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
+void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial,
+                     TrialRecord& record) {
   ModelSpec spec = stack_spec(config, "attention", sizes, "rows");
   spec.value_weights = "orthogonal";
   spec.input = "cone";
   State<T> state = draw_input<T>(spec, trial);
-  const double slack = tolerance::residual<T>, N = static_cast<double>(sizes.tokens), floor = slack * std::sqrt(N);
+  const double slack = tolerance::residual<T>, N = static_cast<double>(sizes.tokens),
+               floor = slack * std::sqrt(N);
   std::vector<double> mu = {token_spread(state.Y)}, bound = {std::sqrt(N)};
   double phi = smallest_cosine(exact(state.Y)), epsilon = infinity, C = mu.front();
   const bool applies = phi >= 0;
@@ -82,7 +89,7 @@ void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial
     block->forward(state, 0.0);
     const double before = phi, spread = token_spread(state.Y);
     phi = smallest_cosine(exact(state.Y));
-    mu.push_back(spread > floor ? spread : undefined);  // below, rounding hides it
+    mu.push_back(spread > floor ? spread : undefined);  // below the floor, rounding hides mu
     bound.push_back(attention_bound(N, epsilon, static_cast<double>(k)));
     if (!applies) continue;
     compare(record, thm_4_2::angles, before, phi, slack);
@@ -90,12 +97,13 @@ void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial
     C = std::max(C, spread * std::sqrt(N) / bound.back());
   }
   add_degenerate_rows(record, state.degenerate_rows);
-  // Full attention sends mu below rounding in two or three layers; causal attention, in which token 1 stays, does not.
+  // Full attention takes mu below the rounding error in two or three layers. Causal attention does
+  // not, because token 1 attends to itself only.
   const std::vector<double> logs = spec.causal ? logs_of(mu) : split_logs<T>(spec, trial);
   keep_worst(record, thm_4_2::slope, applies ? decay_slope(mu) : undefined);
   keep_worst(record, thm_4_2::epsilon, epsilon);
   keep_worst(record, thm_4_2::C, C);
-  keep_worst(record, thm_4_2::growth, applies ? growth_of_the_fallen(logs) : undefined);
+  keep_worst(record, thm_4_2::growth, applies ? growth_if_collapsed(logs) : undefined);
   if (!representative(config, sizes)) return;
   record.set(thm_4_2::log10_mu, log10_within_range(logs, spec.layers + 1));
   record.set(thm_4_2::log10_bound, log10_within_range(logs_of(bound), spec.layers + 1));
@@ -103,7 +111,8 @@ void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial
 }
 
 template <class T>
-void judge_pure_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
+void judge_pure_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial,
+                          TrialRecord& record) {
   const ModelSpec spec = stack_spec(config, "attention", sizes, "none");
   const std::vector<double> logs = split_logs<T>(spec, trial);
   double constant = -infinity, power = 1;
@@ -111,7 +120,7 @@ void judge_pure_attention(const BoundsConfig& config, Sizes sizes, const Trial& 
     power *= 3;
     constant = std::max(constant, (logs[k] - power * logs.front()) / ((power - 1) / 2));
   }
-  keep_worst(record, thm_A_3::growth, growth_of_the_fallen(logs));
+  keep_worst(record, thm_A_3::growth, growth_if_collapsed(logs));
   keep_worst(record, thm_A_3::log_constant, constant);
   if (!representative(config, sizes)) return;
   record.set(thm_A_3::log10_mu, log10_within_range(logs, spec.layers + 1));
@@ -126,33 +135,45 @@ template void judge_pure_attention<double>(const BoundsConfig&, Sizes, const Tri
 void judge_theorem_4_2(const BoundsConfig& config, const Records& records, Claims& claims) {
   using namespace thm_4_2;
   const std::string unmet = "no stack starts with phi >= 0 and mu > 0";
-  const std::string met = "phi(Y^0) >= 0 in " + cases_left(tally_of(records, hypothesis)) + " stacks, tokens in a cone";
+  const std::string met = "phi(Y^0) >= 0 in " + non_violations_text(tally_of(records, hypothesis)) +
+                          " stacks; the input tokens lie in a cone";
   judge_worst(exponential, slope, at_most(0), records, claims,
-              "slope of log mu per layer, the slowest of a trial's sizes, down to where rounding hides mu; " + met, unmet);
+              "slope of log mu per layer, largest over the sizes of a trial, up to the layer at "
+              "which rounding hides mu; " +
+                  met,
+              unmet);
   judge_counted(bound, records, claims,
-                "the theorem leaves C and epsilon open; smallest epsilon of a trial " + mean_text(records, epsilon), unmet);
+                "the theorem does not give C and epsilon; smallest epsilon of a trial, mean over "
+                "trials: " +
+                    mean_text(records, epsilon),
+                unmet);
   judge_counted(angles, records, claims, met, unmet);
-  judge_worst(not_doubly, growth, within(1, growth_margin), records, claims,
-              "growth of the later steps, of a trial's sizes the farthest from 3, the growth of Theorem A.3" +
-                  std::string(config.spec.causal
-                                  ? ""
-                                  : "; under full attention all tokens become nearly one average, whose direction a norm of the "
-                                    "rows keeps, and a causal mask slows it: --causal on"),
-              unmet + ", and falls below a thousandth of mu(Y^0)");
+  judge_worst(
+      not_doubly, growth, within(1, growth_margin), records, claims,
+      "growth factor of the later steps of log mu, farthest from 3 over the sizes of a trial; "
+      "Theorem A.3 has 3" +
+          std::string(config.spec.causal
+                          ? ""
+                          : "; under full attention all tokens approach one average, and "
+                            "normalization of the rows keeps its direction; a causal mask "
+                            "(--causal on) slows the collapse"),
+      unmet + ", and falls below a thousandth of mu(Y^0)");
 }
 
 void judge_theorem_A_3(const Records& records, Claims& claims) {
   using namespace thm_A_3;
-  claims.not_applicable(
-      as_printed,
-      "gamma is not defined in the paper; the smallest constant in place of 4 gamma beta / sqrt d with which it holds in the "
-      "Frobenius norm is exp(" +
-          mean_text(records, log_constant) + ") at the worst size; the corollary prints the exponent 3 for 3^K");
+  claims.not_applicable(as_printed,
+                        "the paper does not define gamma; the bound holds in the Frobenius norm if "
+                        "exp(" +
+                            mean_text(records, log_constant) +
+                            ") replaces 4 gamma beta / sqrt d (smallest such constant, at the "
+                            "worst size); the corollary prints the exponent 3 instead of 3^K");
   judge_worst(cubic, growth, within(3, growth_margin), records, claims,
-              "growth of the later steps, of a trial's sizes the farthest from 3; what tokens share is kept apart from where they "
-              "differ, so that nothing is lost to rounding",
-              "in no stack has mu fallen below a thousandth of the input's: 4 gamma beta / sqrt d is too large, or the layers are "
-              "too few");
+              "growth factor of the later steps of log mu, farthest from 3 over the sizes of a "
+              "trial; the mean token and the differences between tokens are stored separately, so "
+              "rounding does not hide mu",
+              "no stack has mu below a thousandth of mu(Y^0): either 4 gamma beta / sqrt d is too "
+              "large, or there are too few layers");
 }
 
 }  // namespace ranklab::bounds

@@ -20,7 +20,8 @@ bool representative(const BoundsConfig& config, Sizes sizes) {
   return sizes.tokens == config.tokens.back() && sizes.dim == config.dim.back();
 }
 
-ModelSpec stack_spec(const BoundsConfig& config, const std::string& model, Sizes sizes, const std::string& norm) {
+ModelSpec stack_spec(const BoundsConfig& config, const std::string& model, Sizes sizes,
+                     const std::string& norm) {
   ModelSpec spec = config.spec;
   spec.model = model;
   spec.tokens = sizes.tokens;
@@ -30,17 +31,19 @@ ModelSpec stack_spec(const BoundsConfig& config, const std::string& model, Sizes
   if (!row.has("value-weights")) spec.value_weights = ModelSpec{}.value_weights;
   if (!row.has("causal")) spec.causal = false;
   if (!row.has("decay")) spec.decay = ModelSpec{}.decay;
-  ranklab::settle(spec);
+  ranklab::resolve_defaults(spec);
   return spec;
 }
 
-bool compare(TrialRecord& record, const Statement& statement, double smaller, double larger, double slack) {
+bool compare(TrialRecord& record, const Statement& statement, double smaller, double larger,
+             double slack) {
   const bool violated = smaller > larger + slack;
   record.count(statement.id, violated, smaller > 0 && larger > 0 ? larger / smaller : undefined);
   return violated;
 }
 
-bool compare_logs(TrialRecord& record, const Statement& statement, double smaller, double larger, double slack) {
+bool compare_logs(TrialRecord& record, const Statement& statement, double smaller, double larger,
+                  double slack) {
   const bool violated = smaller > larger + slack * (1 + std::abs(larger));
   record.count(statement.id, violated, std::exp(larger - smaller));
   return violated;
@@ -49,7 +52,8 @@ bool compare_logs(TrialRecord& record, const Statement& statement, double smalle
 void keep_worst(TrialRecord& record, const Worst& number, double value) {
   const std::string name = "worst/" + number.name;
   const double worst = record.scalar_or_nan(name);
-  const bool worse = std::isfinite(value) && (std::isnan(worst) || number.badness(value) > number.badness(worst));
+  const bool worse =
+      std::isfinite(value) && (std::isnan(worst) || number.badness(value) > number.badness(worst));
   record.set(name, worse ? value : worst);
 }
 
@@ -58,7 +62,8 @@ std::vector<double> worst_of(const Records& records, const Worst& number) {
 }
 
 void add_degenerate_rows(TrialRecord& record, std::uint64_t rows) {
-  record.set(degenerate_rows, (record.has(degenerate_rows) ? record.scalar(degenerate_rows) : 0.0) + static_cast<double>(rows));
+  record.set(degenerate_rows, (record.has(degenerate_rows) ? record.scalar(degenerate_rows) : 0.0) +
+                                  static_cast<double>(rows));
 }
 
 double smallest_cosine(const arma::mat& Y) {
@@ -69,7 +74,8 @@ double smallest_cosine(const arma::mat& Y) {
 
 double smallest_weight(const arma::mat& M, bool causal) {
   double smallest = infinity;
-  for (arma::uword j = 0; j < M.n_cols; ++j) smallest = std::min(smallest, M.col(j).tail(M.n_rows - (causal ? j : 0)).min());
+  for (arma::uword j = 0; j < M.n_cols; ++j)
+    smallest = std::min(smallest, M.col(j).tail(M.n_rows - (causal ? j : 0)).min());
   return smallest;
 }
 
@@ -83,7 +89,8 @@ std::vector<double> growth_of_steps(const std::vector<double>& log_mu) {
 
 double mean_growth(const std::vector<double>& log_mu) {
   std::vector<double> steps;
-  for (std::size_t k = 1; k < log_mu.size() && std::isfinite(log_mu[k]); ++k) steps.push_back(log_mu[k] - log_mu[k - 1]);
+  for (std::size_t k = 1; k < log_mu.size() && std::isfinite(log_mu[k]); ++k)
+    steps.push_back(log_mu[k] - log_mu[k - 1]);
   if (steps.size() < 2) return undefined;
   const std::size_t last = steps.size() - 1, first = last / 2;
   const double ratio = steps[last] / steps[first];
@@ -95,22 +102,22 @@ std::vector<double> padded(std::vector<double> values, std::size_t size) {
   return values;
 }
 
-// Judging --------------------------------------------------------------------------------------------------------------------
+// Judging -----------------------------------------------------------------------------------------
 
 std::string violations_text(const Tally& tally) {
   return count_text(tally.violations) + " of " + count_text(tally.cases);
 }
 
-std::string cases_left(const Tally& tally) {
+std::string non_violations_text(const Tally& tally) {
   return count_text(tally.cases - tally.violations) + " of " + count_text(tally.cases);
 }
 
 std::string mean_text(const Records& records, const Worst& number) {
-  return short_number(summarise(worst_of(records, number)).mean);
+  return short_number(summarize(worst_of(records, number)).mean);
 }
 
-void judge_counted(const Statement& statement, const Records& records, Claims& claims, std::string detail,
-                   const std::string& unmet) {
+void judge_counted(const Statement& statement, const Records& records, Claims& claims,
+                   std::string detail, const std::string& unmet) {
   static const TrialRecord examples = worked_examples();
   const Tally random = tally_of(records, statement.id), example = examples.tally(statement.id);
   Tally all = random;
@@ -120,15 +127,18 @@ void judge_counted(const Statement& statement, const Records& records, Claims& c
     detail = clauses("smallest ratio of the two sides " + short_number(all.smallest), detail);
   }
   if (example.cases > 0) {
-    detail = clauses("random stacks " + violations_text(random) + ", worked examples " + violations_text(example), detail);
+    detail = clauses("violations in random stacks: " + violations_text(random) +
+                         ", in worked examples: " + violations_text(example),
+                     detail);
   }
   claims.never_violated(statement, all, detail);
 }
 
-void judge_worst(const Statement& statement, const Worst& number, Region allowed, const Records& records, Claims& claims,
-                 const std::string& detail, const std::string& unmet) {
+void judge_worst(const Statement& statement, const Worst& number, Region allowed,
+                 const Records& records, Claims& claims, const std::string& detail,
+                 const std::string& unmet) {
   const std::vector<double> per_trial = worst_of(records, number);
-  if (!claims.applies(statement, summarise(per_trial).n == 0 ? clauses(unmet, detail) : "")) return;
+  if (!claims.applies(statement, summarize(per_trial).n == 0 ? clauses(unmet, detail) : "")) return;
   claims.mean(statement, per_trial, allowed, detail);
 }
 

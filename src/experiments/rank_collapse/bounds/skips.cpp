@@ -1,4 +1,5 @@
-// [LambdaSkip] Theorem 4.1: one layer opened up, random stacks at every skip, and its claims.
+// [LambdaSkip] Theorem 4.1: the quantities of one layer, random stacks at every skip strength, and
+// the claims.
 #include <algorithm>
 #include <cmath>
 
@@ -12,17 +13,17 @@
 namespace ranklab::bounds {
 namespace {
 
-// One stack, layer after layer.
+// A stack that is computed layer by layer.
 template <class T>
 struct StackAtSkip {
   double lambda = 0.0;
   State<T> state;
   StackNorms norms;        // suprema over the layers so far
-  std::vector<double> mu;  // from the input
-  bool stopped = false;    // a row vanished: D is not defined
+  std::vector<double> mu;  // one value per layer, starting with the input
+  bool stopped = false;    // a row is zero, so D is undefined
 };
 
-void raise(StackNorms& suprema, const StackNorms& layer) {
+void update_suprema(StackNorms& suprema, const StackNorms& layer) {
   suprema.S = std::max(suprema.S, layer.S);
   suprema.C_M = std::max(suprema.C_M, layer.C_M);
   suprema.tau = std::max(suprema.tau, layer.tau);
@@ -30,8 +31,8 @@ void raise(StackNorms& suprema, const StackNorms& layer) {
 }
 
 template <class T>
-void advance(StackAtSkip<T>& run, const BareBlock<T>& block, const arma::mat& C_V, const ValueNorms& values,
-             const std::vector<double>& a, TrialRecord& record) {
+void advance(StackAtSkip<T>& run, const BareBlock<T>& block, const arma::mat& C_V,
+             const ValueNorms& values, const std::vector<double>& a, TrialRecord& record) {
   const double slack = tolerance::residual<T>;
   const arma::mat Y = exact(run.state.Y), M = exact(block.mixing_matrix(run.state));
   const std::uint64_t degenerate = run.state.degenerate_rows;
@@ -41,16 +42,18 @@ void advance(StackAtSkip<T>& run, const BareBlock<T>& block, const arma::mat& C_
     return;
   }
   const Layer layer = open_layer(Y, M, C_V, values, run.lambda, exact(run.state.Y));
-  raise(run.norms, layer.norms);
+  update_suprema(run.norms, layer.norms);
   run.mu.push_back(layer.mu_next);
   if (run.lambda != 0) judge_layer(layer, slack, record);
-  // The first layers of the stack are a stack themselves, with suprema and a last layer of their own.
+  // The layers up to this one also form a stack, with their own suprema.
   const double K = static_cast<double>(run.mu.size() - 1);
   judge_stack({run.norms, run.lambda, K, run.mu.front(), run.mu.back()}, a, slack * K, record);
 }
 
-// The largest lower bound on mu(Y^K) that Theorem 4.1 gives at any of the run's collapse rates; 0 where it is silent.
-double printed_guarantee(const StackNorms& norms, double lambda, double K, double mu_0, const std::vector<double>& a) {
+// The largest lower bound on mu(Y^K) that Theorem 4.1 gives at any of the run's collapse rates; 0
+// if its hypotheses are not met.
+double printed_guarantee(const StackNorms& norms, double lambda, double K, double mu_0,
+                         const std::vector<double>& a) {
   double best = 0;
   for (const double rate : a) {
     if (!condition_7(lambda, rate, norms.mix())) continue;
@@ -61,7 +64,8 @@ double printed_guarantee(const StackNorms& norms, double lambda, double K, doubl
 }
 
 template <class T>
-void record_curves(const BoundsConfig& config, const std::string& model, std::vector<StackAtSkip<T>>& runs, TrialRecord& record) {
+void record_curves(const BoundsConfig& config, const std::string& model,
+                   std::vector<StackAtSkip<T>>& runs, TrialRecord& record) {
   const double K = static_cast<double>(config.spec.layers);
   std::vector<double> last, printed, turning;
   const StackAtSkip<T>* strongest = nullptr;
@@ -70,46 +74,58 @@ void record_curves(const BoundsConfig& config, const std::string& model, std::ve
     run.mu = padded(std::move(run.mu), config.spec.layers + 1);
     record.set(thm_4_1::mu(model, run.lambda), run.mu);
     last.push_back(run.mu.back() / scale);
-    // b is negative for negative skips: a misprint that must not pass for a promise.
-    printed.push_back(run.lambda < 0 ? undefined : printed_guarantee(run.norms, run.lambda, K, run.mu.front(), config.a) / scale);
-    const double left = turned_after(K, run.mu.front(), run.lambda, run.norms) / scale;
+    // For lambda < 0 the printed b is negative (a misprint), so the printed theorem gives no valid
+    // bound.
+    printed.push_back(run.lambda < 0
+                          ? undefined
+                          : printed_guarantee(run.norms, run.lambda, K, run.mu.front(), config.a) /
+                                scale);
+    const double left = turning_bound(K, run.mu.front(), run.lambda, run.norms) / scale;
     turning.push_back(run.lambda == 0 ? 0.0 : std::max(0.0, left));
-    if (strongest == nullptr || std::abs(run.lambda) > std::abs(strongest->lambda)) strongest = &run;
+    if (strongest == nullptr || std::abs(run.lambda) > std::abs(strongest->lambda))
+      strongest = &run;
   }
   record.set(model + thm_4_1::final_mu, last);
   record.set(model + thm_4_1::promised_as_printed, printed);
   record.set(model + thm_4_1::promised_by_turning, turning);
-  // Beyond these skips tokens hardly move, so that the suprema no longer depend on the skip.
+  // At the largest |lambda| the tokens hardly move, so the suprema no longer depend on lambda.
   for (const double a : config.a) {
     record.set(thm_4_1::lambda_needed(model, a), lambda_for_printed(a, K, strongest->norms));
-    record.set(thm_4_1::lambda_needed_corrected(model, a), lambda_for_corrected(a, K, strongest->norms));
+    record.set(thm_4_1::lambda_needed_corrected(model, a),
+               lambda_for_corrected(a, K, strongest->norms));
   }
   record.set(thm_4_1::lambda_needed_turning(model), lambda_for_turning(K, strongest->norms));
 }
 
-// Claims ---------------------------------------------------------------------------------------------------------------------
+// Claims ------------------------------------------------------------------------------------------
 
-std::string by_sign(const Records& records, const Statement& statement) {
-  const auto text = [&](double sign) { return violations_text(tally_of(records, thm_4_1::of_sign(statement, sign))); };
-  return "lambda > 0: " + text(1) + ", lambda < 0: " + text(-1);
+std::string by_sign_text(const Records& records, const Statement& statement) {
+  const auto text = [&](double sign) {
+    return violations_text(tally_of(records, thm_4_1::sign_tally(statement, sign)));
+  };
+  return "violations for lambda > 0: " + text(1) + ", for lambda < 0: " + text(-1);
 }
 
-std::string informed_text(const Records& records, const Statement& statement) {
-  return "above 0 in " + count_text(tally_of(records, thm_4_1::informed(statement)).violations) + " cases";
+// The tally counts a nontrivial bound as a violation.
+std::string nontrivial_text(const Records& records, const Statement& statement) {
+  return "the bound is above 0 in " +
+         count_text(tally_of(records, thm_4_1::nontrivial_tally(statement)).violations) + " cases";
 }
 
-// The means over trials of a needed |lambda|, at each model's best rate.
-std::string speaks_from(const BoundsConfig& config, const Records& records,
-                        std::string (*needed)(const std::string& model, double a)) {
+// The range over models of the needed |lambda|: the mean over trials, at each model's best rate.
+std::string lambda_needed_text(const BoundsConfig& config, const Records& records,
+                               std::string (*needed)(const std::string& model, double a)) {
   double low = infinity, high = 0;
   for (const std::string& model : config.models) {
     double best = infinity;
-    for (const double a : config.a) best = std::min(best, summarise(scalars_of(records, needed(model, a))).mean);
+    for (const double a : config.a)
+      best = std::min(best, summarize(scalars_of(records, needed(model, a))).mean);
     low = std::min(low, best);
     high = std::max(high, best);
   }
   return "at the last N and d and " + count_text(static_cast<double>(config.spec.layers)) +
-         " layers it speaks from |lambda| = " + short_number(low) + " to " + short_number(high) + " (models)";
+         " layers the bound can apply only from |lambda| = " + short_number(low) + " to " +
+         short_number(high) + ", depending on the model";
 }
 
 }  // namespace
@@ -118,8 +134,8 @@ ValueNorms value_norms(const arma::mat& C_V) {
   return {arma::norm(C_V, "fro"), singular_values(C_V).front()};
 }
 
-Layer open_layer(const arma::mat& Y, const arma::mat& M, const arma::mat& C_V, const ValueNorms& values, double lambda,
-                 const arma::mat& next) {
+Layer open_layer(const arma::mat& Y, const arma::mat& M, const arma::mat& C_V,
+                 const ValueNorms& values, double lambda, const arma::mat& next) {
   const arma::mat mixed = (C_V.t() * Y) * M.t() + lambda * Y;
   const arma::rowvec rows = arma::sqrt(arma::sum(arma::square(mixed), 0));
   Layer layer;
@@ -142,51 +158,61 @@ void judge_layer(const Layer& layer, double slack, TrialRecord& record) {
   using namespace thm_4_1;
   const StackNorms& n = layer.norms;
   const double lambda = layer.lambda, size = std::abs(lambda), largest = layer.largest_row;
-  const double next = square(layer.mu_next), mixed = square(layer.mu_mixed), kept = square(lambda * layer.mu);
-  // Rounding of mu(D Y~)^2, of mu(D Y~), of mu(Y~)^2.
-  const double slack_next = slack * n.N, slack_mu = slack * std::sqrt(n.N), slack_mixed = slack * n.N * square(size + n.mix());
+  const double next = square(layer.mu_next), mixed = square(layer.mu_mixed),
+               kept = square(lambda * layer.mu);
+  // Rounding errors of mu(D Y~)^2, of mu(D Y~) and of mu(Y~)^2.
+  const double slack_next = slack * n.N, slack_mu = slack * std::sqrt(n.N),
+               slack_mixed = slack * n.N * square(size + n.mix());
   compare(record, cap, next, n.N, slack_next);
-  compare(record, cross_term.as_printed, kept - 2 * lambda * n.N * n.d * n.mix(), mixed, slack_mixed);
+  compare(record, cross_term.as_printed, kept - 2 * lambda * n.N * n.d * n.mix(), mixed,
+          slack_mixed);
   compare(record, cross_term.corrected, kept - 2 * size * n.N * n.tau, mixed, slack_mixed);
-  compare(record, row_normalisation.as_printed, mixed / square(largest), next, slack_next);
-  compare(record, row_normalisation.corrected, (layer.mu_mixed - layer.row_spread) / largest, layer.mu_next, slack_mu);
+  compare(record, row_normalization.as_printed, mixed / square(largest), next, slack_next);
+  compare(record, row_normalization.corrected, (layer.mu_mixed - layer.row_spread) / largest,
+          layer.mu_next, slack_mu);
   compare(record, largest_row.as_printed, largest, n.mix() + size, slack * largest);
   compare(record, largest_row.corrected, largest, std::sqrt(n.N) * n.row + size, slack * largest);
 
-  const bool violated = compare(record, per_layer.as_printed, layer_printed(layer.mu, lambda, n), next, slack_next);
-  record.count(of_sign(per_layer.as_printed, lambda), violated);
-  const double corrected = layer_corrected(layer.mu, lambda, n), turned = turned_after(1, layer.mu, lambda, n);
+  const bool violated =
+      compare(record, per_layer.as_printed, layer_printed(layer.mu, lambda, n), next, slack_next);
+  record.count(sign_tally(per_layer.as_printed, lambda), violated);
+  const double corrected = layer_corrected(layer.mu, lambda, n),
+               turning = turning_bound(1, layer.mu, lambda, n);
   compare(record, per_layer.corrected, corrected, next, slack_next);
-  compare(record, per_layer_turning, turned, layer.mu_next, slack_mu);
-  record.count(informed(per_layer.corrected), corrected > 0);
-  record.count(informed(per_layer_turning), turned > 0);
+  compare(record, per_layer_turning, turning, layer.mu_next, slack_mu);
+  record.count(nontrivial_tally(per_layer.corrected), corrected > 0);
+  record.count(nontrivial_tally(per_layer_turning), turning > 0);
 }
 
-void judge_stack(const StackEnd& end, const std::vector<double>& a, double slack, TrialRecord& record) {
+void judge_stack(const StackEnd& end, const std::vector<double>& a, double slack,
+                 TrialRecord& record) {
   using namespace thm_4_1;
   const double start = square(end.mu_0), last = square(end.mu_K), N = end.norms.N;
   for (const double rate : a) {
     const double limit = threshold_7(rate, end.norms.mix());
     if (std::abs(std::abs(end.lambda) - limit) > slack * limit) {
-      record.count(threshold.id, condition_7(end.lambda, rate, end.norms.mix()) != (std::abs(end.lambda) > limit));
+      record.count(threshold.id, condition_7(end.lambda, rate, end.norms.mix()) !=
+                                     (std::abs(end.lambda) > limit));
     }
     if (!condition_7(end.lambda, rate, end.norms.mix())) continue;
     record.count(meets_7, false);
     const double promised = std::pow(rate, end.K) * start;
     if (start >= hypothesis_printed(end.lambda, rate, end.K, end.norms)) {
-      record.count(of_sign(stack.as_printed, end.lambda), compare(record, stack.as_printed, promised, last, slack * N));
+      record.count(sign_tally(stack.as_printed, end.lambda),
+                   compare(record, stack.as_printed, promised, last, slack * N));
     }
     if (start >= hypothesis_corrected(end.lambda, rate, end.K, end.norms)) {
       compare(record, stack.corrected, promised, last, slack * N);
     }
   }
   if (end.lambda == 0) return;
-  const double turned = turned_after(end.K, end.mu_0, end.lambda, end.norms);
-  if (turned > 0) compare(record, stack_turning, turned, end.mu_K, slack * std::sqrt(N));
+  const double turning = turning_bound(end.K, end.mu_0, end.lambda, end.norms);
+  if (turning > 0) compare(record, stack_turning, turning, end.mu_K, slack * std::sqrt(N));
 }
 
 template <class T>
-void judge_skips(const BoundsConfig& config, const std::string& model, Sizes sizes, const Trial& trial, TrialRecord& record) {
+void judge_skips(const BoundsConfig& config, const std::string& model, Sizes sizes,
+                 const Trial& trial, TrialRecord& record) {
   const ModelSpec spec = stack_spec(config, model, sizes, "rows");
   const State<T> input = draw_input<T>(spec, trial);
   std::vector<StackAtSkip<T>> runs;
@@ -210,39 +236,50 @@ void judge_skips(const BoundsConfig& config, const std::string& model, Sizes siz
   if (representative(config, sizes)) record_curves(config, model, runs, record);
 }
 
-template void judge_skips<float>(const BoundsConfig&, const std::string&, Sizes, const Trial&, TrialRecord&);
-template void judge_skips<double>(const BoundsConfig&, const std::string&, Sizes, const Trial&, TrialRecord&);
+template void judge_skips<float>(const BoundsConfig&, const std::string&, Sizes, const Trial&,
+                                 TrialRecord&);
+template void judge_skips<double>(const BoundsConfig&, const std::string&, Sizes, const Trial&,
+                                  TrialRecord&);
 
 void judge_theorem_4_1(const BoundsConfig& config, const Records& records, Claims& claims) {
   using namespace thm_4_1;
   judge_counted(cap, records, claims);
   judge_counted(threshold, records, claims);
-  judge_counted(cross_term.as_printed, records, claims, "for lambda < 0 the printed term has the wrong sign");
-  judge_counted(cross_term.corrected, records, claims, "Cauchy-Schwarz; the factor d and the Frobenius norms are not needed");
-  judge_counted(row_normalisation.as_printed, records, claims,
-                "rows of one direction and different lengths have mu(Y~) > 0 and mu(D Y~) = 0; worked example: (1, 0), (2, 0)");
-  judge_counted(row_normalisation.corrected, records, claims, "the spread of the rows' lengths is taken off first");
+  judge_counted(cross_term.as_printed, records, claims,
+                "the printed term has the wrong sign for lambda < 0");
+  judge_counted(cross_term.corrected, records, claims,
+                "by Cauchy-Schwarz; the factor d and the Frobenius norms are not needed");
+  judge_counted(row_normalization.as_printed, records, claims,
+                "rows with the same direction and different lengths have mu(Y~) > 0 and mu(D Y~) = "
+                "0; worked example: (1, 0), (2, 0)");
+  judge_counted(row_normalization.corrected, records, claims,
+                "the corrected bound first subtracts the spread of the row lengths");
   judge_counted(largest_row.as_printed, records, claims,
-                "||Y||_F = sqrt N is missing, for which S = ||C_V||_F, up to sqrt d times sigma_max(C_V), may make up; "
-                "worked example: d = 1, a row of M adds N equal tokens to the length N, while S C_M is sqrt N");
-  judge_counted(largest_row.corrected, records, claims, "the missing sqrt N is ||Y||_F");
-  judge_counted(per_layer.as_printed, records, claims, by_sign(records, per_layer.as_printed));
-  judge_counted(per_layer.corrected, records, claims,
-                informed_text(records, per_layer.corrected) +
-                    "; true although two steps of the printed proof are wrong: token i turns by an angle of sine at most "
-                    "||row i of M Y C_V||/|lambda|, from which it follows even without the denominator");
-  judge_counted(per_layer_turning, records, claims, informed_text(records, per_layer_turning));
+                "the factor ||Y||_F = sqrt N is missing; S = ||C_V||_F, which can be as large as "
+                "sqrt d sigma_max(C_V), may compensate for it; worked example: d = 1, a row of M "
+                "adds N equal tokens to length N, but S C_M is sqrt N");
+  judge_counted(largest_row.corrected, records, claims, "the missing factor sqrt N is ||Y||_F");
+  judge_counted(per_layer.as_printed, records, claims, by_sign_text(records, per_layer.as_printed));
+  judge_counted(
+      per_layer.corrected, records, claims,
+      nontrivial_text(records, per_layer.corrected) +
+          "; two steps of the printed proof are wrong, but the bound is true: token i turns by an "
+          "angle whose sine is at most ||row i of M Y C_V||/|lambda|, which gives the bound even "
+          "without the denominator");
+  judge_counted(per_layer_turning, records, claims, nontrivial_text(records, per_layer_turning));
   judge_counted(
       stack.as_printed, records, claims,
-      clauses(by_sign(records, stack.as_printed), speaks_from(config, records, lambda_needed)) +
-          ", where b <= N at the best a; for lambda < 0 the printed b is negative and asks for nothing: worked example Sys-1 at "
-          "lambda = -0.9, a = 0.04, one layer");
+      clauses(by_sign_text(records, stack.as_printed),
+              lambda_needed_text(config, records, lambda_needed)) +
+          ", where b <= N at the best a; for lambda < 0 the printed b is negative, so every input "
+          "meets the hypothesis; worked example: Sys-1 at lambda = -0.9, a = 0.04, one layer");
   judge_counted(stack.corrected, records, claims,
-                clauses(count_text(tally_of(records, meets_7).cases) + " cases met eq. (7)",
-                        speaks_from(config, records, lambda_needed_corrected)),
-                "no stack met eq. (7) and mu(Y^0)^2 >= b");
+                clauses(count_text(tally_of(records, meets_7).cases) + " cases meet eq. (7)",
+                        lambda_needed_text(config, records, lambda_needed_corrected)),
+                "no stack meets eq. (7) and mu(Y^0)^2 >= b");
   judge_counted(stack_turning, records, claims,
-                clauses("asks for no a, no eq. (7), no b", speaks_from(config, records, lambda_needed_turning)),
+                clauses("the bound requires neither a nor eq. (7) nor b",
+                        lambda_needed_text(config, records, lambda_needed_turning)),
                 "no stack has a positive bound");
 }
 

@@ -1,7 +1,9 @@
-// [LambdaSkip] Theorem 4.1, a skip prevents collapse: what it says, its bounds as functions of what a stack measures, as printed in
-// the text used here and corrected, and the stacks that are held against them.
+// [LambdaSkip] Theorem 4.1, a skip prevents collapse: its statements, its bounds (as printed in the
+// text used here, and corrected) as functions of measured quantities, and the stacks that test
+// them.
 //
-// Y (d, N), one of N tokens of dimension d per column; M (N, N), row i for output token i; C_V (d, d); mu of [LambdaSkip] eq. (5).
+// Y (d, N) has one of N tokens of dimension d per column. M (N, N) has row i for output token i.
+// C_V is (d, d). mu is that of [LambdaSkip] eq. (5).
 #pragma once
 
 #include <armadillo>
@@ -13,50 +15,60 @@
 
 namespace ranklab::bounds {
 
-// What it says ---------------------------------------------------------------------------------------------------------------
+// Statements --------------------------------------------------------------------------------------
 
 namespace thm_4_1 {
 
 inline const std::string prefix = "lambda-skip/thm-4.1/";
-inline const Statement cap = {prefix + "cap", "Section 3.1, eq. (4)",
-                              "mu^2 <= N, as rows have norm 1: with b > N Theorem 4.1 says nothing"};
-inline const Statement threshold = {prefix + "threshold", "Section 4.1",
-                                    "eq. (7) is the same as |lambda| > (a + sqrt a) S C_M / (1 - a)"};
+inline const Statement cap = {
+    prefix + "cap", "Section 3.1, eq. (4)",
+    "mu^2 <= N, because rows have norm 1; if b > N, Theorem 4.1 is vacuous"};
+inline const Statement threshold = {
+    prefix + "threshold", "Section 4.1",
+    "Eq. (7) is equivalent to |lambda| > (a + sqrt a) S C_M / (1 - a)"};
 
 inline const Place proof = {prefix + "step-", "Theorem 4.1, proof (Appendix A.4)"};
-inline const Misprint cross_term = proof.misprint("cross-term", "mu(Y~)^2 >= lambda^2 mu(Y)^2 - 2 lambda N d S C_M",
-                                                  "mu(Y~)^2 >= lambda^2 mu(Y)^2 - 2 |lambda| N sigma_max(C_V) ||M||_2");
-inline const Misprint row_normalisation = proof.misprint("row-normalisation", "mu(D Y~)^2 >= mu(Y~)^2 / max_i ||Y~_i||^2",
-                                                         "mu(D Y~) >= (mu(Y~) - sqrt(sum_i (||Y~_i|| - mean)^2)) / max_i ||Y~_i||");
-inline const Misprint largest_row = proof.misprint("largest-row", "max_i ||Y~_i|| <= S C_M + |lambda|",
-                                                   "max_i ||Y~_i|| <= sqrt(N) sigma_max(C_V) max_i ||row i of M||_2 + |lambda|");
+inline const Misprint cross_term =
+    proof.misprint("cross-term", "mu(Y~)^2 >= lambda^2 mu(Y)^2 - 2 lambda N d S C_M",
+                   "mu(Y~)^2 >= lambda^2 mu(Y)^2 - 2 |lambda| N sigma_max(C_V) ||M||_2");
+inline const Misprint row_normalization =
+    proof.misprint("row-normalisation", "mu(D Y~)^2 >= mu(Y~)^2 / max_i ||Y~_i||^2",
+                   "mu(D Y~) >= (mu(Y~) - sqrt(sum_i (||Y~_i|| - mean)^2)) / max_i ||Y~_i||");
+inline const Misprint largest_row =
+    proof.misprint("largest-row", "max_i ||Y~_i|| <= S C_M + |lambda|",
+                   "max_i ||Y~_i|| <= sqrt(N) sigma_max(C_V) max_i ||row i of M||_2 + |lambda|");
 
 inline const Misprint per_layer = Place{prefix, "Theorem 4.1, proof sketch"}.misprint(
     "per-layer", "mu_{k+1}^2 >= (lambda^2 mu_k^2 - 2 lambda N d S C_M) / (S C_M + |lambda|)^2",
     "mu_{k+1}^2 >= (lambda^2 mu_k^2 - 2 |lambda| N sigma_max(C_V) ||M||_2) / (S C_M + |lambda|)^2");
-inline const Statement per_layer_turning = {prefix + "per-layer/turning",
-                                            "not in the paper; by |x/|x| - y/|y|| <= 2 |x - y|/(|x| + |y|)",
-                                            "mu_{k+1} >= mu_k - 2 sqrt(N) sigma_max(C_V) ||M||_2 / |lambda|", Kind::beyond};
+inline const Statement per_layer_turning = {
+    prefix + "per-layer/turning", "not in the paper; by |x/|x| - y/|y|| <= 2 |x - y|/(|x| + |y|)",
+    "mu_{k+1} >= mu_k - 2 sqrt(N) sigma_max(C_V) ||M||_2 / |lambda|", Kind::beyond};
 
-inline const std::string conclusion = ": mu(Y^K)^2 >= a^K mu(Y^0)^2";
+inline const std::string conclusion = "mu(Y^K)^2 >= a^K mu(Y^0)^2 if eq. (7) holds and ";
 inline const Misprint stack = Place{prefix, "Theorem 4.1"}.misprint(
-    "statement", "eq. (7) and mu(Y^0)^2 >= b as printed" + conclusion,
-    "eq. (7) and mu(Y^0)^2 >= a^-K 2 |lambda| N sigma_max(C_V) ||M||_2 / (lambda^2 - a (S C_M + |lambda|)^2)" + conclusion);
-inline const Statement stack_turning = {
-    prefix + "statement/turning", "not in the paper; the per-layer bound, K times",
-    "mu(Y^K) >= mu(Y^0) - 2 K sqrt(N) sup sigma_max(C_V) ||M||_2 / |lambda|, where that is positive", Kind::beyond};
+    "statement", conclusion + "mu(Y^0)^2 >= b as printed",
+    conclusion +
+        "mu(Y^0)^2 >= a^-K 2 |lambda| N sigma_max(C_V) ||M||_2 / (lambda^2 - a (S C_M + "
+        "|lambda|)^2)");
+inline const Statement stack_turning = {prefix + "statement/turning",
+                                        "not in the paper; the per-layer bound, K times",
+                                        "mu(Y^K) >= mu(Y^0) - 2 K sqrt(N) sup sigma_max(C_V) "
+                                        "||M||_2 / |lambda|, if the right-hand side is positive",
+                                        Kind::beyond};
 
-// Parts of these counts: stacks and rates that meet eq. (7); cases by the sign of lambda; cases that say more than mu >= 0.
+// Further tallies: the pairs of stack and rate that meet eq. (7); the cases by the sign of lambda;
+// and the cases whose bound is nontrivial, that is, above 0.
 inline const std::string meets_7 = prefix + "condition-7";
-inline std::string of_sign(const Statement& statement, double lambda) {
+inline std::string sign_tally(const Statement& statement, double lambda) {
   return statement.id + (lambda < 0 ? "/negative" : "/positive");
 }
-inline std::string informed(const Statement& statement) {
+inline std::string nontrivial_tally(const Statement& statement) {
   return statement.id + "/informed";
 }
 
-/// The smallest |lambda| at which Theorem 4.1 may say anything at the last sizes: as printed, corrected, and by turning, for
-/// which a does not matter.
+/// Names of scalars: the smallest |lambda| at which Theorem 4.1 can apply at the last sizes, as
+/// printed, corrected, and for the turning bound, which does not depend on a.
 inline std::string lambda_needed(const std::string& model, double a) {
   return model + ".a=" + series_number(a) + ".lambda_needed";
 }
@@ -67,7 +79,8 @@ inline std::string lambda_needed_turning(const std::string& model, double = 0) {
   return model + ".lambda_needed_turning";
 }
 
-/// Curves: mu over the layers; over lambda, behind the model's name and over sqrt N, mu after the last layer and its lower bounds.
+/// Names of curves: mu over the layers; and over lambda, after the model's name, mu / sqrt N after
+/// the last layer and its lower bounds.
 inline std::string mu(const std::string& model, double lambda) {
   return model + ".lambda=" + series_number(lambda) + ".mu";
 }
@@ -76,9 +89,9 @@ inline constexpr char final_mu[] = ".final_mu", promised_as_printed[] = ".promis
 
 }  // namespace thm_4_1
 
-// Its bounds -----------------------------------------------------------------------------------------------------------------
+// Bounds ------------------------------------------------------------------------------------------
 
-/// What Theorem 4.1 needs to know of a stack, or of one layer of it.
+/// The norms of a stack, or of one layer, that enter Theorem 4.1.
 struct StackNorms {
   double N = 0.0, d = 0.0;
   double S = 0.0;    // sup ||C_V||_F
@@ -97,23 +110,27 @@ inline bool condition_7(double lambda, double a, double mix) {
   return margin_7(lambda, a, mix) > 0;
 }
 
-/// (a + sqrt a) S C_M / (1 - a): Section 4.1 says that eq. (7) asks for a larger |lambda|.
+/// (a + sqrt a) S C_M / (1 - a): by Section 4.1, eq. (7) requires a larger |lambda|.
 inline double threshold_7(double a, double mix) {
   return (a + std::sqrt(a)) * mix / (1 - a);
 }
 
-/// b = a^-K 2 lambda N d S C_M / (lambda^2 - a (S C_M + |lambda|)^2), where eq. (7) holds. Negative for lambda < 0.
+/// b = a^-K 2 lambda N d S C_M / (lambda^2 - a (S C_M + |lambda|)^2). Requires eq. (7). Negative
+/// for lambda < 0.
 inline double hypothesis_printed(double lambda, double a, double K, const StackNorms& norms) {
-  return std::pow(a, -K) * 2 * lambda * norms.N * norms.d * norms.mix() / margin_7(lambda, a, norms.mix());
+  return std::pow(a, -K) * 2 * lambda * norms.N * norms.d * norms.mix() /
+         margin_7(lambda, a, norms.mix());
 }
 
 /// The same with |lambda|, and with tau in place of d S C_M.
 inline double hypothesis_corrected(double lambda, double a, double K, const StackNorms& norms) {
-  return std::pow(a, -K) * 2 * std::abs(lambda) * norms.N * norms.tau / margin_7(lambda, a, norms.mix());
+  return std::pow(a, -K) * 2 * std::abs(lambda) * norms.N * norms.tau /
+         margin_7(lambda, a, norms.mix());
 }
 
-/// The smallest |lambda| at which b is at most mu's own limit N, so that Theorem 4.1 may say anything: the larger root of
-/// (1 - a) x^2 - 2 (a mix + p) x - a mix^2 = 0, beyond which a p-fold cross term is paid for.
+/// The smallest |lambda| at which b is at most N, the largest possible mu^2, so that Theorem 4.1
+/// can apply. It is the larger root of (1 - a) x^2 - 2 (a mix + p) x - a mix^2 = 0, where p is the
+/// factor of the cross term.
 inline double lambda_for(double a, double mix, double p) {
   const double half = a * mix + p;
   return (half + std::sqrt(half * half + (1 - a) * a * mix * mix)) / (1 - a);
@@ -124,41 +141,47 @@ inline double lambda_for_printed(double a, double K, const StackNorms& norms) {
 inline double lambda_for_corrected(double a, double K, const StackNorms& norms) {
   return lambda_for(a, norms.mix(), std::pow(a, -K) * norms.tau);
 }
-/// The smallest |lambda| at which `turned_after` leaves something of mu = sqrt N.
+/// The |lambda| above which `turning_bound` is positive for mu = sqrt N.
 inline double lambda_for_turning(double K, const StackNorms& norms) {
   return 2 * K * norms.tau;
 }
 
 /// mu^2 after one layer is at least (lambda^2 mu^2 - 2 lambda N d S C_M) / (S C_M + |lambda|)^2.
 inline double layer_printed(double mu, double lambda, const StackNorms& norms) {
-  return (square(lambda * mu) - 2 * lambda * norms.N * norms.d * norms.mix()) / square(norms.mix() + std::abs(lambda));
+  return (square(lambda * mu) - 2 * lambda * norms.N * norms.d * norms.mix()) /
+         square(norms.mix() + std::abs(lambda));
 }
 
-/// The same with |lambda|, and with tau in place of d S C_M. The printed proof does not give it, as it compares rows with the
-/// largest row; this does: token i becomes the direction of lambda y_i + w_i, w_i row i of M Y C_V, so that it turns (against
-/// sign(lambda) y_i) by an angle of sine at most s_i = |w_i|/|lambda|, with sum s_i^2 <= N t^2, t = tau/|lambda|. The chord c of
-/// that angle is 2 sin(asin(s)/2), and at most 2 for s > 1. Let mu^2 = N (1 - u^2), u the norm of the mean token, which moves
-/// by the mean chord H <= the concave hull of c(s^2) at t^2. The bound is empty unless u^2 <= 1 - 2 t, and then it follows
-/// from H <= 1 - sqrt(1 - 2 t) <= sqrt(u^2 + 2 t) - u: N (1 - (u + H)^2) >= mu^2 - 2 N t, without any denominator.
+/// The same with |lambda|, and with tau in place of d S C_M. The printed proof does not give this
+/// bound, because it compares every row with the largest row. This proof does: let w_i be row i of
+/// M Y C_V. Token i becomes the direction of lambda y_i + w_i, so it turns (relative to
+/// sign(lambda) y_i) by an angle whose sine is at most s_i = |w_i|/|lambda|, and sum s_i^2 <= N t^2
+/// with t = tau/|lambda|. The chord c of that angle is 2 sin(asin(s)/2), and at most 2 for s > 1.
+/// Let u be the norm of the mean token, so that mu^2 = N (1 - u^2). The mean token moves by at most
+/// the mean chord H, which is at most the concave hull of c(s^2) at t^2. The bound is vacuous
+/// unless u^2 <= 1 - 2 t. In that case H <= 1 - sqrt(1 - 2 t) <= sqrt(u^2 + 2 t) - u, and therefore
+/// N (1 - (u + H)^2) >= mu^2 - 2 N t, without any denominator.
 inline double layer_corrected(double mu, double lambda, const StackNorms& norms) {
-  return (square(lambda * mu) - 2 * std::abs(lambda) * norms.N * norms.tau) / square(norms.mix() + std::abs(lambda));
+  return (square(lambda * mu) - 2 * std::abs(lambda) * norms.N * norms.tau) /
+         square(norms.mix() + std::abs(lambda));
 }
 
-/// mu after K layers is at least mu - 2 K sqrt(N) tau / |lambda|, whatever mu is: |x/|x| - y/|y|| <= 2 |x - y| / (|x| + |y|)
-/// bounds the chords by 2 s_i, and mu is a norm. Not in the paper.
-inline double turned_after(double K, double mu, double lambda, const StackNorms& norms) {
+/// mu after K layers is at least mu - 2 K sqrt(N) tau / |lambda|, for every mu, because
+/// |x/|x| - y/|y|| <= 2 |x - y| / (|x| + |y|) bounds the chords by 2 s_i and mu is a seminorm. Not
+/// in the paper.
+inline double turning_bound(double K, double mu, double lambda, const StackNorms& norms) {
   return mu - 2 * K * std::sqrt(norms.N) * norms.tau / std::abs(lambda);
 }
 
-// On one layer and on one stack ----------------------------------------------------------------------------------------------
+// Judging one layer and one stack -----------------------------------------------------------------
 
-/// Norms of C_V, which all skips share.
+/// Norms of C_V, which are the same for all skips.
 struct ValueNorms {
   double frobenius = 0.0, largest = 0.0;  // ||C_V||_F, sigma_max(C_V)
 };
 ValueNorms value_norms(const arma::mat& C_V);
 
-/// One layer of a bare stack, opened up: what the proof of Theorem 4.1 looks at between its input and its output.
+/// One layer of a bare stack, with the intermediate quantities that the proof of Theorem 4.1 uses.
 struct Layer {
   StackNorms norms;
   double lambda = 0.0;
@@ -169,25 +192,29 @@ struct Layer {
   double row_spread = 0.0;   // sqrt(sum_i (||Y~_i|| - their mean)^2)
 };
 
-/// `next` (d, N) is D Y~ as the stack has it.
-Layer open_layer(const arma::mat& Y, const arma::mat& M, const arma::mat& C_V, const ValueNorms& values, double lambda,
-                 const arma::mat& next);
+/// `next` (d, N) is D Y~ as the stack computed it.
+Layer open_layer(const arma::mat& Y, const arma::mat& M, const arma::mat& C_V,
+                 const ValueNorms& values, double lambda, const arma::mat& next);
 
-/// Every inequality about one layer with lambda != 0, as printed and corrected.
+/// Counts every inequality about one layer with lambda != 0, as printed and corrected.
 void judge_layer(const Layer& layer, double slack, TrialRecord& record);
 
-/// Theorem 4.1 for a stack of K layers with these suprema, at every collapse rate a: eq. (7), b, and the conclusion.
+/// A stack of K layers, with the suprema over these layers.
 struct StackEnd {
   StackNorms norms;
   double lambda = 0.0, K = 0.0, mu_0 = 0.0, mu_K = 0.0;
 };
-void judge_stack(const StackEnd& end, const std::vector<double>& a, double slack, TrialRecord& record);
+/// Counts Theorem 4.1 for a stack at every collapse rate a: eq. (7), b, and the conclusion.
+void judge_stack(const StackEnd& end, const std::vector<double>& a, double slack,
+                 TrialRecord& record);
 
-// The part of a trial, and the claims ----------------------------------------------------------------------------------------
+// The part of a trial, and the claims -------------------------------------------------------------
 
-/// One stack of `model` per skip, all with the same weights and the same input. Computed in T.
+/// Judges one stack of `model` per skip strength, computed in T. All stacks have the same weights
+/// and the same input.
 template <class T>
-void judge_skips(const BoundsConfig& config, const std::string& model, Sizes sizes, const Trial& trial, TrialRecord& record);
+void judge_skips(const BoundsConfig& config, const std::string& model, Sizes sizes,
+                 const Trial& trial, TrialRecord& record);
 
 void judge_theorem_4_1(const BoundsConfig& config, const Records& records, Claims& claims);
 

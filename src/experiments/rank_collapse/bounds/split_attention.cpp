@@ -10,7 +10,7 @@ namespace ranklab::bounds {
 namespace {
 
 template <class T>
-arma::Mat<T> centred(arma::Mat<T> R) {
+arma::Mat<T> centered(arma::Mat<T> R) {
   const arma::Col<T> mean = arma::mean(R, 1);
   R.each_col() -= mean;
   return R;
@@ -30,28 +30,32 @@ arma::Col<T> softmax(const arma::Col<T>& logits) {
   return weights / arma::accu(weights);
 }
 
-// E' (N, N), column i for output token i, as 2^exponent E'.
+// The transpose of the matrix with entries E_ij, stored as 2^exponent E.
 template <class T>
 struct Deviation {
-  arma::Mat<T> E;
+  arma::Mat<T> E;  // (N, N), column i for output token i
   double exponent = 0.0;
 };
 
-// H (N, N) holds h_ij in column i, over 2^exponent.
+// Column i of H (N, N) holds h_ij / 2^exponent.
 template <class T>
-Deviation<T> deviation(const arma::Mat<T>& H, double exponent, const arma::Col<T>& p, const arma::Col<T>& logits) {
+Deviation<T> deviation(const arma::Mat<T>& H, double exponent, const arma::Col<T>& p,
+                       const arma::Col<T>& logits) {
   const double largest = static_cast<double>(arma::abs(H).max()) * std::exp2(exponent);
   Deviation<T> out{H, exponent};
   if (!(largest <= 1)) {
-    // Rows of P far apart: nothing cancels in P - p.
+    // The rows of P differ so much that P - p does not cancel.
     const T scale = static_cast<T>(std::exp2(exponent));
     out.exponent = 0;
-    for (arma::uword i = 0; i < H.n_cols; ++i) out.E.col(i) = softmax<T>(logits + scale * H.col(i)) - p;
+    for (arma::uword i = 0; i < H.n_cols; ++i)
+      out.E.col(i) = softmax<T>(logits + scale * H.col(i)) - p;
     return out;
   }
   if (largest < static_cast<double>(std::numeric_limits<T>::epsilon())) {
-    // expm1(h) = h and the denominator is 1, to the last bit; h itself may underflow.
-    for (arma::uword i = 0; i < H.n_cols; ++i) out.E.col(i) = p % (H.col(i) - arma::dot(p, H.col(i)));
+    // To the last bit, expm1(h) = h and the denominator is 1. h may underflow, so the exponent
+    // stays separate.
+    for (arma::uword i = 0; i < H.n_cols; ++i)
+      out.E.col(i) = p % (H.col(i) - arma::dot(p, H.col(i)));
     return out;
   }
   out.exponent = 0;
@@ -68,13 +72,14 @@ Deviation<T> deviation(const arma::Mat<T>& H, double exponent, const arma::Col<T
 }  // namespace
 
 template <class T>
-SplitState<T>::SplitState(const arma::Mat<T>& Y) : shared(arma::mean(Y, 1)), rest(centred(Y)) {
+SplitState<T>::SplitState(const arma::Mat<T>& Y) : shared(arma::mean(Y, 1)), rest(centered(Y)) {
   rescale(*this);
 }
 
 template <class T>
 double SplitState<T>::log_mu() const {
-  return std::log(arma::norm(arma::conv_to<arma::mat>::from(rest), "fro")) + log2_scale * std::numbers::ln2;
+  return std::log(arma::norm(arma::conv_to<arma::mat>::from(rest), "fro")) +
+         log2_scale * std::numbers::ln2;
 }
 
 template <class T>
@@ -85,29 +90,36 @@ arma::Mat<T> SplitState<T>::tokens() const {
 }
 
 template <class T>
-void split_attention(SplitState<T>& state, const arma::Mat<T>& W_Q, const arma::Mat<T>& W_K, const arma::Mat<T>& W_V) {
+void split_attention(SplitState<T>& state, const arma::Mat<T>& W_Q, const arma::Mat<T>& W_K,
+                     const arma::Mat<T>& W_V) {
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(W_Q.n_rows)));
   const T size = static_cast<T>(std::exp2(state.log2_scale));
   const arma::Mat<T> K = W_K.t() * state.rest;
-  const arma::Col<T> logits = scale * size * (K.t() * (W_Q.t() * state.shared)), p = softmax(logits);
+  const arma::Col<T> logits = scale * size * (K.t() * (W_Q.t() * state.shared)),
+                     p = softmax(logits);
   const arma::Mat<T> H = scale * (K.t() * (W_Q.t() * state.rest));
   const Deviation<T> E = deviation(H, 2 * state.log2_scale, p, logits);
 
   const arma::Mat<T> moved = state.rest * E.E;
   const T moved_size = static_cast<T>(std::exp2(state.log2_scale + E.exponent));
-  state.shared = W_V.t() * (state.shared + size * (state.rest * p) + moved_size * arma::mean(moved, 1));
-  state.rest = W_V.t() * centred(moved);
+  state.shared =
+      W_V.t() * (state.shared + size * (state.rest * p) + moved_size * arma::mean(moved, 1));
+  state.rest = W_V.t() * centered(moved);
   state.log2_scale += E.exponent;
   rescale(state);
 }
 
 template <class T>
-void normalise_split_rows(SplitState<T>& state) {
-  const T size = static_cast<T>(std::exp2(state.log2_scale)), g2 = arma::dot(state.shared, state.shared);
-  const arma::Row<T> along = state.shared.t() * state.rest, squares = arma::sum(arma::square(state.rest), 0);
+void normalize_split_rows(SplitState<T>& state) {
+  const T size = static_cast<T>(std::exp2(state.log2_scale)),
+          g2 = arma::dot(state.shared, state.shared);
+  const arma::Row<T> along = state.shared.t() * state.rest,
+                     squares = arma::sum(arma::square(state.rest), 0);
   const arma::Row<T> z = size * (2 * along + size * squares) / g2;
-  arma::Row<T> e = -along / g2;  // over 2^s; to first order, which is exact to the last bit for small z
-  if (static_cast<double>(arma::abs(z).max()) > static_cast<double>(std::numeric_limits<T>::epsilon())) {
+  // e / 2^s to first order, which is exact to the last bit for small z.
+  arma::Row<T> e = -along / g2;
+  if (static_cast<double>(arma::abs(z).max()) >
+      static_cast<double>(std::numeric_limits<T>::epsilon())) {
     for (arma::uword i = 0; i < e.n_elem; ++i) e(i) = std::expm1(-std::log1p(z(i)) / 2) / size;
   }
   arma::Mat<T> tokens = size * state.rest;
@@ -115,15 +127,17 @@ void normalise_split_rows(SplitState<T>& state) {
   tokens.each_row() %= e;
   const arma::Mat<T> moved = (state.rest + tokens) / std::sqrt(g2);
   state.shared = state.shared / std::sqrt(g2) + size * arma::mean(moved, 1);
-  state.rest = centred(moved);
+  state.rest = centered(moved);
   rescale(state);
 }
 
 template struct SplitState<float>;
 template struct SplitState<double>;
-template void split_attention(SplitState<float>&, const arma::Mat<float>&, const arma::Mat<float>&, const arma::Mat<float>&);
-template void split_attention(SplitState<double>&, const arma::Mat<double>&, const arma::Mat<double>&, const arma::Mat<double>&);
-template void normalise_split_rows(SplitState<float>&);
-template void normalise_split_rows(SplitState<double>&);
+template void split_attention(SplitState<float>&, const arma::Mat<float>&, const arma::Mat<float>&,
+                              const arma::Mat<float>&);
+template void split_attention(SplitState<double>&, const arma::Mat<double>&,
+                              const arma::Mat<double>&, const arma::Mat<double>&);
+template void normalize_split_rows(SplitState<float>&);
+template void normalize_split_rows(SplitState<double>&);
 
 }  // namespace ranklab::bounds

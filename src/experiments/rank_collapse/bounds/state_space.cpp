@@ -1,4 +1,5 @@
-// [LambdaSkip] Theorems 4.3 (rows normalised, tokens in a cone), A.7, A.8 and A.10 (no norm): state-space models without a skip.
+// [LambdaSkip] Theorems 4.3 (rows normalized, tokens in a cone), A.7, A.8 and A.10 (no norm):
+// state-space models without a skip.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -13,16 +14,20 @@
 namespace ranklab::bounds {
 namespace {
 
-// The share of a Gaussian matrix beside the identity in W_B = W_C: lambda_min comes close to lambda_max, where the bound is strict.
+// W_B = W_C = I + tilt times a Gaussian matrix. With a small tilt lambda_min is close to
+// lambda_max, where the bound is strict.
 constexpr double tilt = 0.05;
 
-// One matrix under every name.
+// Returns the same matrix for every name.
 template <class T>
 class SharedMatrix final : public Tensors<T> {
  public:
   explicit SharedMatrix(arma::Mat<T> W) : W_(std::move(W)) {}
-  arma::Mat<T> matrix(const std::string&, arma::uword, arma::uword, const Start&) override { return W_; }
-  arma::Mat<T> columns(const std::string&, arma::uword, arma::uword, const std::vector<std::uint32_t>&, const Start&) override {
+  arma::Mat<T> matrix(const std::string&, arma::uword, arma::uword, const Start&) override {
+    return W_;
+  }
+  arma::Mat<T> columns(const std::string&, arma::uword, arma::uword,
+                       const std::vector<std::uint32_t>&, const Start&) override {
     return W_;
   }
   arma::Col<T> vector(const std::string&, arma::uword, const Start&) override { return {}; }
@@ -31,10 +36,12 @@ class SharedMatrix final : public Tensors<T> {
   arma::Mat<T> W_;
 };
 
-// A normalised mu vanishes where less than this share of the input's is left after the run's layers.
+// Normalized mu counts as vanished if the last layer has less than this share of its value at the
+// input.
 constexpr double vanished = 0.1;
 
-// What the hypotheses of Theorem 4.3 and the lemma in its proof are judged by, over all layers so far.
+// The quantities in the hypotheses of Theorem 4.3 and in the lemma of its proof, over all layers so
+// far.
 struct SelectiveRun {
   SelectiveNorms norms;
   double smallest_row_sum = infinity;
@@ -43,25 +50,27 @@ struct SelectiveRun {
   std::vector<double> mu;
 };
 
-void look_at_mixing(const arma::mat& M, double phi, double slack, SelectiveRun& run, TrialRecord& record) {
+void check_mixing_matrix(const arma::mat& M, double phi, double slack, SelectiveRun& run,
+                         TrialRecord& record) {
   const SelectiveNorms& n = run.norms;
   const double least = smallest_weight(M, true), lemma = n.lambda_min * phi;
   run.M_11 = M(0, 0);
   run.smallest_row_sum = std::min(run.smallest_row_sum, arma::vec(arma::sum(M, 1)).min());
-  run.lemma_holds = run.lemma_holds && least >= lemma * std::pow(n.alpha, n.N - 1) - slack * n.lambda_max;
+  run.lemma_holds =
+      run.lemma_holds && least >= lemma * std::pow(n.alpha, n.N - 1) - slack * n.lambda_max;
   compare(record, thm_4_3::lemma_A_4, lemma * std::pow(n.alpha, n.N), least, slack * n.lambda_max);
 }
 
-// D removes any factor of M, but the hypotheses and the bound do not: M is taken with the smallest factor that gives row sums
-// of at least 1, at which the printed bound is weakest.
+// D cancels any factor of M, but the hypotheses and the bound depend on it. Here M is scaled by the
+// smallest factor that makes all row sums at least 1, for which the printed bound is weakest.
 void judge_selective_run(const SelectiveRun& run, double slack, bool curves, TrialRecord& record) {
   SelectiveNorms n = run.norms;
   const double factor = 1 / run.smallest_row_sum, floor = slack * std::sqrt(n.N);
   n.lambda_min *= factor;
   n.lambda_max *= factor;
-  // Above 1, c lambda_min alpha^N would make the base of the bound negative.
-  const bool applies =
-      run.smallest_row_sum > 0 && n.lambda_min > 0 && n.c > 0 && n.c < 1 && n.c * n.lambda_min * std::pow(n.alpha, n.N) <= 1;
+  // If c lambda_min alpha^N exceeded 1, the base of the bound would be negative.
+  const bool applies = run.smallest_row_sum > 0 && n.lambda_min > 0 && n.c > 0 && n.c < 1 &&
+                       n.c * n.lambda_min * std::pow(n.alpha, n.N) <= 1;
   record.count(thm_4_3::hypothesis, !applies);
   if (curves) {
     record.set(thm_4_3::c, applies ? n.c : undefined);
@@ -77,7 +86,8 @@ void judge_selective_run(const SelectiveRun& run, double slack, bool curves, Tri
   if (!curves) return;
   const auto over_layers = [&](double (*bound)(const SelectiveNorms&, double)) {
     std::vector<double> values;
-    for (std::size_t K = 0; K < run.mu.size(); ++K) values.push_back(bound(n, static_cast<double>(K)));
+    for (std::size_t K = 0; K < run.mu.size(); ++K)
+      values.push_back(bound(n, static_cast<double>(K)));
     return values;
   };
   record.set(thm_4_3::mu_curve, run.mu);
@@ -86,10 +96,11 @@ void judge_selective_run(const SelectiveRun& run, double slack, bool curves, Tri
   record.set(thm_4_3::corrected_curve, over_layers(selective_corrected));
 }
 
-// "||W||_F < 1" of Theorems A.7 and A.8; the factor moves mu, and leaves mu / ||Y||_F as it is.
+// W is scaled to this norm to meet "||W||_F < 1" of Theorems A.7 and A.8. The factor changes mu but
+// not mu / ||Y||_F.
 constexpr double judged_norm = 0.9;
 
-// log ||W_C W_B'||_F of the block's own draws.
+// log ||W_C W_B'||_F of the block's weights.
 template <class T>
 double log_w_bc(const ModelSpec& spec, Tensors<T>& tensors) {
   const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
@@ -100,14 +111,16 @@ double log_w_bc(const ModelSpec& spec, Tensors<T>& tensors) {
 
 }  // namespace
 
-void compare_selective(const SelectiveNorms& norms, double K, double mu, bool lemma_holds, double slack, TrialRecord& record) {
+void compare_selective(const SelectiveNorms& norms, double K, double mu, bool lemma_holds,
+                       double slack, TrialRecord& record) {
   compare(record, thm_4_3::as_printed, mu, selective_printed(norms, K), slack);
   compare(record, thm_4_3::half_exponent, mu, selective_half(norms, K), slack);
   if (lemma_holds) compare(record, thm_4_3::corrected, mu, selective_corrected(norms, K), slack);
 }
 
 template <class T>
-void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
+void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial,
+                     TrialRecord& record) {
   ModelSpec spec = stack_spec(config, "selective-ssm", sizes, "rows");
   spec.state = spec.dim;
   spec.input = "cone";
@@ -122,29 +135,33 @@ void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial
 
   SelectiveRun run;
   const arma::vec squares = arma::square(singular_values(exact(W)));
-  run.norms = {static_cast<double>(sizes.tokens), spec.decay, smallest_cosine(exact(state.Y)), squares.min(), squares.max()};
+  run.norms = {static_cast<double>(sizes.tokens), spec.decay, smallest_cosine(exact(state.Y)),
+               squares.min(), squares.max()};
   run.mu = {token_spread(state.Y)};
   for (std::uint64_t k = 0; k < spec.layers; ++k) {
     trial.check_interrupt();
-    look_at_mixing(exact(block->mixing_matrix(state)), smallest_cosine(exact(state.Y)), slack, run, record);
+    check_mixing_matrix(exact(block->mixing_matrix(state)), smallest_cosine(exact(state.Y)), slack,
+                        run, record);
     block->forward(state, 0.0);
     run.mu.push_back(token_spread(state.Y));
   }
-  judge_selective_run(run, slack, sizes.tokens == config.tokens.front() && sizes.dim == config.dim.back(), record);
+  judge_selective_run(
+      run, slack, sizes.tokens == config.tokens.front() && sizes.dim == config.dim.back(), record);
   add_degenerate_rows(record, state.degenerate_rows);
 }
 
 template <class T>
-void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes sizes, const Trial& trial, TrialRecord& record) {
+void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes sizes,
+               const Trial& trial, TrialRecord& record) {
   ModelSpec spec = stack_spec(config, "lti-ssm", sizes, "none");
   spec.share_weights = theorem.share_weights;
   State<T> state = draw_input<T>(spec, trial);
-  const auto normalised_mu = [&] { return std::sqrt(token_parts(state.Y).diversity()); };
+  const auto normalized_mu = [&] { return std::sqrt(token_parts(state.Y).diversity()); };
   const double slack = tolerance::residual<T> * static_cast<double>(spec.layers);
   double log_bound = log_norm(state), shift = 0;
-  // From the input on, for M scaled to ||M||_F = judged_norm.
-  std::vector<double> layer = {0}, logs = {log_mu(state)}, mu = {std::exp(logs.front())}, bound = {std::exp(log_bound)},
-                      normalised = {normalised_mu()};
+  // One value per layer, starting with the input, for M scaled to ||M||_F = judged_norm.
+  std::vector<double> layer = {0}, logs = {log_mu(state)}, mu = {std::exp(logs.front())},
+                      bound = {std::exp(log_bound)}, normalized = {normalized_mu()};
   for (std::uint64_t k = 0; k < spec.layers; ++k) {
     trial.check_interrupt();
     DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
@@ -158,19 +175,20 @@ void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes size
     logs.push_back(log_mu(state) + shift);
     mu.push_back(std::exp(logs.back()));
     bound.push_back(std::exp(log_bound + shift));
-    normalised.push_back(normalised_mu());
+    normalized.push_back(normalized_mu());
   }
   keep_worst(record, theorem.slope, fit_line(layer, logs).slope);
-  keep_worst(record, theorem.normalised_ratio, normalised.back() / normalised.front());
+  keep_worst(record, theorem.normalized_ratio, normalized.back() / normalized.front());
   keep_worst(record, theorem.rank_one_residual, token_geometry(state.Y).rank_one_residual);
   if (!representative(config, sizes)) return;
   record.set(theorem.mu_curve, mu);
   record.set(theorem.bound_curve, bound);
-  record.set(theorem.normalised_curve, normalised);
+  record.set(theorem.normalized_curve, normalized);
 }
 
 template <class T>
-void judge_pure_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
+void judge_pure_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial,
+                          TrialRecord& record) {
   using namespace thm_A_10;
   ModelSpec spec = stack_spec(config, "selective-ssm", sizes, "none");
   spec.share_weights = "on";
@@ -188,7 +206,8 @@ void judge_pure_selective(const BoundsConfig& config, Sizes sizes, const Trial& 
       block->forward(state, 0.0);
       const double now = log_mu(state), power = std::pow(3.0, k) * std::numbers::ln10;
       if (!std::isfinite(now)) break;
-      const double printed = cubic_printed(k, N, log_w, start), by_lemma = cubic_corrected(k, N, log_w, start);
+      const double printed = cubic_printed(k, N, log_w, start),
+                   by_lemma = cubic_corrected(k, N, log_w, start);
       record.count(at_weights(factor), compare_logs(record, as_printed, now, printed, slack));
       compare_logs(record, corrected, now, by_lemma, slack);
       compare_logs(record, sharper, now, cubic_sharper(k, log_w, start), slack);
@@ -209,45 +228,58 @@ void judge_pure_selective(const BoundsConfig& config, Sizes sizes, const Trial& 
 
 template void judge_selective<float>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
 template void judge_selective<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
-template void judge_lti<float>(const BoundsConfig&, const LtiTheorem&, Sizes, const Trial&, TrialRecord&);
-template void judge_lti<double>(const BoundsConfig&, const LtiTheorem&, Sizes, const Trial&, TrialRecord&);
+template void judge_lti<float>(const BoundsConfig&, const LtiTheorem&, Sizes, const Trial&,
+                               TrialRecord&);
+template void judge_lti<double>(const BoundsConfig&, const LtiTheorem&, Sizes, const Trial&,
+                                TrialRecord&);
 template void judge_pure_selective<float>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
 template void judge_pure_selective<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
 
 void judge_theorem_4_3(const Records& records, Claims& claims) {
   using namespace thm_4_3;
   const std::string unmet =
-      "no stack met c <= phi(Y^0) < 1 with c > 0, lambda_min > 0, positive row sums and c lambda_min alpha^N <= 1";
+      "no stack meets c <= phi(Y^0) < 1 with c > 0, lambda_min > 0, positive row sums and c "
+      "lambda_min alpha^N <= 1";
   judge_counted(as_printed, records, claims,
-                "hypotheses met by " + cases_left(tally_of(records, hypothesis)) +
-                    " stacks, M scaled to a smallest row sum of 1, where the bound is weakest; the proof ends with 1 - phi, "
-                    "which is of the order mu^2, so that its exponent is K/2",
+                "hypotheses met by " + non_violations_text(tally_of(records, hypothesis)) +
+                    " stacks, with M scaled to a smallest row sum of 1, which makes the bound "
+                    "weakest; the proof bounds 1 - phi, which is of the order mu^2, so its "
+                    "exponent for mu is K/2",
                 unmet);
-  judge_counted(half_exponent, records, claims,
-                "worked example: two tokens 20 degrees apart, W_B = W_C = I, alpha = 1; the proof also takes "
-                "lambda_max <= 1/N, which " +
-                    cases_left(tally_of(records, lambda_max_above)) +
-                    " stacks meet; and D scales M away, while the bound changes with the scale of W_B and W_C",
-                unmet);
+  judge_counted(
+      half_exponent, records, claims,
+      "worked example: two tokens 20 degrees apart, W_B = W_C = I, alpha = 1; the proof also "
+      "assumes lambda_max <= 1/N, which " +
+          non_violations_text(tally_of(records, lambda_max_above)) +
+          " stacks meet; D cancels the scale of M, but the bound depends on the scale of W_B and "
+          "W_C",
+      unmet);
   judge_counted(hypotheses, records, claims, "", unmet);
-  judge_counted(corrected, records, claims, "where Lemma A.4 holds; without lambda_max <= 1/N and without row sums of at least 1",
-                unmet + ", and M_ij >= lambda_min phi alpha^(N-1)");
+  judge_counted(
+      corrected, records, claims,
+      "cases in which Lemma A.4 holds; neither lambda_max <= 1/N nor row sums of at least 1 are "
+      "required",
+      unmet + ", and M_ij >= lambda_min phi alpha^(N-1)");
   judge_counted(lemma_A_4, records, claims,
-                "y_i'S y_j is not bounded by lambda_min y_i.y_j unless i = j; worked example: tokens 50 degrees apart, "
-                "S = ((1, 0.9), (0.9, 1)), M_21 < 0");
+                "lambda_min y_i.y_j is a lower bound on y_i'S y_j only if i = j; worked example: "
+                "tokens 50 degrees apart, S = ((1, 0.9), (0.9, 1)), M_21 < 0");
 }
 
 void judge_lti_theorem(const LtiTheorem& theorem, const Records& records, Claims& claims) {
-  const std::string unmet = "no M or no mu differs from 0";
+  const std::string unmet = "M or mu is 0 in every stack";
   judge_counted(theorem.bound, records, claims);
-  judge_worst(theorem.norm, theorem.slope, at_most(0), records, claims,
-              "slope of log mu per layer with W scaled to ||W||_F = 0.9, the slowest of a trial's sizes", unmet);
   judge_worst(
-      theorem.normalised, theorem.normalised_ratio, at_most(vanished), records, claims,
-      "mu / ||Y||_F after the last layer over that of the input, the largest of a trial's sizes; a factor of W moves mu and "
-      "||Y||_F alike; 1 - sigma_1^2/||Y||_F^2 is then at most " +
+      theorem.norm, theorem.slope, at_most(0), records, claims,
+      "slope of log mu per layer with W scaled to ||W||_F = 0.9, largest over the sizes of a trial",
+      unmet);
+  judge_worst(
+      theorem.normalized, theorem.normalized_ratio, at_most(vanished), records, claims,
+      "mu / ||Y||_F after the last layer, relative to the input, largest over the sizes of a "
+      "trial; the scale of W changes mu and ||Y||_F by the same factor; 1 - sigma_1^2/||Y||_F^2 "
+      "after the last layer is at most " +
           mean_text(records, theorem.rank_one_residual) +
-          ": tokens of one direction and of different lengths are of rank one, and have a large mu",
+          " (mean over trials): tokens with the same direction and different lengths have rank "
+          "one but a large mu",
       unmet);
 }
 
@@ -255,20 +287,24 @@ void judge_theorem_A_10(const Records& records, Claims& claims) {
   using namespace thm_A_10;
   std::vector<std::string> by_weights;
   for (const double factor : weight_factors) {
-    by_weights.push_back(series_number(factor) + ": " + violations_text(tally_of(records, at_weights(factor))));
+    by_weights.push_back(series_number(factor) + ": " +
+                         violations_text(tally_of(records, at_weights(factor))));
   }
-  judge_counted(as_printed, records, claims,
-                "violations with weights times " + joined(by_weights) +
-                    "; M of a layer enters every later one three times: the exponent is (3^k - 1)/2");
+  judge_counted(
+      as_printed, records, claims,
+      "violations with weights times " + joined(by_weights) +
+          "; M of a layer enters every later layer three times, so the exponent is (3^k - 1)/2");
   judge_counted(corrected, records, claims);
-  judge_counted(sharper, records, claims, "no sqrt N is needed");
+  judge_counted(sharper, records, claims, "the factor sqrt N is not needed");
   judge_worst(doubly_exponential, growth, within(3, growth_margin), records, claims,
-              "growth of the later steps, of a trial's sizes the farthest from 3",
-              "a ratio of two steps needs two layers and tokens that differ");
+              "growth factor of the later steps of log mu, farthest from 3 over the sizes of a "
+              "trial",
+              "a ratio of two steps requires at least two layers and tokens that differ");
   judge_counted(lemma_A_9, records, claims);
   judge_counted(semiseparable, records, claims,
-                "its diagonal alone has that norm, so that any alpha other than 0 breaks it; the lemma stands, as "
-                "||A o B||_F <= max |A_ij| ||B||_F needs the entries alone");
+                "the diagonal alone has norm sqrt(N), so any nonzero alpha violates the "
+                "inequality; the lemma still holds, because ||A o B||_F <= max |A_ij| ||B||_F uses "
+                "only the entries");
 }
 
 }  // namespace ranklab::bounds

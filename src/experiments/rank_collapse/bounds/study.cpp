@@ -18,30 +18,34 @@ std::vector<std::string> bare_models() {
   return models_that([](const ModelRow& row) { return row.bare; });
 }
 
-// The switches of a bare stack that the theorems leave open: they fix norm and skip.
-bool is_open(const std::string& name) {
-  static const std::vector<std::string> open = {"layers",     "state",        "vocabulary",    "share-weights", "input",
-                                                "cone-width", "weight-scale", "value-weights", "causal",        "decay"};
-  return std::find(open.begin(), open.end(), name) != open.end();
+// The settings of a bare stack that the user can choose. The theorems fix the norm and the skip.
+bool is_configurable(const std::string& name) {
+  static const std::vector<std::string> names = {
+      "layers",     "state",        "vocabulary",    "share-weights", "input",
+      "cone-width", "weight-scale", "value-weights", "causal",        "decay"};
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Multiplications and additions of one layer's forward pass, and of M beside it.
+// Multiplications and additions of one layer's forward pass and of the separate computation of M.
 double layer_flops(const BoundsConfig& config, const std::string& model, Sizes sizes) {
   const double N = static_cast<double>(sizes.tokens), d = static_cast<double>(sizes.dim);
   const ModelSpec spec = stack_spec(config, model, sizes, "rows");
   return 2 * flops_per_block(spec) + 2 * N * N * (d + static_cast<double>(spec.state));
 }
 
-// The result -----------------------------------------------------------------------------------------------------------------
+// The result --------------------------------------------------------------------------------------
 
-// The violations of every claim that trials count, under "violations.<id>" with dots.
+// The number of violations of every counted claim, as the scalar "violations.<id>" with dots for
+// slashes.
 void add_violations(ResultBuilder& out) {
   for (const Claim& claim : out.claims().list()) {
     const auto counts = [&](const TrialRecord& record) { return record.has_tally(claim.id); };
     if (std::none_of(out.records().begin(), out.records().end(), counts)) continue;
     std::string name = "violations." + claim.id.substr(std::string("lambda-skip/").size());
     std::replace(name.begin(), name.end(), '/', '.');
-    out.scalar(name, per_trial(out.records(), [&](const TrialRecord& record) { return record.tally(claim.id).violations; }));
+    out.scalar(name, per_trial(out.records(), [&](const TrialRecord& record) {
+                 return record.tally(claim.id).violations;
+               }));
   }
 }
 
@@ -57,7 +61,8 @@ void add_scalars(ResultBuilder& out, const BoundsConfig& config) {
   std::vector<Worst> numbers = {thm_4_2::slope,  thm_4_2::epsilon, thm_4_2::C,
                                 thm_4_2::growth, thm_A_3::growth,  thm_A_3::log_constant};
   for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) {
-    numbers.insert(numbers.end(), {theorem.slope, theorem.normalised_ratio, theorem.rank_one_residual});
+    numbers.insert(numbers.end(),
+                   {theorem.slope, theorem.normalized_ratio, theorem.rank_one_residual});
   }
   numbers.push_back(thm_A_10::growth);
   for (const Worst& number : numbers) out.scalar(number.name, worst_of(out.records(), number));
@@ -67,62 +72,74 @@ void add_scalars(ResultBuilder& out, const BoundsConfig& config) {
 void add_series(ResultBuilder& out, const BoundsConfig& config) {
   for (const std::string& model : config.models) {
     for (const double lambda : config.lambda) out.series(thm_4_1::mu(model, lambda), "layer");
-    for (const char* curve : {thm_4_1::final_mu, thm_4_1::promised_as_printed, thm_4_1::promised_by_turning}) {
+    for (const char* curve :
+         {thm_4_1::final_mu, thm_4_1::promised_as_printed, thm_4_1::promised_by_turning}) {
       out.series(model + curve, "lambda", config.lambda);
     }
   }
   for (const char* curve : {thm_4_2::log10_mu, thm_4_2::log10_bound}) out.series(curve, "layer");
-  // Of the trials whose stack meets the hypotheses.
+  // The trials whose stack meets the hypotheses.
   Records met;
   std::copy_if(out.records().begin(), out.records().end(), std::back_inserter(met),
                [](const TrialRecord& record) { return record.has(thm_4_3::mu_curve); });
-  for (const char* curve : {thm_4_3::mu_curve, thm_4_3::as_printed_curve, thm_4_3::half_exponent_curve, thm_4_3::corrected_curve}) {
+  for (const char* curve : {thm_4_3::mu_curve, thm_4_3::as_printed_curve,
+                            thm_4_3::half_exponent_curve, thm_4_3::corrected_curve}) {
     if (!met.empty()) out.series(series_over_trials(curve, "layer", arrays_of(met, curve)));
   }
   out.series(thm_A_3::log10_mu, "layer");
   for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) {
-    for (const std::string& curve : {theorem.mu_curve, theorem.bound_curve, theorem.normalised_curve}) out.series(curve, "layer");
+    for (const std::string& curve :
+         {theorem.mu_curve, theorem.bound_curve, theorem.normalized_curve})
+      out.series(curve, "layer");
   }
-  for (const char* curve : {thm_4_2::growth_curve, thm_A_3::growth_curve}) out.series(curve, "layer", 2);
-  for (const char* curve : {thm_A_10::rate, thm_A_10::rate_as_printed, thm_A_10::rate_corrected}) out.series(curve, "layer", 1);
+  for (const char* curve : {thm_4_2::growth_curve, thm_A_3::growth_curve})
+    out.series(curve, "layer", 2);
+  for (const char* curve : {thm_A_10::rate, thm_A_10::rate_as_printed, thm_A_10::rate_corrected})
+    out.series(curve, "layer", 1);
 }
 
 void add_skip_panel(ResultBuilder& out, const BoundsConfig& config) {
-  PanelBuilder panel = out.panel("Theorem 4.1: mu / sqrt N after K = " + std::to_string(config.spec.layers) + " layers",
-                                 log_axis("lambda > 0"), {"mu / sqrt N"});
-  int colour = 0;
+  PanelBuilder panel = out.panel(
+      "Theorem 4.1: mu / sqrt N after K = " + std::to_string(config.spec.layers) + " layers",
+      log_axis("lambda > 0"), {"mu / sqrt N"});
+  int color = 0;
   for (const std::string& model : config.models) {
-    panel.curve(model + thm_4_1::final_mu, model, {LineStyle::line_points, colour++});
+    panel.curve(model + thm_4_1::final_mu, model, {LineStyle::line_points, color++});
   }
   const std::string& model = config.models.front();
-  panel.curve(model + thm_4_1::promised_by_turning, "by turning, " + model, {LineStyle::dashed, colour})
-      .curve(model + thm_4_1::promised_as_printed, "as printed, " + model, {LineStyle::dotted, colour + 1});
+  panel
+      .curve(model + thm_4_1::promised_by_turning, "turning bound, " + model,
+             {LineStyle::dashed, color})
+      .curve(model + thm_4_1::promised_as_printed, "bound as printed, " + model,
+             {LineStyle::dotted, color + 1});
 }
 
 void add_figure(ResultBuilder& out, const BoundsConfig& config) {
   add_skip_panel(out, config);
-  out.panel("Attention without skip", {"layer"}, {"log10 mu"})
+  out.panel("Attention without a skip", {"layer"}, {"log10 mu"})
       .curve(thm_A_3::log10_mu, "no norm (A.3)", {LineStyle::line_points, 0})
-      .curve(thm_4_2::log10_mu, "normalised rows (A.2)", {LineStyle::line_points, 1})
+      .curve(thm_4_2::log10_mu, "normalized rows (A.2)", {LineStyle::line_points, 1})
       .curve(thm_4_2::log10_bound, "bound (A.2)", {LineStyle::dashed, 2});
-  out.panel("Theorem 4.3: selective, N = " + std::to_string(config.tokens.front()), {"layer"}, log_axis("mu"))
+  out.panel("Theorem 4.3: selective, N = " + std::to_string(config.tokens.front()), {"layer"},
+            log_axis("mu"))
       .curve_if_measured(thm_4_3::mu_curve, "measured", {LineStyle::line_points, 0})
-      .curve_if_measured(thm_4_3::corrected_curve, "corrected", {LineStyle::dashed, 1})
-      .curve_if_measured(thm_4_3::half_exponent_curve, "exponent K/2", {LineStyle::dashed, 2})
-      .curve_if_measured(thm_4_3::as_printed_curve, "as printed", {LineStyle::dotted, 3});
-  out.panel("Attention without skip: the steps of log mu", {"layer"}, {"step over the one before"})
+      .curve_if_measured(thm_4_3::corrected_curve, "corrected bound", {LineStyle::dashed, 1})
+      .curve_if_measured(thm_4_3::half_exponent_curve, "bound, exponent K/2",
+                         {LineStyle::dashed, 2})
+      .curve_if_measured(thm_4_3::as_printed_curve, "bound as printed", {LineStyle::dotted, 3});
+  out.panel("Attention without a skip: steps of log mu", {"layer"}, {"step / previous step"})
       .curve(thm_A_3::growth_curve, "no norm (A.3)", {LineStyle::line_points, 0})
-      .curve(thm_4_2::growth_curve, "normalised rows (A.2)", {LineStyle::line_points, 1})
+      .curve(thm_4_2::growth_curve, "normalized rows (A.2)", {LineStyle::line_points, 1})
       .line(3, "cubic")
       .line(1, "exponential");
   out.panel("Theorem A.7: LTI, no norm, ||W||_F = 0.9", {"layer"}, log_axis("mu"))
       .curve(thm_A_7.mu_curve, "measured", {LineStyle::line_points, 0})
       .curve(thm_A_7.bound_curve, "bound", {LineStyle::dashed, 1})
-      .curve(thm_A_7.normalised_curve, "mu / ||Y||_F", {LineStyle::line, 2});
+      .curve(thm_A_7.normalized_curve, "mu / ||Y||_F", {LineStyle::line, 2});
   out.panel("Theorem A.10: selective, no norm", {"layer k"}, {"log10 mu / 3^k"})
       .curve(thm_A_10::rate, "measured", {LineStyle::line_points, 0})
-      .curve(thm_A_10::rate_corrected, "corrected", {LineStyle::dashed, 1})
-      .curve(thm_A_10::rate_as_printed, "as printed", {LineStyle::dotted, 2});
+      .curve(thm_A_10::rate_corrected, "corrected bound", {LineStyle::dashed, 1})
+      .curve(thm_A_10::rate_as_printed, "bound as printed", {LineStyle::dotted, 2});
 }
 
 class BoundsStudy : public Study {
@@ -133,42 +150,54 @@ class BoundsStudy : public Study {
         choice_list_field("model", c.models, bare_models(), "", "models to stack for Theorem 4.1"),
         size_list_field("tokens", c.tokens, 2, largest_size, "N", "tokens per sequence"),
         size_list_field("dim", c.dim, 1, largest_size, "d", "token width"),
-        real_list_field("lambda", c.lambda, -largest_skip, largest_skip, "lambda", "strengths of the skip for Theorem 4.1"),
-        excluding_low(real_list_field("a", c.a, 0.0, 1.0, "a", "collapse rates for Theorem 4.1, below 1")),
+        real_list_field("lambda", c.lambda, -largest_skip, largest_skip, "lambda",
+                        "strengths of the skip for Theorem 4.1"),
+        excluding_low(
+            real_list_field("a", c.a, 0.0, 1.0, "a", "collapse rates for Theorem 4.1, below 1")),
     };
     for (Field& field : model_fields(c.spec, bare_models())) {
-      if (is_open(field.name)) list.push_back(std::move(field));
+      if (is_configurable(field.name)) list.push_back(std::move(field));
     }
     return list;
   }
 
-  void settle() override {
-    // The bare stacks share these values of their own.
-    const ModelSpec own = stack_spec(config_, "attention", {config_.tokens.front(), config_.dim.front()}, "rows");
-    config_.spec.state = own.state;
-    config_.spec.vocabulary = own.vocabulary;
-    config_.spec.share_weights = own.share_weights;
-    config_.spec.input = own.input;
+  void resolve_defaults() override {
+    // All bare stacks have the same defaults for these settings.
+    const ModelSpec resolved =
+        stack_spec(config_, "attention", {config_.tokens.front(), config_.dim.front()}, "rows");
+    config_.spec.state = resolved.state;
+    config_.spec.vocabulary = resolved.vocabulary;
+    config_.spec.share_weights = resolved.share_weights;
+    config_.spec.input = resolved.input;
   }
 
   void validate() const override {
     for (const double a : config_.a) {
-      if (a >= 1) throw UsageError("--a 1 is not allowed: eq. (7) asks for a collapse rate below 1");
+      if (a >= 1)
+        throw UsageError("--a 1 is not allowed: eq. (7) requires a collapse rate below 1");
     }
   }
 
   Estimate estimate() const override {
-    const double skips = static_cast<double>(config_.lambda.size()), layers = static_cast<double>(config_.spec.layers);
+    const double skips = static_cast<double>(config_.lambda.size()),
+                 layers = static_cast<double>(config_.spec.layers);
     Estimate cost;
     for (const Sizes sizes : all_sizes(config_)) {
       const double N = static_cast<double>(sizes.tokens), d = static_cast<double>(sizes.dim);
-      const auto layer = [&](const std::string& model) { return layer_flops(config_, model, sizes); };
-      // Singular values alone cost about 8/3 n^3; the bidiagonal form is found at half the speed of a product.
-      const double svd_N = 6 * N * N * N, svd_d = 6 * d * d * d, open = 2 * N * d * d + 2 * N * N * d + svd_N;
-      for (const std::string& model : config_.models) cost.flops += layers * (skips * (layer(model) + open) + svd_d);
+      const auto layer = [&](const std::string& model) {
+        return layer_flops(config_, model, sizes);
+      };
+      // Singular values without vectors cost about 8/3 n^3 operations. The reduction to bidiagonal
+      // form runs at half the speed of a matrix product.
+      const double svd_N = 6 * N * N * N, svd_d = 6 * d * d * d,
+                   open = 2 * N * d * d + 2 * N * N * d + svd_N;
+      for (const std::string& model : config_.models)
+        cost.flops += layers * (skips * (layer(model) + open) + svd_d);
       const double attention = layer("attention"), selective = layer("selective-ssm");
-      cost.flops += layers * (2 * attention + 6 * selective + 2 * layer("lti-ssm") + 2 * svd_N + 4 * N * N * d);
-      // States of every skip; M, its copy in double precision and its decomposition; weights and theirs.
+      cost.flops += layers * (2 * attention + 6 * selective + 2 * layer("lti-ssm") + 2 * svd_N +
+                              4 * N * N * d);
+      // The states of every skip; M, its copy in double precision and its decomposition; the same
+      // for the weights.
       cost.bytes = std::max(cost.bytes, 8 * ((skips + 12) * N * d + 8 * N * N + 8 * d * d));
     }
     return cost;
@@ -176,7 +205,8 @@ class BoundsStudy : public Study {
 
   Result run(Runner& runner) const override {
     const bool single_precision = runner.single_precision();
-    const auto records = runner.run([&](Trial& trial) { return run_trial(config_, single_precision, trial); });
+    const auto records =
+        runner.run([&](Trial& trial) { return run_trial(config_, single_precision, trial); });
     return report(config_, records);
   }
 
@@ -187,7 +217,8 @@ class BoundsStudy : public Study {
 }  // namespace
 
 Result report(const BoundsConfig& config, const Records& records) {
-  ResultBuilder out("Bounds of Theorems 4.1 to 4.3, A.2, A.3, A.7, A.8 and A.10 on random bare stacks", records);
+  ResultBuilder out(
+      "Bounds of Theorems 4.1 to 4.3, A.2, A.3, A.7, A.8 and A.10 on random bare stacks", records);
   out.claims().set_unit(Unit::draw);
   judge(config, records, out.claims());
   add_scalars(out, config);
@@ -197,9 +228,11 @@ Result report(const BoundsConfig& config, const Records& records) {
     add_figure(out, config);
   }
   out.note(
-      "S = ||C_V||_F and C_M = ||M||_F as Section 4.1 defines them, so that S = sqrt d for the state-space models, whose C_V = I; "
-      "Remark 4.1 has S = 1.");
-  out.note("Curves belong to the last sizes of --tokens and --dim; those of Theorem 4.3 to the first of --tokens.");
+      "S = ||C_V||_F and C_M = ||M||_F, as Section 4.1 defines them. The state-space models have "
+      "C_V = I and therefore S = sqrt d; Remark 4.1 says S = 1.");
+  out.note(
+      "The curves use the last values of --tokens and --dim. The curves of Theorem 4.3 use the "
+      "first value of --tokens.");
   return out.take();
 }
 
@@ -207,8 +240,8 @@ Result report(const BoundsConfig& config, const Records& records) {
 
 BoundsConfig::BoundsConfig() {
   spec.layers = 16;
-  spec.decay = 0.99;       // alpha^(2N) of Theorem 4.3's bound is not yet small at N = 32
-  spec.cone_width = 0.25;  // tokens of Theorems A.2 and 4.3 about 20 degrees apart
+  spec.decay = 0.99;       // so that alpha^(2N) in the bound of Theorem 4.3 is not small at N = 32
+  spec.cone_width = 0.25;  // tokens for Theorems A.2 and 4.3 are about 20 degrees apart
 }
 
 std::unique_ptr<Study> make_bounds_study() {

@@ -1,4 +1,5 @@
-// A trial, all theorems one after the other, the cases that need no random numbers, and the claims in the paper's order.
+// One trial, which runs the parts of all theorems in turn; the worked examples, which need no
+// random numbers; and the claims in the paper's order.
 #include <cmath>
 
 #include "core/tolerances.hpp"
@@ -7,19 +8,20 @@
 
 namespace ranklab::bounds {
 
-// Cases worked by hand -------------------------------------------------------------------------------------------------------
+// Worked examples ---------------------------------------------------------------------------------
 
 namespace {
 
-// One layer of eq. (6) from matrices given in the paper's layout, tokens as rows.
+// One layer of eq. (6). The matrices are in the paper's layout, with one token per row.
 Layer layer_of(const arma::mat& Y, const arma::mat& M, const arma::mat& C_V, double lambda) {
   arma::mat next = arma::mat(M * Y * C_V + lambda * Y).t();
-  normalise_rows(next);
+  normalize_rows(next);
   return open_layer(Y.t(), M, C_V, value_norms(C_V), lambda, next);
 }
 
-// Sys-2 without skip, two tokens 20 degrees apart, W_B = W_C = I, alpha = 1: token 2 becomes y_2 + (y_1.y_2) y_1, so that the
-// tangent of the angle halves at every layer. All hypotheses hold (lambda_min = M_11 = 1), and 1 - c^2 = sin^2 20 < 1/4.
+// Sys-2 without a skip, two tokens 20 degrees apart, W_B = W_C = I, alpha = 1. Token 2 becomes y_2
+// + (y_1.y_2) y_1, so the tangent of the angle halves at every layer. All hypotheses hold
+// (lambda_min = M_11 = 1), and 1 - c^2 = sin^2 20 < 1/4.
 void judge_halving(double slack, TrialRecord& record) {
   const double start = 20 * arma::datum::pi / 180;
   const SelectiveNorms norms{2, 1, std::cos(start), 1, 1};
@@ -34,26 +36,35 @@ void judge_halving(double slack, TrialRecord& record) {
 TrialRecord worked_examples() {
   const double slack = tolerance::residual<double>;
   TrialRecord record;
-  // Equal tokens of which the second grows: Y~ = (1, 0), (2, 0) has mu^2 = 1/2 and largest row 2, D Y~ has mu = 0 < 1/8.
-  judge_layer(layer_of({{1, 0}, {1, 0}}, {{0, 0}, {1, 0}}, arma::mat(2, 2, arma::fill::eye), 1.0), slack, record);
-  // One row of M adds N equal tokens up: it is N + lambda long, and S C_M + lambda = sqrt N + lambda.
+  // Two equal tokens, and M lengthens the second: Y~ = (1, 0), (2, 0) has mu^2 = 1/2 and largest
+  // row 2, and D Y~ has mu^2 = 0 < 1/8.
+  judge_layer(layer_of({{1, 0}, {1, 0}}, {{0, 0}, {1, 0}}, arma::mat(2, 2, arma::fill::eye), 1.0),
+              slack, record);
+  // One row of M adds up N equal tokens: the resulting row has length N + lambda, but S C_M +
+  // lambda = sqrt N + lambda.
   arma::mat adding(4, 4, arma::fill::zeros);
   adding.row(0).ones();
-  judge_layer(layer_of(arma::mat(4, 1, arma::fill::ones), adding, arma::mat(1, 1, arma::fill::ones), 1.0), slack, record);
-  // Sys-1 of Appendix A.10 at a skip near -1: row 1 all but vanishes, so that both rows turn to e_1 in one layer.
-  const Layer turned = layer_of({{1, 0}, {0, 1}}, {{1, 0}, {2, 1}}, arma::mat(2, 2, arma::fill::eye), -0.9);
+  judge_layer(
+      layer_of(arma::mat(4, 1, arma::fill::ones), adding, arma::mat(1, 1, arma::fill::ones), 1.0),
+      slack, record);
+  // Sys-1 of Appendix A.10 with lambda near -1: the skip nearly cancels y_2 in row 2 and y_1 in row
+  // 1, so both rows have nearly the direction e_1 after one layer.
+  const Layer turned =
+      layer_of({{1, 0}, {0, 1}}, {{1, 0}, {2, 1}}, arma::mat(2, 2, arma::fill::eye), -0.9);
   judge_layer(turned, slack, record);
   judge_stack({turned.norms, turned.lambda, 1, turned.mu, turned.mu_next}, {0.04}, slack, record);
-  // Lemma A.4: two tokens 50 degrees apart, S = W_C W_B' positive definite with eigenvalues 0.1 and 1.9, alpha = 1.
+  // Lemma A.4: two tokens 50 degrees apart, S = W_C W_B' positive definite with eigenvalues 0.1
+  // and 1.9, alpha = 1.
   const arma::mat S = {{1, 0.9}, {0.9, 1}};
   const double angle = 50 * arma::datum::pi / 180;
   const arma::vec y_1 = {1, 0}, y_2 = {std::cos(angle), -std::sin(angle)};
-  compare(record, thm_4_3::lemma_A_4, 0.1 * arma::dot(y_1, y_2), arma::as_scalar(y_2.t() * S * y_1), slack);
+  compare(record, thm_4_3::lemma_A_4, 0.1 * arma::dot(y_1, y_2), arma::as_scalar(y_2.t() * S * y_1),
+          slack);
   judge_halving(slack, record);
   return record;
 }
 
-// All parts ------------------------------------------------------------------------------------------------------------------
+// All parts ---------------------------------------------------------------------------------------
 
 namespace {
 
@@ -61,11 +72,13 @@ template <class T>
 TrialRecord all_parts(const BoundsConfig& config, const Trial& trial) {
   TrialRecord record;
   for (const Sizes sizes : all_sizes(config)) {
-    for (const std::string& model : config.models) judge_skips<T>(config, model, sizes, trial, record);
+    for (const std::string& model : config.models)
+      judge_skips<T>(config, model, sizes, trial, record);
     judge_attention<T>(config, sizes, trial, record);
     judge_selective<T>(config, sizes, trial, record);
     judge_pure_attention<T>(config, sizes, trial, record);
-    for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) judge_lti<T>(config, theorem, sizes, trial, record);
+    for (const LtiTheorem& theorem : {thm_A_7, thm_A_8})
+      judge_lti<T>(config, theorem, sizes, trial, record);
     judge_pure_selective<T>(config, sizes, trial, record);
   }
   return record;

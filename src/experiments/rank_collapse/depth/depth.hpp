@@ -1,5 +1,6 @@
-// What the studies over depth share (layers, lambda-sweep, ablation): curves through the blocks of a model, whose token geometry is
-// measured after each, the names under which a trial records them, and what results say of them alike.
+// Shared by the studies over depth (layers, lambda-sweep, ablation): curves through the blocks of a
+// model with the token geometry after every block, the names of the recorded quantities, and the
+// common parts of the results.
 #pragma once
 
 #include <cstdint>
@@ -14,84 +15,101 @@
 
 namespace ranklab {
 
-/// One trajectory through the depth, and what its series are called.
+/// One trajectory through the depth, and the name of its series.
 struct DepthCurve {
-  std::string name;              // "lambda=-1"
-  std::vector<double> lambda;    // strength of the skip: one for each layer, or one for all
-  std::vector<double> tau = {};  // de-escalation Y - tau 1 1'Y/N at the block's output ([Shallow] eq. (21)); likewise; empty: none
-  double dropout = 0;            // of encoders, as in training: a rate
+  std::string name;            // "lambda=-1"
+  std::vector<double> lambda;  // strength of the skip: one value per layer, or one for all
+  // De-escalation Y - tau 1 1'Y/N at the block's output ([Shallow] eq. (21)): one value per block,
+  // or one for all. Empty: no de-escalation.
+  std::vector<double> tau = {};
+  double dropout = 0;  // dropout rate as in training, for encoders only
 };
 
-/// Curves that share the input and the weights: each block is drawn or read once and meets all their states.
+/// Curves with the same input and the same weights. Each block is drawn or read once and then
+/// applied to the states of all curves.
 struct DepthGroup {
-  ModelSpec spec;  // settled
+  ModelSpec spec;  // resolved
   std::vector<DepthCurve> curves;
 };
 
-// What a trial records of a curve -------------------------------------------------------------------------------------------
+// Records of a curve ------------------------------------------------------------------------------
 
-/// By layer, 0 being the input: the measures of TokenGeometry, of the state with its scale, and log10 ||Y||_F, which is finite also
-/// where the norm is beyond a double's range. Undefined (NaN) from the first state on that is not finite.
+/// Arrays over the layers, with the input as layer 0: the measures of TokenGeometry for the scaled
+/// state, and log10 ||Y||_F, which is finite even if the norm overflows a double. All are undefined
+/// (NaN) from the first state that is not finite.
 namespace measure {
-inline constexpr char mu[] = "mu", mu_normalized[] = "mu_normalized", token_similarity[] = "token_similarity",
-                      token_diversity[] = "token_diversity", cosine_similarity[] = "cosine_similarity",
-                      rank_one_residual[] = "rank_one_residual", stable_rank[] = "stable_rank", effective_rank[] = "effective_rank",
-                      norm[] = "norm", log10_norm[] = "log10_norm";
-// By block, 1 being the first, where blocks say them: ||.||_F of what entered the mixing branch, and of what it gave.
-inline constexpr char branch_input_norm[] = "branch_input_norm", branch_output_norm[] = "branch_output_norm";
+inline constexpr char mu[] = "mu", mu_normalized[] = "mu_normalized",
+                      token_similarity[] = "token_similarity",
+                      token_diversity[] = "token_diversity",
+                      cosine_similarity[] = "cosine_similarity",
+                      rank_one_residual[] = "rank_one_residual", stable_rank[] = "stable_rank",
+                      effective_rank[] = "effective_rank", norm[] = "norm",
+                      log10_norm[] = "log10_norm";
+// Arrays over the blocks from 1, for models that report them: ||.||_F of the input and of the
+// output of the mixing branch.
+inline constexpr char branch_input_norm[] = "branch_input_norm",
+                      branch_output_norm[] = "branch_output_norm";
 }  // namespace measure
 
-/// Those of TokenGeometry.
+/// The names of the measures of TokenGeometry.
 const std::vector<std::string>& token_measures();
 
-/// "before.<measure>": of TokenGeometry, before de-escalation; of curves with a tau.
+/// "before.<measure>": a measure of TokenGeometry before de-escalation, for curves with a tau.
 std::string before_de_escalation(const std::string& measure);
 
-/// Scalars: the first layer whose output is not finite (0: none), and tokens without a direction, over all layers.
+/// Scalars: the first layer whose output is not finite (0: none), and the number of tokens that a
+/// norm set to zero, over all layers.
 inline constexpr char overflow_layer[] = "overflow_layer", degenerate_rows[] = "degenerate_rows";
 
 /// "<curve>.<what>", the name of each of these in the record.
 std::string of_curve(const std::string& curve, const std::string& what);
 
-/// What each trial has at the last layer.
-std::vector<double> final_values(const std::string& curve, const std::string& what, const Records& records);
+/// The value of each trial at the last layer.
+std::vector<double> final_values(const std::string& curve, const std::string& what,
+                                 const Records& records);
 
-// Running (run.cpp) ---------------------------------------------------------------------------------------------------------
+// Running (run.cpp) -------------------------------------------------------------------------------
 
-/// A record for each trial, with all curves of all groups. Where the weights are read from a file, a layer is read once for all
-/// trials, while the one before it is still at work.
-Records run_groups(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, bool single_precision);
+/// Returns one record for each trial, with all curves of all groups. If the weights come from a
+/// file, each layer is read once for all trials, while the previous layer is still computing.
+Records run_groups(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,
+                   bool single_precision);
 
-/// The same of one model whose curves in trial t are `curves[t]`, added to the trials' records.
-void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves, const std::vector<Trial>& trials,
-                bool single_precision, Records& records);
+/// The same for one model whose curves in trial t are `curves[t]`. Adds them to the trials'
+/// records.
+void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
+                const std::vector<Trial>& trials, bool single_precision, Records& records);
 
-/// What run_groups gives, for variants of one model, of equal depth, that differ in their switches alone: a tensor that several
-/// have is drawn or read once.
-Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, bool single_precision);
+/// The same as run_groups for variants of one model that have equal depth and differ only in their
+/// switches. A tensor that several variants use is drawn or read once.
+Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,
+                     bool single_precision);
 
-/// What a model of several trainings gives in one of them: the mean over the sequences of the token file, which go through its
-/// weights in batches by `run`, and of overflow layers the earliest; without a token file the training has one drawn sequence.
+/// The record of one training of a model: the mean over the sequences of the token file, which
+/// `run` passes through the weights in batches. Overflow layers are the earliest, not the mean.
+/// Without a token file the training has one drawn sequence.
 TrialRecord run_training(const ModelSpec& spec, const Trial& training,
                          const std::function<Records(const std::vector<Trial>& sequences)>& run);
 
-/// Trials to be run at once: several where they share weights that are read from a file.
+/// The number of trials to run at once: several if they share weights from a file.
 std::uint64_t trials_per_batch(const ModelSpec& spec);
 
-/// Memory and work of one trial of these groups.
+/// Memory and operations of one trial of these groups.
 Estimate depth_cost(const std::vector<DepthGroup>& groups);
 
-// What results say of curves ------------------------------------------------------------------------------------------------
+// Results of curves -------------------------------------------------------------------------------
 
-/// A series for each measure that the records hold, x = layer.
+/// Adds a series over layers for each measure that the records contain.
 void add_depth_series(const std::string& curve, ResultBuilder& out);
 
-/// The scalars `degenerate_rows` and `diverged`, over all curves: tokens without a direction, curves that left the range of the
-/// numbers. Where some did, the result has diverged, and a note names the curves and their layers.
+/// Adds the scalars `degenerate_rows` and `diverged` over all curves: the number of tokens that a
+/// norm set to zero, and the number of curves that overflowed. If any did, the result has diverged,
+/// and a note names the curves and their layers.
 void add_depth_scalars(const std::vector<std::string>& curves, ResultBuilder& out);
 
-/// One sentence: which curves end with mu_normalized under the threshold, and which with the root of
-/// rank_one_residual alone under it, their tokens being anti-parallel. By means over the trials.
-std::string collapse_note(const std::vector<std::string>& curves, double threshold, const Records& records);
+/// One sentence from the means over the trials: which curves end with mu_normalized below the
+/// threshold, and which ones with only the square root of rank_one_residual below it.
+std::string collapse_note(const std::vector<std::string>& curves, double threshold,
+                          const Records& records);
 
 }  // namespace ranklab

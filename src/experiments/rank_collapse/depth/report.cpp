@@ -15,8 +15,11 @@ std::string before_de_escalation(const std::string& measure) {
   return "before." + measure;
 }
 
-std::vector<double> final_values(const std::string& curve, const std::string& what, const Records& records) {
-  return per_trial(records, [&](const TrialRecord& record) { return record.array(of_curve(curve, what)).back(); });
+std::vector<double> final_values(const std::string& curve, const std::string& what,
+                                 const Records& records) {
+  return per_trial(records, [&](const TrialRecord& record) {
+    return record.array(of_curve(curve, what)).back();
+  });
 }
 
 void add_depth_series(const std::string& curve, ResultBuilder& out) {
@@ -32,7 +35,7 @@ void add_depth_series(const std::string& curve, ResultBuilder& out) {
 
 void add_depth_scalars(const std::vector<std::string>& curves, ResultBuilder& out) {
   std::vector<double> degenerate(out.records().size(), 0.0), diverged = degenerate;
-  std::vector<std::string> left;
+  std::vector<std::string> overflowed;
   for (const std::string& curve : curves) {
     const std::vector<double> rows = scalars_of(out.records(), of_curve(curve, degenerate_rows)),
                               layers = scalars_of(out.records(), of_curve(curve, overflow_layer));
@@ -43,29 +46,36 @@ void add_depth_scalars(const std::vector<std::string>& curves, ResultBuilder& ou
       diverged[t] += 1;
       earliest = earliest == 0 ? layers[t] : std::min(earliest, layers[t]);
     }
-    if (earliest > 0) left.push_back(curve + " (layer " + short_number(earliest) + ")");
+    if (earliest > 0) overflowed.push_back(curve + " (layer " + short_number(earliest) + ")");
   }
   out.scalar(degenerate_rows, degenerate);
   out.scalar("diverged", diverged);
   out.diverged_where("diverged");
-  if (left.empty()) return;
-  out.note("Beyond the range of the numbers, at the earliest in layer: " + joined(left) + "; what follows there is undefined.");
+  if (overflowed.empty()) return;
+  out.note("Overflow (earliest layer over the trials): " + joined(overflowed) +
+           ". Later values of these curves are undefined.");
 }
 
-std::string collapse_note(const std::vector<std::string>& curves, double threshold, const Records& records) {
+std::string collapse_note(const std::vector<std::string>& curves, double threshold,
+                          const Records& records) {
   std::vector<std::string> by_mu, by_rank_alone, kept;
   for (const std::string& curve : curves) {
-    const double mu = summarise(final_values(curve, measure::mu_normalized, records)).mean;
-    // Both are squared distances over ||Y||_F^2, to equal tokens and to parallel ones: compared as mu is, by their roots.
-    const double from_rank_one = std::sqrt(summarise(final_values(curve, measure::rank_one_residual, records)).mean);
+    const double mu = summarize(final_values(curve, measure::mu_normalized, records)).mean;
+    // rank_one_residual is the squared distance from parallel tokens relative to ||Y||_F^2, so its
+    // square root is comparable to mu_normalized.
+    const double from_rank_one =
+        std::sqrt(summarize(final_values(curve, measure::rank_one_residual, records)).mean);
     if (!std::isfinite(mu)) continue;
     (mu < threshold ? by_mu : from_rank_one < threshold ? by_rank_alone : kept).push_back(curve);
   }
-  const auto list = [](const std::vector<std::string>& names) { return names.empty() ? std::string("none") : joined(names); };
-  return "At the last layer, on average, against " + short_number(threshold) +
+  const auto list = [](const std::vector<std::string>& names) {
+    return names.empty() ? std::string("none") : joined(names);
+  };
+  return "At the last layer, mean over trials, threshold " + short_number(threshold) +
          ": mu_normalized is below it (the tokens are equal) for " + list(by_mu) +
-         "; the root of rank_one_residual alone is below it (the tokens are parallel or anti-parallel, a collapse that " +
-         "mu does not see) for " + list(by_rank_alone) + "; both are above it for " + list(kept) + ".";
+         "; only the square root of rank_one_residual is below it (the tokens are parallel or "
+         "anti-parallel, a collapse that mu does not detect) for " +
+         list(by_rank_alone) + "; both are above it for " + list(kept) + ".";
 }
 
 }  // namespace ranklab

@@ -19,15 +19,16 @@ struct TokenMeasure {
   double TokenGeometry::*value;
 };
 
-constexpr TokenMeasure measures[] = {{measure::mu, &TokenGeometry::mu},
-                                     {measure::mu_normalized, &TokenGeometry::mu_normalized},
-                                     {measure::token_similarity, &TokenGeometry::token_similarity},
-                                     {measure::token_diversity, &TokenGeometry::token_diversity},
-                                     {measure::cosine_similarity, &TokenGeometry::cosine_similarity},
-                                     {measure::rank_one_residual, &TokenGeometry::rank_one_residual},
-                                     {measure::stable_rank, &TokenGeometry::stable_rank},
-                                     {measure::effective_rank, &TokenGeometry::effective_rank},
-                                     {measure::norm, &TokenGeometry::norm}};
+constexpr TokenMeasure measures[] = {
+    {measure::mu, &TokenGeometry::mu},
+    {measure::mu_normalized, &TokenGeometry::mu_normalized},
+    {measure::token_similarity, &TokenGeometry::token_similarity},
+    {measure::token_diversity, &TokenGeometry::token_diversity},
+    {measure::cosine_similarity, &TokenGeometry::cosine_similarity},
+    {measure::rank_one_residual, &TokenGeometry::rank_one_residual},
+    {measure::stable_rank, &TokenGeometry::stable_rank},
+    {measure::effective_rank, &TokenGeometry::effective_rank},
+    {measure::norm, &TokenGeometry::norm}};
 
 template <class T>
 TokenGeometry measured(const State<T>& state) {
@@ -40,7 +41,8 @@ TokenGeometry measured(const State<T>& state) {
 
 template <class T>
 double log10_norm(const State<T>& state, const TokenGeometry& g) {
-  const double unscaled = state.log2_scale == 0 ? g.norm : static_cast<double>(arma::norm(state.Y, "fro"));
+  const double unscaled =
+      state.log2_scale == 0 ? g.norm : static_cast<double>(arma::norm(state.Y, "fro"));
   return std::log10(unscaled) + state.log2_scale * std::log10(2.0);
 }
 
@@ -48,11 +50,13 @@ double at_layer(const std::vector<double>& schedule, std::uint64_t layer) {
   return schedule.size() == 1 ? schedule.front() : schedule.at(layer);
 }
 
-// A curve of a trial on its way down, and its numbers so far. Once its state is not finite, all that follows is undefined.
+// The state of one curve of a trial, and its numbers so far. After the first state that is not
+// finite, all numbers are undefined.
 template <class T>
-class Traveller {
+class CurveRun {
  public:
-  Traveller(const DepthCurve& curve, const State<T>& input, TrialRecord& record) : curve_(&curve), record_(&record), state_(input) {
+  CurveRun(const DepthCurve& curve, const State<T>& input, TrialRecord& record)
+      : curve_(&curve), record_(&record), state_(input) {
     append(measured(input));
   }
 
@@ -66,23 +70,26 @@ class Traveller {
       block.forward(state_, at_layer(curve_->lambda, layer));
       if (de_escalates()) {
         if (state_.Y.is_finite()) before = measured(state_);
-        state_.Y.each_col() -= static_cast<T>(at_layer(curve_->tau, layer)) * arma::Col<T>(arma::mean(state_.Y, 1));
+        state_.Y.each_col() -=
+            static_cast<T>(at_layer(curve_->tau, layer)) * arma::Col<T>(arma::mean(state_.Y, 1));
       }
       if (!(state_.Y.is_finite() && std::isfinite(state_.log2_scale))) overflow_layer_ = layer + 1;
     }
     append(before);
     const BranchNorms branch = is_finite() ? state_.branch : BranchNorms{};
-    if (layer == 0 ? std::isfinite(branch.output) : numbers_.contains(measure::branch_output_norm)) {
+    if (layer == 0 ? std::isfinite(branch.output)
+                   : numbers_.contains(measure::branch_output_norm)) {
       numbers_[measure::branch_input_norm].push_back(branch.input);
       numbers_[measure::branch_output_norm].push_back(branch.output);
     }
   }
 
-  // Into the record of its trial.
+  // Stores the numbers in the record of the trial.
   void store() const {
     for (const auto& [what, values] : numbers_) record_->set(of_curve(curve_->name, what), values);
     record_->set(of_curve(curve_->name, overflow_layer), static_cast<double>(overflow_layer_));
-    record_->set(of_curve(curve_->name, degenerate_rows), static_cast<double>(state_.degenerate_rows));
+    record_->set(of_curve(curve_->name, degenerate_rows),
+                 static_cast<double>(state_.degenerate_rows));
   }
 
  private:
@@ -103,17 +110,18 @@ class Traveller {
   const DepthCurve* curve_;
   TrialRecord* record_;
   State<T> state_;
-  std::map<std::string, std::vector<double>> numbers_;  // by layer
+  std::map<std::string, std::vector<double>> numbers_;  // one value per layer
   std::uint64_t overflow_layer_ = 0;
 };
 
-// Appends those of one trial.
+// Appends the curves of one trial.
 template <class T>
-void add_travellers(const ModelSpec& spec, const std::vector<DepthCurve>& curves, const Trial& trial, TrialRecord& record,
-                    std::vector<Traveller<T>>& travellers) {
+void add_curve_runs(const ModelSpec& spec, const std::vector<DepthCurve>& curves,
+                    const Trial& trial, TrialRecord& record, std::vector<CurveRun<T>>& runs) {
   const State<T> input = draw_input<T>(spec, trial);
   for (const DepthCurve& curve : curves) {
-    travellers.emplace_back(curve, curve.dropout > 0 ? draw_input<T>(spec, trial, curve.dropout) : input, record);
+    runs.emplace_back(curve, curve.dropout > 0 ? draw_input<T>(spec, trial, curve.dropout) : input,
+                      record);
   }
 }
 
@@ -122,10 +130,12 @@ std::unique_ptr<Block<T>> block_at(const ModelSpec& spec, const Trial& trial, st
   return make_block<T>(spec, *tensors_of_layer<T>(spec, trial, layer));
 }
 
-// Takes the travellers through all layers. The trial is that of drawn weights, or any of those that share a file's.
+// Runs all curves through all layers. For drawn weights they belong to `trial`; for weights from a
+// file, `trial` is any of the trials that share them.
 template <class T>
-void walk(const ModelSpec& spec, const Trial& trial, std::vector<Traveller<T>>& travellers, const DepthObserver<T>& observe) {
-  // Reading a block takes about as long as a few states take through it.
+void walk(const ModelSpec& spec, const Trial& trial, std::vector<CurveRun<T>>& runs,
+          const DepthObserver<T>& observe) {
+  // Reading a block takes about as long as passing a few states through it.
   const bool reads_ahead = spec.checkpoint != nullptr && !spec.shares_weights();
   std::unique_ptr<Block<T>> block, next;
   for (std::uint64_t layer = 0; layer < spec.layers; ++layer) {
@@ -133,61 +143,66 @@ void walk(const ModelSpec& spec, const Trial& trial, std::vector<Traveller<T>>& 
     if (next != nullptr) {
       block = std::move(next);
     } else if (block == nullptr || !spec.shares_weights()) {
-      block.reset();  // before the next is drawn: one block of weights in memory
+      block.reset();  // before the next is drawn, so that only one block is in memory
       block = block_at<T>(spec, trial, layer);
     }
     const std::size_t ahead = reads_ahead && layer + 1 < spec.layers ? 1 : 0;
-    trial.for_each_part(ahead + travellers.size(), [&](std::size_t part) {
+    trial.for_each_part(ahead + runs.size(), [&](std::size_t part) {
       if (part < ahead) {
         next = block_at<T>(spec, trial, layer + 1);
         return;
       }
       const std::size_t c = part - ahead;
-      if (observe && travellers[c].is_finite()) observe(c, *block, travellers[c].state());
-      travellers[c].advance(*block, layer);
+      if (observe && runs[c].is_finite()) observe(c, *block, runs[c].state());
+      runs[c].advance(*block, layer);
     });
     trial.advance();
   }
 }
 
 template <class T>
-void walk_trials(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves, const std::vector<Trial>& trials,
-                 Records& records, const DepthObserver<T>& observe = {}) {
-  const std::size_t at_once = spec.checkpoint != nullptr ? trials.size() : 1;  // drawn weights belong to one trial
+void walk_trials(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
+                 const std::vector<Trial>& trials, Records& records,
+                 const DepthObserver<T>& observe = {}) {
+  // Drawn weights belong to one trial.
+  const std::size_t at_once = spec.checkpoint != nullptr ? trials.size() : 1;
   for (std::size_t first = 0; first < trials.size(); first += at_once) {
-    std::vector<Traveller<T>> travellers;
-    for (std::size_t t = first; t < first + at_once; ++t) add_travellers(spec, curves[t], trials[t], records[t], travellers);
-    walk(spec, trials[first], travellers, observe);
-    for (const Traveller<T>& traveller : travellers) traveller.store();
+    std::vector<CurveRun<T>> runs;
+    for (std::size_t t = first; t < first + at_once; ++t)
+      add_curve_runs(spec, curves[t], trials[t], records[t], runs);
+    walk(spec, trials[first], runs, observe);
+    for (const CurveRun<T>& run : runs) run.store();
   }
 }
 
 template <class T>
-void walk_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, Records& records) {
+void walk_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,
+                   Records& records) {
   const ModelSpec& common = groups.front().spec;
   const Trial& trial = trials.front();
-  std::vector<std::vector<Traveller<T>>> travellers(groups.size());
+  std::vector<std::vector<CurveRun<T>>> runs(groups.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     for (std::size_t t = 0; t < trials.size(); ++t) {
-      add_travellers(groups[g].spec, groups[g].curves, trials[t], records[t], travellers[g]);
+      add_curve_runs(groups[g].spec, groups[g].curves, trials[t], records[t], runs[g]);
     }
   }
   for (std::uint64_t layer = 0; layer < common.layers; ++layer) {
     const std::unique_ptr<Tensors<T>> source = tensors_of_layer<T>(common, trial, layer);
-    RememberedTensors<T> tensors(*source);
+    CachedTensors<T> tensors(*source);
     trial.for_each_part(groups.size(), [&](std::size_t g) {
       trial.check_interrupt();
       const std::unique_ptr<Block<T>> block = make_block<T>(groups[g].spec, tensors);
-      trial.for_each_part(travellers[g].size(), [&](std::size_t c) { travellers[g][c].advance(*block, layer); });
+      trial.for_each_part(runs[g].size(),
+                          [&](std::size_t c) { runs[g][c].advance(*block, layer); });
       trial.advance();
     });
   }
-  for (const auto& of_group : travellers) {
-    for (const Traveller<T>& traveller : of_group) traveller.store();
+  for (const auto& of_group : runs) {
+    for (const CurveRun<T>& run : of_group) run.store();
   }
 }
 
-// For the progress bar: every group walks through its layers once.
+// For the progress bar: every group runs through its layers once.
 void expect_layers(const std::vector<DepthGroup>& groups, const Trial& trial) {
   std::uint64_t layers = 0;
   for (const DepthGroup& group : groups) layers += group.spec.layers;
@@ -196,12 +211,14 @@ void expect_layers(const std::vector<DepthGroup>& groups, const Trial& trial) {
 
 }  // namespace
 
-void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves, const std::vector<Trial>& trials,
-                bool single_precision, Records& records) {
-  single_precision ? walk_trials<float>(spec, curves, trials, records) : walk_trials<double>(spec, curves, trials, records);
+void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
+                const std::vector<Trial>& trials, bool single_precision, Records& records) {
+  single_precision ? walk_trials<float>(spec, curves, trials, records)
+                   : walk_trials<double>(spec, curves, trials, records);
 }
 
-Records run_groups(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, bool single_precision) {
+Records run_groups(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,
+                   bool single_precision) {
   Records records(trials.size());
   expect_layers(groups, trials.front());
   for (const DepthGroup& group : groups) {
@@ -210,13 +227,15 @@ Records run_groups(const std::vector<DepthGroup>& groups, const std::vector<Tria
   return records;
 }
 
-Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials, bool single_precision) {
+Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,
+                     bool single_precision) {
   if (groups.front().spec.checkpoint == nullptr && trials.size() > 1) {
     throw std::logic_error("run_variants: drawn weights belong to one trial");
   }
   Records records(trials.size());
   expect_layers(groups, trials.front());
-  single_precision ? walk_variants<float>(groups, trials, records) : walk_variants<double>(groups, trials, records);
+  single_precision ? walk_variants<float>(groups, trials, records)
+                   : walk_variants<double>(groups, trials, records);
   return records;
 }
 
@@ -226,7 +245,8 @@ TrialRecord run_training(const ModelSpec& spec, const Trial& training,
   Records records;
   for (std::uint64_t first = 0; first < spec.sequences->size(); first += trials_per_batch(spec)) {
     std::vector<Trial> batch;
-    for (std::uint64_t s = first; s < std::min<std::uint64_t>(first + trials_per_batch(spec), spec.sequences->size()); ++s) {
+    for (std::uint64_t s = first;
+         s < std::min<std::uint64_t>(first + trials_per_batch(spec), spec.sequences->size()); ++s) {
       batch.push_back(training.at(s));
     }
     for (TrialRecord& record : run(batch)) records.push_back(std::move(record));
@@ -234,7 +254,7 @@ TrialRecord run_training(const ModelSpec& spec, const Trial& training,
   TrialRecord out = mean_of(records);
   for (const auto& [name, mean] : records.front().arrays()) {
     if (!name.ends_with(overflow_layer)) continue;
-    double earliest = 0;  // the mean of layers would be no layer
+    double earliest = 0;  // instead of the mean of the layers, which may not be a layer
     for (const double layer : scalars_of(records, name)) {
       if (layer > 0 && (earliest == 0 || layer < earliest)) earliest = layer;
     }
@@ -244,7 +264,8 @@ TrialRecord run_training(const ModelSpec& spec, const Trial& training,
 }
 
 template <class T>
-TrialRecord run_observed(const DepthGroup& group, const Trial& trial, const DepthObserver<T>& observe) {
+TrialRecord run_observed(const DepthGroup& group, const Trial& trial,
+                         const DepthObserver<T>& observe) {
   Records records(1);
   walk_trials<T>(group.spec, {group.curves}, {trial}, records, observe);
   return records.front();
@@ -263,8 +284,8 @@ const std::vector<std::string>& token_measures() {
 }
 
 std::uint64_t trials_per_batch(const ModelSpec& spec) {
-  // Enough that reading a layer costs little beside using it and that every core has one, few enough that not much is lost when
-  // a run is stopped.
+  // Enough that reading a layer costs little compared with using it and that every core has a
+  // sequence, but few enough that an interrupted run loses little.
   constexpr std::uint64_t sequences = 8;
   return spec.checkpoint != nullptr ? std::max(sequences, available_cores()) : 1;
 }
@@ -273,21 +294,27 @@ Estimate depth_cost(const std::vector<DepthGroup>& groups) {
   Estimate cost;
   for (const DepthGroup& group : groups) {
     const ModelSpec& spec = group.spec;
-    const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim), K = static_cast<double>(spec.layers),
+    const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim),
+                 K = static_cast<double>(spec.layers),
                  curves = static_cast<double>(group.curves.size()), small = std::min(N, d);
     const double scores = spec.row().attends ? N * N * static_cast<double>(spec.heads) : 0;
-    const double block = parameters_per_block(spec), width = 8 * d + (spec.has_mlp() ? static_cast<double>(spec.ffn) : 0);
-    const double weights = 2 * block, states = curves * (N * d + 9 * K), at_work = scores + N * width + 4 * small * small;
+    const double block = parameters_per_block(spec),
+                 width = 8 * d + (spec.has_mlp() ? static_cast<double>(spec.ffn) : 0);
+    const double weights = 2 * block, states = curves * (N * d + 9 * K),
+                 at_work = scores + N * width + 4 * small * small;
     const double geometry = 2 * N * d * small + 4 * small * small * small;
     if (spec.checkpoint != nullptr) {
-      // A batch's states, two layers at once and the largest matrix of the second as it was read; a value is read about as fast as
-      // so many operations are done.
-      cost.shared_bytes = std::max(cost.shared_bytes, 8 * (1.25 * weights + static_cast<double>(trials_per_batch(spec)) * states));
+      // The states of a batch, two layers, and the largest matrix of the second layer in its stored
+      // form. Reading a number costs about as much as 30 operations.
+      cost.shared_bytes =
+          std::max(cost.shared_bytes,
+                   8 * (1.25 * weights + static_cast<double>(trials_per_batch(spec)) * states));
       cost.bytes = std::max(cost.bytes, 8 * at_work);
       cost.flops += 30 * block * K / static_cast<double>(trials_per_batch(spec));
     } else {
       cost.bytes = std::max(cost.bytes, 8 * (weights + states + at_work));
-      cost.flops += 30 * block * (spec.shares_weights() ? 1 : K);  // a draw costs about as much as so many operations
+      // Drawing a number costs about as much as 30 operations.
+      cost.flops += 30 * block * (spec.shares_weights() ? 1 : K);
     }
     cost.flops += K * curves * (flops_per_block(spec) + geometry);
   }

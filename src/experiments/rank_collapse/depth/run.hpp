@@ -1,4 +1,4 @@
-// A passage through the blocks of a model that is watched from inside.
+// A run through the blocks of a model with an observer that is called at every block.
 #pragma once
 
 #include <functional>
@@ -8,13 +8,15 @@
 
 namespace ranklab {
 
-/// Sees each block with the state of each curve before it goes in, as long as that is finite. May be called for several curves at
-/// once.
+/// Called for each block and each curve with the state that enters the block, while that state is
+/// finite. Calls for different curves may be concurrent.
 template <class T>
-using DepthObserver = std::function<void(std::size_t curve, const Block<T>& block, const State<T>& state)>;
+using DepthObserver =
+    std::function<void(std::size_t curve, const Block<T>& block, const State<T>& state)>;
 
-/// run_groups of one group in one trial.
+/// run_groups for one group and one trial, with an observer.
 template <class T>
-TrialRecord run_observed(const DepthGroup& group, const Trial& trial, const DepthObserver<T>& observe);
+TrialRecord run_observed(const DepthGroup& group, const Trial& trial,
+                         const DepthObserver<T>& observe);
 
 }  // namespace ranklab

@@ -1,5 +1,5 @@
-// `rank-collapse --study escalation`: token similarity along post-norm Transformer blocks, and what each of a block's four
-// steps does to it ([Shallow] Figure 2).
+// `rank-collapse --study escalation`: token similarity over post-norm Transformer blocks, and the
+// effect of each of the four steps of a block ([Shallow] Figure 2).
 #pragma once
 
 #include <memory>

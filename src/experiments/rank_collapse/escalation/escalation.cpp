@@ -18,7 +18,7 @@ namespace ranklab {
 namespace escalation {
 namespace {
 
-// A trial -------------------------------------------------------------------------------------------------------------------
+// A trial -----------------------------------------------------------------------------------------
 
 template <class T>
 TrialRecord measure(const EscalationConfig& config, const Trial& trial) {
@@ -27,16 +27,17 @@ TrialRecord measure(const EscalationConfig& config, const Trial& trial) {
   std::array<std::vector<double>, xi_ratios.size()> ratios;
   ratios.fill(none);
   Tally identity;
-  TrialRecord record = follow_path<T>(config, trial, [&](std::uint64_t k, const BlockPassage<T>& passage) {
-    for (std::size_t s = 0; s < ratios.size(); ++s) {
-      const TokenParts &before = passage.parts[s], &after = passage.parts[s + 1];
-      const Escalation step = measure_escalation(before, after);
-      ratios[s][k] = step.xi_ratio();
-      if (s == 0) rates[k] = step.rate;
-      count_identity(step, before.similarity(), identity);
-    }
-    diversity_ratios[k] = passage.parts.back().diversity() / passage.parts.front().diversity();
-  });
+  TrialRecord record =
+      follow_path<T>(config, trial, [&](std::uint64_t k, const BlockPassage<T>& passage) {
+        for (std::size_t s = 0; s < ratios.size(); ++s) {
+          const TokenParts &before = passage.parts[s], &after = passage.parts[s + 1];
+          const Escalation step = measure_escalation(before, after);
+          ratios[s][k] = step.xi_ratio();
+          if (s == 0) rates[k] = step.rate;
+          count_identity(step, before.similarity(), identity);
+        }
+        diversity_ratios[k] = passage.parts.back().diversity() / passage.parts.front().diversity();
+      });
   for (std::size_t s = 0; s < ratios.size(); ++s) record.set(xi_ratios[s], std::move(ratios[s]));
   record.set(rate, std::move(rates));
   record.set(diversity_ratio, std::move(diversity_ratios));
@@ -54,7 +55,8 @@ double first_state_near_maximum(const std::vector<double>& similarity) {
 double count_decreases(const Plan& plan, const TrialRecord& record) {
   const std::vector<double>& diversity = record.array(token_diversity);
   const std::vector<std::size_t> blocks = plan.clean_blocks(record);
-  return static_cast<double>(std::ranges::count_if(blocks, [&](std::size_t k) { return diversity[k + 1] > diversity[k]; }));
+  return static_cast<double>(std::ranges::count_if(
+      blocks, [&](std::size_t k) { return diversity[k + 1] > diversity[k]; }));
 }
 
 // The geometric mean of ratio(record, k) over late blocks.
@@ -68,12 +70,13 @@ double over_late_blocks(const Plan& plan, const TrialRecord& record, const Value
   return blocks > 0 ? std::exp(logarithms / blocks) : undefined;
 }
 
-// Claims --------------------------------------------------------------------------------------------------------------------
+// Claims ------------------------------------------------------------------------------------------
 
-// "Before block 15"; "about 2", "about 1"; "far less than 1"; "approach 0", by the last block against the first; 1/2 late.
+// The paper's "before block 15", and our thresholds for "about 2", "about 1", "far less than 1",
+// "approach 0" (last block relative to the first) and the late factor of Remark 2.8.
 constexpr std::size_t paper_blocks = 15;
 constexpr Region about_two = {1.5, 2.5}, about_one = {0.9, 1.1};
-constexpr double far_below_one = 0.5, towards_zero = 0.1, rate_margin = 0.1;
+constexpr double far_below_one = 0.5, toward_zero = 0.1, rate_margin = 0.1;
 
 const Place left = in_figure("shallow/fig-2-", "Section 2.4, Figure 2 (left)", {"Figure 2"}),
             middle = in_figure(left.prefix, "Section 2.4, Figure 2 (middle)", left.figures),
@@ -85,78 +88,104 @@ void judge_similarity(const Plan& plan, const Records& records, Claims& claims) 
   };
   const std::vector<double> counts = scalars_of(records, decreases);
   const double falls = std::accumulate(counts.begin(), counts.end(), 0.0);
-  claims.add(judge_blocks(left("monotone", "mean token similarity rises at every block"), clean_values(plan, records, rise),
-                          at_least(0), "rise of t_sim per block; in single trials it falls " + short_number(falls) + " times"));
+  claims.add(judge_blocks(
+      left("monotone", "The mean token similarity rises at every block"),
+      clean_values(plan, records, rise), at_least(0),
+      "rise of t_sim per block; number of decreases in single trials: " + short_number(falls)));
 
-  const Statement maximum = reading(left("maximum", "token similarity is near its maximum, above " + short_number(near_maximum) +
-                                                        ", before block " + std::to_string(paper_blocks)),
-                                    short_number(near_maximum));
+  const Statement maximum =
+      reading(left("maximum", "The token similarity is near its maximum (above " +
+                                  short_number(near_maximum) + ") before block " +
+                                  std::to_string(paper_blocks)),
+              short_number(near_maximum));
   const bool deep = plan.config.spec.layers + 1 >= paper_blocks;
-  if (!claims.applies(maximum, deep ? "" : "needs " + std::to_string(paper_blocks - 1) + " blocks")) return;
-  const double first = summarise(scalars_of(records, first_near_maximum)).mean;
+  const std::string too_shallow =
+      "requires at least " + std::to_string(paper_blocks - 1) + " blocks";
+  if (!claims.applies(maximum, deep ? "" : too_shallow)) return;
+  const double first = summarize(scalars_of(records, first_near_maximum)).mean;
   claims.mean(
-      maximum, per_trial(records, [](const TrialRecord& record) { return record.array(token_similarity)[paper_blocks - 1]; }),
+      maximum,
+      per_trial(records,
+                [](const TrialRecord& record) {
+                  return record.array(token_similarity)[paper_blocks - 1];
+                }),
       {near_maximum, 1.0},
-      "t_sim after block " + std::to_string(paper_blocks - 1) + "; reached after block " + short_number(first) + " on average");
+      "t_sim after block " + std::to_string(paper_blocks - 1) +
+          "; first block that exceeds the threshold, mean over trials: " + short_number(first));
 }
 
 void judge_steps(const Plan& plan, const Records& records, Claims& claims) {
   for (std::size_t s = 0; s < xi_ratios.size(); ++s) {
     const Region allowed = s == 0 ? about_two : about_one;
     const std::string step = std::to_string(s + 1);
-    const Statement about = printed_number(middle("step" + step, "mean xi_1/xi_2 of step " + step + " is about " +
-                                                                     (s == 0 ? "2" : "1") + ", in [" + short_number(allowed.low) +
-                                                                     ", " + short_number(allowed.high) + "], at every block"));
+    const Statement about = printed_number(
+        middle("step" + step, "The mean xi_1/xi_2 of step " + step + " is about " +
+                                  (s == 0 ? "2" : "1") + " (in [" + short_number(allowed.low) +
+                                  ", " + short_number(allowed.high) + "]) at every block"));
     claims.add(judge_blocks(about, clean_values(plan, records, recorded(xi_ratios[s])), allowed));
   }
 }
 
-// Over the blocks that are not rounding noise, as all claims.
+// Only over the blocks that are not rounding noise, as in all claims.
 double last_over_first(const Plan& plan, const TrialRecord& record, const std::string& quantity) {
   const std::vector<double>& values = record.array(quantity);
   const std::vector<std::size_t> blocks = plan.clean_blocks(record);
   return blocks.empty() || blocks.back() == 0 ? undefined : values[blocks.back()] / values[0];
 }
 
-void judge_gap(const Plan& plan, const Records& records, const std::string& quantity, Claims& claims) {
+void judge_gap(const Plan& plan, const Records& records, const std::string& quantity,
+               Claims& claims) {
   const Statement below =
-      reading(right(quantity, "mean " + quantity + " is far below 1, under " + short_number(far_below_one) + ", at every block"),
+      reading(right(quantity, "The mean " + quantity + " is far below 1 (at most " +
+                                  short_number(far_below_one) + ") at every block"),
               short_number(far_below_one));
-  claims.add(judge_blocks(below, clean_values(plan, records, recorded(quantity)), {0.0, far_below_one}));
+  claims.add(
+      judge_blocks(below, clean_values(plan, records, recorded(quantity)), {0.0, far_below_one}));
 
-  const Statement falls = reading(right(quantity + "/to-zero", quantity + " falls towards 0: at the last block to " +
-                                                                   short_number(towards_zero) + " of the first, or less"),
-                                  short_number(towards_zero) + " of the first");
-  const std::string too_few = "needs " + std::to_string(paper_blocks) + " blocks, as many as similarity takes to saturate";
+  const Statement falls = reading(
+      right(quantity + "/to-zero", quantity + " falls toward 0: at the last block it is at most " +
+                                       short_number(toward_zero) + " of its value at the first"),
+      short_number(toward_zero) + " of the first");
+  const std::string too_few = "requires at least " + std::to_string(paper_blocks) +
+                              " blocks, the depth at which the similarity saturates";
   if (!claims.applies(falls, plan.config.spec.layers < paper_blocks ? too_few : "")) return;
-  claims.mean(falls, per_trial(records, [&](const TrialRecord& record) { return last_over_first(plan, record, quantity); }),
-              {0.0, towards_zero}, "last over first");
+  claims.mean(
+      falls,
+      per_trial(records,
+                [&](const TrialRecord& record) { return last_over_first(plan, record, quantity); }),
+      {0.0, toward_zero}, quantity + " at the last block divided by its value at the first");
 }
 
-// [Shallow] Remark 2.8; with lambda and sigma other than the paper's, 1/(1 + alpha^2) becomes E[xi_2]/E[xi_1] at omega = delta = 0.
-void judge_late_ratio(const Plan& plan, const std::string& id, const std::string& what, const std::vector<double>& ratios,
-                      Claims& claims) {
-  const double limit = 1 / (1 + expected_excess(step_strength(plan.config.spec, plan.config.lambda), 1.0, 0.0));
-  const Statement statement = {id, "Remark 2.8",
-                               "late diversity shrinks by the factor 1/(1 + alpha^2 d sigma^2/lambda^2) = " + short_number(limit) +
-                                   ", within " + short_number(100 * rate_margin) + " %, at " + what};
-  const std::string late = "t_sim above " + short_number(near_maximum) + " and diversity above rounding noise";
+// [Shallow] Remark 2.8. If lambda and sigma differ from the paper's, 1/(1 + alpha^2) becomes
+// E[xi_2]/E[xi_1] at omega = delta = 0.
+void judge_late_ratio(const Plan& plan, const std::string& id, const std::string& what,
+                      const std::vector<double>& ratios, Claims& claims) {
+  const double limit =
+      1 / (1 + expected_excess(step_strength(plan.config.spec, plan.config.lambda), 1.0, 0.0));
+  const Statement statement = {
+      id, "Remark 2.8",
+      "The diversity shrinks by the factor 1/(1 + alpha^2 d sigma^2/lambda^2) = " +
+          short_number(limit) + " (within " + short_number(100 * rate_margin) + " %) in " + what};
+  const std::string late =
+      "t_sim above " + short_number(near_maximum) + " and diversity above rounding noise";
   std::string unmet;
   if (!plan.config.is_algorithm_1()) {
-    unmet = "the statement is about W of independent entries without a projection after it";
+    unmet = "the statement assumes W with independent entries and no projection after it";
   } else if (!(limit > 0)) {
     unmet = "without a skip the factor is 0";
-  } else if (summarise(ratios).n == 0) {
-    unmet = "no block begins with " + late;
+  } else if (summarize(ratios).n == 0) {
+    unmet = "no block has an input with " + late;
   }
   if (!claims.applies(statement, unmet)) return;
   claims.mean(statement, ratios, {limit * (1 - rate_margin), limit * (1 + rate_margin)},
-              "geometric mean over the blocks that begin with " + late);
+              "diversity after divided by diversity before, geometric mean over the blocks whose "
+              "input has " +
+                  late);
 }
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
   {
-    const auto setting = claims.only_where(plan.other_setting);
+    const auto setting = claims.only_where(plan.unmet_setting);
     judge_similarity(plan, records, claims);
     judge_steps(plan, records, claims);
     judge_gap(plan, records, delta, claims);
@@ -164,17 +193,22 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
   }
   judge_identity(records, claims);
   judge_bounds(plan, records, claims);
-  judge_late_ratio(plan, "shallow/rem-2.8", "the block", scalars_of(records, late_ratio), claims);
-  judge_late_ratio(plan, "shallow/rem-2.8/step1", "step 1", scalars_of(records, late_ratio_of_step_1), claims);
+  judge_late_ratio(plan, "shallow/rem-2.8", "a late block", scalars_of(records, late_ratio),
+                   claims);
+  judge_late_ratio(plan, "shallow/rem-2.8/step1", "step 1 of a late block",
+                   scalars_of(records, late_ratio_of_step_1), claims);
 }
 
-// The result ----------------------------------------------------------------------------------------------------------------
+// The result --------------------------------------------------------------------------------------
 
 void add_figure(ResultBuilder& out) {
-  out.panel("Token similarity", {"block"}, unit_axis("t_sim")).curve(token_similarity, "", {LineStyle::line_points});
-  PanelBuilder steps = out.panel("What each step does", {"block"}, {"xi_1 / xi_2"});
-  const char* const labels[] = {"step 1, attention and skip", "step 2, norm", "step 3, feed-forward net", "step 4, norm"};
-  for (std::size_t s = 0; s < xi_ratios.size(); ++s) steps.curve(xi_ratios[s], labels[s], {LineStyle::line_points});
+  out.panel("Token similarity", {"block"}, unit_axis("t_sim"))
+      .curve(token_similarity, "", {LineStyle::line_points});
+  PanelBuilder steps = out.panel("Effect of each step", {"block"}, {"xi_1 / xi_2"});
+  const char* const labels[] = {"step 1, attention and skip", "step 2, norm",
+                                "step 3, feed-forward net", "step 4, norm"};
+  for (std::size_t s = 0; s < xi_ratios.size(); ++s)
+    steps.curve(xi_ratios[s], labels[s], {LineStyle::line_points});
   out.panel("Attention matrices", {"block"}, log_axis("mean over heads"))
       .curve(delta, "delta", {LineStyle::line_points})
       .curve(omega, "omega", {LineStyle::line_points});
@@ -189,11 +223,14 @@ void add_numbers(const Plan& plan, TrialRecord& record) {
   record.set(decreases, count_decreases(plan, record));
   record.set(late_ratio, over_late_blocks(plan, record, recorded(diversity_ratio)));
   record.set(late_ratio_of_step_1,
-             over_late_blocks(plan, record, [](const TrialRecord& of, std::size_t k) { return 1 / of.array(rate)[k]; }));
+             over_late_blocks(plan, record, [](const TrialRecord& of, std::size_t k) {
+               return 1 / of.array(rate)[k];
+             }));
 }
 
 TrialRecord run_trial(const Plan& plan, const Trial& trial) {
-  TrialRecord record = plan.single_precision ? measure<float>(plan.config, trial) : measure<double>(plan.config, trial);
+  TrialRecord record = plan.single_precision ? measure<float>(plan.config, trial)
+                                             : measure<double>(plan.config, trial);
   add_numbers(plan, record);
   return record;
 }
@@ -201,21 +238,25 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
 Result report(const Plan& plan, const Records& records) {
   const bool is_algorithm_1 = plan.config.is_algorithm_1();
   const ModelSpec& spec = plan.config.spec;
-  const std::string blocks = is_algorithm_1 ? "post-norm Transformer blocks" : "the blocks of " + spec.model;
-  ResultBuilder out("Token similarity along " + blocks + ", step by step", records);
+  const std::string blocks =
+      is_algorithm_1 ? "post-norm Transformer blocks" : "the blocks of " + spec.model;
+  ResultBuilder out("Token similarity over " + blocks + ", step by step", records);
   out.claims().set_unit(independent_unit(spec));
-  out.scalars({token_escalation::degenerate_rows, diverged, final_similarity, first_near_maximum, decreases, late_ratio,
-               late_ratio_of_step_1});
+  out.scalars({token_escalation::degenerate_rows, diverged, final_similarity, first_near_maximum,
+               decreases, late_ratio, late_ratio_of_step_1});
   out.diverged_where(diverged);
   for (const char* name : {token_similarity, token_diversity}) out.series(name, "block");
-  for (const char* name : {delta, omega, mu_1, mu_2, rate, diversity_ratio}) out.series(name, "block", 1);
+  for (const char* name : {delta, omega, mu_1, mu_2, rate, diversity_ratio})
+    out.series(name, "block", 1);
   for (const char* name : xi_ratios) out.series(name, "block", 1);
   judge(plan, records, out.claims());
   add_figure(out);
   for (std::string& line : file_notes(spec)) out.note(std::move(line));
   out.note("mu_1 and mu_2 are the squares of eq. (10), averaged over heads.");
   if (is_algorithm_1 && spec.weight_variance == "1/d") {
-    out.note("Entries of W have variance 1/d; the h/d that the paper prints (--weight-variance h/d) does not give its figure.");
+    out.note(
+        "The entries of W have variance 1/d. The paper prints h/d (--weight-variance h/d), which "
+        "does not reproduce its figure.");
   }
   return out.take();
 }
@@ -227,25 +268,29 @@ namespace {
 class EscalationStudy : public Study {
  public:
   std::vector<Field> fields() override {
-    std::vector<Field> fields = escalation_fields(config_, models_that([](const ModelRow& row) { return row.has_steps; }));
+    std::vector<Field> fields =
+        escalation_fields(config_, models_that([](const ModelRow& row) { return row.has_steps; }));
     for (Field& field : file_fields(config_.spec)) fields.push_back(std::move(field));
     return fields;
   }
   void adopt_files() override { ranklab::adopt_files(config_.spec); }
   std::uint64_t trials_in_files() const override { return ranklab::trials_in_files(config_.spec); }
-  void settle() override { settle_with_files(config_.spec); }
+  void resolve_defaults() override { resolve_defaults_with_files(config_.spec); }
   void validate() const override {
     if (config_.spec.checkpoint != nullptr && !config_.spec.row().has_steps) {
-      throw UsageError("--weights " + printable(config_.spec.weights) + " holds " + config_.spec.model +
-                       ", which has no post-norm blocks; --study escalation runs " +
-                       joined(models_that([](const ModelRow& row) { return row.has_steps && row.published; }), "|"));
+      throw UsageError(
+          "--weights " + printable(config_.spec.weights) + " contains " + config_.spec.model +
+          ", which has no post-norm blocks; allowed with --study escalation: " +
+          joined(models_that([](const ModelRow& row) { return row.has_steps && row.published; }),
+                 "|"));
     }
   }
   Estimate estimate() const override { return path_estimate(config_); }
 
   Result run(Runner& runner) const override {
     const token_escalation::Plan plan(config_, runner.single_precision());
-    return escalation::report(plan, runner.run([&](Trial& trial) { return escalation::run_trial(plan, trial); }));
+    return escalation::report(
+        plan, runner.run([&](Trial& trial) { return escalation::run_trial(plan, trial); }));
   }
 
  private:

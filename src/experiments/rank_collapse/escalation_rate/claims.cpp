@@ -14,83 +14,106 @@ StepStrength strength_of(const Plan& plan) {
   return step_strength(plan.config.spec, plan.config.lambda);
 }
 
-constexpr double nearly_identical = 0.05;  // largest difference between two curves over the smaller
-const std::string by_sharpening = "sharpened by the expectations (9) as control variates";
+// Our threshold: the largest difference between two curves relative to the smaller one.
+constexpr double nearly_identical = 0.05;
+const std::string by_control_variates =
+    "with the expectations (9) as control variates, which reduces the spread";
 
-// [Shallow] Theorem 2.6 for several heads: the bounds (11) are averaged before they enter eq. (16).
+// [Shallow] Theorem 2.6 for several heads: the means of the bounds (11) over heads enter eq. (16).
 void judge_guarantee(const Plan& plan, const Records& records, Claims& claims) {
   const StepStrength strength = strength_of(plan);
   const Statement eq_16 = {"shallow/eq-16", "Theorem 2.6, eq. (16)",
-                           "E[r] is at least 1 plus the averaged Estimate 1 times t_sim, at every block with omega + delta < 1"};
+                           "E[r] >= 1 + Estimate 1 (averaged over heads) times t_sim at every "
+                           "block with omega + delta < 1"};
   if (!claims.applies(eq_16, strength.attention == 0 ? "step 1 has no attention" : "")) return;
   const auto margin = [&](const TrialRecord& record, std::size_t k) {
     if (!(at(record, largest_sum, k) < 1)) return undefined;
-    const double guaranteed = expected_excess(strength, at(record, mu_1_bound, k), at(record, mu_2_bound, k));
+    const double guaranteed =
+        expected_excess(strength, at(record, mu_1_bound, k), at(record, mu_2_bound, k));
     return (at(record, sharpened_excess, k) - guaranteed) * at(record, token_similarity, k);
   };
-  claims.add(judge_blocks(eq_16, clean_values(plan, records, margin), at_least(0), "rate less bound, " + by_sharpening));
+  claims.add(judge_blocks(eq_16, clean_values(plan, records, margin), at_least(0),
+                          "mean rate minus its bound, " + by_control_variates));
 }
 
-// [Shallow] eq. (17) is a bound for symmetric P; where P is not, its distance from the mean is reported and not judged.
+// [Shallow] eq. (17) is a bound for symmetric P. If P is not symmetric, its distance from the mean
+// is reported but not judged.
 void judge_symmetric(const Plan& plan, const Records& records, Claims& claims) {
   const auto margin = [](const TrialRecord& record, std::size_t k) {
-    return (at(record, sharpened_excess, k) - at(record, estimate_2, k)) * at(record, token_similarity, k);
+    return (at(record, sharpened_excess, k) - at(record, estimate_2, k)) *
+           at(record, token_similarity, k);
   };
   const double asymmetric = spread_of(records.front().array(largest_asymmetry)).largest;
-  const std::string unmet = "P is not symmetric: ||P - P'||_F/||P||_F up to " + short_number(asymmetric);
-  const auto symmetric = claims.only_where(asymmetric <= plan.slack ? "" : unmet, Claims::Unmet::verdict_alone);
-  claims.add(
-      judge_blocks({"shallow/eq-17", "Corollary 2.7, eq. (17)", "for symmetric P, E[r] is at least 1 plus Estimate 2 times t_sim"},
-                   clean_values(plan, records, margin), at_least(0), "rate less Estimate 2's, " + by_sharpening));
+  const std::string unmet =
+      "P is not symmetric: ||P - P'||_F/||P||_F up to " + short_number(asymmetric);
+  const auto symmetric =
+      claims.only_where(asymmetric <= plan.slack ? "" : unmet, Claims::Unmet::verdict_alone);
+  claims.add(judge_blocks({"shallow/eq-17", "Corollary 2.7, eq. (17)",
+                           "E[r] >= 1 + Estimate 2 times t_sim at every block if P is symmetric"},
+                          clean_values(plan, records, margin), at_least(0),
+                          "mean rate minus the rate from Estimate 2, " + by_control_variates));
 }
 
 void judge_estimates(const Plan& plan, const Records& records, Claims& claims) {
-  // Estimate 2 is the closer one exactly where the mean lies on its side of the middle.
+  // Estimate 2 is closer if and only if the mean is on its side of the midpoint.
   const auto side = [](const TrialRecord& record, std::size_t k) {
     const double first = at(record, estimate_1, k), second = at(record, estimate_2, k);
     if (first == second) return undefined;
     return (second > first ? 1 : -1) * (at(record, sharpened_excess, k) - (first + second) / 2);
   };
-  claims.add(judge_blocks(in_figure("shallow/", "Section 2.4, Figure 3 (middle)", {"Figure 3"})(
-                              "fig-3-closer", "Estimate 2 is closer to the mean of xi_1/xi_2 - 1 than Estimate 1, at every block"),
-                          clean_values(plan, records, side), at_least(0),
-                          "distance of the mean from the middle of the two, towards Estimate 2, " + by_sharpening));
+  claims.add(judge_blocks(
+      in_figure("shallow/", "Section 2.4, Figure 3 (middle)", {"Figure 3"})(
+          "fig-3-closer",
+          "Estimate 2 is closer to the mean of xi_1/xi_2 - 1 than Estimate 1 at every block"),
+      clean_values(plan, records, side), at_least(0),
+      "distance of the mean from the midpoint of the two estimates, positive toward Estimate 2, " +
+          by_control_variates));
 
   const auto spread = [](const TrialRecord& record, std::size_t k) {
-    const double mean = rate_from_excess(at(record, sharpened_excess, k), at(record, token_similarity, k));
+    const double mean =
+        rate_from_excess(at(record, sharpened_excess, k), at(record, token_similarity, k));
     const auto [low, high] = std::minmax({mean, at(record, rate_1, k), at(record, rate_2, k)});
     return std::isfinite(low + high) ? high / low - 1 : undefined;
   };
   const std::string within_this = short_number(100 * nearly_identical) + " %";
-  claims.add(judge_blocks(reading(in_figure("shallow/", "Section 2.4, Figure 3 (right)", {"Figure 3"})(
-                                      "fig-3-rates", "the mean rate and its two estimates are nearly identical, within " +
-                                                         within_this + ", at every block"),
-                                  within_this),
-                          clean_values(plan, records, spread), {0.0, nearly_identical},
-                          "largest relative difference, " + by_sharpening));
+  claims.add(judge_blocks(
+      reading(
+          in_figure("shallow/", "Section 2.4, Figure 3 (right)", {"Figure 3"})(
+              "fig-3-rates", "The mean rate and its two estimates are nearly identical (within " +
+                                 within_this + ") at every block"),
+          within_this),
+      clean_values(plan, records, spread), {0.0, nearly_identical},
+      "largest relative difference of the three rates, " + by_control_variates));
 }
 
-// [Shallow] eq. (9) and (29). Many means are compared, hence more standard errors than for one.
+// [Shallow] eq. (9) and (29). Many means are compared, so more standard errors are allowed than for
+// one mean.
 void judge_expectation(const Plan& plan, const Records& records, Claims& claims) {
-  const Statement eq_9 = {"shallow/eq-9", "Lemma 2.4, eq. (9), and Lemma A.6, eq. (29)",
-                          "E[xi_i] = lambda^2 + alpha^2 d sigma^2 mu_i^2 (the paper's lambda is 1), within " +
-                              short_number(tolerance::standard_errors) + " standard errors at every block"};
+  const Statement eq_9 = {
+      "shallow/eq-9", "Lemma 2.4, eq. (9), and Lemma A.6, eq. (29)",
+      "E[xi_i] = lambda^2 + alpha^2 d sigma^2 mu_i^2 (lambda = 1 in the paper), within " +
+          short_number(tolerance::standard_errors) + " standard errors at every block"};
   Tally tally;
   double width = 0;
   for (const auto& [xi, mu] : {std::pair<const char*, const char*>{xi_1, mu_1}, {xi_2, mu_2}}) {
     const BlockValues sampled = clean_values(plan, records, recorded(xi));
     for (std::size_t k = 0; k < sampled.size(); ++k) {
-      const Summary summary = summarise(sampled[k]);
-      const double error = standard_error(summary), expected = expected_xi(strength_of(plan), at(records.front(), mu, k)),
+      const Summary summary = summarize(sampled[k]);
+      const double error = standard_error(summary),
+                   expected = expected_xi(strength_of(plan), at(records.front(), mu, k)),
                    distance = std::abs(summary.mean - expected);
       if (!std::isfinite(error) || !std::isfinite(expected)) continue;
-      tally.count(distance > tolerance::standard_errors * error + plan.slack * expected, error > 0 ? distance / error : 0);
+      tally.count(distance > tolerance::standard_errors * error + plan.slack * expected,
+                  error > 0 ? distance / error : 0);
       width = std::max(width, error / expected);
     }
   }
-  if (!claims.applies(eq_9, tally.cases == 0 ? "a standard error needs two trials and a defined block" : "")) return;
+  if (!claims.applies(
+          eq_9, tally.cases == 0 ? "a standard error requires two trials and a defined block" : ""))
+    return;
   claims.never_violated(eq_9, tally,
-                        "farthest " + short_number(tally.largest) + " standard errors, which are at most " +
+                        "largest distance of a sample mean from the expectation " +
+                            short_number(tally.largest) + " standard errors, which are at most " +
                             short_number(100 * width) + " % of the expectation",
                         WorstCase::largest);
 }
@@ -98,15 +121,18 @@ void judge_expectation(const Plan& plan, const Records& records, Claims& claims)
 void judge_expected_rate(const Plan& plan, const Records& records, Claims& claims) {
   const Inequality statement = expected_rate(plan);
   const auto eta = [&](const TrialRecord& record, std::size_t k) {
-    return expected_excess(strength_of(plan), at(record, mu_1, k), at(record, mu_2, k)) - at(record, sharpened_excess, k);
+    return expected_excess(strength_of(plan), at(record, mu_1, k), at(record, mu_2, k)) -
+           at(record, sharpened_excess, k);
   };
   std::vector<double> means;
-  for (const auto& values : clean_values(plan, records, eta)) means.push_back(summarise(values).mean);
+  for (const auto& values : clean_values(plan, records, eta))
+    means.push_back(summarize(values).mean);
   const Spread over_blocks = spread_of(means);
   claims.never_violated(statement, records,
                         tally_of(records, statement.id).cases > 0
-                            ? "E[eta] from " + short_number(over_blocks.smallest) + " to " + short_number(over_blocks.largest) +
-                                  " over blocks, " + by_sharpening
+                            ? "E[eta] from " + short_number(over_blocks.smallest) + " to " +
+                                  short_number(over_blocks.largest) + " over the blocks, " +
+                                  by_control_variates
                             : "");
 }
 
@@ -115,28 +141,35 @@ void judge_hypothesis(const Plan& plan, const TrialRecord& path, Claims& claims)
   for (const std::size_t k : plan.clean_blocks(path)) {
     const double sum = at(path, largest_sum, k);
     if (!std::isfinite(sum)) continue;
-    tally.count(sum >= 1, std::max(at(path, mu_1, k) - at(path, mu_1_bound, k), at(path, mu_2_bound, k) - at(path, mu_2, k)));
+    tally.count(sum >= 1, std::max(at(path, mu_1, k) - at(path, mu_1_bound, k),
+                                   at(path, mu_2_bound, k) - at(path, mu_2, k)));
   }
-  claims.never_violated({"shallow/thm-2.6-hypothesis", "Theorem 2.6", "omega + delta < 1 for every head of every block"}, tally,
-                        tally.cases > 0 ? "largest omega + delta " + short_number(spread_of(path.array(largest_sum)).largest) +
-                                              "; smallest left-hand side of (15) " + short_number(tally.smallest)
-                                        : "");
+  claims.never_violated(
+      {"shallow/thm-2.6-hypothesis", "Theorem 2.6",
+       "omega + delta < 1 for every head of every block"},
+      tally,
+      tally.cases > 0
+          ? "largest omega + delta " + short_number(spread_of(path.array(largest_sum)).largest) +
+                "; smallest left-hand side of (15) " + short_number(tally.smallest)
+          : "");
 }
 
 }  // namespace
 
 Inequality expected_rate(const Plan& plan) {
   const bool one_head = plan.config.spec.heads == 1;
-  const Place place = {"shallow/", one_head ? "Proposition 2.5, eq. (13)" : "Proposition 2.9, eq. (18)"};
+  const Place place = {"shallow/",
+                       one_head ? "Proposition 2.5, eq. (13)" : "Proposition 2.9, eq. (18)"};
   return place.counted(one_head ? "eq-13" : "eq-18",
-                       "the rate is 1 + (E[xi_1]/E[xi_2] - 1 - eta) t_sim with eta of eq. (14), to rounding in every trial");
+                       "The rate of step 1 is 1 + (E[xi_1]/E[xi_2] - 1 - eta) t_sim with eta of "
+                       "eq. (14), up to rounding in every trial");
 }
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
   judge_guarantee(plan, records, claims);
   judge_symmetric(plan, records, claims);
   {
-    const auto setting = claims.only_where(plan.other_setting);
+    const auto setting = claims.only_where(plan.unmet_setting);
     judge_estimates(plan, records, claims);
   }
   judge_expectation(plan, records, claims);

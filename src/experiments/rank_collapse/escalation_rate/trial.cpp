@@ -18,9 +18,9 @@ std::vector<double> undefined_blocks(const Plan& plan) {
   return std::vector<double>(plan.config.spec.layers, undefined);
 }
 
-// The path, which all trials share -------------------------------------------------------------------------------------------
+// The path, which is the same for all trials ------------------------------------------------------
 
-// One block: its input X (d, N), the triangular factor R (r, N) of X, and the heads' P' (N, N).
+// One block: its input X (d, N), the triangular factor R (r, N) of X, and P' (N, N) of each head.
 template <class T>
 struct FixedBlock {
   arma::Mat<T> X, R;
@@ -30,32 +30,37 @@ struct FixedBlock {
 
 template <class T>
 struct FixedPath {
-  std::vector<FixedBlock<T>> blocks;  // up to a divergence
+  std::vector<FixedBlock<T>> blocks;  // up to the block that diverges
   TrialRecord record;
 };
 
-// In the blocks of `first`, trial 0 of the run.
+// The path through the blocks of `first`, which is trial 0 of the run.
 template <class T>
 FixedPath<T> fixed_path(const Plan& plan, const Trial& first) {
   const StepStrength strength = step_strength(plan.config.spec, plan.config.lambda);
-  std::vector<double> second = undefined_blocks(plan), first_estimates = second, second_estimates = second, sums = second,
-                      asymmetries = second;
+  std::vector<double> second = undefined_blocks(plan), first_estimates = second,
+                      second_estimates = second, sums = second, asymmetries = second;
   FixedPath<T> path;
-  path.record = follow_path<T>(plan.config, first, [&](std::uint64_t k, const BlockPassage<T>& passage) {
-    for (std::vector<double>* values : {&second, &first_estimates, &second_estimates, &sums, &asymmetries}) (*values)[k] = 0;
-    const double share = 1 / static_cast<double>(passage.P.size());
-    for (std::size_t h = 0; h < passage.P.size(); ++h) {
-      const HeadMeasures& head = passage.heads[h];
-      const arma::mat P = arma::conv_to<arma::mat>::from(passage.P[h]);
-      const double eigenvalue = second_eigenvalue(P);
-      second[k] += share * eigenvalue;
-      first_estimates[k] += share * expected_excess(strength, head.mu_1_bound(), head.mu_2_bound());
-      second_estimates[k] += share * expected_excess(strength, 1.0, eigenvalue * eigenvalue);
-      sums[k] = std::max(sums[k], head.omega + head.delta);
-      asymmetries[k] = std::max(asymmetries[k], asymmetry(P));
-    }
-    path.blocks.push_back({passage.X, triangular_factor(passage.X), passage.P, passage.parts.front()});
-  });
+  path.record =
+      follow_path<T>(plan.config, first, [&](std::uint64_t k, const BlockPassage<T>& passage) {
+        for (std::vector<double>* values :
+             {&second, &first_estimates, &second_estimates, &sums, &asymmetries})
+          (*values)[k] = 0;
+        const double share = 1 / static_cast<double>(passage.P.size());
+        for (std::size_t h = 0; h < passage.P.size(); ++h) {
+          const HeadMeasures& head = passage.heads[h];
+          const arma::mat P = arma::conv_to<arma::mat>::from(passage.P[h]);
+          const double eigenvalue = second_eigenvalue(P);
+          second[k] += share * eigenvalue;
+          first_estimates[k] +=
+              share * expected_excess(strength, head.mu_1_bound(), head.mu_2_bound());
+          second_estimates[k] += share * expected_excess(strength, 1.0, eigenvalue * eigenvalue);
+          sums[k] = std::max(sums[k], head.omega + head.delta);
+          asymmetries[k] = std::max(asymmetries[k], asymmetry(P));
+        }
+        path.blocks.push_back(
+            {passage.X, triangular_factor(passage.X), passage.P, passage.parts.front()});
+      });
   path.record.set(lambda_2, std::move(second));
   path.record.set(estimate_1, std::move(first_estimates));
   path.record.set(estimate_2, std::move(second_estimates));
@@ -64,27 +69,33 @@ FixedPath<T> fixed_path(const Plan& plan, const Trial& first) {
   return path;
 }
 
-// A trial -------------------------------------------------------------------------------------------------------------------
+// A trial -----------------------------------------------------------------------------------------
 
-// lambda X + alpha [P_1 X W_1 ... P_h X W_h]. W acts on the span of the tokens alone: in an orthonormal basis Q (d, r) of it,
-// r = min(d, N), X = QR and W'X = (Q'W)'R, where the entries of Q'W (r, d) are independent and normal as those of W are. A trial
-// draws Q'W in the place of W, from the stream `layer<k>.W_in_span`.
+// lambda X + alpha [P_1 X W_1 ... P_h X W_h]. W acts only on the span of the tokens. Let Q (d, r)
+// be an orthonormal basis of the span, r = min(d, N). Then X = QR and W'X = (Q'W)'R, and the
+// entries of Q'W (r, d) are independent and normal, as those of W. A trial draws Q'W instead of W,
+// from the stream `layer<k>.W_in_span`.
 template <class T>
-arma::Mat<T> redrawn_step(const EscalationConfig& config, const FixedBlock<T>& block, std::uint64_t k, const Trial& trial) {
+arma::Mat<T> redrawn_step(const EscalationConfig& config, const FixedBlock<T>& block,
+                          std::uint64_t k, const Trial& trial) {
   const ModelSpec& spec = config.spec;
   DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
-  const arma::Mat<T> W = tensors.matrix("W_in_span", block.R.n_rows, spec.dim, value_start(spec));  // Q'W
-  return static_cast<T>(config.lambda) * block.X + static_cast<T>(spec.alpha) * mixed_heads<T>(W.t() * block.R, block.P);
+  const arma::Mat<T> W =
+      tensors.matrix("W_in_span", block.R.n_rows, spec.dim, value_start(spec));  // Q'W
+  return static_cast<T>(config.lambda) * block.X +
+         static_cast<T>(spec.alpha) * mixed_heads<T>(W.t() * block.R, block.P);
 }
 
 template <class T>
 TrialRecord redraw(const Plan& plan, const FixedPath<T>& path, const Trial& trial) {
-  std::vector<double> shared = undefined_blocks(plan), rest = shared, excesses = shared, rates = shared;
+  std::vector<double> shared = undefined_blocks(plan), rest = shared, excesses = shared,
+                      rates = shared;
   Tally identity;
   for (std::uint64_t k = 0; k < path.blocks.size(); ++k) {
     trial.check_interrupt();
     const FixedBlock<T>& block = path.blocks[k];
-    const Escalation step = measure_escalation(block.parts, token_parts(redrawn_step(plan.config, block, k, trial)));
+    const Escalation step =
+        measure_escalation(block.parts, token_parts(redrawn_step(plan.config, block, k, trial)));
     shared[k] = step.xi_1;
     rest[k] = step.xi_2;
     excesses[k] = step.xi_ratio() - 1;
@@ -104,8 +115,9 @@ TrialRecord redraw(const Plan& plan, const FixedPath<T>& path, const Trial& tria
 template <class T>
 Records redraws(const Plan& plan, Runner& runner) {
   OncePerRun<FixedPath<T>> path;
-  return runner.run(
-      [&](Trial& trial) { return redraw(plan, path.get([&] { return fixed_path<T>(plan, trial.first()); }), trial); });
+  return runner.run([&](Trial& trial) {
+    return redraw(plan, path.get([&] { return fixed_path<T>(plan, trial.first()); }), trial);
+  });
 }
 
 }  // namespace
@@ -115,16 +127,20 @@ void add_derived(const Plan& plan, TrialRecord& record) {
   std::vector<double> sharpened, first, second;
   Tally tally;
   for (std::size_t k = 0; k < plan.config.spec.layers; ++k) {
-    const double xi[] = {at(record, xi_1, k), at(record, xi_2, k)}, similarity = at(record, token_similarity, k);
-    const double E_1 = expected_xi(strength, at(record, mu_1, k)), E_2 = expected_xi(strength, at(record, mu_2, k));
-    sharpened.push_back(at(record, excess, k) - (xi[0] - E_1) / E_2 + (xi[1] - E_2) * E_1 / (E_2 * E_2));
+    const double xi[] = {at(record, xi_1, k), at(record, xi_2, k)},
+                 similarity = at(record, token_similarity, k);
+    const double E_1 = expected_xi(strength, at(record, mu_1, k)),
+                 E_2 = expected_xi(strength, at(record, mu_2, k));
+    sharpened.push_back(at(record, excess, k) - (xi[0] - E_1) / E_2 +
+                        (xi[1] - E_2) * E_1 / (E_2 * E_2));
     first.push_back(rate_from_excess(at(record, estimate_1, k), similarity));
     second.push_back(rate_from_excess(at(record, estimate_2, k), similarity));
 
     const double expected = expected_excess(strength, at(record, mu_1, k), at(record, mu_2, k));
     const double eta = (1 + expected) - xi[0] / xi[1], measured = at(record, rate, k);  // eq. (14)
     if (!plan.is_clean(record, k) || !std::isfinite(eta + measured)) continue;
-    const double allowed = tolerance::closed_form<double> * (1 + std::abs(expected) + std::abs(eta));
+    const double allowed =
+        tolerance::closed_form<double> * (1 + std::abs(expected) + std::abs(eta));
     tally.count(std::abs(rate_from_excess(expected - eta, similarity) - measured) > allowed);
   }
   record.set(sharpened_excess, std::move(sharpened));

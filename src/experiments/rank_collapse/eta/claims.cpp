@@ -13,11 +13,12 @@ namespace {
 constexpr Region small_t = {.high = 0.25};  // X is close to rank one
 constexpr Region large_t = {.low = 0.75};   // t is close to 1
 
-// "Close to 0", where E[xi_1]/E[xi_2] is about 2: what fifty samples can tell with a known expectation, where the spread of eta
-// stays at sqrt(6/d) however small t is; and with sample means, where it vanishes with t.
+// Our thresholds for "close to 0"; E[xi_1]/E[xi_2] is about 2. With known expectations the spread
+// of eta is sqrt(6/d) for every small t, and the threshold is what fifty samples can resolve. With
+// sample means the spread vanishes with t.
 constexpr double close_to_zero = 0.25, close_to_zero_with_sample_means = 0.01;
-constexpr double significantly = 1.25;   // (b): the factor by which eta must vary more
-constexpr double comparison_errors = 4;  // standard errors; there are hundreds of comparisons
+constexpr double significantly = 1.25;   // (b): our threshold for the factor between the spreads
+constexpr double comparison_errors = 4;  // in standard errors; there are hundreds of comparisons
 
 double sum(const std::vector<double>& x) {
   return std::accumulate(x.begin(), x.end(), 0.0);
@@ -31,9 +32,9 @@ bool any_t(const Plan& plan, Region range) {
   return std::any_of(plan.t.begin(), plan.t.end(), [&](double t) { return contains(range, t); });
 }
 
-// Per sample, the mean of f(eta) over the t in the range.
-std::vector<double> mean_over_t(const Plan& plan, const Records& records, Reading reading, std::uint64_t d, Region range,
-                                double (*f)(double)) {
+// The mean of f(eta) over the t in the range, for each sample.
+std::vector<double> mean_over_t(const Plan& plan, const Records& records, Reading reading,
+                                std::uint64_t d, Region range, double (*f)(double)) {
   std::vector<double> mean(records.size(), 0.0);
   double count = 0;
   for (std::size_t i = 0; i < plan.t.size(); ++i) {
@@ -46,14 +47,15 @@ std::vector<double> mean_over_t(const Plan& plan, const Records& records, Readin
   return mean;
 }
 
-// The three observations on Figure 8.
+// The paper's three observations about Figure 8.
 void judge_figure(const Plan& plan, const Records& records, Reading expected, Claims& claims) {
-  const bool exact = expected == Reading::expectation, any_small = any_t(plan, small_t), any_large = any_t(plan, large_t);
+  const bool exact = expected == Reading::expectation, any_small = any_t(plan, small_t),
+             any_large = any_t(plan, large_t);
   const auto observation = [&](const std::string& part, const std::string& text) {
     const std::string figure = "Figure 8 (" + part + ")";
     return Statement{"shallow/fig-8" + part + (exact ? "" : "/sample-means"),
                      figure + ", end of Appendix A.3",
-                     text + (exact ? ", with E[xi_i] by eq. (9)" : ", with sample means for E[xi_i]"),
+                     text + (exact ? " (E[xi_i] from eq. (9))" : " (sample means for E[xi_i])"),
                      Kind::figure,
                      {figure}};
   };
@@ -64,33 +66,41 @@ void judge_figure(const Plan& plan, const Records& records, Reading expected, Cl
 
   const double close = exact ? close_to_zero : close_to_zero_with_sample_means;
   const Statement a =
-      reading(observation("a", "where t is small E[eta] is close to 0, even at the smallest d"), short_number(close));
+      reading(observation("a", "E[eta] is close to 0 for small t, even at the smallest d"),
+              short_number(close));
   if (claims.applies(a, any_small ? "" : "no t up to " + up_to)) {
     const std::uint64_t d = plan.dim.front();
-    claims.equivalent(a, mean_over_t(plan, records, expected, d, small_t, [](double eta) { return eta; }), close,
-                      "mean over t <= " + up_to + " at d = " + std::to_string(d));
+    claims.equivalent(
+        a, mean_over_t(plan, records, expected, d, small_t, [](double eta) { return eta; }), close,
+        "mean of eta over t <= " + up_to + " at d = " + std::to_string(d));
   }
 
-  const Statement b =
-      reading(observation("b", "near t = 1 eta varies more, by a quarter at least, than at small t"), "a factor of 1.25");
-  if (claims.applies(b, any_small && any_large ? "" : "needs t up to " + up_to + " and from " + from)) {
+  const Statement b = reading(
+      observation("b", "The mean |eta| near t = 1 is at least 1.25 times its value at small t"),
+      "a factor of 1.25");
+  if (claims.applies(
+          b, any_small && any_large ? "" : "requires values t <= " + up_to + " and t >= " + from)) {
     std::vector<double> excess(records.size(), 0.0);
     double near_one = 0, at_small = 0;
     for (const std::uint64_t d : plan.dim) {
       const auto large = magnitudes(d, large_t), small = magnitudes(d, small_t);
-      for (std::size_t i = 0; i < excess.size(); ++i) excess[i] += large[i] - significantly * small[i];
-      near_one += summarise(large).mean;
-      at_small += summarise(small).mean;
+      for (std::size_t i = 0; i < excess.size(); ++i)
+        excess[i] += large[i] - significantly * small[i];
+      near_one += summarize(large).mean;
+      at_small += summarize(small).mean;
     }
     const double ratio = near_one / at_small;  // undefined with one sample and its own mean
     claims.mean(b, excess, at_least(0),
-                "mean |eta| at t >= " + from + " over that at t <= " + up_to + ": " +
+                "mean |eta| at t >= " + from + " divided by its mean at t <= " + up_to + ": " +
                     (std::isfinite(ratio) ? short_number(ratio) : "undefined") +
-                    "; measured: its excess over a quarter more, summed over d");
+                    "; measured: mean |eta| at large t minus 1.25 times that at small t, summed "
+                    "over d");
   }
 
-  const Statement c = observation("c", "eta becomes closer to 0 as d increases, at large t too");
-  if (claims.applies(c, plan.dim.size() >= 2 && any_large ? "" : "needs two values of d, and t from " + from)) {
+  const Statement c = observation("c", "|eta| at large t decreases as d increases");
+  if (claims.applies(c, plan.dim.size() >= 2 && any_large
+                            ? ""
+                            : "requires two values of d, and values t >= " + from)) {
     std::vector<std::vector<double>> by_dim;
     for (const std::uint64_t d : plan.dim) by_dim.push_back(magnitudes(d, large_t));
     const std::vector<double> dim(plan.dim.begin(), plan.dim.end());
@@ -100,47 +110,61 @@ void judge_figure(const Plan& plan, const Records& records, Reading expected, Cl
       for (const auto& values : by_dim) of_sample.push_back(values[sample]);
       exponents.push_back(fit_power(dim, of_sample).slope);
     }
-    claims.mean(c, exponents, at_most(0), "exponent of d in |eta|, averaged over t >= " + from);
+    claims.mean(c, exponents, at_most(0),
+                "exponent of d in a power-law fit of the mean |eta| over t >= " + from);
   }
 }
 
-// [Shallow] eq. (9), by the exact standard deviation of xi_i.
+// [Shallow] eq. (9), tested with the exact standard deviation of xi_i.
 void judge_expectation(const Plan& plan, const Records& records, Claims& claims) {
-  const Statement eq_9 = {"shallow/eq-9", "Lemma 2.4, eq. (9)", "E[xi_i] = 1 + alpha^2 d sigma^2 mu_i^2"};
+  const Statement eq_9 = {"shallow/eq-9", "Lemma 2.4, eq. (9)",
+                          "E[xi_i] = 1 + alpha^2 d sigma^2 mu_i^2"};
   const bool enough = records.size() >= fewest_samples;
-  if (!claims.applies(eq_9, enough ? "" : "needs " + std::to_string(fewest_samples) + " trials")) return;
+  const std::string too_few = "requires at least " + std::to_string(fewest_samples) + " trials";
+  if (!claims.applies(eq_9, enough ? "" : too_few)) return;
   Tally tally;
   for (const std::uint64_t d : plan.dim) {
     for (std::size_t t = 0; t < plan.t.size(); ++t) {
       for (const std::size_t i : {0u, 1u}) {
-        const auto fixed = [&](const char* name) { return records.front().array(at_dim(d, name)).at(t); };
-        const Summary measured = summarise(over_trials(records, d, xi[i], t));
-        const double expected = fixed(expected_xi[i]), error = fixed(deviation[i]) / std::sqrt(static_cast<double>(measured.n));
-        // As t falls the deviation of xi_2 falls below rounding.
-        const double away = std::abs(measured.mean - expected) / std::max(error, plan.rounding * expected);
+        const auto fixed = [&](const char* name) {
+          return records.front().array(at_dim(d, name)).at(t);
+        };
+        const Summary measured = summarize(over_trials(records, d, xi[i], t));
+        const double expected = fixed(expected_xi[i]),
+                     error = fixed(deviation[i]) / std::sqrt(static_cast<double>(measured.n));
+        // For small t the deviation of xi_2 is below rounding.
+        const double away =
+            std::abs(measured.mean - expected) / std::max(error, plan.rounding * expected);
         tally.count(away > comparison_errors, away);
       }
     }
   }
   claims.never_violated(eq_9, tally,
-                        "sample means within " + short_number(comparison_errors) +
-                            " standard errors, at every d and t; the furthest " + short_number(std::max(0.0, tally.largest)),
+                        "sample means at every d and t; a violation is a distance of more than " +
+                            short_number(comparison_errors) +
+                            " standard errors; the largest distance is " +
+                            short_number(std::max(0.0, tally.largest)),
                         WorstCase::largest);
 }
 
 }  // namespace
 
-std::vector<double> over_trials(const Records& records, std::uint64_t d, const char* quantity, std::size_t t_index) {
+std::vector<double> over_trials(const Records& records, std::uint64_t d, const char* quantity,
+                                std::size_t t_index) {
   const std::string name = at_dim(d, quantity);
-  return per_trial(records, [&](const TrialRecord& record) { return record.array(name).at(t_index); });
+  return per_trial(records,
+                   [&](const TrialRecord& record) { return record.array(name).at(t_index); });
 }
 
-std::vector<double> eta_values(const Records& records, Reading reading, std::uint64_t d, std::size_t t_index) {
+std::vector<double> eta_values(const Records& records, Reading reading, std::uint64_t d,
+                               std::size_t t_index) {
   if (reading == Reading::expectation) return over_trials(records, d, eta_by_expectation, t_index);
-  return ratio_gap_pseudo_values(over_trials(records, d, xi[0], t_index), over_trials(records, d, xi[1], t_index));
+  return ratio_gap_pseudo_values(over_trials(records, d, xi[0], t_index),
+                                 over_trials(records, d, xi[1], t_index));
 }
 
-std::vector<double> ratio_gap_pseudo_values(const std::vector<double>& x, const std::vector<double>& y) {
+std::vector<double> ratio_gap_pseudo_values(const std::vector<double>& x,
+                                            const std::vector<double>& y) {
   const std::size_t count = x.size();
   if (count < fewest_samples) return std::vector<double>(count, undefined);
   const double n = static_cast<double>(count), x_sum = sum(x), y_sum = sum(y);
@@ -158,18 +182,25 @@ std::vector<double> ratio_gap_pseudo_values(const std::vector<double>& x, const 
 }
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
-  for (const Reading reading : {Reading::expectation, Reading::sample_means}) judge_figure(plan, records, reading, claims);
+  for (const Reading reading : {Reading::expectation, Reading::sample_means})
+    judge_figure(plan, records, reading, claims);
   judge_expectation(plan, records, claims);
 
-  // Of fixed matrices, so that one sample says all.
-  const Tally bounds = records.front().tally(eq_11.id), gamma = records.front().tally(gamma_bound.id);
-  claims.never_violated(eq_11, bounds, "largest mu_2^2 / delta^2 " + short_number(std::max(0.0, bounds.largest)),
+  // These are about fixed matrices, so one sample is enough.
+  const Tally bounds = records.front().tally(eq_11.id),
+              gamma = records.front().tally(gamma_bound.id);
+  claims.never_violated(eq_11, bounds,
+                        "largest mu_2^2 / delta^2 " + short_number(std::max(0.0, bounds.largest)),
                         WorstCase::largest);
-  claims.never_violated(lemma_A_1, records, "every sample at every d and t, at s = min(|eta|, 1)");
-  const std::string unmet = plan.alpha != 1 ? "--alpha is not 1" : gamma.cases == 0 ? "mu_1 is above 1 at every d and t" : "";
+  claims.never_violated(lemma_A_1, records, "one case per sample, d and t, with s = min(|eta|, 1)");
+  const std::string unmet = plan.alpha != 1    ? "--alpha is not 1"
+                            : gamma.cases == 0 ? "mu_1 is above 1 at every d and t"
+                                               : "";
   if (!claims.applies(gamma_bound, unmet)) return;
   claims.never_violated(gamma_bound, gamma,
-                        "the paper says so for mu_1 = 1; gamma falls as mu_1 grows; least gamma " + short_number(gamma.smallest),
+                        "the paper states it for mu_1 = 1, and gamma decreases with mu_1; smallest "
+                        "gamma " +
+                            short_number(gamma.smallest),
                         WorstCase::smallest);
 }
 

@@ -1,5 +1,5 @@
-// `rank-collapse --study eta`: how closely xi_1/xi_2 of an attention step follows E[xi_1]/E[xi_2] as its weight W is redrawn
-// ([Shallow] Figure 8, Lemmas 2.4, A.1 and A.5).
+// `rank-collapse --study eta`: how closely xi_1/xi_2 of an attention step follows E[xi_1]/E[xi_2]
+// if its weight W is redrawn ([Shallow] Figure 8, Lemmas 2.4, A.1 and A.5).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct EtaConfig {
   double alpha = 1.0;                             // Y = X + alpha P X W; positive
 };
 
-/// One sample of W is a trial; v, Q, W_q and W_k are those of the whole run.
+/// A trial is one sample of W. v, Q, W_q and W_k are the same for the whole run.
 std::unique_ptr<Study> make_eta_study();
 
 }  // namespace ranklab

@@ -12,29 +12,32 @@ namespace ranklab {
 namespace eta {
 namespace {
 
-constexpr char eta_std[] = "eta_std", eta_sample_means[] = "eta_sample_means", eta_sample_means_error[] = "eta_sample_means_error";
+constexpr char eta_std[] = "eta_std", eta_sample_means[] = "eta_sample_means",
+               eta_sample_means_error[] = "eta_sample_means_error";
 
 void add_scalars(const Plan& plan, ResultBuilder& out) {
   for (const std::uint64_t d : plan.dim) {
     out.scalar(at_dim(d, "mean_abs_eta"), per_trial(out.records(), [&](const TrialRecord& record) {
                  double sum = 0;
-                 for (const double value : record.array(at_dim(d, eta_by_expectation))) sum += std::abs(value);
+                 for (const double value : record.array(at_dim(d, eta_by_expectation)))
+                   sum += std::abs(value);
                  return sum / static_cast<double>(plan.t.size());
                }));
   }
-  // Nothing is normalised here; every study of the command has this count.
+  // This study normalizes nothing, but every study of the command has this scalar.
   out.scalar("degenerate_rows", std::vector<double>(out.records().size(), 0.0));
 }
 
 void add_series(const Plan& plan, ResultBuilder& out) {
   for (const std::uint64_t d : plan.dim) {
-    for (const char* name : {eta_by_expectation, xi[0], xi[1], expected_xi[0], expected_xi[1], mu_squared[0], mu_squared[1]}) {
+    for (const char* name : {eta_by_expectation, xi[0], xi[1], expected_xi[0], expected_xi[1],
+                             mu_squared[0], mu_squared[1]}) {
       out.series(at_dim(d, name), "t", plan.t);
     }
     std::vector<double> spread, means, errors;
     for (std::size_t i = 0; i < plan.t.size(); ++i) {
-      const Summary by_means = summarise(eta_values(out.records(), Reading::sample_means, d, i));
-      spread.push_back(summarise(eta_values(out.records(), Reading::expectation, d, i)).std);
+      const Summary by_means = summarize(eta_values(out.records(), Reading::sample_means, d, i));
+      spread.push_back(summarize(eta_values(out.records(), Reading::expectation, d, i)).std);
       means.push_back(by_means.mean);
       errors.push_back(standard_error(by_means));
     }
@@ -45,22 +48,24 @@ void add_series(const Plan& plan, ResultBuilder& out) {
 }
 
 void add_figure(const Plan& plan, ResultBuilder& out) {
-  PanelBuilder exact = out.panel("E[xi] by eq. (9)", {"t"}, {"eta: mean and spread over W"}).line(0.0);
-  PanelBuilder means = out.panel("E[xi] by sample means", {"t"}, {"eta: mean over W"}).line(0.0);
+  PanelBuilder exact =
+      out.panel("E[xi] from eq. (9)", {"t"}, {"eta: mean and spread over W"}).line(0.0);
+  PanelBuilder means = out.panel("Sample means for E[xi]", {"t"}, {"eta: mean over W"}).line(0.0);
   PanelBuilder spread = out.panel("Spread over W", {"t"}, log_axis("standard deviation"));
-  int colour = 0;
+  int color = 0;
   for (const std::uint64_t d : plan.dim) {
     const std::string label = "d = " + std::to_string(d);
-    exact.curve(at_dim(d, eta_by_expectation), label, {LineStyle::line_points, colour});
-    means.curve(at_dim(d, eta_sample_means), label, {LineStyle::line_points, colour});
-    spread.curve(at_dim(d, eta_std), label + ", eta", {LineStyle::line_points, colour});
-    spread.curve(at_dim(d, eta_sample_means_error), label + ", its mean by sample means", {LineStyle::dashed, colour});
-    ++colour;
+    exact.curve(at_dim(d, eta_by_expectation), label, {LineStyle::line_points, color});
+    means.curve(at_dim(d, eta_sample_means), label, {LineStyle::line_points, color});
+    spread.curve(at_dim(d, eta_std), label + ", eta", {LineStyle::line_points, color});
+    spread.curve(at_dim(d, eta_sample_means_error),
+                 label + ", standard error of the mean (sample means)", {LineStyle::dashed, color});
+    ++color;
   }
 }
 
 Result report(const Plan& plan, const Records& records) {
-  ResultBuilder out("Concentration of xi_1/xi_2 as W is redrawn", records);
+  ResultBuilder out("Concentration of xi_1/xi_2 over redraws of W", records);
   out.claims().set_unit(Unit::draw);
   if (records.empty()) return out.take();
   add_scalars(plan, out);
@@ -68,14 +73,17 @@ Result report(const Plan& plan, const Records& records) {
   judge(plan, records, out.claims());
   add_figure(plan, out);
   out.note(
-      "v and Q are only said to be randomly chosen; here their entries are N(0, 1), and v, Q, W_q, W_k are drawn once for each d, "
-      "while W is drawn anew for every sample, d and t.");
+      "The paper says only that v and Q are randomly chosen. Here their entries are N(0, 1). v, Q, "
+      "W_q and W_k are drawn once for each d, and W is redrawn for every sample, d and t.");
   out.note(
-      "eta takes E[xi_i] = 1 + alpha^2 d sigma^2 mu_i^2 exactly, from eq. (9); eta_sample_means takes the means of xi_i over the " +
-      std::to_string(records.size()) + " samples instead, as the paper's \"(sample mean)\" may say.");
+      "eta uses the exact E[xi_i] = 1 + alpha^2 d sigma^2 mu_i^2 from eq. (9). eta_sample_means "
+      "uses the means of xi_i over the " +
+      std::to_string(records.size()) +
+      " samples instead, which is another reading of the paper's \"(sample mean)\".");
   out.note(
-      "With the exact expectation eta keeps the spread of xi_1, about sqrt(4 alpha^2 + 2 alpha^4)/sqrt(d), however small t is; "
-      "with sample means that spread cancels, and what is left falls with t.");
+      "With the exact expectation, eta has the spread of xi_1, about sqrt(4 alpha^2 + 2 "
+      "alpha^4)/sqrt(d), for every small t. With sample means this spread cancels, and the rest "
+      "falls with t.");
   return out.take();
 }
 
@@ -90,9 +98,12 @@ class EtaStudy : public Study {
     EtaConfig& c = config_;
     return {
         size_field("tokens", c.tokens, 2, largest_size, "n", "number of rows of X"),
-        size_list_field("dim", c.dim, 1, largest_size, "d", "number of columns of X, one curve per value"),
-        excluding_low(real_list_field("t", c.t, 0.0, 1.0, "t", "strength of the noise Q in X = e v' + t Q")),
-        excluding_low(real_field("alpha", c.alpha, 0.0, 1e6, "alpha", "strength of attention in Y = X + alpha P X W")),
+        size_list_field("dim", c.dim, 1, largest_size, "d",
+                        "number of columns of X, one curve per value"),
+        excluding_low(
+            real_list_field("t", c.t, 0.0, 1.0, "t", "strength of the noise Q in X = e v' + t Q")),
+        excluding_low(real_field("alpha", c.alpha, 0.0, 1e6, "alpha",
+                                 "strength of attention in Y = X + alpha P X W")),
     };
   }
 
@@ -100,14 +111,17 @@ class EtaStudy : public Study {
     std::map<std::string, double> names;
     for (const double t : config_.t) {
       if (!names.emplace(short_number(t), t).second) {
-        throw UsageError("--t: two values have the same first four digits, by which the samples of W are told apart");
+        throw UsageError(
+            "--t: two values have the same first four digits, which identify the samples of W; "
+            "give values that differ in them");
       }
     }
   }
 
   Estimate estimate() const override {
     Estimate cost;
-    const double n = static_cast<double>(config_.tokens), values = static_cast<double>(config_.t.size());
+    const double n = static_cast<double>(config_.tokens),
+                 values = static_cast<double>(config_.t.size());
     double largest = 0;
     for (const std::uint64_t dim : config_.dim) {
       const double d = static_cast<double>(dim);

@@ -13,10 +13,10 @@
 namespace ranklab::eta {
 namespace {
 
-// What is fixed -------------------------------------------------------------------------------------------------------------
+// Quantities that are the same in every trial -----------------------------------------------------
 
-// As in the paper tokens are rows in formulas, X (n, d), and columns in memory, X' (d, n). X = e v' + t Q with its attention
-// matrix P, the same in every trial.
+// In the formulas tokens are rows, X (n, d), as in the paper. In memory they are columns, X' (d,
+// n). This holds X = e v' + t Q and P X, where P is the attention matrix of X.
 template <class T>
 struct FixedStep {
   std::uint64_t dim = 0;
@@ -26,7 +26,7 @@ struct FixedStep {
   HeadMeasures head;
 };
 
-// Pi_1 X and Pi_2 X, tokens as columns.
+// Pi_1 X and Pi_2 X, with tokens as columns.
 struct Parts {
   arma::mat shared, rest;
 };
@@ -40,14 +40,16 @@ Parts parts_of(const arma::Mat<T>& X) {
   return parts;
 }
 
-// By d, then t, ascending. v (d) and Q (n, d) have entries N(0, 1), W_q and W_k uniform on (-1, 1)/sqrt(d), all from the first
-// trial's streams; e = 1/sqrt(n) in every entry; P is eq. (2)'s.
+// In ascending order of d, then of t. v (d) and Q (n, d) have entries N(0, 1); W_q and W_k have
+// entries uniform on (-1, 1)/sqrt(d). All are drawn from the streams of the first trial. Every
+// entry of e is 1/sqrt(n). P is that of eq. (2).
 template <class T>
 std::vector<FixedStep<T>> fixed_steps(const Plan& plan, const Trial& trial) {
   const Trial first = trial.first();
   std::vector<FixedStep<T>> steps;
   for (const std::uint64_t d : plan.dim) {
-    const double scale = 1 / std::sqrt(static_cast<double>(d)), e = 1 / std::sqrt(static_cast<double>(plan.tokens));
+    const double scale = 1 / std::sqrt(static_cast<double>(d)),
+                 e = 1 / std::sqrt(static_cast<double>(plan.tokens));
     DrawnTensors<T> tensors(first, "d=" + std::to_string(d) + "/");
     const arma::Col<T> v = tensors.vector("v", d, Start::normal(1.0));
     const arma::Mat<T> Q = tensors.matrix("Q", d, plan.tokens, Start::normal(1.0));
@@ -63,7 +65,8 @@ std::vector<FixedStep<T>> fixed_steps(const Plan& plan, const Trial& trial) {
       step.X.each_col() += static_cast<T>(e) * v;
       const arma::Mat<T> P = attention_matrix<T>(W_q.t() * step.X, W_k.t() * step.X, scale);
       step.PX = step.X * P;
-      step.head = head_measures(arma::conv_to<arma::mat>::from(P), arma::conv_to<arma::mat>::from(step.X));
+      step.head =
+          head_measures(arma::conv_to<arma::mat>::from(P), arma::conv_to<arma::mat>::from(step.X));
       const Parts X = parts_of(step.X), PX = parts_of(step.PX);
       step.law[0] = xi_law(X.shared, PX.shared, plan.alpha);
       step.law[1] = xi_law(X.rest, PX.rest, plan.alpha);
@@ -73,14 +76,15 @@ std::vector<FixedStep<T>> fixed_steps(const Plan& plan, const Trial& trial) {
   return steps;
 }
 
-// A trial -------------------------------------------------------------------------------------------------------------------
+// A trial -----------------------------------------------------------------------------------------
 
-// Y = X + alpha P X W with the trial's W for this d and t.
+// Y = X + alpha P X W with the W that the trial draws for this d and t.
 template <class T>
 Escalation redrawn(const Plan& plan, const FixedStep<T>& step, const Trial& trial) {
   const std::string prefix = "d=" + std::to_string(step.dim) + ",t=" + short_number(step.t) + "/";
   const double scale = 1 / std::sqrt(static_cast<double>(step.dim));
-  const arma::Mat<T> W = DrawnTensors<T>(trial, prefix).matrix("W", step.dim, step.dim, Start::normal(scale));
+  const arma::Mat<T> W =
+      DrawnTensors<T>(trial, prefix).matrix("W", step.dim, step.dim, Start::normal(scale));
   const arma::Mat<T> Y = step.X + static_cast<T>(plan.alpha) * (W.t() * step.PX);
   return measure_escalation(token_parts(step.X), token_parts(Y));
 }
@@ -92,10 +96,13 @@ TrialRecord redraw(const Plan& plan, const std::vector<FixedStep<T>>& steps, con
   for (const FixedStep<T>& step : steps) {
     trial.check_interrupt();
     const Escalation sample = redrawn(plan, step, trial);
-    const double measured[] = {sample.xi_1, sample.xi_2}, expected[] = {step.law[0].mean, step.law[1].mean},
+    const double measured[] = {sample.xi_1, sample.xi_2},
+                 expected[] = {step.law[0].mean, step.law[1].mean},
                  mu[] = {step.head.mu_1_squared, step.head.mu_2_squared};
     const double eta = expected[0] / expected[1] - sample.xi_ratio();  // [Shallow] eq. (14)
-    const auto add = [&](const char* name, double value) { arrays[at_dim(step.dim, name)].push_back(value); };
+    const auto add = [&](const char* name, double value) {
+      arrays[at_dim(step.dim, name)].push_back(value);
+    };
     add(eta_by_expectation, eta);
     for (const std::size_t i : {0u, 1u}) {
       add(xi[i], measured[i]);
@@ -103,13 +110,16 @@ TrialRecord redraw(const Plan& plan, const std::vector<FixedStep<T>>& steps, con
       add(deviation[i], step.law[i].deviation);
       add(mu_squared[i], mu[i]);
     }
-    // Rows of P sum to one to rounding.
+    // The allowance is needed because rows of P sum to one only up to rounding.
     record.count(eq_11.id, mu[0] < step.head.mu_1_bound() - plan.rounding);
-    record.count(eq_11.id, mu[1] > step.head.mu_2_bound() + plan.rounding * mu[0], mu[1] / step.head.mu_2_bound());
+    record.count(eq_11.id, mu[1] > step.head.mu_2_bound() + plan.rounding * mu[0],
+                 mu[1] / step.head.mu_2_bound());
     // Lemma A.1 at s = min(|eta|, 1).
     const double gamma = expected[1] * expected[1] / (expected[0] + 2 * expected[1]);
-    const double miss = std::max(std::abs(measured[0] - expected[0]), std::abs(measured[1] - expected[1]));
-    record.count(lemma_A_1.id, miss < gamma * std::min(std::abs(eta), 1.0) - plan.rounding);
+    const double largest_error =
+        std::max(std::abs(measured[0] - expected[0]), std::abs(measured[1] - expected[1]));
+    record.count(lemma_A_1.id,
+                 largest_error < gamma * std::min(std::abs(eta), 1.0) - plan.rounding);
     if (mu[0] <= 1) record.count(gamma_bound.id, gamma < 0.25, gamma);
   }
   for (auto& [name, values] : arrays) record.set(name, std::move(values));
@@ -119,7 +129,9 @@ TrialRecord redraw(const Plan& plan, const std::vector<FixedStep<T>>& steps, con
 template <class T>
 Records redraws(const Plan& plan, Runner& runner) {
   OncePerRun<std::vector<FixedStep<T>>> steps;
-  return runner.run([&](Trial& trial) { return redraw(plan, steps.get([&] { return fixed_steps<T>(plan, trial); }), trial); });
+  return runner.run([&](Trial& trial) {
+    return redraw(plan, steps.get([&] { return fixed_steps<T>(plan, trial); }), trial);
+  });
 }
 
 template <class Number>

@@ -10,8 +10,8 @@
 namespace ranklab::examples {
 namespace {
 
-// By a lower bound on the growth of |x_k| up to the last layer but one; mu is within limit_band of its limit where |x_k| is
-// beyond 1/limit_band or, if it falls, below limit_band.
+// Uses a lower bound on the growth of |x_k| up to the second-to-last layer. mu is within limit_band
+// of its limit if |x_k| is above 1/limit_band or, if |x_k| falls, below limit_band.
 bool is_settled(const TwoTokenSystem& system, std::uint64_t layers) {
   if (system.is_degenerate()) return false;
   const double steps = static_cast<double>(layers) - 1;
@@ -24,14 +24,14 @@ bool is_settled(const TwoTokenSystem& system, std::uint64_t layers) {
   return r > 1 ? x >= 1 / limit_band : r < 1 && x <= limit_band;
 }
 
-// Statements about limits ----------------------------------------------------------------------------------------------------
+// Statements about limits -------------------------------------------------------------------------
 
-// What a statement asks of one lambda; nothing where the statement is about others.
+// Whether an outcome agrees with a statement; no value if the statement is not about its lambda.
 using Rule = std::function<std::optional<bool>(const Outcome&)>;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Of every lambda between the two, ends excluded.
+// A rule for every lambda in the open interval (low, high).
 Rule between(double low, double high, const std::function<bool(const Outcome&)>& agrees) {
   return [=](const Outcome& o) -> std::optional<bool> {
     if (!o.settled || !(low < o.system.lambda && o.system.lambda < high)) return std::nullopt;
@@ -43,9 +43,9 @@ bool tends_to_zero(const Outcome& o) {
   return o.mu_tends_to(0);
 }
 
-// One case for each lambda, by the first of the rules that says something.
-void judge_limits(const Statement& statement, const std::vector<Rule>& rules, const std::vector<Outcome>& outcomes,
-                  Claims& claims) {
+// Counts one case for each lambda, by the first rule that applies.
+void judge_limits(const Statement& statement, const std::vector<Rule>& rules,
+                  const std::vector<Outcome>& outcomes, Claims& claims) {
   Tally tally;
   std::vector<std::string> violating;
   for (const Outcome& outcome : outcomes) {
@@ -56,13 +56,15 @@ void judge_limits(const Statement& statement, const std::vector<Rule>& rules, co
     if (agrees) tally.count(!*agrees);
     if (agrees == false) violating.push_back(series_number(outcome.system.flag));
   }
-  const char* const nowhere = "no lambda of the run lies there and reaches its limit within --layers";
-  if (!claims.applies(statement, tally.cases == 0 ? nowhere : "")) return;
-  claims.never_violated(statement, tally,
-                        violating.empty() ? "one case for each lambda" : "violated at lambda = " + joined(violating));
+  const char* const no_case =
+      "the statement covers no lambda of the run that reaches its limit within --layers";
+  if (!claims.applies(statement, tally.cases == 0 ? no_case : "")) return;
+  claims.never_violated(
+      statement, tally,
+      violating.empty() ? "one case per lambda" : "violated at lambda = " + joined(violating));
 }
 
-// [LambdaSkip] Proposition A.10.1 excludes lambda = -1 and says nothing about lambda = -2.
+// [LambdaSkip] Proposition A.10.1 excludes lambda = -1 and does not mention lambda = -2.
 void judge_sys1(const std::vector<Outcome>& outcomes, Claims& claims) {
   const Place printed = {"lambda-skip/prop-A.10.1/", "Proposition A.10.1"},
               in_rank = {printed.prefix, printed.source + ", in the sense of rank", Kind::beyond},
@@ -70,47 +72,73 @@ void judge_sys1(const std::vector<Outcome>& outcomes, Claims& claims) {
   const auto judge = [&](const Statement& statement, const std::vector<Rule>& rules) {
     judge_limits(statement, rules, outcomes, claims);
   };
-  const Statement whole = printed("as-printed", "mu tends to 0 for lambda > -2, and not for lambda < -2"),
-                  above = printed("as-printed/collapse", "mu tends to 0 for lambda > -2 other than -1"),
-                  below = printed("as-printed/no-collapse", "mu does not tend to 0 for lambda < -2");
+  const Statement whole = printed("as-printed",
+                                  "mu tends to 0 in Sys-1 for every lambda > -2 except -1, and not "
+                                  "for lambda < -2"),
+                  above = printed("as-printed/collapse",
+                                  "mu tends to 0 in Sys-1 for every lambda > -2 except -1"),
+                  below = printed("as-printed/no-collapse",
+                                  "mu does not tend to 0 in Sys-1 for any lambda < -2");
   const Rule collapse = between(-2, infinity, tends_to_zero);
   const Rule none = between(-infinity, -2, [](const Outcome& o) { return !o.mu_tends_to(0); });
-  const Rule full_rank = between(-infinity, -2, [](const Outcome& o) { return !o.tends_to_rank_one(); });
+  const Rule full_rank =
+      between(-infinity, -2, [](const Outcome& o) { return !o.tends_to_rank_one(); });
   judge(whole, {collapse, none});
   judge(above, {collapse});
   judge(below, {none});
-  judge(in_rank("no-collapse-below-minus-2", "for lambda < -2, Y does not tend to rank one"), {full_rank});
+  judge(in_rank("no-collapse-below-minus-2",
+                "Y does not tend to rank one in Sys-1 for any lambda < -2"),
+        {full_rank});
 
   const Rule parallel = between(-1, infinity, tends_to_zero);
-  const Rule anti_parallel =
-      between(-infinity, -1, [](const Outcome& o) { return o.tends_to_rank_one() && o.mu_tends_to(std::numbers::sqrt2); });
+  const Rule anti_parallel = between(-infinity, -1, [](const Outcome& o) {
+    return o.tends_to_rank_one() && o.mu_tends_to(std::numbers::sqrt2);
+  });
   const Rule zero_row = [](const Outcome& o) -> std::optional<bool> {
     if (!o.system.is_degenerate()) return std::nullopt;
     return o.degenerate_rows > 0;
   };
-  judge(correcting(whole, corrected("corrected",
-                                    "Y tends to rank one for every lambda but -1: mu tends to 0 for lambda > -1, and to sqrt 2 "
-                                    "(anti-parallel rows) for lambda < -1; lambda = -1 makes a zero row")),
+  judge(correcting(whole,
+                   corrected("corrected",
+                             "Y tends to rank one in Sys-1 for every lambda except -1: mu tends to "
+                             "0 for lambda > -1, and to sqrt 2 (anti-parallel rows) for lambda < "
+                             "-1; for lambda = -1 a row becomes zero")),
         {parallel, anti_parallel, zero_row});
-  judge(correcting(above, corrected("corrected/parallel", "mu tends to 0 for lambda > -1")), {parallel});
-  judge(correcting(below, corrected("corrected/anti-parallel",
-                                    "for lambda < -1, Y tends to rank one with anti-parallel rows, mu to sqrt 2")),
+  judge(correcting(above,
+                   corrected("corrected/parallel", "mu tends to 0 in Sys-1 for every lambda > -1")),
+        {parallel});
+  judge(correcting(
+            below,
+            corrected("corrected/anti-parallel",
+                      "Y tends to rank one with anti-parallel rows, and mu to sqrt 2, in Sys-1 for "
+                      "every lambda < -1")),
         {anti_parallel});
-  judge(correcting(whole, corrected("corrected/zero-row", "lambda = -1 makes a zero row, where D is not defined")), {zero_row});
+  judge(correcting(whole, corrected("corrected/zero-row",
+                                    "A row becomes zero in Sys-1 for lambda = -1, so that D is "
+                                    "undefined")),
+        {zero_row});
 }
 
-// [LambdaSkip] Proposition 4.3.1: for any alpha_0 > 0, which includes alpha_0 = 1.
+// [LambdaSkip] Proposition 4.3.1 is stated for any alpha_0 > 0, which includes alpha_0 = 1.
 void judge_sys2(const std::vector<Outcome>& outcomes, bool equal_rows, Claims& claims) {
   const Place printed = {"lambda-skip/prop-4.3.1/", "Proposition 4.3.1"},
               corrected = {printed.prefix, printed.source + ", corrected"};
   const auto judge = [&](const Statement& statement, const std::vector<Rule>& rules) {
     judge_limits(statement, rules, outcomes, claims);
   };
-  const Statement whole = printed("as-printed", "mu tends to 0 for lambda > -3/2, and rank collapse is avoided for lambda < -3/2"),
-                  above = printed("as-printed/collapse", "mu tends to 0 for lambda > -3/2"),
-                  below = printed("as-printed/no-collapse", "for lambda < -3/2 neither mu nor the rank collapses");
+  const Statement
+      whole = printed(
+          "as-printed",
+          "mu tends to 0 in Sys-2 for every lambda > -3/2, and rank collapse is avoided for lambda "
+          "< -3/2"),
+      above = printed("as-printed/collapse", "mu tends to 0 in Sys-2 for every lambda > -3/2"),
+      below = printed(
+          "as-printed/no-collapse",
+          "mu does not tend to 0 and Y does not tend to rank one in Sys-2 for any lambda < -3/2");
   const Rule collapse = between(-1.5, infinity, tends_to_zero);
-  const Rule none = between(-infinity, -1.5, [](const Outcome& o) { return !o.mu_tends_to(0) && !o.tends_to_rank_one(); });
+  const Rule none = between(-infinity, -1.5, [](const Outcome& o) {
+    return !o.mu_tends_to(0) && !o.tends_to_rank_one();
+  });
   judge(whole, {collapse, none});
   judge(above, {collapse});
   judge(below, {none});
@@ -118,27 +146,36 @@ void judge_sys2(const std::vector<Outcome>& outcomes, bool equal_rows, Claims& c
   const Rule parallel = between(-1, infinity, tends_to_zero);
   const Rule alternating = between(-1.5, -1, [](const Outcome& o) {
     const double low = std::min(o.mu[0], o.mu[1]), high = std::max(o.mu[0], o.mu[1]);
-    return o.tends_to_rank_one() && low <= limit_band && std::abs(high - std::numbers::sqrt2) <= limit_band;
+    return o.tends_to_rank_one() && low <= limit_band &&
+           std::abs(high - std::numbers::sqrt2) <= limit_band;
   });
-  const Rule orthogonal = between(-infinity, -1.5, [](const Outcome& o) { return !o.tends_to_rank_one() && o.mu_tends_to(1); });
-  const auto unequal =
-      claims.only_where(equal_rows ? "--alpha0 1: the rows start equal, of rank one, where the correction needs beta_0 > 0" : "");
-  judge(
-      correcting(whole, corrected("corrected",
-                                  "mu tends to 0 for lambda > -1; for -3/2 < lambda < -1, Y tends to rank one while mu alternates "
-                                  "between 0 and sqrt 2; for lambda < -3/2 the rows become orthogonal and mu tends to 1")),
-      {parallel, alternating, orthogonal});
-  judge(correcting(above, corrected("corrected/parallel", "mu tends to 0 for lambda > -1")), {parallel});
+  const Rule orthogonal = between(
+      -infinity, -1.5, [](const Outcome& o) { return !o.tends_to_rank_one() && o.mu_tends_to(1); });
+  const auto unequal = claims.only_where(
+      equal_rows ? "the corrected statement requires beta_0 > 0; --alpha0 1 starts with equal rows"
+                 : "");
+  judge(correcting(whole, corrected("corrected",
+                                    "In Sys-2, mu tends to 0 for lambda > -1; Y tends to rank one "
+                                    "while mu alternates between 0 and sqrt 2 for -3/2 < lambda < "
+                                    "-1; the rows become orthogonal and mu tends to 1 for lambda < "
+                                    "-3/2")),
+        {parallel, alternating, orthogonal});
+  judge(correcting(above,
+                   corrected("corrected/parallel", "mu tends to 0 in Sys-2 for every lambda > -1")),
+        {parallel});
   judge(correcting(above, corrected("corrected/alternating",
-                                    "for -3/2 < lambda < -1, Y tends to rank one, and mu alternates between 0 and sqrt 2")),
+                                    "Y tends to rank one and mu alternates between 0 and sqrt 2 in "
+                                    "Sys-2 for every lambda with -3/2 < lambda < -1")),
         {alternating});
-  judge(correcting(below, corrected("corrected/orthogonal", "for lambda < -3/2 the rank does not collapse and mu tends to 1")),
+  judge(correcting(below, corrected("corrected/orthogonal",
+                                    "Y does not tend to rank one and mu tends to 1 in Sys-2 for "
+                                    "every lambda < -3/2")),
         {orthogonal});
 }
 
 }  // namespace
 
-// The outcomes ---------------------------------------------------------------------------------------------------------------
+// The outcomes ------------------------------------------------------------------------------------
 
 bool Outcome::mu_tends_to(double limit) const {
   return std::abs(mu[0] - limit) <= limit_band && std::abs(mu[1] - limit) <= limit_band;
@@ -164,15 +201,16 @@ std::vector<Outcome> outcomes_of(const Plan& plan, const TrialRecord& record) {
   return outcomes;
 }
 
-std::string lambdas_where(const std::vector<Outcome>& outcomes, const std::function<bool(const Outcome&)>& belongs) {
+std::string lambdas_where(const std::vector<Outcome>& outcomes,
+                          const std::function<bool(const Outcome&)>& predicate) {
   std::vector<std::string> lambdas;
   for (const Outcome& outcome : outcomes) {
-    if (belongs(outcome)) lambdas.push_back(series_number(outcome.system.flag));
+    if (predicate(outcome)) lambdas.push_back(series_number(outcome.system.flag));
   }
   return joined(lambdas);
 }
 
-// All claims -----------------------------------------------------------------------------------------------------------------
+// All claims --------------------------------------------------------------------------------------
 
 void judge(const Plan& plan, const TrialRecord& record, Claims& claims) {
   const std::vector<Outcome> outcomes = outcomes_of(plan, record);
@@ -185,19 +223,21 @@ void judge(const Plan& plan, const TrialRecord& record, Claims& claims) {
     const Tally tally = record.tally(statement.id);
     claims.never_violated(statement, tally,
                           "largest " + what + " " + short_number(std::max(0.0, tally.largest)) +
-                              "; every lambda for which D is defined, every layer");
+                              ", over all layers and every lambda for which D is defined");
   };
   const Forms forms = forms_of(plan.selective);
-  at_every_layer(forms.as_printed, "difference of an entry");
-  at_every_layer(forms.exact, "difference of an entry");
+  at_every_layer(forms.as_printed, "difference of an entry of Y(k)");
+  at_every_layer(forms.exact, "difference of an entry of Y(k)");
   if (!plan.selective) return;
-  if (claims.applies(mu_as_printed, plan.starts_at_45_degrees() ? "" : "the formula is for alpha_0 = beta_0")) {
-    at_every_layer(mu_as_printed, "half difference");
+  if (claims.applies(mu_as_printed,
+                     plan.starts_at_45_degrees() ? "" : "the formula assumes alpha_0 = beta_0")) {
+    at_every_layer(mu_as_printed, "half difference of mu");
   }
-  at_every_layer(mu_corrected, "half difference");
+  at_every_layer(mu_corrected, "half difference of mu");
   const Tally decay = record.tally(mu_decay.id);
   claims.never_violated(mu_decay, decay,
-                        "largest excess of mu " + short_number(2 * std::max(0.0, decay.largest)) + "; every layer");
+                        "largest excess of mu over its bound " +
+                            short_number(2 * std::max(0.0, decay.largest)) + ", over all layers");
 }
 
 }  // namespace ranklab::examples

@@ -1,5 +1,6 @@
-// The study examples inside: what a trial records, and the way from records to the result. Every trial makes the same numbers, so
-// that the claims are judged from the first.
+// Internal header of the study examples: what a trial records, and the functions that turn records
+// into the result. Every trial computes the same numbers, so the claims are judged from the first
+// trial.
 #pragma once
 
 #include <cmath>
@@ -12,10 +13,11 @@
 
 namespace ranklab::examples {
 
-/// A limit counts as reached within so much, at each of the last two layers (two, since mu may alternate).
+/// A limit counts as reached if both of the last two layers are within this distance of it. There
+/// are two, because mu may alternate.
 inline constexpr double limit_band = 0.01;
 
-/// What follows from the config, once for the run.
+/// The quantities of the run that follow from the config.
 struct Plan {
   Plan(const ExamplesConfig& config, bool single_precision);
 
@@ -28,56 +30,69 @@ struct Plan {
   bool starts_at_45_degrees() const { return std::abs(alpha0 - beta0) <= limit_band; }
 };
 
-// What a trial records -------------------------------------------------------------------------------------------------------
+// What a trial records ----------------------------------------------------------------------------
 
-// For each lambda, under "lambda=-1.5." + quantity: arrays over layers, and rows that D set to zero.
+// For each lambda, under the name "lambda=-1.5." + quantity: arrays over layers, and the number of
+// rows that D set to zero.
 std::string lambda_label(double lambda);                            // lambda=-1.5
 std::string at_lambda(double lambda, const std::string& quantity);  // lambda=-1.5.mu
-inline constexpr char mu[] = "mu", rank_one_residual[] = "rank_one_residual", mu_closed_form[] = "mu_closed_form";
-// Under their own names, over all lambdas: those rows, and the largest difference of an entry from the exact form.
-inline constexpr char degenerate_rows[] = "degenerate_rows", closed_form_error[] = "closed_form_error";
+inline constexpr char mu[] = "mu", rank_one_residual[] = "rank_one_residual",
+                      mu_closed_form[] = "mu_closed_form";
+// Scalars over all lambdas: the number of rows that D set to zero, and the largest difference of
+// an entry from the exact form. The first one also exists for each lambda.
+inline constexpr char degenerate_rows[] = "degenerate_rows",
+                      closed_form_error[] = "closed_form_error";
 
-// Counted at every layer of every lambda for which D is defined, where a difference goes beyond rounding.
+// Counted at every layer, for every lambda for which D is defined. A difference beyond rounding is
+// a violation.
 struct Forms {
   Inequality as_printed, exact;
 };
 Forms forms_of(bool selective);
 
-// [LambdaSkip] Proposition 4.3.2, of Sys-2. With r = (2 + lambda)/(1 + lambda) and any lambda but -1, mu^2 =
-// 1 - x_k/sqrt(1 + x_k^2) where x_k = r^k alpha_0/beta_0; for alpha_0 = beta_0 that is 1 - r^k/sqrt(1 + r^(2k)).
+// [LambdaSkip] Proposition 4.3.2, about Sys-2. For every lambda except -1, mu^2 = 1 - x_k/sqrt(1 +
+// x_k^2), where x_k = r^k alpha_0/beta_0 and r = (2 + lambda)/(1 + lambda). For alpha_0 = beta_0
+// this is 1 - r^k/sqrt(1 + r^(2k)).
 inline const Place prop_4_3_2 = {"lambda-skip/prop-4.3.2/", "Proposition 4.3.2, Appendix A.12"};
-inline const Inequality mu_as_printed = prop_4_3_2.counted("as-printed", "mu = 1/(1 + r^(2k)) with r = (2 + lambda)/(1 + lambda)");
-inline const Inequality mu_corrected = correcting(
-    mu_as_printed,
-    Place{prop_4_3_2.prefix, prop_4_3_2.source + ", corrected"}.counted(
-        "corrected", "mu^2 = 1 - r^k alpha_0/sqrt(r^(2k) alpha_0^2 + beta_0^2); for alpha_0 = beta_0, 1 - r^k/sqrt(1 + r^(2k))"));
+inline const Inequality mu_as_printed = prop_4_3_2.counted(
+    "as-printed", "mu = 1/(1 + r^(2k)) in Sys-2, with r = (2 + lambda)/(1 + lambda)");
+inline const Inequality mu_corrected =
+    correcting(mu_as_printed, Place{prop_4_3_2.prefix, prop_4_3_2.source + ", corrected"}.counted(
+                                  "corrected",
+                                  "mu^2 = 1 - r^k alpha_0/sqrt(r^(2k) alpha_0^2 + beta_0^2) in "
+                                  "Sys-2, with r = (2 + lambda)/(1 + lambda)"));
 inline const Inequality mu_decay = prop_4_3_2.counted(
-    "decay", "for lambda > -1, mu^2 decays as a^k with a = ((1 + lambda)/(2 + lambda))^2: at most a^k (beta_0/alpha_0)^2 / 2");
+    "decay",
+    "mu^2 <= a^k (beta_0/alpha_0)^2 / 2 in Sys-2 for lambda > -1, with a = ((1 + "
+    "lambda)/(2 + lambda))^2");
 
-// What became of the two tokens ----------------------------------------------------------------------------------------------
+// The limit of the two tokens ---------------------------------------------------------------------
 
-/// At one lambda, read off the last two layers of the run.
+/// The last two layers of the run at one lambda.
 struct Outcome {
   TwoTokenSystem system;
   double mu[2] = {0, 0};
   double rank_one_residual[2] = {0, 0};
   double degenerate_rows = 0.0;
-  /// The exact form's growth of |x_k| says that the limits, whichever they are, are reached within the run. Never at
-  /// lambda = -3/2 for Sys-2, where |x_k| stays as it is.
+  /// True if |x_k| of the exact form grows or falls fast enough to reach its limit within the run.
+  /// Always false for Sys-2 at lambda = -3/2, because |x_k| is constant.
   bool settled = false;
 
   bool mu_tends_to(double limit) const;
-  /// Row 2 tends to plus or minus row 1, within the band: 1 - sigma_1^2/||Y||_F^2 is a quarter of their squared distance.
+  /// Row 2 tends to plus or minus row 1, up to limit_band. Near the limit, 1 - sigma_1^2/||Y||_F^2
+  /// is a quarter of their squared distance.
   bool tends_to_rank_one() const;
 };
 
 /// One for each lambda.
 std::vector<Outcome> outcomes_of(const Plan& plan, const TrialRecord& record);
 
-/// The lambdas of the outcomes that `belongs` picks, "-3, -2.5"; empty where there are none.
-std::string lambdas_where(const std::vector<Outcome>& outcomes, const std::function<bool(const Outcome&)>& belongs);
+/// The lambdas of the outcomes that satisfy the predicate, as in "-3, -2.5"; empty if there are
+/// none.
+std::string lambdas_where(const std::vector<Outcome>& outcomes,
+                          const std::function<bool(const Outcome&)>& predicate);
 
-/// The propositions as printed, and as the exact forms correct them.
+/// Judges the propositions as printed and as corrected by the exact forms.
 void judge(const Plan& plan, const TrialRecord& record, Claims& claims);
 
 }  // namespace ranklab::examples

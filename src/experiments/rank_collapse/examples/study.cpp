@@ -14,18 +14,23 @@ namespace ranklab {
 namespace examples {
 namespace {
 
-// A trial -------------------------------------------------------------------------------------------------------------------
+// A trial -----------------------------------------------------------------------------------------
 
-// Proposition 4.3.2. mu is a distance over sqrt 2: it misses by at most twice what an entry does.
-void count_tightness(const Plan& plan, const TwoTokenSystem& system, const TwoTokenPath& path, TrialRecord& record) {
+// Proposition 4.3.2. mu is a distance divided by sqrt 2, so its error is at most twice the error of
+// an entry. Half of it is therefore compared with the allowance for entries.
+void count_tightness(const Plan& plan, const TwoTokenSystem& system, const TwoTokenPath& path,
+                     TrialRecord& record) {
   Tally printed, corrected, decay;
-  const auto count = [&](std::uint64_t k, double by, Tally& tally) { count_miss(system, k, plan.single_precision, by, tally); };
+  const auto count = [&](std::uint64_t k, double deviation, Tally& tally) {
+    count_deviation(system, k, plan.single_precision, deviation, tally);
+  };
   for (std::uint64_t k = 0; k <= plan.layers; ++k) {
     const double power = static_cast<double>(k), measured = path.mu[k];
     count(k, std::abs(measured - 1 / (1 + std::pow(system.ratio(), 2 * power))) / 2, printed);
     count(k, std::abs(measured - path.mu_closed_form[k]) / 2, corrected);
     // 1 - 1/sqrt(1 + z) <= z/2 with z = x_k^(-2).
-    const double bound = std::pow(1 / system.ratio(), power) * plan.beta0 / (plan.alpha0 * std::numbers::sqrt2);
+    const double bound =
+        std::pow(1 / system.ratio(), power) * plan.beta0 / (plan.alpha0 * std::numbers::sqrt2);
     if (system.lambda > -1) count(k, std::max(0.0, measured - bound) / 2, decay);
   }
   if (plan.starts_at_45_degrees()) record.add(mu_as_printed.id, printed);
@@ -54,7 +59,7 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   return record;
 }
 
-// The result ----------------------------------------------------------------------------------------------------------------
+// The result --------------------------------------------------------------------------------------
 
 constexpr std::uint64_t drawn_layers = 12;
 
@@ -62,20 +67,25 @@ std::string early(double lambda, const char* quantity) {
   return "early." + at_lambda(lambda, quantity);
 }
 
-// What the figure draws: the first layers, where the limits show, and the last two against lambda.
+// The series of the figure: the first layers, in which the limits become visible, and the last two
+// layers against lambda.
 void add_drawn_series(const Plan& plan, std::vector<Outcome> outcomes, ResultBuilder& out) {
   std::vector<double> layers;
-  for (std::uint64_t k = 0; k <= std::min(drawn_layers, plan.layers); ++k) layers.push_back(static_cast<double>(k));
+  for (std::uint64_t k = 0; k <= std::min(drawn_layers, plan.layers); ++k)
+    layers.push_back(static_cast<double>(k));
   for (const TwoTokenSystem& system : plan.systems) {
     for (const char* name : {mu, mu_closed_form, rank_one_residual}) {
-      out.series(early(system.flag, name), "layer", layers, [&](const TrialRecord& record, std::size_t k) {
-        const double value = record.array(at_lambda(system.flag, name))[k];
-        // Below the rounding of the residual, which is absolute.
-        return name == rank_one_residual && value < tolerance::epsilon<double> ? undefined : value;
-      });
+      out.series(
+          early(system.flag, name), "layer", layers, [&](const TrialRecord& record, std::size_t k) {
+            const double value = record.array(at_lambda(system.flag, name))[k];
+            // The residual has an absolute rounding error; smaller values are noise.
+            return name == rank_one_residual && value < tolerance::epsilon<double> ? undefined
+                                                                                   : value;
+          });
     }
   }
-  std::sort(outcomes.begin(), outcomes.end(), [](const auto& a, const auto& b) { return a.system.flag < b.system.flag; });
+  std::sort(outcomes.begin(), outcomes.end(),
+            [](const auto& a, const auto& b) { return a.system.flag < b.system.flag; });
   std::vector<double> lambda, last, previous, residual;
   for (const Outcome& outcome : outcomes) {
     lambda.push_back(outcome.system.flag);
@@ -89,56 +99,67 @@ void add_drawn_series(const Plan& plan, std::vector<Outcome> outcomes, ResultBui
 }
 
 void add_figure(const Plan& plan, ResultBuilder& out) {
-  PanelBuilder first = out.panel("First layers, with the exact form", {"layer"}, {"mu"});
-  PanelBuilder rank = out.panel("First layers: distance from rank one", {"layer"}, log_axis("1 - sigma_1^2 / ||Y||_F^2"));
-  int colour = 0;
+  PanelBuilder first = out.panel("First layers: mu and its exact form", {"layer"}, {"mu"});
+  PanelBuilder rank = out.panel("First layers: distance from rank one", {"layer"},
+                                log_axis("1 - sigma_1^2 / ||Y||_F^2"));
+  int color = 0;
   for (const TwoTokenSystem& system : plan.systems) {
     const std::string label = lambda_label(system.flag);
-    const bool repeated = colour >= static_cast<int>(palette.size());
+    const bool repeated = color >= static_cast<int>(palette.size());
     if (!system.is_degenerate()) {
-      first.curve(early(system.flag, mu_closed_form), colour == 0 ? "exact form" : "",
-                  {repeated ? LineStyle::dashed : LineStyle::line, colour});
-      rank.curve(early(system.flag, rank_one_residual), label, {repeated ? LineStyle::dashed : LineStyle::line_points, colour});
+      first.curve(early(system.flag, mu_closed_form), color == 0 ? "exact form" : "",
+                  {repeated ? LineStyle::dashed : LineStyle::line, color});
+      rank.curve(early(system.flag, rank_one_residual), label,
+                 {repeated ? LineStyle::dashed : LineStyle::line_points, color});
     }
-    first.curve(early(system.flag, mu), label, {LineStyle::points, colour});
-    ++colour;
+    first.curve(early(system.flag, mu), label, {LineStyle::points, color});
+    ++color;
   }
   out.panel("The last two layers", {"lambda"}, {""})
       .line(std::numbers::sqrt2, "sqrt 2: anti-parallel rows")
       .curve("final.mu", "mu, last layer", {LineStyle::points})
-      .curve("previous.mu", "mu, last but one", {LineStyle::points})
-      .curve("final.rank_one_residual", "1 - sigma_1^2 / ||Y||_F^2, last layer", {LineStyle::points});
+      .curve("previous.mu", "mu, second-to-last layer", {LineStyle::points})
+      .curve("final.rank_one_residual", "1 - sigma_1^2 / ||Y||_F^2, last layer",
+             {LineStyle::points});
 }
 
-// In words, from the run's numbers: which lambdas collapse, and who sees it.
+// Notes that say for which lambdas the tokens collapse, and which measure detects it.
 void add_notes(const Plan& plan, const std::vector<Outcome>& outcomes, ResultBuilder& out) {
-  const auto note = [&](const std::string& words, const auto& belongs) {
-    const std::string lambdas = lambdas_where(outcomes, belongs);
+  const auto note = [&](const std::string& words, const auto& predicate) {
+    const std::string lambdas = lambdas_where(outcomes, predicate);
     if (!lambdas.empty()) out.note(words + ": lambda = " + lambdas + ".");
   };
-  const auto unseen = [](const Outcome& o) { return o.settled && o.tends_to_rank_one() && !o.mu_tends_to(0); };
-  note("Collapse in the sense of mu, which tends to 0", [](const Outcome& o) { return o.settled && o.mu_tends_to(0); });
-  note("Rank one with anti-parallel rows, a collapse that rank_one_residual alone sees while mu tends to sqrt 2",
-       [&](const Outcome& o) { return unseen(o) && o.mu_tends_to(std::numbers::sqrt2); });
+  const auto undetected_by_mu = [](const Outcome& o) {
+    return o.settled && o.tends_to_rank_one() && !o.mu_tends_to(0);
+  };
+  note("Collapse in the sense of mu, which tends to 0",
+       [](const Outcome& o) { return o.settled && o.mu_tends_to(0); });
   note(
-      "Rank one with rows that are parallel at one layer and anti-parallel at the next, so that mu alternates and "
-      "rank_one_residual alone sees the collapse",
-      [&](const Outcome& o) { return unseen(o) && !o.mu_tends_to(std::numbers::sqrt2); });
-  note("No collapse, in either sense", [](const Outcome& o) { return o.settled && !o.tends_to_rank_one() && !o.mu_tends_to(0); });
-  note("A row becomes zero, for which D is not defined; it stays zero here",
+      "Rank one with anti-parallel rows (mu tends to sqrt 2; only rank_one_residual detects this "
+      "collapse)",
+      [&](const Outcome& o) { return undetected_by_mu(o) && o.mu_tends_to(std::numbers::sqrt2); });
+  note(
+      "Rank one with rows that are parallel at one layer and anti-parallel at the next (mu "
+      "alternates; only rank_one_residual detects this collapse)",
+      [&](const Outcome& o) { return undetected_by_mu(o) && !o.mu_tends_to(std::numbers::sqrt2); });
+  note("No collapse, neither by mu nor by rank_one_residual",
+       [](const Outcome& o) { return o.settled && !o.tends_to_rank_one() && !o.mu_tends_to(0); });
+  note("A row becomes zero (D is undefined for it; here it stays zero)",
        [](const Outcome& o) { return o.system.is_degenerate(); });
-  note("Critical, or too slow to tell in " + std::to_string(plan.layers) + " layers",
+  note("Critical, or no limit reached within " + std::to_string(plan.layers) + " layers",
        [](const Outcome& o) { return !o.settled && !o.system.is_degenerate(); });
 }
 
 Result report(const Plan& plan, const Records& records) {
-  ResultBuilder out(plan.selective ? "Sys-2, M = [[1, 0], [y1.y2, 1]], with lambda-skip connections"
-                                   : "Sys-1, M = [[1, 0], [2, 1]] and Y(0) = I, with lambda-skip connections",
+  ResultBuilder out(plan.selective
+                        ? "Sys-2, M = [[1, 0], [y1.y2, 1]], with lambda-skip connections"
+                        : "Sys-1, M = [[1, 0], [2, 1]] and Y(0) = I, with lambda-skip connections",
                     records);
   out.claims().set_unit(Unit::none);
   out.scalars({degenerate_rows, closed_form_error});
   for (const TwoTokenSystem& system : plan.systems) {
-    for (const char* name : {mu, rank_one_residual, mu_closed_form}) out.series(at_lambda(system.flag, name), "layer");
+    for (const char* name : {mu, rank_one_residual, mu_closed_form})
+      out.series(at_lambda(system.flag, name), "layer");
   }
   if (records.empty()) return out.take();
   const std::vector<Outcome> outcomes = outcomes_of(plan, records.front());
@@ -153,7 +174,8 @@ Result report(const Plan& plan, const Records& records) {
 
 Plan::Plan(const ExamplesConfig& config, bool single)
     : selective(config.system == "sys2"), layers(config.layers), single_precision(single) {
-  for (const double lambda : config.lambda) systems.push_back(two_token_system(config, lambda, single));
+  for (const double lambda : config.lambda)
+    systems.push_back(two_token_system(config, lambda, single));
   alpha0 = systems.front().alpha0;
   beta0 = systems.front().beta0;
 }
@@ -168,13 +190,14 @@ std::string at_lambda(double lambda, const std::string& quantity) {
 
 Forms forms_of(bool selective) {
   const std::string id = selective ? "lambda-skip/prop-4.3.1/" : "lambda-skip/prop-A.10.1/",
-                    source = selective ? "Appendix A.11, the form of Y(k)" : "Appendix A.10, eq. (13)";
-  const Inequality printed =
-      Place{id, source}.counted("form-as-printed", "Y(k) has the printed form, whose row 1 is (1, 0) at every layer");
-  return {printed,
-          correcting(printed, Place{id, source + ", corrected"}.counted(
-                                  "closed-form",
-                                  "Y(k) equals the exact form, with the sign (sign(1 + lambda))^k, to rounding at every layer"))};
+                    source =
+                        selective ? "Appendix A.11, the form of Y(k)" : "Appendix A.10, eq. (13)";
+  const Inequality printed = Place{id, source}.counted(
+      "form-as-printed", "Y(k) has the printed form, with row 1 equal to (1, 0) at every layer");
+  return {printed, correcting(printed, Place{id, source + ", corrected"}.counted(
+                                           "closed-form",
+                                           "Y(k) equals the exact form, with the sign (sign(1 + "
+                                           "lambda))^k, up to rounding at every layer"))};
 }
 
 }  // namespace examples
@@ -191,32 +214,41 @@ class ExamplesStudy : public Study {
     return {
         choice_field("system", c.system, {"sys1", "sys2"}, "",
                      "two-token system with LTI (Prop. A.10.1) or selective (Prop. 4.3.1) mixing"),
-        real_list_field("lambda", c.lambda, -largest_lambda, largest_lambda, "lambda", "strengths of the skip"),
+        real_list_field("lambda", c.lambda, -largest_lambda, largest_lambda, "lambda",
+                        "strengths of the skip"),
         size_field("layers", c.layers, 2, most_layers, "K", "number of layers"),
-        excluding_low(real_field("alpha0", c.alpha0, 0.0, 1.0, "alpha_0", "sys2: initial row 2 is (alpha_0, sqrt(1 - alpha_0^2))")),
+        excluding_low(real_field("alpha0", c.alpha0, 0.0, 1.0, "alpha_0",
+                                 "sys2: initial row 2 is (alpha_0, sqrt(1 - alpha_0^2))")),
     };
   }
 
   void validate() const override {
     if (config_.system != "sys2" && config_.alpha0 != ExamplesConfig{}.alpha0) {
-      throw UsageError("--alpha0 is not allowed with --system sys1, which starts from the identity; allowed with: sys2");
+      throw UsageError(
+          "--alpha0 is not allowed with --system sys1, which starts from the identity; allowed "
+          "with: sys2");
     }
     std::map<std::string, double> names;
     for (const double lambda : config_.lambda) {
       if (!names.emplace(examples::lambda_label(lambda), lambda).second) {
-        throw UsageError("--lambda: two values have the same first six digits, by which the series are named");
+        throw UsageError(
+            "--lambda: two values have the same first six digits, which name the series; give "
+            "values that differ in them");
       }
     }
   }
 
   Estimate estimate() const override {
-    const double states = static_cast<double>(config_.lambda.size()) * static_cast<double>(config_.layers + 1);
-    return {.bytes = 5 * 8 * states + 200 * static_cast<double>(config_.layers), .flops = 200 * states};
+    const double states =
+        static_cast<double>(config_.lambda.size()) * static_cast<double>(config_.layers + 1);
+    return {.bytes = 5 * 8 * states + 200 * static_cast<double>(config_.layers),
+            .flops = 200 * states};
   }
 
   Result run(Runner& runner) const override {
     const examples::Plan plan(config_, runner.single_precision());
-    return examples::report(plan, runner.run([&](Trial& trial) { return examples::run_trial(plan, trial); }));
+    return examples::report(
+        plan, runner.run([&](Trial& trial) { return examples::run_trial(plan, trial); }));
   }
 
  private:

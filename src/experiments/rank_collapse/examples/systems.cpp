@@ -11,7 +11,7 @@
 namespace ranklab::examples {
 namespace {
 
-constexpr double degenerate_norm = 1e-10;  // of a row, where normalise_rows gives up
+constexpr double degenerate_norm = 1e-10;  // norm of a row below which normalize_rows gives up
 
 // M' for [LambdaSkip] eq. (6): with one token per column, M Y + lambda Y becomes Y M' + lambda Y.
 template <class T>
@@ -25,19 +25,23 @@ template <class T>
 double largest_difference(const arma::Mat<T>& Y, const TwoTokenForm& form) {
   const std::array<double, 4> expected = form.Y();
   double largest = 0;
-  for (arma::uword i = 0; i < 4; ++i) largest = std::max(largest, std::abs(static_cast<double>(Y[i]) - expected[i]));
+  for (arma::uword i = 0; i < 4; ++i)
+    largest = std::max(largest, std::abs(static_cast<double>(Y[i]) - expected[i]));
   return largest;
 }
 
-// What rounding may add up to in an entry of Y(k): every layer adds a few roundings of (M Y + lambda Y)'s terms, divided by the
-// norm of its rows, and no system amplifies an error in the ratio x_k.
+// The largest rounding error expected in an entry of Y(k). Every layer adds a few rounding errors
+// of the terms of M Y + lambda Y, divided by the norm of its rows, and neither system amplifies a
+// relative error of the ratio x_k.
 double rounding_allowance(const TwoTokenSystem& system, std::uint64_t k, bool single_precision) {
   const double epsilon = single_precision ? tolerance::epsilon<float> : tolerance::epsilon<double>;
-  const double closed_form = single_precision ? tolerance::closed_form<float> : tolerance::closed_form<double>;
-  return closed_form + 4 * epsilon * static_cast<double>(k) * (2 + std::abs(system.lambda)) / system.shortest_row();
+  const double closed_form =
+      single_precision ? tolerance::closed_form<float> : tolerance::closed_form<double>;
+  return closed_form + 4 * epsilon * static_cast<double>(k) * (2 + std::abs(system.lambda)) /
+                           system.shortest_row();
 }
 
-// cos and sin of the angle whose cotangent is x.
+// Cosine and sine of the angle whose cotangent is x.
 struct Direction {
   double cosine, sine;
 };
@@ -61,16 +65,18 @@ TwoTokenPath iterated(const TwoTokenSystem& system, std::uint64_t layers, const 
   for (std::uint64_t k = 0; k <= layers; ++k) {
     if (k % 1024 == 0) trial.check_interrupt();
     if (k > 0) {
-      state.Y = arma::Mat<T>(state.Y * mixing_transposed(system.selective, state.Y) + static_cast<T>(system.lambda) * state.Y);
-      state.normalise(Norm::rows);
+      state.Y = arma::Mat<T>(state.Y * mixing_transposed(system.selective, state.Y) +
+                             static_cast<T>(system.lambda) * state.Y);
+      state.normalize(Norm::rows);
     }
     const TokenGeometry geometry = token_geometry(state.Y);
     path.mu.push_back(geometry.mu);
     path.rank_one_residual.push_back(geometry.rank_one_residual);
     path.mu_closed_form.push_back(exact.empty() ? undefined : exact[k].mu());
     if (exact.empty()) continue;
-    count_miss(system, k, single_precision, largest_difference(state.Y, exact[k]), path.exact);
-    count_miss(system, k, single_precision, largest_difference(state.Y, printed[k]), path.printed);
+    count_deviation(system, k, single_precision, largest_difference(state.Y, exact[k]), path.exact);
+    count_deviation(system, k, single_precision, largest_difference(state.Y, printed[k]),
+                    path.printed);
   }
   path.degenerate_rows = state.degenerate_rows;
   return path;
@@ -79,7 +85,8 @@ TwoTokenPath iterated(const TwoTokenSystem& system, std::uint64_t layers, const 
 }  // namespace
 
 double TwoTokenSystem::shortest_row() const {
-  const double first = std::abs(1 + lambda), second = std::hypot(selective ? (2 + lambda) * alpha0 : 2, (1 + lambda) * beta0);
+  const double first = std::abs(1 + lambda),
+               second = std::hypot(selective ? (2 + lambda) * alpha0 : 2, (1 + lambda) * beta0);
   return std::min(first, second);
 }
 
@@ -87,7 +94,8 @@ bool TwoTokenSystem::is_degenerate() const {
   return shortest_row() < degenerate_norm;
 }
 
-TwoTokenSystem two_token_system(const ExamplesConfig& config, double lambda, bool single_precision) {
+TwoTokenSystem two_token_system(const ExamplesConfig& config, double lambda,
+                                bool single_precision) {
   TwoTokenSystem system;
   system.selective = config.system == "sys2";
   system.flag = lambda;
@@ -106,7 +114,7 @@ std::array<double, 4> TwoTokenForm::Y() const {
 
 double TwoTokenForm::mu() const {
   const Direction second = direction(x);
-  // 1 - cos, without its cancellation.
+  // 1 - cos, without cancellation.
   return std::sqrt(x > 0 ? second.sine * second.sine / (1 + second.cosine) : 1 - second.cosine);
 }
 
@@ -114,7 +122,8 @@ std::vector<TwoTokenForm> exact_forms(const TwoTokenSystem& system, std::uint64_
   std::vector<TwoTokenForm> forms;
   double sign = 1, x = system.alpha0 / system.beta0;
   for (std::uint64_t k = 0; k <= layers; ++k) {
-    if (system.selective) x = std::pow(system.ratio(), static_cast<double>(k)) * system.alpha0 / system.beta0;
+    if (system.selective)
+      x = std::pow(system.ratio(), static_cast<double>(k)) * system.alpha0 / system.beta0;
     forms.push_back({sign, sign, x});
     if (!system.selective) x += 2 / (1 + system.lambda) * std::hypot(1.0, x);
     if (1 + system.lambda < 0) sign = -sign;
@@ -130,18 +139,23 @@ std::vector<TwoTokenForm> printed_forms(const TwoTokenSystem& system, std::uint6
     if (system.selective) continue;
     form.sign_second = 1;
     form.x = root;
-    // alpha_(k+1) = (1 + c^2) alpha_k + 2 c sqrt(alpha_k - 1) sqrt(alpha_k) is 1 + (sqrt(alpha_k - 1) + c sqrt(alpha_k))^2.
+    // alpha_(k+1) = (1 + c^2) alpha_k + 2 c sqrt(alpha_k - 1) sqrt(alpha_k) equals 1 +
+    // (sqrt(alpha_k - 1) + c sqrt(alpha_k))^2.
     root = std::abs(root + 2 / (1 + system.lambda) * std::hypot(1.0, root));
   }
   return forms;
 }
 
-TwoTokenPath iterate(const TwoTokenSystem& system, std::uint64_t layers, bool single_precision, const Trial& trial) {
-  return single_precision ? iterated<float>(system, layers, trial) : iterated<double>(system, layers, trial);
+TwoTokenPath iterate(const TwoTokenSystem& system, std::uint64_t layers, bool single_precision,
+                     const Trial& trial) {
+  return single_precision ? iterated<float>(system, layers, trial)
+                          : iterated<double>(system, layers, trial);
 }
 
-void count_miss(const TwoTokenSystem& system, std::uint64_t k, bool single_precision, double by, Tally& tally) {
-  if (std::isfinite(by)) tally.count(by > rounding_allowance(system, k, single_precision), by);
+void count_deviation(const TwoTokenSystem& system, std::uint64_t k, bool single_precision,
+                     double deviation, Tally& tally) {
+  if (!std::isfinite(deviation)) return;
+  tally.count(deviation > rounding_allowance(system, k, single_precision), deviation);
 }
 
 }  // namespace ranklab::examples

@@ -10,24 +10,26 @@ namespace ranklab::lambda_sweep {
 namespace {
 
 Plan plan_of(const LambdaSweepConfig& config) {
-  Plan plan{stacked_models(config.model, config.also), config.lambda, config.threshold, config.refine};
+  Plan plan{stacked_models(config.model, config.also), config.lambda, config.threshold,
+            config.refine};
   std::sort(plan.lambda.begin(), plan.lambda.end());
   return plan;
 }
 
-// The same with the weights of one training.
-Plan of_training(Plan plan, std::uint64_t training) {
+// The same plan with the weights of one training.
+Plan plan_of_training(Plan plan, std::uint64_t training) {
   for (StackedModel& model : plan.models) model.spec = model.training(training);
   return plan;
 }
 
-// The result -----------------------------------------------------------------------------------------------------------------
+// The result --------------------------------------------------------------------------------------
 
 void add_scalars(const Plan& plan, ResultBuilder& out) {
   for (const StackedModel& model : plan.models) {
     for (const Sign& sign : signs) out.scalar(model.prefix + sign.smallest_lambda);
     if (!out.records().front().has(model.prefix + theorem_lambda)) continue;
-    for (const char* name : {theorem_S, theorem_C_M, theorem_rate, theorem_condition, theorem_lambda}) {
+    for (const char* name :
+         {theorem_S, theorem_C_M, theorem_rate, theorem_condition, theorem_lambda}) {
       out.scalar(model.prefix + name);
     }
     for (const Sign& sign : signs) out.scalar(model.prefix + sign.orders_of_magnitude);
@@ -38,20 +40,23 @@ void add_scalars(const Plan& plan, ResultBuilder& out) {
 
 std::string threshold_note(const StackedModel& model, double threshold, const Records& records) {
   const auto text = [&](const Sign& sign) {
-    const Summary summary = summarise(scalars_of(records, model.prefix + sign.smallest_lambda));
-    return summary.n == 0 ? std::string("none in the list") : short_number(summary.mean);
+    const Summary summary = summarize(scalars_of(records, model.prefix + sign.smallest_lambda));
+    return summary.n == 0 ? std::string("none of the list") : short_number(summary.mean);
   };
-  return model.label + ": from abs(lambda) = " + text(signs[0]) + " on (positive), " + text(signs[1]) +
-         " (negative), mu_normalized and rank_one_residual stay above " + short_number(threshold) + " through all " +
-         std::to_string(model.spec.layers) + " layers.";
+  return model.label +
+         ": smallest abs(lambda) that keeps mu_normalized and rank_one_residual above " +
+         short_number(threshold) + " at all " + std::to_string(model.spec.layers) +
+         " layers: " + text(signs[0]) + " (lambda > 0), " + text(signs[1]) + " (lambda < 0).";
 }
 
 void add_figure(const Plan& plan, ResultBuilder& out) {
-  for (const auto& [what, label] :
-       {std::pair(measure::mu_normalized, "normalised mu"), {measure::rank_one_residual, "rank-one residual"}}) {
-    PanelBuilder panel = out.panel(std::string("Last layer: ") + label, {"lambda"}, unit_axis(label));
+  for (const auto& [what, label] : {std::pair(measure::mu_normalized, "normalized mu"),
+                                    {measure::rank_one_residual, "rank-one residual"}}) {
+    PanelBuilder panel =
+        out.panel(std::string("Last layer: ") + label, {"lambda"}, unit_axis(label));
     for (const StackedModel& model : plan.models) {
-      panel.curve(model.prefix + at_last_layer + what, drawn_label(model.spec), {LineStyle::line_points});
+      panel.curve(model.prefix + at_last_layer + what, figure_label(model.spec),
+                  {LineStyle::line_points});
     }
     panel.line(plan.threshold, "threshold");
   }
@@ -65,8 +70,10 @@ Result report(const Plan& plan, const Records& records) {
   add_scalars(plan, out);
   for (std::string& note : file_notes(main)) out.note(std::move(note));
   for (const StackedModel& model : plan.models) {
-    for (const char* what : swept_measures) out.series(model.prefix + at_last_layer + what, "lambda", plan.lambda);
-    for (const char* what : swept_measures) out.series(model.prefix + least_over_layers + what, "lambda", plan.lambda);
+    for (const char* what : swept_measures)
+      out.series(model.prefix + at_last_layer + what, "lambda", plan.lambda);
+    for (const char* what : swept_measures)
+      out.series(model.prefix + least_over_layers + what, "lambda", plan.lambda);
     out.note(threshold_note(model, plan.threshold, records));
   }
   judge(plan, records, out.claims());
@@ -79,19 +86,21 @@ class LambdaSweepStudy : public Study {
   std::vector<Field> fields() override {
     std::vector<Field> fields = model_fields(config_.model);
     for (Field& field : file_fields(config_.model)) fields.push_back(std::move(field));
-    fields.push_back(real_list_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strengths of the skip"));
-    fields.push_back(also_field(config_.also));
-    fields.push_back(real_field("threshold", config_.threshold, 0.0, 1.0, "",
-                                "tokens are kept apart if mu_normalized and rank_one_residual exceed it at every layer"));
     fields.push_back(
-        size_field("refine", config_.refine, 0, 1000, "",
-                   "number of further strengths per sign, between the largest that collapses and the smallest that does not"));
+        real_list_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strengths of the skip"));
+    fields.push_back(also_field(config_.also));
+    fields.push_back(real_field(
+        "threshold", config_.threshold, 0.0, 1.0, "",
+        "tokens are kept apart if mu_normalized and rank_one_residual exceed it at every layer"));
+    fields.push_back(size_field("refine", config_.refine, 0, 1000, "",
+                                "number of further strengths per sign, between the largest that "
+                                "collapses and the smallest that does not"));
     return fields;
   }
 
   void adopt_files() override { ranklab::adopt_files(config_.model, config_.also); }
   std::uint64_t trials_in_files() const override { return ranklab::trials_in_files(config_.model); }
-  void settle() override { settle_with_files(config_.model); }
+  void resolve_defaults() override { resolve_defaults_with_files(config_.model); }
 
   void validate() const override { stacked_models(config_.model, config_.also); }
 
@@ -108,15 +117,16 @@ class LambdaSweepStudy : public Study {
     const Plan plan = plan_of(config_);
     if (config_.model.trainings > 1) {
       return report(plan, runner.run([&](Trial& trial) {
-        const Plan own = of_training(plan, trial.index());
+        const Plan with_weights = plan_of_training(plan, trial.index());
         return run_training(config_.model, trial, [&](const std::vector<Trial>& sequences) {
-          return run_batch(own, sequences, runner.single_precision());
+          return run_batch(with_weights, sequences, runner.single_precision());
         });
       }));
     }
-    const auto records = runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
-      return run_batch(plan, trials, runner.single_precision());
-    });
+    const auto records =
+        runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
+          return run_batch(plan, trials, runner.single_precision());
+        });
     return report(plan, records);
   }
 

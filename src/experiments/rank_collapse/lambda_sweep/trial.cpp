@@ -12,18 +12,20 @@
 namespace ranklab::lambda_sweep {
 namespace {
 
-// Beyond so many tokens, the mixing matrix of Theorem 4.1 is not formed: its norm is left undefined.
+// With more tokens the mixing matrix is not formed, and the norms of Theorem 4.1 are not recorded.
 constexpr std::uint64_t most_mixing_tokens = 2048;
 
-// Curves are called by their place in the list: "0", "1", ...
+// The curves are named by their index: "0", "1", ...
 std::vector<DepthCurve> curves_of(const std::vector<double>& lambda) {
   std::vector<DepthCurve> curves;
-  for (const double strength : lambda) curves.push_back({std::to_string(curves.size()), {strength}});
+  for (const double strength : lambda)
+    curves.push_back({std::to_string(curves.size()), {strength}});
   return curves;
 }
 
-// What a trial's curves have, by layer.
-const std::vector<double>& by_layer(const TrialRecord& curves, std::size_t curve, const std::string& what) {
+// The values of one curve, one for each layer.
+const std::vector<double>& by_layer(const TrialRecord& curves, std::size_t curve,
+                                    const std::string& what) {
   return curves.array(of_curve(std::to_string(curve), what));
 }
 
@@ -36,7 +38,8 @@ double least_after_input(const std::vector<double>& by_layer) {
   return least;
 }
 
-// Which curves keep their tokens apart at every layer. An undefined measure keeps nothing apart.
+// Whether each curve keeps its tokens apart at every layer. An undefined measure counts as
+// collapsed.
 std::vector<bool> kept(const TrialRecord& curves, std::size_t count, double threshold) {
   std::vector<bool> out;
   for (std::size_t c = 0; c < count; ++c) {
@@ -46,7 +49,8 @@ std::vector<bool> kept(const TrialRecord& curves, std::size_t count, double thre
   return out;
 }
 
-void record_grid(const TrialRecord& grid, std::size_t strengths, const std::string& prefix, TrialRecord& record) {
+void record_grid(const TrialRecord& grid, std::size_t strengths, const std::string& prefix,
+                 TrialRecord& record) {
   for (const char* what : swept_measures) {
     std::vector<double> last, least;
     for (std::size_t i = 0; i < strengths; ++i) {
@@ -65,21 +69,25 @@ void record_grid(const TrialRecord& grid, std::size_t strengths, const std::stri
   record.set(diverged, record.scalar(diverged) + overflowed);
 }
 
-// The grid of one trial of a bare stack, and what Theorem 4.1 says of it.
+// The grid of one trial of a bare stack. Records the quantities of Theorem 4.1.
 template <class T>
-TrialRecord watched_grid(const Plan& plan, const StackedModel& model, const Trial& trial, TrialRecord& record) {
+TrialRecord observed_grid(const Plan& plan, const StackedModel& model, const Trial& trial,
+                          TrialRecord& record) {
   const ModelSpec& spec = model.spec;
-  std::vector<double> S(plan.lambda.size(), 0.0), C_M = S;  // of each curve, over its layers
-  const DepthObserver<T> observe = [&](std::size_t c, const Block<T>& block, const State<T>& state) {
+  // The suprema over the layers, for each curve.
+  std::vector<double> S(plan.lambda.size(), 0.0), C_M = S;
+  const DepthObserver<T> observe = [&](std::size_t c, const Block<T>& block,
+                                       const State<T>& state) {
     const auto& bare = dynamic_cast<const BareBlock<T>&>(block);
     S[c] = std::max(S[c], static_cast<double>(arma::norm(bare.value_matrix(), "fro")));
     C_M[c] = std::max(C_M[c], static_cast<double>(arma::norm(bare.mixing_matrix(state), "fro")));
   };
   TrialRecord grid = run_observed<T>({spec, curves_of(plan.lambda)}, trial, observe);
   const double mu = by_layer(grid, 0, measure::mu).front(), N = static_cast<double>(spec.tokens);
-  const SkipTheorem theorem{*std::max_element(S.begin(), S.end()), *std::max_element(C_M.begin(), C_M.end()), N,
-                            static_cast<double>(spec.dim),         static_cast<double>(spec.layers),          mu * mu};
-  // Unit rows: ||Y||_F^2 = N, so that a normalised mu at the threshold is mu^2 = threshold^2 N.
+  const SkipTheorem theorem{
+      *std::max_element(S.begin(), S.end()), *std::max_element(C_M.begin(), C_M.end()), N,
+      static_cast<double>(spec.dim),         static_cast<double>(spec.layers),          mu * mu};
+  // With unit rows ||Y||_F^2 = N, so normalized mu at the threshold means mu^2 = threshold^2 N.
   const double a = theorem.collapse_rate(plan.threshold * plan.threshold * N);
   record.set(model.prefix + theorem_S, theorem.S);
   record.set(model.prefix + theorem_C_M, theorem.C_M);
@@ -89,21 +97,22 @@ TrialRecord watched_grid(const Plan& plan, const StackedModel& model, const Tria
   return grid;
 }
 
-Records run_grids(const Plan& plan, const StackedModel& model, const std::vector<Trial>& trials, bool single_precision,
-                  Records& records) {
+Records run_grids(const Plan& plan, const StackedModel& model, const std::vector<Trial>& trials,
+                  bool single_precision, Records& records) {
   const ModelSpec& spec = model.spec;
   if (!(spec.row().bare && spec.norm == "rows" && spec.tokens <= most_mixing_tokens)) {
     return run_groups({{spec, curves_of(plan.lambda)}}, trials, single_precision);
   }
   Records grids;
   for (std::size_t t = 0; t < trials.size(); ++t) {
-    grids.push_back(single_precision ? watched_grid<float>(plan, model, trials[t], records[t])
-                                     : watched_grid<double>(plan, model, trials[t], records[t]));
+    grids.push_back(single_precision ? observed_grid<float>(plan, model, trials[t], records[t])
+                                     : observed_grid<double>(plan, model, trials[t], records[t]));
   }
   return grids;
 }
 
-// Where the grid leaves the smallest strength of one sign, and the strengths in between that are still to be tried.
+// The smallest sufficient strength of one sign on the grid, and the strengths below it that the
+// refinement still has to try.
 struct Search {
   const Sign* sign;
   double smallest;
@@ -115,62 +124,68 @@ std::vector<Search> searches(const Plan& plan, const TrialRecord& grid) {
   std::vector<Search> out;
   for (const Sign& sign : signs) {
     const SkipBracket bracket = skip_bracket(plan.lambda, on_grid, sign.of_lambda);
-    out.push_back({&sign, bracket.keeps, inside(bracket, plan.refine)});
+    out.push_back({&sign, bracket.keeps, points_inside(bracket, plan.refine)});
   }
   return out;
 }
 
-// Both signs in one passage through the layers.
+// Both signs run in one pass through the layers.
 std::vector<DepthCurve> curves_between(const std::vector<Search>& of_trial) {
   std::vector<double> lambda;
   for (const Search& search : of_trial) {
-    for (const double strength : search.between) lambda.push_back(search.sign->of_lambda * strength);
+    for (const double strength : search.between)
+      lambda.push_back(search.sign->of_lambda * strength);
   }
   return curves_of(lambda);
 }
 
-void record_search(const std::vector<Search>& of_trial, const std::vector<bool>& finer, const std::string& prefix,
-                   TrialRecord& record) {
+void record_search(const std::vector<Search>& of_trial, const std::vector<bool>& finer,
+                   const std::string& prefix, TrialRecord& record) {
   std::size_t first = 0;
   for (const Search& search : of_trial) {
     double smallest = search.smallest;
-    for (std::size_t i = search.between.size(); i-- > 0 && finer[first + i];) smallest = search.between[i];
+    for (std::size_t i = search.between.size(); i-- > 0 && finer[first + i];)
+      smallest = search.between[i];
     first += search.between.size();
     record.set(prefix + search.sign->smallest_lambda, smallest);
     if (!record.has(prefix + theorem_lambda)) continue;
-    const double asked = record.scalar(prefix + theorem_lambda);
-    record.set(prefix + search.sign->orders_of_magnitude, smallest > 0 ? std::log10(asked / smallest) : undefined);
+    const double required = record.scalar(prefix + theorem_lambda);
+    record.set(prefix + search.sign->orders_of_magnitude,
+               smallest > 0 ? std::log10(required / smallest) : undefined);
   }
 }
 
-void record_model(const Plan& plan, const StackedModel& model, const std::vector<Trial>& trials, bool single_precision,
-                  Records& records) {
+void record_model(const Plan& plan, const StackedModel& model, const std::vector<Trial>& trials,
+                  bool single_precision, Records& records) {
   const Records grids = run_grids(plan, model, trials, single_precision, records);
-  std::vector<std::vector<Search>> open;
+  std::vector<std::vector<Search>> refinements;
   std::vector<std::vector<DepthCurve>> between;
   for (std::size_t t = 0; t < trials.size(); ++t) {
     record_grid(grids[t], plan.lambda.size(), model.prefix, records[t]);
-    open.push_back(searches(plan, grids[t]));
-    between.push_back(curves_between(open.back()));
+    refinements.push_back(searches(plan, grids[t]));
+    between.push_back(curves_between(refinements.back()));
   }
   Records finer(trials.size());
-  const bool all_known = std::all_of(between.begin(), between.end(), [](const auto& curves) { return curves.empty(); });
-  if (!all_known) run_curves(model.spec, between, trials, single_precision, finer);
+  const bool nothing_to_refine = std::all_of(between.begin(), between.end(),
+                                             [](const auto& curves) { return curves.empty(); });
+  if (!nothing_to_refine) run_curves(model.spec, between, trials, single_precision, finer);
   for (std::size_t t = 0; t < trials.size(); ++t) {
-    record_search(open[t], kept(finer[t], between[t].size(), plan.threshold), model.prefix, records[t]);
+    record_search(refinements[t], kept(finer[t], between[t].size(), plan.threshold), model.prefix,
+                  records[t]);
   }
 }
 
 }  // namespace
 
-SkipBracket skip_bracket(const std::vector<double>& lambda, const std::vector<bool>& kept, int sign) {
+SkipBracket skip_bracket(const std::vector<double>& lambda, const std::vector<bool>& kept,
+                         int sign) {
   std::vector<std::pair<double, bool>> strengths;
   for (std::size_t i = 0; i < lambda.size(); ++i) {
     if (sign * lambda[i] >= 0) strengths.emplace_back(std::abs(lambda[i]), kept[i]);
   }
   std::sort(strengths.begin(), strengths.end());
   SkipBracket bracket{undefined, undefined};
-  // From the largest down, as long as the tokens are kept apart.
+  // From the largest strength down, while the tokens are kept apart.
   for (std::size_t i = strengths.size(); i-- > 0;) {
     if (!strengths[i].second) {
       bracket.fails = strengths[i].first;
@@ -181,11 +196,12 @@ SkipBracket skip_bracket(const std::vector<double>& lambda, const std::vector<bo
   return bracket;
 }
 
-std::vector<double> inside(const SkipBracket& bracket, std::size_t points) {
+std::vector<double> points_inside(const SkipBracket& bracket, std::size_t points) {
   std::vector<double> strengths;
   if (std::isnan(bracket.fails) || std::isnan(bracket.keeps)) return strengths;
   const double step = (bracket.keeps - bracket.fails) / static_cast<double>(points + 1);
-  for (std::size_t i = 1; i <= points; ++i) strengths.push_back(bracket.fails + step * static_cast<double>(i));
+  for (std::size_t i = 1; i <= points; ++i)
+    strengths.push_back(bracket.fails + step * static_cast<double>(i));
   return strengths;
 }
 
@@ -199,9 +215,11 @@ double SkipTheorem::condition_threshold(double a) const {
 }
 
 double SkipTheorem::hypothesis_threshold(double a) const {
-  // mu^2 >= b, multiplied out, is A lambda^2 - B lambda - C >= 0.
-  const double mixing = S * C_M, wanted = mu_squared * std::pow(a, layers);
-  const double A = wanted * (1 - a), B = 2 * wanted * a * mixing + 2 * tokens * dim * mixing, C = wanted * a * mixing * mixing;
+  // mu^2 >= b is equivalent to A lambda^2 - B lambda - C >= 0.
+  const double mixing = S * C_M, guaranteed = mu_squared * std::pow(a, layers);
+  const double A = guaranteed * (1 - a),
+               B = 2 * guaranteed * a * mixing + 2 * tokens * dim * mixing,
+               C = guaranteed * a * mixing * mixing;
   return (B + std::sqrt(B * B + 4 * A * C)) / (2 * A);
 }
 
@@ -211,7 +229,8 @@ Records run_batch(const Plan& plan, const std::vector<Trial>& trials, bool singl
     record.set(degenerate_rows, 0.0);
     record.set(diverged, 0.0);
   }
-  for (const StackedModel& model : plan.models) record_model(plan, model, trials, single_precision, records);
+  for (const StackedModel& model : plan.models)
+    record_model(plan, model, trials, single_precision, records);
   return records;
 }
 

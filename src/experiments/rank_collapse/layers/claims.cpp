@@ -1,4 +1,5 @@
-// What [LambdaSkip] Figure 1 and [Shallow] Figures 1, 2, 4 and 5 say, judged from the curves.
+// The statements of [LambdaSkip] Figure 1 and [Shallow] Figures 1, 2, 4 and 5, judged from the
+// curves.
 #include <algorithm>
 #include <cmath>
 
@@ -13,13 +14,17 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// "near one", "nearly the same", "around": the papers give no numbers.
+// Our thresholds for "near one", "nearly the same", "around" and "constant", for which the papers
+// give no numbers.
 constexpr double near_one = 0.95, same_curve = 0.05, around = 0.1, nearly_constant = 1e-3;
-// "neither vanish nor explode", "roughly at a constant level": the largest of the blocks over the smallest.
+// Our thresholds for "neither vanish nor explode" and "roughly at a constant level": the largest
+// gradient norm of the blocks over the smallest.
 constexpr double stable_gradients = 10, constant_level = 2;
-// [LambdaSkip] Figure 1 has the 64 layers of Mamba-2 2.7B. That tokens do not collapse says nothing of it below half of them.
+// [LambdaSkip] Figure 1 shows Mamba-2 2.7B, which has 64 layers. A model with fewer than half as
+// many cannot contradict a collapse.
 constexpr std::uint64_t enough_layers = 32;
-// |lambda| up to the usual 1 is small; large is the largest of the list, and at least this.
+// A small |lambda| is at most 1, the usual value. The large one is the largest of the list, and at
+// least large_lambda.
 constexpr double small_lambda = 1.0, large_lambda = 2.0;
 
 // The plain residual connection.
@@ -27,10 +32,12 @@ bool has_plain_skip(const DepthCurve& curve) {
   return curve.lambda == std::vector<double>{1};
 }
 
-// [LambdaSkip] Figure 1 -----------------------------------------------------------------------------------------------------
+// [LambdaSkip] Figure 1 ---------------------------------------------------------------------------
 
-// The extreme of normalised mu at the last layer over curves, per trial; NaN where a value is undefined.
-std::vector<double> extreme_final_mu(const std::vector<std::string>& curves, const Records& records, bool largest) {
+// The extreme of normalized mu at the last layer over curves, per trial; NaN if any value is
+// undefined.
+std::vector<double> extreme_final_mu(const std::vector<std::string>& curves, const Records& records,
+                                     bool largest) {
   return per_trial(records, [&](const TrialRecord& record) {
     double extreme = largest ? -infinity : infinity;
     for (const std::string& curve : curves) {
@@ -42,14 +49,16 @@ std::vector<double> extreme_final_mu(const std::vector<std::string>& curves, con
   });
 }
 
-void judge_skips(const DepthGroup& group, double threshold, const Records& records, Claims& claims) {
-  const Place figure_1 = in_figure("lambda-skip/fig-1/" + model_label(group.spec) + "/", "Section 5.1, Figure 1", {"Figure 1"});
-  const auto hypothesis =
-      claims.only_where(group.spec.has_gate() ? "hypothesis not met: the gate is on; the figure removes it" : "");
-  const auto curves_where = [&](const auto& is_meant) {
+void judge_skips(const DepthGroup& group, double threshold, const Records& records,
+                 Claims& claims) {
+  const Place figure_1 = in_figure("lambda-skip/fig-1/" + model_label(group.spec) + "/",
+                                   "Section 5.1, Figure 1", {"Figure 1"});
+  const auto hypothesis = claims.only_where(
+      group.spec.has_gate() ? "hypothesis not met: the gate is on; the figure removes it" : "");
+  const auto curves_where = [&](const auto& predicate) {
     std::vector<std::string> names;
     for (const DepthCurve& curve : group.curves) {
-      if (curve.lambda.size() == 1 && is_meant(curve.lambda.front())) names.push_back(curve.name);
+      if (curve.lambda.size() == 1 && predicate(curve.lambda.front())) names.push_back(curve.name);
     }
     return names;
   };
@@ -57,53 +66,72 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
   for (const DepthCurve& curve : group.curves) {
     if (curve.lambda.size() == 1) largest = std::max(largest, std::abs(curve.lambda.front()));
   }
-  const auto judge = [&](const Statement& statement, const std::vector<std::string>& curves, bool collapses) {
-    if (!claims.applies(statement, curves.empty() ? "hypothesis not met: no such lambda in the list" : "")) return;
+  const auto judge = [&](const Statement& statement, const std::vector<std::string>& curves,
+                         bool collapses) {
+    if (!claims.applies(statement,
+                        curves.empty() ? "hypothesis not met: no such lambda in the list" : ""))
+      return;
     const bool is_shallow = collapses && group.spec.layers < enough_layers;
     const auto depth = claims.only_where(
-        is_shallow ? "hypothesis not met: " + counted(group.spec.layers, "layer") + ", where the figure's model has 64" : "",
+        is_shallow ? "hypothesis not met: " + counted(group.spec.layers, "layer") +
+                         "; the model of the figure has 64"
+                   : "",
         Claims::Unmet::verdict_alone);
-    claims.mean(reading(statement, "mu/||Y||_F of " + short_number(threshold)), extreme_final_mu(curves, records, collapses),
+    claims.mean(reading(statement, "mu/||Y||_F of " + short_number(threshold)),
+                extreme_final_mu(curves, records, collapses),
                 collapses ? at_most(threshold) : at_least(threshold),
-                "normalised mu after the last layer, " + std::string(collapses ? "largest" : "smallest") + " over " +
-                    joined(curves) + "; collapsed: below " + short_number(threshold));
+                "normalized mu after the last layer, " +
+                    std::string(collapses ? "largest" : "smallest") + " over " + joined(curves) +
+                    "; collapsed: below " + short_number(threshold));
   };
-  judge(figure_1("small-lambda-collapses", "with abs(lambda) up to 1 the tokens collapse"),
+  const std::string in_model = " in " + model_label(group.spec);
+  judge(figure_1("small-lambda-collapses",
+                 "The tokens collapse for every abs(lambda) up to 1" + in_model),
         curves_where([](double lambda) { return std::abs(lambda) <= small_lambda; }), true);
-  judge(figure_1("lambda-1-collapses", "the usual lambda = 1 collapses too"),
+  judge(figure_1("lambda-1-collapses", "The tokens collapse for the usual lambda = 1" + in_model),
         curves_where([](double lambda) { return lambda == 1; }), true);
-  judge(figure_1("large-lambda-keeps", "with large abs(lambda) they do not collapse"),
-        curves_where([&](double lambda) { return std::abs(lambda) == largest; }), false);
+  judge(
+      figure_1("large-lambda-keeps", "The tokens do not collapse for large abs(lambda)" + in_model),
+      curves_where([&](double lambda) { return std::abs(lambda) == largest; }), false);
 }
 
-// [Shallow] Figure 1 --------------------------------------------------------------------------------------------------------
+// [Shallow] Figure 1 ------------------------------------------------------------------------------
 
 void judge_encoder(const DepthGroup& group, const Records& records, Claims& claims) {
   const std::string& model = group.spec.model;
   const Place figure_1 = in_figure("shallow/", "Section 1.1, Figure 1", {"Figure 1"});
   for (const DepthCurve& curve : group.curves) {
     if (!has_plain_skip(curve)) continue;
-    const bool drops = curve.dropout > 0;
-    const std::string of_model = model + (drops ? "/dropout" : ""),
-                      in_model = model + (drops ? " with dropout " + short_number(curve.dropout) : "");
-    for (const auto& [kind, similarity] : {std::pair("token", measure::token_similarity), {"cosine", measure::cosine_similarity}}) {
-      claims.mean(reading(figure_1(std::string("fig-1-") + kind + "-similarity/" + of_model,
-                                   std::string(kind) + " similarity rises to one in " + in_model),
-                          short_number(near_one)),
-                  final_values(curve.name, similarity, records), at_least(near_one),
-                  "after the last block; near one: above " + short_number(near_one));
+    const bool has_dropout = curve.dropout > 0;
+    const std::string variant = model + (has_dropout ? "/dropout" : ""),  // in the id
+        in_model =
+            " in " + model + (has_dropout ? " with dropout " + short_number(curve.dropout) : "");
+    for (const auto& [kind, similarity] :
+         {std::pair("token", measure::token_similarity), {"cosine", measure::cosine_similarity}}) {
+      claims.mean(
+          reading(figure_1(std::string("fig-1-") + kind + "-similarity/" + variant,
+                           "The " + std::string(kind) + " similarity rises to near one" + in_model),
+                  short_number(near_one)),
+          final_values(curve.name, similarity, records), at_least(near_one),
+          std::string(kind) + " similarity after the last block; near one: above " +
+              short_number(near_one));
     }
     const std::vector<double> gaps = per_trial(records, [&](const TrialRecord& record) {
       const auto &t_sim = record.array(of_curve(curve.name, measure::token_similarity)),
                  &t_cos = record.array(of_curve(curve.name, measure::cosine_similarity));
       double gap = 0;
-      for (std::size_t k = 1; k < t_sim.size(); ++k) gap = std::max(gap, std::abs(t_sim[k] - t_cos[k]));
+      for (std::size_t k = 1; k < t_sim.size(); ++k)
+        gap = std::max(gap, std::abs(t_sim[k] - t_cos[k]));
       return gap;
     });
-    claims.mean(reading(figure_1("fig-1-same-curve/" + of_model, "the two similarities have nearly the same curve in " + in_model),
-                        "a distance of " + short_number(same_curve)),
-                gaps, at_most(same_curve),
-                "largest difference over the blocks; tokens of one norm have t_sim = (1 + (n - 1) t_cos)/n");
+    claims.mean(
+        reading(figure_1(
+                    "fig-1-same-curve/" + variant,
+                    "Token similarity and cosine similarity have nearly the same curve" + in_model),
+                "a distance of " + short_number(same_curve)),
+        gaps, at_most(same_curve),
+        "largest difference of the two similarities over the blocks; tokens with equal norms have "
+        "t_sim = (1 + (n - 1) t_cos)/n");
   }
 }
 
@@ -111,110 +139,148 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
   const ModelSpec& spec = group.spec;
   const std::vector<double> ratios = gradient_ratios(spec, records);
   const Place figure_1 = in_figure("shallow/fig-1-gradient", "Section 1.1, Figure 1", {"Figure 1"});
-  const std::string largest = "largest gradient norm of the blocks over the smallest";
-  // Counted: in a mean one draw of which the gradients vanish would hide the others, or be hidden.
-  const auto beyond = [&](double limit) {
+  const std::string ratio_text = "largest gradient norm of a block over the smallest";
+  // The trials are counted. In a mean, one trial with vanishing gradients would either dominate the
+  // others or go unnoticed.
+  const auto trials_above = [&](double limit) {
     Tally tally;
     for (const double ratio : ratios) {
       if (!std::isnan(ratio)) tally.count(ratio > limit, ratio);
     }
     return tally;
   };
-  const Tally unsteady = beyond(stable_gradients), off_level = beyond(constant_level);
-  const std::string range = largest + ": " + short_number(unsteady.smallest) + " to " + short_number(unsteady.largest);
+  const Tally unstable = trials_above(stable_gradients), off_level = trials_above(constant_level);
+  const std::string range =
+      ratio_text + ": " + short_number(unstable.smallest) + " to " + short_number(unstable.largest);
   claims.never_violated(
-      reading(figure_1("/" + spec.model, "gradients neither vanish nor explode: the gradient norm of no block is more than " +
-                                             short_number(stable_gradients) + " times that of another"),
-              "a factor of " + short_number(stable_gradients)),
-      unsteady,
-      range + (spec.shares_weights() ? ", of their parts of the gradient in shared weights; the paper leaves these out" : ""),
+      reading(
+          figure_1("/" + spec.model, "Gradients neither vanish nor explode in " + spec.model +
+                                         ": the largest gradient norm of a block is at most " +
+                                         short_number(stable_gradients) + " times the smallest"),
+          "a factor of " + short_number(stable_gradients)),
+      unstable,
+      range + (spec.shares_weights()
+                   ? "; each norm is that of one block's part of the gradient with respect to the "
+                     "shared weights; the paper does not show such models"
+                   : ""),
       WorstCase::largest);
   if (spec.shares_weights()) return;
   const std::string level = "a factor of " + short_number(constant_level);
-  claims.never_violated(reading(figure_1("-level/" + spec.model, "the gradient norm remains roughly at a constant level"), level),
-                        off_level, range + "; roughly constant: within " + level, WorstCase::largest);
+  claims.never_violated(
+      reading(figure_1("-level/" + spec.model,
+                       "The gradient norm is roughly the same in all blocks of " + spec.model),
+              level),
+      off_level, range + "; roughly the same: within " + level, WorstCase::largest);
 }
 
-// [Shallow] Figures 2 and 4 -------------------------------------------------------------------------------------------------
+// [Shallow] Figures 2 and 4 -----------------------------------------------------------------------
 
-void judge_rise(const Statement& statement, const std::string& curve, const Records& records, Claims& claims) {
+void judge_rise(const Statement& statement, const std::string& curve, const Records& records,
+                Claims& claims) {
   const std::vector<double> rises = per_trial(records, [&](const TrialRecord& record) {
     const auto& t_sim = record.array(of_curve(curve, measure::token_similarity));
     return t_sim.back() - t_sim.front();
   });
-  claims.mean(statement, rises, positive(), "last block less input");
+  claims.mean(statement, rises, positive(),
+              "token similarity after the last block minus that of the input");
 }
 
 void judge_post_norm(const DepthGroup& group, const Records& records, Claims& claims) {
   const Statement rises = in_figure("shallow/", "Section 2.4, Figure 2", {"Figure 2"})(
-      "fig-2-similarity-rises", "token similarity escalates in the post-norm model");
+      "fig-2-similarity-rises", "The token similarity rises in the post-norm model");
   const auto curve = std::find_if(group.curves.begin(), group.curves.end(), has_plain_skip);
-  if (curve == group.curves.end()) return claims.not_applicable(rises, "hypothesis not met: lambda = 1 is not in the list");
+  if (curve == group.curves.end())
+    return claims.not_applicable(rises, "hypothesis not met: lambda = 1 is not in the list");
   judge_rise(rises, curve->name, records, claims);
 }
 
-void judge_norms(const Place& figure_4, const std::string& curve, const Records& records, Claims& claims) {
+void judge_norms(const Place& figure_4, const std::string& curve, const Records& records,
+                 Claims& claims) {
   const auto norms = arrays_of(records, of_curve(curve, measure::norm));
   Tally growth;
-  double single = 0;
+  double decreases = 0;  // in single trials
   for (std::size_t k = 1; k < norms.front().size(); ++k) {
     double sum = 0;
     for (const auto& norm : norms) {
       sum += norm[k] * norm[k] - norm[k - 1] * norm[k - 1];
-      if (norm[k] <= norm[k - 1]) single += 1;
+      if (norm[k] <= norm[k - 1]) decreases += 1;
     }
     growth.count(!(sum > 0));
   }
-  claims.never_violated(figure_4("norm-grows", "||X||_F grows from block to block, in expectation"), growth,
-                        "of the mean of ||X||_F^2 over the trials; in single trials it shrank " + short_number(single) + " times");
+  claims.never_violated(
+      figure_4("norm-grows",
+               "||X||_F grows from block to block in expectation in the pre-norm model"),
+      growth,
+      "growth of the mean of ||X||_F^2 over the trials; number of decreases in single trials: " +
+          short_number(decreases));
   const std::vector<double> spread = per_trial(records, [&](const TrialRecord& record) {
     const auto& normed = record.array(of_curve(curve, measure::branch_input_norm));
     const auto [least, most] = std::minmax_element(normed.begin(), normed.end());
     return *most / *least - 1;
   });
   claims.mean(
-      reading(figure_4("normed-constant", "||LN(X)||_F is constant"), "a relative spread of " + short_number(nearly_constant)),
-      spread, at_most(nearly_constant), "relative spread over the blocks; constant: within " + short_number(nearly_constant));
+      reading(figure_4("normed-constant", "||LN(X)||_F is constant in the pre-norm model"),
+              "a relative spread of " + short_number(nearly_constant)),
+      spread, at_most(nearly_constant),
+      "largest ||LN(X)||_F of a block relative to the smallest, minus 1; constant: at most " +
+          short_number(nearly_constant));
 }
 
-void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& groups, const Records& records, Claims& claims) {
-  if (group.curves.empty()) return;  // the strengths are for each layer, and fit another depth
+void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& groups,
+                    const Records& records, Claims& claims) {
+  if (group.curves.empty()) return;  // the strengths per layer belong to a model of other depth
   const Place figure_4 = in_figure("shallow/fig-4-", "Section 3.1, Figure 4", {"Figure 4"});
   const std::string& curve = group.curves.front().name;
-  judge_rise(figure_4("similarity-rises", "token similarity still rises in the pre-norm model"), curve, records, claims);
+  judge_rise(figure_4("similarity-rises", "The token similarity rises in the pre-norm model"),
+             curve, records, claims);
   judge_norms(figure_4, curve, records, claims);
 
-  const Statement slower = figure_4("slower", "similarity escalates more slowly than in the post-norm model");
-  const auto post =
-      std::find_if(groups.begin(), groups.end(), [](const DepthGroup& g) { return g.spec.row().figure == DepthFigure::shallow_2; });
+  const Statement slower = figure_4(
+      "slower",
+      "The token similarity rises more slowly in the pre-norm than in the post-norm model");
+  const auto post = std::find_if(groups.begin(), groups.end(), [](const DepthGroup& g) {
+    return g.spec.row().figure == DepthFigure::shallow_2;
+  });
   const bool has_post_norm = post != groups.end() && !post->curves.empty();
-  if (!claims.applies(slower, !has_post_norm ? "--also post-norm is needed to compare with" : "")) return;
+  if (!claims.applies(slower, !has_post_norm ? "the comparison requires --also post-norm" : ""))
+    return;
   const std::vector<double> leads = per_trial(records, [&](const TrialRecord& record) {
     const auto &pre_norm = record.array(of_curve(curve, measure::token_similarity)),
-               &post_norm = record.array(of_curve(post->curves.front().name, measure::token_similarity));
+               &post_norm =
+                   record.array(of_curve(post->curves.front().name, measure::token_similarity));
     const std::size_t blocks = std::min(pre_norm.size(), post_norm.size());
     double sum = 0;
     for (std::size_t k = 1; k < blocks; ++k) sum += post_norm[k] - pre_norm[k];
     return sum / static_cast<double>(blocks - 1);
   });
-  claims.mean(slower, leads, positive(), "lead of the post-norm model's similarity, mean over the blocks");
+  claims.mean(slower, leads, positive(),
+              "token similarity of the post-norm minus that of the pre-norm model, mean over the "
+              "blocks");
 }
 
-// [Shallow] Figure 5 --------------------------------------------------------------------------------------------------------
+// [Shallow] Figure 5 ------------------------------------------------------------------------------
 
 void judge_de_escalation(const DepthGroup& group, const Records& records, Claims& claims) {
-  const std::vector<std::pair<double, double>> levels = {{0.1, 0.0}, {0.5, 0.5}, {1.0, 1.0}};  // tau, diversity
+  const std::vector<std::pair<double, double>> levels = {
+      {0.1, 0.0}, {0.5, 0.5}, {1.0, 1.0}};  // tau, diversity
   for (const DepthCurve& curve : group.curves) {
     for (const auto& [tau, level] : levels) {
       if (curve.tau != std::vector<double>{tau}) continue;
-      const Place figure_5 = {
-          "shallow/fig-5-tau-" + series_number(tau) + "/", "Section 3.2, Figure 5", Kind::printed_number, {"Figure 5"}};
-      const std::string text = "with tau = " + series_number(tau) + " the token diversity is around " + series_number(level);
-      const Region allowed = {level > 0 ? level - around : -infinity, level < 1 ? level + around : infinity};
+      const Place figure_5 = {"shallow/fig-5-tau-" + series_number(tau) + "/",
+                              "Section 3.2, Figure 5",
+                              Kind::printed_number,
+                              {"Figure 5"}};
+      const std::string text = "The token diversity at the last block is around " +
+                               series_number(level) + " with tau = " + series_number(tau);
+      const Region allowed = {level > 0 ? level - around : -infinity,
+                              level < 1 ? level + around : infinity};
       const std::string after = measure::token_diversity;
-      for (const auto& [when, diversity] : {std::pair("after", after), {"before", before_de_escalation(after)}}) {
-        claims.mean(figure_5(when, text), final_values(curve.name, diversity, records), allowed,
-                    std::string("t_div at the last block, ") + when + " the operation; around: within " + short_number(around));
+      for (const auto& [when, diversity] :
+           {std::pair("after", after), {"before", before_de_escalation(after)}}) {
+        claims.mean(figure_5(when, text + " (" + when + " de-escalation)"),
+                    final_values(curve.name, diversity, records), allowed,
+                    std::string("t_div at the last block, ") + when +
+                        " de-escalation; around: within " + short_number(around));
       }
     }
   }

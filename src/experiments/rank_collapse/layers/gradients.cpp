@@ -17,7 +17,7 @@
 #include "training/layers/attention_mixer.hpp"
 #include "training/layers/cross_entropy.hpp"
 #include "training/layers/skip_block.hpp"
-#include "training/optimiser.hpp"
+#include "training/optimizer.hpp"
 
 namespace ranklab::layers {
 namespace {
@@ -30,11 +30,12 @@ double gelu_by_tanh_slope(double x) {
 }
 
 const Activation& activation_of(const ModelSpec& spec) {
-  static const Activation gelu_tanh = {"gelu-tanh", find_feed_forward_activation("gelu-tanh"), gelu_by_tanh_slope};
+  static const Activation gelu_tanh = {"gelu-tanh", find_feed_forward_activation("gelu-tanh"),
+                                       gelu_by_tanh_slope};
   return spec.activation == gelu_tanh.name ? gelu_tanh : find_activation(spec.activation);
 }
 
-// The encoder's tensor behind each parameter of a SkipBlock.
+// The name of the encoder's tensor for each parameter of a SkipBlock.
 const std::string& tensor_of(const std::string& parameter) {
   static const std::map<std::string, std::string> tensors = {
       {"Wq", "query.weight"},
@@ -57,7 +58,7 @@ const std::string& tensor_of(const std::string& parameter) {
   return tensors.at(parameter);
 }
 
-// An encoder's block that can go backward; its weights are 0 until read_weights.
+// A block of the encoder with a backward pass. Its weights are 0 until read_weights sets them.
 template <class T>
 SkipBlock<T> training_block(const ModelSpec& spec, const Trial& trial, arma::uword tokens) {
   const InitialWeights zero(WeightLaw::zero, trial);
@@ -69,19 +70,21 @@ SkipBlock<T> training_block(const ModelSpec& spec, const Trial& trial, arma::uwo
                                 .post = true,
                                 .de_escalation = {}};
   const AttentionMaps maps = {.output = true, .input_biases = true, .output_bias = true};
-  return SkipBlock<T>(shape, std::make_unique<AttentionMixer<T>>(spec.dim, attention, zero, maps), zero);
+  return SkipBlock<T>(shape, std::make_unique<AttentionMixer<T>>(spec.dim, attention, zero, maps),
+                      zero);
 }
 
-// Sets the block's weights to the tensors of one of the encoder's (models/blocks/encoder.cpp).
+// Sets the weights to the tensors of one block of the encoder (models/blocks/encoder.cpp).
 template <class T>
 void read_weights(SkipBlock<T>& block, Tensors<T>& tensors) {
   for (Parameter<T>* parameter : block.parameters()) {
     arma::Mat<T>& W = parameter->W;
     const std::string& name = tensor_of(parameter->name);
-    if (parameter->decays) {  // a map, (out, in) here and (in, out) there
-      W = tensors.matrix(name, W.n_cols, W.n_rows, Start::normal(usual_weight_std)).t();
+    if (parameter->decays) {  // a map: (out, in) here, (in, out) in `tensors`
+      W = tensors.matrix(name, W.n_cols, W.n_rows, Start::normal(default_weight_std)).t();
     } else {
-      W = tensors.vector(name, W.n_rows, Start::constant(parameter->name.ends_with("gain") ? 1 : 0));
+      W = tensors.vector(name, W.n_rows,
+                         Start::constant(parameter->name.ends_with("gain") ? 1 : 0));
     }
   }
 }
@@ -90,28 +93,33 @@ void read_weights(SkipBlock<T>& block, Tensors<T>& tensors) {
 template <class T>
 arma::Mat<T> loss_gradient(const ModelSpec& spec, const Trial& trial, const arma::Mat<T>& X) {
   const std::unique_ptr<Tensors<T>> tensors = tensors_of_embedding<T>(spec, trial);
-  const Start start = Start::normal(usual_weight_std);
-  const std::uint64_t width = width_of_embedding(spec);
+  const Start start = Start::normal(default_weight_std);
+  const std::uint64_t width = embedding_width(spec);
   arma::Mat<T> M;
-  if (spec.row().embeds_narrowly) M = tensors->matrix("embedding_map.weight", width, spec.dim, start);
-  const arma::Mat<T> E = tensors->columns("word.weight", width, spec.vocabulary, places(spec.vocabulary), start);
-  arma::Mat<T> logits = M.is_empty() ? arma::Mat<T>(E.t() * X) : arma::Mat<T>(E.t() * arma::Mat<T>(M * X));
+  if (spec.row().embeds_narrowly)
+    M = tensors->matrix("embedding_map.weight", width, spec.dim, start);
+  const arma::Mat<T> E =
+      tensors->columns("word.weight", width, spec.vocabulary, position_ids(spec.vocabulary), start);
+  arma::Mat<T> logits =
+      M.is_empty() ? arma::Mat<T>(E.t() * X) : arma::Mat<T>(E.t() * arma::Mat<T>(M * X));
   Stream stream = trial.stream("targets");
   cross_entropy(logits, draw_ids(spec.vocabulary, X.n_cols, stream), true);
   const arma::Mat<T> dH = E * logits;
   return M.is_empty() ? dH : arma::Mat<T>(M.t() * dH);
 }
 
-// g_1 ... g_L, from the states X_0 ... X_(L-1).
+// g_1 to g_L, from the states X_0 to X_(L-1).
 template <class T>
-std::vector<double> gradient_norms(const ModelSpec& spec, const Trial& trial, const std::vector<arma::Mat<T>>& states) {
+std::vector<double> gradient_norms(const ModelSpec& spec, const Trial& trial,
+                                   const std::vector<arma::Mat<T>>& states) {
   std::vector<double> norms(spec.layers, undefined);
   if (states.size() < spec.layers) return norms;
   SkipBlock<T> block = training_block<T>(spec, trial, states.front().n_cols);
   arma::Mat<T> above, gradient;
   for (std::uint64_t l = spec.layers; l-- > 0;) {
     const bool is_last = l + 1 == spec.layers;
-    if (is_last || !spec.shares_weights()) read_weights(block, *tensors_of_layer<T>(spec, trial, l));
+    if (is_last || !spec.shares_weights())
+      read_weights(block, *tensors_of_layer<T>(spec, trial, l));
     block.mixer().prepare();
     block.forward(states[l], above);
     if (is_last) gradient = loss_gradient(spec, trial, above);
@@ -130,7 +138,7 @@ TrialRecord run(const std::vector<DepthGroup>& groups, const Trial& trial) {
   for (const DepthGroup& group : groups) {
     std::vector<arma::Mat<T>> states;
     const auto keep = [&](std::size_t curve, const Block<T>&, const State<T>& state) {
-      if (curve == 0) states.push_back(state.Y);  // the others have dropout
+      if (curve == 0) states.push_back(state.Y);  // the other curves have dropout
     };
     record.insert(run_observed<T>(group, trial, keep));
     record.set(gradient_norms_of(group.spec), gradient_norms(group.spec, trial, states));
@@ -138,8 +146,8 @@ TrialRecord run(const std::vector<DepthGroup>& groups, const Trial& trial) {
   return record;
 }
 
-[[noreturn]] void refuse(const std::string& beside, const std::string& allowed) {
-  throw UsageError("--gradients: on is not allowed with " + beside + "; allowed: " + allowed);
+[[noreturn]] void refuse(const std::string& conflict, const std::string& allowed) {
+  throw UsageError("--gradients: on is not allowed with " + conflict + "; allowed: " + allowed);
 }
 
 }  // namespace
@@ -151,7 +159,8 @@ std::string gradient_norms_of(const ModelSpec& spec) {
 std::vector<double> gradient_ratios(const ModelSpec& spec, const Records& records) {
   return per_trial(records, [&](const TrialRecord& record) {
     const std::vector<double>& norms = record.array(gradient_norms_of(spec));
-    if (std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); })) return undefined;
+    if (std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); }))
+      return undefined;
     const auto [least, most] = std::minmax_element(norms.begin(), norms.end());
     return *most / *least;
   });
@@ -160,44 +169,53 @@ std::vector<double> gradient_ratios(const ModelSpec& spec, const Records& record
 void require_encoders(const std::vector<DepthGroup>& groups) {
   for (const DepthGroup& group : groups) {
     const ModelSpec& spec = group.spec;
-    if (!is_encoder(spec.row())) refuse("the model " + model_label(spec), joined(models_that(is_encoder), "|"));
+    if (!is_encoder(spec.row()))
+      refuse("the model " + model_label(spec), joined(models_that(is_encoder), "|"));
     if (spec.input != "tokens") refuse("--input " + spec.input, "tokens");
     if (spec.norm != "layer") refuse("--norm " + spec.norm, "layer");
     if (!spec.has_mlp()) refuse("--mlp off", "on");
     const auto de_escalates = [](const DepthCurve& curve) { return !curve.tau.empty(); };
-    if (std::any_of(group.curves.begin(), group.curves.end(), de_escalates)) refuse("--tau", "--lambda 1 alone");
+    if (std::any_of(group.curves.begin(), group.curves.end(), de_escalates))
+      refuse("--tau", "only --lambda 1");
     const auto has_dropout = [](const DepthCurve& curve) { return curve.dropout > 0; };
     const auto first = group.curves.begin();
-    const bool is_plain = first != group.curves.end() && first->lambda == std::vector<double>{1} && !has_dropout(*first) &&
+    const bool is_plain = first != group.curves.end() && first->lambda == std::vector<double>{1} &&
+                          !has_dropout(*first) &&
                           std::all_of(first + 1, group.curves.end(), has_dropout);
-    if (!is_plain) refuse("these strengths of the skip", "--lambda 1 alone");
+    if (!is_plain) refuse("these strengths of the skip", "only --lambda 1");
   }
 }
 
-TrialRecord run_with_gradients(const std::vector<DepthGroup>& groups, const Trial& trial, bool single_precision) {
+TrialRecord run_with_gradients(const std::vector<DepthGroup>& groups, const Trial& trial,
+                               bool single_precision) {
   std::uint64_t layers = 0;
-  for (const DepthGroup& group : groups) layers += 2 * group.spec.layers;  // down, and up again
+  for (const DepthGroup& group : groups) layers += 2 * group.spec.layers;  // forward and backward
   trial.expect(layers, "layer");
   return single_precision ? run<float>(groups, trial) : run<double>(groups, trial);
 }
 
 Estimate cost_with_gradients(const std::vector<DepthGroup>& groups) {
   Estimate cost = depth_cost(groups);
-  double kept = 0, upwards = 0;  // numbers: states from the way down; these and all else on the way up
+  // Numbers in memory: the states that the forward pass keeps, and everything in the backward pass.
+  double kept = 0, backward = 0;
   for (const DepthGroup& group : groups) {
     const ModelSpec& spec = group.spec;
-    const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim), K = static_cast<double>(spec.layers),
-                 V = static_cast<double>(spec.vocabulary), table = V * static_cast<double>(width_of_embedding(spec)),
-                 block = parameters_per_block(spec), scores = 2 * N * N * static_cast<double>(spec.heads),
+    const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim),
+                 K = static_cast<double>(spec.layers), V = static_cast<double>(spec.vocabulary),
+                 table = V * static_cast<double>(embedding_width(spec)),
+                 block = parameters_per_block(spec),
+                 scores = 2 * N * N * static_cast<double>(spec.heads),
                  passes = scores + N * (20 * d + 4 * static_cast<double>(spec.ffn));
     kept = std::max(kept, K * N * d);
-    // The head is gone when the first gradients in weights come.
-    upwards = std::max(upwards, K * N * d + block + passes + std::max(table + N * V, 1.5 * block));
-    // A draw, or to read a number once more on the way down too, costs about as much as so many operations.
+    // The head is freed before the first gradients with respect to weights are allocated.
+    backward =
+        std::max(backward, K * N * d + block + passes + std::max(table + N * V, 1.5 * block));
+    // Drawing or reading a number costs about as much as 30 operations. Published weights are read
+    // in the forward and in the backward pass.
     const double reads = spec.checkpoint != nullptr ? 2 * K : spec.shares_weights() ? 1 : K;
     cost.flops += 30 * (table + block * reads) + 6 * N * table + 3 * K * flops_per_block(spec);
   }
-  cost.bytes = std::max(cost.bytes + cost.shared_bytes + 8 * kept, 8 * upwards);
+  cost.bytes = std::max(cost.bytes + cost.shared_bytes + 8 * kept, 8 * backward);
   cost.shared_bytes = 0;
   return cost;
 }

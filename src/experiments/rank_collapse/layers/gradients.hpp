@@ -1,10 +1,15 @@
-// Gradients in the weights of each block of an encoder ([Shallow] Section 1.1, Figure 1), one block's weights at a time.
+// Gradients with respect to the weights of each block of an encoder ([Shallow] Section 1.1, Figure
+// 1). Only one block's weights are in memory at a time.
 //
-//   loss = (1/n) sum_t -log softmax(E' H_t)[target_t],  H = X_L, or M X_L where E is narrower than d; M: `embedding_map.weight`
+//   loss = (1/n) sum_t -log softmax(E' H_t)[target_t]
 //   g_l  = || dloss / d(all weights of block l) ||_F,   l = 1 ... L: maps, biases, gains
-// E (width, V): the model's own table of tokens; targets uniform over its V ids, from the stream `targets`. X_l (d, n), one token
-// per column. Blocks that share their weights are told apart: g_l is of block l's part of the gradient, their sum.
-// Differs from [Shallow]: it states neither loss nor tokens nor dropout. There is no dropout here.
+//
+// H = X_L, or M X_L with M = `embedding_map.weight` if E is narrower than d.
+// E (width, V) is the token table of the model. The targets are uniform over its V ids, from the
+// stream `targets`. X_l (d, n) has one token per column. If blocks share their weights, the
+// gradient is the sum of one part per block, and g_l is the norm of the part of block l.
+// Differs from [Shallow]: it states neither loss nor tokens nor dropout, so the loss and the
+// targets are our choice, without dropout.
 #pragma once
 
 #include <string>
@@ -14,20 +19,22 @@
 
 namespace ranklab::layers {
 
-/// "<model>.gradient_norm": g_l, in the record; NaN for all blocks where a state is not finite.
+/// The name of the array g_l in a record, "<model>.gradient_norm". All its values are NaN if a
+/// state is not finite.
 std::string gradient_norms_of(const ModelSpec& spec);
 
-/// max_l g_l / min_l g_l of each trial; NaN where a gradient is.
+/// max_l g_l / min_l g_l of each trial; NaN if any g_l is NaN.
 std::vector<double> gradient_ratios(const ModelSpec& spec, const Records& records);
 
-/// Refuses groups other than encoders (norm layer, mlp on) on tokens with one curve, that of lambda = 1 without tau. Throws
-/// UsageError that names --gradients.
+/// Throws a UsageError that names --gradients unless every group is an encoder (norm layer, mlp on)
+/// on tokens whose only curve without dropout has lambda = 1 and no tau.
 void require_encoders(const std::vector<DepthGroup>& groups);
 
-/// The record of run_groups in one trial, and the gradient norms of each group.
-TrialRecord run_with_gradients(const std::vector<DepthGroup>& groups, const Trial& trial, bool single_precision);
+/// Returns the record of run_groups for one trial, plus the gradient norms of each group.
+TrialRecord run_with_gradients(const std::vector<DepthGroup>& groups, const Trial& trial,
+                               bool single_precision);
 
-/// depth_cost, and that of the gradients. Every trial reads published weights for itself.
+/// depth_cost plus the cost of the gradients. Every trial reads published weights itself.
 Estimate cost_with_gradients(const std::vector<DepthGroup>& groups);
 
 }  // namespace ranklab::layers

@@ -1,4 +1,5 @@
-// The study layers inside: the curves of a run, and the way from their records to the result.
+// Internal header of the study layers: the curves of a run, and the functions that turn their
+// records into the result.
 #pragma once
 
 #include <vector>
@@ -9,20 +10,22 @@
 
 namespace ranklab::layers {
 
-/// BERT and ALBERT, of [Shallow] Figure 1.
+/// True for BERT and ALBERT, the models of [Shallow] Figure 1.
 inline bool is_encoder(const ModelRow& row) {
   return row.figure == DepthFigure::shallow_1;
 }
 
 struct Plan {
-  std::vector<DepthGroup> groups;  // --model's first; names of further models' curves begin with the model's label and a dot
-  bool de_escalates, drops, gradients;
+  // The first group is that of --model. The curve names of further models begin with the model's
+  // label and a dot.
+  std::vector<DepthGroup> groups;
+  bool de_escalates, has_dropout, gradients;
   double threshold;
 
   const ModelSpec& model() const { return groups.front().spec; }
 };
 
-/// What the figures say of each group's curves.
+/// Judges the statements of the papers' figures for the curves of each group.
 void judge(const Plan& plan, const Records& records, Claims& claims);
 
 Result report(const Plan& plan, const Records& records);

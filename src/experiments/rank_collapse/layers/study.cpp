@@ -9,31 +9,38 @@
 namespace ranklab::layers {
 namespace {
 
-std::vector<DepthCurve> curves_of(const LayersConfig& config, const ModelSpec& spec, const std::string& prefix) {
+std::vector<DepthCurve> curves_of(const LayersConfig& config, const ModelSpec& spec,
+                                  const std::string& prefix) {
   std::vector<DepthCurve> curves;
-  // A list for each layer fits the main model's depth alone.
+  // A list with one value per layer fits only models as deep as the main model.
   const bool fits = spec.layers == config.model.layers;
   const bool per_layer_lambda = fits && !config.lambda_per_layer.empty();
   if (config.de_escalates()) {
     const std::vector<double>& lambda = per_layer_lambda ? config.lambda_per_layer : config.lambda;
-    for (const double tau : config.tau) curves.push_back({prefix + "tau=" + series_number(tau), lambda, {tau}});
-    if (fits && !config.tau_per_layer.empty()) curves.push_back({prefix + "tau=per-layer", lambda, config.tau_per_layer});
+    for (const double tau : config.tau)
+      curves.push_back({prefix + "tau=" + series_number(tau), lambda, {tau}});
+    if (fits && !config.tau_per_layer.empty())
+      curves.push_back({prefix + "tau=per-layer", lambda, config.tau_per_layer});
     return curves;
   }
-  for (const double lambda : config.lambda) curves.push_back({prefix + "lambda=" + series_number(lambda), {lambda}});
+  for (const double lambda : config.lambda)
+    curves.push_back({prefix + "lambda=" + series_number(lambda), {lambda}});
   if (per_layer_lambda) curves.push_back({prefix + "lambda=per-layer", config.lambda_per_layer});
-  if (config.dropout > 0) curves.push_back({prefix + "dropout=" + series_number(config.dropout), {1}, {}, config.dropout});
+  if (config.dropout > 0)
+    curves.push_back(
+        {prefix + "dropout=" + series_number(config.dropout), {1}, {}, config.dropout});
   return curves;
 }
 
-// A plan for each training, one if the weights are drawn.
+// One plan for each training; one plan if the weights are drawn.
 std::vector<Plan> plans_of(const LayersConfig& config) {
   std::vector<Plan> plans;
   const std::vector<StackedModel> models = stacked_models(config.model, config.also);
   for (std::uint64_t training = 0; training < config.model.trainings; ++training) {
     Plan plan{{}, config.de_escalates(), config.dropout > 0, config.gradients, config.threshold};
     for (const StackedModel& model : models) {
-      plan.groups.push_back({model.training(training), curves_of(config, model.spec, model.prefix)});
+      plan.groups.push_back(
+          {model.training(training), curves_of(config, model.spec, model.prefix)});
     }
     plans.push_back(std::move(plan));
   }
@@ -44,25 +51,29 @@ Plan plan_of(const LayersConfig& config) {
   return plans_of(config).front();
 }
 
-std::vector<double> own_lambda(const LayersConfig& config) {
+std::vector<double> default_lambda(const LayersConfig& config) {
   if (config.de_escalates()) return {1};
   if (!config.lambda_per_layer.empty()) return {};
-  return config.model.row().lambda_varies ? std::vector<double>{-2, -1, -0.5, 0, 0.5, 1, 2} : std::vector<double>{1};
+  return config.model.row().lambda_varies ? std::vector<double>{-2, -1, -0.5, 0, 0.5, 1, 2}
+                                          : std::vector<double>{1};
 }
 
-void require_length(const std::vector<double>& per_layer, const std::string& flag, std::uint64_t layers) {
+void require_length(const std::vector<double>& per_layer, const std::string& flag,
+                    std::uint64_t layers) {
   if (per_layer.empty() || per_layer.size() == layers) return;
-  throw UsageError(flag + ": " + std::to_string(per_layer.size()) + " values are not allowed with --layers " +
-                   std::to_string(layers) + "; allowed: one for each layer");
+  throw UsageError(flag + ": " + std::to_string(per_layer.size()) +
+                   " values are not allowed with --layers " + std::to_string(layers) +
+                   "; allowed: one value per layer");
 }
 
 void require_dropout(const Plan& plan) {
-  const auto refuse = [](const std::string& beside, const std::string& allowed) {
-    throw UsageError("--dropout is not allowed with " + beside + "; allowed: " + allowed);
+  const auto refuse = [](const std::string& conflict, const std::string& allowed) {
+    throw UsageError("--dropout is not allowed with " + conflict + "; allowed: " + allowed);
   };
-  if (plan.de_escalates) refuse("--tau", "--lambda alone");
+  if (plan.de_escalates) refuse("--tau", "only --lambda");
   for (const DepthGroup& group : plan.groups) {
-    if (!is_encoder(group.spec.row())) refuse("the model " + model_label(group.spec), joined(models_that(is_encoder), "|"));
+    if (!is_encoder(group.spec.row()))
+      refuse("the model " + model_label(group.spec), joined(models_that(is_encoder), "|"));
   }
 }
 
@@ -70,21 +81,27 @@ class LayersStudy : public Study {
  public:
   std::vector<Field> fields() override {
     std::vector<Field> fields = model_fields(config_.model);
-    const std::vector<Field> own = {
-        or_empty(real_list_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strengths of the skip, one curve per value")),
-        or_empty(with_repeats(real_list_field("lambda-per-layer", config_.lambda_per_layer, -1e12, 1e12, "lambda",
+    const std::vector<Field> study_fields = {
+        or_empty(real_list_field("lambda", config_.lambda, -1e12, 1e12, "lambda",
+                                 "strengths of the skip, one curve per value")),
+        or_empty(with_repeats(real_list_field("lambda-per-layer", config_.lambda_per_layer, -1e12,
+                                              1e12, "lambda",
                                               "one more curve, with one skip strength per layer"))),
-        or_empty(real_list_field("tau", config_.tau, 0.0, 1.0, "tau", "strengths of de-escalation, one curve per value")),
-        or_empty(with_repeats(real_list_field("tau-per-layer", config_.tau_per_layer, 0.0, 1.0, "tau",
-                                              "one more curve, with one de-escalation strength per block"))),
+        or_empty(real_list_field("tau", config_.tau, 0.0, 1.0, "tau",
+                                 "strengths of de-escalation, one curve per value")),
+        or_empty(with_repeats(
+            real_list_field("tau-per-layer", config_.tau_per_layer, 0.0, 1.0, "tau",
+                            "one more curve, with one de-escalation strength per block"))),
         also_field(config_.also),
-        real_field("dropout", config_.dropout, 0.0, 0.9, "",
-                   "encoders: one more curve, with lambda = 1 and this dropout rate, as in training"),
-        switch_field("gradients", config_.gradients, "encoders: also measure the gradient norm of each block's weights"),
+        real_field(
+            "dropout", config_.dropout, 0.0, 0.9, "",
+            "encoders: one more curve, with lambda = 1 and this dropout rate, as in training"),
+        switch_field("gradients", config_.gradients,
+                     "encoders: also measure the gradient norm of each block's weights"),
         real_field("threshold", config_.threshold, 0.0, 1.0, "",
                    "tokens count as collapsed if mu_normalized or rank_one_residual is below it"),
     };
-    fields.insert(fields.end(), own.begin(), own.end());
+    fields.insert(fields.end(), study_fields.begin(), study_fields.end());
     for (Field& field : file_fields(config_.model)) fields.push_back(std::move(field));
     return fields;
   }
@@ -92,19 +109,19 @@ class LayersStudy : public Study {
   void adopt_files() override { ranklab::adopt_files(config_.model, config_.also); }
   std::uint64_t trials_in_files() const override { return ranklab::trials_in_files(config_.model); }
 
-  void settle() override {
-    settle_with_files(config_.model);
-    if (config_.lambda.empty()) config_.lambda = own_lambda(config_);
+  void resolve_defaults() override {
+    resolve_defaults_with_files(config_.model);
+    if (config_.lambda.empty()) config_.lambda = default_lambda(config_);
   }
 
   void validate() const override {
     require_length(config_.lambda_per_layer, "--lambda-per-layer", config_.model.layers);
     require_length(config_.tau_per_layer, "--tau-per-layer", config_.model.layers);
     if (config_.de_escalates() && config_.lambda.size() > 1) {
-      throw UsageError("--lambda: a list is not allowed beside --tau; allowed: one value");
+      throw UsageError("--lambda: a list is not allowed with --tau; allowed: one value");
     }
     const Plan plan = plan_of(config_);
-    if (plan.drops) require_dropout(plan);
+    if (plan.has_dropout) require_dropout(plan);
     if (plan.gradients) require_encoders(plan.groups);
   }
 
@@ -119,20 +136,24 @@ class LayersStudy : public Study {
     const bool single = runner.single_precision();
     if (plans.size() > 1) {
       return report(plan, runner.run([&](Trial& trial) {
-        const Plan& own = plans.at(trial.index());
-        return run_training(own.model(), trial, [&](const std::vector<Trial>& sequences) {
-          if (!own.gradients) return run_groups(own.groups, sequences, single);
+        const Plan& training = plans.at(trial.index());
+        return run_training(training.model(), trial, [&](const std::vector<Trial>& sequences) {
+          if (!training.gradients) return run_groups(training.groups, sequences, single);
           Records records;
-          for (const Trial& sequence : sequences) records.push_back(run_with_gradients(own.groups, sequence, single));
+          for (const Trial& sequence : sequences)
+            records.push_back(run_with_gradients(training.groups, sequence, single));
           return records;
         });
       }));
     }
     if (plan.gradients) {
-      return report(plan, runner.run([&](Trial& trial) { return run_with_gradients(plan.groups, trial, single); }));
+      return report(plan, runner.run([&](Trial& trial) {
+        return run_with_gradients(plan.groups, trial, single);
+      }));
     }
-    const auto records = runner.run_batches(trials_per_batch(config_.model),
-                                            [&](std::vector<Trial>& trials) { return run_groups(plan.groups, trials, single); });
+    const auto records = runner.run_batches(
+        trials_per_batch(config_.model),
+        [&](std::vector<Trial>& trials) { return run_groups(plan.groups, trials, single); });
     return report(plan, records);
   }
 

@@ -9,8 +9,8 @@
 namespace ranklab {
 namespace {
 
-// A Pi_2, with tokens as columns: the mean of every row removed.
-arma::mat without_shared(arma::mat A) {
+// A Pi_2 with tokens as columns: subtracts the mean of every row.
+arma::mat centered(arma::mat A) {
   A.each_col() -= arma::mean(A, 1);
   return A;
 }
@@ -30,18 +30,21 @@ double rate_from_excess(double excess, double similarity) {
 }
 
 double identity_error(const Escalation& step, double similarity) {
-  return std::abs(rate_from_excess(step.xi_ratio() - 1, similarity) - step.rate) / std::max(1.0, step.rate);
+  return std::abs(rate_from_excess(step.xi_ratio() - 1, similarity) - step.rate) /
+         std::max(1.0, step.rate);
 }
 
 HeadMeasures head_measures(const arma::mat& P, const arma::mat& X) {
-  const arma::mat rest = without_shared(X);                              // (Pi_2 X)'
-  const arma::vec column_sums = arma::sum(P, 1), sum = arma::sum(X, 1);  // sqrt(N) (e'P)' and sqrt(N) (e'X)'
+  const arma::mat rest = centered(X);  // (Pi_2 X)'
+  const arma::vec column_sums = arma::sum(P, 1),
+                  sum = arma::sum(X, 1);  // sqrt(N) (e'P)' and sqrt(N) (e'X)'
   HeadMeasures head;
   head.omega = arma::norm(rest * column_sums) / arma::norm(sum);
-  head.delta = operator_norm(without_shared(P));
+  head.delta = operator_norm(centered(P));
   head.mu_1_squared = squared(X * column_sums) / squared(sum);
-  // Pi_2 P X = Pi_2 P Pi_2 X, as Pi_2 P e = 0: without the shared part, rounding is relative to the rest.
-  head.mu_2_squared = squared(without_shared(rest * P)) / squared(rest);
+  // Pi_2 P X = Pi_2 P Pi_2 X, because Pi_2 P e = 0. Without the shared part, the rounding error is
+  // relative to the rest.
+  head.mu_2_squared = squared(centered(rest * P)) / squared(rest);
   return head;
 }
 
@@ -60,8 +63,8 @@ AttentionMeasures mean_over_heads(const std::vector<HeadMeasures>& heads) {
 }
 
 double second_eigenvalue(const arma::mat& P) {
-  // P' Pi_2 has the eigenvalues of P, with 0 in the place of the 1 of the vector of ones.
-  return spectral_radius(without_shared(P));
+  // P' Pi_2 has the eigenvalues of P, except that the 1 of the vector of ones becomes 0.
+  return spectral_radius(centered(P));
 }
 
 double asymmetry(const arma::mat& P) {
@@ -69,7 +72,8 @@ double asymmetry(const arma::mat& P) {
 }
 
 StepStrength step_strength(const ModelSpec& spec, double lambda) {
-  const double variance = spec.weight_variance == "h/d" ? static_cast<double>(spec.heads) : 1.0;  // of W's entries, times d
+  // The variance of the entries of W, times d.
+  const double variance = spec.weight_variance == "h/d" ? static_cast<double>(spec.heads) : 1.0;
   const double size = spec.alpha * spec.weight_scale;
   return {lambda * lambda, size * size * variance};
 }
@@ -84,7 +88,8 @@ double expected_excess(const StepStrength& strength, double mu_1_squared, double
 
 XiLaw xi_law(const arma::mat& A, const arma::mat& B, double alpha) {
   const double d = static_cast<double>(A.n_rows), norm = squared(A), strength = alpha * alpha;
-  const double variance = (4 * strength * squared(B * A.t()) + 2 * strength * strength * squared(B * B.t())) / d;
+  const double variance =
+      (4 * strength * squared(B * A.t()) + 2 * strength * strength * squared(B * B.t())) / d;
   return {1 + strength * squared(B) / norm, std::sqrt(variance) / norm};
 }
 

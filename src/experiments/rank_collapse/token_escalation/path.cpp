@@ -20,7 +20,7 @@ bool is_finite(const BlockPassage<T>& passage) {
          std::all_of(passage.steps.begin(), passage.steps.end(), finite);
 }
 
-// The norm `rows` leaves no other token at zero.
+// The number of zero tokens. After the norm `rows` these are the rows that it could not normalize.
 template <class T>
 double zero_tokens(const arma::Mat<T>& Y) {
   return static_cast<double>(arma::accu(arma::sum(arma::abs(Y), 0) == 0));
@@ -32,7 +32,7 @@ double count_degenerate_rows(const ModelSpec& spec, const BlockPassage<T>& passa
   return zero_tokens(passage.steps[1]) + (spec.has_mlp() ? zero_tokens(passage.steps[3]) : 0);
 }
 
-// What the block does with passage.X. A block that all layers share is built once.
+// Applies the blocks to passage.X. A block that all layers share is built once.
 template <class T>
 class Stepper {
  public:
@@ -57,21 +57,26 @@ class Stepper {
 template <class T>
 void measure(BlockPassage<T>& passage) {
   passage.parts[0] = token_parts(passage.X);
-  for (std::size_t s = 0; s < passage.steps.size(); ++s) passage.parts[s + 1] = token_parts(passage.steps[s]);
+  for (std::size_t s = 0; s < passage.steps.size(); ++s)
+    passage.parts[s + 1] = token_parts(passage.steps[s]);
   passage.heads.clear();
   const arma::mat X = arma::conv_to<arma::mat>::from(passage.X);
-  for (const arma::Mat<T>& P : passage.P) passage.heads.push_back(head_measures(arma::conv_to<arma::mat>::from(P), X));
+  for (const arma::Mat<T>& P : passage.P)
+    passage.heads.push_back(head_measures(arma::conv_to<arma::mat>::from(P), X));
 }
 
 }  // namespace
 
 template <class T>
-TrialRecord follow_path(const EscalationConfig& config, const Trial& trial,
-                        const std::function<void(std::uint64_t k, const BlockPassage<T>& passage)>& visit) {
+TrialRecord follow_path(
+    const EscalationConfig& config, const Trial& trial,
+    const std::function<void(std::uint64_t k, const BlockPassage<T>& passage)>& visit) {
   const ModelSpec& spec = config.spec;
   std::map<std::string, std::vector<double>> arrays;
-  for (const char* name : {token_similarity, token_diversity}) arrays[name].assign(spec.layers + 1, undefined);
-  for (const char* name : {omega, delta, mu_1, mu_2, mu_1_bound, mu_2_bound}) arrays[name].assign(spec.layers, undefined);
+  for (const char* name : {token_similarity, token_diversity})
+    arrays[name].assign(spec.layers + 1, undefined);
+  for (const char* name : {omega, delta, mu_1, mu_2, mu_1_bound, mu_2_bound})
+    arrays[name].assign(spec.layers, undefined);
   const auto add_state = [&](std::uint64_t state, const TokenParts& parts) {
     arrays[token_similarity][state] = parts.similarity();
     arrays[token_diversity][state] = parts.diversity();
@@ -115,9 +120,11 @@ void count_identity(const Escalation& step, double similarity, Tally& tally) {
   if (std::isfinite(error)) tally.count(error > tolerance::closed_form<double>, error);
 }
 
-template TrialRecord follow_path(const EscalationConfig&, const Trial&,
-                                 const std::function<void(std::uint64_t, const BlockPassage<float>&)>&);
-template TrialRecord follow_path(const EscalationConfig&, const Trial&,
-                                 const std::function<void(std::uint64_t, const BlockPassage<double>&)>&);
+template TrialRecord follow_path(
+    const EscalationConfig&, const Trial&,
+    const std::function<void(std::uint64_t, const BlockPassage<float>&)>&);
+template TrialRecord follow_path(
+    const EscalationConfig&, const Trial&,
+    const std::function<void(std::uint64_t, const BlockPassage<double>&)>&);
 
 }  // namespace ranklab::token_escalation

@@ -1,5 +1,5 @@
-// The path of a representation through blocks, with what happens inside each: steps 1 to 4 of [Shallow] Algorithm 1 are attention
-// and skip, norm, feed-forward net and skip, norm.
+// The path of a representation through the blocks, with the steps inside each block. Steps 1 to 4
+// of [Shallow] Algorithm 1 are attention and skip, norm, feed-forward net and skip, norm.
 #pragma once
 
 #include <armadillo>
@@ -14,7 +14,8 @@
 
 namespace ranklab::token_escalation {
 
-/// One block: its input X (d, N), the heads' P' (N, N), and the outputs of steps 1 to 4; the last is the next block's X.
+/// One block: its input X (d, N), P' (N, N) of each head, and the outputs of steps 1 to 4. The last
+/// output is the X of the next block.
 template <class T>
 struct BlockPassage {
   arma::Mat<T> X;
@@ -24,13 +25,14 @@ struct BlockPassage {
   std::vector<HeadMeasures> heads;
 };
 
-/// Draws the trial's input, calls visit(k, passage) for blocks k = 0 ... K - 1 up to the one that diverges, and returns what
-/// token_escalation.hpp names.
+/// Draws the input of the trial and calls visit(k, passage) for the blocks k = 0 to K - 1, or up to
+/// the one that diverges. Returns the quantities that token_escalation.hpp names.
 template <class T>
-TrialRecord follow_path(const EscalationConfig& config, const Trial& trial,
-                        const std::function<void(std::uint64_t k, const BlockPassage<T>& passage)>& visit);
+TrialRecord follow_path(
+    const EscalationConfig& config, const Trial& trial,
+    const std::function<void(std::uint64_t k, const BlockPassage<T>& passage)>& visit);
 
-/// A case of eq_6, where the step is defined. `similarity` is that of its X.
+/// Counts a case of eq_6 if the step is defined. `similarity` is that of its X.
 void count_identity(const Escalation& step, double similarity, Tally& tally);
 
 }  // namespace ranklab::token_escalation

@@ -21,39 +21,48 @@ bool EscalationConfig::is_algorithm_1() const {
   return spec.row().figure == DepthFigure::shallow_2;
 }
 
-std::vector<Field> escalation_fields(EscalationConfig& config, const std::vector<std::string>& models) {
+std::vector<Field> escalation_fields(EscalationConfig& config,
+                                     const std::vector<std::string>& models) {
   std::vector<Field> fields = model_fields(config.spec, models);
-  fields.push_back(
-      real_field("lambda", config.lambda, -1e6, 1e6, "lambda", "strength of the skip in step 1; 1: the plain residual"));
+  fields.push_back(real_field("lambda", config.lambda, -1e6, 1e6, "lambda",
+                              "strength of the skip in step 1; 1: the plain residual"));
   return fields;
 }
 
 Estimate path_estimate(const EscalationConfig& config) {
   const ModelSpec& spec = config.spec;
-  const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim), h = static_cast<double>(spec.heads),
-               q = spec.has_mlp() ? static_cast<double>(spec.ffn) : 0, weights = parameters_per_block(spec);
+  const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim),
+               h = static_cast<double>(spec.heads),
+               q = spec.has_mlp() ? static_cast<double>(spec.ffn) : 0,
+               weights = parameters_per_block(spec);
   constexpr double states = 12, head_matrices = 6, draw = 30, eigenvalues = 10;
-  // One block at a time: its weights, states and feed-forward layer, attention matrices, and the copies that measure a head.
+  // Memory of one block at a time: its weights, states, feed-forward layer and attention matrices,
+  // and the copies for the measures of a head.
   const double bytes = 8 * (weights + states * d * N + q * N + (h + head_matrices) * N * N);
   const double measures = h * (4 * N * N * d + (2 + eigenvalues) * N * N * N);
-  return {bytes, static_cast<double>(spec.layers) * (flops_per_block(spec) + draw * weights + measures)};
+  return {bytes,
+          static_cast<double>(spec.layers) * (flops_per_block(spec) + draw * weights + measures)};
 }
 
 namespace token_escalation {
 namespace {
 
-// Why a statement about [Shallow] Section 2.4 does not concern a run.
-std::string other_setting_of(const EscalationConfig& config) {
+// Why statements about [Shallow] Section 2.4 do not apply to a run.
+std::string unmet_setting_of(const EscalationConfig& config) {
   const ModelSpec& spec = config.spec;
   const auto differs = [](const std::string& what) { return "the statement is about " + what; };
-  if (!config.is_algorithm_1()) return differs("the blocks of Algorithm 1, not --model " + spec.model);
+  if (!config.is_algorithm_1())
+    return differs("the blocks of Algorithm 1, not --model " + spec.model);
   if (spec.alpha != 1) return differs("alpha = 1, not --alpha " + short_number(spec.alpha));
-  if (config.lambda != 1) return differs("the plain residual, not --lambda " + short_number(config.lambda));
-  if (spec.weight_scale != 1) return differs("--weight-scale 1, not " + short_number(spec.weight_scale));
-  if (spec.norm != "layer") return differs("layer normalisation, not --norm " + spec.norm);
+  if (config.lambda != 1)
+    return differs("the plain residual, not --lambda " + short_number(config.lambda));
+  if (spec.weight_scale != 1)
+    return differs("--weight-scale 1, not " + short_number(spec.weight_scale));
+  if (spec.norm != "layer") return differs("layer normalization, not --norm " + spec.norm);
   if (!spec.has_mlp()) return differs("blocks with a feed-forward net, not --mlp off");
   if (spec.shares_weights()) return differs("fresh weights at every block, not --share-weights on");
-  if (spec.input != "gaussian") return differs("standard Gaussian input, not --input " + spec.input);
+  if (spec.input != "gaussian")
+    return differs("standard Gaussian input, not --input " + spec.input);
   return "";
 }
 
@@ -71,7 +80,8 @@ std::string block_list(const std::vector<std::size_t>& blocks) {
 }
 
 std::string range_text(const Tally& tally) {
-  return short_number(tally.smallest) + (tally.smallest == tally.largest ? "" : " to " + short_number(tally.largest));
+  return short_number(tally.smallest) +
+         (tally.smallest == tally.largest ? "" : " to " + short_number(tally.largest));
 }
 
 }  // namespace
@@ -79,9 +89,10 @@ std::string range_text(const Tally& tally) {
 Plan::Plan(const EscalationConfig& config_of_run, bool single)
     : config(config_of_run),
       single_precision(single),
-      smallest_diversity(single_precision ? tolerance::smallest_diversity<float> : tolerance::smallest_diversity<double>),
+      smallest_diversity(single_precision ? tolerance::smallest_diversity<float>
+                                          : tolerance::smallest_diversity<double>),
       slack(single_precision ? tolerance::residual<float> : tolerance::residual<double>),
-      other_setting(other_setting_of(config)) {}
+      unmet_setting(unmet_setting_of(config)) {}
 
 bool Plan::is_clean(const TrialRecord& record, std::size_t k) const {
   const std::vector<double>& diversity = record.array(token_diversity);
@@ -103,20 +114,23 @@ ValueAtSize recorded(const std::string& name) {
 BlockValues clean_values(const Plan& plan, const Records& records, const ValueAtSize& value) {
   BlockValues values;
   for (std::size_t k = 0; k < plan.config.spec.layers; ++k) {
-    values.push_back(
-        per_trial(records, [&](const TrialRecord& record) { return plan.is_clean(record, k) ? value(record, k) : undefined; }));
+    values.push_back(per_trial(records, [&](const TrialRecord& record) {
+      return plan.is_clean(record, k) ? value(record, k) : undefined;
+    }));
   }
   return values;
 }
 
-Claim judge_blocks(const Statement& statement, const BlockValues& values, Region allowed, const std::string& detail) {
+Claim judge_blocks(const Statement& statement, const BlockValues& values, Region allowed,
+                   const std::string& detail) {
   std::vector<std::size_t> outside, undecided, unmeasured;  // blocks, from 1
   Tally means, means_outside;
   Claim worst;
   double worst_excess = 0;
   for (std::size_t k = 0; k < values.size(); ++k) {
     const Claim at_block = judge_mean(statement, values[k], allowed);
-    const double mean = at_block.measured, excess = std::max(allowed.low - mean, mean - allowed.high);
+    const double mean = at_block.measured,
+                 excess = std::max(allowed.low - mean, mean - allowed.high);
     if (std::isnan(mean)) {
       unmeasured.push_back(k + 1);
       continue;
@@ -129,25 +143,34 @@ Claim judge_blocks(const Statement& statement, const BlockValues& values, Region
     means_outside.count(true, mean);
   }
   if (means.cases == 0) return not_applicable(statement, "no block has a defined value");
-  std::string text = (means.smallest == means.largest ? "mean " : "means from ") + range_text(means) + " over " +
-                     counted(static_cast<std::uint64_t>(means.cases), "block") + ", " + counted(values.front().size(), "trial");
-  if (!outside.empty()) text += "; outside at " + block_list(outside) + ": " + range_text(means_outside);
+  std::string text = (means.smallest == means.largest ? "mean " : "means from ") +
+                     range_text(means) + " over " +
+                     counted(static_cast<std::uint64_t>(means.cases), "block") + ", " +
+                     counted(values.front().size(), "trial");
+  if (!outside.empty())
+    text += "; outside at " + block_list(outside) + ": " + range_text(means_outside);
   if (!undecided.empty()) text += "; undecided at " + block_list(undecided);
-  if (!unmeasured.empty()) text += "; left out as undefined or rounding noise: " + block_list(unmeasured);
-  worst.verdict = !outside.empty() ? Verdict::fails : !undecided.empty() ? Verdict::not_applicable : Verdict::holds;
+  if (!unmeasured.empty())
+    text += "; excluded as undefined or rounding noise: " + block_list(unmeasured);
+  worst.verdict = !outside.empty()     ? Verdict::fails
+                  : !undecided.empty() ? Verdict::not_applicable
+                                       : Verdict::holds;
+  worst.undecided = worst.verdict == Verdict::not_applicable;
   worst.detail = clauses(text, detail);
   return worst;
 }
 
 void judge_identity(const Records& records, Claims& claims) {
   const double largest = std::max(0.0, tally_of(records, eq_6.id).largest);
-  claims.never_violated(eq_6, records, "largest error over max(1, rate) " + short_number(largest));
+  claims.never_violated(eq_6, records,
+                        "largest error divided by max(1, rate): " + short_number(largest));
 }
 
 void judge_bounds(const Plan& plan, const Records& records, Claims& claims) {
-  const Statement eq_11 = {"shallow/eq-11", "Lemma 2.4, eq. (11), and Section 2.2.2 for several heads",
-                           "mu_1^2 >= (1 - omega)^2 and mu_2^2 <= delta^2, all averaged over heads"};
-  // delta^2 of a P that mixes completely is rounding noise itself.
+  const Statement eq_11 = {
+      "shallow/eq-11", "Lemma 2.4, eq. (11), and Section 2.2.2 for several heads",
+      "mu_1^2 >= (1 - omega)^2 and mu_2^2 <= delta^2, with all four averaged over heads"};
+  // If P mixes completely, delta^2 is rounding noise.
   const double slack = plan.slack, noise = slack * slack;
   Tally first, second;
   for (const TrialRecord& record : records) {
@@ -161,9 +184,10 @@ void judge_bounds(const Plan& plan, const Records& records, Claims& claims) {
   }
   Tally both = first;
   both.add(second);
-  claims.never_violated(
-      eq_11, both,
-      both.cases > 0 ? "smallest differences " + short_number(first.smallest) + " and " + short_number(second.smallest) : "");
+  claims.never_violated(eq_11, both,
+                        both.cases > 0 ? "smallest margins " + short_number(first.smallest) +
+                                             " and " + short_number(second.smallest)
+                                       : "");
 }
 
 }  // namespace token_escalation

@@ -1,4 +1,4 @@
-// From a config to curves: what each task has where nothing is said, and the product of the lists.
+// Expands a config into curves: the defaults of each task and the product of the lists.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -13,11 +13,13 @@
 
 namespace ranklab::train {
 
-const std::vector<MixerRow> mixers = {{"attention", MixerKind::attention, false, MixerRow::Recall::solves},
-                                      {"linear-attention", MixerKind::linear_attention, false, MixerRow::Recall::fails},
-                                      {"mamba2", MixerKind::mamba2, true, MixerRow::Recall::solves},
-                                      {"s4d", MixerKind::s4d, true, MixerRow::Recall::unsaid}};
-const std::vector<std::string> starts = {"fan", "small", "alg1", "torch", "normal"}, variants = {"pre", "post", "de-escalated"},
+const std::vector<MixerRow> mixers = {
+    {"attention", MixerKind::attention, false, MixerRow::Recall::solves},
+    {"linear-attention", MixerKind::linear_attention, false, MixerRow::Recall::fails},
+    {"mamba2", MixerKind::mamba2, true, MixerRow::Recall::solves},
+    {"s4d", MixerKind::s4d, true, MixerRow::Recall::unsaid}};
+const std::vector<std::string> initializations = {"fan", "small", "alg1", "torch", "normal"},
+                               variants = {"pre", "post", "de-escalated"},
                                means = {"segment", "strict", "prefix"};
 
 namespace {
@@ -31,23 +33,39 @@ struct TaskDefaults {
   double clip, weight_decay;
 };
 
-/// Those of [LambdaSkip], and where variants are compared those of [Shallow]: a vision Transformer, and Transformer-XL's language
-/// model.
+/// The defaults follow [LambdaSkip], or [Shallow] if variants are compared: a vision Transformer,
+/// and the language model of Transformer-XL.
 const TaskDefaults& defaults_of(const TrainConfig& config) {
-  static const TaskDefaults recall{
-      32,    1,      {2},       32,       64, 2,  {"1200", "mamba2:800", "s4d:800"}, {"0.003", "mamba2:0.01", "s4d:0.01"}, "64",
-      "fan", "gelu", "learned", "cosine", 1,  0.1},
-      pixels{32, 1, {2}, 0, 32, 2, {"300"}, {"0.002"}, "", "fan", "gelu", "learned", "cosine", 1, 0},
-      text{64, 1, {4}, 64, 16, 4, {"600"}, {"0.003"}, "bpe:1024", "fan", "gelu", "learned", "cosine", 1, 0.1},
-      vision{32, 4, {6, 12, 24, 48}, 0, 32, 2, {"200"}, {"0.001"}, "", "alg1", "relu", "learned", "steps", 0, 0.1},
-      language{32, 4, {12, 24, 48}, 32, 16, 2, {"200"}, {"0.001"}, "char", "alg1", "relu", "relative", "quarter-cosine", 0, 0};
+  static const TaskDefaults recall{32,
+                                   1,
+                                   {2},
+                                   32,
+                                   64,
+                                   2,
+                                   {"1200", "mamba2:800", "s4d:800"},
+                                   {"0.003", "mamba2:0.01", "s4d:0.01"},
+                                   "64",
+                                   "fan",
+                                   "gelu",
+                                   "learned",
+                                   "cosine",
+                                   1,
+                                   0.1},
+      pixels{32, 1,     {2},    0,         32,       2, {"300"}, {"0.002"},
+             "", "fan", "gelu", "learned", "cosine", 1, 0},
+      text{64,         1,     {4},    64,        16,       4, {"600"}, {"0.003"},
+           "bpe:1024", "fan", "gelu", "learned", "cosine", 1, 0.1},
+      vision{32, 4,      {6, 12, 24, 48}, 0,         32,      2, {"200"}, {"0.001"},
+             "", "alg1", "relu",          "learned", "steps", 0, 0.1},
+      language{32,     4,          {12, 24, 48},     32, 16, 2, {"200"}, {"0.001"}, "char", "alg1",
+               "relu", "relative", "quarter-cosine", 0,  0};
   if (config.task == "recall") return recall;
   if (config.task == "pixels") return pixels;
   if (config.task == "patches") return vision;
   return config.compares_variants() ? language : text;
 }
 
-/// NaN where the word is no number.
+/// NaN if the word is not a number.
 double read_number(const std::string& word) {
   double value = 0;
   const char* const end = word.data() + word.size();
@@ -55,58 +73,70 @@ double read_number(const std::string& word) {
   return parsed.ec == std::errc() && parsed.ptr == end ? value : undefined;
 }
 
-double number_of(const std::string& word, const std::string& flag, double low, double high, bool integer) {
+double number_of(const std::string& word, const std::string& flag, double low, double high,
+                 bool integer) {
   const double value = read_number(word);
   if (!(value >= low && value <= high) || (integer && value != std::floor(value))) {
     throw UsageError(
-        flag + ": '" + printable(word) + "' is not allowed; allowed: " + (integer ? "integer, " : "number, ") + short_number(low) +
-        " to " + short_number(high) +
-        ", alone for all curves or behind a model, a start or a variant, as in mamba2:" + short_number(low > 0 ? low : 1));
+        flag + ": '" + printable(word) + "' is not allowed; allowed: " +
+        (integer ? "integer, " : "number, ") + short_number(low) + " to " + short_number(high) +
+        ", for all curves or with a model, --init or --variant as prefix, as in mamba2:" +
+        short_number(low > 0 ? low : 1));
   }
   return value;
 }
 
-/// Of words as {"1200", "mamba2:800"} the one that a curve gets: that behind its model, start or variant, or that without a key.
-std::string word_for(const std::vector<std::string>& words, const Curve& curve, const std::string& flag) {
-  std::string general, own;
+/// The value for a curve in a list such as {"1200", "mamba2:800"}: the one prefixed with its model,
+/// initialization or variant, otherwise the one without a prefix.
+std::string value_for(const std::vector<std::string>& words, const Curve& curve,
+                      const std::string& flag) {
+  std::string common, own;
   for (const std::string& word : words) {
     const std::size_t colon = word.find(':');
     if (colon == std::string::npos) {
-      if (!general.empty())
-        throw UsageError(flag + ": both " + printable(general) + " and " + printable(word) + " are for all curves");
-      general = word;
+      if (!common.empty())
+        throw UsageError(flag + ": " + printable(common) + " and " + printable(word) +
+                         " both apply to all curves; allowed: one value without a prefix");
+      common = word;
       continue;
     }
     const std::string key = word.substr(0, colon);
-    std::vector<std::string> keys = model_words();
-    for (const auto* more : {&starts, &variants}) keys.insert(keys.end(), more->begin(), more->end());
+    std::vector<std::string> keys = mixer_names();
+    for (const auto* more : {&initializations, &variants})
+      keys.insert(keys.end(), more->begin(), more->end());
     if (!std::count(keys.begin(), keys.end(), key)) {
-      throw UsageError(flag + ": '" + printable(word) + "' is not allowed; allowed before the colon: " + joined(keys, "|"));
+      throw UsageError(flag + ": '" + printable(word) +
+                       "' is not allowed; allowed before the colon: " + joined(keys, "|"));
     }
     if (key != curve.model && key != curve.init && key != curve.variant) continue;
-    if (!own.empty()) throw UsageError(flag + ": " + curve.name + " gets two values");
+    if (!own.empty()) throw UsageError(flag + ": two values for curve " + curve.name);
     own = word.substr(colon + 1);
   }
-  if (own.empty() && general.empty()) throw UsageError(flag + ": nothing is said for " + curve.model);
-  return own.empty() ? general : own;
+  if (own.empty() && common.empty())
+    throw UsageError(flag + ": no value for model " + curve.model +
+                     "; add one, or one without a prefix");
+  return own.empty() ? common : own;
 }
 
 double lambda_of(const std::string& word) {
   const double value = read_number(word);
   if (!(std::fabs(value) <= 1e6)) {
     throw UsageError("--lambda: '" + printable(word) +
-                     "' is not allowed; allowed: numbers from -1e6 to 1e6, learned, and learned:RATE with a rate above 0, to 1e6");
+                     "' is not allowed; allowed: numbers from -1e6 to 1e6, learned, and "
+                     "learned:RATE with a rate above 0, to 1e6");
   }
   return value;
 }
 
 const std::string learned_word = "learned";
 
-/// Of `learned` its own, of `learned:RATE` that one.
-double rate_of_learned(const std::string& word, double own) {
-  if (word == learned_word) return own;
-  const double rate = word[learned_word.size()] == ':' ? read_number(word.substr(learned_word.size() + 1)) : undefined;
-  return rate > 0 && rate <= 1e6 ? rate : lambda_of(word);  // which refuses it
+/// `common` for `learned`, RATE for `learned:RATE`.
+double rate_of_learned(const std::string& word, double common) {
+  if (word == learned_word) return common;
+  const double rate = word[learned_word.size()] == ':'
+                          ? read_number(word.substr(learned_word.size() + 1))
+                          : undefined;
+  return rate > 0 && rate <= 1e6 ? rate : lambda_of(word);  // throws
 }
 
 /// One element of each list.
@@ -117,60 +147,73 @@ struct Choice {
   std::optional<std::uint64_t> warmup;
 };
 
-/// One part of a name, and whether it stands there.
-std::string named(bool stands, const std::string& what) {
-  return stands ? "," + what : "";
+/// One part of a name, or nothing if it is not shown.
+std::string name_part(bool shown, const std::string& what) {
+  return shown ? "," + what : "";
 }
 
 std::string with_init_and_where(const TrainConfig& c, const Choice& choice) {
-  return named(c.init.size() > 1, "init=" + choice.init) + named(c.lambda_where.size() > 1, "where=" + choice.where);
+  return name_part(c.init.size() > 1, "init=" + choice.init) +
+         name_part(c.lambda_where.size() > 1, "where=" + choice.where);
 }
 
 Curve curve_of(const TrainConfig& c, const Choice& choice) {
   Curve curve;
-  curve.model = choice.model, curve.variant = choice.variant, curve.init = choice.init, curve.where = choice.where;
+  curve.model = choice.model, curve.variant = choice.variant, curve.init = choice.init,
+  curve.where = choice.where;
   curve.mean = choice.mean, curve.layers = choice.layers;
   curve.learns = choice.lambda.starts_with(learned_word);
   curve.lambda = curve.learns ? c.lambda_start : lambda_of(choice.lambda);
   curve.lambda_rate = curve.learns ? rate_of_learned(choice.lambda, c.lambda_rate) : 0;
-  const bool shows_depth = std::vector{curve.layers} != defaults_of(c).layers || c.layers.size() > 1;
-  const std::string depth = named(shows_depth, "L=" + std::to_string(curve.layers)), lists = with_init_and_where(c, choice);
-  std::string rest = named(curve.variant != "pre" || c.variant.size() > 1, curve.variant) + depth + lists +
-                     named(!curve.mean.empty() && c.mean.size() > 1, "mean=" + curve.mean);
-  if (choice.lr) rest += named(c.lr_post.size() > 1, "lr=" + series_number(*choice.lr));
-  if (choice.warmup) rest += named(c.warmup_post.size() > 1, "warmup=" + std::to_string(*choice.warmup));
+  const bool shows_depth =
+      std::vector{curve.layers} != defaults_of(c).layers || c.layers.size() > 1;
+  const std::string depth = name_part(shows_depth, "L=" + std::to_string(curve.layers)),
+                    lists = with_init_and_where(c, choice);
+  std::string rest = name_part(curve.variant != "pre" || c.variant.size() > 1, curve.variant) +
+                     depth + lists +
+                     name_part(!curve.mean.empty() && c.mean.size() > 1, "mean=" + curve.mean);
+  if (choice.lr) rest += name_part(c.lr_post.size() > 1, "lr=" + series_number(*choice.lr));
+  if (choice.warmup)
+    rest += name_part(c.warmup_post.size() > 1, "warmup=" + std::to_string(*choice.warmup));
   const bool shows_lambda = curve.learns || curve.lambda != 1 || c.lambda.size() > 1;
-  const std::string lambda = named(shows_lambda, "lambda=" + (curve.learns ? choice.lambda : series_number(curve.lambda)));
+  const std::string lambda = name_part(
+      shows_lambda, "lambda=" + (curve.learns ? choice.lambda : series_number(curve.lambda)));
   curve.name = curve.model + lambda + rest;
   curve.group = curve.model + rest;
-  const std::string setting = named(c.model.size() > 1, curve.model) + lambda + lists;
+  const std::string setting = name_part(c.model.size() > 1, curve.model) + lambda + lists;
   curve.setting = setting.substr(std::min<std::size_t>(setting.size(), 1));
-  curve.steps = static_cast<std::uint64_t>(number_of(word_for(c.steps, curve, "--steps"), "--steps", 1, 1e7, true));
-  curve.lr = choice.lr ? *choice.lr : number_of(word_for(c.lr, curve, "--lr"), "--lr", 1e-12, 1000, false);
-  curve.hidden = static_cast<std::uint64_t>(number_of(word_for(c.ffn, curve, "--ffn"), "--ffn", 0, 1'000'000, true));
-  const std::string norm = word_for(c.norm, curve, "--norm");
+  curve.steps = static_cast<std::uint64_t>(
+      number_of(value_for(c.steps, curve, "--steps"), "--steps", 1, 1e7, true));
+  curve.lr = choice.lr ? *choice.lr
+                       : number_of(value_for(c.lr, curve, "--lr"), "--lr", 1e-12, 1000, false);
+  curve.hidden = static_cast<std::uint64_t>(
+      number_of(value_for(c.ffn, curve, "--ffn"), "--ffn", 0, 1'000'000, true));
+  const std::string norm = value_for(c.norm, curve, "--norm");
   if (norm != "layer" && norm != "rms") {
-    throw UsageError("--norm: '" + printable(norm) + "' is not allowed; allowed: layer|rms, alone or as in mamba2:rms");
+    throw UsageError("--norm: '" + printable(norm) +
+                     "' is not allowed; allowed: layer|rms, alone or as in mamba2:rms");
   }
   curve.norm = norm == "rms" ? Norm::rms : Norm::layer;
-  const std::uint64_t own_warmup = c.compares_variants() ? 0 : (curve.steps + 9) / 10;
-  curve.warmup = choice.warmup ? *choice.warmup : c.warmup > 0 ? c.warmup : own_warmup;
+  const std::uint64_t default_warmup = c.compares_variants() ? 0 : (curve.steps + 9) / 10;
+  curve.warmup = choice.warmup ? *choice.warmup : c.warmup > 0 ? c.warmup : default_warmup;
   return curve;
 }
 
-/// The list as optional values, or one that says nothing.
+/// The list as optional values, or a single nullopt if the list does not apply or is empty.
 template <class V>
-std::vector<std::optional<V>> or_nothing(const std::vector<V>& list, bool applies) {
+std::vector<std::optional<V>> or_nullopt(const std::vector<V>& list, bool applies) {
   if (!applies || list.empty()) return {std::nullopt};
   return {list.begin(), list.end()};
 }
 
-/// The curves of one variant: those of `post` at each of its rates, those of `de-escalated` with each mean.
+/// Adds the curves of one variant: `post` at each of its learning rates and warm-ups,
+/// `de-escalated` with each mean.
 void add_variant(const TrainConfig& c, Choice choice, std::vector<Curve>& curves) {
   const bool post = choice.variant == "post";
-  for (const std::string& mean : choice.variant == "de-escalated" ? c.mean : std::vector<std::string>{""}) {
-    for (const auto lr : or_nothing(c.lr_post, post)) {
-      for (const auto warmup : or_nothing(c.warmup_post, post)) {
+  for (const std::string& mean :
+       choice.variant == "de-escalated" ? c.mean : std::vector<std::string>{""}) {
+    for (const auto lr : or_nullopt(c.lr_post, post)) {
+      for (const auto warmup : or_nullopt(c.warmup_post, post)) {
         for (const std::string& lambda : c.lambda) {
           choice.mean = mean, choice.lr = lr, choice.warmup = warmup, choice.lambda = lambda;
           curves.push_back(curve_of(c, choice));
@@ -182,33 +225,35 @@ void add_variant(const TrainConfig& c, Choice choice, std::vector<Curve>& curves
 
 }  // namespace
 
-void settle_by_task(TrainConfig& c) {
+void resolve_task_defaults(TrainConfig& c) {
   if (c.task == "image") c.task = "pixels";
-  const TaskDefaults& own = defaults_of(c);
-  const auto settle = [](auto& value, const auto& its_default) {
+  const TaskDefaults& defaults = defaults_of(c);
+  const auto set_default = [](auto& value, const auto& its_default) {
     if (value == std::decay_t<decltype(value)>{}) value = its_default;
   };
-  settle(c.dim, own.dim);
-  settle(c.heads, own.heads);
-  settle(c.layers, own.layers);
-  settle(c.length, own.length);
-  settle(c.batch, own.batch);
-  settle(c.vocab, own.vocab);
-  settle(c.steps, own.steps);
-  settle(c.lr, own.lr);
-  settle(c.ffn, std::vector{std::to_string(own.ffn_over_dim * c.dim)});
-  settle(c.init, std::vector{own.init});
-  settle(c.activation, own.activation);
-  settle(c.positions, own.positions);
-  settle(c.schedule, own.schedule);
-  settle(c.mean, std::vector<std::string>{c.is_images() ? "segment" : "strict"});
-  settle(c.at, std::string(c.is_images() ? "end" : "ffn"));
-  settle(c.readout, std::string(c.task == "patches" ? "class" : "mean"));
-  settle(c.pool, std::uint64_t{c.task == "patches" ? 1u : 4u});
-  if (c.task == "patches") settle(c.patch, std::uint64_t{!c.digits.empty() ? 2u : !c.cifar.empty() ? 4u : 7u});
-  if (c.clip < 0) c.clip = own.clip;
-  if (c.weight_decay < 0) c.weight_decay = own.weight_decay;
-  // As in the papers' own code bases, BERT's and Transformer-XL's, at their widths: sigma falls as the root of d grows.
+  set_default(c.dim, defaults.dim);
+  set_default(c.heads, defaults.heads);
+  set_default(c.layers, defaults.layers);
+  set_default(c.length, defaults.length);
+  set_default(c.batch, defaults.batch);
+  set_default(c.vocab, defaults.vocab);
+  set_default(c.steps, defaults.steps);
+  set_default(c.lr, defaults.lr);
+  set_default(c.ffn, std::vector{std::to_string(defaults.ffn_over_dim * c.dim)});
+  set_default(c.init, std::vector{defaults.init});
+  set_default(c.activation, defaults.activation);
+  set_default(c.positions, defaults.positions);
+  set_default(c.schedule, defaults.schedule);
+  set_default(c.mean, std::vector<std::string>{c.is_images() ? "segment" : "strict"});
+  set_default(c.at, std::string(c.is_images() ? "end" : "ffn"));
+  set_default(c.readout, std::string(c.task == "patches" ? "class" : "mean"));
+  set_default(c.pool, std::uint64_t{c.task == "patches" ? 1u : 4u});
+  if (c.task == "patches")
+    set_default(c.patch, std::uint64_t{!c.digits.empty() ? 2u : !c.cifar.empty() ? 4u : 7u});
+  if (c.clip < 0) c.clip = defaults.clip;
+  if (c.weight_decay < 0) c.weight_decay = defaults.weight_decay;
+  // The variances of BERT's and Transformer-XL's code at their widths: sigma is proportional to 1 /
+  // sqrt(d).
   if (c.init_variance < 0) c.init_variance = c.task == "text" ? 0.164 : 0.307;
 }
 
@@ -228,14 +273,15 @@ Plan plan_of(const TrainConfig& config) {
   return plan;
 }
 
-std::vector<std::string> model_words() {
+std::vector<std::string> mixer_names() {
   std::vector<std::string> words;
   for (const MixerRow& row : mixers) words.push_back(row.model);
   return words;
 }
 
 const MixerRow& mixer_of(const std::string& model) {
-  return *std::find_if(mixers.begin(), mixers.end(), [&](const MixerRow& row) { return row.model == model; });
+  return *std::find_if(mixers.begin(), mixers.end(),
+                       [&](const MixerRow& row) { return row.model == model; });
 }
 
 SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape shape) {
@@ -286,50 +332,59 @@ Batch batch_of(const TrainConfig& c, const SequenceShape& task, std::uint64_t se
 
 }  // namespace
 
-double training_flops(const Plan& plan, const Curve& curve, const SequenceShape& of_task) {
-  const Batch batch = batch_of(plan.config, of_task, plan.config.batch);
-  return 3.5 * static_cast<double>(curve.steps) * sequence_flops(shape_of(plan, curve, of_task), batch.tokens, batch.answers);
+double training_flops(const Plan& plan, const Curve& curve, const SequenceShape& task_shape) {
+  const Batch batch = batch_of(plan.config, task_shape, plan.config.batch);
+  return 3.5 * static_cast<double>(curve.steps) *
+         sequence_flops(shape_of(plan, curve, task_shape), batch.tokens, batch.answers);
 }
 
-double training_bytes(const Plan& plan, const Curve& curve, const SequenceShape& of_task) {
-  const SequenceShape shape = shape_of(plan, curve, of_task);
-  const std::uint64_t sequences = plan.config.batch, at_once = sequences_at_once(shape.length, shape.dim);
-  const auto numbers = [&](const Batch& of) { return sequence_numbers(shape, of.tokens, of.answers); };
-  // One model in training, by parts, and one in double beside it, by whole batches.
-  return 8 * (numbers(batch_of(plan.config, of_task, std::min(sequences, at_once))) +
-              numbers(batch_of(plan.config, of_task, sequences)));
+double training_bytes(const Plan& plan, const Curve& curve, const SequenceShape& task_shape) {
+  const SequenceShape shape = shape_of(plan, curve, task_shape);
+  const std::uint64_t sequences = plan.config.batch,
+                      at_once = sequences_at_once(shape.length, shape.dim);
+  const auto numbers = [&](const Batch& of) {
+    return sequence_numbers(shape, of.tokens, of.answers);
+  };
+  // One model in training, by parts, plus one in double precision for measurements, by whole
+  // batches.
+  return 8 * (numbers(batch_of(plan.config, task_shape, std::min(sequences, at_once))) +
+              numbers(batch_of(plan.config, task_shape, sequences)));
 }
 
 const Curve* Plan::with_lambda(const Curve& curve, double lambda) const {
-  const auto found = std::find_if(curves.begin(), curves.end(), [&](const Curve& each) { return each.is(curve, lambda); });
+  const auto found = std::find_if(curves.begin(), curves.end(),
+                                  [&](const Curve& each) { return each.is(curve, lambda); });
   return found == curves.end() ? nullptr : &*found;
 }
 
 const Curve* Plan::learned(const Curve& curve) const {
-  const auto found =
-      std::find_if(curves.begin(), curves.end(), [&](const Curve& each) { return each.learns && each.group == curve.group; });
+  const auto found = std::find_if(curves.begin(), curves.end(), [&](const Curve& each) {
+    return each.learns && each.group == curve.group;
+  });
   return found == curves.end() ? nullptr : &*found;
 }
 
 std::vector<const Curve*> Plan::groups() const {
   std::vector<const Curve*> out;
   for (const Curve& curve : curves) {
-    const bool known = std::any_of(out.begin(), out.end(), [&](const Curve* each) { return each->group == curve.group; });
+    const bool known = std::any_of(out.begin(), out.end(),
+                                   [&](const Curve* each) { return each->group == curve.group; });
     if (!known) out.push_back(&curve);
   }
   return out;
 }
 
-std::vector<std::string> of_representations(const Plan& plan, const std::string& moment) {
+std::vector<std::string> representation_series(const Plan& plan, const std::string& moment) {
   const bool edge = moment == "start." || moment == "end.";
   if (!plan.config.compares_variants()) {
-    return edge ? std::vector<std::string>{mu_normalized, token_similarity, dispersion} : std::vector<std::string>{};
+    return edge ? std::vector<std::string>{mu_normalized, token_similarity, dispersion}
+                : std::vector<std::string>{};
   }
   return edge ? std::vector<std::string>{mu_normalized, token_similarity, cosine, rms}
               : std::vector<std::string>{token_similarity, cosine, rms};
 }
 
-std::vector<std::string> of_blocks(const Plan& plan, const std::string& moment) {
+std::vector<std::string> block_series(const Plan& plan, const std::string& moment) {
   if (plan.config.compares_variants()) return {block_gradient, branch_ratio};
   if (moment == "half.") return {};
   if (moment == "start.") return {block_gradient, mixer_gradient};
@@ -339,7 +394,7 @@ std::vector<std::string> of_blocks(const Plan& plan, const std::string& moment) 
 std::string weights_file(const Plan& plan, const Curve& curve, std::uint64_t trial) {
   const std::string of_curve = plan.curves.size() == 1 ? "" : "." + curve.name;
   const std::string of_trial = trial == 0 ? "" : "." + std::to_string(trial + 1);
-  return beside(plan.config.save, of_curve + of_trial + ".safetensors");
+  return replace_extension(plan.config.save, of_curve + of_trial + ".safetensors");
 }
 
 }  // namespace ranklab::train

@@ -1,5 +1,6 @@
-// Trained weights in the layouts that `rank-collapse --weights` reads: GPT-2's and Mamba-2's, for language models whose blocks are
-// theirs; other models by the names of their parameters.
+// Writes trained weights in the layouts of GPT-2 and Mamba-2, which `rank-collapse --weights`
+// reads, for language models with such blocks. Other models are written under the names of their
+// parameters.
 #include <nlohmann/json.hpp>
 
 #include "experiments/rank_collapse/train/train.hpp"
@@ -16,11 +17,19 @@ class Tensors {
   explicit Tensors(const SequenceModel<T>& model) : model_(model) {}
 
   void add(TensorToWrite&& one) { tensors_.push_back(std::move(one)); }
-  const arma::Mat<T>& of(const std::string& parameter) const { return model_.parameter(parameter).W; }
-  void vector(const std::string& key, const std::string& parameter) { add(vector_tensor(key, of(parameter))); }
-  void map(const std::string& key, const std::string& parameter) { add(tensor(key, of(parameter))); }
-  /// Stored (in, out), or one entry of a table to a row: how columns of (out, in) lie in memory.
-  void turned(const std::string& key, const std::string& parameter) { add(transposed(key, of(parameter))); }
+  const arma::Mat<T>& of(const std::string& parameter) const {
+    return model_.parameter(parameter).W;
+  }
+  void vector(const std::string& key, const std::string& parameter) {
+    add(vector_tensor(key, of(parameter)));
+  }
+  void map(const std::string& key, const std::string& parameter) {
+    add(tensor(key, of(parameter)));
+  }
+  /// Stored as (in, out), or one table entry per row: the memory order of the columns of (out, in).
+  void add_transposed(const std::string& key, const std::string& parameter) {
+    add(transposed(key, of(parameter)));
+  }
   const std::vector<TensorToWrite>& list() const { return tensors_; }
 
  private:
@@ -29,15 +38,18 @@ class Tensors {
 };
 
 bool is_language_model(const SequenceShape& shape) {
-  return shape.inputs == 0 && shape.classes == 0 && !shape.post && shape.causal && !shape.learns_lambda;
+  return shape.inputs == 0 && shape.classes == 0 && !shape.post && shape.causal &&
+         !shape.learns_lambda;
 }
 
 bool is_gpt2(const SequenceShape& shape) {
-  return is_language_model(shape) && shape.mixer == MixerKind::attention && shape.norm == Norm::layer && shape.hidden > 0;
+  return is_language_model(shape) && shape.mixer == MixerKind::attention &&
+         shape.norm == Norm::layer && shape.hidden > 0;
 }
 
 bool is_mamba2(const SequenceShape& shape) {
-  return is_language_model(shape) && shape.mixer == MixerKind::mamba2 && shape.norm == Norm::rms && shape.hidden == 0;
+  return is_language_model(shape) && shape.mixer == MixerKind::mamba2 && shape.norm == Norm::rms &&
+         shape.hidden == 0;
 }
 
 template <class T>
@@ -48,20 +60,21 @@ std::vector<TensorToWrite> gpt2_tensors(const SequenceModel<T>& model) {
     out.vector(key + ".weight", parameter + ".gain");
     out.vector(key + ".bias", parameter + ".bias");
   };
-  out.turned("transformer.wte.weight", "embedding");
-  out.turned("transformer.wpe.weight", "positions");
+  out.add_transposed("transformer.wte.weight", "embedding");
+  out.add_transposed("transformer.wpe.weight", "positions");
   for (std::uint64_t l = 0; l < model.shape().layers; ++l) {
-    const std::string h = "transformer.h." + std::to_string(l) + ".", layer = "layer" + std::to_string(l) + ".",
-                      mixer = layer + "mixer.";
+    const std::string h = "transformer.h." + std::to_string(l) + ".",
+                      layer = "layer" + std::to_string(l) + ".", mixer = layer + "mixer.";
     norm(h + "ln_1", layer + "norm1");
-    out.add(
-        transposed<T>(h + "attn.c_attn.weight", arma::join_cols(out.of(mixer + "Wq"), out.of(mixer + "Wk"), out.of(mixer + "Wv"))));
+    out.add(transposed<T>(
+        h + "attn.c_attn.weight",
+        arma::join_cols(out.of(mixer + "Wq"), out.of(mixer + "Wk"), out.of(mixer + "Wv"))));
     out.add(constant<T>(h + "attn.c_attn.bias", 3 * d, 0));
-    out.turned(h + "attn.c_proj.weight", mixer + "Wo");
+    out.add_transposed(h + "attn.c_proj.weight", mixer + "Wo");
     out.add(constant<T>(h + "attn.c_proj.bias", d, 0));
     norm(h + "ln_2", layer + "norm2");
     for (const auto& [key, number] : {std::pair{"mlp.c_fc", "1"}, {"mlp.c_proj", "2"}}) {
-      out.turned(h + key + ".weight", layer + "W" + number);
+      out.add_transposed(h + key + ".weight", layer + "W" + number);
       out.vector(h + key + std::string(".bias"), layer + "b" + number);
     }
   }
@@ -72,12 +85,13 @@ std::vector<TensorToWrite> gpt2_tensors(const SequenceModel<T>& model) {
 template <class T>
 std::vector<TensorToWrite> mamba2_tensors(const SequenceModel<T>& model) {
   Tensors<T> out(model);
-  out.turned("backbone.embedding.weight", "embedding");
+  out.add_transposed("backbone.embedding.weight", "embedding");
   for (std::uint64_t l = 0; l < model.shape().layers; ++l) {
-    const std::string key = "backbone.layers." + std::to_string(l) + ".", layer = "layer" + std::to_string(l) + ".",
-                      mixer = layer + "mixer.";
+    const std::string key = "backbone.layers." + std::to_string(l) + ".",
+                      layer = "layer" + std::to_string(l) + ".", mixer = layer + "mixer.";
     out.vector(key + "norm.weight", layer + "norm1.gain");
-    for (const char* name : {"dt_bias", "A_log", "D"}) out.vector(key + "mixer." + name, mixer + name);
+    for (const char* name : {"dt_bias", "A_log", "D"})
+      out.vector(key + "mixer." + name, mixer + name);
     out.map(key + "mixer.in_proj.weight", mixer + "in_proj");
     TensorToWrite taps = tensor(key + "mixer.conv1d.weight", out.of(mixer + "conv.weight"));
     taps.shape = {taps.shape[0], 1, taps.shape[1]};
@@ -113,23 +127,30 @@ void save_weights(const SequenceModel<T>& model, const std::string& file) {
                                            {"use_conv_bias", true},
                                            {"rms_norm", true},
                                            {"tie_word_embeddings", true}};
-    write_file_atomically(beside(file, ".config.json"), config.dump(2) + "\n");
+    write_file_atomically(replace_extension(file, ".config.json"), config.dump(2) + "\n");
     return write_safetensors(file, mamba2_tensors(model));
   }
   if (is_gpt2(shape)) {
-    const nlohmann::ordered_json config = {
-        {"model_type", "gpt2"},           {"n_layer", shape.layers},       {"n_embd", shape.dim},
-        {"n_head", shape.heads},          {"n_inner", shape.hidden},       {"n_positions", shape.length},
-        {"vocab_size", shape.vocabulary}, {"activation_function", "gelu"}, {"layer_norm_epsilon", 1e-5},
-        {"tie_word_embeddings", true}};
-    write_file_atomically(beside(file, ".config.json"), config.dump(2) + "\n");
+    const nlohmann::ordered_json config = {{"model_type", "gpt2"},
+                                           {"n_layer", shape.layers},
+                                           {"n_embd", shape.dim},
+                                           {"n_head", shape.heads},
+                                           {"n_inner", shape.hidden},
+                                           {"n_positions", shape.length},
+                                           {"vocab_size", shape.vocabulary},
+                                           {"activation_function", "gelu"},
+                                           {"layer_norm_epsilon", 1e-5},
+                                           {"tie_word_embeddings", true}};
+    write_file_atomically(replace_extension(file, ".config.json"), config.dump(2) + "\n");
     return write_safetensors(file, gpt2_tensors(model));
   }
   std::vector<TensorToWrite> out;
   for (const Parameter<T>* parameter : model.parameters()) {
-    // Tables stand one entry to a row.
-    const bool table = parameter->name == "positions" || (parameter->name == "embedding" && shape.inputs == 0);
-    out.push_back(table ? transposed(parameter->name, parameter->W) : tensor(parameter->name, parameter->W));
+    // Tables are stored with one entry per row.
+    const bool table =
+        parameter->name == "positions" || (parameter->name == "embedding" && shape.inputs == 0);
+    out.push_back(table ? transposed(parameter->name, parameter->W)
+                        : tensor(parameter->name, parameter->W));
   }
   write_safetensors(file, out);
 }

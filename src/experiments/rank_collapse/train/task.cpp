@@ -20,7 +20,8 @@ std::uint64_t ids_of(const std::string& vocab) {
   const char* const end = vocab.data() + vocab.size();
   const auto parsed = std::from_chars(vocab.data(), end, size);
   if (parsed.ec != std::errc() || parsed.ptr != end || size > largest_vocabulary) {
-    throw UsageError("--vocab: '" + printable(vocab) + "' is not allowed with --task recall; allowed: a number of ids up to " +
+    throw UsageError("--vocab: '" + printable(vocab) +
+                     "' is not allowed with --task recall; allowed: a number of ids up to " +
                      std::to_string(largest_vocabulary));
   }
   return size;
@@ -33,15 +34,17 @@ RecallShape recall_of(const TrainConfig& config) {
 }
 
 ImageTask read_images(const TrainConfig& config) {
-  ImageTask task = !config.digits.empty()  ? read_digits(config.digits)
-                   : !config.cifar.empty() ? read_cifar(config.cifar, config.train_size, config.test_size, config.patch > 0)
-                                           : read_fashion_mnist(config.idx, config.train_size, config.test_size);
+  ImageTask task =
+      !config.digits.empty() ? read_digits(config.digits)
+      : !config.cifar.empty()
+          ? read_cifar(config.cifar, config.train_size, config.test_size, config.patch > 0)
+          : read_fashion_mnist(config.idx, config.train_size, config.test_size);
   if (config.pool > 1) {
     task.training = pooled(task.training, config.pool);
     task.test = pooled(task.test, config.pool);
   }
   if (config.patch > 0) require_patch(task.training, config.patch);
-  standardise(task);
+  standardize(task);
   return task;
 }
 
@@ -54,7 +57,8 @@ double share_of_most_frequent(const std::vector<std::uint32_t>& answers) {
   std::map<std::uint32_t, double> counts;
   for (const std::uint32_t answer : answers) counts[answer] += 1;
   const auto most =
-      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   return most->second / static_cast<double>(answers.size());
 }
 
@@ -68,14 +72,16 @@ double entropy(const std::vector<std::uint32_t>& tokens) {
   return sum;
 }
 
-/// From sequences of a stream of its own, the same in every run: good to some tenths of a percent.
-double guess_by_place(const RecallShape& shape) {
+/// Estimated from a separate random stream, so it is the same in every run. Accurate to a few
+/// tenths of a percent.
+double guess_by_position(const RecallShape& shape) {
   constexpr std::uint64_t sequences = 40'000, at_once = 500;
   Stream stream(0, 0, "guess by place");
   arma::mat counts(shape.pairs, shape.length, arma::fill::zeros);
   for (std::uint64_t done = 0; done < sequences; done += at_once) {
     const RecallBatch batch = draw_recall(shape, at_once, stream);
-    for (std::size_t i = 0; i < batch.columns.size(); ++i) counts(i % shape.pairs, batch.columns[i] % shape.length) += 1;
+    for (std::size_t i = 0; i < batch.columns.size(); ++i)
+      counts(i % shape.pairs, batch.columns[i] % shape.length) += 1;
   }
   return arma::accu(arma::max(counts, 0)) / arma::accu(counts);
 }
@@ -86,7 +92,7 @@ Task::Task(const TrainConfig& config) : config_(config) {
   if (config.task == "recall") {
     recall_ = recall_of(config);
     chance_ = 1 / static_cast<double>(recall_.pairs);
-    best_guess_ = guess_by_place(recall_);
+    best_guess_ = guess_by_position(recall_);
     guessing_loss_ = std::log(static_cast<double>(recall_.pairs));
   } else if (config.is_images()) {
     images_ = read_images(config);
@@ -122,7 +128,10 @@ SequenceShape expected_shape(const TrainConfig& config) {
     shape.length = config.length;
   } else if (config.is_images()) {
     Images images;
-    images.width = (!config.digits.empty() ? 8 : !config.cifar.empty() ? 32 : 28) / std::max<std::uint64_t>(config.pool, 1);
+    images.width = (!config.digits.empty()  ? 8
+                    : !config.cifar.empty() ? 32
+                                            : 28) /
+                   std::max<std::uint64_t>(config.pool, 1);
     images.height = images.width;
     images.planes = !config.cifar.empty() && config.patch > 0 ? 3 : 1;
     shape = shape_of_images(config, images);
@@ -158,21 +167,29 @@ SequenceBatch<T> Task::images(const Images& from, const std::vector<std::uint32_
 namespace {
 
 template <class T>
-SequenceBatch<T> recalled(RecallBatch&& drawn) {
-  return {.ids = std::move(drawn.ids), .values = {}, .labelled = std::move(drawn.columns), .targets = std::move(drawn.targets)};
+SequenceBatch<T> recall_batch(RecallBatch&& drawn) {
+  return {.ids = std::move(drawn.ids),
+          .values = {},
+          .labeled = std::move(drawn.columns),
+          .targets = std::move(drawn.targets)};
 }
 
 template <class T>
-SequenceBatch<T> next_tokens(TokenBatch&& drawn) {
-  return {.ids = std::move(drawn.ids), .values = {}, .labelled = {}, .targets = std::move(drawn.targets)};
+SequenceBatch<T> next_token_batch(TokenBatch&& drawn) {
+  return {.ids = std::move(drawn.ids),
+          .values = {},
+          .labeled = {},
+          .targets = std::move(drawn.targets)};
 }
 
 }  // namespace
 
 template <class T>
 SequenceBatch<T> Task::draw(Stream& stream) const {
-  if (corpus_) return next_tokens<T>(draw_windows(corpus_->training, config_.batch, config_.length, stream));
-  if (!images_) return recalled<T>(draw_recall(recall_, config_.batch, stream));
+  if (corpus_)
+    return next_token_batch<T>(
+        draw_windows(corpus_->training, config_.batch, config_.length, stream));
+  if (!images_) return recall_batch<T>(draw_recall(recall_, config_.batch, stream));
   std::vector<double> at(config_.batch);
   stream.fill_uniform(at);
   std::vector<std::uint32_t> which;
@@ -183,17 +200,21 @@ SequenceBatch<T> Task::draw(Stream& stream) const {
 template <class T>
 std::vector<SequenceBatch<T>> Task::held_out(const Trial& trial) const {
   std::vector<SequenceBatch<T>> out;
-  const std::uint64_t cases = images_ ? images_->test.labels.size() : corpus_ ? text_batches * config_.batch : recall_cases;
+  const std::uint64_t cases = images_   ? images_->test.labels.size()
+                              : corpus_ ? text_batches * config_.batch
+                                        : recall_cases;
   Stream stream = trial.stream("held-out");
   for (std::uint64_t first = 0; first < cases; first += config_.batch) {
     const std::uint64_t size = std::min(config_.batch, cases - first);
     if (corpus_) {
-      out.push_back(next_tokens<T>(draw_windows(corpus_->validation, size, config_.length, stream)));
+      out.push_back(
+          next_token_batch<T>(draw_windows(corpus_->validation, size, config_.length, stream)));
     } else if (!images_) {
-      out.push_back(recalled<T>(draw_recall(recall_, size, stream)));
+      out.push_back(recall_batch<T>(draw_recall(recall_, size, stream)));
     } else {
       std::vector<std::uint32_t> which;
-      for (std::uint64_t i = 0; i < size; ++i) which.push_back(static_cast<std::uint32_t>(first + i));
+      for (std::uint64_t i = 0; i < size; ++i)
+        which.push_back(static_cast<std::uint32_t>(first + i));
       out.push_back(images<T>(images_->test, which));
     }
   }
@@ -208,22 +229,30 @@ template std::vector<SequenceBatch<double>> Task::held_out<double>(const Trial&)
 std::string Task::description() const {
   if (images_) {
     const Images &training = images_->training, &test = images_->test;
-    return images_->name + ", checksum " + images_->checksum + ": " + std::to_string(training.labels.size()) +
-           " images to learn, " + std::to_string(test.labels.size()) + " held out, of " + std::to_string(training.width) + " x " +
-           std::to_string(training.height) + " pixels" +
-           (config_.patch > 0 ? " in patches of " + std::to_string(config_.patch) + " x " + std::to_string(config_.patch)
+    return images_->name + ", checksum " + images_->checksum + ": " +
+           std::to_string(training.labels.size()) + " training images, " +
+           std::to_string(test.labels.size()) + " held-out images, " +
+           std::to_string(training.width) + " x " + std::to_string(training.height) + " pixels" +
+           (config_.patch > 0 ? " in patches of " + std::to_string(config_.patch) + " x " +
+                                    std::to_string(config_.patch)
                               : " after pooling") +
-           "; guessing the most frequent class is right in " + short_number(100 * best_guess_) + " % of those.";
+           "; always guessing the most frequent class has a held-out accuracy of " +
+           short_number(100 * best_guess_) + " %.";
   }
   if (corpus_) {
-    return "The text is " + corpus_->text + ", " + std::to_string(corpus_->bytes) + " bytes, checksum " + corpus_->checksum + ": " +
-           std::to_string(corpus_->training.size()) + " tokens of " + std::to_string(corpus_->vocabulary) + " kinds to learn, " +
-           std::to_string(corpus_->validation.size()) + " held out. The entropy of single tokens is " +
-           short_number(guessing_loss_) + " nats.";
+    return "The text is " + corpus_->text + ", " + std::to_string(corpus_->bytes) +
+           " bytes, checksum " + corpus_->checksum + ": " +
+           std::to_string(corpus_->training.size()) + " training tokens with a vocabulary of " +
+           std::to_string(corpus_->vocabulary) + ", " + std::to_string(corpus_->validation.size()) +
+           " held-out tokens. The entropy of single tokens is " + short_number(guessing_loss_) +
+           " nats.";
   }
-  return "Recall: " + counted(recall_.pairs, "pair") + " of keys and values in " + std::to_string(recall_.length) +
-         " tokens; guessing among the values shown is right in " + short_number(100 * chance_) + " %, by the place of a query in " +
-         short_number(100 * best_guess_) + " %. " + std::to_string(recall_cases) + " sequences held out in each trial.";
+  return "Recall: " + counted(recall_.pairs, "key-value pair") + " in " +
+         std::to_string(recall_.length) +
+         " tokens; guessing among the values shown has an accuracy of " +
+         short_number(100 * chance_) + " %, the best guess by query position " +
+         short_number(100 * best_guess_) + " %. Each trial holds out " +
+         std::to_string(recall_cases) + " sequences.";
 }
 
 std::string Task::windows_text(const Trial& trial) const {

@@ -1,4 +1,5 @@
-// What is learned: recall, images as sequences of pixels or of patches, or text; batches to train on and cases held out.
+// Training tasks: recall, images as sequences of pixels or patches, and text. A task gives training
+// batches and held-out cases.
 #pragma once
 
 #include <optional>
@@ -17,35 +18,40 @@ namespace ranklab::train {
 
 class Task {
  public:
-  /// Reads what the config names. Throws UsageError that names the flag, Failure for files.
+  /// Reads the files that the config names. Throws a UsageError that names the flag, or a Failure
+  /// for files.
   explicit Task(const TrainConfig& config);
 
-  /// What the task says about a model: the length of a sequence, what its tokens are, what is read out, whether it is causal.
+  /// The fields of the shape that the task sets: sequence length, token type, readout, and whether
+  /// the model is causal.
   SequenceShape shape() const;
-  /// Whether an answer belongs to a sequence.
+  /// Whether there is one answer per sequence.
   bool classifies() const { return images_.has_value(); }
   bool is_text() const { return corpus_.has_value(); }
-  /// The share of right answers among guesses: 1 / D of the values that a sequence shows; 1 / classes; of text that of
-  /// best_guess().
+  /// Accuracy of guessing: 1 / D for recall (among the values that a sequence shows), 1 / classes
+  /// for images, best_guess() for text.
   double chance() const { return chance_; }
-  /// What a constant answer may reach among the held-out cases: that of the most frequent class or token. For recall, the value of
-  /// the pair that is asked for most often at a query's place: early places go to early pairs.
+  /// Accuracy of the best constant answer on the held-out cases: the most frequent class or token.
+  /// For recall, the value of the pair that is queried most often at the query's position, because
+  /// early positions query early pairs.
   double best_guess() const { return best_guess_; }
-  /// The loss of a model that answers by how frequent the answers are, in nats: ln(classes), ln(pairs), the entropy of the tokens
-  /// of the training text.
+  /// The loss in nats of a model that predicts answer frequencies: ln(classes), ln(pairs), or the
+  /// entropy of single tokens of the training text.
   double guessing_loss() const { return guessing_loss_; }
-  /// Answers among the held-out cases of one trial.
+  /// Number of held-out answers per trial.
   double cases() const;
 
   template <class T>
   SequenceBatch<T> draw(Stream& stream) const;
-  /// All held-out cases, in batches; of recall and text drawn by trial. The first batch is as large as one of training.
+  /// All held-out cases in batches. For recall and text they are drawn per trial. The first batch
+  /// is as large as a training batch.
   template <class T>
   std::vector<SequenceBatch<T>> held_out(const Trial& trial) const;
 
-  /// What was read, for the notes.
+  /// The data that was read, for the notes of the result.
   std::string description() const;
-  /// Held-out windows of a text as ids, one to a line: what a saved model can be measured on.
+  /// Held-out windows of a text as token ids, one window per line: input for measuring a saved
+  /// model.
   std::string windows_text(const Trial& trial) const;
 
  private:
@@ -59,7 +65,8 @@ class Task {
   double chance_ = 0, best_guess_ = 0, guessing_loss_ = 0;
 };
 
-/// Sizes that a task has before its files are read, for checks and estimates: the vocabulary as an upper bound.
+/// The shape expected before files are read, for checks and estimates. The vocabulary is an upper
+/// bound.
 SequenceShape expected_shape(const TrainConfig& config);
 
 }  // namespace ranklab::train

@@ -8,17 +8,18 @@
 #include "io/atomic_file.hpp"
 #include "linalg/similarity.hpp"
 #include "training/layers/norm.hpp"
-#include "training/optimiser.hpp"
+#include "training/optimizer.hpp"
 #include "training/tensors_to_write.hpp"
 
 namespace ranklab::train {
 namespace {
 
-// A loss beyond this is divergence: guessing costs the logarithm of the number of answers, 10 nats at most.
+// A larger loss counts as divergence. Guessing costs the logarithm of the number of answers, at
+// most about 14 nats.
 constexpr double largest_loss = 100;
 constexpr double beta_2 = 0.999;
-// Held-out answers looked at on the way; all of them at the end.
-constexpr std::uint64_t cases_on_the_way = 256, cases_of_variants = 128;
+// Held-out answers evaluated during training; at the end all are evaluated.
+constexpr std::uint64_t interim_cases = 256, interim_cases_of_variants = 128;
 
 WeightLaw law_of(const std::string& start) {
   return start == "small"    ? WeightLaw::small
@@ -29,13 +30,14 @@ WeightLaw law_of(const std::string& start) {
 }
 
 template <class T>
-double right_answers(const arma::Mat<T>& logits, const std::vector<std::uint32_t>& targets) {
+double correct_answers(const arma::Mat<T>& logits, const std::vector<std::uint32_t>& targets) {
   double right = 0;
-  for (arma::uword i = 0; i < logits.n_cols; ++i) right += logits.col(i).index_max() == targets[i] ? 1 : 0;
+  for (arma::uword i = 0; i < logits.n_cols; ++i)
+    right += logits.col(i).index_max() == targets[i] ? 1 : 0;
   return right;
 }
 
-/// One curve of one trial, from the start of its weights to the last measurement.
+/// One curve in one trial, from its initial weights to the last measurement.
 template <class T>
 class Training {
  public:
@@ -44,34 +46,37 @@ class Training {
         curve_(curve),
         task_(task),
         trial_(trial),
-        initial_(law_of(curve.init), trial, "", std::sqrt(plan.config.init_variance / static_cast<double>(plan.config.dim))),
+        initial_(law_of(curve.init), trial, "",
+                 std::sqrt(plan.config.init_variance / static_cast<double>(plan.config.dim))),
         model_(shape_of(plan, curve, task.shape()), initial_),
         batches_(trial.stream("batches")),
         held_out_(task.held_out<T>(trial)) {
     for (const Parameter<T>* parameter : model_.parameters()) {
-      optimisers_.push_back(Optimiser<T>({.beta_2 = beta_2, .decay = parameter->decays ? plan.config.weight_decay : 0.0}));
+      optimizers_.push_back(Optimizer<T>(
+          {.beta_2 = beta_2, .decay = parameter->decays ? plan.config.weight_decay : 0.0}));
     }
   }
 
   TrialRecord train() {
     const std::uint64_t steps = curve_.steps;
-    const std::map<std::string, std::uint64_t> when = {{"start.", 0}, {"eighth.", steps / 8}, {"half.", steps / 2}};
+    const std::map<std::string, std::uint64_t> when = {
+        {"start.", 0}, {"eighth.", steps / 8}, {"half.", steps / 2}};
     std::vector<double> losses(steps, undefined);
     double first_90 = undefined;
     for (std::uint64_t t = 0; t < steps && finite_; ++t) {
-      answer_on_the_way(t);
+      evaluate_held_out(t);
       for (const auto& [moment, at] : when) {
         if (t == at) measure(moment);
       }
-      const double answered = gradients(losses[t]);
-      if (std::isnan(first_90) && answered >= 0.9) first_90 = static_cast<double>(t);
+      const double batch_accuracy = gradients(losses[t]);
+      if (std::isnan(first_90) && batch_accuracy >= 0.9) first_90 = static_cast<double>(t);
       if (!finite_) break;
       for (const auto& [moment, at] : when) {
         if (t == at) measure_gradients(moment);
       }
       step(t);
     }
-    answer_on_the_way(steps);
+    evaluate_held_out(steps);
     if (finite_) {
       double loss = 0;
       gradients(loss);
@@ -80,21 +85,24 @@ class Training {
     measure("end.");
     if (finite_ && plan_.config.compares_variants() && task_.is_text()) {
       SequenceModel<double> model(model_.shape(), initial_.by(WeightLaw::zero));
-      model.take_weights(model_);
+      model.copy_weights(model_);
       const LookAhead ahead = look_ahead(model, task_.held_out<double>(trial_), trial_);
-      scalars_[future_loss] = ahead.loss, scalars_[future_excess] = ahead.excess, scalars_[future_gradient] = ahead.gradient_share;
+      scalars_[future_loss] = ahead.loss, scalars_[future_excess] = ahead.excess,
+      scalars_[future_gradient] = ahead.gradient_share;
     }
     return record(losses, first_90);
   }
 
  private:
-  /// The gradients of a new batch; the share of it that is answered rightly. A loss that is not finite ends the run.
+  /// Computes the gradients of a new batch and returns the accuracy on it. A loss that is not
+  /// finite or too large ends the run.
   double gradients(double& loss) {
     trial_.check_interrupt();
     const SequenceBatch<T> batch = task_.draw<T>(batches_);
     double right = 0;
-    loss = model_.loss_by_parts(batch, true,
-                                [&](const SequenceBatch<T>& part) { right += right_answers(model_.logits(), part.targets); });
+    loss = model_.loss_by_parts(batch, true, [&](const SequenceBatch<T>& part) {
+      right += correct_answers(model_.logits(), part.targets);
+    });
     finite_ = loss < largest_loss;
     if (finite_) {
       trial_.show("loss", loss);
@@ -107,46 +115,51 @@ class Training {
   void step(std::uint64_t t) {
     if (plan_.config.clip > 0) clip_gradients(model_.parameters(), plan_.config.clip);
     const std::string& schedule = plan_.config.schedule;
-    const auto factor = schedule == "cosine" ? warm_cosine : schedule == "steps" ? stepped : quarter_cosine;
+    const auto factor = schedule == "cosine"  ? warm_cosine
+                        : schedule == "steps" ? stepped
+                                              : quarter_cosine;
     const double lr = curve_.lr * factor(t, curve_.steps, curve_.warmup);
-    for (std::size_t i = 0; i < optimisers_.size(); ++i) {
+    for (std::size_t i = 0; i < optimizers_.size(); ++i) {
       Parameter<T>& parameter = *model_.parameters()[i];
-      optimisers_[i].step(parameter, lr * parameter.rate);
+      optimizers_[i].step(parameter, lr * parameter.rate);
     }
     trial_.advance();
   }
 
-  // Measurements -----------------------------------------------------------------------------------------------------------------
+  // Measurements ----------------------------------------------------------------------------------
 
-  struct Answers {
+  struct Evaluation {
     double loss = 0, right = 0, cases = 0;
   };
 
-  Answers answers(std::uint64_t at_least) {
-    Answers out;
+  Evaluation evaluate(std::uint64_t at_least) {
+    Evaluation out;
     for (const SequenceBatch<T>& batch : held_out_) {
       if (out.cases >= static_cast<double>(at_least)) break;
       trial_.check_interrupt();
       const double n = static_cast<double>(batch.targets.size());
       out.loss += n * model_.loss_by_parts(batch, false, [&](const SequenceBatch<T>& part) {
-        out.right += right_answers(model_.logits(), part.targets);
+        out.right += correct_answers(model_.logits(), part.targets);
       });
       out.cases += n;
     }
     return out;
   }
 
-  /// At the start and after each tenth of the steps.
-  void answer_on_the_way(std::uint64_t t) {
-    std::vector<double>& of = series_[accuracy];
-    const auto due = [&] { return of.size() <= tenths && t >= of.size() * curve_.steps / tenths; };
+  /// Runs at the start and after each tenth of the steps.
+  void evaluate_held_out(std::uint64_t t) {
+    std::vector<double>& accuracies = series_[accuracy];
+    const auto due = [&] {
+      return accuracies.size() <= tenths && t >= accuracies.size() * curve_.steps / tenths;
+    };
     if (!due()) return;
-    const Answers now = answers(t == curve_.steps                  ? std::numeric_limits<std::uint64_t>::max()
-                                : plan_.config.compares_variants() ? cases_of_variants
-                                                                   : cases_on_the_way);
+    const Evaluation now = evaluate(t == curve_.steps ? std::numeric_limits<std::uint64_t>::max()
+                                    : plan_.config.compares_variants() ? interim_cases_of_variants
+                                                                       : interim_cases);
     while (due()) {
-      of.push_back(finite_ ? now.right / now.cases : undefined);
-      if (plan_.config.compares_variants()) series_[test_loss].push_back(finite_ ? now.loss / now.cases : undefined);
+      accuracies.push_back(finite_ ? now.right / now.cases : undefined);
+      if (plan_.config.compares_variants())
+        series_[test_loss].push_back(finite_ ? now.loss / now.cases : undefined);
     }
     if (t < curve_.steps || !finite_) return;
     scalars_[final_test_loss] = now.loss / now.cases;
@@ -154,20 +167,22 @@ class Training {
   }
 
   void measure_gradients(const std::string& when) {
-    for (const std::string& name : of_blocks(plan_, when)) {
+    for (const std::string& name : block_series(plan_, when)) {
       if (name == branch_ratio) continue;
       for (std::uint64_t l = 0; l < curve_.layers; ++l) {
-        series_[when + name].push_back(gradient_norm(name == block_gradient ? model_.of_block(l) : model_.of_mixer(l)));
+        series_[when + name].push_back(gradient_norm(
+            name == block_gradient ? model_.block_parameters(l) : model_.mixer_parameters(l)));
       }
     }
   }
 
-  /// What becomes of the tokens of the first held-out batch. In double: in float the distance between equal tokens is 2e-7.
+  /// Measures the tokens of the first held-out batch. In double precision, because in float equal
+  /// tokens differ by about 2e-7.
   void measure(const std::string& when) {
-    const std::vector<std::string> names = of_representations(plan_, when);
+    const std::vector<std::string> names = representation_series(plan_, when);
     if (!finite_ || names.empty()) return;
     SequenceModel<double> model(model_.shape(), initial_.by(WeightLaw::zero));
-    model.take_weights(model_);
+    model.copy_weights(model_);
     const SequenceBatch<double> batch = task_.held_out<double>(trial_).front();
     model.forward(batch);
     for (std::uint64_t l = 0; l <= curve_.layers; ++l) {
@@ -178,16 +193,17 @@ class Training {
     arma::mat A;
     for (std::uint64_t l = 0; l < curve_.layers; ++l) {
       model.branch(l, model.stream(l), A);
-      series_[when + branch_ratio].push_back(arma::norm(A, "fro") / arma::norm(model.stream(l), "fro"));
+      series_[when + branch_ratio].push_back(arma::norm(A, "fro") /
+                                             arma::norm(model.stream(l), "fro"));
     }
   }
 
-  /// Means over the sequences of R (d, N), and how much these differ from each other once their tokens are averaged.
+  /// Means over the sequences of R (d, N), and the dispersion of the sequences' mean tokens.
   std::map<std::string, double> measured(const arma::mat& R) const {
     const arma::uword length = model_.shape().length, sequences = R.n_cols / length;
     std::map<std::string, double> out;
     NormPass<double> normed;
-    normalise(Norm::layer, 1e-5, R, normed);
+    normalize(Norm::layer, 1e-5, R, normed);
     arma::mat v(R.n_rows, sequences);
     for (arma::uword b = 0; b < sequences; ++b) {
       const arma::span of(b * length, (b + 1) * length - 1);
@@ -205,35 +221,43 @@ class Training {
 
   TrialRecord record(const std::vector<double>& losses, double first_90) {
     TrialRecord out;
-    std::vector<double>& of_tenths = series_[train_loss];
+    std::vector<double>& tenth_losses = series_[train_loss];
     for (std::size_t i = 0; i < tenths; ++i) {
-      // At least one step, of runs shorter than ten.
-      const std::size_t begin = i * losses.size() / tenths, end = std::max((i + 1) * losses.size() / tenths, begin + 1);
+      // At least one step, also in runs of fewer than ten steps.
+      const std::size_t begin = i * losses.size() / tenths,
+                        end = std::max((i + 1) * losses.size() / tenths, begin + 1);
       double sum = 0;
       for (std::size_t t = begin; t < end; ++t) sum += losses[t];
-      of_tenths.push_back(sum / static_cast<double>(end - begin));
+      tenth_losses.push_back(sum / static_cast<double>(end - begin));
     }
-    scalars_[final_train_loss] = of_tenths.back();
+    scalars_[final_train_loss] = tenth_losses.back();
     scalars_[diverged] = finite_ ? 0 : 1;
     scalars_[steps_to_90] = first_90;
     if (curve_.learns) {
-      for (std::uint64_t l = 0; l < curve_.layers; ++l) scalars_[learned_lambda + std::to_string(l + 1)] = model_.lambda(l);
+      for (std::uint64_t l = 0; l < curve_.layers; ++l)
+        scalars_[learned_lambda + std::to_string(l + 1)] = model_.lambda(l);
     }
-    // What comes after a divergence is undefined.
-    const auto fill = [&](const std::string& name, std::size_t points) { series_[name].resize(points, undefined); };
+    // Values after a divergence are undefined.
+    const auto fill = [&](const std::string& name, std::size_t points) {
+      series_[name].resize(points, undefined);
+    };
     fill(accuracy, tenths + 1);
     if (plan_.config.compares_variants()) fill(test_loss, tenths + 1);
     for (const std::string& when : moments) {
-      for (const std::string& name : of_representations(plan_, when)) fill(when + name, curve_.layers + 1);
-      for (const std::string& name : of_blocks(plan_, when)) fill(when + name, curve_.layers);
+      for (const std::string& name : representation_series(plan_, when))
+        fill(when + name, curve_.layers + 1);
+      for (const std::string& name : block_series(plan_, when)) fill(when + name, curve_.layers);
     }
-    for (const char* name : {final_test_loss, final_accuracy}) scalars_.try_emplace(name, undefined);
+    for (const char* name : {final_test_loss, final_accuracy})
+      scalars_.try_emplace(name, undefined);
     if (plan_.config.compares_variants() && task_.is_text()) {
-      for (const char* name : {future_loss, future_excess, future_gradient}) scalars_.try_emplace(name, undefined);
+      for (const char* name : {future_loss, future_excess, future_gradient})
+        scalars_.try_emplace(name, undefined);
     }
     for (const auto& [name, value] : scalars_) out.set(name, value);
     for (auto& [name, values] : series_) out.set(name, std::move(values));
-    if (!plan_.config.save.empty()) save_weights(model_, weights_file(plan_, curve_, trial_.index()));
+    if (!plan_.config.save.empty())
+      save_weights(model_, weights_file(plan_, curve_, trial_.index()));
     return out;
   }
 
@@ -245,7 +269,7 @@ class Training {
   SequenceModel<T> model_;
   Stream batches_;
   std::vector<SequenceBatch<T>> held_out_;
-  std::vector<Optimiser<T>> optimisers_;
+  std::vector<Optimizer<T>> optimizers_;
   bool finite_ = true;
   std::map<std::string, double> scalars_;
   std::map<std::string, std::vector<double>> series_;
@@ -253,7 +277,8 @@ class Training {
 
 }  // namespace
 
-TrialRecord run_trial(const Plan& plan, const Task& task, bool single_precision, const Trial& trial) {
+TrialRecord run_trial(const Plan& plan, const Task& task, bool single_precision,
+                      const Trial& trial) {
   std::uint64_t steps = 0;
   std::vector<double> costs;
   for (const Curve& curve : plan.curves) {
@@ -267,10 +292,12 @@ TrialRecord run_trial(const Plan& plan, const Task& task, bool single_precision,
                                   : Training<double>(plan, plan.curves[i], task, trial).train();
   });
   if (trial.index() == 0 && task.is_text() && !plan.config.save.empty()) {
-    write_file_atomically(beside(plan.config.save, ".tokens.txt"), task.windows_text(trial));
+    write_file_atomically(replace_extension(plan.config.save, ".tokens.txt"),
+                          task.windows_text(trial));
   }
   TrialRecord out;
-  for (std::size_t i = 0; i < records.size(); ++i) out.insert(records[i], plan.curves[i].name + ".");
+  for (std::size_t i = 0; i < records.size(); ++i)
+    out.insert(records[i], plan.curves[i].name + ".");
   return out;
 }
 

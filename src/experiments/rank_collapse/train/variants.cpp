@@ -1,7 +1,8 @@
-// What [Shallow] says of post-norm, pre-norm and de-escalated Transformers in training: Figures 6 and 7, and the gradients of
-// Figure 1.
+// Claims of [Shallow] about post-norm, pre-norm and de-escalated Transformers in training: Figures
+// 6 and 7, and the gradients of Figure 1.
 //
-// The paper gives curves, no numbers: "significant", "slightly", "similarly" are given some here, in nats of the training loss.
+// The paper shows curves without numbers. The thresholds for "significant", "slightly" and
+// "similarly" are ours, in nats of training loss.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,12 +15,13 @@ namespace ranklab::train {
 namespace {
 
 constexpr double clear_gap = 0.1, alike = 0.1, fails_within = 0.05;
-constexpr double leaks = 0.1;      // nats by which replaced later tokens raise the loss
+// A model sees later tokens if replacing them raises the loss by more than this many nats.
+constexpr double leaks = 0.1;
 constexpr double steady = 10;      // largest over smallest gradient norm among blocks
 constexpr double near_one = 0.95;  // similarity after the last block
 
 /// The curves of one depth and one setting, by variant.
-struct Contest {
+struct Comparison {
   std::string name;     // "L=24,init=torch"
   std::string setting;  // ",init=torch"
   std::uint64_t layers = 0;
@@ -31,13 +33,16 @@ std::string nats(double value) {
   return short_number(value) + " nats";
 }
 
-std::vector<Contest> contests_of(const Plan& plan) {
-  std::vector<Contest> out;
+std::vector<Comparison> comparisons_of(const Plan& plan) {
+  std::vector<Comparison> out;
   for (const Curve& curve : plan.curves) {
     const std::string setting = curve.setting.empty() ? "" : "," + curve.setting,
                       name = "L=" + std::to_string(curve.layers) + setting;
-    auto found = std::find_if(out.begin(), out.end(), [&](const Contest& contest) { return contest.name == name; });
-    if (found == out.end()) found = out.insert(out.end(), {name, setting, curve.layers, nullptr, {}, {}});
+    auto found = std::find_if(out.begin(), out.end(), [&](const Comparison& comparison) {
+      return comparison.name == name;
+    });
+    if (found == out.end())
+      found = out.insert(out.end(), {name, setting, curve.layers, nullptr, {}, {}});
     if (curve.variant == "pre") found->pre = &curve;
     if (curve.variant == "post") found->post.push_back(&curve);
     if (curve.variant == "de-escalated") found->de_escalated.push_back(&curve);
@@ -48,131 +53,160 @@ std::vector<Contest> contests_of(const Plan& plan) {
 class Judge {
  public:
   Judge(const Plan& plan, const Task& task, const Records& records, Claims& claims)
-      : plan_(plan), task_(task), records_(records), claims_(claims), images_(plan.config.task == "patches") {}
+      : plan_(plan),
+        task_(task),
+        records_(records),
+        claims_(claims),
+        images_(plan.config.task == "patches") {}
 
   void judge() {
-    const std::vector<Contest> contests = contests_of(plan_);
-    for (const Contest& contest : contests) {
-      for (const Curve* curve : contest.de_escalated) judge_de_escalated(contest, *curve);
-      judge_rates(contest);
-      if (!images_) judge_failure(contest);
-      judge_start(contest);
+    const std::vector<Comparison> comparisons = comparisons_of(plan_);
+    for (const Comparison& comparison : comparisons) {
+      for (const Curve* curve : comparison.de_escalated) judge_de_escalated(comparison, *curve);
+      judge_rates(comparison);
+      if (!images_) judge_failure(comparison);
+      judge_start(comparison);
     }
-    judge_depth(contests);
+    judge_depth(comparisons);
   }
 
  private:
-  /// The mean over the last tenth of the steps; a run that diverged has learnt nothing.
+  /// Mean training loss over the last tenth of the steps; a run that diverged counts as guessing.
   double loss(const Curve& curve, const TrialRecord& record) const {
     const double value = record.scalar(curve.name + "." + final_train_loss);
     return std::isfinite(value) ? value : task_.guessing_loss();
   }
   double mean_loss(const Curve& curve) const {
-    return summarise(per_trial(records_, [&](const TrialRecord& record) { return loss(curve, record); })).mean;
+    return summarize(
+               per_trial(records_, [&](const TrialRecord& record) { return loss(curve, record); }))
+        .mean;
   }
   std::vector<double> excess(const Curve& over, const Curve& curve) const {
-    return per_trial(records_, [&](const TrialRecord& record) { return loss(over, record) - loss(curve, record); });
+    return per_trial(records_, [&](const TrialRecord& record) {
+      return loss(over, record) - loss(curve, record);
+    });
   }
   std::string losses(const Curve& a, const Curve& b) const {
-    return short_number(mean_loss(a)) + " nats, " + a.name + "; " + short_number(mean_loss(b)) + ", " + b.name;
+    return short_number(mean_loss(a)) + " nats, " + a.name + "; " + short_number(mean_loss(b)) +
+           ", " + b.name;
   }
 
-  /// `post` at the rate and warm-up of a curve; null where it was not run.
-  const Curve* post_like(const Contest& contest, const Curve& curve) const {
-    const auto found = std::find_if(contest.post.begin(), contest.post.end(),
-                                    [&](const Curve* post) { return post->lr == curve.lr && post->warmup == curve.warmup; });
-    return found == contest.post.end() ? nullptr : *found;
+  /// The `post` curve with the same learning rate and warm-up; null if there is none.
+  const Curve* matching_post(const Comparison& comparison, const Curve& curve) const {
+    const auto found = std::find_if(
+        comparison.post.begin(), comparison.post.end(),
+        [&](const Curve* post) { return post->lr == curve.lr && post->warmup == curve.warmup; });
+    return found == comparison.post.end() ? nullptr : *found;
   }
-  const Curve* best_post(const Contest& contest) const {
-    const auto best = std::min_element(contest.post.begin(), contest.post.end(),
-                                       [&](const Curve* a, const Curve* b) { return mean_loss(*a) < mean_loss(*b); });
-    return best == contest.post.end() ? nullptr : *best;
+  const Curve* best_post(const Comparison& comparison) const {
+    const auto best = std::min_element(
+        comparison.post.begin(), comparison.post.end(),
+        [&](const Curve* a, const Curve* b) { return mean_loss(*a) < mean_loss(*b); });
+    return best == comparison.post.end() ? nullptr : *best;
   }
   Place place(const std::string& part) const {
-    return images_ ? in_figure("shallow/fig-6/" + part + "/", "Section 3.3, Figure 6", {"Figure 6"})
-                   : in_figure("shallow/fig-7/" + part + "/", "Section 3.4, Figure 7", {"Figure 7"});
+    return images_
+               ? in_figure("shallow/fig-6/" + part + "/", "Section 3.3, Figure 6", {"Figure 6"})
+               : in_figure("shallow/fig-7/" + part + "/", "Section 3.4, Figure 7", {"Figure 7"});
   }
   std::string with_mean(const std::string& name, const Curve& curve) const {
     return name + (plan_.config.mean.size() > 1 ? ",mean=" + curve.mean : "");
   }
 
-  // Losses -----------------------------------------------------------------------------------------------------------------------
+  // Losses ----------------------------------------------------------------------------------------
 
-  void judge_de_escalated(const Contest& contest, const Curve& curve) {
-    const Place of = place(with_mean(contest.name, curve));
+  void judge_de_escalated(const Comparison& comparison, const Curve& curve) {
+    const Place of = place(with_mean(comparison.name, curve));
     const auto hypothesis = claims_.only_where(leak_of(curve), Claims::Unmet::verdict_alone);
-    const Curve *const same = post_like(contest, curve), *const best = best_post(contest);
+    const Curve *const same = matching_post(comparison, curve), *const best = best_post(comparison);
     if (same) {
-      claims_.mean(reading(of("gap",
-                              "de-escalation closes a significant gap: post-norm without it ends more than 0.1 nats above, at the "
-                              "same rate and warm-up"),
-                           nats(clear_gap)),
-                   excess(*same, curve), at_least(clear_gap), losses(*same, curve));
-    }
-    if (best && contest.post.size() > 1) {
       claims_.mean(
-          reading(of("gap-at-best", "the gap stays when post-norm has the best of its rates and warm-ups: more than 0.1 nats"),
+          reading(of("gap",
+                     "Final training loss of post-norm exceeds that of de-escalated post-norm by "
+                     "at least 0.1 nats at the same learning rate and warm-up"),
+                  nats(clear_gap)),
+          excess(*same, curve), at_least(clear_gap), losses(*same, curve));
+    }
+    if (best && comparison.post.size() > 1) {
+      claims_.mean(
+          reading(of("gap-at-best",
+                     "Final training loss of post-norm at its best learning rate and warm-up "
+                     "exceeds that of de-escalated post-norm by at least 0.1 nats"),
                   nats(clear_gap)),
           excess(*best, curve), at_least(clear_gap), losses(*best, curve));
     }
-    if (contest.pre) judge_beside_pre(contest, curve, of);
-    if (contest.pre) judge_branch(contest, curve, of);
+    if (comparison.pre) judge_against_pre(comparison, curve, of);
+    if (comparison.pre) judge_branch(comparison, curve, of);
   }
 
-  void judge_beside_pre(const Contest& contest, const Curve& curve, const Place& of) {
-    const std::string numbers = losses(*contest.pre, curve);
+  void judge_against_pre(const Comparison& comparison, const Curve& curve, const Place& of) {
+    const std::string numbers = losses(*comparison.pre, curve);
     if (images_) {
-      claims_.mean(of("below-pre-norm", "de-escalated post-norm ends slightly below pre-norm in training loss"),
-                   excess(*contest.pre, curve), positive(), numbers);
+      claims_.mean(of("below-pre-norm",
+                      "Final training loss of de-escalated post-norm is below that of pre-norm"),
+                   excess(*comparison.pre, curve), positive(), numbers);
     } else {
-      claims_.equivalent(
-          reading(of("like-pre-norm", "pre-norm and de-escalated post-norm end alike: within 0.1 nats"), nats(alike)),
-          excess(*contest.pre, curve), alike, numbers);
+      claims_.equivalent(reading(of("like-pre-norm",
+                                    "Final training losses of pre-norm and de-escalated post-norm "
+                                    "differ by less than 0.1 nats"),
+                                 nats(alike)),
+                         excess(*comparison.pre, curve), alike, numbers);
     }
   }
 
-  /// Of a curve whose tokens see their future the printed statement says nothing.
+  /// The printed statement does not apply to a curve whose tokens see later tokens. Returns that
+  /// reason, or an empty string.
   std::string leak_of(const Curve& curve) const {
     if (images_) return "";
-    const double leak = summarise(per_trial(records_, [&](const TrialRecord& record) {
+    const double leak = summarize(per_trial(records_, [&](const TrialRecord& record) {
                           return record.scalar(curve.name + "." + future_excess);
                         })).mean;
-    return leak > leaks ? "void: the mean over the segment shows tokens their future; with other tokens there the loss is " +
-                              short_number(leak) + " nats higher"
+    return leak > leaks ? "the mean over the segment shows later tokens to earlier ones: replacing "
+                          "later tokens raises the loss by " +
+                              short_number(leak) + " nats"
                         : "";
   }
 
-  void judge_rates(const Contest& contest) {
-    for (const Curve* whole : contest.post) {
-      for (const Curve* half : contest.post) {
+  void judge_rates(const Comparison& comparison) {
+    for (const Curve* whole : comparison.post) {
+      for (const Curve* half : comparison.post) {
         if (half->lr != whole->lr / 2 || half->warmup != whole->warmup) continue;
-        const std::string rates = "lr=" + series_number(whole->lr) +
-                                  (plan_.config.warmup_post.size() > 1 ? ",warmup=" + std::to_string(whole->warmup) : "");
-        const Statement helps = place(contest.name + "," + rates)("half-the-rate", "half the learning rate helps post-norm");
-        claims_.mean(images_ ? helps : beyond(helps), excess(*whole, *half), positive(), losses(*whole, *half));
+        const std::string rates =
+            "lr=" + series_number(whole->lr) +
+            (plan_.config.warmup_post.size() > 1 ? ",warmup=" + std::to_string(whole->warmup) : "");
+        const Statement helps = place(comparison.name + "," + rates)(
+            "half-the-rate", "Final training loss of post-norm is lower at half the learning rate");
+        claims_.mean(images_ ? helps : beyond(helps), excess(*whole, *half), positive(),
+                     losses(*whole, *half));
       }
     }
   }
 
-  void judge_failure(const Contest& contest) {
-    const Curve* const best = best_post(contest);
+  void judge_failure(const Comparison& comparison) {
+    const Curve* const best = best_post(comparison);
     if (!best) return;
-    claims_.mean(reading(place(contest.name)("post-norm-fails",
-                                             "post-norm essentially fails: its loss stays above the entropy of single "
-                                             "tokens, less 0.05 nats"),
-                         nats(fails_within)),
-                 per_trial(records_, [&](const TrialRecord& record) { return loss(*best, record); }),
-                 at_least(task_.guessing_loss() - fails_within),
-                 "training loss of the best rate; the entropy is " + short_number(task_.guessing_loss()));
+    claims_.mean(
+        reading(place(comparison.name)(
+                    "post-norm-fails",
+                    "Final training loss of post-norm at its best learning rate and warm-up is at "
+                    "least the entropy of single tokens minus 0.05 nats"),
+                nats(fails_within)),
+        per_trial(records_, [&](const TrialRecord& record) { return loss(*best, record); }),
+        at_least(task_.guessing_loss() - fails_within),
+        "training loss at the best learning rate and warm-up; the entropy is " +
+            short_number(task_.guessing_loss()));
   }
 
-  /// The gap at the largest depth less that at the smallest, of curves that differ in depth alone.
-  void judge_depth(const std::vector<Contest>& contests) {
-    const auto [least, most] = std::minmax_element(plan_.config.layers.begin(), plan_.config.layers.end());
+  /// The gap at the largest depth minus the gap at the smallest, for curves that differ only in
+  /// depth.
+  void judge_depth(const std::vector<Comparison>& comparisons) {
+    const auto [least, most] =
+        std::minmax_element(plan_.config.layers.begin(), plan_.config.layers.end());
     if (*least == *most) return;
-    for (const Contest& shallow : contests) {
-      for (const Contest& deep : contests) {
-        if (shallow.layers != *least || deep.layers != *most || shallow.setting != deep.setting) continue;
+    for (const Comparison& shallow : comparisons) {
+      for (const Comparison& deep : comparisons) {
+        if (shallow.layers != *least || deep.layers != *most || shallow.setting != deep.setting)
+          continue;
         for (std::size_t i = 0; i < shallow.de_escalated.size(); ++i) {
           judge_growth(shallow, *shallow.de_escalated[i], deep, *deep.de_escalated[i]);
         }
@@ -180,77 +214,98 @@ class Judge {
     }
   }
 
-  void judge_growth(const Contest& shallow, const Curve& low, const Contest& deep, const Curve& high) {
-    const Curve *const low_post = post_like(shallow, low), *const high_post = post_like(deep, high);
+  void judge_growth(const Comparison& shallow, const Curve& low, const Comparison& deep,
+                    const Curve& high) {
+    const Curve *const low_post = matching_post(shallow, low), *const high_post =
+                                                                   matching_post(deep, high);
     if (!low_post || !high_post) return;
     const std::string depths = std::to_string(shallow.layers) + "-" + std::to_string(deep.layers);
     const auto hypothesis = claims_.only_where(leak_of(high), Claims::Unmet::verdict_alone);
     claims_.mean(place(with_mean("L=" + depths + shallow.setting, low))(
-                     "gap-grows", "depth is the problem: the gap between post-norm and de-escalated post-norm grows with it"),
+                     "gap-grows",
+                     "The gap in final training loss between post-norm and de-escalated post-norm "
+                     "is larger at the largest depth than at the smallest"),
                  per_trial(records_,
                            [&](const TrialRecord& record) {
-                             return loss(*high_post, record) - loss(high, record) - loss(*low_post, record) + loss(low, record);
+                             return loss(*high_post, record) - loss(high, record) -
+                                    loss(*low_post, record) + loss(low, record);
                            }),
-                 positive(), "gap at the larger depth less that at the smaller");
+                 positive(), "gap in nats at the largest depth minus that at the smallest");
   }
 
-  // Tokens and gradients ---------------------------------------------------------------------------------------------------------
+  // Tokens and gradients --------------------------------------------------------------------------
 
-  /// In the first block both variants see the same input.
-  void judge_branch(const Contest& contest, const Curve& curve, const Place& of) {
-    for (const auto& measured : {std::pair("start.", "before training"), {"end.", "after training"}}) {
+  /// Block 1 is left out: both variants see the same input there.
+  void judge_branch(const Comparison& comparison, const Curve& curve, const Place& of) {
+    for (const auto& measured :
+         {std::pair("start.", "before training"), {"end.", "after training"}}) {
       const char *const moment = measured.first, *const when = measured.second;
       Tally tally;
       for (std::uint64_t l = 1; l < curve.layers; ++l) {
         const auto mean_of = [&](const Curve& which) {
-          return summarise(per_trial(records_,
+          return summarize(per_trial(records_,
                                      [&](const TrialRecord& record) {
-                                       return record.array(which.name + "." + moment + branch_ratio)[l];
+                                       return record.array(which.name + "." + moment +
+                                                           branch_ratio)[l];
                                      }))
               .mean;
         };
-        const double own = mean_of(curve), pre = mean_of(*contest.pre);
+        const double own = mean_of(curve), pre = mean_of(*comparison.pre);
         if (std::isfinite(own) && std::isfinite(pre)) tally.count(own < pre, own / pre);
       }
-      claims_.never_violated(of("attention-not-discounted/" + std::string(moment, 0, std::string(moment).size() - 1),
-                                std::string("de-escalation does not discount attention: ") + when +
-                                    " ||A||_F / ||X||_F is at least that of pre-norm in every block from the second on"),
-                             tally, "over that of pre-norm: " + short_number(tally.smallest) + " to " + short_number(tally.largest),
-                             WorstCase::smallest);
+      claims_.never_violated(
+          of("attention-not-discounted/" + std::string(moment, 0, std::string(moment).size() - 1),
+             std::string("||A||_F / ||X||_F of de-escalated post-norm is at least that of pre-norm "
+                         "in every block from the second on ") +
+                 when),
+          tally,
+          "ratio to pre-norm: " + short_number(tally.smallest) + " to " +
+              short_number(tally.largest),
+          WorstCase::smallest);
     }
   }
 
-  void judge_start(const Contest& contest) {
-    if (contest.post.empty()) return;
-    const Curve& post = *contest.post.front();
-    const Place gradients = in_figure("shallow/fig-1-gradient/" + contest.name + "/", "Section 1.1, Figure 1", {"Figure 1"});
-    for (const auto& [moment, id, when] :
-         {std::tuple("start.", "start", "at the start"), {"eighth.", "eighth", "after an eighth of the steps"}}) {
-      // Counted: in a mean one run whose gradients vanish would hide the others, or be hidden.
+  void judge_start(const Comparison& comparison) {
+    if (comparison.post.empty()) return;
+    const Curve& post = *comparison.post.front();
+    const Place gradients = in_figure("shallow/fig-1-gradient/" + comparison.name + "/",
+                                      "Section 1.1, Figure 1", {"Figure 1"});
+    for (const auto& [moment, id, when] : {std::tuple("start.", "start", "at the start"),
+                                           {"eighth.", "eighth", "after an eighth of the steps"}}) {
+      // Runs are counted, not averaged: a run whose gradients vanish would dominate a mean or be
+      // hidden in it.
       Tally unsteady;
       for (const TrialRecord& record : records_) {
         const auto& norms = record.array(post.name + "." + moment + block_gradient);
-        if (std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); })) continue;  // it had diverged
+        if (std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); }))
+          continue;  // the run had diverged
         const auto [least, most] = std::minmax_element(norms.begin(), norms.end());
         unsteady.count(*most > steady * *least, *most / *least);
       }
-      const Statement steadily = gradients(id, std::string("post-norm gradients neither vanish nor explode ") + when +
-                                                   ": in no run is a block's norm more than 10 times that of another");
+      const Statement steadily = gradients(
+          id, std::string("The largest gradient norm among the blocks of post-norm is at most 10 "
+                          "times the smallest in every run ") +
+                  when);
       claims_.never_violated(
-          moment == std::string("start.") ? reading(steadily, "a factor of " + short_number(steady)) : beyond(steadily), unsteady,
-          "largest over smallest, " + post.name + ": " + short_number(unsteady.smallest) + " to " + short_number(unsteady.largest),
+          moment == std::string("start.") ? reading(steadily, "a factor of " + short_number(steady))
+                                          : beyond(steadily),
+          unsteady,
+          "largest norm over smallest, " + post.name + ": " + short_number(unsteady.smallest) +
+              " to " + short_number(unsteady.largest),
           WorstCase::largest);
     }
     claims_.mean(
-        reading(in_figure(place(contest.name).prefix, "Section 1.1, Figure 1", {"Figure 1"})(
-                    "similarities-together", "token and cosine similarity rise together to one in the untrained post-norm model"),
+        reading(in_figure(place(comparison.name).prefix, "Section 1.1, Figure 1", {"Figure 1"})(
+                    "similarities-together",
+                    "Token similarity and cosine similarity after the last block are both at least "
+                    "0.95 in untrained post-norm"),
                 short_number(near_one)),
         per_trial(records_,
                   [&](const TrialRecord& record) {
                     return std::min(record.array(post.name + ".start." + token_similarity).back(),
                                     record.array(post.name + ".start." + cosine).back());
                   }),
-        at_least(near_one), "the smaller of the two after the last block");
+        at_least(near_one), "smaller of the two similarities after the last block");
   }
 
   const Plan& plan_;

@@ -1,6 +1,7 @@
-// spiked-model and teacher-student --study features: post-activations of Gaussian inputs beside the formulas of [Spectral]
-// Section 3: mean vector, covariance, phi (Figure 16), Theorems 3.2, 3.4 and Lemmas 3.3, 3.5 for the Gram matrix of one feature
-// map; Theorem 3.7, Corollary 3.8 and Theorem 3.9 for the cross-Gram matrix of two.
+// spiked-model and teacher-student --study features: post-activations of Gaussian inputs compared
+// with the formulas of [Spectral] Section 3: mean vector, covariance, phi (Figure 16),
+// Theorems 3.2, 3.4 and Lemmas 3.3, 3.5 for the Gram matrix of one feature map; Theorem 3.7,
+// Corollary 3.8 and Theorem 3.9 for the cross-Gram matrix of two.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ struct FeaturesConfig {
   std::uint64_t n = 0;                                   // samples; 0: 2k for each k
   std::string activation = "relu";                       // sigma, not gated
   double offset = 1.0;                                   // c of the step 1/(c + ||B||_op), positive
-  std::uint64_t phi_points = 41;                         // points t at which phi is shown, from -1 to 1
-  std::uint64_t phi_samples = 65536;                     // samples of the Monte Carlo estimate of phi
+  std::uint64_t phi_points = 41;      // points t at which phi is shown, from -1 to 1
+  std::uint64_t phi_samples = 65536;  // samples of the Monte Carlo estimate of phi
 };
 
 std::unique_ptr<Study> make_features_study(LabelModel model);

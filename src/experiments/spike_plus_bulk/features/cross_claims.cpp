@@ -1,4 +1,5 @@
-// Claims about the cross-Gram matrix of two feature maps: Theorems 3.7 and 3.9 and Corollary 3.8 of [Spectral].
+// Claims about the cross-Gram matrix of two feature maps: Theorems 3.7 and 3.9 and Corollary 3.8 of
+// [Spectral].
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -11,38 +12,57 @@ namespace {
 
 using std::numbers::pi;
 
-// Theorem 3.7 and Corollary 3.8 ---------------------------------------------------------------------------------------------
+// Theorem 3.7 and Corollary 3.8 -------------------------------------------------------------------
 
-const Place before_3_7{"spectral/thm-3.7/", "Section 3.2.1, before Theorem 3.7"}, theorem_3_7{"spectral/thm-3.7/", "Theorem 3.7"};
+const Place before_3_7{"spectral/thm-3.7/", "Section 3.2.1, before Theorem 3.7"},
+    theorem_3_7{"spectral/thm-3.7/", "Theorem 3.7"};
 
-// What holds for any activation: order of the means, definition of Sigma, entries of Sigma.
+// Claims for every activation: the order of the means, the definition of Sigma, the entries of
+// Sigma.
 void judge_definitions(const Plan& plan, const SizeClaims& over_d) {
-  const Misprint means = before_3_7.misprint("decomposition", "E[a-bar a'] = mu nu' + Sigma", "E[a-bar a'] = nu mu' + Sigma"),
-                 centre = before_3_7.misprint("covariance-definition", "Sigma = E (a-bar - mu)(a - nu)'",
-                                              "Sigma = E (a-bar - nu)(a - mu)'");
-  const std::string order = "antisymmetric part of the sampled cross-Gram matrix, in units in which nu mu' gives 1 and mu nu' -1";
+  const Misprint means = before_3_7.misprint("decomposition", "E[a-bar a'] = mu nu' + Sigma",
+                                             "E[a-bar a'] = nu mu' + Sigma"),
+                 center =
+                     before_3_7.misprint("covariance-definition", "Sigma = E (a-bar - mu)(a - nu)'",
+                                         "Sigma = E (a-bar - nu)(a - mu)'");
+  const std::string order =
+      "antisymmetric part of the sampled cross-Gram matrix, scaled so that nu mu' gives 1 and mu "
+      "nu' gives -1";
   judge_at_largest(plan, over_d, means.as_printed, mean_order, {-1.1, -0.9}, order);
   judge_at_largest(plan, over_d, means.corrected, mean_order, {0.9, 1.1}, order);
-  const std::string along = "Sigma by its printed entries less the sampled covariance, along mu - nu, over ||mu - nu||^2";
-  judge_at_largest(plan, over_d, centre.as_printed, definition_as_printed, within(0.0, 0.2), along);
-  judge_at_largest(plan, over_d, centre.corrected, definition_corrected, within(0.0, 0.2), along);
-  judge_at_largest(plan, over_d, before_3_7("covariance", "Sigma_ij = ||v-bar_i|| ||v_j|| phi(t_ij)/(2 pi), or its Hermite form"),
+  const std::string along =
+      "Sigma by its printed entries minus the sampled covariance, along mu - nu, over ||mu - "
+      "nu||^2";
+  judge_at_largest(plan, over_d, center.as_printed, definition_as_printed, within(0.0, 0.2), along);
+  judge_at_largest(plan, over_d, center.corrected, definition_corrected, within(0.0, 0.2), along);
+  judge_at_largest(plan, over_d,
+                   before_3_7("covariance",
+                              "Sigma_ij = ||v-bar_i|| ||v_j|| phi(t_ij)/(2 pi), or its Hermite "
+                              "form if the activation is not homogeneous"),
                    cross_squared_error, within(0.0, squared_error_band),
-                   "relative squared error of the formula, by the product of two independent halves of the samples");
+                   "relative squared error of the formula, estimated from two independent halves "
+                   "of the samples");
 }
 
 void judge_constants(const Plan& plan, const SizeClaims& over_d) {
-  const Misprint mu = before_3_7.misprint("mean-vector-mu", "mu_i = ||v_i|| times 1/(2 pi)", "mu_i = ||v_i|| times 1/sqrt(2 pi)"),
+  const Misprint mu = before_3_7.misprint("mean-vector-mu", "mu_i = ||v_i|| times 1/(2 pi)",
+                                          "mu_i = ||v_i|| times 1/sqrt(2 pi)"),
                  nu = before_3_7.misprint("mean-vector-nu", "nu_i = ||v-bar_i|| times 1/(2 pi)",
                                           "nu_i = ||v-bar_i|| times 1/sqrt(2 pi)");
   const std::string coefficient = "least-squares coefficient on the row norms";
-  for (const auto& [form, value] :
-       {std::pair(&Misprint::as_printed, 0.5 / pi), {&Misprint::corrected, 1.0 / std::sqrt(2.0 * pi)}}) {
+  for (const auto& [form, value] : {std::pair(&Misprint::as_printed, 0.5 / pi),
+                                    {&Misprint::corrected, 1.0 / std::sqrt(2.0 * pi)}}) {
     judge_constant(plan, over_d, mu.*form, mean_coefficient, value, coefficient_band, coefficient);
-    judge_constant(plan, over_d, nu.*form, teacher_mean_coefficient, value, coefficient_band, coefficient);
+    judge_constant(plan, over_d, nu.*form, teacher_mean_coefficient, value, coefficient_band,
+                   coefficient);
   }
-  const Misprint linear = theorem_3_7.misprint("coefficient-linear", "V-bar V' stands with 1/(2 pi)", "V-bar V' stands with 1/4"),
-                 ones = theorem_3_7.misprint("coefficient-ones", "11'/d stands with 1", "11'/d stands with 1/(4 pi)");
+  const Misprint linear = theorem_3_7.misprint(
+                     "coefficient-linear",
+                     "The coefficient of V-bar V' in the expansion of Sigma is 1/(2 pi)",
+                     "The coefficient of V-bar V' in the expansion of Sigma is 1/4"),
+                 ones = theorem_3_7.misprint(
+                     "coefficient-ones", "The coefficient of 11'/d in the expansion of Sigma is 1",
+                     "The coefficient of 11'/d in the expansion of Sigma is 1/(4 pi)");
   constexpr double fit_band = 0.02, ones_band = 0.2;
   const std::string fit = "least-squares fit of the sampled cross-covariance to V-bar V' and 11'/d";
   judge_constant(plan, over_d, linear.as_printed, coefficient_linear, 0.5 / pi, fit_band, fit);
@@ -55,80 +75,117 @@ void judge_rates(const Plan& plan, const SizeClaims& over_d) {
   const auto rate = [&](const Statement& statement, const Metric& metric, Region allowed) {
     over_d.exponent(statement, metric, allowed, "measured " + over_d.range(metric));
   };
-  const Place spectral{"spectral/", "Theorem 3.7"}, proof{"spectral/cor-3.8/", "Corollary 3.8, proof"},
-      assumption{proof.prefix, "Corollary 3.8, Assumption G"}, after_3_17{proof.prefix, "Corollary 3.8, after (3.17)"},
+  const Place spectral{"spectral/", "Theorem 3.7"},
+      proof{"spectral/cor-3.8/", "Corollary 3.8, proof"},
+      assumption{proof.prefix, "Corollary 3.8, Assumption G"},
+      after_3_17{proof.prefix, "Corollary 3.8, after (3.17)"},
       eq_3_17{"spectral/eq-3.17/", "Corollary 3.8, eq. (3.17)"};
-  const Region like_inverse_root = at_most(-0.5 + exponent_slack), like_root = within(0.5, exponent_slack);
-  const Misprint expansion = spectral.misprint("thm-3.7", "||Sigma - (V-bar V'/(2 pi) + 11'/d)|| = O(k^(1/2 + eps)/d)",
-                                               "||Sigma - (V-bar V'/4 + 11'/(4 pi d))|| = O(k^(1/2 + eps)/d)"),
+  const Region like_inverse_root = at_most(-0.5 + exponent_slack),
+               like_root = within(0.5, exponent_slack);
+  const Misprint expansion = spectral.misprint(
+                     "thm-3.7", "||Sigma - (V-bar V'/(2 pi) + 11'/d)|| = O(k^(1/2 + eps)/d)",
+                     "||Sigma - (V-bar V'/4 + 11'/(4 pi d))|| = O(k^(1/2 + eps)/d)"),
                  rank_one = proof.misprint("rank-one", "||11'/d - nu mu'/d|| = o(1)",
-                                           "||11'/(4 pi d) - nu mu'/(2 d)|| = o(1), so that 1 + 1/(2d) takes the place of 1 + 1/d");
+                                           "||11'/(4 pi d) - nu mu'/(2 d)|| = o(1), so the factor "
+                                           "in Corollary 3.8 is 1 + 1/(2d) instead of 1 + 1/d");
   rate(expansion.as_printed, error_as_printed, like_inverse_root);
   rate(expansion.corrected, error_corrected, like_inverse_root);
   rate(rank_one.as_printed, rank_one_as_printed, like_inverse_root);
   rate(rank_one.corrected, rank_one_corrected, like_inverse_root);
-  rate(assumption("spike-u", "the norm of u, the mean of A, is of order sqrt(d)"), spike_right_norm, like_root);
-  rate(assumption("spike-v", "the norm of v, the mean of A-bar, is of order sqrt(d)"), spike_left_norm, like_root);
+  rate(assumption("spike-u", "The norm of u, the mean of A, is of order sqrt(d)"), spike_right_norm,
+       like_root);
+  rate(assumption("spike-v", "The norm of v, the mean of A-bar, is of order sqrt(d)"),
+       spike_left_norm, like_root);
   rate(assumption("gram-bulk-above", "Gamma <= c_2 I"), gram_bulk_max, does_not_grow);
-  rate(after_3_17("cross-bulk-above", "s_1 of the cross-Gram bulk is bounded"), sigma_1, does_not_grow);
+  rate(after_3_17("cross-bulk-above", "s_1 of the cross-Gram bulk is bounded"), sigma_1,
+       does_not_grow);
   {
-    const auto enough =
-        over_d.claims.only_where(plan.singular ? "n <= k: the corollary asks for n >= C_0 d with a C_0 that is large enough" : "");
+    const auto enough = over_d.claims.only_where(
+        plan.singular ? "n <= k: the corollary requires n >= C_0 d with a sufficiently large C_0"
+                      : "");
     rate(assumption("gram-bulk-below", "Gamma >= c_1 I"), gram_bulk_min, does_not_shrink);
   }
   const auto& sizes = plan.sizes;
-  const bool all_tall = std::all_of(sizes.begin(), sizes.end(), [](const Size& size) { return size.k > size.d; });
-  const auto tall = over_d.claims.only_where(all_tall ? "" : "k <= d: the statement asks for k/d > 1");
-  rate(after_3_17("cross-bulk-below", "s_d of the cross-Gram bulk is bounded below"), sigma_d, does_not_shrink);
+  const bool all_tall =
+      std::all_of(sizes.begin(), sizes.end(), [](const Size& size) { return size.k > size.d; });
+  const auto tall = over_d.claims.only_where(
+      all_tall ? "" : "k <= d at some size: the statement requires k/d > 1");
+  rate(after_3_17("cross-bulk-below", "s_d of the cross-Gram bulk is bounded below"), sigma_d,
+       does_not_shrink);
   const Metric sampling = [&](const AtSize& at) { return std::sqrt(at.x / plan.n[at.i]); };
-  rate(after_3_17("cross-bulk-tail", "s_(d+1) of the cross-Gram bulk is o(1) + O(sqrt(d/n))"), ratio(sigma_d_plus_1, sampling),
-       does_not_grow);
+  rate(after_3_17("cross-bulk-tail", "s_(d+1) of the cross-Gram bulk is o(1) + O(sqrt(d/n))"),
+       ratio(sigma_d_plus_1, sampling), does_not_grow);
   rate(eq_3_17("above", "s_1(V-bar V') <= c_2"), linear_sigma_1, does_not_grow);
   rate(eq_3_17("below", "s_d(V-bar V') >= c_1"), linear_sigma_d, does_not_shrink);
 }
 
-// Theorem 3.9 ---------------------------------------------------------------------------------------------------------------
+// Theorem 3.9 -------------------------------------------------------------------------------------
 
 void judge_step(const Plan& plan, const SizeClaims& over_d) {
   const Place eq_3_19{"spectral/eq-3.19/", "Theorem 3.9, eq. (3.19)"};
   const std::string step = ", eta = 1/(c + ||B||), c = " + short_number(plan.config.offset);
   const Metric excess = ratio(nuclear_rank_1, norm_ratio);
-  const Metric squared = [](const AtSize& at) { return at(nuclear_rank_1) / std::pow(at(norm_ratio), 2); };
+  const Metric squared = [](const AtSize& at) {
+    return at(nuclear_rank_1) / std::pow(at(norm_ratio), 2);
+  };
   const Region of_order_d = at_least(1.0 - exponent_slack);
   const Statement printed = eq_3_19("as-printed", "nr(grad L(W_1)) >= ||M-bar||_* / ||W-bar||_F");
   over_d.everywhere(
       printed, [&](const AtSize& at) { return excess(at) - 1.0; },
-      "quotient " + over_d.range(excess) + step + "; too weak by a square root for (3.20), as the right side is of order sqrt(d)");
-  const Misprint order = eq_3_19.misprint("order", "the right side of (3.19) without a square is of the order d that (3.20) needs",
-                                          "the right side of (3.19) with a square is of the order d that (3.20) needs");
-  over_d.exponent(order.as_printed, norm_ratio, of_order_d, "||M-bar||_* / ||W-bar||_F is " + over_d.range(norm_ratio));
+      "quotient of the two sides " + over_d.range(excess) + step +
+          "; too weak by a square root to imply (3.20), because the right side is of order "
+          "sqrt(d)");
+  const Misprint order =
+      eq_3_19.misprint("order",
+                       "||M-bar||_* / ||W-bar||_F, the right side of (3.19) as printed, is at "
+                       "least of the order d that (3.20) requires",
+                       "(||M-bar||_* / ||W-bar||_F)^2, the squared right side of (3.19), is at "
+                       "least of the order d that (3.20) requires");
+  over_d.exponent(order.as_printed, norm_ratio, of_order_d,
+                  "||M-bar||_* / ||W-bar||_F is " + over_d.range(norm_ratio));
   over_d.exponent(
-      order.corrected, [](const AtSize& at) { return std::pow(at(norm_ratio), 2); }, of_order_d, "squared");
+      order.corrected, [](const AtSize& at) { return std::pow(at(norm_ratio), 2); }, of_order_d,
+      "measured: the square of ||M-bar||_* / ||W-bar||_F");
   over_d.everywhere(
-      beyond(eq_3_19("squared-constant-one", "nr(grad L(W_1)) >= (||M-bar||_* / ||W-bar||_F)^2 with constant 1")),
+      beyond(eq_3_19("squared-constant-one",
+                     "nr(grad L(W_1)) >= (||M-bar||_* / ||W-bar||_F)^2 with constant 1")),
       [&](const AtSize& at) { return squared(at) - 1.0; },
-      "quotient " + over_d.range(squared) + step + "; the proof gives >= up to a constant alone");
-  over_d.exponent(correcting(printed, eq_3_19("corrected", "nr(grad L(W_1)) >= C (||M-bar||_* / ||W-bar||_F)^2 for a constant C")),
-                  squared, does_not_shrink, "quotient " + over_d.range(squared) + step);
-  over_d.exponent({"spectral/eq-3.20", "Theorem 3.9, eq. (3.20)", "nr(grad L(W_1)) is at least of order d"}, nuclear_rank_1,
-                  of_order_d, "nr(grad L(W_1)) is " + over_d.range(nuclear_rank_1) + step);
+      "quotient of the two sides " + over_d.range(squared) + step +
+          "; the proof gives >= only up to a constant");
+  over_d.exponent(
+      correcting(printed,
+                 eq_3_19("corrected",
+                         "nr(grad L(W_1)) >= C (||M-bar||_* / ||W-bar||_F)^2 for a constant C")),
+      squared, does_not_shrink, "quotient of the two sides " + over_d.range(squared) + step);
+  over_d.exponent(
+      {"spectral/eq-3.20", "Theorem 3.9, eq. (3.20)", "nr(grad L(W_1)) is at least of order d"},
+      nuclear_rank_1, of_order_d, "nr(grad L(W_1)) is " + over_d.range(nuclear_rank_1) + step);
 }
 
 void judge_alignment(const SizeClaims& over_d) {
   const Region like_inverse = at_most(-1.0 + exponent_slack);
-  for (const auto& [number, distance, bound, what] :
+  for (const auto& [number, distance, bound, vector] :
        {std::tuple{"3.21", distance_gram, distance_gram_bound, "the top eigenvector of B"},
-        std::tuple{"3.22", distance_cross, distance_cross_bound, "the top right singular vector of B-bar"}}) {
-    const Place equation{std::string("spectral/eq-") + number, std::string("Theorem 3.9, proof, eq. (") + number + ")"};
-    over_d.exponent(equation("", std::string("the distance of ") + what + " from u/||u||, up to sign, is O(1/d)"), distance,
-                    like_inverse, "distance " + over_d.range(distance) + "; the paper's argmin over q is meant as a min");
+        std::tuple{"3.22", distance_cross, distance_cross_bound,
+                   "the top right singular vector of B-bar"}}) {
+    const Place equation{std::string("spectral/eq-") + number,
+                         std::string("Theorem 3.9, proof, eq. (") + number + ")"};
+    over_d.exponent(
+        equation("", std::string("The distance between ") + vector +
+                         " and u/||u||, up to sign, is O(1/d)"),
+        distance, like_inverse,
+        "distance " + over_d.range(distance) + "; the paper prints argmin over q instead of min");
     over_d.everywhere(
-        equation("/davis-kahan", "that distance is within the bound of Davis, Kahan and Wedin with u the sample mean"),
+        equation("/davis-kahan", std::string("The distance between ") + vector +
+                                     " and u/||u||, up to sign, is at most the bound of Davis, "
+                                     "Kahan and Wedin, where u is the sample mean"),
         [d = distance, b = bound](const AtSize& at) { return at(b) - at(d); },
         "in the form of Yu, Wang and Samworth (2015); the bound is " + over_d.range(bound));
   }
-  over_d.exponent({"spectral/thm-3.9/alignment", "Theorem 3.9, proof", "| r_0'l_0 - 1 | = O(1/d)"}, alignment_defect, like_inverse,
-                  "1 - |r_0'l_0| is " + over_d.range(alignment_defect) + "; (3.21) and (3.22) even make it O(1/d^2)");
+  over_d.exponent(
+      {"spectral/thm-3.9/alignment", "Theorem 3.9, proof", "| r_0'l_0 - 1 | = O(1/d)"},
+      alignment_defect, like_inverse,
+      "1 - |r_0'l_0| is " + over_d.range(alignment_defect) + "; (3.21) and (3.22) imply O(1/d^2)");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The study features inside: the plan of a run, the numbers that a trial records, and the way from records to the result.
-// Shapes: V, V-bar (k, d); X (d, n); A = sigma(V X), A-bar = sigma(V-bar X) (k, n); W-bar (k, k); B = A A'/n, B-bar = A-bar A'/n
-// (k, k).
+// Internal header of the study features: the plan of a run, the numbers that a trial records, and
+// the steps from records to the result. Shapes: V, V-bar (k, d); X (d, n); A = sigma(V X), A-bar =
+// sigma(V-bar X) (k, n); W-bar (k, k); B = A A'/n, B-bar = A-bar A'/n (k, k).
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace ranklab::features {
 
-// The plan ------------------------------------------------------------------------------------------------------------------
+// The plan ----------------------------------------------------------------------------------------
 
 /// One entry of the list, with the defaults filled in.
 struct Size {
   std::uint64_t k, d, n;
 
-  /// What the names of its numbers begin with.
+  /// The prefix of the names of its numbers.
   std::string prefix() const { return "k" + std::to_string(k) + "."; }
   /// The name of the stream of the matrix `name`.
   std::string stream(const std::string& name) const { return name + "/k=" + std::to_string(k); }
@@ -32,13 +32,16 @@ struct Plan {
   std::vector<Size> sizes;      // by k, ascending
   std::vector<double> k, d, n;  // of the sizes
   std::vector<double> phi_at;   // the points t at which phi is shown
-  std::string no_rates;         // why exponents in d mean nothing in this run; empty where they do
-  bool singular;                // some size has no more samples than features, so that its covariance is singular
+  std::string no_rates;         // why this run cannot judge exponents of d; empty if it can
+  bool
+      singular;  // some size has at most as many samples as features, so its covariance is singular
 
   bool teacher() const { return model == LabelModel::teacher; }
   bool relu() const { return config.activation == "relu"; }
-  /// Why a statement about relu says nothing of this run, or "".
-  std::string not_relu() const { return relu() ? "" : "the statement is about relu, this run about " + config.activation; }
+  /// Why a statement about relu does not apply to this run, or "".
+  std::string not_relu() const {
+    return relu() ? "" : "the statement is about relu; this run uses " + config.activation;
+  }
 };
 
 Plan make_plan(const FeaturesConfig& config, LabelModel model);
@@ -46,85 +49,115 @@ Plan make_plan(const FeaturesConfig& config, LabelModel model);
 /// Columns of X that are drawn and multiplied at once.
 inline constexpr std::uint64_t block_columns = 1024;
 
-// Numbers of a trial, of every size behind its prefix -----------------------------------------------------------------------
+// Numbers of a trial, for every size, after the prefix of the size --------------------------------
 
 // The Gram matrix of one feature map.
-inline constexpr char spike[] = "spike", bulk_max[] = "bulk_max", bulk_min[] = "bulk_min";  // lambda_1, lambda_2, lambda_k of B
-inline constexpr char condition[] = "condition";                                            // of T_eta, Lemma 3.5
-inline constexpr char interlacing_violations[] = "interlacing_violations";                  // indices
-inline constexpr char mean_ratio[] = "mean_ratio";                // ||mu-bar|| / ||V||_F of the sample mean mu-bar
-inline constexpr char mean_coefficient[] = "mean_coefficient";    // least squares of mu-bar on the row norms
-inline constexpr char spike_coefficient[] = "spike_coefficient";  // mu-bar'mu-bar of both halves of the samples / ||V||_F^2
-inline constexpr char spike_formula[] = "spike_formula", mean_squared_norm[] = "mean_squared_norm";  // ||mu||^2, ||mu-bar||^2
-inline constexpr char mean_shift[] = "mean_shift", mean_error[] = "mean_error";  // ||mu-bar - mu||; n ()^2 / tr Sigma
-inline constexpr char sample_bulk_min[] = "sample_bulk_min", sample_bulk_max[] = "sample_bulk_max";  // of Sigma-bar
-inline constexpr char sigma_norm[] = "sigma_norm", sigma_min[] = "sigma_min";                        // of Sigma
-inline constexpr char sigma_error[] = "sigma_error";                  // ||Sigma-bar - Sigma|| / ||Sigma||
-inline constexpr char sigma_entry_error[] = "sigma_entry_error";      // largest entry of the difference
+inline constexpr char spike[] = "spike", bulk_max[] = "bulk_max",
+                      bulk_min[] = "bulk_min";    // lambda_1, lambda_2, lambda_k of B
+inline constexpr char condition[] = "condition";  // of T_eta, Lemma 3.5
+inline constexpr char interlacing_violations[] = "interlacing_violations";  // indices
+inline constexpr char mean_ratio[] =
+    "mean_ratio";  // ||mu-bar|| / ||V||_F of the sample mean mu-bar
+inline constexpr char mean_coefficient[] =
+    "mean_coefficient";  // least squares of mu-bar on the row norms
+inline constexpr char spike_coefficient[] =
+    "spike_coefficient";  // mu-bar'mu-bar of both halves of the samples / ||V||_F^2
+inline constexpr char spike_formula[] = "spike_formula",
+                      mean_squared_norm[] = "mean_squared_norm";  // ||mu||^2, ||mu-bar||^2
+inline constexpr char mean_shift[] = "mean_shift",
+                      mean_error[] = "mean_error";  // ||mu-bar - mu||; n ()^2 / tr Sigma
+inline constexpr char sample_bulk_min[] = "sample_bulk_min",
+                      sample_bulk_max[] = "sample_bulk_max";                   // of Sigma-bar
+inline constexpr char sigma_norm[] = "sigma_norm", sigma_min[] = "sigma_min";  // of Sigma
+inline constexpr char sigma_error[] = "sigma_error";  // ||Sigma-bar - Sigma|| / ||Sigma||
+inline constexpr char sigma_entry_error[] = "sigma_entry_error";  // largest entry of the difference
 inline constexpr char sigma_squared_error[] = "sigma_squared_error";  // see unbiased_squared_error
 // The rows v_i of V: (3.3), (3.7), (3.8).
-inline constexpr char squared_norm_deviation[] = "squared_norm_deviation";  // max | ||v_i||^2 - 1 |, the eps of (3.3)
+inline constexpr char squared_norm_deviation[] =
+    "squared_norm_deviation";  // max | ||v_i||^2 - 1 |, the eps of (3.3)
 inline constexpr char largest_squared_norm[] = "largest_squared_norm", row_cosine[] = "row_cosine";
-inline constexpr char frobenius_deviation[] = "frobenius_deviation";                 // | ||V||_F^2 / k - 1 |
-inline constexpr char norm_excess[] = "norm_excess", linear_norm[] = "linear_norm";  // ||V|| - sqrt(k/d) - 1; ||V||^2
-// Expansion (3.6) of Sigma; of relu alone.
-inline constexpr char sigma_minus_linear_min[] = "sigma_minus_linear_min";  // smallest eigenvalue of Sigma - V V'/4
-inline constexpr char hadamard_norm[] = "hadamard_norm";                    // ||(V V')^(o 2)||
+inline constexpr char frobenius_deviation[] = "frobenius_deviation";  // | ||V||_F^2 / k - 1 |
+inline constexpr char norm_excess[] = "norm_excess",
+                      linear_norm[] = "linear_norm";  // ||V|| - sqrt(k/d) - 1; ||V||^2
+// Expansion (3.6) of Sigma, for relu only.
+inline constexpr char sigma_minus_linear_min[] =
+    "sigma_minus_linear_min";                             // smallest eigenvalue of Sigma - V V'/4
+inline constexpr char hadamard_norm[] = "hadamard_norm";  // ||(V V')^(o 2)||
 inline constexpr char remainder_norm[] = "remainder_norm";
-inline constexpr char remainder_as_printed[] = "remainder_as_printed", remainder_corrected[] = "remainder_corrected",
+inline constexpr char remainder_as_printed[] = "remainder_as_printed",
+                      remainder_corrected[] = "remainder_corrected",
                       remainder_rounding[] = "remainder_rounding";
 // phi, once, over the plan's phi_at.
-inline constexpr char phi_monte_carlo[] = "phi_monte_carlo", phi_standard_error[] = "phi_standard_error";
+inline constexpr char phi_monte_carlo[] = "phi_monte_carlo",
+                      phi_standard_error[] = "phi_standard_error";
 
 // The cross-Gram matrix of two feature maps; also mean_coefficient.
-inline constexpr char cross_spike[] = "cross_spike", cross_bulk_max[] = "cross_bulk_max";                 // s_1, s_2 of B-bar
-inline constexpr char sigma_1[] = "sigma_1", sigma_d[] = "sigma_d", sigma_d_plus_1[] = "sigma_d_plus_1";  // s_i of its bulk
+inline constexpr char cross_spike[] = "cross_spike",
+                      cross_bulk_max[] = "cross_bulk_max";  // s_1, s_2 of B-bar
+inline constexpr char sigma_1[] = "sigma_1", sigma_d[] = "sigma_d",
+                      sigma_d_plus_1[] = "sigma_d_plus_1";  // s_i of its bulk
 inline constexpr char cross_singular_values[] = "cross_singular_values",
-                      cross_bulk_singular_values[] = "cross_bulk_singular_values";  // all, descending
+                      cross_bulk_singular_values[] =
+                          "cross_bulk_singular_values";  // all, descending
 inline constexpr char teacher_mean_coefficient[] = "teacher_mean_coefficient";
-inline constexpr char mean_order[] = "mean_order", definition_as_printed[] = "definition_as_printed",
+inline constexpr char mean_order[] = "mean_order",
+                      definition_as_printed[] = "definition_as_printed",
                       definition_corrected[] = "definition_corrected";
-inline constexpr char coefficient_linear[] = "coefficient_linear", coefficient_ones[] = "coefficient_ones";
+inline constexpr char coefficient_linear[] = "coefficient_linear",
+                      coefficient_ones[] = "coefficient_ones";
 inline constexpr char cross_squared_error[] = "cross_squared_error";
-inline constexpr char error_as_printed[] = "error_as_printed", error_corrected[] = "error_corrected";  // of Theorem 3.7
-inline constexpr char rank_one_as_printed[] = "rank_one_as_printed", rank_one_corrected[] = "rank_one_corrected";
-inline constexpr char spike_right_norm[] = "spike_right_norm", spike_left_norm[] = "spike_left_norm";  // ||u||, ||v||
-inline constexpr char gram_bulk_min[] = "gram_bulk_min", gram_bulk_max[] = "gram_bulk_max";            // of Gamma
-inline constexpr char linear_sigma_1[] = "linear_sigma_1", linear_sigma_d[] = "linear_sigma_d";        // of V-bar V'
-inline constexpr char norm_ratio[] = "ratio";                                                          // ||M-bar||_* / ||W-bar||_F
-inline constexpr char nuclear_rank_1[] = "nuclear_rank_1";  // of the gradient at W_1, eta = 1/(c + ||B||)
-inline constexpr char distance_gram[] = "distance_gram", distance_cross[] = "distance_cross";  // (3.21), (3.22)
-inline constexpr char distance_gram_bound[] = "distance_gram_bound", distance_cross_bound[] = "distance_cross_bound";
+inline constexpr char error_as_printed[] = "error_as_printed",
+                      error_corrected[] = "error_corrected";  // of Theorem 3.7
+inline constexpr char rank_one_as_printed[] = "rank_one_as_printed",
+                      rank_one_corrected[] = "rank_one_corrected";
+inline constexpr char spike_right_norm[] = "spike_right_norm",
+                      spike_left_norm[] = "spike_left_norm";  // ||u||, ||v||
+inline constexpr char gram_bulk_min[] = "gram_bulk_min",
+                      gram_bulk_max[] = "gram_bulk_max";  // of Gamma
+inline constexpr char linear_sigma_1[] = "linear_sigma_1",
+                      linear_sigma_d[] = "linear_sigma_d";  // of V-bar V'
+inline constexpr char norm_ratio[] = "ratio";               // ||M-bar||_* / ||W-bar||_F
+inline constexpr char nuclear_rank_1[] =
+    "nuclear_rank_1";  // of the gradient at W_1, eta = 1/(c + ||B||)
+inline constexpr char distance_gram[] = "distance_gram",
+                      distance_cross[] = "distance_cross";  // (3.21), (3.22)
+inline constexpr char distance_gram_bound[] = "distance_gram_bound",
+                      distance_cross_bound[] = "distance_cross_bound";
 inline constexpr char alignment_defect[] = "alignment_defect";  // 1 - |r_0'l_0|
 
 TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
 
-// Judging -------------------------------------------------------------------------------------------------------------------
+// Judging -----------------------------------------------------------------------------------------
 //
-// The paper leaves most constants open: "a is of order b as d grows" is judged by the exponent of a/b in d, fitted to every
-// trial over the sizes of the run, with a slack that stands for factors of lower order.
+// The paper leaves most constants unspecified. Therefore "a is of order b as d grows" is judged by
+// the exponent of d in a/b, fitted to every trial over the sizes of the run, with a slack for
+// factors of lower order.
 
-inline constexpr double exponent_slack = 0.1;       // of fitted exponents
-inline constexpr double coefficient_band = 0.01;    // relative, of constants measured with many samples
+inline constexpr double exponent_slack = 0.1;  // of fitted exponents
+inline constexpr double coefficient_band =
+    0.01;  // relative, of constants measured with many samples
 inline constexpr double squared_error_band = 5e-3;  // of a covariance: relative squared error
-inline const Region does_not_grow = at_most(exponent_slack), does_not_shrink = at_least(-exponent_slack);
+inline const Region does_not_grow = at_most(exponent_slack),
+                    does_not_shrink = at_least(-exponent_slack);
 
-/// The claims about what grows with d, or holds at every size.
+/// Makes the claims about growth with d and about every size.
 SizeClaims over_sizes(const Plan& plan, const Records& records, Claims& claims);
 
-/// The mean at the largest size lies in `allowed`; not applicable where that size is too small to measure constants.
-void judge_at_largest(const Plan& plan, const SizeClaims& over_d, const Statement& statement, const char* name, Region allowed,
-                      const std::string& detail);
-/// The mean at the largest size is `expected`, within a relative band.
-void judge_constant(const Plan& plan, const SizeClaims& over_d, const Statement& statement, const char* name, double expected,
-                    double band, const std::string& detail);
+/// Claim: the mean at the largest size lies in `allowed`; not applicable if that size is too small
+/// to measure constants.
+void judge_at_largest(const Plan& plan, const SizeClaims& over_d, const Statement& statement,
+                      const char* name, Region allowed, const std::string& detail);
+/// Claim: the mean at the largest size is `expected`, within a relative band.
+void judge_constant(const Plan& plan, const SizeClaims& over_d, const Statement& statement,
+                    const char* name, double expected, double band, const std::string& detail);
 
-/// Bounds (3.4) on Sigma with the run's own eps, the smallest that (3.3) allows, and without their O term.
+/// The bounds (3.4) on Sigma without their O term, with the smallest eps that satisfies (3.3) in
+/// this run.
 double eq_3_4_lower(const AtSize& at);
 double eq_3_4_upper(const AtSize& at);
 
-/// The claims about the Gram matrix of one feature map (gram_claims.cpp), and all about the cross-Gram matrix of two
-/// (cross_claims.cpp).
+/// The claims about the Gram matrix of one feature map (gram_claims.cpp), and all claims about the
+/// cross-Gram matrix of two (cross_claims.cpp).
 void judge_gram(const Plan& plan, const SizeClaims& over_d);
 void judge_cross_gram(const Plan& plan, const SizeClaims& over_d);
 

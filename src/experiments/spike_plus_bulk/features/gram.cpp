@@ -1,4 +1,4 @@
-// What is measured of the Gram matrix of one feature map, [Spectral] Section 3.1.
+// Measurements of the Gram matrix of one feature map, [Spectral] Section 3.1.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,13 +15,14 @@ namespace {
 
 using std::numbers::pi;
 
-// The norm of a symmetric matrix, from its eigenvalues in order.
+// The norm of a symmetric matrix, from its sorted eigenvalues.
 double largest_magnitude(const arma::vec& w) {
   return std::max(std::fabs(w.front()), std::fabs(w.back()));
 }
 
 // How far V is from the conditions (3.3), (3.7) and (3.8).
-void measure_incoherence(const Size& size, const arma::mat& V, const arma::vec& norm, TrialRecord& record) {
+void measure_incoherence(const Size& size, const arma::mat& V, const arma::vec& norm,
+                         TrialRecord& record) {
   const double k = static_cast<double>(size.k), d = static_cast<double>(size.d);
   record.set(squared_norm_deviation, arma::abs(arma::square(norm) - 1.0).max());
   record.set(largest_squared_norm, arma::square(norm).max());
@@ -36,15 +37,16 @@ void measure_incoherence(const Size& size, const arma::mat& V, const arma::vec& 
   record.set(norm_excess, std::max(0.0, largest - std::sqrt(k / d) - 1.0));
 }
 
-// mu as formula and as sample mean, with the unbiased estimates of mu_i / ||v_i|| and ||mu||^2 / ||V||_F^2 under the model
-// that the mean is proportional to the norms.
-void measure_mean(const FeatureSamples& samples, const PairSums& total, const arma::vec& norm, const arma::vec& mu,
-                  const arma::mat& Sigma, TrialRecord& record) {
+// mu by its formula and as the sample mean, with the unbiased estimates of mu_i / ||v_i|| and
+// ||mu||^2 / ||V||_F^2 under the model that the mean is proportional to the norms.
+void measure_mean(const FeatureSamples& samples, const PairSums& total, const arma::vec& norm,
+                  const arma::vec& mu, const arma::mat& Sigma, TrialRecord& record) {
   const arma::vec mean = total.right_mean();
   const double squared = arma::dot(norm, norm);
   record.set(mean_ratio, arma::norm(mean) / std::sqrt(squared));
   record.set(mean_coefficient, arma::dot(mean, norm) / squared);
-  record.set(spike_coefficient, arma::dot(samples.student[0].right_mean(), samples.student[1].right_mean()) / squared);
+  record.set(spike_coefficient,
+             arma::dot(samples.student[0].right_mean(), samples.student[1].right_mean()) / squared);
   const double shift = arma::norm(mean - mu);
   record.set(mean_shift, shift);
   record.set(mean_error, shift * shift * total.n / arma::trace(Sigma));
@@ -52,7 +54,8 @@ void measure_mean(const FeatureSamples& samples, const PairSums& total, const ar
   record.set(spike_formula, arma::dot(mu, mu));
 }
 
-// lambda_i(Sigma-bar) >= lambda_(i+1)(B) >= lambda_(i+1)(Sigma-bar), both ascending here, up to rounding.
+// lambda_i(Sigma-bar) >= lambda_(i+1)(B) >= lambda_(i+1)(Sigma-bar), both ascending here, up to
+// rounding.
 double count_interlacing_violations(const arma::vec& gram, const arma::vec& bulk) {
   const double slack = tolerance::epsilon<double> * static_cast<double>(gram.n_elem) * gram.back();
   double violations = 0.0;
@@ -63,9 +66,11 @@ double count_interlacing_violations(const arma::vec& gram, const arma::vec& bulk
   return violations;
 }
 
-// Condition number of T_eta = (I - eta B) B at eta = 1/(c + ||B||), Lemma 3.5; infinite where B is singular to rounding.
+// Condition number of T_eta = (I - eta B) B at eta = 1/(c + ||B||), Lemma 3.5; infinite if B is
+// singular up to rounding.
 double step_condition(const arma::vec& lambda, double offset) {
-  const double largest = lambda.back(), rounding = static_cast<double>(lambda.n_elem) * tolerance::epsilon<double>;
+  const double largest = lambda.back(),
+               rounding = static_cast<double>(lambda.n_elem) * tolerance::epsilon<double>;
   const arma::vec T = lambda % (offset + largest - lambda) / (offset + largest);
   if (lambda.front() <= rounding * largest) return std::numeric_limits<double>::infinity();
   return T.max() / T.min();
@@ -79,13 +84,14 @@ CovarianceExpansion expand_covariance(const arma::mat& V, const arma::mat& Sigma
   CovarianceExpansion expansion;
   expansion.remainder = Sigma - gram / 4.0 - arma::square(gram) / outer / (4.0 * pi);
   expansion.remainder.diag() -= (pi - 3.0) / (4.0 * pi) * arma::square(norm);
-  // K itself and its own expansion, from the unit rows.
+  // K and its expansion, from the unit rows.
   const arma::mat cosines = gram / outer;
   arma::mat E(arma::size(Sigma));
   for (arma::uword j = 0; j < E.n_cols; ++j) {
     for (arma::uword i = 0; i < E.n_rows; ++i) {
       const double t = i == j ? 1.0 : cosines(i, j);
-      E(i, j) = feature_phi(find_activation("relu"), t) - pi / 2.0 * t - t * t / 2.0 - (i == j ? (pi - 3.0) / 2.0 : 0.0);
+      E(i, j) = feature_phi(find_activation("relu"), t) - pi / 2.0 * t - t * t / 2.0 -
+                (i == j ? (pi - 3.0) / 2.0 : 0.0);
     }
   }
   E /= 2.0 * pi;
@@ -96,8 +102,8 @@ CovarianceExpansion expand_covariance(const arma::mat& V, const arma::mat& Sigma
   return expansion;
 }
 
-void measure_gram(const Plan& plan, const Size& size, const arma::mat& V, const FeatureSamples& samples, const Trial& trial,
-                  TrialRecord& record) {
+void measure_gram(const Plan& plan, const Size& size, const arma::mat& V,
+                  const FeatureSamples& samples, const Trial& trial, TrialRecord& record) {
   const Activation& activation = find_activation(plan.config.activation);
   const arma::vec norm = row_norms(V);
   const arma::vec mu = feature_mean(activation, V);
@@ -115,7 +121,7 @@ void measure_gram(const Plan& plan, const Size& size, const arma::mat& V, const 
   record.set(bulk_max, lambda(lambda.n_elem - 2));
   record.set(bulk_min, lambda.front());
   record.set(condition, step_condition(lambda, plan.config.offset));
-  const arma::mat Sigma_bar = total.centred_gram();
+  const arma::mat Sigma_bar = total.centered_gram();
   const arma::vec bulk = eigenvalues(Sigma_bar);
   record.set(sample_bulk_min, bulk.front());
   record.set(sample_bulk_max, bulk.back());
@@ -130,8 +136,8 @@ void measure_gram(const Plan& plan, const Size& size, const arma::mat& V, const 
 
   // Theorem 3.2 is about relu.
   if (activation.name != "relu") {
-    for (const char* name :
-         {sigma_minus_linear_min, hadamard_norm, remainder_norm, remainder_as_printed, remainder_corrected, remainder_rounding}) {
+    for (const char* name : {sigma_minus_linear_min, hadamard_norm, remainder_norm,
+                             remainder_as_printed, remainder_corrected, remainder_rounding}) {
       record.set(name, undefined);
     }
     return;

@@ -1,4 +1,5 @@
-// Claims about the Gram matrix of one feature map: Theorems 3.2 and 3.4 and Lemma 3.5 of [Spectral].
+// Claims about the Gram matrix of one feature map: Theorems 3.2 and 3.4 and Lemma 3.5 of
+// [Spectral].
 #include <cmath>
 #include <numbers>
 
@@ -10,53 +11,72 @@ namespace {
 
 using std::numbers::pi;
 
-// Theorem 3.2 ---------------------------------------------------------------------------------------------------------------
+// Theorem 3.2 -------------------------------------------------------------------------------------
 
 const Place before_3_2{"spectral/thm-3.2/", "Section 3.1.1, before Theorem 3.2"};
 
-// What other activations share with relu: the sampled moments against the formulas of this program.
+// Claims for every activation: the sampled moments compared with the formulas of this program.
 void judge_formulas(const Plan& plan, const SizeClaims& over_d) {
   judge_at_largest(plan, over_d,
                    before_3_2("covariance",
-                              "Sigma_ij = ||v_i|| ||v_j|| phi(t_ij)/(2 pi), or the Hermite form where the "
-                              "activation is not homogeneous"),
+                              "Sigma_ij = ||v_i|| ||v_j|| phi(t_ij)/(2 pi), or its Hermite form if "
+                              "the activation is not homogeneous"),
                    sigma_squared_error, within(0.0, squared_error_band),
-                   "relative squared error of the formula, by the product of two independent halves of the samples");
+                   "relative squared error of the formula, estimated from two independent halves "
+                   "of the samples");
   judge_at_largest(plan, over_d,
                    before_3_2("mean-entries",
-                              "the sample mean scatters about the formula for E a, with mu_i = "
-                              "||v_i||/sqrt(2 pi) for relu, as its covariance says"),
-                   mean_error, {0.8, 1.25}, "n ||mu-bar - mu||^2 / tr Sigma, whose expectation is 1");
+                              "The mean squared distance of the sample mean from the formula for E "
+                              "a is tr(Sigma)/n (mu_i = ||v_i||/sqrt(2 pi) for relu)"),
+                   mean_error, {0.8, 1.25},
+                   "n ||mu-bar - mu||^2 / tr Sigma, whose expectation is 1");
 }
 
 void judge_mean(const Plan& plan, const SizeClaims& over_d) {
-  const Misprint mean = before_3_2.misprint("mean-vector", "mu_i = ||v_i|| / (2 pi)", "mu_i = ||v_i|| / sqrt(2 pi)"),
-                 norm = before_3_2.misprint("spike", "||mu||^2 = ||V||_F^2 / (4 pi^2)", "||mu||^2 = ||V||_F^2 / (2 pi)");
+  const Misprint mean = before_3_2.misprint("mean-vector", "mu_i = ||v_i|| / (2 pi)",
+                                            "mu_i = ||v_i|| / sqrt(2 pi)"),
+                 norm = before_3_2.misprint("spike", "||mu||^2 = ||V||_F^2 / (4 pi^2)",
+                                            "||mu||^2 = ||V||_F^2 / (2 pi)");
   const std::string coefficient = "least-squares coefficient of the sample mean on the row norms";
-  const std::string halves = "product of the means of both halves of the samples, over ||V||_F^2";
-  judge_constant(plan, over_d, mean.as_printed, mean_coefficient, 0.5 / pi, coefficient_band, coefficient);
-  judge_constant(plan, over_d, mean.corrected, mean_coefficient, 1.0 / std::sqrt(2.0 * pi), coefficient_band, coefficient);
-  judge_constant(plan, over_d, norm.as_printed, spike_coefficient, 0.25 / (pi * pi), coefficient_band, halves);
-  judge_constant(plan, over_d, norm.corrected, spike_coefficient, 0.5 / pi, coefficient_band, halves);
+  const std::string halves =
+      "inner product of the means of two halves of the samples, over ||V||_F^2";
+  judge_constant(plan, over_d, mean.as_printed, mean_coefficient, 0.5 / pi, coefficient_band,
+                 coefficient);
+  judge_constant(plan, over_d, mean.corrected, mean_coefficient, 1.0 / std::sqrt(2.0 * pi),
+                 coefficient_band, coefficient);
+  judge_constant(plan, over_d, norm.as_printed, spike_coefficient, 0.25 / (pi * pi),
+                 coefficient_band, halves);
+  judge_constant(plan, over_d, norm.corrected, spike_coefficient, 0.5 / pi, coefficient_band,
+                 halves);
 }
 
 void judge_bounds(const SizeClaims& over_d) {
   const Place eq_3_4{"spectral/eq-3.4/", "Theorem 3.2, eq. (3.4)"};
-  const Tally rows = over_d.tally([](const AtSize& at, Tally& t) { t.count(!(at(squared_norm_deviation) < 1.0)); });
-  const auto hypothesis =
-      over_d.claims.only_where(rows.violations == 0 ? ""
-                                                    : "hypothesis (3.3) asks for squared row norms within eps < 1 of 1, and " +
-                                                          short_number(rows.violations) + " draws of V have none");
-  const std::string with = "eps is the smallest that (3.3) allows; the O term is the measured norm of the remainder of (3.6)";
+  const Tally rows = over_d.tally(
+      [](const AtSize& at, Tally& t) { t.count(!(at(squared_norm_deviation) < 1.0)); });
+  const auto hypothesis = over_d.claims.only_where(
+      rows.violations == 0 ? ""
+                           : "hypothesis (3.3) requires squared row norms within eps < 1 of 1; " +
+                                 short_number(rows.violations) + " draws of V violate it");
+  const std::string with =
+      "eps is the smallest that (3.3) allows; the O term is the measured norm of the remainder of "
+      "(3.6)";
   over_d.everywhere(
       eq_3_4("lower", "Sigma >= V V'/4 + ((pi - 3)(1 - eps)/(4 pi) + O(k log^2 k/d^2)) I"),
-      [](const AtSize& at) { return at(sigma_minus_linear_min) + at(remainder_norm) - eq_3_4_lower(at); },
-      with + "; smallest eigenvalue of Sigma - V V'/4 is " + over_d.range(sigma_minus_linear_min) + ", the bound " +
-          over_d.range(eq_3_4_lower) + " without the O term: the Hadamard square, dropped as >= 0, has about 1/(4 pi)");
+      [](const AtSize& at) {
+        return at(sigma_minus_linear_min) + at(remainder_norm) - eq_3_4_lower(at);
+      },
+      with + "; smallest eigenvalue of Sigma - V V'/4 is " + over_d.range(sigma_minus_linear_min) +
+          ", and the bound is " + over_d.range(eq_3_4_lower) +
+          " without the O term; the bound drops the Hadamard square, which contributes about 1/(4 "
+          "pi), because it is >= 0");
   over_d.everywhere(
-      eq_3_4("upper", "Sigma <= ((1 + 1/(pi (1 - eps)))/4 ||V||^2 + (pi - 3)(1 + eps)/(4 pi) + O(k log^2 k/d^2)) I"),
+      eq_3_4("upper",
+             "Sigma <= ((1 + 1/(pi (1 - eps)))/4 ||V||^2 + (pi - 3)(1 + eps)/(4 pi) + O(k log^2 "
+             "k/d^2)) I"),
       [](const AtSize& at) { return eq_3_4_upper(at) + at(remainder_norm) - at(sigma_norm); },
-      with + "; ||Sigma|| is " + over_d.range(sigma_norm) + ", the bound " + over_d.range(eq_3_4_upper));
+      with + "; ||Sigma|| is " + over_d.range(sigma_norm) + ", and the bound is " +
+          over_d.range(eq_3_4_upper));
 }
 
 void judge_expansion(const Plan& plan, const SizeClaims& over_d) {
@@ -65,67 +85,91 @@ void judge_expansion(const Plan& plan, const SizeClaims& over_d) {
     const double k = plan.k[at.i];
     return k * std::pow(std::log(k), 2) / (at.x * at.x);
   };
-  over_d.exponent(eq_3_6("eq-3.6/remainder", "the remainder of the expansion of Sigma is O(k log^2 k/d^2) in operator norm"),
-                  ratio(remainder_norm, order), does_not_grow, "remainder over k log^2 k/d^2 does not grow");
-  const Misprint last = eq_3_6.misprint("eq-3.6", "the last term is E/(2 pi), with the E of K's expansion",
-                                        "the last term is Lambda E Lambda/(2 pi), as conjugation by Lambda makes it");
+  over_d.exponent(
+      eq_3_6("eq-3.6/remainder",
+             "The remainder of the expansion of Sigma is O(k log^2 k/d^2) in operator norm"),
+      ratio(remainder_norm, order), does_not_grow, "measured: the remainder over k log^2 k/d^2");
+  const Misprint last =
+      eq_3_6.misprint("eq-3.6",
+                      "The last term of the expansion of Sigma is E/(2 pi), where E is the error "
+                      "of the expansion of K",
+                      "The last term of the expansion of Sigma is Lambda E Lambda/(2 pi), where E "
+                      "is the error of the expansion of K, because Sigma conjugates K by Lambda");
   const auto exact = [&](const Statement& statement, const char* left) {
     over_d.everywhere(
         statement, [=](const AtSize& at) { return at(remainder_rounding) - at(left); },
-        "Frobenius norm of what the identity leaves, over that of E/(2 pi): " + over_d.range(left));
+        "Frobenius norm of the error of the identity, over that of E/(2 pi): " +
+            over_d.range(left));
   };
   exact(last.as_printed, remainder_as_printed);
   exact(last.corrected, remainder_corrected);
 
-  // The proof bounds the Hadamard square by its Lemma 3.1 (2) and leaves out the largest diagonal entry.
+  // The proof bounds the Hadamard square by its Lemma 3.1 (2) and leaves out the largest diagonal
+  // entry.
   const Place proof{"spectral/thm-3.2/", "Theorem 3.2, proof"};
-  const Misprint square =
-      proof.misprint("hadamard-square", "||(V V')^(o 2)|| <= ||V V'||", "||(V V')^(o 2)|| <= max ||v_i||^2 ||V V'||");
+  const Misprint square = proof.misprint("hadamard-square", "||(V V')^(o 2)|| <= ||V V'||",
+                                         "||(V V')^(o 2)|| <= max ||v_i||^2 ||V V'||");
   const Metric quotient = ratio(hadamard_norm, linear_norm);
   const Metric with_diagonal = ratio(quotient, largest_squared_norm);
-  const auto at_most_one = [&](const Statement& statement, const Metric& value, const std::string& more) {
+  const auto at_most_one = [&](const Statement& statement, const Metric& value,
+                               const std::string& more) {
     over_d.everywhere(
         statement, [=](const AtSize& at) { return 1.0 + tolerance::residual<double> - value(at); },
-        "quotient " + over_d.range(value) + more);
+        "quotient of the two norms " + over_d.range(value) + more);
   };
   at_most_one(square.as_printed, quotient, "; false for orthogonal rows longer than 1");
-  at_most_one(square.corrected, with_diagonal, "");
+  at_most_one(square.corrected, with_diagonal, ", divided by max ||v_i||^2");
 }
 
-// Theorem 3.4 and Lemma 3.5 -------------------------------------------------------------------------------------------------
+// Theorem 3.4 and Lemma 3.5 -----------------------------------------------------------------------
 
 void judge_samples(const Plan& plan, const SizeClaims& over_d) {
-  const Place theorem{"spectral/thm-3.4/", "Theorem 3.4"}, proof{theorem.prefix, "Theorem 3.4, proof"},
-      lemma{"spectral/lemma-3.5/", "Lemma 3.5"}, lemma_proof{lemma.prefix, "Lemma 3.5, proof"};
+  const Place theorem{"spectral/thm-3.4/", "Theorem 3.4"},
+      proof{theorem.prefix, "Theorem 3.4, proof"}, lemma{"spectral/lemma-3.5/", "Lemma 3.5"},
+      lemma_proof{lemma.prefix, "Lemma 3.5, proof"};
   const bool singular = plan.singular;
-  over_d.exponent(theorem("spike", "the squared norm of the empirical mean is of order d"), mean_squared_norm,
-                  within(1.0, exponent_slack), "||mu-bar||^2 is " + over_d.range(mean_squared_norm));
+  over_d.exponent(theorem("spike", "The squared norm of the empirical mean is of order d"),
+                  mean_squared_norm, within(1.0, exponent_slack),
+                  "||mu-bar||^2 is " + over_d.range(mean_squared_norm));
   {
-    const auto enough =
-        over_d.claims.only_where(singular ? "n <= k: the theorem asks for n >= C_0 d with a C_0 that is large enough" : "");
-    over_d.exponent(theorem("bulk-below", "the empirical covariance is bounded below, Sigma-bar >= C_1 I"), sample_bulk_min,
-                    does_not_shrink, "smallest eigenvalue " + over_d.range(sample_bulk_min));
+    const auto enough = over_d.claims.only_where(
+        singular ? "n <= k: the theorem requires n >= C_0 d with a sufficiently large C_0" : "");
+    over_d.exponent(
+        theorem("bulk-below", "The empirical covariance is bounded below: Sigma-bar >= C_1 I"),
+        sample_bulk_min, does_not_shrink, "smallest eigenvalue " + over_d.range(sample_bulk_min));
   }
-  over_d.exponent(theorem("bulk-above", "the empirical covariance is bounded above, Sigma-bar <= C_2 I"), sample_bulk_max,
-                  does_not_grow, "largest eigenvalue " + over_d.range(sample_bulk_max));
+  over_d.exponent(
+      theorem("bulk-above", "The empirical covariance is bounded above: Sigma-bar <= C_2 I"),
+      sample_bulk_max, does_not_grow, "largest eigenvalue " + over_d.range(sample_bulk_max));
   const Metric d_over_n = [&](const AtSize& at) { return at.x / plan.n[at.i]; };
   const Metric root = [=](const AtSize& at) { return std::sqrt(d_over_n(at)); };
-  const Metric error = ratio(sigma_error, [=](const AtSize& at) { return root(at) + d_over_n(at); });
-  over_d.exponent(proof("covariance-concentration", "||Sigma-bar - Sigma|| is O((sqrt(d/n) + d/n) ||Sigma||)"), error,
-                  does_not_grow, "relative error over sqrt(d/n) + d/n is " + over_d.range(error));
+  const Metric error =
+      ratio(sigma_error, [=](const AtSize& at) { return root(at) + d_over_n(at); });
+  over_d.exponent(
+      proof("covariance-concentration", "||Sigma-bar - Sigma|| is O((sqrt(d/n) + d/n) ||Sigma||)"),
+      error, does_not_grow, "relative error over sqrt(d/n) + d/n is " + over_d.range(error));
   const Metric shift = ratio(mean_shift, root);
-  over_d.exponent(proof("mean-concentration", "||mu-bar - mu|| is O(sqrt(d/n))"), shift, does_not_grow,
-                  "over sqrt(d/n): " + over_d.range(shift) + ", with mu_i = ||v_i||/sqrt(2 pi)");
+  over_d.exponent(proof("mean-concentration", "||mu-bar - mu|| is O(sqrt(d/n))"), shift,
+                  does_not_grow,
+                  "||mu-bar - mu|| over sqrt(d/n) is " + over_d.range(shift) +
+                      ", with mu_i = ||v_i||/sqrt(2 pi)");
   {
-    const auto definite =
-        over_d.claims.only_where(singular ? "n <= k: B is singular, and Assumption E asks for a positive definite bulk" : "");
-    over_d.exponent(lemma("condition", "the condition number of T = (I - eta B) B is bounded at eta = 1/(c + ||B||)"), condition,
-                    does_not_grow, "condition number " + over_d.range(condition) + ", c = " + short_number(plan.config.offset));
+    const auto definite = over_d.claims.only_where(
+        singular ? "n <= k: B is singular; Assumption E requires a positive definite bulk" : "");
+    over_d.exponent(
+        lemma("condition",
+              "The condition number of T = (I - eta B) B is bounded if eta = 1/(c + ||B||)"),
+        condition, does_not_grow,
+        "condition number " + over_d.range(condition) +
+            ", c = " + short_number(plan.config.offset));
   }
   over_d.everywhere(
-      lemma_proof("interlacing", "lambda_i(Sigma-bar) >= lambda_(i+1)(B) >= lambda_(i+1)(Sigma-bar) for i up to k - 1"),
+      lemma_proof(
+          "interlacing",
+          "lambda_i(Sigma-bar) >= lambda_(i+1)(B) >= lambda_(i+1)(Sigma-bar) for i up to k - 1"),
       [](const AtSize& at) { return -at(interlacing_violations); },
-      "every index of every matrix; the paper's range ends at d - 1, where k - 1 is meant");
+      "checked at every index of every matrix; the paper prints the range up to d - 1, which "
+      "should be k - 1");
 }
 
 }  // namespace
@@ -136,7 +180,8 @@ double eq_3_4_lower(const AtSize& at) {
 
 double eq_3_4_upper(const AtSize& at) {
   const double e = at(squared_norm_deviation);
-  return (1.0 + 1.0 / (pi * (1.0 - e))) / 4.0 * at(linear_norm) + (pi - 3.0) * (1.0 + e) / (4.0 * pi);
+  return (1.0 + 1.0 / (pi * (1.0 - e))) / 4.0 * at(linear_norm) +
+         (pi - 3.0) * (1.0 + e) / (4.0 * pi);
 }
 
 void judge_gram(const Plan& plan, const SizeClaims& over_d) {

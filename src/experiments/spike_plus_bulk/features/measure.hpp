@@ -1,5 +1,5 @@
-// The mathematics of the study features: sampled features, the Gram and cross-Gram matrices that follow, and what is measured
-// of them beside the formulas of [Spectral] Section 3.
+// The mathematics of the study features: sampled features, their Gram and cross-Gram matrices, and
+// the quantities that are compared with the formulas of [Spectral] Section 3.
 #pragma once
 
 #include <armadillo>
@@ -11,9 +11,9 @@
 
 namespace ranklab::features {
 
-// Samples (trial.cpp) -------------------------------------------------------------------------------------------------------
+// Samples (trial.cpp) -----------------------------------------------------------------------------
 
-/// Sums over n samples of a pair of feature vectors (a_bar, a), which may be one and the same.
+/// Sums over n samples of a pair of feature vectors (a_bar, a), which may be identical.
 struct PairSums {
   double n = 0.0;
   arma::vec left, right;  // sums of a_bar (kbar) and of a (k)
@@ -24,13 +24,14 @@ struct PairSums {
   arma::vec right_mean() const { return right / n; }
   /// B-bar = sum a_bar a' / n.
   arma::mat gram() const { return product / n; }
-  /// gram() less the product of the means, [Spectral] Theorem 3.4's Sigma-bar.
-  arma::mat centred_gram() const { return gram() - left_mean() * right_mean().t(); }
-  /// The unbiased covariance, n/(n - 1) times centred_gram().
-  arma::mat covariance() const { return n / (n - 1.0) * centred_gram(); }
+  /// gram() minus the product of the means: Sigma-bar of [Spectral] Theorem 3.4.
+  arma::mat centered_gram() const { return gram() - left_mean() * right_mean().t(); }
+  /// The unbiased covariance, n/(n - 1) times centered_gram().
+  arma::mat covariance() const { return n / (n - 1.0) * centered_gram(); }
 };
 
-/// Both halves of the samples apart, so that products of independent estimates are unbiased.
+/// The two halves of the samples, kept apart so that products of independent estimates are
+/// unbiased.
 struct FeatureSamples {
   std::array<PairSums, 2> student;  // (a, a)
   std::array<PairSums, 2> cross;    // (a_bar, a); empty without a V-bar
@@ -38,52 +39,63 @@ struct FeatureSamples {
   static PairSums total(const std::array<PairSums, 2>& halves);
 };
 
-/// <C_1 - C, C_2 - C>_F / ||C||_F^2 over the covariances of the two halves: its expectation is the relative squared error of
-/// C itself, 0 for the true covariance, whatever the number of samples.
+/// <C_1 - C, C_2 - C>_F / ||C||_F^2 over the covariances of the two halves. Its expectation is the
+/// relative squared error of C, which is 0 for the true covariance, for any number of samples.
 double unbiased_squared_error(const std::array<PairSums, 2>& halves, const arma::mat& C);
 
 /// ||v_i|| of the rows v_i of V.
 arma::vec row_norms(const arma::mat& V);
 
-/// Draws X from the stream "X/k=<k>" in blocks of columns and applies sigma(V X), and sigma(V_bar X) unless V_bar is empty.
-/// In single precision the features and the products of one block are float, sums over blocks are double.
-FeatureSamples sample_features(const Trial& trial, const Size& size, const Activation& activation, const arma::mat& V,
-                               const arma::mat& V_bar, bool single_precision);
+/// Draws X from the stream "X/k=<k>" in blocks of columns and applies sigma(V X), and sigma(V_bar
+/// X) unless V_bar is empty. In single precision the features and the products of one block are
+/// float, sums over blocks are double.
+FeatureSamples sample_features(const Trial& trial, const Size& size, const Activation& activation,
+                               const arma::mat& V, const arma::mat& V_bar, bool single_precision);
 
 /// A k x columns matrix of N(0, 1/d) entries from the stream `name` of this size.
-arma::mat draw_weights(const Trial& trial, const Size& size, const char* name, std::uint64_t columns);
+arma::mat draw_weights(const Trial& trial, const Size& size, const char* name,
+                       std::uint64_t columns);
 
-// Measurements -------------------------------------------------------------------------------------------------------------
+// Measurements ------------------------------------------------------------------------------------
 
-/// The Gram matrix of one feature map (gram.cpp): spike, bulk, Sigma and its expansion (3.6), T_eta of Lemma 3.5.
-void measure_gram(const Plan& plan, const Size& size, const arma::mat& V, const FeatureSamples& samples, const Trial& trial,
-                  TrialRecord& record);
+/// The Gram matrix of one feature map (gram.cpp): spike, bulk, Sigma and its expansion (3.6), T_eta
+/// of Lemma 3.5.
+void measure_gram(const Plan& plan, const Size& size, const arma::mat& V,
+                  const FeatureSamples& samples, const Trial& trial, TrialRecord& record);
 
-/// The cross-Gram matrix of two (cross_gram.cpp): Theorem 3.7's expansion, Corollary 3.8, Theorem 3.9 and (3.21), (3.22).
-void measure_cross_gram(const Plan& plan, const Size& size, const arma::mat& V, const arma::mat& V_bar,
-                        const FeatureSamples& samples, const Trial& trial, TrialRecord& record);
+/// The cross-Gram matrix of two feature maps (cross_gram.cpp): Theorem 3.7's expansion, Corollary
+/// 3.8, Theorem 3.9 and (3.21), (3.22).
+void measure_cross_gram(const Plan& plan, const Size& size, const arma::mat& V,
+                        const arma::mat& V_bar, const FeatureSamples& samples, const Trial& trial,
+                        TrialRecord& record);
 
-/// Expansion (3.6): Sigma = V V'/4 + Lambda^-1 (V V')^(o 2) Lambda^-1 / (4 pi) + (pi - 3) Lambda^2 / (4 pi) + remainder.
+/// Expansion (3.6): Sigma = V V'/4 + Lambda^-1 (V V')^(o 2) Lambda^-1 / (4 pi) + (pi - 3) Lambda^2
+/// / (4 pi) + remainder.
 struct CovarianceExpansion {
-  arma::mat remainder;      // Lambda E Lambda / (2 pi), with E the error of K's expansion
-  double as_printed = 0.0;  // ||Sigma - the terms as printed, E/(2 pi) among them||_F / ||E/(2 pi)||_F
-  double corrected = 0.0;   // the same with Lambda E Lambda in place of E
-  double rounding = 0.0;    // what rounding may leave of either
+  arma::mat remainder;  // Lambda E Lambda / (2 pi), with E the error of K's expansion
+  double as_printed =
+      0.0;  // ||Sigma - the terms as printed, E/(2 pi) among them||_F / ||E/(2 pi)||_F
+  double corrected = 0.0;  // the same with Lambda E Lambda in place of E
+  double rounding = 0.0;   // largest value of either that rounding explains
 };
 CovarianceExpansion expand_covariance(const arma::mat& V, const arma::mat& Sigma);
 
-/// ||a b' - c d'||_op in closed form, of vectors.
-double rank_two_norm(const arma::vec& a, const arma::vec& b, const arma::vec& c, const arma::vec& d);
+/// ||a b' - c d'||_op of vectors, in closed form.
+double rank_two_norm(const arma::vec& a, const arma::vec& b, const arma::vec& c,
+                     const arma::vec& d);
 
-// Lemma 3.3 by tail probabilities (claims.cpp) ------------------------------------------------------------------------------
+// Lemma 3.3 by tail probabilities (claims.cpp) ----------------------------------------------------
 
-/// log P(chi^2_degrees > degrees (1 + excess)), excess > 0, by the continued fraction of the incomplete gamma function.
+/// log P(chi^2_degrees > degrees (1 + excess)), excess > 0, by the continued fraction of the
+/// incomplete gamma function.
 double log_chi_squared_tail(double degrees, double excess);
 
-/// A lower bound on the probability that (3.7) fails for independent N(0, 1/d) rows with log k = ratio d, over the 4/k that
-/// Lemma 3.3 allows: that of the squared norms' upper tail alone. As a logarithm.
+/// A lower bound on the probability that (3.7) fails for independent N(0, 1/d) rows with log k =
+/// ratio d, from the upper tail of the squared norms alone. Returned as the logarithm of its ratio
+/// to the 4/k that Lemma 3.3 allows.
 double log_lemma_3_3_lower(double d, double ratio);
-/// An upper bound on the same, from both tails of the norms and the cosines.
+/// An upper bound on the same probability, from both tails of the norms and from the cosines; same
+/// units.
 double log_lemma_3_3_upper(double d, double ratio);
 
 }  // namespace ranklab::features

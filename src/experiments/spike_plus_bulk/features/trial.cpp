@@ -30,9 +30,10 @@ void add_products(PairSums& sums, const arma::Mat<T>& product, arma::uword sampl
 }
 
 template <class T>
-FeatureSamples sample(const Trial& trial, const Size& size, const Activation& activation, const arma::mat& V_double,
-                      const arma::mat& V_bar_double) {
-  const auto V = arma::conv_to<arma::Mat<T>>::from(V_double), V_bar = arma::conv_to<arma::Mat<T>>::from(V_bar_double);
+FeatureSamples sample(const Trial& trial, const Size& size, const Activation& activation,
+                      const arma::mat& V_double, const arma::mat& V_bar_double) {
+  const auto V = arma::conv_to<arma::Mat<T>>::from(V_double),
+             V_bar = arma::conv_to<arma::Mat<T>>::from(V_bar_double);
   FeatureSamples samples;
   Stream stream = trial.stream(size.stream("X"));
   arma::Mat<T> A, A_bar, X;
@@ -63,7 +64,8 @@ FeatureSamples sample(const Trial& trial, const Size& size, const Activation& ac
   return samples;
 }
 
-// 2 pi Cov(sigma(g), sigma(t g + sqrt(1 - t^2) h)) and its standard error, from the same g and h at every t.
+// 2 pi Cov(sigma(g), sigma(t g + sqrt(1 - t^2) h)) and its standard error, from the same g and h at
+// every t.
 void measure_phi(const Plan& plan, const Trial& trial, TrialRecord& record) {
   const Activation& activation = find_activation(plan.config.activation);
   arma::vec g(plan.config.phi_samples), h(plan.config.phi_samples);
@@ -111,15 +113,17 @@ arma::vec row_norms(const arma::mat& V) {
   return arma::sqrt(arma::sum(arma::square(V), 1));
 }
 
-FeatureSamples sample_features(const Trial& trial, const Size& size, const Activation& activation, const arma::mat& V,
-                               const arma::mat& V_bar, bool single_precision) {
+FeatureSamples sample_features(const Trial& trial, const Size& size, const Activation& activation,
+                               const arma::mat& V, const arma::mat& V_bar, bool single_precision) {
   if (single_precision) return sample<float>(trial, size, activation, V, V_bar);
   return sample<double>(trial, size, activation, V, V_bar);
 }
 
-arma::mat draw_weights(const Trial& trial, const Size& size, const char* name, std::uint64_t columns) {
+arma::mat draw_weights(const Trial& trial, const Size& size, const char* name,
+                       std::uint64_t columns) {
   arma::mat M(size.k, columns);
-  trial.stream(size.stream(name)).fill_normal({M.memptr(), M.n_elem}, 1.0 / std::sqrt(static_cast<double>(size.d)));
+  trial.stream(size.stream(name))
+      .fill_normal({M.memptr(), M.n_elem}, 1.0 / std::sqrt(static_cast<double>(size.d)));
   return M;
 }
 
@@ -129,8 +133,10 @@ TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& tria
   trial.for_each_part(plan.k, [&](std::size_t i) {
     const Size& size = plan.sizes[i];
     const arma::mat V = draw_weights(trial, size, "V", size.d);
-    const arma::mat V_bar = plan.teacher() ? draw_weights(trial, size, "V-bar", size.d) : arma::mat();
-    const FeatureSamples samples = sample_features(trial, size, activation, V, V_bar, single_precision);
+    const arma::mat V_bar =
+        plan.teacher() ? draw_weights(trial, size, "V-bar", size.d) : arma::mat();
+    const FeatureSamples samples =
+        sample_features(trial, size, activation, V, V_bar, single_precision);
     trial.check_interrupt();
     if (plan.teacher()) {
       measure_cross_gram(plan, size, V, V_bar, samples, trial, parts[i]);

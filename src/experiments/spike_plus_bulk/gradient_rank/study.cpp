@@ -14,7 +14,8 @@ namespace ranklab {
 namespace {
 
 constexpr std::uint64_t largest_steps = 100'000'000;
-constexpr double window_samples = 40;  // for the estimate: singular value decompositions that find a window
+constexpr double window_samples = 40;  // typical number of singular value decompositions that find
+                                       // a window, for the cost estimate
 
 std::uint64_t scaled(std::uint64_t k, double ratio, const std::string& flag) {
   const double size = std::round(static_cast<double>(k) * ratio);
@@ -37,12 +38,13 @@ std::vector<std::uint64_t> sampled_steps(const GradientRankConfig& config) {
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, step);
     if (error != std::errc() || stop != end || step > config.steps) {
-      throw UsageError("--sample-steps: '" + text +
-                       "' is not allowed; allowed: all, or a comma-separated list of integers from 0 to " +
-                       std::to_string(config.steps) + " (--steps)");
+      throw UsageError(
+          "--sample-steps: '" + text +
+          "' is not allowed; allowed: all, or a comma-separated list of integers from 0 to " +
+          std::to_string(config.steps) + " (--steps)");
     }
     if (std::find(steps.begin(), steps.end(), step) != steps.end()) {
-      throw UsageError("--sample-steps: '" + text + "' stands twice in the list");
+      throw UsageError("--sample-steps: '" + text + "' is listed twice; list each iteration once");
     }
     steps.push_back(step);
   }
@@ -56,17 +58,22 @@ class GradientRankStudy : public Study {
 
   std::vector<Field> fields() override {
     GradientRankConfig& c = config_;
-    Field sample_steps{"sample-steps", &c.sample_steps, "t", "iterations to record: a list from 0 to --steps, or all"};
+    Field sample_steps{"sample-steps", &c.sample_steps, "t",
+                       "iterations to record: a list from 0 to --steps, or all"};
     sample_steps.numeric_words = true;
     return {
-        choice_field("activation", c.activation, activation_names(), "sigma", "activation of the features; swiglu is gated"),
+        choice_field("activation", c.activation, activation_names(), "sigma",
+                     "activation of the features; swiglu is gated"),
         size_list_field("k", c.k, 2, largest_size, "k", "numbers of features, with one curve each"),
-        excluding_low(real_field("d-ratio", c.d_ratio, 0.0, 1000.0, "d/k", "ratio of input dimension to features")),
-        excluding_low(real_field("n-ratio", c.n_ratio, 0.0, 1000.0, "n/k", "ratio of samples to features")),
+        excluding_low(real_field("d-ratio", c.d_ratio, 0.0, 1000.0, "d/k",
+                                 "ratio of input dimension to features")),
+        excluding_low(
+            real_field("n-ratio", c.n_ratio, 0.0, 1000.0, "n/k", "ratio of samples to features")),
         size_field("m", c.m, 0, largest_size, "m", "rows of W; 0: k"),
         size_field("steps", c.steps, 1, largest_steps, "T", "iterations of gradient descent"),
         sample_steps,
-        real_field("c", c.c, 0.5, 1e6, "c", "factor in the gradient descent step 1/(c ||B|| + eta-offset)"),
+        real_field("c", c.c, 0.5, 1e6, "c",
+                   "factor in the gradient descent step 1/(c ||B|| + eta-offset)"),
         real_field("eta-offset", c.eta_offset, 0.0, 1e6, "c",
                    "constant of Lemma 3.5 and Theorem 3.9; 0 with --c 1 clears the top direction"),
     };
@@ -81,14 +88,18 @@ class GradientRankStudy : public Study {
     Estimate cost;
     double largest_draw = 0;
     for (const gradient_rank::Size& size : run.sizes) {
-      const double m = static_cast<double>(size.m), k = static_cast<double>(size.k), d = static_cast<double>(size.d),
-                   n = static_cast<double>(size.n), small = std::min(m, k), large = std::max(m, k);
-      // What stays until every k is sampled: the gradient, its rotation, the eigenvectors; and the samples themselves.
+      const double m = static_cast<double>(size.m), k = static_cast<double>(size.k),
+                   d = static_cast<double>(size.d), n = static_cast<double>(size.n),
+                   small = std::min(m, k), large = std::max(m, k);
+      // Kept until every k is sampled: the gradient, its rotation, the eigenvectors, and the
+      // samples.
       cost.bytes += 8 * (3 * m * k + 3 * k * k + samples);
-      largest_draw = std::max(largest_draw, 8 * (d * n + k * d + (2 * labels + 1) * k * n + m * n + 10 * k * k + 4 * m * k));
+      largest_draw = std::max(largest_draw, 8 * (d * n + k * d + (2 * labels + 1) * k * n + m * n +
+                                                 10 * k * k + 4 * m * k));
       cost.flops += labels * (2 * k * d * n + 2 * k * k * n) + 4 * m * k * k + 15 * k * k * k +
                     (samples + window_samples) * (m * k + 4 * small * small * large);
-      if (size.k == run.sizes.front().k) cost.flops += gradient_rank::iterated_steps * 4 * m * k * n;
+      if (size.k == run.sizes.front().k)
+        cost.flops += gradient_rank::iterated_steps * 4 * m * k * n;
     }
     cost.bytes += largest_draw;
     return cost;
@@ -97,7 +108,9 @@ class GradientRankStudy : public Study {
   Result run(Runner& runner) const override {
     const gradient_rank::Plan run = plan();
     const bool single_precision = runner.single_precision();
-    return gradient_rank::report(run, runner.run([&](Trial& t) { return gradient_rank::run_trial(run, single_precision, t); }));
+    return gradient_rank::report(run, runner.run([&](Trial& t) {
+      return gradient_rank::run_trial(run, single_precision, t);
+    }));
   }
 
  private:
@@ -112,10 +125,11 @@ class GradientRankStudy : public Study {
 gradient_rank::Plan gradient_rank::make_plan(const GradientRankConfig& config, LabelModel model) {
   Plan plan{config, model, {}, {}, {}, config.eta_offset > 0 ? config.eta_offset : 1.0};
   for (const std::uint64_t k : config.k) {
-    plan.sizes.push_back(
-        {config.m == 0 ? k : config.m, k, scaled(k, config.d_ratio, "--d-ratio"), scaled(k, config.n_ratio, "--n-ratio")});
+    plan.sizes.push_back({config.m == 0 ? k : config.m, k, scaled(k, config.d_ratio, "--d-ratio"),
+                          scaled(k, config.n_ratio, "--n-ratio")});
   }
-  std::sort(plan.sizes.begin(), plan.sizes.end(), [](const Size& a, const Size& b) { return a.k < b.k; });
+  std::sort(plan.sizes.begin(), plan.sizes.end(),
+            [](const Size& a, const Size& b) { return a.k < b.k; });
   for (const Size& size : plan.sizes) plan.k.push_back(static_cast<double>(size.k));
   plan.sampled = sampled_steps(config);
   return plan;

@@ -13,13 +13,15 @@
 #include "models/gram_descent.hpp"
 #include "models/random_features.hpp"
 
-// Shapes: X (d, n); V, V-bar (k, d); A, A-bar (k, n); W# or W-bar (m, k); Gram matrix B = A A' / n and cross-Gram matrix
-// A-bar A' / n (k, k). In the realizable model A-bar = A, so that both commands share the formulas of the teacher.
+// Shapes: X (d, n); V, V-bar (k, d); A, A-bar (k, n); W# or W-bar (m, k); Gram matrix B = A A' / n
+// and cross-Gram matrix A-bar A' / n (k, k). In the realizable model A-bar = A, so both commands
+// share the formulas of the teacher.
 
 namespace ranklab::gradient_rank {
 namespace {
 
-constexpr std::uint64_t longest_search = std::uint64_t{1} << 40;  // iterations; a window that is open beyond has no end
+constexpr std::uint64_t longest_search =
+    std::uint64_t{1} << 40;  // iterations; a window that is still open there has no end
 
 // One k of one trial, ready to be sampled.
 struct Problem {
@@ -29,22 +31,27 @@ struct Problem {
 
 template <class T>
 struct Drawn {
-  arma::Mat<T> A, labelling;  // (k, n): features, and those that make the labels
-  arma::Mat<T> W;             // (m, k): W# or W-bar
+  arma::Mat<T> A, label_features;  // (k, n): features of the model and of the labels
+  arma::Mat<T> W;                  // (m, k): W# or W-bar
 };
 
-// Entries of V are N(0, 1/d), as in Theorem 3.4: rows of norm 1 on average. Those of W are N(0, 1/k); the paper has 1/m in
-// Section 3.1.2 and 1/d in Theorems 3.6 and 3.9, but a common factor changes no nuclear rank. Each k draws from streams of its
-// own, so that its numbers do not depend on the other values of k.
+// Entries of V are N(0, 1/d), as in Theorem 3.4: the rows have norm 1 on average. Entries of W are
+// N(0, 1/k). The paper has 1/m in Section 3.1.2 and 1/d in Theorems 3.6 and 3.9, but a common
+// factor changes no nuclear rank. Each k draws from its own streams, so its numbers do not depend
+// on the other values of k.
 template <class T>
 Drawn<T> draw(const Plan& plan, const Size& size, const Trial& trial) {
   const std::string at = "/k=" + std::to_string(size.k), &activation = plan.config.activation;
   const FeatureSizes sizes{size.m, size.k, size.d, size.n};
-  const double v_std = 1 / std::sqrt(static_cast<double>(size.d)), w_std = 1 / std::sqrt(static_cast<double>(size.k));
+  const double v_std = 1 / std::sqrt(static_cast<double>(size.d)),
+               w_std = 1 / std::sqrt(static_cast<double>(size.k));
   Drawn<T> drawn;
-  drawn.A = draw_random_features<T>(trial, sizes, activation, v_std, {"X" + at, "V" + at, "V2" + at});
-  drawn.labelling =
-      plan.teacher() ? draw_random_features<T>(trial, sizes, activation, v_std, {"X" + at, "V_bar" + at, "V2_bar" + at}) : drawn.A;
+  drawn.A =
+      draw_random_features<T>(trial, sizes, activation, v_std, {"X" + at, "V" + at, "V2" + at});
+  drawn.label_features = plan.teacher()
+                             ? draw_random_features<T>(trial, sizes, activation, v_std,
+                                                       {"X" + at, "V_bar" + at, "V2_bar" + at})
+                             : drawn.A;
   const std::string W_name = (plan.teacher() ? "W_bar" : "W_sharp") + at;
   drawn.W = draw_gaussian<T>(trial, W_name.c_str(), size.m, size.k, w_std);
   return drawn;
@@ -55,18 +62,20 @@ arma::mat in_double(const arma::Mat<T>& M) {
   return arma::conv_to<arma::mat>::from(M);
 }
 
-// A B' / n, in double for either precision: rounded to single, the Gram matrix of a rank-deficient A would be indefinite.
+// A B' / n, in double for either precision. Rounded to single precision, the Gram matrix of a
+// rank-deficient A would be indefinite.
 template <class T>
 arma::mat gram(const arma::Mat<T>& A, const arma::Mat<T>& B) {
   return in_double(A) * in_double(B).t() / static_cast<double>(A.n_cols);
 }
 
-// Lemma 3.10 on the run's own matrices: the largest ||G_t - closed form||_F / ||G_0||_F, where G_t is the gradient at the
-// iterate W_t itself, by the n-sized formulas.
+// Lemma 3.10 on the run's matrices: the largest ||G_t - closed form||_F / ||G_0||_F, where G_t is
+// the gradient at the iterate W_t, by the n-sized formulas.
 template <class T>
-double error_of_closed_form(const Drawn<T>& drawn, const GramDescent& descent, std::uint64_t steps, const Trial& trial) {
+double error_of_closed_form(const Drawn<T>& drawn, const GramDescent& descent, std::uint64_t steps,
+                            const Trial& trial) {
   const T n = static_cast<T>(drawn.A.n_cols);
-  const arma::Mat<T> Y = drawn.W * drawn.labelling;
+  const arma::Mat<T> Y = drawn.W * drawn.label_features;
   arma::Mat<T> W(arma::size(drawn.W), arma::fill::zeros);
   double largest = 0, scale = 0;
   for (std::uint64_t t = 0; t <= std::min(steps, iterated_steps); ++t) {
@@ -80,14 +89,16 @@ double error_of_closed_form(const Drawn<T>& drawn, const GramDescent& descent, s
   return scale > 0 ? largest / scale : undefined;
 }
 
-// Assumptions E and G with the spikes of Theorem 3.4 and Corollary 3.8, the empirical means: B = u u' + bulk and
-// cross = v u' + cross bulk. Then Section 3.1.2's (3.2.2's) bound on nr(W_0) with its constants C = ||W||, kappa = ||W v||/||v||.
-// Differs from [Spectral]: Section 3.2.2 asks for ||W-bar u|| >= kappa ||u||, but its estimate needs the left spike v.
+// Assumptions E and G with the spikes of Theorem 3.4 and Corollary 3.8, the empirical means: B = u
+// u' + bulk and cross = v u' + cross bulk. Then Section 3.1.2's (3.2.2's) bound on nr(W_0) with its
+// constants C = ||W||, kappa = ||W v||/||v||. Differs from [Spectral]: ||W-bar v|| >= kappa ||v||
+// instead of ||W-bar u|| >= kappa ||u|| (Section 3.2.2), because the paper's estimate uses the left
+// spike v.
 template <class T>
-void measure_spikes(const Drawn<T>& drawn, const Plan& plan, const Size& size, const arma::mat& B, const arma::mat& cross,
-                    TrialRecord& record) {
+void measure_spikes(const Drawn<T>& drawn, const Plan& plan, const Size& size, const arma::mat& B,
+                    const arma::mat& cross, TrialRecord& record) {
   const auto mean = [](const arma::Mat<T>& A) { return arma::vec(arma::mean(in_double(A), 1)); };
-  const arma::vec u = mean(drawn.A), v = mean(drawn.labelling);
+  const arma::vec u = mean(drawn.A), v = mean(drawn.label_features);
   const arma::vec bulk = symmetric_eigenvalues(B - u * u.t());
   record.set(size.at(spike_B), arma::dot(u, u));
   record.set(size.at(bulk_smallest), bulk.front());
@@ -97,29 +108,38 @@ void measure_spikes(const Drawn<T>& drawn, const Plan& plan, const Size& size, c
     cross_bulk = singular_values(cross - v * u.t());
     record.set(size.at(cross_spike), arma::norm(u) * arma::norm(v));
     record.set(size.at(cross_bulk_largest), cross_bulk.front());
-    record.set(size.at(cross_bulk_d), cross_bulk(std::min<arma::uword>(size.d, cross_bulk.n_elem) - 1));
+    record.set(size.at(cross_bulk_d),
+               cross_bulk(std::min<arma::uword>(size.d, cross_bulk.n_elem) - 1));
   }
   const arma::mat W = in_double(drawn.W);
   const arma::vec weights = singular_values(W);
-  const double C = weights.front(), spike = arma::norm(u) * arma::norm(v), kappa = arma::norm(W * v) / arma::norm(v);
+  const double C = weights.front(), spike = arma::norm(u) * arma::norm(v),
+               kappa = arma::norm(W * v) / arma::norm(v);
   const double floor = kappa * spike - C * arma::norm(cross_bulk);
-  record.set(size.at(nuclear_rank_0_bound), floor > 0 ? std::pow(C * (spike + arma::accu(cross_bulk)) / floor, 2) : undefined);
+  record.set(size.at(nuclear_rank_0_bound),
+             floor > 0 ? std::pow(C * (spike + arma::accu(cross_bulk)) / floor, 2) : undefined);
   record.set(size.at(nuclear_rank_W), nuclear_rank(weights));
 }
 
-// Lemma 3.5 at its own step eta = 1 / (offset + ||B||), with the constants c_1, c_2 of Assumption E that the run has.
-void measure_lemma(const GramDescent& descent, double offset, const Size& size, TrialRecord& record) {
+// Lemma 3.5 at its own step eta = 1 / (offset + ||B||), with the constants c_1, c_2 of Assumption E
+// in this run.
+void measure_lemma(const GramDescent& descent, double offset, const Size& size,
+                   TrialRecord& record) {
   const GramDescent lemma = descent.with_eta(GramDescent::step(descent.lambda(), 1.0, offset));
   const double top = descent.lambda().front(), c_1 = record.scalar(size.at(bulk_smallest)),
                c_2 = record.scalar(size.at(bulk_largest));
   const double spike = offset * top / (offset + top), low = c_1 * (1 - c_2 / (offset + top));
-  record.set(size.at(condition_T), descent.lambda().back() > 0 ? lemma.condition(1) : std::numeric_limits<double>::infinity());
-  record.set(size.at(condition_T_bound), low > 0 ? std::max(spike, c_2) / std::min(spike, low) : undefined);
+  record.set(size.at(condition_T), descent.lambda().back() > 0
+                                       ? lemma.condition(1)
+                                       : std::numeric_limits<double>::infinity());
+  record.set(size.at(condition_T_bound),
+             low > 0 ? std::max(spike, c_2) / std::min(spike, low) : undefined);
   record.set(size.at(nuclear_rank_1_offset), lemma.nuclear_rank(1));
 }
 
-// The window of a large gradient rank, nr(G_t) >= d/4, sought beyond --steps too.
-void measure_window(const GramDescent& descent, const Size& size, const Trial& trial, TrialRecord& record) {
+// The window of a large gradient rank, nr(G_t) >= d/4. The search continues beyond --steps.
+void measure_window(const GramDescent& descent, const Size& size, const Trial& trial,
+                    TrialRecord& record) {
   const RankPath path{[&](std::uint64_t t) {
                         trial.check_interrupt();
                         return descent.nuclear_rank(t);
@@ -134,7 +154,8 @@ template <class T>
 Problem measure(const Plan& plan, const Size& size, const Trial& trial) {
   trial.check_interrupt();
   const Drawn<T> drawn = draw<T>(plan, size, trial);
-  const arma::mat B = gram(drawn.A, drawn.A), cross = plan.teacher() ? gram(drawn.labelling, drawn.A) : B;
+  const arma::mat B = gram(drawn.A, drawn.A),
+                  cross = plan.teacher() ? gram(drawn.label_features, drawn.A) : B;
   const arma::mat W = in_double(drawn.W), G_0 = -W * cross;
   trial.check_interrupt();
   Problem problem{GramDescent::with_step(G_0, B, plan.config.c, plan.config.eta_offset), {}};
@@ -144,18 +165,21 @@ Problem measure(const Plan& plan, const Size& size, const Trial& trial) {
   record.set(size.at(stable_rank_A), stable_rank_from_gram(B));
   measure_spikes(drawn, plan, size, B, cross, record);
   trial.check_interrupt();
-  const bool zero = descent.lambda().front() == 0;  // no feature is active: there is no step
+  const bool zero = descent.lambda().front() == 0;  // no feature is active, so there is no step
   if (zero) {
-    for (const char* name : {condition_T, condition_T_bound, nuclear_rank_1_offset}) record.set(size.at(name), undefined);
+    for (const char* name : {condition_T, condition_T_bound, nuclear_rank_1_offset})
+      record.set(size.at(name), undefined);
   } else {
     measure_lemma(descent, plan.theorem_offset, size, record);
   }
   measure_window(descent, size, trial, record);
-  const arma::mat Y = W * in_double(drawn.labelling);
+  const arma::mat Y = W * in_double(drawn.label_features);
   const double loss = arma::dot(Y, Y) / (2 * static_cast<double>(size.n));
-  record.set(size.at(minimum_ratio), loss > 0 ? 1 - descent.decrease_to_minimum() / loss : undefined);
+  record.set(size.at(minimum_ratio),
+             loss > 0 ? 1 - descent.decrease_to_minimum() / loss : undefined);
   if (size.k == plan.sizes.front().k) {
-    record.set(closed_form_error, zero ? undefined : error_of_closed_form(drawn, descent, plan.config.steps, trial));
+    record.set(closed_form_error,
+               zero ? undefined : error_of_closed_form(drawn, descent, plan.config.steps, trial));
     record.set(closed_form_tolerance, tolerance::residual<T>);
   }
   return problem;
@@ -167,12 +191,14 @@ TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& tria
   const std::vector<Size>& sizes = plan.sizes;
   std::vector<Problem> problems(sizes.size());
   trial.for_each_part(plan.k, [&](std::size_t i) {
-    problems[i] = single_precision ? measure<float>(plan, sizes[i], trial) : measure<double>(plan, sizes[i], trial);
+    problems[i] = single_precision ? measure<float>(plan, sizes[i], trial)
+                                   : measure<double>(plan, sizes[i], trial);
   });
 
-  // Iterations 0 and 1 are always sampled; what else the plan has follows.
+  // Iterations 0 and 1 are always sampled; the other iterations of the plan follow.
   std::vector<std::uint64_t> steps = {0, 1};
-  std::copy_if(plan.sampled.begin(), plan.sampled.end(), std::back_inserter(steps), [](std::uint64_t t) { return t > 1; });
+  std::copy_if(plan.sampled.begin(), plan.sampled.end(), std::back_inserter(steps),
+               [](std::uint64_t t) { return t > 1; });
   const std::size_t count = steps.size();
   std::vector<double> ranks(sizes.size() * count), costs;
   for (const double k : plan.k) costs.insert(costs.end(), count, k);

@@ -1,4 +1,5 @@
-// Claims about windows of large nuclear rank: Theorem 3.6 and Remark 1, Theorem 3.11, Corollary 3.12 and Remark 2 of [Spectral].
+// Claims about windows of large nuclear rank: Theorem 3.6 and Remark 1, Theorem 3.11,
+// Corollary 3.12 and Remark 2 of [Spectral].
 #include <algorithm>
 #include <cmath>
 
@@ -8,28 +9,37 @@
 namespace ranklab::multi_spike {
 namespace {
 
-// Why the theorem says nothing about this family, or "".
+// Why the theorem does not apply to this family, or "".
 std::string unmet_hypothesis(const Plan& plan, const SpikeFamily& family) {
-  const std::uint64_t p = plan.config.spikes, smallest = *std::min_element(plan.config.d.begin(), plan.config.d.end());
-  if (family.c < 1) return "the theorem takes c >= 1, this run c = " + short_number(family.c);
-  if (!plan.teacher()) return p >= smallest ? "as many spikes as dimensions leave no bulk: M-bar has no column" : "";
-  if (family.pair.high > 1) return "Assumption H takes u <= 1, this run u = " + short_number(family.pair.high);
+  const std::uint64_t p = plan.config.spikes,
+                      smallest = *std::min_element(plan.config.d.begin(), plan.config.d.end());
+  if (family.c < 1) return "the theorem assumes c >= 1; here c = " + short_number(family.c);
+  if (!plan.teacher())
+    return p >= smallest
+               ? "there are at least as many spikes as dimensions, so M-bar has no columns"
+               : "";
+  if (family.pair.high > 1)
+    return "Assumption H requires u <= 1; here u = " + short_number(family.pair.high);
   if (2 * p >= smallest / 2) {
-    return "2 p = " + short_number(2 * real(p)) + " spikes leave no column p + 1 to r - p at d = " + std::to_string(smallest);
+    return "with 2 p = " + short_number(2 * real(p)) +
+           ", M-bar (columns p + 1 to r - p) has no columns at d = " + std::to_string(smallest);
   }
   return "";
 }
 
-// Corollary 3.12 asks for more than Theorem 3.11.
+// Corollary 3.12 requires more than Theorem 3.11.
 std::string unmet_hypothesis_of_window(const Plan& plan, const SpikeFamily& family) {
   const std::string reason = unmet_hypothesis(plan, family);
   if (!reason.empty() || !plan.teacher()) return reason;
   const double difference = family.pair.high - family.pair.low;
-  if (difference >= 0.5) return "u - l = " + short_number(difference) + " is not below 1/2";
-  const std::uint64_t p = plan.config.spikes, largest = *std::max_element(plan.config.d.begin(), plan.config.d.end());
+  if (difference >= 0.5)
+    return "the corollary requires u - l < 1/2; here u - l = " + short_number(difference);
+  const std::uint64_t p = plan.config.spikes,
+                      largest = *std::max_element(plan.config.d.begin(), plan.config.d.end());
   const double limit = std::pow(real(largest), 1 - 2 * difference);
   if (real(p) >= limit) {
-    return "p = o(d^(1-2(u-l))) cannot be said of p = " + std::to_string(p) + ": d^(1-2(u-l)) is " + short_number(limit) +
+    return "the corollary requires p = o(d^(1-2(u-l))), but p = " + std::to_string(p) +
+           " is not below d^(1-2(u-l)) = " + short_number(limit) +
            " at d = " + std::to_string(largest);
   }
   return "";
@@ -41,34 +51,36 @@ Metric over(const char* quantity, const SpikePair& pair, Prediction prediction) 
   return ratio(quantity, [=, &pair](const AtSize& at) { return (pair.*prediction)(at.x); });
 }
 
-// The place of a theorem, whose ids carry what distinguishes the family.
+// The place of a theorem; its ids carry the parameters that distinguish the family.
 Place place(const SpikeFamily& family, const std::string& theorem, const std::string& source) {
   return {"spectral/" + theorem + id_suffix(family.names) + "/", source};
 }
 
-// The means over trials at every size, over the prediction.
-std::string means(const SpikeFamily& family, const Records& records, const char* quantity, Prediction prediction) {
+// The means over trials at every size, divided by the prediction.
+std::string means(const SpikeFamily& family, const Records& records, const char* quantity,
+                  Prediction prediction) {
   std::vector<std::string> texts;
   for (const Setting& at : family.settings) {
-    const double mean = summarise(scalars_of(records, at.prefix + quantity)).mean;
+    const double mean = summarize(scalars_of(records, at.prefix + quantity)).mean;
     texts.push_back(short_number(mean / (family.pair.*prediction)(real(at.d))));
   }
   return joined(texts);
 }
 
-// "; <what> <value>", or nothing where too few sizes leave it undefined.
-std::string and_fitted(const char* what, double value) {
-  return std::isfinite(value) ? std::string("; ") + what + " " + short_number(value) : "";
+// "; <quantity> <value>", or nothing if too few sizes leave the value undefined.
+std::string and_fitted(const char* quantity, double value) {
+  return std::isfinite(value) ? std::string("; ") + quantity + " " + short_number(value) : "";
 }
 
-// Why no exponent over d can be judged, with what is measured all the same; empty for three sizes or more.
+// Why no exponent of d can be judged, with the measured values; empty for three sizes or more.
 std::string too_few_sizes(const SizeClaims& over_d, const std::string& detail) {
-  return over_d.x.size() < 3 ? "a fit over d takes three sizes or more; " + detail : "";
+  return over_d.x.size() < 3 ? "a fit over d requires at least three sizes; " + detail : "";
 }
 
-// nr stays at the level or above over the predicted span, in every trial at every size; one whose span is empty is no case.
-void judge_passage(const SpikeFamily& family, const SizeClaims& over_d, const Statement& statement, const char* start,
-                   const char* end, Span Setting::*predicted) {
+// Claim: nr is at least the level over the predicted span, in every trial at every size. A size
+// whose span is empty is not a case.
+void judge_passage(const SpikeFamily& family, const SizeClaims& over_d, const Statement& statement,
+                   const char* start, const char* end, Span Setting::*predicted) {
   std::vector<std::string> empty;
   const auto is_empty = [&](const Setting& at) {
     const Span span = at.*predicted;
@@ -80,72 +92,94 @@ void judge_passage(const SpikeFamily& family, const SizeClaims& over_d, const St
   const Tally tally = over_d.tally([&](const AtSize& at, Tally& t) {
     const Setting& setting = family.settings[at.i];
     const Span span = setting.*predicted;
-    // Between the two first passages every iteration is at the level or above it.
+    // Between the two first passages nr is at least the level at every iteration.
     if (!is_empty(setting)) t.count(!(at(start) <= real(span.from)) || at(end) <= real(span.to));
   });
   over_d.claims.never_violated(
       statement, tally,
-      clauses("cases are trials and sizes",
-              empty.empty()
-                  ? ""
-                  : "the predicted window is empty, or ends after the last iteration looked at, at d = " + joined(empty)));
+      clauses("one case per trial and size", empty.empty()
+                                                 ? ""
+                                                 : "the predicted window is empty, or ends after "
+                                                   "the last iteration examined, at d = " +
+                                                       joined(empty)));
 }
 
-// The quantity is at least of the order of the prediction.
-void judge_order(const Plan& plan, const SpikeFamily& family, const SizeClaims& over_d, const Statement& statement,
-                 const char* quantity, Prediction prediction, const std::string& name) {
-  judge_exponent(over_d, statement, over(quantity, family.pair, prediction), at_least(-plan.exponent_tolerance),
+// Claim: the quantity is at least of the order of the prediction.
+void judge_order(const Plan& plan, const SpikeFamily& family, const SizeClaims& over_d,
+                 const Statement& statement, const char* quantity, Prediction prediction,
+                 const std::string& name) {
+  judge_exponent(over_d, statement, over(quantity, family.pair, prediction),
+                 at_least(-plan.exponent_tolerance),
                  name + ": " + means(family, over_d.records, quantity, prediction));
 }
 
 // Theorem 3.6, or Corollary 3.12.
 void judge_window(const Plan& plan, const SpikeFamily& family, const SizeClaims& over_d) {
-  const Place theorem =
-      plan.teacher() ? place(family, "cor-3.12", "Corollary 3.12, eq. (3.27)") : place(family, "thm-3.6", "Theorem 3.6");
+  const Place theorem = plan.teacher() ? place(family, "cor-3.12", "Corollary 3.12, eq. (3.27)")
+                                       : place(family, "thm-3.6", "Theorem 3.6");
   const std::string level = plan.teacher() ? "nr >= 0.2 d" : "nr >= d/4";
-  judge_passage(family, over_d, theorem("window", level + " at every iteration from c u d^(u-l) log d to c d^u"), burn_in,
-                window_end, &Setting::window);
-  judge_order(plan, family, over_d, theorem("window-order", "the window of " + level + " lasts for at least the order of d^u"),
+  judge_passage(family, over_d,
+                theorem("window", level + " at every iteration from c u d^(u-l) log d to c d^u"),
+                burn_in, window_end, &Setting::window);
+  judge_order(plan, family, over_d,
+              theorem("window-order",
+                      "The length of the window with " + level + " is at least of order d^u"),
               window_length, &SpikePair::window_scale, "length / d^u");
 
-  const ValueAtSize burn_in_ratio = over_d.at_sizes(over(burn_in_crossing, family.pair, &SpikePair::burn_in_scale));
+  const ValueAtSize burn_in_ratio =
+      over_d.at_sizes(over(burn_in_crossing, family.pair, &SpikePair::burn_in_scale));
   const std::string ratios =
-      "burn-in / (d^(u-l) log d): " + means(family, over_d.records, burn_in_crossing, &SpikePair::burn_in_scale) +
-      and_fitted("exponent of d in it", summarise(slopes_over(over_d.records, over_d.x, burn_in_ratio, fit_power)).mean);
+      "burn-in / (d^(u-l) log d): " +
+      means(family, over_d.records, burn_in_crossing, &SpikePair::burn_in_scale) +
+      and_fitted("exponent of d in this ratio",
+                 summarize(slopes_over(over_d.records, over_d.x, burn_in_ratio, fit_power)).mean);
   const std::vector<double> slopes = burn_in_slopes(plan, family, over_d.records);
   const double constant = family.c * family.pair.high;
   const auto slope_in = [&](Region allowed, const Statement& statement) {
-    if (over_d.claims.applies(statement, too_few_sizes(over_d, ratios))) over_d.claims.mean(statement, slopes, allowed, ratios);
+    if (over_d.claims.applies(statement, too_few_sizes(over_d, ratios)))
+      over_d.claims.mean(statement, slopes, allowed, ratios);
   };
   slope_in(
       at_most(constant),
-      theorem("burn-in-at-most",
-              "the burn-in grows no faster than d^(u-l) log d: burn-in / d^(u-l) = a + b log d with b at most the constant c u "
-              "of the proof"));
-  slope_in({positive().low, constant},
-           theorem("burn-in-of-order",
-                   "the burn-in grows like d^(u-l) log d, not more slowly: b > 0 in burn-in / d^(u-l) = a + b log d"));
+      theorem("burn-in-at-most", "The burn-in (the first t with " + level +
+                                     ") grows no faster than d^(u-l) log d: burn-in / d^(u-l) = a "
+                                     "+ b log d with b at most the constant c u of the proof"));
+  slope_in(
+      {positive().low, constant},
+      theorem(
+          "burn-in-of-order",
+          "The burn-in (the first t with " + level +
+              ") is of order d^(u-l) log d: burn-in / d^(u-l) = a + b log d with 0 < b <= c u"));
 }
 
 // Remark 1, or 2.
 void judge_longer_window(const Plan& plan, const SpikeFamily& family, const SizeClaims& over_d) {
-  const Place remark = plan.teacher() ? place(family, "remark-2", "Remark 2") : place(family, "remark-1", "Remark 1");
-  const std::string level = "nr >= d^(1-eps), eps = " + short_number(plan.config.epsilon);
-  judge_passage(family, over_d, remark("window", level + ", from c u d^(u-l) log d to c eps d^u log d / (2 c_2)"), remark_burn_in,
-                remark_window_end, &Setting::remark_window);
-  judge_order(plan, family, over_d, remark("order", "the window of " + level + " lasts for at least the order of d^u log d"),
-              remark_window_end, &SpikePair::remark_scale, "end / (d^u log d)");
+  const Place remark = plan.teacher() ? place(family, "remark-2", "Remark 2")
+                                      : place(family, "remark-1", "Remark 1");
+  const std::string level = "nr >= d^(1-eps) with eps = " + short_number(plan.config.epsilon);
+  judge_passage(
+      family, over_d,
+      remark("window",
+             level + " at every iteration from c u d^(u-l) log d to c eps d^u log d / (2 c_2)"),
+      remark_burn_in, remark_window_end, &Setting::remark_window);
+  judge_order(
+      plan, family, over_d,
+      remark("order", "The end of the window with " + level + " is at least of order d^u log d"),
+      remark_window_end, &SpikePair::remark_scale, "end / (d^u log d)");
   const Tally longer = over_d.tally([&](const AtSize& at, Tally& t) {
     const Setting& setting = family.settings[at.i];
     const double end = at(window_end);
     if (setting.remark_level >= setting.level || !std::isfinite(end)) return;
-    t.count(at(remark_window_end) <= end);  // one that has not ended is undefined, and no violation
+    t.count(at(remark_window_end) <=
+            end);  // a window that has not ended has an undefined end and is no violation
   });
-  over_d.claims.never_violated(remark("longer", "the window of " + level + " ends after that of nr of order d"), longer,
-                               "sizes with d^(1-eps) below the level of the shorter window");
+  over_d.claims.never_violated(
+      remark("longer", "The window with " + level + " ends after the window with nr of order d"),
+      longer, "judged at the sizes at which d^(1-eps) is below the level of the shorter window");
 }
 
-// (3.11) and Theorem 3.11 over the predicted window, with the constants of the proofs in place of the unspecified ones.
+// (3.11) and Theorem 3.11 over the predicted window, with the constants of the proofs in place of
+// the unspecified ones.
 void judge_norms(const Plan& plan, const SpikeFamily& family, const SizeClaims& over_d) {
   const bool teacher = plan.teacher();
   const double p = real(plan.config.spikes), c_1 = plan.c_1, c_2 = plan.c_2;
@@ -156,36 +190,50 @@ void judge_norms(const Plan& plan, const SpikeFamily& family, const SizeClaims& 
       if (setting.window.from > setting.window.to) continue;
       const AtSize at = over_d.at(record, i);
       const double d = at.x;
-      const double passed = teacher ? std::pow(d, family.pair.high - family.pair.low) : 1.0, last = teacher ? 1 / d : 0.0;
+      const double passed = teacher ? std::pow(d, family.pair.high - family.pair.low) : 1.0,
+                   last = teacher ? 1 / d : 0.0;
       const double W = record.scalar(at_size(family.pair.names, setting.d) + W_norm);
       const double lower = at(M_nuclear) - p * passed - last;
       const double upper = at(teacher ? W_frobenius : M_frobenius) + std::sqrt(p) * passed + last;
       const double constant = std::max(c_2, (teacher ? 2 * c_2 : 1.0) * W);
       frobenius.count(at(window_frobenius) > constant * upper, at(window_frobenius) / upper);
-      if (lower > 0) nuclear.count(at(window_nuclear) < c_1 * std::exp(-2 * c_2) * lower, at(window_nuclear) / lower);
+      if (lower > 0)
+        nuclear.count(at(window_nuclear) < c_1 * std::exp(-2 * c_2) * lower,
+                      at(window_nuclear) / lower);
     }
   }
-  const Place theorem = teacher ? place(family, "thm-3.11", "Theorem 3.11") : place(family, "eq-3.11", "eq. (3.11)");
+  const Place theorem =
+      teacher ? place(family, "thm-3.11", "Theorem 3.11") : place(family, "eq-3.11", "eq. (3.11)");
   const std::string terms = teacher ? "||M-bar||_* - p d^(u-l) - d^(-1)" : "||M-bar||_* - r";
   over_d.claims.never_violated(
-      theorem("nuclear", "over the predicted window ||grad L(W_t)||_* >= C (" + terms + "), C = c_1 exp(-2 c_2)"), nuclear,
-      nuclear.cases > 0 ? "smallest ratio " + short_number(nuclear.smallest) : "the right side is not positive");
+      theorem("nuclear",
+              "||grad L(W_t)||_* >= C (" + terms +
+                  ") at every iteration of the predicted window, with C = c_1 exp(-2 c_2)"),
+      nuclear,
+      nuclear.cases > 0
+          ? "smallest ratio of the norm to the parenthesis " + short_number(nuclear.smallest)
+          : "the right side is never positive");
   over_d.claims.never_violated(
-      theorem("frobenius", teacher ? "over the predicted window ||grad L(W_t)||_F <= C (||W-bar||_F + sqrt(p) d^(u-l) + d^(-1)), "
-                                     "C = 2 c_2 ||W-bar||_op"
-                                   : "over the predicted window ||grad L(W_t)||_F <= C (||M-bar||_F + sqrt(r)), C = max(c_2, "
-                                     "||W#||_op)"),
-      frobenius, "largest ratio " + short_number(std::max(0.0, frobenius.largest)));
+      theorem("frobenius",
+              teacher ? "||grad L(W_t)||_F <= C (||W-bar||_F + sqrt(p) d^(u-l) + d^(-1)) at every "
+                        "iteration of the predicted window, with C = 2 c_2 ||W-bar||_op"
+                      : "||grad L(W_t)||_F <= C (||M-bar||_F + sqrt(r)) at every iteration of the "
+                        "predicted window, with C = max(c_2, ||W#||_op)"),
+      frobenius,
+      "largest ratio of the norm to the parenthesis " +
+          short_number(std::max(0.0, frobenius.largest)));
 }
 
 }  // namespace
 
-std::vector<double> burn_in_slopes(const Plan& plan, const SpikeFamily& family, const Records& records) {
+std::vector<double> burn_in_slopes(const Plan& plan, const SpikeFamily& family,
+                                   const Records& records) {
   std::vector<double> log_d;
   for (const double d : plan.d) log_d.push_back(std::log(d));
   const auto value = [&](const TrialRecord& record, std::size_t i) {
     const double crossing = record.scalar(family.settings[i].prefix + burn_in_crossing);
-    const double iterations = crossing > 0 ? std::max(crossing, 1.0) : 0 * crossing;  // NaN where there is none
+    const double iterations =
+        crossing > 0 ? std::max(crossing, 1.0) : 0 * crossing;  // NaN if there is none
     return iterations * log_d[i] / family.pair.burn_in_scale(plan.d[i]);
   };
   return slopes_over(records, log_d, value, fit_line);
@@ -195,29 +243,34 @@ std::string id_suffix(const std::string& names) {
   return names.empty() ? "" : "/" + names.substr(0, names.size() - 1);
 }
 
-SizeClaims over_sizes(const Plan& plan, const std::string& names, const Records& records, Claims& claims) {
+SizeClaims over_sizes(const Plan& plan, const std::string& names, const Records& records,
+                      Claims& claims) {
   SizeClaims over_d{claims, records, plan.d, {}};
   for (const std::uint64_t d : plan.config.d) over_d.prefixes.push_back(at_size(names, d));
   return over_d;
 }
 
-void judge_exponent(const SizeClaims& over_d, const Statement& statement, const Metric& ratio, Region allowed,
-                    const std::string& detail) {
+void judge_exponent(const SizeClaims& over_d, const Statement& statement, const Metric& ratio,
+                    Region allowed, const std::string& detail) {
   std::vector<double> exponents, errors;
-  for (const LineFit& fit : fits_over(over_d.records, over_d.x, over_d.at_sizes(ratio), fit_power)) {
+  for (const LineFit& fit :
+       fits_over(over_d.records, over_d.x, over_d.at_sizes(ratio), fit_power)) {
     exponents.push_back(fit.slope);
     errors.push_back(fit.slope_error);
   }
-  const std::string text = detail + and_fitted("standard error of a fit", summarise(errors).mean);
-  if (over_d.claims.applies(statement, too_few_sizes(over_d, text))) over_d.claims.mean(statement, exponents, allowed, text);
+  const std::string text = detail + and_fitted("standard error of a fit", summarize(errors).mean);
+  if (over_d.claims.applies(statement, too_few_sizes(over_d, text)))
+    over_d.claims.mean(statement, exponents, allowed, text);
 }
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
-  for (const SpikePair& pair : plan.pairs) judge_matrices(plan, pair, over_sizes(plan, pair.names, records, claims));
+  for (const SpikePair& pair : plan.pairs)
+    judge_matrices(plan, pair, over_sizes(plan, pair.names, records, claims));
   for (const SpikeFamily& family : plan.families) {
     const SizeClaims over_d = over_sizes(plan, family.names, records, claims);
     {
-      const auto hypothesis = claims.only_where(unmet_hypothesis_of_window(plan, family), Claims::Unmet::reason_and_measured);
+      const auto hypothesis = claims.only_where(unmet_hypothesis_of_window(plan, family),
+                                                Claims::Unmet::reason_and_measured);
       judge_window(plan, family, over_d);
       judge_longer_window(plan, family, over_d);
     }

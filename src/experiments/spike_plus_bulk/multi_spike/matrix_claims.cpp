@@ -1,5 +1,5 @@
-// Claims about the matrices of the multi-spike study: Assumption F, eq. (3.10); Assumption H, eq. (3.23); the subspaces in the
-// proof of Theorem 3.11 and in that of Corollary 3.12.
+// Claims about the matrices of the multi-spike study: Assumption F, eq. (3.10); Assumption H, eq.
+// (3.23); the subspaces in the proof of Theorem 3.11 and in that of Corollary 3.12.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -10,18 +10,23 @@
 namespace ranklab::multi_spike {
 namespace {
 
-constexpr double rounding = 1e-10;  // relative; of eigenvalues and singular values of matrices of a few hundred rows
+constexpr double rounding =
+    1e-10;  // relative error of eigenvalues and singular values of matrices with a few hundred rows
 
-// holds(at) in every trial at every size, and a number whose smallest and largest values go into the detail.
+// Claim: holds(at) in every trial at every size. The detail gives the smallest and the largest
+// value of `quantity`.
 void judge_every(const SizeClaims& over_d, const Statement& statement, const std::string& detail,
-                 const std::function<bool(const AtSize&)>& holds, const Metric& shown) {
-  const Tally tally = over_d.tally([&](const AtSize& at, Tally& t) { t.count(!holds(at), shown(at)); });
-  over_d.claims.never_violated(
-      statement, tally,
-      tally.cases > 0 ? detail + " between " + short_number(tally.smallest) + " and " + short_number(tally.largest) : "");
+                 const std::function<bool(const AtSize&)>& holds, const Metric& quantity) {
+  const Tally tally =
+      over_d.tally([&](const AtSize& at, Tally& t) { t.count(!holds(at), quantity(at)); });
+  over_d.claims.never_violated(statement, tally,
+                               tally.cases > 0
+                                   ? detail + " between " + short_number(tally.smallest) + " and " +
+                                         short_number(tally.largest)
+                                   : "");
 }
 
-// "eq-3.10" with what distinguishes the pair.
+// "eq-3.10" with the parameters that distinguish the pair.
 std::string id(const std::string& name, const SpikePair& pair) {
   return name + id_suffix(pair.names);
 }
@@ -33,25 +38,32 @@ bool spikes_in_range(const AtSize& at, const SpikePair& pair, double c_1, double
 }
 
 bool bulk_in_range(const AtSize& at, const Plan& plan) {
-  return at(bulk_smallest) >= plan.c_1 * (1 - rounding) && at(bulk_largest) <= plan.c_2 * (1 + rounding);
+  return at(bulk_smallest) >= plan.c_1 * (1 - rounding) &&
+         at(bulk_largest) <= plan.c_2 * (1 + rounding);
 }
 
 void judge_assumption_F(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d) {
   const Place place{"spectral/", "Assumption F, eq. (3.10)"};
   const Misprint bounds =
-      place.misprint(id("eq-3.10", pair), "c_1 d^l I <= S <= c_2 d^u I for the S of rank r, and c_1 I <= Sigma <= c_2 I",
-                     "the r nonzero eigenvalues of S lie between c_1 d^l and c_2 d^u, those of Sigma between c_1 and c_2");
+      place.misprint(id("eq-3.10", pair),
+                     "c_1 d^l I <= S <= c_2 d^u I for S of rank r, and c_1 I <= Sigma <= c_2 I",
+                     "The r nonzero eigenvalues of S lie between c_1 d^l and c_2 d^u, and the "
+                     "eigenvalues of Sigma between c_1 and c_2");
   const double c_1 = plan.c_1, c_2 = plan.c_2;
   judge_every(
-      over_d, bounds.as_printed, "an S of rank r < k has the eigenvalue 0; smallest eigenvalue of S / d^l",
+      over_d, bounds.as_printed,
+      "S of rank r < k has the eigenvalue 0; smallest eigenvalue of S, over d^l,",
       [&](const AtSize& at) {
-        return at(signal_smallest) >= c_1 * pair.smallest_spike(at.x) * (1 - rounding) && bulk_in_range(at, plan) &&
+        return at(signal_smallest) >= c_1 * pair.smallest_spike(at.x) * (1 - rounding) &&
+               bulk_in_range(at, plan) &&
                at(spike_largest) <= c_2 * pair.largest_spike(at.x) * (1 + rounding);
       },
       [&](const AtSize& at) { return at(signal_smallest) / pair.smallest_spike(at.x); });
   judge_every(
-      over_d, bounds.corrected, "c_1 = 0.5, c_2 = 1.5, the gap lambda_r(B) / lambda_(r+1)(B)",
-      [&](const AtSize& at) { return spikes_in_range(at, pair, c_1, c_2) && bulk_in_range(at, plan); },
+      over_d, bounds.corrected, "c_1 = 0.5, c_2 = 1.5; gap lambda_r(B) / lambda_(r+1)(B)",
+      [&](const AtSize& at) {
+        return spikes_in_range(at, pair, c_1, c_2) && bulk_in_range(at, plan);
+      },
       [](const AtSize& at) { return at(eigenvalue_gap); });
 }
 
@@ -60,37 +72,44 @@ void judge_assumption_H(const Plan& plan, const SpikePair& pair, const SizeClaim
   judge_every(
       over_d,
       place(id("eq-3.23", pair),
-            "p singular values of H_1 between d^l and d^u, Gamma between c_1 and c_2, and r = d/2 singular values of Sigma between "
-            "c_1 and c_2"),
-      "c_1 = 0.5, c_2 = 1.5, r counted from the zero singular values; p/d",
+            "p singular values of H_1 lie between d^l and d^u, the eigenvalues of Gamma between "
+            "c_1 and c_2, and r = d/2 singular values of Sigma between c_1 and c_2"),
+      "c_1 = 0.5, c_2 = 1.5; r follows from the number of zero singular values; p/d",
       [&](const AtSize& at) {
         return spikes_in_range(at, pair, 1.0, 1.0) && bulk_in_range(at, plan) && pair.high <= 1 &&
-               at(cross_bulk_norm) <= plan.c_2 * (1 + rounding) && at(cross_bulk_smallest) >= plan.c_1 * (1 - rounding) &&
+               at(cross_bulk_norm) <= plan.c_2 * (1 + rounding) &&
+               at(cross_bulk_smallest) >= plan.c_1 * (1 - rounding) &&
                at(cross_bulk_remainder) <= rounding;
       },
       [&](const AtSize& at) { return static_cast<double>(plan.config.spikes) / at.x; });
 }
 
-// Davis-Kahan and Wedin for several spikes.
+// The theorems of Davis-Kahan and Wedin for several spikes.
 void judge_subspaces(const SpikePair& pair, const SizeClaims& over_d) {
-  const Place left{"spectral/", "Proof of Theorem 3.11, eq. (3.24)"}, right{"spectral/", "Proof of Theorem 3.11, eq. (3.25)"};
-  const std::string shown = "distance times d^l";
+  const Place left{"spectral/", "Proof of Theorem 3.11, eq. (3.24)"},
+      right{"spectral/", "Proof of Theorem 3.11, eq. (3.25)"};
+  const std::string quantity = "distance times d^l";
   const auto scaled = [&](const char* name) {
     return [&pair, name](const AtSize& at) { return at(name) * pair.smallest_spike(at.x); };
   };
   judge_every(
-      over_d, left(id("eq-3.24", pair), "||UU' - L_1 L_1'||_op <= ||Gamma||_op / d^l"), shown,
-      [&](const AtSize& at) { return at(left_distance) <= at(bulk_largest) / pair.smallest_spike(at.x); }, scaled(left_distance));
-  const Misprint wedin = right.misprint(
-      id("eq-3.25", pair), "||UU' - R_1 R_1'||_op <= ||Sigma||_op / d^l",
-      "||UU' - R_1 R_1'||_op <= ||Sigma||_op / (d^l - ||Sigma||_op): the gap that Wedin's theorem takes is that of B-bar, whose "
-      "smallest spike may be below d^l");
+      over_d, left(id("eq-3.24", pair), "||UU' - L_1 L_1'||_op <= ||Gamma||_op / d^l"), quantity,
+      [&](const AtSize& at) {
+        return at(left_distance) <= at(bulk_largest) / pair.smallest_spike(at.x);
+      },
+      scaled(left_distance));
+  const Misprint wedin =
+      right.misprint(id("eq-3.25", pair), "||UU' - R_1 R_1'||_op <= ||Sigma||_op / d^l",
+                     "||UU' - R_1 R_1'||_op <= ||Sigma||_op / (d^l - ||Sigma||_op); the gap in "
+                     "Wedin's theorem is that of B-bar, whose smallest spike may be below d^l");
   judge_every(
-      over_d, wedin.as_printed, shown,
-      [&](const AtSize& at) { return at(right_distance) <= at(cross_bulk_norm) / pair.smallest_spike(at.x); },
+      over_d, wedin.as_printed, quantity,
+      [&](const AtSize& at) {
+        return at(right_distance) <= at(cross_bulk_norm) / pair.smallest_spike(at.x);
+      },
       scaled(right_distance));
   judge_every(
-      over_d, wedin.corrected, shown,
+      over_d, wedin.corrected, quantity,
       [&](const AtSize& at) {
         const double gap = pair.smallest_spike(at.x) - at(cross_bulk_norm);
         return gap <= 0 || at(right_distance) * gap <= at(cross_bulk_norm);
@@ -100,45 +119,59 @@ void judge_subspaces(const SpikePair& pair, const SizeClaims& over_d) {
 
 // Statements up to constants, judged by an exponent over d.
 void judge_orders(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d) {
-  const Place theorem{"spectral/thm-3.11/", "Proof of Theorem 3.11"}, corollary{"spectral/cor-3.12/", "Proof of Corollary 3.12"};
+  const Place theorem{"spectral/thm-3.11/", "Proof of Theorem 3.11"},
+      corollary{"spectral/cor-3.12/", "Proof of Corollary 3.12"};
   const double margin = plan.exponent_tolerance, p = static_cast<double>(plan.config.spikes);
   const Metric spike = [&](const AtSize& at) { return pair.smallest_spike(at.x); };
   const Metric passed = [&](const AtSize& at) { return std::pow(at.x, pair.high - pair.low); };
   const Metric order_d = [](const AtSize& at) { return at.x; };
-  const Metric counted = [p](const AtSize& at) { return at.x * (std::floor(at.x / 2) - 2 * p + 1); };
+  const Metric counted = [p](const AtSize& at) {
+    return at.x * (std::floor(at.x / 2) - 2 * p + 1);
+  };
   const Misprint separation = theorem.misprint(
-      id("separation", pair), "lambda_i(B) is at least of order d^l for i up to r, the number of r = d/2 singular values",
+      id("separation", pair),
+      "lambda_i(B) is at least of order d^l for i up to r = d/2, the rank of Sigma",
       "lambda_i(B) is at least of order d^l for i up to p, the number of spikes");
   judge_exponent(over_d, separation.as_printed, ratio(lambda_cross_rank, spike), at_least(-margin));
   judge_exponent(over_d, separation.corrected, ratio(lambda_spikes, spike), at_least(-margin));
-  judge_exponent(over_d, theorem(id("leak", pair), "||S-bar_1 R_1' L_2||_op is at most of order d^(u-l)"), ratio(leak, passed),
-                 at_most(margin));
-  const Misprint nuclear = corollary.misprint(id("M-nuclear", pair), "||M-bar||_* is at least of order k (r - 2 p + 1)",
-                                              "||M-bar||_* is at least of order d");
+  judge_exponent(over_d,
+                 theorem(id("leak", pair), "||S-bar_1 R_1' L_2||_op is at most of order d^(u-l)"),
+                 ratio(leak, passed), at_most(margin));
+  const Misprint nuclear =
+      corollary.misprint(id("M-nuclear", pair), "||M-bar||_* is at least of order k (r - 2 p + 1)",
+                         "||M-bar||_* is at least of order d");
   judge_exponent(over_d, nuclear.as_printed, ratio(M_nuclear, counted), at_least(-margin));
   judge_exponent(over_d, nuclear.corrected, ratio(M_nuclear, order_d), at_least(-margin));
 }
 
-// (3.21) and (3.22) are about one spike of order d. Where no pair has it, the last one says so.
+// (3.21) and (3.22) are about one spike of order d. If no pair has one, the last pair reports that
+// they are not applicable.
 void judge_single_spike(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d) {
-  const auto has_it = [&](const SpikePair& any) { return plan.config.spikes == 1 && any.high == 1; };
+  const auto has_single_spike = [&](const SpikePair& any) {
+    return plan.config.spikes == 1 && any.high == 1;
+  };
   const std::vector<SpikePair>& pairs = plan.pairs;
   const bool last = pair.names == pairs.back().names;
-  if (!has_it(pair) && (!last || std::any_of(pairs.begin(), pairs.end(), has_it))) return;
-  for (const auto& [number, top, distance] : {std::tuple{"3.21", "eigenvector of B", left_vector_distance},
-                                              std::tuple{"3.22", "right singular vector of B-bar", right_vector_distance}}) {
+  if (!has_single_spike(pair) &&
+      (!last || std::any_of(pairs.begin(), pairs.end(), has_single_spike)))
+    return;
+  for (const auto& [number, top, distance] :
+       {std::tuple{"3.21", "eigenvector of B", left_vector_distance},
+        std::tuple{"3.22", "right singular vector of B-bar", right_vector_distance}}) {
     const std::string eq = std::string("eq-") + number;
-    const Statement statement{"spectral/" + (has_it(pair) ? id(eq, pair) : eq),
-                              std::string("Proof of Theorem 3.9, eq. (") + number + ")",
-                              std::string("the distance from u / ||u|| to the line of the top ") + top +
-                                  " is at most of order 1/d (printed with argmin for min)"};
-    if (!over_d.claims.applies(
-            statement,
-            has_it(pair) ? "" : "Assumption G has one spike, of order d; several spikes are the subject of (3.24) and (3.25)")) {
+    const Statement statement{
+        "spectral/" + (has_single_spike(pair) ? id(eq, pair) : eq),
+        std::string("Proof of Theorem 3.9, eq. (") + number + ")",
+        std::string("The distance from u / ||u|| to the line spanned by the top ") + top +
+            " is at most of order 1/d (the paper prints argmin instead of min)"};
+    if (!over_d.claims.applies(statement, has_single_spike(pair)
+                                              ? ""
+                                              : "Assumption G requires a single spike, of order d; "
+                                                "(3.24) and (3.25) are about several spikes")) {
       continue;
     }
-    judge_exponent(over_d, statement, ratio(distance, [](const AtSize& at) { return 1 / at.x; }), at_most(plan.exponent_tolerance),
-                   "exponent of d in distance times d");
+    judge_exponent(over_d, statement, ratio(distance, [](const AtSize& at) { return 1 / at.x; }),
+                   at_most(plan.exponent_tolerance), "exponent of d in distance times d");
   }
 }
 

@@ -1,5 +1,6 @@
-// The study multi-spike inside: the plan of a run with what [Spectral] Section 3 predicts for each setting, the numbers that a
-// trial records, and the way from records to the result.
+// Internal header of the study multi-spike: the plan of a run with the predictions of [Spectral]
+// Section 3 for each setting, the numbers that a trial records, and the steps from records to the
+// result.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,13 @@
 
 namespace ranklab::multi_spike {
 
-// The plan ------------------------------------------------------------------------------------------------------------------
+// The plan ----------------------------------------------------------------------------------------
 
-/// One pair of exponents with its Gram matrices, whatever the step.
+/// One pair of exponents with its Gram matrices, independent of the step.
 struct SpikePair {
-  double low, high;   // l <= u; a single spike is d^u, so that its l is u
-  std::string names;  // "l=0.6,u=1,": what distinguishes the pair, empty for a single one
+  double low, high;  // l <= u; a single spike is d^u, so l equals u
+  std::string
+      names;  // "l=0.6,u=1,": the exponents that distinguish the pair; empty for a single pair
 
   double smallest_spike(double d) const;  // d^l
   double largest_spike(double d) const;   // d^u
@@ -32,14 +34,15 @@ struct SpikePair {
 /// A pair and a step at one size.
 struct Setting {
   std::uint64_t d;
-  std::string prefix;                     // "l=0.6,u=1,c=2,d=64."
-  double level, remark_level;             // nuclear ranks that count as large: d / 4 or, for the teacher, d / 5; d^(1 - eps)
-  Span window, remark_window;             // predicted, with the constants of the proofs; empty where from > to
-  std::uint64_t horizon;                  // the last iteration looked at
+  std::string prefix;          // "l=0.6,u=1,c=2,d=64."
+  double level, remark_level;  // nuclear ranks that count as large: d / 4 or, for the teacher, d /
+                               // 5; d^(1 - eps)
+  Span window, remark_window;  // predicted, with the constants of the proofs; empty if from > to
+  std::uint64_t horizon;       // the last iteration examined
   std::vector<std::uint64_t> iterations;  // of the series
 };
 
-/// A pair and a step: what is compared over d.
+/// A pair and a step: the unit that is compared over d.
 struct SpikeFamily {
   SpikePair pair;
   double c;
@@ -51,11 +54,12 @@ struct Plan {
   MultiSpikeConfig config;
   LabelModel model;
   std::vector<double> d;
-  std::vector<SpikePair> pairs;       // every l with every u that is not below it
+  std::vector<SpikePair> pairs;       // every l with every u >= l
   std::vector<SpikeFamily> families;  // every pair with every c
   double c_1, c_2;                    // Assumption F's: the range of the bulk spectrum
-  /// How far an exponent may be from the predicted one: 1 / log d, averaged over the sizes. A factor log d moves it by that much,
-  /// so that sizes within a factor of a few cannot tell one order from the next by a logarithm.
+  /// How far an exponent may be from the predicted one: 1 / log d, averaged over the sizes. A
+  /// factor log d moves the exponent by that much, so sizes within a factor of a few cannot
+  /// distinguish orders that differ by a logarithm.
   double exponent_tolerance;
 
   bool teacher() const { return model == LabelModel::teacher; }
@@ -63,65 +67,82 @@ struct Plan {
 
 Plan make_plan(const MultiSpikeConfig& config, LabelModel model);
 
-/// What the names of a pair's or family's numbers at one size begin with: "l=0.6,u=1,d=64."
+/// The prefix of the names of a pair's or family's numbers at one size: "l=0.6,u=1,d=64."
 std::string at_size(const std::string& names, std::uint64_t d);
 
-// Numbers of a trial --------------------------------------------------------------------------------------------------------
-// What does not happen up to the horizon is NaN.
+// Numbers of a trial ------------------------------------------------------------------------------
+// Events that do not happen up to the horizon are NaN.
 
 // Of every family and size.
-inline constexpr char ranks[] = "nuclear_rank";                                                  // over the setting's iterations
-inline constexpr char nuclear_rank_0[] = "nuclear_rank_0", nuclear_rank_1[] = "nuclear_rank_1";  // at W_0, W_1
-inline constexpr char burn_in[] = "burn_in";                    // the first t with nr at the level or above
-inline constexpr char burn_in_crossing[] = "burn_in_crossing";  // between iterations, by linear interpolation of log nr
-inline constexpr char window_end[] = "window_end", window_length[] = "window_length";  // the first later t with nr below
-inline constexpr char remark_burn_in[] = "remark_burn_in", remark_window_end[] = "remark_window_end";  // of the remark's level
+inline constexpr char ranks[] = "nuclear_rank";  // over the setting's iterations
+inline constexpr char nuclear_rank_0[] = "nuclear_rank_0",
+                      nuclear_rank_1[] = "nuclear_rank_1";  // at W_0, W_1
+inline constexpr char burn_in[] = "burn_in";  // the first t with nr at the level or above
+inline constexpr char burn_in_crossing[] =
+    "burn_in_crossing";  // between iterations, by linear interpolation of log nr
+inline constexpr char window_end[] = "window_end",
+                      window_length[] = "window_length";  // the first later t with nr below
+inline constexpr char remark_burn_in[] = "remark_burn_in",
+                      remark_window_end[] = "remark_window_end";  // of the remark's level
 inline constexpr char peak[] = "peak", peak_iteration[] = "peak_iteration";
-inline constexpr char window_nuclear[] = "window_nuclear";      // smallest ||G_t||_* over the predicted window
+inline constexpr char window_nuclear[] =
+    "window_nuclear";  // smallest ||G_t||_* over the predicted window
 inline constexpr char window_frobenius[] = "window_frobenius";  // largest ||G_t||_F
 inline constexpr char evaluations[] = "evaluations";            // singular value decompositions
-// M-bar: the columns of W# U beyond the spikes, or p + 1 to r - p of W-bar L-bar; M_nuclear is of every pair and size, too.
-inline constexpr char M_nuclear[] = "M_nuclear", M_frobenius[] = "M_frobenius", W_frobenius[] = "W_frobenius";
+// M-bar: the columns of W# U beyond the spikes, or columns p + 1 to r - p of W-bar L-bar. M_nuclear
+// is also recorded for every pair and size.
+inline constexpr char M_nuclear[] = "M_nuclear", M_frobenius[] = "M_frobenius",
+                      W_frobenius[] = "W_frobenius";
 
-// Of every pair and size: the hypotheses as measured, S the signal of the Gram matrix.
+// Of every pair and size: the hypotheses as measured, where S is the signal of the Gram matrix.
 inline constexpr char bulk_smallest[] = "bulk_smallest", bulk_largest[] = "bulk_largest";
 inline constexpr char spike_smallest[] = "spike_smallest", spike_largest[] = "spike_largest";
-inline constexpr char signal_smallest[] = "signal_smallest";    // eigenvalue of S
-inline constexpr char signal_remainder[] = "signal_remainder";  // of S outside the spikes, 0 to rounding
-inline constexpr char eigenvalue_gap[] = "eigenvalue_gap";      // lambda_r(B) / lambda_(r+1)(B)
+inline constexpr char signal_smallest[] = "signal_smallest";  // eigenvalue of S
+inline constexpr char signal_remainder[] =
+    "signal_remainder";  // of S outside the spikes, 0 to rounding
+inline constexpr char eigenvalue_gap[] = "eigenvalue_gap";  // lambda_r(B) / lambda_(r+1)(B)
 inline constexpr char W_norm[] = "W_norm";
 // For the teacher, also the cross-Gram matrix and the subspaces of the proof of Theorem 3.11.
-inline constexpr char cross_bulk_norm[] = "cross_bulk_norm", cross_bulk_smallest[] = "cross_bulk_smallest",
+inline constexpr char cross_bulk_norm[] = "cross_bulk_norm",
+                      cross_bulk_smallest[] = "cross_bulk_smallest",
                       cross_bulk_remainder[] = "cross_bulk_remainder";
-inline constexpr char lambda_cross_rank[] = "lambda_cross_rank", lambda_spikes[] = "lambda_spikes";  // lambda_r, lambda_p of B
-inline constexpr char left_distance[] = "left_distance", right_distance[] = "right_distance";        // (3.24), (3.25)
+inline constexpr char lambda_cross_rank[] = "lambda_cross_rank",
+                      lambda_spikes[] = "lambda_spikes";  // lambda_r, lambda_p of B
+inline constexpr char left_distance[] = "left_distance",
+                      right_distance[] = "right_distance";  // (3.24), (3.25)
 inline constexpr char left_vector_distance[] = "left_vector_distance",
                       right_vector_distance[] = "right_vector_distance";  // (3.21), (3.22)
 inline constexpr char leak[] = "leak";                                    // ||S-bar_1 R_1' L_2||_op
 
-// From a trial to the result ------------------------------------------------------------------------------------------------
+// From a trial to the result ----------------------------------------------------------------------
 
-/// In single precision B, B-bar and G_0 are computed and rounded in that precision; what follows is a diagnostic, in double.
+/// In single precision B, B-bar and G_0 are computed and rounded in that precision; all later
+/// quantities are diagnostics in double precision.
 TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
 
-/// The claims over d from the numbers of a family or a pair, whose names begin with `names`.
-SizeClaims over_sizes(const Plan& plan, const std::string& names, const Records& records, Claims& claims);
+/// Makes the claims over d from the numbers of a family or a pair, whose names begin with `names`.
+SizeClaims over_sizes(const Plan& plan, const std::string& names, const Records& records,
+                      Claims& claims);
 
-/// Per trial, b of burn_in / d^(u-l) = a + b log d; NaN where fewer than three sizes reach the level. A burn-in that crosses it
-/// within the first iteration counts as one iteration, as none ends earlier.
-std::vector<double> burn_in_slopes(const Plan& plan, const SpikeFamily& family, const Records& records);
+/// Per trial, b of burn_in / d^(u-l) = a + b log d; NaN if fewer than three sizes reach the level.
+/// A burn-in that crosses the level within the first iteration counts as one iteration, the
+/// shortest possible burn-in.
+std::vector<double> burn_in_slopes(const Plan& plan, const SpikeFamily& family,
+                                   const Records& records);
 
-/// "/l=0.6,c=2" of "l=0.6,c=2,": the end of the ids of a family's or pair's theorem.
+/// "/l=0.6,c=2" of "l=0.6,c=2,": the end of the ids of claims about a family or pair.
 std::string id_suffix(const std::string& names);
 
-/// The exponent of d in the ratio, a power law fitted to each trial, lies in `allowed`.
-void judge_exponent(const SizeClaims& over_d, const Statement& statement, const Metric& ratio, Region allowed,
+/// Claim: the exponent of d in the ratio, from a power law fitted to each trial, lies in `allowed`.
+void judge_exponent(const SizeClaims& over_d, const Statement& statement, const Metric& ratio,
+                    Region allowed,
                     const std::string& detail = "exponent of d in the ratio of the two sides");
 
 /// Claims on one pair's matrices: Assumption F, or Assumption H and the proof of Theorem 3.11.
 void judge_matrices(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d);
 
-/// Claims on every pair and family: the matrices, the window, the burn-in, (3.11) or Theorem 3.11, Remark 1 or 2.
+/// Claims on every pair and family: the matrices, the window, the burn-in, (3.11) or Theorem 3.11,
+/// Remark 1 or 2.
 void judge(const Plan& plan, const Records& records, Claims& claims);
 
 Result report(const Plan& plan, const Records& records);

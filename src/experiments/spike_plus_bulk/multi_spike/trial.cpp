@@ -17,7 +17,7 @@ namespace {
 
 constexpr double peak_tolerance = 1e-3;  // relative; nr is flat around its peak
 
-double when(const std::optional<std::uint64_t>& t) {
+double iteration_or_nan(const std::optional<std::uint64_t>& t) {
   return t ? real(*t) : undefined;
 }
 
@@ -27,14 +27,16 @@ double nuclear_norm(const arma::mat& M) {
 
 template <class T>
 arma::mat product(const arma::mat& W, const arma::mat& B) {
-  return arma::conv_to<arma::mat>::from(arma::Mat<T>(arma::conv_to<arma::Mat<T>>::from(W) * arma::conv_to<arma::Mat<T>>::from(B)));
+  return arma::conv_to<arma::mat>::from(
+      arma::Mat<T>(arma::conv_to<arma::Mat<T>>::from(W) * arma::conv_to<arma::Mat<T>>::from(B)));
 }
 
 arma::mat rounded(const arma::mat& M, bool single_precision) {
   return single_precision ? arma::conv_to<arma::mat>::from(arma::conv_to<arma::fmat>::from(M)) : M;
 }
 
-// The problem of one pair and size, with the reference matrix M-bar of the theorem: columns of W# U, or of W-bar L-bar.
+// The problem of one pair and size, with the reference matrix M-bar of the theorem: columns of W#
+// U, or of W-bar L-bar.
 struct Problem {
   arma::mat B, G_0;
   arma::vec lambda;  // eigenvalues of B, descending
@@ -51,17 +53,21 @@ SpikedShape shape_of(const Plan& plan, const SpikePair& pair, std::uint64_t d) {
   return shape;
 }
 
-// [Spectral] (3.24), (3.25) and what the proof of Theorem 3.11 makes of them. Shapes: U, V, L_1, R_1 are d x p.
-void record_subspaces(const SpikedGram& gram, const SpikedCrossGram& cross, const Problem& problem, const Svd<double>& svd,
-                      const std::string& at, TrialRecord& record) {
+// [Spectral] (3.24), (3.25) and their consequences in the proof of Theorem 3.11. Shapes: U, V, L_1,
+// R_1 are d x p.
+void record_subspaces(const SpikedGram& gram, const SpikedCrossGram& cross, const Problem& problem,
+                      const Svd<double>& svd, const std::string& at, TrialRecord& record) {
   const arma::uword p = gram.U.n_cols, d = gram.U.n_rows;
   const arma::mat L_1 = problem.L.head_cols(p), R_1 = svd.V.head_cols(p);
-  // ||UU' - QQ'||_op = ||(I - UU') Q||_op for orthonormal columns, as many of each.
-  const auto distance = [&](const arma::mat& Q) { return singular_values(Q - gram.U * (gram.U.t() * Q)).max(); };
+  // ||UU' - QQ'||_op = ||(I - UU') Q||_op for equally many orthonormal columns.
+  const auto distance = [&](const arma::mat& Q) {
+    return singular_values(Q - gram.U * (gram.U.t() * Q)).max();
+  };
   record.set(at + left_distance, distance(L_1));
   record.set(at + right_distance, distance(R_1));
   record.set(at + cross_bulk_norm, singular_values(cross.Sigma).max());
-  // (3.21), (3.22): the smaller of ||u - q|| and ||u + q||, as the sign of a singular vector means nothing.
+  // (3.21), (3.22): the smaller of ||u - q|| and ||u + q||, because the sign of a singular vector
+  // is arbitrary.
   const auto vector_distance = [&](const arma::vec& q) {
     const arma::vec u = gram.U.col(0);
     return std::min(arma::norm(u - q), arma::norm(u + q));
@@ -76,23 +82,26 @@ void record_subspaces(const SpikedGram& gram, const SpikedCrossGram& cross, cons
   }
 }
 
-void record_hypotheses(const SpikedGram& gram, const arma::vec& lambda, const SpikedShape& shape, const arma::mat& W,
-                       const std::string& at, TrialRecord& record) {
-  const arma::vec bulk = symmetric_eigenvalues(gram.Sigma), spikes = arma::reverse(symmetric_eigenvalues(gram.S));
+void record_hypotheses(const SpikedGram& gram, const arma::vec& lambda, const SpikedShape& shape,
+                       const arma::mat& W, const std::string& at, TrialRecord& record) {
+  const arma::vec bulk = symmetric_eigenvalues(gram.Sigma),
+                  spikes = arma::reverse(symmetric_eigenvalues(gram.S));
   record.set(at + bulk_smallest, bulk.min());
   record.set(at + bulk_largest, bulk.max());
   record.set(at + spike_largest, spikes(0));
   record.set(at + spike_smallest, spikes(shape.spikes - 1));
   // Outside the spikes S is 0, to rounding.
-  const double rest = shape.spikes == shape.d ? 0.0 : arma::abs(spikes.tail(shape.d - shape.spikes)).max();
+  const double rest =
+      shape.spikes == shape.d ? 0.0 : arma::abs(spikes.tail(shape.d - shape.spikes)).max();
   record.set(at + signal_remainder, rest);
   record.set(at + signal_smallest, spikes.min());
-  record.set(at + eigenvalue_gap, shape.spikes == shape.d ? undefined : lambda(shape.spikes - 1) / lambda(shape.spikes));
+  record.set(at + eigenvalue_gap,
+             shape.spikes == shape.d ? undefined : lambda(shape.spikes - 1) / lambda(shape.spikes));
   record.set(at + W_norm, operator_norm(W));
 }
 
-Problem make_problem(const Plan& plan, const SpikePair& pair, std::uint64_t d, bool single_precision, const Trial& trial,
-                     TrialRecord& record) {
+Problem make_problem(const Plan& plan, const SpikePair& pair, std::uint64_t d,
+                     bool single_precision, const Trial& trial, TrialRecord& record) {
   const SpikedShape shape = shape_of(plan, pair, d);
   const std::string at = at_size(pair.names, d);
   const bool teacher = plan.teacher();
@@ -151,21 +160,24 @@ class FrobeniusPath {
   arma::vec log_weight_, log_factor_;  // (d)
 };
 
-// Where log nr crosses the threshold between start - 1 and start, were it a straight line there.
+// The point between start - 1 and start at which log nr crosses the threshold, by linear
+// interpolation.
 double crossing(WindowSearch& search, double threshold, const std::optional<std::uint64_t>& start) {
-  if (!start || *start == 0) return when(start);
-  const double before = std::log(search.nuclear_rank(*start - 1)), after = std::log(search.nuclear_rank(*start));
+  if (!start || *start == 0) return iteration_or_nan(start);
+  const double before = std::log(search.nuclear_rank(*start - 1)),
+               after = std::log(search.nuclear_rank(*start));
   return real(*start) - (after - std::log(threshold)) / (after - before);
 }
 
 // The first t after the start at which nr is below the threshold.
-double end_of_window(WindowSearch& search, double threshold, const std::optional<std::uint64_t>& start, std::uint64_t last) {
+double end_of_window(WindowSearch& search, double threshold,
+                     const std::optional<std::uint64_t>& start, std::uint64_t last) {
   if (!start || *start >= last) return undefined;
-  return when(search.first_below(threshold, {*start, last}));
+  return iteration_or_nan(search.first_below(threshold, {*start, last}));
 }
 
-void record_family(const SpikeFamily& family, const Setting& setting, const Problem& problem, const Trial& trial,
-                   TrialRecord& record) {
+void record_family(const SpikeFamily& family, const Setting& setting, const Problem& problem,
+                   const Trial& trial, TrialRecord& record) {
   const std::string& at = setting.prefix;
   const std::uint64_t last = setting.horizon;
   const GramDescent descent = GramDescent::with_step(problem.G_0, problem.B, family.c, 0.0);
@@ -183,24 +195,26 @@ void record_family(const SpikeFamily& family, const Setting& setting, const Prob
 
   const auto start = search.first_at_least(setting.level, {0, last});
   const double end = end_of_window(search, setting.level, start, last);
-  record.set(at + burn_in, when(start));
+  record.set(at + burn_in, iteration_or_nan(start));
   record.set(at + burn_in_crossing, crossing(search, setting.level, start));
   record.set(at + window_end, end);
-  record.set(at + window_length, end - when(start));
+  record.set(at + window_length, end - iteration_or_nan(start));
 
   const auto remark_start = search.first_at_least(setting.remark_level, {0, last});
-  record.set(at + remark_burn_in, when(remark_start));
-  record.set(at + remark_window_end, end_of_window(search, setting.remark_level, remark_start, last));
+  record.set(at + remark_burn_in, iteration_or_nan(remark_start));
+  record.set(at + remark_window_end,
+             end_of_window(search, setting.remark_level, remark_start, last));
 
   const WindowSearch::Peak highest = search.peak({0, last}, peak_tolerance);
   record.set(at + peak, highest.nuclear_rank);
   record.set(at + peak_iteration, real(highest.iteration));
 
-  // Neither norm increases along the iterates, so that the ends of the window hold the extremes.
+  // Neither norm increases along the iterates, so the extremes are at the ends of the window.
   const Span window = setting.window;
   const bool judged = window.from <= window.to;
   record.set(at + window_nuclear, judged ? search.nuclear_norm(window.to) : undefined);
-  record.set(at + window_frobenius, judged ? std::exp(log_frobenius(real(window.from))) : undefined);
+  record.set(at + window_frobenius,
+             judged ? std::exp(log_frobenius(real(window.from))) : undefined);
   record.set(at + M_nuclear, problem.M_nuclear);
   record.set(at + M_frobenius, problem.M_frobenius);
   record.set(at + W_frobenius, problem.W_frobenius);
@@ -210,17 +224,20 @@ void record_family(const SpikeFamily& family, const Setting& setting, const Prob
 }  // namespace
 
 TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
-  // Large sizes first, so that the threads end together.
+  // Large sizes first, so that the threads finish together.
   std::vector<std::size_t> by_size(plan.config.d.size());
   std::iota(by_size.begin(), by_size.end(), std::size_t{0});
-  std::sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) { return plan.config.d[a] > plan.config.d[b]; });
+  std::sort(by_size.begin(), by_size.end(),
+            [&](std::size_t a, std::size_t b) { return plan.config.d[a] > plan.config.d[b]; });
   std::vector<TrialRecord> parts(plan.pairs.size() * by_size.size());
   trial.for_each_part(parts.size(), [&](std::size_t part) {
     const std::size_t i = by_size[part / plan.pairs.size()];
     const SpikePair& pair = plan.pairs[part % plan.pairs.size()];
-    const Problem problem = make_problem(plan, pair, plan.config.d[i], single_precision, trial, parts[part]);
+    const Problem problem =
+        make_problem(plan, pair, plan.config.d[i], single_precision, trial, parts[part]);
     for (const SpikeFamily& family : plan.families) {
-      if (family.pair.names == pair.names) record_family(family, family.settings[i], problem, trial, parts[part]);
+      if (family.pair.names == pair.names)
+        record_family(family, family.settings[i], problem, trial, parts[part]);
     }
   });
   TrialRecord record;

@@ -1,4 +1,4 @@
-// Matrices with known ranks, in files of a temporary folder, for tests of --study files.
+// Tests of --study files use these matrices with known ranks, stored in a temporary folder.
 #pragma once
 
 #include <armadillo>
@@ -15,19 +15,20 @@
 #include "linalg/stored_matrix.hpp"
 #include "temporary_folder.hpp"
 
-/// m x k, orthonormal rows or columns: all singular values are 1, so nr = st = min(m, k).
+/// m x k with orthonormal rows or columns: all singular values are 1, so nr = st = min(m, k).
 inline arma::mat isometry(arma::uword m, arma::uword k, const char* name) {
   const auto svd = ranklab::thin_svd(gaussian(m, k, name));
   return svd.U * svd.V.t();
 }
 
-/// m x k of rank r with r equal singular values: nr = st = r.
+/// m x k of rank r with r equal singular values, so nr = st = r.
 inline arma::mat flat(arma::uword m, arma::uword k, arma::uword r, const char* name) {
   const auto svd = ranklab::thin_svd(gaussian(m, k, name));
   return svd.U.head_cols(r) * svd.V.head_cols(r).t();
 }
 
-/// m x n of full rank and stable rank r, 1 < r <= min(m, n): one singular value is 1, the others are equal.
+/// m x n of full rank and stable rank r, 1 < r <= min(m, n): one singular value is 1 and the others
+/// are equal.
 inline arma::mat of_stable_rank(arma::uword m, arma::uword n, double r, const char* name) {
   const auto svd = ranklab::thin_svd(gaussian(m, n, name));
   arma::vec s(svd.s.n_elem);
@@ -43,14 +44,15 @@ struct MatrixFolder {
     ranklab::write_npy(folder / name, A);
     return folder / name;
   }
-  /// The text of --pair.
+  /// Saves A and G and returns the value of --pair for them.
   std::string pair(const std::string& name, const arma::mat& A, const arma::mat& G) const {
     return name + "," + save(name + ".a.npy", A) + "," + save(name + ".g.npy", G);
   }
 };
 
-/// Runs the study on a list of --pair texts and further flags.
-inline ranklab::Result run_pairs(const std::vector<std::string>& pairs, const FlagValues& values = {}, std::uint64_t trials = 1,
+/// Runs the study on a list of --pair values, with further flags.
+inline ranklab::Result run_pairs(const std::vector<std::string>& pairs,
+                                 const FlagValues& values = {}, std::uint64_t trials = 1,
                                  std::uint64_t threads = 1) {
   auto study = ranklab::make_files_study();
   find_field(*study, "pair").parse_elements({pairs.begin(), pairs.end()}, "--pair");
@@ -64,7 +66,8 @@ inline ranklab::Result run_pairs(const std::vector<std::string>& pairs, const Fl
 }
 
 /// Runs the study on manifests.
-inline ranklab::Result run_manifests(const std::vector<std::string>& paths, const FlagValues& values = {}) {
+inline ranklab::Result run_manifests(const std::vector<std::string>& paths,
+                                     const FlagValues& values = {}) {
   auto study = ranklab::make_files_study();
   find_field(*study, "manifest").parse_elements({paths.begin(), paths.end()}, "--manifest");
   study = configured(std::move(study), values);
@@ -73,17 +76,19 @@ inline ranklab::Result run_manifests(const std::vector<std::string>& paths, cons
   return study->run(pool);
 }
 
-/// Manifests of one folder, a step and batch each.
+/// Writes manifests to one folder, one per step and batch.
 struct Moments : MatrixFolder {
   std::vector<std::string> manifests;
   std::string pairs;
 
-  /// A layer of the moment that is written next; an empty matrix is left out.
-  void add(const std::string& name, const arma::mat& A, const arma::mat& G, std::uint64_t second_moment_of = 0) {
+  /// Adds a layer to the manifest that is written next; empty matrices are omitted.
+  void add(const std::string& name, const arma::mat& A, const arma::mat& G,
+           std::uint64_t second_moment_of = 0) {
     const std::string at = std::to_string(manifests.size()) + name;
     pairs += (pairs.empty() ? "" : ", ") + (R"({"name": ")" + name + "\"");
     if (!A.empty())
-      pairs += R"(, ")" + std::string(second_moment_of > 0 ? "second_moment" : "activation") + R"(": ")" + at + R"(a.npy")";
+      pairs += R"(, ")" + std::string(second_moment_of > 0 ? "second_moment" : "activation") +
+               R"(": ")" + at + R"(a.npy")";
     if (second_moment_of > 0) pairs += R"(, "samples": )" + std::to_string(second_moment_of);
     if (!G.empty()) pairs += R"(, "gradient": ")" + at + R"(g.npy")";
     pairs += "}";
@@ -93,16 +98,19 @@ struct Moments : MatrixFolder {
 
   void write(int step, int batch = -1) {
     manifests.push_back(folder / (std::to_string(manifests.size()) + ".json"));
-    ranklab::write_file_atomically(manifests.back(), R"({"step": )" + std::to_string(step) +
-                                                         (batch < 0 ? "" : R"(, "batch": )" + std::to_string(batch)) +
-                                                         R"(, "pairs": [)" + pairs + "]}");
+    ranklab::write_file_atomically(manifests.back(),
+                                   R"({"step": )" + std::to_string(step) +
+                                       (batch < 0 ? "" : R"(, "batch": )" + std::to_string(batch)) +
+                                       R"(, "pairs": [)" + pairs + "]}");
     pairs.clear();
   }
 
-  ranklab::Result run(const FlagValues& values = {}) const { return run_manifests(manifests, values); }
+  ranklab::Result run(const FlagValues& values = {}) const {
+    return run_manifests(manifests, values);
+  }
 };
 
-// Parts of a result.
+// Helpers that read parts of a result.
 
 inline constexpr double exact = ranklab::tolerance::residual<double>;
 
@@ -110,7 +118,8 @@ inline double scalar(const ranklab::Result& result, const std::string& name) {
   return find_scalar(result, name).at(0);
 }
 
-inline std::string cell(const ranklab::Result& result, const std::string& layer, std::size_t column) {
+inline std::string cell(const ranklab::Result& result, const std::string& layer,
+                        std::size_t column) {
   for (const auto& row : result.table.rows) {
     if (row.at(0) == layer) return row.at(column);
   }

@@ -1,4 +1,5 @@
-// Layers at several steps and on several batches, and second moments in place of activations.
+// Layers recorded at several steps and on several batches, and second moments instead of
+// activations.
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
@@ -36,7 +37,8 @@ double nr_of(const arma::mat& G) {
 
 }  // namespace
 
-TEST_CASE("batches of one step are joined: all their samples, their mean gradient") {
+TEST_CASE(
+    "batches of one step are joined: their samples are concatenated and their gradients averaged") {
   for (const bool recorded : {false, true}) {
     CAPTURE(recorded);
     Moments moments;
@@ -44,7 +46,8 @@ TEST_CASE("batches of one step are joined: all their samples, their mean gradien
     for (int batch = 0; batch < 6; ++batch) {
       A.push_back(gaussian(24, 10, ("A" + std::to_string(batch)).c_str()));
       G.push_back(gaussian(12, 10, ("E" + std::to_string(batch)).c_str()) * A.back().t());
-      moments.add("fc", recorded ? arma::mat(A.back() * A.back().t()) : A.back(), G.back(), recorded ? 10 : 0);
+      moments.add("fc", recorded ? arma::mat(A.back() * A.back().t()) : A.back(), G.back(),
+                  recorded ? 10 : 0);
       moments.write(3, batch);
     }
     const Result result = moments.run();
@@ -56,7 +59,8 @@ TEST_CASE("batches of one step are joined: all their samples, their mean gradien
       }
       return std::pair(st_of(samples), nr_of(gradient));
     };
-    const Series &nr = find_series(result, "fc.nuclear_rank_by_samples"), &st = find_series(result, "fc.stable_rank_by_samples"),
+    const Series &nr = find_series(result, "fc.nuclear_rank_by_samples"),
+                 &st = find_series(result, "fc.stable_rank_by_samples"),
                  &ratio = find_series(result, "fc.predicted_ratio_by_samples");
     CHECK(nr.x == std::vector<double>{10, 20, 40, 60});
     double st_of_two = 0, nr_of_two = 0;
@@ -75,10 +79,11 @@ TEST_CASE("batches of one step are joined: all their samples, their mean gradien
   }
 }
 
-TEST_CASE("advice over batches needs them joined to say the same") {
+TEST_CASE("advice over several batches also needs the joined batches to agree") {
   Moments moments;
   const arma::mat A = of_stable_rank(8, 40, 1.25, "A");
-  // Of one batch the gradient is flat, a ratio of 3.2, but its noise cancels: of two of them rank one is left, of all four too.
+  // The gradient of one batch is flat, with a ratio of 3.2, but its noise cancels over two or four
+  // batches, and rank one remains.
   const arma::mat noise = isometry(4, 8, "noise"), signal = 0.01 * flat(4, 8, 1, "signal");
   for (int batch = 0; batch < 4; ++batch) {
     moments.add("noisy", A, (batch % 2 == 0 ? 1 : -1) * noise + signal);
@@ -88,18 +93,21 @@ TEST_CASE("advice over batches needs them joined to say the same") {
   const Result result = moments.run();
   CHECK(scalar(result, "noisy.joined_ratio") == doctest::Approx(0.8).epsilon(exact));
   CHECK(scalar(result, "noisy.predicted_ratio") == doctest::Approx(3.2).epsilon(0.05));
-  CHECK(contains(cell(result, "noisy", 8), "either: so over 4 batches, but not joined"));
+  CHECK(contains(cell(result, "noisy", 8),
+                 "either: the mean over 4 batches and the joined batches disagree"));
   CHECK(cell(result, "flat", 6) == "3.2 +- 0, joined 3.2");
   CHECK(contains(cell(result, "flat", 8), "Muon: the spectral step is ahead over 4 batches"));
 }
 
-TEST_CASE("many layers with steps and batches are drawn, one of them at one step alone") {
+TEST_CASE("many layers with steps and batches are drawn, even if one layer has only one step") {
   Moments moments;
   for (const int step : {1, 2}) {
     for (const int batch : {0, 1}) {
       for (int layer = 0; layer < 9; ++layer) {
-        const arma::mat A = gaussian(5, 20, ("A" + std::to_string(step + 10 * batch + 100 * layer)).c_str());
-        if (layer > 0 || step == 1) moments.add("b." + std::to_string(layer), A, gaussian(4, 20, "E") * A.t());
+        const arma::mat A =
+            gaussian(5, 20, ("A" + std::to_string(step + 10 * batch + 100 * layer)).c_str());
+        if (layer > 0 || step == 1)
+          moments.add("b." + std::to_string(layer), A, gaussian(4, 20, "E") * A.t());
       }
       moments.write(step, batch);
     }
@@ -111,7 +119,7 @@ TEST_CASE("many layers with steps and batches are drawn, one of them at one step
   CHECK(find_series(result, "layers_over_steps.undecided").x == std::vector<double>{1, 2});
 }
 
-TEST_CASE("steps at which a layer lacks one of its matrices, or has others, do not count") {
+TEST_CASE("steps at which a layer lacks a matrix or has other shapes do not count") {
   Moments moments;
   const arma::mat A = gaussian(6, 30, "A"), G = gaussian(5, 30, "E") * A.t(), none;
   const arma::mat wide = gaussian(7, 30, "B"), other = gaussian(5, 30, "E") * wide.t();
@@ -129,24 +137,30 @@ TEST_CASE("steps at which a layer lacks one of its matrices, or has others, do n
   const Result result = moments.run();
   CHECK(find_series(result, "fc.predicted_ratio").x == std::vector<double>{1, 2});
   CHECK(contains(cell(result, "fc", 8), "of 2 steps"));
-  CHECK(find_claim(result, "fc/eq-1.8").verdict == (nr_of(G) >= st_of(A) ? Verdict::holds : Verdict::fails));
+  CHECK(find_claim(result, "fc/eq-1.8").verdict ==
+        (nr_of(G) >= st_of(A) ? Verdict::holds : Verdict::fails));
   CHECK(reason(result, "fc") == "there is no activation, and other reasons (in 3 of 5 recordings)");
   CHECK(contains(cell(result, "alone", 8), "no gradient"));
   CHECK(contains(result.table.summary, "not judged 1"));
 }
 
-TEST_CASE("a layer that is left out at some moments is named once") {
-  const std::vector<LeftOut> skipped = {
-      {{"a", "zero"}, {0, -1}}, {{"b", "odd"}, {0, -1}}, {{"a", "zero"}, {10, -1}}, {{"b", "odd"}, {0, -1}}};
-  const std::vector<Skipped> once = once_each(skipped, 3);
+TEST_CASE("a layer that is left out at several steps is named once") {
+  const std::vector<LeftOut> skipped = {{{"a", "zero"}, {0, -1}},
+                                        {{"b", "odd"}, {0, -1}},
+                                        {{"a", "zero"}, {10, -1}},
+                                        {{"b", "odd"}, {0, -1}}};
+  const std::vector<Skipped> once = unique_reasons(skipped, 3);
   REQUIRE(once.size() == 2);
   CHECK(once[0].reason == "zero (in 2 of 3 recordings)");
   CHECK(once[1].reason == "odd (in 1 of 3 recordings)");
-  CHECK(once_each(skipped, 1)[1].reason == "odd");
+  CHECK(unique_reasons(skipped, 1)[1].reason == "odd");
 }
 
-TEST_CASE("a second moment is cut with the columns, and one that cannot be one says so") {
-  const arma::mat A = arma::join_cols(of_stable_rank(4, 30, 1.5, "A"), of_stable_rank(8, 30, 3, "B"));
+TEST_CASE(
+    "a second moment is split together with the columns, and an invalid one is refused with the "
+    "reason") {
+  const arma::mat A =
+      arma::join_cols(of_stable_rank(4, 30, 1.5, "A"), of_stable_rank(8, 30, 3, "B"));
   const arma::mat G = gaussian(6, 30, "E") * A.t();
   Moments moments;
   moments.add("out", A * A.t(), G, 30);
@@ -154,7 +168,8 @@ TEST_CASE("a second moment is cut with the columns, and one that cannot be one s
   const Result result = moments.run({{"split-columns", "out=1+2"}});
   CHECK(scalar(result, "out.1.stable_rank") == doctest::Approx(1.5).epsilon(1e-10));
   CHECK(scalar(result, "out.2.stable_rank") == doctest::Approx(3).epsilon(1e-10));
-  CHECK(scalar(result, "out.2.nuclear_rank") == doctest::Approx(nr_of(G.tail_cols(8))).epsilon(1e-10));
+  CHECK(scalar(result, "out.2.nuclear_rank") ==
+        doctest::Approx(nr_of(G.tail_cols(8))).epsilon(1e-10));
 
   const auto why = [&](const arma::mat& moment, std::uint64_t samples, const arma::mat& gradient) {
     Moments one;
@@ -167,8 +182,9 @@ TEST_CASE("a second moment is cut with the columns, and one that cannot be one s
   negative(2, 2) = -1;
   CHECK(contains(why(skew, 30, G), "not symmetric"));
   CHECK(contains(why(negative, 30, G), "negative"));
-  // A gradient of a higher rank than its samples can give.
-  CHECK(contains(why(A * A.t(), 2, gaussian(12, 12, "G")), "is more than 2 samples can give a gradient of 12 x 12"));
+  // The rank of this gradient is higher than its number of samples allows.
+  CHECK(contains(why(A * A.t(), 2, gaussian(12, 12, "G")),
+                 "exceeds the limit of 2 for 2 samples and a gradient of 12 x 12"));
   CHECK(why(A * A.t(), 30, G).empty());
 }
 

@@ -29,7 +29,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a manifest names pairs with paths relative to itself") {
+TEST_CASE("a manifest names pairs with paths relative to the manifest") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "m.json", R"({"pairs": [
     {"name": "fc", "activation": "a.npz:x", "gradient": "sub/g.npy", "transpose_activations": true},
@@ -45,42 +45,56 @@ TEST_CASE("a manifest names pairs with paths relative to itself") {
   CHECK_FALSE(pairs[1].transposed);
   CHECK(pairs[2].name == "out\\x0a");
   CHECK(pairs[2].activation.empty());
-  // The flag holds for pairs that do not say.
-  const auto turned = read_manifest({.transpose_activations = true}, folder / "m.json");
-  CHECK(turned[1].transposed);
-  CHECK_FALSE(turned[2].transposed);
+  // The flag applies to pairs that do not set it themselves.
+  const auto transposed = read_manifest({.transpose_activations = true}, folder / "m.json");
+  CHECK(transposed[1].transposed);
+  CHECK_FALSE(transposed[2].transposed);
 }
 
-TEST_CASE("a manifest is read strictly") {
+TEST_CASE("a manifest with unknown, missing, duplicate or invalid keys is refused") {
   const TemporaryFolder folder;
   CHECK(contains(manifest_error(folder, "[]"), "m.json: a manifest must be an object"));
   CHECK(contains(manifest_error(folder, "{}"), "'pairs'"));
   CHECK(contains(manifest_error(folder, R"({"pairs": []})"), "at least one pair"));
-  CHECK(contains(manifest_error(folder, R"({"pair": []})"), "unknown key 'pair'; did you mean 'pairs'?"));
+  CHECK(contains(manifest_error(folder, R"({"pair": []})"),
+                 "unknown key 'pair'; did you mean 'pairs'?"));
   CHECK(contains(manifest_error(folder, R"({"pairs": [7]})"), "pair 1: must be an object"));
   CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a", "activations": "x"}]})"),
                  "pair 1: unknown key 'activations'; did you mean 'activation'?"));
-  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a", "zzzzzzzz": "x"}]})"), "allowed: name, activation"));
+  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a", "zzzzzzzz": "x"}]})"),
+                 "allowed: name, activation"));
   CHECK(contains(manifest_error(folder, R"({"pairs": [{"activation": "x"}]})"), "needs a 'name'"));
-  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a"}]})"), "('a'): needs an 'activation'"));
-  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": 3, "gradient": "x"}]})"), "'name' must be text"));
-  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a", "gradient": "x", "transpose_activations": 1}]})"),
-                 "true or false"));
-  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a", "name": "b", "gradient": "x"}]})"), "twice"));
+  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": "a"}]})"),
+                 "('a'): needs an 'activation'"));
+  CHECK(contains(manifest_error(folder, R"({"pairs": [{"name": 3, "gradient": "x"}]})"),
+                 "'name' must be text"));
+  CHECK(contains(
+      manifest_error(folder,
+                     R"({"pairs": [{"name": "a", "gradient": "x", "transpose_activations": 1}]})"),
+      "true or false"));
+  CHECK(contains(
+      manifest_error(folder, R"({"pairs": [{"name": "a", "name": "b", "gradient": "x"}]})"),
+      "twice"));
   CHECK(contains(manifest_error(folder, "{"), "not valid JSON"));
   const std::string moment = R"({"pairs": [{"name": "a", "second_moment": "x", )";
-  CHECK(contains(manifest_error(folder, moment + R"("gradient": "y"}]})"), "'second_moment' goes with 'samples'"));
-  CHECK(contains(manifest_error(folder, moment + R"("samples": 0}]})"), "'second_moment' goes with 'samples'"));
-  CHECK(contains(manifest_error(folder, moment + R"("samples": 2.5}]})"), "'samples' must be an integer"));
-  CHECK(contains(manifest_error(folder, moment + R"("samples": 3, "activation": "y"}]})"), "one of them is allowed"));
+  CHECK(contains(manifest_error(folder, moment + R"("gradient": "y"}]})"),
+                 "'second_moment' and 'samples' (the number"));
+  CHECK(contains(manifest_error(folder, moment + R"("samples": 0}]})"),
+                 "'second_moment' and 'samples' (the number"));
+  CHECK(contains(manifest_error(folder, moment + R"("samples": 2.5}]})"),
+                 "'samples' must be an integer"));
+  CHECK(contains(manifest_error(folder, moment + R"("samples": 3, "activation": "y"}]})"),
+                 "one of them is allowed"));
   CHECK(
-      contains(manifest_error(folder, R"({"step": -1, "pairs": [{"name": "a", "gradient": "x"}]})"), "'step' must be an integer"));
+      contains(manifest_error(folder, R"({"step": -1, "pairs": [{"name": "a", "gradient": "x"}]})"),
+               "'step' must be an integer"));
 }
 
-TEST_CASE("a manifest may say when its pairs were recorded, and give second moments for activations") {
+TEST_CASE("a manifest may give the step of its pairs, and second moments instead of activations") {
   const TemporaryFolder folder;
-  write_file_atomically(folder / "m.json",
-                        R"({"step": 30, "pairs": [{"name": "fc", "second_moment": "m.npy", "samples": 9, "gradient": "g.npy"}]})");
+  write_file_atomically(
+      folder / "m.json",
+      R"({"step": 30, "pairs": [{"name": "fc", "second_moment": "m.npy", "samples": 9, "gradient": "g.npy"}]})");
   const auto pairs = read_manifest({}, folder / "m.json");
   REQUIRE(pairs.size() == 1);
   CHECK(pairs[0].moment == Moment{30, -1});

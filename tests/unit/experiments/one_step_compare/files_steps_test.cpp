@@ -1,4 +1,5 @@
-// The advice of --study files against both steps really taken, each at the step size of its own geometry, layer by layer.
+// Compares the advice of --study files with the losses after both steps, layer by layer. Each step
+// uses the step size of its own geometry.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -14,7 +15,8 @@ using namespace ranklab::files;
 
 namespace {
 
-// A loss of W A with its gradient in W; its second derivative along a unit change of one entry of W A is at most `curvature` / n.
+// A loss of W A with its gradient in W. Its second derivative along a unit change of one entry of W
+// A is at most `curvature` / n.
 struct Case {
   std::string name;
   arma::mat A, W;
@@ -25,21 +27,24 @@ struct Case {
   arma::mat G() const { return gradient(W); }
 };
 
-// After a Euclidean and after a spectral step, with the step sizes of [Spectral] eq. (1.4).
+// The losses after a Euclidean and after a spectral step, with the step sizes of [Spectral] eq.
+// (1.4).
 std::pair<double, double> losses_after(const Case& layer) {
   arma::mat U, V;
   arma::vec s;
   const arma::mat G = layer.G();
   arma::svd_econ(U, s, V, G);
-  const double scale = layer.curvature / static_cast<double>(layer.A.n_cols), largest = arma::norm(layer.A, 2);
+  const double scale = layer.curvature / static_cast<double>(layer.A.n_cols),
+               largest = arma::norm(layer.A, 2);
   const double L_F = scale * largest * largest, L_op = scale * arma::accu(arma::square(layer.A));
   return {layer.loss(layer.W - G / L_F), layer.loss(layer.W - arma::accu(s) / L_op * U * V.t())};
 }
 
-// mean over samples of ||W a - y||^2 / 2, with Y such that the gradient at W is the given one.
+// The mean of ||W a - y||^2 / 2 over the samples. Y is chosen so that the gradient at W is G.
 Case least_squares(const std::string& name, const arma::mat& A, const arma::mat& G) {
   const auto n = static_cast<double>(A.n_cols);
-  const arma::mat W = gaussian(G.n_rows, A.n_rows, "W"), Y = W * A - n * G * arma::solve(A * A.t(), A);
+  const arma::mat W = gaussian(G.n_rows, A.n_rows, "W"),
+                  Y = W * A - n * G * arma::solve(A * A.t(), A);
   return {name,
           A,
           W,
@@ -55,8 +60,10 @@ arma::mat softmax(arma::mat logits) {
   return logits;
 }
 
-// mean cross entropy of the labels (one of `classes` for each sample), at W; the Hessian of one sample's is at most 1/2.
-Case cross_entropy(const std::string& name, const arma::mat& A, const arma::uvec& labels, arma::uword classes) {
+// The mean cross entropy of the labels (one of `classes` for each sample) at W. The Hessian for one
+// sample is at most 1/2.
+Case cross_entropy(const std::string& name, const arma::mat& A, const arma::uvec& labels,
+                   arma::uword classes) {
   const auto n = static_cast<double>(A.n_cols);
   arma::mat Y(classes, A.n_cols, arma::fill::zeros);
   for (arma::uword i = 0; i < A.n_cols; ++i) Y(labels(i), i) = 1;
@@ -68,7 +75,7 @@ Case cross_entropy(const std::string& name, const arma::mat& A, const arma::uvec
           0.5};
 }
 
-// A mean vector beside Gaussian samples, as activations have.
+// Gaussian samples plus a mean vector, as activations have.
 arma::mat with_mean(arma::uword k, arma::uword n, double mean, const char* name) {
   arma::mat A = gaussian(k, n, name);
   A.each_col() += mean * arma::ones(k);
@@ -80,19 +87,24 @@ std::vector<Case> layers() {
   for (int i = 0; i < 40; ++i) {
     const auto k = static_cast<arma::uword>(8 + i % 5), m = static_cast<arma::uword>(6 + i % 4);
     const double st = 1.1 + 0.15 * i;
-    out.push_back(least_squares("squares." + std::to_string(i),
-                                of_stable_rank(k, 40, std::min(st, static_cast<double>(k) - 0.5), "A"),
-                                i % 2 == 0 ? isometry(m, k, "G") : flat(m, k, 1 + static_cast<arma::uword>(i) % 3, "G")));
+    out.push_back(least_squares(
+        "squares." + std::to_string(i),
+        of_stable_rank(k, 40, std::min(st, static_cast<double>(k) - 0.5), "A"),
+        i % 2 == 0 ? isometry(m, k, "G") : flat(m, k, 1 + static_cast<arma::uword>(i) % 3, "G")));
   }
   for (int i = 0; i < 30; ++i) {
     const bool has_mean = i % 2 == 0;
-    const auto k = static_cast<arma::uword>(10 + i % 7), classes = static_cast<arma::uword>(has_mean ? 8 + i % 3 : 3 + i % 3);
+    const auto k = static_cast<arma::uword>(10 + i % 7),
+               classes = static_cast<arma::uword>(has_mean ? 8 + i % 3 : 3 + i % 3);
     const arma::mat A = with_mean(k, 200, has_mean ? 2.0 : 0.0, ("A" + std::to_string(i)).c_str());
-    // Of a teacher with all classes, or one that separates two of them by one direction.
-    const arma::mat scores = gaussian(has_mean ? classes : 1, k, ("teacher" + std::to_string(i)).c_str()) * A;
-    const arma::uvec labels = has_mean ? arma::uvec(arma::index_max(scores, 0).t()) : arma::uvec(scores.row(0).t() > 0);
+    // The labels come from a teacher with all classes, or from one that separates two classes by
+    // one direction.
+    const arma::mat scores =
+        gaussian(has_mean ? classes : 1, k, ("teacher" + std::to_string(i)).c_str()) * A;
+    const arma::uvec labels =
+        has_mean ? arma::uvec(arma::index_max(scores, 0).t()) : arma::uvec(scores.row(0).t() > 0);
     Case layer = cross_entropy("softmax." + std::to_string(i), A, labels, classes);
-    // A few Euclidean steps learn the direction of the mean.
+    // These Euclidean steps learn the direction of the mean.
     const double L_F = 0.5 * std::pow(arma::norm(A, 2), 2) / static_cast<double>(A.n_cols);
     for (int step = 0; has_mean && step < 20; ++step) layer.W -= layer.G() / L_F;
     out.push_back(std::move(layer));
@@ -102,7 +114,9 @@ std::vector<Case> layers() {
 
 }  // namespace
 
-TEST_CASE("where the advice is sure, the step it names went lower: 70 layers, both steps taken") {
+TEST_CASE(
+    "if the advice names a step, that step gives the lower loss, for 70 layers with both steps "
+    "taken") {
   const MatrixFolder folder;
   const std::vector<Case> all = layers();
   std::vector<std::string> pairs;
@@ -116,14 +130,16 @@ TEST_CASE("where the advice is sure, the step it names went lower: 70 layers, bo
     const auto [euclidean, spectral] = losses_after(all[i]);
     CHECK(std::max(euclidean, spectral) <= all[i].loss(all[i].W));
     if (advice.starts_with("either")) continue;
-    const std::string kind = all[i].name.substr(0, all[i].name.find('.')) + (advice.starts_with("Muon") ? ": Muon" : ": keep");
+    const std::string kind = all[i].name.substr(0, all[i].name.find('.')) +
+                             (advice.starts_with("Muon") ? ": Muon" : ": keep");
     sure[kind] += 1;
-    if (advice.starts_with("Muon") ? spectral <= euclidean : euclidean <= spectral) right[kind] += 1;
+    if (advice.starts_with("Muon") ? spectral <= euclidean : euclidean <= spectral)
+      right[kind] += 1;
   }
   CHECK(right == sure);
   int count = 0;
   for (const auto& [kind, layers] : sure) {
-    const auto& shown = kind;  // clang 14 captures no structured binding
+    const auto& shown = kind;  // clang 14 cannot capture a structured binding
     CAPTURE(shown);
     CHECK(layers >= 5);
     count += layers;

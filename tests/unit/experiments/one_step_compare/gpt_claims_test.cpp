@@ -1,4 +1,4 @@
-// Verdicts of the study gpt on records made by hand, one number of which is broken at a time.
+// Verdicts of the study gpt on handmade records in which one number at a time is wrong.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -34,7 +34,8 @@ GptConfig config() {
   return out;
 }
 
-/// Points 0, 32, 50 and 100 on the batch; 32 and 100 on held-out text. All statements hold.
+/// Measured at steps 0, 32, 50 and 100 on the batch, and at 32 and 100 on held-out text. All
+/// statements hold.
 TrialRecord record(double noise = 0) {
   TrialRecord out;
   const gpt::Plan plan = gpt::plan_of(config());
@@ -49,7 +50,8 @@ TrialRecord record(double noise = 0) {
     for (std::size_t l = 0; l < 2; ++l) {
       const std::string layer = "layer" + std::to_string(l) + ".";
       const bool gated = run.config.activation == "swiglu";
-      for (const char* name : {"A", "Am", "H", "Z", "S"}) set(layer + name + ".stable_rank", gated ? 5 : 3);
+      for (const char* name : {"A", "Am", "H", "Z", "S"})
+        set(layer + name + ".stable_rank", gated ? 5 : 3);
       set(layer + "S.mean_share", gated ? 0.1 : 0.5);
       for (const std::string& block : gpt::hidden_blocks(run)) {
         const double rank = (block == "Wv" ? 0.3 : 0.6) * d;
@@ -65,7 +67,8 @@ TrialRecord record(double noise = 0) {
     out.set(run.name + ".embedding.nuclear_rank", std::vector<double>{10, 10, 20, 40});
     set("embedding.ratio", 2);
     set("head.ratio", 3);
-    const bool muon = run.optimizer == "muon", on_W2 = run.name.find("spectral-on=W2") != std::string::npos;
+    const bool muon = run.optimizer == "muon",
+               on_W2 = run.name.find("spectral-on=W2") != std::string::npos;
     const double share = !on_W2 ? 1.0 : run.config.activation == "swiglu" ? 0.27 : 0.62;
     out.set(run.name + ".final_validation_loss", 4 + noise - (muon ? 0.2 * share : 0.0));
     out.set(run.name + ".one_step.predicted", std::vector<double>{0.5, 2, 4, 8});
@@ -99,7 +102,7 @@ Change plus(const std::string& name, double more) {
 
 }  // namespace
 
-TEST_CASE("each statement turns with the number that it is about") {
+TEST_CASE("each statement fails if its own number is wrong") {
   const struct {
     std::string id;
     Change change;
@@ -108,7 +111,8 @@ TEST_CASE("each statement turns with the number that it is about") {
       {"fig-2/adam/s-low", with("adam.layer0.S.stable_rank", {12.9, 3, 3, 3})},
       {"fig-6/rms-low", with("muon.layer0.Am.stable_rank", {3, 3, 3, 8})},
       {"fig-6/rms-low", with("muon.Af.stable_rank", {3, 9, 3, 3})},
-      {"cor-2.15/init", with("adam,activation=relu,init=gauss.layer1.S.stable_rank", {6.3, 3, 3, 3})},
+      {"cor-2.15/init",
+       with("adam,activation=relu,init=gauss.layer1.S.stable_rank", {6.3, 3, 3, 3})},
       {"fig-5/mlp-nr", with("muon.layer1.W2.nuclear_rank", {20, 20, 20, 8})},
       {"fig-8/attn-nr", with("muon.layer0.Wq.nuclear_rank", {20, 2, 2, 2})},
       {"fig-8/probe/attn-nr", with("muon.probe.layer0.Wo.nuclear_rank", {2, 2})},
@@ -123,38 +127,49 @@ TEST_CASE("each statement turns with the number that it is about") {
       {"fig-10/emb-mild", with("muon.embedding.ratio", {2, 6, 6, 6})},
       {"fig-7/above-1/head-mild", with("muon.head.ratio", {3, 0.9, 0.9, 0.9})},
       {"fig-7/head-mild", with("muon.head.ratio", {3, 8, 5, 5})},
-      {"section-1.2.1/emb-muon", plus("muon,spectral-on=hidden+embedding.final_validation_loss", 0.06)},
-      {"section-1.2.1/emb-muon", plus("muon,spectral-on=hidden+embedding.final_validation_loss", -0.06)},
+      {"section-1.2.1/emb-muon",
+       plus("muon,spectral-on=hidden+embedding.final_validation_loss", 0.06)},
+      {"section-1.2.1/emb-muon",
+       plus("muon,spectral-on=hidden+embedding.final_validation_loss", -0.06)},
       {"section-1/muon", plus("muon.final_validation_loss", 0.21)},
-      {"section-1/lr-embedding=0.01/muon", plus("muon,lr-embedding=0.01.final_validation_loss", 0.21)},
+      {"section-1/lr-embedding=0.01/muon",
+       plus("muon,lr-embedding=0.01.final_validation_loss", 0.21)},
       {"eq-1.1/one-step", with("muon.one_step.batch", {1.1, 2, 4, 8})},
       {"eq-1.1/lead/one-step", with("muon.one_step.batch", {1.1, 2, 4, 8})},
       {"eq-1.1/order/one-step", with("muon.one_step.batch", {0.9, 9, 4, 2})},
       {"eq-1.1/size/one-step", with("muon.one_step.batch", {0.1, 0.5, 1.1, 2.5})},
       {"eq-1.1/independent/one-step", with("muon.one_step.independent", {0.4, 0.9, 4, 8})},
-      {"section-1.2.2/init/gated", with("adam,activation=swiglu.layer0.S.stable_rank", {0, 9, 9, 9})},
-      {"section-1.2.2/trained/gated", with("adam,activation=swiglu.layer0.S.stable_rank", {9, 9, 9, 0})},
-      {"section-1.2.2/mean-init/gated", with("adam,activation=swiglu.layer0.S.mean_share", {1, 0, 0, 0})},
-      {"section-1.2.2/mean-trained/gated", with("adam,activation=swiglu.layer1.S.mean_share", {0, 0, 0, 1})},
+      {"section-1.2.2/init/gated",
+       with("adam,activation=swiglu.layer0.S.stable_rank", {0, 9, 9, 9})},
+      {"section-1.2.2/trained/gated",
+       with("adam,activation=swiglu.layer0.S.stable_rank", {9, 9, 9, 0})},
+      {"section-1.2.2/mean-init/gated",
+       with("adam,activation=swiglu.layer0.S.mean_share", {1, 0, 0, 0})},
+      {"section-1.2.2/mean-trained/gated",
+       with("adam,activation=swiglu.layer1.S.mean_share", {0, 0, 0, 1})},
       {"table-2/table2", plus("muon,spectral-on=W2.final_validation_loss", 0.05)},
-      {"table-2/gated/table2", plus("muon,activation=swiglu,spectral-on=W2.final_validation_loss", -0.05)},
+      {"table-2/gated/table2",
+       plus("muon,activation=swiglu,spectral-on=W2.final_validation_loss", -0.05)},
       {"table-2/order/table2", plus("muon,spectral-on=W2.final_validation_loss", 0.1)},
       {"section-1.2.1/nr/width", with("muon,dim=64.layer0.Wq.nuclear_rank", {1, 1, -350, 1})},
       {"section-1.2.1/st/width", with("muon,dim=64.layer0.A.stable_rank", {1, 1, 60, 1})},
   };
   for (const auto& [id, change] : cases) {
-    const auto& shown = id;  // clang 14 captures no structured binding
+    const auto& shown = id;  // clang 14 cannot capture a structured binding
     CAPTURE(shown);
     CHECK(judged("spectral/" + id).verdict == Verdict::holds);
     CHECK(judged("spectral/" + id, change).verdict == Verdict::fails);
   }
 }
 
-TEST_CASE("single steps early in training are judged apart, beside what always naming the more frequent step gets right") {
+TEST_CASE(
+    "single steps early in training are judged separately and compared with always picking one "
+    "step") {
   GptConfig early = config();
   early.measure_steps = {0, 4, 16, 32, 50};
-  CHECK(gpt::stepped_in(gpt::plan_of(early).runs.front(), true) == std::vector<double>{4, 16});
-  CHECK(gpt::stepped_in(gpt::plan_of(early).runs.front(), false) == std::vector<double>{32, 100});
+  CHECK(gpt::one_step_points(gpt::plan_of(early).runs.front(), true) == std::vector<double>{4, 16});
+  CHECK(gpt::one_step_points(gpt::plan_of(early).runs.front(), false) ==
+        std::vector<double>{32, 100});
   const auto at = [&](const char* id, const std::vector<double>& on_batch) {
     const Change change = [&](TrialRecord& record) {
       record.set("muon.early.one_step.predicted", {0.25, 0.5, 2, 4});
@@ -164,21 +179,23 @@ TEST_CASE("single steps early in training are judged apart, beside what always n
     return judged(std::string("spectral/eq-1.1/early/") + id, change, early);
   };
   CHECK(at("one-step", {0.3, 0.6, 2, 5}).verdict == Verdict::holds);
-  CHECK(at("one-step", {0.3, 0.6, 2, 5}).detail.find("always naming the more frequent one is right in 0.5") != std::string::npos);
+  CHECK(at("one-step", {0.3, 0.6, 2, 5})
+            .detail.find("always picking the step that is better more often is right in 0.5") !=
+        std::string::npos);
   CHECK(at("one-step", {0.3, 1.6, 2, 5}).verdict == Verdict::fails);
   CHECK(at("lead/one-step", {0.3, 0.6, 2, 5}).verdict == Verdict::holds);
   CHECK(at("lead/one-step", {3, 2, 2, 5}).verdict == Verdict::fails);
-  // 3 of 4 signs are right, and 3 of 4 steps are better along polar(G).
+  // 3 of 4 signs are right, and in 3 of 4 cases the step along polar(G) is better.
   CHECK(at("independent/one-step", {1, 1, 1, 1}).measured == 0.75);
   CHECK(at("independent/lead/one-step", {1, 1, 1, 1}).measured == 0);
 }
 
-TEST_CASE("what a run cannot say is not applicable, with what it needs") {
+TEST_CASE("a claim that the run cannot judge is not applicable and says what it needs") {
   GptConfig alone = config();
   alone.also.clear();
   alone.optimizer = {"muon"};
-  for (const char* id : {"section-1/muon", "section-1.2.1/emb-muon", "section-1.2.2/init/gated", "table-2/table2",
-                         "section-1.2.1/nr/width", "cor-2.15/init"}) {
+  for (const char* id : {"section-1/muon", "section-1.2.1/emb-muon", "section-1.2.2/init/gated",
+                         "table-2/table2", "section-1.2.1/nr/width", "cor-2.15/init"}) {
     const Claim claim = judged(std::string("spectral/") + id, {}, alone);
     CAPTURE(id);
     CHECK(claim.verdict == Verdict::not_applicable);
@@ -186,12 +203,16 @@ TEST_CASE("what a run cannot say is not applicable, with what it needs") {
   }
   const auto no_gain = plus("muon.final_validation_loss", 0.2);
   CHECK(judged("spectral/table-2/table2", no_gain).verdict == Verdict::not_applicable);
-  CHECK(judged("spectral/table-2/table2", no_gain).detail.find("gain is not above 0") != std::string::npos);
+  CHECK(judged("spectral/table-2/table2", no_gain).detail.find("gain is not above 0") !=
+        std::string::npos);
 }
 
-TEST_CASE("the share of the gain is that of the sums, and its error comes from leaving out each seed") {
+TEST_CASE(
+    "the share of the gain is the ratio of the sums, and its error comes from leaving out each "
+    "seed") {
   Records records = {record(), record(), record()};
-  // Of all 0.244 / 0.56, without each seed 0.208 / 0.38, 0.144 / 0.36, 0.136 / 0.38.
+  // The ratio of the sums is 0.244 / 0.56; without each seed, 0.208 / 0.38, 0.144 / 0.36 and 0.136
+  // / 0.38.
   const double gain[] = {0.18, 0.2, 0.18}, part[] = {0.036, 0.1, 0.108};
   for (std::size_t i = 0; i < 3; ++i) {
     records[i].set("adam.final_validation_loss", 4.0);
@@ -203,22 +224,26 @@ TEST_CASE("the share of the gain is that of the sums, and its error comes from l
   Result result;
   result.claims = claims.take();
   const Claim& share = find_claim(result, "spectral/table-2/table2");
-  // Pseudo-values: 3 times the first, less 2 times each of the others.
-  CHECK(std::fabs(share.measured - (3 * 0.244 / 0.56 - 2 * (0.208 / 0.38 + 0.144 / 0.36 + 0.136 / 0.38) / 3)) <= 1e-12);
+  // A pseudo-value is 3 times the first ratio minus 2 times one of the others.
+  CHECK(std::fabs(share.measured -
+                  (3 * 0.244 / 0.56 - 2 * (0.208 / 0.38 + 0.144 / 0.36 + 0.136 / 0.38) / 3)) <=
+        1e-12);
   CHECK(share.verdict == Verdict::not_applicable);
   CHECK(share.detail.find("undecided at 3 trials") != std::string::npos);
 }
 
-TEST_CASE("growth is judged from the first gradients on alone") {
+TEST_CASE("growth is only judged if the first gradients are defined") {
   const double nan = std::nan("");
-  CHECK(judged("spectral/fig-10/emb-grow", with("muon.embedding.nuclear_rank", {nan, 10, 20, 40})).verdict ==
-        Verdict::not_applicable);
+  CHECK(judged("spectral/fig-10/emb-grow", with("muon.embedding.nuclear_rank", {nan, 10, 20, 40}))
+            .verdict == Verdict::not_applicable);
 }
 
-TEST_CASE("what a diverged run left undefined is no case") {
-  const Claim claim = judged("spectral/eq-1.8/criterion", with("muon.layer0.Wo.ratio", {10, 10, std::nan(""), std::nan("")}));
+TEST_CASE("values that a diverged run left undefined are not counted") {
+  const Claim claim = judged("spectral/eq-1.8/criterion",
+                             with("muon.layer0.Wo.ratio", {10, 10, std::nan(""), std::nan("")}));
   CHECK(claim.verdict == Verdict::holds);
-  CHECK(claim.detail.find("0 violations in 102 cases") != std::string::npos);  // 3 trials, 12 blocks, 3 steps, less 2 x 3
+  CHECK(claim.detail.find("0 violations in 102 cases") !=
+        std::string::npos);  // 3 trials x 12 blocks x 3 steps, minus 2 x 3
 }
 
 }  // namespace gpt_claims_test

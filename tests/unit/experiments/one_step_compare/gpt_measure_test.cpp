@@ -1,4 +1,5 @@
-// What is measured of a step, by other routes: ranks from whole matrices, best steps from a fine grid.
+// Checks the measurements of a step by other methods: ranks of whole matrices, and best steps from
+// a fine grid.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -72,7 +73,7 @@ double nuclear(const arma::mat& G) {
   return nuclear_rank(singular_values(G));
 }
 
-/// The indicator (V, N) itself.
+/// The indicator matrix (V, N).
 arma::mat indicator_of(const TokenBatch& batch) {
   arma::mat H(13, batch.ids.size(), arma::fill::zeros);
   for (arma::uword n = 0; n < batch.ids.size(); ++n) H(batch.ids[n], n) = 1;
@@ -81,7 +82,9 @@ arma::mat indicator_of(const TokenBatch& batch) {
 
 }  // namespace
 
-TEST_CASE("ranks and their ratios are those of the whole matrices, with the activation that each block multiplies") {
+TEST_CASE(
+    "ranks and ratios equal those of the whole matrices, with the activation that each block "
+    "multiplies") {
   Step step;
   std::map<std::string, std::vector<double>> series;
   gpt::append_ranks(step.model, step.moments, "", series);
@@ -91,8 +94,11 @@ TEST_CASE("ranks and their ratios are those of the whole matrices, with the acti
     REQUIRE(series.contains(name));
     CHECK(std::fabs(series.at(name).at(0) / expected - 1) <= 1e-9);
   };
-  for (const auto& [name, A] :
-       {std::pair{"A", &layer.A.A}, {"Am", &layer.Am.A}, {"H", &layer.attention.H}, {"Z", &layer.Z}, {"S", &layer.S}}) {
+  for (const auto& [name, A] : {std::pair{"A", &layer.A.A},
+                                {"Am", &layer.Am.A},
+                                {"H", &layer.attention.H},
+                                {"Z", &layer.Z},
+                                {"S", &layer.S}}) {
     agrees("layer1." + std::string(name) + ".stable_rank", stable(*A));
   }
   agrees("Af.stable_rank", stable(step.pass.Af.A));
@@ -116,7 +122,7 @@ TEST_CASE("ranks and their ratios are those of the whole matrices, with the acti
   agrees("embedding.ratio", nuclear(step.model.embedding().G) / stable(indicator_of(step.batch)));
 }
 
-TEST_CASE("moments add up over batches") {
+TEST_CASE("moments are added over batches") {
   Step step;
   const TokenBatch other = batch_of("other");
   GptPass<double> pass;
@@ -124,10 +130,12 @@ TEST_CASE("moments add up over batches") {
   gpt::add_activations(step.model, other, pass, step.moments);
   const arma::mat both = arma::join_rows(step.pass.layers[0].S, pass.layers[0].S);
   CHECK(std::fabs(step.moments.stable_rank("layer0.S") / stable(both) - 1) <= 1e-9);
-  CHECK(std::fabs(step.moments.indicator() / stable(arma::join_rows(indicator_of(step.batch), indicator_of(other))) - 1) <= 1e-12);
+  CHECK(std::fabs(step.moments.indicator() /
+                      stable(arma::join_rows(indicator_of(step.batch), indicator_of(other))) -
+                  1) <= 1e-12);
 }
 
-TEST_CASE("a gradient of zeros has no nuclear rank") {
+TEST_CASE("a zero gradient has no nuclear rank") {
   Step step;
   step.model.head().G.zeros();
   std::map<std::string, std::vector<double>> series;
@@ -137,34 +145,35 @@ TEST_CASE("a gradient of zeros has no nuclear rank") {
   CHECK(std::isfinite(series.at("x.embedding.ratio").at(0)));
 }
 
-TEST_CASE("the best decrease along a line, from any start") {
-  // f = 3 + 2 (s - 1)^2 - 2: at 0 it is 3, at its best 1.
+TEST_CASE("the best decrease along a line is found from any starting step size") {
+  // f = 1 + 2 (s - 1)^2 is 3 at s = 0 and 1 at its minimum.
   const auto parabola = [](double s) { return 1 + 2 * (s - 1) * (s - 1); };
   for (const double first : {1e-6, 0.01, 0.3, 0.9, 1.0, 1.3, 5.0, 1e4}) {
     CAPTURE(first);
     CHECK(std::fabs(gpt::best_decrease(parabola, 3, first) - 2) <= 1e-3);
   }
-  // s e^-s, at its best e^-1 at s = 1; few losses are asked for from a start that is near.
+  // f = 1 - s e^-s has its largest decrease e^-1 at s = 1. A starting step near 1 needs few losses.
   for (const double first : {1e-3, 0.4, 0.7, 1.0, 1.6, 3.0}) {
     CAPTURE(first);
-    int asked = 0;
-    const auto humped = [&](double s) { return ++asked, 1 - s * std::exp(-s); };
+    int evaluations = 0;
+    const auto humped = [&](double s) { return ++evaluations, 1 - s * std::exp(-s); };
     CHECK(std::fabs(gpt::best_decrease(humped, 1, first) * std::numbers::e - 1) <= 2e-3);
-    if (first > 0.5 && first < 2) CHECK(asked <= 6);
+    if (first > 0.5 && first < 2) CHECK(evaluations <= 6);
   }
   CHECK(std::isnan(gpt::best_decrease([](double s) { return 1 + s; }, 1, 0.1)));
   CHECK(std::isnan(gpt::best_decrease(parabola, 3, 0.0)));
-  // A loss that is none beyond a step.
+  // A loss that is undefined beyond some step size.
   CHECK(gpt::best_decrease([](double s) { return s > 0.5 ? std::nan("") : 1 - s; }, 1, 0.1) >= 0.4);
 }
 
-TEST_CASE("the ratio of best decreases is that of a fine grid, block by block, on both batches") {
+TEST_CASE(
+    "the ratio of best decreases equals that of a fine grid, block by block, on both batches") {
   Step step;
   const TokenBatch independent = batch_of("independent");
   const auto grid = [&](Parameter<double>& parameter, const arma::mat& D, const TokenBatch& on) {
     const double at_0 = step.loss_with(parameter, parameter.W, on);
     double best = 0;
-    // As far as the loss falls: beyond there may be other valleys.
+    // The grid stops when the loss rises; there may be other minima beyond.
     for (double size = 1e-5; size < 1e4; size *= 1.01) {
       const double decrease = at_0 - step.loss_with(parameter, parameter.W - size * D, on);
       if (decrease < best) return best;
@@ -173,7 +182,8 @@ TEST_CASE("the ratio of best decreases is that of a fine grid, block by block, o
     return best;
   };
   const arma::mat W2_before = step.model.block(1, "W2").W;
-  const gpt::StepRatios ratios = gpt::step_ratios(step.model, step.batch, independent, step.moments, trial);
+  const gpt::StepRatios ratios =
+      gpt::step_ratios(step.model, step.batch, independent, step.moments, trial);
   CHECK(arma::approx_equal(step.model.block(1, "W2").W, W2_before, "absdiff", 0.0));
   REQUIRE(ratios.predicted.size() == 16);
   std::map<std::string, std::vector<double>> series;
@@ -187,22 +197,26 @@ TEST_CASE("the ratio of best decreases is that of a fine grid, block by block, o
                {14, "head", step.model.head()},
                {15, "embedding", step.model.embedding()}};
   for (const auto& [i, name, parameter] : cases) {
-    const auto& shown = name;  // clang 14 captures no structured binding
+    const auto& shown = name;  // clang 14 cannot capture a structured binding
     CAPTURE(shown);
     CHECK(std::fabs(ratios.predicted[i] / series.at(name + ".ratio").at(0) - 1) <= 1e-9);
     const arma::mat polar = polar_factor(parameter.G).factor, G = parameter.G;
-    CHECK(std::fabs(ratios.on_batch[i] / (grid(parameter, polar, step.batch) / grid(parameter, G, step.batch)) - 1) <= 0.05);
-    // Along Wv's polar factor this batch has two valleys, and the search ends in the second.
+    CHECK(std::fabs(ratios.on_batch[i] /
+                        (grid(parameter, polar, step.batch) / grid(parameter, G, step.batch)) -
+                    1) <= 0.05);
+    // Along the polar factor of Wv, this batch has two minima, and the search ends in the second.
     const double elsewhere = grid(parameter, polar, independent) / grid(parameter, G, independent);
-    if (name != "layer0.Wv" && std::isfinite(elsewhere)) CHECK(std::fabs(ratios.on_independent[i] / elsewhere - 1) <= 0.05);
+    if (name != "layer0.Wv" && std::isfinite(elsewhere))
+      CHECK(std::fabs(ratios.on_independent[i] / elsewhere - 1) <= 0.05);
   }
 }
 
-TEST_CASE("all hidden blocks at once move along the steps of Section 1.2.1, scaled together") {
+TEST_CASE("all hidden blocks together move along the steps of Section 1.2.1 with a common scale") {
   for (const char* drawn : {"a", "b", "c"}) {
     Step step(drawn);
-    const gpt::StepRatios ratios = gpt::step_ratios(step.model, step.batch, batch_of("independent"), step.moments, trial);
-    // Both directions by their formulas from whole matrices; N cancels in the ratio.
+    const gpt::StepRatios ratios =
+        gpt::step_ratios(step.model, step.batch, batch_of("independent"), step.moments, trial);
+    // Both directions come from their formulas with whole matrices; N cancels in the ratio.
     struct Block {
       Parameter<double>* parameter;
       arma::mat start, euclidean, spectral;
@@ -233,7 +247,8 @@ TEST_CASE("all hidden blocks at once move along the steps of Section 1.2.1, scal
       for (Block& block : blocks) block.parameter->W = block.start;
       return most;
     };
-    CHECK(std::fabs(ratios.joint_on_batch / (best(&Block::spectral) / best(&Block::euclidean)) - 1) <= 0.005);
+    CHECK(std::fabs(ratios.joint_on_batch / (best(&Block::spectral) / best(&Block::euclidean)) -
+                    1) <= 0.005);
   }
 }
 

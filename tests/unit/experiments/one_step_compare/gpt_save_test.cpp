@@ -1,4 +1,5 @@
-// The circle: a model of GPT-2's architecture, saved, loaded as published weights are, gives the same logits.
+// A model of GPT-2's architecture is saved and loaded like published weights, and gives the same
+// logits.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -35,9 +36,10 @@ GptShape gpt2_shape() {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("saved in GPT-2's layout, the blocks of rank-collapse give the same logits", T, float, double) {
+TEST_CASE_TEMPLATE("saved in GPT-2's layout, the blocks of rank-collapse give the same logits", T,
+                   float, double) {
   const TemporaryFolder folder;
-  // Gaussian weights, as small ones would hide what attention does.
+  // Small weights would hide the effect of attention, so the weights are Gaussian.
   const Gpt<T> model(gpt2_shape(), GptStart::gauss, trial);
   gpt::save_weights(model, folder / "model.safetensors");
 
@@ -51,17 +53,19 @@ TEST_CASE_TEMPLATE("saved in GPT-2's layout, the blocks of rank-collapse give th
   checkpoint->take_sizes(spec);
   spec.activation = "gelu";
   spec.tokens = 7;
-  settle(spec);
+  resolve_defaults(spec);
   spec.norm_epsilon = 1e-5;
   checkpoint->check(spec);
 
   TokenBatch batch;
-  for (std::uint32_t n = 0; n < 14; ++n) batch.ids.push_back((n * n + 5) % 23), batch.targets.push_back(0);
+  for (std::uint32_t n = 0; n < 14; ++n)
+    batch.ids.push_back((n * n + 5) % 23), batch.targets.push_back(0);
   GptPass<T> pass;
   model.forward(batch, pass);
   for (const std::size_t first : {0u, 7u}) {
-    const std::vector<std::uint32_t> ids(batch.ids.begin() + static_cast<std::ptrdiff_t>(first),
-                                         batch.ids.begin() + static_cast<std::ptrdiff_t>(first) + 7);
+    const std::vector<std::uint32_t> ids(
+        batch.ids.begin() + static_cast<std::ptrdiff_t>(first),
+        batch.ids.begin() + static_cast<std::ptrdiff_t>(first) + 7);
     LoadedTensors<T> tables(checkpoint, "");
     State<T> state{embed_tokens<T>(spec, tables, ids)};
     for (std::uint64_t l = 0; l < 3; ++l) {
@@ -75,15 +79,17 @@ TEST_CASE_TEMPLATE("saved in GPT-2's layout, the blocks of rank-collapse give th
     CHECK(arma::abs(trained).max() > 0.5);
     CHECK(arma::abs(logits - trained).max() <= (std::is_same_v<T, float> ? 1e-5 : 1e-12));
   }
-  // The head and the norms are in the file too, as the published layout has them.
+  // As in the published layout, the file also contains the head and the norms.
   const auto stored = TensorFile::open(folder / "model.safetensors");
-  for (const char* key : {"lm_head.weight", "transformer.ln_f.weight", "transformer.h.2.attn.c_attn.bias"}) CHECK(stored.has(key));
+  for (const char* key :
+       {"lm_head.weight", "transformer.ln_f.weight", "transformer.h.2.attn.c_attn.bias"})
+    CHECK(stored.has(key));
   const auto config = nlohmann::json::parse(read_file(folder / "model.config.json"));
   CHECK(config.at("n_head") == 3);
   CHECK(config.at("activation_function") == "gelu");
 }
 
-TEST_CASE("the head is stored one token to a row, so that it multiplies the last norm") {
+TEST_CASE("the head is stored with one token per row") {
   const TemporaryFolder folder;
   const Gpt<double> model(gpt2_shape(), GptStart::gauss, trial);
   gpt::save_weights(model, folder / "model.safetensors");
@@ -93,7 +99,8 @@ TEST_CASE("the head is stored one token to a row, so that it multiplies the last
   CHECK(head.values().at(1 * 12 + 5) == W(1, 5));
 }
 
-TEST_CASE("another architecture is saved by the names of its parameters, tables one token to a row") {
+TEST_CASE(
+    "other architectures are saved under their parameter names, with one token per row in tables") {
   const TemporaryFolder folder;
   GptShape shape = gpt2_shape();
   shape.norm = Norm::rms;
@@ -106,7 +113,7 @@ TEST_CASE("another architecture is saved by the names of its parameters, tables 
   CHECK(file.tensor("layer1.W1").values().at(12 * 7 + 3) == model.parameters()[2 + 6 + 4].W(7, 3));
 }
 
-TEST_CASE("names of files at other steps than the last") {
+TEST_CASE("file names contain the step, except at the last step") {
   CHECK(gpt::file_at("a/model.safetensors", 300, 300) == "a/model.safetensors");
   CHECK(gpt::file_at("a/model.safetensors", 50, 300) == "a/model.step50.safetensors");
   CHECK(gpt::file_at("model", 50, 300) == "model.step50.safetensors");

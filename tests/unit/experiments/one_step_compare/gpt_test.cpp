@@ -1,4 +1,4 @@
-// Runs of the study gpt on a small text.
+// Runs of the study gpt on a short text.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ using namespace ranklab;
 
 namespace {
 
-/// A text of words that follow each other by a rule, so that there is something to learn.
+/// A text whose words follow each other by a rule, so that the model can learn something.
 class Fixture {
  public:
   Fixture() {
@@ -38,10 +38,13 @@ class Fixture {
     return out;
   }
   const std::string& text() const { return text_; }
-  Result run(const FlagValues& more = {}, std::uint64_t trials = 1, std::uint64_t threads = 1, bool single = false) const {
+  Result run(const FlagValues& more = {}, std::uint64_t trials = 1, std::uint64_t threads = 1,
+             bool single = false) const {
     return run_configured(make_gpt_study(), flags(more), trials, single, threads);
   }
-  std::string refused(const FlagValues& more) const { return refusal(make_gpt_study(), flags(more)); }
+  std::string refused(const FlagValues& more) const {
+    return refusal(make_gpt_study(), flags(more));
+  }
 
  private:
   TemporaryFolder folder_;
@@ -54,27 +57,31 @@ const std::vector<double>& loss(const Result& result, const std::string& run) {
 
 }  // namespace
 
-TEST_CASE("every optimiser learns, and every named series and scalar is there") {
+TEST_CASE("every optimizer learns, and all named series and scalars exist") {
   const Fixture fixture;
   const Result result = fixture.run({{"optimizer", "adam,muon,polar,sgd"}, {"lr-sgd", "0.05"}});
   for (const std::string o : {"adam", "muon", "polar", "sgd"}) {
     CAPTURE(o);
     CHECK(loss(result, o).size() == 41);
     CHECK(loss(result, o).back() < 0.8 * loss(result, o).front());
-    for (const std::string name : {"A", "Am", "H", "Z", "S"}) find_series(result, o + ".layer0." + name + ".stable_rank");
+    for (const std::string name : {"A", "Am", "H", "Z", "S"})
+      find_series(result, o + ".layer0." + name + ".stable_rank");
     for (const std::string name : {"Wq", "Wk", "Wv", "Wo", "W1", "W2"})
       find_series(result, o + ".layer0." + name + ".nuclear_rank");
-    for (const std::string name : {".Af.stable_rank", ".embedding.stable_rank", ".head.nuclear_rank", ".embedding.nuclear_rank"})
+    for (const std::string name : {".Af.stable_rank", ".embedding.stable_rank",
+                                   ".head.nuclear_rank", ".embedding.nuclear_rank"})
       find_series(result, o + name);
     for (const std::string name : {".final_validation_loss", ".violations", ".violations_early"})
       CHECK(std::isfinite(find_scalar(result, o + name).at(0)));
-    CHECK(find_series(result, o + ".validation_loss").x == std::vector<double>{0, 1, 2, 3, 4, 8, 16, 32, 40});
+    CHECK(find_series(result, o + ".validation_loss").x ==
+          std::vector<double>{0, 1, 2, 3, 4, 8, 16, 32, 40});
   }
   find_series(result, "indicator.stable_rank");
   CHECK_FALSE(result.diverged);
 }
 
-TEST_CASE("at the first steps of modded weights only the head has a gradient, then what feeds it") {
+TEST_CASE(
+    "with modded weights, gradients are first defined for the head, then for the layers below it") {
   const Fixture fixture;
   const Result result = fixture.run();
   const auto defined_from = [&](const std::string& block) {
@@ -85,82 +92,104 @@ TEST_CASE("at the first steps of modded weights only the head has a gradient, th
   };
   CHECK(defined_from("head") == 0);
   for (const char* block : {"layer0.Wo", "layer0.W2", "embedding"}) CHECK(defined_from(block) == 1);
-  for (const char* block : {"layer0.Wq", "layer0.Wk", "layer0.Wv", "layer0.W1"}) CHECK(defined_from(block) == 2);
+  for (const char* block : {"layer0.Wq", "layer0.Wk", "layer0.Wv", "layer0.W1"})
+    CHECK(defined_from(block) == 2);
 }
 
-TEST_CASE("neither threads, nor other runs, nor what is measured change a loss") {
+TEST_CASE("threads, other runs and measurements do not change a loss") {
   const Fixture fixture;
   const Result alone = fixture.run({}, 2);
-  const Result with_others =
-      fixture.run({{"optimizer", "muon,adam"}, {"also", "adam,dim=8"}, {"measure-steps", "7,33"}, {"one-step", "on"}}, 2, 4);
+  const Result with_others = fixture.run({{"optimizer", "muon,adam"},
+                                          {"also", "adam,dim=8"},
+                                          {"measure-steps", "7,33"},
+                                          {"one-step", "on"}},
+                                         2, 4);
   CHECK(loss(alone, "adam") == loss(with_others, "adam"));
-  CHECK(find_scalar(alone, "adam.final_validation_loss") == find_scalar(with_others, "adam.final_validation_loss"));
+  CHECK(find_scalar(alone, "adam.final_validation_loss") ==
+        find_scalar(with_others, "adam.final_validation_loss"));
   CHECK(loss(alone, "adam") != loss(with_others, "adam,dim=8"));
 }
 
-TEST_CASE("a run of --also is the run with those settings") {
+TEST_CASE("a run of --also equals a run with the same settings") {
   const Fixture fixture;
-  const Result also = fixture.run({{"also", "muon,activation=swiglu,spectral-on=W2+Wg,lr-muon=0.05"}});
-  const Result itself =
-      fixture.run({{"optimizer", "muon"}, {"activation", "swiglu"}, {"spectral-on", "W2,Wg"}, {"lr-muon", "0.05"}});
-  CHECK(loss(also, "muon,activation=swiglu,spectral-on=W2+Wg,lr-muon=0.05") == loss(itself, "muon"));
+  const Result also =
+      fixture.run({{"also", "muon,activation=swiglu,spectral-on=W2+Wg,lr-muon=0.05"}});
+  const Result itself = fixture.run({{"optimizer", "muon"},
+                                     {"activation", "swiglu"},
+                                     {"spectral-on", "W2,Wg"},
+                                     {"lr-muon", "0.05"}});
+  CHECK(loss(also, "muon,activation=swiglu,spectral-on=W2+Wg,lr-muon=0.05") ==
+        loss(itself, "muon"));
   CHECK(loss(also, "adam") != loss(itself, "muon"));
 }
 
-TEST_CASE("what the optimiser does not step keeps Adam") {
+TEST_CASE("blocks that the optimizer does not step use Adam") {
   const Fixture fixture;
-  // Steps of no block at all but one that gets no gradient before step 2: the first losses are Adam's.
-  const Result on_Wq = fixture.run({{"optimizer", "sgd"}, {"spectral-on", "Wq"}}), adam = fixture.run();
+  // The optimizer steps only Wq, which gets no gradient before step 2, so the first losses are
+  // those of Adam.
+  const Result on_Wq = fixture.run({{"optimizer", "sgd"}, {"spectral-on", "Wq"}}),
+               adam = fixture.run();
   for (std::size_t t = 0; t <= 2; ++t) CHECK(loss(on_Wq, "sgd")[t] == loss(adam, "adam")[t]);
   CHECK(loss(on_Wq, "sgd")[10] != loss(adam, "adam")[10]);
 }
 
-TEST_CASE_TEMPLATE("positions, norms and starts", T, float, double) {
+TEST_CASE_TEMPLATE("every combination of position, norm and start learns", T, float, double) {
   const Fixture fixture;
   for (const char* position : {"rotary", "learned"}) {
     for (const char* norm : {"rms", "layer"}) {
       for (const char* init : {"modded", "gauss", "gpt2"}) {
-        const Result result = fixture.run({{"position", position}, {"norm", norm}, {"init", init}, {"activation", "gelu"}}, 1, 1,
-                                          std::is_same_v<T, float>);
+        const Result result = fixture.run(
+            {{"position", position}, {"norm", norm}, {"init", init}, {"activation", "gelu"}}, 1, 1,
+            std::is_same_v<T, float>);
         CHECK(loss(result, "adam").back() < 0.8 * loss(result, "adam").front());
       }
     }
   }
 }
 
-TEST_CASE("ranks on held-out text are those of one batch eight times as large") {
+TEST_CASE("ranks on held-out text equal those of one batch eight times as large") {
   const Fixture fixture;
-  const Result result = fixture.run({{"init", "gauss"}, {"steps", "100"}, {"measure-steps", "32,100"}});
-  // A run whose weights stay as they started: its probe at step 32 is that of the start.
-  const Result still = fixture.run({{"init", "gauss"}, {"steps", "32"}, {"lr-adam", "1e-30"}, {"lr-embedding", "1e-30"}});
+  const Result result =
+      fixture.run({{"init", "gauss"}, {"steps", "100"}, {"measure-steps", "32,100"}});
+  // The weights of this run do not change, so its probe at step 32 is that of the start.
+  const Result still = fixture.run(
+      {{"init", "gauss"}, {"steps", "32"}, {"lr-adam", "1e-30"}, {"lr-embedding", "1e-30"}});
   const Corpus corpus = read_corpus(fixture.text(), "char", 9);
   const Trial trial(1, 0, 0);
   GptConfig config;
-  config.layers = 1, config.dim = 16, config.heads = 2, config.context = 8, config.batch = 4, config.steps = 32,
-  config.init = "gauss";
-  Gpt<double> model(gpt::plan_of(config).runs.front().shape(corpus.vocabulary), GptStart::gauss, trial);
+  config.layers = 1, config.dim = 16, config.heads = 2, config.context = 8, config.batch = 4,
+  config.steps = 32, config.init = "gauss";
+  Gpt<double> model(gpt::plan_of(config).runs.front().shape(corpus.vocabulary), GptStart::gauss,
+                    trial);
   Stream probe = trial.stream("probe");
   const TokenBatch batch = draw_windows(corpus.validation, 8 * 4, 8, probe);
   GptPass<double> pass;
   model.forward(batch, pass);
   model.loss(batch, pass, true);
   model.backward(batch, pass);
-  const auto last = [&](const Result& of, const std::string& name) { return find_series(of, "adam.probe." + name).mean.back(); };
-  CHECK(std::fabs(last(still, "layer0.W2.nuclear_rank") / nuclear_rank(model.block(0, "W2").G) - 1) <= 1e-9);
-  CHECK(std::fabs(last(still, "embedding.nuclear_rank") / nuclear_rank(model.embedding().G) - 1) <= 1e-9);
+  const auto last = [&](const Result& of, const std::string& name) {
+    return find_series(of, "adam.probe." + name).mean.back();
+  };
+  CHECK(std::fabs(last(still, "layer0.W2.nuclear_rank") / nuclear_rank(model.block(0, "W2").G) -
+                  1) <= 1e-9);
+  CHECK(std::fabs(last(still, "embedding.nuclear_rank") / nuclear_rank(model.embedding().G) - 1) <=
+        1e-9);
   CHECK(std::fabs(last(still, "layer0.S.stable_rank") / stable_rank(pass.layers[0].S) - 1) <= 1e-9);
   CHECK(last(result, "layer0.W2.nuclear_rank") != last(still, "layer0.W2.nuclear_rank"));
   CHECK(find_series(result, "adam.probe.layer0.W2.nuclear_rank").x == std::vector<double>{32, 100});
 }
 
-TEST_CASE("the loss on held-out text is that of its windows, which all runs and steps share") {
+TEST_CASE(
+    "the loss on held-out text is computed on the same windows in all runs and at all steps") {
   const Fixture fixture;
-  const Result still = fixture.run({{"init", "gauss"}, {"steps", "4"}, {"lr-adam", "1e-30"}, {"lr-embedding", "1e-30"}});
+  const Result still = fixture.run(
+      {{"init", "gauss"}, {"steps", "4"}, {"lr-adam", "1e-30"}, {"lr-embedding", "1e-30"}});
   const Corpus corpus = read_corpus(fixture.text(), "char", 9);
   const Trial trial(1, 0, 0);
   GptConfig config;
   config.layers = 1, config.dim = 16, config.heads = 2, config.context = 8;
-  const Gpt<double> model(gpt::plan_of(config).runs.front().shape(corpus.vocabulary), GptStart::gauss, trial);
+  const Gpt<double> model(gpt::plan_of(config).runs.front().shape(corpus.vocabulary),
+                          GptStart::gauss, trial);
   const auto loss_over = [&](std::uint64_t batches) {
     Stream stream = trial.stream("validation");
     const TokenBatch batch = draw_windows(corpus.validation, batches * 4, 8, stream);
@@ -168,35 +197,40 @@ TEST_CASE("the loss on held-out text is that of its windows, which all runs and 
     model.forward(batch, pass);
     return model.loss(batch, pass, false);
   };
-  for (const double loss : find_series(still, "adam.validation_loss").mean) CHECK(std::fabs(loss - loss_over(4)) <= 1e-12);
+  for (const double loss : find_series(still, "adam.validation_loss").mean)
+    CHECK(std::fabs(loss - loss_over(4)) <= 1e-12);
   CHECK(std::fabs(find_scalar(still, "adam.final_validation_loss").at(0) - loss_over(16)) <= 1e-12);
 }
 
-TEST_CASE("a divergence is counted, and what comes after it is undefined") {
+TEST_CASE("a divergence is counted, and later values are undefined") {
   const Fixture fixture;
-  const Result result = fixture.run({{"optimizer", "sgd"}, {"lr-embedding", "1000"}, {"one-step", "on"}});
+  const Result result =
+      fixture.run({{"optimizer", "sgd"}, {"lr-embedding", "1000"}, {"one-step", "on"}});
   CHECK(result.diverged);
   CHECK(find_scalar(result, "sgd.diverged").at(0) == 1);
   CHECK(std::isnan(find_scalar(result, "sgd.final_validation_loss").at(0)));
 }
 
-TEST_CASE("a recording holds what the study files then measures") {
+TEST_CASE("the study files measures the same ranks on a recording as the training run") {
   const Fixture fixture;
   const TemporaryFolder folder;
-  const Result trained = fixture.run({{"record", folder / "rec"}, {"save-steps", "20,40"}, {"save", folder / "w.safetensors"}});
+  const Result trained = fixture.run(
+      {{"record", folder / "rec"}, {"save-steps", "20,40"}, {"save", folder / "w.safetensors"}});
   CHECK(std::filesystem::exists(folder / "w.safetensors"));
   CHECK(std::filesystem::exists(folder / "w.step20.safetensors"));
   const Result measured = run_configured(make_files_study(), {{"from", folder / "rec"}});
   const Series& steps = find_series(trained, "adam.layer0.W2.nuclear_rank");
-  const auto at_20 = static_cast<std::size_t>(std::find(steps.x.begin(), steps.x.end(), 20.0) - steps.x.begin());
+  const auto at_20 =
+      static_cast<std::size_t>(std::find(steps.x.begin(), steps.x.end(), 20.0) - steps.x.begin());
   for (const auto& [name, activation] : {std::pair{"layer0.W2", "layer0.S"},
                                          {"layer0.Wq", "layer0.A"},
                                          {"layer0.Wo", "layer0.H"},
                                          {"head", "Af"},
                                          {"embedding", "indicator"}}) {
-    const auto& shown = name;  // clang 14 captures no structured binding
+    const auto& shown = name;  // clang 14 cannot capture a structured binding
     CAPTURE(shown);
-    const std::string st = std::string(activation) == "indicator" ? "indicator" : std::string("adam.") + activation;
+    const std::string st =
+        std::string(activation) == "indicator" ? "indicator" : std::string("adam.") + activation;
     const Series &nr = find_series(measured, std::string(name) + ".nuclear_rank"),
                  &of_st = find_series(measured, std::string(name) + ".stable_rank");
     REQUIRE(nr.x == std::vector<double>{20, 40});
@@ -208,42 +242,47 @@ TEST_CASE("a recording holds what the study files then measures") {
   }
 }
 
-TEST_CASE("what cannot be run is refused in a line that names the flag") {
+TEST_CASE("settings that cannot be run are refused in one line that names the flag") {
   const Fixture fixture;
   const struct {
     FlagValues flags;
-    const char* says;
+    const char* expected;
   } cases[] = {
       {{{"heads", "3"}}, "--heads: 3 does not divide --dim 16"},
       {{{"heads", "16"}},
-       "--heads: 16 leaves heads of odd width 1, which --position rotary cannot turn; allowed: an even width, or --position "
+       "--heads: 16 gives heads of odd width 1; allowed: an even width, or any with --position "
        "learned"},
-      {{{"spectral-on", "Wg"}}, "--spectral-on: Wg is not allowed with --activation relu2; allowed: with swiglu"},
-      {{{"measure-steps", "41"}}, "--measure-steps: 41 is beyond the last step; allowed: 0 to --steps 40"},
-      {{{"save-steps", "50"}}, "--save-steps: 50 is beyond the last step; allowed: 0 to --steps 40"},
-      {{{"also", "adm,dim=8"}}, "--also: 'adm,dim=8': 'adm' is no optimizer"},
-      {{{"also", "adam"}}, "--also: 'adam': nothing differs from --optimizer adam"},
-      {{{"also", "adam,batch=8"}}, "'batch=8' sets nothing that may differ"},
-      {{{"also", "adam,dim"}}, "'dim' sets nothing that may differ"},
+      {{{"spectral-on", "Wg"}},
+       "--spectral-on: Wg is not allowed with --activation relu2; allowed: with --activation "
+       "swiglu"},
+      {{{"measure-steps", "41"}},
+       "--measure-steps: 41 is beyond the last step; allowed: 0 to --steps 40"},
+      {{{"save-steps", "50"}},
+       "--save-steps: 50 is beyond the last step; allowed: 0 to --steps 40"},
+      {{{"also", "adm,dim=8"}}, "--also: 'adm,dim=8': unknown optimizer 'adm'"},
+      {{{"also", "adam"}}, "--also: 'adam': no setting differs from the run of --optimizer adam"},
+      {{{"also", "adam,batch=8"}}, "'batch=8' is not a setting that --also can change"},
+      {{{"also", "adam,dim"}}, "'dim' is not a setting that --also can change"},
       {{{"also", "adam,dim=9"}}, "--also adam,dim=9: --heads: 2 does not divide --dim 9"},
       {{{"also", "adam,dim=x"}}, "--also: dim"},
-      {{{"vocab", "bpe:99999"}}, "--vocab: 'bpe:99999' is not allowed; allowed: char, or bpe:V with V from 2 to 16384"},
+      {{{"vocab", "bpe:99999"}},
+       "--vocab: 'bpe:99999' is not allowed; allowed: char, or bpe:V with V from 2 to 16384"},
       {{{"lr-adam", "0"}}, "--lr-adam"},
       {{{"optimizer", "adagrad"}}, "--optimizer"},
   };
-  for (const auto& [flags, says] : cases) {
-    const auto& shown = says;  // clang 14 captures no structured binding
+  for (const auto& [flags, expected] : cases) {
+    const auto& shown = expected;  // clang 14 cannot capture a structured binding
     CAPTURE(shown);
     const std::string line = fixture.refused(flags);
-    CHECK(line.find(says) != std::string::npos);
+    CHECK(line.find(expected) != std::string::npos);
     CHECK(line.find('\n') == std::string::npos);
   }
 }
 
-TEST_CASE("what follows from the flags: widths of gated nets, probed steps") {
+TEST_CASE("the width of gated nets and the probed steps follow from the flags") {
   GptConfig config;
   config.activation = "swiglu";
-  // 8 d / 3 to the nearest multiple of 8: 85.3, 170.7, 341.3.
+  // 8 d / 3 is 85.3, 170.7 and 341.3; it is rounded to the nearest multiple of 8.
   for (const auto& [dim, hidden] : {std::pair{32u, 88u}, {64u, 168u}, {128u, 344u}}) {
     config.dim = dim;
     CHECK(gpt::plan_of(config).runs.front().shape(10).hidden == hidden);
@@ -251,10 +290,11 @@ TEST_CASE("what follows from the flags: widths of gated nets, probed steps") {
   CHECK(gpt::plan_of(config).runs.front().probed == std::vector<double>{32, 100, 300});
 }
 
-TEST_CASE("the drawn difference of losses is that of two runs, from step 32 on") {
+TEST_CASE("the drawn difference of losses equals that of the two runs, from step 32 on") {
   const Fixture fixture;
   const Result result = fixture.run({{"optimizer", "adam,muon"}});
-  const Series &adam = find_series(result, "adam.validation_loss"), &muon = find_series(result, "muon.validation_loss"),
+  const Series &adam = find_series(result, "adam.validation_loss"),
+               &muon = find_series(result, "muon.validation_loss"),
                &difference = find_series(result, "muon.validation_loss_difference");
   CHECK(difference.x == std::vector<double>{32, 40});
   CHECK(std::fabs(difference.mean.back() - (muon.mean.back() - adam.mean.back())) <= 1e-12);

@@ -1,4 +1,4 @@
-// Verdicts of the study mlp on records made by hand, whose verdicts are known.
+// Verdicts of the study mlp on handmade records with known verdicts.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -23,7 +23,8 @@ MlpConfig config(const std::string& activation = "relu2", std::uint64_t n = 512)
   return out;
 }
 
-// Two methods and three iterations; every layer of both alike, so that a test changes what it is about.
+// Two methods and three iterations. All layers have the same values, so a test only changes the
+// values that it is about.
 TrialRecord record(const std::function<void(TrialRecord&)>& change = {}) {
   TrialRecord out;
   for (const char* method : {mlp::gd, mlp::specgd}) {
@@ -33,7 +34,8 @@ TrialRecord record(const std::function<void(TrialRecord&)>& change = {}) {
       out.set(mlp::ratio_name(method, l), {3, 2, 1});
     }
     out.set(mlp::loss_name(method), {1, 0.6, 0.4});
-    for (const auto& name_of : {mlp::diverged_name, mlp::final_loss_name}) out.set(name_of(method), 0.0);
+    for (const auto& name_of : {mlp::diverged_name, mlp::final_loss_name})
+      out.set(name_of(method), 0.0);
     out.set(mlp::diverged_at_name(method), std::nan(""));
   }
   for (std::size_t l = 1; l <= 3; ++l) {
@@ -68,7 +70,8 @@ TEST_CASE("condition (1.8) is counted layer by layer") {
   CHECK(find_scalar(result, "specgd.W3.condition_share") == std::vector<double>{1, 0.5, 1});
 }
 
-TEST_CASE("the initial phase ends where the nuclear rank of a layer is below twice the stable rank") {
+TEST_CASE(
+    "the initial phase ends when the nuclear rank of a layer falls below twice the stable rank") {
   const auto phase_end = [](const std::function<void(TrialRecord&)>& change) {
     return find_scalar(result_of(config(), {record(change)}), "initial_phase_end").at(0);
   };
@@ -81,24 +84,30 @@ TEST_CASE("the initial phase ends where the nuclear rank of a layer is below twi
         }) == 2.0);
 }
 
-TEST_CASE("Figure 4: faster at first, and ahead at the end") {
+TEST_CASE("Figure 4: being faster at first and being ahead at the end are judged separately") {
   const auto with_losses = [](std::vector<double> loss) {
     return record([&](TrialRecord& r) { r.set("specgd.loss", std::move(loss)); });
   };
-  const std::string early = "spectral/fig-4/faster-at-first/specgd", end = "spectral/fig-4/ahead-at-the-end/specgd";
-  const Records fast = {with_losses({1, 0.3, 0.9}), with_losses({1, 0.3001, 0.9001}), with_losses({1, 0.3002, 0.9})};
+  const std::string early = "spectral/fig-4/faster-at-first/specgd",
+                    end = "spectral/fig-4/ahead-at-the-end/specgd";
+  const Records fast = {with_losses({1, 0.3, 0.9}), with_losses({1, 0.3001, 0.9001}),
+                        with_losses({1, 0.3002, 0.9})};
   CHECK(verdict(config(), fast, early) == Verdict::holds);
   CHECK(verdict(config(), fast, end) == Verdict::fails);
-  const Records slow = {with_losses({1, 0.8, 0.1}), with_losses({1, 0.8001, 0.1001}), with_losses({1, 0.8002, 0.1})};
+  const Records slow = {with_losses({1, 0.8, 0.1}), with_losses({1, 0.8001, 0.1001}),
+                        with_losses({1, 0.8002, 0.1})};
   CHECK(verdict(config(), slow, early) == Verdict::fails);
   CHECK(verdict(config(), slow, end) == Verdict::holds);
   const Result result = result_of(config(), slow);
   CHECK(find_scalar(result, "specgd.early_log10_loss_ratio").at(0) ==
         doctest::Approx(std::log10(0.8 / 0.6)).epsilon(tolerance::closed_form<double>));
-  CHECK(verdict(config(), {record(), record(), record()}, "spectral/fig-4/nuclear-rank-large-at-first/W2") == Verdict::holds);
+  CHECK(verdict(config(), {record(), record(), record()},
+                "spectral/fig-4/nuclear-rank-large-at-first/W2") == Verdict::holds);
 }
 
-TEST_CASE("Figure 4: a tenth of the loss in fewer steps, where both get there") {
+TEST_CASE(
+    "Figure 4: steps to a tenth of the loss are compared in trials in which both methods reach "
+    "it") {
   const auto with_losses = [](std::vector<double> gd, std::vector<double> spec) {
     return record([&](TrialRecord& r) {
       r.set("gd.loss", std::move(gd));
@@ -107,21 +116,26 @@ TEST_CASE("Figure 4: a tenth of the loss in fewer steps, where both get there") 
   };
   const std::string id = "spectral/fig-4/first-to-a-tenth/specgd";
   const std::vector<double> quick = {5, 0.5, 0.4}, slow = {5, 0.6, 0.5}, never = {5, 4, 3};
-  const auto first = with_losses(slow, quick), second = with_losses(quick, slow), open = with_losses(quick, never);
+  const auto first = with_losses(slow, quick), second = with_losses(quick, slow),
+             open = with_losses(quick, never);
   CHECK(verdict(config(), {first, first, first, open}, id) == Verdict::holds);
   CHECK(verdict(config(), {second, second, second, open}, id) == Verdict::fails);
   const Claim claim = find_claim(result_of(config(), {first, second, open}), id);
-  CHECK(claim.detail.find("fewer in 1 of the 2 trials in which both get there, of 3") != std::string::npos);
+  CHECK(claim.detail.find("fewer steps in 1 of the 2 trials in which both reach a tenth, of 3") !=
+        std::string::npos);
 }
 
-TEST_CASE("Figure 1: below a tenth of the input dimension") {
+TEST_CASE("Figure 1: the stable rank must be below a tenth of the input dimension") {
   const std::string id = "spectral/fig-1/stable-rank-small/gd";
   CHECK(verdict(config(), {record(), record(), record()}, id) == Verdict::holds);
   CHECK(verdict(config(), {record(), record()}, id) == Verdict::not_applicable);
-  CHECK(verdict(config(), {record([](TrialRecord& r) { r.set("gd.layer2.stable_rank", {5, 12.9, 5}); })}, id) == Verdict::fails);
+  CHECK(verdict(config(), {record([](TrialRecord& r) {
+                  r.set("gd.layer2.stable_rank", {5, 12.9, 5});
+                })},
+                id) == Verdict::fails);
 }
 
-TEST_CASE("a figure is judged for its own activation alone") {
+TEST_CASE("a figure is only judged for its own activation") {
   for (const std::string activation : {"relu2", "swiglu", "gelu"}) {
     bool has_4 = false, has_18 = false;
     for (const Claim& claim : result_of(config(activation), {record(), record()}).claims) {
@@ -133,49 +147,59 @@ TEST_CASE("a figure is judged for its own activation alone") {
   }
 }
 
-TEST_CASE("the printed maximum of the ranks is refuted by a larger rank alone") {
+TEST_CASE("only a larger rank refutes the printed maximum of the ranks") {
   for (const std::string figure : {"spectral/fig-1", "spectral/fig-4"}) {
     CHECK(verdict(config(), {record()}, figure + "/maximum/as-printed") == Verdict::fails);
-    CHECK(verdict(config(), {record(), record(), record()}, figure + "/maximum/corrected") == Verdict::holds);
+    CHECK(verdict(config(), {record(), record(), record()}, figure + "/maximum/corrected") ==
+          Verdict::holds);
     const auto low = record([](TrialRecord& r) {
-      for (const char* name : {"A1.rank", "A2.rank", "A3.rank", "W2.rank", "W3.rank"}) r.set(name, 256);
+      for (const char* name : {"A1.rank", "A2.rank", "A3.rank", "W2.rank", "W3.rank"})
+        r.set(name, 256);
     });
     CHECK(verdict(config(), {low, low, low}, figure + "/maximum/as-printed") == Verdict::holds);
     CHECK(verdict(config(), {low}, figure + "/maximum/corrected") == Verdict::fails);
-    CHECK(verdict(config("relu2", 256), {low}, figure + "/maximum/as-printed") == Verdict::not_applicable);
+    CHECK(verdict(config("relu2", 256), {low}, figure + "/maximum/as-printed") ==
+          Verdict::not_applicable);
   }
 }
 
-TEST_CASE("Figure 18: an early advantage at the small batch, none at the large one") {
+TEST_CASE(
+    "Figure 18: there is an early advantage with the small batch and none with the large one") {
   const auto losses = [](std::vector<double> gd, std::vector<double> spec) {
     return record([&](TrialRecord& r) {
       r.set("gd.loss", std::move(gd));
       r.set("specgd.loss", std::move(spec));
     });
   };
-  const std::string small = "spectral/fig-18a/early-advantage", large = "spectral/fig-18b/no-early-advantage",
+  const std::string small = "spectral/fig-18a/early-advantage",
+                    large = "spectral/fig-18b/no-early-advantage",
                     same = "spectral/fig-18b/coincide";
   const MlpConfig few = config("swiglu", 512), many = config("swiglu", 8196);
-  const Records ahead = {losses({1, 0.9, 0.1}, {1, 0.5, 0.1}), losses({1, 0.9, 0.1}, {1, 0.5001, 0.1}),
+  const Records ahead = {losses({1, 0.9, 0.1}, {1, 0.5, 0.1}),
+                         losses({1, 0.9, 0.1}, {1, 0.5001, 0.1}),
                          losses({1, 0.9, 0.1}, {1, 0.5002, 0.1})};
   CHECK(verdict(few, ahead, small) == Verdict::holds);
   CHECK(verdict(few, ahead, large) == Verdict::not_applicable);
   CHECK(verdict(many, ahead, small) == Verdict::not_applicable);
   CHECK(verdict(many, ahead, large) == Verdict::fails);
-  const Records alike = {losses({1, 0.7, 0.1}, {1, 0.71, 0.1}), losses({1, 0.7, 0.1}, {1, 0.7101, 0.1001}),
+  const Records alike = {losses({1, 0.7, 0.1}, {1, 0.71, 0.1}),
+                         losses({1, 0.7, 0.1}, {1, 0.7101, 0.1001}),
                          losses({1, 0.7, 0.1}, {1, 0.7102, 0.1})};
   CHECK(verdict(many, alike, large) == Verdict::holds);
   CHECK(verdict(many, alike, same) == Verdict::holds);
   CHECK(verdict(few, alike, small) == Verdict::fails);
-  const Records apart = {losses({1, 0.7, 0.1}, {1, 0.7, 0.9}), losses({1, 0.7, 0.1}, {1, 0.7, 0.9001}),
+  const Records apart = {losses({1, 0.7, 0.1}, {1, 0.7, 0.9}),
+                         losses({1, 0.7, 0.1}, {1, 0.7, 0.9001}),
                          losses({1, 0.7, 0.1}, {1, 0.7, 0.9002})};
   CHECK(verdict(many, apart, same) == Verdict::fails);
-  // A method that diverged has no loss to compare.
+  // A method that diverged has no loss that can be compared.
   const auto lost = losses({1, 0.7, 0.1}, {1, std::nan(""), std::nan("")});
   CHECK(verdict(many, {lost, lost, lost}, large) == Verdict::not_applicable);
   CHECK(verdict(many, {lost, lost, lost}, same) == Verdict::not_applicable);
-  CHECK(verdict(few, {record(), record(), record()}, "spectral/fig-18/layer1-keeps-its-rank/gd") == Verdict::holds);
-  CHECK(verdict(few, {record(), record(), record()}, "spectral/fig-18/layer3-drops-to-3/specgd") == Verdict::fails);
+  CHECK(verdict(few, {record(), record(), record()}, "spectral/fig-18/layer1-keeps-its-rank/gd") ==
+        Verdict::holds);
+  CHECK(verdict(few, {record(), record(), record()}, "spectral/fig-18/layer3-drops-to-3/specgd") ==
+        Verdict::fails);
 }
 
 }  // namespace mlp_claims_test

@@ -16,7 +16,8 @@ using namespace ranklab;
 
 namespace {
 
-Result run_study(const FlagValues& more, std::uint64_t trials, std::uint64_t threads = 1, bool single = false) {
+Result run_study(const FlagValues& more, std::uint64_t trials, std::uint64_t threads = 1,
+                 bool single = false) {
   FlagValues values = {{"d", "6"}, {"width", "10"}};
   values.insert(values.end(), more.begin(), more.end());
   return run_configured(make_mlp_init_study(), values, trials, single, threads);
@@ -27,10 +28,11 @@ double stable_rank_by_svd(const arma::mat& A) {
   return arma::dot(s, s) / (s(0) * s(0));
 }
 
-// Records of one trial whose stable ranks are powers of n; shares of the width 512 in the last layer's case.
+// Records of one trial whose stable ranks are powers of n.
 TrialRecord powers(const std::vector<double>& n, double gated, double squared) {
   TrialRecord out;
-  for (const auto& [prefix, exponent] : {std::pair<std::string, double>{"", gated}, {"relu2.", squared}}) {
+  for (const auto& [prefix, exponent] :
+       {std::pair<std::string, double>{"", gated}, {"relu2.", squared}}) {
     for (const char* layer : {"layer1", "layer2", "layer3"}) {
       std::vector<double> ranks;
       for (const double each : n) ranks.push_back(2 * std::pow(each, exponent));
@@ -43,20 +45,24 @@ TrialRecord powers(const std::vector<double>& n, double gated, double squared) {
 
 }  // namespace
 
-TEST_CASE("stable ranks are those of the layers' outputs, over ascending n") {
+TEST_CASE("stable ranks are those of the outputs of the layers, for ascending n") {
   const Result result = run_study({{"n", "20,5,12"}}, 1);
   const Trial trial(1, 0, 0);
-  for (const auto& [activation, prefix] : {std::pair<std::string, std::string>{"swiglu", ""}, {"relu2", "relu2."}}) {
+  for (const auto& [activation, prefix] :
+       {std::pair<std::string, std::string>{"swiglu", ""}, {"relu2", "relu2."}}) {
     const Mlp<double> net = Mlp<double>::draw(trial, 6, 10, 3, find_activation(activation), prefix);
     for (std::size_t i = 0; i < 3; ++i) {
       const std::uint64_t n = std::vector<std::uint64_t>{5, 12, 20}[i];
-      const arma::mat X = draw_gaussian<double>(trial, ("X/n=" + std::to_string(n)).c_str(), 6, n, 1.0);
+      const arma::mat X =
+          draw_gaussian<double>(trial, ("X/n=" + std::to_string(n)).c_str(), 6, n, 1.0);
       MlpPass<double> pass;
       net.forward(X, pass);
       for (std::size_t l = 0; l < 3; ++l) {
-        const Series& series = find_series(result, prefix + "layer" + std::to_string(l + 1) + ".stable_rank");
+        const Series& series =
+            find_series(result, prefix + "layer" + std::to_string(l + 1) + ".stable_rank");
         CHECK(series.x.at(i) == double(n));
-        CHECK(series.mean.at(i) == doctest::Approx(stable_rank_by_svd(pass.A[l])).epsilon(tolerance::residual<double>));
+        CHECK(series.mean.at(i) ==
+              doctest::Approx(stable_rank_by_svd(pass.A[l])).epsilon(tolerance::residual<double>));
       }
       CHECK(find_series(result, "X.stable_rank").mean.at(i) ==
             doctest::Approx(stable_rank_by_svd(X)).epsilon(tolerance::residual<double>));
@@ -64,37 +70,49 @@ TEST_CASE("stable ranks are those of the layers' outputs, over ascending n") {
   }
 }
 
-TEST_CASE("neither threads nor other values of n, nor other activations, change a number") {
+TEST_CASE("threads, other values of n and other activations do not change a number") {
   const Result all = run_study({{"n", "4,8,16"}}, 2), threads = run_study({{"n", "4,8,16"}}, 2, 3),
                less = run_study({{"n", "8"}, {"also", ""}}, 2);
-  CHECK(find_series(all, "layer3.stable_rank").mean == find_series(threads, "layer3.stable_rank").mean);
-  CHECK(find_series(all, "layer3.stable_rank").mean.at(1) == find_series(less, "layer3.stable_rank").mean.at(0));
+  CHECK(find_series(all, "layer3.stable_rank").mean ==
+        find_series(threads, "layer3.stable_rank").mean);
+  CHECK(find_series(all, "layer3.stable_rank").mean.at(1) ==
+        find_series(less, "layer3.stable_rank").mean.at(0));
 }
 
-TEST_CASE("growth is the exponent of a power of n") {
-  const std::vector<double> n = {128, 256, 512, 1024, 2048, 4096, 8192};  // the default
-  const auto judged = [](const Records& records) { return result_of(make_mlp_init_study(), {{"width", "512"}}, records); };
-  const Result as_said = judged({powers(n, 0.6, 0.01), powers(n, 0.6001, 0.0101), powers(n, 0.6002, 0.0102)});
-  CHECK(find_series(as_said, "layer2.stable_rank").x == n);
-  CHECK(find_scalar(as_said, "layer2.exponent").at(0) == doctest::Approx(0.6).epsilon(tolerance::residual<double>));
-  CHECK(find_claim(as_said, "spectral/fig-17/swiglu/layer2/grows").verdict == Verdict::holds);
-  CHECK(find_claim(as_said, "spectral/fig-17/relu2/layer2/constant").verdict == Verdict::holds);
-  // 2 * 8192^0.6 = 446 of 512.
-  CHECK(find_claim(as_said, "spectral/fig-17/swiglu/layer2/ambient-dimension").verdict == Verdict::holds);
-  const Result otherwise = judged({powers(n, 0.05, 0.5), powers(n, 0.0501, 0.5001), powers(n, 0.0502, 0.5002)});
-  CHECK(find_claim(otherwise, "spectral/fig-17/swiglu/layer1/grows").verdict == Verdict::fails);
-  CHECK(find_claim(otherwise, "spectral/fig-17/relu2/layer3/constant").verdict == Verdict::fails);
-  CHECK(find_claim(otherwise, "spectral/fig-17/swiglu/layer1/ambient-dimension").verdict == Verdict::fails);
+TEST_CASE("growth is the fitted exponent of a power of n") {
+  const std::vector<double> n = {128, 256, 512, 1024, 2048, 4096, 8192};  // the default values
+  const auto judged = [](const Records& records) {
+    return result_of(make_mlp_init_study(), {{"width", "512"}}, records);
+  };
+  const Result as_printed =
+      judged({powers(n, 0.6, 0.01), powers(n, 0.6001, 0.0101), powers(n, 0.6002, 0.0102)});
+  CHECK(find_series(as_printed, "layer2.stable_rank").x == n);
+  CHECK(find_scalar(as_printed, "layer2.exponent").at(0) ==
+        doctest::Approx(0.6).epsilon(tolerance::residual<double>));
+  CHECK(find_claim(as_printed, "spectral/fig-17/swiglu/layer2/grows").verdict == Verdict::holds);
+  CHECK(find_claim(as_printed, "spectral/fig-17/relu2/layer2/constant").verdict == Verdict::holds);
+  // 2 * 8192^0.6 = 446, compared with the width 512.
+  CHECK(find_claim(as_printed, "spectral/fig-17/swiglu/layer2/ambient-dimension").verdict ==
+        Verdict::holds);
+  const Result reversed =
+      judged({powers(n, 0.05, 0.5), powers(n, 0.0501, 0.5001), powers(n, 0.0502, 0.5002)});
+  CHECK(find_claim(reversed, "spectral/fig-17/swiglu/layer1/grows").verdict == Verdict::fails);
+  CHECK(find_claim(reversed, "spectral/fig-17/relu2/layer3/constant").verdict == Verdict::fails);
+  CHECK(find_claim(reversed, "spectral/fig-17/swiglu/layer1/ambient-dimension").verdict ==
+        Verdict::fails);
 }
 
 TEST_CASE("too few or too small batches decide nothing") {
   const Result result = run_study({{"n", "8,16"}}, 2);
-  CHECK(find_claim(result, "spectral/fig-17/swiglu/layer1/grows").verdict == Verdict::not_applicable);
-  CHECK(find_claim(result, "spectral/fig-17/swiglu/layer1/ambient-dimension").verdict == Verdict::not_applicable);
+  CHECK(find_claim(result, "spectral/fig-17/swiglu/layer1/grows").verdict ==
+        Verdict::not_applicable);
+  CHECK(find_claim(result, "spectral/fig-17/swiglu/layer1/ambient-dimension").verdict ==
+        Verdict::not_applicable);
 }
 
-TEST_CASE("an activation stands beside itself in no run") {
-  CHECK(refusal(make_mlp_init_study(), {{"activation", "relu2"}}).find("--also") != std::string::npos);
+TEST_CASE("the activation of --activation is refused in --also") {
+  CHECK(refusal(make_mlp_init_study(), {{"activation", "relu2"}}).find("--also") !=
+        std::string::npos);
   CHECK(refusal(make_mlp_init_study(), {{"activation", "relu2"}, {"also", "swiglu"}}).empty());
   CHECK(refusal(make_mlp_init_study(), {{"n", "0"}}).find("--n") != std::string::npos);
 }

@@ -1,5 +1,5 @@
-// The study mlp against a second implementation of its steps and ranks, from LAPACK's singular value decomposition alone; the
-// net's gradients have their own test.
+// The study mlp agrees with a second implementation of its steps and ranks that only uses LAPACK's
+// singular value decomposition. The gradients of the net have their own test.
 #include "experiments/one_step_compare/mlp/config.hpp"
 
 #include <doctest/doctest.h>
@@ -28,8 +28,10 @@ namespace {
 constexpr std::uint64_t d = 4, width = 7, n = 9, steps = 6;
 constexpr double lr_gd = 0.02, lr_spec = 0.03, lr_muon = 0.01, beta = 0.8;
 
-Result run_study(const FlagValues& more = {}, std::uint64_t trials = 1, bool single = false, std::uint64_t threads = 1) {
-  FlagValues values = {{"d", "4"}, {"width", "7"}, {"n", "9"}, {"steps", "6"}, {"lr-gd", "0.02"}, {"lr-spec", "0.03"}};
+Result run_study(const FlagValues& more = {}, std::uint64_t trials = 1, bool single = false,
+                 std::uint64_t threads = 1) {
+  FlagValues values = {{"d", "4"},     {"width", "7"},    {"n", "9"},
+                       {"steps", "6"}, {"lr-gd", "0.02"}, {"lr-spec", "0.03"}};
   values.insert(values.end(), more.begin(), more.end());
   return run_configured(make_mlp_study(), values, trials, single, threads);
 }
@@ -42,17 +44,19 @@ struct Decomposed {
   double nuclear_rank() const { return std::pow(arma::accu(s), 2) / arma::dot(s, s); }
 };
 
-// Muon's factor of G: the polynomial on each singular value.
+// Muon's factor of G, with the polynomial applied to each singular value.
 arma::mat muon_factor(const arma::mat& G) {
   Decomposed svd(G);
   arma::vec s = svd.s / (arma::norm(svd.s) + 1e-7);
   for (int i = 0; i < 5; ++i) s = 3.4445 * s - 4.7750 * arma::pow(s, 3) + 2.0315 * arma::pow(s, 5);
-  return std::sqrt(std::max(1.0, double(G.n_rows) / double(G.n_cols))) * svd.U * arma::diagmat(s) * svd.V.t();
+  return std::sqrt(std::max(1.0, double(G.n_rows) / double(G.n_cols))) * svd.U * arma::diagmat(s) *
+         svd.V.t();
 }
 
 using Curves = std::map<std::string, std::vector<double>>;
 
-// What a method's series should be, by name without the method. `inner` is the rule of layers 2 and 3.
+// The expected series of a method, by name without the method. `inner` is the step rule of layers 2
+// and 3.
 Curves reference(const std::string& activation, const std::string& inner, double lr) {
   const Trial trial(1, 0, 0);
   const arma::mat X = draw_gaussian<double>(trial, "X", d, n, 1.0);
@@ -88,7 +92,8 @@ Curves reference(const std::string& activation, const std::string& inner, double
   return out;
 }
 
-void check_curves(const Result& result, const std::string& method, const Curves& expected, double tolerance) {
+void check_curves(const Result& result, const std::string& method, const Curves& expected,
+                  double tolerance) {
   for (const auto& [name, values] : expected) {
     const Series& series = find_series(result, method + "." + name);
     CAPTURE(series.name);
@@ -105,47 +110,60 @@ void check_curves(const Result& result, const std::string& method, const Curves&
 TEST_CASE("every method takes its own steps, layer by layer") {
   for (const std::string activation : {"relu2", "swiglu", "tanh"}) {
     CAPTURE(activation);
-    const Result result = run_study(
-        {{"activation", activation}, {"optimizer", "specgd,muon"}, {"equal-lr", "on"}, {"lr-muon", "0.01"}, {"momentum", "0.8"}});
-    check_curves(result, "gd", reference(activation, "euclidean", lr_gd), tolerance::trajectory<double>);
-    check_curves(result, "specgd", reference(activation, "spectral", lr_spec), tolerance::trajectory<double>);
-    check_curves(result, "muon", reference(activation, "muon", lr_spec), tolerance::trajectory<double>);
-    check_curves(result, "specgd_equal_lr", reference(activation, "spectral", lr_gd), tolerance::trajectory<double>);
+    const Result result = run_study({{"activation", activation},
+                                     {"optimizer", "specgd,muon"},
+                                     {"equal-lr", "on"},
+                                     {"lr-muon", "0.01"},
+                                     {"momentum", "0.8"}});
+    check_curves(result, "gd", reference(activation, "euclidean", lr_gd),
+                 tolerance::trajectory<double>);
+    check_curves(result, "specgd", reference(activation, "spectral", lr_spec),
+                 tolerance::trajectory<double>);
+    check_curves(result, "muon", reference(activation, "muon", lr_spec),
+                 tolerance::trajectory<double>);
+    check_curves(result, "specgd_equal_lr", reference(activation, "spectral", lr_gd),
+                 tolerance::trajectory<double>);
   }
 }
 
 TEST_CASE("single precision follows double precision") {
   const Result single = run_study({}, 1, true);
   check_curves(single, "gd", reference("relu2", "euclidean", lr_gd), tolerance::trajectory<float>);
-  check_curves(single, "specgd", reference("relu2", "spectral", lr_spec), tolerance::trajectory<float>);
+  check_curves(single, "specgd", reference("relu2", "spectral", lr_spec),
+               tolerance::trajectory<float>);
 }
 
-TEST_CASE("ranks recorded seldom are those recorded always, and the losses do not change") {
+TEST_CASE("recording ranks less often changes neither the recorded ranks nor the losses") {
   const Result all = run_study({}, 2), some = run_study({{"record-every", "4"}}, 2);
-  const Series &ranks = find_series(some, "specgd.W2.nuclear_rank"), &every = find_series(all, "specgd.W2.nuclear_rank");
+  const Series &ranks = find_series(some, "specgd.W2.nuclear_rank"),
+               &every = find_series(all, "specgd.W2.nuclear_rank");
   CHECK(ranks.x == std::vector<double>{0, 4, 6});
   for (std::size_t i = 0; i < 3; ++i)
-    CHECK(ranks.mean[i] == doctest::Approx(every.mean[static_cast<std::size_t>(ranks.x[i])]).epsilon(tolerance::residual<double>));
+    CHECK(ranks.mean[i] == doctest::Approx(every.mean[static_cast<std::size_t>(ranks.x[i])])
+                               .epsilon(tolerance::residual<double>));
   CHECK(find_series(some, "gd.loss").mean == find_series(all, "gd.loss").mean);
   CHECK(find_series(some, "specgd.loss").mean == find_series(all, "specgd.loss").mean);
 }
 
-TEST_CASE("the result does not depend on threads, nor a method's on the others") {
+TEST_CASE(
+    "results do not depend on threads, and a method's results do not depend on other methods") {
   const FlagValues both = {{"optimizer", "muon,specgd"}};
-  const Result one = run_study(both, 2), three = run_study(both, 2, false, 3), alone = run_study({}, 2);
+  const Result one = run_study(both, 2), three = run_study(both, 2, false, 3),
+               alone = run_study({}, 2);
   for (const Series& series : one.series) {
     CAPTURE(series.name);
     CHECK(series.mean == find_series(three, series.name).mean);
-    if (!series.name.starts_with("muon")) CHECK(series.mean == find_series(alone, series.name).mean);
+    if (!series.name.starts_with("muon"))
+      CHECK(series.mean == find_series(alone, series.name).mean);
   }
 }
 
-TEST_CASE("a trial that diverges is counted and named, and what follows is undefined") {
+TEST_CASE("a trial that diverges is counted and named, and its later values are undefined") {
   const Result result = run_study({{"lr-gd", "900"}, {"lr-spec", "0.001"}}, 3);
   CHECK(result.diverged);
   CHECK(find_scalar(result, "gd.diverged") == std::vector<double>{1, 1, 1});
   CHECK(find_scalar(result, "specgd.diverged") == std::vector<double>{0, 0, 0});
-  // The first step takes the loss beyond a thousand times its start, though not yet beyond all numbers.
+  // After the first step the loss is more than a thousand times its start, but still finite.
   CHECK(find_scalar(result, "gd.diverged_at") == std::vector<double>{1, 1, 1});
   const Series& loss = find_series(result, "gd.loss");
   REQUIRE(loss.mean.size() == steps + 1);
@@ -158,7 +176,8 @@ TEST_CASE("a trial that diverges is counted and named, and what follows is undef
   CHECK_FALSE(run_study().diverged);
 }
 
-TEST_CASE("Muon may run without SpecGD, of which nothing is said then, with either figure's activation") {
+TEST_CASE(
+    "Muon can run without SpecGD, which then has no claims, with either figure's activation") {
   for (const std::string activation : {"relu2", "swiglu"}) {
     const Result result = run_study({{"activation", activation}, {"optimizer", "muon"}}, 2);
     for (const Claim& claim : result.claims) CHECK(claim.id.find("specgd") == std::string::npos);
@@ -170,7 +189,7 @@ TEST_CASE("Muon may run without SpecGD, of which nothing is said then, with eith
   }
 }
 
-TEST_CASE("one sample, and a net whose gradients are zero, give no number that is not one") {
+TEST_CASE("a single sample and a net with zero gradients give finite losses") {
   for (const char* count : {"1", "2"}) {
     const Result result = run_study({{"n", count}, {"width", "1"}}, 4);
     CHECK_FALSE(result.diverged);
@@ -178,7 +197,7 @@ TEST_CASE("one sample, and a net whose gradients are zero, give no number that i
   }
 }
 
-TEST_CASE("a dump pairs the last activations and gradients, in either precision") {
+TEST_CASE("a dump contains the last activations and gradients as pairs, in either precision") {
   for (const bool single : {false, true}) {
     CAPTURE(single);
     const double tolerance = single ? tolerance::trajectory<float> : tolerance::trajectory<double>;
@@ -188,21 +207,27 @@ TEST_CASE("a dump pairs the last activations and gradients, in either precision"
     const auto manifest = nlohmann::json::parse(read_file(path + "/manifest.json"));
     REQUIRE(manifest.at("pairs").size() == 4);
     const Result trial_0 = run_study({{"activation", "swiglu"}});
-    const Series &first = find_series(trial_0, "specgd.W1.nuclear_rank"), &ratio = find_series(trial_0, "specgd.W3.ratio");
+    const Series &first = find_series(trial_0, "specgd.W1.nuclear_rank"),
+                 &ratio = find_series(trial_0, "specgd.W3.ratio");
     for (std::size_t l = 0; l < 4; ++l) {
       const auto& pair = manifest.at("pairs").at(l);
       CHECK(pair.at("name") == "W" + std::to_string(l + 1));
       CHECK(pair.at("transpose_activations") == false);
-      const StoredTensor activation = open_tensor(path + "/" + pair.at("activation").get<std::string>()),
-                         gradient = open_tensor(path + "/" + pair.at("gradient").get<std::string>());
+      const StoredTensor activation =
+                             open_tensor(path + "/" + pair.at("activation").get<std::string>()),
+                         gradient =
+                             open_tensor(path + "/" + pair.at("gradient").get<std::string>());
       CHECK(activation.dtype() == (single ? Dtype::f32 : Dtype::f64));
       CHECK(gradient.dtype() == activation.dtype());
       const arma::mat A = matrix_of(activation), G = matrix_of(gradient);
       CHECK(arma::size(A) == arma::size(l == 0 ? d : width, n));
       CHECK(arma::size(G) == arma::size(l == 3 ? 1 : 2 * width, A.n_rows));
-      if (l == 0) CHECK(Decomposed(G).nuclear_rank() == doctest::Approx(first.mean.back()).epsilon(tolerance));
+      if (l == 0)
+        CHECK(Decomposed(G).nuclear_rank() ==
+              doctest::Approx(first.mean.back()).epsilon(tolerance));
       if (l == 2) {
-        CHECK(Decomposed(G).nuclear_rank() / Decomposed(A).stable_rank() == doctest::Approx(ratio.mean.back()).epsilon(tolerance));
+        CHECK(Decomposed(G).nuclear_rank() / Decomposed(A).stable_rank() ==
+              doctest::Approx(ratio.mean.back()).epsilon(tolerance));
       }
     }
   }
@@ -216,22 +241,24 @@ TEST_CASE("a trial that diverged is not dumped, and a note says so") {
   CHECK_THROWS_AS(read_file(folder / "dump/manifest.json"), Failure);
 }
 
-TEST_CASE("the width settles at four times d") {
+TEST_CASE("the width defaults to four times d") {
   const auto study = configured(make_mlp_study(), {{"d", "5"}});
   CHECK(find_field(*study, "width").value_text() == "20");
 }
 
-TEST_CASE("values outside their domain are refused by name") {
+TEST_CASE("invalid values are refused with the name of the flag") {
   for (const char* flag : {"lr-gd", "lr-spec", "lr-muon"}) {
     for (const char* value : {"-0.1", "nan", "0", "inf"}) {
       CAPTURE(flag);
       CAPTURE(value);
-      CHECK(refusal(make_mlp_study(), {{flag, value}}).find(std::string("--") + flag) != std::string::npos);
+      CHECK(refusal(make_mlp_study(), {{flag, value}}).find(std::string("--") + flag) !=
+            std::string::npos);
     }
   }
   CHECK(refusal(make_mlp_study(), {{"d", "2"}}).find("--d") != std::string::npos);
   CHECK(refusal(make_mlp_study(), {{"optimizer", "adam"}}).find("muon") != std::string::npos);
-  CHECK(refusal(make_mlp_study(), {{"equal-lr", "on"}, {"optimizer", "muon"}}).find("--equal-lr") != std::string::npos);
+  CHECK(refusal(make_mlp_study(), {{"equal-lr", "on"}, {"optimizer", "muon"}}).find("--equal-lr") !=
+        std::string::npos);
   CHECK(refusal(make_mlp_study(), {{"equal-lr", "on"}}).empty());
 }
 

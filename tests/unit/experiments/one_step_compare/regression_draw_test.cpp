@@ -1,4 +1,4 @@
-// The random problems of the study regression have the structure that their flags say.
+// The random problems of the study regression have the structure that their flags describe.
 #include "experiments/one_step_compare/regression/problem.hpp"
 
 #include <doctest/doctest.h>
@@ -34,7 +34,7 @@ arma::uword numerical_rank(const arma::mat& A) {
 
 }  // namespace
 
-TEST_CASE("shapes are drawn from their ranges, ends included, small ones more often") {
+TEST_CASE("sizes are drawn log-uniformly from their range, including both ends") {
   std::set<std::uint64_t> seen;
   int below = 0;
   constexpr int trials = 3000;
@@ -45,11 +45,11 @@ TEST_CASE("shapes are drawn from their ranges, ends included, small ones more of
   }
   CHECK(*seen.begin() == 2);
   CHECK(*seen.rbegin() == 31);
-  // log(8/2) / log(32/2) = 1/2
+  // The probability is log(8/2) / log(32/2) = 1/2.
   CHECK(std::fabs(below - trials / 2.0) < tolerance::standard_errors * std::sqrt(trials / 4.0));
 }
 
-TEST_CASE("power-law features have the drawn singular values, and a cut rank") {
+TEST_CASE("power-law features have the drawn singular values, and their rank can be reduced") {
   RegressionConfig config = only("power-law", "realizable");
   for (std::uint64_t i = 0; i < 5; ++i) {
     const arma::vec s = arma::svd(draw_one_step_problem<double>(config, Trial(2, i, 0)).A);
@@ -63,27 +63,35 @@ TEST_CASE("power-law features have the drawn singular values, and a cut rank") {
   config.deficient = 1;
   config.decay = 0;
   std::set<arma::uword> ranks;
-  for (std::uint64_t i = 0; i < 60; ++i) ranks.insert(numerical_rank(draw_one_step_problem<double>(config, Trial(2, i, 0)).A));
+  for (std::uint64_t i = 0; i < 60; ++i)
+    ranks.insert(numerical_rank(draw_one_step_problem<double>(config, Trial(2, i, 0)).A));
   CHECK(*ranks.begin() == 1);
   CHECK(ranks.size() > 5);
   config.features = {"gaussian"};
   ranks.clear();
-  for (std::uint64_t i = 0; i < 60; ++i) ranks.insert(numerical_rank(draw_one_step_problem<double>(config, Trial(2, i, 0)).A));
+  for (std::uint64_t i = 0; i < 60; ++i)
+    ranks.insert(numerical_rank(draw_one_step_problem<double>(config, Trial(2, i, 0)).A));
   CHECK(*ranks.begin() == 1);
   CHECK(ranks.size() > 5);
 }
 
-TEST_CASE("labels: realizable fits exactly, low-rank leaves a residual of low rank, arbitrary neither") {
+TEST_CASE(
+    "labels: realizable ones are fitted exactly, low-rank ones leave a low-rank residual, others "
+    "neither") {
   const auto residual_of_best_fit = [](const OneStepProblem<double>& p) {
     return arma::norm(p.Y - arma::mat(p.Y * arma::pinv(p.A)) * p.A, "fro") / arma::norm(p.Y, "fro");
   };
   std::set<arma::uword> ranks;
   for (std::uint64_t i = 0; i < 20; ++i) {
     const Trial trial(3, i, 0);
-    CHECK(residual_of_best_fit(draw_one_step_problem<double>(only("gaussian", "realizable"), trial)) < 1e-10);
-    CHECK(residual_of_best_fit(draw_one_step_problem<double>(only("gaussian", "late"), trial)) < 1e-10);
-    CHECK(residual_of_best_fit(draw_one_step_problem<double>(only("gaussian", "noisy"), trial)) > 1e-4);
-    CHECK(residual_of_best_fit(draw_one_step_problem<double>(only("gaussian", "arbitrary"), trial)) > 0.1);
+    CHECK(residual_of_best_fit(
+              draw_one_step_problem<double>(only("gaussian", "realizable"), trial)) < 1e-10);
+    CHECK(residual_of_best_fit(draw_one_step_problem<double>(only("gaussian", "late"), trial)) <
+          1e-10);
+    CHECK(residual_of_best_fit(draw_one_step_problem<double>(only("gaussian", "noisy"), trial)) >
+          1e-4);
+    CHECK(residual_of_best_fit(
+              draw_one_step_problem<double>(only("gaussian", "arbitrary"), trial)) > 0.1);
     const auto low = draw_one_step_problem<double>(only("gaussian", "low-rank"), trial);
     ranks.insert(numerical_rank(low.W * low.A - low.Y));
   }
@@ -92,7 +100,7 @@ TEST_CASE("labels: realizable fits exactly, low-rank leaves a residual of low ra
   CHECK(ranks.size() > 3);
 }
 
-TEST_CASE("late labels put W where gradient descent with the step 1/L_F goes") {
+TEST_CASE("late labels put W on the path of gradient descent with the step 1/L_F") {
   RegressionConfig config = only("relu", "realizable");
   config.late = 40;
   const Trial trial(4, 1, 0);
@@ -109,7 +117,7 @@ TEST_CASE("late labels put W where gradient descent with the step 1/L_F goes") {
   CHECK(closest < 1e-10);
 }
 
-TEST_CASE("single precision rounds the same problem; scales multiply A") {
+TEST_CASE("single precision rounds the same problem, and the scale multiplies A") {
   RegressionConfig config = only("relu", "noisy");
   const Trial trial(5, 0, 0);
   const auto exact = draw_one_step_problem<double>(config, trial);
@@ -119,7 +127,8 @@ TEST_CASE("single precision rounds the same problem; scales multiply A") {
   config.scale_decades = 3;
   const auto scaled = draw_one_step_problem<double>(config, trial);
   CHECK(arma::norm(scaled.A, "fro") ==
-        doctest::Approx(arma::norm(exact.A, "fro") * std::pow(10.0, scaled.log10_scale)).epsilon(tolerance::residual<double>));
+        doctest::Approx(arma::norm(exact.A, "fro") * std::pow(10.0, scaled.log10_scale))
+            .epsilon(tolerance::residual<double>));
 }
 
 }  // namespace regression_draw_test

@@ -1,4 +1,4 @@
-// The study regression as a whole: flags, names, verdicts.
+// The study regression as a whole: its flags, names and verdicts.
 #include "experiments/one_step_compare/regression/config.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,8 @@ Records some_records() {
   RegressionConfig config;
   config.m_high = config.k_high = config.n_high = 12;
   Records records;
-  for (std::uint64_t i = 0; i < 30; ++i) records.push_back(regression::run_trial(config, false, Trial(1, i, 0)));
+  for (std::uint64_t i = 0; i < 30; ++i)
+    records.push_back(regression::run_trial(config, false, Trial(1, i, 0)));
   return records;
 }
 
@@ -35,10 +36,14 @@ Verdict verdict(const Records& records, const std::string& id) {
 
 }  // namespace
 
-TEST_CASE("regression gives the scalars and series of the contract, and its flags follow from the ratios") {
+TEST_CASE(
+    "regression gives the documented scalars and series, and its violations follow from the "
+    "ratios") {
   const Result result = run_configured(make_regression_study(), tiny, 60);
-  for (const char* name : {"violations.guarantee_gd", "violations.guarantee_spec", "violations.two_sided"}) {
-    for (const double violated : find_scalar(result, name)) CHECK((violated == 0 || std::isnan(violated)));
+  for (const char* name :
+       {"violations.guarantee_gd", "violations.guarantee_spec", "violations.two_sided"}) {
+    for (const double violated : find_scalar(result, name))
+      CHECK((violated == 0 || std::isnan(violated)));
   }
   const auto& predicted = find_scalar(result, "predicted_ratio");
   const auto& actual = find_scalar(result, "actual_ratio");
@@ -47,15 +52,19 @@ TEST_CASE("regression gives the scalars and series of the contract, and its flag
   for (std::size_t i = 0; i < predicted.size(); ++i) {
     if (std::isnan(predicted[i])) continue;
     sum += 1;
-    if (std::fabs(actual[i] - 1) > 1e-6) CHECK(wrong[i] == double((predicted[i] >= 1) != (actual[i] >= 1)));
+    if (std::fabs(actual[i] - 1) > 1e-6)
+      CHECK(wrong[i] == double((predicted[i] >= 1) != (actual[i] >= 1)));
   }
   double binned = 0;
-  for (const double count : find_series(result, "trials").mean) binned += std::isnan(count) ? 0 : count;
+  for (const double count : find_series(result, "trials").mean)
+    binned += std::isnan(count) ? 0 : count;
   CHECK(binned == sum);
   CHECK(find_series(result, "actual_over_predicted").x_name == "predicted_ratio");
 }
 
-TEST_CASE("regression does not depend on threads, and the first trials of a longer run are those of a shorter") {
+TEST_CASE(
+    "regression does not depend on threads, and a longer run starts with the trials of a shorter "
+    "one") {
   const Result one = run_configured(make_regression_study(), tiny, 12, false, 1);
   const Result two = run_configured(make_regression_study(), tiny, 24, false, 2);
   for (std::size_t i = 0; i < 12; ++i) {
@@ -64,7 +73,7 @@ TEST_CASE("regression does not depend on threads, and the first trials of a long
   }
 }
 
-TEST_CASE("in single precision the inequalities hold within its own tolerance") {
+TEST_CASE("in single precision the inequalities hold within the tolerance of that precision") {
   const Result result = run_configured(make_regression_study(), tiny, 60, true);
   for (const char* id : {"spectral/eq-1.4/guarantee-gd", "spectral/eq-1.4/guarantee-specgd",
                          "spectral/eq-1.6/guarantee-gd/corrected", "spectral/eq-4.15/guarantee"}) {
@@ -72,33 +81,37 @@ TEST_CASE("in single precision the inequalities hold within its own tolerance") 
   }
 }
 
-TEST_CASE("the statements of regression that are true hold on drawn problems") {
+TEST_CASE("the true statements of regression hold on drawn problems") {
   using namespace regression;
   const Records records = some_records();
-  for (const Inequality* each : {&expansion, &guarantee_gd, &guarantee_spec, &within_two, &smooth_gd, &smooth_spec, &eq_4_14,
-                                 &eq_4_15, &eq_4_16_guarantees, &stable_at_most_nuclear, &eq_4_17_equivalent, &implies_4_16,
-                                 &diagonal_gd, &diagonal_gd_sharp, &diagonal_sign, &sharp_constant, &diagonal_two_sided}) {
+  for (const Inequality* each :
+       {&expansion, &guarantee_gd, &guarantee_spec, &within_two, &smooth_gd, &smooth_spec, &eq_4_14,
+        &eq_4_15, &eq_4_16_guarantees, &stable_at_most_nuclear, &eq_4_17_equivalent, &implies_4_16,
+        &diagonal_gd, &diagonal_gd_sharp, &diagonal_sign, &sharp_constant, &diagonal_two_sided}) {
     CAPTURE(each->id);
     CHECK(verdict(records, each->id) == Verdict::holds);
   }
 }
 
-TEST_CASE("the steps as printed after eq. (1.6) are n times too long") {
+TEST_CASE("the steps printed after eq. (1.6) are n times too long") {
   const auto records = some_records();
   CHECK(verdict(records, "spectral/eq-1.6/guarantee-gd/as-printed") == Verdict::fails);
   CHECK(verdict(records, "spectral/eq-1.6/guarantee-specgd/as-printed") == Verdict::fails);
 }
 
-TEST_CASE("regression names the flags of shapes that are the wrong way round, and unknown words") {
-  CHECK(refusal(make_regression_study(), {{"m-low", "9"}, {"m-high", "8"}}) == "--m-low 9 is not allowed: at most --m-high = 8");
+TEST_CASE("regression refuses ranges with low above high and unknown words, and names the flag") {
+  CHECK(refusal(make_regression_study(), {{"m-low", "9"}, {"m-high", "8"}}) ==
+        "--m-low: 9 is not allowed; allowed: at most --m-high = 8");
   CHECK(refusal(make_regression_study(), {{"features", "rely"}}).find("relu") != std::string::npos);
-  CHECK(refusal(make_regression_study(), {{"labels", "early"}}).find("--labels") != std::string::npos);
+  CHECK(refusal(make_regression_study(), {{"labels", "early"}}).find("--labels") !=
+        std::string::npos);
 }
 
-TEST_CASE("ratios that rounding keeps from 1 are in the bin of 1, those below it for good are not") {
+TEST_CASE(
+    "ratios that differ from 1 only by rounding are in the bin of 1, smaller ratios are not") {
   Records records = some_records();
   records.resize(5);
-  // The last lies 4e-6 of a bin below the edge.
+  // The last ratio lies 4e-6 of a bin below the edge.
   const std::vector<double> ratios = {1 - 1e-12, 1 - 1e-15, 1, 1 + 1e-12, std::exp2(-1e-6)};
   for (std::size_t i = 0; i < ratios.size(); ++i) {
     records[i].set(regression::predicted_ratio, ratios[i]);

@@ -1,4 +1,4 @@
-// The decoder block against loops over tokens, written from the equations.
+// The decoder block agrees with loops over tokens that follow the equations.
 #include "experiments/one_step_compare/transformer_init/decoder_block.hpp"
 
 #include <doctest/doctest.h>
@@ -29,8 +29,9 @@ arma::vec rms_token(const arma::vec& x) {
   return x * std::sqrt(static_cast<double>(x.n_elem) / sum);
 }
 
-// Token by token: what token t attends to, with weights exp(k_i . q_t / sqrt(d)) / sum.
-arma::vec attended(const DecoderWeights<double>& w, const std::vector<arma::vec>& a, arma::uword t) {
+// The attention output of token t, with weights exp(k_i . q_t / sqrt(d)) / sum.
+arma::vec attended(const DecoderWeights<double>& w, const std::vector<arma::vec>& a,
+                   arma::uword t) {
   const arma::vec q = w.W_Q * a[t];
   arma::vec h(d, arma::fill::zeros);
   double sum = 0;
@@ -48,7 +49,7 @@ double error(const arma::vec& got, const arma::vec& expected) {
 
 }  // namespace
 
-TEST_CASE("the decoder block is its equations, token by token") {
+TEST_CASE("the decoder block equals its equations, token by token") {
   const Trial trial(3, 0, 0);
   const DecoderWeights<double> w = draw_decoder_weights<double>(trial, 2, d, k);
   const arma::mat X = drawn(trial, "X", d, n);
@@ -69,15 +70,18 @@ TEST_CASE("the decoder block is its equations, token by token") {
   }
 }
 
-TEST_CASE("decoder weights have variance 1 / columns, and every matrix and block its own stream") {
+TEST_CASE(
+    "decoder weights have variance 1 / columns, and each matrix and block has its own stream") {
   const Trial trial(4, 1, 0);
   const std::uint64_t width = 64, wide = 256;
   const DecoderWeights<double> w = draw_decoder_weights<double>(trial, 1, width, wide);
   const DecoderWeights<double> other = draw_decoder_weights<double>(trial, 2, width, wide);
   for (const arma::mat* W : {&w.W_Q, &w.W_K, &w.W_V, &w.W_O, &w.W_1, &w.W_2}) {
-    // The mean square of N normal entries has relative standard deviation sqrt(2 / N).
-    const double entries = static_cast<double>(W->n_elem), mean_square = arma::dot(*W, *W) / entries;
-    CHECK(std::fabs(mean_square * static_cast<double>(W->n_cols) - 1) < tolerance::standard_errors * std::sqrt(2 / entries));
+    // The mean square of N normal entries has a relative standard deviation of sqrt(2 / N).
+    const double entries = static_cast<double>(W->n_elem),
+                 mean_square = arma::dot(*W, *W) / entries;
+    CHECK(std::fabs(mean_square * static_cast<double>(W->n_cols) - 1) <
+          tolerance::standard_errors * std::sqrt(2 / entries));
   }
   CHECK(w.W_1.n_rows == wide);
   CHECK(w.W_2.n_cols == wide);
@@ -90,11 +94,13 @@ TEST_CASE("decoder weights have variance 1 / columns, and every matrix and block
 TEST_CASE("single precision runs the same block, rounded") {
   const Trial trial(5, 0, 0);
   const arma::mat X = drawn(trial, "X", d, n);
-  const DecoderStates<double> exact = decoder_block(draw_decoder_weights<double>(trial, 1, d, k), X);
-  const DecoderStates<float> rounded =
-      decoder_block(draw_decoder_weights<float>(trial, 1, d, k), arma::conv_to<arma::fmat>::from(X));
+  const DecoderStates<double> exact =
+      decoder_block(draw_decoder_weights<double>(trial, 1, d, k), X);
+  const DecoderStates<float> rounded = decoder_block(draw_decoder_weights<float>(trial, 1, d, k),
+                                                     arma::conv_to<arma::fmat>::from(X));
   const arma::mat difference = arma::conv_to<arma::mat>::from(rounded.X_plus) - exact.X_plus;
-  CHECK(arma::norm(difference, "fro") < tolerance::residual<float> * arma::norm(exact.X_plus, "fro"));
+  CHECK(arma::norm(difference, "fro") <
+        tolerance::residual<float> * arma::norm(exact.X_plus, "fro"));
 }
 
 }  // namespace transformer_init_decoder_block_test

@@ -1,4 +1,4 @@
-// Verdicts from records that are made up or spoilt: a false number must not pass.
+// Verdicts on invented or altered records: a wrong number must not pass.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -37,7 +37,9 @@ Claim random_layers(const StableRankConfig& config, const Records& records, cons
 }
 
 Verdict quadratic_verdict(const StableRankConfig& config, const Records& records) {
-  return claim("spectral/thm-2.8/layer-1", [&](Claims& claims) { judge_quadratic(Plan(config), records, claims); }).verdict;
+  return claim("spectral/thm-2.8/layer-1",
+               [&](Claims& claims) { judge_quadratic(Plan(config), records, claims); })
+      .verdict;
 }
 
 Claim token_claim(const StableRankConfig& config, const Records& records, const std::string& id) {
@@ -54,7 +56,7 @@ TrialRecord measure(const StableRankConfig& config) {
 
 }  // namespace
 
-TEST_CASE("gelu's misprint shows only where a variance exceeds one") {
+TEST_CASE("gelu's misprint is only detected if a variance exceeds one") {
   StableRankConfig config = tiny();
   config.activation = {"gelu"};
   config.variances = {0.3, 0.9, 1.0};
@@ -64,10 +66,14 @@ TEST_CASE("gelu's misprint shows only where a variance exceeds one") {
   CHECK(table_verdict(config, "spectral/fig-12/gelu/corrected") == Verdict::holds);
 }
 
-TEST_CASE("a false table fails") {
+TEST_CASE("a wrong table fails") {
   const Activation& relu = find_activation("relu");
   const auto verdict = [&](const std::string& id, const PrintedMoments& printed) {
-    return claim("spectral/fig-12/" + id, [&](Claims& claims) { judge_row("x", relu, printed, {1.0, 2.0}, claims); }).verdict;
+    return claim("spectral/fig-12/" + id,
+                 [&](Claims& claims) {
+                   judge_row("x", relu, printed, {1.0, 2.0}, claims);
+                 })
+        .verdict;
   };
   PrintedMoments wrong = *printed_moments("relu");
   CHECK(verdict("x", wrong) == Verdict::holds);
@@ -82,7 +88,7 @@ TEST_CASE("a false table fails") {
   CHECK(verdict("x/nsr", wrong) == Verdict::fails);
 }
 
-TEST_CASE("stable ranks above the bounds fail, unless the theorem promises nothing") {
+TEST_CASE("stable ranks above the bounds fail, unless the theorem's guarantee is vacuous") {
   StableRankConfig config = tiny();
   config.activation = {"relu"};
   config.n = 1000;  // n eps^2 = 10
@@ -96,10 +102,11 @@ TEST_CASE("stable ranks above the bounds fail, unless the theorem promises nothi
   CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").verdict == Verdict::fails);
   CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").measured == 1.0);
   config.n = 100;  // 4 exp(-1) > 1
-  CHECK(one_layer(config, {record}, "spectral/thm-2.6/relu/dense").verdict == Verdict::not_applicable);
+  CHECK(one_layer(config, {record}, "spectral/thm-2.6/relu/dense").verdict ==
+        Verdict::not_applicable);
 }
 
-TEST_CASE("Theorem 2.8: numbers, verdicts") {
+TEST_CASE("Theorem 2.8: the bound, the required samples and the verdicts") {
   CHECK(quadratic_bound(1, 0.25) == close(354294.0));                             // 27 * 3^8 * 2
   CHECK(quadratic_samples(1, 0.25) == close(9.0 * 81.0 * std::log(2.0) / 32.0));  // 15.8
   CHECK(std::isinf(quadratic_bound(9, 0.25)));
@@ -108,7 +115,7 @@ TEST_CASE("Theorem 2.8: numbers, verdicts") {
   TrialRecord record;
   record.set("quadratic.depth.stable_rank", 4e5);
   CHECK(quadratic_verdict(config, {record}) == Verdict::fails);
-  config.k = config.n = 1000000;  // large enough for the bound to say something: then a statement about probability
+  config.k = config.n = 1000000;  // large enough for the bound not to be vacuous
   CHECK(quadratic_verdict(config, {record, record, record}) == Verdict::fails);
   TrialRecord small;
   small.set("quadratic.depth.stable_rank", 3.0);
@@ -117,14 +124,15 @@ TEST_CASE("Theorem 2.8: numbers, verdicts") {
   CHECK(quadratic_verdict(config, {record}) == Verdict::not_applicable);
 }
 
-TEST_CASE("token claims notice false numbers") {
+TEST_CASE("token claims fail if a number is wrong") {
   const StableRankConfig config = tiny();
   const TrialRecord good = measure(config);
   TrialRecord bad = good;
   bad.set("token_indicator.stable_rank", good.scalar("token_indicator.stable_rank") * (1.0 + 1e-8));
   CHECK(token_claim(config, {bad}, "spectral/eq-2.15").verdict == Verdict::fails);
   bad.set("embedding_rms.stable_rank", good.scalar("token_indicator.inverse_p_max") * 1.01);
-  CHECK(token_claim(config, {good, bad}, "spectral/lemma-2.9/rms-normalised").verdict == Verdict::fails);
+  CHECK(token_claim(config, {good, bad}, "spectral/lemma-2.9/rms-normalised").verdict ==
+        Verdict::fails);
   bad.set("embedding.norm_deviation", 0.5);
   bad.set("embedding.stable_rank", good.scalar("token_indicator.inverse_p_max") * 3.01);
   CHECK(token_claim(config, {bad}, "spectral/lemma-2.9").verdict == Verdict::fails);
@@ -134,7 +142,7 @@ TEST_CASE("token claims notice false numbers") {
   StableRankConfig paper = config;
   paper.vocabulary = 50257;
   CHECK(token_claim(paper, {good}, "spectral/eq-2.15/zipf").verdict == Verdict::holds);
-  // Integral bounds of the sum of j^(-s), within one term of each other.
+  // The integral bounds the sum of j^(-s) to within one term.
   const double integral = (std::pow(50257.0, 0.14) - 1.0) / 0.14;
   CHECK(token_claim(paper, {good}, "spectral/eq-2.15/zipf").measured > integral);
   CHECK(token_claim(paper, {good}, "spectral/eq-2.15/zipf").measured < integral + 1.0);

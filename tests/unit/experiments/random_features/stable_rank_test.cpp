@@ -20,7 +20,8 @@ namespace {
 constexpr std::uint64_t seed = 11;
 
 FlagValues tiny_flags(const FlagValues& more = {}) {
-  FlagValues values = {{"k", "24"}, {"d", "16"}, {"n", "60"}, {"depth", "3"}, {"tokens", "200"}, {"vocabulary", "100"}};
+  FlagValues values = {{"k", "24"},    {"d", "16"},       {"n", "60"},
+                       {"depth", "3"}, {"tokens", "200"}, {"vocabulary", "100"}};
   values.insert(values.end(), more.begin(), more.end());
   return values;
 }
@@ -47,11 +48,11 @@ TrialRecord measure(const StableRankConfig& config, bool single_precision = fals
 
 }  // namespace
 
-TEST_CASE("the measured stable ranks are those of the named draws") {
+TEST_CASE("the measured stable ranks equal those recomputed from the named draws") {
   const StableRankConfig config = tiny();
   const TrialRecord record = measure(config);
   const Trial trial(seed, 0, 0);
-  // Unscaled weights: relu is homogeneous.
+  // The weights can stay unscaled because relu is homogeneous.
   arma::mat A = normal(trial, "X", 16, 60);
   CHECK(record.scalar("X.stable_rank") == close(stable_rank(singular_values(A))));
   const char* names[] = {"W1", "W2", "W3"};
@@ -59,23 +60,25 @@ TEST_CASE("the measured stable ranks are those of the named draws") {
     const arma::mat W = normal(trial, names[layer], 24, A.n_rows);
     const arma::mat Z = W * A;
     A = (Z + arma::abs(Z)) / 2.0;
-    CHECK(record.array("relu.depth.stable_rank").at(layer) == close(stable_rank(singular_values(A))));
+    CHECK(record.array("relu.depth.stable_rank").at(layer) ==
+          close(stable_rank(singular_values(A))));
   }
   CHECK(record.scalar("relu.stable_rank") == record.array("relu.depth.stable_rank").front());
 }
 
-TEST_CASE("swiglu multiplies by the second product") {
+TEST_CASE("swiglu multiplies the gate by the second product") {
   StableRankConfig config = tiny();
   config.activation = {"swiglu"};
   config.depth = 1;
   const Trial trial(seed, 0, 0);
-  const arma::mat X = normal(trial, "X", 16, 60) / 4.0, W = normal(trial, "W1", 24, 16), V = normal(trial, "V1", 24, 16);
+  const arma::mat X = normal(trial, "X", 16, 60) / 4.0, W = normal(trial, "W1", 24, 16),
+                  V = normal(trial, "V1", 24, 16);
   const arma::mat Z = W * X;
   const arma::mat A = (Z / (1.0 + arma::exp(-Z))) % (V * X);
   CHECK(measure(config).scalar("swiglu.stable_rank") == close(stable_rank(singular_values(A))));
 }
 
-TEST_CASE("the three fixed weights have the promised spectra") {
+TEST_CASE("the three fixed weight matrices have the documented spectra") {
   StableRankConfig config = tiny();
   config.activation = {"identity"};
   config.rank = 2;
@@ -100,18 +103,20 @@ TEST_CASE("an activation's numbers do not depend on the others in the list") {
   }
 }
 
-TEST_CASE("single precision gives nearly the same stable ranks, quadratic stacks stay finite") {
+TEST_CASE("single precision gives nearly the same stable ranks, and quadratic stacks stay finite") {
   StableRankConfig config = tiny();
   config.activation = {"relu", "relu2", "quadratic"};
   config.depth = 12;
   const TrialRecord exact = measure(config), rough = measure(config, true);
-  for (const char* name : {"relu.depth.stable_rank", "relu2.depth.stable_rank", "quadratic.depth.stable_rank"}) {
+  for (const char* name :
+       {"relu.depth.stable_rank", "relu2.depth.stable_rank", "quadratic.depth.stable_rank"}) {
     for (std::size_t layer = 0; layer < 12; ++layer) {
       CAPTURE(name);
       CAPTURE(layer);
       CHECK(exact.array(name).at(layer) >= 1.0 - tolerance::residual<double>);
-      // Degree 2 doubles the relative error at every layer.
-      CHECK(rough.array(name).at(layer) == doctest::Approx(exact.array(name).at(layer)).epsilon(1e-2));
+      // A quadratic activation doubles the relative error in every layer.
+      CHECK(rough.array(name).at(layer) ==
+            doctest::Approx(exact.array(name).at(layer)).epsilon(1e-2));
     }
   }
 }
@@ -119,19 +124,21 @@ TEST_CASE("single precision gives nearly the same stable ranks, quadratic stacks
 TEST_CASE("a tiny run judges the table: gelu fails as printed and holds when corrected") {
   const Result result = run_tiny(3);
   CHECK(find_claim(result, "spectral/fig-12/gelu/as-printed").verdict == Verdict::fails);
-  for (const char* id : {"spectral/fig-12/gelu/corrected", "spectral/fig-12/gelu/nsr/corrected", "spectral/fig-12/abs",
-                         "spectral/fig-12/relu", "spectral/fig-12/leaky-relu", "spectral/fig-12/relu2", "spectral/fig-12/relu/nsr",
-                         "spectral/thm-2.8/layer-1", "spectral/eq-2.15", "spectral/lemma-2.9/rms-normalised"}) {
+  for (const char* id :
+       {"spectral/fig-12/gelu/corrected", "spectral/fig-12/gelu/nsr/corrected",
+        "spectral/fig-12/abs", "spectral/fig-12/relu", "spectral/fig-12/leaky-relu",
+        "spectral/fig-12/relu2", "spectral/fig-12/relu/nsr", "spectral/thm-2.8/layer-1",
+        "spectral/eq-2.15", "spectral/lemma-2.9/rms-normalised"}) {
     CAPTURE(id);
     CHECK(find_claim(result, id).verdict == Verdict::holds);
   }
-  // 60 samples: enough for one layer of Theorem 2.8 and not for two.
+  // 60 samples are enough for one layer of Theorem 2.8, but not for two.
   CHECK(find_claim(result, "spectral/thm-2.8/layer-2").verdict == Verdict::not_applicable);
   CHECK(find_claim(result, "spectral/eq-2.15/zipf").verdict == Verdict::not_applicable);
   for (const auto& c : result.claims) CHECK(c.id.starts_with("spectral/"));
 }
 
-TEST_CASE("names that scripts rely on, and the shape of the result") {
+TEST_CASE("the result has the names that scripts rely on, and the expected shape") {
   const Result result = run_tiny(2);
   CHECK(find_scalar(result, "relu.stable_rank").size() == 2);
   CHECK(find_scalar(result, "relu.nsr_bound").at(1) == close(3.14159265358979324));
@@ -146,27 +153,32 @@ TEST_CASE("names that scripts rely on, and the shape of the result") {
     for (const auto& curve : panel.curves) find_series(result, curve.series);
   }
   CHECK(result.figure.panels.at(0).x.ticks.size() == find_series(result, "stable_rank").x.size());
-  CHECK(result.notes.size() == 2);  // what Theorems 2.6 and 2.7 cover, and that 2.8 is vacuous here
+  CHECK(result.notes.size() == 2);  // one on Theorems 2.6 and 2.7, one on the vacuous 2.8
   CHECK_NOTHROW(run_tiny(0));       // interrupted before its first trial
 }
 
-TEST_CASE("rules that span several flags") {
-  const auto refused = [](const FlagValues& values) { return refusal(make_stable_rank_study(), tiny_flags(values)); };
+TEST_CASE("values that violate a rule across several flags are refused") {
+  const auto refused = [](const FlagValues& values) {
+    return refusal(make_stable_rank_study(), tiny_flags(values));
+  };
   CHECK(refused({}) == "");
   CHECK(refused({{"rank", "17"}}) == "--rank 17 is not allowed: at most min(--k, --d) = 16");
   CHECK(refused({{"rank", "16"}}) == "");
-  CHECK(refused({{"failure-probability", "0.5"}}) == "--failure-probability 0.5 is not allowed: below 0.5");
-  CHECK(refused({{"failure-probability", "0.4"}, {"epsilon", "1"}}) == "--epsilon 1 is not allowed: below 1");
+  CHECK(refused({{"failure-probability", "0.5"}}) ==
+        "--failure-probability 0.5 is not allowed: below 0.5");
+  CHECK(refused({{"failure-probability", "0.4"}, {"epsilon", "1"}}) ==
+        "--epsilon 1 is not allowed: below 1");
   CHECK(refused({{"variances", "1,0"}}).find("--variances") != std::string::npos);
   CHECK(refused({{"activation", "relu,rleu"}}).find("relu") != std::string::npos);
 }
 
-TEST_CASE("the estimate grows with the work") {
+TEST_CASE("the estimate grows with the size of the problem") {
   const auto small = configured(make_stable_rank_study(), tiny_flags()),
              large = configured(make_stable_rank_study(), tiny_flags({{"n", "6000"}}));
   CHECK(large->estimate().flops > 50.0 * small->estimate().flops);
   CHECK(large->estimate().bytes > small->estimate().bytes);
-  // At the least: six activations and the quadratic one, three layers, k x n outputs all held at once.
+  // Lower bound: six activations and the quadratic one, for three layers, with k x n outputs all in
+  // memory at once.
   CHECK(large->estimate().bytes > 8.0 * 7 * 24 * 6000);
 }
 

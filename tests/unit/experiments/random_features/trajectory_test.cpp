@@ -1,5 +1,5 @@
-// The trajectory study against a second implementation: the n-sized formulas and LAPACK's singular value decomposition,
-// iterating W itself.
+// The trajectory study agrees with a second implementation, which uses the n-sized formulas and
+// LAPACK's singular value decomposition and iterates W itself.
 #include "experiments/random_features/trajectory/config.hpp"
 
 #include <doctest/doctest.h>
@@ -21,19 +21,26 @@ namespace {
 const FeatureSizes sizes{14, 12, 6, 40};
 constexpr std::uint64_t steps = 25, restart_every = 10, trials = 3;
 
-Result run_study(const std::string& activation, const FlagValues& more = {}, bool single_precision = false) {
-  FlagValues values = {{"activation", activation}, {"m", "14"}, {"k", "12"}, {"d", "6"}, {"n", "40"}, {"steps", "25"},
+Result run_study(const std::string& activation, const FlagValues& more = {},
+                 bool single_precision = false) {
+  FlagValues values = {{"activation", activation},
+                       {"m", "14"},
+                       {"k", "12"},
+                       {"d", "6"},
+                       {"n", "40"},
+                       {"steps", "25"},
                        {"restart-every", "10"}};
   values.insert(values.end(), more.begin(), more.end());
   return run_configured(make_trajectory_study(), values, trials, single_precision);
 }
 
-// Losses and nuclear ranks of one method from W_0, as the paper writes them.
+// Losses and nuclear ranks of one method from W_0, by the formulas of the paper.
 struct Reference {
   std::vector<double> loss, nuclear_rank;
 };
 
-Reference iterate(const arma::mat& A, const arma::mat& Y, arma::mat W, bool spectral, std::uint64_t count) {
+Reference iterate(const arma::mat& A, const arma::mat& Y, arma::mat W, bool spectral,
+                  std::uint64_t count) {
   const double n = static_cast<double>(A.n_cols);
   const arma::vec a = arma::svd(A);
   const double L_F = a(0) * a(0) / n, L_op = arma::dot(a, a) / n;
@@ -66,14 +73,16 @@ Drawn draw(std::uint64_t trial_index) {
   return out;
 }
 
-void check_mean(const Series& series, const std::vector<std::vector<double>>& expected, double tolerance) {
+void check_mean(const Series& series, const std::vector<std::vector<double>>& expected,
+                double tolerance) {
   REQUIRE(series.mean.size() == expected[0].size());
   for (std::size_t t = 0; t < series.mean.size(); ++t) {
     double sum = 0;
     for (const auto& values : expected) sum += values[t];
     CAPTURE(series.name);
     CAPTURE(t);
-    CHECK(series.mean[t] == doctest::Approx(sum / static_cast<double>(expected.size())).epsilon(tolerance));
+    CHECK(series.mean[t] ==
+          doctest::Approx(sum / static_cast<double>(expected.size())).epsilon(tolerance));
   }
 }
 
@@ -85,7 +94,8 @@ TEST_CASE("losses and nuclear ranks equal an independent implementation") {
   for (std::uint64_t i = 0; i < trials; ++i) {
     const Drawn drawn = draw(i);
     const arma::mat W0(sizes.m, sizes.k, arma::fill::zeros);
-    const Reference gd = iterate(drawn.A, drawn.Y, W0, false, steps), spectral = iterate(drawn.A, drawn.Y, W0, true, steps);
+    const Reference gd = iterate(drawn.A, drawn.Y, W0, false, steps),
+                    spectral = iterate(drawn.A, drawn.Y, W0, true, steps);
     gd_loss.push_back(gd.loss);
     gd_rank.push_back(gd.nuclear_rank);
     spectral_loss.push_back(spectral.loss);
@@ -93,16 +103,20 @@ TEST_CASE("losses and nuclear ranks equal an independent implementation") {
   }
   check_mean(find_series(result, "gd.objective_gap"), gd_loss, 1e-9);
   check_mean(find_series(result, "gd.nuclear_rank"), gd_rank, 1e-7);
-  // Small singular values amplify rounding from step to step; the two implementations round differently.
+  // Rounding errors in small singular values grow from step to step, and the two implementations
+  // round differently.
   check_mean(find_series(result, "specgd.objective_gap"), spectral_loss, 1e-6);
   check_mean(find_series(result, "specgd.nuclear_rank"), spectral_rank, 1e-6);
 }
 
-TEST_CASE("restarts begin at the GD iterates, and the peak restart at the largest nuclear rank") {
+TEST_CASE(
+    "restarts begin at the GD iterates, and the peak restart at the iterate of the largest nuclear "
+    "rank") {
   const Result result = run_study("relu");
   const Series& gd = find_series(result, "gd.objective_gap");
   for (const std::uint64_t t : {10u, 20u}) {
-    const Series& restart = find_series(result, "specgd_from_" + std::to_string(t) + ".objective_gap");
+    const Series& restart =
+        find_series(result, "specgd_from_" + std::to_string(t) + ".objective_gap");
     CHECK(restart.x.front() == 0.0);
     CHECK(restart.x.size() == steps - t + 1);
     CHECK(restart.mean[0] == gd.mean[t]);
@@ -110,16 +124,18 @@ TEST_CASE("restarts begin at the GD iterates, and the peak restart at the larges
   std::size_t shortest = steps + 1;
   for (std::uint64_t i = 0; i < trials; ++i) {
     const Drawn drawn = draw(i);
-    const Reference run = iterate(drawn.A, drawn.Y, arma::mat(sizes.m, sizes.k, arma::fill::zeros), false, steps);
-    const auto peak =
-        static_cast<std::size_t>(std::max_element(run.nuclear_rank.begin(), run.nuclear_rank.end()) - run.nuclear_rank.begin());
+    const Reference run =
+        iterate(drawn.A, drawn.Y, arma::mat(sizes.m, sizes.k, arma::fill::zeros), false, steps);
+    const auto peak = static_cast<std::size_t>(
+        std::max_element(run.nuclear_rank.begin(), run.nuclear_rank.end()) -
+        run.nuclear_rank.begin());
     CHECK(find_scalar(result, "gd.nuclear_rank_peak_iteration")[i] == static_cast<double>(peak));
     shortest = std::min(shortest, steps - peak + 1);
   }
   CHECK(find_series(result, "specgd_from_peak.objective_gap").x.size() == shortest);
 }
 
-TEST_CASE("one-step guarantees are theorems: never violated, in either precision") {
+TEST_CASE("the one-step guarantees, which are theorems, are never violated, in either precision") {
   for (const char* activation : {"relu", "swiglu", "tanh", "identity", "quadratic"}) {
     for (const bool single_precision : {false, true}) {
       CAPTURE(std::string(activation));
@@ -133,7 +149,7 @@ TEST_CASE("one-step guarantees are theorems: never violated, in either precision
   }
 }
 
-TEST_CASE("verdicts follow the numbers of the record") {
+TEST_CASE("verdicts follow from the numbers of the record") {
   using namespace trajectory;
   TrajectoryConfig config;
   config.steps = 2;
@@ -142,7 +158,9 @@ TEST_CASE("verdicts follow the numbers of the record") {
   const Plan plan(config);
   const auto record = [](std::vector<double> gd_rank, double last_specgd) {
     TrialRecord out;
-    for (const char* name : {nuclear_rank_init, peak_nuclear_rank, peak_iteration, first_ahead, diverged}) out.set(name, 0.0);
+    for (const char* name :
+         {nuclear_rank_init, peak_nuclear_rank, peak_iteration, first_ahead, diverged})
+      out.set(name, 0.0);
     out.set(stable_rank_A, 2.0);
     out.add(guarantee_gd.id, {2, 0});
     out.add(guarantee_specgd.id, {2, 1});
@@ -152,7 +170,8 @@ TEST_CASE("verdicts follow the numbers of the record") {
     out.set("specgd.nuclear_rank", {2, 3, 4});
     return out;
   };
-  const Result good = report(plan, {record({2, 3, 4}, 0.01), record({5, 3, 4}, 0.01001), record({5, 3, 4}, 0.01002)});
+  const Result good = report(
+      plan, {record({2, 3, 4}, 0.01), record({5, 3, 4}, 0.01001), record({5, 3, 4}, 0.01002)});
   CHECK(find_claim(good, "spectral/eq-1.5/gd").verdict == Verdict::holds);
   CHECK(find_claim(good, "spectral/fig-3/specgd-ahead").verdict == Verdict::holds);
   CHECK(find_claim(good, "spectral/eq-1.4/guarantee-gd").verdict == Verdict::holds);
@@ -160,16 +179,20 @@ TEST_CASE("verdicts follow the numbers of the record") {
   CHECK(find_claim(good, "spectral/eq-1.5/two-sided").verdict == Verdict::not_applicable);
   CHECK(find_claim(good, "spectral/fig-3/restarts-ahead").verdict == Verdict::not_applicable);
   CHECK(find_claim(good, "spectral/fig-11/gd-ahead").verdict == Verdict::not_applicable);
-  const Result bad = report(plan, {record({2, 1.9, 4}, 1.0), record({2, 3, 4}, 1.0001), record({2, 3, 4}, 1.0002)});
+  const Result bad = report(
+      plan, {record({2, 1.9, 4}, 1.0), record({2, 3, 4}, 1.0001), record({2, 3, 4}, 1.0002)});
   CHECK(find_claim(bad, "spectral/eq-1.5/gd").verdict == Verdict::fails);
   CHECK(find_claim(bad, "spectral/eq-1.5/gd").measured == 1.0);
   CHECK(find_claim(bad, "spectral/eq-1.5/specgd").verdict == Verdict::holds);
   CHECK(find_claim(bad, "spectral/fig-3/specgd-ahead").verdict == Verdict::fails);
 }
 
-TEST_CASE("a non-finite loss ends the trajectory, is counted, and is not a number in the series") {
-  // Three times the step 1/L_F multiplies the top direction's error by -2 at each iteration: 4^t exceeds 1e308 near t = 512.
-  const Result result = run_study("relu", {{"step-scale", "3"}, {"steps", "600"}, {"restart-every", "0"}, {"from-peak", "off"}});
+TEST_CASE("a non-finite loss ends the trajectory, is counted, and becomes NaN in the series") {
+  // With three times the step 1/L_F, each iteration multiplies the error of the top direction by
+  // -2. The loss grows like 4^t and exceeds 1e308 near t = 512.
+  const Result result = run_study(
+      "relu",
+      {{"step-scale", "3"}, {"steps", "600"}, {"restart-every", "0"}, {"from-peak", "off"}});
   CHECK(result.diverged);
   const Series& gap = find_series(result, "gd.objective_gap");
   REQUIRE(gap.mean.size() == 601);
@@ -179,8 +202,11 @@ TEST_CASE("a non-finite loss ends the trajectory, is counted, and is not a numbe
   CHECK(find_claim(result, "spectral/eq-1.4/guarantee-gd").verdict == Verdict::not_applicable);
 }
 
-TEST_CASE("restarts from iterates that a diverging GD does not reach are undefined, and no case of a statement") {
-  const Result result = run_study("relu", {{"step-scale", "3"}, {"steps", "600"}, {"restart-every", "580"}, {"from-peak", "off"}});
+TEST_CASE(
+    "if GD diverges before a restart's iterate, the restart is undefined and no claim counts it") {
+  const Result result = run_study(
+      "relu",
+      {{"step-scale", "3"}, {"steps", "600"}, {"restart-every", "580"}, {"from-peak", "off"}});
   const Series& restart = find_series(result, "specgd_from_580.objective_gap");
   CHECK(restart.x.size() == 21);
   CHECK(std::isnan(restart.mean[0]));

@@ -25,36 +25,42 @@ Result ablate(FlagValues flags, std::uint64_t trials = 3) {
 
 }  // namespace
 
-TEST_CASE("the combinations are the runs of the study of the layers with those switches") {
+TEST_CASE("each combination equals a run of the study layers with the same switches") {
   const Result result = ablate({});
   for (const std::string gate : {"on", "off"}) {
     for (const std::string norm : {"on", "off"}) {
       FlagValues flags = tiny;
-      flags.insert(flags.end(), {{"model", "mamba2"}, {"gating", gate}, {"norm", norm == "on" ? "rms" : "none"}, {"lambda", "1"}});
+      flags.insert(flags.end(), {{"model", "mamba2"},
+                                 {"gating", gate},
+                                 {"norm", norm == "on" ? "rms" : "none"},
+                                 {"lambda", "1"}});
       const Result layers = run_configured(make_layers_study(), flags, 3);
       const std::string name = "gating=" + gate + ",norm=" + norm;
-      CHECK(find_series(result, name + ".mu_normalized").mean == find_series(layers, "lambda=1.mu_normalized").mean);
+      CHECK(find_series(result, name + ".mu_normalized").mean ==
+            find_series(layers, "lambda=1.mu_normalized").mean);
       CHECK(find_series(result, name + ".mu_normalized").x.size() == 5);
     }
   }
 }
 
-TEST_CASE("without a skip, lambda is zero") {
+TEST_CASE("a combination without a skip equals a run with lambda = 0") {
   const Result result = ablate({{"model", "s4d"}, {"lambda", "0.5"}});
   FlagValues flags = tiny;
   flags.insert(flags.end(), {{"model", "s4d"}, {"lambda", "0,0.5"}});
   const Result layers = run_configured(make_layers_study(), flags, 3);
-  CHECK(find_series(result, "skip=off,norm=on.mu_normalized").mean == find_series(layers, "lambda=0.mu_normalized").mean);
-  CHECK(find_series(result, "skip=on,norm=on.mu_normalized").mean == find_series(layers, "lambda=0.5.mu_normalized").mean);
+  CHECK(find_series(result, "skip=off,norm=on.mu_normalized").mean ==
+        find_series(layers, "lambda=0.mu_normalized").mean);
+  CHECK(find_series(result, "skip=on,norm=on.mu_normalized").mean ==
+        find_series(layers, "lambda=0.5.mu_normalized").mean);
 }
 
-TEST_CASE("claims of Figures 3 and 4 are judged by the runs") {
+TEST_CASE("the claims of Figures 3 and 4 are judged from the runs") {
   const Result gates = ablate({{"layers", "40"}}, 4), skips = ablate({{"model", "s4d"}}, 4);
   for (const Claim& claim : gates.claims) CHECK(claim.id.starts_with("lambda-skip/fig-3/"));
   for (const Claim& claim : skips.claims) CHECK(claim.id.starts_with("lambda-skip/fig-4/"));
   CHECK(gates.claims.size() == 6);
   CHECK(skips.claims.size() == 4);
-  // The same numbers against a threshold that nothing reaches: every 'does not collapse' turns.
+  // With a threshold that no run reaches, every claim 'does not collapse' fails.
   const Result strict = ablate({{"model", "s4d"}, {"threshold", "1"}}, 12);
   for (const Claim& claim : strict.claims) {
     CAPTURE(claim.detail);
@@ -69,26 +75,29 @@ TEST_CASE("attention without a skip collapses, as Theorem 4.2 says") {
         find_series(result, "skip=off,norm=on.mu_normalized").mean.back());
 }
 
-TEST_CASE("combinations that leave the range of the numbers are named") {
+TEST_CASE("combinations that overflow are named in a note") {
   const Result result = ablate({{"model", "pre-norm"}, {"lambda", "1e12"}, {"layers", "40"}});
   CHECK(result.diverged);
-  CHECK(std::any_of(result.notes.begin(), result.notes.end(),
-                    [](const std::string& note) { return note.find("skip=on,norm=off (layer ") != std::string::npos; }));
+  CHECK(std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
+    return note.find("skip=on,norm=off (layer ") != std::string::npos;
+  }));
 }
 
-TEST_CASE("what the study removes itself may not be removed by a flag") {
+TEST_CASE("a flag may not remove a part that the study itself removes") {
   CHECK_THROWS_AS(configured(make_ablation_study(), {{"norm", "none"}}), UsageError);
   CHECK_THROWS_AS(configured(make_ablation_study(), {{"gating", "off"}}), UsageError);
-  CHECK_THROWS_AS(configured(make_ablation_study(), {{"model", "s4d"}, {"lambda", "0"}}), UsageError);
+  CHECK_THROWS_AS(configured(make_ablation_study(), {{"model", "s4d"}, {"lambda", "0"}}),
+                  UsageError);
 }
 
 namespace {
 
 using Values = std::vector<double>;
 
-// What Figure 3 says of curves drawn by hand; a norm grows by so many orders of magnitude.
-Verdict figure_3(const std::string& claim, const Values& gate_norm, const Values& gate, const Values& norm, const Values& neither,
-                 double orders = 0) {
+// The verdict on Figure 3 for given curves. Without a norm, the norm of the tokens grows by
+// `orders` orders of magnitude.
+Verdict figure_3(const std::string& claim, const Values& gate_norm, const Values& gate,
+                 const Values& norm, const Values& neither, double orders = 0) {
   Drawing drawing;
   for (const auto& [name, mu] : {std::pair{"gating=on,norm=on", gate_norm},
                                  {"gating=on,norm=off", gate},
@@ -97,17 +106,19 @@ Verdict figure_3(const std::string& claim, const Values& gate_norm, const Values
     drawing.push_back({std::string(name) + ".mu_normalized", mu});
     drawing.push_back({std::string(name) + ".log10_norm", {1.0, 1.0 + orders}});
   }
-  return find_claim(run_redrawn(make_ablation_study(), tiny, drawing), "lambda-skip/fig-3/" + claim).verdict;
+  return find_claim(run_redrawn(make_ablation_study(), tiny, drawing), "lambda-skip/fig-3/" + claim)
+      .verdict;
 }
 
 }  // namespace
 
-TEST_CASE("verdicts about Figure 3 on curves drawn by hand") {
+TEST_CASE("verdicts about Figure 3 for given curves") {
   const Values high = {0.9, 0.9, 0.8}, low = {0.9, 0.1, 0.01}, valley = {0.9, 0.1, 0.7};
   for (const bool as_printed : {true, false}) {
     const Verdict verdict = as_printed ? Verdict::holds : Verdict::fails;
     const auto judged = [&](const std::string& claim) {
-      return as_printed ? figure_3(claim, high, high, low, valley, 3) : figure_3(claim, low, low, high, high, 1);
+      return as_printed ? figure_3(claim, high, high, low, valley, 3)
+                        : figure_3(claim, low, low, high, high, 1);
     };
     CHECK(judged("gate-with-norm-keeps") == verdict);
     CHECK(judged("gate-without-norm-keeps") == verdict);
@@ -116,18 +127,21 @@ TEST_CASE("verdicts about Figure 3 on curves drawn by hand") {
     CHECK(judged("no-norm-unstable/gating=on") == verdict);
     CHECK(judged("no-norm-unstable/gating=off") == verdict);
   }
-  // Each claim looks at its own curve.
+  // Each claim depends only on its own curve.
   CHECK(figure_3("gate-with-norm-keeps", high, low, low, low) == Verdict::holds);
   CHECK(figure_3("gate-without-norm-keeps", low, high, low, low) == Verdict::holds);
   CHECK(figure_3("no-gate-with-norm-collapses", high, high, low, high) == Verdict::holds);
 }
 
-TEST_CASE("verdicts about skip and norm on curves drawn by hand: each claim looks at its own curve") {
-  const std::vector<std::string> curves = {"skip=on,norm=on", "skip=on,norm=off", "skip=off,norm=on", "skip=off,norm=off"};
+TEST_CASE(
+    "verdicts about skip and norm for given curves: each claim depends only on its own curve") {
+  const std::vector<std::string> curves = {"skip=on,norm=on", "skip=on,norm=off",
+                                           "skip=off,norm=on", "skip=off,norm=off"};
   for (const std::string& collapsed : curves) {
     CAPTURE(collapsed);
     Drawing drawing;
-    for (const std::string& curve : curves) drawing.push_back({curve + ".mu_normalized", {0.9, curve == collapsed ? 0.01 : 0.8}});
+    for (const std::string& curve : curves)
+      drawing.push_back({curve + ".mu_normalized", {0.9, curve == collapsed ? 0.01 : 0.8}});
     const auto judged = [&](const char* model) {
       FlagValues flags = tiny;
       flags.push_back({"model", model});
@@ -135,7 +149,8 @@ TEST_CASE("verdicts about skip and norm on curves drawn by hand: each claim look
     };
     const Result figure_4 = judged("s4d"), section_4_2_1 = judged("attention");
     for (const std::string& curve : curves) {
-      CHECK(find_claim(figure_4, "lambda-skip/fig-4/" + curve).verdict == (curve == collapsed ? Verdict::fails : Verdict::holds));
+      CHECK(find_claim(figure_4, "lambda-skip/fig-4/" + curve).verdict ==
+            (curve == collapsed ? Verdict::fails : Verdict::holds));
     }
     CHECK(find_claim(section_4_2_1, "lambda-skip/section-4.2.1/skip=off,norm=on").verdict ==
           (collapsed == "skip=off,norm=on" ? Verdict::holds : Verdict::fails));

@@ -1,4 +1,4 @@
-// Growth of steps, cosines and weights, from sequences and matrices worked by hand.
+// Growth of steps, cosines and weights, for sequences and matrices worked out by hand.
 #include <doctest/doctest.h>
 
 #include "core/tolerances.hpp"
@@ -24,21 +24,22 @@ std::vector<double> iterated(double power, double log_C, std::size_t layers) {
 
 }  // namespace
 
-TEST_CASE("bounds: the growth of the steps of log mu is the power of the recursion") {
+TEST_CASE("bounds: the growth of the steps of log mu equals the power of the recursion") {
   for (const double power : {1.0, 2.0, 3.0}) {
     const std::vector<double> logs = iterated(power, -2, 8), growth = growth_of_steps(logs);
     REQUIRE(growth.size() == 7);
     for (const double g : growth) CHECK(g == nearly(power));
     CHECK(mean_growth(logs) == nearly(power));
-    CHECK(mean_growth(padded(logs, 20)) == nearly(power));  // the stack ended
+    CHECK(mean_growth(padded(logs, 20)) == nearly(power));  // padding does not change the growth
   }
-  // The later half alone: steps 1, 1, 1, 2, 4 have the growth 2 from the third on.
+  // Only the second half counts: the steps 1, 1, 1, 2, 4 have growth 2 from the third step on.
   CHECK(mean_growth({0, -1, -2, -3, -5, -9}) == nearly(2));
   CHECK(std::isnan(mean_growth({0, -1})));
   CHECK(std::isnan(mean_growth({0, -1, 1})));
 }
 
-TEST_CASE("bounds: the smallest inner product of two tokens, the smallest weight behind a mask") {
+TEST_CASE(
+    "bounds: the smallest cosine of two tokens, and the smallest weight with or without a mask") {
   // Tokens (1, 0), (0, 2), (-1, 1).
   const arma::mat Y = {{1, 0, -1}, {0, 2, 1}};
   CHECK(smallest_cosine(Y) == -1);
@@ -47,8 +48,8 @@ TEST_CASE("bounds: the smallest inner product of two tokens, the smallest weight
   CHECK(smallest_weight(M, true) == 3);
 }
 
-TEST_CASE("bounds: logarithms of a scaled state") {
-  // Tokens 2^100 (3, 0) and 2^100 (0, 4): norm 5, mu 5 / sqrt 2.
+TEST_CASE("bounds: the logarithms of norm and mu include the scale of the state") {
+  // The tokens are 2^100 (3, 0) and 2^100 (0, 4): norm 5 and mu 5 / sqrt 2, times 2^100.
   const State<double> state{{{3, 0}, {0, 4}}, 100.0, 0};
   CHECK(log_norm(state) == nearly(100 * std::numbers::ln2 + std::log(5.0)));
   CHECK(log_mu(state) == nearly(100 * std::numbers::ln2 + std::log(5 / std::sqrt(2.0))));

@@ -1,4 +1,4 @@
-// One layer opened up, against loops; the judges on cases worked by hand.
+// The numbers of one layer against loops, and the judging functions on cases worked out by hand.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -21,7 +21,8 @@ doctest::Approx nearly(double value) {
   return doctest::Approx(value).scale(0).epsilon(tolerance::residual<double>);
 }
 
-// mu^2 as half the mean squared distance of all pairs of tokens (columns), times N: another way than by the mean.
+// A second formula for mu, without the mean token: mu^2 is N times half the mean squared distance
+// of all pairs of tokens (columns).
 double pair_spread(const arma::mat& Y) {
   double sum = 0;
   for (arma::uword i = 0; i < Y.n_cols; ++i) {
@@ -30,7 +31,7 @@ double pair_spread(const arma::mat& Y) {
   return std::sqrt(sum / (2 * static_cast<double>(Y.n_cols)));
 }
 
-// A layer of which every printed and corrected inequality holds with room: nothing is mixed, lambda = 2.
+// A layer that satisfies every printed and corrected inequality with room to spare, at lambda = 2.
 Layer still_layer() {
   Layer layer;
   layer.norms.N = 4;
@@ -48,16 +49,18 @@ Layer still_layer() {
   return layer;
 }
 
-// Statements that this layer violates, without the parts of their counts.
+// The ids of the statements that this layer violates, without the parts of their counts.
 std::vector<std::string> violated(const Layer& layer) {
   using namespace thm_4_1;
   TrialRecord record;
   judge_layer(layer, 0.0, record);
-  CHECK(record.tally(of_sign(per_layer.as_printed, layer.lambda)).violations == record.tally(per_layer.as_printed.id).violations);
+  CHECK(record.tally(sign_tally(per_layer.as_printed, layer.lambda)).violations ==
+        record.tally(per_layer.as_printed.id).violations);
   std::vector<std::string> ids;
   for (const auto& [name, numbers] : record.arrays()) {
     const std::string id = name.substr(std::string("tally/").size());
-    const bool part = id.ends_with("/positive") || id.ends_with("/negative") || id.ends_with("/informed");
+    const bool part =
+        id.ends_with("/positive") || id.ends_with("/negative") || id.ends_with("/informed");
     if (record.tally(id).violations > 0 && !part) ids.push_back(id);
   }
   return ids;
@@ -65,9 +68,9 @@ std::vector<std::string> violated(const Layer& layer) {
 
 }  // namespace
 
-TEST_CASE("bounds: a layer's norms and spreads by other ways") {
-  const arma::mat Y = gaussian(3, 5, "layer.Y"), M = gaussian(5, 5, "layer.M"), C_V = gaussian(3, 3, "layer.V"),
-                  next = gaussian(3, 5, "layer.next");
+TEST_CASE("bounds: the norms and spreads of a layer equal those of a second computation") {
+  const arma::mat Y = gaussian(3, 5, "layer.Y"), M = gaussian(5, 5, "layer.M"),
+                  C_V = gaussian(3, 3, "layer.V"), next = gaussian(3, 5, "layer.next");
   const double lambda = -0.6;
   const Layer layer = open_layer(Y, M, C_V, value_norms(C_V), lambda, next);
   arma::mat mixed(3, 5, arma::fill::zeros);
@@ -100,7 +103,7 @@ TEST_CASE("bounds: a layer's norms and spreads by other ways") {
   CHECK(layer.row_spread == nearly(std::sqrt(squares - 5 * mean * mean)));
 }
 
-TEST_CASE("bounds: each inequality of a layer is broken by its own number") {
+TEST_CASE("bounds: each inequality of a layer is violated if its own number is wrong") {
   CHECK(violated(still_layer()).empty());
   using Names = std::vector<std::string>;
   const std::string at = "lambda-skip/thm-4.1/";
@@ -109,29 +112,34 @@ TEST_CASE("bounds: each inequality of a layer is broken by its own number") {
   CHECK(violated(layer) == Names{at + "cap"});
   layer = still_layer();
   layer.mu_next = 1.49;
-  CHECK(violated(layer) == Names{at + "step-row-normalisation/as-printed", at + "step-row-normalisation/corrected"});
+  CHECK(violated(layer) ==
+        Names{at + "step-row-normalisation/as-printed", at + "step-row-normalisation/corrected"});
   layer.row_spread = 0.1;
   CHECK(violated(layer) == Names{at + "step-row-normalisation/as-printed"});
   layer = still_layer();
-  layer.largest_row = 2.4;  // S C_M + 2 = 2.354, sqrt N row + 2 = 2.5
+  layer.largest_row = 2.4;  // S C_M + 2 = 2.354 and sqrt(N) row + 2 = 2.5
   CHECK(violated(layer) == Names{at + "step-largest-row/as-printed"});
   layer.largest_row = 2.6;
-  CHECK(violated(layer) == Names{at + "step-largest-row/as-printed", at + "step-largest-row/corrected"});
+  CHECK(violated(layer) ==
+        Names{at + "step-largest-row/as-printed", at + "step-largest-row/corrected"});
   layer = still_layer();
-  layer.mu_mixed = 2.2;  // 9 - 2 * 2 * 4 * 0.25 = 5, 9 - 2 * 2 * 4 * 2 * 0.354 < 0
+  layer.mu_mixed = 2.2;  // 9 - 2 * 2 * 4 * 0.25 = 5 and 9 - 2 * 2 * 4 * 2 * 0.354 < 0
   CHECK(violated(layer) == Names{at + "step-cross-term/corrected"});
-  layer.lambda = -2;  // 9 + 11.3; and (9 + 11.3) / 2.354^2 > 1.5^2
-  CHECK(violated(layer) == Names{at + "per-layer/as-printed", at + "step-cross-term/as-printed", at + "step-cross-term/corrected"});
+  layer.lambda = -2;  // 9 + 11.3, and (9 + 11.3) / 2.354^2 > 1.5^2
+  CHECK(violated(layer) == Names{at + "per-layer/as-printed", at + "step-cross-term/as-printed",
+                                 at + "step-cross-term/corrected"});
   layer = still_layer();
   layer.mu_mixed = 2.5;
   layer.mu_next = 0.99;  // 1.5 - 2 * 2 * 0.25 / 2 = 1; (9 - 4) / 2.354^2 = 0.902 < 0.99^2
   layer.row_spread = 1;
-  CHECK(violated(layer) == Names{at + "per-layer/turning", at + "step-row-normalisation/as-printed"});
+  CHECK(violated(layer) ==
+        Names{at + "per-layer/turning", at + "step-row-normalisation/as-printed"});
   layer.mu_next = 0.94;
-  CHECK(violated(layer) == Names{at + "per-layer/corrected", at + "per-layer/turning", at + "step-row-normalisation/as-printed"});
+  CHECK(violated(layer) == Names{at + "per-layer/corrected", at + "per-layer/turning",
+                                 at + "step-row-normalisation/as-printed"});
 }
 
-TEST_CASE("bounds: Theorem 4.1 is judged where its hypotheses hold") {
+TEST_CASE("bounds: Theorem 4.1 is judged only if its hypotheses hold") {
   using namespace thm_4_1;
   StackEnd end;
   end.norms = still_layer().norms;
@@ -144,22 +152,23 @@ TEST_CASE("bounds: Theorem 4.1 is judged where its hypotheses hold") {
     judge_stack(end, {a}, 0.0, record);
     return record;
   };
-  // S C_M = 0.3536; at a = 1/2 the threshold is 0.854.
-  const TrialRecord silent = judged(0.8, 0.5);
-  CHECK(silent.tally(threshold.id).cases == 1);
-  CHECK(silent.tally(threshold.id).violations == 0);
-  CHECK(silent.tally(meets_7).cases == 0);
-  CHECK(silent.tally(stack.as_printed.id).cases == 0);
-  // b = 4 * 2 * 4 * 2 * 0.3536 / (1/2 lambda) = 45 / lambda is at most 2.25 from about 20; corrected 16 / lambda from 7.
+  // S C_M = 0.3536, so the threshold at a = 1/2 is 0.854.
+  const TrialRecord below_threshold = judged(0.8, 0.5);
+  CHECK(below_threshold.tally(threshold.id).cases == 1);
+  CHECK(below_threshold.tally(threshold.id).violations == 0);
+  CHECK(below_threshold.tally(meets_7).cases == 0);
+  CHECK(below_threshold.tally(stack.as_printed.id).cases == 0);
+  // b = 4 * 2 * 4 * 2 * 0.3536 / (1/2 lambda) = 45 / lambda is at most 2.25 if lambda is at least
+  // about 20; the corrected 16 / lambda is if lambda is at least 7.
   CHECK(judged(10, 0.5).tally(stack.as_printed.id).cases == 0);
   CHECK(judged(10, 0.5).tally(stack.corrected.id).violations == 1);
   CHECK(judged(30, 0.5).tally(stack.as_printed.id).violations == 1);
-  CHECK(judged(-10, 0.5).tally(of_sign(stack.as_printed, -10)).violations == 1);
-  // 1.5 - 2 * 2 * 2 * 0.25 / lambda.
+  CHECK(judged(-10, 0.5).tally(sign_tally(stack.as_printed, -10)).violations == 1);
+  // The bound is 1.5 - 2 * 2 * 2 * 0.25 / lambda.
   CHECK(judged(1.3, 0.5).tally(stack_turning.id).cases == 0);
   CHECK(judged(1.42, 0.5).tally(stack_turning.id).violations == 0);
   CHECK(judged(1.45, 0.5).tally(stack_turning.id).violations == 1);
-  // a^K mu_0^2 = 0.5625 = 0.75^2.
+  // The bound is a^K mu_0^2 = 0.5625 = 0.75^2.
   end.mu_K = 0.74;
   CHECK(judged(30, 0.5).tally(stack.corrected.id).violations == 1);
   end.mu_K = 0.76;
@@ -168,7 +177,7 @@ TEST_CASE("bounds: Theorem 4.1 is judged where its hypotheses hold") {
   CHECK(judged(30, 0.5).tally(stack.as_printed.id).cases == 1);
 }
 
-TEST_CASE("bounds: the worked examples break what they are meant to break") {
+TEST_CASE("bounds: the worked examples violate exactly the statements that they are made for") {
   struct Count {
     Statement statement;
     double violations, cases;
@@ -177,8 +186,8 @@ TEST_CASE("bounds: the worked examples break what they are meant to break") {
       {thm_4_1::cap, 0, 3},
       {thm_4_1::cross_term.as_printed, 1, 3},
       {thm_4_1::cross_term.corrected, 0, 3},
-      {thm_4_1::row_normalisation.as_printed, 3, 3},
-      {thm_4_1::row_normalisation.corrected, 0, 3},
+      {thm_4_1::row_normalization.as_printed, 3, 3},
+      {thm_4_1::row_normalization.corrected, 0, 3},
       {thm_4_1::largest_row.as_printed, 1, 3},
       {thm_4_1::largest_row.corrected, 0, 3},
       {thm_4_1::per_layer.as_printed, 1, 3},
@@ -186,14 +195,15 @@ TEST_CASE("bounds: the worked examples break what they are meant to break") {
       {thm_4_1::per_layer_turning, 0, 3},
       {thm_4_1::stack.as_printed, 1, 1},
       {thm_4_3::lemma_A_4, 1, 1},
-      // sin^K against 2^-K: 0.342^K sqrt 2 is below tan(20) 2^-K / sqrt 2 from K = 5 on; 0.117^K from K = 2 on.
+      // sin^K is compared with 2^-K: 0.342^K sqrt 2 is below tan(20) 2^-K / sqrt 2 for K >= 5, and
+      // 0.117^K for K >= 2.
       {thm_4_3::as_printed, 15, 16},
       {thm_4_3::half_exponent, 12, 16},
       {thm_4_3::corrected, 0, 16},
   };
   const TrialRecord found = worked_examples();
   for (const auto& [statement, violations, cases] : expected) {
-    const auto& shown = statement;  // clang 14 captures no structured binding
+    const auto& shown = statement;  // clang 14 cannot capture a structured binding
     CAPTURE(shown.id);
     CHECK(found.tally(statement.id).violations == violations);
     CHECK(found.tally(statement.id).cases == cases);
@@ -201,7 +211,9 @@ TEST_CASE("bounds: the worked examples break what they are meant to break") {
   CHECK_FALSE(found.has_tally(thm_4_1::stack.corrected.id));
 }
 
-TEST_CASE("bounds: a case is counted with its slack, and shows the ratio of its sides") {
+TEST_CASE(
+    "bounds: a comparison counts the case, allows the slack, and records the ratio of the two "
+    "sides") {
   TrialRecord record;
   const Statement x = {"x", "", ""}, y = {"y", "", ""};
   CHECK_FALSE(compare(record, x, 1.0, 4.0, 0.0));

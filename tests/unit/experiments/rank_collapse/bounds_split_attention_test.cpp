@@ -1,4 +1,5 @@
-// Attention with what tokens share kept apart: against the bare block, and against extended precision where that ends.
+// Attention that stores the mean token separately, compared with the bare block, and with extended
+// precision for nearly equal tokens.
 #include "experiments/rank_collapse/bounds/split_attention.hpp"
 
 #include <doctest/doctest.h>
@@ -30,12 +31,13 @@ struct Weights {
 
 Weights weights(arma::uword d, double scale) {
   const double std = scale / std::sqrt(static_cast<double>(d));
-  return {std * gaussian(d, d, "split.Q"), std * gaussian(d, d, "split.K"), std * gaussian(d, d, "split.V")};
+  return {std * gaussian(d, d, "split.Q"), std * gaussian(d, d, "split.K"),
+          std * gaussian(d, d, "split.V")};
 }
 
-// One layer by loops in extended precision; Y (d, N).
+// One layer by loops in extended precision; one token per row of Y.
 template <class Rows>
-Rows layer(const Rows& Y, const Weights& W, bool normalised) {
+Rows layer(const Rows& Y, const Weights& W, bool normalized) {
   const std::size_t N = Y.size(), d = Y[0].size();
   const auto mapped = [&](const arma::mat& map) {
     Rows out(N, std::vector<Real>(d, 0));
@@ -60,7 +62,7 @@ Rows layer(const Rows& Y, const Weights& W, bool normalised) {
       for (std::size_t j = 0; j < N; ++j) out[i][c] += p[j] / sum * V[j][c];
       square += out[i][c] * out[i][c];
     }
-    if (normalised) {
+    if (normalized) {
       for (Real& y : out[i]) y /= std::sqrt(square);
     }
   }
@@ -79,47 +81,51 @@ Real spread(const std::vector<std::vector<Real>>& Y) {
 
 }  // namespace
 
-TEST_CASE("split attention: a state is its mean token and the rest") {
+TEST_CASE("split attention: a state consists of its mean token and the deviations from it") {
   const arma::mat Y = gaussian(3, 5, "split.Y");
   const SplitState<double> state(Y);
   CHECK(arma::approx_equal(state.tokens(), Y, "absdiff", tolerance::residual<double>));
-  CHECK(arma::approx_equal(state.shared, arma::vec(arma::mean(Y, 1)), "absdiff", tolerance::residual<double>));
-  CHECK(state.log_mu() == doctest::Approx(std::log(token_spread(Y))).scale(0).epsilon(tolerance::residual<double>));
+  CHECK(arma::approx_equal(state.shared, arma::vec(arma::mean(Y, 1)), "absdiff",
+                           tolerance::residual<double>));
+  CHECK(state.log_mu() ==
+        doctest::Approx(std::log(token_spread(Y))).scale(0).epsilon(tolerance::residual<double>));
   CHECK(SplitState<double>(arma::mat(3, 5, arma::fill::ones)).log_mu() == -arma::datum::inf);
 }
 
-TEST_CASE("split attention: layers far from collapse are those of the bare block") {
-  // Larger weights keep tokens apart.
+TEST_CASE("split attention: far from collapse, the layers equal those of the bare block") {
+  // Larger weights keep the tokens apart.
   for (const double scale : {0.5, 1.0, 3.0, 40.0}) {
-    for (const bool normalised : {false, true}) {
+    for (const bool normalized : {false, true}) {
       CAPTURE(scale);
-      CAPTURE(normalised);
+      CAPTURE(normalized);
       ModelSpec spec;
-      spec.norm = normalised ? "rows" : "none";
+      spec.norm = normalized ? "rows" : "none";
       spec.tokens = 6;
       spec.dim = 4;
-      settle(spec);
+      resolve_defaults(spec);
       Trial trial(2, 0, 0);
       DrawnTensors<double> tensors(trial, "", scale);
       const auto block = make_block_of<BareBlock>(spec, tensors);
       const Start start = Start::normal(0.5);
-      const arma::mat Q = tensors.matrix("W_Q", 4, 4, start), K = tensors.matrix("W_K", 4, 4, start);
+      const arma::mat Q = tensors.matrix("W_Q", 4, 4, start),
+                      K = tensors.matrix("W_K", 4, 4, start);
       State<double> whole{gaussian(4, 6, "split.Y"), 0.0, 0};
       SplitState<double> split(whole.Y);
       block->forward(whole, 0.0);
       split_attention(split, Q, K, block->value_matrix());
-      if (normalised) normalise_split_rows(split);
+      if (normalized) normalize_split_rows(split);
       const arma::mat expected = std::exp2(whole.log2_scale) * whole.Y;
-      CHECK(arma::approx_equal(split.tokens(), expected, "absdiff", 10 * tolerance::residual<double> * arma::abs(expected).max()));
+      CHECK(arma::approx_equal(split.tokens(), expected, "absdiff",
+                               10 * tolerance::residual<double> * arma::abs(expected).max()));
     }
   }
 }
 
-TEST_CASE("split attention: mu is right where the tokens of a double agree to the last bit") {
+TEST_CASE("split attention: mu is right even if the tokens are equal in double precision") {
   for (const double size : {0.5, 2e-3, 6e-5}) {
-    for (const bool normalised : {false, true}) {
+    for (const bool normalized : {false, true}) {
       CAPTURE(size);
-      CAPTURE(normalised);
+      CAPTURE(normalized);
       const Weights W = weights(3, 1.5);
       arma::mat Y = size * gaussian(3, 4, "split.Y");
       Y.each_col() += arma::vec{1.0, -0.5, 0.25};
@@ -127,10 +133,12 @@ TEST_CASE("split attention: mu is right where the tokens of a double agree to th
       for (arma::uword t = 0; t < 4; ++t) rows.push_back({Y(0, t), Y(1, t), Y(2, t)});
       SplitState<double> split(Y);
       split_attention(split, W.Q, W.K, W.V);
-      if (normalised) normalise_split_rows(split);
-      rows = layer(rows, W, normalised);
-      // Rounding of Y itself, relative to mu, enters three times; below size^3 the loops see their own rounding.
-      const double loops = static_cast<double>(std::numeric_limits<Real>::epsilon()) / (size * size * size);
+      if (normalized) normalize_split_rows(split);
+      rows = layer(rows, W, normalized);
+      // The rounding error of Y, relative to mu, enters three times. Below size^3 the rounding
+      // error of the loops dominates.
+      const double loops =
+          static_cast<double>(std::numeric_limits<Real>::epsilon()) / (size * size * size);
       const double tokens = tolerance::residual<double> / size;
       CHECK(split.log_mu() - static_cast<double>(std::log(spread(rows))) ==
             doctest::Approx(0).epsilon(std::max(tokens, 100 * loops)));
@@ -138,9 +146,12 @@ TEST_CASE("split attention: mu is right where the tokens of a double agree to th
   }
 }
 
-TEST_CASE("split attention: far below rounding a layer is cubic in what tokens do not share, and a norm linear") {
-  // Across the borders at which expm1(h) becomes h and the norm's expansion ends, and beyond the range of doubles. The first
-  // order is left by terms of the order 2^s. A larger mean token makes the attention weights p differ.
+TEST_CASE(
+    "split attention: far below rounding, a layer is cubic in the deviations from the mean token, "
+    "and a norm is linear") {
+  // The scales go past the points where expm1(h) becomes h and where the norm's expansion ends, and
+  // beyond the range of doubles. Relative to the leading order, terms of order 2^s remain. A larger
+  // mean token makes the attention weights p differ.
   const Weights W = weights(3, 1.5);
   const auto scaled = [&](double log2_scale, double shared) {
     SplitState<double> state(gaussian(3, 4, "split.Y"));
@@ -148,7 +159,9 @@ TEST_CASE("split attention: far below rounding a layer is cubic in what tokens d
     state.shared *= shared;
     return state;
   };
-  const auto log2_mu = [](const SplitState<double>& state) { return state.log_mu() / std::numbers::ln2; };
+  const auto log2_mu = [](const SplitState<double>& state) {
+    return state.log_mu() / std::numbers::ln2;
+  };
   const auto layer_at = [&](double log2_scale, double shared) {
     SplitState<double> state = scaled(log2_scale, shared);
     split_attention(state, W.Q, W.K, W.V);
@@ -156,36 +169,43 @@ TEST_CASE("split attention: far below rounding a layer is cubic in what tokens d
   };
   const auto norm_at = [&](double log2_scale) {
     SplitState<double> state = scaled(log2_scale, 1.0);
-    normalise_split_rows(state);
+    normalize_split_rows(state);
     return log2_mu(state) - log2_scale;
   };
   constexpr double rounding = 5000 * tolerance::closed_form<double>;
   for (const double log2_scale : {-20.0, -24.0, -26.0, -28.0, -48.0, -60.0, -1100.0}) {
     CAPTURE(log2_scale);
     const double first_order = 20 * std::exp2(log2_scale) + rounding;
-    CHECK(layer_at(log2_scale, 1.0) - layer_at(-5000, 1.0) == doctest::Approx(0).epsilon(first_order));
+    CHECK(layer_at(log2_scale, 1.0) - layer_at(-5000, 1.0) ==
+          doctest::Approx(0).epsilon(first_order));
     CHECK(norm_at(log2_scale) - norm_at(-5000) == doctest::Approx(0).epsilon(first_order));
   }
-  CHECK(layer_at(-20, std::exp2(20)) - layer_at(-40, std::exp2(40)) == doctest::Approx(0).epsilon(20 * std::exp2(-20) + rounding));
+  CHECK(layer_at(-20, std::exp2(20)) - layer_at(-40, std::exp2(40)) ==
+        doctest::Approx(0).epsilon(20 * std::exp2(-20) + rounding));
 }
 
-TEST_CASE_TEMPLATE("split attention: steps of log mu triple, with and without a norm, to any depth", T, float, double) {
+TEST_CASE_TEMPLATE(
+    "split attention: the steps of log mu triple at any depth, with and without a norm", T, float,
+    double) {
   const Weights W = weights(3, 1.0);
-  const arma::Mat<T> Q = arma::conv_to<arma::Mat<T>>::from(W.Q), K = arma::conv_to<arma::Mat<T>>::from(W.K),
+  const arma::Mat<T> Q = arma::conv_to<arma::Mat<T>>::from(W.Q),
+                     K = arma::conv_to<arma::Mat<T>>::from(W.K),
                      V = arma::conv_to<arma::Mat<T>>::from(W.V);
-  for (const bool normalised : {false, true}) {
-    CAPTURE(normalised);
+  for (const bool normalized : {false, true}) {
+    CAPTURE(normalized);
     SplitState<T> state(arma::conv_to<arma::Mat<T>>::from(gaussian(3, 4, "split.Y")));
     std::vector<double> logs;
     for (int k = 0; k < 30; ++k) {
       split_attention(state, Q, K, V);
-      if (normalised) normalise_split_rows(state);
+      if (normalized) normalize_split_rows(state);
       logs.push_back(state.log_mu());
     }
     const double growth = (logs[29] - logs[28]) / (logs[28] - logs[27]);
     CHECK(growth == doctest::Approx(3).scale(0).epsilon(tolerance::polar_agreement<double>));
     CHECK(logs[29] < -1e12);
-    if (normalised) CHECK(static_cast<double>(arma::norm(state.shared)) == doctest::Approx(1).epsilon(tolerance::residual<T>));
+    if (normalized)
+      CHECK(static_cast<double>(arma::norm(state.shared)) ==
+            doctest::Approx(1).epsilon(tolerance::residual<T>));
   }
 }
 

@@ -1,4 +1,4 @@
-// The study bounds as a whole: verdicts, curves, and what must never fail.
+// The study bounds as a whole: its verdicts, its curves, and the statements that can never fail.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,14 +24,19 @@ namespace {
 
 constexpr std::uint64_t trials = 3;
 
-const FlagValues tiny = {{"tokens", "2,6"}, {"dim", "2,4"}, {"layers", "8"}, {"lambda", "-100,-1,0,1,100,1e6"}, {"a", "0.5,0.9"}};
+const FlagValues tiny = {{"tokens", "2,6"},
+                         {"dim", "2,4"},
+                         {"layers", "8"},
+                         {"lambda", "-100,-1,0,1,100,1e6"},
+                         {"a", "0.5,0.9"}};
 
 FlagValues with(FlagValues values, const FlagValues& more) {
   values.insert(values.end(), more.begin(), more.end());
   return values;
 }
 
-Result run_study(const FlagValues& values, bool single_precision = false, std::uint64_t threads = 1) {
+Result run_study(const FlagValues& values, bool single_precision = false,
+                 std::uint64_t threads = 1) {
   return run_configured(make_bounds_study(), values, trials, single_precision, threads);
 }
 
@@ -49,7 +54,7 @@ BoundsConfig tiny_config() {
   return config;
 }
 
-// Statements with a proof.
+// Statements that have a proof.
 const std::vector<std::string> proved = {"thm-4.1/cap",
                                          "thm-4.1/threshold",
                                          "thm-4.1/step-cross-term/corrected",
@@ -69,7 +74,7 @@ const std::vector<std::string> proved = {"thm-4.1/cap",
                                          "thm-A.10/sharper",
                                          "lemma-A.9/bound"};
 
-// Statements that the run's random stacks or a worked example refute at these sizes.
+// Statements that the random stacks or a worked example refute at these sizes.
 const std::vector<std::string> refuted = {"thm-4.1/step-cross-term/as-printed",
                                           "thm-4.1/step-row-normalisation/as-printed",
                                           "thm-4.1/step-largest-row/as-printed",
@@ -88,9 +93,10 @@ Verdict verdict(const Result& result, const std::string& id) {
 
 }  // namespace
 
-TEST_CASE("bounds: verdicts at a tiny size") {
+TEST_CASE("bounds: proved claims hold and refuted claims fail at a tiny size") {
   constexpr std::size_t enough = 6;
-  const Result result = run_configured(make_bounds_study(), tiny, enough);  // enough for the slopes of random stacks
+  const Result result =
+      run_configured(make_bounds_study(), tiny, enough);  // enough for the slopes of random stacks
   for (const std::string& id : proved) {
     CAPTURE(id);
     CHECK(verdict(result, id) == Verdict::holds);
@@ -107,11 +113,12 @@ TEST_CASE("bounds: verdicts at a tiny size") {
   std::set<std::string> ids;
   for (const Claim& claim : result.claims) CHECK(ids.insert(claim.id).second);
   CHECK(find_scalar(result, "degenerate_rows") == std::vector<double>(enough, 0.0));
-  CHECK(find_scalar(result, "violations.thm-4.1.per-layer.corrected") == std::vector<double>(enough, 0.0));
+  CHECK(find_scalar(result, "violations.thm-4.1.per-layer.corrected") ==
+        std::vector<double>(enough, 0.0));
   CHECK(find_scalar(result, "violations.thm-4.1.per-layer.as-printed")[0] > 0);
 }
 
-TEST_CASE("bounds: what is proved never fails, extremes and single precision included") {
+TEST_CASE("bounds: proved claims never fail, even at extreme settings and in single precision") {
   const std::vector<FlagValues> extremes = {
       {{"weight-scale", "30"}},
       {{"weight-scale", "0.001"}, {"share-weights", "on"}},
@@ -141,7 +148,9 @@ TEST_CASE("bounds: what is proved never fails, extremes and single precision inc
   }
 }
 
-TEST_CASE("bounds: trials count what is proved, and nothing that no claim or part of a count is named after") {
+TEST_CASE(
+    "bounds: trials count every proved statement, and every count belongs to a claim or to a part "
+    "of one") {
   const TrialRecord record = bounds::run_trial(tiny_config(), false, Trial(1, 0, 0));
   for (const std::string& id : proved) {
     CAPTURE(id);
@@ -149,18 +158,19 @@ TEST_CASE("bounds: trials count what is proved, and nothing that no claim or par
   }
   std::set<std::string> ids;
   for (const Claim& claim : bounds::report(tiny_config(), {record}).claims) ids.insert(claim.id);
-  const std::set<std::string> parts = {bounds::thm_4_1::meets_7, bounds::thm_4_2::hypothesis, bounds::thm_4_3::hypothesis,
+  const std::set<std::string> parts = {bounds::thm_4_1::meets_7, bounds::thm_4_2::hypothesis,
+                                       bounds::thm_4_3::hypothesis,
                                        bounds::thm_4_3::lambda_max_above};
   for (const auto& [name, numbers] : record.arrays()) {
     if (!name.starts_with("tally/")) continue;
-    const auto& shown = name;  // clang 14 captures no structured binding
+    const auto& shown = name;  // clang 14 cannot capture a structured binding
     CAPTURE(shown);
     const std::string id = name.substr(6), whole = id.substr(0, id.rfind('/'));
     CHECK((ids.contains(id) || ids.contains(whole) || parts.contains(id)));
   }
 }
 
-TEST_CASE("bounds: means far from what the paper says turn the verdict") {
+TEST_CASE("bounds: means far from what the paper says change the verdict") {
   const BoundsConfig config = tiny_config();
   const auto judged = [&](const bounds::Worst& number, double value) {
     Records records;
@@ -178,12 +188,12 @@ TEST_CASE("bounds: means far from what the paper says turn the verdict") {
   CHECK(verdict(judged(thm_4_2::growth, 1.0), "thm-4.2/not-doubly") == Verdict::holds);
   CHECK(verdict(judged(thm_A_3::growth, 1.0), "thm-A.3/cubic") == Verdict::fails);
   CHECK(verdict(judged(thm_A_7.slope, 0.1), "thm-A.7/norm") == Verdict::fails);
-  CHECK(verdict(judged(thm_A_7.normalised_ratio, 0.01), "thm-A.7/normalised") == Verdict::holds);
-  CHECK(verdict(judged(thm_A_8.normalised_ratio, 0.9), "thm-A.8/normalised") == Verdict::fails);
+  CHECK(verdict(judged(thm_A_7.normalized_ratio, 0.01), "thm-A.7/normalised") == Verdict::holds);
+  CHECK(verdict(judged(thm_A_8.normalized_ratio, 0.9), "thm-A.8/normalised") == Verdict::fails);
   CHECK(verdict(judged(thm_A_10::growth, 2.0), "thm-A.10/doubly-exponential") == Verdict::fails);
 }
 
-TEST_CASE("bounds: curves are those of the stack itself") {
+TEST_CASE("bounds: the curves equal those of the stack itself") {
   const Result result = run_study(tiny);
   ModelSpec spec;
   spec.model = "selective-ssm";
@@ -191,7 +201,7 @@ TEST_CASE("bounds: curves are those of the stack itself") {
   spec.dim = 4;
   spec.layers = 8;
   spec.decay = 0.99;
-  settle(spec);
+  resolve_defaults(spec);
   std::vector<double> mean(9, 0.0);
   for (std::uint64_t i = 0; i < trials; ++i) {
     const Trial trial(1, i, 0);
@@ -204,9 +214,10 @@ TEST_CASE("bounds: curves are those of the stack itself") {
   }
   const Series& mu = find_series(result, "selective-ssm.lambda=1.mu");
   REQUIRE(mu.mean.size() == 9);
-  for (std::size_t k = 0; k < 9; ++k) CHECK(mu.mean[k] == doctest::Approx(mean[k]).scale(0).epsilon(tolerance::residual<double>));
+  for (std::size_t k = 0; k < 9; ++k)
+    CHECK(mu.mean[k] == doctest::Approx(mean[k]).scale(0).epsilon(tolerance::residual<double>));
   CHECK(mu.x == std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8});
-  // Every promise is kept, and a larger skip promises more.
+  // Every lower bound holds, and a larger skip has a larger bound.
   const Series& last = find_series(result, "attention.final_mu");
   for (const char* name : {"attention.promised_as_printed", "attention.promised_by_turning"}) {
     const Series& promised = find_series(result, name);
@@ -217,23 +228,26 @@ TEST_CASE("bounds: curves are those of the stack itself") {
     }
     CHECK(promised.mean.back() > 0.5);
   }
-  // ||W||_F = 0.9 bounds every layer of Theorem A.7.
+  // ||W||_F = 0.9 bounds the factor of every layer of Theorem A.7.
   const Series& bound = find_series(result, "thm-A.7.bound");
-  for (std::size_t k = 1; k < bound.mean.size(); ++k) CHECK(bound.mean[k] <= 0.9 * bound.mean[k - 1]);
+  for (std::size_t k = 1; k < bound.mean.size(); ++k)
+    CHECK(bound.mean[k] <= 0.9 * bound.mean[k - 1]);
 }
 
-TEST_CASE("bounds: attention without skip begins as the bare block does, and a causal mask makes its collapse exponential") {
+TEST_CASE(
+    "bounds: attention without a skip first equals the bare block; a causal mask makes its "
+    "collapse exponential") {
   const Result result = run_study(tiny);
-  for (const bool normalised : {true, false}) {
-    CAPTURE(normalised);
+  for (const bool normalized : {true, false}) {
+    CAPTURE(normalized);
     ModelSpec spec;
     spec.tokens = 6;
     spec.dim = 4;
     spec.cone_width = 0.25;
-    spec.norm = normalised ? "rows" : "none";
-    spec.input = normalised ? "cone" : "gaussian";
-    spec.value_weights = normalised ? "orthogonal" : "gaussian";
-    settle(spec);
+    spec.norm = normalized ? "rows" : "none";
+    spec.input = normalized ? "cone" : "gaussian";
+    spec.value_weights = normalized ? "orthogonal" : "gaussian";
+    resolve_defaults(spec);
     std::vector<double> mean(3, 0.0);
     for (std::uint64_t i = 0; i < trials; ++i) {
       const Trial trial(1, i, 0);
@@ -244,15 +258,18 @@ TEST_CASE("bounds: attention without skip begins as the bare block does, and a c
         make_block_of<BareBlock>(spec, tensors)->forward(state, 0.0);
       }
     }
-    const Series& mu = find_series(result, normalised ? "thm-4.2.log10_mu" : "thm-A.3.log10_mu");
+    const Series& mu = find_series(result, normalized ? "thm-4.2.log10_mu" : "thm-A.3.log10_mu");
     for (std::size_t k = 0; k < mean.size(); ++k) {
-      CHECK(mu.mean[k] == doctest::Approx(mean[k]).epsilon(tolerance::residual<double> / std::pow(10, mean[k])));
+      CHECK(mu.mean[k] ==
+            doctest::Approx(mean[k]).epsilon(tolerance::residual<double> / std::pow(10, mean[k])));
     }
   }
-  CHECK(verdict(run_study(with(tiny, {{"causal", "on"}, {"layers", "40"}})), "thm-4.2/not-doubly") == Verdict::holds);
+  CHECK(verdict(run_study(with(tiny, {{"causal", "on"}, {"layers", "40"}})),
+                "thm-4.2/not-doubly") == Verdict::holds);
 }
 
-TEST_CASE("bounds: hypotheses leave cases out, weights of Theorem A.10 bring violations in") {
+TEST_CASE(
+    "bounds: unmet hypotheses exclude cases, and the weights of Theorem A.10 cause violations") {
   using namespace bounds;
   BoundsConfig config = tiny_config();
   const auto selective = [&](double width, std::uint64_t index = 0) {
@@ -261,14 +278,16 @@ TEST_CASE("bounds: hypotheses leave cases out, weights of Theorem A.10 bring vio
     judge_selective<double>(config, {6, 4}, Trial(1, index, 0), record);
     return record;
   };
-  const std::string lemma = thm_4_3::lemma_A_4.id, as_printed = thm_4_3::as_printed.id, corrected = thm_4_3::corrected.id;
+  const std::string lemma = thm_4_3::lemma_A_4.id, as_printed = thm_4_3::as_printed.id,
+                    corrected = thm_4_3::corrected.id;
   CHECK(selective(0.25).tally(lemma).cases > 0);
   CHECK(selective(0.25).tally(lemma).violations == 0);
   CHECK(selective(0.25).tally(corrected).cases == 8);
-  // Wider cones: first Lemma A.4 goes, then phi > 0.
+  // In wider cones, Lemma A.4 fails first, then phi > 0.
   bool without_lemma = false;
   for (std::uint64_t index = 0; index < 30 * 20; ++index) {
-    const TrialRecord record = selective(0.5 * std::pow(1.1, static_cast<double>(index % 20)), index / 20);
+    const TrialRecord record =
+        selective(0.5 * std::pow(1.1, static_cast<double>(index % 20)), index / 20);
     REQUIRE(record.has_tally(lemma));
     CHECK((record.tally(lemma).violations == 0 || !record.has_tally(corrected)));
     without_lemma = without_lemma || (record.has_tally(as_printed) && !record.has_tally(corrected));
@@ -281,11 +300,12 @@ TEST_CASE("bounds: hypotheses leave cases out, weights of Theorem A.10 bring vio
   judge_pure_selective<double>(tiny_config(), {6, 4}, Trial(1, 0, 0), pure);
   REQUIRE(pure.tally(thm_A_10::at_weights(0.1)).cases == 8);
   CHECK(pure.tally(thm_A_10::at_weights(0.1)).violations == 0);
-  CHECK(pure.tally(thm_A_10::at_weights(100)).violations == 7);  // all but k = 1, where the exponents agree
+  CHECK(pure.tally(thm_A_10::at_weights(100)).violations ==
+        7);  // every layer except k = 1, where the exponents are equal
   CHECK(pure.tally(thm_A_10::corrected.id).cases == 32);
 }
 
-TEST_CASE("bounds: of the sizes the worst is reported") {
+TEST_CASE("bounds: the worst value over the sizes is reported") {
   const auto worst = [](double (*badness)(double), const std::vector<double>& values) {
     const bounds::Worst number = {"q", badness};
     TrialRecord record;
@@ -293,14 +313,14 @@ TEST_CASE("bounds: of the sizes the worst is reported") {
     return bounds::worst_of({record}, number).front();
   };
   const std::vector<double> values = {2.0, std::nan(""), -5.0, 4.5};
-  CHECK(worst(bounds::as_large, values) == 4.5);
-  CHECK(worst(bounds::as_small, values) == -5.0);
-  CHECK(worst(bounds::away_from_three, values) == -5.0);
-  CHECK(worst(bounds::as_small, {std::nan(""), 2.0, INFINITY, 3.0}) == 2.0);
-  CHECK(std::isnan(worst(bounds::as_large, {std::nan(""), INFINITY})));
+  CHECK(worst(bounds::larger_is_worse, values) == 4.5);
+  CHECK(worst(bounds::smaller_is_worse, values) == -5.0);
+  CHECK(worst(bounds::distance_to_three, values) == -5.0);
+  CHECK(worst(bounds::smaller_is_worse, {std::nan(""), 2.0, INFINITY, 3.0}) == 2.0);
+  CHECK(std::isnan(worst(bounds::larger_is_worse, {std::nan(""), INFINITY})));
 }
 
-TEST_CASE("bounds: single precision tells the same story") {
+TEST_CASE("bounds: single precision gives the same verdicts") {
   const Result twice = run_study(tiny, false), once = run_study(tiny, true);
   for (const std::string& id : refuted) {
     CAPTURE(id);
@@ -312,7 +332,7 @@ TEST_CASE("bounds: single precision tells the same story") {
   CHECK(mu.back() != rounded.back());
 }
 
-TEST_CASE("bounds: results do not depend on threads, and no trial is no crash") {
+TEST_CASE("bounds: results do not depend on threads, and a run without trials does not crash") {
   const Result one = run_study(tiny, false, 1), three = run_study(tiny, false, 3);
   REQUIRE(one.scalars.size() == three.scalars.size());
   for (std::size_t i = 0; i < one.scalars.size(); ++i) {
@@ -322,11 +342,12 @@ TEST_CASE("bounds: results do not depend on threads, and no trial is no crash") 
     }
   }
   const Result none = bounds::report(tiny_config(), {});
-  CHECK(verdict(none, "thm-4.1/per-layer/turning") == Verdict::holds);  // of the worked examples
+  CHECK(verdict(none, "thm-4.1/per-layer/turning") ==
+        Verdict::holds);  // counts the worked examples only
   CHECK(verdict(none, "thm-A.7/bound") == Verdict::not_applicable);
 }
 
-TEST_CASE("bounds: values that are refused name their flag") {
+TEST_CASE("bounds: refused values are reported with the name of their flag") {
   CHECK(usage_error({{"a", "0.5,1"}}).find("--a 1 is not allowed") == 0);
   CHECK(usage_error({{"a", "0"}}).find("--a") == 0);
   CHECK(usage_error({{"tokens", "1"}}).find("--tokens") == 0);
@@ -335,9 +356,11 @@ TEST_CASE("bounds: values that are refused name their flag") {
   CHECK(usage_error({}).empty());
 }
 
-TEST_CASE("bounds: the estimate grows with the sizes, and settling fills in the models' own values") {
+TEST_CASE("bounds: the estimate grows with the sizes, and defaults are resolved per model") {
   const Estimate small = configured(make_bounds_study(), tiny)->estimate(),
-                 large = configured(make_bounds_study(), with(tiny, {{"tokens", "12"}, {"dim", "8"}}))->estimate();
+                 large =
+                     configured(make_bounds_study(), with(tiny, {{"tokens", "12"}, {"dim", "8"}}))
+                         ->estimate();
   CHECK(large.bytes > small.bytes);
   CHECK(configured(make_bounds_study(), with(tiny, {{"layers", "16"}}))->estimate().flops ==
         doctest::Approx(2 * small.flops).epsilon(1e-12));

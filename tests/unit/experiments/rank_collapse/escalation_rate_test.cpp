@@ -1,4 +1,5 @@
-// The study escalation-rate: its fixed path against a second implementation, the law of its redraws, and its verdicts.
+// The study escalation-rate: its fixed path against a second implementation, the distribution of
+// its redraws, and its verdicts.
 #include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
 
 #include <doctest/doctest.h>
@@ -29,7 +30,8 @@ using Arrays = std::map<std::string, std::vector<double>>;
 
 constexpr std::size_t blocks = 3;
 
-// E[xi_1] = 2, E[xi_2] = 1; xi_1 deviates by `deviation`, so that the rate follows (6) at t_sim = 1/2.
+// Arrays with E[xi_1] = 2 and E[xi_2] = 1. `deviation` is added to xi_1, and the rate follows (6)
+// at t_sim = 1/2.
 Arrays as_claimed(double deviation) {
   Arrays arrays;
   for (const auto& [name, value] : {std::pair{"xi_1", 2 + deviation},
@@ -49,7 +51,8 @@ Arrays as_claimed(double deviation) {
                                     {"asymmetry", 0.0}}) {
     arrays[name].assign(blocks, value);
   }
-  for (const char* name : {"token_similarity", "token_diversity"}) arrays[name].assign(blocks + 1, 0.5);
+  for (const char* name : {"token_similarity", "token_diversity"})
+    arrays[name].assign(blocks + 1, 0.5);
   return arrays;
 }
 
@@ -57,7 +60,7 @@ Result judged(const std::function<void(Arrays&)>& change, double lambda = 1.0) {
   EscalationConfig config;
   config.spec.layers = blocks;
   config.lambda = lambda;
-  settle(config.spec);
+  resolve_defaults(config.spec);
   const token_escalation::Plan plan(config, false);
   Records records(4);
   for (std::size_t t = 0; t < records.size(); ++t) {
@@ -74,13 +77,17 @@ Result judged(const std::function<void(Arrays&)>& change, double lambda = 1.0) {
 
 }  // namespace
 
-TEST_CASE("escalation-rate: the path is trial 0's of escalation, and the estimates are its heads'") {
+TEST_CASE(
+    "escalation-rate: the path is that of trial 0 of escalation, and the estimates are means over "
+    "its heads") {
   const FlagValues tiny = {{"layers", "3"}, {"tokens", "6"}, {"dim", "24"}, {"heads", "4"}};
   const Result result = run_configured(make_escalation_rate_study(), tiny, 5, false, 2);
-  const Series path_similarity = find_series(run_configured(make_escalation_study(), tiny, 1), "token_similarity");
+  const Series path_similarity =
+      find_series(run_configured(make_escalation_study(), tiny, 1), "token_similarity");
   CHECK(find_series(result, "token_similarity").mean == path_similarity.mean);
   CHECK(find_series(result, "token_similarity").std == std::vector<double>(4, 0.0));
-  CHECK(find_claim(result, "shallow/eq-6").detail.starts_with("0 violations in 15 cases"));  // 5 trials, 3 blocks
+  CHECK(find_claim(result, "shallow/eq-6")
+            .detail.starts_with("0 violations in 15 cases"));  // 5 trials with 3 blocks each
   const std::vector<ReferenceBlock> reference = path(6, 24, 4, 3, 0);
   for (std::size_t k = 0; k < blocks; ++k) {
     double estimate_1 = 0, estimate_2 = 0, second = 0;
@@ -94,7 +101,8 @@ TEST_CASE("escalation-rate: the path is trial 0's of escalation, and the estimat
     }
     CHECK(find_series(result, "estimate_1").mean[k] == close(estimate_1));
     CHECK(find_series(result, "estimate_2").mean[k] == close(estimate_2));
-    CHECK(find_series(result, "lambda_2").mean[k] == close(second, 10 * tolerance::residual<double>));
+    CHECK(find_series(result, "lambda_2").mean[k] ==
+          close(second, 10 * tolerance::residual<double>));
     const double t_sim = similarity(reference[k].X);
     CHECK(find_series(result, "rate_estimate_1").mean[k] == close(1 + estimate_1 * t_sim));
     CHECK(find_series(result, "rate_estimate_2").mean[k] == close(1 + estimate_2 * t_sim));
@@ -103,16 +111,21 @@ TEST_CASE("escalation-rate: the path is trial 0's of escalation, and the estimat
   }
 }
 
-// The draw in the span of the tokens has the law of a whole W: its moments at block 1 beside redraws of W.
-TEST_CASE("escalation-rate: a redraw has the mean and the spread of a redrawn W, with fewer tokens than channels or more") {
+// A draw in the span of the tokens has the same distribution as one with a whole W: at block 1 its
+// moments equal those over redraws of W.
+TEST_CASE(
+    "escalation-rate: a redraw has the mean and the spread of a redrawn W, with fewer tokens than "
+    "channels or more") {
   for (const auto& sizes : {std::pair{4u, 12u}, {12u, 4u}}) {
     const arma::uword N = sizes.first, d = sizes.second;
     CAPTURE(N);
     constexpr std::uint64_t samples = 4000;
-    const FlagValues small = {{"layers", "1"}, {"tokens", std::to_string(N)}, {"dim", std::to_string(d)}, {"heads", "2"}};
+    const FlagValues small = {
+        {"layers", "1"}, {"tokens", std::to_string(N)}, {"dim", std::to_string(d)}, {"heads", "2"}};
     const Result result = run_configured(make_escalation_rate_study(), small, samples, false, 2);
     const ReferenceBlock block = path(N, d, 2, 1, 0)[0];
-    const arma::mat draws = normal(0, "whole W", d, d * samples, 1 / std::sqrt(static_cast<double>(d)));
+    const arma::mat draws =
+        normal(0, "whole W", d, d * samples, 1 / std::sqrt(static_cast<double>(d)));
     std::vector<double> xi_1, xi_2;
     for (arma::uword s = 0; s < samples; ++s) {
       arma::mat Y = block.X;
@@ -123,28 +136,35 @@ TEST_CASE("escalation-rate: a redraw has the mean and the spread of a redrawn W,
       xi_1.push_back(shared(Y) / shared(block.X));
       xi_2.push_back(rest(Y) / rest(block.X));
     }
-    for (const auto& moments : {std::pair{"xi_1", summarise(xi_1)}, {"xi_2", summarise(xi_2)}}) {
+    for (const auto& moments : {std::pair{"xi_1", summarize(xi_1)}, {"xi_2", summarize(xi_2)}}) {
       const std::string name = moments.first;
       const Summary& whole = moments.second;
       CAPTURE(name);
       const double mean = find_series(result, name).mean[0], std = find_series(result, name).std[0];
-      CHECK(std::abs(mean - whole.mean) < std::sqrt(2.0) * tolerance::standard_errors * standard_error(whole));
-      CHECK(std == close(whole.std, 0.1));  // the relative error of a standard deviation is some 1/sqrt(samples)
+      CHECK(std::abs(mean - whole.mean) <
+            std::sqrt(2.0) * tolerance::standard_errors * standard_error(whole));
+      CHECK(std ==
+            close(whole.std,
+                  0.1));  // a standard deviation has a relative error of about 1/sqrt(samples)
     }
     CHECK(find_claim(result, "shallow/eq-9").verdict == Verdict::holds);
     CHECK(find_claim(result, "shallow/eq-18").verdict == Verdict::holds);
     CHECK(find_claim(result, "shallow/eq-6").verdict == Verdict::holds);
-    // Control variates leave the mean where it is.
+    // Control variates do not change the mean.
     const Series& plain = find_series(result, "xi_ratio_minus_1");
     const Series& sharp = find_series(result, "xi_ratio_minus_1_sharpened");
     CHECK(sharp.std[0] < plain.std[0]);
-    CHECK(std::abs(sharp.mean[0] - plain.mean[0]) < tolerance::standard_errors * plain.std[0] / std::sqrt(double(samples)));
+    CHECK(std::abs(sharp.mean[0] - plain.mean[0]) <
+          tolerance::standard_errors * plain.std[0] / std::sqrt(double(samples)));
   }
 }
 
-TEST_CASE("escalation-rate: E[xi_i] and E[r] keep their form at other strengths of the two terms") {
-  const FlagValues other = {{"layers", "3"},  {"tokens", "4"},  {"dim", "12"},         {"heads", "2"},
-                            {"alpha", "0.5"}, {"lambda", "-2"}, {"weight-scale", "3"}, {"weight-variance", "h/d"}};
+TEST_CASE(
+    "escalation-rate: the formulas for E[xi_i] and E[r] hold for other strengths of the two "
+    "terms") {
+  const FlagValues other = {{"layers", "3"},       {"tokens", "4"},           {"dim", "12"},
+                            {"heads", "2"},        {"alpha", "0.5"},          {"lambda", "-2"},
+                            {"weight-scale", "3"}, {"weight-variance", "h/d"}};
   const Result result = run_configured(make_escalation_rate_study(), other, 4000, false, 2);
   for (const char* id : {"shallow/eq-9", "shallow/eq-18", "shallow/eq-6", "shallow/eq-11"}) {
     CHECK(find_claim(result, id).verdict == Verdict::holds);
@@ -156,11 +176,12 @@ TEST_CASE("escalation-rate: E[xi_i] and E[r] keep their form at other strengths 
 
 TEST_CASE("escalation-rate: with one head the claim is eq. (13)") {
   const Result result =
-      run_configured(make_escalation_rate_study(), {{"layers", "2"}, {"tokens", "5"}, {"dim", "8"}, {"heads", "1"}}, 20);
+      run_configured(make_escalation_rate_study(),
+                     {{"layers", "2"}, {"tokens", "5"}, {"dim", "8"}, {"heads", "1"}}, 20);
   CHECK(find_claim(result, "shallow/eq-13").verdict == Verdict::holds);
 }
 
-TEST_CASE("escalation-rate: the same numbers at any number of threads, nearly the same in single precision") {
+TEST_CASE("escalation-rate: results do not depend on threads, and single precision is close") {
   const FlagValues small = {{"layers", "2"}, {"tokens", "5"}, {"dim", "16"}, {"heads", "2"}};
   const Result one = run_configured(make_escalation_rate_study(), small, 6),
                two = run_configured(make_escalation_rate_study(), small, 6, false, 3),
@@ -168,18 +189,20 @@ TEST_CASE("escalation-rate: the same numbers at any number of threads, nearly th
   for (const char* name : {"rate", "estimate_1", "estimate_2", "xi_1"}) {
     CHECK(find_series(one, name).mean == find_series(two, name).mean);
     for (std::size_t k = 0; k < 2; ++k) {
-      CHECK(find_series(single, name).mean[k] == close(find_series(one, name).mean[k], 10 * tolerance::residual<float>));
+      CHECK(find_series(single, name).mean[k] ==
+            close(find_series(one, name).mean[k], 10 * tolerance::residual<float>));
     }
   }
-  // W = 0 leaves X as it is, and uniform attention, which is symmetric.
+  // W = 0 does not change X and makes attention uniform, which is symmetric.
   const Result still =
-      run_configured(make_escalation_rate_study(), {{"layers", "2"}, {"tokens", "5"}, {"dim", "16"}, {"weight-scale", "0"}}, 3);
+      run_configured(make_escalation_rate_study(),
+                     {{"layers", "2"}, {"tokens", "5"}, {"dim", "16"}, {"weight-scale", "0"}}, 3);
   CHECK(find_series(still, "rate").mean == std::vector<double>{1, 1});
   CHECK(find_claim(still, "shallow/eq-11").verdict == Verdict::holds);
   CHECK(find_claim(still, "shallow/eq-16").verdict == Verdict::not_applicable);
 }
 
-TEST_CASE("escalation-rate: verdicts follow the numbers of the records") {
+TEST_CASE("escalation-rate: verdicts follow from the numbers of the records") {
   const Result good = judged([](Arrays&) {});
   CHECK(good.claims.size() == 9);
   for (const Claim& claim : good.claims) {
@@ -213,7 +236,8 @@ TEST_CASE("escalation-rate: verdicts follow the numbers of the records") {
     });
     CHECK(find_claim(result, other.claim).verdict == other.verdict);
   }
-  // At lambda = 2, E[xi_1] = 5 and E[xi_2] = 4: the records contradict it, and the figure is not judged.
+  // At lambda = 2, E[xi_1] = 5 and E[xi_2] = 4. The records contradict that, and the figure is not
+  // judged.
   const Result skip = judged([](Arrays&) {}, 2.0);
   CHECK(find_claim(skip, "shallow/eq-9").verdict == Verdict::fails);
   CHECK(find_claim(skip, "shallow/fig-3-closer").verdict == Verdict::not_applicable);

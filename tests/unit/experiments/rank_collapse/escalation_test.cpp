@@ -1,4 +1,5 @@
-// The study escalation against a second implementation of [Shallow] Algorithm 1, and its verdicts from records that are known.
+// The study escalation agrees with a second implementation of [Shallow] Algorithm 1, and gives the
+// right verdicts on known records.
 #include "experiments/rank_collapse/escalation/escalation.hpp"
 
 #include <doctest/doctest.h>
@@ -29,7 +30,8 @@ const FlagValues tiny = {{"layers", "3"}, {"tokens", "6"}, {"dim", "24"}, {"head
 
 using Arrays = std::map<std::string, std::vector<double>>;
 
-// Diversity halves at every block, step 1 has the ratio 2, the others 1.
+// Arrays in which the diversity halves at every block, step 1 has the ratio 2 and the other steps
+// have the ratio 1.
 Arrays as_claimed(std::size_t blocks, double jitter) {
   Arrays arrays;
   for (std::size_t k = 0; k <= blocks; ++k) {
@@ -49,17 +51,19 @@ Arrays as_claimed(std::size_t blocks, double jitter) {
     arrays[name].assign(blocks, value * jitter);
   }
   for (const char* name : {"delta", "omega"}) {
-    for (std::size_t k = 0; k < blocks; ++k) arrays[name].push_back(0.04 * jitter * arrays["token_diversity"][k]);
+    for (std::size_t k = 0; k < blocks; ++k)
+      arrays[name].push_back(0.04 * jitter * arrays["token_diversity"][k]);
   }
   return arrays;
 }
 
-// Three trials of the study's own setting, changed by `change`.
-Result judged(const std::function<void(Arrays&)>& change, std::size_t blocks = 16, const std::string& norm = "layer") {
+// The result for three trials in the study's own setting, with their arrays modified by `change`.
+Result judged(const std::function<void(Arrays&)>& change, std::size_t blocks = 16,
+              const std::string& norm = "layer") {
   EscalationConfig config;
   config.spec.layers = blocks;
   config.spec.norm = norm;
-  settle(config.spec);
+  resolve_defaults(config.spec);
   const token_escalation::Plan plan(config, false);
   Records records(3);
   for (std::size_t t = 0; t < records.size(); ++t) {
@@ -76,7 +80,7 @@ Result judged(const std::function<void(Arrays&)>& change, std::size_t blocks = 1
 
 }  // namespace
 
-TEST_CASE("escalation: every series is Algorithm 1's, written with tokens in rows") {
+TEST_CASE("escalation: every series equals that of Algorithm 1, written with tokens in rows") {
   const Result result = run_configured(make_escalation_study(), tiny, 2);
   const Result single = run_configured(make_escalation_study(), tiny, 2, true);
   const std::vector<ReferenceBlock> paths[] = {path(6, 24, 4, 3, 0), path(6, 24, 4, 3, 1)};
@@ -90,9 +94,12 @@ TEST_CASE("escalation: every series is Algorithm 1's, written with tokens in row
   };
   check("token_similarity", 0, [](const auto& blocks) { return similarity(blocks[0].X); });
   for (std::size_t k = 0; k < 3; ++k) {
-    check("token_similarity", k + 1, [k](const auto& blocks) { return similarity(blocks[k].Y[3]); });
-    check("rate", k, [k](const auto& b) { return (1 - similarity(b[k].X)) / (1 - similarity(b[k].Y[0])); });
-    check("diversity_ratio", k, [k](const auto& b) { return (1 - similarity(b[k].Y[3])) / (1 - similarity(b[k].X)); });
+    check("token_similarity", k + 1,
+          [k](const auto& blocks) { return similarity(blocks[k].Y[3]); });
+    check("rate", k,
+          [k](const auto& b) { return (1 - similarity(b[k].X)) / (1 - similarity(b[k].Y[0])); });
+    check("diversity_ratio", k,
+          [k](const auto& b) { return (1 - similarity(b[k].Y[3])) / (1 - similarity(b[k].X)); });
     check("omega", k, [k](const auto& blocks) { return mean_omega(blocks[k]); });
     check("delta", k, [k](const auto& blocks) { return mean_delta(blocks[k]); });
     check("mu_1", k, [k](const auto& blocks) { return mean_mu_squared(blocks[k], shared); });
@@ -104,13 +111,16 @@ TEST_CASE("escalation: every series is Algorithm 1's, written with tokens in row
   }
   CHECK(find_series(result, "token_similarity").x == std::vector<double>{0, 1, 2, 3});
   CHECK(find_series(result, "omega").x == std::vector<double>{1, 2, 3});
-  for (const char* id : {"shallow/eq-6", "shallow/eq-11"}) CHECK(find_claim(result, id).verdict == Verdict::holds);
-  CHECK(find_claim(result, "shallow/eq-6").detail.starts_with("0 violations in 24 cases"));  // 2 trials, 3 blocks, 4 steps
+  for (const char* id : {"shallow/eq-6", "shallow/eq-11"})
+    CHECK(find_claim(result, id).verdict == Verdict::holds);
+  CHECK(find_claim(result, "shallow/eq-6")
+            .detail.starts_with(
+                "0 violations in 24 cases"));  // 2 trials with 3 blocks of 4 steps each
   CHECK(find_claim(result, "shallow/fig-2-maximum").verdict == Verdict::not_applicable);
   CHECK_FALSE(result.diverged);
 }
 
-TEST_CASE("escalation: verdicts follow the numbers of the records") {
+TEST_CASE("escalation: verdicts follow from the numbers of the records") {
   const Result good = judged([](Arrays&) {});
   CHECK(good.claims.size() == 14);
   for (const Claim& claim : good.claims) {
@@ -121,7 +131,8 @@ TEST_CASE("escalation: verdicts follow the numbers of the records") {
   CHECK(find_scalar(good, "first_state_above_0.99")[0] == 7);  // 0.9 / 2^7 is below 0.01
   CHECK(find_scalar(good, "decreases")[0] == 0);
   CHECK(find_scalar(good, "late_diversity_ratio")[0] == close(0.5, tolerance::closed_form<double>));
-  CHECK(find_scalar(good, "step1.late_diversity_ratio")[0] == close(0.5, tolerance::closed_form<double>));
+  CHECK(find_scalar(good, "step1.late_diversity_ratio")[0] ==
+        close(0.5, tolerance::closed_form<double>));
   struct Case {
     const char* claim;
     const char* array;
@@ -143,23 +154,29 @@ TEST_CASE("escalation: verdicts follow the numbers of the records") {
                             {"shallow/rem-2.8", "diversity_ratio", 12, 5.0},
                             {"shallow/rem-2.8/step1", "rate", 12, 0.2}}) {
     CAPTURE(wrong.claim);
-    const Result result = judged([&](Arrays& arrays) { arrays.at(wrong.array).at(wrong.at) = wrong.value; });
+    const Result result =
+        judged([&](Arrays& arrays) { arrays.at(wrong.array).at(wrong.at) = wrong.value; });
     CHECK(find_claim(result, wrong.claim).verdict == Verdict::fails);
   }
-  const Result two = judged([](Arrays& arrays) { arrays["step3.xi_ratio"][0] = 1.6, arrays["step3.xi_ratio"][1] = 1.2; });
-  CHECK(find_claim(two, "shallow/fig-2-step3").detail.find("outside at blocks 1, 2: 1.2 to 1.6") != std::string::npos);
+  const Result two = judged(
+      [](Arrays& arrays) { arrays["step3.xi_ratio"][0] = 1.6, arrays["step3.xi_ratio"][1] = 1.2; });
+  CHECK(find_claim(two, "shallow/fig-2-step3").detail.find("outside at blocks 1, 2: 1.2 to 1.6") !=
+        std::string::npos);
   CHECK(find_claim(two, "shallow/fig-2-step3").measured == 1.6);
   const Result falls = judged([](Arrays& arrays) { arrays["token_diversity"][3] = 0.5; });
   CHECK(find_scalar(falls, "decreases")[2] == 1);
 }
 
-TEST_CASE("escalation: a step violates eq. (6) where its rate misses the identity by more than rounding") {
+TEST_CASE(
+    "escalation: a step violates eq. (6) if its rate differs from the identity by more than "
+    "rounding") {
   const auto counted = [](const Escalation& step) {
     Tally tally;
     token_escalation::count_identity(step, 0.25, tally);
     return tally;
   };
-  const Tally exact = counted({6.0, 2.0, 1.5}), wrong = counted({6.0, 2.0, 1.5 + 1e-9}), undefined = counted({6.0, 0.0, 1.5});
+  const Tally exact = counted({6.0, 2.0, 1.5}), wrong = counted({6.0, 2.0, 1.5 + 1e-9}),
+              undefined = counted({6.0, 0.0, 1.5});
   CHECK(exact.cases == 1);
   CHECK(exact.violations == 0);
   CHECK(wrong.violations == 1);
@@ -167,19 +184,23 @@ TEST_CASE("escalation: a step violates eq. (6) where its rate misses the identit
   CHECK(undefined.cases == 0);
 }
 
-TEST_CASE("escalation: rounding noise and undefined values are left out, other settings are not judged") {
+TEST_CASE(
+    "escalation: rounding noise and undefined values are excluded, and other settings are not "
+    "judged") {
   const Result noise = judged([](Arrays& arrays) {
     for (std::size_t k = 14; k <= 16; ++k) arrays["token_diversity"][k] = 1e-30;
     arrays["step2.xi_ratio"][15] = 7;
     arrays["mu_2"][15] = 7;
   });
   CHECK(find_claim(noise, "shallow/fig-2-step2").verdict == Verdict::holds);
-  CHECK(find_claim(noise, "shallow/fig-2-step2").detail.find("left out as undefined or rounding noise: blocks 14 to 16") !=
+  CHECK(find_claim(noise, "shallow/fig-2-step2")
+            .detail.find("excluded as undefined or rounding noise: blocks 14 to 16") !=
         std::string::npos);
   CHECK(find_claim(noise, "shallow/eq-11").verdict == Verdict::holds);
 
   const Result other = judged([](Arrays&) {}, 16, "rms");
-  CHECK(find_claim(other, "shallow/fig-2-step1").detail == "the statement is about layer normalisation, not --norm rms");
+  CHECK(find_claim(other, "shallow/fig-2-step1").detail ==
+        "the statement is about layer normalization, not --norm rms");
   CHECK(find_claim(other, "shallow/eq-6").verdict == Verdict::holds);
   const Result shallow = judged([](Arrays&) {}, 8);
   for (const char* id : {"shallow/fig-2-maximum", "shallow/fig-2-delta/to-zero"}) {
@@ -188,7 +209,8 @@ TEST_CASE("escalation: rounding noise and undefined values are left out, other s
 }
 
 TEST_CASE("escalation: a diverging stack ends in undefined values and is counted") {
-  const FlagValues explosive = {{"layers", "40"}, {"tokens", "4"}, {"dim", "8"}, {"norm", "none"}, {"alpha", "1000000"}};
+  const FlagValues explosive = {
+      {"layers", "40"}, {"tokens", "4"}, {"dim", "8"}, {"norm", "none"}, {"alpha", "1000000"}};
   const Result result = run_configured(make_escalation_study(), explosive, 2, true);
   CHECK(result.diverged);
   CHECK(find_scalar(result, "diverged") == std::vector<double>{1, 1});
@@ -196,12 +218,15 @@ TEST_CASE("escalation: a diverging stack ends in undefined values and is counted
   CHECK(std::isnan(find_series(result, "token_similarity").mean.back()));
 }
 
-TEST_CASE("escalation: tokens that the norm zeroes are counted, and heads must divide the width") {
-  // Without a skip and with W = 0, step 1 gives zero tokens: 4 of them twice per block.
+TEST_CASE(
+    "escalation: tokens that the norm sets to zero are counted, and heads must divide the width") {
+  // Without a skip and with W = 0, step 1 sets all 4 tokens to zero, which both norms of a block
+  // count.
   const FlagValues zero = {{"layers", "2"},  {"tokens", "4"},       {"dim", "8"},
                            {"norm", "rows"}, {"weight-scale", "0"}, {"lambda", "0"}};
   CHECK(find_scalar(run_configured(make_escalation_study(), zero, 1), "degenerate_rows")[0] == 16);
-  CHECK(refusal(make_escalation_study(), {{"heads", "3"}, {"dim", "8"}}).find("--heads 3") != std::string::npos);
+  CHECK(refusal(make_escalation_study(), {{"heads", "3"}, {"dim", "8"}}).find("--heads 3") !=
+        std::string::npos);
 }
 
 }  // namespace escalation_test

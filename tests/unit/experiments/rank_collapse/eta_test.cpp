@@ -1,4 +1,5 @@
-// The study eta against the paper's formulas in the paper's layout (tokens in rows), written with dense projections.
+// The study eta agrees with the paper's formulas in the paper's layout (tokens in rows), written
+// with dense projections.
 #include "experiments/rank_collapse/eta/eta.hpp"
 
 #include <doctest/doctest.h>
@@ -21,11 +22,12 @@ doctest::Approx close(double expected, double relative = tolerance::residual<dou
   return doctest::Approx(expected).scale(0).epsilon(relative);
 }
 
-Result run_eta(const FlagValues& values, std::uint64_t trials, bool single_precision = false, std::uint64_t threads = 1) {
+Result run_eta(const FlagValues& values, std::uint64_t trials, bool single_precision = false,
+               std::uint64_t threads = 1) {
   return run_configured(make_eta_study(), values, trials, single_precision, threads);
 }
 
-// Runs one trial of many.
+// Runs a single trial with the given index.
 class TrialAlone : public Runner {
  public:
   explicit TrialAlone(std::uint64_t index) : index_(index) {}
@@ -35,7 +37,8 @@ class TrialAlone : public Runner {
     Trial trial(1, index_, 0);
     return {body(trial)};
   }
-  Records run_batches(std::uint64_t, const std::function<Records(std::vector<Trial>&)>& body) override {
+  Records run_batches(std::uint64_t,
+                      const std::function<Records(std::vector<Trial>&)>& body) override {
     std::vector<Trial> one = {Trial(1, index_, 0)};
     return body(one);
   }
@@ -48,8 +51,9 @@ double squared(const arma::mat& A) {
   return arma::accu(arma::square(A));
 }
 
-// Draws of one tensor as they lie in memory.
-arma::mat normals(std::uint64_t trial, const std::string& name, arma::uword rows, arma::uword cols, double deviation) {
+// Normal draws of one tensor, in memory order.
+arma::mat normals(std::uint64_t trial, const std::string& name, arma::uword rows, arma::uword cols,
+                  double deviation) {
   arma::mat A(rows, cols);
   Stream(1, trial, name).fill_normal({A.memptr(), A.n_elem}, deviation);
   return A;
@@ -60,7 +64,7 @@ arma::mat uniforms(const std::string& name, arma::uword size, double bound) {
   return A;
 }
 
-// Everything at one d and t in one trial, tokens in rows.
+// All quantities at one d and t in one trial, with tokens in rows.
 struct Dense {
   double xi[2], expected[2], mu_squared[2], bound[2];
   double eta() const { return expected[0] / expected[1] - xi[0] / xi[1]; }
@@ -70,8 +74,10 @@ Dense dense(arma::uword n, arma::uword d, const std::string& t, double alpha, st
   const std::string prefix = "d=" + std::to_string(d);
   const double root = std::sqrt(static_cast<double>(d));
   const arma::vec e(n, arma::fill::value(1 / std::sqrt(static_cast<double>(n))));
-  const arma::mat v = normals(0, prefix + "/v", d, 1, 1), Q = normals(0, prefix + "/Q", d, n, 1).t();
-  const arma::mat W_q = uniforms(prefix + "/W_q", d, 1 / root), W_k = uniforms(prefix + "/W_k", d, 1 / root);
+  const arma::mat v = normals(0, prefix + "/v", d, 1, 1),
+                  Q = normals(0, prefix + "/Q", d, n, 1).t();
+  const arma::mat W_q = uniforms(prefix + "/W_q", d, 1 / root),
+                  W_k = uniforms(prefix + "/W_k", d, 1 / root);
   const arma::mat W = normals(trial, prefix + ",t=" + t + "/W", d, d, 1 / root);
   const arma::mat X = e * v.t() + std::stod(t) * Q;
   arma::mat P = arma::exp(X * W_q * (X * W_k).t() / root);
@@ -95,8 +101,9 @@ Verdict verdict(const Result& result, const std::string& id) {
 
 }  // namespace
 
-TEST_CASE("eta: a sample is the paper's, with projections and a softmax written out") {
-  const Result result = run_eta({{"tokens", "9"}, {"dim", "4,3"}, {"t", "0.75,0.125"}, {"alpha", "1.5"}}, 3);
+TEST_CASE("eta: a sample equals the paper's formulas, with projections and a softmax written out") {
+  const Result result =
+      run_eta({{"tokens", "9"}, {"dim", "4,3"}, {"t", "0.75,0.125"}, {"alpha", "1.5"}}, 3);
   for (const arma::uword d : {3u, 4u}) {
     for (const std::size_t i : {0u, 1u}) {
       const std::string t = i == 0 ? "0.125" : "0.75";
@@ -110,40 +117,48 @@ TEST_CASE("eta: a sample is the paper's, with projections and a softmax written 
         eta += sample.eta() / 3;
         square += sample.eta() * sample.eta();
       }
-      const auto mean = [&](const char* name) { return find_series(result, eta::at_dim(d, name)).mean[i]; };
+      const auto mean = [&](const char* name) {
+        return find_series(result, eta::at_dim(d, name)).mean[i];
+      };
       const Dense fixed = dense(9, d, t, 1.5, 0);
       CHECK(find_series(result, eta::at_dim(d, "eta")).x == std::vector<double>{0.125, 0.75});
       CHECK(mean("xi_1") == close(xi_1));
       CHECK(mean("xi_2") == close(xi_2));
       CHECK(std::abs(mean("eta") - eta) < tolerance::residual<double>);
-      CHECK(find_series(result, eta::at_dim(d, "eta")).std[i] == close(std::sqrt((square - 3 * eta * eta) / 2)));
+      CHECK(find_series(result, eta::at_dim(d, "eta")).std[i] ==
+            close(std::sqrt((square - 3 * eta * eta) / 2)));
       CHECK(mean("eta_std") == close(std::sqrt((square - 3 * eta * eta) / 2)));
       CHECK(mean("expected_xi_1") == close(fixed.expected[0]));
       CHECK(mean("expected_xi_2") == close(fixed.expected[1]));
       CHECK(mean("mu_1_squared") == close(fixed.mu_squared[0]));
-      // The dense projection loses what P X has outside the mean beside what it has inside.
+      // The dense projection is less accurate, because the part of P X outside the mean is small
+      // compared to the part inside.
       CHECK(std::abs(mean("mu_2_squared") - fixed.mu_squared[1]) < tolerance::residual<double>);
     }
   }
   CHECK(find_scalar(result, "degenerate_rows") == std::vector<double>{0, 0, 0});
 }
 
-TEST_CASE("eta: what is held fixed, and its bounds") {
+TEST_CASE("eta: only W changes between trials, and the bounds (11) are counted") {
   EtaConfig config;
   config.tokens = 8;
   config.dim = {5};
   config.t = {0.5};
   const eta::Plan plan(config, false);
-  // Whichever trial asks, v, Q, W_q and W_k are the run's; W is the trial's.
+  // Every trial uses the same v, Q, W_q and W_k of the run, and its own W.
   TrialAlone fourth(4), none(0);
-  const TrialRecord asked = eta::run_trials(plan, fourth).front(), again = eta::run_trials(plan, none).front();
+  const TrialRecord asked = eta::run_trials(plan, fourth).front(),
+                    again = eta::run_trials(plan, none).front();
   const Dense expected = dense(8, 5, "0.5", 1.0, 4);
-  const auto number = [](const TrialRecord& record, const std::string& name) { return record.array("d=5." + name).at(0); };
+  const auto number = [](const TrialRecord& record, const std::string& name) {
+    return record.array("d=5." + name).at(0);
+  };
   for (const int i : {0, 1}) {
     const std::string part = std::to_string(i + 1);
     CHECK(number(asked, "xi_" + part) == close(expected.xi[i]));
     CHECK(number(asked, "expected_xi_" + part) == close(expected.expected[i]));
-    for (const std::string& name : {"expected_xi_" + part, "deviation_" + part, "mu_" + part + "_squared"}) {
+    for (const std::string& name :
+         {"expected_xi_" + part, "deviation_" + part, "mu_" + part + "_squared"}) {
       CHECK(number(asked, name) == number(again, name));
     }
   }
@@ -154,7 +169,7 @@ TEST_CASE("eta: what is held fixed, and its bounds") {
   CHECK(bounds.largest == close(expected.mu_squared[1] / expected.bound[1]));
 }
 
-TEST_CASE("eta: the jackknife of mean(x)/mean(y) - mean(x/y)") {
+TEST_CASE("eta: the pseudo-values give the jackknife of mean(x)/mean(y) - mean(x/y)") {
   std::vector<double> x(40), y(40);
   Stream(1, 0, "x").fill_uniform(x, 1.0, 3.0);
   Stream(1, 0, "y").fill_uniform(y, 0.5, 1.5);
@@ -170,28 +185,31 @@ TEST_CASE("eta: the jackknife of mean(x)/mean(y) - mean(x/y)") {
     return x_mean / y_mean - ratio / count;
   };
   const std::vector<double> values = eta::ratio_gap_pseudo_values(x, y);
-  const Summary summary = summarise(values);
+  const Summary summary = summarize(values);
   CHECK(summary.mean == close(gap(99)));
-  // The jackknife variance of the estimate: (n - 1)/n times the sum of squares of the leave-one-out estimates about their mean.
+  // The jackknife variance of the estimate is (n - 1)/n times the sum of squared deviations of the
+  // leave-one-out estimates from their mean.
   double mean = 0, squares = 0;
   for (std::size_t i = 0; i < 40; ++i) mean += gap(i) / 40;
   for (std::size_t i = 0; i < 40; ++i) squares += std::pow(gap(i) - mean, 2);
   CHECK(std::pow(standard_error(summary), 2) == close(39.0 / 40 * squares, 1e-9));
-  // Where y does not vary nothing is left.
+  // If y is constant, the two means are equal.
   for (const double value : eta::ratio_gap_pseudo_values(x, std::vector<double>(40, 2.0))) {
     CHECK(std::abs(value) < 40 * tolerance::closed_form<double>);
   }
   for (const double value : eta::ratio_gap_pseudo_values({1, 2}, {1, 3})) CHECK(std::isnan(value));
 }
 
-TEST_CASE("eta: Figure 8 depends on the reading: exact expectations leave the spread at small t, sample means do not") {
+TEST_CASE(
+    "eta: with exact expectations Figure 8 (b) fails at small t, with sample means it holds") {
   for (const bool single : {false, true}) {
     const Result result = run_eta({}, 50, single, 3);
     CHECK(verdict(result, "shallow/fig-8a") == Verdict::holds);
     CHECK(verdict(result, "shallow/fig-8b") == Verdict::fails);
     CHECK(verdict(result, "shallow/fig-8c") == Verdict::holds);
-    for (const char* id : {"shallow/fig-8a/sample-means", "shallow/fig-8b/sample-means", "shallow/fig-8c/sample-means",
-                           "shallow/eq-9", "shallow/eq-11", "shallow/lemma-A.1", "shallow/lemma-A.1/gamma"}) {
+    for (const char* id : {"shallow/fig-8a/sample-means", "shallow/fig-8b/sample-means",
+                           "shallow/fig-8c/sample-means", "shallow/eq-9", "shallow/eq-11",
+                           "shallow/lemma-A.1", "shallow/lemma-A.1/gamma"}) {
       CAPTURE(id);
       CHECK(verdict(result, id) == Verdict::holds);
     }
@@ -199,26 +217,29 @@ TEST_CASE("eta: Figure 8 depends on the reading: exact expectations leave the sp
     const double n = 49;
     for (const double d : {10.0, 40.0}) {
       const double spread = find_series(result, d == 10 ? "d=10.eta_std" : "d=40.eta_std").mean[0];
-      CHECK(std::abs(spread / std::sqrt(6 / d) - 1) < tolerance::standard_errors * std::sqrt(2 / n));
+      CHECK(std::abs(spread / std::sqrt(6 / d) - 1) <
+            tolerance::standard_errors * std::sqrt(2 / n));
     }
   }
 }
 
-TEST_CASE("eta: claims without their hypotheses are not judged") {
+TEST_CASE("eta: claims are not judged if their hypotheses are not met") {
   const Result middle = run_eta({{"t", "0.5"}, {"tokens", "6"}}, 12);
-  for (const char* id : {"shallow/fig-8a", "shallow/fig-8b", "shallow/fig-8c", "shallow/fig-8a/sample-means"}) {
+  for (const char* id :
+       {"shallow/fig-8a", "shallow/fig-8b", "shallow/fig-8c", "shallow/fig-8a/sample-means"}) {
     CHECK(verdict(middle, id) == Verdict::not_applicable);
   }
   CHECK(verdict(middle, "shallow/eq-9") == Verdict::holds);
   CHECK(verdict(run_eta({{"dim", "10"}}, 12), "shallow/fig-8c") == Verdict::not_applicable);
-  CHECK(verdict(run_eta({{"alpha", "2"}}, 12), "shallow/lemma-A.1/gamma") == Verdict::not_applicable);
+  CHECK(verdict(run_eta({{"alpha", "2"}}, 12), "shallow/lemma-A.1/gamma") ==
+        Verdict::not_applicable);
   const Result few = run_eta({{"tokens", "6"}}, 2);
   CHECK(verdict(few, "shallow/eq-9") == Verdict::not_applicable);
   CHECK(verdict(few, "shallow/fig-8b/sample-means") == Verdict::not_applicable);
   CHECK(std::isnan(find_series(few, "d=10.eta_sample_means").mean[0]));
 }
 
-TEST_CASE("eta: no sample depends on threads, on other dimensions or on other t") {
+TEST_CASE("eta: no sample depends on the threads, the other dimensions or the other values of t") {
   const Result all = run_eta({{"tokens", "12"}, {"dim", "4,6"}, {"t", "0.2,0.5,1"}}, 6, false, 4);
   const Result one = run_eta({{"tokens", "12"}, {"dim", "6"}, {"t", "0.5"}}, 6);
   for (const char* name : {"d=6.eta", "d=6.xi_2", "d=6.expected_xi_1"}) {
@@ -227,10 +248,11 @@ TEST_CASE("eta: no sample depends on threads, on other dimensions or on other t"
   }
 }
 
-TEST_CASE("eta: values that are refused name their flag") {
+TEST_CASE("eta: refused values are reported with the name of their flag") {
   const auto message = [](const FlagValues& values) { return refusal(make_eta_study(), values); };
   CHECK(message({}).empty());
-  for (const char* t : {"0", "1.01", "-0.5", "0.5,0.5", "0.1,0.10000001"}) CHECK(message({{"t", t}}).starts_with("--t: "));
+  for (const char* t : {"0", "1.01", "-0.5", "0.5,0.5", "0.1,0.10000001"})
+    CHECK(message({{"t", t}}).starts_with("--t: "));
   CHECK(message({{"tokens", "1"}}).starts_with("--tokens: "));
   CHECK(message({{"dim", "0"}}).starts_with("--dim: "));
   CHECK(message({{"alpha", "0"}}).starts_with("--alpha: "));

@@ -1,4 +1,4 @@
-// The study examples against loops over plain numbers and the paper's own formulas.
+// The study examples agrees with loops over plain numbers and with the paper's own formulas.
 #include "experiments/rank_collapse/examples/systems.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,8 @@ namespace {
 
 constexpr double tight = tolerance::closed_form<double>;
 
-Result run_examples(const FlagValues& values, bool single_precision = false, std::uint64_t trials = 1) {
+Result run_examples(const FlagValues& values, bool single_precision = false,
+                    std::uint64_t trials = 1) {
   return run_configured(make_examples_study(), values, trials, single_precision);
 }
 
@@ -35,30 +36,35 @@ const std::string& note_starting(const Result& result, const std::string& beginn
   return none;
 }
 
-// Two rows (a, b) and (c, e), in the highest precision at hand.
+// Two rows (a, b) and (c, e) in extended precision.
 struct Rows {
   long double a = 1, b = 0, c = 0, e = 1;
 
   long double inner() const { return a * c + b * e; }
-  double mu() const { return static_cast<double>(std::hypot(a - c, b - e) / std::numbers::sqrt2_v<long double>); }
-  // Eigenvalues of the Gram matrix of two unit rows are 1 - |inner| and 1 + |inner|; b = 0 leaves e^2 / (1 + |inner|).
+  double mu() const {
+    return static_cast<double>(std::hypot(a - c, b - e) / std::numbers::sqrt2_v<long double>);
+  }
+  // The Gram matrix of two unit rows has the eigenvalues 1 - |inner| and 1 + |inner|. With b = 0
+  // the residual becomes e^2 / (1 + |inner|).
   double residual() const { return static_cast<double>(e * e / (1 + std::abs(inner())) / 2); }
 };
 
-// One layer of eq. (6): rows of M Y + lambda Y to norm 1, written out.
+// One layer of eq. (6), written out: the rows of M Y + lambda Y, scaled to norm 1.
 Rows next_layer(const Rows& y, double lambda, bool selective) {
   const long double below = selective ? y.inner() : 2.0L;
-  Rows z{y.a + lambda * y.a, y.b + lambda * y.b, below * y.a + y.c + lambda * y.c, below * y.b + y.e + lambda * y.e};
+  Rows z{y.a + lambda * y.a, y.b + lambda * y.b, below * y.a + y.c + lambda * y.c,
+         below * y.b + y.e + lambda * y.e};
   const long double first = std::hypot(z.a, z.b), second = std::hypot(z.c, z.e);
   return {z.a / first, z.b / first, z.c / second, z.e / second};
 }
 
 }  // namespace
 
-TEST_CASE("examples: mu and the residual are those of the recursion over plain numbers") {
+TEST_CASE("examples: mu and the residual equal those of the recursion over plain numbers") {
   for (const char* system : {"sys1", "sys2"}) {
     const bool selective = std::string(system) == "sys2";
-    const Result result = run_examples({{"system", system}, {"lambda", "-3,-2,-1.7,-1.5,-1.2,-0.6,0,5"}, {"layers", "60"}});
+    const Result result = run_examples(
+        {{"system", system}, {"lambda", "-3,-2,-1.7,-1.5,-1.2,-0.6,0,5"}, {"layers", "60"}});
     for (const std::string text : {"-3", "-2", "-1.7", "-1.5", "-1.2", "-0.6", "0", "5"}) {
       CAPTURE(text);
       CAPTURE(system);
@@ -66,7 +72,8 @@ TEST_CASE("examples: mu and the residual are those of the recursion over plain n
       const std::string prefix = "lambda=" + text + ".";
       Rows y;
       if (selective) y.c = y.e = std::sqrt(0.5L);
-      const Series &mu = find_series(result, prefix + "mu"), &residual = find_series(result, prefix + "rank_one_residual");
+      const Series &mu = find_series(result, prefix + "mu"),
+                   &residual = find_series(result, prefix + "rank_one_residual");
       REQUIRE(mu.x.size() == 61);
       for (std::size_t k = 0; k <= 60; ++k) {
         CHECK(mu.x[k] == static_cast<double>(k));
@@ -80,9 +87,10 @@ TEST_CASE("examples: mu and the residual are those of the recursion over plain n
   }
 }
 
-TEST_CASE("examples: the exact forms agree with the paper's formulas where those hold") {
+TEST_CASE(
+    "examples: the exact forms equal the paper's formulas for all lambda for which those hold") {
   ExamplesConfig config;
-  // Eq. (13) with its recurrence for alpha_k, for lambda > -1.
+  // Eq. (13) with its recurrence for alpha_k holds for lambda > -1.
   for (const double lambda : {-0.5, 0.0, 3.0}) {
     const auto forms = examples::exact_forms(examples::two_token_system(config, lambda, false), 12);
     double alpha = 1;
@@ -96,19 +104,22 @@ TEST_CASE("examples: the exact forms agree with the paper's formulas where those
       alpha = alpha * (1 + c * c) + 2 * c * std::sqrt(alpha - 1) * std::sqrt(alpha);
     }
   }
-  // Sys-2 by powers, any lambda: row 1 = (sign(1 + lambda))^k e1, row 2 ~ ((2 + lambda)^k alpha_0, (1 + lambda)^k beta_0).
+  // For Sys-2 and any lambda, by powers: row 1 is (sign(1 + lambda))^k e1, row 2 is proportional to
+  // ((2 + lambda)^k alpha_0, (1 + lambda)^k beta_0).
   config.system = "sys2";
   config.alpha0 = 0.6;
   for (const double lambda : {-3.0, -1.75, -1.25, -0.5, 1.0}) {
     const examples::TwoTokenSystem system = examples::two_token_system(config, lambda, false);
     CHECK(std::abs(system.beta0 - 0.8) < tight);
-    const auto exact = examples::exact_forms(system, 9), printed = examples::printed_forms(system, 9);
+    const auto exact = examples::exact_forms(system, 9),
+               printed = examples::printed_forms(system, 9);
     double first = 1, a = 0.6, b = 0.8;
     for (std::size_t k = 0; k <= 9; ++k) {
       const double norm = std::hypot(a, b);
       const std::array<double, 4> Y = {first, 0, a / norm, b / norm};
       for (const std::size_t i : {0u, 1u, 2u, 3u}) CHECK(std::abs(exact[k].Y()[i] - Y[i]) < tight);
-      CHECK(std::abs(exact[k].mu() - std::sqrt(1 - first * a / norm)) < 1e3 * tight);  // cancels near mu = 0
+      CHECK(std::abs(exact[k].mu() - std::sqrt(1 - first * a / norm)) <
+            1e3 * tight);  // there is cancellation near mu = 0
       CHECK(std::abs(printed[k].Y()[0] - 1) < tight);
       for (const std::size_t i : {2u, 3u}) CHECK(std::abs(printed[k].Y()[i] - Y[i]) < tight);
       first *= lambda < -1 ? -1 : 1;
@@ -118,7 +129,9 @@ TEST_CASE("examples: the exact forms agree with the paper's formulas where those
   }
 }
 
-TEST_CASE("examples: mu of Sys-2 is Proposition 4.3.2's corrected formula, not the printed one") {
+TEST_CASE(
+    "examples: mu of Sys-2 follows the corrected formula of Proposition 4.3.2, not the printed "
+    "one") {
   const Result result = run_examples({{"system", "sys2"}, {"lambda", "-0.5,1"}, {"layers", "6"}});
   for (const double lambda : {-0.5, 1.0}) {
     const Series& mu = find_series(result, lambda == 1 ? "lambda=1.mu" : "lambda=-0.5.mu");
@@ -136,25 +149,29 @@ TEST_CASE("examples: mu of Sys-2 is Proposition 4.3.2's corrected formula, not t
   CHECK(verdict(unequal, "lambda-skip/prop-4.3.2/corrected") == Verdict::holds);
 }
 
-TEST_CASE("examples: Proposition A.10.1 fails as printed, on each side for its own reason, and holds corrected") {
+TEST_CASE(
+    "examples: Proposition A.10.1 fails as printed, above and below -2 for different reasons, and "
+    "holds corrected") {
   const std::string id = "lambda-skip/prop-A.10.1/";
   for (const bool single : {false, true}) {
     const Result all = run_examples({}, single, 2);
     CHECK(verdict(all, id + "as-printed") == Verdict::fails);
-    CHECK(find_claim(all, id + "as-printed").detail.find("at lambda = -1.75, -1.5, -1.25") != std::string::npos);
+    CHECK(find_claim(all, id + "as-printed").detail.find("at lambda = -1.75, -1.5, -1.25") !=
+          std::string::npos);
     CHECK(verdict(all, id + "no-collapse-below-minus-2") == Verdict::fails);
     CHECK(verdict(all, id + "as-printed/no-collapse") == Verdict::holds);
     CHECK(verdict(all, id + "form-as-printed") == Verdict::fails);
-    for (const char* part : {"corrected", "corrected/parallel", "corrected/anti-parallel", "corrected/zero-row", "closed-form"}) {
+    for (const char* part : {"corrected", "corrected/parallel", "corrected/anti-parallel",
+                             "corrected/zero-row", "closed-form"}) {
       CAPTURE(part);
       CHECK(verdict(all, id + part) == Verdict::holds);
     }
-    // Row 1 at every layer from the first, row 2 at every layer from the second.
+    // At lambda = -1 row 1 is degenerate from the first layer on, row 2 from the second.
     CHECK(find_scalar(all, "degenerate_rows") == std::vector<double>{799, 799});
     CHECK(std::isnan(find_series(all, "lambda=-1.rank_one_residual").mean[2]));
     CHECK(find_series(all, "lambda=-1.mu").mean[2] == 0);
   }
-  // Where lambda > -1 alone, or lambda = -2 alone, is asked for, the printed statement holds or says nothing.
+  // For lambda > -1 only, the printed statement holds. For lambda = -2 only, it makes no statement.
   const Result above = run_examples({{"lambda", "-0.5,0,1"}});
   CHECK(verdict(above, id + "as-printed") == Verdict::holds);
   CHECK(verdict(above, id + "form-as-printed") == Verdict::holds);
@@ -162,24 +179,29 @@ TEST_CASE("examples: Proposition A.10.1 fails as printed, on each side for its o
   CHECK(verdict(run_examples({{"lambda", "-2"}}), id + "as-printed") == Verdict::not_applicable);
 }
 
-TEST_CASE("examples: Proposition 4.3.1 fails as printed between -3/2 and -1 alone, and holds corrected") {
+TEST_CASE(
+    "examples: Proposition 4.3.1 fails as printed only between -3/2 and -1, and holds corrected") {
   const std::string id = "lambda-skip/prop-4.3.1/";
   for (const bool single : {false, true}) {
-    const Result all = run_examples({{"system", "sys2"}, {"lambda", "-4,-1.6,-1.5,-1.4,-1.1,-1,-0.9,3"}}, single);
+    const Result all =
+        run_examples({{"system", "sys2"}, {"lambda", "-4,-1.6,-1.5,-1.4,-1.1,-1,-0.9,3"}}, single);
     CHECK(verdict(all, id + "as-printed") == Verdict::fails);
-    CHECK(find_claim(all, id + "as-printed").detail.find("violated at lambda = -1.4, -1.1") != std::string::npos);
+    CHECK(find_claim(all, id + "as-printed").detail.find("violated at lambda = -1.4, -1.1") !=
+          std::string::npos);
     CHECK(find_claim(all, id + "as-printed").measured == 2);
     CHECK(verdict(all, id + "as-printed/collapse") == Verdict::fails);
-    for (const char* part : {"as-printed/no-collapse", "corrected", "corrected/parallel", "corrected/alternating",
-                             "corrected/orthogonal", "closed-form"}) {
+    for (const char* part : {"as-printed/no-collapse", "corrected", "corrected/parallel",
+                             "corrected/alternating", "corrected/orthogonal", "closed-form"}) {
       CAPTURE(part);
       CHECK(verdict(all, id + part) == Verdict::holds);
     }
     CHECK(verdict(all, id + "form-as-printed") == Verdict::fails);
     for (const Claim& claim : all.claims) CHECK(claim.id.find("A.10.1") == std::string::npos);
   }
-  CHECK(verdict(run_examples({{"system", "sys2"}, {"lambda", "-2,0"}}), id + "as-printed") == Verdict::holds);
-  // Rows that start equal stay of rank one: "for any alpha_0 > 0" fails below -3/2 too, and the correction needs beta_0 > 0.
+  CHECK(verdict(run_examples({{"system", "sys2"}, {"lambda", "-2,0"}}), id + "as-printed") ==
+        Verdict::holds);
+  // Rows that start equal keep rank one. So "for any alpha_0 > 0" is wrong below -3/2 as well, and
+  // the correction needs beta_0 > 0.
   const Result equal = run_examples({{"system", "sys2"}, {"alpha0", "1"}, {"lambda", "-3,0"}});
   CHECK(verdict(equal, id + "as-printed/no-collapse") == Verdict::fails);
   CHECK(verdict(equal, id + "as-printed/collapse") == Verdict::holds);
@@ -187,29 +209,35 @@ TEST_CASE("examples: Proposition 4.3.1 fails as printed between -3/2 and -1 alon
   CHECK(find_claim(equal, id + "corrected").detail.find("--alpha0") != std::string::npos);
 }
 
-TEST_CASE("examples: limits that the run is too short for are not judged") {
-  const Result slow = run_examples({{"system", "sys2"}, {"lambda", "-1.501,-1.5,-1.499,200"}, {"layers", "100"}});
+TEST_CASE("examples: limits are not judged if the run is too short for them") {
+  const Result slow =
+      run_examples({{"system", "sys2"}, {"lambda", "-1.501,-1.5,-1.499,200"}, {"layers", "100"}});
   CHECK(verdict(slow, "lambda-skip/prop-4.3.1/as-printed") == Verdict::not_applicable);
   CHECK(note_starting(slow, "Critical").find("-1.501, -1.5, -1.499, 200") != std::string::npos);
-  const Result long_enough = run_examples({{"system", "sys2"}, {"lambda", "-1.501,-1.5,-1.499,200"}, {"layers", "3000"}});
+  const Result long_enough =
+      run_examples({{"system", "sys2"}, {"lambda", "-1.501,-1.5,-1.499,200"}, {"layers", "3000"}});
   CHECK(verdict(long_enough, "lambda-skip/prop-4.3.1/corrected") == Verdict::holds);
   CHECK(note_starting(long_enough, "Critical").ends_with("lambda = -1.5."));
-  CHECK(verdict(run_examples({{"lambda", "1000"}, {"layers", "50"}}), "lambda-skip/prop-A.10.1/corrected") ==
-        Verdict::not_applicable);
+  CHECK(verdict(run_examples({{"lambda", "1000"}, {"layers", "50"}}),
+                "lambda-skip/prop-A.10.1/corrected") == Verdict::not_applicable);
 }
 
-TEST_CASE("examples: the notes say which collapse mu does not see") {
-  const Result sys1 = run_examples({{"lambda", "-3,-1,1"}}), sys2 = run_examples({{"system", "sys2"}, {"lambda", "-3,-1.3,1"}});
+TEST_CASE("examples: the notes list the kinds of collapse that mu does not detect") {
+  const Result sys1 = run_examples({{"lambda", "-3,-1,1"}}),
+               sys2 = run_examples({{"system", "sys2"}, {"lambda", "-3,-1.3,1"}});
   CHECK(note_starting(sys1, "Collapse in the sense of mu").ends_with("lambda = 1."));
   CHECK(note_starting(sys1, "Rank one with anti-parallel rows").ends_with("lambda = -3."));
   CHECK(note_starting(sys1, "A row becomes zero").ends_with("lambda = -1."));
-  CHECK(note_starting(sys2, "Rank one with rows that are parallel at one layer").ends_with("lambda = -1.3."));
+  CHECK(note_starting(sys2, "Rank one with rows that are parallel at one layer")
+            .ends_with("lambda = -1.3."));
   CHECK(note_starting(sys2, "No collapse").ends_with("lambda = -3."));
   CHECK(note_starting(sys2, "A row becomes zero").empty());
 }
 
-TEST_CASE("examples: values that are refused name their flag") {
-  const auto message = [](const FlagValues& values) { return refusal(make_examples_study(), values); };
+TEST_CASE("examples: refused values are reported with the name of their flag") {
+  const auto message = [](const FlagValues& values) {
+    return refusal(make_examples_study(), values);
+  };
   CHECK(message({}).empty());
   CHECK(message({{"system", "sys2"}, {"alpha0", "1"}}).empty());
   CHECK(message({{"alpha0", "0.5"}}).starts_with("--alpha0 is not allowed with --system sys1"));

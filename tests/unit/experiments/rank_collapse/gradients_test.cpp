@@ -21,7 +21,8 @@ using namespace ranklab::layers;
 
 namespace {
 
-constexpr TinySizes sizes{.layers = 3, .dim = 8, .ffn = 6, .heads = 2, .embedding = 4, .vocabulary = 11, .positions = 5};
+constexpr TinySizes sizes{
+    .layers = 3, .dim = 8, .ffn = 6, .heads = 2, .embedding = 4, .vocabulary = 11, .positions = 5};
 
 ModelSpec spec_of(const std::string& model) {
   return tiny_spec(model, sizes, 5);
@@ -37,16 +38,18 @@ TrialRecord run_one(const ModelSpec& spec, bool single_precision = false) {
   return run_with_gradients({{spec, {{"lambda=1", {1}}}}}, trial, single_precision);
 }
 
-// The tensors of a block, whose entries can be changed.
+// The tensors of a block, with entries that a test can change.
 class Changeable final : public Tensors<double> {
  public:
   explicit Changeable(std::unique_ptr<Tensors<double>> source) : source_(std::move(source)) {}
 
-  arma::mat matrix(const std::string& name, arma::uword rows, arma::uword cols, const Start& start) override {
+  arma::mat matrix(const std::string& name, arma::uword rows, arma::uword cols,
+                   const Start& start) override {
     if (!known.contains(name)) known[name] = source_->matrix(name, rows, cols, start);
     return known[name];
   }
-  arma::mat columns(const std::string&, arma::uword, arma::uword, const std::vector<std::uint32_t>&, const Start&) override {
+  arma::mat columns(const std::string&, arma::uword, arma::uword, const std::vector<std::uint32_t>&,
+                    const Start&) override {
     throw std::logic_error("a block has no table");
   }
   arma::vec vector(const std::string& name, arma::uword size, const Start& start) override {
@@ -60,7 +63,7 @@ class Changeable final : public Tensors<double> {
   std::unique_ptr<Tensors<double>> source_;
 };
 
-// The loss through the blocks of models/blocks, each of which has tensors of its own.
+// The loss computed with the blocks of models/blocks; each block has its own tensors.
 class Loss {
  public:
   explicit Loss(const ModelSpec& spec) : spec_(spec), input_(draw_input<double>(spec, trial)) {
@@ -70,19 +73,23 @@ class Loss {
     const Start start = Start::normal(0.02);
     std::vector<std::uint32_t> ids;
     for (std::uint32_t id = 0; id < spec.vocabulary; ++id) ids.push_back(id);
-    table_ = tensors->columns("word.weight", narrow ? spec.embedding : spec.dim, spec.vocabulary, ids, start);
-    if (narrow) table_ = tensors->matrix("embedding_map.weight", spec.embedding, spec.dim, start).t() * table_;  // (d, V)
+    table_ = tensors->columns("word.weight", narrow ? spec.embedding : spec.dim, spec.vocabulary,
+                              ids, start);
+    if (narrow)
+      table_ = tensors->matrix("embedding_map.weight", spec.embedding, spec.dim, start).t() *
+               table_;  // the shape is (d, V)
     Stream stream = trial.stream("targets");
     std::vector<double> draws(input_.Y.n_cols);
     stream.fill_uniform(draws);
-    for (const double u : draws) targets_.push_back(static_cast<arma::uword>(u * static_cast<double>(spec.vocabulary)));
+    for (const double u : draws)
+      targets_.push_back(static_cast<arma::uword>(u * static_cast<double>(spec.vocabulary)));
     for (std::uint64_t l = 0; l < spec.layers; ++l) {
       tensors_.emplace_back(tensors_of_layer<double>(spec, trial, l));
       blocks_.push_back(make_block<double>(spec, tensors_.back()));
     }
   }
 
-  // Central differences in every entry of the block's tensors.
+  // By central differences in every entry of the tensors of the block.
   double gradient_norm(std::uint64_t layer) {
     const double step = std::cbrt(tolerance::epsilon<double>);
     double sum = 0;
@@ -109,7 +116,8 @@ class Loss {
     double loss = 0;
     for (arma::uword t = 0; t < targets_.size(); ++t) {
       double sum = 0;
-      for (arma::uword v = 0; v < table_.n_cols; ++v) sum += std::exp(arma::dot(table_.col(v), state.Y.col(t)));
+      for (arma::uword v = 0; v < table_.n_cols; ++v)
+        sum += std::exp(arma::dot(table_.col(v), state.Y.col(t)));
       loss += std::log(sum) - arma::dot(table_.col(targets_[t]), state.Y.col(t));
     }
     return loss / static_cast<double>(targets_.size());
@@ -139,16 +147,18 @@ void check_by_differences(const ModelSpec& spec) {
 
 }  // namespace
 
-TEST_CASE("gradient norms of drawn blocks against central differences through the blocks of the walk") {
+TEST_CASE("gradient norms of drawn blocks equal central differences of the loss") {
   for (const std::string model : {"bert", "albert"}) {
     CAPTURE(model);
     ModelSpec spec = spec_of(model);
-    spec.weight_scale = 25;  // maps of entries around 1/2: every tensor matters
+    spec.weight_scale = 25;  // gives entries of about 1/2, so that every tensor matters
     check_by_differences(spec);
   }
 }
 
-TEST_CASE("gradient norms of published blocks, whose biases and gains are arbitrary, against central differences") {
+TEST_CASE(
+    "gradient norms of published blocks, with arbitrary biases and gains, equal central "
+    "differences") {
   const TemporaryFolder folder;
   for (const std::string model : {"bert", "albert"}) {
     CAPTURE(model);
@@ -156,26 +166,28 @@ TEST_CASE("gradient norms of published blocks, whose biases and gains are arbitr
     TinyCheckpoint(model, {}, Dtype::f64, sizes).write(folder / "w.safetensors");
     spec.checkpoint = Checkpoint::open(folder / "w.safetensors");
     check_by_differences(spec);
-    // A sequence of fewer tokens than others may have.
+    // A sequence may have fewer tokens than the others.
     spec.sequences = std::make_shared<TokenSequences>(TokenSequences{{1}, {3, 0, 10}});
     check_by_differences(spec);
   }
 }
 
-TEST_CASE("single precision gives the same norms") {
+TEST_CASE("single precision gives nearly the same gradient norms") {
   for (const std::string model : {"bert", "albert"}) {
     const ModelSpec spec = spec_of(model);
     const TrialRecord in_double = run_one(spec), in_single = run_one(spec, true);
     for (std::uint64_t l = 0; l < spec.layers; ++l) {
       CHECK(gradient_norms(in_single, model)[l] ==
-            doctest::Approx(gradient_norms(in_double, model)[l]).epsilon(tolerance::trajectory<float>));
+            doctest::Approx(gradient_norms(in_double, model)[l])
+                .epsilon(tolerance::trajectory<float>));
     }
   }
 }
 
-TEST_CASE("what is measured without gradients is the same beside them") {
-  const std::vector<DepthGroup> groups = {{spec_of("bert"), {{"lambda=1", {1}}, {"dropout=0.5", {1}, {}, 0.5}}},
-                                          {spec_of("albert"), {{"albert.lambda=1", {1}}}}};
+TEST_CASE("recording gradients does not change the other measures") {
+  const std::vector<DepthGroup> groups = {
+      {spec_of("bert"), {{"lambda=1", {1}}, {"dropout=0.5", {1}, {}, 0.5}}},
+      {spec_of("albert"), {{"albert.lambda=1", {1}}}}};
   const std::string norms = gradient_norms_of(groups.front().spec);
   const DepthGroup plain = {spec_of("bert"), {{"lambda=1", {1}}}};
   TrialRecord record = run_with_gradients(groups, trial, false);
@@ -185,12 +197,13 @@ TEST_CASE("what is measured without gradients is the same beside them") {
   CHECK(record.array(norms) == run_with_gradients({plain}, trial, false).array(norms));
 }
 
-TEST_CASE("states that are not finite leave no gradient") {
+TEST_CASE("if a state is not finite, every gradient norm is undefined") {
   ModelSpec spec = spec_of("bert");
   const TemporaryFolder folder;
   for (const std::string layer : {"layer0", "layer2"}) {
     TinyCheckpoint tiny("bert", {}, Dtype::f64, sizes);
-    tiny.named(layer + ".ffn_output.weight").set(arma::mat(sizes.ffn, sizes.dim, arma::fill::value(1e308)));
+    tiny.named(layer + ".ffn_output.weight")
+        .set(arma::mat(sizes.ffn, sizes.dim, arma::fill::value(1e308)));
     tiny.write(folder / (layer + ".safetensors"));
     spec.checkpoint = Checkpoint::open(folder / (layer + ".safetensors"));
     const TrialRecord record = run_one(spec);
@@ -199,7 +212,7 @@ TEST_CASE("states that are not finite leave no gradient") {
   }
 }
 
-TEST_CASE("the estimate counts the way up") {
+TEST_CASE("the estimate includes the backward pass") {
   const std::vector<DepthGroup> groups = {{spec_of("bert"), {{"lambda=1", {1}}}}};
   const Estimate down = depth_cost(groups), both = cost_with_gradients(groups);
   CHECK(both.flops > down.flops + 3 * 3 * flops_per_block(groups.front().spec));
@@ -208,8 +221,9 @@ TEST_CASE("the estimate counts the way up") {
 
 namespace {
 
-const FlagValues tiny = {{"model", "bert"}, {"also", "albert"}, {"layers", "3"},     {"tokens", "5"},
-                         {"dim", "8"},      {"lambda", "1"},    {"gradients", "on"}, {"vocabulary", "11"}};
+const FlagValues tiny = {{"model", "bert"},   {"also", "albert"},  {"layers", "3"},
+                         {"tokens", "5"},     {"dim", "8"},        {"lambda", "1"},
+                         {"gradients", "on"}, {"vocabulary", "11"}};
 
 FlagValues tiny_with(const FlagValues& more) {
   FlagValues flags = tiny;
@@ -219,14 +233,15 @@ FlagValues tiny_with(const FlagValues& more) {
 
 }  // namespace
 
-TEST_CASE("with --gradients the third panel of Figure 1 has a curve for each model") {
+TEST_CASE("with --gradients, the third panel of Figure 1 has a curve for each model") {
   const Result result = run_configured(make_layers_study(), tiny, 3);
   for (const std::string series : {"bert.gradient_norm", "albert.gradient_norm"}) {
     CHECK(find_series(result, series).x == std::vector<double>{1, 2, 3});
   }
-  // Every trial is a case of the claim.
+  // Every trial is one case of the claim.
   CHECK(find_scalar(result, "bert.gradient_ratio").size() == 3);
-  CHECK(find_claim(result, "shallow/fig-1-gradient/bert").detail.starts_with("0 violations in 3 cases"));
+  CHECK(find_claim(result, "shallow/fig-1-gradient/bert")
+            .detail.starts_with("0 violations in 3 cases"));
   REQUIRE(result.figure.panels.size() == 3);
   const Panel& panel = result.figure.panels.back();
   CHECK(panel.curves.size() == 2);
@@ -237,10 +252,12 @@ TEST_CASE("with --gradients the third panel of Figure 1 has a curve for each mod
   CHECK(without.series.size() + 2 == result.series.size());
 }
 
-TEST_CASE("[Shallow] Figure 1's gradients on curves drawn by hand") {
+TEST_CASE("verdicts about the gradients of [Shallow] Figure 1 for given curves") {
   const auto judged = [](const std::string& id, const std::vector<double>& norms) {
     const Drawing drawing = {{"bert.gradient_norm", norms}, {"albert.gradient_norm", norms}};
-    return find_claim(run_redrawn(make_layers_study(), tiny, drawing), "shallow/fig-1-gradient" + id).verdict;
+    return find_claim(run_redrawn(make_layers_study(), tiny, drawing),
+                      "shallow/fig-1-gradient" + id)
+        .verdict;
   };
   for (const std::string model : {"bert", "albert"}) {
     CHECK(judged("/" + model, {3, 9.9, 1}) == Verdict::holds);
@@ -253,11 +270,11 @@ TEST_CASE("[Shallow] Figure 1's gradients on curves drawn by hand") {
   CHECK(judged("-level/bert", {3, 2, 4.1}) == Verdict::fails);
 }
 
-TEST_CASE("--gradients is refused by name where there are none") {
-  const auto refused = [](const FlagValues& flags, const std::string& beside) {
+TEST_CASE("--gradients is refused by name for settings without gradients") {
+  const auto refused = [](const FlagValues& flags, const std::string& conflict) {
     const std::string message = refusal(make_layers_study(), tiny_with(flags));
     CAPTURE(message);
-    CHECK(message.starts_with("--gradients: on is not allowed with " + beside + "; allowed: "));
+    CHECK(message.starts_with("--gradients: on is not allowed with " + conflict + "; allowed: "));
   };
   refused({{"also", "post-norm"}}, "the model post-norm");
   refused({{"model", "gpt2"}}, "the model gpt2");

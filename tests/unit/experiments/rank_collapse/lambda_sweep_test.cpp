@@ -26,7 +26,7 @@ Result sweep(FlagValues flags, std::uint64_t trials = 3) {
 
 }  // namespace
 
-TEST_CASE("the sweep ends where the study of the layers ends") {
+TEST_CASE("the sweep's final values equal those of the study layers") {
   const Result result = sweep({{"lambda", "2,-1,0"}});
   FlagValues flags = tiny;
   flags.push_back({"lambda", "-1,0,2"});
@@ -36,53 +36,63 @@ TEST_CASE("the sweep ends where the study of the layers ends") {
   for (std::size_t i = 0; i < 3; ++i) {
     const std::string curve = "lambda=" + series_number(final.x[i]);
     CHECK(final.mean[i] == find_series(layers, curve + ".mu_normalized").mean.back());
-    CHECK(find_series(result, "final.rank_one_residual").mean[i] == find_series(layers, curve + ".rank_one_residual").mean.back());
+    CHECK(find_series(result, "final.rank_one_residual").mean[i] ==
+          find_series(layers, curve + ".rank_one_residual").mean.back());
   }
 }
 
-TEST_CASE("the smallest strength is refined between the grid's neighbours") {
+TEST_CASE("the smallest strength is refined between neighboring values of the grid") {
   const FlagValues grid = {{"model", "selective-ssm"}, {"lambda", "-8,-4,-2,-1,0,1,2,4,8"}};
   FlagValues coarse = grid, fine = grid;
   coarse.push_back({"refine", "0"});
   fine.push_back({"refine", "3"});
   const Result rough = sweep(coarse), refined = sweep(fine);
   for (const std::string sign : {"positive", "negative"}) {
-    const auto &large = find_scalar(rough, "smallest_lambda_" + sign), &small = find_scalar(refined, "smallest_lambda_" + sign);
+    const auto &large = find_scalar(rough, "smallest_lambda_" + sign),
+               &small = find_scalar(refined, "smallest_lambda_" + sign);
     for (std::size_t t = 0; t < large.size(); ++t) {
       CAPTURE(sign);
       REQUIRE(std::isfinite(large[t]));
       REQUIRE(large[t] > 0);
-      const double below = large[t] == 1 ? 0 : large[t] / 2;  // the next strength of the grid
+      const double below =
+          large[t] == 1 ? 0 : large[t] / 2;  // the next smaller strength of the grid
       CHECK(small[t] <= large[t]);
       CHECK(small[t] > below);
       const double quarters = 4 * (small[t] - below) / (large[t] - below);
-      CHECK(quarters == doctest::Approx(std::round(quarters)).epsilon(tolerance::closed_form<double>));
+      CHECK(quarters ==
+            doctest::Approx(std::round(quarters)).epsilon(tolerance::closed_form<double>));
     }
   }
 }
 
-TEST_CASE("Theorem 4.1 asks for far more than is needed") {
+TEST_CASE("Theorem 4.1 requires a far larger lambda than necessary") {
   const Result result = sweep({{"model", "attention"}}, 4);
   CHECK(find_claim(result, "lambda-skip/thm-4.1/conservative/attention").verdict == Verdict::holds);
   const double C_M = find_scalar(result, "C_M").front(), S = find_scalar(result, "S").front();
-  // Rows of a softmax sum to one: 1 <= ||M||_F <= sqrt(N). W_V has d^2 entries of variance 1/d.
+  // The rows of a softmax sum to one, so 1 <= ||M||_F <= sqrt(N). W_V has d^2 entries of variance
+  // 1/d.
   CHECK(C_M >= 1);
   CHECK(C_M <= std::sqrt(8.0));
   CHECK(S == doctest::Approx(std::sqrt(12.0)).epsilon(0.5));
-  CHECK(find_scalar(result, "theorem_lambda").front() > find_scalar(result, "theorem_condition").front());
+  CHECK(find_scalar(result, "theorem_lambda").front() >
+        find_scalar(result, "theorem_condition").front());
   for (const std::string sign : {"positive", "negative"}) {
     const double orders = find_scalar(result, "orders_of_magnitude_" + sign).front();
     CHECK(std::pow(10, orders) * find_scalar(result, "smallest_lambda_" + sign).front() ==
-          doctest::Approx(find_scalar(result, "theorem_lambda").front()).epsilon(1e3 * tolerance::closed_form<double>));
+          doctest::Approx(find_scalar(result, "theorem_lambda").front())
+              .epsilon(1e3 * tolerance::closed_form<double>));
   }
 }
 
-TEST_CASE("a model that is no bare stack has no threshold of Theorem 4.1") {
+TEST_CASE("a model that is not a bare stack has no threshold of Theorem 4.1") {
   const Result result = sweep({{"model", "post-norm"}, {"lambda", "-1,0,1"}});
-  CHECK(find_claim(result, "lambda-skip/thm-4.1/conservative/post-norm").verdict == Verdict::not_applicable);
+  CHECK(find_claim(result, "lambda-skip/thm-4.1/conservative/post-norm").verdict ==
+        Verdict::not_applicable);
 }
 
-TEST_CASE("a feed-forward net that is not odd leaves the signs unequal: nothing is claimed, without it they are judged") {
+TEST_CASE(
+    "a feed-forward net that is not odd makes the signs unequal and is not judged; without it they "
+    "are") {
   for (const std::string mlp : {"on", "off"}) {
     const Result result = sweep({{"model", "post-norm"}, {"mlp", mlp}, {"lambda", "-1,0,1"}});
     const Claim& claim = find_claim(result, "lambda-skip/fig-2/post-norm/asymmetry/corrected");
@@ -90,19 +100,28 @@ TEST_CASE("a feed-forward net that is not odd leaves the signs unequal: nothing 
   }
 }
 
-TEST_CASE("the sign matters with C_V = I and a mixing matrix of one sign, and not with a random weight of mean zero") {
-  const Result result = sweep({{"also", "attention+identity,selective-ssm"}, {"lambda", "-2,-1,1,2"}}, 400);
+TEST_CASE(
+    "the sign of lambda matters if C_V = I and the mixing matrix has one sign, but not with random "
+    "weights of mean zero") {
+  const Result result =
+      sweep({{"also", "attention+identity,selective-ssm"}, {"lambda", "-2,-1,1,2"}}, 400);
   for (const std::string model : {"attention", "attention+identity", "selective-ssm"}) {
     CAPTURE(model);
-    CHECK(find_claim(result, "lambda-skip/fig-2/" + model + "/asymmetry/corrected").verdict == Verdict::holds);
+    CHECK(find_claim(result, "lambda-skip/fig-2/" + model + "/asymmetry/corrected").verdict ==
+          Verdict::holds);
   }
-  CHECK(find_claim(result, "lambda-skip/fig-2/attention+identity/asymmetry/as-printed").verdict == Verdict::holds);
-  CHECK(find_claim(result, "lambda-skip/fig-2/attention/asymmetry/as-printed").verdict == Verdict::not_applicable);
+  CHECK(find_claim(result, "lambda-skip/fig-2/attention+identity/asymmetry/as-printed").verdict ==
+        Verdict::holds);
+  CHECK(find_claim(result, "lambda-skip/fig-2/attention/asymmetry/as-printed").verdict ==
+        Verdict::not_applicable);
 }
 
-TEST_CASE("refined on one sign as a finer grid says") {
-  // With C_V = I and a mixing matrix of one sign the two signs differ.
-  const FlagValues model = {{"model", "attention"}, {"value-weights", "identity"}, {"layers", "12"}, {"threshold", "0.3"}};
+TEST_CASE("refining on one sign gives the same strengths as a finer grid") {
+  // With C_V = I and a mixing matrix of one sign, the strengths of the two signs differ.
+  const FlagValues model = {{"model", "attention"},
+                            {"value-weights", "identity"},
+                            {"layers", "12"},
+                            {"threshold", "0.3"}};
   std::string integers = "0";
   for (int i = 1; i <= 16; ++i) integers += "," + std::to_string(i) + ",-" + std::to_string(i);
   FlagValues coarse = model, fine = model;
@@ -110,12 +129,14 @@ TEST_CASE("refined on one sign as a finer grid says") {
   fine.insert(fine.end(), {{"lambda", integers}, {"refine", "0"}});
   const Result refined = sweep(coarse), listed = sweep(fine);
   for (const std::string sign : {"positive", "negative"}) {
-    CHECK(find_scalar(refined, "smallest_lambda_" + sign) == find_scalar(listed, "smallest_lambda_" + sign));
+    CHECK(find_scalar(refined, "smallest_lambda_" + sign) ==
+          find_scalar(listed, "smallest_lambda_" + sign));
   }
-  CHECK(find_scalar(refined, "smallest_lambda_positive") != find_scalar(refined, "smallest_lambda_negative"));
+  CHECK(find_scalar(refined, "smallest_lambda_positive") !=
+        find_scalar(refined, "smallest_lambda_negative"));
 }
 
-TEST_CASE("the least over the layers leaves out the input alone") {
+TEST_CASE("the least value over the layers excludes only the input") {
   const FlagValues flags = {{"model", "selective-ssm"}, {"lambda", "-4,-1,0,4"}};
   const Result result = sweep(flags, 1);
   FlagValues all = tiny;
@@ -124,15 +145,21 @@ TEST_CASE("the least over the layers leaves out the input alone") {
   const Series& least = find_series(result, "least.mu_normalized");
   std::size_t least_in_first_layer = 0;
   for (std::size_t i = 0; i < least.x.size(); ++i) {
-    const std::vector<double>& mu = find_series(layers, "lambda=" + series_number(least.x[i]) + ".mu_normalized").mean;
+    const std::vector<double>& mu =
+        find_series(layers, "lambda=" + series_number(least.x[i]) + ".mu_normalized").mean;
     CHECK(least.mean[i] == *std::min_element(mu.begin() + 1, mu.end()));
     least_in_first_layer += least.mean[i] == mu[1] ? 1 : 0;
   }
-  CHECK(least_in_first_layer > 0);  // else a layer too many left out would go unseen
+  CHECK(least_in_first_layer >
+        0);  // otherwise the test would miss that the first layer is excluded too
 }
 
-TEST_CASE("the numbers that Theorem 4.1 speaks of are those of all curves, at the rate that ends at the threshold") {
-  const auto one = [](const char* lambda) { return sweep({{"model", "attention"}, {"lambda", lambda}, {"refine", "0"}}, 1); };
+TEST_CASE(
+    "the numbers of Theorem 4.1 cover all curves, and its rate reaches the threshold at the last "
+    "layer") {
+  const auto one = [](const char* lambda) {
+    return sweep({{"model", "attention"}, {"lambda", lambda}, {"refine", "0"}}, 1);
+  };
   const Result both = one("0,3"), first = one("0"), second = one("3");
   const double a = find_scalar(first, "C_M").front(), b = find_scalar(second, "C_M").front();
   CHECK(a != b);
@@ -140,19 +167,25 @@ TEST_CASE("the numbers that Theorem 4.1 speaks of are those of all curves, at th
 
   FlagValues flags = tiny;
   flags.insert(flags.end(), {{"model", "attention"}, {"lambda", "0"}});
-  const double mu = find_series(run_configured(make_layers_study(), flags, 1), "lambda=0.mu").mean.front();
-  // Unit rows: the normalised mu is mu over sqrt(N), and a^K mu_0^2 = (threshold sqrt(N))^2.
+  const double mu =
+      find_series(run_configured(make_layers_study(), flags, 1), "lambda=0.mu").mean.front();
+  // For unit rows the normalized mu is mu over sqrt(N), and a^K mu_0^2 = (threshold sqrt(N))^2.
   const double rate = find_scalar(first, "theorem_rate").front();
-  CHECK(std::pow(rate, 8) * mu * mu == doctest::Approx(0.1 * 0.1 * 8).epsilon(1e3 * tolerance::closed_form<double>));
+  CHECK(std::pow(rate, 8) * mu * mu ==
+        doctest::Approx(0.1 * 0.1 * 8).epsilon(1e3 * tolerance::closed_form<double>));
 }
 
 namespace {
 
-// A sweep over -2, -1, 0, 1, 2 (or another largest) with these last values of normalised mu.
-Result judged(const std::vector<double>& mu, double largest_lambda = 2, double orders_positive = 2, double orders_negative = 2) {
+// A sweep over -2, -1, 0, 1, 2 (or with another largest value) whose final normalized mu has these
+// values.
+Result judged(const std::vector<double>& mu, double largest_lambda = 2, double orders_positive = 2,
+              double orders_negative = 2) {
   const std::string largest = series_number(largest_lambda);
   FlagValues flags = tiny;
-  flags.insert(flags.end(), {{"layers", "2"}, {"refine", "0"}, {"lambda", "-" + largest + ",-1,0,1," + largest}});
+  flags.insert(
+      flags.end(),
+      {{"layers", "2"}, {"refine", "0"}, {"lambda", "-" + largest + ",-1,0,1," + largest}});
   return run_redrawn(make_lambda_sweep_study(), flags,
                      {{"final.mu_normalized", mu},
                       {"orders_of_magnitude_positive", {orders_positive}},
@@ -165,7 +198,7 @@ Verdict verdict_of(const Result& result, const std::string& what) {
 
 }  // namespace
 
-TEST_CASE("verdicts about Figure 2 on curves drawn by hand") {
+TEST_CASE("verdicts about Figure 2 for given curves") {
   const Result dip = judged({0.6, 0.5, 0.1, 0.5, 0.6}), bump = judged({0.1, 0.2, 0.9, 0.2, 0.1});
   CHECK(verdict_of(dip, "dip-at-0") == Verdict::holds);
   CHECK(verdict_of(bump, "dip-at-0") == Verdict::fails);
@@ -174,13 +207,16 @@ TEST_CASE("verdicts about Figure 2 on curves drawn by hand") {
   CHECK(verdict_of(right, "asymmetry/as-printed") == Verdict::fails);
   CHECK(verdict_of(left, "asymmetry/corrected") == Verdict::fails);
   CHECK(verdict_of(dip, "asymmetry/corrected") == Verdict::holds);
-  // Flat from abs(lambda) = 1 on, whatever happens at 0; the signs may differ.
+  // The curve is flat from half the largest abs(lambda) on, here 1. The two signs may differ.
   CHECK(verdict_of(judged({0.9, 0.85, 0.1, 0.2, 0.25}), "flat-at-large-lambda") == Verdict::holds);
   CHECK(verdict_of(judged({0.9, 0.5, 0.1, 0.2, 0.25}), "flat-at-large-lambda") == Verdict::fails);
-  CHECK(verdict_of(judged({0.9, 0.5, 0.1, 0.2, 0.25}, 4), "flat-at-large-lambda") == Verdict::holds);  // 1 < 4/2
+  CHECK(verdict_of(judged({0.9, 0.5, 0.1, 0.2, 0.25}, 4), "flat-at-large-lambda") ==
+        Verdict::holds);  // lambda = 1 does not count, because 1 < 4/2
 }
 
-TEST_CASE("Theorem 4.1 is conservative where it asks for ten times what is needed, of the sign for which that is least") {
+TEST_CASE(
+    "Theorem 4.1 is conservative if it requires ten times the necessary lambda, for the sign with "
+    "the smaller factor") {
   const auto verdict = [](double positive, double negative) {
     const Result result = judged({0.5, 0.5, 0.1, 0.5, 0.5}, 2, positive, negative);
     return find_claim(result, "lambda-skip/thm-4.1/conservative/attention").verdict;
@@ -188,7 +224,8 @@ TEST_CASE("Theorem 4.1 is conservative where it asks for ten times what is neede
   CHECK(verdict(2, 3) == Verdict::holds);
   CHECK(verdict(0.5, 3) == Verdict::fails);
   CHECK(verdict(3, 0.5) == Verdict::fails);
-  CHECK(verdict(2, undefined) == Verdict::holds);  // no strength of this sign keeps the tokens apart
+  CHECK(verdict(2, undefined) ==
+        Verdict::holds);  // no strength of this sign keeps the tokens apart
   CHECK(verdict(undefined, undefined) == Verdict::not_applicable);
 }
 

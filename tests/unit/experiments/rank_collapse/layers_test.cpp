@@ -24,15 +24,16 @@ Result run_layers(FlagValues flags, std::uint64_t trials = 2) {
 
 }  // namespace
 
-TEST_CASE("every lambda has its measures from the input to the last layer") {
+TEST_CASE("every lambda has all measures from the input to the last layer") {
   const Result result = run_layers({{"lambda", "-2,0,0.5"}});
   for (const std::string lambda : {"-2", "0", "0.5"}) {
-    for (const std::string measure : {"mu", "mu_normalized", "token_similarity", "cosine_similarity", "rank_one_residual",
-                                      "stable_rank", "effective_rank", "norm", "log10_norm"}) {
+    for (const std::string measure :
+         {"mu", "mu_normalized", "token_similarity", "cosine_similarity", "rank_one_residual",
+          "stable_rank", "effective_rank", "norm", "log10_norm"}) {
       const Series& series = find_series(result, "lambda=" + lambda + "." + measure);
       CHECK(series.x == std::vector<double>{0, 1, 2, 3, 4, 5, 6});
     }
-    // Unit rows: ||Y||_F^2 = N.
+    // The rows have norm 1, so ||Y||_F^2 = N.
     for (const double norm : find_series(result, "lambda=" + lambda + ".norm").mean) {
       CHECK(norm == doctest::Approx(std::sqrt(8.0)).epsilon(tolerance::closed_form<double>));
     }
@@ -40,16 +41,18 @@ TEST_CASE("every lambda has its measures from the input to the last layer") {
   CHECK(find_scalar(result, "degenerate_rows") == std::vector<double>{0, 0});
 }
 
-TEST_CASE("attention without a skip collapses to equal tokens, a strong skip keeps the input") {
+TEST_CASE(
+    "attention without a skip collapses to equal tokens, and a strong skip preserves the input") {
   const Result result = run_layers({{"layers", "12"}, {"lambda", "0,1,1e6"}}, 4);
-  CHECK(find_claim(result, "lambda-skip/fig-1/attention/large-lambda-keeps").verdict == Verdict::holds);
-  // mu_normalized of unit tokens moves by O(N / lambda) a layer.
+  CHECK(find_claim(result, "lambda-skip/fig-1/attention/large-lambda-keeps").verdict ==
+        Verdict::holds);
+  // mu_normalized of unit tokens changes by O(N / lambda) per layer.
   const Series& kept = find_series(result, "lambda=1e+06.mu_normalized");
   CHECK(kept.mean.back() == doctest::Approx(kept.mean.front()).epsilon(1e-3));
   CHECK(find_series(result, "lambda=0.mu_normalized").mean.back() < 1e-3);
 }
 
-TEST_CASE("de-escalation names its curves by tau, and measures before and after") {
+TEST_CASE("de-escalation names its curves by tau, and measures before and after the operation") {
   const Result result = run_layers({{"model", "post-norm"}, {"tau", "0.5,1"}}, 3);
   const Series& similarity = find_series(result, "tau=1.token_similarity");
   for (std::size_t k = 1; k < similarity.mean.size(); ++k) {  // the input is not de-escalated
@@ -57,61 +60,71 @@ TEST_CASE("de-escalation names its curves by tau, and measures before and after"
   }
   CHECK(find_series(result, "tau=1.before.token_similarity").mean.back() > 0.01);
   CHECK(find_claim(result, "shallow/fig-5-tau-1/after").verdict == Verdict::holds);
-  CHECK(std::none_of(result.series.begin(), result.series.end(), [](const Series& s) { return s.name.starts_with("lambda="); }));
+  CHECK(std::none_of(result.series.begin(), result.series.end(),
+                     [](const Series& s) { return s.name.starts_with("lambda="); }));
 }
 
-TEST_CASE("the claim of Figure 5 is judged by the measured diversity, whatever tau is called") {
-  // At tau = 0.1 in few blocks the tokens of a Gaussian input are still apart: 'around 0' is wrong there.
-  const Result result = run_layers({{"model", "post-norm"}, {"layers", "1"}, {"dim", "64"}, {"tau", "0.1"}}, 4);
+TEST_CASE("the claim of Figure 5 is judged by the measured diversity, not by the value of tau") {
+  // At tau = 0.1 and after few blocks the tokens of a Gaussian input are still apart, so 'around 0'
+  // is wrong.
+  const Result result =
+      run_layers({{"model", "post-norm"}, {"layers", "1"}, {"dim", "64"}, {"tau", "0.1"}}, 4);
   CHECK(find_claim(result, "shallow/fig-5-tau-0.1/after").verdict == Verdict::fails);
 }
 
-TEST_CASE("pre-norm: the stream grows, the branch keeps its size") {
-  const Result result = run_layers({{"model", "pre-norm"}, {"also", "post-norm"}, {"layers", "10"}}, 32);
+TEST_CASE("pre-norm: the stream grows, and the input of the branch keeps its norm") {
+  const Result result =
+      run_layers({{"model", "pre-norm"}, {"also", "post-norm"}, {"layers", "10"}}, 32);
   CHECK(find_claim(result, "shallow/fig-4-norm-grows").verdict == Verdict::holds);
   CHECK(find_claim(result, "shallow/fig-4-normed-constant").verdict == Verdict::holds);
   const Series& normed = find_series(result, "lambda=1.branch_input_norm");
   CHECK(normed.x.front() == 1);
-  // LN gives every token the norm sqrt(d): ||LN X||_F^2 = N d, but for epsilon.
-  for (const double norm : normed.mean) CHECK(norm == doctest::Approx(std::sqrt(8.0 * 12.0)).epsilon(1e-4));
+  // Layer normalization gives every token the norm sqrt(d): ||LN X||_F^2 = N d, up to epsilon.
+  for (const double norm : normed.mean)
+    CHECK(norm == doctest::Approx(std::sqrt(8.0 * 12.0)).epsilon(1e-4));
   find_series(result, "post-norm.lambda=1.token_similarity");
 }
 
-TEST_CASE("a further model whose depth the strengths for each layer do not fit has no curve") {
+TEST_CASE("a further model has no curve if its depth does not fit the strengths per layer") {
   const FlagValues per_layer = {{"layers", "2"}, {"lambda-per-layer", "1,2"}};
-  FlagValues pre_norm_beside = per_layer, post_norm_beside = per_layer;
-  pre_norm_beside.push_back({"also", "pre-norm:3"});
-  post_norm_beside.insert(post_norm_beside.end(), {{"model", "pre-norm"}, {"also", "post-norm:3"}});
-  for (const Claim& claim : run_layers(pre_norm_beside).claims) CHECK_FALSE(claim.id.starts_with("shallow/"));
-  const Result result = run_layers(post_norm_beside, 3);
+  FlagValues also_pre_norm = per_layer, also_post_norm = per_layer;
+  also_pre_norm.push_back({"also", "pre-norm:3"});
+  also_post_norm.insert(also_post_norm.end(), {{"model", "pre-norm"}, {"also", "post-norm:3"}});
+  for (const Claim& claim : run_layers(also_pre_norm).claims)
+    CHECK_FALSE(claim.id.starts_with("shallow/"));
+  const Result result = run_layers(also_post_norm, 3);
   CHECK(find_claim(result, "shallow/fig-4-slower").verdict == Verdict::not_applicable);
   CHECK(find_claim(result, "shallow/fig-4-normed-constant").verdict == Verdict::holds);
 }
 
-TEST_CASE("encoders: the two similarities differ as tokens of one norm make them") {
+TEST_CASE("encoders: the two similarities are related as for tokens of equal norm") {
   const Result result = run_layers({{"model", "bert"}}, 3);
   const Series &t_sim = find_series(result, "lambda=1.token_similarity"),
                &t_cos = find_series(result, "lambda=1.cosine_similarity");
-  // After a block every token has the norm sqrt(d), so that t_sim = (1 + (N - 1) t_cos) / N.
+  // After a block every token has the norm sqrt(d), so t_sim = (1 + (N - 1) t_cos) / N.
   for (std::size_t k = 1; k < t_sim.mean.size(); ++k) {
-    CHECK(t_sim.mean[k] == doctest::Approx((1 + 7 * t_cos.mean[k]) / 8).epsilon(1e3 * tolerance::closed_form<double>));
+    CHECK(
+        t_sim.mean[k] ==
+        doctest::Approx((1 + 7 * t_cos.mean[k]) / 8).epsilon(1e3 * tolerance::closed_form<double>));
   }
-  // Few blocks at a small width are far from one.
+  // After few blocks of a small width the similarity is far from one.
   CHECK(find_claim(result, "shallow/fig-1-token-similarity/bert").verdict == Verdict::fails);
 }
 
-TEST_CASE("--dropout adds a curve of each encoder and leaves the others as they are") {
+TEST_CASE("--dropout adds a curve for each encoder and does not change the others") {
   const FlagValues models = {{"model", "bert"}, {"also", "albert"}};
   FlagValues dropping = models;
   dropping.push_back({"dropout", "0.3"});
   const Result plain = run_layers(models), both = run_layers(dropping);
-  for (const Series& series : plain.series) CHECK(find_series(both, series.name).mean == series.mean);
+  for (const Series& series : plain.series)
+    CHECK(find_series(both, series.name).mean == series.mean);
   CHECK(both.series.size() == 2 * plain.series.size());
   for (const std::string prefix : {"", "albert."}) {
     const Series &with = find_series(both, prefix + "dropout=0.3.token_similarity"),
                  &without = find_series(both, prefix + "lambda=1.token_similarity");
     CHECK(with.x == without.x);
-    CHECK(with.mean.front() < without.mean.front());  // entries of the embedding fall too
+    CHECK(with.mean.front() <
+          without.mean.front());  // dropout also sets entries of the embedding to zero
     CHECK(with.mean.back() < without.mean.back());
   }
   REQUIRE(both.figure.panels.size() == 2);
@@ -123,20 +136,23 @@ TEST_CASE("--dropout adds a curve of each encoder and leaves the others as they 
   }
 }
 
-TEST_CASE("curves that leave the range of the numbers are counted and named") {
-  const Result result = run_layers({{"model", "pre-norm"}, {"norm", "none"}, {"lambda", "1,1e12"}, {"layers", "40"}});
+TEST_CASE("curves that overflow are counted and named") {
+  const Result result =
+      run_layers({{"model", "pre-norm"}, {"norm", "none"}, {"lambda", "1,1e12"}, {"layers", "40"}});
   CHECK(result.diverged);
   CHECK(find_scalar(result, "diverged") == std::vector<double>{1, 1});
-  CHECK(std::any_of(result.notes.begin(), result.notes.end(),
-                    [](const std::string& note) { return note.find("lambda=1e+12 (layer ") != std::string::npos; }));
+  CHECK(std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
+    return note.find("lambda=1e+12 (layer ") != std::string::npos;
+  }));
   CHECK(std::isnan(find_series(result, "lambda=1e+12.mu_normalized").mean.back()));
 }
 
-TEST_CASE("a collapse that mu does not see is named") {
-  // M's entries have both signs: without a skip the tokens align up to their signs.
-  const Result result = run_layers({{"model", "selective-ssm"}, {"lambda", "0"}, {"layers", "60"}}, 4);
+TEST_CASE("a collapse that mu does not detect is named in a note") {
+  // M has entries of both signs, so without a skip the tokens become equal only up to their signs.
+  const Result result =
+      run_layers({{"model", "selective-ssm"}, {"lambda", "0"}, {"layers", "60"}}, 4);
   CHECK(std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
-    return note.find("a collapse that mu does not see) for lambda=0;") != std::string::npos;
+    return note.find("a collapse that mu does not detect) for lambda=0;") != std::string::npos;
   }));
 }
 
@@ -147,24 +163,27 @@ TEST_CASE("flags that do not fit together are refused by name") {
     CHECK(message.find(needle) != std::string::npos);
   };
   refused({{"lambda-per-layer", "1,2"}, {"layers", "3"}}, "--lambda-per-layer: 2 values");
-  refused({{"tau", "0.5"}, {"lambda", "1,2"}}, "beside --tau");
+  refused({{"tau", "0.5"}, {"lambda", "1,2"}}, "with --tau");
   refused({{"also", "berd"}}, "did you mean 'bert'?");
   refused({{"also", "bert:x"}}, "--also: 'bert:x'");
   refused({{"also", "bert:3x"}}, "LAYERSxDIM");
   refused({{"also", "bert:3x64y"}}, "LAYERSxDIM");
   refused({{"also", "bert:3x1000001"}}, "1000000");
-  refused({{"also", "attention"}}, "it is --model");
-  refused({{"model", "bert"}, {"also", "gpt2"}, {"dropout", "0.1"}}, "--dropout is not allowed with the model gpt2");
-  refused({{"model", "bert"}, {"tau", "1"}, {"dropout", "0.1"}}, "--dropout is not allowed with --tau");
+  refused({{"also", "attention"}}, "it is the model of --model");
+  refused({{"model", "bert"}, {"also", "gpt2"}, {"dropout", "0.1"}},
+          "--dropout is not allowed with the model gpt2");
+  refused({{"model", "bert"}, {"tau", "1"}, {"dropout", "0.1"}},
+          "--dropout is not allowed with --tau");
   refused({{"model", "bert"}, {"dropout", "1"}}, "--dropout");
   refused({{"also", "bert,bert:3"}}, "twice");
   refused({{"tokens", "1"}}, "--tokens 1");
-  refused({{"model", "post-norm"}, {"dim", "10"}, {"heads", "4"}}, "--heads 4 does not divide --dim 10");
+  refused({{"model", "post-norm"}, {"dim", "10"}, {"heads", "4"}},
+          "--heads 4 does not divide --dim 10");
 }
 
 namespace {
 
-// What the claims say of curves drawn by hand, by name.
+// The verdicts of claims for given curves, by claim id.
 class Drawn {
  public:
   explicit Drawn(const std::string& model, const FlagValues& flags = {}) : flags_(tiny) {
@@ -186,29 +205,34 @@ class Drawn {
 
 }  // namespace
 
-TEST_CASE("[LambdaSkip] Figure 1 on curves drawn by hand: the worst of the small, the worst of the largest") {
+TEST_CASE(
+    "verdicts about [LambdaSkip] Figure 1 for given curves: the worst small and the worst largest "
+    "lambda count") {
   const auto judged = [](double at_0, double at_1, double at_2, double at_5, double at_minus_5) {
     Drawn drawn("attention", {{"layers", "32"}, {"lambda", "0,1,2,5,-5"}});
     const double last[] = {at_0, at_1, at_2, at_5, at_minus_5};
     const char* names[] = {"0", "1", "2", "5", "-5"};
-    for (std::size_t i = 0; i < 5; ++i) drawn.curve(std::string("lambda=") + names[i] + ".mu_normalized", {0.9, last[i]});
+    for (std::size_t i = 0; i < 5; ++i)
+      drawn.curve(std::string("lambda=") + names[i] + ".mu_normalized", {0.9, last[i]});
     return drawn;
   };
   const std::string id = "lambda-skip/fig-1/attention/";
-  const Drawn as_printed = judged(0, 0.01, 0.3, 0.8, 0.9), reversed = judged(0.9, 0.8, 0.5, 0.01, 0);
+  const Drawn as_printed = judged(0, 0.01, 0.3, 0.8, 0.9),
+              reversed = judged(0.9, 0.8, 0.5, 0.01, 0);
   for (const char* claim : {"small-lambda-collapses", "lambda-1-collapses", "large-lambda-keeps"}) {
     CAPTURE(claim);
     CHECK(as_printed.verdict(id + claim) == Verdict::holds);
     CHECK(reversed.verdict(id + claim) == Verdict::fails);
   }
-  // One of the two ends decides.
+  // One of the values is enough to make the claim fail.
   CHECK(judged(0, 0.5, 0.3, 0.8, 0.9).verdict(id + "small-lambda-collapses") == Verdict::fails);
   CHECK(judged(0.5, 0.01, 0.3, 0.8, 0.9).verdict(id + "small-lambda-collapses") == Verdict::fails);
   CHECK(judged(0, 0.01, 0.3, 0.01, 0.9).verdict(id + "large-lambda-keeps") == Verdict::fails);
-  CHECK(judged(0, 0.01, 0.01, 0.8, 0.9).verdict(id + "large-lambda-keeps") == Verdict::holds);  // 2 is neither
+  CHECK(judged(0, 0.01, 0.01, 0.8, 0.9).verdict(id + "large-lambda-keeps") ==
+        Verdict::holds);  // lambda = 2 is neither small nor the largest
 }
 
-TEST_CASE("[LambdaSkip] Figure 1 is about models without their gate") {
+TEST_CASE("[LambdaSkip] Figure 1 is only judged for models without their gate") {
   for (const std::string gating : {"on", "off"}) {
     const Verdict verdict = Drawn("mamba2", {{"layers", "32"}, {"gating", gating}})
                                 .curve("lambda=1.mu_normalized", {0.9, 0.0})
@@ -217,15 +241,17 @@ TEST_CASE("[LambdaSkip] Figure 1 is about models without their gate") {
   }
 }
 
-TEST_CASE("[LambdaSkip] Figure 1: too few layers do not say that tokens never collapse") {
+TEST_CASE("[LambdaSkip] Figure 1: after too few layers, missing collapse is not judged") {
   Drawn drawn("mamba2", {{"layers", "31"}, {"gating", "off"}});
   drawn.curve("lambda=1.mu_normalized", {0.9, 0.5});
   CHECK(drawn.verdict("lambda-skip/fig-1/mamba2/lambda-1-collapses") == Verdict::not_applicable);
-  CHECK(drawn.verdict("lambda-skip/fig-1/mamba2/large-lambda-keeps") == Verdict::not_applicable);  // no large lambda
+  CHECK(drawn.verdict("lambda-skip/fig-1/mamba2/large-lambda-keeps") ==
+        Verdict::not_applicable);  // no large lambda was run
 }
 
-TEST_CASE("[Shallow] Figure 1 on curves drawn by hand") {
-  const auto judged = [](const std::string& claim, const std::vector<double>& t_sim, const std::vector<double>& t_cos) {
+TEST_CASE("verdicts about [Shallow] Figure 1 for given curves") {
+  const auto judged = [](const std::string& claim, const std::vector<double>& t_sim,
+                         const std::vector<double>& t_cos) {
     return Drawn("bert")
         .curve("lambda=1.token_similarity", t_sim)
         .curve("lambda=1.cosine_similarity", t_cos)
@@ -255,7 +281,9 @@ TEST_CASE("[Shallow] Figure 1 with dropout is judged by its own curve") {
   CHECK(judged("same-curve/bert/dropout", 1, 1) == Verdict::holds);
 }
 
-TEST_CASE("[Shallow] Figure 2 on curves drawn by hand: that of the plain skip") {
+TEST_CASE(
+    "verdicts about [Shallow] Figure 2 for given curves: only the curve with the plain skip "
+    "counts") {
   const auto judged = [](const std::string& lambda, const std::vector<double>& t_sim) {
     return Drawn("post-norm", {{"lambda", "2," + lambda}})
         .curve("lambda=2.token_similarity", {0.5, 0.4, 0.5})
@@ -267,9 +295,10 @@ TEST_CASE("[Shallow] Figure 2 on curves drawn by hand: that of the plain skip") 
   CHECK(judged("0.5", {0.1, 0.2, 0.3}) == Verdict::not_applicable);
 }
 
-TEST_CASE("[Shallow] Figure 4 on curves drawn by hand") {
-  const auto judged = [](const std::string& claim, const std::vector<double>& t_sim, const std::vector<double>& norm,
-                         const std::vector<double>& normed, const std::vector<double>& post_norm) {
+TEST_CASE("verdicts about [Shallow] Figure 4 for given curves") {
+  const auto judged = [](const std::string& claim, const std::vector<double>& t_sim,
+                         const std::vector<double>& norm, const std::vector<double>& normed,
+                         const std::vector<double>& post_norm) {
     return Drawn("pre-norm", {{"also", "post-norm"}})
         .curve("lambda=1.token_similarity", t_sim)
         .curve("lambda=1.norm", norm)
@@ -277,7 +306,8 @@ TEST_CASE("[Shallow] Figure 4 on curves drawn by hand") {
         .curve("post-norm.lambda=1.token_similarity", post_norm)
         .verdict("shallow/fig-4-" + claim);
   };
-  const std::vector<double> rising = {0.1, 0.2, 0.3}, steep = {0.1, 0.6, 0.9}, falling = {0.3, 0.2, 0.1}, flat = {5, 5};
+  const std::vector<double> rising = {0.1, 0.2, 0.3}, steep = {0.1, 0.6, 0.9},
+                            falling = {0.3, 0.2, 0.1}, flat = {5, 5};
   for (const std::string claim : {"similarity-rises", "norm-grows", "normed-constant", "slower"}) {
     CAPTURE(claim);
     CHECK(judged(claim, rising, {1, 2, 3}, flat, steep) == Verdict::holds);
@@ -285,8 +315,9 @@ TEST_CASE("[Shallow] Figure 4 on curves drawn by hand") {
   }
 }
 
-TEST_CASE("[Shallow] Figure 5 on curves drawn by hand: before and after the operation") {
-  const auto judged = [](const std::string& tau, double before, double after, const std::string& when) {
+TEST_CASE("verdicts about [Shallow] Figure 5 for given curves, before and after the operation") {
+  const auto judged = [](const std::string& tau, double before, double after,
+                         const std::string& when) {
     return Drawn("post-norm", {{"tau", tau}})
         .curve("tau=" + tau + ".before.token_diversity", {0.9, before})
         .curve("tau=" + tau + ".token_diversity", {0.9, after})

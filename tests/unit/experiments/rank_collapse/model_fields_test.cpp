@@ -6,13 +6,15 @@ namespace model_fields_test {
 
 using namespace ranklab;
 
-TEST_CASE("further models have the sizes that their words say, otherwise the main model's") {
+TEST_CASE(
+    "further models have the sizes that their words give, and otherwise those of the main model") {
   ModelSpec main;
   main.layers = 5;
   main.tokens = 7;
   main.dim = 12;
-  settle(main);
-  const std::vector<StackedModel> models = stacked_models(main, {"post-norm:3x24", "attention+identity:4", "bert"});
+  resolve_defaults(main);
+  const std::vector<StackedModel> models =
+      stacked_models(main, {"post-norm:3x24", "attention+identity:4", "bert"});
   REQUIRE(models.size() == 4);
   CHECK(models[0].spec.layers == 5);
   CHECK(models[1].spec.layers == 3);
@@ -24,11 +26,13 @@ TEST_CASE("further models have the sizes that their words say, otherwise the mai
   for (const StackedModel& model : models) CHECK(model.spec.tokens == 7);
 }
 
-TEST_CASE("the names of further models begin with their labels, the main model's with nothing") {
+TEST_CASE(
+    "the series names of further models start with their labels, those of the main model do not") {
   ModelSpec main;
   main.value_weights = "orthogonal";
-  settle(main);
-  const std::vector<StackedModel> models = stacked_models(main, {"attention", "attention+identity:4"});
+  resolve_defaults(main);
+  const std::vector<StackedModel> models =
+      stacked_models(main, {"attention", "attention+identity:4"});
   REQUIRE(models.size() == 3);
   CHECK(models[0].label == "attention+orthogonal");
   CHECK(models[0].prefix.empty());

@@ -1,5 +1,5 @@
-// The verdicts of the study train, on records made by hand, and the names, settings and guesses that they rest on. Layers and
-// models have their own tests; learning itself is tested end to end.
+// Verdicts of the study train on handmade records, and the names, settings and guessing rates
+// behind them. Layers and models have their own tests; learning itself has an end-to-end test.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -24,12 +24,12 @@ TrainConfig small_config() {
   config.lr = {"0.01"};
   config.ffn = {"64"};
   config.lambda = {"-2", "-1", "0", "1", "learned"};
-  settle_by_task(config);
+  resolve_task_defaults(config);
   return config;
 }
 
-/// What five trials of one curve say: accuracies, and mu of the last layer at start and end.
-struct Told {
+/// The values of one curve in five trials: accuracies, and mu of the last layer at start and end.
+struct CurveValues {
   std::vector<double> accuracy;
   double mu = 0.5;
 };
@@ -40,21 +40,23 @@ std::vector<double> about(double accuracy) {
 
 class Judged {
  public:
-  explicit Judged(const TrainConfig& config = small_config()) : plan_(plan_of(config)), task_(config) {
-    for (const train::Curve& curve : plan_.curves) told_[curve.name] = {about(0.97)};
+  explicit Judged(const TrainConfig& config = small_config())
+      : plan_(plan_of(config)), task_(config) {
+    for (const train::Curve& curve : plan_.curves) values_[curve.name] = {about(0.97)};
   }
-  Told& operator[](const std::string& curve) {
-    REQUIRE(told_.contains(curve));
-    return told_.at(curve);
+  CurveValues& operator[](const std::string& curve) {
+    REQUIRE(values_.contains(curve));
+    return values_.at(curve);
   }
-  /// The verdict of a claim; the id without "lambda-skip/".
+  /// The verdict of a claim; the id omits "lambda-skip/".
   Verdict operator()(const std::string& id) const {
     Records records(5);
-    for (const auto& [curve, told] : told_) {
+    for (const auto& [curve, values] : values_) {
       for (std::size_t t = 0; t < records.size(); ++t) {
-        records[t].set(curve + "." + final_accuracy, told.accuracy[t]);
+        records[t].set(curve + "." + final_accuracy, values.accuracy[t]);
         for (const char* when : {".start.", ".end."}) {
-          records[t].set(curve + when + mu_normalized, {0.9, 0.8, told.mu * (1 + 0.001 * static_cast<double>(t))});
+          records[t].set(curve + when + mu_normalized,
+                         {0.9, 0.8, values.mu * (1 + 0.001 * static_cast<double>(t))});
         }
       }
     }
@@ -70,14 +72,16 @@ class Judged {
  private:
   Plan plan_;
   Task task_;
-  std::map<std::string, Told> told_;
+  std::map<std::string, CurveValues> values_;
 };
 
 }  // namespace
 
-TEST_CASE("without a skip a model guesses in every seed: one that learns is a counterexample, whatever the mean") {
+TEST_CASE(
+    "without a skip a model must guess in every seed: one seed that learns is a counterexample") {
   Judged judged;
-  judged["attention,lambda=0"].accuracy = about(0.28);  // between 1 / D and the best guess by place
+  judged["attention,lambda=0"].accuracy =
+      about(0.28);  // between 1 / D and the best guess from the position
   CHECK(judged("fig-5/attention/lambda-0") == Verdict::holds);
   judged["attention,lambda=0"].accuracy = {0.28, 0.28, 0.28, 0.28, 0.9};
   CHECK(judged("fig-5/attention/lambda-0") == Verdict::fails);
@@ -89,7 +93,7 @@ TEST_CASE("without a skip a model guesses in every seed: one that learns is a co
   CHECK(judged("table-1/learned-better") == Verdict::not_applicable);
 }
 
-TEST_CASE("collapse of rank as the reason, both ways") {
+TEST_CASE("collapse as the cause of the failure is judged in both directions") {
   Judged judged;
   judged["attention,lambda=0"] = {about(0.28), 1e-5};
   CHECK(judged("fig-5/because-of-collapse") == Verdict::holds);
@@ -102,14 +106,16 @@ TEST_CASE("collapse of rank as the reason, both ways") {
   CHECK(judged("fig-5/only-collapse") == Verdict::not_applicable);
 }
 
-TEST_CASE("other lambdas, and a learned one") {
+TEST_CASE("nonzero lambdas are compared with each other, and with a learned lambda") {
   Judged judged;
   CHECK(judged("fig-5/attention/others-alike") == Verdict::holds);
-  judged["attention,lambda=-1"].accuracy = about(0.5);  // has the law of lambda = 1: says nothing of lambda
+  judged["attention,lambda=-1"].accuracy =
+      about(0.5);  // has the same distribution as lambda = 1, so it does not count
   CHECK(judged("fig-5/attention/others-alike") == Verdict::holds);
   judged["attention,lambda=-2"].accuracy = about(0.92);
   CHECK(judged("fig-5/attention/others-alike") == Verdict::fails);
-  judged["attention,lambda=-2"].accuracy = {0.97, 0.97, 0.97, 0.97, 0.9};  // alike on average, but too few seeds to say so
+  judged["attention,lambda=-2"].accuracy = {
+      0.97, 0.97, 0.97, 0.97, 0.9};  // equal on average, but the seeds are too few to decide
   CHECK(judged("fig-5/attention/others-alike") == Verdict::not_applicable);
   CHECK(judged("table-1/attention/learned-no-worse") == Verdict::holds);
   judged["attention,lambda=learned"].accuracy = about(0.93);
@@ -118,13 +124,13 @@ TEST_CASE("other lambdas, and a learned one") {
   judged["attention,lambda=learned"].accuracy = {0.97, 0.97, 0.97, 0.97, 0.8};
   CHECK(judged("table-1/attention/learned-no-worse") == Verdict::not_applicable);
   judged["attention,lambda=learned"].accuracy = about(0.98);
-  judged["attention,lambda=learned"].accuracy[0] = 0.984;  // paired differences with a spread
+  judged["attention,lambda=learned"].accuracy[0] = 0.984;  // the paired differences vary
   CHECK(judged("table-1/learned-better") == Verdict::holds);
   judged["attention,lambda=1"].accuracy = {1, 1, 1, 1, 0.999};
   CHECK(judged("table-1/learned-better") == Verdict::not_applicable);
 }
 
-TEST_CASE("who solves recall") {
+TEST_CASE("a model solves recall if its accuracy is high in every seed") {
   TrainConfig config = small_config();
   config.model = {"attention", "mamba2", "linear-attention", "s4d"};
   Judged judged(config);
@@ -138,7 +144,7 @@ TEST_CASE("who solves recall") {
   CHECK(judged("table-1/linear-attention/fails-at-recall") == Verdict::holds);
 }
 
-TEST_CASE("curves take what is said for all, for their model, or for their start") {
+TEST_CASE("curves take the setting for all, for their model or for their start") {
   TrainConfig config = small_config();
   config.model = {"attention", "mamba2"};
   config.init = {"fan", "small"};
@@ -165,10 +171,10 @@ TEST_CASE("curves take what is said for all, for their model, or for their start
   CHECK(plan.with_lambda(last, -0.5) == nullptr);
 }
 
-TEST_CASE("guesses at recall") {
+TEST_CASE("chance and the best guess at recall are right") {
   const Task task(small_config());
   CHECK(task.chance() == 0.25);
-  // The law of the slots by another program, from 100,000 sequences: 0.3065.
+  // 0.3065 comes from another program, as a mean over 100,000 sequences.
   CHECK(task.best_guess() == doctest::Approx(0.3065).epsilon(0.01));
   CHECK(task.cases() == 2048);
 }

@@ -1,4 +1,5 @@
-// The verdicts where variants are compared, on records made by hand, and the curves, names and defaults that they rest on.
+// Verdicts that compare variants, on handmade records, and the curves, names and defaults behind
+// them.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -22,11 +23,11 @@ TrainConfig images_config() {
   config.layers = {3, 6};
   config.lr_post = {0.001, 0.0005};
   config.train_size = config.test_size = 50;
-  settle_by_task(config);
+  resolve_task_defaults(config);
   return config;
 }
 
-/// Of a text in which every one of four letters is as frequent as the others: the entropy is ln 4.
+/// The text has four letters of equal frequency, so its entropy is ln 4.
 TrainConfig text_config(const std::string& file) {
   TrainConfig config;
   config.task = "text";
@@ -35,38 +36,40 @@ TrainConfig text_config(const std::string& file) {
   config.mean = {"strict", "segment"};
   config.layers = {3};
   config.length = 4;
-  settle_by_task(config);
+  resolve_task_defaults(config);
   return config;
 }
 
-struct Told {
+struct CurveValues {
   double loss = 1, excess = 0, branch = 1, gradient_of_first = 1, last_cosine = 0.96;
 };
 
 class Judged {
  public:
   explicit Judged(const TrainConfig& config) : plan_(plan_of(config)), task_(config) {
-    for (const train::Curve& curve : plan_.curves) told_[curve.name] = {};
+    for (const train::Curve& curve : plan_.curves) values_[curve.name] = {};
   }
-  Told& operator[](const std::string& curve) {
-    REQUIRE_MESSAGE(told_.contains(curve), curve);
-    return told_.at(curve);
+  CurveValues& operator[](const std::string& curve) {
+    REQUIRE_MESSAGE(values_.contains(curve), curve);
+    return values_.at(curve);
   }
-  /// The verdict of a claim; the id without "shallow/".
+  /// A claim and its verdict; the id omits "shallow/".
   Claim claim(const std::string& id) const {
     Records records(3);
     for (const train::Curve& curve : plan_.curves) {
-      const Told& told = told_.at(curve.name);
+      const CurveValues& values = values_.at(curve.name);
       for (std::size_t t = 0; t < records.size(); ++t) {
         const std::string prefix = curve.name + ".";
         const std::vector<double> blocks(curve.layers, 1), representations(curve.layers + 1, 0.97);
-        records[t].set(prefix + final_train_loss, told.loss + 0.0003 * static_cast<double>(t * t));
-        records[t].set(prefix + future_excess, told.excess);
+        records[t].set(prefix + final_train_loss,
+                       values.loss + 0.0003 * static_cast<double>(t * t));
+        records[t].set(prefix + future_excess, values.excess);
         for (const std::string& moment : moments) {
-          std::vector<double> branch(curve.layers, told.branch), gradients = blocks, cosines = representations;
-          branch.front() = curve.variant == "pre" ? 0.1 : 0.05;  // does not count
-          gradients.front() = told.gradient_of_first;
-          cosines.back() = told.last_cosine;
+          std::vector<double> branch(curve.layers, values.branch), gradients = blocks,
+                                                                   cosines = representations;
+          branch.front() = curve.variant == "pre" ? 0.1 : 0.05;  // the first block does not count
+          gradients.front() = values.gradient_of_first;
+          cosines.back() = values.last_cosine;
           records[t].set(prefix + moment + branch_ratio, branch);
           records[t].set(prefix + moment + block_gradient, gradients);
           records[t].set(prefix + moment + token_similarity, representations);
@@ -87,7 +90,7 @@ class Judged {
  private:
   Plan plan_;
   Task task_;
-  std::map<std::string, Told> told_;
+  std::map<std::string, CurveValues> values_;
 };
 
 std::string four_letters() {
@@ -98,7 +101,7 @@ std::string four_letters() {
 
 }  // namespace
 
-TEST_CASE("images: the gap, beside the best rate, and beside pre-norm") {
+TEST_CASE("images: the gap is judged at the same rate, at the best rate and against pre-norm") {
   Judged judged(images_config());
   const std::string post = "attention,post,L=3,lr=0.001", half = "attention,post,L=3,lr=0.0005";
   CHECK(judged("fig-6/L=3/gap") == Verdict::fails);
@@ -116,7 +119,7 @@ TEST_CASE("images: the gap, beside the best rate, and beside pre-norm") {
   CHECK(judged("fig-6/L=3/below-pre-norm") == Verdict::fails);
 }
 
-TEST_CASE("the gap is at the same rate, wherever it stands in the list") {
+TEST_CASE("the gap is judged at the same rate, wherever that rate is in the list") {
   TrainConfig config = images_config();
   config.lr_post = {0.0005, 0.001};
   Judged judged(config);
@@ -125,7 +128,7 @@ TEST_CASE("the gap is at the same rate, wherever it stands in the list") {
   CHECK(judged("fig-6/L=3/gap-at-best") == Verdict::fails);
 }
 
-TEST_CASE("depth: the gap at the largest less that at the smallest") {
+TEST_CASE("the gap at the largest depth is compared with the gap at the smallest") {
   Judged judged(images_config());
   judged["attention,post,L=3,lr=0.001"].loss = 1.2;
   judged["attention,post,L=6,lr=0.001"].loss = 1.5;
@@ -134,19 +137,22 @@ TEST_CASE("depth: the gap at the largest less that at the smallest") {
   CHECK(judged("fig-6/L=3-6/gap-grows") == Verdict::fails);
 }
 
-TEST_CASE("a run that diverged has learnt nothing") {
+TEST_CASE("a run that diverged has the loss of guessing") {
   Judged judged(images_config());
   judged["attention,post,L=3,lr=0.001"].loss = std::nan("");
-  CHECK(judged("fig-6/L=3/gap") == Verdict::holds);  // ln 10 against 1
+  CHECK(judged("fig-6/L=3/gap") == Verdict::holds);  // ln 10 is compared with 1
 }
 
-TEST_CASE("attention beside the residual, gradients, similarities") {
+TEST_CASE(
+    "the attention branch, the gradients and the similarities are judged from their own numbers") {
   Judged judged(images_config());
   CHECK(judged("fig-6/L=3/attention-not-discounted/start") == Verdict::holds);
   judged["attention,de-escalated,L=3"].branch = 0.99;
   CHECK(judged("fig-6/L=3/attention-not-discounted/end") == Verdict::fails);
-  for (const auto& [of_first, verdict] :
-       {std::pair(9.0, Verdict::holds), {11.0, Verdict::fails}, {0.09, Verdict::fails}, {0.0, Verdict::fails}}) {
+  for (const auto& [of_first, verdict] : {std::pair(9.0, Verdict::holds),
+                                          {11.0, Verdict::fails},
+                                          {0.09, Verdict::fails},
+                                          {0.0, Verdict::fails}}) {
     judged["attention,post,L=3,lr=0.001"].gradient_of_first = of_first;
     CHECK(judged("fig-1-gradient/L=3/start") == verdict);
     CHECK(judged("fig-1-gradient/L=3/eighth") == verdict);
@@ -156,7 +162,9 @@ TEST_CASE("attention beside the residual, gradients, similarities") {
   CHECK(judged("fig-6/L=3/similarities-together") == Verdict::fails);
 }
 
-TEST_CASE("text: failing is staying at the entropy of tokens, alike is within 0.1 nats, a leak voids") {
+TEST_CASE(
+    "text: a model fails if it stays at the entropy, 0.1 nats count as equal, a leak makes claims "
+    "void") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "text.txt", four_letters());
   const TrainConfig config = text_config(folder / "text.txt");
@@ -173,12 +181,12 @@ TEST_CASE("text: failing is staying at the entropy of tokens, alike is within 0.
   for (const char* id : {"gap", "like-pre-norm", "attention-not-discounted/start"}) {
     const Claim claim = judged.claim(std::string("fig-7/L=3,mean=segment/") + id);
     CHECK(claim.verdict == Verdict::not_applicable);
-    CHECK(claim.detail.find("0.2 nats higher") != std::string::npos);
+    CHECK(claim.detail.find("raises the loss by 0.2 nats") != std::string::npos);
   }
   CHECK(judged("fig-7/L=3,mean=strict/gap") == Verdict::holds);
 }
 
-TEST_CASE("what the tasks of the two papers have where nothing is said") {
+TEST_CASE("the defaults of the tasks follow the two papers") {
   TrainConfig config = images_config();
   CHECK(config.init == std::vector<std::string>{"alg1"});
   CHECK(config.patch == 7);
@@ -203,7 +211,7 @@ TEST_CASE("what the tasks of the two papers have where nothing is said") {
   text.variant = {"de-escalated"};
   text.layers = {2};
   text.init = {"torch"};
-  settle_by_task(text);
+  resolve_task_defaults(text);
   CHECK(text.vocab == "char");
   CHECK(text.weight_decay == 0);
   const Plan of_text = plan_of(text);
@@ -221,24 +229,26 @@ TEST_CASE("what the tasks of the two papers have where nothing is said") {
 
   TrainConfig of_lambda;
   of_lambda.task = "text";
-  settle_by_task(of_lambda);
+  resolve_task_defaults(of_lambda);
   CHECK(of_lambda.positions == "learned");
   CHECK(of_lambda.schedule == "cosine");
   CHECK(of_lambda.clip == 1);
   CHECK(of_lambda.heads == 1);
 }
 
-TEST_CASE("rates and warm-ups of post, means of de-escalated") {
+TEST_CASE("curves vary over rates and warm-ups of post, and over means of de-escalated") {
   TrainConfig config = images_config();
   config.layers = {3};
   config.warmup_post = {0, 5};
   config.mean = {"segment", "prefix"};
   std::vector<std::string> names;
   for (const train::Curve& curve : plan_of(config).curves) names.push_back(curve.name);
-  CHECK(names == std::vector<std::string>{"attention,post,L=3,lr=0.001,warmup=0", "attention,post,L=3,lr=0.001,warmup=5",
-                                          "attention,post,L=3,lr=0.0005,warmup=0", "attention,post,L=3,lr=0.0005,warmup=5",
-                                          "attention,pre,L=3", "attention,de-escalated,L=3,mean=segment",
-                                          "attention,de-escalated,L=3,mean=prefix"});
+  CHECK(names == std::vector<std::string>{
+                     "attention,post,L=3,lr=0.001,warmup=0", "attention,post,L=3,lr=0.001,warmup=5",
+                     "attention,post,L=3,lr=0.0005,warmup=0",
+                     "attention,post,L=3,lr=0.0005,warmup=5", "attention,pre,L=3",
+                     "attention,de-escalated,L=3,mean=segment",
+                     "attention,de-escalated,L=3,mean=prefix"});
   config.lr_post = {0.01};
   config.warmup_post = {};
   const Plan plan = plan_of(config);

@@ -45,13 +45,14 @@ doctest::Approx close(double expected) {
   return doctest::Approx(expected).epsilon(1e-9).scale(1.0);
 }
 
-arma::mat normal(const Trial& trial, const std::string& name, arma::uword rows, arma::uword columns, double deviation) {
+arma::mat normal(const Trial& trial, const std::string& name, arma::uword rows, arma::uword columns,
+                 double deviation) {
   arma::mat G(rows, columns);
   trial.stream(name).fill_normal({G.memptr(), G.n_elem}, deviation);
   return G;
 }
 
-// The matrices of the size k, drawn and multiplied here without blocks or halves.
+// The matrices of size k, drawn and multiplied here without blocks or halves.
 struct Drawn {
   explicit Drawn(arma::uword k) {
     const Trial trial(seed, 0, 0);
@@ -73,7 +74,7 @@ double spectral_norm(const arma::mat& M) {
 
 }  // namespace
 
-TEST_CASE("one feature map: spike, bulk and errors from the matrices themselves") {
+TEST_CASE("one feature map: spike, bulk and errors equal those computed from the matrices") {
   const Drawn drawn(32);
   const TrialRecord record = measure(LabelModel::realizable);
   const auto got = [&](const char* name) { return record.scalar(std::string("k32.") + name); };
@@ -84,34 +85,39 @@ TEST_CASE("one feature map: spike, bulk and errors from the matrices themselves"
   CHECK(got("bulk_min") == close(s(31) * s(31) / n));
   const arma::vec mean = arma::mean(drawn.A, 1);
   CHECK(got("mean_ratio") == close(arma::norm(mean) / arma::norm(drawn.V, "fro")));
-  const arma::mat centred = drawn.A.each_col() - mean;
-  const arma::vec c = svd_by_rotations(centred).s;
+  const arma::mat centered = drawn.A.each_col() - mean;
+  const arma::vec c = svd_by_rotations(centered).s;
   CHECK(got("sample_bulk_min") == close(c(31) * c(31) / n));
   CHECK(got("sample_bulk_max") == close(c(0) * c(0) / n));
   CHECK(got("interlacing_violations") == 0.0);
   const arma::mat Sigma = feature_covariance(find_activation("relu"), drawn.V);
-  CHECK(got("sigma_error") == close(spectral_norm(centred * centred.t() / n - Sigma) / spectral_norm(Sigma)));
-  // T = (I - eta B) B from its own singular values, eta = 1/(1 + ||B||).
+  CHECK(got("sigma_error") ==
+        close(spectral_norm(centered * centered.t() / n - Sigma) / spectral_norm(Sigma)));
+  // T = (I - eta B) B, from its own singular values, with eta = 1/(1 + ||B||).
   const arma::mat B = drawn.A * drawn.A.t() / n;
   const arma::vec T = svd_by_rotations(B - B * B / (1.0 + spectral_norm(B))).s;
   CHECK(got("condition") == doctest::Approx(T.front() / T.back()).epsilon(1e-6));
 }
 
-TEST_CASE("the expansion (3.6): three rows at known angles") {
-  // Orthogonal rows of norms 2 and 1: the off-diagonal of Sigma and of both products is 0, the remainder vanishes.
+TEST_CASE("the expansion (3.6) is right for pairs of rows at known angles") {
+  // Two orthogonal rows of norms 2 and 1: Sigma and both products are diagonal, so the remainder
+  // vanishes.
   const arma::mat orthogonal = {{2.0, 0.0}, {0.0, 1.0}};
   const arma::mat Sigma = feature_covariance(find_activation("relu"), orthogonal);
   CHECK(arma::abs(expand_covariance(orthogonal, Sigma).remainder).max() < 1e-14);
-  // Rows of norms 2 and 3 at 60 degrees: 6/(2 pi) (phi(1/2) - pi/4 - 1/8) off the diagonal.
+  // Two rows of norms 2 and 3 at 60 degrees: the off-diagonal entry is 6/(2 pi) (phi(1/2) - pi/4 -
+  // 1/8).
   const arma::mat V = {{2.0, 0.0}, {1.5, 1.5 * std::sqrt(3.0)}};
-  const CovarianceExpansion expansion = expand_covariance(V, feature_covariance(find_activation("relu"), V));
+  const CovarianceExpansion expansion =
+      expand_covariance(V, feature_covariance(find_activation("relu"), V));
   const double phi = std::sqrt(0.75) + pi * 2.0 / 3.0 * 0.5 - 1.0;
   CHECK(expansion.remainder(0, 1) == close(6.0 / (2.0 * pi) * (phi - pi / 4.0 - 0.125)));
   CHECK(expansion.corrected <= expansion.rounding);
-  CHECK(expansion.as_printed == close(5.0));  // Lambda E Lambda is 6 E off the diagonal and E's diagonal is 0
+  CHECK(expansion.as_printed ==
+        close(5.0));  // off the diagonal, Lambda E Lambda is 6 E; the diagonal of E is 0
 }
 
-TEST_CASE("two feature maps: singular values, fits, sides of (3.21) and (3.22)") {
+TEST_CASE("two feature maps: singular values, fits and both sides of (3.21) and (3.22) are right") {
   const Drawn drawn(32);
   const TrialRecord record = measure(LabelModel::teacher);
   const auto got = [&](const char* name) { return record.scalar(std::string("k32.") + name); };
@@ -131,20 +137,24 @@ TEST_CASE("two feature maps: singular values, fits, sides of (3.21) and (3.22)")
   const arma::vec linear = svd_by_rotations(drawn.V_bar * drawn.V.t()).s;
   CHECK(got("linear_sigma_1") == close(linear(0)));
   CHECK(got("linear_sigma_d") == close(linear(15)));
-  CHECK(got("ratio") == close(arma::accu(svd_by_rotations(drawn.W_bar * svd.U.head_cols(16)).s) / arma::norm(drawn.W_bar, "fro")));
-  // One step of gradient descent on the loss itself: W_1 = eta W-bar B-bar, gradient (W_1 A - W-bar A-bar) A'/n.
+  CHECK(got("ratio") == close(arma::accu(svd_by_rotations(drawn.W_bar * svd.U.head_cols(16)).s) /
+                              arma::norm(drawn.W_bar, "fro")));
+  // One step of gradient descent on the loss: W_1 = eta W-bar B-bar, and the gradient is (W_1 A -
+  // W-bar A-bar) A'/n.
   const double eta = 1.0 / (1.0 + spectral_norm(B));
   const arma::mat W_1 = eta * drawn.W_bar * B_bar;
-  const arma::vec g = svd_by_rotations((W_1 * drawn.A - drawn.W_bar * drawn.A_bar) * drawn.A.t() / n).s;
-  CHECK(got("nuclear_rank_1") == doctest::Approx(std::pow(arma::accu(g), 2) / arma::dot(g, g)).epsilon(1e-8));
-  // The fit leaves a residual that is orthogonal to both matrices.
+  const arma::vec g =
+      svd_by_rotations((W_1 * drawn.A - drawn.W_bar * drawn.A_bar) * drawn.A.t() / n).s;
+  CHECK(got("nuclear_rank_1") ==
+        doctest::Approx(std::pow(arma::accu(g), 2) / arma::dot(g, g)).epsilon(1e-8));
+  // The residual of the fit is orthogonal to both matrices.
   const arma::mat C = (B_bar - mean_bar * mean.t()) * n / (n - 1.0), L = drawn.V_bar * drawn.V.t();
   const arma::mat rest = C - got("coefficient_linear") * L - got("coefficient_ones") / d;
   CHECK(arma::dot(rest, L) == close(0.0));
   CHECK(arma::accu(rest) == close(0.0));
 }
 
-TEST_CASE("norm of a difference of two rank-one matrices") {
+TEST_CASE("rank_two_norm is the norm of a difference of two rank-one matrices") {
   const Trial trial(seed, 0, 0);
   const arma::mat G = normal(trial, "G", 7, 4, 1.0);
   const arma::vec a = G.col(0), b = G.col(1), c = G.col(2), d = G.col(3);
@@ -152,14 +162,17 @@ TEST_CASE("norm of a difference of two rank-one matrices") {
   CHECK(rank_two_norm(a, b, a, b) < 1e-6);
 }
 
-TEST_CASE("the product of halves has no bias: the covariance itself scores 0, twice the covariance 1/4") {
-  // 400 draws of 12 samples of one Gaussian pair, whose features are the pair itself.
+TEST_CASE(
+    "the product of two halves is unbiased: the true covariance scores 0, twice the covariance "
+    "1/4") {
+  // 400 draws of 12 samples of a Gaussian pair; its features are the pair itself.
   const arma::mat C = {{1.0, 0.0}, {0.0, 1.0}};
   double exact = 0.0, twice = 0.0, exact_square = 0.0;
   constexpr int draws = 400;
   for (int i = 0; i < draws; ++i) {
     const Trial trial(seed, static_cast<std::uint64_t>(i), 0);
-    const FeatureSamples samples = sample_features(trial, {2, 2, 12}, find_activation("identity"), C, {}, false);
+    const FeatureSamples samples =
+        sample_features(trial, {2, 2, 12}, find_activation("identity"), C, {}, false);
     const double e = unbiased_squared_error(samples.student, C);
     exact += e / draws;
     exact_square += e * e / draws;
@@ -167,11 +180,11 @@ TEST_CASE("the product of halves has no bias: the covariance itself scores 0, tw
   }
   const double error = std::sqrt(exact_square / draws);
   CHECK(std::fabs(exact) <= tolerance::standard_errors * error);
-  // ||C - 2C||^2 / ||2C||^2.
+  // The expected value is ||C - 2C||^2 / ||2C||^2.
   CHECK(std::fabs(twice - 0.25) <= tolerance::standard_errors * error);
 }
 
-TEST_CASE("exponents are those of the trials") {
+TEST_CASE("exponents are fitted to the numbers of the trials") {
   FeaturesConfig config = tiny();
   const Plan plan = make_plan(config, LabelModel::realizable);
   Records records(3);
@@ -185,14 +198,15 @@ TEST_CASE("exponents are those of the trials") {
   Claims claims;
   const Statement text{"spectral/eq-0", "", ""};
   const SizeClaims over_d = over_sizes(plan, records, claims);
-  for (const double slope : slopes_over(records, plan.d, over_d.at_sizes("falls"), fit_power)) CHECK(slope == close(-0.7));
+  for (const double slope : slopes_over(records, plan.d, over_d.at_sizes("falls"), fit_power))
+    CHECK(slope == close(-0.7));
   over_d.exponent(text, "falls", {-0.8, -0.6}, "");
   over_d.exponent(text, "falls", {-0.6, 0.0}, "");
   over_d.exponent(text, "zero", {-1.0, 1.0}, "");
   over_d.everywhere(text, "falls", "");
   over_d.everywhere(
       text, [](const AtSize& at) { return at.x == 16.0 ? -1.0 : 1.0; }, "");
-  config.d = 8;  // fixed: nothing grows
+  config.d = 8;  // with a fixed d, nothing grows
   const Plan fixed = make_plan(config, LabelModel::realizable);
   over_sizes(fixed, records, claims).exponent(text, "falls", {-0.8, -0.6}, "");
   const std::vector<Claim>& made = claims.list();
@@ -206,86 +220,97 @@ TEST_CASE("exponents are those of the trials") {
   CHECK(over_d.range("falls").starts_with(short_number(std::pow(32.0, -0.7)) + " to "));
 }
 
-TEST_CASE("chi-squared tails: closed forms, and the edge of Lemma 3.3") {
-  // 2 degrees: exp(-x/2); 4 degrees: (1 + x/2) exp(-x/2), at x = degrees (1 + excess).
+TEST_CASE(
+    "chi-squared tails equal their closed forms, and the bounds of Lemma 3.3 have the right sign") {
+  // 2 degrees of freedom: exp(-x/2); 4 degrees: (1 + x/2) exp(-x/2), with x = degrees (1 + excess).
   CHECK(log_chi_squared_tail(2.0, 1.5) == close(-2.5));
   CHECK(log_chi_squared_tail(4.0, 2.0) == close(std::log(7.0) - 6.0));
-  // 400 degrees: Simpson's rule over the density.
+  // 400 degrees of freedom: Simpson's rule for the density.
   const double d = 400.0, excess = 0.3;
   double sum = 0.0;
   constexpr int steps = 20000;
   for (int i = 0; i <= steps; ++i) {
     const double x = d * (1.0 + excess) + 400.0 * i / steps;
-    const double density = std::exp((d / 2.0 - 1.0) * std::log(x / 2.0) - x / 2.0 - std::lgamma(d / 2.0)) / 2.0;
+    const double density =
+        std::exp((d / 2.0 - 1.0) * std::log(x / 2.0) - x / 2.0 - std::lgamma(d / 2.0)) / 2.0;
     sum += (i == 0 || i == steps ? 1.0 : (i % 2 == 1 ? 4.0 : 2.0)) * density * 400.0 / steps / 3.0;
   }
   CHECK(log_chi_squared_tail(d, excess) == doctest::Approx(std::log(sum)).epsilon(1e-8));
-  // At log k = d/4 the bound is 3, whose Chernoff exponent (2 - log 3)/2 per dimension falls short of 2 log(k)/d = 1/2.
+  // At log k = d/4 the bound is 3. Its Chernoff exponent per dimension, (2 - log 3)/2, is smaller
+  // than 2 log(k)/d = 1/2.
   CHECK(log_lemma_3_3_lower(1000.0, 0.25) > 0.0);
   CHECK(log_lemma_3_3_lower(16.0, 0.25) < 0.0);
   CHECK(log_lemma_3_3_upper(1000.0, 0.16) < 0.0);
 }
 
-TEST_CASE("a size's numbers do not depend on the list; single precision is close") {
+TEST_CASE("the numbers at one size do not depend on the list of sizes; single precision is close") {
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     FeaturesConfig one = tiny();
     one.k = {32};
-    const TrialRecord all = measure(model), alone = measure(model, one), rough = measure(model, tiny(), true);
+    const TrialRecord all = measure(model), alone = measure(model, one),
+                      rough = measure(model, tiny(), true);
     for (const auto& entry : alone.arrays()) {
       CAPTURE(entry.first);
       CHECK(all.array(entry.first) == entry.second);
     }
-    // Rounding of features of order 1, averaged.
-    CHECK(rough.scalar("k32.mean_coefficient") == doctest::Approx(all.scalar("k32.mean_coefficient")).epsilon(1e-5));
+    // Only the rounding error of features of order 1 remains, averaged.
+    CHECK(rough.scalar("k32.mean_coefficient") ==
+          doctest::Approx(all.scalar("k32.mean_coefficient")).epsilon(1e-5));
     CHECK(rough.scalar("k32.mean_coefficient") != all.scalar("k32.mean_coefficient"));
   }
 }
 
-TEST_CASE("misprints are told from their corrections") {
+TEST_CASE("misprinted statements fail and their corrections hold") {
   FeaturesConfig config = tiny();
   config.k = {32, 64, 128};
   config.phi_points = 11;
-  const Result gram = run_study(LabelModel::realizable, config, 12), cross = run_study(LabelModel::teacher, config, 12);
-  for (const std::string id :
-       {"thm-3.2/mean-vector/as-printed", "thm-3.2/spike/as-printed", "eq-3.6/as-printed", "lemma-3.3/hypothesis/as-printed"}) {
+  const Result gram = run_study(LabelModel::realizable, config, 12),
+               cross = run_study(LabelModel::teacher, config, 12);
+  for (const std::string id : {"thm-3.2/mean-vector/as-printed", "thm-3.2/spike/as-printed",
+                               "eq-3.6/as-printed", "lemma-3.3/hypothesis/as-printed"}) {
     CAPTURE(id);
     CHECK(find_claim(gram, "spectral/" + id).verdict == Verdict::fails);
   }
   for (const std::string id :
-       {"fig-16/phi", "fig-16/derivatives", "eq-3.5/remainder", "eq-3.6/corrected", "eq-3.6/remainder",
-        "thm-3.2/hadamard-square/corrected", "lemma-3.5/interlacing", "lemma-3.3/hypothesis/corrected", "eq-3.7", "eq-3.8"}) {
+       {"fig-16/phi", "fig-16/derivatives", "eq-3.5/remainder", "eq-3.6/corrected",
+        "eq-3.6/remainder", "thm-3.2/hadamard-square/corrected", "lemma-3.5/interlacing",
+        "lemma-3.3/hypothesis/corrected", "eq-3.7", "eq-3.8"}) {
     CAPTURE(id);
     CHECK(find_claim(gram, "spectral/" + id).verdict == Verdict::holds);
   }
   for (const std::string id :
-       {"thm-3.7/decomposition/as-printed", "thm-3.7/covariance-definition/as-printed", "thm-3.7/mean-vector-mu/as-printed",
-        "thm-3.7/mean-vector-nu/as-printed", "thm-3.7/coefficient-linear/as-printed", "thm-3.7/coefficient-ones/as-printed",
+       {"thm-3.7/decomposition/as-printed", "thm-3.7/covariance-definition/as-printed",
+        "thm-3.7/mean-vector-mu/as-printed", "thm-3.7/mean-vector-nu/as-printed",
+        "thm-3.7/coefficient-linear/as-printed", "thm-3.7/coefficient-ones/as-printed",
         "thm-3.7/as-printed", "cor-3.8/rank-one/as-printed", "eq-3.19/order/as-printed"}) {
     CAPTURE(id);
     CHECK(find_claim(cross, "spectral/" + id).verdict == Verdict::fails);
   }
-  for (const std::string id : {"thm-3.7/corrected", "cor-3.8/rank-one/corrected", "eq-3.19/order/corrected", "eq-3.21/davis-kahan",
-                               "eq-3.22/davis-kahan"}) {
+  for (const std::string id :
+       {"thm-3.7/corrected", "cor-3.8/rank-one/corrected", "eq-3.19/order/corrected",
+        "eq-3.21/davis-kahan", "eq-3.22/davis-kahan"}) {
     CAPTURE(id);
     CHECK(find_claim(cross, "spectral/" + id).verdict == Verdict::holds);
   }
-  // The mean's coefficient is recovered: five standard errors around 1/sqrt(2 pi), and not around 1/(2 pi).
-  const Summary summary = summarise(find_scalar(gram, "k128.mean_coefficient"));
+  // The mean's coefficient is 1/sqrt(2 pi) to within five standard errors, and is not 1/(2 pi).
+  const Summary summary = summarize(find_scalar(gram, "k128.mean_coefficient"));
   const double error = tolerance::standard_errors * summary.std / std::sqrt(12.0);
   CHECK(std::fabs(summary.mean - 1.0 / std::sqrt(2.0 * pi)) <= error);
   CHECK(std::fabs(summary.mean - 0.5 / pi) > error);
 }
 
-TEST_CASE("the bounds (3.4) hold on long rows and are not judged on rows far from unit norm") {
+TEST_CASE("the bounds (3.4) hold for long rows and are not judged for rows far from unit norm") {
   FeaturesConfig config = tiny();
-  const auto judged = [&](const std::string& id) { return find_claim(run_study(LabelModel::realizable, config, 1), id); };
+  const auto judged = [&](const std::string& id) {
+    return find_claim(run_study(LabelModel::realizable, config, 1), id);
+  };
   config.k = {32};
   config.d = 200;
   CHECK(judged("spectral/eq-3.4/lower").verdict == Verdict::holds);
   CHECK(judged("spectral/eq-3.4/upper").verdict == Verdict::holds);
   config.d = 3;
   CHECK(judged("spectral/eq-3.4/lower").verdict == Verdict::not_applicable);
-  // Fewer samples than features: the bulk is singular.
+  // With fewer samples than features, the bulk is singular.
   config.k = {8, 16, 32};
   config.d = 0;
   config.n = 8;
@@ -293,7 +318,7 @@ TEST_CASE("the bounds (3.4) hold on long rows and are not judged on rows far fro
   CHECK(judged("spectral/thm-3.4/bulk-below").detail.starts_with("n <= k"));
 }
 
-TEST_CASE("names, figures and other activations") {
+TEST_CASE("names and figures are complete, also with another activation") {
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     for (const char* activation : {"relu", "tanh"}) {
       CAPTURE(activation);
@@ -319,7 +344,7 @@ TEST_CASE("names, figures and other activations") {
         CHECK(about_relu("spectral/thm-3.7/mean-vector-mu/corrected") == tanh);
         CHECK_FALSE(about_relu("spectral/thm-3.7/covariance"));
       }
-      CHECK(result.notes.size() == 1);  // two sizes: no exponents
+      CHECK(result.notes.size() == 1);  // with only two sizes there are no exponents
       if (model == LabelModel::realizable) {
         CHECK(find_scalar(result, "k8.spike").size() == 2);
         CHECK(find_series(result, "spike").x == std::vector<double>{8.0, 16.0});
@@ -327,12 +352,14 @@ TEST_CASE("names, figures and other activations") {
         CHECK(find_series(result, "phi").mean.size() == 41);
         if (!tanh) CHECK(find_series(result, "phi").mean.back() == close(pi - 1.0));
       }
-      CHECK_NOTHROW(run_configured(make_features_study(model), values, 0));  // interrupted at once
+      // Interrupted before the first trial.
+      CHECK_NOTHROW(run_configured(make_features_study(model), values, 0));
     }
   }
 }
 
-TEST_CASE("bad input names the flag; the estimate grows with the work") {
+TEST_CASE(
+    "bad values are refused with the flag's name, and the estimate grows with the problem size") {
   const auto refused = [](const std::string& flag, const std::string& value) {
     return refusal(make_features_study(LabelModel::realizable), {{flag, value}});
   };
@@ -347,7 +374,7 @@ TEST_CASE("bad input names the flag; the estimate grows with the work") {
     const double growth = large->estimate().flops / small->estimate().flops;
     CHECK(growth > 6.0);
     CHECK(growth < 9.0);
-    // At the least: the sums of both halves.
+    // Lower bound: the sums of both halves.
     CHECK(large->estimate().bytes > 8.0 * 2 * 1024 * 1024);
   }
 }

@@ -1,4 +1,4 @@
-// Verdicts of the study gradient-rank from records whose power laws are known.
+// Verdicts of the study gradient-rank on records with known power laws.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,9 +20,10 @@ doctest::Approx close(double expected, double tolerance) {
   return doctest::Approx(expected).scale(0).epsilon(tolerance);
 }
 
-// Records in which every quantity that a claim looks at is a power of k; jitter keeps the trials apart.
-Result judged(LabelModel model, const std::map<std::string, double>& exponents, const std::vector<std::uint64_t>& k,
-              const GradientRankConfig& base = {}) {
+// Records in which every quantity that a claim uses is a power of k; a small factor makes the
+// trials differ.
+Result judged(LabelModel model, const std::map<std::string, double>& exponents,
+              const std::vector<std::uint64_t>& k, const GradientRankConfig& base = {}) {
   GradientRankConfig config = base;
   config.k = k;
   config.steps = 4;
@@ -43,18 +44,32 @@ Result judged(LabelModel model, const std::map<std::string, double>& exponents, 
   return gradient_rank::report(plan, records);
 }
 
-// As the paper says.
+// Exponents as claimed by the paper.
 std::map<std::string, double> as_claimed() {
-  return {{"nuclear_rank_0", 0},       {"nuclear_rank_1", 1}, {"stable_rank_A", 0},           {"condition_T", 0},
-          {"condition_T_bound", 0.05}, {"spike", 1},          {"nuclear_rank_0_bound", 0.05}, {"nuclear_rank_1_offset", 1},
-          {"nuclear_rank_W", 1},       {"B_norm", 1},         {"bulk_smallest", 0},           {"bulk_largest", 0},
-          {"window_start", 0},         {"window_end", 1},     {"minimum_ratio", -1},          {"cross_spike", 1},
-          {"cross_bulk_largest", 0},   {"cross_bulk_d", 0},   {"closed_form_error", 0}};
+  return {{"nuclear_rank_0", 0},
+          {"nuclear_rank_1", 1},
+          {"stable_rank_A", 0},
+          {"condition_T", 0},
+          {"condition_T_bound", 0.05},
+          {"spike", 1},
+          {"nuclear_rank_0_bound", 0.05},
+          {"nuclear_rank_1_offset", 1},
+          {"nuclear_rank_W", 1},
+          {"B_norm", 1},
+          {"bulk_smallest", 0},
+          {"bulk_largest", 0},
+          {"window_start", 0},
+          {"window_end", 1},
+          {"minimum_ratio", -1},
+          {"cross_spike", 1},
+          {"cross_bulk_largest", 0},
+          {"cross_bulk_d", 0},
+          {"closed_form_error", 0}};
 }
 
 }  // namespace
 
-TEST_CASE("gradient-rank: verdicts follow the numbers of the records") {
+TEST_CASE("gradient-rank: verdicts follow from the numbers of the records") {
   const std::vector<std::uint64_t> k = {64, 16, 32};
   struct Case {
     LabelModel model;
@@ -68,7 +83,8 @@ TEST_CASE("gradient-rank: verdicts follow the numbers of the records") {
     for (const Claim& claim : good.claims) {
       CAPTURE(claim.id);
       CAPTURE(claim.detail);
-      CHECK(claim.verdict == (claim.id == "spectral/eq-3.1/minimum" ? Verdict::fails : Verdict::holds));
+      CHECK(claim.verdict ==
+            (claim.id == "spectral/eq-3.1/minimum" ? Verdict::fails : Verdict::holds));
     }
     CHECK(find_scalar(good, "exponent_nuclear_rank_1")[1] == close(1.0, 1e-12));
     CHECK(find_scalar(good, "slope_nuclear_rank_1")[1] == close(5.005, 1e-12));
@@ -105,29 +121,34 @@ TEST_CASE("gradient-rank: verdicts follow the numbers of the records") {
   }
 }
 
-TEST_CASE("gradient-rank: claims whose hypothesis is not met are not applicable, and say why") {
+TEST_CASE("gradient-rank: claims with an unmet hypothesis are not applicable and give the reason") {
   const Result two = judged(LabelModel::realizable, as_claimed(), {16, 32});
   CHECK(find_claim(two, "spectral/fig-15a/nr-1-linear").verdict == Verdict::not_applicable);
-  CHECK(find_claim(two, "spectral/fig-15a/nr-1-linear").detail.find("three values of --k") != std::string::npos);
+  CHECK(find_claim(two, "spectral/fig-15a/nr-1-linear").detail.find("three values of --k") !=
+        std::string::npos);
   CHECK(find_claim(two, "spectral/fig-14a/first-step").verdict == Verdict::holds);
   const Result one = judged(LabelModel::teacher, as_claimed(), {16});
   CHECK(std::isnan(find_scalar(one, "slope_nuclear_rank_1")[0]));
   GradientRankConfig config;
   config.activation = "tanh";
   const Result tanh = judged(LabelModel::teacher, as_claimed(), {16, 32, 64}, config);
-  for (const char* id : {"spectral/fig-15b/nr-1-linear", "spectral/fig-14b/first-step", "spectral/fig-14b/window"}) {
+  for (const char* id :
+       {"spectral/fig-15b/nr-1-linear", "spectral/fig-14b/first-step", "spectral/fig-14b/window"}) {
     CHECK(find_claim(tanh, id).verdict == Verdict::not_applicable);
     CHECK(find_claim(tanh, id).detail.find("tanh") != std::string::npos);
   }
   config = {};
   config.c = 2;
   const Result slower = judged(LabelModel::realizable, as_claimed(), {16, 32, 64}, config);
-  CHECK(find_claim(slower, "spectral/fig-15a/nr-1-linear").detail.find("--c 2") != std::string::npos);
+  CHECK(find_claim(slower, "spectral/fig-15a/nr-1-linear").detail.find("--c 2") !=
+        std::string::npos);
   CHECK(find_claim(slower, "spectral/lemma-3.5/condition-bounded").verdict == Verdict::holds);
   config = {};
   config.n_ratio = 1;
   const Result interpolated = judged(LabelModel::teacher, as_claimed(), {16, 32, 64}, config);
-  CHECK(find_claim(interpolated, "spectral/eq-3.14/minimum").detail.find("interpolated") != std::string::npos);
+  CHECK(
+      find_claim(interpolated, "spectral/eq-3.14/minimum").detail.find("interpolate the labels") !=
+      std::string::npos);
 }
 
 }  // namespace gradient_rank_claims_test

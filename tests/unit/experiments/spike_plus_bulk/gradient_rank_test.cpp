@@ -1,4 +1,5 @@
-// The study gradient-rank against a second implementation: the n-sized formulas, iterating W itself.
+// The study gradient-rank agrees with a second implementation, which uses the n-sized formulas and
+// iterates W itself.
 #include "experiments/spike_plus_bulk/gradient_rank/config.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +22,8 @@ namespace {
 
 constexpr std::uint64_t trials = 3;
 
-Result run_study(LabelModel model, const FlagValues& values, bool single_precision = false, std::uint64_t threads = 1) {
+Result run_study(LabelModel model, const FlagValues& values, bool single_precision = false,
+                 std::uint64_t threads = 1) {
   return run_configured(make_gradient_rank_study(model), values, trials, single_precision, threads);
 }
 
@@ -33,13 +35,13 @@ std::string at_k(std::uint64_t k, const std::string& quantity) {
   return "k" + std::to_string(k) + "." + quantity;
 }
 
-// By LAPACK, as some tests take thousands of them.
+// Uses LAPACK for speed, because some tests compute thousands of ranks.
 double rank_of(const arma::mat& G) {
   const arma::vec s = arma::svd(G);
   return std::pow(arma::accu(s), 2) / arma::dot(s, s);
 }
 
-// The problem at one k, drawn again, with the features max(0, V X)^power.
+// The problem at one k, drawn again; its features are max(0, V X)^power.
 struct Problem {
   arma::mat A, labelling, Y, W;
   double n() const { return static_cast<double>(A.n_cols); }
@@ -49,7 +51,8 @@ struct Problem {
 Problem draw(LabelModel model, std::uint64_t k, std::uint64_t index, double power = 1) {
   const Trial trial(1, index, 0);
   const std::string at = "/k=" + std::to_string(k);
-  const double v_std = 1 / std::sqrt(static_cast<double>(k) / 2), w_std = 1 / std::sqrt(static_cast<double>(k));
+  const double v_std = 1 / std::sqrt(static_cast<double>(k) / 2),
+               w_std = 1 / std::sqrt(static_cast<double>(k));
   const arma::mat X = draw_gaussian<double>(trial, ("X" + at).c_str(), k / 2, 2 * k, 1.0);
   const auto features = [&](const std::string& name) {
     const arma::mat pre = draw_gaussian<double>(trial, (name + at).c_str(), k, k / 2, v_std) * X;
@@ -58,7 +61,8 @@ Problem draw(LabelModel model, std::uint64_t k, std::uint64_t index, double powe
   const bool teacher = model == LabelModel::teacher;
   Problem problem;
   problem.A = features("V");
-  problem.W = draw_gaussian<double>(trial, ((teacher ? "W_bar" : "W_sharp") + at).c_str(), k, k, w_std);
+  problem.W =
+      draw_gaussian<double>(trial, ((teacher ? "W_bar" : "W_sharp") + at).c_str(), k, k, w_std);
   problem.labelling = teacher ? features("V_bar") : problem.A;
   problem.Y = problem.W * problem.labelling;
   return problem;
@@ -82,9 +86,10 @@ doctest::Approx close(double expected, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("gradient-rank: the curves equal those of the iteration, for both models") {
+TEST_CASE("gradient-rank: the curves equal those of a direct iteration, for both models") {
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
-    const Result result = run_study(model, {{"k", "8,40"}, {"steps", "30"}, {"c", "1.5"}, {"eta-offset", "0.25"}});
+    const Result result =
+        run_study(model, {{"k", "8,40"}, {"steps", "30"}, {"c", "1.5"}, {"eta-offset", "0.25"}});
     for (const std::uint64_t k : {8u, 40u}) {
       std::vector<double> mean(31, 0.0);
       for (std::uint64_t i = 0; i < trials; ++i) {
@@ -92,21 +97,28 @@ TEST_CASE("gradient-rank: the curves equal those of the iteration, for both mode
         const arma::vec lambda = svd_by_rotations(problem.B()).s;
         const double norm = lambda.max();
         const std::vector<double> ranks = iterate(problem, 1 / (1.5 * norm + 0.25), 30);
-        for (std::size_t t = 0; t < mean.size(); ++t) mean[t] += ranks[t] / static_cast<double>(trials);
+        for (std::size_t t = 0; t < mean.size(); ++t)
+          mean[t] += ranks[t] / static_cast<double>(trials);
         CHECK(find_scalar(result, at_k(k, "nuclear_rank_0"))[i] == close(ranks[0], 1e-10));
         CHECK(find_scalar(result, at_k(k, "nuclear_rank_1"))[i] == close(ranks[1], 1e-10));
         CHECK(find_scalar(result, at_k(k, "B_norm"))[i] == close(norm, 1e-12));
-        // Lemma 3.5 at its own step.
+        // Lemma 3.5 at its own step size.
         const arma::vec t_eta = lambda % (1 - lambda / (norm + 0.25));
-        CHECK(find_scalar(result, at_k(k, "condition_T"))[i] == close(t_eta.max() / t_eta.min(), 1e-9));
-        CHECK(find_scalar(result, at_k(k, "nuclear_rank_1_offset"))[i] == close(iterate(problem, 1 / (norm + 0.25), 1)[1], 1e-10));
-        // Assumptions E and G, and the estimate of Sections 3.1.2 and 3.2.2, all by singular values.
+        CHECK(find_scalar(result, at_k(k, "condition_T"))[i] ==
+              close(t_eta.max() / t_eta.min(), 1e-9));
+        CHECK(find_scalar(result, at_k(k, "nuclear_rank_1_offset"))[i] ==
+              close(iterate(problem, 1 / (norm + 0.25), 1)[1], 1e-10));
+        // Assumptions E and G, and the estimate of Sections 3.1.2 and 3.2.2, computed from singular
+        // values.
         const arma::vec u = arma::mean(problem.A, 1), v = arma::mean(problem.labelling, 1);
         const arma::vec bulk = svd_by_rotations(problem.B() - u * u.t()).s;
-        const arma::vec cross_bulk = svd_by_rotations(problem.labelling * problem.A.t() / problem.n() - v * u.t()).s;
+        const arma::vec cross_bulk =
+            svd_by_rotations(problem.labelling * problem.A.t() / problem.n() - v * u.t()).s;
         const arma::vec weights = svd_by_rotations(problem.W).s;
-        const double spike = arma::norm(u) * arma::norm(v), kappa = arma::norm(problem.W * v) / arma::norm(v);
-        const double floor = kappa * spike - weights(0) * std::sqrt(arma::dot(cross_bulk, cross_bulk));
+        const double spike = arma::norm(u) * arma::norm(v),
+                     kappa = arma::norm(problem.W * v) / arma::norm(v);
+        const double floor =
+            kappa * spike - weights(0) * std::sqrt(arma::dot(cross_bulk, cross_bulk));
         const double bound = std::pow(weights(0) * (spike + arma::accu(cross_bulk)) / floor, 2);
         const double found = find_scalar(result, at_k(k, "nuclear_rank_0_bound"))[i];
         CHECK((floor > 0 ? found == close(bound, 1e-9) : std::isnan(found)));
@@ -115,12 +127,15 @@ TEST_CASE("gradient-rank: the curves equal those of the iteration, for both mode
         CHECK(find_scalar(result, at_k(k, "bulk_smallest"))[i] == close(bulk.min(), 1e-9));
         if (model == LabelModel::teacher) {
           CHECK(find_scalar(result, at_k(k, "cross_spike"))[i] == close(spike, 1e-12));
-          CHECK(find_scalar(result, at_k(k, "cross_bulk_largest"))[i] == close(cross_bulk(0), 1e-12));
-          CHECK(find_scalar(result, at_k(k, "cross_bulk_d"))[i] == close(cross_bulk(k / 2 - 1), 1e-9));
+          CHECK(find_scalar(result, at_k(k, "cross_bulk_largest"))[i] ==
+                close(cross_bulk(0), 1e-12));
+          CHECK(find_scalar(result, at_k(k, "cross_bulk_d"))[i] ==
+                close(cross_bulk(k / 2 - 1), 1e-9));
         }
-        // The least-squares residual.
+        // The relative least-squares residual.
         const arma::mat residual = problem.Y - problem.Y * arma::pinv(problem.A) * problem.A;
-        const double least = std::pow(arma::norm(residual, "fro") / arma::norm(problem.Y, "fro"), 2);
+        const double least =
+            std::pow(arma::norm(residual, "fro") / arma::norm(problem.Y, "fro"), 2);
         CHECK(std::abs(find_scalar(result, at_k(k, "minimum_ratio"))[i] - least) < 1e-12);
         CHECK((least > 1e-3) == (model == LabelModel::teacher));
       }
@@ -134,23 +149,26 @@ TEST_CASE("gradient-rank: the curves equal those of the iteration, for both mode
   }
 }
 
-TEST_CASE("gradient-rank: the window is that of a scan along the iteration") {
+TEST_CASE("gradient-rank: the window equals the one found by scanning every iteration") {
   const auto first_where = [](const std::vector<double>& ranks, std::size_t from, auto holds) {
-    const auto found = std::find_if(ranks.begin() + static_cast<std::ptrdiff_t>(from), ranks.end(), holds);
+    const auto found =
+        std::find_if(ranks.begin() + static_cast<std::ptrdiff_t>(from), ranks.end(), holds);
     REQUIRE(found != ranks.end());
     return static_cast<std::size_t>(found - ranks.begin());
   };
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     const Problem small = draw(model, 24, 0);
-    const std::vector<double> to_the_end = iterate(small, 1 / svd_by_rotations(small.B()).s(0), 3500);
+    const std::vector<double> to_the_end =
+        iterate(small, 1 / svd_by_rotations(small.B()).s(0), 3500);
     const Result ends = run_study(model, {{"k", "24"}, {"steps", "1"}});
     const std::size_t start = first_where(to_the_end, 0, [](double nr) { return nr >= 3; });
     CHECK(find_scalar(ends, "k24.window_start")[0] == static_cast<double>(start));
     CHECK(find_scalar(ends, "k24.window_end")[0] ==
           static_cast<double>(first_where(to_the_end, start, [](double nr) { return nr < 3; })));
-    // At c = 20 the spike takes some steps to go, so that the window opens late.
+    // At c = 20 the spike takes several steps to decay, so the window opens late.
     const Problem large = draw(model, 64, 0);
-    const std::vector<double> to_the_start = iterate(large, 1 / (20 * svd_by_rotations(large.B()).s(0)), 60);
+    const std::vector<double> to_the_start =
+        iterate(large, 1 / (20 * svd_by_rotations(large.B()).s(0)), 60);
     const std::size_t late = first_where(to_the_start, 0, [](double nr) { return nr >= 8; });
     REQUIRE(late > 2);
     const Result starts = run_study(model, {{"k", "64"}, {"steps", "1"}, {"c", "20"}});
@@ -158,57 +176,66 @@ TEST_CASE("gradient-rank: the window is that of a scan along the iteration") {
   }
 }
 
-TEST_CASE("gradient-rank: a window that closes, opens again and closes late ends where it first closes") {
-  // Trial 6 of k = 12 with squared ReLU: nr is below d/4 = 1.5 for a few hundred iterations between two powers of 2.
+TEST_CASE(
+    "gradient-rank: a window that closes, opens again and closes later ends at the first closing") {
+  // In trial 6 at k = 12 with squared ReLU, nr is below d/4 = 1.5 for a few hundred iterations
+  // between two powers of 2.
   const Problem problem = draw(LabelModel::realizable, 12, 6, 2);
   const std::vector<double> ranks = iterate(problem, 1 / svd_by_rotations(problem.B()).s(0), 4096);
   const auto above = [](double nr) { return nr >= 1.5; };
-  const auto start = std::find_if(ranks.begin(), ranks.end(), above), end = std::find_if_not(start, ranks.end(), above),
+  const auto start = std::find_if(ranks.begin(), ranks.end(), above),
+             end = std::find_if_not(start, ranks.end(), above),
              again = std::find_if(end, ranks.end(), above);
   REQUIRE(again < ranks.begin() + 2048);
-  CHECK(*std::min_element(end, again) < 1.45);  // far below, for rounding
+  CHECK(*std::min_element(end, again) < 1.45);  // clearly below 1.5, whatever the rounding
   for (std::size_t t = 1; t <= 2048; t *= 2) CHECK(above(ranks[t]));
   CHECK(!above(ranks[4096]));
-  const Result result =
-      run_configured(make_gradient_rank_study(LabelModel::realizable), {{"k", "12"}, {"steps", "1"}, {"activation", "relu2"}}, 7);
+  const Result result = run_configured(make_gradient_rank_study(LabelModel::realizable),
+                                       {{"k", "12"}, {"steps", "1"}, {"activation", "relu2"}}, 7);
   CHECK(find_scalar(result, "k12.window_start")[6] == static_cast<double>(start - ranks.begin()));
   CHECK(find_scalar(result, "k12.window_end")[6] == static_cast<double>(end - ranks.begin()));
 }
 
-TEST_CASE("gradient-rank: what is recorded changes no number") {
+TEST_CASE("gradient-rank: the choice of recorded steps, sizes and threads changes no number") {
   const auto numbers = [](const FlagValues& values, std::uint64_t threads) {
     return run_study(LabelModel::teacher, values, false, threads);
   };
   const Result all = numbers({{"k", "6,10,14"}, {"steps", "20"}}, 1);
   const Result some = numbers({{"k", "14,6"}, {"steps", "20"}, {"sample-steps", "17,0,3"}}, 5);
-  const Series &long_curve = find_series(all, "k14.nuclear_rank"), &short_curve = find_series(some, "k14.nuclear_rank");
+  const Series &long_curve = find_series(all, "k14.nuclear_rank"),
+               &short_curve = find_series(some, "k14.nuclear_rank");
   REQUIRE(short_curve.x == std::vector<double>{0, 3, 17});
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(short_curve.mean[i] == long_curve.mean[static_cast<std::size_t>(short_curve.x[i])]);
     CHECK(short_curve.std[i] == long_curve.std[static_cast<std::size_t>(short_curve.x[i])]);
   }
-  for (const char* name : {"k6.nuclear_rank_1", "k14.nuclear_rank_0", "k14.spike", "k6.cross_bulk_d", "closed_form_error"}) {
+  for (const char* name : {"k6.nuclear_rank_1", "k14.nuclear_rank_0", "k14.spike",
+                           "k6.cross_bulk_d", "closed_form_error"}) {
     CHECK(find_scalar(all, name) == find_scalar(some, name));
   }
   CHECK(find_series(some, "nuclear_rank_1").x == std::vector<double>{6, 14});
 }
 
-TEST_CASE("gradient-rank: statements that are proved never fail, degenerate shapes and single precision included") {
-  const std::vector<FlagValues> shapes = {{{"k", "8,16"}},
-                                          {{"k", "8,16"}, {"m", "3"}},
-                                          {{"k", "8"}, {"m", "20"}},
-                                          {{"k", "12"}, {"n-ratio", "0.5"}},  // B has a kernel
-                                          {{"k", "2"}, {"n-ratio", "0.5"}},   // B is zero in some trials
-                                          {{"k", "9,16"}, {"eta-offset", "3"}, {"c", "2"}},
-                                          {{"k", "10"}, {"activation", "swiglu"}},
-                                          {{"k", "10"}, {"activation", "tanh"}, {"c", "0.5"}}};
+TEST_CASE(
+    "gradient-rank: proved statements never fail, even for degenerate shapes and in single "
+    "precision") {
+  const std::vector<FlagValues> shapes = {
+      {{"k", "8,16"}},
+      {{"k", "8,16"}, {"m", "3"}},
+      {{"k", "8"}, {"m", "20"}},
+      {{"k", "12"}, {"n-ratio", "0.5"}},  // B has a kernel
+      {{"k", "2"}, {"n-ratio", "0.5"}},   // B is zero in some trials
+      {{"k", "9,16"}, {"eta-offset", "3"}, {"c", "2"}},
+      {{"k", "10"}, {"activation", "swiglu"}},
+      {{"k", "10"}, {"activation", "tanh"}, {"c", "0.5"}}};
   for (FlagValues shape : shapes) {
     shape.insert(shape.end(), {{"steps", "20"}, {"sample-steps", "0,1,5"}});
     for (const bool single : {false, true}) {
       const Result realizable = run_study(LabelModel::realizable, shape, single);
       for (const char* id :
-           {"spectral/section-3.1.2/nr-0-bound", "spectral/lemma-3.5/explicit-bound", "spectral/lemma-3.5/elementary-observation",
-            "spectral/section-3.1.4/closed-form", "spectral/eq-3.1/minimum"}) {
+           {"spectral/section-3.1.2/nr-0-bound", "spectral/lemma-3.5/explicit-bound",
+            "spectral/lemma-3.5/elementary-observation", "spectral/section-3.1.4/closed-form",
+            "spectral/eq-3.1/minimum"}) {
         CAPTURE(id);
         CAPTURE(find_claim(realizable, id).detail);
         CHECK(find_claim(realizable, id).verdict != Verdict::fails);
@@ -224,24 +251,27 @@ TEST_CASE("gradient-rank: statements that are proved never fail, degenerate shap
   CHECK(find_claim(plain, "spectral/lemma-3.5/explicit-bound").verdict == Verdict::holds);
 }
 
-TEST_CASE("gradient-rank: values that are refused name their flag") {
+TEST_CASE("gradient-rank: refused values are reported with the name of their flag") {
   CHECK(usage_error({{"k", "64,2"}, {"sample-steps", "all"}}).empty());
-  for (const char* k : {"1", "0", "8,8", "8,x", ""}) CHECK(usage_error({{"k", k}}).find("--k") != std::string::npos);
+  for (const char* k : {"1", "0", "8,8", "8,x", ""})
+    CHECK(usage_error({{"k", k}}).find("--k") != std::string::npos);
   const std::string zero = usage_error({{"k", "4"}, {"d-ratio", "0.1"}});
   CHECK(zero.find("--d-ratio") != std::string::npos);
   CHECK(zero.find("--k 4") != std::string::npos);
   CHECK(usage_error({{"k", "2"}, {"n-ratio", "0.2"}}).find("--n-ratio") != std::string::npos);
-  for (const char* flag : {"d-ratio", "n-ratio"}) CHECK(usage_error({{flag, "0"}}).find(flag) != std::string::npos);
-  for (const char* steps : {"x", "-1", "1.5", "all,1", "1,all", "0,21", "1,1", "1,01", "", "1,,2", " 1", "99999999999999999999"}) {
+  for (const char* flag : {"d-ratio", "n-ratio"})
+    CHECK(usage_error({{flag, "0"}}).find(flag) != std::string::npos);
+  for (const char* steps : {"x", "-1", "1.5", "all,1", "1,all", "0,21", "1,1", "1,01", "", "1,,2",
+                            " 1", "99999999999999999999"}) {
     const std::string message = usage_error({{"steps", "20"}, {"sample-steps", steps}});
     CAPTURE(steps);
     CHECK(message.find("--sample-steps") != std::string::npos);
   }
-  CHECK(usage_error({{"steps", "20"}, {"sample-steps", "0,21"}}).find("'21' is not allowed; allowed: all, or") !=
-        std::string::npos);
+  CHECK(usage_error({{"steps", "20"}, {"sample-steps", "0,21"}})
+            .find("'21' is not allowed; allowed: all, or") != std::string::npos);
 }
 
-TEST_CASE("gradient-rank: the word all, and lists in any order") {
+TEST_CASE("gradient-rank: the word 'all' and lists in any order are accepted") {
   GradientRankConfig config;
   config.steps = 3;
   const auto plan = [&] { return gradient_rank::make_plan(config, LabelModel::realizable); };

@@ -1,4 +1,5 @@
-// The multi-spike study against gradient descent itself: W_t is iterated, every gradient is decomposed.
+// The multi-spike study agrees with plain gradient descent, which iterates W_t and decomposes every
+// gradient.
 #include "experiments/spike_plus_bulk/multi_spike/config.hpp"
 
 #include <doctest/doctest.h>
@@ -22,18 +23,22 @@ namespace {
 
 constexpr std::uint64_t trials = 2;
 
-Result run_study(LabelModel model, const FlagValues& values, std::uint64_t threads = 1, std::uint64_t repetitions = trials) {
+Result run_study(LabelModel model, const FlagValues& values, std::uint64_t threads = 1,
+                 std::uint64_t repetitions = trials) {
   return run_configured(make_multi_spike_study(model), values, repetitions, false, threads);
 }
 
 // nr(grad L(W_t)) for t = 0 ... last, from W_0 = 0.
-std::vector<double> iterate(LabelModel model, std::uint64_t index, const SpikedShape& shape, double c, std::uint64_t last) {
+std::vector<double> iterate(LabelModel model, std::uint64_t index, const SpikedShape& shape,
+                            double c, std::uint64_t last) {
   const Trial trial(1, index, 0);
   const SpikedGram gram = draw_spiked_gram(trial, shape);
   const bool teacher = model == LabelModel::teacher;
   const std::string name = (teacher ? "W_bar" : "W_sharp") + shape.suffix();
-  const arma::mat labels = draw_gaussian<double>(trial, name.c_str(), shape.d, shape.d, 1 / std::sqrt(double(shape.d)));
-  const arma::mat B = gram.B(), target = labels * (teacher ? draw_spiked_cross_gram(trial, shape, gram).B() : B);
+  const arma::mat labels =
+      draw_gaussian<double>(trial, name.c_str(), shape.d, shape.d, 1 / std::sqrt(double(shape.d)));
+  const arma::mat B = gram.B(),
+                  target = labels * (teacher ? draw_spiked_cross_gram(trial, shape, gram).B() : B);
   const double eta = 1 / (c * svd_by_rotations(B).s(0));
   arma::mat W(shape.d, shape.d, arma::fill::zeros);
   std::vector<double> ranks;
@@ -48,8 +53,11 @@ std::vector<double> iterate(LabelModel model, std::uint64_t index, const SpikedS
 
 void check_against_iteration(LabelModel model, double c) {
   CAPTURE(c);
-  const Result result =
-      run_study(model, {{"d", "16"}, {"spikes", "2"}, {"spike-low", "0.7"}, {"c", c == 1 ? "1" : "2"}, {"steps", "700"}});
+  const Result result = run_study(model, {{"d", "16"},
+                                          {"spikes", "2"},
+                                          {"spike-low", "0.7"},
+                                          {"c", c == 1 ? "1" : "2"},
+                                          {"steps", "700"}});
   SpikedShape shape;
   shape.d = 16;
   shape.spikes = 2;
@@ -57,16 +65,18 @@ void check_against_iteration(LabelModel model, double c) {
   const double level = model == LabelModel::realizable ? 4.0 : 3.2;
   for (std::uint64_t i = 0; i < trials; ++i) {
     const auto ranks = iterate(model, i, shape, c, 700);
-    const auto start = std::find_if(ranks.begin(), ranks.end(), [&](double nr) { return nr >= level; });
+    const auto start =
+        std::find_if(ranks.begin(), ranks.end(), [&](double nr) { return nr >= level; });
     const auto end = std::find_if(start, ranks.end(), [&](double nr) { return nr < level; });
     REQUIRE(end != ranks.end());
     CHECK(find_scalar(result, "burn_in")[i] == static_cast<double>(start - ranks.begin()));
     CHECK(find_scalar(result, "window_end")[i] == static_cast<double>(end - ranks.begin()));
     CHECK(find_scalar(result, "window_length")[i] == static_cast<double>(end - start));
-    // 16^(1 - 1/2) = 4, the realizable level, is the longer window's.
+    // The longer window uses the realizable level, 16^(1 - 1/2) = 4, for both models.
     const auto longer = std::find_if(start, ranks.end(), [](double nr) { return nr >= 4.0; });
     const auto longer_end = std::find_if(longer, ranks.end(), [](double nr) { return nr < 4.0; });
-    CHECK(find_scalar(result, "remark_window_end")[i] == static_cast<double>(longer_end - ranks.begin()));
+    CHECK(find_scalar(result, "remark_window_end")[i] ==
+          static_cast<double>(longer_end - ranks.begin()));
     const double peak = *std::max_element(ranks.begin(), ranks.end());
     CHECK(find_scalar(result, "peak")[i] == doctest::Approx(peak).epsilon(1.1e-3));
     CHECK(find_scalar(result, "nuclear_rank_0")[i] == doctest::Approx(ranks[0]).epsilon(1e-9));
@@ -82,19 +92,22 @@ void check_against_iteration(LabelModel model, double c) {
   }
 }
 
-// A record in which everything obeys the theorem, with burn-in = 0.9 d^(u-l) log d and window end = 10 d^u.
-TrialRecord lawful_record(const multi_spike::Plan& plan, double burn_in_power, double end_power) {
+// A record in which every quantity obeys the theorem, with burn-in = 0.9 d^(u-l) log d and window
+// end = 10 d^u.
+TrialRecord conforming_record(const multi_spike::Plan& plan, double burn_in_power,
+                              double end_power) {
   TrialRecord record;
   for (const multi_spike::SpikePair& pair : plan.pairs) {
     for (const std::uint64_t size : plan.config.d) {
       const double d = static_cast<double>(size);
       const std::string at = multi_spike::at_size(pair.names, size);
-      for (const char* name : {"bulk_smallest", "bulk_largest", "eigenvalue_gap", "W_norm", "cross_bulk_norm",
-                               "cross_bulk_smallest", "lambda_cross_rank"}) {
+      for (const char* name : {"bulk_smallest", "bulk_largest", "eigenvalue_gap", "W_norm",
+                               "cross_bulk_norm", "cross_bulk_smallest", "lambda_cross_rank"}) {
         record.set(at + name, 1.0);
       }
-      for (const char* name : {"signal_remainder", "signal_smallest", "cross_bulk_remainder", "left_distance", "right_distance",
-                               "left_vector_distance", "right_vector_distance", "leak"}) {
+      for (const char* name :
+           {"signal_remainder", "signal_smallest", "cross_bulk_remainder", "left_distance",
+            "right_distance", "left_vector_distance", "right_vector_distance", "leak"}) {
         record.set(at + name, 0.0);
       }
       record.set(at + "spike_largest", std::pow(d, pair.high));
@@ -108,12 +121,15 @@ TrialRecord lawful_record(const multi_spike::Plan& plan, double burn_in_power, d
       const double d = static_cast<double>(setting.d);
       const double burn_in = 0.9 * family.pair.burn_in_scale(d) * std::pow(d / 64, burn_in_power),
                    end = 10 * std::pow(d, end_power);
-      const auto set = [&](const char* name, double value) { record.set(setting.prefix + name, value); };
+      const auto set = [&](const char* name, double value) {
+        record.set(setting.prefix + name, value);
+      };
       for (const char* name : {"burn_in", "burn_in_crossing", "remark_burn_in"}) set(name, burn_in);
       set("window_end", end);
       set("window_length", end);
       set("remark_window_end", 3 * end * std::log(d));
-      for (const char* name : {"peak", "peak_iteration", "nuclear_rank_0", "nuclear_rank_1", "evaluations", "nuclear_rank"}) {
+      for (const char* name : {"peak", "peak_iteration", "nuclear_rank_0", "nuclear_rank_1",
+                               "evaluations", "nuclear_rank"}) {
         set(name, 1.0);
       }
       set("M_nuclear", d);
@@ -126,20 +142,23 @@ TrialRecord lawful_record(const multi_spike::Plan& plan, double burn_in_power, d
   return record;
 }
 
-Result judged(const MultiSpikeConfig& config, LabelModel model, double burn_in_power = 0, double end_power = 1) {
+Result judged(const MultiSpikeConfig& config, LabelModel model, double burn_in_power = 0,
+              double end_power = 1) {
   const multi_spike::Plan plan = multi_spike::make_plan(config, model);
-  return multi_spike::report(plan, Records(3, lawful_record(plan, burn_in_power, end_power)));
+  return multi_spike::report(plan, Records(3, conforming_record(plan, burn_in_power, end_power)));
 }
 
 }  // namespace
 
-TEST_CASE("burn-in, window, peak and series equal those of the iteration, for both models and steps") {
+TEST_CASE(
+    "burn-in, window, peak and series equal those of a direct iteration, for both models and step "
+    "sizes") {
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     for (const double c : {1.0, 2.0}) check_against_iteration(model, c);
   }
 }
 
-TEST_CASE("norms over the predicted window, M-bar and the subspaces equal their definitions") {
+TEST_CASE("norms over the predicted window, M-bar and subspace distances equal their definitions") {
   MultiSpikeConfig config;
   config.d = {24};
   config.spikes = 2;
@@ -156,7 +175,7 @@ TEST_CASE("norms over the predicted window, M-bar and the subspaces equal their 
   const RotatedSvd of_B = svd_by_rotations(B), of_B_bar = svd_by_rotations(cross.B());
   const arma::mat& L = of_B.U;
   const auto norm = [](const arma::mat& M) { return svd_by_rotations(M).s(0); };
-  // c u d^(u-l) log d = 16.5 and c d^u = 48.
+  // The window runs from c u d^(u-l) log d = 16.5 to c d^u = 48.
   const auto gradient = [&](const arma::mat& G_0, int t) {
     const arma::mat D = arma::eye(24, 24) - B / (2 * of_B.s(0));
     arma::mat G = G_0;
@@ -166,11 +185,14 @@ TEST_CASE("norms over the predicted window, M-bar and the subspaces equal their 
   const auto nuclear = [](const arma::mat& M) { return arma::accu(svd_by_rotations(M).s); };
   for (const bool teacher : {false, true}) {
     const TrialRecord record = multi_spike::run_trial(
-        multi_spike::make_plan(config, teacher ? LabelModel::teacher : LabelModel::realizable), false, trial);
-    const arma::mat W = draw_gaussian<double>(trial, teacher ? "W_bar/d=24" : "W_sharp/d=24", 24, 24, 1 / std::sqrt(24.0));
+        multi_spike::make_plan(config, teacher ? LabelModel::teacher : LabelModel::realizable),
+        false, trial);
+    const arma::mat W = draw_gaussian<double>(trial, teacher ? "W_bar/d=24" : "W_sharp/d=24", 24,
+                                              24, 1 / std::sqrt(24.0));
     const arma::mat G_0 = W * (teacher ? cross.B() : B);
-    // Columns 3 to 10 of 24 for the teacher: p + 1 to r - p with r = 12.
-    const arma::mat M = teacher ? arma::mat(W * of_B_bar.U.cols(2, 9)) : arma::mat(W * L.tail_cols(22));
+    // For the teacher, columns 3 to 10 of 24: from p + 1 to r - p with r = 12.
+    const arma::mat M =
+        teacher ? arma::mat(W * of_B_bar.U.cols(2, 9)) : arma::mat(W * L.tail_cols(22));
     const auto check = [&](const char* name, double expected) {
       CAPTURE(name);
       CHECK(record.scalar(std::string("d=24.") + name) == doctest::Approx(expected).epsilon(1e-9));
@@ -190,22 +212,27 @@ TEST_CASE("norms over the predicted window, M-bar and the subspaces equal their 
   }
 }
 
-TEST_CASE("one size's numbers do not depend on the lists, and plain names are those of the last values") {
+TEST_CASE(
+    "the numbers at one size do not depend on the lists, and plain names refer to the last "
+    "values") {
   const FlagValues more = {{"d", "8,12"},           {"spikes", "2"}, {"spike-low", "0.5,0.8"},
                            {"spike-high", "1,0.6"}, {"c", "2,1"},    {"steps", "50"}};
   const Result many = run_study(LabelModel::realizable, more),
-               one = run_study(
-                   LabelModel::realizable,
-                   {{"d", "8"}, {"spikes", "2"}, {"spike-low", "0.5"}, {"spike-high", "0.6"}, {"c", "2"}, {"steps", "50"}});
+               one = run_study(LabelModel::realizable, {{"d", "8"},
+                                                        {"spikes", "2"},
+                                                        {"spike-low", "0.5"},
+                                                        {"spike-high", "0.6"},
+                                                        {"c", "2"},
+                                                        {"steps", "50"}});
   for (const char* name : {"burn_in", "peak", "nuclear_rank_1"}) {
     CHECK(find_scalar(many, std::string("l=0.5,u=0.6,c=2,d=8.") + name) == find_scalar(one, name));
     CHECK(find_scalar(one, std::string("d=8.") + name) == find_scalar(one, name));
-    // (0.8, 0.6) is no pair: the last one is (0.8, 1).
+    // (0.8, 0.6) is not a valid pair, so the last one is (0.8, 1).
     CHECK(find_scalar(many, name) == find_scalar(many, std::string("l=0.8,u=1,c=1,d=12.") + name));
   }
   const auto excluded = [](const Scalar& s) { return s.name.starts_with("l=0.8,u=0.6"); };
   CHECK(std::none_of(many.scalars.begin(), many.scalars.end(), excluded));
-  // One trial on two threads: the second works on parts of the same trial.
+  // With one trial on two threads, the second thread works on parts of the same trial.
   const Result threaded = run_study(LabelModel::realizable, more, 2, 1);
   REQUIRE(threaded.scalars.size() == many.scalars.size());
   for (std::size_t i = 0; i < many.scalars.size(); ++i) {
@@ -214,85 +241,104 @@ TEST_CASE("one size's numbers do not depend on the lists, and plain names are th
   }
 }
 
-TEST_CASE("a level that is not reached by the last iteration leaves burn-in and window undefined, and nothing to judge") {
-  const Result result = run_study(LabelModel::realizable, {{"d", "64"}, {"steps", "2"}, {"c", "4"}});
-  for (const char* name : {"burn_in", "window_end", "window_length"}) CHECK(std::isnan(find_scalar(result, name)[0]));
+TEST_CASE(
+    "if the level is not reached by the last iteration, burn-in and window are undefined and not "
+    "judged") {
+  const Result result =
+      run_study(LabelModel::realizable, {{"d", "64"}, {"steps", "2"}, {"c", "4"}});
+  for (const char* name : {"burn_in", "window_end", "window_length"})
+    CHECK(std::isnan(find_scalar(result, name)[0]));
   CHECK(find_claim(result, "spectral/thm-3.6/window").verdict == Verdict::not_applicable);
 }
 
-TEST_CASE("each size has a panel with its level and the predicted windows, in the colours of their curves") {
+TEST_CASE(
+    "each size has a panel with its level and the predicted windows, in the colors of the curves") {
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
-    const Result result = run_study(model, {{"d", "12,16"}, {"spikes", "2"}, {"c", "2,3"}, {"steps", "9"}}, 1, 1);
-    REQUIRE(result.figure.panels.size() == 4);  // and both ends of the window over d
+    const Result result =
+        run_study(model, {{"d", "12,16"}, {"spikes", "2"}, {"c", "2,3"}, {"steps", "9"}}, 1, 1);
+    REQUIRE(result.figure.panels.size() == 4);  // plus one panel for each end of the window over d
     const Panel& panel = result.figure.panels[1];
     CHECK(panel.title == "l = 0.75, u = 1, d = 16");
     REQUIRE(panel.lines.size() == 1);
-    CHECK(panel.lines[0].y == doctest::Approx(model == LabelModel::realizable ? 4 : 3.2).epsilon(1e-12));
+    CHECK(panel.lines[0].y ==
+          doctest::Approx(model == LabelModel::realizable ? 4 : 3.2).epsilon(1e-12));
     REQUIRE(panel.curves.size() == 2);
     REQUIRE(panel.bands.size() == 2);
-    // From c u d^(u-l) log d = 2 c log 16 = 5.55 c to c d^u = 16 c.
+    // The window runs from c u d^(u-l) log d = 2 c log 16 = 5.55 c to c d^u = 16 c.
     const std::vector<std::pair<double, double>> windows = {{12, 32}, {17, 48}};
     for (std::size_t i = 0; i < 2; ++i) {
       CHECK(std::pair(panel.bands[i].x_low, panel.bands[i].x_high) == windows[i]);
       CHECK(panel.bands[i].label == "predicted window, " + panel.curves[i].label);
-      CHECK(panel.bands[i].colour == panel.curves[i].colour);
+      CHECK(panel.bands[i].color == panel.curves[i].color);
     }
   }
 }
 
-TEST_CASE("more sizes than there is room for leave the first ones out of the figure") {
-  const Result result =
-      run_study(LabelModel::realizable, {{"d", "4,5,6,7"}, {"spikes", "1"}, {"spike-high", "0.5,0.6,0.7"}, {"steps", "2"}}, 1, 1);
+TEST_CASE("if there are more sizes than panels, the figure leaves out the first ones") {
+  const Result result = run_study(
+      LabelModel::realizable,
+      {{"d", "4,5,6,7"}, {"spikes", "1"}, {"spike-high", "0.5,0.6,0.7"}, {"steps", "2"}}, 1, 1);
   const auto& panels = result.figure.panels;
   REQUIRE(panels.size() == 9 + 2);
   CHECK(panels[0].title == "l = 0.5, u = 0.5, d = 5");
   CHECK(panels[8].title == "l = 0.7, u = 0.7, d = 7");
 }
 
-TEST_CASE("single precision sees the same matrices, rounded") {
+TEST_CASE("single precision uses the same matrices, rounded") {
   const FlagValues values = {{"d", "12"}, {"spikes", "2"}, {"steps", "30"}};
-  const Result single = run_configured(make_multi_spike_study(LabelModel::teacher), values, trials, true),
+  const Result single = run_configured(make_multi_spike_study(LabelModel::teacher), values, trials,
+                                       true),
                full = run_study(LabelModel::teacher, values);
   for (std::uint64_t i = 0; i < trials; ++i) {
-    const double x = find_scalar(single, "nuclear_rank_0")[i], y = find_scalar(full, "nuclear_rank_0")[i];
+    const double x = find_scalar(single, "nuclear_rank_0")[i],
+                 y = find_scalar(full, "nuclear_rank_0")[i];
     CHECK(x != y);
     CHECK(x == doctest::Approx(y).epsilon(1e-5));
   }
 }
 
-TEST_CASE("Assumption F as printed needs a signal of full rank; the corrected form holds for the drawn matrices") {
-  const Result some = run_study(LabelModel::realizable, {{"d", "8"}, {"spikes", "2"}, {"steps", "10"}}),
-               all = run_study(LabelModel::realizable, {{"d", "8"}, {"spikes", "8"}, {"steps", "10"}});
+TEST_CASE(
+    "Assumption F as printed needs a full-rank signal; the corrected form holds for the drawn "
+    "matrices") {
+  const Result some = run_study(LabelModel::realizable,
+                                {{"d", "8"}, {"spikes", "2"}, {"steps", "10"}}),
+               all = run_study(LabelModel::realizable,
+                               {{"d", "8"}, {"spikes", "8"}, {"steps", "10"}});
   CHECK(find_claim(some, "spectral/eq-3.10/as-printed").verdict == Verdict::fails);
   CHECK(find_claim(some, "spectral/eq-3.10/corrected").verdict == Verdict::holds);
   CHECK(find_claim(all, "spectral/eq-3.10/as-printed").verdict == Verdict::holds);
   CHECK(find_claim(all, "spectral/thm-3.6/window").verdict == Verdict::not_applicable);
 }
 
-TEST_CASE("verdicts follow the numbers: orders kept and broken") {
+TEST_CASE("verdicts follow from the numbers: they fail if the growth orders are broken") {
   MultiSpikeConfig config;
   config.c = {1.0};
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
-    const std::string id = model == LabelModel::realizable ? "spectral/thm-3.6/" : "spectral/cor-3.12/";
+    const std::string id =
+        model == LabelModel::realizable ? "spectral/thm-3.6/" : "spectral/cor-3.12/";
     const Result good = judged(config, model);
     for (const char* name : {"window", "window-order", "burn-in-at-most", "burn-in-of-order"}) {
       CAPTURE(name);
       CHECK(find_claim(good, id + name).verdict == Verdict::holds);
     }
-    // burn_in / d^(u-l) is 0.9 log d.
+    // 0.9 is the coefficient of log d in burn_in / d^(u-l).
     CHECK(find_claim(good, id + "burn-in-at-most").measured == doctest::Approx(0.9).epsilon(1e-9));
-    const std::string remark = model == LabelModel::realizable ? "spectral/remark-1/" : "spectral/remark-2/";
-    for (const char* name : {"window", "order", "longer"}) CHECK(find_claim(good, remark + name).verdict == Verdict::holds);
+    const std::string remark =
+        model == LabelModel::realizable ? "spectral/remark-1/" : "spectral/remark-2/";
+    for (const char* name : {"window", "order", "longer"})
+      CHECK(find_claim(good, remark + name).verdict == Verdict::holds);
 
-    // A burn-in that grows like d^(u-l) d^(1/2) log d outgrows the constant, and ends after the start of the window.
+    // A burn-in that grows like d^(u-l) d^(1/2) log d exceeds any constant multiple of the order,
+    // and ends after the start of the window.
     const Result slow = judged(config, model, 0.5);
     CHECK(find_claim(slow, id + "burn-in-at-most").verdict == Verdict::fails);
     CHECK(find_claim(slow, id + "window").verdict == Verdict::fails);
-    // A burn-in that shrinks is at most of the order, not of it.
+    // A burn-in that shrinks is at most of the claimed order, but not of that order.
     const Result fast = judged(config, model, -0.5);
     CHECK(find_claim(fast, id + "burn-in-at-most").verdict == Verdict::holds);
     CHECK(find_claim(fast, id + "burn-in-of-order").verdict == Verdict::fails);
-    // A window that lasts for d^0.6 only: too short by d^0.4, at the largest size shorter than c d^u.
+    // A window that ends at 10 d^0.5: its order is too small by d^0.5, and at the largest size it
+    // ends before c d^u.
     const Result brief = judged(config, model, 0, 0.5);
     CHECK(find_claim(brief, id + "window-order").verdict == Verdict::fails);
     CHECK(find_claim(brief, id + "window-order").measured == doctest::Approx(-0.5).epsilon(1e-9));
@@ -301,7 +347,7 @@ TEST_CASE("verdicts follow the numbers: orders kept and broken") {
   }
 }
 
-TEST_CASE("hypotheses that are not met are named") {
+TEST_CASE("unmet hypotheses are named in the detail of the claim") {
   const auto detail = [](const MultiSpikeConfig& config, LabelModel model, const std::string& id) {
     const Claim claim = find_claim(judged(config, model), id);
     CHECK(claim.verdict == Verdict::not_applicable);
@@ -309,54 +355,67 @@ TEST_CASE("hypotheses that are not met are named") {
   };
   MultiSpikeConfig few;
   few.d = {64, 128};
-  CHECK(detail(few, LabelModel::realizable, "spectral/thm-3.6/window-order").find("three sizes") != std::string::npos);
+  CHECK(detail(few, LabelModel::realizable, "spectral/thm-3.6/window-order").find("three sizes") !=
+        std::string::npos);
   MultiSpikeConfig steep;
   steep.c = {0.8};
-  CHECK(detail(steep, LabelModel::realizable, "spectral/thm-3.6/window").find("c >= 1") != std::string::npos);
+  CHECK(detail(steep, LabelModel::realizable, "spectral/thm-3.6/window").find("c >= 1") !=
+        std::string::npos);
   MultiSpikeConfig apart;
   apart.spike_low = {0.4};
-  CHECK(detail(apart, LabelModel::teacher, "spectral/cor-3.12/window").find("1/2") != std::string::npos);
+  CHECK(detail(apart, LabelModel::teacher, "spectral/cor-3.12/window").find("1/2") !=
+        std::string::npos);
   MultiSpikeConfig crowded;
   crowded.spikes = 20;
-  CHECK(detail(crowded, LabelModel::teacher, "spectral/thm-3.11/nuclear").find("column") != std::string::npos);
+  CHECK(detail(crowded, LabelModel::teacher, "spectral/thm-3.11/nuclear").find("column") !=
+        std::string::npos);
   MultiSpikeConfig many;
-  many.spikes = 15;  // 256^(1/2) = 16, 64^(1/2) = 8
-  CHECK(find_claim(judged(many, LabelModel::teacher), "spectral/cor-3.12/window").verdict == Verdict::holds);
+  many.spikes = 15;  // 15 < 256^(1/2) = 16, but 15 > 64^(1/2) = 8
+  CHECK(find_claim(judged(many, LabelModel::teacher), "spectral/cor-3.12/window").verdict ==
+        Verdict::holds);
   many.spikes = 7;
-  many.spike_low = {0.6};  // 256^0.2 = 3.03
-  CHECK(detail(many, LabelModel::teacher, "spectral/cor-3.12/window").find("p = o(") != std::string::npos);
+  many.spike_low = {0.6};  // 7 > 256^0.2 = 3.03
+  CHECK(detail(many, LabelModel::teacher, "spectral/cor-3.12/window").find("p = o(") !=
+        std::string::npos);
 }
 
-TEST_CASE("a single spike of order d: (3.21), (3.22) and the printed counts of the proofs") {
+TEST_CASE(
+    "a single spike of order d: (3.21) and (3.22) hold, and the printed counts of the proofs "
+    "fail") {
   MultiSpikeConfig config;
   config.spikes = 1;
   const auto pairs = multi_spike::make_plan(config, LabelModel::teacher).pairs;
   REQUIRE(pairs.size() == 1);
-  CHECK(pairs[0].low == 1.0);  // not 0.75, as a single spike is the largest
+  CHECK(pairs[0].low == 1.0);  // not the default 0.75, because a single spike is the largest
   const Result result = judged(config, LabelModel::teacher);
-  // The made-up lambda_(d/2) is 1 and ||M-bar||_* is d.
+  // In the invented record, lambda_(d/2) is 1 and ||M-bar||_* is d.
   CHECK(find_claim(result, "spectral/thm-3.11/separation/as-printed").verdict == Verdict::fails);
   CHECK(find_claim(result, "spectral/thm-3.11/separation/corrected").verdict == Verdict::holds);
   CHECK(find_claim(result, "spectral/cor-3.12/M-nuclear/as-printed").verdict == Verdict::fails);
   CHECK(find_claim(result, "spectral/cor-3.12/M-nuclear/corrected").verdict == Verdict::holds);
 
-  const FlagValues values = {{"d", "16,32,64"}, {"spikes", "1"}, {"spike-high", "1"}, {"steps", "10"}};
+  const FlagValues values = {
+      {"d", "16,32,64"}, {"spikes", "1"}, {"spike-high", "1"}, {"steps", "10"}};
   const Result drawn = run_study(LabelModel::teacher, values);
-  for (const char* id : {"spectral/eq-3.24", "spectral/eq-3.25/as-printed", "spectral/eq-3.25/corrected", "spectral/eq-3.23"}) {
+  for (const char* id : {"spectral/eq-3.24", "spectral/eq-3.25/as-printed",
+                         "spectral/eq-3.25/corrected", "spectral/eq-3.23"}) {
     CAPTURE(id);
     CHECK(find_claim(drawn, id).verdict == Verdict::holds);
   }
-  // A bulk with eigenvalues of standard deviation 1/sqrt(12) turns the top eigenvector of B by about 0.29/d.
-  for (const double exponent : {find_claim(drawn, "spectral/eq-3.21").measured, find_claim(drawn, "spectral/eq-3.22").measured}) {
+  // A bulk whose eigenvalues have standard deviation 1/sqrt(12) turns the top eigenvector of B by
+  // about 0.29/d.
+  for (const double exponent : {find_claim(drawn, "spectral/eq-3.21").measured,
+                                find_claim(drawn, "spectral/eq-3.22").measured}) {
     CHECK(std::abs(exponent) < 0.5);
   }
-  const double mean_distance = summarise(find_scalar(drawn, "d=64.left_distance")).mean;
+  const double mean_distance = summarize(find_scalar(drawn, "d=64.left_distance")).mean;
   CHECK(mean_distance == doctest::Approx(1 / std::sqrt(12.0) / 64).epsilon(0.3));
 }
 
-TEST_CASE("combinations that make no problem are usage errors that name the flag") {
+TEST_CASE("combinations of flags that define no problem are usage errors that name the flag") {
   const auto refuses = [](const FlagValues& values, const std::string& flag) {
-    CHECK(refusal(make_multi_spike_study(LabelModel::realizable), values).find(flag) != std::string::npos);
+    CHECK(refusal(make_multi_spike_study(LabelModel::realizable), values).find(flag) !=
+          std::string::npos);
   };
   refuses({{"spike-low", "0.9"}, {"spike-high", "0.5"}}, "--spike-low");
   refuses({{"d", "64,8"}, {"spikes", "9"}}, "--spikes");

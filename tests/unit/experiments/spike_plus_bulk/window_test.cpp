@@ -1,4 +1,4 @@
-// The search against a scan of every iteration.
+// The window search agrees with a scan of every iteration.
 #include "experiments/spike_plus_bulk/window.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ using namespace ranklab;
 
 namespace {
 
-// G_t = diag(size_i factor_i^t): singular values, norms and ranks without any decomposition.
+// G_t = diag(size_i factor_i^t), whose singular values, norms and ranks need no decomposition.
 struct Diagonal {
   std::vector<double> size, factor;
 
@@ -37,11 +37,12 @@ struct Diagonal {
     return s * s / sum(static_cast<double>(t), 2);
   }
   RankPath path() const {
-    return {[this](std::uint64_t t) { return rank(t); }, [this](double t) { return std::log(sum(t, 2)) / 2; }};
+    return {[this](std::uint64_t t) { return rank(t); },
+            [this](double t) { return std::log(sum(t, 2)) / 2; }};
   }
 };
 
-// Rank 1, then 10, 3, 20 and 1: two windows above 5.
+// The rank is 1, then 10, 3, 20 and 1: two windows above 5.
 Diagonal two_windows() {
   Diagonal path;
   path.add(1, 1e3, 0.5);
@@ -65,7 +66,8 @@ Scan scan(const std::vector<double>& ranks, double threshold, std::uint64_t from
   return out;
 }
 
-void check_against_scan(const RankPath& path, const std::vector<double>& ranks, const std::vector<double>& thresholds) {
+void check_against_scan(const RankPath& path, const std::vector<double>& ranks,
+                        const std::vector<double>& thresholds) {
   const std::uint64_t last = ranks.size() - 1;
   for (const double threshold : thresholds) {
     for (const std::uint64_t from : {std::uint64_t{0}, last / 9, last / 3}) {
@@ -74,7 +76,7 @@ void check_against_scan(const RankPath& path, const std::vector<double>& ranks, 
       const Scan expected = scan(ranks, threshold, from);
       CHECK(WindowSearch(path).first_at_least(threshold, {from, last}) == expected.first_at_least);
       CHECK(WindowSearch(path).first_below(threshold, {from, last}) == expected.first_below);
-      // With values known already, where they help and where they lie outside the span.
+      // Known values are passed in too, both useful ones and ones outside the span.
       WindowSearch prepared(path);
       for (std::uint64_t t = 0; t <= last; t += 1 + t / 2) prepared.nuclear_rank(t);
       CHECK(prepared.first_below(threshold, {from, last}) == expected.first_below);
@@ -85,7 +87,7 @@ void check_against_scan(const RankPath& path, const std::vector<double>& ranks, 
 
 }  // namespace
 
-TEST_CASE("first passages of a path that rises and falls twice equal a scan") {
+TEST_CASE("first passages equal those of a scan, for a path that rises and falls twice") {
   const Diagonal diagonal = two_windows();
   std::vector<double> ranks;
   for (std::uint64_t t = 0; t <= 6000; ++t) ranks.push_back(diagonal.rank(t));
@@ -99,11 +101,12 @@ TEST_CASE("first passages of a path that rises and falls twice equal a scan") {
   CHECK(*start < *end);
   CHECK(*end < *second);
   CHECK(*second < *second_end);
-  CHECK(search.evaluations() < 150);  // of 6001
+  CHECK(search.evaluations() < 150);  // a scan would need 6001
 }
 
-TEST_CASE("a narrow peak between two known points below the level is not missed") {
-  // Two spikes of different lives: for a few iterations around 40 the rank is 2, before and after it is near 1.
+TEST_CASE("a narrow peak between two known points below the level is found") {
+  // Two spikes decay at different speeds: the rank is 2 for a few iterations around 40, and near 1
+  // before and after.
   Diagonal path;
   path.add(1, 1e8, 0.5);
   path.add(1, 1.0, 0.9);
@@ -113,8 +116,9 @@ TEST_CASE("a narrow peak between two known points below the level is not missed"
   check_against_scan(path.path(), ranks, {1.5, 1.9, 1.99});
 }
 
-TEST_CASE("a narrow dip between two known points above the level is not missed") {
-  // Three directions, then one, then four: the dip from 100 to 280 is narrow beside the span, and no end of it is below.
+TEST_CASE("a narrow dip between two known points above the level is found") {
+  // Three directions, then one, then four: the dip from 100 to 280 is narrow compared to the span,
+  // and both ends of the span are above the level.
   Diagonal path;
   path.add(3, 1.0, 0.8);
   path.add(1, 1e-6, 0.92);
@@ -138,14 +142,17 @@ TEST_CASE("a narrow dip between two known points above the level is not missed")
   }
 }
 
-TEST_CASE("the first window is that of a scan, though a second one follows or powers of 2 step over its end") {
+TEST_CASE(
+    "the first window equals that of a scan, even if a second one follows or powers of 2 skip its "
+    "end") {
   const Diagonal diagonal = two_windows();
   std::vector<double> ranks;
   for (std::uint64_t t = 0; t <= 6000; ++t) ranks.push_back(diagonal.rank(t));
   for (const double level : {1.5, 3.5, 5.0, 9.0, 9.9, 15.0}) {
     CAPTURE(level);
     const auto above = [&](double nr) { return nr >= level; };
-    const auto start = std::find_if(ranks.begin(), ranks.end(), above), end = std::find_if_not(start, ranks.end(), above);
+    const auto start = std::find_if(ranks.begin(), ranks.end(), above),
+               end = std::find_if_not(start, ranks.end(), above);
     REQUIRE(end != ranks.end());
     const RankWindow window = first_window(diagonal.path(), level, 1 << 20);
     CHECK(window.start == static_cast<std::uint64_t>(start - ranks.begin()));
@@ -163,18 +170,18 @@ TEST_CASE("the first window is that of a scan, though a second one follows or po
   for (std::uint64_t t = 0; t < *end; ++t) CHECK(dip.rank(t) >= 2);
 }
 
-TEST_CASE("windows that never open or never close, and gradients that vanish") {
-  Diagonal equal;  // two directions that decay alike: nr stays 2
+TEST_CASE("windows that never open or never close, and gradients that vanish, are handled") {
+  Diagonal equal;  // two directions decay at the same rate: nr stays 2
   equal.add(2, 1.0, 0.5);
   CHECK(!first_window(equal.path(), 2.5, 1 << 12).start);
   const RankWindow open = first_window(equal.path(), 1.5, 1 << 12);
   CHECK(open.start == 0);
   CHECK(!open.end);
-  Diagonal alone;  // one direction: nr is 1, and no less
+  Diagonal alone;  // only one direction: nr is always 1
   alone.add(1, 1.0, 0.9);
   CHECK(first_window(alone.path(), 1.0, 1 << 12).start == 0);
   CHECK(!first_window(alone.path(), 1.0, 1 << 12).end);
-  // Closes by 0.999^t against 1: nr = (1 + q)^2 / (1 + q^2).
+  // The window closes when one direction has decayed as 0.999^t: nr = (1 + q)^2 / (1 + q^2).
   Diagonal slow;
   slow.add(1, 1.0, 1.0);
   slow.add(1, 1.0, 0.999);
@@ -183,7 +190,7 @@ TEST_CASE("windows that never open or never close, and gradients that vanish") {
   CHECK(slow.rank(*end) < 1.9);
   CHECK(slow.rank(*end - 1) >= 1.9);
   CHECK(!first_window(slow.path(), 1.9, *end - 1).end);
-  Diagonal cleared;  // by the first step
+  Diagonal cleared;  // the gradient vanishes in the first step
   cleared.add(3, 1.0, 0.0);
   CHECK(first_window(cleared.path(), 2.0, 1 << 12).start == 0);
   CHECK(first_window(cleared.path(), 2.0, 1 << 12).end == 1);
@@ -193,7 +200,7 @@ TEST_CASE("windows that never open or never close, and gradients that vanish") {
   CHECK(!first_window(zero.path(), 0.5, 1 << 12).start);
 }
 
-TEST_CASE("a path that loses a direction in its first step") {
+TEST_CASE("the window is right for a path that loses a direction in its first step") {
   Diagonal path;
   path.add(1, 1e3, 0.0);
   path.add(8, 1.0, 0.99);
@@ -203,7 +210,9 @@ TEST_CASE("a path that loses a direction in its first step") {
   check_against_scan(path.path(), ranks, {1.5, 4.0, 8.2, 9.5});
 }
 
-TEST_CASE("matrices that share no basis, with factors of either sign, equal steps of the iteration") {
+TEST_CASE(
+    "the search equals direct iteration for matrices without a shared basis, with factors of "
+    "either sign") {
   const Trial trial(7, 0, 0);
   const arma::uword d = 14;
   const arma::mat Q = draw_orthonormal(trial, "Q", d, d);
@@ -225,17 +234,19 @@ TEST_CASE("matrices that share no basis, with factors of either sign, equal step
   const RankPath path{[&](std::uint64_t t) { return ranks[t]; },
                       [&](double t) {
                         double sum = 0;
-                        for (arma::uword j = 0; j < d; ++j) sum += weight(j) * std::pow(std::abs(factor(j)), 2 * t);
+                        for (arma::uword j = 0; j < d; ++j)
+                          sum += weight(j) * std::pow(std::abs(factor(j)), 2 * t);
                         return std::log(sum) / 2;
                       }};
   check_against_scan(path, ranks, {1.2, 2.0, 3.0, 5.0, 8.0, 9.5});
 }
 
-TEST_CASE("the peak is the largest value of a scan, to the tolerance") {
+TEST_CASE("the peak equals the largest value of a scan, within the tolerance") {
   const Diagonal diagonal = two_windows();
   for (const Span span : {Span{0, 300}, Span{0, 6000}, Span{50, 2000}}) {
     double largest = 0;
-    for (std::uint64_t t = span.from; t <= span.to; ++t) largest = std::max(largest, diagonal.rank(t));
+    for (std::uint64_t t = span.from; t <= span.to; ++t)
+      largest = std::max(largest, diagonal.rank(t));
     WindowSearch search(diagonal.path());
     const auto peak = search.peak(span, 1e-4);
     CHECK(peak.nuclear_rank <= largest * (1 + 1e-9));

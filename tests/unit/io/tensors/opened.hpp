@@ -1,4 +1,4 @@
-// Tensors of files that a test puts together.
+// Opens tensors of files that a test writes.
 #pragma once
 
 #include <string>
@@ -8,16 +8,19 @@
 #include "io/tensors/tensor_file.hpp"
 #include "temporary_folder.hpp"
 
-/// Writes the bytes under this name, opens the file as an address NAME or NAME:KEY, and closes the folder again: the file
-/// stays open.
-inline ranklab::StoredTensor tensor_in(const std::string& bytes, const std::string& name, const std::string& key = "") {
+/// Writes the bytes under this name, opens the file by its address NAME or NAME:KEY, and removes
+/// the folder; the file stays open.
+inline ranklab::StoredTensor tensor_in(const std::string& bytes, const std::string& name,
+                                       const std::string& key = "") {
   const TemporaryFolder folder;
   ranklab::write_file_atomically(folder / name, bytes);
   return ranklab::open_tensor(folder / (key.empty() ? name : name + ":" + key));
 }
 
-/// What opening and reading say, without the folder's name; "opened" where it says nothing.
-inline std::string complaint_about(const std::string& bytes, const std::string& name, const std::string& key = "") {
+/// The error message of opening and reading without the folder's name, or "opened" if there is
+/// none.
+inline std::string complaint_about(const std::string& bytes, const std::string& name,
+                                   const std::string& key = "") {
   const TemporaryFolder folder;
   ranklab::write_file_atomically(folder / name, bytes);
   try {

@@ -1,4 +1,4 @@
-// What a .safetensors file may hold, what is refused, and what is written.
+// Which .safetensors files are accepted, which are refused, and how they are written.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@ namespace {
 
 const std::string eight = entries_of<float>({1, 2});
 
-std::string complaint(const std::string& header, const std::string& data = eight, const std::string& key = "a") {
+std::string complaint(const std::string& header, const std::string& data = eight,
+                      const std::string& key = "a") {
   return complaint_about(safetensors(header, data), "x.safetensors", key);
 }
 
@@ -27,7 +28,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// A header of one tensor "a" with these fields.
+// A header with one tensor "a" that has these fields.
 std::string one(const std::string& fields) {
   return R"({"a":{)" + fields + "}}";
 }
@@ -37,7 +38,9 @@ std::string one(const std::string& dtype, const std::string& shape, const std::s
 
 }  // namespace
 
-TEST_CASE("safetensors: fields and tensors in any order, padding, metadata, odd offsets, empty tensors anywhere") {
+TEST_CASE(
+    "safetensors: fields and tensors may be in any order, with padding, metadata, odd offsets and "
+    "empty tensors anywhere") {
   CHECK(complaint(one(R"("data_offsets":[0,8],"shape":[2],"dtype":"F32")") + "     ") == "opened");
   const std::string header =
       R"({ "__metadata__" : {"format":"pt","x":""}, "late":{"dtype":"F32","shape":[2],"data_offsets":[1,9]},)"
@@ -48,87 +51,107 @@ TEST_CASE("safetensors: fields and tensors in any order, padding, metadata, odd 
   CHECK(tensor_in(bytes, "x.safetensors", "none").shape_text() == "3 x 0");
   CHECK(complaint_about(bytes, "x.safetensors") ==
         "x.safetensors: name one of its tensors, as FILE:KEY; the file has late, none, early");
-  CHECK(complaint(R"({"caf\u00e9":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", eight, "caf\xC3\xA9") == "opened");
-  CHECK(complaint(R"({"":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", eight, "") == "opened");
+  CHECK(complaint(R"({"caf\u00e9":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", eight,
+                  "caf\xC3\xA9") == "opened");
+  CHECK(complaint(R"({"":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", eight, "") ==
+        "opened");
 }
 
-TEST_CASE("safetensors: a type that is not read leaves the other tensors readable") {
+TEST_CASE("safetensors: a tensor of unsupported type leaves the others readable") {
   const std::string header =
       R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"q":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[8,11]},)"
       R"("n":{"dtype":"F9_NEW","shape":[3],"data_offsets":[11,16]},"f":{"dtype":"F4","shape":[2,3],"data_offsets":[16,19]}})";
   const std::string data = eight + std::string(11, 'x');
   CHECK(complaint(header, data) == "opened");
-  CHECK(complaint(header, data, "q") == "x.safetensors:q: dtype F8_E4M3 is not read; convert it: tensor.float()");
-  CHECK(has(complaint(header, data, "n"), "dtype F9_NEW is not read"));
-  CHECK(has(complaint(header, data, "f"), "dtype F4 is not read"));
+  CHECK(complaint(header, data, "q") ==
+        "x.safetensors:q: dtype F8_E4M3 is not supported; convert it: tensor.float()");
+  CHECK(has(complaint(header, data, "n"), "dtype F9_NEW is not supported"));
+  CHECK(has(complaint(header, data, "f"), "dtype F4 is not supported"));
   CHECK(has(complaint(one("F4", "[3]", "[0,8]")), "cannot be counted in bytes"));
 }
 
-TEST_CASE("safetensors: the header is one object of tensors, each key once") {
+TEST_CASE("safetensors: the header is one object of tensors with unique keys") {
   const std::string good = R"("dtype":"F32","shape":[2],"data_offsets":[0,8])";
   CHECK(complaint(one(good)) == "opened");
-  CHECK(complaint(R"({"a":{)" + good + R"(},"a":{)" + good + "}}") == "x.safetensors: two tensors 'a'");
+  CHECK(complaint(R"({"a":{)" + good + R"(},"a":{)" + good + "}}") ==
+        "x.safetensors: two tensors 'a'");
   CHECK(has(complaint(R"({"\u0061":{)" + good + R"(},"a":{)" + good + "}}"), "two tensors 'a'"));
   CHECK(complaint(one(good + R"(,"shape":[2])")) == "x.safetensors: tensor 'a': two 'shape'");
-  CHECK(complaint(one(good + R"(,"x":1)")) == "x.safetensors: tensor 'a': it has a 'x' beside dtype, shape and data_offsets");
+  CHECK(complaint(one(good + R"(,"x":1)")) ==
+        "x.safetensors: tensor 'a': it has a 'x' in addition to dtype, shape and data_offsets");
   CHECK(complaint(one(R"("dtype":"F32","shape":[2])")) ==
         "x.safetensors: tensor 'a': it lacks one of dtype, shape and data_offsets");
-  CHECK(has(complaint(R"({"__metadata__":{"x":1},"a":{)" + good + "}}"), "__metadata__ of the header holds more than strings"));
-  CHECK(has(complaint(R"({"__metadata__":{"x":"","x":""},"a":{)" + good + "}}"), "two entries 'x' in __metadata__"));
-  CHECK(has(complaint(R"({"__metadata__":{},"__metadata__":{},"a":{)" + good + "}}"), "two tensors '__metadata__'"));
+  CHECK(has(complaint(R"({"__metadata__":{"x":1},"a":{)" + good + "}}"),
+            "__metadata__ of the header holds more than strings"));
+  CHECK(has(complaint(R"({"__metadata__":{"x":"","x":""},"a":{)" + good + "}}"),
+            "two entries 'x' in __metadata__"));
+  CHECK(has(complaint(R"({"__metadata__":{},"__metadata__":{},"a":{)" + good + "}}"),
+            "two tensors '__metadata__'"));
   CHECK(has(complaint(R"({"a":[1]})"), "does not describe it by an object"));
   CHECK(has(complaint(R"({"a":null})"), "does not describe it by an object"));
-  CHECK(has(complaint(one(R"("dtype":32,"shape":[2],"data_offsets":[0,8])")), "its dtype is not a string"));
-  for (const char* shape : {"[-2]", "[2.0]", "[2e0]", "[\"2\"]", "[[2]]", "2", "null", "[true]", "{}", "[18446744073709551616]"}) {
+  CHECK(has(complaint(one(R"("dtype":32,"shape":[2],"data_offsets":[0,8])")),
+            "its dtype is not a string"));
+  for (const char* shape : {"[-2]", "[2.0]", "[2e0]", "[\"2\"]", "[[2]]", "2", "null", "[true]",
+                            "{}", "[18446744073709551616]"}) {
     CAPTURE(shape);
-    CHECK(has(complaint(one("F32", shape, "[0,8]")), "its shape and data_offsets must be lists of integers from 0"));
+    CHECK(has(complaint(one("F32", shape, "[0,8]")),
+              "its shape and data_offsets must be lists of integers from 0"));
   }
   CHECK(has(complaint(one("F32", "[2]", "[0,4,8]")), "its data_offsets are not two numbers"));
-  for (const std::string& padded : {" " + one(good), "\n\t\r " + one(good), one(good) + "\t\t\t", one(good) + " \r\n\n",
-                                    R"({"__metadata__":null,"a":{)" + good + "}}"}) {
+  for (const std::string& padded :
+       {" " + one(good), "\n\t\r " + one(good), one(good) + "\t\t\t", one(good) + " \r\n\n",
+        R"({"__metadata__":null,"a":{)" + good + "}}"}) {
     CHECK(complaint(padded) == "opened");
   }
-  for (const std::string& bad : {"[" + one(good) + "]", std::string(), std::string("  \t\n"), one(good) + std::string(1, '\0'),
-                                 "\v" + one(good), one(good) + "\xC2\xA0"}) {
+  for (const std::string& bad :
+       {"[" + one(good) + "]", std::string(), std::string("  \t\n"),
+        one(good) + std::string(1, '\0'), "\v" + one(good), one(good) + "\xC2\xA0"}) {
     CHECK(has(complaint(bad), "the header does not start with { and end with }"));
   }
-  for (const std::string& bad : {one(good) + "}", "{" + one(good), one(good + ","), one(good) + one(good),
-                                 R"({"a":{)" + good + "/**/}}", one("\"\xff\":1")}) {
+  for (const std::string& bad :
+       {one(good) + "}", "{" + one(good), one(good + ","), one(good) + one(good),
+        R"({"a":{)" + good + "/**/}}", one("\"\xff\":1")}) {
     CHECK(has(complaint(bad), "the header is not JSON (byte "));
   }
   std::string deep = "{\"a\":{\"shape\":" + std::string(1'000'000, '[') + "}";
   CHECK(has(complaint(deep), "must be lists of integers"));
 }
 
-TEST_CASE("safetensors: the offsets fill the file without gap or overlap, and agree with the shapes") {
+TEST_CASE(
+    "safetensors: the offsets cover the file without gap or overlap and agree with the shapes") {
   CHECK(has(complaint(one("F32", "[2]", "[8,0]")), "are in the wrong order"));
   CHECK(has(complaint(one("F32", "[1]", "[4,8]")), "leave a gap"));
-  CHECK(complaint(one("F32", "[1]", "[0,4]")) == "x.safetensors: too long: 4 bytes follow the last tensor");
+  CHECK(complaint(one("F32", "[1]", "[0,4]")) ==
+        "x.safetensors: too long: 4 bytes follow the last tensor");
   CHECK(has(complaint(one("F32", "[3]", "[0,12]")), "0 to 12 lie beyond the file (truncated?)"));
   CHECK(complaint(one("F32", "[3]", "[0,8]")) ==
-        "x.safetensors: tensor 'a': 3 entries of F32 take 12 bytes, its data_offsets hold 8");
+        "x.safetensors: tensor 'a': 3 entries of F32 take 12 bytes, but its data_offsets span 8");
   CHECK(has(complaint(one("F32", "[2]", "[0,18446744073709551615]")), "lie beyond the file"));
-  for (const char* shape :
-       {"[4294967296,4294967296,2]", "[9223372036854775807]", "[18446744073709551615]", "[0,4294967296,4294967296]"}) {
+  for (const char* shape : {"[4294967296,4294967296,2]", "[9223372036854775807]",
+                            "[18446744073709551615]", "[0,4294967296,4294967296]"}) {
     CHECK(has(complaint(one("F32", shape, "[0,8]")), "cannot be counted in bytes"));
   }
   const auto two = [](const std::string& first, const std::string& second) {
-    return R"({"a":{"dtype":"U8","shape":[5],"data_offsets":)" + first + R"(},"b":{"dtype":"U8","shape":[5],"data_offsets":)" +
-           second + "}}";
+    return R"({"a":{"dtype":"U8","shape":[5],"data_offsets":)" + first +
+           R"(},"b":{"dtype":"U8","shape":[5],"data_offsets":)" + second + "}}";
   };
-  CHECK(has(complaint(two("[0,5]", "[3,8]")), "tensor 'b': its data_offsets 3 to 8 overlap another tensor's"));
+  CHECK(has(complaint(two("[0,5]", "[3,8]")),
+            "tensor 'b': its data_offsets 3 to 8 overlap another tensor's"));
   CHECK(has(complaint(two("[0,5]", "[0,5]")), "overlap"));
   CHECK(complaint("{}", "") == "x.safetensors: no key 'a'; the file holds no tensor");
   CHECK(complaint("{}", "x") == "x.safetensors: too long: 1 bytes follow the last tensor");
 }
 
-// A million of them then take some 1.5 s. The measure is the same on every machine.
-TEST_CASE("safetensors: a header of many tensors is read in less time than a JSON document is made of it") {
+// A million of them then take about 1.5 s. A ratio of times is comparable on every machine.
+TEST_CASE(
+    "safetensors: reading a header with many tensors is faster than parsing it as a JSON "
+    "document") {
   constexpr std::uint64_t count = 50'000;
   std::string header = "{";
   for (std::uint64_t i = 0; i < count; ++i) {
-    header += (i == 0 ? "\"layers." : ",\"layers.") + std::to_string(i) + R"(.weight":{"dtype":"U8","shape":[1],"data_offsets":[)" +
-              std::to_string(i) + "," + std::to_string(i + 1) + "]}";
+    header += (i == 0 ? "\"layers." : ",\"layers.") + std::to_string(i) +
+              R"(.weight":{"dtype":"U8","shape":[1],"data_offsets":[)" + std::to_string(i) + "," +
+              std::to_string(i + 1) + "]}";
   }
   header += "}";
   const TemporaryFolder folder;
@@ -142,21 +165,25 @@ TEST_CASE("safetensors: a header of many tensors is read in less time than a JSO
     }
     return fastest;
   };
-  const std::clock_t reading = fastest_of_three(
-      [&] { CHECK(WeightsFile::open(folder / "x.safetensors").tensor("layers.49999.weight").values() == std::vector<double>{7}); });
+  const std::clock_t reading = fastest_of_three([&] {
+    CHECK(WeightsFile::open(folder / "x.safetensors").tensor("layers.49999.weight").values() ==
+          std::vector<double>{7});
+  });
   CHECK(reading < fastest_of_three([&] { CHECK(nlohmann::json::parse(header).size() == count); }));
 }
 
-TEST_CASE("safetensors: false lengths of the header, and files that are cut anywhere") {
-  CHECK(
-      has(complaint_about(little(100'000'001, 8) + "{", "x.safetensors"), "not a .safetensors file: a header of 100000001 bytes"));
-  CHECK(has(complaint_about(little(~std::uint64_t{0}, 8) + "{", "x.safetensors"), "not a .safetensors file"));
+TEST_CASE("safetensors: wrong header lengths and truncated files are refused") {
+  CHECK(has(complaint_about(little(100'000'001, 8) + "{", "x.safetensors"),
+            "not a .safetensors file: a header of 100000001 bytes"));
+  CHECK(has(complaint_about(little(~std::uint64_t{0}, 8) + "{", "x.safetensors"),
+            "not a .safetensors file"));
   const std::string whole = safetensors(one("F32", "[2]", "[0,8]"), eight);
   for (std::size_t size = 1; size < whole.size(); ++size)
     CHECK(has(complaint_about(whole.substr(0, size), "x.safetensors", "a"), "truncated"));
 }
 
-TEST_CASE("safetensors: written tensors are read back, the widest first, and have a padded header") {
+TEST_CASE(
+    "safetensors: written tensors are read back; the widest come first and the header is padded") {
   const TemporaryFolder folder;
   const std::string path = folder / "w.safetensors";
   write_safetensors(path, {{"ids", Dtype::u8, {3}, "\1\2\3"},
@@ -164,7 +191,8 @@ TEST_CASE("safetensors: written tensors are read back, the widest first, and hav
                            {"A", Dtype::f64, {2, 3}, entries_of<double>({1, 2, 3, 4, 5, 6})},
                            {"none", Dtype::f16, {0}, ""}});
   const std::string bytes = read_file(path);
-  CHECK(bytes.ends_with(entries_of<double>({1, 2, 3, 4, 5, 6}) + entries_of<float>({0.5, -1}) + "\1\2\3"));
+  CHECK(bytes.ends_with(entries_of<double>({1, 2, 3, 4, 5, 6}) + entries_of<float>({0.5, -1}) +
+                        "\1\2\3"));
   CHECK(bytes[0] % 8 == 0);
   CHECK(bytes[8] == '{');
   CHECK(open_tensor(path + ":A").values() == std::vector<double>{1, 2, 3, 4, 5, 6});
@@ -174,8 +202,10 @@ TEST_CASE("safetensors: written tensors are read back, the widest first, and hav
   CHECK(open_tensor(path + ":ids").values() == std::vector<double>{1, 2, 3});
   CHECK(open_tensor(path + ":none").elements() == 0);
   CHECK_THROWS_AS(write_safetensors(path, {{"x", Dtype::f32, {2}, "abcd"}}), std::logic_error);
-  CHECK_THROWS_AS(write_safetensors(path, {{"__metadata__", Dtype::u8, {1}, "a"}}), std::logic_error);
-  CHECK_THROWS_AS(write_safetensors(path, {{"x", Dtype::u8, {1}, "a"}, {"x", Dtype::u8, {1}, "b"}}), std::logic_error);
+  CHECK_THROWS_AS(write_safetensors(path, {{"__metadata__", Dtype::u8, {1}, "a"}}),
+                  std::logic_error);
+  CHECK_THROWS_AS(write_safetensors(path, {{"x", Dtype::u8, {1}, "a"}, {"x", Dtype::u8, {1}, "b"}}),
+                  std::logic_error);
 }
 
 }  // namespace safetensors_test

@@ -1,4 +1,4 @@
-// Entries of stored tensors, copied whole as doubles and as floats.
+// Whole stored tensors copied as doubles and as floats.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -14,8 +14,8 @@ using namespace ranklab;
 namespace {
 
 std::string with_dtype(const std::string& dtype, std::size_t count, const std::string& data) {
-  return safetensors(R"({"t":{"dtype":")" + dtype + R"(","shape":[)" + std::to_string(count) + R"(],"data_offsets":[0,)" +
-                         std::to_string(data.size()) + "]}}",
+  return safetensors(R"({"t":{"dtype":")" + dtype + R"(","shape":[)" + std::to_string(count) +
+                         R"(],"data_offsets":[0,)" + std::to_string(data.size()) + "]}}",
                      data);
 }
 
@@ -33,9 +33,12 @@ std::vector<T> copied(const StoredTensor& tensor) {
 TEST_CASE("stored tensor: every half and bfloat16 is copied bit for bit, NaN included") {
   std::string bytes;
   for (unsigned bits = 0; bits < 65536; ++bits) bytes += little(bits, 2);
-  const std::vector<float> halves = copied<float>(tensor_in(with_dtype("F16", 65536, bytes), "x.safetensors"));
-  const std::vector<float> brains = copied<float>(tensor_in(with_dtype("BF16", 65536, bytes), "x.safetensors"));
-  // By the definition of the formats: 1, 5 and 10 bits into 1, 8 and 23; a subnormal is a multiple of 2^-24.
+  const std::vector<float> halves =
+      copied<float>(tensor_in(with_dtype("F16", 65536, bytes), "x.safetensors"));
+  const std::vector<float> brains =
+      copied<float>(tensor_in(with_dtype("BF16", 65536, bytes), "x.safetensors"));
+  // By the definition of the formats, 1, 5 and 10 bits become 1, 8 and 23; a subnormal is a
+  // multiple of 2^-24.
   const auto bits_of_half = [](unsigned bits) -> std::uint32_t {
     const unsigned sign = bits >> 15, exponent = (bits >> 10) & 31, mantissa = bits & 1023;
     if (exponent == 31) return sign << 31 | 255u << 23 | mantissa << 13;
@@ -50,25 +53,29 @@ TEST_CASE("stored tensor: every half and bfloat16 is copied bit for bit, NaN inc
   CHECK(wrong == 0);
 }
 
-TEST_CASE("stored tensor: what is wider than float is rounded once, from the double") {
-  // Half of the last place of 1 goes to the even neighbour, a little more goes up.
+TEST_CASE("stored tensor: types wider than float are rounded once, from the double") {
+  // Half a unit in the last place above 1 is rounded to even, a little more is rounded up.
   const double half_place = std::ldexp(1.0, -24);
-  const std::vector<double> numbers{1 + half_place, 1 + half_place * (1 + std::ldexp(1.0, -20)), 1e300, -0.0};
-  const StoredTensor doubles = tensor_in(with_dtype("F64", 4, entries_of<double>(numbers)), "x.safetensors");
+  const std::vector<double> numbers{1 + half_place, 1 + half_place * (1 + std::ldexp(1.0, -20)),
+                                    1e300, -0.0};
+  const StoredTensor doubles =
+      tensor_in(with_dtype("F64", 4, entries_of<double>(numbers)), "x.safetensors");
   CHECK(copied<double>(doubles) == numbers);
   const std::vector<float> rounded = copied<float>(doubles);
   CHECK(rounded[0] == 1.0f);
   CHECK(rounded[1] == 1.0f + std::ldexp(1.0f, -23));
   CHECK(std::isinf(rounded[2]));
   CHECK(std::signbit(rounded[3]));
-  // Above half of a float's last place by less than a double shows.
+  // The excess over half a unit in a float's last place is too small for a double.
   const std::uint64_t integer = (std::uint64_t{1} << 62) + (std::uint64_t{1} << 38) + 1;
-  const StoredTensor integers = tensor_in(with_dtype("I64", 1, little(integer, 8)), "x.safetensors");
+  const StoredTensor integers =
+      tensor_in(with_dtype("I64", 1, little(integer, 8)), "x.safetensors");
   CHECK(copied<double>(integers)[0] == std::ldexp(1.0, 62) + std::ldexp(1.0, 38));
   CHECK(copied<float>(integers)[0] == std::ldexp(1.0f, 62));
 }
 
-TEST_CASE("stored tensor: copies are row-major, from an odd address, in either order of bytes and of entries") {
+TEST_CASE(
+    "stored tensor: copies are row-major for odd addresses and any order of bytes and of entries") {
   std::vector<float> expected;
   for (int i = 0; i < 24; ++i) expected.push_back(static_cast<float>(i) - 5.0f);
   std::string by_rows, by_columns, big_columns;
@@ -82,20 +89,23 @@ TEST_CASE("stored tensor: copies are row-major, from an odd address, in either o
       }
     }
   }
-  const std::string odd = safetensors(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
-                                      R"("t":{"dtype":"F32","shape":[2,3,4],"data_offsets":[1,97]}})",
-                                      "x" + by_rows);
-  for (const StoredTensor& tensor :
-       {tensor_in(npy("<f4", "(2, 3, 4)", by_rows), "x.npy"), tensor_in(npy("<f4", "(2, 3, 4)", by_columns, true), "x.npy"),
-        tensor_in(npy(">f4", "(2, 3, 4)", big_columns, true), "x.npy"), tensor_in(odd, "x.safetensors", "t")}) {
+  const std::string odd =
+      safetensors(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                  R"("t":{"dtype":"F32","shape":[2,3,4],"data_offsets":[1,97]}})",
+                  "x" + by_rows);
+  for (const StoredTensor& tensor : {tensor_in(npy("<f4", "(2, 3, 4)", by_rows), "x.npy"),
+                                     tensor_in(npy("<f4", "(2, 3, 4)", by_columns, true), "x.npy"),
+                                     tensor_in(npy(">f4", "(2, 3, 4)", big_columns, true), "x.npy"),
+                                     tensor_in(odd, "x.safetensors", "t")}) {
     CHECK(copied<float>(tensor) == expected);
     CHECK(copied<double>(tensor) == std::vector<double>(expected.begin(), expected.end()));
   }
   CHECK(copied<float>(tensor_in(npy("<f4", "(0, 3)", ""), "x.npy")).empty());
-  CHECK(copied<float>(tensor_in(npy("<f4", "()", entries_of<float>({2})), "x.npy")) == std::vector<float>{2});
+  CHECK(copied<float>(tensor_in(npy("<f4", "()", entries_of<float>({2})), "x.npy")) ==
+        std::vector<float>{2});
 }
 
-TEST_CASE("stored tensor: a copy of several stretches has every entry once") {
+TEST_CASE("stored tensor: a copy made in several chunks has every entry once") {
   constexpr std::size_t count = 3 * (1 << 21) + 17;
   std::string bytes(2 * count, '\0');
   for (std::size_t i = 0; i < count; ++i) {
@@ -108,12 +118,13 @@ TEST_CASE("stored tensor: a copy of several stretches has every entry once") {
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto bits = static_cast<std::uint32_t>(i % 251 << 16 | i % 119 << 24);
-    wrong += std::bit_cast<std::uint32_t>(floats[i]) != bits || doubles[i] != static_cast<double>(floats[i]);
+    wrong += std::bit_cast<std::uint32_t>(floats[i]) != bits ||
+             doubles[i] != static_cast<double>(floats[i]);
   }
   CHECK(wrong == 0);
 }
 
-TEST_CASE("stored tensor: parts along the first dimension, and the same entries as a matrix") {
+TEST_CASE("stored tensor: parts along the first dimension have the same entries as the matrix") {
   const auto cube = [](bool by_columns) {
     std::string data;
     for (int i = 0; i < 12; ++i) data += little(static_cast<std::uint64_t>(i), 8);

@@ -19,16 +19,18 @@ using namespace ranklab;
 
 namespace {
 
-std::string with_dtype(const std::string& dtype, const std::string& shape, const std::string& data) {
-  return safetensors(
-      R"({"t":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":[0,)" + std::to_string(data.size()) + "]}}",
-      data);
+std::string with_dtype(const std::string& dtype, const std::string& shape,
+                       const std::string& data) {
+  return safetensors(R"({"t":{"dtype":")" + dtype + R"(","shape":)" + shape +
+                         R"(,"data_offsets":[0,)" + std::to_string(data.size()) + "]}}",
+                     data);
 }
 
-// The bytes of each entry the other way round.
+// Reverses the bytes of each entry.
 std::string swapped(std::string bytes, std::size_t size) {
   for (std::size_t i = 0; i < bytes.size(); i += size)
-    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i), bytes.begin() + static_cast<std::ptrdiff_t>(i + size));
+    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i),
+                 bytes.begin() + static_cast<std::ptrdiff_t>(i + size));
   return bytes;
 }
 
@@ -38,7 +40,8 @@ struct Case {
 };
 
 std::vector<Case> every_dtype() {
-  const std::vector<double> reals{1.5, -2, 0, 1024, -0.25, 3}, integers{1, -2, 0, 100, -128, 3}, naturals{1, 2, 0, 100, 255, 3};
+  const std::vector<double> reals{1.5, -2, 0, 1024, -0.25, 3}, integers{1, -2, 0, 100, -128, 3},
+      naturals{1, 2, 0, 100, 255, 3};
   const auto of_bits = [](const std::vector<unsigned>& bits) {
     std::string bytes;
     for (const unsigned one : bits) bytes += little(one, 2);
@@ -67,7 +70,9 @@ void check_matrix(const StoredTensor& tensor, const arma::mat& expected) {
 
 }  // namespace
 
-TEST_CASE("tensor file: every type of entries, in .npy, .npz and .safetensors, either byte order, either matrix order") {
+TEST_CASE(
+    "tensor file: every entry type is read from .npy, .npz and .safetensors in both byte orders "
+    "and both matrix orders") {
   for (const Case& one : every_dtype()) {
     CAPTURE(one.dtype);
     arma::mat by_rows(2, 3), by_columns(2, 3);
@@ -75,7 +80,8 @@ TEST_CASE("tensor file: every type of entries, in .npy, .npz and .safetensors, e
       by_rows(i / 3, i % 3) = one.numbers[i];
       by_columns(i % 2, i / 2) = one.numbers[i];
     }
-    const StoredTensor tensor = tensor_in(with_dtype(one.dtype, "[2,3]", one.data), "x.safetensors");
+    const StoredTensor tensor =
+        tensor_in(with_dtype(one.dtype, "[2,3]", one.data), "x.safetensors");
     CHECK(dtype_name(tensor.dtype()) == one.dtype);
     CHECK(dtype_bytes(tensor.dtype()) * 6 == one.data.size());
     CHECK(tensor.shape_text() == "2 x 3");
@@ -87,29 +93,37 @@ TEST_CASE("tensor file: every type of entries, in .npy, .npz and .safetensors, e
     check_matrix(tensor_in(npy(native + one.descr, "(2, 3)", one.data), "x.npy"), by_rows);
     check_matrix(tensor_in(npy("=" + one.descr, "(2, 3)", one.data), "x.npy"), by_rows);
     check_matrix(tensor_in(npy(one.descr, "(2, 3)", one.data), "x.npy"), by_rows);
-    check_matrix(tensor_in(npy(">" + one.descr, "(2, 3)", swapped(one.data, size)), "x.npy"), by_rows);
+    check_matrix(tensor_in(npy(">" + one.descr, "(2, 3)", swapped(one.data, size)), "x.npy"),
+                 by_rows);
     const std::string fortran = npy(">" + one.descr, "(2, 3)", swapped(one.data, size), true);
     check_matrix(tensor_in(fortran, "x.npy"), by_columns);
     check_matrix(tensor_in(zip({{.name = "a.npy", .content = fortran}}), "x.npz"), by_columns);
-    check_matrix(tensor_in(zip({{.name = "a.npy", .content = fortran, .deflate = true}}), "x.npz", "a"), by_columns);
+    check_matrix(
+        tensor_in(zip({{.name = "a.npy", .content = fortran, .deflate = true}}), "x.npz", "a"),
+        by_columns);
   }
 }
 
 TEST_CASE("tensor file: every half and bfloat16 is widened exactly") {
   std::string bytes;
   for (unsigned bits = 0; bits < 65536; ++bits) bytes += little(bits, 2);
-  const std::vector<double> halves = tensor_in(with_dtype("F16", "[65536]", bytes), "x.safetensors").values();
-  const std::vector<double> brains = tensor_in(with_dtype("BF16", "[65536]", bytes), "x.safetensors").values();
+  const std::vector<double> halves =
+      tensor_in(with_dtype("F16", "[65536]", bytes), "x.safetensors").values();
+  const std::vector<double> brains =
+      tensor_in(with_dtype("BF16", "[65536]", bytes), "x.safetensors").values();
   // (-1)^sign 2^(exponent - bias) (1 + mantissa), by the definition of the formats.
   const auto value = [](unsigned bits, int mantissa_bits, int bias, int infinite) {
     const int exponent = static_cast<int>((bits & 0x7FFFu) >> mantissa_bits);
     const double mantissa = std::ldexp(bits & ((1u << mantissa_bits) - 1), -mantissa_bits);
-    double magnitude = exponent == 0 ? std::ldexp(mantissa, 1 - bias) : std::ldexp(1 + mantissa, exponent - bias);
-    if (exponent == infinite) magnitude = mantissa == 0 ? HUGE_VAL : std::numeric_limits<double>::quiet_NaN();
+    double magnitude =
+        exponent == 0 ? std::ldexp(mantissa, 1 - bias) : std::ldexp(1 + mantissa, exponent - bias);
+    if (exponent == infinite)
+      magnitude = mantissa == 0 ? HUGE_VAL : std::numeric_limits<double>::quiet_NaN();
     return std::copysign(magnitude, (bits & 0x8000u) != 0 ? -1.0 : 1.0);
   };
   const auto same = [](double a, double b) {
-    return (std::isnan(a) && std::isnan(b)) || std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+    return (std::isnan(a) && std::isnan(b)) ||
+           std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
   };
   int wrong = 0;
   for (unsigned bits = 0; bits < 65536; ++bits) {
@@ -122,8 +136,8 @@ TEST_CASE("tensor file: every half and bfloat16 is widened exactly") {
 }
 
 TEST_CASE(
-    "tensor file: blocks of rows and columns at sizes around the tiles and beyond the buffer, in either order, from an odd "
-    "address") {
+    "tensor file: blocks of rows and columns are read at sizes around the tiles and beyond the "
+    "buffer, in either order, from an odd address") {
   for (const auto& [rows, cols] : std::vector<std::pair<unsigned, unsigned>>{
            {1, 300}, {300, 1}, {31, 129}, {32, 128}, {33, 127}, {70, 260}, {9, 9000}, {9000, 9}}) {
     arma::mat whole(rows, cols);
@@ -139,23 +153,29 @@ TEST_CASE(
     }
     const std::string shape = std::to_string(rows) + "," + std::to_string(cols);
     const std::string data_end = std::to_string(1 + by_rows.size());
-    const std::string odd = safetensors(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"t":{"dtype":"F32","shape":[)" +
-                                            shape + R"(],"data_offsets":[1,)" + data_end + "]}}",
-                                        "x" + by_rows);
+    const std::string odd = safetensors(
+        R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"t":{"dtype":"F32","shape":[)" +
+            shape + R"(],"data_offsets":[1,)" + data_end + "]}}",
+        "x" + by_rows);
     for (const StoredTensor& tensor :
          {tensor_in(npy("<f4", "(" + shape + ")", by_rows), "x.npy"),
-          tensor_in(npy("<f4", "(" + shape + ")", by_columns, true), "x.npy"), tensor_in(odd, "x.safetensors", "t")}) {
+          tensor_in(npy("<f4", "(" + shape + ")", by_columns, true), "x.npy"),
+          tensor_in(odd, "x.safetensors", "t")}) {
       check_matrix(tensor, whole);
       CHECK(arma::approx_equal(matrix_of(tensor.rows(0, rows)), whole, "absdiff", 0.0));
-      CHECK(tensor.values() == arma::conv_to<std::vector<double>>::from(arma::vectorise(whole.t())));
+      CHECK(tensor.values() ==
+            arma::conv_to<std::vector<double>>::from(arma::vectorise(whole.t())));
       for (const unsigned count : {1u, 5u, 40u, 130u}) {
         if (count <= cols) {
-          CHECK(arma::approx_equal(matrix_of(tensor.columns(cols - count, count)), whole.tail_cols(count), "absdiff", 0.0));
+          CHECK(arma::approx_equal(matrix_of(tensor.columns(cols - count, count)),
+                                   whole.tail_cols(count), "absdiff", 0.0));
           CHECK(arma::approx_equal(matrix_of(tensor.columns((cols - count) / 2, count)),
-                                   whole.cols((cols - count) / 2, (cols - count) / 2 + count - 1), "absdiff", 0.0));
+                                   whole.cols((cols - count) / 2, (cols - count) / 2 + count - 1),
+                                   "absdiff", 0.0));
         }
         if (count <= rows)
-          CHECK(arma::approx_equal(matrix_of(tensor.rows(rows - count, count)), whole.tail_rows(count), "absdiff", 0.0));
+          CHECK(arma::approx_equal(matrix_of(tensor.rows(rows - count, count)),
+                                   whole.tail_rows(count), "absdiff", 0.0));
       }
       CHECK(matrix_of(tensor.columns(cols, 0)).n_rows == rows);
       CHECK_THROWS_AS(tensor.columns(0, cols + 1), std::logic_error);
@@ -165,7 +185,9 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("tensor file: values of a tensor of three dimensions are row-major, whatever the order of the file") {
+TEST_CASE(
+    "tensor file: values of a three-dimensional tensor are row-major for either order of the "
+    "file") {
   std::vector<double> row_major;
   std::string by_rows, by_columns;
   for (int i = 0; i < 24; ++i) row_major.push_back(i);
@@ -183,17 +205,22 @@ TEST_CASE("tensor file: values of a tensor of three dimensions are row-major, wh
   CHECK_THROWS_WITH(tensor.rows(), doctest::Contains("not a matrix: its shape is 2 x 3 x 4"));
 }
 
-TEST_CASE("tensor file: scalars, vectors and empty tensors") {
-  CHECK(tensor_in(npy("<f8", "()", entries_of<double>({7})), "x.npy").values() == std::vector<double>{7});
+TEST_CASE("tensor file: scalars, vectors and empty tensors are read") {
+  CHECK(tensor_in(npy("<f8", "()", entries_of<double>({7})), "x.npy").values() ==
+        std::vector<double>{7});
   CHECK(tensor_in(npy("<f8", "(3,)", entries_of<double>({7, 8, 9})), "x.npy").shape_text() == "3");
-  CHECK(tensor_in(with_dtype("F32", "[]", entries_of<float>({7})), "x.safetensors").shape_text() == "scalar");
+  CHECK(tensor_in(with_dtype("F32", "[]", entries_of<float>({7})), "x.safetensors").shape_text() ==
+        "scalar");
   CHECK(matrix_of(tensor_in(npy("<f8", "(0, 5)", ""), "x.npy")).n_cols == 5);
   CHECK(matrix_of(tensor_in(npy("<f8", "(5, 0)", "", true), "x.npy").rows(1, 3)).n_rows == 3);
-  CHECK(tensor_in(with_dtype("F32", "[0,9223372036854775807]", ""), "x.safetensors").values().empty());
-  CHECK(matrix_of(tensor_in(with_dtype("F32", "[0,9223372036854775807]", ""), "x.safetensors")).n_rows == 0);
+  CHECK(tensor_in(with_dtype("F32", "[0,9223372036854775807]", ""), "x.safetensors")
+            .values()
+            .empty());
+  CHECK(matrix_of(tensor_in(with_dtype("F32", "[0,9223372036854775807]", ""), "x.safetensors"))
+            .n_rows == 0);
 }
 
-TEST_CASE("tensor file: addresses, keys, and the keys that a message lists") {
+TEST_CASE("tensor file: addresses and keys are resolved, and errors list the keys of the file") {
   const auto parsed = [](const std::string& text) {
     const TensorAddress address = parse_tensor_address(text);
     return address.path + "|" + address.key;
@@ -206,20 +233,24 @@ TEST_CASE("tensor file: addresses, keys, and the keys that a message lists") {
 
   std::string header = "{", data;
   for (int i = 0; i < 13; ++i) {
-    header += (i == 0 ? "" : ",") + ("\"layer" + std::to_string(i)) + R"(":{"dtype":"U8","shape":[1],"data_offsets":[)" +
-              std::to_string(i) + "," + std::to_string(i + 1) + "]}";
+    header += (i == 0 ? "" : ",") + ("\"layer" + std::to_string(i)) +
+              R"(":{"dtype":"U8","shape":[1],"data_offsets":[)" + std::to_string(i) + "," +
+              std::to_string(i + 1) + "]}";
     data += static_cast<char>(i);
   }
   const std::string many = safetensors(header + "}", data);
   CHECK(tensor_in(many, "m.safetensors", "layer12").values() == std::vector<double>{12});
   CHECK(tensor_in(many, "m.safetensors", "layer12").label().ends_with("/m.safetensors:layer12"));
   CHECK(complaint_about(many, "m.safetensors", "layr12") ==
-        "m.safetensors: no key 'layr12'; the file has layer12, layer0, layer1, layer2, layer3, layer4, layer5, layer6, layer7, "
+        "m.safetensors: no key 'layr12'; the file has layer12, layer0, layer1, layer2, layer3, "
+        "layer4, layer5, layer6, layer7, "
         "layer8 "
         "and 3 more");
   CHECK(complaint_about(many, "m.safetensors")
-            .starts_with("m.safetensors: name one of its tensors, as FILE:KEY; the file has layer0, "));
-  CHECK(complaint_about(safetensors("{}", ""), "m.safetensors") == "m.safetensors: the file holds no tensor");
+            .starts_with(
+                "m.safetensors: name one of its tensors, as FILE:KEY; the file has layer0, "));
+  CHECK(complaint_about(safetensors("{}", ""), "m.safetensors") ==
+        "m.safetensors: the file holds no tensor");
   CHECK(complaint_about(zip({}), "m.npz", "k") == "m.npz: no key 'k'; the file holds no tensor");
 
   const TemporaryFolder folder;
@@ -229,24 +260,31 @@ TEST_CASE("tensor file: addresses, keys, and the keys that a message lists") {
   CHECK(file.has(""));
   CHECK(!file.has("x"));
   CHECK(file.path() == folder / "a.npy");
-  CHECK_THROWS_WITH(file.tensor("x"), doctest::Contains("a.npy: one array, without a key; 'x' was asked for"));
+  CHECK_THROWS_WITH(
+      file.tensor("x"),
+      doctest::Contains("a.npy: holds one array without a key, so the key 'x' is not allowed"));
 }
 
-TEST_CASE("tensor file: what is not such a file is refused in one line, with what to do") {
+TEST_CASE("tensor file: other files are refused in one line that says what to do") {
   CHECK(complaint_about("x", "m.pt") ==
-        "m.pt: PyTorch's pickled files are not loaded; convert it: safetensors.torch.save_file({k: v.contiguous().clone() for k, v "
+        "m.pt: PyTorch's pickled files are not loaded; convert it: safetensors.torch.save_file({k: "
+        "v.contiguous().clone() for k, v "
         "in "
         "torch.load(path, weights_only=True).items()}, \"x.safetensors\")");
   for (const char* name : {"m.pth", "pytorch_model.bin", "m.ckpt"}) {
     CHECK(complaint_about("x", name).find("safetensors.torch.save_file(") != std::string::npos);
   }
   CHECK(complaint_about("x", "m.pkl") ==
-        "m.pkl: pickled files are not loaded; convert it: np.save(path, np.asarray(x, dtype=np.float32))");
-  CHECK(complaint_about("x", "m.npy.gz") == "m.npy.gz: gzip is not read; decompress it: gunzip FILE");
+        "m.pkl: pickled files are not loaded; convert it: np.save(path, np.asarray(x, "
+        "dtype=np.float32))");
+  CHECK(complaint_about("x", "m.npy.gz") ==
+        "m.npy.gz: gzip is not supported; decompress it: gunzip FILE");
   CHECK(complaint_about("x", "m.txt") == "m.txt: the name must end in .npy, .npz or .safetensors");
-  CHECK(complaint_about("x", "m.npy", "k") == "m.npy:k: a .npy file holds one array and takes no key");
-  CHECK(complaint_about("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "m.safetensors") ==
-        "m.safetensors: a pointer of Git LFS, not the data; fetch it: git lfs pull");
+  CHECK(complaint_about("x", "m.npy", "k") ==
+        "m.npy:k: a .npy file holds one array and takes no key");
+  CHECK(complaint_about("version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+                        "m.safetensors") ==
+        "m.safetensors: a Git LFS pointer instead of the data; fetch the data with git lfs pull");
   const TemporaryFolder folder;
   for (const char* name : {"none.npy", "a\nb.npz", "empty.npy", "folder.safetensors", "pipe.npy"}) {
     const std::string path = folder / name;
@@ -263,37 +301,42 @@ TEST_CASE("tensor file: what is not such a file is refused in one line, with wha
     }
   }
   CHECK_THROWS_WITH(open_tensor(folder / "empty.npy"), doctest::Contains("it is empty"));
-  CHECK_THROWS_WITH(open_tensor(folder / "folder.safetensors"), doctest::Contains("it is a folder"));
-  CHECK_THROWS_WITH(open_tensor(folder / "pipe.npy"), doctest::Contains("it is not a regular file"));
+  CHECK_THROWS_WITH(open_tensor(folder / "folder.safetensors"),
+                    doctest::Contains("it is a folder"));
+  CHECK_THROWS_WITH(open_tensor(folder / "pipe.npy"),
+                    doctest::Contains("it is not a regular file"));
 }
 
-TEST_CASE("tensor file: a file that becomes shorter while it is open is an error") {
+TEST_CASE("tensor file: a file that shrinks while it is open is an error") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "x.npy", npy("<f4", "(3,)", entries_of<float>({1, 2, 3})));
   const StoredTensor tensor = open_tensor(folder / "x.npy");
   CHECK(tensor.values() == std::vector<double>{1, 2, 3});
   CHECK(truncate((folder / "x.npy").c_str(), 130) == 0);
-  CHECK_THROWS_WITH(tensor.values(), doctest::Contains("x.npy: it has become shorter since it was opened"));
+  CHECK_THROWS_WITH(tensor.values(),
+                    doctest::Contains("x.npy: it has become shorter since it was opened"));
 }
 
-TEST_CASE("tensor file: several threads read one tensor") {
+TEST_CASE("tensor file: several threads can read one tensor") {
   std::vector<double> numbers(64 * 300);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i);
-  const StoredTensor tensor = tensor_in(npy("<f4", "(64, 300)", entries_of<float>(numbers)), "x.npy");
+  const StoredTensor tensor =
+      tensor_in(npy("<f4", "(64, 300)", entries_of<float>(numbers)), "x.npy");
   const arma::mat whole = arma::mat(numbers.data(), 300, 64).t();
   std::vector<int> wrong(4, 0);
   std::vector<std::thread> threads;
   for (int& count : wrong) {
     threads.emplace_back([&count, tensor, &whole] {
       for (unsigned j = 0; j < 300; j += 20)
-        count += !arma::approx_equal(matrix_of(tensor.columns(j, 20)), whole.cols(j, j + 19), "absdiff", 0.0);
+        count += !arma::approx_equal(matrix_of(tensor.columns(j, 20)), whole.cols(j, j + 19),
+                                     "absdiff", 0.0);
     });
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == std::vector<int>(4, 0));
 }
 
-TEST_CASE("tensor file: a written .npy is read back, and starts its entries at a multiple of 64") {
+TEST_CASE("tensor file: a written .npy is read back; its entries start at a multiple of 64 bytes") {
   const TemporaryFolder folder;
   arma::mat A(3, 5);
   for (arma::uword i = 0; i < A.n_elem; ++i) A(i) = 0.1 * static_cast<double>(i);

@@ -15,7 +15,7 @@ using namespace ranklab;
 
 namespace {
 
-// P'_ji = exp(scale q_i.k_j) / sum over the j that token i sees.
+// P'_ji = exp(scale q_i.k_j) / sum over the tokens j that token i attends to.
 arma::mat weights_by_definition(const arma::mat& Q, const arma::mat& K, double scale, bool causal) {
   arma::mat P(Q.n_cols, Q.n_cols, arma::fill::zeros);
   for (arma::uword i = 0; i < Q.n_cols; ++i) {
@@ -33,7 +33,8 @@ arma::mat weights_by_definition(const arma::mat& Q, const arma::mat& K, double s
 constexpr double guard = 1e-12;  // in the denominators of linear attention
 
 // y_i = sum_j (q_i.k_j) v_j / (sum_j q_i.k_j + 1e-12)
-arma::mat linear_by_definition(const arma::mat& Q, const arma::mat& K, const arma::mat& V, bool causal) {
+arma::mat linear_by_definition(const arma::mat& Q, const arma::mat& K, const arma::mat& V,
+                               bool causal) {
   arma::mat Y(V.n_rows, V.n_cols, arma::fill::zeros);
   for (arma::uword i = 0; i < V.n_cols; ++i) {
     double sum = guard;
@@ -55,7 +56,10 @@ arma::Mat<T> as(const arma::mat& X) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("attention weights: exponentials over their sum; a causal token sees no later one", T, float, double) {
+TEST_CASE_TEMPLATE(
+    "attention weights are exponentials divided by their sum; with causality, no token attends to "
+    "later ones",
+    T, float, double) {
   const arma::mat Q = gaussian(5, 17, "Q"), K = gaussian(5, 17, "K");
   for (const bool causal : {false, true}) {
     const arma::Mat<T> P = attention_matrix(as<T>(Q), as<T>(K), 0.7, causal);
@@ -65,49 +69,51 @@ TEST_CASE_TEMPLATE("attention weights: exponentials over their sum; a causal tok
   }
 }
 
-TEST_CASE_TEMPLATE("attention weights: no logit and no scale overflows", T, float, double) {
+TEST_CASE_TEMPLATE("attention weights do not overflow for any logit or scale", T, float, double) {
   const arma::Mat<T> K = {{1, 1, -1}}, Q = {{1, -1, 0}};
   const arma::Mat<T> expected = {{0.5, 0, T{1} / 3}, {0.5, 0, T{1} / 3}, {0, 1, T{1} / 3}};
   for (const double size : {1e4, 1e30}) {
-    CHECK(
-        arma::approx_equal(attention_matrix<T>(static_cast<T>(size) * Q, K, 1.0), expected, "absdiff", tolerance::closed_form<T>));
+    CHECK(arma::approx_equal(attention_matrix<T>(static_cast<T>(size) * Q, K, 1.0), expected,
+                             "absdiff", tolerance::closed_form<T>));
   }
-  CHECK(arma::approx_equal(attention_matrix<T>(Q, K, std::numeric_limits<double>::infinity()), expected, "absdiff",
-                           tolerance::closed_form<T>));
-  CHECK(arma::approx_equal(attention_matrix<T>(Q, K, 1e-300), arma::Mat<T>(3, 3).fill(T{1} / 3), "absdiff",
-                           tolerance::closed_form<T>));
+  CHECK(arma::approx_equal(attention_matrix<T>(Q, K, std::numeric_limits<double>::infinity()),
+                           expected, "absdiff", tolerance::closed_form<T>));
+  CHECK(arma::approx_equal(attention_matrix<T>(Q, K, 1e-300), arma::Mat<T>(3, 3).fill(T{1} / 3),
+                           "absdiff", tolerance::closed_form<T>));
 }
 
-TEST_CASE("attention weights: close logits of 1e4 keep their ratio") {
+TEST_CASE("attention weights of close logits near 1e4 keep their ratio") {
   const double logit = 1e4, next = logit - std::log(2.0);
-  const arma::mat P = attention_matrix<double>(arma::mat{{logit, logit}}, arma::mat{{1.0, next / logit}}, 1.0);
-  // The logits themselves are rounded.
+  const arma::mat P =
+      attention_matrix<double>(arma::mat{{logit, logit}}, arma::mat{{1.0, next / logit}}, 1.0);
+  // The logits themselves carry rounding errors.
   CHECK(std::abs(P(0, 0) - 2.0 / 3) <= logit * tolerance::closed_form<double>);
   CHECK(std::abs(P(1, 0) - 1.0 / 3) <= logit * tolerance::closed_form<double>);
 }
 
-TEST_CASE_TEMPLATE("heads: each has its own rows of Q, K and V", T, float, double) {
+TEST_CASE_TEMPLATE("each head has its own rows of Q, K and V", T, float, double) {
   const arma::mat Q = gaussian(12, 9, "Q"), K = gaussian(12, 9, "K"), V = gaussian(12, 9, "V");
   for (const arma::uword heads : {1u, 3u, 12u}) {
     for (const bool causal : {false, true}) {
       const auto P = head_attention_matrices(as<T>(Q), as<T>(K), heads, 0.3, causal);
       REQUIRE(P.size() == heads);
-      CHECK(relative_error(mixed_heads(as<T>(V), P), by_loops::attention(Q, K, V, heads, 0.3, causal)) <=
+      CHECK(relative_error(mixed_heads(as<T>(V), P),
+                           by_loops::attention(Q, K, V, heads, 0.3, causal)) <=
             tolerance::closed_form<T>);
     }
   }
 }
 
-TEST_CASE_TEMPLATE("elu + 1", T, float, double) {
+TEST_CASE_TEMPLATE("elu + 1 follows its formula", T, float, double) {
   arma::Mat<T> X = {{0, 1.5, -1, -50}};
   elu_plus_one(X);
   CHECK(X(0) == 1);
   CHECK(X(1) == T(2.5));
   CHECK(std::abs(X(2) - 0.36787944117144233) <= tolerance::closed_form<T>);
-  CHECK(X(3) > 0);  // e^-50, and not the 0 that exp(x) - 1 + 1 gives
+  CHECK(X(3) > 0);  // e^-50 instead of the 0 that exp(x) - 1 + 1 gives
 }
 
-TEST_CASE_TEMPLATE("linear attention: the definition, term by term", T, float, double) {
+TEST_CASE_TEMPLATE("linear attention follows its definition, term by term", T, float, double) {
   const arma::uword tokens = 150;  // more than one chunk
   arma::mat Q = gaussian(6, tokens, "Q"), K = gaussian(6, tokens, "K");
   const arma::mat V = gaussian(4, tokens, "V");
@@ -116,15 +122,17 @@ TEST_CASE_TEMPLATE("linear attention: the definition, term by term", T, float, d
   for (const bool causal : {false, true}) {
     const arma::Mat<T> Y = linear_attention(as<T>(Q), as<T>(K), as<T>(V), causal);
     CHECK(relative_error(Y, linear_by_definition(Q, K, V, causal)) <= tolerance::residual<T>);
-    // Weights that sum to one, but for the guard, keep equal values.
-    const arma::Mat<T> equal = linear_attention(as<T>(Q), as<T>(K), arma::Mat<T>(4, tokens, arma::fill::ones), causal);
+    // Weights that sum to one up to the guard keep equal values.
+    const arma::Mat<T> equal =
+        linear_attention(as<T>(Q), as<T>(K), arma::Mat<T>(4, tokens, arma::fill::ones), causal);
     CHECK(arma::abs(equal - T{1}).max() <= guard + tolerance::residual<T>);
   }
 }
 
-TEST_CASE("linear attention: a token without a weight gives zero, not 0/0") {
+TEST_CASE("linear attention: if all weights of a token are zero, the output is zero, not 0/0") {
   const arma::mat Q(3, 4, arma::fill::zeros), K(3, 4, arma::fill::ones), V(2, 4, arma::fill::ones);
-  for (const bool causal : {false, true}) CHECK(arma::abs(linear_attention(Q, K, V, causal)).max() == 0);
+  for (const bool causal : {false, true})
+    CHECK(arma::abs(linear_attention(Q, K, V, causal)).max() == 0);
 }
 
 }  // namespace attention_test

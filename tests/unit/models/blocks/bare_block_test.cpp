@@ -1,4 +1,5 @@
-// The bare blocks against explicit loops over [LambdaSkip] eq. (6) in extended precision, token by token.
+// Compares the bare blocks with explicit loops over [LambdaSkip] eq. (6) in extended precision,
+// token by token.
 #include "models/blocks/bare_block.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +23,8 @@ namespace {
 using Real = long double;
 using Loop = std::vector<std::vector<Real>>;  // row by row, as in the paper
 
-constexpr double agreement = tolerance::residual<double>;  // of entries, relative to the largest
+constexpr double agreement =
+    tolerance::residual<double>;  // difference of entries, relative to the largest
 
 ModelSpec settled(const std::string& model, const std::string& norm) {
   ModelSpec spec;
@@ -32,11 +34,11 @@ ModelSpec settled(const std::string& model, const std::string& norm) {
   spec.dim = 5;
   spec.state = 3;
   if (model == "selective-ssm") spec.decay = 0.8;
-  settle(spec);
+  resolve_defaults(spec);
   return spec;
 }
 
-// Every spec that eq. (6) has, at the given norm.
+// Every spec covered by eq. (6), with the given norm.
 std::vector<ModelSpec> specs(const std::string& norm) {
   std::vector<ModelSpec> list = {settled("lti-ssm", norm), settled("selective-ssm", norm)};
   for (const char* model : {"attention", "linear-attention"}) {
@@ -51,7 +53,7 @@ std::vector<ModelSpec> specs(const std::string& norm) {
   return list;
 }
 
-// The tensors of one layer as a block asks for them, from the trial's streams.
+// The tensors of one layer as a block requests them, from the trial's streams.
 template <class T>
 struct Drawn {
   Trial trial{3, 0, 0};
@@ -71,7 +73,7 @@ Loop rows_of(const arma::mat& A) {
   return out;
 }
 
-// The representation, one token per row, its scale included.
+// The representation with one token per row, including its scale.
 Loop tokens_of(const State<double>& state) {
   Loop out = rows_of(state.Y.t());
   for (auto& row : out) {
@@ -90,7 +92,7 @@ Loop product(const Loop& A, const Loop& B) {
   return out;
 }
 
-// Largest difference of two matrices over the largest entry.
+// Largest difference of two matrices divided by the largest entry.
 Real distance(const Loop& A, const Loop& B) {
   Real largest = 0, scale = 0;
   for (std::size_t i = 0; i < B.size(); ++i) {
@@ -102,14 +104,16 @@ Real distance(const Loop& A, const Loop& B) {
   return largest / scale;
 }
 
-// The definitions of M at the head of bare_block.hpp, entry by entry.
+// The definitions of M in the head comment of bare_block.hpp, entry by entry.
 class Definition {
  public:
   explicit Definition(const ModelSpec& spec) : spec_(spec) {
     const Start square = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
     Drawn<double> drawn;
-    for (const char* name : {"W_Q", "W_K"}) weights_[name] = rows_of(drawn.tensors.matrix(name, spec.dim, spec.dim, square));
-    for (const char* name : {"W_B", "W_C"}) weights_[name] = rows_of(drawn.tensors.matrix(name, spec.dim, spec.state, square));
+    for (const char* name : {"W_Q", "W_K"})
+      weights_[name] = rows_of(drawn.tensors.matrix(name, spec.dim, spec.dim, square));
+    for (const char* name : {"W_B", "W_C"})
+      weights_[name] = rows_of(drawn.tensors.matrix(name, spec.dim, spec.state, square));
     weights_["A"] = rows_of(drawn.tensors.vector("A", spec.state, Start::uniform(0, 1)));
     const Start output = Start::normal(1 / std::sqrt(static_cast<double>(spec.state)));
     weights_["C"] = rows_of(drawn.tensors.matrix("C", spec.state, 1, output));
@@ -141,17 +145,21 @@ class Definition {
     const bool selective = spec_.model == "selective-ssm";
     const Loop left = product({Y[i]}, weights_.at(selective ? "W_C" : "W_Q")),
                right = product({Y[j]}, weights_.at(selective ? "W_B" : "W_K"));
-    for (std::size_t n = 0; n < left[0].size(); ++n) sum += feature(left[0][n]) * feature(right[0][n]);
+    for (std::size_t n = 0; n < left[0].size(); ++n)
+      sum += feature(left[0][n]) * feature(right[0][n]);
     if (selective) sum *= std::pow(static_cast<Real>(spec_.decay), apart);
     return spec_.model == "attention" ? sum / std::sqrt(static_cast<Real>(spec_.dim)) : sum;
   }
 
-  Real feature(Real x) const { return spec_.model != "linear-attention" ? x : x > 0 ? x + 1 : std::exp(x); }
+  Real feature(Real x) const {
+    return spec_.model != "linear-attention" ? x : x > 0 ? x + 1 : std::exp(x);
+  }
 
   static void exponentiate(std::vector<Real>& row, std::size_t seen) {
     const auto end = row.begin() + static_cast<std::ptrdiff_t>(seen);
     const Real largest = *std::max_element(row.begin(), end);
-    std::transform(row.begin(), end, row.begin(), [&](Real logit) { return std::exp(logit - largest); });
+    std::transform(row.begin(), end, row.begin(),
+                   [&](Real logit) { return std::exp(logit - largest); });
   }
 
   static void divide_by_sum(std::vector<Real>& row, Real sum) {
@@ -185,7 +193,7 @@ Loop layer(const ModelSpec& spec, const Loop& Y, const Loop& C_V, Real lambda) {
 
 }  // namespace
 
-TEST_CASE("bare block: M and forward are eq. (6) by explicit loops") {
+TEST_CASE("bare block: M and forward agree with explicit loops over eq. (6)") {
   for (const char* norm : {"rows", "layer", "rms", "none"}) {
     for (const ModelSpec& spec : specs(norm)) {
       for (const double lambda : {0.0, -0.7}) {
@@ -198,18 +206,21 @@ TEST_CASE("bare block: M and forward are eq. (6) by explicit loops") {
         const auto block = make_block_of<BareBlock>(spec, drawn.tensors);
         State<double> state = start<double>(spec, 0.0);
         const Loop Y = tokens_of(state);
-        CHECK(distance(rows_of(block->mixing_matrix(state)), Definition(spec).mixing(Y)) < agreement);
+        CHECK(distance(rows_of(block->mixing_matrix(state)), Definition(spec).mixing(Y)) <
+              agreement);
         block->forward(state, lambda);
-        CHECK(distance(tokens_of(state), layer(spec, Y, rows_of(block->value_matrix()), lambda)) < agreement);
+        CHECK(distance(tokens_of(state), layer(spec, Y, rows_of(block->value_matrix()), lambda)) <
+              agreement);
         CHECK(state.degenerate_rows == 0);
       }
     }
   }
 }
 
-TEST_CASE("bare block: C_V is W_V, its orthogonal factor, or the identity") {
+TEST_CASE("bare block: C_V is W_V, its orthogonal factor or the identity") {
   ModelSpec spec = settled("attention", "rows");
-  const arma::mat W = Drawn<double>().tensors.matrix("W_V", spec.dim, spec.dim, Start::normal(1 / std::sqrt(5.0)));
+  const arma::mat W =
+      Drawn<double>().tensors.matrix("W_V", spec.dim, spec.dim, Start::normal(1 / std::sqrt(5.0)));
   const arma::mat I(spec.dim, spec.dim, arma::fill::eye);
   const auto values = [&](const char* law) {
     spec.value_weights = law;
@@ -224,11 +235,15 @@ TEST_CASE("bare block: C_V is W_V, its orthogonal factor, or the identity") {
   CHECK(R.diag().min() > 0);
   for (const char* model : {"lti-ssm", "selective-ssm"}) {
     Drawn<double> drawn;
-    CHECK(arma::approx_equal(make_block_of<BareBlock>(settled(model, "rows"), drawn.tensors)->value_matrix(), I, "absdiff", 0.0));
+    CHECK(arma::approx_equal(
+        make_block_of<BareBlock>(settled(model, "rows"), drawn.tensors)->value_matrix(), I,
+        "absdiff", 0.0));
   }
 }
 
-TEST_CASE("bare block: without a norm, a scaled state goes where the unscaled one would in extended precision") {
+TEST_CASE(
+    "bare block: without a norm, a scaled state agrees with the unscaled one in extended "
+    "precision") {
   for (const ModelSpec& spec : specs("none")) {
     for (const double scale : {-600.0, -3.0, 2.0, 600.0}) {
       for (const double lambda : {0.0, 1.3}) {
@@ -253,7 +268,9 @@ TEST_CASE("bare block: without a norm, a scaled state goes where the unscaled on
   }
 }
 
-TEST_CASE_TEMPLATE("bare block: sixty layers without a norm stay finite, shrinking and growing", T, float, double) {
+TEST_CASE_TEMPLATE(
+    "bare block: sixty layers without a norm stay finite, whether they shrink or grow", T, float,
+    double) {
   for (ModelSpec spec : specs("none")) {
     for (const double scale : {-40.0, 40.0}) {
       for (const double lambda : {-30.0, 0.0, 0.01}) {
@@ -267,16 +284,18 @@ TEST_CASE_TEMPLATE("bare block: sixty layers without a norm stay finite, shrinki
         for (int k = 0; k < 60; ++k) block->forward(state, lambda);
         CHECK(state.Y.is_finite());
         CHECK(std::isfinite(state.log2_scale));
-        // Linear attention of a token whose features all vanish is zero.
+        // Linear attention is zero for a token whose features all vanish.
         if (spec.model != "linear-attention" || lambda != 0) CHECK(arma::abs(state.Y).max() >= 0.5);
         if (spec.model == "selective-ssm" && lambda == 0) CHECK(state.log2_scale * scale > 1e20);
-        if (spec.model == "lti-ssm" && lambda == -30) CHECK(state.log2_scale > 60 * std::log2(20.0) + scale);
+        if (spec.model == "lti-ssm" && lambda == -30)
+          CHECK(state.log2_scale > 60 * std::log2(20.0) + scale);
       }
     }
   }
 }
 
-TEST_CASE("bare block: selective mixing without a skip is cubic, to the last bit and until the exponent overflows") {
+TEST_CASE(
+    "bare block: selective mixing without a skip is exactly cubic until the exponent overflows") {
   const ModelSpec spec = settled("selective-ssm", "none");
   Drawn<double> drawn;
   const auto block = make_block_of<BareBlock>(spec, drawn.tensors);
@@ -295,7 +314,7 @@ TEST_CASE("bare block: selective mixing without a skip is cubic, to the last bit
   CHECK_FALSE(one.Y.is_finite());
 }
 
-TEST_CASE("bare block: weights of zero leave the skip alone") {
+TEST_CASE("bare block: with zero weights, only the skip remains") {
   for (ModelSpec spec : specs("none")) {
     if (spec.value_weights == "orthogonal" || spec.value_weights == "identity") continue;
     CAPTURE(spec.model);
@@ -306,7 +325,8 @@ TEST_CASE("bare block: weights of zero leave the skip alone") {
     const arma::mat Y = state.Y;
     block->forward(state, -4.0);
     state.rescale();
-    CHECK(arma::approx_equal(std::exp2(state.log2_scale - 2000) * state.Y, -4.0 * Y, "absdiff", 0.0));
+    CHECK(
+        arma::approx_equal(std::exp2(state.log2_scale - 2000) * state.Y, -4.0 * Y, "absdiff", 0.0));
   }
 }
 

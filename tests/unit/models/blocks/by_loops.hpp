@@ -1,4 +1,5 @@
-// What the attention blocks are made of, one number at a time: the independent route of their tests. And a block's output.
+// The parts of the attention blocks computed one number at a time, as an independent reference for
+// their tests, and the output of a block.
 #pragma once
 
 #include <armadillo>
@@ -21,15 +22,17 @@ inline arma::mat linear(const arma::mat& W, const arma::mat& X, const arma::mat&
   return Y;
 }
 
-// y_i = sum over j of m_ji exp(scale q_i.k_j) v_j / sum over j of exp(scale q_i.k_j), for channels first ... last; causal: over
-// j <= i. An empty M stands for ones.
-inline void attend(const arma::mat& Q, const arma::mat& K, const arma::mat& V, double scale, arma::uword first, arma::uword last,
-                   bool causal, arma::mat& Y, const arma::mat& M = {}) {
+// y_i = sum over j of m_ji exp(scale q_i.k_j) v_j / sum over j of exp(scale q_i.k_j), for channels
+// first ... last; if causal, over j <= i. An empty M means all ones.
+inline void attend(const arma::mat& Q, const arma::mat& K, const arma::mat& V, double scale,
+                   arma::uword first, arma::uword last, bool causal, arma::mat& Y,
+                   const arma::mat& M = {}) {
   for (arma::uword i = 0; i < Q.n_cols; ++i) {
     long double sum = 0;
     for (arma::uword j = 0; j < (causal ? i + 1 : K.n_cols); ++j) {
       long double logit = 0;
-      for (arma::uword c = first; c <= last; ++c) logit += static_cast<long double>(Q(c, i)) * K(c, j);
+      for (arma::uword c = first; c <= last; ++c)
+        logit += static_cast<long double>(Q(c, i)) * K(c, j);
       const long double weight = std::exp(scale * logit);
       const double counted = static_cast<double>(weight) * (M.empty() ? 1.0 : M(j, i));
       for (arma::uword c = first; c <= last; ++c) Y(c, i) += counted * V(c, j);
@@ -39,19 +42,22 @@ inline void attend(const arma::mat& Q, const arma::mat& K, const arma::mat& V, d
   }
 }
 
-// The heads' outputs below each other; small logits, as nothing is subtracted from them.
-inline arma::mat attention(const arma::mat& Q, const arma::mat& K, const arma::mat& V, arma::uword heads, double scale,
-                           bool causal = false, const std::vector<arma::mat>& M = {}) {
+// The outputs of the heads, stacked. Needs small logits, as no maximum is subtracted from them.
+inline arma::mat attention(const arma::mat& Q, const arma::mat& K, const arma::mat& V,
+                           arma::uword heads, double scale, bool causal = false,
+                           const std::vector<arma::mat>& M = {}) {
   arma::mat Y(V.n_rows, V.n_cols, arma::fill::zeros);
   const arma::uword width = V.n_rows / heads;
   for (arma::uword k = 0; k < heads; ++k) {
-    attend(Q, K, V, scale, k * width, (k + 1) * width - 1, causal, Y, M.empty() ? arma::mat() : M[k]);
+    attend(Q, K, V, scale, k * width, (k + 1) * width - 1, causal, Y,
+           M.empty() ? arma::mat() : M[k]);
   }
   return Y;
 }
 
-// (x - mean) / sqrt(variance + epsilon), for "rms" without the mean, for "rows" x / ||x||, for "none" x.
-inline arma::mat normalised(const arma::mat& X, const std::string& norm, double epsilon) {
+// (x - mean) / sqrt(variance + epsilon), for "rms", the same without the mean; for "rows", x /
+// ||x||; for "none", x.
+inline arma::mat normalized(const arma::mat& X, const std::string& norm, double epsilon) {
   arma::mat Y = X;
   const double d = static_cast<double>(X.n_rows);
   for (arma::uword t = 0; t < X.n_cols; ++t) {
@@ -59,7 +65,9 @@ inline arma::mat normalised(const arma::mat& X, const std::string& norm, double 
     for (arma::uword c = 0; c < X.n_rows; ++c) sum += X(c, t);
     const double mean = norm == "layer" ? sum / d : 0.0;
     for (arma::uword c = 0; c < X.n_rows; ++c) squares += (X(c, t) - mean) * (X(c, t) - mean);
-    const double size = norm == "none" ? 1.0 : norm == "rows" ? std::sqrt(squares) : std::sqrt(squares / d + epsilon);
+    const double size = norm == "none"   ? 1.0
+                        : norm == "rows" ? std::sqrt(squares)
+                                         : std::sqrt(squares / d + epsilon);
     for (arma::uword c = 0; c < X.n_rows; ++c) Y(c, t) = (X(c, t) - mean) / size;
   }
   return Y;
@@ -78,10 +86,11 @@ arma::Mat<T> output(const ranklab::Block<T>& block, const arma::mat& X, double l
 // ||Y - expected||_F / ||expected||_F
 template <class T>
 double relative_error(const arma::Mat<T>& Y, const arma::mat& expected) {
-  return arma::norm(arma::conv_to<arma::mat>::from(Y) - expected, "fro") / arma::norm(expected, "fro");
+  return arma::norm(arma::conv_to<arma::mat>::from(Y) - expected, "fro") /
+         arma::norm(expected, "fro");
 }
 
-// How far the tokens of X are from being equal: sqrt(t_div).
+// The distance of the tokens of X from being equal: sqrt(t_div).
 inline double spread(const arma::mat& X) {
   const arma::vec mean = arma::mean(X, 1);
   return arma::norm(X.each_col() - mean, "fro") / arma::norm(X, "fro");

@@ -19,7 +19,8 @@ namespace {
 
 constexpr arma::uword d = 12, N = 9;
 
-ModelSpec spec_of(const std::string& norm = "layer", const std::string& mlp = "on", const std::string& lambda_at = "attention") {
+ModelSpec spec_of(const std::string& norm = "layer", const std::string& mlp = "on",
+                  const std::string& lambda_at = "attention") {
   ModelSpec spec;
   spec.model = "gpt2";
   spec.dim = d;
@@ -31,12 +32,13 @@ ModelSpec spec_of(const std::string& norm = "layer", const std::string& mlp = "o
   spec.norm = norm;
   spec.mlp = mlp;
   spec.lambda_at = lambda_at;
-  settle(spec);
+  resolve_defaults(spec);
   return spec;
 }
 
 using by_loops::layer_norm, by_loops::linear, by_loops::sigma, by_loops::Weights;
-constexpr double step = 0.4;  // far from the starts, so that no map is nearly zero and no gain nearly 1
+constexpr double step =
+    0.4;  // far from the initial weights, so that no map is nearly 0 and no gain nearly 1
 
 arma::mat attention(const ModelSpec& spec, const Weights& w, const arma::mat& X) {
   const arma::mat fused = linear(w, "attn.c_attn", layer_norm(spec, w, "ln_1", X));
@@ -52,7 +54,8 @@ arma::mat attention(const ModelSpec& spec, const Weights& w, const arma::mat& X)
   return linear(w, "attn.c_proj", by_loops::attention(Q, K, V, spec.heads, scale, true));
 }
 
-arma::mat expected_output(const ModelSpec& spec, const Weights& w, const arma::mat& X, double lambda) {
+arma::mat expected_output(const ModelSpec& spec, const Weights& w, const arma::mat& X,
+                          double lambda) {
   const arma::mat Y = lambda * X + attention(spec, w, X);
   if (!spec.has_mlp()) return Y;
   arma::mat Z = linear(w, "mlp.c_fc", layer_norm(spec, w, "ln_2", Y));
@@ -68,7 +71,8 @@ arma::mat input() {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("GPT-2 block: token by token and head by head", T, float, double) {
+TEST_CASE_TEMPLATE("GPT-2 block agrees with a calculation token by token and head by head", T,
+                   float, double) {
   for (const std::string norm : {"layer", "none"}) {
     for (const std::string mlp : {"on", "off"}) {
       for (const std::string lambda_at : {"attention", "both"}) {
@@ -82,14 +86,15 @@ TEST_CASE_TEMPLATE("GPT-2 block: token by token and head by head", T, float, dou
         make_block<double>(spec, weights);
         for (const double lambda : {1.0, -0.6, 0.0}) {
           const arma::mat expected = expected_output(spec, weights, input(), lambda);
-          CHECK(relative_error(output(*block, input(), lambda), expected) <= tolerance::residual<T>);
+          CHECK(relative_error(output(*block, input(), lambda), expected) <=
+                tolerance::residual<T>);
         }
       }
     }
   }
 }
 
-TEST_CASE("GPT-2 block: epsilon and activation are the spec's, heads as many as it says") {
+TEST_CASE("GPT-2 block uses the epsilon, activation and number of heads of the spec") {
   for (const std::string activation : {"gelu", "gelu-tanh", "relu"}) {
     for (const std::uint64_t heads : {1u, 4u, 12u}) {
       CAPTURE(activation);
@@ -108,7 +113,7 @@ TEST_CASE("GPT-2 block: epsilon and activation are the spec's, heads as many as 
   }
 }
 
-TEST_CASE("GPT-2 block: no token sees a later one") {
+TEST_CASE("GPT-2 block: no token depends on a later one") {
   Weights weights(step);
   const auto block = make_block<double>(spec_of(), weights);
   arma::mat X = input();
@@ -119,7 +124,7 @@ TEST_CASE("GPT-2 block: no token sees a later one") {
   for (arma::uword t = 5; t < N; ++t) CHECK(arma::norm(before.col(t) - after.col(t)) > 0);
 }
 
-TEST_CASE("GPT-2: tensors have the published names, shapes and starts") {
+TEST_CASE("GPT-2: tensors have the published names, shapes and initial values") {
   ModelSpec spec = spec_of();
   spec.dim = 48;
   spec.ffn = 96;
@@ -130,12 +135,14 @@ TEST_CASE("GPT-2: tensors have the published names, shapes and starts") {
     REQUIRE(arma::size(start[name]) == arma::SizeMat(size, 1));
     CHECK(arma::all(arma::vectorise(start[name]) == value));
   };
-  const auto is_normal = [&](const std::string& name, arma::uword rows, arma::uword cols, double std) {
+  const auto is_normal = [&](const std::string& name, arma::uword rows, arma::uword cols,
+                             double std) {
     const arma::mat& W = start[name];
     REQUIRE(arma::size(W) == arma::SizeMat(rows, cols));
     const double n = static_cast<double>(W.n_elem), variance = std * std;
     CHECK(std::abs(arma::accu(W)) / n <= tolerance::standard_errors * std::sqrt(variance / n));
-    CHECK(std::abs(arma::accu(arma::square(W)) / n - variance) <= tolerance::standard_errors * variance * std::sqrt(2 / n));
+    CHECK(std::abs(arma::accu(arma::square(W)) / n - variance) <=
+          tolerance::standard_errors * variance * std::sqrt(2 / n));
   };
   for (const std::string name : {"ln_1", "ln_2"}) {
     is_constant(name + ".weight", 48, 1.0);
@@ -151,15 +158,16 @@ TEST_CASE("GPT-2: tensors have the published names, shapes and starts") {
   is_constant("mlp.c_proj.bias", 48, 0.0);
 
   make_block<double>(spec_of("none", "off"), bare);
-  CHECK(bare.all().size() == 4);  // no norm and no MLP, no tensors of theirs
+  CHECK(bare.all().size() == 4);  // an omitted norm or MLP has no tensors
 }
 
-// The published gpt2 has 124,439,808 parameters, 1536 of them in the final norm, which is not here.
-TEST_CASE("GPT-2: the published number of parameters") {
+// The published gpt2 has 124,439,808 parameters, 1536 of them in the final norm, which is omitted
+// here.
+TEST_CASE("GPT-2 has the published number of parameters") {
   ModelSpec spec;
   spec.model = "gpt2";
   spec.dim = 768;
-  settle(spec);
+  resolve_defaults(spec);
   CHECK(spec.heads == 12);
   DrawnTensors<float> block(trial, ""), embedding(trial, "");
   make_block<float>(spec, block);
@@ -168,7 +176,7 @@ TEST_CASE("GPT-2: the published number of parameters") {
   CHECK(parameters_per_block(spec) == static_cast<double>(block.parameters()));
 }
 
-TEST_CASE_TEMPLATE("GPT-2 embedding: token and position", T, float, double) {
+TEST_CASE_TEMPLATE("GPT-2 embedding is the sum of token and position", T, float, double) {
   const std::vector<std::uint32_t> ids = {7, 0, 39, 7};
   PerturbedTensors<T> tensors(step);
   const arma::Mat<T> X = embed_tokens<T>(spec_of(), tensors, ids);
@@ -184,10 +192,13 @@ TEST_CASE_TEMPLATE("GPT-2 embedding: token and position", T, float, double) {
   }
 }
 
-TEST_CASE("GPT-2 embedding: a token's column depends on its id and its place alone; positions as many as there are") {
+TEST_CASE(
+    "GPT-2 embedding: a token's column depends only on its id and position; the table grows for "
+    "more tokens") {
   ModelSpec spec = spec_of();
   DrawnTensors<double> tensors(trial, ""), usual(trial, ""), longer(trial, "");
-  const arma::mat X = embed_tokens(spec, tensors, {7, 3, 7}), Y = embed_tokens(spec, tensors, {7, 5});
+  const arma::mat X = embed_tokens(spec, tensors, {7, 3, 7}),
+                  Y = embed_tokens(spec, tensors, {7, 5});
   CHECK(arma::approx_equal(X.col(0), Y.col(0), "absdiff", 0.0));
   CHECK(arma::norm(X.col(0) - X.col(2)) > 0.01);
   CHECK(arma::norm(X.col(1) - Y.col(1)) > 0.01);
@@ -200,7 +211,9 @@ TEST_CASE("GPT-2 embedding: a token's column depends on its id and its place alo
   CHECK_THROWS_AS(embed_tokens(spec, longer, std::vector<std::uint32_t>(1100, 1)), Failure);
 }
 
-TEST_CASE("GPT-2 block: blind to a power of two kept aside; put back where there is no norm") {
+TEST_CASE(
+    "GPT-2 block: a separate power of two does not change the result; without a norm it is "
+    "multiplied back") {
   const arma::mat X = input();
   for (const std::string lambda_at : {"attention", "both"}) {
     Weights weights(step);
@@ -220,7 +233,8 @@ TEST_CASE("GPT-2 block: blind to a power of two kept aside; put back where there
   CHECK(arma::approx_equal(scaled.Y, plain.Y, "absdiff", 0.0));
 }
 
-TEST_CASE("GPT-2 block: a stream that outgrows single precision goes on as in double precision") {
+TEST_CASE(
+    "GPT-2 block: a stream beyond the range of single precision continues as in double precision") {
   PerturbedTensors<float> single(step);
   PerturbedTensors<double> twice(step);
   const ModelSpec spec = spec_of("layer", "on", "both");
@@ -235,7 +249,7 @@ TEST_CASE("GPT-2 block: a stream that outgrows single precision goes on as in do
   CHECK(x.log2_scale > 128);
   const arma::mat up = std::exp2(x.log2_scale - y.log2_scale) * arma::conv_to<arma::mat>::from(x.Y);
   CHECK(relative_error<double>(up, y.Y) <= tolerance::trajectory<float>);
-  // Back to ordinary size, where the branches count.
+  // Back to ordinary size, so that the branches matter.
   for (int k = 0; k < 40; ++k) {
     a->forward(x, 0.05);
     b->forward(y, 0.05);

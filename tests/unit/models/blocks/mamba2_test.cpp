@@ -25,7 +25,7 @@ ModelSpec small_spec(const Sizes& sizes = {}) {
   spec.groups = sizes.groups;
   spec.taps = sizes.taps;
   if (sizes.epsilon != 1e-5) spec.norm_epsilon = sizes.epsilon;
-  settle(spec);
+  resolve_defaults(spec);
   return spec;
 }
 
@@ -41,50 +41,57 @@ double relative(const arma::mat& Y, const arma::mat& expected) {
   return arma::norm(Y - expected, "fro") / arma::norm(expected, "fro");
 }
 
-// Relative deviations added up over several lambda, for 70 tokens: more than one chunk.
-double deviation(const ModelSpec& spec, const Reading& reading, StateSpace state_space = state_space_by_loops) {
+// The sum of the relative deviations over several lambda, for 70 tokens (more than one chunk).
+double deviation(const ModelSpec& spec, const Reading& reading,
+                 StateSpace state_space = state_space_by_loops) {
   const arma::mat R = 2.0 * gaussian(dim, 70, "R");
   double sum = 0;
   for (const double lambda : {1.0, 0.0, -1.5}) {
     PerturbedTensors<double> tensors;
     const auto block = make_block<double>(spec, tensors);
-    sum += relative(output(*block, R, lambda), expected_output(tensors, R, lambda, reading, state_space));
+    sum += relative(output(*block, R, lambda),
+                    expected_output(tensors, R, lambda, reading, state_space));
   }
   return sum;
 }
 
 }  // namespace
 
-TEST_CASE("Mamba-2 block: token by token in loops, as published") {
+TEST_CASE("Mamba-2 block agrees with loops over tokens for the published form") {
   CHECK(deviation(small_spec(), {}) <= tolerance::residual<double>);
 }
 
-TEST_CASE("Mamba-2 block: by the matrix of each head") {
+TEST_CASE("Mamba-2 block agrees with the dense matrix of each head") {
   PerturbedTensors<double> tensors;
   const auto block = make_block<double>(small_spec(), tensors);
   const arma::mat R = gaussian(dim, 70, "R");
-  CHECK(relative(output(*block, R, 1.0), expected_output(tensors, R, 1.0, {}, state_space_by_matrix)) <=
+  CHECK(relative(output(*block, R, 1.0),
+                 expected_output(tensors, R, 1.0, {}, state_space_by_matrix)) <=
         tolerance::residual<double>);
 }
 
-TEST_CASE("Mamba-2 block: groups of heads, other taps and another epsilon") {
+TEST_CASE("Mamba-2 block agrees with loops for groups of heads, other taps and another epsilon") {
   for (const arma::uword groups : {1u, 2u, 4u}) {
     for (const arma::uword taps : {1u, 3u, 4u, 6u}) {
       const Sizes sizes{groups, taps, 0.03};
       CAPTURE(groups);
       CAPTURE(taps);
       CHECK(deviation(small_spec(sizes), {.sizes = sizes}) <= tolerance::residual<double>);
-      CHECK(deviation(small_spec(sizes), {.sizes = sizes}, state_space_by_matrix) <= tolerance::residual<double>);
+      CHECK(deviation(small_spec(sizes), {.sizes = sizes}, state_space_by_matrix) <=
+            tolerance::residual<double>);
       ModelSpec bare = small_spec(sizes);
       bare.gating = "off";
       bare.norm_off = "block";
       bare.norm = "none";
-      CHECK(deviation(bare, {.gate = false, .block_norm = false, .sizes = sizes}) <= tolerance::residual<double>);
+      CHECK(deviation(bare, {.gate = false, .block_norm = false, .sizes = sizes}) <=
+            tolerance::residual<double>);
     }
   }
 }
 
-TEST_CASE("Mamba-2 block: lambda = 0 after a stream that outgrew single precision leaves the mixer's output") {
+TEST_CASE(
+    "Mamba-2 block: lambda = 0 gives the mixer's output for a stream beyond the range of single "
+    "precision") {
   PerturbedTensors<float> tensors;
   const auto block = make_block<float>(small_spec(), tensors);
   State<float> state;
@@ -92,22 +99,23 @@ TEST_CASE("Mamba-2 block: lambda = 0 after a stream that outgrew single precisio
   for (int k = 0; k < 30; ++k) block->forward(state, 1e3);
   CHECK(state.log2_scale > 200);
   State<float> shrunk = state;
-  shrunk.log2_scale = 60;  // the norm's epsilon is nothing at either size
+  shrunk.log2_scale = 60;  // the norm's epsilon is negligible at both sizes
   block->forward(state, 0.0);
   CHECK(state.log2_scale == 0);
   CHECK(arma::norm(state.Y, "fro") > 0);
   block->forward(shrunk, 0.0);
-  CHECK(relative(arma::conv_to<arma::mat>::from(state.Y), arma::conv_to<arma::mat>::from(shrunk.Y)) <=
-        tolerance::closed_form<float>);
+  CHECK(relative(arma::conv_to<arma::mat>::from(state.Y),
+                 arma::conv_to<arma::mat>::from(shrunk.Y)) <= tolerance::closed_form<float>);
 }
 
-TEST_CASE("Mamba-2 block without its gate: y takes the place of y o silu(z), and z's weights count for nothing") {
+TEST_CASE(
+    "Mamba-2 block without its gate: y replaces y o silu(z), and the weights of z have no effect") {
   ModelSpec spec = small_spec();
   spec.gating = "off";
   CHECK(deviation(spec, {.gate = false}) <= tolerance::residual<double>);
 }
 
-TEST_CASE("Mamba-2 block: lambda in the mixer, in the gate's place or with it") {
+TEST_CASE("Mamba-2 block: lambda acts in the mixer, instead of the gate or together with it") {
   ModelSpec spec = small_spec();
   spec.skip_at = "mixer";
   CHECK(deviation(spec, {.skip_in_mixer = true}) <= tolerance::residual<double>);
@@ -115,13 +123,13 @@ TEST_CASE("Mamba-2 block: lambda in the mixer, in the gate's place or with it") 
   CHECK(deviation(spec, {.gate = false, .skip_in_mixer = true}) <= tolerance::residual<double>);
 }
 
-TEST_CASE("Mamba-2 block: lambda on the normed stream") {
+TEST_CASE("Mamba-2 block: lambda acts on the normalized stream") {
   ModelSpec spec = small_spec();
   spec.skip_input = "normed";
   CHECK(deviation(spec, {.skip_normed = true}) <= tolerance::residual<double>);
 }
 
-TEST_CASE("Mamba-2 block without a norm: the block's, the mixer's or both") {
+TEST_CASE("Mamba-2 block agrees with loops without the block's norm, the mixer's norm or both") {
   ModelSpec spec = small_spec();
   spec.norm = "none";
   CHECK(deviation(spec, {.block_norm = false, .inner_norm = false}) <= tolerance::residual<double>);
@@ -129,11 +137,11 @@ TEST_CASE("Mamba-2 block without a norm: the block's, the mixer's or both") {
   CHECK(deviation(spec, {.block_norm = false}) <= tolerance::residual<double>);
   spec.norm_off = "inner";
   CHECK(deviation(spec, {.inner_norm = false}) <= tolerance::residual<double>);
-  spec.norm = "rms";  // norm_off says nothing where the norms are on
+  spec.norm = "rms";  // norm_off has no effect if the norms are on
   CHECK(deviation(spec, {}) <= tolerance::residual<double>);
 }
 
-TEST_CASE("Mamba-2 block: causal, and blind to a power of two kept aside") {
+TEST_CASE("Mamba-2 block is causal, and a separate power of two does not change the result") {
   PerturbedTensors<double> tensors;
   const auto block = make_block<double>(small_spec(), tensors);
   arma::mat R = gaussian(dim, 90, "R");
@@ -151,19 +159,20 @@ TEST_CASE("Mamba-2 block: causal, and blind to a power of two kept aside") {
   for (arma::uword t = 66; t < 90; ++t) CHECK(arma::norm(Y.col(t) - Z.col(t)) > 0);
 }
 
-TEST_CASE("Mamba-2 block: single precision is double precision, rounded") {
+TEST_CASE("Mamba-2 block: single precision agrees with double precision up to rounding") {
   ModelSpec spec;
   spec.model = "mamba2";
   spec.dim = 64;
-  settle(spec);
+  resolve_defaults(spec);
   PerturbedTensors<double> tensors;
   PerturbedTensors<float> rounded;
-  const arma::mat R = gaussian(64, 150, "R"), Y = output(*make_block<double>(spec, tensors), R, 1.0);
+  const arma::mat R = gaussian(64, 150, "R"),
+                  Y = output(*make_block<double>(spec, tensors), R, 1.0);
   const auto Z = output(*make_block<float>(spec, rounded), R, 1.0);
   CHECK(relative(arma::conv_to<arma::mat>::from(Z), Y) <= tolerance::residual<float>);
 }
 
-TEST_CASE("Mamba-2 block: steps and decays far outside their start give no NaN") {
+TEST_CASE("Mamba-2 block: steps and decays far from their initial values give no NaN") {
   ModelSpec spec = small_spec();
   PerturbedTensors<double> tensors;
   const auto block = make_block<double>(spec, tensors);
@@ -175,11 +184,12 @@ TEST_CASE("Mamba-2 block: steps and decays far outside their start give no NaN")
   }
 }
 
-TEST_CASE("a layer of the published mamba2-130m: (128,989,632 - 50,288 x 768 - 768) / 24 parameters") {
+TEST_CASE(
+    "a layer of the published mamba2-130m has (128,989,632 - 50,288 x 768 - 768) / 24 parameters") {
   ModelSpec spec;
   spec.model = "mamba2";
   spec.dim = 768;
-  settle(spec);
+  resolve_defaults(spec);
   CHECK(spec.heads == 24);
   const Trial trial(1, 0, 0);
   DrawnTensors<float> tensors(trial, "");
@@ -188,14 +198,14 @@ TEST_CASE("a layer of the published mamba2-130m: (128,989,632 - 50,288 x 768 - 7
   CHECK(static_cast<double>(tensors.parameters()) == parameters_per_block(spec));
 }
 
-TEST_CASE("Mamba-2: tensors have the published names, shapes and starts") {
+TEST_CASE("Mamba-2: tensors have the published names, shapes and initial values") {
   ModelSpec spec;
   spec.model = "mamba2";
   spec.dim = 300;
   spec.heads = 600;
   spec.state = 8;
   spec.layers = 9;
-  settle(spec);
+  resolve_defaults(spec);
   ModelSpec grouped = spec;
   grouped.groups = 3;
   grouped.taps = 2;
@@ -213,12 +223,13 @@ TEST_CASE("Mamba-2: tensors have the published names, shapes and starts") {
   PerturbedTensors<double> tensors;
   make_block<double>(spec, tensors);
   CHECK(tensors.all().size() == 9);
-  const auto start = [&](const std::string& name, arma::uword rows, arma::uword cols = 1) -> arma::mat {
+  const auto start = [&](const std::string& name, arma::uword rows,
+                         arma::uword cols = 1) -> arma::mat {
     const arma::mat& W = tensors[name];
     CHECK(arma::size(W) == arma::SizeMat(rows, cols));
     return W - 0.1 * gaussian(W.n_rows, W.n_cols, ("moved " + name).c_str());
   };
-  // The ends of a uniform law, reached to the last percents.
+  // The draws reach the ends of the uniform law up to a few percent.
   const auto uniform = [](const arma::mat& W, double low, double high) {
     const double slack = 0.02 * (high - low);
     return W.min() >= low && W.min() <= low + slack && W.max() <= high && W.max() >= high - slack;

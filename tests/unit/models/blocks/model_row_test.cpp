@@ -1,4 +1,4 @@
-// The rows of the models: what each is called, what it is, and that nothing of it is missing.
+// The table of models: the name and properties of each row, and that every row is complete.
 #include "models/blocks/model_row.hpp"
 
 #include <doctest/doctest.h>
@@ -14,14 +14,16 @@ using namespace ranklab;
 
 using Names = std::vector<std::string>;
 
-TEST_CASE("model rows: what each model is") {
+TEST_CASE("model rows: each model has the right properties") {
   for (const std::string& model : model_names()) {
     CAPTURE(model);
     const ModelRow& row = model_row(model);
     CHECK(row.name == model);
-    CHECK(row.bare == (model.ends_with("attention") || model == "lti-ssm" || model == "selective-ssm"));
+    CHECK(row.bare ==
+          (model.ends_with("attention") || model == "lti-ssm" || model == "selective-ssm"));
     CHECK(row.has_steps == (model.ends_with("bert") || model == "post-norm"));
-    CHECK(row.published.has_value() == (model.ends_with("bert") || model == "gpt2" || model == "mamba2"));
+    CHECK(row.published.has_value() ==
+          (model.ends_with("bert") || model == "gpt2" || model == "mamba2"));
     CHECK(row.has_positions == (model.ends_with("bert") || model == "gpt2"));
     CHECK((row.figure == DepthFigure::shallow_1) == model.ends_with("bert"));
     CHECK((row.figure == DepthFigure::shallow_2) == (model == "post-norm"));
@@ -33,10 +35,11 @@ TEST_CASE("model rows: what each model is") {
   CHECK_THROWS_AS(model_row("bort"), std::logic_error);
 }
 
-TEST_CASE("model rows: names are those of --model, each once, and a spec finds its own") {
-  CHECK(model_names() == Names{"attention", "linear-attention", "lti-ssm", "s4d", "selective-ssm", "mamba2", "post-norm",
-                               "pre-norm", "bert", "albert", "gpt2"});
-  CHECK(std::set<std::string>(model_names().begin(), model_names().end()).size() == model_rows().size());
+TEST_CASE("model rows: the names are those of --model, each once, and a spec finds its row") {
+  CHECK(model_names() == Names{"attention", "linear-attention", "lti-ssm", "s4d", "selective-ssm",
+                               "mamba2", "post-norm", "pre-norm", "bert", "albert", "gpt2"});
+  CHECK(std::set<std::string>(model_names().begin(), model_names().end()).size() ==
+        model_rows().size());
   ModelSpec spec;
   for (const ModelRow& row : model_rows()) {
     spec.model = row.name;
@@ -44,7 +47,7 @@ TEST_CASE("model rows: names are those of --model, each once, and a spec finds i
   }
 }
 
-TEST_CASE("model rows: models by what they have") {
+TEST_CASE("model rows: models are listed by the features that they have") {
   CHECK(models_with("gating") == Names{"mamba2"});
   CHECK(models_with("lambda-at") == Names{"bert", "albert", "gpt2"});
   CHECK(models_with("no-such-flag").empty());
@@ -52,13 +55,14 @@ TEST_CASE("model rows: models by what they have") {
   CHECK(models_that([](const ModelRow& row) { return row.expand == 2; }) == Names{"mamba2"});
 }
 
-TEST_CASE("model rows: every row is whole") {
+TEST_CASE("model rows: every row is complete") {
   for (const ModelRow& row : model_rows()) {
     CAPTURE(row.name);
     REQUIRE(row.makers != nullptr);
     CHECK((std::get<MakeBlock<float>>(row.makers->block) != nullptr));
     CHECK((std::get<MakeBlock<double>>(row.makers->block) != nullptr));
-    CHECK((std::get<Embed<float>>(row.makers->embed) == nullptr) == (std::get<Embed<double>>(row.makers->embed) == nullptr));
+    CHECK((std::get<Embed<float>>(row.makers->embed) == nullptr) ==
+          (std::get<Embed<double>>(row.makers->embed) == nullptr));
     CHECK((row.parameters != nullptr));
     CHECK((row.flops != nullptr));
     CHECK(std::count(row.norms.begin(), row.norms.end(), row.norm) == 1);
@@ -67,7 +71,8 @@ TEST_CASE("model rows: every row is whole") {
     const PublishedLayout& layout = *row.published;
     CHECK(row.input == "tokens");
     CHECK_FALSE(layout.characteristic.empty());
-    for (const auto& part : {layout.embedding, layout.layer, layout.final_norm}) CHECK((part != nullptr));
+    for (const auto& part : {layout.embedding, layout.layer, layout.final_norm})
+      CHECK((part != nullptr));
     CHECK((layout.read_config != nullptr));
     for (const auto size : {&ModelSpec::dim, &ModelSpec::vocabulary}) CHECK(layout.shows(size));
     CHECK(layout.shows(&ModelSpec::positions) == row.has_positions);

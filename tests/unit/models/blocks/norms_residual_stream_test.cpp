@@ -22,7 +22,7 @@ State<T> state_of(const arma::mat& Y, double log2_scale = 0.0) {
   return state;
 }
 
-// 2^s Y in double, whatever T.
+// 2^s Y in double for any T.
 template <class T>
 arma::mat value(const State<T>& state) {
   return std::exp2(state.log2_scale) * arma::conv_to<arma::mat>::from(state.Y);
@@ -35,7 +35,8 @@ double error(const State<T>& state, const arma::mat& expected) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("residual stream: lambda R + branch, whatever power of two is kept aside", T, float, double) {
+TEST_CASE_TEMPLATE("residual stream: the result is lambda R + branch for any separate power of two",
+                   T, float, double) {
   const arma::mat R = gaussian(4, 5, "R"), branch = gaussian(4, 5, "branch");
   const auto b = arma::conv_to<arma::Mat<T>>::from(branch);
   for (const double s : {0.0, 3.0, 30.0, -5.0}) {
@@ -49,7 +50,8 @@ TEST_CASE_TEMPLATE("residual stream: lambda R + branch, whatever power of two is
   }
 }
 
-TEST_CASE_TEMPLATE("residual stream: a large stream that is brought back shows its branch again", T, float, double) {
+TEST_CASE_TEMPLATE("residual stream: if a large stream shrinks again, its branch matters again", T,
+                   float, double) {
   const arma::mat R = gaussian(4, 5, "R"), branch = gaussian(4, 5, "branch");
   const auto b = arma::conv_to<arma::Mat<T>>::from(branch);
   for (const double s : {200.0, 500.0}) {
@@ -69,7 +71,7 @@ TEST_CASE_TEMPLATE("residual stream: a large stream that is brought back shows i
   }
 }
 
-TEST_CASE_TEMPLATE("residual stream: growth beyond the range of T", T, float, double) {
+TEST_CASE_TEMPLATE("residual stream: growth beyond the range of T is tracked", T, float, double) {
   State<T> state = state_of<T>(gaussian(4, 5, "R"));
   const arma::Mat<T> none(4, 5, arma::fill::zeros);
   for (int k = 0; k < 64; ++k) {
@@ -83,7 +85,8 @@ TEST_CASE_TEMPLATE("residual stream: growth beyond the range of T", T, float, do
   CHECK(arma::approx_equal(arma::Mat<T>(factor * state.Y), expected, "absdiff", 0.0));
 }
 
-TEST_CASE("residual stream: streams of ordinary size keep their scale, infinite ones stay infinite") {
+TEST_CASE(
+    "residual stream: streams of ordinary size keep their scale, and infinite ones stay infinite") {
   State<double> state = state_of<double>({{1.0, -0x1p40}});
   state.keep_in_range();
   CHECK(state.log2_scale == 0);
@@ -96,7 +99,8 @@ TEST_CASE("residual stream: streams of ordinary size keep their scale, infinite 
   CHECK(std::isinf(infinite.Y(1)));
 }
 
-TEST_CASE_TEMPLATE("residual stream: a norm of Y with the scaled epsilon is that of 2^s Y", T, float, double) {
+TEST_CASE_TEMPLATE("residual stream: the norm of Y with the scaled epsilon equals that of 2^s Y", T,
+                   float, double) {
   const arma::mat R = gaussian(6, 5, "R");
   for (const double s : {0.0, 4.0, -3.0}) {
     const State<T> state = state_of<T>(R, s);
@@ -107,7 +111,7 @@ TEST_CASE_TEMPLATE("residual stream: a norm of Y with the scaled epsilon is that
     CHECK(arma::norm(arma::conv_to<arma::mat>::from(Y) - expected, "fro") <=
           tolerance::closed_form<T> * arma::norm(expected, "fro"));
   }
-  // A token of equal channels is 0 in any norm, not 0 / 0.
+  // Any norm maps a token with equal channels to 0, not to 0 / 0.
   for (const double s : {60.0, 600.0, 6000.0}) {
     const State<T> state = state_of<T>(arma::mat(6, 2, arma::fill::ones), s);
     arma::Mat<T> Y = state.Y;

@@ -1,4 +1,4 @@
-// The normalisations against their formulas, entry by entry.
+// Compares the normalizations with their formulas, entry by entry.
 #include "models/blocks/norms.hpp"
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ arma::Mat<T> tokens() {
 }
 
 template <class T>
-arma::Col<T> some(const char* name) {
+arma::Col<T> gaussian_vector(const char* name) {
   return arma::conv_to<arma::Col<T>>::from(arma::vec(gaussian(d, 1, name)));
 }
 
@@ -58,33 +58,37 @@ TEST_CASE_TEMPLATE("norms: D divides every token by its Euclidean norm", T, doub
     for (arma::uword r = 0; r < d; ++r) square += expected(r, t) * expected(r, t);
     for (arma::uword r = 0; r < d; ++r) expected(r, t) /= std::sqrt(square);
   }
-  CHECK(normalise_rows(Y) == 0);
+  CHECK(normalize_rows(Y) == 0);
   CHECK(largest_difference(Y, expected) < tolerance::closed_form<T>);
-  for (arma::uword t = 0; t < N; ++t) CHECK(std::abs(arma::norm(Y.col(t)) - 1) < tolerance::closed_form<T>);
-  // Whatever the size of a token.
+  for (arma::uword t = 0; t < N; ++t)
+    CHECK(std::abs(arma::norm(Y.col(t)) - 1) < tolerance::closed_form<T>);
+  // The result does not depend on the size of a token.
   arma::Mat<T> scaled = static_cast<T>(1e-6) * tokens<T>();
-  CHECK(normalise_rows(scaled) == 0);
+  CHECK(normalize_rows(scaled) == 0);
   CHECK(largest_difference(scaled, expected) < tolerance::closed_form<T>);
 }
 
-TEST_CASE_TEMPLATE("norms: D makes tokens of norm under 1e-10 zero and counts them", T, double, float) {
+TEST_CASE_TEMPLATE("norms: D makes tokens of norm under 1e-10 zero and counts them", T, double,
+                   float) {
   arma::Mat<T> Y = tokens<T>();
   Y.col(1).zeros();
   Y.col(3) *= static_cast<T>(1e-11) / arma::norm(Y.col(3));
   Y.col(4) *= static_cast<T>(1e-9) / arma::norm(Y.col(4));
   State<T> state{Y, 0.0, 5};
-  state.normalise(Norm::rows);
+  state.normalize(Norm::rows);
   CHECK(state.degenerate_rows == 7);
   CHECK(state.Y.col(1).is_zero());
   CHECK(state.Y.col(3).is_zero());
-  for (const arma::uword t : {0u, 2u, 4u, 5u}) CHECK(std::abs(arma::norm(state.Y.col(t)) - 1) < tolerance::closed_form<T>);
-  state.normalise(Norm::rows);  // a zero token stays zero and counts again
+  for (const arma::uword t : {0u, 2u, 4u, 5u})
+    CHECK(std::abs(arma::norm(state.Y.col(t)) - 1) < tolerance::closed_form<T>);
+  state.normalize(Norm::rows);  // a zero token stays zero and counts again
   CHECK(state.degenerate_rows == 9);
 }
 
-TEST_CASE_TEMPLATE("norms: layer norm by its formula, and mean 0 and variance 1", T, double, float) {
+TEST_CASE_TEMPLATE("norms: layer norm follows its formula and gives mean 0 and variance 1", T,
+                   double, float) {
   const arma::mat Y = arma::conv_to<arma::mat>::from(tokens<T>());
-  const arma::Col<T> gain = some<T>("gain"), bias = some<T>("bias");
+  const arma::Col<T> gain = gaussian_vector<T>("gain"), bias = gaussian_vector<T>("bias");
   for (const double epsilon : {1e-12, 1e-5, 0.5}) {
     CAPTURE(epsilon);
     arma::mat expected = Y, with_both = Y;
@@ -92,7 +96,8 @@ TEST_CASE_TEMPLATE("norms: layer norm by its formula, and mean 0 and variance 1"
       const Moments m = moments(Y, t);
       for (arma::uword r = 0; r < d; ++r) {
         expected(r, t) = (Y(r, t) - m.mean) / std::sqrt(m.variance + epsilon);
-        with_both(r, t) = static_cast<double>(gain(r)) * expected(r, t) + static_cast<double>(bias(r));
+        with_both(r, t) =
+            static_cast<double>(gain(r)) * expected(r, t) + static_cast<double>(bias(r));
       }
     }
     arma::Mat<T> plain = tokens<T>(), both = tokens<T>(), gain_alone = tokens<T>();
@@ -105,17 +110,19 @@ TEST_CASE_TEMPLATE("norms: layer norm by its formula, and mean 0 and variance 1"
     CHECK(largest_difference(gain_alone, with_both) < tolerance::closed_form<T>);
   }
   State<T> state{tokens<T>(), 0.0, 0};
-  state.normalise(Norm::layer);
+  state.normalize(Norm::layer);
   for (arma::uword t = 0; t < N; ++t) {
-    const Moments before = moments(Y, t), after = moments(arma::conv_to<arma::mat>::from(state.Y), t);
+    const Moments before = moments(Y, t),
+                  after = moments(arma::conv_to<arma::mat>::from(state.Y), t);
     CHECK(std::abs(after.mean) < tolerance::closed_form<T>);
-    CHECK(std::abs(after.variance - before.variance / (before.variance + 1e-5)) < tolerance::closed_form<T>);
+    CHECK(std::abs(after.variance - before.variance / (before.variance + 1e-5)) <
+          tolerance::closed_form<T>);
   }
 }
 
-TEST_CASE_TEMPLATE("norms: RMSNorm by its formula", T, double, float) {
+TEST_CASE_TEMPLATE("norms: RMSNorm follows its formula", T, double, float) {
   const arma::mat Y = arma::conv_to<arma::mat>::from(tokens<T>());
-  const arma::Col<T> gain = some<T>("gain");
+  const arma::Col<T> gain = gaussian_vector<T>("gain");
   for (const double epsilon : {1e-5, 0.5}) {
     arma::mat expected = Y, with_gain = Y;
     for (arma::uword t = 0; t < N; ++t) {
@@ -131,24 +138,25 @@ TEST_CASE_TEMPLATE("norms: RMSNorm by its formula", T, double, float) {
     CHECK(largest_difference(plain, expected) < tolerance::closed_form<T>);
     CHECK(largest_difference(gained, with_gain) < tolerance::closed_form<T>);
     State<T> state{tokens<T>(), 0.0, 0};
-    state.normalise(Norm::rms);
+    state.normalize(Norm::rms);
     if (epsilon == 1e-5) CHECK(largest_difference(state.Y, expected) < tolerance::closed_form<T>);
   }
 }
 
-TEST_CASE_TEMPLATE("norms: zero tokens stay finite, and no norm changes nothing", T, double, float) {
+TEST_CASE_TEMPLATE("norms: zero tokens stay finite, and the norm 'none' changes nothing", T, double,
+                   float) {
   State<T> state{arma::Mat<T>(d, 2, arma::fill::zeros), 0.0, 0};
   for (const Norm norm : {Norm::layer, Norm::rms}) {
-    state.normalise(norm);
+    state.normalize(norm);
     CHECK(state.Y.is_zero());
   }
   CHECK(state.degenerate_rows == 0);
   state.Y = tokens<T>();
-  state.normalise(Norm::none);
+  state.normalize(Norm::none);
   CHECK(arma::approx_equal(state.Y, tokens<T>(), "absdiff", T{0}));
 }
 
-TEST_CASE("norms: names") {
+TEST_CASE("norms: norms are found by name") {
   CHECK(find_norm("rows") == Norm::rows);
   CHECK(find_norm("layer") == Norm::layer);
   CHECK(find_norm("rms") == Norm::rms);
@@ -163,7 +171,7 @@ TEST_CASE("norms: names") {
   }
 }
 
-TEST_CASE_TEMPLATE("norms: rescaling moves a power of two, exactly", T, double, float) {
+TEST_CASE_TEMPLATE("norms: rescaling moves a power of two exactly", T, double, float) {
   for (const double factor : {1.0, 0.4, 3e30, 7e-30}) {
     CAPTURE(factor);
     State<T> state{static_cast<T>(factor) * tokens<T>(), 3.0, 0};
@@ -176,7 +184,7 @@ TEST_CASE_TEMPLATE("norms: rescaling moves a power of two, exactly", T, double, 
       CHECK(std::ldexp(state.Y(i), static_cast<int>(state.log2_scale) - 3) == before(i));
     }
     const State<T> once = state;
-    state.rescale();  // there is nothing left to move
+    state.rescale();  // nothing is left to move
     CHECK(state.log2_scale == once.log2_scale);
     CHECK(arma::approx_equal(state.Y, once.Y, "absdiff", T{0}));
   }

@@ -1,6 +1,6 @@
-// A source of tensors for tests: each is drawn as it starts, then moved by 0.1 N(0, 1), so that gains of 1 and biases of 0
-// count too (or not at all, where a test looks at the starts); and a copy is kept, from which a test computes the block once
-// more.
+// A source of tensors for tests. Each tensor is drawn at its initial value and then moved by 0.1
+// N(0, 1), so that gains of 1 and biases of 0 matter too (or not moved, for tests of the initial
+// values). It keeps a copy, from which a test computes the block independently.
 #pragma once
 
 #include <map>
@@ -15,14 +15,17 @@ class PerturbedTensors final : public ranklab::Tensors<T> {
  public:
   explicit PerturbedTensors(double step = 0.1) : step_(step) {}
 
-  arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols, const ranklab::Start& start) override {
+  arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols,
+                      const ranklab::Start& start) override {
     return keep(name, start_.matrix(name, rows, cols, start));
   }
-  arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols, const std::vector<std::uint32_t>& ids,
+  arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols,
+                       const std::vector<std::uint32_t>& ids,
                        const ranklab::Start& start) override {
     return keep(name, start_.columns(name, rows, cols, ids, start));
   }
-  arma::Col<T> vector(const std::string& name, arma::uword size, const ranklab::Start& start) override {
+  arma::Col<T> vector(const std::string& name, arma::uword size,
+                      const ranklab::Start& start) override {
     return keep(name, start_.vector(name, size, start));
   }
 
@@ -31,7 +34,8 @@ class PerturbedTensors final : public ranklab::Tensors<T> {
 
  private:
   arma::Mat<T> keep(const std::string& name, arma::Mat<T> W) {
-    W += arma::conv_to<arma::Mat<T>>::from(step_ * gaussian(W.n_rows, W.n_cols, ("moved " + name).c_str()));
+    W += arma::conv_to<arma::Mat<T>>::from(step_ *
+                                           gaussian(W.n_rows, W.n_cols, ("moved " + name).c_str()));
     kept_[name] = arma::conv_to<arma::mat>::from(W);
     return W;
   }

@@ -1,4 +1,5 @@
-// The parts that the blocks of BERT, ALBERT and GPT-2 share, one number at a time, from perturbed weights.
+// The common parts of the blocks of BERT, ALBERT and GPT-2, computed one number at a time from
+// perturbed weights.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +18,14 @@ inline arma::mat linear(const Weights& w, const std::string& name, const arma::m
   return linear(w[name + ".weight"], X, w[name + ".bias"]);
 }
 
-// The identity with --norm none.
-inline arma::mat layer_norm(const ranklab::ModelSpec& spec, const Weights& w, const std::string& name, const arma::mat& X) {
+// This is the identity with --norm none.
+inline arma::mat layer_norm(const ranklab::ModelSpec& spec, const Weights& w,
+                            const std::string& name, const arma::mat& X) {
   if (spec.norm == "none") return X;
-  arma::mat Y = normalised(X, "layer", spec.norm_epsilon);
+  arma::mat Y = normalized(X, "layer", spec.norm_epsilon);
   for (arma::uword t = 0; t < Y.n_cols; ++t) {
-    for (arma::uword c = 0; c < Y.n_rows; ++c) Y(c, t) = w[name + ".weight"](c) * Y(c, t) + w[name + ".bias"](c);
+    for (arma::uword c = 0; c < Y.n_rows; ++c)
+      Y(c, t) = w[name + ".weight"](c) * Y(c, t) + w[name + ".bias"](c);
   }
   return Y;
 }

@@ -18,7 +18,8 @@ namespace {
 
 constexpr arma::uword d = 12, N = 9;
 
-ModelSpec spec_of(const std::string& model, const std::string& norm = "layer", const std::string& mlp = "on") {
+ModelSpec spec_of(const std::string& model, const std::string& norm = "layer",
+                  const std::string& mlp = "on") {
   ModelSpec spec;
   spec.model = model;
   spec.dim = d;
@@ -28,14 +29,16 @@ ModelSpec spec_of(const std::string& model, const std::string& norm = "layer", c
   spec.alpha = 0.8;
   spec.norm = norm;
   spec.mlp = mlp;
-  settle(spec);
+  resolve_defaults(spec);
   return spec;
 }
 
 // alpha [P_1 X W_1 ... P_h X W_h]
 arma::mat attended(const ModelSpec& spec, const PerturbedTensors<double>& w, const arma::mat& X) {
-  const arma::mat Q = by_loops::linear(w["W_q"], X), K = by_loops::linear(w["W_k"], X), V = by_loops::linear(w["W"], X);
-  return spec.alpha * by_loops::attention(Q, K, V, spec.heads, 1 / std::sqrt(static_cast<double>(spec.dim)));
+  const arma::mat Q = by_loops::linear(w["W_q"], X), K = by_loops::linear(w["W_k"], X),
+                  V = by_loops::linear(w["W"], X);
+  return spec.alpha *
+         by_loops::attention(Q, K, V, spec.heads, 1 / std::sqrt(static_cast<double>(spec.dim)));
 }
 
 // relu(X U) V
@@ -45,8 +48,9 @@ arma::mat fed_forward(const PerturbedTensors<double>& w, const arma::mat& X) {
   return by_loops::linear(w["V"], Z);
 }
 
-arma::mat expected_output(const ModelSpec& spec, const PerturbedTensors<double>& w, const arma::mat& X, double lambda) {
-  const auto norm = [&](const arma::mat& Y) { return by_loops::normalised(Y, spec.norm, 1e-5); };
+arma::mat expected_output(const ModelSpec& spec, const PerturbedTensors<double>& w,
+                          const arma::mat& X, double lambda) {
+  const auto norm = [&](const arma::mat& Y) { return by_loops::normalized(Y, spec.norm, 1e-5); };
   if (spec.model == "post-norm") {
     const arma::mat Y = norm(lambda * X + attended(spec, w, X));
     return spec.has_mlp() ? norm(Y + fed_forward(w, Y)) : Y;
@@ -55,7 +59,7 @@ arma::mat expected_output(const ModelSpec& spec, const PerturbedTensors<double>&
   return spec.has_mlp() ? arma::mat(Y + fed_forward(w, norm(Y))) : Y;
 }
 
-// A block from drawn tensors, and the input of most tests.
+// A block from drawn tensors and the input of most tests.
 const Trial trial(3, 1, 0);
 
 std::unique_ptr<Block<double>> drawn_block(const ModelSpec& spec) {
@@ -69,7 +73,8 @@ arma::mat input() {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("Transformer blocks: token by token and head by head", T, float, double) {
+TEST_CASE_TEMPLATE("Transformer blocks agree with a calculation token by token and head by head", T,
+                   float, double) {
   for (const std::string model : {"post-norm", "pre-norm"}) {
     for (const std::string norm : {"layer", "rms", "rows", "none"}) {
       for (const std::string mlp : {"on", "off"}) {
@@ -83,14 +88,15 @@ TEST_CASE_TEMPLATE("Transformer blocks: token by token and head by head", T, flo
         make_block<double>(spec, weights);
         for (const double lambda : {1.0, -0.6, 0.0}) {
           const arma::mat expected = expected_output(spec, weights, input(), lambda);
-          CHECK(relative_error(output(*block, input(), lambda), expected) <= tolerance::residual<T>);
+          CHECK(relative_error(output(*block, input(), lambda), expected) <=
+                tolerance::residual<T>);
         }
       }
     }
   }
 }
 
-TEST_CASE("Transformer weights: the laws of their entries") {
+TEST_CASE("Transformer weights follow their laws") {
   const arma::uword width = 64, q = 96;
   ModelSpec spec = spec_of("post-norm");
   spec.dim = width;
@@ -100,7 +106,8 @@ TEST_CASE("Transformer weights: the laws of their entries") {
     const double n = static_cast<double>(W.n_elem), mean_error = std::sqrt(variance / n);
     CHECK(std::abs(arma::accu(W)) / n <= tolerance::standard_errors * mean_error);
     const double squares_error = variance * std::sqrt((kurtosis - 1) / n);
-    CHECK(std::abs(arma::accu(arma::square(W)) / n - variance) <= tolerance::standard_errors * squares_error);
+    CHECK(std::abs(arma::accu(arma::square(W)) / n - variance) <=
+          tolerance::standard_errors * squares_error);
   };
   const double uniform = 1.8, normal = 3.0;  // their kurtosis
   for (const std::string variance : {"1/d", "h/d"}) {
@@ -122,7 +129,7 @@ TEST_CASE("Transformer weights: the laws of their entries") {
   }
 }
 
-TEST_CASE("Transformer without an MLP draws none") {
+TEST_CASE("Transformer without an MLP draws no MLP tensors") {
   for (const std::string model : {"post-norm", "pre-norm"}) {
     PerturbedTensors<double> weights(0.0);
     make_block<double>(spec_of(model, "layer", "off"), weights);
@@ -131,7 +138,7 @@ TEST_CASE("Transformer without an MLP draws none") {
   }
 }
 
-TEST_CASE("post-norm steps: each by loops, the last the block's output") {
+TEST_CASE("post-norm steps agree with loops, and the last one is the block's output") {
   for (const std::string norm : {"layer", "none"}) {
     for (const std::string mlp : {"on", "off"}) {
       const ModelSpec spec = spec_of("post-norm", norm, mlp);
@@ -140,10 +147,12 @@ TEST_CASE("post-norm steps: each by loops, the last the block's output") {
       const arma::mat X = input();
       const auto steps = block->steps(X, -0.6).Y;
 
-      const auto normalised = [&](const arma::mat& Y) { return by_loops::normalised(Y, norm, 1e-5); };
-      const arma::mat Y1 = -0.6 * X + attended(spec, tensors, X), Y2 = normalised(Y1);
+      const auto normalized = [&](const arma::mat& Y) {
+        return by_loops::normalized(Y, norm, 1e-5);
+      };
+      const arma::mat Y1 = -0.6 * X + attended(spec, tensors, X), Y2 = normalized(Y1);
       const arma::mat Y3 = spec.has_mlp() ? arma::mat(Y2 + fed_forward(tensors, Y2)) : Y2;
-      const arma::mat Y4 = spec.has_mlp() ? normalised(Y3) : Y3;
+      const arma::mat Y4 = spec.has_mlp() ? normalized(Y3) : Y3;
       CHECK(relative_error(steps[0], Y1) <= tolerance::residual<double>);
       CHECK(relative_error(steps[1], Y2) <= tolerance::residual<double>);
       CHECK(relative_error(steps[2], Y3) <= tolerance::residual<double>);
@@ -153,32 +162,35 @@ TEST_CASE("post-norm steps: each by loops, the last the block's output") {
   }
 }
 
-TEST_CASE("Transformer: without attention the skip is left, without both nothing") {
+TEST_CASE("Transformer: without attention only the skip remains, without both the output is zero") {
   for (const std::string model : {"post-norm", "pre-norm"}) {
     ModelSpec spec = spec_of(model, "none", "off");
     spec.alpha = 0;
     const auto block = drawn_block(spec);
-    CHECK(relative_error(output(*block, input(), -2.5), -2.5 * input()) <= tolerance::closed_form<double>);
+    CHECK(relative_error(output(*block, input(), -2.5), -2.5 * input()) <=
+          tolerance::closed_form<double>);
     CHECK(arma::abs(output(*block, input(), 0.0)).max() == 0);
   }
 }
 
-// Every token attends to the same values, so all receive the same.
-TEST_CASE("Transformer: equal tokens stay equal") {
+// Every token attends to the same values, so all get the same result.
+TEST_CASE("Transformer keeps equal tokens equal") {
   const arma::mat X = arma::repmat(gaussian(d, 1, "x"), 1, N);
   for (const std::string model : {"post-norm", "pre-norm"}) {
     for (const double lambda : {1.0, -1.0, 0.0}) {
-      CHECK(spread(output(*drawn_block(spec_of(model)), X, lambda)) <= tolerance::closed_form<double>);
+      CHECK(spread(output(*drawn_block(spec_of(model)), X, lambda)) <=
+            tolerance::closed_form<double>);
     }
   }
 }
 
-TEST_CASE("Transformer: permuted tokens give the permuted output") {
+TEST_CASE("Transformer gives the permuted output for permuted tokens") {
   const arma::uvec order = {4, 2, 8, 0, 1, 7, 3, 6, 5};
   for (const std::string model : {"post-norm", "pre-norm"}) {
     const auto block = drawn_block(spec_of(model));
     const arma::mat X = input(), Y = output(*block, X, 1.0);
-    CHECK(relative_error<double>(output(*block, X.cols(order), 1.0), Y.cols(order)) <= tolerance::closed_form<double>);
+    CHECK(relative_error<double>(output(*block, X.cols(order), 1.0), Y.cols(order)) <=
+          tolerance::closed_form<double>);
   }
 }
 
@@ -189,7 +201,8 @@ TEST_CASE("Transformer without a norm: the state's scale is part of the represen
     block->forward(plain, 0.7);
     block->forward(scaled, 0.7);
     scaled.unscale();
-    CHECK(relative_error(scaled.Y, plain.Y) <= tolerance::closed_form<double>);  // a power of two rounds nothing
+    CHECK(relative_error(scaled.Y, plain.Y) <=
+          tolerance::closed_form<double>);  // a power of two causes no rounding
   }
 }
 
@@ -203,8 +216,8 @@ TEST_CASE("Transformer with the norm rows: zero tokens are counted at every norm
   }
 }
 
-// The logits of an unnormalised stack grow with the square of its entries.
-TEST_CASE_TEMPLATE("Transformer: large entries give finite outputs", T, float, double) {
+// The logits of an unnormalized stack grow with the square of its entries.
+TEST_CASE_TEMPLATE("Transformer gives finite outputs for large entries", T, float, double) {
   for (const std::string model : {"post-norm", "pre-norm"}) {
     PerturbedTensors<T> tensors;
     const auto block = make_block<T>(spec_of(model, "none"), tensors);

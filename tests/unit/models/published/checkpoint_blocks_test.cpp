@@ -1,4 +1,4 @@
-// Blocks built from a checkpoint are the blocks whose tensors were written into it, to the last bit.
+// Blocks built from a checkpoint equal the blocks whose tensors were written to it, bit for bit.
 #include <doctest/doctest.h>
 
 #include "experiments/rank_collapse/stack_source.hpp"
@@ -14,7 +14,8 @@ using namespace ranklab;
 
 namespace {
 
-constexpr TinySizes sizes{.layers = 2, .dim = 12, .ffn = 20, .heads = 3, .state = 5, .embedding = 5, .vocabulary = 40};
+constexpr TinySizes sizes{
+    .layers = 2, .dim = 12, .ffn = 20, .heads = 3, .state = 5, .embedding = 5, .vocabulary = 40};
 
 ModelSpec spec_of(const std::string& model) {
   return tiny_spec(model, sizes, 9);
@@ -22,18 +23,19 @@ ModelSpec spec_of(const std::string& model) {
 
 const Trial trial(3, 1, 0);
 
-// Writes each tensor that a block asks for into a checkpoint, where it has the same name behind a prefix.
+// Writes each tensor that a block requests to a checkpoint, under the same name with a prefix.
 template <class T>
 class WritingTensors final : public Tensors<T> {
  public:
   WritingTensors(DrawnTensors<T> drawn, TinyCheckpoint& tiny, std::string prefix)
       : drawn_(std::move(drawn)), tiny_(tiny), prefix_(std::move(prefix)) {}
 
-  arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols, const Start& start) override {
+  arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols,
+                      const Start& start) override {
     return keep(name, drawn_.matrix(name, rows, cols, start));
   }
-  arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols, const std::vector<std::uint32_t>& ids,
-                       const Start& start) override {
+  arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols,
+                       const std::vector<std::uint32_t>& ids, const Start& start) override {
     return drawn_.columns(name, rows, cols, ids, start);
   }
   arma::Col<T> vector(const std::string& name, arma::uword size, const Start& start) override {
@@ -65,14 +67,16 @@ arma::Mat<T> output(const Block<T>& block, const ModelSpec& spec, double lambda)
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("checkpoint: loaded blocks are the drawn ones that were written", T, float, double) {
+TEST_CASE_TEMPLATE("checkpoint: loaded blocks equal the drawn blocks that were written", T, float,
+                   double) {
   for (const std::string model : {"mamba2", "bert", "albert", "gpt2"}) {
     CAPTURE(model);
     ModelSpec spec = spec_of(model);
     TinyCheckpoint tiny(model, {}, Dtype::f64, sizes);
     std::vector<std::unique_ptr<Block<T>>> drawn;
     for (std::uint64_t layer = 0; layer < (model == "albert" ? 1 : spec.layers); ++layer) {
-      WritingTensors<T> tensors(block_tensors<T>(spec, trial, layer), tiny, "layer" + std::to_string(layer) + ".");
+      WritingTensors<T> tensors(block_tensors<T>(spec, trial, layer), tiny,
+                                "layer" + std::to_string(layer) + ".");
       drawn.push_back(make_block<T>(spec, tensors));
       CHECK(tensors.kept() == (model == "mamba2" ? 9 : model == "gpt2" ? 12 : 16));
     }
@@ -84,7 +88,8 @@ TEST_CASE_TEMPLATE("checkpoint: loaded blocks are the drawn ones that were writt
     for (std::size_t layer = 0; layer < drawn.size(); ++layer) {
       const auto loaded = make_block<T>(spec, *tensors_of_layer<T>(spec, trial, layer));
       for (const double lambda : {1.0, -0.6}) {
-        CHECK(arma::all(arma::vectorise(output(*loaded, spec, lambda) == output(*drawn[layer], spec, lambda))));
+        CHECK(arma::all(
+            arma::vectorise(output(*loaded, spec, lambda) == output(*drawn[layer], spec, lambda))));
       }
     }
   }

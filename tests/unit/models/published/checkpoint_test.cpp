@@ -1,4 +1,5 @@
-// Published weights: recognised, measured and read in every spelling and type.
+// Published weights: the model is recognized, and sizes and tensors are read in every spelling and
+// type.
 #include "models/published/checkpoint.hpp"
 
 #include <doctest/doctest.h>
@@ -26,8 +27,8 @@ struct Written {
   std::shared_ptr<const Checkpoint> checkpoint;
 };
 
-Written written(const std::string& model, const Spelling& spelling, Dtype dtype, const TinySizes& sizes = {},
-                std::size_t shards = 1) {
+Written written(const std::string& model, const Spelling& spelling, Dtype dtype,
+                const TinySizes& sizes = {}, std::size_t shards = 1) {
   const TemporaryFolder folder;
   Written out{TinyCheckpoint(model, spelling, dtype, sizes), nullptr};
   const std::string path = folder / (shards > 1 ? index_name : file_name);
@@ -40,36 +41,39 @@ Written written(const std::string& model, const Spelling& spelling, Dtype dtype,
   return out;
 }
 
-// As the command settles it: what the file shows, then the config's heads, then the model's own.
+// Resolves the spec as the command does: sizes from the file, then the config's heads, then the
+// model's defaults.
 ModelSpec spec_of(const Checkpoint& checkpoint, const TinySizes& sizes = {}) {
   ModelSpec spec;
   if (checkpoint.model() == "mamba2") spec.groups = sizes.groups;
   checkpoint.take_sizes(spec);
   spec.heads = sizes.heads;
   if (spec.model == "albert") spec.layers = sizes.layers;
-  settle(spec);
+  resolve_defaults(spec);
   return spec;
 }
 
-// One entry of what was read for each that was written, compared bit by bit.
+// Compares every entry that was read with the written one, bit by bit.
 template <class T>
-void require_equal(const arma::Mat<T>& read, const arma::mat& wanted) {
-  REQUIRE(read.n_rows == wanted.n_rows);
-  REQUIRE(read.n_cols == wanted.n_cols);
-  CHECK(arma::all(arma::vectorise(read == arma::conv_to<arma::Mat<T>>::from(wanted))));
+void require_equal(const arma::Mat<T>& read, const arma::mat& expected) {
+  REQUIRE(read.n_rows == expected.n_rows);
+  REQUIRE(read.n_cols == expected.n_cols);
+  CHECK(arma::all(arma::vectorise(read == arma::conv_to<arma::Mat<T>>::from(expected))));
 }
 
 template <class T>
 void require_equal_tensors(Written& file) {
   LoadedTensors<T> loaded(file.checkpoint, "");
   for (const TinyTensor& tensor : file.tiny.tensors()) {
-    if (tensor.lies == TinyTensor::Lies::nowhere) continue;
+    if (tensor.storage == TinyTensor::Storage::not_read) continue;
     CAPTURE(tensor.key);
-    const arma::mat wanted = tensor.wanted();
-    if (tensor.lies == TinyTensor::Lies::vector) {
-      require_equal<T>(loaded.vector(tensor.name, wanted.n_elem, Start::constant(0)), wanted);
+    const arma::mat expected = tensor.expected();
+    if (tensor.storage == TinyTensor::Storage::vector) {
+      require_equal<T>(loaded.vector(tensor.name, expected.n_elem, Start::constant(0)), expected);
     } else {
-      require_equal<T>(loaded.matrix(tensor.name, wanted.n_rows, wanted.n_cols, Start::constant(0)), wanted);
+      require_equal<T>(
+          loaded.matrix(tensor.name, expected.n_rows, expected.n_cols, Start::constant(0)),
+          expected);
     }
   }
 }
@@ -77,14 +81,15 @@ void require_equal_tensors(Written& file) {
 std::uint64_t model_entries(TinyCheckpoint& tiny) {
   std::uint64_t sum = 0;
   for (const TinyTensor& tensor : tiny.tensors()) {
-    if (tensor.lies != TinyTensor::Lies::nowhere) sum += tensor.entries.size();
+    if (tensor.storage != TinyTensor::Storage::not_read) sum += tensor.entries.size();
   }
   return sum;
 }
 
 }  // namespace
 
-TEST_CASE("checkpoint: every model in every spelling and type, in one file and in shards") {
+TEST_CASE(
+    "checkpoint: every model is read in every spelling and type, from one file and from shards") {
   for (const std::string& model : models) {
     for (const Spelling& spelling : spellings_of(model)) {
       for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::f16, Dtype::bf16}) {
@@ -109,15 +114,19 @@ TEST_CASE("checkpoint: every model in every spelling and type, in one file and i
   }
 }
 
-TEST_CASE("checkpoint: the tensors that a spec needs are those that the files have, each once, beside the last norm") {
+TEST_CASE(
+    "checkpoint: a spec needs exactly the tensors in the files, each once, except for the last "
+    "norm") {
   for (const std::string& model : models) {
     CAPTURE(model);
     Written file = written(model, {}, Dtype::f32);
     std::vector<std::string> needed, held;
-    for (const PublishedTensor& tensor : model_row(file.checkpoint->model()).published->tensors(spec_of(*file.checkpoint)))
+    for (const PublishedTensor& tensor :
+         model_row(file.checkpoint->model()).published->tensors(spec_of(*file.checkpoint)))
       needed.push_back(tensor.name);
     for (const TinyTensor& tensor : file.tiny.tensors()) {
-      if (!tensor.name.starts_with("norm_f") && !tensor.name.starts_with("ln_f")) held.push_back(tensor.name);
+      if (!tensor.name.starts_with("norm_f") && !tensor.name.starts_with("ln_f"))
+        held.push_back(tensor.name);
     }
     std::sort(needed.begin(), needed.end());
     std::sort(held.begin(), held.end());
@@ -125,7 +134,7 @@ TEST_CASE("checkpoint: the tensors that a spec needs are those that the files ha
   }
 }
 
-TEST_CASE("checkpoint: wrappers stand before a name, in any order and number, and whole") {
+TEST_CASE("checkpoint: whole wrapper prefixes may precede a name in any order and number") {
   CHECK(wrapper_length("h.0.attn.c_attn.weight") == 0);
   CHECK(wrapper_length("module.h.0.attn.c_attn.weight") == 7);
   CHECK(wrapper_length("module._orig_mod.base_model.model.module.wte.weight") == 41);
@@ -136,7 +145,7 @@ TEST_CASE("checkpoint: wrappers stand before a name, in any order and number, an
   CHECK(wrapper_length("") == 0);
 }
 
-TEST_CASE("checkpoint: sizes are those of the shapes") {
+TEST_CASE("checkpoint: sizes are taken from the shapes") {
   const TinySizes sizes{.layers = 2,
                         .dim = 12,
                         .ffn = 14,
@@ -171,38 +180,48 @@ TEST_CASE("checkpoint: sizes are those of the shapes") {
   }
 }
 
-TEST_CASE("checkpoint: GPT-2's square projection is transposed by its name, BERT's is not") {
+TEST_CASE(
+    "checkpoint: GPT-2's square projection is transposed because of its name, BERT's is not") {
   Written gpt2 = written("gpt2", {}, Dtype::f64);
   Written bert = written("bert", {}, Dtype::f64);
   // Row 1, column 4 of the stored matrix of width 6.
   const double of_gpt2 = gpt2.tiny.at("transformer.h.1.attn.c_proj.weight").entries[1 * 6 + 4];
-  const double of_bert = bert.tiny.at("bert.encoder.layer.1.attention.self.query.weight").entries[1 * 6 + 4];
-  CHECK(LoadedTensors<double>(gpt2.checkpoint, "layer1.").matrix("attn.c_proj.weight", 6, 6, Start::constant(0))(1, 4) == of_gpt2);
-  CHECK(LoadedTensors<double>(bert.checkpoint, "layer1.").matrix("query.weight", 6, 6, Start::constant(0))(4, 1) == of_bert);
+  const double of_bert =
+      bert.tiny.at("bert.encoder.layer.1.attention.self.query.weight").entries[1 * 6 + 4];
+  CHECK(LoadedTensors<double>(gpt2.checkpoint, "layer1.")
+            .matrix("attn.c_proj.weight", 6, 6, Start::constant(0))(1, 4) == of_gpt2);
+  CHECK(LoadedTensors<double>(bert.checkpoint, "layer1.")
+            .matrix("query.weight", 6, 6, Start::constant(0))(4, 1) == of_bert);
 }
 
-TEST_CASE_TEMPLATE("checkpoint: embeddings of the ids that are asked for, repeated, falling and in runs", T, float, double) {
-  for (const auto& example : std::map<std::string, std::string>{
-           {"mamba2", "embedding"}, {"bert", "position.weight"}, {"albert", "word.weight"}, {"gpt2", "wpe.weight"}}) {
+TEST_CASE_TEMPLATE(
+    "checkpoint: embeddings of requested ids are read, also repeated, descending or consecutive "
+    "ones",
+    T, float, double) {
+  for (const auto& example : std::map<std::string, std::string>{{"mamba2", "embedding"},
+                                                                {"bert", "position.weight"},
+                                                                {"albert", "word.weight"},
+                                                                {"gpt2", "wpe.weight"}}) {
     const std::string &model = example.first, &name = example.second;
     CAPTURE(model);
     Written file = written(model, {}, Dtype::bf16);
-    const arma::mat table = file.tiny.named(name).wanted();
+    const arma::mat table = file.tiny.named(name).expected();
     const auto columns = [&](const std::vector<std::uint32_t>& ids) {
-      return LoadedTensors<T>(file.checkpoint, "").columns(name, table.n_rows, table.n_cols, ids, Start::constant(0));
+      return LoadedTensors<T>(file.checkpoint, "")
+          .columns(name, table.n_rows, table.n_cols, ids, Start::constant(0));
     };
     for (const std::vector<std::uint32_t>& ids :
          {std::vector<std::uint32_t>{3, 3, 4, 5, 2, 1, 6, 0}, {0, 1, 2, 3, 4, 5, 6}, {6}, {}}) {
-      arma::mat wanted(table.n_rows, ids.size());
-      for (arma::uword t = 0; t < ids.size(); ++t) wanted.col(t) = table.col(ids[t]);
-      require_equal<T>(columns(ids), wanted);
+      arma::mat expected(table.n_rows, ids.size());
+      for (arma::uword t = 0; t < ids.size(); ++t) expected.col(t) = table.col(ids[t]);
+      require_equal<T>(columns(ids), expected);
     }
     CHECK_THROWS_AS(columns({0, static_cast<std::uint32_t>(table.n_cols)}), Failure);
     CHECK_THROWS_AS(columns({4294967295u, 0}), Failure);
   }
 }
 
-TEST_CASE("checkpoint: a run of the first layers alone, and one layer for all depths") {
+TEST_CASE("checkpoint: a run may use only the first layers, or one layer at all depths") {
   for (const std::string& model : models) {
     CAPTURE(model);
     const Written file = written(model, {}, Dtype::f32, {.layers = 12});
@@ -218,7 +237,9 @@ TEST_CASE("checkpoint: a run of the first layers alone, and one layer for all de
   }
 }
 
-TEST_CASE("checkpoint: the last norm may be missing; types may differ, the commonest comes first") {
+TEST_CASE(
+    "checkpoint: the last norm may be missing; types may differ, and the most common is listed "
+    "first") {
   TinyCheckpoint tiny("mamba2", {}, Dtype::f16);
   tiny.remove("backbone.norm_f.weight");
   tiny.retype("backbone.layers.0.mixer.A_log", Dtype::f32);

@@ -1,4 +1,4 @@
-// A spec that says that its weights were loaded, for tests of what does not look into them.
+// A placeholder for loaded weights, for tests of specs that do not read them.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@ namespace ranklab {
 class Checkpoint;
 }
 
-/// Not null, and not to be read.
+/// Not null, but must not be read.
 inline std::shared_ptr<const ranklab::Checkpoint> unread_checkpoint() {
   static const char nothing = 0;
   return {std::make_shared<char>(nothing), reinterpret_cast<const ranklab::Checkpoint*>(&nothing)};

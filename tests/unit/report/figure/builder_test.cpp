@@ -30,7 +30,9 @@ TEST_CASE("a builder takes scalars and series from the records by their names") 
   out.scalar(Inequality{{"spectral/x", "", ""}, "violations.x"});
   out.diverged_where("diverged");
   out.series("gap", "iteration", 1.0);
-  out.series("twice", "k", {10, 20}, [](const TrialRecord& record, std::size_t i) { return 2 * record.array("gap").at(i); });
+  out.series("twice", "k", {10, 20}, [](const TrialRecord& record, std::size_t i) {
+    return 2 * record.array("gap").at(i);
+  });
   CHECK_THROWS_AS(out.scalar("lost"), const std::logic_error&);
   const Result result = out.take();
   CHECK(result.diverged);
@@ -44,12 +46,15 @@ TEST_CASE("a builder takes scalars and series from the records by their names") 
   CHECK(result.series[1].mean == std::vector<double>{6, 2});
 }
 
-TEST_CASE("a curve without its series is an error where it is added; panels without a curve are left out") {
+TEST_CASE("adding a curve without its series is an error; panels without a curve are omitted") {
   const Records records = two_trials();
   ResultBuilder out("title", records);
   out.series("gap", "iteration");
   PanelBuilder panel = out.panel("Gap", {"iteration"}, log_axis("gap"));
-  panel.curve("gap", "GD", {LineStyle::dashed, 1, 5.0}).line(0.5, "half").line(NAN, "nowhere").band(1, 2, "window");
+  panel.curve("gap", "GD", {LineStyle::dashed, 1, 5.0})
+      .line(0.5, "half")
+      .line(NAN, "nowhere")
+      .band(1, 2, "window");
   CHECK_THROWS_AS(panel.curve("gab", "GD"), const std::logic_error&);
   out.panel("Nothing measured", {"iteration"}, {"y"}).curve_if_measured("other", "");
   const Result result = out.take();
@@ -58,7 +63,7 @@ TEST_CASE("a curve without its series is an error where it is added; panels with
   CHECK(drawn.y.scale == Scale::log);
   REQUIRE(drawn.curves.size() == 1);
   CHECK(drawn.curves[0].style == LineStyle::dashed);
-  CHECK(drawn.curves[0].colour == 1);
+  CHECK(drawn.curves[0].color == 1);
   CHECK(drawn.curves[0].x_offset == 5.0);
   CHECK(drawn.lines.size() == 1);
   CHECK(drawn.bands.size() == 1);

@@ -27,7 +27,8 @@ using ranklab::testing::sample_result;
 namespace {
 
 struct TemporaryFolder {
-  fs::path path = fs::temp_directory_path() / ("ranklab-gnuplot-test-" + std::to_string(::getpid()));
+  fs::path path =
+      fs::temp_directory_path() / ("ranklab-gnuplot-test-" + std::to_string(::getpid()));
   TemporaryFolder() { fs::create_directories(path); }
   ~TemporaryFolder() { fs::remove_all(path); }
 };
@@ -39,8 +40,9 @@ struct EmptyPath {
   ~EmptyPath() { ::setenv("PATH", old.c_str(), 1); }
 };
 
-// The rows of the data blocks whose rows have `columns` numbers; each block is one entry.
-std::vector<std::vector<std::vector<double>>> blocks(const std::string& script, std::size_t columns) {
+// The rows of those data blocks that have `columns` numbers per row; one entry per block.
+std::vector<std::vector<std::vector<double>>> blocks(const std::string& script,
+                                                     std::size_t columns) {
   std::vector<std::vector<std::vector<double>>> out;
   std::istringstream lines(script);
   bool inside = false;
@@ -49,7 +51,8 @@ std::vector<std::vector<std::vector<double>>> blocks(const std::string& script, 
     if (inside && !line.empty()) {
       std::istringstream words(line);
       std::vector<double> row;
-      for (std::string word; words >> word;) row.push_back(std::stod(word));  // throws on anything but a number
+      for (std::string word; words >> word;)
+        row.push_back(std::stod(word));  // throws on anything but a number
       if (row.size() == columns) {
         if (out.empty() || out.back().empty()) out.resize(out.size() + (out.empty() ? 1 : 0));
         out.back().push_back(row);
@@ -66,14 +69,17 @@ std::vector<std::vector<std::vector<double>>> blocks(const std::string& script, 
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+  for (std::size_t at = text.find(part); at != std::string::npos;
+       at = text.find(part, at + part.size()))
+    ++found;
   return found;
 }
 
 std::string lines_with(const std::string& text, const std::string& part) {
   std::istringstream lines(text);
   std::string found;
-  for (std::string line; std::getline(lines, line);) found += contains(line, part) ? line + "\n" : "";
+  for (std::string line; std::getline(lines, line);)
+    found += contains(line, part) ? line + "\n" : "";
   return found;
 }
 
@@ -83,12 +89,14 @@ double number_after(const std::string& text, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("the same document gives the same SVG bytes, with a title, a description and a size") {
+TEST_CASE("the same document gives identical SVG bytes with a title, a description and a size") {
   const auto result = sample_result();
   const std::string svg = draw_svg(result);
   CHECK(svg == draw_svg(result));
   CHECK(contains(svg, "<title>GD against SpecGD</title>"));
-  CHECK(contains(svg, "Objective gap: gap (log scale) against iteration; curves: GD (line), SpecGD (dashed)."));
+  CHECK(contains(
+      svg,
+      "Objective gap: gap (log scale) against iteration; curves: GD (line), SpecGD (dashed)."));
   CHECK(contains(svg, "reference lines: st(A) at 0.5"));
   CHECK(contains(svg, "over 10 trials"));
   CHECK(contains(svg, "role=\"img\""));
@@ -98,11 +106,11 @@ TEST_CASE("the same document gives the same SVG bytes, with a title, a descripti
   CHECK_FALSE(contains(svg, "GNUPLOT"));
 }
 
-TEST_CASE("text of the document never reaches gnuplot as code, and appears as it is") {
+TEST_CASE("text of the document is never run by gnuplot as code and appears unchanged") {
   TemporaryFolder folder;
   const std::string pwned = (folder.path / "pwned").string();
-  const std::string hostile =
-      "'; system \"touch " + pwned + "\" #`touch " + pwned + "`@x %d %s {/Bold b}_2 <b> & \\ ${\n!touch " + pwned + "\nEOD\n";
+  const std::string hostile = "'; system \"touch " + pwned + "\" #`touch " + pwned +
+                              "`@x %d %s {/Bold b}_2 <b> & \\ ${\n!touch " + pwned + "\nEOD\n";
   auto result = sample_result();
   result["title"] = hostile;
   auto& panel = result["figure"]["panels"][0];
@@ -115,26 +123,31 @@ TEST_CASE("text of the document never reaches gnuplot as code, and appears as it
   result["figure"]["panels"][1]["curves"][0]["series"] = hostile;
   panel["lines"] = {{{"y", 0.1}, {"label", hostile}}};
   panel["bands"] = {{{"x_low", 1}, {"x_high", 2}, {"label", hostile}}};
-  for (const char* format : {"svg", "png", "pdf"}) draw_figure(result, (folder.path / "x.").string() + format, true);
+  for (const char* format : {"svg", "png", "pdf"})
+    draw_figure(result, (folder.path / "x.").string() + format, true);
   CHECK_FALSE(fs::exists(pwned));
   const std::string svg = read_file((folder.path / "x.svg").string());
   CHECK(contains(svg, "<text>'; system \"touch"));
   CHECK(contains(svg, "<text>a%d</text>"));
   CHECK_FALSE(contains(svg, "<b>"));
-  // Every text stands on one line, and what lies between two single quotes never holds one.
+  // Every text is on one line, and no quoted text contains a single quote.
   const std::string joint = "'.\"'\".'";
   std::istringstream lines(read_file((folder.path / "x.svg.gp").string()));
   for (std::string line; std::getline(lines, line);) {
     CHECK_FALSE(line.starts_with("!"));
-    for (std::size_t at = line.find(joint); at != std::string::npos; at = line.find(joint)) line.erase(at, joint.size());
+    for (std::size_t at = line.find(joint); at != std::string::npos; at = line.find(joint))
+      line.erase(at, joint.size());
     CHECK(count(line, "'") % 2 == 0);
   }
 }
 
-TEST_CASE("pictures are written whole, in the format that the name asks for, and the script draws the same again") {
+TEST_CASE(
+    "pictures are written atomically in the format given by the name, and the script draws the "
+    "same picture") {
   TemporaryFolder folder;
   const std::string base = (folder.path / "deep" / "er" / "x").string();
-  for (const char* ending : {".svg", ".png", ".pdf"}) draw_figure(sample_result(), base + ending, ending == std::string(".png"));
+  for (const char* ending : {".svg", ".png", ".pdf"})
+    draw_figure(sample_result(), base + ending, ending == std::string(".png"));
   CHECK(read_file(base + ".svg").starts_with("<?xml"));
   CHECK(read_file(base + ".png").substr(1, 3) == "PNG");
   CHECK(read_file(base + ".pdf").starts_with("%PDF"));
@@ -142,9 +155,9 @@ TEST_CASE("pictures are written whole, in the format that the name asks for, and
   CHECK_FALSE(fs::exists(base + ".svg.gp"));
 }
 
-TEST_CASE("another ending is refused, with what is allowed") {
-  CHECK_THROWS_WITH_AS(draw_figure(sample_result(), "x.jpg", false), "--out x.jpg: a picture must end in .svg, .png or .pdf",
-                       UsageError);
+TEST_CASE("another file extension is refused with the list of allowed ones") {
+  CHECK_THROWS_WITH_AS(draw_figure(sample_result(), "x.jpg", false),
+                       "--out x.jpg: a picture must end in .svg, .png or .pdf", UsageError);
   CHECK_THROWS_AS(draw_figure(sample_result(), "svg", false), UsageError);
   CHECK_THROWS_AS(gnuplot_script(sample_result(), "x11"), UsageError);
 }
@@ -152,7 +165,8 @@ TEST_CASE("another ending is refused, with what is allowed") {
 TEST_CASE("a missing gnuplot is a failure that says how to install it") {
   TemporaryFolder folder;
   const EmptyPath path(folder.path);
-  CHECK_THROWS_WITH_AS(draw_svg(sample_result()), "gnuplot is not installed: `apt-get install gnuplot-nox` (or `make deps`)",
+  CHECK_THROWS_WITH_AS(draw_svg(sample_result()),
+                       "gnuplot is not installed: `apt-get install gnuplot-nox` (or `make deps`)",
                        Failure);
 }
 
@@ -170,7 +184,7 @@ TEST_CASE("on a log axis the band mirrors around the mean and stays positive") {
   CHECK(bands[2][0][2] == doctest::Approx(-1.0).epsilon(1e-6));
 }
 
-TEST_CASE("over very many decades a log axis has ticks at its labels alone") {
+TEST_CASE("over very many decades, a log axis has ticks only at its labels") {
   const auto minor_ticks = [](double decades_a_point) {
     nlohmann::json document = sample_result();
     for (auto& series : document["series"]) {
@@ -190,7 +204,7 @@ TEST_CASE("over very many decades a log axis has ticks at its labels alone") {
   CHECK(minor_ticks(5) == 0);
 }
 
-TEST_CASE("nulls break a line, and values that a log axis cannot show are left out") {
+TEST_CASE("nulls break a line, and values that a log axis cannot show are omitted") {
   auto result = sample_result();
   result["figure"]["panels"].erase(1);
   result["figure"]["panels"][0]["curves"].erase(1);
@@ -201,17 +215,19 @@ TEST_CASE("nulls break a line, and values that a log axis cannot show are left o
   const std::string script = gnuplot_script(result, "svg");
   CHECK(contains(script, "<< EOD\n0 1\n1 2\n\n3 4\n4 5\n\n6 7\nEOD\n"));
   CHECK(blocks(script, 4).empty());               // no spread, no band
-  CHECK(contains(script, "<< EOD\n6 7\nEOD\n"));  // one point alone is drawn as a dot
+  CHECK(contains(script, "<< EOD\n6 7\nEOD\n"));  // a single point is drawn as a dot
   result["series"][0]["mean"] = {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
   CHECK(contains(draw_svg(result), "no defined values"));
 }
 
-TEST_CASE("long curves are thinned, their ends and their peak survive") {
+TEST_CASE("long curves are thinned but keep their ends and their peak") {
   auto result = sample_result();
   result["figure"]["panels"].erase(1);
   result["figure"]["panels"][0]["curves"].erase(1);
   result["series"][0] = ranklab::testing::sample_series("gd.gap", 20000, 100);
-  for (int i = 0; i < 20000; ++i) result["series"][0]["mean"][static_cast<std::size_t>(i)] = i == 7777 ? 99.0 : 1 + (i % 7) * 0.01;
+  for (int i = 0; i < 20000; ++i)
+    result["series"][0]["mean"][static_cast<std::size_t>(i)] =
+        i == 7777 ? 99.0 : 1 + (i % 7) * 0.01;
   for (const char* scale : {"linear", "log"}) {
     result["figure"]["panels"][0]["x"]["scale"] = scale;
     const auto line = blocks(gnuplot_script(result, "svg"), 2).at(0);
@@ -219,12 +235,13 @@ TEST_CASE("long curves are thinned, their ends and their peak survive") {
     CHECK(line.size() > 200);
     CHECK(line.front()[0] == (scale == std::string("log") ? 1 : 0));
     CHECK(line.back()[0] == 19999);
-    const bool peak = std::any_of(line.begin(), line.end(), [](const auto& row) { return row[1] == 99.0; });
+    const bool peak =
+        std::any_of(line.begin(), line.end(), [](const auto& row) { return row[1] == 99.0; });
     CHECK(peak);
   }
 }
 
-TEST_CASE("a point at the end of an axis lies inside the range, whatever its rounding") {
+TEST_CASE("a point at the end of an axis lies inside the range despite rounding") {
   auto result = sample_result();
   for (auto& series : result["series"]) {
     for (auto& x : series["x"]) x = (x.get<double>() + 1) * 2 / 3;
@@ -238,13 +255,13 @@ TEST_CASE("a point at the end of an axis lies inside the range, whatever its rou
   }
 }
 
-TEST_CASE("x_offset moves a curve") {
+TEST_CASE("x_offset shifts a curve") {
   auto result = sample_result();
   result["figure"]["panels"][0]["curves"][0]["x_offset"] = 100;
   CHECK(contains(gnuplot_script(result, "svg"), "\n100 1\n"));
 }
 
-TEST_CASE("a band may be the standard error of the mean, and the caption says so") {
+TEST_CASE("a band can show the standard error of the mean, and the caption says so") {
   auto result = sample_result();  // 10 trials, spread 2 around a mean of 1
   result["figure"]["panels"][1]["curves"][0]["style"] = "line";
   result["figure"]["panels"][1]["curves"][0]["band"] = "standard-error";
@@ -256,7 +273,8 @@ TEST_CASE("a band may be the standard error of the mean, and the caption says so
   CHECK(!contains(gnuplot_script(sample_result(), "svg"), "standard error"));
 }
 
-TEST_CASE("a curve that fewer trials define at its end says how many, and its standard error counts them") {
+TEST_CASE(
+    "a curve with fewer trials at its end says how many, and its standard error uses that number") {
   auto result = sample_result();  // 10 trials, spread 2 around a mean of 1
   auto n = nlohmann::json::array();
   for (int i = 0; i < 40; ++i) n.push_back(i < 20 ? 10 : i < 30 ? 4 : 0);
@@ -264,17 +282,18 @@ TEST_CASE("a curve that fewer trials define at its end says how many, and its st
   result["figure"]["panels"][1]["curves"][0]["style"] = "line";
   result["figure"]["panels"][1]["curves"][0]["band"] = "standard-error";
   const std::string script = gnuplot_script(result, "svg");
-  CHECK(contains(script, "'GD, 4 of 10 at the end'"));
+  CHECK(contains(script, "'GD (4 of 10 trials at the end)'"));
   CHECK(contains(script, "'SpecGD'"));
   const auto bands = blocks(script, 4);
   REQUIRE(bands.size() == 3);
   const double mean = std::exp(-0.25);
   CHECK(bands[2][25][2] == doctest::Approx(mean - 2 * mean / std::sqrt(4.0)).epsilon(1e-6));
   result["series"][0]["n"] = {1, 2};
-  CHECK_THROWS_WITH_AS(gnuplot_script(result, "svg"), "figure: series 'gd.gap' has x and n of unequal length", Failure);
+  CHECK_THROWS_WITH_AS(gnuplot_script(result, "svg"),
+                       "figure: series 'gd.gap' has x and n of unequal length", Failure);
 }
 
-TEST_CASE("an axis of logarithms shows the powers, also where a double cannot hold them") {
+TEST_CASE("an axis of logarithms shows powers, even if they overflow a double") {
   auto result = sample_result();
   auto& panel = result["figure"]["panels"][1];
   panel["y"]["scale"] = "log10";
@@ -291,16 +310,17 @@ TEST_CASE("an axis of logarithms shows the powers, also where a double cannot ho
     CHECK(contains(second, "unset logscale y"));
     CHECK(contains(second, highest == 6 ? "'10^{4}'" : "'10^{400}'"));
     const double tick = highest == 6 ? 4 : 400;
-    CHECK(contains(lines_with(second, "set ytics"), "'' " + std::to_string(static_cast<int>(tick)) + " 0"));
+    CHECK(contains(lines_with(second, "set ytics"),
+                   "'' " + std::to_string(static_cast<int>(tick)) + " 0"));
   }
 }
 
-TEST_CASE("neighbours with the same legend share it") {
+TEST_CASE("neighbors with the same legend share it") {
   auto result = sample_result();
   auto& panels = result["figure"]["panels"];
   panels[1] = panels[0];
   CHECK(count(gnuplot_script(result, "svg"), "set label 'SpecGD'") == 1);
-  panels[1]["curves"][1]["colour"] = 2;  // another look is another legend
+  panels[1]["curves"][1]["color"] = 2;  // a different look gives a separate legend
   CHECK(count(gnuplot_script(result, "svg"), "set label 'SpecGD'") == 2);
   panels[1] = panels[0];
   for (int i = 2; i < 9; ++i) panels.push_back(panels[0]);
@@ -310,7 +330,9 @@ TEST_CASE("neighbours with the same legend share it") {
   CHECK(count(gnuplot_script(result, "svg"), "set label 'SpecGD'") == 4);
 }
 
-TEST_CASE("bars with many names lie, in pieces, the first name on top; classes of bars share their place") {
+TEST_CASE(
+    "bars with many names are horizontal and split into pieces, first name on top; classes share a "
+    "position") {
   auto result = sample_result();
   result["figure"]["panels"].erase(1);
   auto& panel = result["figure"]["panels"][0];
@@ -327,7 +349,8 @@ TEST_CASE("bars with many names lie, in pieces, the first name on top; classes o
   panel["lines"] = {{{"y", 50}, {"label", "limit"}}};
   for (auto& curve : panel["curves"]) curve["style"] = "bars";
   for (const int which : {0, 1}) {
-    result["series"][static_cast<std::size_t>(which)].update({{"x", x}, {"mean", which == 0 ? even : odd}, {"std", spread}});
+    result["series"][static_cast<std::size_t>(which)].update(
+        {{"x", x}, {"mean", which == 0 ? even : odd}, {"std", spread}});
   }
   const std::string script = gnuplot_script(result, "svg");
   CHECK(count(script, " using 2:1:5:6:3:4 with boxxyerror ") == 4);  // two pieces with two classes
@@ -339,12 +362,13 @@ TEST_CASE("bars with many names lie, in pieces, the first name on top; classes o
   REQUIRE(bars.size() == 4);
   REQUIRE(bars[2].size() == 25);  // the second piece's even names
   const std::vector<double> first = {52, 52, 51.6, 52.4, 0, 52};
-  for (std::size_t column = 0; column < 6; ++column) CHECK(bars[2][0][column] == doctest::Approx(first[column]).epsilon(1e-9));
+  for (std::size_t column = 0; column < 6; ++column)
+    CHECK(bars[2][0][column] == doctest::Approx(first[column]).epsilon(1e-9));
   panel["x"]["ticks"] = {"a", "b"};
   CHECK(count(gnuplot_script(result, "svg"), " using 1:2:3:4:5:6 with boxxyerror ") == 2);
 }
 
-TEST_CASE("an axis covers the values that it is asked to, and no less than its curves") {
+TEST_CASE("an axis covers the requested values and all of its curves") {
   auto result = sample_result();  // the mean falls from 1 to 0.68
   for (auto& series : result["series"]) {
     for (auto& std : series["std"]) std = 0;
@@ -377,14 +401,14 @@ TEST_CASE("the band of a mean of shares ends at 0 and at 1") {
   CHECK(lowest() > -0.1);
 }
 
-TEST_CASE("where colours repeat, markers do not") {
+TEST_CASE("curves with the same color have different markers") {
   auto result = sample_result();
   auto& curves = result["figure"]["panels"][1]["curves"];
-  for (int colour = 1; colour < 14; ++colour) {
+  for (int color = 1; color < 14; ++color) {
     curves.push_back(curves[0]);
-    curves.back()["colour"] = colour;
+    curves.back()["color"] = color;
   }
-  curves[0]["colour"] = 0;
+  curves[0]["color"] = 0;
   const std::string script = gnuplot_script(result, "svg");
   std::set<std::string> looks;
   std::istringstream words(lines_with(script, "with points pt "));
@@ -394,7 +418,9 @@ TEST_CASE("where colours repeat, markers do not") {
   CHECK(looks.size() == 14);
 }
 
-TEST_CASE("bars stand side by side on 0, on a log axis on 1 with smaller values hanging from it; a null leaves a gap") {
+TEST_CASE(
+    "bars are side by side and start at 0, or at 1 on a log axis, where smaller values point down; "
+    "null is a gap") {
   auto result = sample_result();
   result["figure"]["panels"].erase(1);
   auto& panel = result["figure"]["panels"][0];
@@ -414,7 +440,8 @@ TEST_CASE("bars stand side by side on 0, on a log axis on 1 with smaller values 
     REQUIRE(bars.size() == 2);
     // Points are 2 apart: a group is 1.6 wide, a bar half of that.
     const double foot = log ? 1 : 0;
-    const std::vector<std::vector<double>> left = {{1, 4, 0.2, 1, foot, 4}, {5, 0.25, 4.2, 5, log ? 0.25 : 0, log ? 1 : 0.25}};
+    const std::vector<std::vector<double>> left = {
+        {1, 4, 0.2, 1, foot, 4}, {5, 0.25, 4.2, 5, log ? 0.25 : 0, log ? 1 : 0.25}};
     for (std::size_t i = 0; i < 2; ++i) {
       REQUIRE(bars[i].size() == 2);
       for (std::size_t row = 0; row < 2; ++row) {
@@ -426,7 +453,7 @@ TEST_CASE("bars stand side by side on 0, on a log axis on 1 with smaller values 
     }
     CHECK(contains(script, "set xrange [0.19"));
     CHECK(contains(script, log ? "set yrange [0.2" : "set yrange [-0"));
-    // The spread of one point of the second curve, over the middle of its bar.
+    // The spread of one point of the second curve, centered on its bar.
     REQUIRE(blocks(script, 4).size() == 1);
     CHECK(blocks(script, 4)[0][0][0] == doctest::Approx(1.4).epsilon(1e-9));
     CHECK(contains(draw_svg(result), "curves: GD (bars), SpecGD (bars)."));
@@ -435,7 +462,8 @@ TEST_CASE("bars stand side by side on 0, on a log axis on 1 with smaller values 
   CHECK_THROWS_WITH_AS(draw_svg(result), "figure: panel 1 has bars on a log x axis", Failure);
 }
 
-TEST_CASE("bands fill the height of the panel, are cut at its sides and leave the axes alone") {
+TEST_CASE(
+    "bands fill the height of the panel, are clipped at its sides and do not change the axes") {
   for (const bool log : {false, true}) {
     CAPTURE(log);
     auto result = sample_result();
@@ -443,28 +471,32 @@ TEST_CASE("bands fill the height of the panel, are cut at its sides and leave th
     auto& panel = result["figure"]["panels"][0];
     panel["x"]["scale"] = log ? "log" : "linear";
     const std::string ranges = lines_with(gnuplot_script(result, "svg"), "range [");
-    panel["bands"] = {{{"x_low", 10}, {"x_high", 20}, {"label", "window"}, {"colour", 1}},
+    panel["bands"] = {{{"x_low", 10}, {"x_high", 20}, {"label", "window"}, {"color", 1}},
                       {{"x_low", -1e9}, {"x_high", 1e9}},
                       {{"x_low", 40}, {"x_high", 50}, {"label", "beyond"}}};
     const std::string script = gnuplot_script(result, "svg");
     CHECK(lines_with(script, "range [") == ranges);
     CHECK_FALSE(contains(script, "beyond"));
-    // One sample in the legend, in the colour of the band with a label.
+    // There is one sample in the legend, in the color of the labeled band.
     CHECK(count(lines_with(script, "window"), "\n") == 1);
     CHECK(count(lines_with(script, " back lw 0.7 "), "\n") == 1);
     CHECK(contains(lines_with(script, " back lw 0.7 "), "fc rgb '#D55E00'"));
 
-    const double left = number_after(script, "set lmargin at screen "), right = number_after(script, "set rmargin at screen ");
-    const double top = number_after(script, "set tmargin at screen "), bottom = number_after(script, "set bmargin at screen ");
+    const double left = number_after(script, "set lmargin at screen "),
+                 right = number_after(script, "set rmargin at screen ");
+    const double top = number_after(script, "set tmargin at screen "),
+                 bottom = number_after(script, "set bmargin at screen ");
     // The curves reach from 0 to 39, on a log axis from 1.
-    const auto place = [&](double x) { return left + (right - left) * (log ? std::log(x) / std::log(39.0) : x / 39); };
+    const auto place = [&](double x) {
+      return left + (right - left) * (log ? std::log(x) / std::log(39.0) : x / 39);
+    };
     std::istringstream drawn(lines_with(script, " behind "));
-    std::string coloured, grey;
-    std::getline(drawn, coloured);
-    std::getline(drawn, grey);
+    std::string colored, gray;
+    std::getline(drawn, colored);
+    std::getline(drawn, gray);
     CHECK(drawn.peek() == EOF);
-    CHECK(contains(coloured, "transparent solid 0.12 border lc rgb '#D55E00' fc rgb '#D55E00'"));
-    CHECK(contains(grey, "fc rgb '#5F5F5F'"));
+    CHECK(contains(colored, "transparent solid 0.12 border lc rgb '#D55E00' fc rgb '#D55E00'"));
+    CHECK(contains(gray, "fc rgb '#5F5F5F'"));
     const auto stands = [](const std::string& rectangle, const std::vector<double>& corners) {
       std::size_t at = 0;
       for (const double corner : corners) {
@@ -472,13 +504,14 @@ TEST_CASE("bands fill the height of the panel, are cut at its sides and leave th
         CHECK(std::stod(rectangle.substr(at)) == doctest::Approx(corner).epsilon(1e-4));
       }
     };
-    stands(coloured, {place(10), top, place(20), bottom});
-    stands(grey, {left, top, right, bottom});
-    CHECK(contains(draw_svg(result), "; shaded: window from 10 to 20, from -1e+09 to 1e+09, beyond from 40 to 50."));
+    stands(colored, {place(10), top, place(20), bottom});
+    stands(gray, {left, top, right, bottom});
+    CHECK(contains(draw_svg(result),
+                   "; shaded: window from 10 to 20, from -1e+09 to 1e+09, beyond from 40 to 50."));
   }
 }
 
-TEST_CASE("broken documents are one-line failures that say what is wrong") {
+TEST_CASE("malformed documents give one-line failures that say what is wrong") {
   const auto failure = [](const char* pointer, const nlohmann::json& value) -> std::string {
     auto result = sample_result();
     result[nlohmann::json::json_pointer(pointer)] = value;
@@ -490,13 +523,16 @@ TEST_CASE("broken documents are one-line failures that say what is wrong") {
     return "";
   };
   CHECK(failure("/figure", nullptr) == "the result has no figure");
-  CHECK(failure("/figure/panels", nlohmann::json::array()) == "the result has no figure (no panels)");
-  CHECK(failure("/figure/panels/0/curves/0/series", "no.such") == "figure: there is no series 'no.such', which a curve names");
+  CHECK(failure("/figure/panels", nlohmann::json::array()) ==
+        "the result has no figure (no panels)");
+  CHECK(failure("/figure/panels/0/curves/0/series", "no.such") ==
+        "figure: a curve names the series 'no.such', which the result does not have");
   CHECK(contains(failure("/figure/panels/0/y/scale", "cubic"),
                  "panel 1, axis y has the unknown scale 'cubic'; allowed: linear, log"));
-  CHECK(contains(failure("/figure/panels/0/curves/0/style", "wavy\n!x"), "unknown style 'wavy !x'; allowed: line, dashed"));
-  CHECK(contains(failure("/figure/panels/0/curves/0/colour", -5), "palette index"));
-  CHECK(contains(failure("/figure/panels/0/curves/0/colour", 1e300), "as 'colour'"));
+  CHECK(contains(failure("/figure/panels/0/curves/0/style", "wavy\n!x"),
+                 "unknown style 'wavy !x'; allowed: line, dashed"));
+  CHECK(contains(failure("/figure/panels/0/curves/0/color", -5), "palette index"));
+  CHECK(contains(failure("/figure/panels/0/curves/0/color", 1e300), "as 'color'"));
   CHECK(contains(failure("/figure/panels/0/title", 7), "needs text as 'title'"));
   CHECK(contains(failure("/figure/panels/0/x", 7), "is not an object"));
   CHECK(contains(failure("/figure/panels/0/lines", 7), "needs a list as 'lines'"));
@@ -504,20 +540,27 @@ TEST_CASE("broken documents are one-line failures that say what is wrong") {
   CHECK(contains(failure("/figure/panels/0/bands", 7), "needs a list as 'bands'"));
   CHECK(failure("/figure/panels/0/bands", {{{"x_low", 2}, {"x_high", 1}}}) ==
         "figure: panel 1, a band needs numbers 'x_low' <= 'x_high'");
-  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 2}, {"x_high", nullptr}}}), "needs numbers 'x_low' <= 'x_high'"));
-  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", "1"}, {"x_high", 2}}}), "a band needs a number as 'x_low'"));
-  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 1}, {"x_high", 1e300}}}), "a band needs a number as 'x_high'"));
-  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 1}, {"x_high", 2}, {"colour", 0.5}}}), "palette index"));
-  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 1}, {"x_high", 2}, {"label", 7}}}), "needs text as 'label'"));
-  CHECK(contains(failure("/series/0/mean/3", "system"), "series 'gd.gap' needs numbers or null in 'mean'"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 2}, {"x_high", nullptr}}}),
+                 "needs numbers 'x_low' <= 'x_high'"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", "1"}, {"x_high", 2}}}),
+                 "a band needs a number as 'x_low'"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 1}, {"x_high", 1e300}}}),
+                 "a band needs a number as 'x_high'"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 1}, {"x_high", 2}, {"color", 0.5}}}),
+                 "palette index"));
+  CHECK(contains(failure("/figure/panels/0/bands", {{{"x_low", 1}, {"x_high", 2}, {"label", 7}}}),
+                 "needs text as 'label'"));
+  CHECK(contains(failure("/series/0/mean/3", "system"),
+                 "series 'gd.gap' needs numbers or null in 'mean'"));
   CHECK(contains(failure("/series/0/x", {1, 2}), "of unequal length"));
 }
 
-TEST_CASE("extreme but finite numbers are drawn without complaint") {
+TEST_CASE("extreme but finite numbers are drawn without an error") {
   auto result = sample_result();
-  for (const auto& mean :
-       {nlohmann::json{1e308, -1e308, 1e-308, 0, 1e200}, nlohmann::json{5e-324, 5e-324, 5e-324, 5e-324, 5e-324},
-        nlohmann::json{1e9, 1e9 + 1e-6, 1e9, 1e9, 1e9}, nlohmann::json{1e-280, 1e280, 1, 1, 1}, nlohmann::json{0, 0, 0, 0, 0}}) {
+  for (const auto& mean : {nlohmann::json{1e308, -1e308, 1e-308, 0, 1e200},
+                           nlohmann::json{5e-324, 5e-324, 5e-324, 5e-324, 5e-324},
+                           nlohmann::json{1e9, 1e9 + 1e-6, 1e9, 1e9, 1e9},
+                           nlohmann::json{1e-280, 1e280, 1, 1, 1}, nlohmann::json{0, 0, 0, 0, 0}}) {
     for (auto& series : result["series"]) {
       series["x"] = {0, 1, 2, 3, 4};
       series["mean"] = mean;
@@ -530,32 +573,39 @@ TEST_CASE("extreme but finite numbers are drawn without complaint") {
   }
 }
 
-TEST_CASE("groups that draw nothing are left out of a picture, with the indentation") {
+TEST_CASE("groups that draw nothing are removed from a picture together with the indentation") {
   const std::string drawn =
-      "<svg viewBox=\"0 0 10 10\"><g a='1'>\n\t<g>\n</g>\n</g>\n\t\t<g b='2'><g></g><path d='M0,0'/></g><g "
+      "<svg viewBox=\"0 0 10 10\"><g a='1'>\n\t<g>\n</g>\n</g>\n\t\t<g b='2'><g></g><path "
+      "d='M0,0'/></g><g "
       "c='3'><text></text></g><text> </text>"
-      "<text>a</text><g stroke-width=\"1\" stroke-linecap=\"butt\" stroke-linejoin=\"miter\"><path d='M1,1'/></g></svg>";
+      "<text>a</text><g stroke-width=\"1\" stroke-linecap=\"butt\" stroke-linejoin=\"miter\"><path "
+      "d='M1,1'/></g></svg>";
   const std::string kept = finish_svg(drawn, "t", "d");
-  CHECK(kept.ends_with(
-      "</desc>\n<g b='2'><path d='M0,0'/></g><text> </text><text>a</text><g stroke-width=\"1\"><path d='M1,1'/></g></svg>"));
+  CHECK(
+      kept.ends_with("</desc>\n<g b='2'><path d='M0,0'/></g><text> </text><text>a</text><g "
+                     "stroke-width=\"1\"><path d='M1,1'/></g></svg>"));
   CHECK(!contains(kept, "<g a"));
 }
 
-TEST_CASE("ids in an SVG get a prefix, and so do the references to them; text stays") {
+TEST_CASE("ids in an SVG and references to them get a prefix; text is unchanged") {
   const std::string svg =
-      "<svg aria-labelledby=\"a b\"><g id='x'/><use xlink:href='#x' fill=\"url(#y)\"/><text>id='x' #x url(#y)</text></svg>";
+      "<svg aria-labelledby=\"a b\"><g id='x'/><use xlink:href='#x' fill=\"url(#y)\"/><text>id='x' "
+      "#x url(#y)</text></svg>";
   CHECK(prefix_svg_ids(svg, "p-") ==
-        "<svg aria-labelledby=\"p-a p-b\"><g id='p-x'/><use xlink:href='#p-x' fill=\"url(#p-y)\"/><text>id='x' #x "
+        "<svg aria-labelledby=\"p-a p-b\"><g id='p-x'/><use xlink:href='#p-x' "
+        "fill=\"url(#p-y)\"/><text>id='x' #x "
         "url(#y)</text></svg>");
 }
 
-TEST_CASE("an SVG that holds more than a drawing is refused") {
-  CHECK_THROWS_AS(finish_svg("<svg viewBox=\"0 0 1 1\"><script>x</script></svg>", "t", "d"), Failure);
+TEST_CASE("an SVG that contains more than a drawing is refused") {
+  CHECK_THROWS_AS(finish_svg("<svg viewBox=\"0 0 1 1\"><script>x</script></svg>", "t", "d"),
+                  Failure);
   CHECK_THROWS_AS(finish_svg("<svg viewBox=\"0 0 1 1\" onload=\"x\"></svg>", "t", "d"), Failure);
   CHECK_THROWS_AS(finish_svg("<svg><use xlink:href='http://x'/></svg>", "t", "d"), Failure);
   CHECK_THROWS_AS(finish_svg("<svg><g", "t", "d"), Failure);
   CHECK_THROWS_AS(finish_svg("", "t", "d"), Failure);
-  CHECK(contains(finish_svg("<svg viewBox=\"0 0 8 9\"></svg>", "<t>", "d&"), "width=\"8\" height=\"9\""));
+  CHECK(contains(finish_svg("<svg viewBox=\"0 0 8 9\"></svg>", "<t>", "d&"),
+                 "width=\"8\" height=\"9\""));
   CHECK(contains(finish_svg("<svg viewBox=\"0 0 8 9\"></svg>", "<t>", "d&"), ">&lt;t&gt;</title>"));
 }
 

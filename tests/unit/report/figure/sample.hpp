@@ -17,20 +17,23 @@ inline nlohmann::json sample_series(const std::string& name, int points, double 
   return {{"name", name}, {"x_name", "iteration"}, {"x", x}, {"mean", mean}, {"std", std}};
 }
 
-/// Two panels: a log y axis with two curves whose spread exceeds their mean, and a linear one with a reference line.
+/// Two panels: one with a log y axis and two curves whose spread exceeds their mean, and one with
+/// linear axes and a reference line.
 inline nlohmann::json sample_result() {
-  const nlohmann::json gap = {{"title", "Objective gap"},
-                              {"x", {{"label", "iteration"}, {"scale", "linear"}}},
-                              {"y", {{"label", "gap"}, {"scale", "log"}}},
-                              {"curves",
-                               {{{"series", "gd.gap"}, {"label", "GD"}, {"style", "line"}, {"colour", 0}},
-                                {{"series", "specgd.gap"}, {"label", "SpecGD"}, {"style", "dashed"}, {"colour", 1}}}},
-                              {"lines", nlohmann::json::array()}};
-  const nlohmann::json rank = {{"title", "Nuclear rank"},
-                               {"x", {{"label", "iteration"}, {"scale", "linear"}}},
-                               {"y", {{"label", "nr"}, {"scale", "linear"}}},
-                               {"curves", {{{"series", "gd.gap"}, {"label", "GD"}, {"style", "points"}}}},
-                               {"lines", {{{"y", 0.5}, {"label", "st(A)"}}}}};
+  const nlohmann::json gap = {
+      {"title", "Objective gap"},
+      {"x", {{"label", "iteration"}, {"scale", "linear"}}},
+      {"y", {{"label", "gap"}, {"scale", "log"}}},
+      {"curves",
+       {{{"series", "gd.gap"}, {"label", "GD"}, {"style", "line"}, {"color", 0}},
+        {{"series", "specgd.gap"}, {"label", "SpecGD"}, {"style", "dashed"}, {"color", 1}}}},
+      {"lines", nlohmann::json::array()}};
+  const nlohmann::json rank = {
+      {"title", "Nuclear rank"},
+      {"x", {{"label", "iteration"}, {"scale", "linear"}}},
+      {"y", {{"label", "nr"}, {"scale", "linear"}}},
+      {"curves", {{{"series", "gd.gap"}, {"label", "GD"}, {"style", "points"}}}},
+      {"lines", {{{"y", 0.5}, {"label", "st(A)"}}}}};
   return {{"schema", "ranklab.result/1"},
           {"command", "random-features"},
           {"study", "trajectory"},

@@ -9,7 +9,7 @@ namespace evidence_test {
 
 using namespace ranklab;
 
-TEST_CASE("what a claim expects is written as people write it") {
+TEST_CASE("the expected value of a claim is written in ordinary notation") {
   const double smallest = std::numeric_limits<double>::min();
   CHECK(html_expected({smallest, nullptr}) == "&gt; 0");
   CHECK(html_expected({smallest, 0.8}) == "in (0, 0.8]");
@@ -25,26 +25,35 @@ TEST_CASE("what a claim expects is written as people write it") {
   CHECK(html_expected({"<", 1}) == "[&quot;&lt;&quot;,1]");
 }
 
-TEST_CASE("counts have their denominator, means their interval, and the detail does not repeat them") {
-  const ShownEvidence tally = evidence_of({{"measured", 235.0},
-                                           {"expected", 0.0},
-                                           {"evidence", {{"type", "count"}, {"violations", 235}, {"cases", 4838}, {"worst", 1.5}}},
-                                           {"detail", "235 violations in 4838 cases; nr >= st: 169"}});
-  CHECK(tally.text() == "<b>235 of 4,838 cases</b>, expected none; nr \u2265 st: 169");
-  const ShownEvidence mean = evidence_of(
-      {{"measured", 12.4414},
-       {"expected", {0.0, nullptr}},
-       {"unit", "seed"},
-       {"evidence", {{"type", "mean"}, {"mean", 12.4414}, {"low", 10.2924}, {"high", 14.5904}, {"level", 0.99}, {"n", 12}}},
-       {"detail", "mean 12.44 +- 2.149 (99 %, 12 trials); log10"}});
+TEST_CASE(
+    "counts show their denominator and means their interval; the detail does not repeat them") {
+  const ShownEvidence tally = evidence_of(
+      {{"measured", 235.0},
+       {"expected", 0.0},
+       {"evidence", {{"type", "count"}, {"violations", 235}, {"cases", 4838}, {"worst", 1.5}}},
+       {"detail", "235 violations in 4838 cases; nr >= st: 169"}});
+  CHECK(tally.text() == "<b>235 violations in 4,838 cases</b>, expected none; nr \u2265 st: 169");
+  const ShownEvidence mean =
+      evidence_of({{"measured", 12.4414},
+                   {"expected", {0.0, nullptr}},
+                   {"unit", "seed"},
+                   {"evidence",
+                    {{"type", "mean"},
+                     {"mean", 12.4414},
+                     {"low", 10.2924},
+                     {"high", 14.5904},
+                     {"level", 0.99},
+                     {"n", 12}}},
+                   {"detail", "mean 12.44 +- 2.149 (99 %, 12 trials); log10"}});
   CHECK(mean.text() == "<b>12.4 \u00B1 2.1</b>, expected \u2265 0; 99 %, 12 seeds; log10");
-  CHECK(evidence_of({{"measured", nullptr}, {"expected", nullptr}, {"detail", "no case"}}).text() == "no case");
+  CHECK(evidence_of({{"measured", nullptr}, {"expected", nullptr}, {"detail", "no case"}}).text() ==
+        "no case");
   CHECK(evidence_of(nullptr).text() == "");
 }
 
-TEST_CASE("a claim of an old file, without evidence, shows its detail as it is") {
-  CHECK(evidence_of({{"measured", 2.0}, {"expected", 0.0}, {"detail", "2 violations in 9 cases"}}).text() ==
-        "<b>2</b>, expected 0; 2 violations in 9 cases");
+TEST_CASE("a claim of an old file without evidence shows its detail unchanged") {
+  CHECK(evidence_of({{"measured", 2.0}, {"expected", 0.0}, {"detail", "2 violations in 9 cases"}})
+            .text() == "<b>2</b>, expected 0; 2 violations in 9 cases");
 }
 
 }  // namespace evidence_test

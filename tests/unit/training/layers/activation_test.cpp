@@ -1,4 +1,5 @@
-// Activations of feed-forward nets, all of them, against their values one by one, and their slopes against central differences.
+// Compares all activations of feed-forward networks with their values one by one, and their
+// derivatives with central differences.
 #include "training/layers/activation.hpp"
 
 #include <doctest/doctest.h>
@@ -21,22 +22,27 @@ const Trial trial(3, 0, 0);
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("values are those of the activation's definition, with its gate", T, float, double) {
-  const arma::Mat<T> Z = draw_gaussian<T>(trial, "Z", 7, 30, 2.0), M = draw_gaussian<T>(trial, "M", 7, 30, 1.0);
+TEST_CASE_TEMPLATE("values follow the definition of the activation and its gate", T, float,
+                   double) {
+  const arma::Mat<T> Z = draw_gaussian<T>(trial, "Z", 7, 30, 2.0),
+                     M = draw_gaussian<T>(trial, "M", 7, 30, 1.0);
   for (const std::string& name : activation_names()) {
     CAPTURE(name);
     const Activation& sigma = find_activation(name);
     arma::Mat<T> S;
     activate(sigma, Z, M, S);
     for (arma::uword i = 0; i < Z.n_elem; ++i) {
-      const double expected = sigma.value(static_cast<double>(Z[i])) * (sigma.gated ? static_cast<double>(M[i]) : 1.0);
-      CHECK(std::fabs(static_cast<double>(S[i]) - expected) <= tolerance::closed_form<T> * std::max(1.0, std::fabs(expected)));
+      const double expected =
+          sigma.value(static_cast<double>(Z[i])) * (sigma.gated ? static_cast<double>(M[i]) : 1.0);
+      CHECK(std::fabs(static_cast<double>(S[i]) - expected) <=
+            tolerance::closed_form<T> * std::max(1.0, std::fabs(expected)));
     }
   }
 }
 
-TEST_CASE("gradients are those of central differences, also in place") {
-  const arma::mat Z = draw_gaussian<double>(trial, "Z", 7, 30, 2.0), M = draw_gaussian<double>(trial, "M", 7, 30, 1.0),
+TEST_CASE("gradients agree with central differences, also in place") {
+  const arma::mat Z = draw_gaussian<double>(trial, "Z", 7, 30, 2.0),
+                  M = draw_gaussian<double>(trial, "M", 7, 30, 1.0),
                   dS = draw_gaussian<double>(trial, "dS", 7, 30, 1.0);
   for (const std::string& name : activation_names()) {
     CAPTURE(name);
@@ -44,21 +50,26 @@ TEST_CASE("gradients are those of central differences, also in place") {
     const auto loss = [&](const arma::mat& z, const arma::mat& m) {
       arma::mat S;
       activate(sigma, z, m, S);
-      return arma::mat(S % dS);  // one term for each entry, none of which depends on another
+      return arma::mat(S % dS);  // one term per entry, each independent of the others
     };
     const double h = 1e-5;
     arma::mat dZ = dS, dM;
     activate_backward(sigma, Z, M, dZ, dZ, dM);
-    const arma::mat by_Z = (loss(Z + h, M) - loss(Z - h, M)) / (2 * h), by_M = (loss(Z, M + h) - loss(Z, M - h)) / (2 * h);
+    const arma::mat by_Z = (loss(Z + h, M) - loss(Z - h, M)) / (2 * h),
+                    by_M = (loss(Z, M + h) - loss(Z, M - h)) / (2 * h);
     CHECK(arma::abs(dZ - by_Z).max() <= tolerance::central_difference);
     if (sigma.gated) CHECK(arma::abs(dM - by_M).max() <= tolerance::central_difference);
   }
 }
 
-TEST_CASE_TEMPLATE("gelu and its slope, z Phi(z) and Phi(z) + z phi(z), all along the line", T, float, double) {
-  // In single precision the worst of all z is 4.3e-7 off, most of it rounding between 2 and 8.
+TEST_CASE_TEMPLATE(
+    "gelu and its derivative, z Phi(z) and Phi(z) + z phi(z), are accurate for all z", T, float,
+    double) {
+  // In single precision the largest error over all z is 4.3e-7, mostly from rounding between 2
+  // and 8.
   const double limit = std::is_same_v<T, float> ? 5e-7 : tolerance::closed_form<double>;
-  const arma::Mat<T> Z = arma::linspace<arma::Col<T>>(-10, 10, 200'001), ones(arma::size(Z), arma::fill::ones);
+  const arma::Mat<T> Z = arma::linspace<arma::Col<T>>(-10, 10, 200'001),
+                     ones(arma::size(Z), arma::fill::ones);
   const Activation& gelu = find_activation("gelu");
   arma::Mat<T> S, slopes, none;
   activate(gelu, Z, none, S);
@@ -68,7 +79,8 @@ TEST_CASE_TEMPLATE("gelu and its slope, z Phi(z) and Phi(z) + z phi(z), all alon
     const double z = static_cast<double>(Z[i]), Phi = std::erfc(-z / std::numbers::sqrt2) / 2;
     const double phi = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
     value_error = std::max(value_error, std::fabs(static_cast<double>(S[i]) - z * Phi));
-    slope_error = std::max(slope_error, std::fabs(static_cast<double>(slopes[i]) - (Phi + z * phi)));
+    slope_error =
+        std::max(slope_error, std::fabs(static_cast<double>(slopes[i]) - (Phi + z * phi)));
   }
   CHECK(value_error <= limit);
   CHECK(slope_error <= limit);

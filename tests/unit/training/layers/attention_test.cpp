@@ -1,5 +1,5 @@
-// What the models do not use of it: attention to later tokens too; and one head, whose maps are joined. The rest is tested through
-// the models.
+// Features that the models do not use: attention to later tokens, and one head with joined maps.
+// The rest is tested through the models.
 #include "training/layers/attention.hpp"
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@ AttentionPass<double> drawn() {
 
 }  // namespace
 
-TEST_CASE("attention is that of the blocks of rank-collapse, sequence by sequence") {
+TEST_CASE("attention agrees with the blocks of rank-collapse, sequence by sequence") {
   for (const bool causal : {false, true}) {
     CAPTURE(causal);
     const Attention<double> attention({.heads = heads, .context = context, .causal = causal}, d);
@@ -39,20 +39,26 @@ TEST_CASE("attention is that of the blocks of rank-collapse, sequence by sequenc
     attention.forward(pass);
     for (arma::uword first = 0; first < N; first += context) {
       const arma::uword last = first + context - 1;
-      const auto P =
-          head_attention_matrices<double>(pass.q.cols(first, last), pass.k.cols(first, last), heads, 1 / std::sqrt(4.0), causal);
+      const auto P = head_attention_matrices<double>(
+          pass.q.cols(first, last), pass.k.cols(first, last), heads, 1 / std::sqrt(4.0), causal);
       const arma::mat expected = mixed_heads<double>(pass.v.cols(first, last), P);
-      CHECK(arma::approx_equal(pass.H.cols(first, last), expected, "absdiff", tolerance::closed_form<double>));
+      CHECK(arma::approx_equal(pass.H.cols(first, last), expected, "absdiff",
+                               tolerance::closed_form<double>));
     }
   }
 }
 
-TEST_CASE("gradients of full attention are those of central differences") {
+TEST_CASE("gradients of full attention agree with central differences") {
   for (const bool rotary : {false, true}) {
     for (const bool qk_norm : {false, true}) {
-      const Attention<double> attention({.heads = heads, .context = context, .causal = false, .rotary = rotary, .qk_norm = qk_norm},
+      const Attention<double> attention({.heads = heads,
+                                         .context = context,
+                                         .causal = false,
+                                         .rotary = rotary,
+                                         .qk_norm = qk_norm},
                                         d);
-      const arma::mat weights = draw_gaussian<double>(trial, "weights", d, N, 1.0);  // the loss is their product with H
+      const arma::mat weights = draw_gaussian<double>(
+          trial, "weights", d, N, 1.0);  // the loss is their inner product with H
       const AttentionPass<double> start = drawn();
       const auto loss = [&](const AttentionPass<double>& at) {
         AttentionPass<double> pass = at;
@@ -63,21 +69,24 @@ TEST_CASE("gradients of full attention are those of central differences") {
       attention.forward(pass);
       arma::mat dq, dk, dv;
       attention.backward(pass, weights, dq, dk, dv);
-      for (const auto& [input, gradient] :
-           {std::pair{&AttentionPass<double>::q, &dq}, {&AttentionPass<double>::k, &dk}, {&AttentionPass<double>::v, &dv}}) {
+      for (const auto& [input, gradient] : {std::pair{&AttentionPass<double>::q, &dq},
+                                            {&AttentionPass<double>::k, &dk},
+                                            {&AttentionPass<double>::v, &dv}}) {
         for (arma::uword i = 0; i < d * N; ++i) {
           const double h = 1e-5;
           AttentionPass<double> above = start, below = start;
           (above.*input)[i] += h;
           (below.*input)[i] -= h;
-          CHECK(std::fabs((loss(above) - loss(below)) / (2 * h) - (*gradient)[i]) <= tolerance::central_difference);
+          CHECK(std::fabs((loss(above) - loss(below)) / (2 * h) - (*gradient)[i]) <=
+                tolerance::central_difference);
         }
       }
     }
   }
 }
 
-TEST_CASE("one head, its maps joined, is that of the four maps, forward and by central differences") {
+TEST_CASE(
+    "one head with joined maps agrees with the four maps, forward and by central differences") {
   for (const bool causal : {false, true}) {
     for (const bool output : {false, true}) {
       for (const bool output_bias : {false, true}) {
@@ -98,7 +107,8 @@ TEST_CASE("one head, its maps joined, is that of the four maps, forward and by c
         Attention<double>(shape, d).forward(pass);
         arma::mat expected = output ? arma::mat(W(3) * pass.H) : pass.H;
         if (output && output_bias) expected.each_col() += arma::vec(W(4));
-        CHECK(arma::approx_equal(mixer_checks::output(mixer, X), expected, "absdiff", tolerance::residual<double>));
+        CHECK(arma::approx_equal(mixer_checks::output(mixer, X), expected, "absdiff",
+                                 tolerance::residual<double>));
         mixer_checks::check_gradients(mixer, X);
         mixer_checks::check_single_precision(mixer, narrow, X);
       }

@@ -1,4 +1,4 @@
-// De-escalation against the matrix D = I - tau C of a sequence: Y = X D', dX = G D.
+// Compares de-escalation with the matrix D = I - tau C of a sequence: Y = X D', dX = G D.
 #include "training/layers/de_escalation.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr arma::uword d = 3, sequences = 4;
 
-void for_each_of(const std::function<void(const DeEscalation&)>& visit) {
+void for_each_variant(const std::function<void(const DeEscalation&)>& visit) {
   for (const MeanOver mean : means) {
     for (const double tau : {0.3, 1.0}) {
       for (const arma::uword length : {1u, 2u, 7u}) {
@@ -48,7 +48,7 @@ arma::Mat<T> backward(const DeEscalation& of, arma::Mat<T> G) {
   return G;
 }
 
-/// M, (T, T), behind every sequence of X.
+/// X times M (T, T), sequence by sequence.
 arma::mat times(arma::mat X, const arma::mat& M) {
   for (arma::uword first = 0; first < X.n_cols; first += M.n_cols) {
     const arma::span tokens(first, first + M.n_cols - 1);
@@ -59,30 +59,37 @@ arma::mat times(arma::mat X, const arma::mat& M) {
 
 }  // namespace
 
-TEST_CASE("de-escalation is the matrix I - tau C of each sequence, its backward pass the transpose") {
-  for_each_of([](const DeEscalation& of) {
-    const arma::mat X = drawn(of, "X"), G = drawn(of, "G"), D = removal(of);
-    // Absolute, as one token alone less itself is 0 and its gradient too.
-    CHECK(arma::approx_equal(forward(of, X), times(X, D.t()), "absdiff", tolerance::closed_form<double>));
-    CHECK(arma::approx_equal(backward(of, G), times(G, D), "absdiff", tolerance::closed_form<double>));
+TEST_CASE(
+    "de-escalation applies I - tau C to each sequence, and its backward pass applies the "
+    "transpose") {
+  for_each_variant([](const DeEscalation& of) {
+    const arma::mat X = drawn(of, "X"), G = drawn(of, "G"), D = de_escalation_matrix(of);
+    // An absolute error, as a single token minus itself is 0, and so is its gradient.
+    CHECK(arma::approx_equal(forward(of, X), times(X, D.t()), "absdiff",
+                             tolerance::closed_form<double>));
+    CHECK(arma::approx_equal(backward(of, G), times(G, D), "absdiff",
+                             tolerance::closed_form<double>));
     CHECK(std::fabs(arma::dot(G, forward(of, X)) - arma::dot(backward(of, G), X)) <=
           tolerance::closed_form<double> * arma::norm(G, "fro") * arma::norm(X, "fro"));
   });
 }
 
-TEST_CASE("de-escalation in single precision is the same") {
-  for_each_of([](const DeEscalation& of) {
-    const arma::mat X = drawn(of, "X"), D = removal(of);
+TEST_CASE("de-escalation in single precision agrees with double precision") {
+  for_each_variant([](const DeEscalation& of) {
+    const arma::mat X = drawn(of, "X"), D = de_escalation_matrix(of);
     const arma::fmat x = arma::conv_to<arma::fmat>::from(X);
     const auto close = [](const arma::fmat& found, const arma::mat& expected) {
-      return arma::approx_equal(arma::conv_to<arma::mat>::from(found), expected, "absdiff", tolerance::closed_form<float>);
+      return arma::approx_equal(arma::conv_to<arma::mat>::from(found), expected, "absdiff",
+                                tolerance::closed_form<float>);
     };
     CHECK(close(forward(of, x), times(X, D.t())));
     CHECK(close(backward(of, x), times(X, D)));
   });
 }
 
-TEST_CASE("at tau = 1: means of segments become 0; of prefixes the first token does; strictly, it stays") {
+TEST_CASE(
+    "at tau = 1, segment means become 0; a prefix mean makes the first token 0, a strict mean "
+    "keeps it") {
   for (const arma::uword length : {1u, 2u, 7u}) {
     CAPTURE(length);
     DeEscalation of{.tau = 1, .mean = MeanOver::segment, .length = length};
@@ -96,7 +103,7 @@ TEST_CASE("at tau = 1: means of segments become 0; of prefixes the first token d
       CHECK(arma::norm(total) <= tolerance::closed_form<double> * static_cast<double>(length));
       CHECK(arma::all(prefix.col(first) == 0.0));
       CHECK(arma::all(strict.col(first) == X.col(first)));
-      // The second token by hand: less (x_1 + x_2) / 2, less x_1.
+      // The second token by hand: minus (x_1 + x_2) / 2, or minus x_1.
       if (length == 1) continue;
       const arma::vec apart = X.col(first + 1) - X.col(first);
       CHECK(relative(prefix.col(first + 1), apart / 2) <= tolerance::closed_form<double>);
@@ -105,21 +112,23 @@ TEST_CASE("at tau = 1: means of segments become 0; of prefixes the first token d
   }
 }
 
-TEST_CASE("prefix and strict means let no token see a later one, and no gradient go to one, bit by bit") {
-  for_each_of([](const DeEscalation& of) {
+TEST_CASE(
+    "with prefix and strict means, outputs do not depend on later tokens and no gradient reaches "
+    "them, bit by bit") {
+  for_each_variant([](const DeEscalation& of) {
     if (of.length == 1) return;
     const arma::uword last = of.length - 1;
-    const bool sees = of.mean == MeanOver::segment;
+    const bool depends = of.mean == MeanOver::segment;
     arma::mat X = drawn(of, "X"), G(d, of.length, arma::fill::zeros);
     const arma::mat Y = forward(of, X);
     X.col(last) *= -1.5;
     const arma::mat Z = forward(of, X);
     for (arma::uword t = 0; t < last; ++t) {
-      CHECK(arma::approx_equal(Y.col(t), Z.col(t), "absdiff", 0.0) != sees);
+      CHECK(arma::approx_equal(Y.col(t), Z.col(t), "absdiff", 0.0) != depends);
       CHECK(arma::approx_equal(Y.col(of.length + t), Z.col(of.length + t), "absdiff", 0.0));
     }
     G.col(0).ones();
-    CHECK(arma::any(arma::vectorise(backward(of, G).cols(1, last)) != 0.0) == sees);
+    CHECK(arma::any(arma::vectorise(backward(of, G).cols(1, last)) != 0.0) == depends);
   });
 }
 

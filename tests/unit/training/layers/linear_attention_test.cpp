@@ -25,7 +25,7 @@ double phi(double x) {
   return x > 0 ? x + 1 : std::exp(x);
 }
 
-/// One token and one number at a time.
+/// Computes one token and one number at a time.
 arma::mat by_loops(Mixer<double>& mixer, bool causal) {
   const auto weights = mixer.parameters();
   const arma::mat q = weights[0]->W * X, k = weights[1]->W * X, v = weights[2]->W * X;
@@ -46,15 +46,16 @@ arma::mat by_loops(Mixer<double>& mixer, bool causal) {
 
 }  // namespace
 
-TEST_CASE("linear attention by loops, full and causal") {
+TEST_CASE("linear attention agrees with loops, full and causal") {
   for (const bool causal : {false, true}) {
     CAPTURE(causal);
     LinearAttentionMixer<double> mixer = mixer_of(causal);
-    CHECK(relative(output<double>(mixer, X), by_loops(mixer, causal)) <= tolerance::residual<double>);
+    CHECK(relative(output<double>(mixer, X), by_loops(mixer, causal)) <=
+          tolerance::residual<double>);
   }
 }
 
-TEST_CASE("linear attention: features that are all small meet the epsilon of the denominator") {
+TEST_CASE("linear attention: if all features are small, the epsilon of the denominator matters") {
   for (const bool causal : {false, true}) {
     CAPTURE(causal);
     LinearAttentionMixer<double> mixer = mixer_of(causal);
@@ -67,13 +68,14 @@ TEST_CASE("linear attention: features that are all small meet the epsilon of the
     ones.row(0).ones();
     const arma::mat V = mixer.parameters()[3]->W * mixer.parameters()[2]->W * ones;
     const double along = d * std::exp(causal ? -26.0 : -12.0);
-    const double seen = causal ? 1 : length;  // by the first token
-    const arma::vec expected = along * arma::sum(V.head_cols(causal ? 1 : length), 1) / (seen * along + (causal ? 1e-12 : 1e-6));
+    const double seen = causal ? 1 : length;  // number of tokens that the first one attends to
+    const arma::vec expected = along * arma::sum(V.head_cols(causal ? 1 : length), 1) /
+                               (seen * along + (causal ? 1e-12 : 1e-6));
     CHECK(relative(output<double>(mixer, ones).col(0), expected) <= tolerance::residual<double>);
   }
 }
 
-TEST_CASE("linear attention: gradients are those of central differences") {
+TEST_CASE("linear attention: gradients agree with central differences") {
   for (const bool causal : {false, true}) {
     CAPTURE(causal);
     LinearAttentionMixer<double> mixer = mixer_of(causal);
@@ -81,7 +83,9 @@ TEST_CASE("linear attention: gradients are those of central differences") {
   }
 }
 
-TEST_CASE("linear attention: sequences apart, causal where it should be, and the same in single precision") {
+TEST_CASE(
+    "linear attention: sequences are independent, causal if requested, and single precision "
+    "agrees") {
   for (const bool causal : {false, true}) {
     CAPTURE(causal);
     LinearAttentionMixer<double> mixer = mixer_of(causal);
@@ -96,14 +100,15 @@ TEST_CASE("linear attention: sequences apart, causal where it should be, and the
   CHECK(arma::norm(output<double>(full, X).col(0) - output<double>(full, later).col(0)) > 0);
 }
 
-TEST_CASE("linear attention: sequences apart where the maps are large enough to be done for all tokens at once") {
-  constexpr arma::uword wide = 64, tokens = 90;  // 192 x 64 x 90 multiplications for a sequence
+TEST_CASE(
+    "linear attention: sequences are independent if large maps are applied to all tokens at once") {
+  constexpr arma::uword wide = 64, tokens = 90;  // 192 x 64 x 90 multiplications per sequence
   LinearAttentionMixer<double> mixer(wide, tokens, true, initial);
   perturb(mixer);
   check_sequences_apart(mixer, gaussian(wide, 2 * tokens, "X"));
 }
 
-TEST_CASE("linear attention: four maps that decay, by their names") {
+TEST_CASE("linear attention has four named maps, all with weight decay") {
   LinearAttentionMixer<double> mixer(d, length, true, initial);
   std::string names;
   for (const Parameter<double>* parameter : mixer.parameters()) {

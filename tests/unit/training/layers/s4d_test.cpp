@@ -40,7 +40,8 @@ arma::mat kernels(Mixer<double>& mixer) {
       long double sum = 0;
       for (arma::uword m = 0; m < n / 2; ++m) {
         const Complex A(-std::exp(static_cast<long double>(W[2]->W(m, c))), W[3]->W(m, c));
-        const Complex held = Complex(W[0]->W(2 * m, c), W[0]->W(2 * m + 1, c)) * (std::exp(dt * A) - 1.0L) / A;
+        const Complex held =
+            Complex(W[0]->W(2 * m, c), W[0]->W(2 * m + 1, c)) * (std::exp(dt * A) - 1.0L) / A;
         sum += 2 * (held * std::exp(static_cast<long double>(l) * dt * A)).real();
       }
       K(c, l) = static_cast<double>(sum);
@@ -49,7 +50,7 @@ arma::mat kernels(Mixer<double>& mixer) {
   return K;
 }
 
-/// GLU(Wo gelu(U) + bo), one number at a time.
+/// GLU(Wo gelu(U) + bo), computed one number at a time.
 arma::mat after_convolution(Mixer<double>& mixer, const arma::mat& U) {
   const arma::mat &W = mixer.parameters()[5]->W, &b = mixer.parameters()[6]->W;
   const arma::uword d = U.n_rows;
@@ -70,7 +71,7 @@ arma::mat after_convolution(Mixer<double>& mixer, const arma::mat& U) {
 
 }  // namespace
 
-TEST_CASE("S4D by loops, sequence by sequence, whether or not 16 channels go in a row") {
+TEST_CASE("S4D agrees with loops, sequence by sequence, with and without groups of 16 channels") {
   for (const arma::uword d : {6u, 16u, 35u}) {
     CAPTURE(d);
     S4dMixer<double> mixer = mixer_of(d);
@@ -80,20 +81,23 @@ TEST_CASE("S4D by loops, sequence by sequence, whether or not 16 channels go in 
       U.col(t) = D % X.col(t);
       for (arma::uword j = 0; j <= t % length; ++j) U.col(t) += K.col(j) % X.col(t - j);
     }
-    CHECK(relative(output<double>(mixer, X), after_convolution(mixer, U)) <= tolerance::residual<double>);
+    CHECK(relative(output<double>(mixer, X), after_convolution(mixer, U)) <=
+          tolerance::residual<double>);
   }
 }
 
-TEST_CASE("S4D is that of rank-collapse, which has no kernels but states") {
+TEST_CASE("S4D agrees with that of rank-collapse, which uses states instead of kernels") {
   S4dMixer<double> mixer = mixer_of(6);
   const auto W = mixer.parameters();
-  const S4dModes modes = s4d_modes(W[0]->W, W[1]->W, arma::vectorise(W[2]->W), arma::vectorise(W[3]->W));
+  const S4dModes modes =
+      s4d_modes(W[0]->W, W[1]->W, arma::vectorise(W[2]->W), arma::vectorise(W[3]->W));
   const arma::mat X = tokens(6).head_cols(length);
   const arma::mat U = modal_convolution(modes, X) + X.each_col() % W[4]->W.as_col();
-  CHECK(relative(output<double>(mixer, X), after_convolution(mixer, U)) <= tolerance::residual<double>);
+  CHECK(relative(output<double>(mixer, X), after_convolution(mixer, U)) <=
+        tolerance::residual<double>);
 }
 
-TEST_CASE("S4D: gradients are those of central differences") {
+TEST_CASE("S4D: gradients agree with central differences") {
   for (const arma::uword d : {6u, 17u}) {
     CAPTURE(d);
     S4dMixer<double> mixer = mixer_of(d);
@@ -101,7 +105,7 @@ TEST_CASE("S4D: gradients are those of central differences") {
   }
 }
 
-TEST_CASE("S4D: sequences apart, causal, and the same in single precision") {
+TEST_CASE("S4D: sequences are independent, the mixer is causal, and single precision agrees") {
   S4dMixer<double> mixer = mixer_of(18);
   S4dMixer<float> narrow = mixer_of<float>(18);
   check_sequences_apart(mixer, tokens(18));
@@ -109,7 +113,7 @@ TEST_CASE("S4D: sequences apart, causal, and the same in single precision") {
   check_single_precision(mixer, narrow, tokens(18));
 }
 
-TEST_CASE("S4D: names, shapes and starts") {
+TEST_CASE("S4D: parameters have the right names, shapes and initial values") {
   constexpr arma::uword d = 400;
   S4dMixer<double> mixer(d, length, {}, initial);
   const auto W = mixer.parameters();
@@ -127,8 +131,9 @@ TEST_CASE("S4D: names, shapes and starts") {
   CHECK(arma::size(W[6]->W) == arma::SizeMat(2 * d, 1));
 
   const auto mean_square = [](const arma::mat& of) { return arma::mean(arma::vectorise(of % of)); };
-  // A real or imaginary part: 1/2, the variance of its square 1/2.
-  CHECK(std::fabs(mean_square(W[0]->W) - 0.5) <= tolerance::standard_errors * std::sqrt(0.5 / (16 * d)));
+  // The square of a real or imaginary part has mean 1/2 and variance 1/2.
+  CHECK(std::fabs(mean_square(W[0]->W) - 0.5) <=
+        tolerance::standard_errors * std::sqrt(0.5 / (16 * d)));
   CHECK(std::fabs(mean_square(W[4]->W) - 1.0) <= tolerance::standard_errors * std::sqrt(2.0 / d));
   CHECK(std::fabs(std::exp(W[1]->W.min()) / 0.001 - 1) <= 0.05);
   CHECK(std::fabs(std::exp(W[1]->W.max()) / 0.1 - 1) <= 0.05);

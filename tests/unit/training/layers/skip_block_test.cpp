@@ -1,4 +1,5 @@
-// Blocks, with every switch and a mixer that does next to nothing, against their equations one number at a time.
+// Compares blocks, for every switch and with a trivial mixer, with their equations computed one
+// number at a time.
 #include "training/layers/skip_block.hpp"
 
 #include <doctest/doctest.h>
@@ -22,23 +23,26 @@ constexpr arma::uword d = 3, width = 5, tokens = 4;
 const Trial trial(7, 0, 0);
 const InitialWeights initial(WeightLaw::fan, trial, "block.");
 
-/// Row i of Y is 2 i times that of X: not along X, as norms would hide that.
+/// Row i of Y is 2 i times that of X. Y is not parallel to X, as norms would hide a multiple of X.
 template <class T>
 class Scaled final : public Mixer<T> {
  public:
   std::vector<Parameter<T>*> parameters() override { return {}; }
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override { Y = scale() * X; }
-  void backward(const arma::Mat<T>&, const arma::Mat<T>& dY, arma::Mat<T>& dX) override { dX = scale() * dY; }
+  void backward(const arma::Mat<T>&, const arma::Mat<T>& dY, arma::Mat<T>& dX) override {
+    dX = scale() * dY;
+  }
 
  private:
   static arma::Mat<T> scale() { return arma::diagmat(2 * arma::regspace<arma::Col<T>>(0, d - 1)); }
 };
 
-/// A block as mixer_checks has it.
+/// A block with the interface that mixer_checks needs.
 template <class T>
 class Block final : public Mixer<T> {
  public:
-  explicit Block(const SkipBlockShape& shape) : block(shape, std::make_unique<Scaled<T>>(), initial) {
+  explicit Block(const SkipBlockShape& shape)
+      : block(shape, std::make_unique<Scaled<T>>(), initial) {
     mixer_checks::perturb<T>(*this);
   }
   std::vector<Parameter<T>*> parameters() override { return block.parameters(); }
@@ -85,14 +89,16 @@ void for_each_shape(const std::function<void(const SkipBlockShape&)>& visit) {
   }
 }
 
-// The equations of one token. ----------------------------------------------------------------------------------------------------
+// The equations of one token. ---------------------------------------------------------------------
 
 using Vector = std::vector<double>;
 
 class ByLoops {
  public:
-  ByLoops(const SkipBlockShape& shape, SkipBlock<double>& block) : shape_(shape), lambda_(shape.lambda) {
-    for (const Parameter<double>* parameter : block.parameters()) W_[parameter->name] = parameter->W;
+  ByLoops(const SkipBlockShape& shape, SkipBlock<double>& block)
+      : shape_(shape), lambda_(shape.lambda) {
+    for (const Parameter<double>* parameter : block.parameters())
+      W_[parameter->name] = parameter->W;
     if (shape.learns_lambda) lambda_ = W_.at("block.lambda")(0);
   }
 
@@ -127,7 +133,8 @@ class ByLoops {
     for (const double u : x) mean += layer ? u / d : 0;
     for (const double u : x) squares += (u - mean) * (u - mean) / d;
     for (std::size_t i = 0; i < d; ++i) {
-      x[i] = W(name + ".gain")(i) * (x[i] - mean) / std::sqrt(squares + 1e-5) + (layer ? W(name + ".bias")(i) : 0.0);
+      x[i] = W(name + ".gain")(i) * (x[i] - mean) / std::sqrt(squares + 1e-5) +
+             (layer ? W(name + ".bias")(i) : 0.0);
     }
     return x;
   }
@@ -138,7 +145,8 @@ class ByLoops {
     for (std::size_t j = 0; j < width; ++j) {
       double z = W("b1")(j);
       for (std::size_t i = 0; i < d; ++i) z += W("W1")(j, i) * x[i];
-      for (std::size_t i = 0; i < d; ++i) out[i] += W("W2")(i, j) * z * (1 + std::erf(z / std::sqrt(2.0))) / 2;
+      for (std::size_t i = 0; i < d; ++i)
+        out[i] += W("W2")(i, j) * z * (1 + std::erf(z / std::sqrt(2.0))) / 2;
     }
     return out;
   }
@@ -150,22 +158,24 @@ class ByLoops {
 
 }  // namespace
 
-TEST_CASE("a block by loops, lambda and c at their skips") {
+TEST_CASE("a block agrees with loops, with lambda and c at their skips") {
   const arma::mat R = gaussian(d, tokens, "R");
   for_each_shape([&](const SkipBlockShape& shape) {
-    Block<double> of(shape);
-    const ByLoops expected(shape, of.block);
+    Block<double> mixer(shape);
+    const ByLoops expected(shape, mixer.block);
     arma::mat out;
-    of.block.forward(R, out);
+    mixer.block.forward(R, out);
     for (arma::uword n = 0; n < tokens; ++n) {
-      const Vector wanted = expected(arma::conv_to<Vector>::from(R.col(n)));
-      for (arma::uword i = 0; i < d; ++i) CHECK(std::fabs(out(i, n) - wanted[i]) <= tolerance::residual<double>);
+      const Vector reference = expected(arma::conv_to<Vector>::from(R.col(n)));
+      for (arma::uword i = 0; i < d; ++i)
+        CHECK(std::fabs(out(i, n) - reference[i]) <= tolerance::residual<double>);
     }
   });
 }
 
-TEST_CASE("a block by hand: what lambda does to a token that the norm leaves alone") {
-  // (1, -1, 0) has mean 0 and mean square 2/3, becomes (a, -a, 0) with a = sqrt(3/2) up to epsilon, and (0, -2 a, 0) mixed.
+TEST_CASE("a block by hand: the effect of lambda on a token that the norm only scales") {
+  // (1, -1, 0) has mean 0 and mean square 2/3. The norm gives (a, -a, 0) with a = sqrt(3/2) up to
+  // epsilon, and the mixer (0, -2 a, 0).
   const double a = 1 / std::sqrt(2.0 / 3 + 1e-5);
   SkipBlockShape shape = shape_of();
   shape.hidden = 0;
@@ -174,22 +184,23 @@ TEST_CASE("a block by hand: what lambda does to a token that the norm leaves alo
     SkipBlock<double> block(shape, std::make_unique<Scaled<double>>(), initial);
     arma::mat out;
     block.forward(arma::vec{1, -1, 0}, out);
-    CHECK(arma::approx_equal(out, arma::vec{lambda, -lambda - 2 * a, 0}, "absdiff", tolerance::closed_form<double>));
+    CHECK(arma::approx_equal(out, arma::vec{lambda, -lambda - 2 * a, 0}, "absdiff",
+                             tolerance::closed_form<double>));
     CHECK(block.lambda() == lambda);
   }
 }
 
-TEST_CASE("a block: gradients are those of central differences, and in single precision the same") {
+TEST_CASE("a block's gradients agree with central differences and with single precision") {
   for_each_shape([](const SkipBlockShape& shape) {
-    Block<double> of(shape);
+    Block<double> mixer(shape);
     Block<float> narrow(shape);
-    mixer_checks::check_gradients(of, gaussian(d, tokens, "R"));
-    mixer_checks::check_sequences_apart(of, gaussian(d, tokens, "R"));
-    mixer_checks::check_single_precision(of, narrow, gaussian(d, tokens, "R"));
+    mixer_checks::check_gradients(mixer, gaussian(d, tokens, "R"));
+    mixer_checks::check_sequences_apart(mixer, gaussian(d, tokens, "R"));
+    mixer_checks::check_single_precision(mixer, narrow, gaussian(d, tokens, "R"));
   });
 }
 
-TEST_CASE("some columns of a block are those of the whole one, forward and backward") {
+TEST_CASE("some columns of a block agree with those of the whole block, forward and backward") {
   const std::vector<std::uint64_t> columns = {1, 3};
   const arma::mat R = gaussian(d, tokens, "R"), dsome = gaussian(d, columns.size(), "dR+");
   arma::mat dall(d, tokens, arma::fill::zeros);
@@ -200,23 +211,27 @@ TEST_CASE("some columns of a block are those of the whole one, forward and backw
     const std::vector<arma::mat> expected = mixer_checks::gradients(whole, R, dall);
     whole.forward(R, all);
     part.block.forward(R, some, &columns);
-    CHECK(arma::approx_equal(some, all.cols(arma::uvec{1, 3}), "absdiff", tolerance::residual<double>));
+    CHECK(arma::approx_equal(some, all.cols(arma::uvec{1, 3}), "absdiff",
+                             tolerance::residual<double>));
     for (Parameter<double>* parameter : part.parameters()) parameter->clear_gradient();
     part.block.backward(R, dR, &columns);
     CHECK(arma::approx_equal(dR, expected.front(), "absdiff", tolerance::residual<double>));
     for (std::size_t i = 1; i < expected.size(); ++i)
-      CHECK(arma::approx_equal(part.parameters()[i - 1]->G, expected[i], "absdiff", tolerance::residual<double>));
+      CHECK(arma::approx_equal(part.parameters()[i - 1]->G, expected[i], "absdiff",
+                               tolerance::residual<double>));
   });
 }
 
-TEST_CASE("a block has the parameters of its switches; lambda has a rate of its own and does not decay") {
+TEST_CASE(
+    "a block has the parameters for its switches; lambda has its own rate and no weight decay") {
   for_each_shape([](SkipBlockShape shape) {
     shape.lambda_rate = 0.1;
     SkipBlock<double> block(shape, std::make_unique<Scaled<double>>(), initial);
     const bool layer = shape.norm == Norm::layer;
     std::string expected = layer ? "norm1.gain norm1.bias " : "norm1.gain ", names;
     if (shape.learns_lambda) expected += "lambda ";
-    if (shape.hidden > 0) expected += layer ? "norm2.gain norm2.bias W1 b1 W2 b2 " : "norm2.gain W1 b1 W2 b2 ";
+    if (shape.hidden > 0)
+      expected += layer ? "norm2.gain norm2.bias W1 b1 W2 b2 " : "norm2.gain W1 b1 W2 b2 ";
     for (const Parameter<double>* parameter : block.parameters()) {
       const std::string name = parameter->name.substr(std::string("block.").size());
       names += name + " ";

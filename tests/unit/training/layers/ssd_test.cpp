@@ -1,4 +1,5 @@
-// What the mixer of Mamba-2 does not show: the precision of its steps. The rest is tested through the mixer.
+// The precision of the steps, which the mixer of Mamba-2 does not show. The rest is tested through
+// the mixer.
 #include "training/layers/ssd.hpp"
 
 #include <doctest/doctest.h>
@@ -12,16 +13,20 @@ namespace ssd_test {
 using namespace ranklab;
 
 // For one token with x = B = C = 1 and D = 0, y = dt.
-TEST_CASE_TEMPLATE("steps are log(1 + exp(.)), as exact for long ones as for short ones", T, float, double) {
+TEST_CASE_TEMPLATE(
+    "steps are log(1 + exp(.)) with the same relative precision for large and small steps", T,
+    float, double) {
   const Trial trial(3, 0, 0);
-  Ssd<T> ssd({.heads = 1, .head_width = 1, .state = 1, .length = 1}, InitialWeights(WeightLaw::fan, trial));
+  Ssd<T> ssd({.heads = 1, .head_width = 1, .state = 1, .length = 1},
+             InitialWeights(WeightLaw::fan, trial));
   ssd.D.W.zeros();
   ssd.dt_bias.W.fill(T(0.25));
   const T ones[] = {1, 1, 1};
   ssd.start(1);
   for (T raw = -80; raw <= 80; raw += T(0.125)) {
     CAPTURE(raw);
-    const long double w = std::exp(static_cast<long double>(raw) + 0.25L), dt = std::log1p(w), slope = w / (1 + w);
+    const long double w = std::exp(static_cast<long double>(raw) + 0.25L), dt = std::log1p(w),
+                      slope = w / (1 + w);
     T y = 0, dxBC[3], draw = 0;
     ssd.forward(0, ones, &raw, 1, &y);
     CHECK(std::fabs(static_cast<double>(y / dt - 1)) <= tolerance::closed_form<T>);

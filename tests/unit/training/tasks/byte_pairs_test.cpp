@@ -1,4 +1,4 @@
-// The vocabulary against one that counts every pair anew before each merge.
+// Compares the vocabulary with one that counts all pairs again before each merge.
 #include "training/tasks/byte_pairs.hpp"
 
 #include <doctest/doctest.h>
@@ -17,10 +17,11 @@ namespace {
 
 using Token = BytePairs::Token;
 
-/// Pieces by the standard library's regular expressions.
+/// Splits into pieces with the standard library's regular expressions.
 std::vector<std::string> pieces_of(const std::string& text) {
   const std::regex piece(" ?[A-Za-z]+|\\n| ?[^A-Za-z\\s]+| +|\\s");
-  return {std::sregex_token_iterator(text.begin(), text.end(), piece), std::sregex_token_iterator()};
+  return {std::sregex_token_iterator(text.begin(), text.end(), piece),
+          std::sregex_token_iterator()};
 }
 
 struct ByCounting {
@@ -49,14 +50,16 @@ struct ByCounting {
     std::pair<Token, Token> best;
     int most = 0;
     for (const auto& [pair, count] : counts) {
-      if (count > most) best = pair, most = count;  // the map goes through the ids from the smallest on
+      if (count > most)
+        best = pair, most = count;  // the map iterates over the ids in increasing order
     }
     const Token token = static_cast<Token>(words.size());
     words.push_back(words[best.first] + words[best.second]);
     for (auto& piece : pieces) {
       std::vector<Token> merged;
       for (std::size_t j = 0; j < piece.size(); ++j) {
-        const bool pair = j + 1 < piece.size() && piece[j] == best.first && piece[j + 1] == best.second;
+        const bool pair =
+            j + 1 < piece.size() && piece[j] == best.first && piece[j + 1] == best.second;
         merged.push_back(pair ? token : piece[j]);
         j += pair;
       }
@@ -71,11 +74,13 @@ struct ByCounting {
   }
 };
 
-/// Words of few letters, so that pairs tie often and overlap (aaa), between all kinds of white space and marks.
+/// Words of few letters, so that pairs often tie and overlap (aaa), separated by all kinds of white
+/// space and punctuation.
 std::string text_of(unsigned seed, int words) {
   std::mt19937 random(seed);
   std::string text;
-  const std::vector<std::string> ends = {" ", " ", " ", "\n", ", ", "  ", "\t", ".\n", " 12 ", "'", "\r\n", "   "};
+  const std::vector<std::string> ends = {" ",  " ",   " ",    "\n", ", ",   "  ",
+                                         "\t", ".\n", " 12 ", "'",  "\r\n", "   "};
   for (int i = 0; i < words; ++i) {
     const int length = 1 + static_cast<int>(random() % 6);
     for (int j = 0; j < length; ++j) text += "aabcB"[random() % 5];
@@ -95,7 +100,7 @@ std::string complaint(const std::string& text, std::uint64_t vocabulary) {
 
 }  // namespace
 
-TEST_CASE("the vocabulary and the tokens are those of counting anew before each merge") {
+TEST_CASE("the vocabulary and the tokens agree with counting all pairs again before each merge") {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     const std::string text = text_of(seed, 400);
@@ -107,16 +112,18 @@ TEST_CASE("the vocabulary and the tokens are those of counting anew before each 
   }
 }
 
-TEST_CASE("another text is encoded by the same merges, and reads the same") {
-  const std::string learnt = text_of(3, 500), other = text_of(4, 200);
-  const BytePairs pairs(learnt, learnt + other, 80);
+TEST_CASE("another text is encoded with the same merges and decodes to the same text") {
+  const std::string learned = text_of(3, 500), other = text_of(4, 200);
+  const BytePairs pairs(learned, learned + other, 80);
   std::string read;
   for (const Token token : pairs.encode(other)) read += pairs.word(token);
   CHECK(read == other);
   CHECK(pairs.encode(other).size() < other.size());
 }
 
-TEST_CASE("without merges a token is a byte; bytes of the alphabet alone have tokens too") {
+TEST_CASE(
+    "without merges, each token is a byte; bytes that occur only in the alphabet text also have "
+    "tokens") {
   const BytePairs bytes("abba", "az", 0);
   CHECK(bytes.size() == 3);
   CHECK(bytes.encode("zab") == std::vector<Token>{2, 0, 1});
@@ -124,10 +131,12 @@ TEST_CASE("without merges a token is a byte; bytes of the alphabet alone have to
   CHECK(bytes.encode("").empty());
 }
 
-TEST_CASE("what a vocabulary cannot have is refused") {
-  CHECK(complaint("ab ab", 2) == "--vocab: 2 tokens are fewer than the 3 different bytes of the text");
-  // " ab" is all there is to merge: ab, then " ab".
-  CHECK(complaint("ab ab", 6) == "--vocab: the text has pairs for 5 tokens alone, not for 6");
+TEST_CASE("impossible vocabulary sizes are refused") {
+  CHECK(complaint("ab ab", 2) ==
+        "--vocab: 2 is not allowed; allowed: at least the 3 distinct bytes of the text");
+  // Only " ab" can be merged: first ab, then " ab".
+  CHECK(complaint("ab ab", 6) ==
+        "--vocab: 6 is not allowed; the text has pairs for at most 5 tokens");
   CHECK(complaint("ab ab", 5).empty());
 }
 

@@ -28,7 +28,7 @@ std::string complaint(const std::string& path, const std::string& vocab, std::ui
   return "";
 }
 
-/// N over the count of the commonest token.
+/// N divided by the count of the most common token.
 double one_over_largest_share(const std::vector<std::uint32_t>& tokens) {
   std::map<std::uint32_t, double> counts;
   double most = 0;
@@ -38,7 +38,7 @@ double one_over_largest_share(const std::vector<std::uint32_t>& tokens) {
 
 }  // namespace
 
-TEST_CASE("the King James Bible has the size and the frequencies that the specification counted") {
+TEST_CASE("the King James Bible has the size and frequencies given in the specification") {
   const std::string text = king_james_bible();
   CHECK(text.size() == 4'137'850);
   CHECK(std::count(text.begin(), text.end(), '\n') == 31'102);
@@ -49,13 +49,13 @@ TEST_CASE("the King James Bible has the size and the frequencies that the specif
   CHECK(std::fabs(one_over_largest_share(pairs.training) - 18.2) < 0.05);
   const Corpus bytes = read_corpus("", "char", 65);
   CHECK(bytes.vocabulary == 63);
-  // 64 blocks: three of them are for validation, 15, 31 and 47; block 63 is the last, and shorter.
+  // Of 64 blocks, 15, 31 and 47 are for validation; block 63 is the last one and shorter.
   CHECK(bytes.validation.size() == 3 * 65536 + (text.size() - 63 * 65536));
   CHECK(bytes.training.size() + bytes.validation.size() == text.size());
   CHECK(std::fabs(one_over_largest_share(bytes.training) - 5.5) < 0.05);
 }
 
-TEST_CASE("the sixteenth block of sixteen is held out, also of a short text") {
+TEST_CASE("the last of every sixteen blocks is held out, also for a short text") {
   const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 16; ++i) text += std::string(10, static_cast<char>('a' + i));
@@ -68,7 +68,7 @@ TEST_CASE("the sixteenth block of sixteen is held out, also of a short text") {
   CHECK(corpus.checksum.size() == 16);
 }
 
-TEST_CASE("windows are stretches of the text, one token on for the targets, from all over it") {
+TEST_CASE("windows are segments from the whole text, and targets are shifted by one token") {
   std::vector<std::uint32_t> tokens(50);
   for (std::uint32_t i = 0; i < tokens.size(); ++i) tokens[i] = i;
   Stream stream(1, 0, "windows");
@@ -82,23 +82,27 @@ TEST_CASE("windows are stretches of the text, one token on for the targets, from
     }
     starts.at(batch.ids[7 * b]) += 1;
   }
-  // 43 starts are possible, the last window ends with the last token; each count is binomial.
+  // 43 starts are possible, as the last window ends with the last token; each count is binomial.
   const double expected = 4000.0 / 43;
-  for (const double count : starts) CHECK(std::fabs(count - expected) <= tolerance::standard_errors * std::sqrt(expected));
+  for (const double count : starts)
+    CHECK(std::fabs(count - expected) <= tolerance::standard_errors * std::sqrt(expected));
 }
 
-TEST_CASE("texts and vocabularies that cannot be used are refused in a line") {
+TEST_CASE("unusable texts and vocabularies are refused with a one-line message") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "short", "a short text");
   write_file_atomically(folder / "empty", "");
   CHECK(complaint(folder / "short", "char", 65) ==
-        "--text: " + (folder / "short") + " is too short: its validation part has 0 tokens, a window takes 65");
+        "--text: " + (folder / "short") +
+            " is too short: its validation part has 0 tokens; at least 65 are needed");
   CHECK(complaint(folder / "empty", "char", 65).find("is too short") != std::string::npos);
   CHECK(complaint(folder / "none", "char", 65).find(folder / "none") != std::string::npos);
-  for (const std::string vocab : {"bpe", "bpe:", "bpe:1", "bpe:16385", "bpe:1x", "bpe:-3", "words", ""}) {
+  for (const std::string vocab :
+       {"bpe", "bpe:", "bpe:1", "bpe:16385", "bpe:1x", "bpe:-3", "words", ""}) {
     CAPTURE(vocab);
     CHECK(complaint(folder / "short", vocab, 65) ==
-          "--vocab: '" + vocab + "' is not allowed; allowed: char, or bpe:V with V from 2 to 16384");
+          "--vocab: '" + vocab +
+              "' is not allowed; allowed: char, or bpe:V with V from 2 to 16384");
   }
 }
 

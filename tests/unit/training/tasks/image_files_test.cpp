@@ -21,7 +21,7 @@ using namespace ranklab;
 
 namespace {
 
-/// What the call says, without the folder's name.
+/// The error message of the call without the folder's name.
 template <class Call>
 std::string complaint(const TemporaryFolder& folder, const Call& call) {
   std::string message;
@@ -32,11 +32,12 @@ std::string complaint(const TemporaryFolder& folder, const Call& call) {
   } catch (const Failure& error) {
     message = error.what();
   }
-  for (std::size_t at; (at = message.find(folder.path())) != std::string::npos;) message.replace(at, folder.path().size(), "DIR");
+  for (std::size_t at; (at = message.find(folder.path())) != std::string::npos;)
+    message.replace(at, folder.path().size(), "DIR");
   return message;
 }
 
-// IDX ----------------------------------------------------------------------------------------------------------------------------
+// IDX ---------------------------------------------------------------------------------------------
 
 std::string idx(const std::vector<std::uint64_t>& sizes, const std::string& entries) {
   std::string bytes = big(0x800 + sizes.size(), 4);
@@ -62,8 +63,9 @@ const std::map<std::string, std::string>& idx_files() {
   return files;
 }
 
-/// What reading says where one of the files has other bytes.
-std::string idx_complaint(const std::string& name, const std::string& bytes, std::uint64_t train = 3, std::uint64_t test = 2) {
+/// The error message of reading if one of the files has other bytes.
+std::string idx_complaint(const std::string& name, const std::string& bytes,
+                          std::uint64_t train = 3, std::uint64_t test = 2) {
   const TemporaryFolder folder;
   auto files = idx_files();
   files[name] = bytes;
@@ -71,11 +73,12 @@ std::string idx_complaint(const std::string& name, const std::string& bytes, std
   return complaint(folder, [&] { read_fashion_mnist(folder.path(), train, test); });
 }
 
-// Digits -------------------------------------------------------------------------------------------------------------------------
+// Digits ------------------------------------------------------------------------------------------
 
-/// Line i of made-up digits: its pixels tell i.
+/// Line i of synthetic digits; its pixels encode i.
 std::string digit_line(std::size_t i) {
-  std::string line = std::to_string(i % 17) + "," + std::to_string(i / 17 % 17) + "," + std::to_string(i / 289 % 17);
+  std::string line = std::to_string(i % 17) + "," + std::to_string(i / 17 % 17) + "," +
+                     std::to_string(i / 289 % 17);
   for (std::size_t pixel = 3; pixel < 64; ++pixel) line += "," + std::to_string((i + pixel) % 17);
   return line + "," + std::to_string(i % 10) + "\n";
 }
@@ -86,10 +89,11 @@ std::string digits_complaint(const std::string& text) {
   return complaint(folder, [&] { read_digits(folder / "digits.csv"); });
 }
 
-// CIFAR-10 -----------------------------------------------------------------------------------------------------------------------
+// CIFAR-10 ----------------------------------------------------------------------------------------
 
 std::string cifar_record(std::size_t i) {
-  return std::string(1, static_cast<char>(i % 10)) + counting(1024, i) + counting(1024, 3 * i + 50) + counting(1024, 7 * i + 5);
+  return std::string(1, static_cast<char>(i % 10)) + counting(1024, i) +
+         counting(1024, 3 * i + 50) + counting(1024, 7 * i + 5);
 }
 
 void write_cifar(const TemporaryFolder& folder) {
@@ -97,17 +101,18 @@ void write_cifar(const TemporaryFolder& folder) {
     write_file_atomically(folder / ("data_batch_" + std::to_string(file) + ".bin"),
                           cifar_record(2 * file) + cifar_record(2 * file + 1));
   }
-  write_file_atomically(folder / "test_batch.bin", cifar_record(20) + cifar_record(21) + cifar_record(22));
+  write_file_atomically(folder / "test_batch.bin",
+                        cifar_record(20) + cifar_record(21) + cifar_record(22));
 }
 
-double grey(std::size_t record, std::size_t pixel) {
+double gray(std::size_t record, std::size_t pixel) {
   const auto byte = [&](std::size_t start) { return static_cast<double>((start + pixel) % 256); };
   return 0.2989 * byte(record) + 0.5870 * byte(3 * record + 50) + 0.1140 * byte(7 * record + 5);
 }
 
 }  // namespace
 
-TEST_CASE("IDX files give the first images and labels, packed or not") {
+TEST_CASE("IDX files give the first images and labels, compressed or not") {
   for (const bool packed : {false, true}) {
     CAPTURE(packed);
     const TemporaryFolder folder;
@@ -128,7 +133,8 @@ TEST_CASE("IDX files give the first images and labels, packed or not") {
       CHECK(task.test.pixels[i] == static_cast<float>(100 + i));
     }
     std::string all;
-    for (const char* const name : {"train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"}) {
+    for (const char* const name :
+         {"train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"}) {
       all += idx_files().at(name + std::string("-ubyte"));
     }
     CHECK(task.checksum == hexadecimal(fnv1a(all)));
@@ -136,39 +142,53 @@ TEST_CASE("IDX files give the first images and labels, packed or not") {
   }
 }
 
-TEST_CASE("IDX files that are damaged, or do not belong together, are refused in a line") {
+TEST_CASE("IDX files that are damaged or do not match are refused with a one-line message") {
   const std::string images = "train-images-idx3-ubyte", labels = "train-labels-idx1-ubyte";
   const std::string& intact = idx_files().at(images);
   CHECK(idx_complaint(images, intact).empty());
   const std::string no_images =
-      "DIR/train-images-idx3-ubyte: not an IDX file of bytes in 3 dimensions, which begins with 00 00 08 03 and 3 sizes";
+      "DIR/train-images-idx3-ubyte: not an IDX file of bytes in 3 dimensions; such a file begins "
+      "with 00 "
+      "00 08 03 and 3 sizes";
   CHECK(idx_complaint(images, idx({24}, counting(24))) == no_images);
   CHECK(idx_complaint(images, big(0x1803, 4) + intact.substr(4)) == no_images);
   CHECK(idx_complaint(images, intact.substr(0, 15)) == no_images);
   CHECK(idx_complaint(labels, intact) ==
-        "DIR/train-labels-idx1-ubyte: not an IDX file of bytes in 1 dimension, which begins with 00 00 08 01 and 1 size");
-  CHECK(idx_complaint(images, intact + "x") == "DIR/train-images-idx3-ubyte: its header says 3 x 2 x 4 bytes, 25 follow it");
+        "DIR/train-labels-idx1-ubyte: not an IDX file of bytes in 1 dimension; such a file begins "
+        "with "
+        "00 00 08 01 and 1 size");
+  CHECK(idx_complaint(images, intact + "x") ==
+        "DIR/train-images-idx3-ubyte: the header says 3 x 2 x 4 bytes; 25 follow");
   CHECK(idx_complaint(images, intact.substr(0, 39)) ==
-        "DIR/train-images-idx3-ubyte: its header says 3 x 2 x 4 bytes, 23 follow it");
-  CHECK(idx_complaint(images, idx({3, 0, 4}, "")) == "DIR/train-images-idx3-ubyte: its header says 3 x 0 x 4 bytes, 0 follow it");
+        "DIR/train-images-idx3-ubyte: the header says 3 x 2 x 4 bytes; 23 follow");
+  CHECK(idx_complaint(images, idx({3, 0, 4}, "")) ==
+        "DIR/train-images-idx3-ubyte: the header says 3 x 0 x 4 bytes; 0 follow");
   // 24 modulo 2^64.
   CHECK(idx_complaint(images, idx({1539092, 1484310, 48448661}, counting(24))) ==
-        "DIR/train-images-idx3-ubyte: its header says 1539092 x 1484310 x 48448661 bytes, 24 follow it");
+        "DIR/train-images-idx3-ubyte: the header says 1539092 x 1484310 x 48448661 bytes; 24 "
+        "follow");
   CHECK(idx_complaint(labels, idx({4}, {1, 2, 3, 4})) ==
         "DIR/train-images-idx3-ubyte has 3 images, DIR/train-labels-idx1-ubyte has 4 labels");
-  CHECK(idx_complaint(labels, idx({3}, {1, 2, 10}), 1) == "DIR/train-labels-idx1-ubyte: image 3: label 10; labels are 0 to 9");
-  CHECK(idx_complaint(images, idx({3, 4, 2}, counting(24))) == "DIR: training images of 2 x 4 pixels, test images of 4 x 2");
-  CHECK(idx_complaint(images, intact, 4) == "--train-size 4 is not allowed: DIR/train-images-idx3-ubyte has 3 images");
-  CHECK(idx_complaint(images, intact, 3, 3) == "--test-size 3 is not allowed: DIR/t10k-images-idx3-ubyte has 2 images");
-  CHECK(idx_complaint(images, gzip(intact).substr(0, 30)) == "DIR/train-images-idx3-ubyte: damaged: the gzip stream is cut off");
+  CHECK(idx_complaint(labels, idx({3}, {1, 2, 10}), 1) ==
+        "DIR/train-labels-idx1-ubyte: image 3: label 10 is not allowed; allowed: 0 to 9");
+  CHECK(idx_complaint(images, idx({3, 4, 2}, counting(24))) ==
+        "DIR: training images of 2 x 4 pixels, test images of 4 x 2");
+  CHECK(idx_complaint(images, intact, 4) ==
+        "--train-size 4 is not allowed: DIR/train-images-idx3-ubyte has 3 images");
+  CHECK(idx_complaint(images, intact, 3, 3) ==
+        "--test-size 3 is not allowed: DIR/t10k-images-idx3-ubyte has 2 images");
+  CHECK(idx_complaint(images, gzip(intact).substr(0, 30)) ==
+        "DIR/train-images-idx3-ubyte: damaged: the gzip stream is cut off");
   const TemporaryFolder empty;
-  CHECK(complaint(empty, [&] { read_fashion_mnist(empty.path(), 1, 1); }) == "--idx: DIR has no file train-labels-idx1-ubyte.gz");
+  CHECK(complaint(empty, [&] { read_fashion_mnist(empty.path(), 1, 1); }) ==
+        "--idx: DIR has no file train-labels-idx1-ubyte.gz");
 }
 
-TEST_CASE("Fashion-MNIST is what its authors say, or its package is named") {
+TEST_CASE("Fashion-MNIST has the documented content, or the missing package is named") {
   if (!std::filesystem::exists(fashion_mnist_folder)) {
     MESSAGE("Debian's package dataset-fashion-mnist is not installed: its images are not tested");
-    CHECK_THROWS_WITH_AS(read_fashion_mnist("", 1, 1), doctest::Contains("install Debian's package dataset-fashion-mnist"),
+    CHECK_THROWS_WITH_AS(read_fashion_mnist("", 1, 1),
+                         doctest::Contains("install Debian's package dataset-fashion-mnist"),
                          Failure);
     return;
   }
@@ -183,19 +203,21 @@ TEST_CASE("Fashion-MNIST is what its authors say, or its package is named") {
     CHECK(std::count(task.training.labels.begin(), task.training.labels.end(), label) == 6000);
     CHECK(std::count(task.test.labels.begin(), task.test.labels.end(), label) == 1000);
   }
-  // The constants by which it is usually standardised, of pixels over 255, to four digits.
+  // The usual constants for standardization of pixels divided by 255, to four digits.
   const PixelMoments moments = pixel_moments(task.training);
   CHECK(std::fabs(moments.mean / 255 - 0.2860) <= 0.00005);
   CHECK(std::fabs(moments.deviation / 255 - 0.3530) <= 0.00005);
 }
 
-TEST_CASE("digits are permuted once for all, four fifths for training, and none is lost") {
+TEST_CASE(
+    "digits are permuted by a fixed permutation, four fifths are for training, and all are used") {
   const TemporaryFolder folder;
   std::string text;
   for (std::size_t i = 0; i < 1797; ++i) text += digit_line(i);
   write_file_atomically(folder / "digits.csv.gz", gzip(text));
   write_file_atomically(folder / "digits.csv", text);
-  const ImageTask task = read_digits(folder / "digits.csv.gz"), again = read_digits(folder / "digits.csv");
+  const ImageTask task = read_digits(folder / "digits.csv.gz"),
+                  again = read_digits(folder / "digits.csv");
   CHECK(task.training.labels.size() == 1437);
   CHECK(task.test.labels.size() == 360);
   CHECK(task.training.pixels == again.training.pixels);
@@ -206,13 +228,16 @@ TEST_CASE("digits are permuted once for all, four fifths for training, and none 
     REQUIRE(images->height == 8);
     REQUIRE(images->pixels.size() == 64 * images->labels.size());
     for (std::size_t i = 0; i < images->labels.size(); ++i) {
-      const auto value = [&](std::size_t pixel) { return static_cast<std::size_t>(images->pixels[64 * i + pixel]); };
+      const auto value = [&](std::size_t pixel) {
+        return static_cast<std::size_t>(images->pixels[64 * i + pixel]);
+      };
       found.push_back(value(0) + 17 * value(1) + 289 * value(2));
-      for (std::size_t pixel = 3; pixel < 64; ++pixel) CHECK(value(pixel) == (found.back() + pixel) % 17);
+      for (std::size_t pixel = 3; pixel < 64; ++pixel)
+        CHECK(value(pixel) == (found.back() + pixel) % 17);
       CHECK(images->labels[i] == found.back() % 10);
     }
   }
-  // Of a random order: about half of its steps go down, with variance (n + 1) / 12.
+  // In a random order, about half of the steps go down, with variance (n + 1) / 12.
   double descents = 0;
   for (std::size_t i = 1; i < found.size(); ++i) descents += found[i] < found[i - 1] ? 1 : 0;
   CHECK(std::fabs(descents - 898) <= tolerance::standard_errors * std::sqrt(1798.0 / 12));
@@ -220,22 +245,28 @@ TEST_CASE("digits are permuted once for all, four fifths for training, and none 
   for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == i);
 }
 
-TEST_CASE("digits that are none are refused by line") {
+TEST_CASE("invalid digits are refused with their line") {
   const std::string good = digit_line(0) + digit_line(1);
   CHECK(digits_complaint(good).empty());
-  CHECK(digits_complaint(digit_line(0)) == "DIR/digits.csv has 1 digit; at least 2, for training and test");
-  CHECK(digits_complaint(good + "\n") == "DIR/digits.csv: line 3 has 1 value; a digit has 64 pixels and a label");
-  CHECK(digits_complaint(good + "0," + digit_line(2)) == "DIR/digits.csv: line 3 has 66 values; a digit has 64 pixels and a label");
+  CHECK(digits_complaint(digit_line(0)) ==
+        "DIR/digits.csv has 1 digit; at least 2 are needed, for training and test");
+  CHECK(digits_complaint(good + "\n") ==
+        "DIR/digits.csv: line 3 has 1 value; a digit has 64 pixels and a label");
+  CHECK(digits_complaint(good + "0," + digit_line(2)) ==
+        "DIR/digits.csv: line 3 has 66 values; a digit has 64 pixels and a label");
   for (const std::string bad : {"17", "-1", "", " 1", "1.0", "x", "99999999999"}) {
     CHECK(digits_complaint(digit_line(0) + bad + digit_line(17).substr(1)) ==
           "DIR/digits.csv: line 2, value 1: '" + bad + "' is not an integer from 0 to 16");
   }
   std::string label = digit_line(3);
   label.replace(label.size() - 2, 1, "10");
-  CHECK(digits_complaint(good + label) == "DIR/digits.csv: line 3, value 65: '10' is not an integer from 0 to 9");
-  CHECK(digits_complaint(gzip(good) + "x") == "DIR/digits.csv: damaged: bytes follow the gzip stream");
+  CHECK(digits_complaint(good + label) ==
+        "DIR/digits.csv: line 3, value 65: '10' is not an integer from 0 to 9");
+  CHECK(digits_complaint(gzip(good) + "x") ==
+        "DIR/digits.csv: damaged: bytes follow the gzip stream");
   const TemporaryFolder folder;
-  CHECK(complaint(folder, [&] { read_digits(folder / "none"); }) == "cannot read DIR/none: No such file or directory");
+  CHECK(complaint(folder, [&] { read_digits(folder / "none"); }) ==
+        "cannot read DIR/none: No such file or directory");
 }
 
 TEST_CASE("scikit-learn's digits have the classes that it documents") {
@@ -252,13 +283,14 @@ TEST_CASE("scikit-learn's digits have the classes that it documents") {
   CHECK(counts == std::vector<int>{178, 182, 177, 183, 181, 182, 181, 179, 174, 180});
 }
 
-TEST_CASE("CIFAR-10 is read in grey, batch after batch") {
+TEST_CASE("CIFAR-10 is read in gray, file by file") {
   const TemporaryFolder folder;
   write_cifar(folder);
   const ImageTask task = read_cifar(folder.path(), 7, 2);
   CHECK(task.name == "CIFAR-10");
   CHECK(task.checksum.size() == 16);
-  for (const auto& [images, first, count] : {std::tuple{&task.training, 2, 7}, {&task.test, 20, 2}}) {
+  for (const auto& [images, first, count] :
+       {std::tuple{&task.training, 2, 7}, {&task.test, 20, 2}}) {
     CHECK(images->width == 32);
     CHECK(images->height == 32);
     REQUIRE(images->labels.size() == static_cast<std::size_t>(count));
@@ -267,14 +299,14 @@ TEST_CASE("CIFAR-10 is read in grey, batch after batch") {
       const std::size_t record = static_cast<std::size_t>(first) + i;
       CHECK(images->labels[i] == record % 10);
       for (std::size_t pixel = 0; pixel < 1024; ++pixel) {
-        CHECK(std::fabs(static_cast<double>(images->pixels[1024 * i + pixel]) - grey(record, pixel)) <=
-              255 * tolerance::epsilon<float>);
+        CHECK(std::fabs(static_cast<double>(images->pixels[1024 * i + pixel]) -
+                        gray(record, pixel)) <= 255 * tolerance::epsilon<float>);
       }
     }
   }
 }
 
-TEST_CASE("CIFAR-10 in colours has the planes of its records") {
+TEST_CASE("CIFAR-10 in color has the planes of its records") {
   const TemporaryFolder folder;
   write_cifar(folder);
   const Images images = read_cifar(folder.path(), 3, 1, true).training;
@@ -283,27 +315,31 @@ TEST_CASE("CIFAR-10 in colours has the planes of its records") {
   for (std::size_t i = 0; i < 3; ++i) {
     const std::string record = cifar_record(2 + i);
     for (std::size_t at = 0; at < 3072; ++at) {
-      CHECK(images.pixels[3072 * i + at] == static_cast<float>(static_cast<unsigned char>(record[1 + at])));
+      CHECK(images.pixels[3072 * i + at] ==
+            static_cast<float>(static_cast<unsigned char>(record[1 + at])));
     }
   }
 }
 
-TEST_CASE("CIFAR-10 that is damaged is refused in a line") {
+TEST_CASE("damaged CIFAR-10 files are refused with a one-line message") {
   const TemporaryFolder folder;
   const auto read = [&](std::uint64_t train, std::uint64_t test) {
     return complaint(folder, [&] { read_cifar(folder.path(), train, test); });
   };
   CHECK(read(1, 1) ==
-        "--cifar: DIR has no file data_batch_1.bin; it must be the folder cifar-10-batches-bin of the binary version");
+        "--cifar: DIR has no file data_batch_1.bin; it must be the folder cifar-10-batches-bin of "
+        "the binary version");
   write_cifar(folder);
   CHECK(read(10, 3).empty());
   CHECK(read(11, 3) == "--train-size 11 is not allowed: DIR has 10 images");
   CHECK(read(10, 4) == "--test-size 4 is not allowed: DIR has 3 images");
-  // Also behind the images that are asked for.
+  // Also after the requested images.
   write_file_atomically(folder / "data_batch_4.bin", cifar_record(1) + "x");
-  CHECK(read(1, 1) == "DIR/data_batch_4.bin: 3074 bytes are not records of 3073");
-  write_file_atomically(folder / "data_batch_4.bin", cifar_record(1) + "\x0a" + cifar_record(2).substr(1));
-  CHECK(read(1, 1) == "DIR/data_batch_4.bin: record 2: label 10; labels are 0 to 9");
+  CHECK(read(1, 1) ==
+        "DIR/data_batch_4.bin: 3074 bytes are not a multiple of the record size 3073");
+  write_file_atomically(folder / "data_batch_4.bin",
+                        cifar_record(1) + "\x0a" + cifar_record(2).substr(1));
+  CHECK(read(1, 1) == "DIR/data_batch_4.bin: record 2: label 10 is not allowed; allowed: 0 to 9");
 }
 
 }  // namespace image_files_test

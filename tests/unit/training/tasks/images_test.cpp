@@ -41,7 +41,7 @@ std::string complaint(const Call& call) {
 
 }  // namespace
 
-TEST_CASE("pooling takes the mean of each square") {
+TEST_CASE("pooling averages each square of pixels") {
   const Images images = drawn("pooled"), half = pooled(images, 2);
   CHECK(half.width == 3);
   CHECK(half.height == 2);
@@ -51,9 +51,10 @@ TEST_CASE("pooling takes the mean of each square") {
   for (std::uint64_t image = 0; image < 3; ++image) {
     for (std::uint64_t y = 0; y < 2; ++y) {
       for (std::uint64_t x = 0; x < 3; ++x) {
-        const double mean = (pixel(images, image, 2 * y, 2 * x) + pixel(images, image, 2 * y, 2 * x + 1) +
-                             pixel(images, image, 2 * y + 1, 2 * x) + pixel(images, image, 2 * y + 1, 2 * x + 1)) /
-                            4;
+        const double mean =
+            (pixel(images, image, 2 * y, 2 * x) + pixel(images, image, 2 * y, 2 * x + 1) +
+             pixel(images, image, 2 * y + 1, 2 * x) + pixel(images, image, 2 * y + 1, 2 * x + 1)) /
+            4;
         CHECK(std::fabs(pixel(half, image, y, x) - mean) <= tolerance::closed_form<float> * mean);
       }
     }
@@ -61,17 +62,22 @@ TEST_CASE("pooling takes the mean of each square") {
   CHECK(pooled(images, 1).pixels == images.pixels);
 }
 
-TEST_CASE("squares that do not fit are refused by the flag") {
+TEST_CASE("pooling and patch sizes that do not divide the image are refused with the flag") {
   const Images images = drawn("squares");
-  CHECK(complaint([&] { pooled(images, 4); }) == "--pool 4 does not divide images of 6 x 4 pixels");
-  CHECK(complaint([&] { pooled(images, 3); }) == "--pool 3 does not divide images of 6 x 4 pixels");
-  CHECK(complaint([&] { pooled(images, 0); }) == "--pool 0 does not divide images of 6 x 4 pixels");
-  CHECK(complaint([&] { require_patch(images, 4); }) == "--patch 4 does not divide images of 6 x 4 pixels");
-  CHECK(complaint([&] { require_patch(images, 0); }) == "--patch 0 does not divide images of 6 x 4 pixels");
+  CHECK(complaint([&] { pooled(images, 4); }) ==
+        "--pool 4 is not allowed; allowed: divisors of the image size 6 x 4 pixels");
+  CHECK(complaint([&] { pooled(images, 3); }) ==
+        "--pool 3 is not allowed; allowed: divisors of the image size 6 x 4 pixels");
+  CHECK(complaint([&] { pooled(images, 0); }) ==
+        "--pool 0 is not allowed; allowed: divisors of the image size 6 x 4 pixels");
+  CHECK(complaint([&] { require_patch(images, 4); }) ==
+        "--patch 4 is not allowed; allowed: divisors of the image size 6 x 4 pixels");
+  CHECK(complaint([&] { require_patch(images, 0); }) ==
+        "--patch 0 is not allowed; allowed: divisors of the image size 6 x 4 pixels");
   CHECK(complaint([&] { require_patch(images, 2); }).empty());
 }
 
-TEST_CASE("both parts are standardised by the training pixels") {
+TEST_CASE("training and test images are standardized with the training pixels") {
   const Images training = drawn("training"), test = drawn("test");
   double sum = 0, squares = 0;
   for (const float x : training.pixels) sum += static_cast<double>(x);
@@ -83,20 +89,27 @@ TEST_CASE("both parts are standardised by the training pixels") {
   CHECK(std::fabs(moments.deviation - deviation) <= tolerance::closed_form<double> * deviation);
 
   ImageTask task{training, test, "noise", ""};
-  standardise(task);
+  standardize(task);
   for (std::size_t i = 0; i < 72; ++i) {
-    const auto expected = [&](const Images& of) { return (static_cast<double>(of.pixels[i]) - mean) / deviation; };
-    CHECK(std::fabs(static_cast<double>(task.training.pixels[i]) - expected(training)) <= tolerance::closed_form<float>);
-    CHECK(std::fabs(static_cast<double>(task.test.pixels[i]) - expected(test)) <= tolerance::closed_form<float>);
+    const auto expected = [&](const Images& of) {
+      return (static_cast<double>(of.pixels[i]) - mean) / deviation;
+    };
+    CHECK(std::fabs(static_cast<double>(task.training.pixels[i]) - expected(training)) <=
+          tolerance::closed_form<float>);
+    CHECK(std::fabs(static_cast<double>(task.test.pixels[i]) - expected(test)) <=
+          tolerance::closed_form<float>);
   }
   task.training.pixels.assign(72, 5.0f);
-  CHECK(complaint([&] { standardise(task); }) == "noise: the pixels of the training images are all equal");
+  CHECK(complaint([&] { standardize(task); }) ==
+        "noise: the pixels of the training images are all equal");
 }
 
-TEST_CASE_TEMPLATE("tokens are the pixels or the patches of the chosen images, row by row", T, float, double) {
+TEST_CASE_TEMPLATE("tokens are the pixels or patches of the selected images, row by row", T, float,
+                   double) {
   const Images images = drawn("tokens");
   const std::vector<std::uint32_t> which = {2, 0, 2, 1};
-  const arma::Mat<T> pixels = patch_tokens<T>(images, 1, which), patches = patch_tokens<T>(images, 2, which);
+  const arma::Mat<T> pixels = patch_tokens<T>(images, 1, which),
+                     patches = patch_tokens<T>(images, 2, which);
   REQUIRE(pixels.n_rows == 1);
   REQUIRE(pixels.n_cols == 4 * 24);
   REQUIRE(patches.n_rows == 4);
@@ -112,21 +125,30 @@ TEST_CASE_TEMPLATE("tokens are the pixels or the patches of the chosen images, r
   }
 }
 
-TEST_CASE("planes of a patch come one after the other, and are pooled each by itself") {
-  // Two images of 2 x 4 pixels in two planes: number 100 image + 10 plane + place.
+TEST_CASE("the planes of a patch follow each other and are pooled separately") {
+  // Two images of 2 x 4 pixels in two planes; pixel values are 100 image + 10 plane + position.
   Images images{.width = 4, .height = 2, .pixels = {}, .labels = {0, 1}, .planes = 2};
   for (int image = 0; image < 2; ++image) {
     for (int plane = 0; plane < 2; ++plane) {
-      for (int place = 0; place < 8; ++place) images.pixels.push_back(static_cast<float>(100 * image + 10 * plane + place));
+      for (int place = 0; place < 8; ++place)
+        images.pixels.push_back(static_cast<float>(100 * image + 10 * plane + place));
     }
   }
   const arma::mat patches = patch_tokens<double>(images, 2, std::vector<std::uint32_t>{1});
-  CHECK(arma::approx_equal(
-      patches, arma::mat({{100, 102}, {101, 103}, {104, 106}, {105, 107}, {110, 112}, {111, 113}, {114, 116}, {115, 117}}),
-      "absdiff", 0.0));
+  CHECK(arma::approx_equal(patches,
+                           arma::mat({{100, 102},
+                                      {101, 103},
+                                      {104, 106},
+                                      {105, 107},
+                                      {110, 112},
+                                      {111, 113},
+                                      {114, 116},
+                                      {115, 117}}),
+                           "absdiff", 0.0));
   const Images half = pooled(images, 2);
   CHECK(half.planes == 2);
-  CHECK(half.pixels == std::vector<float>{2.5f, 4.5f, 12.5f, 14.5f, 102.5f, 104.5f, 112.5f, 114.5f});
+  CHECK(half.pixels ==
+        std::vector<float>{2.5f, 4.5f, 12.5f, 14.5f, 102.5f, 104.5f, 112.5f, 114.5f});
 }
 
 }  // namespace images_test

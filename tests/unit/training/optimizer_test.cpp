@@ -1,4 +1,4 @@
-#include "training/optimiser.hpp"
+#include "training/optimizer.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include "linalg/decompositions.hpp"
 #include "models/random_features.hpp"
 
-namespace optimiser_test {
+namespace optimizer_test {
 
 using namespace ranklab;
 
@@ -28,10 +28,10 @@ Parameter<double> start() {
 
 }  // namespace
 
-TEST_CASE("Adam, entry by entry from the sums that its averages stand for") {
+TEST_CASE("Adam agrees, entry by entry, with the sums that define its averages") {
   const double lr = 0.1, decay = 0.3, b1 = 0.9, b2 = 0.95;
   Parameter<double> parameter = start();
-  Optimiser<double> adam({.rule = Rule::adam, .decay = decay});
+  Optimizer<double> adam({.rule = Rule::adam, .decay = decay});
   arma::mat expected = parameter.W;
   for (int t = 1; t <= 5; ++t) {
     parameter.G = gradient(t);
@@ -49,10 +49,13 @@ TEST_CASE("Adam, entry by entry from the sums that its averages stand for") {
   }
 }
 
-TEST_CASE_TEMPLATE("AdamW as it is printed, the rate of each step another: decay goes with the rate", T, float, double) {
+TEST_CASE_TEMPLATE(
+    "AdamW follows its published form if the rate changes at every step: decay is multiplied by "
+    "the rate",
+    T, float, double) {
   const double decay = 0.2, b2 = 0.999;
   Parameter<T> parameter{"W", arma::conv_to<arma::Mat<T>>::from(start().W)};
-  Optimiser<T> adam({.rule = Rule::adam, .beta_2 = b2, .decay = decay});
+  Optimizer<T> adam({.rule = Rule::adam, .beta_2 = b2, .decay = decay});
   arma::mat W = start().W, m(6, 3, arma::fill::zeros), v = m;
   for (int t = 1; t <= 30; ++t) {
     const double lr = 0.02 * t;
@@ -62,15 +65,18 @@ TEST_CASE_TEMPLATE("AdamW as it is printed, the rate of each step another: decay
       const double g = gradient(t)[i];
       m[i] = 0.9 * m[i] + 0.1 * g;
       v[i] = b2 * v[i] + (1 - b2) * g * g;
-      W[i] -= lr * (m[i] / (1 - std::pow(0.9, t)) / (std::sqrt(v[i] / (1 - std::pow(b2, t))) + 1e-8) + decay * W[i]);
+      W[i] -=
+          lr * (m[i] / (1 - std::pow(0.9, t)) / (std::sqrt(v[i] / (1 - std::pow(b2, t))) + 1e-8) +
+                decay * W[i]);
     }
-    CHECK(arma::approx_equal(arma::conv_to<arma::mat>::from(parameter.W), W, "absdiff", tolerance::trajectory<T>));
+    CHECK(arma::approx_equal(arma::conv_to<arma::mat>::from(parameter.W), W, "absdiff",
+                             tolerance::trajectory<T>));
   }
 }
 
-TEST_CASE("SGD's momentum is the sum of all gradients, each forgotten by a twentieth a step") {
+TEST_CASE("SGD's momentum is the sum of all gradients, each reduced by a twentieth per step") {
   Parameter<double> parameter = start();
-  Optimiser<double> sgd({.rule = Rule::sgd});
+  Optimizer<double> sgd({.rule = Rule::sgd});
   arma::mat expected = parameter.W;
   for (int t = 1; t <= 4; ++t) {
     parameter.G = gradient(t);
@@ -80,26 +86,31 @@ TEST_CASE("SGD's momentum is the sum of all gradients, each forgotten by a twent
   }
 }
 
-TEST_CASE_TEMPLATE("polar steps have equal singular values: the rate times the root of the aspect ratio", T, float, double) {
+TEST_CASE_TEMPLATE(
+    "singular values of polar steps are all equal to the rate times the root of the aspect ratio",
+    T, float, double) {
   Parameter<T> parameter{"W", arma::Mat<T>(6, 3, arma::fill::zeros)};
-  Optimiser<T> polar({.rule = Rule::polar});
+  Optimizer<T> polar({.rule = Rule::polar});
   for (int t = 1; t <= 3; ++t) {
     parameter.G = arma::conv_to<arma::Mat<T>>::from(gradient(t));
     const arma::Mat<T> before = parameter.W;
     polar.step(parameter, 0.5);
     const arma::vec s = singular_values(arma::conv_to<arma::mat>::from(before - parameter.W));
-    for (const double value : s) CHECK(std::fabs(value - 0.5 * std::sqrt(2.0)) <= 10 * tolerance::residual<T>);
+    for (const double value : s)
+      CHECK(std::fabs(value - 0.5 * std::sqrt(2.0)) <= 10 * tolerance::residual<T>);
   }
 }
 
 TEST_CASE("polar drops singular values below 1e-7 of the largest") {
-  Parameter<double> parameter{"W", arma::mat(4, 4, arma::fill::zeros), arma::diagmat(arma::vec{1, 1e-6, 1e-8, 0})};
-  Optimiser<double>({.rule = Rule::polar}).step(parameter, 1.0);
+  Parameter<double> parameter{"W", arma::mat(4, 4, arma::fill::zeros),
+                              arma::diagmat(arma::vec{1, 1e-6, 1e-8, 0})};
+  Optimizer<double>({.rule = Rule::polar}).step(parameter, 1.0);
   const arma::vec expected = {-1, -1, 0, 0};
-  CHECK(arma::approx_equal(parameter.W, arma::mat(arma::diagmat(expected)), "absdiff", tolerance::polar_agreement<double>));
+  CHECK(arma::approx_equal(parameter.W, arma::mat(arma::diagmat(expected)), "absdiff",
+                           tolerance::polar_agreement<double>));
 }
 
-TEST_CASE("the schedule climbs over the warm-up, stays, and falls to a tenth") {
+TEST_CASE("the trapezoid schedule rises during warm-up, stays constant, and falls to a tenth") {
   CHECK(trapezoid(0, 300) == 1.0 / 20);
   CHECK(trapezoid(9, 300) == 0.5);
   CHECK(trapezoid(19, 300) == 1.0);
@@ -109,34 +120,39 @@ TEST_CASE("the schedule climbs over the warm-up, stays, and falls to a tenth") {
   CHECK(trapezoid(3, 5) < 1.0);  // a run shorter than its warm-up
 }
 
-TEST_CASE("half a cosine after a linear warm-up, in closed forms") {
+TEST_CASE("half a cosine after a linear warm-up matches closed forms") {
   constexpr double limit = tolerance::closed_form<double>;
   CHECK(warm_cosine(0, 300, 30) == 1.0 / 30);
   CHECK(warm_cosine(14, 300, 30) == 0.5);
   CHECK(warm_cosine(29, 300, 30) == 1.0);
   CHECK(warm_cosine(300, 300, 30) == 0.0);
-  // From step 2 on, 300 steps long: at a third of them cos(pi / 3) = 1/2.
+  // 300 steps from step 2 on; after a third of them cos(pi / 3) = 1/2.
   CHECK(warm_cosine(0, 301, 2) == 0.5);
   CHECK(warm_cosine(1, 301, 2) == 1.0);
   CHECK(std::fabs(warm_cosine(101, 301, 2) - 0.75) <= limit);
   CHECK(std::fabs(warm_cosine(151, 301, 2) - 0.5) <= limit);
   CHECK(std::fabs(warm_cosine(201, 301, 2) - 0.25) <= limit);
-  for (const std::uint64_t warmup : {0u, 1u}) {  // none
+  for (const std::uint64_t warmup : {0u, 1u}) {  // no warm-up
     CHECK(warm_cosine(0, 300, warmup) == 1.0);
     CHECK(std::fabs(warm_cosine(100, 300, warmup) - 0.75) <= limit);
     CHECK(warm_cosine(300, 300, warmup) == 0.0);
   }
-  for (const std::uint64_t warmup : {300u, 600u}) {  // a run that ends with its warm-up, or within
+  for (const std::uint64_t warmup :
+       {300u, 600u}) {  // a run that ends with its warm-up or during it
     for (std::uint64_t t = 0; t < 300; ++t) {
-      CHECK(std::fabs(warm_cosine(t, 300, warmup) - static_cast<double>(t + 1) / static_cast<double>(warmup)) <= limit);
+      CHECK(std::fabs(warm_cosine(t, 300, warmup) -
+                      static_cast<double>(t + 1) / static_cast<double>(warmup)) <= limit);
     }
   }
 }
 
-TEST_CASE("that schedule climbs by equal steps to 1 and falls from there, never by more than the cosine's steepest") {
+TEST_CASE(
+    "the warm cosine schedule rises by equal steps to 1 and then falls at most as fast as the "
+    "cosine") {
   for (const std::uint64_t warmup : {1u, 2u, 30u, 150u}) {
     CAPTURE(warmup);
-    const double up = 1 / static_cast<double>(warmup), steepest = std::numbers::pi / 2 / static_cast<double>(301 - warmup);
+    const double up = 1 / static_cast<double>(warmup),
+                 steepest = std::numbers::pi / 2 / static_cast<double>(301 - warmup);
     for (std::uint64_t t = 1; t <= 300; ++t) {
       CAPTURE(t);
       const double change = warm_cosine(t, 300, warmup) - warm_cosine(t - 1, 300, warmup);
@@ -150,9 +166,11 @@ TEST_CASE("that schedule climbs by equal steps to 1 and falls from there, never 
   }
 }
 
-TEST_CASE_TEMPLATE("gradients are clipped all together, to the largest norm and no further", T, float, double) {
+TEST_CASE_TEMPLATE("gradients are clipped together, exactly to the largest allowed norm", T, float,
+                   double) {
   // Squares 9 + 16 + 144: a norm of 13.
-  Parameter<T> first{"first", arma::Row<T>(2), arma::Row<T>{3, -4}}, second{"second", arma::Row<T>(1), arma::Row<T>{12}};
+  Parameter<T> first{"first", arma::Row<T>(2), arma::Row<T>{3, -4}},
+      second{"second", arma::Row<T>(1), arma::Row<T>{12}};
   const std::vector<Parameter<T>*> both = {&first, &second};
   const auto are = [&](double scale) {
     const double limit = tolerance::closed_form<T> * 13;
@@ -167,18 +185,20 @@ TEST_CASE_TEMPLATE("gradients are clipped all together, to the largest norm and 
     CHECK(clip_gradients(both, largest) == 13.0);
     CHECK((first.G[0] == 3 && first.G[1] == -4 && second.G[0] == 12));
   }
-  CHECK(clip_gradients(both, 6.5) == 13.0);  // the norm before
+  CHECK(clip_gradients(both, 6.5) == 13.0);  // the norm before clipping
   CHECK(are(0.5));
   CHECK(std::fabs(gradient_norm(both) - 6.5) <= tolerance::closed_form<T> * 13);
   CHECK(clip_gradients(both, 100.0) == gradient_norm(both));
   CHECK(are(0.5));
-  // A norm that is no number is returned, and nothing is scaled by it.
+  // A norm that is NaN is returned, and nothing is scaled.
   second.G[0] = std::numeric_limits<T>::quiet_NaN();
   CHECK(std::isnan(clip_gradients(both, 1.0)));
   CHECK(std::fabs(static_cast<double>(first.G[0]) - 1.5) <= tolerance::closed_form<T> * 13);
 }
 
-TEST_CASE("steps: a fifth from 70 %, a twenty-fifth from 90 % on; a quarter of half a cosine; both after a climb") {
+TEST_CASE(
+    "steps: a fifth from 70 % on, a twenty-fifth from 90 % on; quarter cosine; both after a "
+    "warm-up") {
   CHECK(stepped(0, 200, 0) == 1.0);
   CHECK(stepped(139, 200, 0) == 1.0);
   CHECK(stepped(140, 200, 0) == 0.2);
@@ -192,4 +212,4 @@ TEST_CASE("steps: a fifth from 70 %, a twenty-fifth from 90 % on; a quarter of h
   CHECK(quarter_cosine(0, 200, 4) == 0.25);
 }
 
-}  // namespace optimiser_test
+}  // namespace optimizer_test

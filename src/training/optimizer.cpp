@@ -1,4 +1,4 @@
-#include "training/optimiser.hpp"
+#include "training/optimizer.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,17 +7,19 @@
 namespace ranklab {
 namespace {
 
-constexpr double momentum = 0.95;  // of all but adam
+constexpr double momentum = 0.95;  // of muon, polar and sgd
 
 }  // namespace
 
 template <class T>
-void Optimiser<T>::adam(Parameter<T>& parameter, double lr) {
+void Optimizer<T>::adam(Parameter<T>& parameter, double lr) {
   constexpr double beta_1 = 0.9, epsilon = 1e-8;
   const double t = static_cast<double>(steps_);
-  const T b1 = static_cast<T>(beta_1), b2 = static_cast<T>(settings_.beta_2), decay = static_cast<T>(1 - lr * settings_.decay),
+  const T b1 = static_cast<T>(beta_1), b2 = static_cast<T>(settings_.beta_2),
+          decay = static_cast<T>(1 - lr * settings_.decay),
           rate = static_cast<T>(lr / (1 - std::pow(beta_1, t))),
-          correction = static_cast<T>(1 / std::sqrt(1 - std::pow(settings_.beta_2, t))), guard = static_cast<T>(epsilon);
+          correction = static_cast<T>(1 / std::sqrt(1 - std::pow(settings_.beta_2, t))),
+          guard = static_cast<T>(epsilon);
   T *const w = parameter.W.memptr(), *const m = m_.memptr(), *const v = v_.memptr();
   const T* const g = parameter.G.memptr();
   for (arma::uword i = 0; i < parameter.W.n_elem; ++i) {
@@ -28,7 +30,7 @@ void Optimiser<T>::adam(Parameter<T>& parameter, double lr) {
 }
 
 template <class T>
-void Optimiser<T>::step(Parameter<T>& parameter, double lr) {
+void Optimizer<T>::step(Parameter<T>& parameter, double lr) {
   const arma::Mat<T>& G = parameter.G;
   if (steps_++ == 0) {
     const bool spectral = settings_.rule == Rule::muon || settings_.rule == Rule::polar;
@@ -53,7 +55,8 @@ void Optimiser<T>::step(Parameter<T>& parameter, double lr) {
 template <class T>
 double gradient_norm(const std::vector<Parameter<T>*>& parameters) {
   double sum = 0;
-  for (const Parameter<T>* parameter : parameters) sum += static_cast<double>(arma::dot(parameter->G, parameter->G));
+  for (const Parameter<T>* parameter : parameters)
+    sum += static_cast<double>(arma::dot(parameter->G, parameter->G));
   return std::sqrt(sum);
 }
 
@@ -70,34 +73,40 @@ template double gradient_norm(const std::vector<Parameter<double>*>&);
 template double clip_gradients(const std::vector<Parameter<float>*>&, double);
 template double clip_gradients(const std::vector<Parameter<double>*>&, double);
 
-template class Optimiser<float>;
-template class Optimiser<double>;
+template class Optimizer<float>;
+template class Optimizer<double>;
 
 namespace {
 
-double climb(std::uint64_t t, std::uint64_t warmup) {
-  return std::min(1.0, static_cast<double>(t + 1) / static_cast<double>(std::max<std::uint64_t>(warmup, 1)));
+double warmup_factor(std::uint64_t t, std::uint64_t warmup) {
+  return std::min(
+      1.0, static_cast<double>(t + 1) / static_cast<double>(std::max<std::uint64_t>(warmup, 1)));
 }
 
 }  // namespace
 
 double trapezoid(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
-  const double at = static_cast<double>(t), end = static_cast<double>(steps), knee = falls_from * end, up = climb(t, warmup);
+  const double at = static_cast<double>(t), end = static_cast<double>(steps),
+               knee = decay_start * end, up = warmup_factor(t, warmup);
   return at <= knee ? up : std::min(up, 1 - 0.9 * (at - knee) / (end - knee));
 }
 
 double stepped(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
-  return climb(t, warmup) * (10 * t >= 9 * steps ? 0.04 : 10 * t >= 7 * steps ? 0.2 : 1.0);
+  return warmup_factor(t, warmup) * (10 * t >= 9 * steps ? 0.04 : 10 * t >= 7 * steps ? 0.2 : 1.0);
 }
 
 double quarter_cosine(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
-  return climb(t, warmup) * 0.5 * (1 + std::cos(std::numbers::pi * static_cast<double>(t) / (4 * static_cast<double>(steps))));
+  return warmup_factor(t, warmup) * 0.5 *
+         (1 +
+          std::cos(std::numbers::pi * static_cast<double>(t) / (4 * static_cast<double>(steps))));
 }
 
 double warm_cosine(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
-  const double at = static_cast<double>(t), up = static_cast<double>(std::max<std::uint64_t>(warmup, 1));
+  const double at = static_cast<double>(t),
+               up = static_cast<double>(std::max<std::uint64_t>(warmup, 1));
   if (at + 1 < up) return (at + 1) / up;
-  return 0.5 * (1 + std::cos(std::numbers::pi * (at - up + 1) / (static_cast<double>(steps) - up + 1)));
+  return 0.5 *
+         (1 + std::cos(std::numbers::pi * (at - up + 1) / (static_cast<double>(steps) - up + 1)));
 }
 
 }  // namespace ranklab
