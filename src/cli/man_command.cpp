@@ -12,12 +12,14 @@ namespace ranklab {
 namespace {
 
 // Escapes backslashes, and dots and quotes at the start of a line, because they start requests.
-// Escapes hyphens, which roff would print as dashes.
+// Escapes hyphens, which roff would print as dashes, and lets a list of words break after a bar or
+// a comma.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {
     if ((c == '.' || c == '\'') && (out.empty() || out.back() == '\n')) out += "\\&";
     out += c == '\\' ? std::string("\\e") : c == '-' ? std::string("\\-") : std::string(1, c);
+    if (c == '|' || c == ',') out += "\\:";
   }
   return out;
 }

@@ -39,6 +39,11 @@ const std::vector<double>& TrialRecord::array(const std::string& name) const {
   return found->second;
 }
 
+double TrialRecord::scalar(const std::string& name) const {
+  if (!has(name)) throw std::logic_error("the trial's record has no scalar " + name);
+  return array(name).at(0);
+}
+
 double TrialRecord::scalar_or_nan(const std::string& name) const {
   return has(name) ? scalar(name) : undefined;
 }

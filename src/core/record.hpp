@@ -36,7 +36,7 @@ class TrialRecord {
   bool has(const std::string& name) const { return arrays_.contains(name); }
   /// Throws std::logic_error if the name was never set.
   const std::vector<double>& array(const std::string& name) const;
-  double scalar(const std::string& name) const { return array(name).at(0); }
+  double scalar(const std::string& name) const;
   /// The scalar, or NaN if the trial has none of that name.
   double scalar_or_nan(const std::string& name) const;
 

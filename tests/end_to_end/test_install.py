@@ -11,7 +11,7 @@ from program import BINARY, ROOT, ProgramTest, loads
 class ManTest(ProgramTest):
     def test_every_command_and_flag_is_in_the_page(self):
         page = self.run_program("man").stdout
-        text = page.replace("\\-", "-")
+        text = page.replace("\\-", "-").replace("\\:", "")
         self.assertTrue(page.startswith(".TH RANKLAB 1 "))
         commands = re.findall(r"(?m)^  ([a-z][a-z-]+) ", self.run_program("--help").stdout)
         self.assertGreater(len(commands), 10)
@@ -25,6 +25,11 @@ class ManTest(ProgramTest):
         for line in self.run_program("man").stdout.splitlines():
             if line.startswith((".", "'")):
                 self.assertRegex(line, r"^\.(TH|ad|SH|SS|TP|PP|RS|RE|B|I)\b")
+
+    @unittest.skipIf(shutil.which("groff") is None, "groff is not installed")
+    def test_groff_typesets_the_page_without_a_warning(self):
+        run = subprocess.run(["groff", "-man", "-ww", "-Tutf8"], input=self.run_program("man").stdout, capture_output=True, text=True, check=True)
+        self.assertEqual(run.stderr, "")
 
 
 class CompletionTest(ProgramTest):

@@ -28,7 +28,7 @@ small, .facts, .evidence { color: var(--soft); font-size: .88em; }
 .changed { color: var(--fails); font-weight: 600; overflow-wrap: anywhere; }
 sub, sup { line-height: 0; font-size: .75em; }
 .papers { list-style: none; padding: 0; }
-.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 32rem), 1fr)); gap: .5rem 2rem; align-items: start; }
+.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 44rem), 1fr)); gap: .5rem 2rem; align-items: start; }
 .columns > * { min-width: 0; }
 .symbols { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: .4rem 2rem; }
 .symbols dt { font-weight: 600; display: inline; margin-right: .4rem; }
