@@ -49,6 +49,7 @@ table.wide th:first-child { width: 15%; }
 table.wide td { width: 42.5%; }
 td.number { font-variant-numeric: tabular-nums; white-space: nowrap; }
 .verdict { font-weight: 600; white-space: nowrap; }
+p.totals .verdict { white-space: normal; }
 .holds { color: var(--holds); }
 .fails { color: var(--fails); }
 .missed { color: var(--missed); }

@@ -250,8 +250,7 @@ void add_variants(ResultBuilder& out, const Plan& plan, const std::string& setti
   const Axis blocks = {"block (dashed: before training)"};
   panel_of("Token similarity", blocks, unit_axis("token similarity"),
            before_and_after(at("start.", token_similarity), at("end.", token_similarity)));
-  panel_of("Gradient norm", {"block (dashed: before training, solid: after 1/8 of the steps)"},
-           log_axis("gradient norm"),
+  panel_of("Gradient norm (solid: after 1/8 of the steps)", blocks, log_axis("gradient norm"),
            before_and_after(at("start.", block_gradient), at("eighth.", block_gradient)));
   panel_of("Attention branch relative to the residual stream", blocks, log_axis("||A|| / ||X||"),
            before_and_after(at("start.", branch_ratio), at("end.", branch_ratio)));
