@@ -4,7 +4,6 @@
 #include <exception>
 #include <new>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/commands.hpp"
@@ -20,19 +19,8 @@ namespace {
 
 using namespace ranklab;
 
-// As the user typed it; a path unless the program is installed.
-std::string program_name = "ranklab";
-
-// Hints name a command that the user can copy: "`build/ranklab list`".
-std::string with_program_name(std::string message) {
-  const std::string usual = "`ranklab ", typed = "`" + program_name + " ";
-  for (std::size_t at = 0; (at = message.find(usual, at)) != std::string::npos; at += typed.size())
-    message.replace(at, usual.size(), typed);
-  return message;
-}
-
 // `argv` excludes the program name.
-int run_command_line(const std::vector<std::string>& argv) {
+int run_command_line(const std::string& program_name, const std::vector<std::string>& argv) {
   if (argv.empty()) {
     std::fputs(first_steps(program_name).c_str(), stderr);
     return 2;
@@ -47,7 +35,7 @@ int run_command_line(const std::vector<std::string>& argv) {
   if (command == "help" && !words.empty()) {
     std::vector<std::string> help_request = words;
     help_request.emplace_back("--help");
-    return run_command_line(help_request);
+    return run_command_line(program_name, help_request);
   }
   if (command == "--help" || command == "-h" || command == "help") {
     std::fputs(program_help().c_str(), stdout);
@@ -70,9 +58,10 @@ int run_command_line(const std::vector<std::string>& argv) {
                    did_you_mean(command, names, "; `ranklab --help` lists the commands"));
 }
 
-int print_error(const std::string& message, int exit_code) {
-  std::fprintf(stderr, "ranklab: %s\n", printable(with_program_name(message)).c_str());
-  return exit_code;
+// A path unless the program is installed.
+std::string program_name_in(int argc, char** argv) {
+  const std::string typed = argc > 0 ? argv[0] : "";
+  return typed.find('/') == std::string::npos ? "ranklab" : shell_words({typed});
 }
 
 }  // namespace
@@ -85,13 +74,16 @@ int main(int argc, char** argv) {
                  instructions);
     return 1;
   }
-  if (argc > 0 && std::string_view(argv[0]).find('/') != std::string_view::npos)
-    program_name = shell_words({argv[0]});
+  const std::string program_name = program_name_in(argc, argv);
+  const auto print_error = [&](const std::string& message, int exit_code) {
+    const std::string shown = printable(with_program_name(message, program_name));
+    std::fprintf(stderr, "ranklab: %s\n", shown.c_str());
+    return exit_code;
+  };
   prepare_blas(argv);
   return_large_blocks();
   try {
-    const int exit_code =
-        run_command_line(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+    const int exit_code = run_command_line(program_name, {argv + (argc > 0 ? 1 : 0), argv + argc});
     if (std::fflush(stdout) != 0) return print_error("cannot write to standard output", 1);
     return exit_code;
   } catch (const UsageError& error) {

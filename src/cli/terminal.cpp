@@ -61,6 +61,13 @@ std::string shortened(const std::string& text, std::size_t columns) {
   return text.substr(0, end) + "\u2026";
 }
 
+std::string with_program_name(std::string message, const std::string& program_name) {
+  const std::string usual = "`ranklab ", typed = "`" + program_name + " ";
+  for (std::size_t at = 0; (at = message.find(usual, at)) != std::string::npos; at += typed.size())
+    message.replace(at, usual.size(), typed);
+  return message;
+}
+
 std::string shell_words(const std::vector<std::string>& words) {
   std::vector<std::string> out;
   for (const std::string& word : words) out.push_back(shell_word(word));

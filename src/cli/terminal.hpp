@@ -25,6 +25,10 @@ std::string wrapped(const std::string& text, std::size_t indent,
 /// counts as one column and is never split.
 std::string shortened(const std::string& text, std::size_t columns);
 
+/// A hint that names a command as the user can type it: "`ranklab list`" becomes
+/// "`build/ranklab list`" if that is how the program was called.
+std::string with_program_name(std::string message, const std::string& program_name);
+
 /// The words of a command line, quoted for the shell.
 std::string shell_words(const std::vector<std::string>& words);
 

@@ -33,7 +33,7 @@ double student_tail(double t, double degrees);
 /// corrections for multiple comparisons.
 double student_quantile(double tail, double degrees);
 
-/// Order statistics of some values; NaN if there are none.
+/// Order statistics of some values; NaN for an empty list.
 struct Spread {
   std::size_t count = 0;
   // upper_tenth: a tenth of the values are above it
@@ -42,7 +42,7 @@ struct Spread {
 /// Spread of the finite values.
 Spread spread_of(std::span<const double> values);
 
-/// Median of the finite values (mean of the middle two); NaN if there are none.
+/// Median of the finite values (mean of the middle two); NaN without a finite value.
 double median(std::span<const double> values);
 
 }  // namespace ranklab

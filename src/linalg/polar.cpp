@@ -166,7 +166,7 @@ double defect_after(int order, double e) {
   return order == 1 ? 0.75 * e * e : order == 2 ? 0.625 * e * e * e : 0.5 * std::pow(e, 5);
 }
 
-/// The lowest order whose step leaves a defect below the tolerance; 0 if there is none.
+/// The lowest order whose step leaves a defect below the tolerance; 0 if no order does.
 template <class T>
 int last_order(double e) {
   for (const int order : {1, 2, 4})

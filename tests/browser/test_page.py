@@ -17,7 +17,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.path.join(ROOT, os.environ.get("RANKLAB_BUILD", "build"), "ranklab")
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-MAX_HEIGHT, MAX_PAGES = 14000, 40  # height in pixels at a width of 1280, and A4 pages
+MAX_HEIGHT, MAX_PAGES = 12800, 40  # height in pixels at a width of 1280, and A4 pages
 
 RUNS = [
     "rank-collapse --preset lambda-skip-sys1",

@@ -280,11 +280,12 @@ class SummaryTest(ProgramTest):
 
     def test_lines_fit_the_terminal_and_details_are_complete(self):
         details = [re.sub("^undecided:? ", "", claim["detail"]) for claim in loads(self.run_program(self.ARGUMENTS).stdout)["claims"]]
-        shown = self.stderr_on_terminal(80, NO_COLOR="1")
-        self.assertLessEqual(max(map(len, shown.splitlines())), 80)
-        for detail in details:
-            self.assertIn(detail, " ".join(shown.split()))
-
+        for columns in (72, 100):
+            shown = self.stderr_on_terminal(columns, NO_COLOR="1")
+            self.assertLessEqual(max(map(len, shown.splitlines())), columns)
+            self.assertGreater(max(map(len, shown.splitlines())), columns - 12)  # a line is filled up to a long word
+            for detail in details:
+                self.assertIn(detail, " ".join(shown.split()))
 
 
 if __name__ == "__main__":

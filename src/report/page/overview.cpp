@@ -34,14 +34,11 @@ std::string introduction_html(const std::vector<Entry>& entries) {
   std::string out =
       "<p>This page compares figures and printed statements of " + counted(shown.size(), "paper") +
       " with the numbers that one program, ranklab, computes on a CPU. Each statement is judged "
-      "from the numbers of its own run, with one of four verdicts:</p>\n"
-      "<ul>\n<li><b>holds</b> or <b>fails</b>: the numbers confirm or contradict the "
-      "statement;</li>\n"
-      "<li><b>undecided</b>: the run has too few data, or the confidence interval contains the "
-      "limit;</li>\n"
-      "<li><b>not applicable</b>: a hypothesis of the statement is not met in the "
-      "run.</li>\n</ul>\n"
-      "<p>A misprinted statement is judged as printed and in its corrected form. Networks have "
+      "from the numbers of its own run, with one of four verdicts. It <b>holds</b> or "
+      "<b>fails</b> if the numbers confirm or contradict it. It is <b>undecided</b> if the run has "
+      "too few data, or if the confidence interval contains the limit. It is <b>not applicable</b> "
+      "if a hypothesis of the statement is not met in the run. A misprinted statement is judged as "
+      "printed and in its corrected form. Networks have "
       "random weights unless a figure says otherwise. A curve is the mean over the trials; its "
       "band is one standard deviation on either side. A statement about a mean holds if the 99 % "
       "confidence interval of the mean is inside the region that the statement allows, and fails "
@@ -125,10 +122,11 @@ std::string paper_table(std::size_t paper, const std::vector<Entry>& entries,
                                ? "<a href=\"#" + std::string(papers[paper].anchor) + "\">" +
                                      std::string(papers[paper].key) + "</a>"
                                : std::string("Other results");
-  return table_start(name,
-                     {"Result", "Trials", "Time", "Holds", "Misprint", "Fails", "Ours fail",
-                      "Undecided", "Not applicable"},
-                     "overview") +
+  return table_start(
+             name,
+             {"Result", "Trials", "Time", "Holds", "Misprint", "Fails", "Ours fail",
+              "<abbr title=\"undecided\">?</abbr>", "<abbr title=\"not applicable\">\u25CB</abbr>"},
+             "overview") +
          rows + "</tbody>\n<tfoot><tr><th scope=\"row\">distinct statements</th><td></td>" +
          cell("Time", html_duration(Json(seconds)), "number") + count_cells(count(own)) +
          "</tr></tfoot></table>\n";

@@ -15,7 +15,7 @@ inline constexpr const char* html_style = R"css(
 body { margin: 0 auto; max-width: 76rem; padding: .75rem 1rem 2rem; background: var(--page); color: var(--text);
   font: .86rem/1.37 system-ui, "Segoe UI", "DejaVu Sans", Helvetica, Arial, sans-serif; overflow-wrap: break-word; }
 h1 { font-size: 1.5rem; margin: 0 0 .3rem; }
-h2 { font-size: 1.1rem; margin: 1.2rem 0 .4rem; padding-top: .4rem; border-top: 2px solid var(--rule); line-height: 1.3; font-weight: 600; }
+h2 { font-size: 1.1rem; margin: 1rem 0 .35rem; padding-top: .35rem; border-top: 2px solid var(--rule); line-height: 1.3; font-weight: 600; }
 h3 { font-size: .89rem; margin: 0 0 .25rem; line-height: 1.25; }
 p, ul, dl { margin: .25rem 0; }
 ul { padding-left: 1.2rem; }
@@ -27,8 +27,8 @@ small, .facts, .evidence { color: var(--soft); font-size: .88em; }
 .facts { margin: .1rem 0; }
 .changed { color: var(--fails); font-weight: 600; overflow-wrap: anywhere; }
 sub, sup { line-height: 0; font-size: .75em; }
-.papers { list-style: none; padding: 0; }
-.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 44rem), 1fr)); gap: .5rem 2rem; align-items: start; }
+.papers { list-style: none; padding: 0; font-size: .94em; }
+.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 32rem), 1fr)); gap: .5rem 2rem; align-items: start; }
 .columns > * { min-width: 0; }
 .symbols { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: .4rem 2rem; }
 .symbols dt { font-weight: 600; display: inline; margin-right: .4rem; }
@@ -40,7 +40,7 @@ th, td { text-align: left; vertical-align: top; padding: .2rem .6rem .2rem 0; bo
 thead th { font-weight: 600; white-space: nowrap; }
 tr.paper th { font-weight: 600; padding-top: .5rem; }
 tfoot td, tfoot th { border-bottom: 0; border-top: 2px solid var(--rule); }
-table.overview { font-size: .86em; }
+table.overview { font-size: .86em; line-height: 1.25; }
 table.overview caption { font-weight: 600; }
 table.overview thead th { white-space: normal; }
 table.overview td, table.overview th { padding: .08rem .4rem .08rem 0; }
@@ -55,7 +55,7 @@ p.totals .verdict { white-space: normal; }
 .missed { color: var(--missed); }
 .undecided, .not-applicable { color: var(--soft); }
 .warning { margin: .25rem 0; padding: .15rem .5rem; font-size: .92em; background: var(--warn); border-left: 5px solid var(--warn-rule); }
-.results { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: .45rem 1.6rem; grid-auto-flow: row dense; }
+.results { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: .35rem 1.6rem; grid-auto-flow: row dense; }
 .result { min-width: 0; scroll-margin-top: .5rem; }
 .picture { margin: 0; }
 .picture .zoom { display: block; background: #ffffff; border: 1px solid var(--rule); border-radius: 4px; padding: 2px; text-align: center; cursor: zoom-in; }
@@ -69,7 +69,7 @@ p.totals .verdict { white-space: normal; }
 .lines { list-style: none; padding: 0; display: flex; flex-wrap: wrap; column-gap: 1rem; }
 .claims { list-style: none; padding: 0; }
 .claims li { padding: .25rem 0; border-bottom: 1px solid var(--rule); }
-.text { font-size: .96em; line-height: 1.3; display: flex; flex-wrap: wrap; column-gap: .8rem; align-items: baseline; }
+.text { font-size: .96em; line-height: 1.28; display: flex; flex-wrap: wrap; column-gap: .8rem; align-items: baseline; }
 .text > * { flex: 0 0 100%; min-width: 0; }
 .text > details:not([open]) { flex: 0 0 auto; max-width: 100%; font-size: .92em; }
 details { margin: .1rem 0; }

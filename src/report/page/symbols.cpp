@@ -116,8 +116,8 @@ std::string depth() {
 }  // namespace
 
 std::string symbols_html() {
-  return "<h2 id=\"symbols\">Symbols</h2>\n<dl class=\"symbols\">\n" + ranks() + depth() +
-         "</dl>\n";
+  return "<details id=\"symbols\"><summary>Symbols</summary>\n<dl class=\"symbols\">\n" + ranks() +
+         depth() + "</dl></details>\n";
 }
 
 }  // namespace ranklab

@@ -22,7 +22,7 @@ inline constexpr double near_maximum = 0.99;
 
 // Numbers of a trial, by the names of their scalars.
 inline constexpr char final_similarity[] = "final_token_similarity";
-// The first state near the maximum; 0: the input; NaN if there is none.
+// The first state near the maximum; 0: the input; NaN if no state is near the maximum.
 inline constexpr char first_near_maximum[] = "first_state_above_0.99";
 // The number of blocks that decrease t_sim, without those that are rounding noise.
 inline constexpr char decreases[] = "decreases";

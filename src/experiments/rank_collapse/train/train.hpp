@@ -42,7 +42,7 @@ struct Plan {
   std::vector<Curve> curves;
 
   /// The curve in the group of `curve` with this fixed lambda, or the first one that learns lambda;
-  /// null if there is none.
+  /// null if the group has no such curve.
   const Curve* with_lambda(const Curve& curve, double lambda) const;
   const Curve* learned(const Curve& curve) const;
   /// The first curve of each group.

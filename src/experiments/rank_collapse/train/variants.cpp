@@ -91,7 +91,7 @@ class Judge {
            ", " + b.name;
   }
 
-  /// The `post` curve with the same learning rate and warm-up; null if there is none.
+  /// The `post` curve with the same learning rate and warm-up; null if no curve has both.
   const Curve* matching_post(const Comparison& comparison, const Curve& curve) const {
     const auto found = std::find_if(
         comparison.post.begin(), comparison.post.end(),

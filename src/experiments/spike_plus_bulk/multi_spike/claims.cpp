@@ -233,7 +233,7 @@ std::vector<double> burn_in_slopes(const Plan& plan, const SpikeFamily& family,
   const auto value = [&](const TrialRecord& record, std::size_t i) {
     const double crossing = record.scalar(family.settings[i].prefix + burn_in_crossing);
     const double iterations =
-        crossing > 0 ? std::max(crossing, 1.0) : 0 * crossing;  // NaN if there is none
+        crossing > 0 ? std::max(crossing, 1.0) : 0 * crossing;  // NaN without a crossing
     return iterations * log_d[i] / family.pair.burn_in_scale(plan.d[i]);
   };
   return slopes_over(records, log_d, value, fit_line);

@@ -120,6 +120,23 @@ TEST_CASE("escalation: every series equals that of Algorithm 1, written with tok
   CHECK_FALSE(result.diverged);
 }
 
+TEST_CASE(
+    "blocks: one undecided block makes the claim undecided, one block outside makes it fail") {
+  using token_escalation::judge_blocks;
+  const Statement statement = {"shallow/fig-2-step1", "Figure 2", "x >= 1 at every block"};
+  // Student's 99 % interval of the mean of 0, 1 and 2 is 1 +- 9.92 / sqrt(3), which contains 1.
+  const std::vector<double> clear = {2, 2.001, 1.999}, spread = {0, 1, 2}, below = {0, 0.001, 0};
+  const auto judged_at = [&](const std::vector<std::vector<double>>& values) {
+    return judge_blocks(statement, values, at_least(1), "");
+  };
+  CHECK(judged_at({clear, clear}).verdict == Verdict::holds);
+  CHECK_FALSE(judged_at({clear, clear}).undecided);
+  CHECK(judged_at({clear, spread}).verdict == Verdict::not_applicable);
+  CHECK(judged_at({clear, spread}).undecided);
+  CHECK(judged_at({below, spread}).verdict == Verdict::fails);
+  CHECK_FALSE(judged_at({below, spread}).undecided);
+}
+
 TEST_CASE("escalation: verdicts follow from the numbers of the records") {
   const Result good = judged([](Arrays&) {});
   CHECK(good.claims.size() == 14);

@@ -401,6 +401,14 @@ TEST_CASE("the band of a mean of shares ends at 0 and at 1") {
   CHECK(lowest() > -0.1);
 }
 
+TEST_CASE("the spelling of older results, colour, is read") {
+  auto newer = sample_result(), older = sample_result();
+  newer["figure"]["panels"][1]["curves"][0]["color"] = 5;
+  older["figure"]["panels"][1]["curves"][0]["colour"] = 5;
+  CHECK(gnuplot_script(older, "svg") == gnuplot_script(newer, "svg"));
+  CHECK(gnuplot_script(newer, "svg") != gnuplot_script(sample_result(), "svg"));
+}
+
 TEST_CASE("curves with the same color have different markers") {
   auto result = sample_result();
   auto& curves = result["figure"]["panels"][1]["curves"];
