@@ -75,6 +75,7 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   file.paper = run.paper;
   file.figure = run.figure;
   file.see = run.see;
+  file.finding = &run.finding;
   file.trial_unit = run.trial_unit;
   const nlohmann::ordered_json changed = run.changed();
   file.changed = &changed;

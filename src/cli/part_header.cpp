@@ -51,6 +51,7 @@ std::string part_header(ResolvedRun& run) {
   for (const auto& [key, value] : config.items()) out += line("config", key, value);
   out += line("preset", "title", run.title) + line("preset", "paper", run.paper) +
          line("preset", "figure", run.figure) + line("preset", "see", run.see) +
+         line("preset", "finding", run.finding) +
          line("preset", "trial", run.trial_unit) + line("preset", "config", run.preset_config);
   for (const auto& [path, checksum] : input_checksums(run.study->fields()))
     out += line("input", one_line(path), checksum);
@@ -98,6 +99,7 @@ ResolvedRun resolve_part(const PartHeader& header, const std::string& path) {
   run.paper = text("paper");
   run.figure = text("figure");
   run.see = text("see");
+  run.finding = header.preset.value("finding", nlohmann::json());
   run.trial_unit = text("trial");
   run.preset_config = header.preset.value("config", nlohmann::json());
   return run;

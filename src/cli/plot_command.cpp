@@ -35,12 +35,15 @@ int plot_command(const std::vector<std::string>& words) {
   const std::string path = single_result_path(arguments, "plot");
   const nlohmann::json result = read_result(path);
   if (out.empty()) out = default_picture(path);
+  std::vector<std::string> pictures;
   try {
-    draw_figure(result, out, keep_script);
+    pictures = draw_figure(result, out, keep_script);
   } catch (const Failure& error) {
     throw Failure(printable(path) + ": " + error.what());
   }
-  if (!quiet) std::fprintf(stderr, "%s\n", printable(out).c_str());
+  for (const std::string& picture : pictures) {
+    if (!quiet) std::fprintf(stderr, "%s\n", printable(picture).c_str());
+  }
   return 0;
 }
 

@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<std::string> preset_keys = {"command", "title",     "source", "see",
-                                              "summary", "seconds",   "trial",  "reproduce",
-                                              "after",   "judged_in", "config"};
+const std::vector<std::string> preset_keys = {
+    "command", "title", "source", "see",       "finding", "summary",
+    "seconds", "trial", "after",  "reproduce", "judged_in", "config"};
 
 void require_text(const nlohmann::json& object, const char* key, const std::string& where) {
   if (object.contains(key) && !object[key].is_string())
@@ -43,6 +43,23 @@ void check_shared_keys(const nlohmann::json& document, const std::string& where)
       throw UsageError(where + ": unknown key '" + key + "' in 'source'; allowed: paper, figure");
     if (!value.is_string()) throw UsageError(where + ": 'source." + key + "' must be text");
   }
+}
+
+// The sentence that the first screen of a page shows if the claim has this verdict in the run, with
+// a small picture of one panel of the figure, counted from 1.
+void check_finding(const nlohmann::json& document, const std::string& where) {
+  if (!document.contains("finding")) return;
+  const nlohmann::json& finding = document["finding"];
+  const auto is_text = [&](const char* key) {
+    return finding.contains(key) && finding[key].is_string();
+  };
+  const bool is_well_formed = finding.is_object() && finding.size() == 4 && is_text("claim") &&
+                              is_text("verdict") && is_text("sentence") &&
+                              finding.contains("panel") && finding["panel"].is_number_unsigned();
+  if (!is_well_formed)
+    throw UsageError(where +
+                     ": 'finding' must have 'claim', 'verdict' and 'sentence', which are text, and "
+                     "'panel', a number from 1");
 }
 
 void check_judged_in(const nlohmann::json& document, const std::string& where) {
@@ -69,6 +86,7 @@ void check_preset(const nlohmann::json& document, const std::string& where) {
   require_text(document, "after", where);
   if (document.contains("seconds") && !document["seconds"].is_number())
     throw UsageError(where + ": 'seconds' must be a number");
+  check_finding(document, where);
   check_judged_in(document, where);
   if (!document.contains("reproduce")) return;
   const nlohmann::json& reproduce = document["reproduce"];

@@ -49,6 +49,7 @@ struct Task {
   std::string after;            // a task that writes files that this one reads
   std::string problem;          // why the task cannot run, if found before the first run
   Json finished = {};           // its result; null: not finished
+  DrawnPictures pictures = {};  // for the page
 };
 
 Task task_of(const std::string& name, const Options& options) {
@@ -236,6 +237,7 @@ class Reproduction {
         if (execution.signal != 0) return execution.signal;
         write_file_atomically(task.result, format_json(execution.document));
         task.finished = Json::parse(execution.document.dump());
+        task.pictures = {};
         took = duration_text(execution.wall_seconds);
       }
       if (is_new || needs_drawing(task)) draw_figure(task.finished, task.picture, false);
@@ -264,12 +266,14 @@ class Reproduction {
 
   void write_page() {
     std::vector<Json> results;
-    std::vector<std::string> files, pictures;
-    for (const Task& task : tasks_) {
+    std::vector<std::string> files;
+    std::vector<DrawnPictures> pictures;
+    for (Task& task : tasks_) {
       if (task.finished.is_null()) continue;
       results.push_back(task.finished);
       files.push_back(task.result);
-      pictures.push_back(needs_drawing(task) ? "" : read_file(task.picture));
+      if (task.pictures.figures.empty()) task.pictures = draw_pictures(task.finished);
+      pictures.push_back(task.pictures);
     }
     write_file_atomically(page(), html_report(results, files, pictures));
   }

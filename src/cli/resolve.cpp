@@ -108,6 +108,7 @@ void take_title(ResolvedRun& run, const nlohmann::json& document) {
   if (document.is_null()) return;
   run.title = document.value("title", "");
   run.see = document.value("see", "");
+  run.finding = document.value("finding", nlohmann::json());
   run.trial_unit = document.value("trial", "");
   const nlohmann::json trials = document.value("trials", nlohmann::json());  // of a result
   if (trials.is_object() && trials.contains("unit"))

@@ -20,6 +20,7 @@ struct ResolvedRun {
   std::unique_ptr<Study> study;
   std::string title, paper, figure;      // of the preset or the replayed file; empty: none
   std::string see;                       // what the figure shows, from the preset; empty: none
+  nlohmann::json finding;                // see check_finding; null: none
   std::string trial_unit;                // what one trial is, from the preset; empty: none
   nlohmann::ordered_json preset_config;  // the config of the preset alone; empty: no preset
   Shard shard;                           // of --shard; 1/1: the whole run

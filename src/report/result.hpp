@@ -17,6 +17,8 @@ struct Series {
   std::string x_name;
   std::vector<double> x, mean, std;  // of equal length
   std::vector<double> n = {};  // number of trials that define each point; empty: all, or unknown
+  std::vector<std::vector<double>> trials =
+      {};  // the values of every trial at x, if a curve shows them; else empty
 };
 
 /// One quantity, measured in every trial. A value that is not finite means "undefined".
@@ -105,6 +107,7 @@ struct Result {
   std::vector<Series> series;
   std::vector<Claim> claims;
   Figure figure;
+  std::vector<Figure> more_figures;  // details that the figure leaves out
   Table table;                     // may be empty
   std::vector<std::string> notes;  // information that a reader needs, one sentence each
   std::vector<Skipped> skipped;

@@ -167,37 +167,53 @@ OrderedJson axis_json(const Axis& axis) {
   OrderedJson out = {{"label", axis.label}, {"scale", name_of(axis.scale)}};
   if (!axis.ticks.empty()) out["ticks"] = axis.ticks;
   if (!axis.covers.empty()) out["covers"] = axis.covers;
+  if (std::isfinite(axis.domain.low) || std::isfinite(axis.domain.high))
+    out["domain"] =
+        OrderedJson::array({plain_number(axis.domain.low), plain_number(axis.domain.high)});
+  if (std::isfinite(axis.floor)) out["floor"] = axis.floor;
+  return out;
+}
+
+OrderedJson curve_json(const Curve& curve) {
+  OrderedJson out = {
+      {"series", curve.series}, {"label", curve.label}, {"style", name_of(curve.style)}};
+  if (curve.color >= 0) out["color"] = curve.color;
+  if (curve.x_offset != 0) out["x_offset"] = curve.x_offset;
+  if (curve.band != BandKind::std) out["band"] = name_of(curve.band);
+  return out;
+}
+
+OrderedJson panel_json(const Panel& panel) {
+  OrderedJson curves = OrderedJson::array(), lines = OrderedJson::array(),
+              bands = OrderedJson::array();
+  for (const Curve& curve : panel.curves) curves.push_back(curve_json(curve));
+  for (const ReferenceLine& line : panel.lines)
+    lines.push_back({{"y", line.y}, {"label", line.label}});
+  for (const Band& band : panel.bands) {
+    bands.push_back({{"x_low", band.x_low}, {"x_high", band.x_high}, {"label", band.label}});
+    if (band.color >= 0) bands.back()["color"] = band.color;
+  }
+  OrderedJson out = {{"title", panel.title},
+                     {"x", axis_json(panel.x)},
+                     {"y", axis_json(panel.y)},
+                     {"curves", curves},
+                     {"lines", lines}};
+  if (!bands.empty()) out["bands"] = bands;
+  if (!panel.group.empty()) out["group"] = panel.group;
   return out;
 }
 
 OrderedJson figure_json(const Figure& figure) {
-  if (figure.panels.empty()) return nullptr;
-  OrderedJson panels = OrderedJson::array();
-  for (const Panel& panel : figure.panels) {
-    OrderedJson curves = OrderedJson::array(), lines = OrderedJson::array(),
-                bands = OrderedJson::array();
-    for (const Curve& curve : panel.curves) {
-      OrderedJson entry = {
-          {"series", curve.series}, {"label", curve.label}, {"style", name_of(curve.style)}};
-      if (curve.color >= 0) entry["color"] = curve.color;
-      if (curve.x_offset != 0) entry["x_offset"] = curve.x_offset;
-      if (curve.standard_error) entry["band"] = "standard-error";
-      curves.push_back(std::move(entry));
-    }
-    for (const ReferenceLine& line : panel.lines)
-      lines.push_back({{"y", line.y}, {"label", line.label}});
-    for (const Band& band : panel.bands) {
-      bands.push_back({{"x_low", band.x_low}, {"x_high", band.x_high}, {"label", band.label}});
-      if (band.color >= 0) bands.back()["color"] = band.color;
-    }
-    panels.push_back({{"title", panel.title},
-                      {"x", axis_json(panel.x)},
-                      {"y", axis_json(panel.y)},
-                      {"curves", curves},
-                      {"lines", lines}});
-    if (!bands.empty()) panels.back()["bands"] = bands;
-  }
-  return {{"panels", panels}};
+  if (figure.panels.empty() && figure.tables.empty()) return nullptr;
+  OrderedJson out = OrderedJson::object();
+  if (!figure.title.empty()) out["title"] = figure.title;
+  for (const FigureTable& table : figure.tables)
+    out["tables"].push_back(
+        {{"title", table.title}, {"columns", table.columns}, {"rows", table.rows}});
+  out["panels"] = OrderedJson::array();
+  for (const Panel& panel : figure.panels) out["panels"].push_back(panel_json(panel));
+  if (figure.columns > 0) out["columns"] = figure.columns;
+  return out;
 }
 
 void append_formatted(std::string& out, const OrderedJson& value, std::size_t indent) {
@@ -261,6 +277,7 @@ OrderedJson result_json(const ResultFile& file, const Result& result, OrderedJso
                          {"mean", number(s.mean)},
                          {"std", number(s.std)}};
     if (!s.n.empty()) entry["n"] = std::vector<std::uint64_t>(s.n.begin(), s.n.end());
+    for (const std::vector<double>& trial : s.trials) entry["trials"].push_back(number(trial));
     series.push_back(std::move(entry));
   }
   const bool no_source = file.paper.empty() && file.figure.empty();
@@ -281,12 +298,15 @@ OrderedJson result_json(const ResultFile& file, const Result& result, OrderedJso
       {"series", std::move(series)},
       {"claims", claims_json(result)},
       {"figure", figure_json(result.figure)}};
+  for (const Figure& figure : result.more_figures)
+    out["more_figures"].push_back(figure_json(figure));
   if (file.changed != nullptr && !file.changed->empty()) out["changed"] = *file.changed;
   if (!result.table.columns.empty())
     out["table"] = {{"columns", result.table.columns}, {"rows", result.table.rows}};
   if (!result.failed_gates.empty()) out["failed_gates"] = result.failed_gates;
   if (!result.table.summary.empty()) out["table"]["summary"] = result.table.summary;
   if (!file.see.empty()) out["see"] = file.see;
+  if (file.finding != nullptr && !file.finding->is_null()) out["finding"] = *file.finding;
   if (!result.notes.empty()) out["notes"] = result.notes;
   if (!result.skipped.empty()) out["skipped"] = skipped_json(result);
   out["environment"] = std::move(environment);

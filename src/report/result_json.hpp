@@ -20,6 +20,7 @@ struct ResultFile {
   std::string title;                   // empty: the study's title
   std::string paper, figure;           // both empty: no source
   std::string see;                     // what the figure shows; empty: not given
+  const nlohmann::json* finding = nullptr;  // the preset's sentence for the first screen of a page
   std::string trial_unit;              // what one trial is: input, seed, ...; empty: not given
   const nlohmann::ordered_json* changed =
       nullptr;  // differences of the run from its preset; null or empty: no difference

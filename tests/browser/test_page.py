@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the page of `ranklab report` in headless Chromium: console, widths, pictures, folds, keyboard, dark mode, print.
+"""Checks the page of `ranklab report` in headless Chromium: console, widths, the first screen, the size of the text in pictures, keyboard,
+dark mode, print.
 
 Small runs give a page with every kind of content. If `results/reference` or `results` (or the folder in RANKLAB_RESULTS) has the
 results of all presets, the size of their page is checked too. RANKLAB_BUILD sets the build folder, CHROMIUM the browser.
@@ -17,7 +18,10 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.path.join(ROOT, os.environ.get("RANKLAB_BUILD", "build"), "ranklab")
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-MAX_HEIGHT, MAX_PAGES = 12800, 40  # height in pixels at a width of 1280, and A4 pages
+MIN_TEXT = 11                    # pixels, in every picture at every width
+FIRST_FIGURE = {1280: 1500, 390: 4000}  # its top is above this many pixels, at a width
+MAX_BYTES, MAX_PAGES = 2_500_000, 45     # of the page of all presets, and its A4 pages
+MAX_WORDS = 60                   # of the introduction
 
 RUNS = [
     "rank-collapse --preset lambda-skip-sys1",
@@ -37,11 +41,17 @@ PROBE = """<script>addEventListener("load", () => {
   const box = element => element.getBoundingClientRect();
   const found = JSON.stringify({
     width: innerWidth, scroll: root.scrollWidth, height: root.scrollHeight,
-    wide: OPEN ? [] : all("main *").filter(e => !e.closest("svg") && !e.closest("details") && box(e).right > innerWidth + 1)
+    wide: OPEN ? [] : all("main *").filter(e => !e.closest("svg") && !e.matches(".picture svg") && !e.closest("details") &&
+        box(e).right > innerWidth + 1)
       .concat(all(".columns > *, .result").filter(e => e.scrollWidth > e.clientWidth + 1)).map(e => e.outerHTML.slice(0, 80)),
     results: all(".result").length, missing: all(".not-drawn").length,
-    pictures: all(".picture svg").filter(svg => box(svg).width > 100 && box(svg).height > 50).length,
-    largest: Math.max(...all(".picture svg").map(svg => box(svg).width)),
+    pictures: all(".result > .picture svg").filter(svg => box(svg).width > 100 && box(svg).height > 50).length,
+    first: box(document.querySelector(".result .picture svg")).top + scrollY,
+    words: document.querySelector(".first p").textContent.trim().split(/\\s+/).length,
+    findings: all(".findings li").length, thumbnails: all(".findings svg").length, contents: all("nav a").length,
+    texts: all(".result > .picture text, .findings text").length,
+    smallest: Math.min(...all(".result > .picture text, .findings text").map(t =>
+      parseFloat(getComputedStyle(t).fontSize) * Math.hypot(t.getScreenCTM().a, t.getScreenCTM().b))),
     open: all("details[open]").length, folds: all("details").length,
     unreachable: all("a, summary").filter(e => e.tabIndex < 0).length,
     dangling: all("a[href^='#']").filter(a => !document.getElementById(a.getAttribute("href").slice(1))).map(a => a.outerHTML.slice(0, 80)),
@@ -113,8 +123,18 @@ class Checks:
         self.assertGreater(found["results"], 0)
         self.assertEqual((found["pictures"], found["missing"]), (found["results"], 0))
         self.assertGreater(found["formulas"], 15)
+        self.assertGreater(found["texts"], 20 * found["results"])
         self.assertEqual(found["dangling"], [])
         self.assertEqual(found["unreachable"], 0)
+
+    def test_text_in_pictures_is_readable_and_the_first_figure_is_near_the_top(self):
+        for width, top in FIRST_FIGURE.items():
+            with self.subTest(width=width):
+                found, _ = self.page.found(width)
+                self.assertGreaterEqual(round(found["smallest"], 2), MIN_TEXT)
+                self.assertLess(found["first"], top)
+                self.assertLessEqual(found["words"], MAX_WORDS)
+                self.assertGreater(found["contents"], found["results"])
 
     def test_dark_and_light_are_readable(self):
         for flags in ((), ("--blink-settings=preferredColorScheme=0",)):
@@ -136,11 +156,6 @@ class SmallPageTest(Checks, unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
-
-    def test_a_picture_is_enlarged_if_it_is_the_link_target(self):
-        small, _ = self.page.found(1280)
-        large, _ = self.page.found(1280, fragment="#lambda-skip-sys1-picture")
-        self.assertGreater(large["largest"], 1.5 * small["largest"])
 
 
 def all_results():
@@ -165,13 +180,22 @@ class FullPageTest(Checks, unittest.TestCase):
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
 
-    def test_the_page_is_short(self):
+    def test_the_page_is_small(self):
         found, _ = self.page.found(1280)
-        pages = self.page.printed_pages()
-        print(f"{found['results']} results: {found['height']} pixels at 1280, {pages} printed pages, {os.path.getsize(self.page.path)} bytes")
+        pages, size = self.page.printed_pages(), os.path.getsize(self.page.path)
+        phone, _ = self.page.found(390)
+        print(f"{found['results']} results: {size} bytes, {pages} printed pages; at 1280 pixels: height {found['height']}, first figure at "
+              f"{found['first']:.0f}, smallest text {found['smallest']:.1f}; at 390 pixels: height {phone['height']}, first figure at {phone['first']:.0f}")
         self.assertEqual(found["open"], 0)
-        self.assertLess(found["height"], MAX_HEIGHT)
+        self.assertEqual((found["findings"], found["thumbnails"]), (9, 9))
+        self.assertLessEqual(size, MAX_BYTES)
         self.assertTrue(1 < pages <= MAX_PAGES, pages)
+
+    def test_print_shows_the_statements_that_fail(self):
+        with open(self.page.path, encoding="utf-8") as file:
+            text = file.read()
+        self.assertGreater(text.count('<details class="printed">'), 2)
+        self.assertIn("details.printed::details-content { content-visibility: visible", text[text.index("@media print"):])
 
 
 if __name__ == "__main__":

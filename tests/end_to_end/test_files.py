@@ -267,7 +267,7 @@ class FilesTest(ProgramTest):
         document = self.files("--pair one,a.npy,g.npy --pair two,a.npy,g.npy".split())
         self.assertEqual({c["style"] for panel in document["figure"]["panels"] for c in panel["curves"]}, {"bars"})
         self.run_program("plot out.json --quiet")
-        self.assertIn("nr(G), gradient (bars)", self.read("out.svg"))
+        self.assertIn("nuclear rank nr(G) of the gradient (bars)", self.read("out.svg"))
 
     def test_threads_replay_and_verify(self):
         draw = random.Random(1)

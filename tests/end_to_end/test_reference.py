@@ -143,11 +143,14 @@ class ReferenceTest(ProgramTest):
 
     def test_the_folder_has_no_other_files_and_is_small(self):
         names = set(os.listdir(FOLDER))
-        self.assertEqual(names, {preset + ending for preset in PRESETS for ending in (".json", ".svg")} | {"report.html"})
+        pictures = {preset: len(result_of(preset).get("more_figures", [])) + 1 for preset in PRESETS}
+        self.assertEqual(names, {preset + ".json" for preset in PRESETS} | {"report.html"} | {
+            f"{preset}.{number}.svg" if number > 1 else f"{preset}.svg" for preset in PRESETS for number in range(1, pictures[preset] + 1)})
         self.assertLess(sum(os.path.getsize(os.path.join(FOLDER, name)) for name in names), 0.53e6 * len(PRESETS))
         page = text_of("results", "reference", "report.html")
         for preset in PRESETS:
-            self.assertIn(f'id="{preset}"', page)
+            is_input = all("judged_in" in claim for claim in result_of(preset)["claims"])
+            self.assertEqual(f'id="{preset}"' in page, not is_input, preset)
 
     def test_the_gallery_is_up_to_date(self):
         files = [f"reference/{preset}.json" for preset in PRESETS]
@@ -183,7 +186,7 @@ class ReferenceTest(ProgramTest):
             self.assertEqual(bool(deferred), bool(judged_in), preset)
 
     def test_numbers_in_sentences_are_in_the_references(self):
-        """Checks rows of results/verdicts.md, the `see` text of presets, and paragraphs of the READMEs that name presets."""
+        """Checks rows of results/verdicts.md, the `see` text and the finding of presets, and paragraphs of the READMEs that name presets."""
         results = {preset: result_of(preset) for preset in PRESETS}
         for cells in cells_of_verdicts():
             presets, patterns = (re.findall(r"`([^`]+)`", cell) for cell in cells[:2])
@@ -196,6 +199,13 @@ class ReferenceTest(ProgramTest):
                 sentence = loads(text_of("experiments", preset + ".json"))["see"]
                 self.assertEqual(result["see"], sentence)
                 self.assertEqual(unsupported_numbers(sentence, numbers_of(result)), [])
+                finding = loads(text_of("experiments", preset + ".json")).get("finding")
+                self.assertEqual(result.get("finding"), finding)
+                if finding:
+                    self.assertEqual(unsupported_numbers(finding["sentence"], numbers_of(result)), [])
+                    verdicts = {claim["id"]: claim["verdict"] for claim in result["claims"]}
+                    self.assertEqual(verdicts[finding["claim"]], finding["verdict"])
+                    self.assertLessEqual(finding["panel"], len(result["figure"]["panels"]))
         paragraphs = re.split(r"\n\s*\n|\n(?=[*|] )", text_of("README.md") + "\n\n" + text_of("experiments", "README.md"))
         for paragraph in paragraphs:
             named = [name for name in re.findall(r"[`[]([^`\]]+)[`\]]", paragraph) if name in PRESETS]

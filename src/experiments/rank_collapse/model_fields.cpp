@@ -212,10 +212,6 @@ std::string model_label(const ModelSpec& spec) {
   return spec.value_weights == "gaussian" ? spec.model : spec.model + "+" + spec.value_weights;
 }
 
-std::string figure_label(const ModelSpec& spec) {
-  return model_label(spec) + (spec.trainings > 1 ? ", trained here" : "");
-}
-
 std::vector<StackedModel> stacked_models(const ModelSpec& main,
                                          const std::vector<std::string>& also) {
   std::vector<StackedModel> models = {{main, model_label(main), ""}};

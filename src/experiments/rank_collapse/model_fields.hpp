@@ -26,10 +26,6 @@ Field also_field(std::vector<std::string>& also);
 /// The model's name, and its C_V if that is not Gaussian: "attention+identity".
 std::string model_label(const ModelSpec& spec);
 
-/// The label in figures. It says "trained here" if there are several trainings, to distinguish them
-/// from published weights.
-std::string figure_label(const ModelSpec& spec);
-
 /// One of the models that a study compares.
 struct StackedModel {
   ModelSpec spec;  // resolved

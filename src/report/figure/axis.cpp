@@ -37,6 +37,27 @@ Tick step_tick(double at, double step, double largest) {
       magnitude);
 }
 
+// With more different values, ticks at each of them would not help.
+constexpr std::size_t most_values_with_ticks = 6;
+
+// Ticks at the values themselves, such as the depths 24 and 48, without those that have no room.
+std::vector<Tick> ticks_at(const std::set<double>& values, const DrawnAxis& axis, double length) {
+  constexpr double font_size = 11, gap = 8;
+  std::vector<Tick> ticks;
+  double free_from = -std::numeric_limits<double>::infinity();
+  for (const double value : values) {
+    Tick tick = plain_tick(value, digits_of(value, std::chars_format::general, 6));
+    const double at = axis.fraction(value) * length,
+                 half = text_width(tick.plain, font_size) / 2 + gap / 2;
+    if (at - half < free_from)
+      tick.label = tick.plain = "", tick.minor = true;
+    else
+      free_from = at + half;
+    ticks.push_back(tick);
+  }
+  return ticks;
+}
+
 // 1, 2 or 5 times a power of ten.
 double nice_step(double raw) {
   const double power = std::pow(10.0, std::floor(std::log10(raw)));
@@ -47,14 +68,19 @@ double nice_step(double raw) {
 }
 
 std::vector<Tick> linear_ticks(const DrawnAxis& axis, int target, bool whole) {
-  double step = nice_step((axis.high - axis.low) / target);
-  if (whole) step = std::max(step, 1.0);
-  const double largest = std::max(std::abs(axis.low), std::abs(axis.high));
   std::vector<Tick> ticks;
-  const double first = std::ceil(axis.low / step - 1e-9),
-               last = std::floor(axis.high / step + 1e-9);
-  for (double i = first; i <= last && ticks.size() < 50; ++i)
-    ticks.push_back(step_tick(i * step, step, largest));
+  // With one or two ticks a reader cannot tell the scale, so their distance is halved once.
+  for (const int wanted : {target, 2 * target}) {
+    double step = nice_step((axis.high - axis.low) / wanted);
+    if (whole) step = std::max(step, 1.0);
+    const double largest = std::max(std::abs(axis.low), std::abs(axis.high));
+    const double first = std::ceil(axis.low / step - 1e-9),
+                 last = std::floor(axis.high / step + 1e-9);
+    ticks.clear();
+    for (double i = first; i <= last && ticks.size() < 50; ++i)
+      ticks.push_back(step_tick(i * step, step, largest));
+    if (ticks.size() >= 3) break;
+  }
   return ticks;
 }
 
@@ -107,9 +133,19 @@ std::vector<Tick> log_ticks(const DrawnAxis& axis, int target) {
     ticks =
         high - low > 0.5 ? narrow_log_ticks(first - 1, last) : linear_ticks(axis, target, false);
   }
-  std::erase_if(ticks, [&](const Tick& tick) {
-    return tick.at < axis.low * (1 - 1e-9) || tick.at > axis.high * (1 + 1e-9);
-  });
+  const auto remove_outside = [&] {
+    std::erase_if(ticks, [&](const Tick& tick) {
+      return tick.at < axis.low * (1 - 1e-9) || tick.at > axis.high * (1 + 1e-9);
+    });
+  };
+  remove_outside();
+  const auto labeled = std::count_if(ticks.begin(), ticks.end(),
+                                     [](const Tick& tick) { return !tick.label.empty(); });
+  if (labeled < 3) {
+    ticks = high - low > 2 ? decade_ticks(first, last, last - first + 1)
+                           : linear_ticks(axis, target, false);
+    remove_outside();
+  }
   return ticks;
 }
 
@@ -162,14 +198,25 @@ double DrawnAxis::label_width(double font_size) const {
 }
 
 Extent::Extent() : low(std::numeric_limits<double>::infinity()), high(-low) {}
+Extent::Extent(double from, double to) : low(from), high(to) {}
 
 void Extent::include(double value) {
   low = std::min(low, value);
   high = std::max(high, value);
   whole = whole && value == std::floor(value);
+  if (few.size() <= most_values_with_ticks) few.insert(value);
 }
 
-DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, int target) {
+void Extent::include(const Extent& other) {
+  low = std::min(low, other.low);
+  high = std::max(high, other.high);
+  whole = whole && other.whole;
+  for (const double value : other.few) {
+    if (few.size() <= most_values_with_ticks) few.insert(value);
+  }
+}
+
+DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, const AxisRoom& room) {
   DrawnAxis out;
   out.log = axis.scale == Scale::log;
   out.named = !axis.ticks.empty();
@@ -189,9 +236,12 @@ DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, int target)
     out.ticks.push_back({static_cast<double>(i + 1), name, name, false});
   }
   if (out.named) return out;
-  out.ticks = axis.scale == Scale::log10 ? ticks_of_logarithms(out, target)
-              : out.log                  ? log_ticks(out, target)
-                                         : linear_ticks(out, target, extent.whole && !empty);
+  const bool few = room.at_values && extent.few.size() > 1 &&
+                   extent.few.size() <= most_values_with_ticks && axis.scale != Scale::log10;
+  out.ticks = few                          ? ticks_at(extent.few, out, room.length)
+              : axis.scale == Scale::log10 ? ticks_of_logarithms(out, room.target)
+              : out.log                    ? log_ticks(out, room.target)
+                                           : linear_ticks(out, room.target, extent.whole && !empty);
   return out;
 }
 

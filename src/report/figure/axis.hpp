@@ -3,6 +3,7 @@
 // gnuplot's format language.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,14 +33,23 @@ struct DrawnAxis {
 
 /// The smallest and largest value to show.
 struct Extent {
-  double low, high;   // low > high: nothing to show
-  bool whole = true;  // all values are whole numbers
+  double low, high;           // low > high: nothing to show
+  bool whole = true;          // all values are whole numbers
+  std::set<double> few = {};  // the values, if there are few
   Extent();
+  Extent(double from, double to);
   void include(double value);
+  void include(const Extent& other);
 };
 
-/// An axis over `extent`, widened on both sides by `padding` (a fraction of its length), with about
-/// `target` ticks.
-DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, int target);
+/// The room for an axis and its ticks.
+struct AxisRoom {
+  double length = 320;     // pixels
+  int target = 5;          // about this many ticks
+  bool at_values = false;  // ticks at the values themselves, if there are few
+};
+
+/// An axis over `extent`, widened on both sides by `padding` (a fraction of its length).
+DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, const AxisRoom& room);
 
 }  // namespace ranklab

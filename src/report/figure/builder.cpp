@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <stdexcept>
 
 #include "core/undefined.hpp"
@@ -14,6 +15,34 @@ bool has_series(const Result& result, const std::string& name) {
                      [&](const Series& series) { return series.name == name; });
 }
 
+// With more trials, thin lines would hide each other.
+constexpr std::size_t most_shown_trials = 20;
+
+Series with_trials(Series series, std::vector<std::vector<double>> per_trial) {
+  if (per_trial.size() > 1 && per_trial.size() <= most_shown_trials) {
+    for (std::vector<double>& values : per_trial) values.resize(series.x.size(), undefined);
+    series.trials = std::move(per_trial);
+  }
+  return series;
+}
+
+// Values of single trials stay only in series that a curve shows trial by trial.
+void drop_unused_trials(Result& result) {
+  std::set<std::string> shown;
+  const auto collect = [&](const Figure& figure) {
+    for (const Panel& panel : figure.panels) {
+      for (const Curve& curve : panel.curves) {
+        if (curve.band == BandKind::trials) shown.insert(curve.series);
+      }
+    }
+  };
+  collect(result.figure);
+  for (const Figure& figure : result.more_figures) collect(figure);
+  for (Series& series : result.series) {
+    if (!shown.contains(series.name)) series.trials.clear();
+  }
+}
+
 }  // namespace
 
 PanelBuilder& PanelBuilder::curve(const std::string& series, const std::string& label,
@@ -21,8 +50,7 @@ PanelBuilder& PanelBuilder::curve(const std::string& series, const std::string& 
   if (!has_series(result_, series))
     throw std::logic_error("a curve names the series " + series +
                            ", which the result does not have");
-  panel().curves.push_back(
-      {series, label, look.style, look.color, look.x_offset, look.standard_error});
+  panel().curves.push_back({series, label, look.style, look.color, look.x_offset, look.band});
   return *this;
 }
 
@@ -38,6 +66,11 @@ PanelBuilder& PanelBuilder::line(double y, const std::string& label) {
 
 PanelBuilder& PanelBuilder::band(double x_low, double x_high, const std::string& label, int color) {
   panel().bands.push_back({x_low, x_high, label, color});
+  return *this;
+}
+
+PanelBuilder& PanelBuilder::group(std::string name) {
+  panel().group = std::move(name);
   return *this;
 }
 
@@ -61,22 +94,27 @@ void ResultBuilder::scalar(const Inequality& inequality) {
 }
 
 void ResultBuilder::series(const std::string& name, const std::string& x_name, double first_x) {
-  series(series_over_trials(name, x_name, arrays_of(records_, name), first_x));
+  std::vector<std::vector<double>> values = arrays_of(records_, name);
+  Series all = series_over_trials(name, x_name, values, first_x);
+  series(with_trials(std::move(all), std::move(values)));
 }
 
 void ResultBuilder::series(const std::string& name, const std::string& x_name,
                            std::vector<double> x) {
-  series(series_over_trials(name, x_name, std::move(x), arrays_of(records_, name)));
+  std::vector<std::vector<double>> values = arrays_of(records_, name);
+  Series all = series_over_trials(name, x_name, std::move(x), values);
+  series(with_trials(std::move(all), std::move(values)));
 }
 
 void ResultBuilder::series(const std::string& name, const std::string& x_name,
                            std::vector<double> x, const ValueAtSize& value) {
-  const auto measured = per_trial(records_, [&](const TrialRecord& record) {
+  auto measured = per_trial(records_, [&](const TrialRecord& record) {
     std::vector<double> values;
     for (std::size_t i = 0; i < x.size(); ++i) values.push_back(value(record, i));
     return values;
   });
-  series(series_over_trials(name, x_name, std::move(x), measured));
+  Series all = series_over_trials(name, x_name, std::move(x), measured);
+  series(with_trials(std::move(all), std::move(measured)));
 }
 
 void ResultBuilder::series_of_points(const std::string& name, const std::string& x_name,
@@ -90,8 +128,8 @@ bool ResultBuilder::has_series(const std::string& name) const {
 }
 
 PanelBuilder ResultBuilder::panel(std::string title, Axis x, Axis y) {
-  result_.figure.panels.push_back({std::move(title), std::move(x), std::move(y)});
-  return {result_, result_.figure.panels.size() - 1};
+  figure().panels.push_back({std::move(title), std::move(x), std::move(y)});
+  return {result_, figure()};
 }
 
 void ResultBuilder::diverged_where(const std::string& scalar) {
@@ -106,7 +144,13 @@ Result ResultBuilder::take() {
   std::vector<Claim> claims = claims_.take();
   result_.claims.insert(result_.claims.end(), std::make_move_iterator(claims.begin()),
                         std::make_move_iterator(claims.end()));
-  std::erase_if(result_.figure.panels, [](const Panel& panel) { return panel.curves.empty(); });
+  const auto drop_empty = [](Figure& figure) {
+    std::erase_if(figure.panels, [](const Panel& panel) { return panel.curves.empty(); });
+  };
+  drop_empty(result_.figure);
+  for (Figure& figure : result_.more_figures) drop_empty(figure);
+  std::erase_if(result_.more_figures, [](const Figure& figure) { return figure.panels.empty(); });
+  drop_unused_trials(result_);
   return std::move(result_);
 }
 

@@ -18,14 +18,15 @@ struct CurveLook {
   LineStyle style = LineStyle::line;
   int color = -1;         // palette index; -1: next
   double x_offset = 0.0;  // added to x when drawn
-  bool standard_error =
-      false;  // the band shows the standard error of the mean instead of the spread
+  BandKind band = BandKind::std;
 };
 
-/// One panel of a result's figure. It refers to the result, which must not be moved.
+/// One panel of the figure that a result gets last. It refers to the result, which must not be
+/// moved, and is used before the next figure begins.
 class PanelBuilder {
  public:
-  PanelBuilder(Result& result, std::size_t index) : result_(result), index_(index) {}
+  PanelBuilder(Result& result, Figure& figure)
+      : result_(result), figure_(figure), index_(figure.panels.size() - 1) {}
 
   /// Throws std::logic_error if the result has no such series.
   PanelBuilder& curve(const std::string& series, const std::string& label, CurveLook look = {});
@@ -36,11 +37,14 @@ class PanelBuilder {
   /// A horizontal line; does nothing if y is not finite.
   PanelBuilder& line(double y, const std::string& label = "");
   PanelBuilder& band(double x_low, double x_high, const std::string& label, int color = -1);
+  /// Makes the panel one of a group of small multiples, which share their axes and their legend.
+  PanelBuilder& group(std::string name);
 
  private:
-  Panel& panel() { return result_.figure.panels[index_]; }
+  Panel& panel() { return figure_.panels[index_]; }
 
   Result& result_;
+  Figure& figure_;
   std::size_t index_;
 };
 
@@ -76,8 +80,16 @@ class ResultBuilder {
   void series(Series series) { result_.series.push_back(std::move(series)); }
   bool has_series(const std::string& name) const;
 
-  // The rest --------------------------------------------------------------------------------------
+  // Figures ---------------------------------------------------------------------------------------
   PanelBuilder panel(std::string title, Axis x, Axis y);
+  /// Sets the number of panels per row of the current figure.
+  void columns(std::size_t columns) { figure().columns = columns; }
+  /// Adds a table above the panels of the current figure.
+  void figure_table(FigureTable table) { figure().tables.push_back(std::move(table)); }
+  /// Begins a further figure, for details that the first one leaves out.
+  void next_figure(std::string title) { result_.more_figures.push_back({std::move(title)}); }
+
+  // The rest --------------------------------------------------------------------------------------
   void note(std::string sentence) { result_.notes.push_back(std::move(sentence)); }
   /// Marks the run as diverged if any value of the scalar, a count of divergences, is above 0.
   void diverged_where(const std::string& scalar);
@@ -86,10 +98,14 @@ class ResultBuilder {
   Result& result() { return result_; }
   const Records& records() const { return records_; }
 
-  /// The result, without panels that have no curve.
+  /// The result, without panels that have no curve and figures that have no panel.
   Result take();
 
  private:
+  Figure& figure() {
+    return result_.more_figures.empty() ? result_.figure : result_.more_figures.back();
+  }
+
   const Records& records_;
   Result result_;
   Claims claims_;

@@ -10,7 +10,6 @@ namespace {
 
 // Below this a log axis could not be widened.
 constexpr double smallest_positive = 1e-290;
-constexpr std::size_t longest_line = 600, longest_scatter = 1500, stretches = 300;
 
 std::size_t count(const Runs& runs) {
   std::size_t points = 0;
@@ -28,7 +27,7 @@ void set_band(DrawnPoint& point, double std, bool log_y) {
 
 // The lowest and the highest point of each stretch of `run`, in order, and the two ends of `run`.
 std::vector<DrawnPoint> thinned_by_extremes(const std::vector<DrawnPoint>& run, double low,
-                                            double high, bool log_x) {
+                                            double high, bool log_x, std::size_t stretches) {
   const auto scaled = [&](double x) { return log_x ? std::log(x) : x; };
   const double origin = scaled(low),
                scale = static_cast<double>(stretches) / std::max(scaled(high) - origin, 1e-300);
@@ -78,8 +77,8 @@ Runs drawn_runs(const Series& series, const Curve& curve, bool log_x, bool log_y
   return runs;
 }
 
-Runs thinned(const Runs& runs, bool log_x, bool lines) {
-  const std::size_t points = count(runs), longest = lines ? longest_line : longest_scatter;
+Runs thinned(const Runs& runs, bool log_x, bool lines, std::size_t stretches) {
+  const std::size_t points = count(runs), longest = (lines ? 2 : 5) * stretches;
   if (points <= longest) return runs;
   const bool ordered = std::all_of(runs.begin(), runs.end(), [](const auto& run) {
     return std::is_sorted(run.begin(), run.end(),
@@ -91,7 +90,7 @@ Runs thinned(const Runs& runs, bool log_x, bool lines) {
   }
   Runs out;
   for (const auto& run : runs) {
-    out.push_back(lines && ordered ? thinned_by_extremes(run, x.low, x.high, log_x)
+    out.push_back(lines && ordered ? thinned_by_extremes(run, x.low, x.high, log_x, stretches)
                                    : thinned_evenly(run, (points + longest - 1) / longest));
   }
   return out;

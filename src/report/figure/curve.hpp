@@ -20,10 +20,10 @@ using Runs = std::vector<std::vector<DrawnPoint>>;
 /// mean / (1 + std / mean), which mirrors the upper edge and is always positive.
 Runs drawn_runs(const Series& series, const Curve& curve, bool log_x, bool log_y);
 
-/// At most about 600 points: the lowest and the highest point of each of 300 stretches of the x
-/// axis, so that peaks are kept, and always the first and last point of a run. Points of scatter
-/// plots (`lines` false) are thinned evenly instead.
-Runs thinned(const Runs& runs, bool log_x, bool lines);
+/// At most about two points per stretch: the lowest and the highest point of each of `stretches`
+/// stretches of the x axis, so that peaks are kept, and always the first and last point of a run.
+/// Points of scatter plots (`lines` false) are thinned evenly instead, to five per stretch.
+Runs thinned(const Runs& runs, bool log_x, bool lines, std::size_t stretches);
 
 /// True if a point has a spread.
 bool has_band(const Runs& runs);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,12 +26,21 @@ constexpr std::string_view name_of(LineStyle style) {
   return line_style_names[static_cast<std::size_t>(style)];
 }
 
+/// The smallest and the largest value that a quantity can have.
+struct Domain {
+  double low = -std::numeric_limits<double>::infinity(),
+         high = std::numeric_limits<double>::infinity();
+};
+
 struct Axis {
   std::string label;
   Scale scale = Scale::linear;
   std::vector<std::string> ticks = {};  // names for x = 1, 2, ...; empty: numbers
   std::vector<double> covers =
-      {};  // values that the axis includes, whether or not the curves reach them
+      {};              // values that the axis includes, whether or not the curves reach them
+  Domain domain = {};  // bands of means are cut there
+  double floor = -std::numeric_limits<double>::infinity();  // the axis starts here if the data
+                                                            // reach below
 };
 
 inline Axis log_axis(std::string label) {
@@ -40,7 +50,34 @@ inline Axis log_axis(std::string label) {
 /// The axis of a quantity in [0, 1], shown in full, so that a curve between 0.99 and 1 does not
 /// look like one that falls to 0.
 inline Axis unit_axis(std::string label) {
-  return {std::move(label), Scale::linear, {}, {0, 1}};
+  return {std::move(label), Scale::linear, {}, {0, 1}, {0, 1}};
+}
+
+/// The axis of a stable or nuclear rank, which is at least 1.
+inline Axis rank_axis(std::string label) {
+  return {std::move(label), Scale::log, {}, {}, {1}};
+}
+
+/// A linear axis of a quantity that is not negative, such as a loss.
+inline Axis nonnegative_axis(std::string label) {
+  return {std::move(label), Scale::linear, {}, {}, {0}};
+}
+
+/// The same axis, cut at `floor`: values below, such as losses of the size of rounding errors, are
+/// outside the panel.
+inline Axis with_floor(Axis axis, double floor) {
+  axis.floor = floor;
+  return axis;
+}
+
+/// What is drawn around a curve: a band of one standard deviation over the trials, of the standard
+/// error of the mean, or of its 99 % confidence interval. `trials` draws every trial as a thin line
+/// (a small dot if the style is points) and the median over the trials in place of the mean.
+enum class BandKind { std, standard_error, interval, trials };
+inline constexpr std::array<std::string_view, 4> band_names = {"std", "standard-error", "interval",
+                                                               "trials"};
+constexpr std::string_view name_of(BandKind band) {
+  return band_names[static_cast<std::size_t>(band)];
 }
 
 struct Curve {
@@ -50,7 +87,7 @@ struct Curve {
   int color = -1;  // index into the palette; -1: next. Curves of one family share a color.
   double x_offset =
       0.0;  // added to x when drawn: a restart counts from 0 but is drawn at its start
-  bool standard_error = false;  // its band is the mean's standard error, not the spread over trials
+  BandKind band = BandKind::std;
 };
 
 struct ReferenceLine {
@@ -72,10 +109,21 @@ struct Panel {
   std::vector<Curve> curves = {};
   std::vector<ReferenceLine> lines = {};
   std::vector<Band> bands = {};
+  std::string group = {};  // panels of one group are small multiples: they share axes and legend
+};
+
+/// A table above the panels, such as a paper's table with our numbers next to the printed ones.
+struct FigureTable {
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;  // one cell per column
 };
 
 struct Figure {
-  std::vector<Panel> panels;
+  std::string title = {};  // of a further figure; the first one has the title of the result
+  std::vector<FigureTable> tables = {};
+  std::vector<Panel> panels = {};
+  std::size_t columns = 0;  // panels per row; 0: chosen by their number
 };
 
 }  // namespace ranklab

@@ -47,25 +47,45 @@ std::string run_gnuplot(const std::string& script) {
   }
 }
 
-std::string finished_svg(const nlohmann::json& result, const std::string& drawn) {
-  const FigureSource source = read_figure(result);
-  return finish_svg(drawn, source.title.empty() ? "Figure" : source.title, describe_figure(source));
+std::string finished_svg(const FigureSource& source, const std::string& drawn) {
+  const std::string& title = source.figure.title.empty() ? source.title : source.figure.title;
+  return finish_svg(drawn, title.empty() ? "Figure" : title, describe_figure(source));
+}
+
+// x.svg, x.2.svg, x.3.svg
+std::string path_of(const std::string& out_path, std::size_t which) {
+  const std::size_t dot = out_path.rfind('.');
+  return which == 0
+             ? out_path
+             : out_path.substr(0, dot) + "." + std::to_string(which + 1) + out_path.substr(dot);
 }
 
 }  // namespace
 
-void draw_figure(const nlohmann::json& result, const std::string& out_path, bool keep_script) {
+std::vector<std::string> draw_figure(const nlohmann::json& result, const std::string& out_path,
+                                     bool keep_script) {
   const std::string format = format_of(out_path);
-  const std::string script = gnuplot_script(result, format);
-  // Before drawing, because the script helps if gnuplot is missing or fails.
-  if (keep_script) write_file_atomically(out_path + ".gp", script);
-  std::string picture = run_gnuplot(script);
-  if (format == "svg") picture = finished_svg(result, picture);
-  write_file_atomically(out_path, picture);
+  const std::size_t count = number_of_figures(result);
+  std::vector<FigureSource> sources;
+  for (std::size_t which = 0; which < count; ++which) sources.push_back(read_figure(result, which));
+  std::vector<std::string> paths, pictures;
+  for (std::size_t which = 0; which < count; ++which) {
+    paths.push_back(path_of(out_path, which));
+    const std::string script = gnuplot_script(sources[which], format, Extract::whole, 0);
+    // Before drawing, because the script helps if gnuplot is missing or fails.
+    if (keep_script) write_file_atomically(paths.back() + ".gp", script);
+    pictures.push_back(run_gnuplot(script));
+    if (format == "svg") pictures.back() = finished_svg(sources[which], pictures.back());
+  }
+  for (std::size_t which = 0; which < count; ++which)
+    write_file_atomically(paths[which], pictures[which]);
+  return paths;
 }
 
-std::string draw_svg(const nlohmann::json& result) {
-  return finished_svg(result, run_gnuplot(gnuplot_script(result, "svg")));
+std::string draw_svg(const nlohmann::json& result, Extract extract, std::size_t which,
+                     std::size_t panel) {
+  const FigureSource source = read_figure(result, which);
+  return finished_svg(source, run_gnuplot(gnuplot_script(source, "svg", extract, panel)));
 }
 
 }  // namespace ranklab

@@ -8,8 +8,8 @@
 namespace ranklab {
 namespace {
 
-std::string point_type(const DrawnCurve& curve) {
-  return "pt " + std::to_string(palette_entry(curve.color).marker);
+std::string point_type(std::size_t color) {
+  return "pt " + std::to_string(palette_entry(color).marker);
 }
 
 class CurveWriter {
@@ -21,6 +21,7 @@ class CurveWriter {
   std::string write(const DrawnPanel& panel) {
     for (const DrawnCurve& curve : panel.curves) {
       if (curve.runs.empty()) continue;
+      for (const Runs& trial : curve.trials) write_trial(curve, trial);
       if (curve.look == Look::bars) {
         write_bars(curve, panel);
       } else if (curve.look == Look::scatter) {
@@ -63,6 +64,12 @@ class CurveWriter {
            gnuplot_number(p.high) + "\n";
   }
 
+  void write_trial(const DrawnCurve& curve, const Runs& trial) {
+    if (trial.empty()) return;
+    below_.push_back(block(trial, row_of) + " using 1:2 with lines " + thin_line_text(curve.look) +
+                     " " + color_text(curve.color));
+  }
+
   void write_line(const DrawnCurve& curve) {
     Runs known, lonely;  // points with a known spread; runs of a single point
     for (const auto& run : curve.runs) {
@@ -75,14 +82,14 @@ class CurveWriter {
       }
       if (run.size() == 1) lonely.push_back(run);
     }
-    const std::string color = color_text(curve);
+    const std::string color = color_text(curve.color);
     if (curve.band) {
       below_.push_back(block(known, row_with_spread) +
                        " using 1:3:4 with filledcurves fs transparent solid 0.18 noborder " +
                        color);
     }
-    lines_.push_back(block(curve.runs, row_of) + " using 1:2 with lines " + line_text(curve) + " " +
-                     color);
+    lines_.push_back(block(curve.runs, row_of) + " using 1:2 with lines " + line_text(curve.look) +
+                     " " + color);
     // A line of one point has no length; without a dot the point would vanish.
     if (!lonely.empty())
       lines_.push_back(block(lonely, row_of) + " using 1:2 with points pt 7 ps 0.3 " + color);
@@ -91,8 +98,8 @@ class CurveWriter {
   // With a white rim, so that a marker is visible on a line whose noise is as large as the marker.
   void write_markers(const DrawnCurve& curve) {
     const std::string points = block({curve.markers}, row_of) + " using 1:2 with points ";
-    above_.push_back(points + point_type(curve) + " ps 1.05 lw 2 lc rgb 'white'");
-    above_.push_back(points + marker_text(curve) + " " + color_text(curve));
+    above_.push_back(points + point_type(curve.color) + " ps 1.05 lw 2 lc rgb 'white'");
+    above_.push_back(points + marker_text(curve.color) + " " + color_text(curve.color));
   }
 
   void write_bars(const DrawnCurve& curve, const DrawnPanel& panel) {
@@ -112,8 +119,8 @@ class CurveWriter {
     const std::string bars = panel.horizontal_bars ? " using 2:1:5:6:3:4" : " using 1:2:3:4:5:6";
     const std::string errors =
         panel.horizontal_bars ? " using 2:1:3:4 with xerrorbars" : " using 1:2:3:4 with yerrorbars";
-    lines_.push_back(block(curve.runs, corners) + bars + " with boxxyerror " + fill_text(curve) +
-                     " lw 0.8 " + color_text(curve));
+    lines_.push_back(block(curve.runs, corners) + bars + " with boxxyerror " +
+                     fill_text(curve.bar_fill, curve.color) + " lw 0.8 " + color_text(curve.color));
     if (curve.band)
       above_.push_back(block(spread, row_with_spread) + errors +
                        " pt 0 ps 0 lw 1 dt solid lc rgb 'black'");
@@ -124,13 +131,18 @@ class CurveWriter {
     for (const DrawnPoint& point : curve.markers) {
       if (point.high > point.low) spread[0].push_back(point);
     }
-    const std::string color = color_text(curve);
+    const std::string color = color_text(curve.color);
+    if (curve.medians)
+      above_.push_back(block(curve.runs, row_of) + " using 1:2 with lines dt solid lw 2.5 " +
+                       color);
     if (curve.band)
       below_.push_back(block(spread, row_with_spread) +
                        " using 1:2:3:4 with yerrorbars pt 0 ps 0 lw 1 dt solid " + color);
     // Below the lines, because the points would hide a formula that they follow.
-    below_.push_back(block({curve.markers}, row_of) + " using 1:2 with points " +
-                     marker_text(curve) + " " + color);
+    below_.push_back(
+        block({curve.markers}, row_of) + " using 1:2 with points " +
+        (curve.medians ? point_type(curve.color) + " ps 0.55" : marker_text(curve.color)) + " " +
+        color);
   }
 
   const int panel_;
@@ -141,21 +153,26 @@ class CurveWriter {
 
 }  // namespace
 
-std::string line_text(const DrawnCurve& curve) {
-  if (curve.look == Look::dashed) return "dt (7,4) lw 1.5";
-  return curve.look == Look::dotted ? "dt (1.5,3) lw 1.5" : "dt solid lw 1.8";
+std::string line_text(Look look) {
+  if (look == Look::dashed) return "dt (7,4) lw 1.5";
+  return look == Look::dotted ? "dt (1.5,3) lw 1.5" : "dt solid lw 1.8";
 }
 
-std::string marker_text(const DrawnCurve& curve) {
-  return point_type(curve) + " ps 0.75";
+std::string thin_line_text(Look look) {
+  const std::string dash = line_text(look);
+  return dash.substr(0, dash.find(" lw")) + " lw 0.6";
 }
 
-std::string color_text(const DrawnCurve& curve) {
-  return "lc rgb " + gnuplot_quote(palette_entry(curve.color).color);
+std::string marker_text(std::size_t color) {
+  return point_type(color) + " ps 0.75";
 }
 
-std::string fill_text(const DrawnCurve& curve) {
-  return "fs solid " + gnuplot_number(curve.bar_fill, 2) + " border " + color_text(curve);
+std::string color_text(std::size_t color) {
+  return "lc rgb " + gnuplot_quote(palette_entry(color).color);
+}
+
+std::string fill_text(double fill, std::size_t color) {
+  return "fs solid " + gnuplot_number(fill, 2) + " border " + color_text(color);
 }
 
 std::string plot_text(const DrawnPanel& panel, int panel_number) {

@@ -27,8 +27,8 @@ std::string reference_text(std::size_t dash) {
 }
 
 // With a border, so that the ends are visible if bands overlap.
-std::string band_text(const DrawnBand& band) {
-  const std::string color = "rgb " + gnuplot_quote(palette_entry(band.color).color);
+std::string band_text(std::size_t palette_index) {
+  const std::string color = "rgb " + gnuplot_quote(palette_entry(palette_index).color);
   return "lw 0.7 fs transparent solid 0.12 border lc " + color + " fc " + color;
 }
 
@@ -62,8 +62,11 @@ class ScriptWriter {
     line("set border 3 lc rgb " + gnuplot_quote(frame) + " lw 0.8");
     line("set grid xtics ytics back lt 1 dt solid lc rgb " + gnuplot_quote(faint) + " lw 0.8");
     line("set multiplot");
-    write_title();
+    for (const PlacedText& text : figure_.texts) write_text(text);
+    for (const PlacedRule& rule : figure_.rules) write_rule(rule);
+    for (const PlacedKey& key : figure_.keys) write_key(key);
     for (const PlacedPanel& placed : figure_.panels) write_panel(placed);
+    if (figure_.panels.empty()) line("unset border\nunset tics\nplot [0:1] [0:1] NaN notitle");
     line("unset multiplot");
     return std::move(out_);
   }
@@ -76,52 +79,35 @@ class ScriptWriter {
     return "screen " + pixels(x / figure_.width) + ",screen " + pixels(1.0 - y / figure_.height);
   }
 
-  void label(const std::string& quoted, double x, double y, double font_size,
-             const std::string& how) {
-    line("set label " + quoted + " at " + at(x, y) + " " + how + " front font '," +
-         pixels(font_size) + "' tc rgb '" + ink + "'");
-  }
-
   // The viewer of an SVG finds the fonts. In PNG and PDF, gnuplot fills the page with a giant box
   // for a character that no font on this machine has.
-  void text(const std::string& words, double x, double y, double font_size,
-            const std::string& how) {
-    label(gnuplot_quote(every_glyph_ ? words : common_characters(words)), x, y, font_size,
-          how + " noenhanced");
+  void write_text(const PlacedText& text) {
+    static constexpr std::array<const char*, 3> anchors = {"left", "center", "right"};
+    const std::string words =
+        text.enhanced || every_glyph_ ? text.text : common_characters(text.text);
+    line("set label " + gnuplot_quote(words) + " at " + at(text.x, text.y) + " " +
+         anchors[static_cast<std::size_t>(text.anchor)] +
+         (text.degrees != 0 ? " rotate by " + pixels(text.degrees) : "") +
+         (text.enhanced ? " enhanced" : " noenhanced") + " front font '," + pixels(text.size) +
+         "' tc rgb '" + ink + "'");
+  }
+
+  void write_rule(const PlacedRule& rule) {
+    line("set arrow from " + at(rule.left, rule.y) + " to " + at(rule.right, rule.y) +
+         " nohead front dt solid lw " + (rule.strong ? "1.2" : "0.7") + " lc rgb '" + ink + "'");
   }
 
   void rectangle(double left, double top, double right, double bottom, const std::string& how) {
     line("set object rectangle from " + at(left, top) + " to " + at(right, bottom) + " " + how);
   }
 
-  void lines_of_text(const std::vector<std::string>& lines, double x, double top,
-                     double font_size) {
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      text(lines[i], x, top + line_height(font_size) * (static_cast<double>(i) + 0.5), font_size,
-           "center");
-    }
-  }
-
-  void write_title() {
-    lines_of_text(figure_.title, figure_.width / 2, 8, FontSize::title);
-    const double title_height =
-        line_height(FontSize::title) * static_cast<double>(figure_.title.size());
-    lines_of_text(figure_.subtitle, figure_.width / 2, 8 + title_height, FontSize::axis);
-    if (!figure_.note.empty())
-      text(figure_.note, figure_.width - 10, figure_.height - line_height(FontSize::note) / 2 - 3,
-           FontSize::note, "right");
-  }
-
   void write_panel(const PlacedPanel& placed) {
     ++panel_;
     write_area(placed);
-    write_words(placed);
     write_ticks("x", placed.panel.x);
     write_ticks("y", placed.panel.y);
-    write_tick_texts(placed);
     write_bands(placed);
     write_reference_lines(placed);
-    for (std::size_t i = 0; i < placed.panel.legend.size(); ++i) write_legend_entry(placed, i);
     out_ += plot_text(placed.panel, panel_);
     line("unset label\nunset arrow\nunset object");
   }
@@ -136,25 +122,6 @@ class ScriptWriter {
     margin("bmargin", 1.0 - (placed.top + placed.height) / figure_.height);
   }
 
-  void write_words(const PlacedPanel& placed) {
-    const double middle = placed.left + placed.width / 2;
-    const double title_height =
-        line_height(FontSize::panel) * static_cast<double>(placed.title.size());
-    lines_of_text(placed.title, middle, placed.top - title_height - 6, FontSize::panel);
-    lines_of_text(placed.x_label, middle, placed.x_label_top, FontSize::axis);
-    const double labels = placed.panel.y.label_width(FontSize::tick) + 14;
-    for (std::size_t i = 0; i < placed.y_label.size(); ++i) {
-      const double from_axis =
-          line_height(FontSize::axis) * (static_cast<double>(placed.y_label.size() - i) - 0.5);
-      text(placed.y_label[i], placed.left - labels - from_axis, placed.top + placed.height / 2,
-           FontSize::axis, "center rotate by 90");
-    }
-    if (placed.panel.empty)
-      text("no defined values", middle, placed.top + placed.height / 4, FontSize::axis, "center");
-  }
-
-  // Tick texts are separate labels: gnuplot would read a tick's text as a number format, and its
-  // position would depend on the output format.
   void write_ticks(const std::string& name, const DrawnAxis& axis) {
     line((axis.log ? "set logscale " : "unset logscale ") + name);
     line("set " + name + "range [" + gnuplot_number(axis.low, 17) + ":" +
@@ -167,32 +134,6 @@ class ScriptWriter {
                       : "set " + name + "tics out nomirror scale 0.6,0.35 (" + list + ")");
   }
 
-  void tick_text(const DrawnAxis& axis, const Tick& tick, double x, double y,
-                 const std::string& how) {
-    if (axis.named) {
-      text(tick.label, x, y, FontSize::tick, how);
-    } else if (!tick.label.empty()) {
-      label(gnuplot_quote(tick.label), x, y, FontSize::tick, how + " enhanced");
-    }
-  }
-
-  void write_tick_texts(const PlacedPanel& placed) {
-    const double bottom = placed.top + placed.height, half_line = line_height(FontSize::tick) / 2;
-    const DrawnAxis &x_axis = placed.panel.x, &y_axis = placed.panel.y;
-    for (std::size_t i = 0; i < x_axis.ticks.size(); i += placed.name_every) {
-      const double x = placed.left + placed.width * x_axis.fraction(x_axis.ticks[i].at);
-      if (placed.slanted) {
-        tick_text(x_axis, x_axis.ticks[i], x + 4, bottom + half_line + 5, "right rotate by 35");
-      } else {
-        tick_text(x_axis, x_axis.ticks[i], x, bottom + half_line + 8, "center");
-      }
-    }
-    for (const Tick& tick : y_axis.ticks) {
-      tick_text(y_axis, tick, placed.left - 9,
-                placed.top + placed.height * (1 - y_axis.fraction(tick.at)), "right");
-    }
-  }
-
   // Behind everything, at positions on the page like everything except the curves, so that no band
   // extends beyond the panel.
   void write_bands(const PlacedPanel& placed) {
@@ -201,61 +142,46 @@ class ScriptWriter {
         return placed.left + placed.width * placed.panel.x.fraction(x);
       };
       rectangle(place(band.low), placed.top, place(band.high), placed.top + placed.height,
-                "behind " + band_text(band));
+                "behind " + band_text(band.color));
     }
   }
 
   void write_reference_lines(const PlacedPanel& placed) {
-    if (placed.panel.horizontal_bars) {
-      for (const DrawnLine& reference : placed.panel.lines) {
+    for (const DrawnLine& reference : placed.panel.lines) {
+      if (placed.panel.horizontal_bars) {
         const double x = placed.left + placed.width * placed.panel.x.fraction(reference.y);
         line("set arrow from " + at(x, placed.top) + " to " + at(x, placed.top + placed.height) +
              " nohead front " + reference_text(reference.dash));
+      } else {
+        const double y = placed.top + placed.height * (1 - placed.panel.y.fraction(reference.y));
+        line("set arrow from " + at(placed.left, y) + " to " + at(placed.left + placed.width, y) +
+             " nohead front " + reference_text(reference.dash));
       }
-      return;
-    }
-    std::vector<DrawnLine> lines = placed.panel.lines;
-    std::stable_sort(lines.begin(), lines.end(),
-                     [](const DrawnLine& a, const DrawnLine& b) { return a.y > b.y; });
-    double free_from = placed.top - 10;
-    for (const DrawnLine& reference : lines) {
-      const double y = placed.top + placed.height * (1 - placed.panel.y.fraction(reference.y));
-      line("set arrow from " + at(placed.left, y) + " to " + at(placed.left + placed.width, y) +
-           " nohead front " + reference_text(reference.dash));
-      if (reference.label.empty()) continue;
-      const double label = std::max(y, free_from);  // labels of near lines are moved apart
-      text(reference.label, placed.left + placed.width + 6, label, FontSize::tick, "left");
-      free_from = label + line_height(FontSize::tick);
     }
   }
 
-  void write_legend_entry(const PlacedPanel& placed, std::size_t i) {
-    const LegendEntry& entry = placed.panel.legend[i];
-    const std::size_t row = i / placed.legend_columns, column = i % placed.legend_columns;
-    const double x = placed.legend_left + placed.legend_column * static_cast<double>(column);
-    const double y =
-        placed.legend_top + line_height(FontSize::legend) * (static_cast<double>(row) + 0.5);
+  void write_key(const PlacedKey& key) {
+    const LegendEntry& entry = key.entry;
+    const double x = key.x, y = key.y, right = x + key_width, middle = x + key_width / 2;
     const auto sample = [&](const std::string& how) {
-      line("set arrow from " + at(x, y) + " to " + at(x + 26, y) + " nohead front " + how);
+      line("set arrow from " + at(x, y) + " to " + at(right, y) + " nohead front " + how);
     };
-    text(entry.label, x + 32, y, FontSize::legend, "left");
-    if (entry.sample == Sample::line) return sample(reference_text(entry.index));
-    if (entry.sample == Sample::band) {
-      return rectangle(x, y - 4.5, x + 26, y + 4.5,
-                       "back " + band_text(placed.panel.bands[entry.index]));
-    }
-    const DrawnCurve& curve = placed.panel.curves[entry.index];
-    const std::string color = color_text(curve);
-    if (curve.look == Look::bars)
-      return rectangle(x + 4, y - 4.5, x + 22, y + 4.5,
-                       "front " + fill_text(curve) + " fc " + color.substr(3));
-    if (curve.look != Look::scatter) sample(line_text(curve) + " " + color);
-    if (curve.look != Look::scatter && curve.band) {
-      rectangle(x, y - 4.5, x + 26, y + 4.5,
+    if (entry.sample == Sample::line) return sample(reference_text(entry.dash));
+    if (entry.sample == Sample::band)
+      return rectangle(x, y - 4.5, right, y + 4.5, "back " + band_text(entry.color));
+    const std::string color = color_text(entry.color);
+    if (entry.look == Look::bars)
+      return rectangle(
+          middle - 9, y - 4.5, middle + 9, y + 4.5,
+          "front " + fill_text(entry.bar_fill, entry.color) + " fc " + color.substr(3));
+    if (entry.look != Look::scatter) sample(line_text(entry.look) + " " + color);
+    if (entry.look != Look::scatter && entry.band) {
+      rectangle(x, y - 4.5, right, y + 4.5,
                 "back fs transparent solid 0.18 noborder fc " + color.substr(3));
     }
-    if (!curve.markers.empty())
-      line("set label '' at " + at(x + 13, y) + " front point " + marker_text(curve) + " " + color);
+    if (entry.markers)
+      line("set label '' at " + at(middle, y) + " front point " + marker_text(entry.color) + " " +
+           color);
   }
 
   const PlacedFigure& figure_;
@@ -266,9 +192,14 @@ class ScriptWriter {
 
 }  // namespace
 
-std::string gnuplot_script(const nlohmann::json& result, const std::string& format) {
-  const PlacedFigure figure = place_figure(read_figure(result));
+std::string gnuplot_script(const FigureSource& source, const std::string& format, Extract extract,
+                           std::size_t panel) {
+  const PlacedFigure figure = place_figure(source, extract, panel);
   return ScriptWriter(figure, format).write(format);
+}
+
+std::string gnuplot_script(const nlohmann::json& result, const std::string& format) {
+  return gnuplot_script(read_figure(result), format, Extract::whole, 0);
 }
 
 }  // namespace ranklab

@@ -73,7 +73,10 @@ const Json& list(const Json& object, const char* key, const std::string& where,
     fail(where,
          std::string("has more than ") + std::to_string(longest) + " entries in '" + key + "'");
   for (const Json& entry : *value) {
-    if (!entry.is_object() && std::string_view(key) != "ticks" && std::string_view(key) != "covers")
+    static constexpr std::array<std::string_view, 7> plain_lists = {
+        "ticks", "covers", "domain", "columns", "rows", "row", "trials"};
+    if (!entry.is_object() &&
+        std::find(plain_lists.begin(), plain_lists.end(), key) == plain_lists.end())
       fail(where, std::string("needs objects in '") + key + "'");
   }
   return *value;
@@ -84,7 +87,7 @@ Axis read_axis(const Json& panel, const char* key, const std::string& where) {
   if (axis == nullptr) return {};
   const std::string here = where + ", axis " + key;
   if (!axis->is_object()) fail(here, "is not an object");
-  Axis out{text(*axis, "label", here), choice<Scale>(*axis, "scale", here, scale_names), {}, {}};
+  Axis out{text(*axis, "label", here), choice<Scale>(*axis, "scale", here, scale_names)};
   for (const Json& tick : list(*axis, "ticks", here, max_curves)) {
     if (!tick.is_string()) fail(here, "needs text in 'ticks'");
     out.ticks.push_back(tick.get<std::string>());
@@ -93,6 +96,15 @@ Axis read_axis(const Json& panel, const char* key, const std::string& where) {
     if (!value.is_number()) fail(here, "needs numbers in 'covers'");
     out.covers.push_back(value.get<double>());
   }
+  const Json& domain = list(*axis, "domain", here, 2);
+  if (domain.size() == 2) {
+    for (const Json& end : domain) {
+      if (!end.is_number() && !end.is_null()) fail(here, "needs numbers or null in 'domain'");
+    }
+    if (domain[0].is_number()) out.domain.low = domain[0].get<double>();
+    if (domain[1].is_number()) out.domain.high = domain[1].get<double>();
+  }
+  out.floor = number(*axis, "floor", here, out.floor);
   return out;
 }
 
@@ -112,7 +124,7 @@ Curve read_curve(const Json& curve, const std::string& where) {
   out.style = choice<LineStyle>(curve, "style", here, line_style_names);
   out.x_offset = number(curve, "x_offset", here, 0.0);
   out.color = read_color(curve, here);
-  out.standard_error = text(curve, "band", here) == "standard-error";
+  out.band = choice<BandKind>(curve, "band", here, band_names);
   return out;
 }
 
@@ -124,11 +136,9 @@ Band read_band(const Json& band, const std::string& where) {
 }
 
 Panel read_panel(const Json& panel, const std::string& where) {
-  Panel out{text(panel, "title", where),
-            read_axis(panel, "x", where),
-            read_axis(panel, "y", where),
-            {},
-            {}};
+  Panel out{text(panel, "title", where), read_axis(panel, "x", where),
+            read_axis(panel, "y", where)};
+  out.group = text(panel, "group", where);
   for (const Json& curve : list(panel, "curves", where, max_curves))
     out.curves.push_back(read_curve(curve, where));
   const bool bars = std::any_of(out.curves.begin(), out.curves.end(),
@@ -140,6 +150,23 @@ Panel read_panel(const Json& panel, const std::string& where) {
   }
   for (const Json& band : list(panel, "bands", where, max_curves))
     out.bands.push_back(read_band(band, where + ", a band"));
+  return out;
+}
+
+FigureTable read_table(const Json& table, const std::string& where) {
+  FigureTable out{text(table, "title", where), {}, {}};
+  const auto cell = [&](const Json& value) {
+    if (!value.is_string()) fail(where, "needs text in the cells of a table");
+    return value.get<std::string>();
+  };
+  for (const Json& column : list(table, "columns", where, max_curves))
+    out.columns.push_back(cell(column));
+  for (const Json& row : list(table, "rows", where, max_curves)) {
+    if (!row.is_array() || row.size() != out.columns.size())
+      fail(where, "needs a cell for every column in each row of a table");
+    std::vector<std::string>& cells = out.rows.emplace_back();
+    for (const Json& value : row) cells.push_back(cell(value));
+  }
   return out;
 }
 
@@ -184,6 +211,11 @@ void read_series(const Json& result, FigureSource& source) {
       if (found->second->contains("n")) series.n = values(*found->second, "n", where);
       if (!series.n.empty() && series.n.size() != series.x.size())
         fail(where, "has x and n of unequal length");
+      for (const Json& trial : list(*found->second, "trials", where, max_curves)) {
+        series.trials.push_back(values({{"trial", trial}}, "trial", where));
+        if (series.trials.back().size() != series.x.size())
+          fail(where, "has x and a trial of unequal length");
+      }
       source.series.emplace(curve.series, std::move(series));
     }
   }
@@ -191,13 +223,21 @@ void read_series(const Json& result, FigureSource& source) {
 
 }  // namespace
 
-FigureSource read_figure(const Json& result) {
+std::size_t number_of_figures(const Json& result) {
+  const Json* more = result.is_object() ? find(result, "more_figures") : nullptr;
+  return 1 + (more != nullptr && more->is_array() ? std::min(more->size(), max_panels) : 0);
+}
+
+FigureSource read_figure(const Json& result, std::size_t which) {
   if (!result.is_object()) throw Failure("figure: not a result document");
-  const Json* figure = find(result, "figure");
+  if (which >= number_of_figures(result)) throw Failure("the result has no such figure");
+  const Json* figure =
+      which == 0 ? find(result, "figure") : &(*find(result, "more_figures"))[which - 1];
   if (figure == nullptr) throw Failure("the result has no figure");
   if (!figure->is_object()) fail("the document", "needs an object as 'figure'");
-  const Json& panels = list(*figure, "panels", "the document", max_panels);
-  if (panels.empty()) throw Failure("the result has no figure (no panels)");
+  const Json &panels = list(*figure, "panels", "the document", max_panels),
+             &tables = list(*figure, "tables", "the document", max_panels);
+  if (panels.empty() && tables.empty()) throw Failure("the result has no figure (no panels)");
 
   FigureSource source;
   source.title = text(result, "title", "the document");
@@ -206,7 +246,13 @@ FigureSource read_figure(const Json& result) {
   if (const Json* trials = find(result, "trials"); trials != nullptr && trials->is_object()) {
     source.completed_trials = number(*trials, "completed", "the document", 0.0);
     source.requested_trials = number(*trials, "requested", "the document", 0.0);
+    source.trial_unit = text(*trials, "unit", "the document", source.trial_unit);
   }
+  source.figure.title = text(*figure, "title", "the document");
+  const double columns = number(*figure, "columns", "the document", 0.0);
+  if (columns >= 1 && columns <= 100) source.figure.columns = static_cast<std::size_t>(columns);
+  for (const Json& table : tables)
+    source.figure.tables.push_back(read_table(table, "table " + text(table, "title", "a table")));
   for (std::size_t i = 0; i < panels.size(); ++i)
     source.figure.panels.push_back(read_panel(panels[i], "panel " + std::to_string(i + 1)));
   read_series(result, source);

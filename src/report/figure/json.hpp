@@ -17,12 +17,17 @@ struct FigureSource {
   std::string changes;          // differences of the run from its preset; empty: no difference
   double completed_trials = 0;  // 0: unknown
   double requested_trials = 0;
+  std::string trial_unit = "trial";  // seed, input, ...
   Figure figure;
   std::map<std::string, Series> series;  // by name; null values are NaN
 };
 
 /// Throws a Failure of one line if there is no figure, or if a part of it has the wrong type, an
 /// unknown scale or style, or names a series that the document does not have.
-FigureSource read_figure(const nlohmann::json& result);
+/// `which` is 0 for the figure of the result and counts its further figures from 1.
+FigureSource read_figure(const nlohmann::json& result, std::size_t which = 0);
+
+/// 1, and the number of further figures.
+std::size_t number_of_figures(const nlohmann::json& result);
 
 }  // namespace ranklab

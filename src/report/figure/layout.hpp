@@ -9,26 +9,77 @@
 
 namespace ranklab {
 
-/// Font sizes in pixels.
+/// Font sizes in pixels. No text is smaller than 11 pixels, and no figure is wider than
+/// `widest_figure`, the width of a page, so that every text is readable without enlarging.
 struct FontSize {
-  static constexpr double title = 15, panel = 13, axis = 12, tick = 11, legend = 11, note = 10;
+  static constexpr double title = 15, panel = 13, axis = 12, tick = 11, legend = 11, note = 11;
+};
+inline constexpr double widest_figure = 1176;
+
+enum class Anchor { left, center, right };
+
+/// What a text is for.
+enum class TextRole {
+  title,
+  note,
+  panel_title,
+  axis_label,
+  tick,
+  line_label,
+  legend,
+  cell,
+  message
+};
+
+/// A line of text. `y` is its middle. Turned texts rise from left to right, by `degrees`.
+struct PlacedText {
+  std::string text;
+  double x = 0, y = 0, size = 0;
+  Anchor anchor = Anchor::center;
+  TextRole role = TextRole::message;
+  double degrees = 0;
+  bool enhanced = false;   // `text` is in gnuplot's enhanced notation: a power of ten
+  std::string plain = {};  // the text as a reader sees it, if `enhanced`
+};
+
+struct Box {
+  double left = 0, top = 0, right = 0, bottom = 0;
+};
+
+/// The room of a text, from its estimated width.
+Box box_of(const PlacedText& text);
+
+/// A legend's sample, `key_width` wide; `y` is its middle.
+struct PlacedKey {
+  LegendEntry entry;
+  double x = 0, y = 0;
+};
+inline constexpr double key_width = 40;
+
+/// A horizontal rule of a table.
+struct PlacedRule {
+  double left = 0, right = 0, y = 0;
+  bool strong = false;
 };
 
 struct PlacedPanel {
   DrawnPanel panel;
-  double left = 0, top = 0, width = 0, height = 0;   // of the plotting area
-  std::vector<std::string> title, x_label, y_label;  // lines
-  double x_label_top = 0, legend_left = 0, legend_top = 0, legend_column = 0;
-  std::size_t legend_columns = 1;
-  bool slanted = false;  // names of x ticks are slanted, because they are too wide for one row
-  std::size_t name_every = 1;  // only every name_every-th x tick has a name
+  double left = 0, top = 0, width = 0, height = 0;  // of the plotting area
 };
 
 struct PlacedFigure {
   double width = 0, height = 0;
-  std::vector<std::string> title, subtitle;
-  std::string note;  // at the bottom: the meaning of the bands, and problems of the run
+  std::vector<PlacedText> texts;
+  std::vector<PlacedKey> keys;
+  std::vector<PlacedRule> rules;
   std::vector<PlacedPanel> panels;
+};
+
+/// How much of a figure to draw.
+enum class Extract {
+  whole,      // with its title
+  untitled,   // for a page that has the title as text; long curves have fewer points
+  thumbnail,  // one panel with its ticks, without other text
 };
 
 /// The height of a line in pixels.
@@ -36,6 +87,8 @@ constexpr double line_height(double font_size) {
   return 1.35 * font_size;
 }
 
-PlacedFigure place_figure(const FigureSource& source);
+/// `panel` is the panel of a thumbnail.
+PlacedFigure place_figure(const FigureSource& source, Extract extract = Extract::whole,
+                          std::size_t panel = 0);
 
 }  // namespace ranklab

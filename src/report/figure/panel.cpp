@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
+#include "core/statistics.hpp"
 #include "core/undefined.hpp"
 #include "report/figure/palette.hpp"
 #include "report/figure/text.hpp"
@@ -81,6 +83,24 @@ void add_markers(DrawnPanel& panel, const std::vector<Curve>& curves) {
   }
 }
 
+LegendEntry entry_of(const DrawnCurve& curve, std::string label) {
+  LegendEntry entry{std::move(label)};
+  entry.color = curve.color;
+  entry.look = curve.look;
+  entry.bar_fill = curve.bar_fill;
+  entry.band = curve.band;
+  entry.markers = !curve.markers.empty();
+  entry.trials = !curve.trials.empty();
+  return entry;
+}
+
+void add_curve_entries(DrawnPanel& panel, const Panel& source) {
+  for (std::size_t i = 0; i < source.curves.size(); ++i) {
+    const std::string label = one_line(source.curves[i].label);
+    if (!label.empty()) panel.legend.push_back(entry_of(panel.curves[i], label));
+  }
+}
+
 void add_lines(DrawnPanel& panel, const Panel& source) {
   constexpr double widest_at_side = 90, font_size = 11;
   constexpr std::size_t most_at_side = 6;
@@ -93,7 +113,8 @@ void add_lines(DrawnPanel& panel, const Panel& source) {
     const std::string label = one_line(line.label);
     const std::size_t dash = at_side ? 0 : panel.lines.size();
     panel.lines.push_back({line.y, dash, at_side ? label : ""});
-    if (!at_side && !label.empty()) panel.legend.push_back({label, Sample::line, dash});
+    if (!at_side && !label.empty())
+      panel.legend.push_back({.label = label, .sample = Sample::line, .dash = dash});
   }
 }
 
@@ -105,9 +126,11 @@ void add_bands(DrawnPanel& panel, const Panel& source) {
                  high = std::min(band.x_high, panel.x.high);
     if (low > high) continue;
     const std::string label = one_line(band.label);
-    if (!label.empty()) panel.legend.push_back({label, Sample::band, panel.bands.size()});
-    panel.bands.push_back(
-        {low, high, band.color >= 0 ? static_cast<std::size_t>(band.color) : neutral_color});
+    const std::size_t color =
+        band.color >= 0 ? static_cast<std::size_t>(band.color) : neutral_color;
+    if (!label.empty())
+      panel.legend.push_back({.label = label, .sample = Sample::band, .color = color});
+    panel.bands.push_back({low, high, color});
   }
 }
 
@@ -162,73 +185,114 @@ void place_bars(DrawnPanel& panel, double distance) {
   }
 }
 
-void make_axes(DrawnPanel& panel, const Panel& source) {
+// The values that the two axes of a panel have to show.
+struct Extents {
   Extent x, y;
   bool scatter = false;
-  panel.bar_foot = source.y.scale == Scale::log ? 1.0 : 0.0;
-  for (const DrawnCurve& curve : panel.curves) {
-    scatter |= curve.look == Look::scatter;
-    for (const auto& run : curve.runs) {
+};
+
+bool can_show(const Axis& axis, double value) {
+  return axis.scale != Scale::log || value > 1e-290;
+}
+
+Extents extents_of(DrawnPanel& panel, const Panel& source) {
+  Extents out;
+  const auto include_y = [&](double y) { out.y.include(std::max(y, source.y.floor)); };
+  const auto include = [&](const DrawnCurve& curve, const Runs& runs) {
+    for (const auto& run : runs) {
       for (const DrawnPoint& point : run) {
-        x.include(point.x);
-        y.include(point.y);
+        out.x.include(point.x);
+        include_y(point.y);
         if (curve.look == Look::bars) {
-          x.include(point.x + curve.bar_left), x.include(point.x + curve.bar_right);
-          y.include(panel.bar_foot);
+          out.x.include(point.x + curve.bar_left), out.x.include(point.x + curve.bar_right);
+          include_y(panel.bar_foot);
         }
         // Unknown spreads (NaN) do not affect the range.
-        if (point.high >= point.low) y.include(point.low), y.include(point.high);
+        if (point.high >= point.low) include_y(point.low), include_y(point.high);
       }
     }
-  }
-  panel.empty = x.low > x.high;
-  const auto shows = [](const Axis& axis, double value) {
-    return axis.scale != Scale::log || value > 1e-290;
   };
-  for (const auto& line : source.lines) {
-    if (shows(source.y, line.y)) y.include(line.y);
+  for (const DrawnCurve& curve : panel.curves) {
+    out.scatter |= curve.look == Look::scatter;
+    include(curve, curve.runs);
+    for (const Runs& trial : curve.trials) include(curve, trial);
   }
-  for (const auto& [axis, extent] : {std::pair(&source.x, &x), {&source.y, &y}}) {
+  panel.empty = out.x.low > out.x.high;
+  for (const auto& line : source.lines) {
+    if (can_show(source.y, line.y)) include_y(line.y);
+  }
+  for (const auto& [axis, extent] : {std::pair(&source.x, &out.x), {&source.y, &out.y}}) {
     for (const double value : axis->covers) {
-      if (shows(*axis, value)) extent->include(value);
+      if (can_show(*axis, value)) extent->include(value);
     }
   }
-  panel.x = make_axis(source.x, x, scatter ? 0.03 : 0.0, 5);
-  panel.y = make_axis(source.y, y, 0.04, 6);
+  return out;
 }
 
-bool is_unit_axis(const Axis& axis) {
-  return axis.scale == Scale::linear && axis.covers == std::vector<double>{0, 1};
+void make_axes(DrawnPanel& panel, const Panel& source, const Extents& extents,
+               const PanelSize& size) {
+  panel.x = make_axis(source.x, extents.x, extents.scatter ? 0.03 : 0.0,
+                      {size.width, size.width < 240 ? 4 : 5, true});
+  panel.y = make_axis(source.y, extents.y, 0.04, {size.height, size.height < 200 ? 5 : 6, false});
 }
 
-// No fraction in a trial is below 0 or above 1, so the band of a mean is cut there.
-void keep_in_unit_interval(Runs& runs) {
+// No value of a trial is outside the domain of its quantity, so the band of a mean is cut there.
+// The band around a mean that is itself outside stays whole: the domain is wrong, and shows it.
+void keep_in_domain(Runs& runs, const Domain& domain) {
   for (auto& run : runs) {
     for (DrawnPoint& point : run) {
-      if (point.y < 0 || point.y > 1 || !(point.high >= point.low)) continue;
-      point.low = std::max(point.low, 0.0), point.high = std::min(point.high, 1.0);
+      if (point.y < domain.low || point.y > domain.high || !(point.high >= point.low)) continue;
+      point.low = std::max(point.low, domain.low), point.high = std::min(point.high, domain.high);
     }
   }
+}
+
+// Results written before domains were stored say it by the values that the axis covers.
+Domain domain_of(const Axis& axis) {
+  const bool is_unit_axis = axis.scale == Scale::linear && axis.covers == std::vector<double>{0, 1};
+  return is_unit_axis ? Domain{0, 1} : axis.domain;
+}
+
+double number_of_trials(const Series& series, std::size_t i, double trials) {
+  return series.n.empty() ? trials : series.n[i];
 }
 
 // The series with the band that the curve asks for.
 Series with_requested_band(Series series, const Curve& curve, double trials) {
-  if (!curve.standard_error) return series;
+  if (curve.band == BandKind::trials && !series.trials.empty()) {
+    for (std::size_t i = 0; i < series.x.size(); ++i) {
+      std::vector<double> values;
+      for (const auto& trial : series.trials) values.push_back(trial[i]);
+      series.mean[i] = median(values);
+      series.std[i] = 0;
+    }
+  }
   for (std::size_t i = 0; i < series.std.size(); ++i) {
-    const double n = series.n.empty() ? trials : series.n[i];
-    series.std[i] = n > 1 ? series.std[i] / std::sqrt(n) : undefined;
+    const double n = number_of_trials(series, i, trials), std = series.std[i];
+    if (curve.band == BandKind::standard_error)
+      series.std[i] = n > 1 ? std / std::sqrt(n) : undefined;
+    if (curve.band == BandKind::interval)
+      series.std[i] =
+          n > 1 ? confidence_half_width({series.mean[i], std, static_cast<std::size_t>(n)})
+                : undefined;
   }
   return series;
 }
 
-// If trials drop out along a curve, its label says how many are left at the end.
-std::string label_of(const Curve& curve, const Series& series, double trials) {
-  const std::string label = one_line(curve.label);
-  const auto last =
-      std::find_if(series.n.rbegin(), series.n.rend(), [](double n) { return n > 0; });
-  if (label.empty() || last == series.n.rend() || *last >= trials) return label;
-  return label + " (" + gnuplot_number(*last) + " of " + gnuplot_number(trials) +
-         " trials at the end)";
+// A median of dots is a short horizontal dash through its dots.
+Runs dashes_at(const Runs& points, const Extent& x, bool log_x) {
+  Runs out;
+  const double low = log_x ? std::log(x.low) : x.low, high = log_x ? std::log(x.high) : x.high,
+               half = high > low ? 0.025 * (high - low) : 0.1;
+  for (const auto& run : points) {
+    for (const DrawnPoint& point : run) {
+      DrawnPoint left = point, right = point;
+      left.x = log_x ? point.x * std::exp(-half) : point.x - half;
+      right.x = log_x ? point.x * std::exp(half) : point.x + half;
+      out.push_back({left, right});
+    }
+  }
+  return out;
 }
 
 // More names would be slanted below the axis and hard to read.
@@ -270,36 +334,109 @@ std::vector<DrawnPanel> split_horizontal(const DrawnPanel& panel, std::size_t ro
   return out;
 }
 
-DrawnPanel make_panel(const Panel& source, const std::map<std::string, Series>& series,
-                      double trials) {
+namespace {
+
+// The curves of a panel, without axes.
+DrawnPanel draw_curves(const Panel& source, const FigureSource& figure, std::size_t stretches) {
   DrawnPanel panel;
   panel.title = one_line(source.title);
   panel.x_label = one_line(source.x.label);
   panel.y_label = one_line(source.y.label);
+  panel.group = source.group;
   panel.horizontal_bars = has_horizontal_bars(source);
+  panel.bar_foot = source.y.scale == Scale::log ? 1.0 : 0.0;
   const bool log_x = source.x.scale == Scale::log, log_y = source.y.scale == Scale::log;
   const std::vector<std::size_t> color = colors(source.curves);
   for (std::size_t i = 0; i < source.curves.size(); ++i) {
     const Curve& curve = source.curves[i];
+    const Series& series = figure.series.at(curve.series);
     DrawnCurve drawn;
     drawn.look = look_of(curve.style);
-    drawn.runs = thinned(drawn_runs(with_requested_band(series.at(curve.series), curve, trials),
+    const bool lines = drawn.look != Look::scatter && drawn.look != Look::bars;
+    drawn.runs = thinned(drawn_runs(with_requested_band(series, curve, figure.completed_trials),
                                     curve, log_x, log_y),
-                         log_x, drawn.look != Look::scatter && drawn.look != Look::bars);
-    if (is_unit_axis(source.y)) keep_in_unit_interval(drawn.runs);
+                         log_x, lines, stretches);
+    keep_in_domain(drawn.runs, domain_of(source.y));
+    if (curve.band == BandKind::trials) {
+      for (const auto& trial : series.trials) {
+        const Series one{series.name, "", series.x, trial, std::vector<double>(trial.size(), 0.0)};
+        drawn.trials.push_back(
+            thinned(drawn_runs(one, curve, log_x, log_y), log_x, lines, stretches / 2));
+      }
+    }
     drawn.color = color[i];
     drawn.band = has_band(drawn.runs);
-    const std::string label = label_of(curve, series.at(curve.series), trials);
-    if (!label.empty()) panel.legend.push_back({label, Sample::curve, i});
     panel.curves.push_back(std::move(drawn));
   }
-  place_bars(panel, bar_distance(source.curves, series));
-  make_axes(panel, source);
+  place_bars(panel, bar_distance(source.curves, figure.series));
+  return panel;
+}
+
+void finish_panel(DrawnPanel& panel, const Panel& source, const Extents& extents,
+                  const PanelSize& size) {
+  make_axes(panel, source, extents, size);
   add_markers(panel, source.curves);
+  for (DrawnCurve& curve : panel.curves) {
+    if (curve.look == Look::scatter && !curve.trials.empty()) {
+      curve.markers.clear();
+      for (const Runs& trial : curve.trials) {
+        for (const auto& run : trial)
+          curve.markers.insert(curve.markers.end(), run.begin(), run.end());
+      }
+      curve.trials.clear();
+      curve.runs = dashes_at(curve.runs, {panel.x.low, panel.x.high}, panel.x.log);
+      curve.medians = true;
+    }
+  }
+  add_curve_entries(panel, source);
   add_bands(panel, source);
   add_lines(panel, source);
   if (panel.horizontal_bars) swap_axes(panel);
-  return panel;
+}
+
+// One legend for all panels of a group: the entries of all, each once.
+void join_legends(std::vector<DrawnPanel>& panels, const std::string& group) {
+  std::vector<LegendEntry> all;
+  for (const DrawnPanel& panel : panels) {
+    if (panel.group != group) continue;
+    for (const LegendEntry& entry : panel.legend) {
+      const auto same = std::find_if(all.begin(), all.end(), [&](const LegendEntry& other) {
+        return other.label == entry.label && other.sample == entry.sample &&
+               other.color == entry.color && other.look == entry.look;
+      });
+      if (same == all.end()) {
+        all.push_back(entry);
+      } else {
+        same->band |= entry.band, same->markers |= entry.markers, same->trials |= entry.trials;
+      }
+    }
+  }
+  for (DrawnPanel& panel : panels) {
+    if (panel.group == group) panel.legend = all;
+  }
+}
+
+}  // namespace
+
+std::vector<DrawnPanel> make_panels(const FigureSource& source, const PanelSize& size) {
+  std::vector<DrawnPanel> panels;
+  std::vector<Extents> extents;
+  std::map<std::string, Extents> of_group;
+  for (const Panel& panel : source.figure.panels) {
+    panels.push_back(draw_curves(panel, source, size.stretches));
+    extents.push_back(extents_of(panels.back(), panel));
+    Extents& shared = of_group[panel.group];
+    shared.x.include(extents.back().x), shared.y.include(extents.back().y);
+    shared.scatter |= extents.back().scatter;
+  }
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    const Panel& panel = source.figure.panels[i];
+    finish_panel(panels[i], panel, panel.group.empty() ? extents[i] : of_group[panel.group], size);
+  }
+  for (const auto& [group, shared] : of_group) {
+    if (!group.empty()) join_legends(panels, group);
+  }
+  return panels;
 }
 
 }  // namespace ranklab

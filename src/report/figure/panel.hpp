@@ -14,10 +14,12 @@ enum class Look { solid, dashed, dotted, scatter, bars };
 
 struct DrawnCurve {
   Runs runs;
+  std::vector<Runs> trials;  // thin lines, or small dots if the look is scatter
   std::vector<DrawnPoint> markers;
   Look look = Look::solid;
   std::size_t color = 0;  // palette index
   bool band = false;      // has an error band (lines) or error bars (scatter, bars)
+  bool medians = false;   // scatter: the runs are dashes at medians, the markers single trials
   // Bars: the edges of a bar relative to the x of its point; bars of several curves are side by
   // side. The fill is the density of the color.
   double bar_left = 0.0, bar_right = 0.0, bar_fill = 1.0;
@@ -37,14 +39,22 @@ struct DrawnBand {
 /// The sample before a label in the legend.
 enum class Sample { curve, line, band };
 
+/// A label of the legend with the looks that its sample shows.
 struct LegendEntry {
   std::string label;
   Sample sample = Sample::curve;
-  std::size_t index = 0;  // of the curve or the band, or the reference line's dash
+  std::size_t color = 0;  // palette index of a curve or band
+  std::size_t dash = 0;   // of a reference line
+  Look look = Look::solid;
+  double bar_fill = 1.0;
+  bool band = false, markers = false, trials = false;
+
+  bool operator==(const LegendEntry&) const = default;
 };
 
 struct DrawnPanel {
   std::string title, x_label, y_label;
+  std::string group;  // panels of one group have the same axes and one legend
   // Bars with many names are horizontal, so that the names are readable: x is the axis of the
   // values, y the axis of the names, from top to bottom. Points and bars keep their coordinates;
   // the drawing code swaps them.
@@ -59,9 +69,16 @@ struct DrawnPanel {
       0.0;  // the start of bars: 0, or 1 on a log axis, from which bars of smaller values go down
 };
 
-/// `trials` is the number of trials over which the series are means; 0: unknown.
-DrawnPanel make_panel(const Panel& panel, const std::map<std::string, Series>& series,
-                      double trials);
+/// The size of the plotting areas in pixels, which decides how many ticks an axis has and how many
+/// points of a long curve are drawn.
+struct PanelSize {
+  double width = 320, height = 240;
+  std::size_t stretches = 300;  // see thinned()
+};
+
+/// The panels of a figure. Panels of one group share the ranges of their axes, and each has the
+/// legend of all.
+std::vector<DrawnPanel> make_panels(const FigureSource& source, const PanelSize& size);
 
 /// A panel with horizontal bars, split into panels of at most `rows` names each, over the same
 /// range of values.

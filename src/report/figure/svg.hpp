@@ -16,6 +16,9 @@ std::string escape_markup(std::string_view text);
 std::string finish_svg(std::string_view drawn, const std::string& title,
                        const std::string& description);
 
+/// The SVG without the declaration before its first element, for a page; empty if there is none.
+std::string_view svg_element(std::string_view svg);
+
 /// The SVG with `prefix` added to every id and to every reference to an id.
 std::string prefix_svg_ids(std::string_view svg, std::string_view prefix);
 

@@ -1,6 +1,7 @@
 #include "report/figure/words.hpp"
 
 #include "core/text.hpp"
+#include "report/figure/note.hpp"
 #include "report/figure/text.hpp"
 
 namespace ranklab {
@@ -47,14 +48,17 @@ std::string panel_words(const Panel& panel) {
 
 std::string describe_figure(const FigureSource& source) {
   std::string out = counted(source.figure.panels.size(), "panel") + ".";
+  for (const FigureTable& table : source.figure.tables)
+    out += " Table: " + one_line(table.title) + ", " + counted(table.rows.size(), "row") + ", " +
+           counted(table.columns.size(), "column") + " (" + one_line(joined(table.columns)) + ").";
   if (!source.changes.empty())
     out += " Not the unchanged preset: " + one_line(source.changes) + ".";
   for (const Panel& panel : source.figure.panels) out += " " + panel_words(panel);
   if (source.completed_trials > 0) {
-    const std::string trials = gnuplot_number(source.completed_trials, 12);
-    out += source.completed_trials == 1
-               ? " One trial."
-               : " Means over " + trials + " trials; bands and bars are one standard deviation.";
+    const std::string trials =
+        counted(static_cast<std::size_t>(source.completed_trials), source.trial_unit);
+    out += source.completed_trials == 1 ? " One " + source.trial_unit + "."
+                                        : " Over " + trials + ". " + note_for(source, {});
   }
   if (source.status != "complete") out += " Status of the run: " + one_line(source.status) + ".";
   return out;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "report/page/claim_table.hpp"
 #include "report/page/evidence.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
@@ -18,80 +19,82 @@ using Json = nlohmann::json;
 
 constexpr std::size_t lines_shown = 3;
 
-// Fails first, then missed thresholds of ours, undecided, not applicable, and last holds.
-std::vector<const Json*> ordered_claims(const Entry& entry) {
-  std::vector<const Json*> out;
-  const Json& claims = member(*entry.result, "claims");
-  if (!claims.is_array()) return out;
-  for (const Json& claim : claims) {
-    if (belongs(claim, *entry.result)) out.push_back(&claim);
+// A claim with the verdict on its statement: a misprint if it fails as printed and its corrected
+// form holds.
+struct ShownClaim {
+  const Json* claim = nullptr;
+  Standing standing = Standing::holds;
+};
+
+int rank(Standing standing) {
+  switch (standing) {
+    case Standing::fails:
+      return 0;
+    case Standing::misprint:
+      return 1;
+    case Standing::missed:
+      return 2;
+    case Standing::holds:
+      return 3;
+    case Standing::undecided:
+      return 4;
+    case Standing::not_applicable:
+      break;
   }
-  const auto rank = [](const Json* claim) {
-    const Standing verdict = verdict_of(*claim);
-    return verdict == Standing::fails            ? 0
-           : verdict == Standing::missed         ? 1
-           : verdict == Standing::undecided      ? 2
-           : verdict == Standing::not_applicable ? 3
-                                                 : 4;
-  };
-  std::stable_sort(out.begin(), out.end(),
-                   [&](const Json* a, const Json* b) { return rank(a) < rank(b); });
+  return 5;
+}
+
+// Failures first; a corrected form follows its misprint.
+std::vector<ShownClaim> ordered_claims(const Entry& entry) {
+  std::vector<ShownClaim> out;
+  std::vector<JudgedStatement> statements = statements_of({entry.result});
+  std::stable_sort(statements.begin(), statements.end(), [](const auto& a, const auto& b) {
+    return rank(a.standing()) < rank(b.standing());
+  });
+  for (const JudgedStatement& statement : statements) {
+    const bool is_misprint = statement.standing() == Standing::misprint;
+    for (const Appearance& form : statement.as_printed) {
+      const Standing own = verdict_of(*form.claim);
+      const bool fails = own == Standing::fails || own == Standing::missed;
+      out.push_back({form.claim, is_misprint && fails ? Standing::misprint : own});
+    }
+    for (const Appearance& form : statement.corrected)
+      out.push_back({form.claim, verdict_of(*form.claim)});
+  }
   return out;
 }
 
-// The kind of statement, for claims that have one.
-std::string kind_html(const Json& claim) {
-  const std::string kind = plain(member(claim, "kind")),
-                    threshold = plain(member(claim, "threshold"));
-  const std::string words = kind == "theorem"          ? "theorem"
-                            : kind == "printed-number" ? "printed number"
-                            : kind == "figure"         ? "figure or text"
-                            : kind == "reading"        ? "our threshold: " + prose(threshold)
-                            : kind == "beyond"         ? "not in the paper"
-                                                       : "";
-  return words.empty() ? "" : " <small class=\"kind\">" + words + "</small>";
-}
-
-std::string claim_html(const Json& claim) {
-  const std::string source = prose(plain(member(claim, "source")));
-  const std::string evidence = evidence_of(claim).text();
-  return "<li>" + verdict_html(claim) + kind_html(claim) + " <code>" +
-         html_id(plain(member(claim, "id"))) + "</code>" +
-         (source.empty() ? "" : " <small>" + source + "</small>") + "<br>" +
-         prose(plain(member(claim, "statement"))) +
-         (evidence.empty() ? "" : ".<br><span class=\"evidence\">" + evidence + "</span>") +
-         "</li>\n";
-}
-
-std::string line_html(const Json& claim) {
-  std::string id = plain(member(claim, "id"));
-  for (const Paper& paper : papers) {
-    if (id.starts_with(paper.ids)) id.erase(0, paper.ids.size());
-  }
-  const std::string measured = evidence_of(claim).measured;
-  return "<li>" + verdict_html(claim) + " <code>" + html_id(id) + "</code>" +
-         (measured.empty() ? "" : ": " + measured) + "</li>\n";
+std::string line_html(const ShownClaim& shown) {
+  const ShownEvidence evidence = evidence_of(*shown.claim);
+  std::string measured = evidence.measured;
+  if (!measured.empty() && !evidence.expected.empty() && evidence.expected != "none")
+    measured += " (expected " + evidence.expected + ")";
+  return "<li>" + standing_html(shown.standing) + " " +
+         prose(plain(member(*shown.claim, "statement"))) +
+         (measured.empty() ? "" : ": <span class=\"evidence\">" + measured + "</span>") + "</li>\n";
 }
 
 // Among the claims that hold, those about the figure come first.
-std::string lines_html(const std::vector<const Json*>& claims) {
-  std::vector<const Json*> chosen;
+std::string lines_html(const std::vector<ShownClaim>& claims) {
+  std::vector<const ShownClaim*> chosen;
   const auto choose = [&](const auto& wanted) {
-    for (const Json* claim : claims) {
-      if (chosen.size() < lines_shown && wanted(*claim)) chosen.push_back(claim);
+    for (const ShownClaim& claim : claims) {
+      if (chosen.size() < lines_shown && wanted(claim)) chosen.push_back(&claim);
     }
   };
-  const auto of_figure = [](const Json& claim) {
-    return !figure_of_id(plain(member(claim, "id"))).empty();
+  const auto of_figure = [](const ShownClaim& shown) {
+    return !figure_of_id(plain(member(*shown.claim, "id"))).empty();
   };
-  choose([](const Json& claim) { return verdict_of(claim) == Standing::fails; });
-  choose([](const Json& claim) { return verdict_of(claim) == Standing::missed; });
-  choose(
-      [&](const Json& claim) { return verdict_of(claim) == Standing::holds && of_figure(claim); });
-  choose(
-      [&](const Json& claim) { return verdict_of(claim) == Standing::holds && !of_figure(claim); });
+  for (const Standing failure : {Standing::fails, Standing::misprint, Standing::missed})
+    choose([&](const ShownClaim& shown) { return shown.standing == failure; });
+  choose([&](const ShownClaim& shown) {
+    return shown.standing == Standing::holds && of_figure(shown);
+  });
+  choose([&](const ShownClaim& shown) {
+    return shown.standing == Standing::holds && !of_figure(shown);
+  });
   std::string out;
-  for (const Json* claim : chosen) out += line_html(*claim);
+  for (const ShownClaim* claim : chosen) out += line_html(*claim);
   return out.empty() ? "" : "<ul class=\"lines\">\n" + out + "</ul>\n";
 }
 
@@ -116,27 +119,6 @@ const Entry* entry_of_preset(const std::string& preset, const std::vector<Entry>
 
 }  // namespace
 
-std::string verdict_html(const Json& claim) {
-  const std::string word = plain(member(claim, "verdict"));
-  if (verdict_of(claim) == Standing::missed)
-    return std::string("<span class=\"verdict missed\">\u25B3 ") +
-           (member(claim, "kind") == "reading" ? "fails our threshold"
-                                               : "fails (not in the paper)") +
-           "</span>";
-  if (word == "holds") return "<span class=\"verdict holds\">\u2713 holds</span>";
-  if (word == "fails") return "<span class=\"verdict fails\">\u2717 fails</span>";
-  if (const std::string other = plain(member(claim, "judged_in")); !other.empty())
-    return "<span class=\"verdict not-applicable\">\u25CB judged in  " + html(other) + "</span>";
-  if (member(claim, "shortened") == true)
-    return "<span class=\"verdict undecided\">? undecided: short run</span>";
-  if (verdict_of(claim) == Standing::undecided)
-    return "<span class=\"verdict undecided\">? undecided</span>";
-  if (word == "not-applicable")
-    return "<span class=\"verdict not-applicable\">\u25CB not applicable</span>";
-  return "<span class=\"verdict not-applicable\">\u25CB " +
-         (word.empty() ? "no verdict" : html(word)) + "</span>";
-}
-
 std::string counts_html(const StandingCounts& counts) {
   std::vector<std::string> parts;
   const auto add = [&](std::size_t n, const char* kind, const char* sign, const std::string& one,
@@ -146,7 +128,7 @@ std::string counts_html(const StandingCounts& counts) {
                     std::to_string(n) + "</span> " + (n == 1 ? one : many));
   };
   add(counts.fails, "fails", "\u2717", "fails", "fail");
-  add(counts.misprints, "fails", "\u2717", "misprint", "misprints");
+  add(counts.misprints, "misprint", "\u270E", "misprint", "misprints");
   add(counts.missed, "missed", "\u25B3", "of ours fails", "of ours fail");
   add(counts.holds, "holds", "\u2713", "holds", "hold");
   add(counts.undecided, "undecided", "?", "undecided", "undecided");
@@ -185,13 +167,14 @@ std::string elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
 }
 
 std::string claims_html(const Entry& entry) {
-  const std::vector<const Json*> claims = ordered_claims(entry);
+  const std::vector<ShownClaim> claims = ordered_claims(entry);
   if (claims.empty()) return "<p>This run has no claims.</p>\n";
   std::string out = "<details" + std::string(entry.paper == papers.size() ? " open" : "") +
                     ">\n<summary>Claims: " + counts_html(count(statements_of({entry.result}))) +
-                    "</summary>\n<ul class=\"claims\">\n";
-  for (const Json* claim : claims) out += claim_html(*claim);
-  return out + "</ul>\n</details>\n";
+                    "</summary>\n" + claim_table_start("Claims of this run");
+  for (const ShownClaim& shown : claims)
+    out += claim_rows(*shown.claim, shown.standing, prose(plain(member(*shown.claim, "source"))));
+  return out + "</tbody></table>\n</details>\n";
 }
 
 }  // namespace ranklab

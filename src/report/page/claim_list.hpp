@@ -10,9 +10,6 @@
 
 namespace ranklab {
 
-/// The verdict as word, symbol and color; each is sufficient on its own.
-std::string verdict_html(const nlohmann::json& claim);
-
 /// "✗ 2 fail, ✓ 7 hold, ? 1 undecided"; a misprint counts once.
 std::string counts_html(const StandingCounts& counts);
 

@@ -46,7 +46,7 @@ bool is_anchor(const std::string& name) {
 
 std::vector<Entry> entries_of(const std::vector<Json>& results,
                               const std::vector<std::string>& file_names,
-                              const std::vector<std::string>& pictures) {
+                              const std::vector<DrawnPictures>& pictures) {
   std::map<std::string, int> uses;
   for (const Json& result : results) ++uses[plain(member(result, "preset"))];
   std::vector<Entry> out;
@@ -54,12 +54,17 @@ std::vector<Entry> entries_of(const std::vector<Json>& results,
     const std::string preset = plain(member(results[i], "preset"));
     const bool named = is_anchor(preset) && uses[preset] == 1 && !preset.starts_with("result-");
     out.push_back({&results[i], i < file_names.size() ? file_names[i] : "RESULT.json",
-                   i < pictures.size() ? pictures[i] : "",
+                   i < pictures.size() ? pictures[i] : DrawnPictures(),
                    named ? preset : "result-" + std::to_string(i + 1),
                    paper_of(paper_key(results[i]))});
   }
   std::stable_sort(out.begin(), out.end(), comes_before);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].prefix = "p" + std::to_string(i + 1);
   return out;
+}
+
+std::string name_of_paper(std::size_t paper) {
+  return paper < papers.size() ? std::string(papers[paper].key) : "other results";
 }
 
 std::string short_name(const Json& result) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "report/figure/cell_text.hpp"
 #include "report/figure/text.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
@@ -42,19 +43,6 @@ std::string html_region(double low, double high) {
   if (above_zero) return "in (0, " + html_bound(high) + "]";
   if (low == -high) return "0 \u00B1 " + html_bound(high);
   return html_bound(low) + " to " + html_bound(high);
-}
-
-// The half width with two digits, and the mean to the same place: 12.4 ± 2.1.
-std::string html_interval(double mean, double half_width) {
-  const double size = std::abs(mean);
-  if (!(half_width >= 1e-6 && half_width < 100 && (size == 0 || size >= 1e-4) && size < 1e6))
-    return html_number(Json(mean)) +
-           (std::isfinite(half_width) ? " \u00B1 " + prose(short_number(half_width)) : "");
-  const int places = std::max(0, 1 - static_cast<int>(std::floor(std::log10(half_width))));
-  const auto rounded = [&](double number) {
-    return with_minus(digits_of(number, std::chars_format::fixed, places));
-  };
-  return rounded(mean) + " \u00B1 " + rounded(half_width);
 }
 
 // "99 %, 12 seeds"
@@ -105,7 +93,11 @@ ShownEvidence evidence_of(const Json& claim) {
     out.detail = prose(rest);
   }
   const auto show_interval = [&](const auto& interval) {
-    out.measured = html_interval(interval.mean, interval.high - interval.mean);
+    const double half_width = interval.high - interval.mean;
+    out.measured =
+        half_width > 0 && half_width < 1e-6
+            ? html_number(Json(interval.mean)) + " \u00B1 " + html_number(Json(half_width))
+            : interval_text(interval.mean, half_width);
     out.detail = prose(clauses(basis(interval, claim), rest));
   };
   if (const auto* mean = std::get_if<MeanEvidence>(&evidence)) show_interval(*mean);

@@ -1,5 +1,6 @@
 #include "report/page/folds.hpp"
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
@@ -19,7 +20,7 @@ std::string object_table(const std::string& caption, const Json& object) {
   for (const auto& [key, value] : object.items()) {
     const std::string shown = value.is_null() ? "<span title=\"undefined\">\u2013</span>"
                                               : "<code>" + html(value) + "</code>";
-    out += "<tr><th scope=\"row\">" + html_id(key) + "</th>" + cell("Value", shown) + "</tr>\n";
+    out += "<tr><td>" + escape_markup(key) + "<td>" + shown + "\n";
   }
   return out + "</tbody></table>\n";
 }
@@ -69,28 +70,42 @@ std::string table_html(const Json& result, bool open) {
   return fold(summary.empty() ? "Table" : summary, out + "</tbody></table>\n", open ? " open" : "");
 }
 
+// Thousands of rows: end tags that HTML leaves to the reader are left out.
 std::string scalars_html(const Json& result) {
   const Json& scalars = member(result, "scalars");
   if (!scalars.is_object() || scalars.empty()) return "";
-  std::string out = table_start("Mean and standard deviation over trials",
-                                {"Name", "Mean", "\u00B1 std", "n"}, "compact");
+  const Json& unit = member(member(result, "trials"), "unit");
+  const std::string over = unit.is_string() ? html(unit) + "s" : "trials";
+  std::string out =
+      "<table class=\"compact\"><thead><tr><th scope=\"col\">Name<th scope=\"col\">Mean \u00B1 "
+      "standard "
+      "deviation over " +
+      over + "<th scope=\"col\">n</thead><tbody>\n";
   for (const auto& [name, value] : scalars.items()) {
-    out += "<tr><th scope=\"row\"><code>" + html_id(name) + "</code></th>" +
-           cell("Mean", html_number(member(value, "mean")), "number") +
-           cell("Std", "\u00B1 " + html_number(member(value, "std")), "number") +
-           cell("n", html_number(member(value, "n")), "number") + "</tr>\n";
+    out += "<tr><td>" + escape_markup(name) + "<td>" + html_number(member(value, "mean")) +
+           (member(value, "std") == 0 ? "" : " \u00B1 " + html_number(member(value, "std"))) +
+           "<td>" + html_number(member(value, "n")) + "\n";
   }
   return fold(counted(scalars.size(), "scalar"), out + "</tbody></table>\n");
 }
 
-std::string provenance_html(const Json& result, const std::vector<std::string>& commands) {
+std::string provenance_html(const Json& result, const std::vector<std::string>& commands,
+                            const Json* first, const std::string& first_link) {
   const std::string again =
       "<pre><code>" + escape_markup(joined(commands, "\n")) + "</code></pre>\n";
   const std::string study = "<p>Command <code>" + html(member(result, "command")) +
                             "</code>, study <code>" + html(member(result, "study")) +
                             "</code>.</p>\n";
+  Json environment = member(result, "environment");
+  std::string caption = "Environment";
+  if (first != nullptr && environment.is_object()) {
+    const Json& other = member(*first, "environment");
+    caption += " (otherwise as for " + first_link + ")";
+    for (auto each = environment.begin(); each != environment.end();)
+      each = member(other, each.key().c_str()) == *each ? environment.erase(each) : std::next(each);
+  }
   return fold("Config", again + study + object_table("Config", member(result, "config")) +
-                            object_table("Environment", member(result, "environment")) +
+                            object_table(caption, environment) +
                             object_table("Timing (seconds)", member(result, "timing")));
 }
 

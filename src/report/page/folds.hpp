@@ -15,7 +15,10 @@ std::string table_html(const nlohmann::json& result, bool open);
 
 std::string scalars_html(const nlohmann::json& result);
 
-/// The config, environment and timing, with the commands that repeat the run.
-std::string provenance_html(const nlohmann::json& result, const std::vector<std::string>& commands);
+/// The config, environment and timing, with the commands that repeat the run. Of the environment,
+/// only what differs from that of `first`, another result of the page to which `first_link` links;
+/// null: everything.
+std::string provenance_html(const nlohmann::json& result, const std::vector<std::string>& commands,
+                            const nlohmann::json* first, const std::string& first_link);
 
 }  // namespace ranklab

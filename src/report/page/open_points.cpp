@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "core/text.hpp"
-#include "report/page/claim_list.hpp"
+#include "report/page/claim_table.hpp"
 #include "report/page/evidence.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
@@ -59,18 +59,9 @@ std::string id_html(const std::string& id) {
   return "<code>" + html_id(id) + "</code>";
 }
 
-std::string form_html(const Appearance& form, const std::string& evidence) {
-  return verdict_html(*form.claim) + " " + prose(plain(member(*form.claim, "statement"))) +
-         (evidence.empty() ? "" : ". <span class=\"evidence\">" + evidence + "</span>");
-}
-
-std::string name_of_paper(std::size_t paper) {
-  return paper < papers.size() ? std::string(papers[paper].key) : "other results";
-}
-
-std::string paper_row(std::size_t paper, std::size_t columns) {
-  return "<tr class=\"paper\"><th scope=\"colgroup\" colspan=\"" + std::to_string(columns) + "\">" +
-         name_of_paper(paper) + "</th></tr>\n";
+std::string paper_row(std::size_t paper) {
+  return "<tr class=\"paper\"><th scope=\"colgroup\" colspan=\"4\">" + name_of_paper(paper) +
+         "</th></tr>\n";
 }
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -108,11 +99,11 @@ std::vector<Group> grouped_by_similarity(const Group& chosen) {
   return out;
 }
 
+// The place in the paper, as a link to the result that judges it.
 std::string where_html(const JudgedStatement& statement, const std::vector<Entry>& entries) {
   const Appearance& form = deciding(statement.as_printed);
-  return "<tr><th scope=\"row\" title=\"" + html(statement.id) + "\">" +
-         link_to(entries[form.result], prose(plain(member(*form.claim, "source")))) +
-         places_html(statement.as_printed, entries) + "</th>";
+  return link_to(entries[form.result], prose(plain(member(*form.claim, "source")))) +
+         places_html(statement.as_printed, entries);
 }
 
 // "Similarly", then the ids of the other statements with their measured values.
@@ -124,46 +115,49 @@ std::string similar_html(const Group& group) {
     others.push_back(id_html(id) + " " +
                      evidence_of(*deciding(group[i]->as_printed).claim).measured);
   }
-  return "<br><small>Similarly " + joined(others) + "</small>";
+  return "<tr class=\"fine\"><td colspan=\"4\">Similarly " + joined(others) + "\n";
 }
 
-std::string single_row(const Group& group, const std::vector<Entry>& entries) {
-  const Json& claim = *deciding(group.front()->as_printed).claim;
-  return where_html(*group.front(), entries) +
-         cell("Statement", prose(plain(member(claim, "statement")))) +
-         cell("Found", evidence_of(claim).text() + similar_html(group)) + "</tr>\n";
-}
-
-// Of the corrected form only the measured value is shown; the reason is next to the printed form.
-std::string pair_row(const Group& group, const std::vector<Entry>& entries) {
+// Of a pair, the corrected form follows the form as printed.
+std::string rows_of(const Group& group, const std::vector<Entry>& entries) {
   const JudgedStatement& first = *group.front();
-  const Appearance &printed = deciding(first.as_printed), &corrected = deciding(first.corrected);
-  ShownEvidence brief = evidence_of(*corrected.claim);
-  if (!brief.measured.empty()) brief.detail.clear();
-  return where_html(first, entries) +
-         cell("As printed",
-              form_html(printed, evidence_of(*printed.claim).text()) + similar_html(group)) +
-         cell("Corrected", form_html(corrected, brief.text())) + "</tr>\n";
+  const Appearance& printed = deciding(first.as_printed);
+  const Standing own = verdict_of(*printed.claim), all = first.standing();
+  std::string out =
+      claim_rows(*printed.claim, all == Standing::misprint ? all : own, where_html(first, entries));
+  if (!first.corrected.empty()) {
+    const Appearance& corrected = deciding(first.corrected);
+    out += claim_rows(*corrected.claim, verdict_of(*corrected.claim), "");
+  }
+  return out + similar_html(group);
 }
 
 std::size_t paper_of(const JudgedStatement& statement, const std::vector<Entry>& entries) {
   return entries[statement.as_printed.front().result].paper;
 }
 
-template <typename Row>
-std::string rows_html(const Group& chosen, const std::vector<Entry>& entries, const Row& row) {
+std::string rows_html(const Group& chosen, const std::vector<Entry>& entries) {
   std::string out;
   std::size_t paper = papers.size() + 1;
   for (const Group& group : grouped_by_similarity(chosen)) {
     const std::size_t own = paper_of(*group.front(), entries);
-    if (own != paper) out += paper_row(own, 3);
+    if (own != paper) out += paper_row(own);
     paper = own;
-    out += row(group, entries);
+    out += rows_of(group, entries);
   }
   return out;
 }
 
-// One fold per paper, because failures are also listed next to their figures.
+// A table of statements in a fold.
+std::string fold_html(const Group& chosen, const std::vector<Entry>& entries,
+                      const std::string& summary, const std::string& caption,
+                      const std::string& attributes = "") {
+  if (chosen.empty()) return "";
+  return "<details" + attributes + ">\n<summary>" + summary + "</summary>\n" +
+         claim_table_start(caption) + rows_html(chosen, entries) + "</tbody></table>\n</details>\n";
+}
+
+// One fold per paper. In print the failures are unfolded.
 std::string failures_html(const Group& failures, const std::vector<Entry>& entries) {
   std::string out;
   for (std::size_t paper = 0; paper <= papers.size(); ++paper) {
@@ -171,13 +165,10 @@ std::string failures_html(const Group& failures, const std::vector<Entry>& entri
     std::copy_if(
         failures.begin(), failures.end(), std::back_inserter(own),
         [&](const JudgedStatement* statement) { return paper_of(*statement, entries) == paper; });
-    if (own.empty()) continue;
-    out += "<details>\n<summary>" + counted(own.size(), "other statement") + " of " +
-           name_of_paper(paper) + " that fail" + (own.size() == 1 ? "s" : "") +
-           ", and why</summary>\n" +
-           table_start("Statements that fail", {"Where", "Statement", "Found"}, "cards wide");
-    for (const Group& group : grouped_by_similarity(own)) out += single_row(group, entries);
-    out += "</tbody></table>\n</details>\n";
+    out += fold_html(own, entries,
+                     counted(own.size(), "other statement") + " of " + name_of_paper(paper) +
+                         " that fail" + (own.size() == 1 ? "s" : "") + ", and why",
+                     "Statements that fail", " class=\"printed\"");
   }
   return out;
 }
@@ -210,36 +201,29 @@ std::string open_points_html(const std::vector<JudgedStatement>& statements,
   const auto failures = single(Standing::fails), missed = single(Standing::missed),
              undecided = single(Standing::undecided),
              not_applicable = single(Standing::not_applicable);
-  const std::vector<std::string> pair = {"Where", "As printed", "Corrected"};
   std::string out;
   if (!misprints.empty())
-    out += table_start("Statements judged as printed and in a corrected form", pair, "cards wide") +
-           rows_html(misprints, entries, pair_row) + "</tbody></table>\n";
+    out += claim_table_start("Misprints: statements that fail as printed and hold corrected") +
+           rows_html(misprints, entries) + "</tbody></table>\n";
   out += failures_html(failures, entries);
-  if (!missed.empty())
-    out +=
-        "<details>\n<summary>" + counted(missed.size(), "statement") +
-        " of ours (a threshold that no paper prints, or a statement that is not in the papers) "
-        "that " +
-        (missed.size() == 1 ? "fails" : "fail") + "</summary>\n" +
-        table_start("Statements of ours that fail", {"Where", "Statement", "Found"}, "cards wide") +
-        rows_html(missed, entries, single_row) + "</tbody></table>\n</details>\n";
-  if (!harmless.empty())
-    out += "<details>\n<summary>" + counted(harmless.size(), "statement") + " that hold" +
-           (harmless.size() == 1 ? "s" : "") +
-           " as printed and in a corrected or sharper form</summary>\n" +
-           table_start("Hold in both forms", pair, "cards wide") +
-           rows_html(harmless, entries, pair_row) + "</tbody></table>\n</details>\n";
-  const auto without_verdict = [&](const Group& group, const std::string& word,
-                                   const std::string& heading) {
-    if (group.empty()) return;
-    out += "<details>\n<summary>" + counted(group.size(), "statement") +
-           (group.size() == 1 ? " that is " : " that are ") + word + ", and why</summary>\n" +
-           table_start(heading, {"Where", "Statement", "Why"}, "cards wide") +
-           rows_html(group, entries, single_row) + "</tbody></table>\n</details>\n";
+  const auto are = [](std::size_t n, const std::string& words) {
+    return counted(n, "statement") + (n == 1 ? " that is " : " that are ") + words + ", and why";
   };
-  without_verdict(undecided, "undecided", "Undecided: too few data");
-  without_verdict(not_applicable, "not applicable", "Not applicable: a hypothesis is not met");
+  out += fold_html(missed, entries,
+                   counted(missed.size(), "statement") +
+                       " of ours (a threshold that no paper prints, or a statement that is not in "
+                       "the papers) that " +
+                       (missed.size() == 1 ? "fails" : "fail"),
+                   "Statements of ours that fail");
+  out += fold_html(harmless, entries,
+                   counted(harmless.size(), "statement") + " that hold" +
+                       (harmless.size() == 1 ? "s" : "") +
+                       " as printed and in a corrected or sharper form",
+                   "Hold in both forms");
+  out +=
+      fold_html(undecided, entries, are(undecided.size(), "undecided"), "Undecided: too few data");
+  out += fold_html(not_applicable, entries, are(not_applicable.size(), "not applicable"),
+                   "Not applicable: a hypothesis is not met");
   return out.empty() ? ""
                      : "<h2 id=\"open-points\">Misprints, failures, undecided and not applicable "
                        "statements</h2>\n" +

@@ -1,12 +1,14 @@
 #include "report/page/overview.hpp"
 
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/text.hpp"
 #include "report/changes.hpp"
 #include "report/figure/svg.hpp"
-#include "report/page/claim_list.hpp"
+#include "report/page/claim_table.hpp"
+#include "report/page/prose.hpp"
+#include "report/page/summary.hpp"
 #include "report/page/text.hpp"
 #include "report/papers.hpp"
 #include "report/result_json.hpp"
@@ -15,60 +17,6 @@ namespace ranklab {
 namespace {
 
 using Json = nlohmann::json;
-
-std::set<std::size_t> papers_of(const std::vector<Entry>& entries) {
-  std::set<std::size_t> out;
-  for (const Entry& entry : entries) {
-    if (entry.paper < papers.size()) out.insert(entry.paper);
-  }
-  return out;
-}
-
-std::string introduction_html(const std::vector<Entry>& entries) {
-  const std::set<std::size_t> shown = papers_of(entries);
-  if (shown.empty()) {
-    return "<p>" + counted(entries.size(), "result") +
-           " of ranklab: the pictures, the claims with their verdicts, and the command that "
-           "repeats each run.</p>\n";
-  }
-  std::string out =
-      "<p>This page compares figures and printed statements of " + counted(shown.size(), "paper") +
-      " with the numbers that one program, ranklab, computes on a CPU. Each statement is judged "
-      "from the numbers of its own run, with one of four verdicts. It <b>holds</b> or "
-      "<b>fails</b> if the numbers confirm or contradict it. It is <b>undecided</b> if the run has "
-      "too few data, or if the confidence interval contains the limit. It is <b>not applicable</b> "
-      "if a hypothesis of the statement is not met in the run. A misprinted statement is judged as "
-      "printed and in its corrected form. Networks have "
-      "random weights unless a figure says otherwise. A curve is the mean over the trials; its "
-      "band is one standard deviation on either side. A statement about a mean holds if the 99 % "
-      "confidence interval of the mean is inside the region that the statement allows, and fails "
-      "if the interval is outside.</p>\n<ul class=\"papers\">\n";
-  for (const std::size_t paper : shown) out += "<li>" + citation_html(paper) + "</li>\n";
-  return out + "</ul>\n";
-}
-
-std::string totals_html(const std::vector<JudgedStatement>& statements) {
-  const StandingCounts counts = count(statements);
-  const auto verb = [](std::size_t n, const char* one, const char* many) {
-    return std::to_string(n) + (n == 1 ? one : many);
-  };
-  return "<p class=\"totals\">Of " +
-         verb(counts.total(), " distinct statement, ", " distinct statements, ") +
-         "<span class=\"verdict holds\">\u2713 " + verb(counts.holds, " holds", " hold") +
-         "</span>, <span class=\"verdict fails\">\u2717 " +
-         verb(counts.misprints, " fails as printed and holds in its corrected form",
-              " fail as printed and hold in their corrected form") +
-         "</span>, <span class=\"verdict fails\">\u2717 " + verb(counts.fails, " fails", " fail") +
-         "</span>, <span class=\"verdict missed\">\u25B3 " +
-         verb(counts.missed, " of ours fails", " of ours fail") +
-         "</span>, <span class=\"verdict undecided\">? " +
-         verb(counts.undecided, " is undecided", " are undecided") +
-         "</span>, and <span class=\"verdict not-applicable\">\u25CB " +
-         verb(counts.not_applicable, " is not applicable", " are not applicable") +
-         "</span>. A statement that several results judge counts once; it fails if it fails in one "
-         "of them. \"Ours\" are readings with a threshold that no paper prints, and statements "
-         "that are not in the papers.</p>\n";
-}
 
 std::string count_cell(const char* label, std::size_t count, const char* kind, const char* sign) {
   return cell(label,
@@ -80,11 +28,79 @@ std::string count_cell(const char* label, std::size_t count, const char* kind, c
 
 std::string count_cells(const StandingCounts& counts) {
   return count_cell("Holds", counts.holds, "holds", "\u2713") +
-         count_cell("Misprint", counts.misprints, "fails", "\u2717") +
+         count_cell("Misprint", counts.misprints, "misprint", "\u270E") +
          count_cell("Fails", counts.fails, "fails", "\u2717") +
          count_cell("Ours fail", counts.missed, "missed", "\u25B3") +
          count_cell("Undecided", counts.undecided, "undecided", "?") +
          count_cell("Not applicable", counts.not_applicable, "not-applicable", "\u25CB");
+}
+
+// Rows are kinds of statements, columns are verdicts.
+std::string kinds_html(const std::vector<JudgedStatement>& statements) {
+  std::string out = table_start(
+      "Distinct statements by kind and verdict",
+      {"Kind", "Holds", "Misprint", "Fails", "Ours fail", "Undecided", "Not applicable"},
+      "overview kinds");
+  for (const KindCounts& row : counts_by_kind(statements))
+    out += "<tr><th scope=\"row\">" + row.kind + "</th>" + count_cells(row.counts) + "</tr>\n";
+  const StandingCounts all = count(statements);
+  return out + "</tbody>\n<tfoot><tr><th scope=\"row\">all " + std::to_string(all.total()) +
+         "</th>" + count_cells(all) + "</tr></tfoot></table>\n";
+}
+
+std::string finding_html(const Finding& finding) {
+  const Entry& entry = *finding.entry;
+  return "<li>" +
+         (entry.pictures.thumbnail.empty()
+              ? ""
+              : "<a class=\"thumbnail\" href=\"#" + entry.anchor + "\" title=\"" +
+                    short_name(*entry.result) + "\">" +
+                    prefix_svg_ids(svg_element(entry.pictures.thumbnail),
+                                   entry.prefix + "-small-") +
+                    "</a>") +
+         "<span>" + standing_html(finding.standing) + " " + prose(finding.sentence) + " " +
+         link_to(entry, short_name(*entry.result)) + "</span></li>\n";
+}
+
+std::string findings_html(const std::vector<Entry>& entries,
+                          const std::vector<JudgedStatement>& statements) {
+  std::string out;
+  std::size_t paper = papers.size();
+  for (const Finding& finding : findings_of(entries, statements)) {
+    if (out.empty() || finding.entry->paper != paper) {
+      out += out.empty() ? "" : "</ul></div>\n";
+      paper = finding.entry->paper;
+      out += "<div><h2 class=\"plain\">" + name_of_paper(paper) + "</h2>\n<ul>\n";
+    }
+    out += finding_html(finding);
+  }
+  return out.empty() ? "" : "<div class=\"findings\">\n" + out + "</ul></div>\n</div>\n";
+}
+
+// The links of one paper on a line: a figure's results that share its name are told apart by their
+// presets.
+std::string contents_html(const std::vector<Entry>& entries) {
+  std::map<std::string, int> uses;
+  const auto key = [](const Entry& entry) {
+    return std::to_string(entry.paper) + short_name(*entry.result);
+  };
+  for (const Entry& entry : entries) ++uses[key(entry)];
+  std::string out;
+  for (std::size_t paper = 0; paper <= papers.size(); ++paper) {
+    std::vector<std::string> links;
+    for (const Entry& entry : entries) {
+      if (entry.paper != paper || is_input(entry)) continue;
+      const std::string preset = html(member(*entry.result, "preset"));
+      const std::string more =
+          uses[key(entry)] > 1 && !preset.empty() ? " <small>" + preset + "</small>" : "";
+      links.push_back(link_to(entry, short_name(*entry.result)) + more);
+    }
+    if (links.empty()) continue;
+    out += "<li><b>" + name_of_paper(paper) + "</b> " + joined(links, " \u00B7 ") + "</li>\n";
+  }
+  return "<nav aria-label=\"Contents\"><ul class=\"contents\">\n" + out +
+         "<li><a href=\"#open-points\">Misprints, failures and undecided statements</a> \u00B7 "
+         "<a href=\"#all-results\">all results with times and counts</a></li>\n</ul></nav>\n";
 }
 
 std::string row_html(const Entry& entry) {
@@ -92,7 +108,7 @@ std::string row_html(const Entry& entry) {
   const bool complete = plain(member(result, "status")) == "complete";
   const std::string preset = html(member(result, "preset")),
                     status = html(member(result, "status"));
-  std::string name = link_to(entry, short_name(result));
+  std::string name = is_input(entry) ? short_name(result) : link_to(entry, short_name(result));
   if (!preset.empty()) name += " <code>" + preset + "</code>";
   if (changes_more_than_trials(result)) name += " <small class=\"changed\">changed</small>";
   if (!complete)
@@ -122,11 +138,10 @@ std::string paper_table(std::size_t paper, const std::vector<Entry>& entries,
                                ? "<a href=\"#" + std::string(papers[paper].anchor) + "\">" +
                                      std::string(papers[paper].key) + "</a>"
                                : std::string("Other results");
-  return table_start(
-             name,
-             {"Result", "Trials", "Time", "Holds", "Misprint", "Fails", "Ours fail",
-              "<abbr title=\"undecided\">?</abbr>", "<abbr title=\"not applicable\">\u25CB</abbr>"},
-             "overview") +
+  return table_start(name,
+                     {"Result", "Trials", "Time", "Holds", "Misprint", "Fails", "Ours fail",
+                      "Undecided", "Not applicable"},
+                     "overview") +
          rows + "</tbody>\n<tfoot><tr><th scope=\"row\">distinct statements</th><td></td>" +
          cell("Time", html_duration(Json(seconds)), "number") + count_cells(count(own)) +
          "</tr></tfoot></table>\n";
@@ -144,13 +159,25 @@ std::string citation_html(std::size_t paper) {
 
 std::string overview_html(const std::vector<Entry>& entries,
                           const std::vector<JudgedStatement>& statements) {
-  std::string out = introduction_html(entries) + "<h2 id=\"overview\">Verdicts</h2>\n" +
-                    totals_html(statements) + "<div class=\"columns\">\n<div>\n";
+  return "<div class=\"first\">\n<div>\n<p>" + std::string(introduction) + "</p>\n" +
+         contents_html(entries) + "</div>\n" + kinds_html(statements) + "</div>\n" +
+         findings_html(entries, statements);
+}
+
+std::string results_html(const std::vector<Entry>& entries,
+                         const std::vector<JudgedStatement>& statements) {
+  std::string out;
   for (std::size_t paper = 0; paper <= papers.size(); ++paper) {
     if (paper == 1) out += "</div>\n<div>\n";
     out += paper_table(paper, entries, statements);
   }
-  return out + "</div>\n</div>\n";
+  return "<h2 id=\"all-results\">All results</h2>\n<details>\n<summary>" +
+         counted(entries.size(), "result") +
+         ": trials, time and verdicts</summary>\n<p>A statement that several results judge counts "
+         "once in the last line of a table; it fails if it fails in one of them. \"Ours\" are "
+         "readings with a threshold that no paper prints, and statements that are not in the "
+         "papers.</p>\n<div class=\"columns\">\n<div>\n" +
+         out + "</div>\n</div>\n</details>\n";
 }
 
 }  // namespace ranklab

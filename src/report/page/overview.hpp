@@ -1,5 +1,4 @@
-// The beginning of the page: a description, the papers, the verdicts, and the results with their
-// links.
+// The beginning of the page: what it is, the verdicts, the main findings, and the contents.
 #pragma once
 
 #include <string>
@@ -10,8 +9,13 @@
 
 namespace ranklab {
 
+/// The first screen.
 std::string overview_html(const std::vector<Entry>& entries,
                           const std::vector<JudgedStatement>& statements);
+
+/// A table of all results: trials, time and verdicts, folded.
+std::string results_html(const std::vector<Entry>& entries,
+                         const std::vector<JudgedStatement>& statements);
 
 /// "[Spectral] D. Davis, ...: title. arXiv:..."; escaped.
 std::string citation_html(std::size_t paper);

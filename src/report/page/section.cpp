@@ -1,12 +1,9 @@
 #include "report/page/section.hpp"
 
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/error.hpp"
 #include "core/text.hpp"
-#include "report/figure/gnuplot.hpp"
 #include "report/figure/svg.hpp"
 #include "report/page/claim_list.hpp"
 #include "report/page/folds.hpp"
@@ -20,32 +17,36 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Judged by the viewBox, "0 0 <width> <height>". A tall picture gets more height; otherwise it
-// would be too small to read.
-bool is_tall(const std::string& svg) {
-  double width = 0, height = 0;
-  const std::size_t at = svg.find("viewBox=\"0 0 ");
-  return at != std::string::npos &&
-         std::sscanf(svg.c_str() + at, "viewBox=\"0 0 %lf %lf", &width, &height) == 2 &&
-         height > 0.9 * width;
+// The picture keeps its size, at which its text is readable. A narrow screen scrolls it sideways.
+std::string picture_html(const std::string& svg, const std::string& prefix) {
+  const std::string_view drawn = svg_element(svg);
+  if (drawn.empty()) return "<p class=\"not-drawn\">Not drawn.</p>\n";
+  return "<figure class=\"picture\" tabindex=\"0\">\n" + prefix_svg_ids(drawn, prefix) +
+         "\n</figure>\n";
 }
 
-// The picture links to itself: as the link target it takes the width of the page, without a script
-// or a second copy.
 std::string figure_html(const Entry& entry) {
-  const std::string id = entry.anchor + "-picture";
-  try {
-    const std::string svg = entry.picture.empty() ? draw_svg(*entry.result) : entry.picture;
-    const std::size_t start = svg.find("<svg");
-    if (start == std::string::npos) throw Failure("the picture is not an SVG");
-    return "<figure class=\"picture" + std::string(is_tall(svg) ? " tall" : "") + "\" id=\"" + id +
-           "\">\n<a class=\"zoom\" href=\"#" + id + "\" title=\"full size\">" +
-           prefix_svg_ids(svg.substr(start), entry.anchor + "-") +
-           "</a>\n<a class=\"close\" href=\"#" + entry.anchor +
-           "\">Back to the small picture</a>\n</figure>\n";
-  } catch (const Failure& failure) {
-    return "<p class=\"not-drawn\">Not drawn: " + escape_markup(failure.what()) + ".</p>\n";
+  if (!entry.pictures.problem.empty() || entry.pictures.figures.empty())
+    return "<p class=\"not-drawn\">Not drawn: " + escape_markup(entry.pictures.problem) + ".</p>\n";
+  return picture_html(entry.pictures.figures.front(), entry.prefix + "-");
+}
+
+// The further figures, folded, each with its title.
+std::string more_figures_html(const Entry& entry) {
+  const Json& more = member(*entry.result, "more_figures");
+  std::string out;
+  std::vector<std::string> titles;
+  for (std::size_t i = 1; i < entry.pictures.figures.size(); ++i) {
+    const std::string title =
+        more.is_array() && i <= more.size() ? html(member(more[i - 1], "title")) : "";
+    titles.push_back(title);
+    out +=
+        "<h4>" + prose(title) + "</h4>\n" +
+        picture_html(entry.pictures.figures[i], entry.prefix + "-" + std::to_string(i + 1) + "-");
   }
+  if (out.empty()) return "";
+  return "<details class=\"more\">\n<summary>" + counted(titles.size(), "more picture") + ": " +
+         joined(titles, "; ") + "</summary>\n" + out + "</details>\n";
 }
 
 bool is_changed(const Json& result) {
@@ -136,9 +137,13 @@ std::string section_html(const Entry& entry, const std::vector<Entry>& all) {
   return "<section class=\"result\" id=\"" + entry.anchor + "\" aria-labelledby=\"" + entry.anchor +
          "-heading\">\n" + heading_html(entry) + figure_html(entry) + "<div class=\"text\">\n" +
          see_html(result) + warning_html(result) + claim_lines_html(entry) +
-         facts_html(entry, all) + notes_html(result) + claims_html(entry) +
+         facts_html(entry, all) + notes_html(result) + "</div>\n<div class=\"folds\">\n" +
+         claims_html(entry) + more_figures_html(entry) +
          table_html(result, entry.paper == papers.size()) + scalars_html(result) +
-         provenance_html(result, commands(entry)) + "</div>\n</section>\n";
+         provenance_html(result, commands(entry),
+                         all.front().result == entry.result ? nullptr : all.front().result,
+                         link_to(all.front(), link_name(*all.front().result))) +
+         "</div>\n</section>\n";
 }
 
 }  // namespace ranklab

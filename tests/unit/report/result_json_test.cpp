@@ -103,7 +103,7 @@ TEST_CASE("a figure with bands is the same after reading; a panel without bands 
   Result result = sample_result();
   Panel plain{"p", {"t", Scale::log}, {"v"}, {{"s", "S"}}, {}}, shaded = plain;
   shaded.bands = {{0.1, 2, "window", 3}, {-1, -1, ""}};
-  result.figure = {{plain, shaded}};
+  result.figure.panels = {plain, shaded};
   const nlohmann::json document = result_json({}, result, {}, {});
   CHECK_FALSE(document["figure"]["panels"][0].contains("bands"));
   const std::vector<Panel> panels = read_figure(document).figure.panels;
@@ -116,6 +116,43 @@ TEST_CASE("a figure with bands is the same after reading; a panel without bands 
     CHECK(bands[i].label == shaded.bands[i].label);
     CHECK(bands[i].color == shaded.bands[i].color);
   }
+}
+
+TEST_CASE(
+    "groups, domains, floors, tables, trials and further figures are the same after reading") {
+  Result result;
+  result.series = {{"s", "t", {1, 2}, {3, 4}, {0, 0}, {}, {{3, 4}, {5, undefined}}}};
+  Panel panel{"p", {"t"}, with_floor(rank_axis("nuclear rank"), 1e-16), {{"s", "S"}}};
+  panel.curves[0].band = BandKind::trials;
+  panel.group = "layers";
+  result.figure = {"", {{"Table 1", {"model", "printed"}, {{"A", "1"}, {"B", "2"}}}}, {panel}, 4};
+  panel.curves[0].band = BandKind::interval;
+  panel.y = unit_axis("accuracy");
+  result.more_figures = {{"Details", {}, {panel}}};
+  const nlohmann::json document = result_json({}, result, {}, {});
+  REQUIRE(number_of_figures(document) == 2);
+  const FigureSource main = read_figure(document), more = read_figure(document, 1);
+  CHECK(main.figure.title == "");
+  CHECK(main.figure.columns == 4);
+  REQUIRE(main.figure.tables.size() == 1);
+  CHECK(main.figure.tables[0].title == "Table 1");
+  CHECK(main.figure.tables[0].columns == std::vector<std::string>{"model", "printed"});
+  CHECK(main.figure.tables[0].rows[1] == std::vector<std::string>{"B", "2"});
+  const Panel& read = main.figure.panels.at(0);
+  CHECK(read.group == "layers");
+  CHECK(read.y.domain.low == 1);
+  CHECK(std::isinf(read.y.domain.high));
+  CHECK(read.y.floor == 1e-16);
+  CHECK(std::isinf(read.x.floor));
+  CHECK(read.curves[0].band == BandKind::trials);
+  const Series& series = main.series.at("s");
+  REQUIRE(series.trials.size() == 2);
+  CHECK(series.trials[0] == std::vector<double>{3, 4});
+  CHECK(series.trials[1][0] == 5);
+  CHECK(std::isnan(series.trials[1][1]));
+  CHECK(more.figure.title == "Details");
+  CHECK(more.figure.panels.at(0).y.domain.high == 1);
+  CHECK(more.figure.panels.at(0).curves.at(0).band == BandKind::interval);
 }
 
 TEST_CASE("formatted text is the same document, with plain lists on one line") {

@@ -143,12 +143,13 @@ void draw_each_over_training(ResultBuilder& out, const std::vector<Row>& rows) {
   with_limits(
       curves(out.panel("Advantage of one spectral step", {"step"}, log_axis("nr(G) / st(A)")),
              "predicted_ratio"));
-  curves(out.panel("Activations", {"step"}, log_axis("st(A)")), "stable_rank");
-  curves(out.panel("Gradients", {"step"}, log_axis("nr(G)")), "nuclear_rank");
+  curves(out.panel("Activations", {"step"}, rank_axis("stable rank st(A)")), "stable_rank");
+  curves(out.panel("Gradients", {"step"}, rank_axis("nuclear rank nr(G)")), "nuclear_rank");
 }
 
 void draw_counts_over_training(ResultBuilder& out) {
-  PanelBuilder counts = out.panel("Layers over training", {"step"}, {"layers"});
+  PanelBuilder counts =
+      out.panel("Layers over training", {"step"}, nonnegative_axis("number of layers"));
   for (const Color& color : colors) {
     counts.curve(color.of("layers_over_steps"), color.label,
                  {LineStyle::line_points, color.palette});
@@ -163,9 +164,10 @@ void draw_layers(ResultBuilder& out, const std::vector<Row>& rows) {
     ratios.curve_if_measured(color.of("predicted_ratio"), color.label,
                              {LineStyle::bars, color.palette});
   with_limits(ratios);
-  out.panel("Ranks", names, log_axis("rank"))
-      .curve_if_measured("stable_rank", "st(A), activation", {LineStyle::bars, 1})
-      .curve_if_measured("nuclear_rank", "nr(G), gradient", {LineStyle::bars, 0});
+  out.panel("Ranks of activations and gradients", names, rank_axis("rank"))
+      .curve_if_measured("stable_rank", "stable rank st(A) of the activation", {LineStyle::bars, 1})
+      .curve_if_measured("nuclear_rank", "nuclear rank nr(G) of the gradient",
+                         {LineStyle::bars, 0});
 }
 
 // Drawn for recordings of one step only, and only for few layers.
@@ -173,10 +175,10 @@ void draw_joined(ResultBuilder& out, const std::vector<Row>& rows) {
   const auto joined = [](const Row& row) { return !row.joined.empty() && !row.has_steps(); };
   const auto count = std::count_if(rows.begin(), rows.end(), joined);
   if (count == 0 || count > most_curves) return;
-  for (const auto& [what, title, label] :
-       {std::tuple("predicted_ratio", "Joined batches", "nr(G) / st(A)"),
-        {"nuclear_rank", "Gradients of joined batches", "nr(G)"}}) {
-    PanelBuilder panel = out.panel(title, {"samples"}, log_axis(label));
+  for (const auto& [what, title, axis] :
+       {std::tuple("predicted_ratio", "Joined batches", log_axis("nr(G) / st(A)")),
+        {"nuclear_rank", "Gradients of joined batches", rank_axis("nuclear rank nr(G)")}}) {
+    PanelBuilder panel = out.panel(title, {"number of samples"}, axis);
     for (const Row& row : rows) {
       if (joined(row))
         panel.curve(row.name() + "." + what + "_by_samples", row.name(), {LineStyle::line_points});

@@ -42,9 +42,9 @@ Result report_weights(const Rows& all, const TrialRecord& record, ResultBuilder&
   out.series_of_points("stable_rank", "layer", x, stable);
   out.series_of_points("nuclear_rank", "layer", x, nuclear);
   out.series_of_points("effective_rank", "layer", x, effective);
-  out.panel("Weights", names_axis(rows), log_axis("rank"))
-      .curve("stable_rank", "st(W)", {LineStyle::bars, 1})
-      .curve("nuclear_rank", "nr(W)", {LineStyle::bars, 0})
+  out.panel("Ranks of the weights", names_axis(rows), rank_axis("rank"))
+      .curve("stable_rank", "stable rank st(W)", {LineStyle::bars, 1})
+      .curve("nuclear_rank", "nuclear rank nr(W)", {LineStyle::bars, 0})
       .curve("effective_rank", "effective rank", {LineStyle::bars, 2});
   out.result().table = std::move(table);
   out.note("The effective rank is exp(entropy) of the singular values divided by their sum.");

@@ -23,7 +23,7 @@ using Changes = std::vector<std::pair<std::string, std::string>>;
 /// One training: a model and an optimizer.
 struct Run {
   std::string name;   // prefix of its series: adam; "muon,spectral-on=W2"
-  std::string label;  // Adam; "Muon, spectral-on=W2"
+  std::string label;  // in claims: Adam; "Muon,spectral-on=W2"
   std::string optimizer;
   Changes changes;
   GptConfig config;  // with the changes
@@ -64,6 +64,14 @@ std::vector<std::string> hidden_blocks(const Run& run);
 /// [Spectral] Table 1: the activations that a block of a layer is compared with. They are its
 /// input, except for Wo, which multiplies H; the table compares it with A.
 std::string activation_of(const std::string& block);
+
+/// The name of an optimizer for a reader: Adam, Muon, "polar factor", SGD.
+std::string optimizer_label(const std::string& optimizer);
+/// The name of a run in figures: "Muon on W2 only, SwiGLU"; "Adam at rate 0.01, embedding rate
+/// 0.03".
+std::string figure_label(const Run& run);
+/// A shorter name, for the ticks of an axis: "Muon on W2, SwiGLU"; "Adam, emb. rate 0.03".
+std::string tick_label(const Run& run);
 
 // Names of what a run records, prefixed with its name and a dot. Series of ranks have a value for
 // each step of run.measured; with the prefix "probe.", for each step of run.probed.

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <functional>
+
+#include "core/statistics.hpp"
 #include "experiments/one_step_compare/mlp/mlp.hpp"
 #include "report/figure/builder.hpp"
 
@@ -30,40 +34,88 @@ void add_series(ResultBuilder& out, const Plan& plan) {
   }
 }
 
-constexpr LineStyle style_of_layer[hidden_layers] = {LineStyle::line, LineStyle::dashed,
-                                                     LineStyle::dotted};
+// Where the axis of the loss ends: losses below are as good as zero, and would flatten the rest.
+constexpr double zero_loss = 1e-16;
 
-// One panel. Colors distinguish methods, line styles layers.
-void add_panel(ResultBuilder& out, const Plan& plan, const std::string& panel) {
-  const std::vector<Method>& methods = plan.methods;
-  const auto of_layers = [&](const std::string& title, const std::string& y, auto name_of) {
-    PanelBuilder built = out.panel(title, {"iteration"}, log_axis(y));
-    for (std::size_t i = 0; i < methods.size(); ++i) {
-      for (std::size_t l = 1; l <= hidden_layers; ++l) {
-        built.curve(name_of(methods[i].name, l), methods[i].label + ", layer " + std::to_string(l),
-                    {style_of_layer[l - 1], static_cast<int>(i)});
+// A quantity of every hidden layer: small multiples with one panel per layer.
+struct LayerQuantity {
+  std::string panel;          // its name in --panels
+  std::string title;          // of a panel, without the layer
+  std::string further_title;  // of the figure, if it is not the first one
+  std::string y_label;
+  LayerName series;
+};
+const LayerQuantity layer_quantities[] = {
+    {"stable-rank", "Stable rank", "Stable ranks of the post-activations, by layer",
+     "stable rank st(A)", stable_rank_name},
+    {"nuclear-rank", "Nuclear rank", "Nuclear ranks of the gradients, by layer",
+     "nuclear rank nr(G)", nuclear_rank_name},
+    {"ratio", "Condition (1.8)",
+     "Condition (1.8), by layer: a ratio above 1 favors the spectral step",
+     "nr(G) / stable rank of the input", ratio_name},
+};
+
+std::string legend_label(const Method& method) {
+  return method.name == gd       ? "gradient descent (GD)"
+         : method.name == specgd ? "spectral descent (SpecGD)"
+                                 : method.label;
+}
+
+// One curve per method. The trials are shown one by one, because some diverge and others stay far
+// from the rest.
+void add_curves(PanelBuilder& panel, const Plan& plan,
+                const std::function<std::string(const std::string& method)>& series) {
+  for (std::size_t i = 0; i < plan.methods.size(); ++i) {
+    panel.curve(series(plan.methods[i].name), legend_label(plan.methods[i]),
+                {.color = static_cast<int>(i), .band = BandKind::trials});
+  }
+}
+
+void add_loss_panel(ResultBuilder& out, const Plan& plan) {
+  const bool shows_trials = std::ranges::any_of(
+      out.result().series, [](const Series& series) { return !series.trials.empty(); });
+  PanelBuilder panel =
+      out.panel(shows_trials ? "Training loss: median and seeds" : "Training loss", {"iteration"},
+                with_floor(log_axis("mean squared error"), zero_loss));
+  add_curves(panel, plan, loss_name);
+}
+
+void add_layer_panels(ResultBuilder& out, const Plan& plan, const LayerQuantity& quantity) {
+  const bool is_ratio = quantity.panel == "ratio";
+  for (std::size_t l = 1; l <= hidden_layers; ++l) {
+    PanelBuilder panel =
+        out.panel(quantity.title + ", layer " + std::to_string(l), {"iteration"},
+                  is_ratio ? log_axis(quantity.y_label) : rank_axis(quantity.y_label));
+    panel.group(quantity.panel);
+    add_curves(panel, plan, [&](const std::string& method) { return quantity.series(method, l); });
+    if (is_ratio) panel.line(1.0, "nr = st");
+    if (quantity.panel != "stable-rank") continue;
+    panel.line(summarize(scalars_of(out.records(), stable_rank_X)).mean, "st of input X")
+        .line(static_cast<double>(plan.config.d), "d = " + std::to_string(plan.config.d));
+  }
+}
+
+// A figure is one row: the small multiples of one quantity, possibly with the loss. Further
+// quantities have their own figures.
+void add_figures(ResultBuilder& out, const Plan& plan) {
+  std::size_t columns = 0;
+  bool has_quantity = false;
+  for (const std::string& name : plan.config.panels) {
+    if (name == "loss") {
+      add_loss_panel(out, plan);
+      columns += 1;
+    } else {
+      const LayerQuantity& quantity =
+          *std::ranges::find(layer_quantities, name, &LayerQuantity::panel);
+      if (has_quantity) {
+        out.next_figure(quantity.further_title);
+        columns = 0;
       }
+      add_layer_panels(out, plan, quantity);
+      has_quantity = true;
+      columns += hidden_layers;
     }
-    return built;
-  };
-  if (panel == "loss") {
-    PanelBuilder built = out.panel("Training loss", {"iteration"}, log_axis("mean squared error"));
-    for (std::size_t i = 0; i < methods.size(); ++i) {
-      built.curve(loss_name(methods[i].name), methods[i].label,
-                  {LineStyle::line, static_cast<int>(i)});
-    }
-  }
-  if (panel == "stable-rank") {
-    of_layers("Stable rank of the post-activations", "st(A)", stable_rank_name)
-        .line(summarize(scalars_of(out.records(), stable_rank_X)).mean, "st(X)")
-        .line(static_cast<double>(plan.config.d), "d");
-  }
-  if (panel == "nuclear-rank")
-    of_layers("Nuclear rank of the gradients", "nr(G)", nuclear_rank_name);
-  if (panel == "ratio") {
-    of_layers("Condition (1.8): a ratio above 1 favors the spectral step",
-              "nr(G) / st of the layer's input", ratio_name)
-        .line(1.0, "nr = st");
+    out.columns(columns);
   }
 }
 
@@ -94,7 +146,7 @@ Result report(const Plan& plan, const Records& records) {
   add_scalars(out, plan);
   add_series(out, plan);
   judge(plan, records, out.claims());
-  for (const std::string& panel : plan.config.panels) add_panel(out, plan, panel);
+  add_figures(out, plan);
   for (const Method& method : plan.methods) note_divergence(out, method);
   const std::string& dumped = plan.config.optimizer.front();
   if (!plan.config.dump.empty() && !records.empty() &&

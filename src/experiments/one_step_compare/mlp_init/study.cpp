@@ -183,13 +183,17 @@ Result report(const Plan& plan, const Records& records) {
   }
   out.series(stable_rank_X, "n", plan.sizes);
   for (const Net& net : plan.nets) {
-    PanelBuilder panel = out.panel(title_of(net.activation) + ": st at initialization",
-                                   log_axis("batch size n"), log_axis("stable rank"));
+    PanelBuilder panel = out.panel(title_of(net.activation) + ": stable rank at initialization",
+                                   log_axis("batch size n"), rank_axis("stable rank"));
+    panel.group("activations");
     for (std::size_t l = 1; l <= hidden_layers; ++l) {
       panel.curve(net.stable_rank(l), "layer " + std::to_string(l),
-                  {LineStyle::line_points, static_cast<int>(l - 1)});
+                  {.style = LineStyle::line_points,
+                   .color = static_cast<int>(l - 1),
+                   .band = BandKind::interval});
     }
-    panel.curve(stable_rank_X, "input X", {LineStyle::dotted, 3});
+    panel.curve(stable_rank_X, "input X",
+                {.style = LineStyle::dotted, .color = 3, .band = BandKind::interval});
   }
   return out.take();
 }

@@ -76,6 +76,8 @@ void add_series(ResultBuilder& out) {
   out.series(over_bins("actual_over_predicted.largest", bins, of_spread(&Spread::largest)));
   out.series(over_bins("predicate_wrong_share", bins,
                        [&](const Bin& bin) { return plain(of(bin.wrong).mean); }));
+  out.series(over_bins("predicate_wrong_percent", bins,
+                       [&](const Bin& bin) { return plain(100 * of(bin.wrong).mean); }));
   out.series(over_bins("trials", bins, [&](const Bin& bin) {
     return plain(static_cast<double>(bin.actual.size()));
   }));
@@ -153,22 +155,24 @@ void add_table(ResultBuilder& out, const RegressionConfig& config) {
 void add_figure(ResultBuilder& out) {
   const Axis predicted = log_axis("predicted ratio nr(G) / st(A)");
   const auto panel = [&](const std::string& title, Axis y) {
-    return out.panel(title, predicted, std::move(y)).band(0.5, 2.0, "nr/st from 1/2 to 2");
+    return out.panel(title, predicted, std::move(y))
+        .band(0.5, 2.0, "predicted ratio from 1/2 to 2");
   };
-  panel("Loss decrease of SpecGD over that of GD", log_axis("actual ratio"))
-      .curve("actual_ratio.sample", "one trial", {LineStyle::points, 0})
+  panel("Decrease of the loss: spectral over Euclidean", log_axis("measured ratio"))
+      .curve("actual_ratio.sample", "one problem", {LineStyle::points, 0})
       .curve("predicted", "prediction", {LineStyle::line, 1})
       .curve("predicted.half", "within a factor of 2", {LineStyle::dotted, 1})
       .curve("predicted.double", "", {LineStyle::dotted, 1})
       .line(1.0, "equal");
-  panel("Accuracy of the prediction", log_axis("actual over predicted"))
-      .curve("actual_over_predicted.median", "median", {LineStyle::line_points, 0})
-      .curve("actual_over_predicted.smallest", "smallest, largest", {LineStyle::dashed, 0})
+  panel("Accuracy of the prediction", log_axis("measured over predicted ratio"))
+      .curve("actual_over_predicted.median", "median", {LineStyle::line, 0})
+      .curve("actual_over_predicted.smallest", "smallest and largest", {LineStyle::dashed, 0})
       .curve("actual_over_predicted.largest", "", {LineStyle::dashed, 0})
-      .line(0.5, "within a factor of 2")
-      .line(2.0);
-  panel("Trials in which nr >= st picks the worse step", {"share of the trials"})
-      .curve("predicate_wrong_share", "", {LineStyle::line_points, 0});
+      .line(0.5, "limit 1/2")
+      .line(2.0, "limit 2");
+  panel("How often nr(G) >= st(A) picks the worse step",
+        nonnegative_axis("share of the problems (%)"))
+      .curve("predicate_wrong_percent", "problems with the worse step", {LineStyle::line, 0});
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cctype>
 #include <functional>
+#include <map>
 
 #include "core/error.hpp"
 #include "core/statistics.hpp"
@@ -66,29 +68,53 @@ void add_series(const TransformerInitConfig& config, ResultBuilder& out) {
   corollary("A_mlp_rms", &DepthBounds::A_mlp_rms);
 }
 
-void add_figure(ResultBuilder& out) {
-  enum Color { A_rms, A_mlp_rms, B, X, X_att, X_plus };
-  out.panel("Stable ranks and bounds of Prop. 2.14 (ii)", {"block"}, log_axis("stable rank"))
-      .curve(rank_of("A_rms"), "A_rms", {LineStyle::line, A_rms})
-      .curve(bound_of("A_rms"), "", {LineStyle::dashed, A_rms})
-      .curve(rank_of("A_mlp_rms"), "A_mlp_rms", {LineStyle::line, A_mlp_rms})
-      .curve(bound_of("A_mlp_rms"), "", {LineStyle::dashed, A_mlp_rms})
-      .curve(rank_of("B"), "B", {LineStyle::line, B})
-      .curve(bound_of("B"), "bounds, same colors", {LineStyle::dashed, B})
-      .curve(rank_of("X"), "X", {LineStyle::dotted, X});
-  out.panel("Measured stable rank over its bound", {"block"}, log_axis("ratio"))
-      .curve(over_bound_of("A_rms"), "A_rms", {LineStyle::line, A_rms})
-      .curve(over_bound_of("A_mlp_rms"), "A_mlp_rms", {LineStyle::line, A_mlp_rms})
-      .curve(over_bound_of("B"), "B", {LineStyle::line, B})
-      .curve(over_bound_of("X_att"), "X_att", {LineStyle::line, X_att})
-      .curve(over_bound_of("X_plus"), "X_plus", {LineStyle::line, X_plus})
-      .line(1.0, "bound");
+// The matrices of bounded_ranks, in words.
+std::string in_words(const std::string& matrix) {
+  static const std::map<std::string, std::string> words = {
+      {"A_rms", "normalized attention input"},
+      {"X_att", "stream after attention"},
+      {"A_mlp_rms", "normalized MLP input"},
+      {"B", "hidden units of the MLP"},
+      {"X_plus", "block output"},
+  };
+  return words.at(matrix) + " " + matrix;
+}
+
+std::string capitalized(std::string text) {
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+// Proposition 2.14 (ii): each measured rank and its bound, one panel per matrix.
+void add_main_figure(ResultBuilder& out) {
+  for (const BoundedRank& each : bounded_ranks) {
+    out.panel(capitalized(in_words(each.matrix)), {"block"}, rank_axis("stable rank"))
+        .curve(rank_of(each.matrix), "measured", {LineStyle::line, 0})
+        .curve(bound_of(each.matrix), "bound of Proposition 2.14 (ii)", {LineStyle::dashed, 1})
+        .group("matrices");
+  }
+  out.columns(bounded_ranks.size());
+}
+
+void add_further_figure(ResultBuilder& out) {
+  out.next_figure("Distance from the bounds, unbounded ranks and column norms");
+  PanelBuilder shares =
+      out.panel("Stable rank over its bound", {"block"}, log_axis("measured over bound"));
+  for (std::size_t i = 0; i < bounded_ranks.size(); ++i) {
+    shares.curve(over_bound_of(bounded_ranks[i].matrix), in_words(bounded_ranks[i].matrix),
+                 {LineStyle::line, static_cast<int>(i)});
+  }
+  shares.line(1.0, "bound");
+  out.panel("Stable ranks without a bound of their own", {"block"}, rank_axis("stable rank"))
+      .curve(rank_of("X"), "block input X", {LineStyle::line, 0})
+      .curve(rank_of("H"), "output H of the attention", {LineStyle::line, 1});
   const std::string low = column_low_of("X_plus"), high = column_high_of("X_plus");
-  out.panel("Squared column norms of X_plus over d", {"block"}, log_axis("squared norm / d"))
+  out.panel("Columns of the block output, Proposition 2.14 (i)", {"block"},
+            log_axis("squared norm / d"))
       .curve(low, "smallest", {LineStyle::line, 0})
+      .curve(bound_of(low), "lower bound", {LineStyle::dashed, 0})
       .curve(high, "largest", {LineStyle::line, 1})
-      .curve(bound_of(low), "bounds of Prop. 2.14 (i)", {LineStyle::dashed, 0})
-      .curve(bound_of(high), "", {LineStyle::dashed, 1});
+      .curve(bound_of(high), "upper bound", {LineStyle::dashed, 1});
 }
 
 Result report(const TransformerInitConfig& config, const Records& records, bool single_precision) {
@@ -96,7 +122,8 @@ Result report(const TransformerInitConfig& config, const Records& records, bool 
   add_scalars(out);
   add_series(config, out);
   judge(config, records, single_precision, out.claims());
-  add_figure(out);
+  add_main_figure(out);
+  add_further_figure(out);
   const auto embedded = per_trial(
       records, [](const TrialRecord& record) { return record.array(rank_of("X")).front(); });
   const Summary first = summarize(embedded), last = summarize(scalars_of(records, final_rank));

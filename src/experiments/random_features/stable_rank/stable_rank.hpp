@@ -100,4 +100,8 @@ void judge_tokens(const StableRankConfig& config, const Records& records, Claims
 /// All claims of the study.
 void judge(const Plan& plan, const Records& records, Claims& claims);
 
+// The result (report.cpp) -------------------------------------------------------------------------
+
+Result report(const Plan& plan, const Records& records);
+
 }  // namespace ranklab::stable_ranks

@@ -129,23 +129,29 @@ void add_series(const Plan& plan, ResultBuilder& out) {
 // Figures 3 and 11. A restarted run counts its iterations from 0; its curve is shifted to the
 // iteration at which it starts.
 void add_figure(const Plan& plan, ResultBuilder& out) {
-  PanelBuilder gap = out.panel("Objective gap", {"iteration"}, log_axis("L(W) - min L"));
-  gap.curve(gap_of(gd), "GD", {LineStyle::line, 0})
-      .curve(gap_of(specgd), "SpecGD", {LineStyle::line, 1});
+  const auto mean = [](LineStyle style, int color, double x_offset = 0.0) {
+    return CurveLook{style, color, x_offset, BandKind::interval};
+  };
+  PanelBuilder gap =
+      out.panel("Objective gap", {"iteration"}, log_axis("objective gap L(W) - min L"));
+  gap.curve(gap_of(gd), "gradient descent (GD)", mean(LineStyle::line, 0))
+      .curve(gap_of(specgd), "spectral descent (SpecGD)", mean(LineStyle::line, 1));
   for (const std::uint64_t t : plan.restarts) {
     gap.curve(gap_of(specgd_from(t)), t == plan.restarts.front() ? "SpecGD from a GD iterate" : "",
-              {LineStyle::dashed, 1, static_cast<double>(t)});
+              mean(LineStyle::dashed, 1, static_cast<double>(t)));
   }
   const double peak = std::round(summarize(scalars_of(out.records(), peak_iteration)).mean);
   gap.curve_if_measured(gap_of(specgd_from_peak), "SpecGD from the peak of GD's nuclear rank",
-                        {LineStyle::dotted, 2, peak});
-  PanelBuilder ranks = out.panel("Nuclear rank of the gradient", {"iteration"}, log_axis("nr"));
-  ranks.curve(nuclear_rank_of(gd), "GD", {LineStyle::line, 0});
+                        mean(LineStyle::dotted, 2, peak));
+  // Single iterates are judged here, so the bands show the spread.
+  PanelBuilder ranks =
+      out.panel("Nuclear rank of the gradient", {"iteration"}, rank_axis("nuclear rank nr(G)"));
+  ranks.curve(nuclear_rank_of(gd), "gradient descent (GD)", {LineStyle::line, 0});
   if (out.has_series(specgd_nuclear_rank_even)) {
     ranks.curve(specgd_nuclear_rank_even, "SpecGD, even iterates", {LineStyle::line, 1})
         .curve(specgd_nuclear_rank_odd, "SpecGD, odd iterates", {LineStyle::dashed, 1});
   } else {
-    ranks.curve(nuclear_rank_of(specgd), "SpecGD", {LineStyle::line, 1});
+    ranks.curve(nuclear_rank_of(specgd), "spectral descent (SpecGD)", {LineStyle::line, 1});
   }
   ranks.line(summarize(scalars_of(out.records(), stable_rank_A)).mean, "st(A)");
 }

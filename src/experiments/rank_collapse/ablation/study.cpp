@@ -6,6 +6,7 @@
 #include "core/text.hpp"
 #include "experiments/rank_collapse/ablation/config.hpp"
 #include "experiments/rank_collapse/depth/depth.hpp"
+#include "experiments/rank_collapse/figure_labels.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 #include "models/blocks/model_row.hpp"
@@ -140,6 +141,36 @@ void judge_skip(const AblationConfig& config, const Records& records, Claims& cl
 
 // The result --------------------------------------------------------------------------------------
 
+// "gate and norm", "gate only", "norm only" or "neither".
+std::string combination_label(const AblationConfig& config, const DepthGroup& group) {
+  const bool gating = part_of(config) == "gating", norm_is_on = group.spec.norm != "none",
+             part_is_on = gating ? group.spec.has_gate() : group.curves.front().lambda.front() != 0;
+  const std::string part = gating ? "gate" : "skip";
+  if (part_is_on) return part + (norm_is_on ? " and norm" : " only");
+  return norm_is_on ? "norm only" : "neither";
+}
+
+void add_figure(const AblationConfig& config, const std::vector<DepthGroup>& groups,
+                ResultBuilder& out) {
+  const BandKind band = band_of_trials(config.model, out.records().size());
+  const auto add_panel = [&](const char* what, const std::string& title, Axis axis) {
+    PanelBuilder panel = out.panel(title, {"number of layers"}, std::move(axis));
+    for (const DepthGroup& group : groups) {
+      panel.curve(of_curve(group.curves.front().name, what), combination_label(config, group),
+                  {.band = band});
+    }
+    return panel;
+  };
+  const std::string threshold = threshold_label(config.threshold);
+  add_panel(measure::mu_normalized, "Collapse: normalized mu", normalized_mu_axis())
+      .line(config.threshold, threshold);
+  add_panel(measure::log10_norm, "Stability: size of the output",
+            {"Frobenius norm of the layer's output", Scale::log10});
+  out.next_figure("Distance from rank one over the layers");
+  add_panel(measure::rank_one_residual, "Rank-one residual", rank_one_residual_axis())
+      .line(config.threshold, threshold);
+}
+
 Result report(const AblationConfig& config, const std::vector<DepthGroup>& groups,
               const Records& records) {
   const bool gating = part_of(config) == "gating";
@@ -163,14 +194,7 @@ Result report(const AblationConfig& config, const std::vector<DepthGroup>& group
              ". Gate off removes the factor silu(z) and keeps the per-head skip D.");
   }
   (gating ? judge_gating : judge_skip)(config, records, out.claims());
-  for (const auto& [what, label] : {std::pair(measure::mu_normalized, "normalized mu"),
-                                    {measure::rank_one_residual, "rank-one residual"}}) {
-    PanelBuilder panel =
-        out.panel(label, {"layer"}, unit_axis(label)).line(config.threshold, "threshold");
-    for (const std::string& curve : curves) panel.curve(of_curve(curve, what), curve);
-  }
-  PanelBuilder norms = out.panel("Frobenius norm", {"layer"}, {"Frobenius norm", Scale::log10});
-  for (const std::string& curve : curves) norms.curve(of_curve(curve, measure::log10_norm), curve);
+  add_figure(config, groups, out);
   return out.take();
 }
 

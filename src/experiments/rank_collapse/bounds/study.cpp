@@ -1,10 +1,13 @@
 #include "experiments/rank_collapse/bounds/config.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "experiments/rank_collapse/bounds/skips.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
+#include "experiments/rank_collapse/figure_labels.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "models/blocks/model_row.hpp"
 #include "report/figure/builder.hpp"
@@ -100,44 +103,54 @@ void add_series(ResultBuilder& out, const BoundsConfig& config) {
 
 void add_skip_panel(ResultBuilder& out, const BoundsConfig& config) {
   PanelBuilder panel = out.panel(
-      "Theorem 4.1: mu / sqrt N after K = " + std::to_string(config.spec.layers) + " layers",
-      log_axis("lambda > 0"), {"mu / sqrt N"});
+      "Theorem 4.1: mu after " + counted(config.spec.layers, "layer") + " and its lower bounds",
+      log_axis("lambda > 0 (strength of the skip)"), unit_axis("mu / sqrt N (0: equal tokens)"));
   int color = 0;
   for (const std::string& model : config.models) {
-    panel.curve(model + thm_4_1::final_mu, model, {LineStyle::line_points, color++});
+    panel.curve(model + thm_4_1::final_mu, model_title(model), {LineStyle::line_points, color++});
   }
   const std::string& model = config.models.front();
   panel
-      .curve(model + thm_4_1::promised_by_turning, "turning bound, " + model,
+      .curve(model + thm_4_1::promised_by_turning, "our bound for " + model_title(model),
              {LineStyle::dashed, color})
-      .curve(model + thm_4_1::promised_as_printed, "bound as printed, " + model,
+      .curve(model + thm_4_1::promised_as_printed, "bound as printed for " + model_title(model),
              {LineStyle::dotted, color + 1});
 }
 
+// Smaller values of mu are not drawn.
+constexpr double smallest_mu = 1e-20;
+
 void add_figure(ResultBuilder& out, const BoundsConfig& config) {
+  const Axis layers = {"number of layers"},
+             mu = with_floor(log_axis("mu (0: equal tokens)"), smallest_mu);
   add_skip_panel(out, config);
-  out.panel("Attention without a skip", {"layer"}, {"log10 mu"})
-      .curve(thm_A_3::log10_mu, "no norm (A.3)", {LineStyle::line_points, 0})
-      .curve(thm_4_2::log10_mu, "normalized rows (A.2)", {LineStyle::line_points, 1})
-      .curve(thm_4_2::log10_bound, "bound (A.2)", {LineStyle::dashed, 2});
-  out.panel("Theorem 4.3: selective, N = " + std::to_string(config.tokens.front()), {"layer"},
-            log_axis("mu"))
-      .curve_if_measured(thm_4_3::mu_curve, "measured", {LineStyle::line_points, 0})
+  out.panel("Attention without a skip: mu", layers,
+            with_floor({"mu (0: equal tokens)", Scale::log10}, std::log10(smallest_mu)))
+      .curve(thm_A_3::log10_mu, "no norm", {LineStyle::line_points, 0})
+      .curve(thm_4_2::log10_mu, "normalized rows", {LineStyle::line_points, 1})
+      .curve(thm_4_2::log10_bound, "bound for normalized rows (Theorem 4.2)",
+             {LineStyle::dashed, 2});
+  out.panel("Attention without a skip: steps of log mu", layers, {"step of log mu / previous step"})
+      .curve(thm_A_3::growth_curve, "no norm", {LineStyle::line, 0})
+      .curve(thm_4_2::growth_curve, "normalized rows", {LineStyle::dashed, 1})
+      .line(3, "3: doubly exponential collapse")
+      .line(1, "1: exponential collapse");
+  out.panel(
+         "Theorem 4.3: selective SSM without a skip, N = " + std::to_string(config.tokens.front()),
+         layers, mu)
+      .curve_if_measured(thm_4_3::mu_curve, "measured", {LineStyle::line, 0})
       .curve_if_measured(thm_4_3::corrected_curve, "corrected bound", {LineStyle::dashed, 1})
-      .curve_if_measured(thm_4_3::half_exponent_curve, "bound, exponent K/2",
+      .curve_if_measured(thm_4_3::half_exponent_curve, "printed bound with exponent K/2",
                          {LineStyle::dashed, 2})
       .curve_if_measured(thm_4_3::as_printed_curve, "bound as printed", {LineStyle::dotted, 3});
-  out.panel("Attention without a skip: steps of log mu", {"layer"}, {"step / previous step"})
-      .curve(thm_A_3::growth_curve, "no norm (A.3)", {LineStyle::line_points, 0})
-      .curve(thm_4_2::growth_curve, "normalized rows (A.2)", {LineStyle::line_points, 1})
-      .line(3, "cubic")
-      .line(1, "exponential");
-  out.panel("Theorem A.7: LTI, no norm, ||W||_F = 0.9", {"layer"}, log_axis("mu"))
-      .curve(thm_A_7.mu_curve, "measured", {LineStyle::line_points, 0})
-      .curve(thm_A_7.bound_curve, "bound", {LineStyle::dashed, 1})
-      .curve(thm_A_7.normalized_curve, "mu / ||Y||_F", {LineStyle::line, 2});
-  out.panel("Theorem A.10: selective, no norm", {"layer k"}, {"log10 mu / 3^k"})
-      .curve(thm_A_10::rate, "measured", {LineStyle::line_points, 0})
+  out.next_figure("State-space models without skip and norm: Theorems A.7 and A.10");
+  out.panel("Theorem A.7: LTI SSM, scaled to ||W||_F = 0.9", layers,
+            with_floor(log_axis("mu, or mu / ||Y||_F"), smallest_mu))
+      .curve(thm_A_7.mu_curve, "mu", {LineStyle::line, 0})
+      .curve(thm_A_7.bound_curve, "bound on mu", {LineStyle::dashed, 1})
+      .curve(thm_A_7.normalized_curve, "normalized mu, mu / ||Y||_F", {LineStyle::line, 2});
+  out.panel("Theorem A.10: selective SSM", {"layer k"}, {"log10 mu / 3^k"})
+      .curve(thm_A_10::rate, "measured", {LineStyle::line, 0})
       .curve(thm_A_10::rate_corrected, "corrected bound", {LineStyle::dashed, 1})
       .curve(thm_A_10::rate_as_printed, "bound as printed", {LineStyle::dotted, 2});
 }
@@ -230,6 +243,12 @@ Result report(const BoundsConfig& config, const Records& records) {
   out.note(
       "S = ||C_V||_F and C_M = ||M||_F, as Section 4.1 defines them. The state-space models have "
       "C_V = I and therefore S = sqrt d; Remark 4.1 says S = 1.");
+  out.note(
+      "Our bound in the panel of Theorem 4.1 is mu(Y^K) >= mu(Y^0) - 2 K sqrt(N) sup "
+      "sigma_max(C_V) "
+      "||M||_2 / |lambda|: with a strong skip, a layer can turn a token only a little. It is not "
+      "in "
+      "the paper.");
   out.note(
       "The curves use the last values of --tokens and --dim. The curves of Theorem 4.3 use the "
       "first value of --tokens.");

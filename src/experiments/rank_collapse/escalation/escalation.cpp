@@ -8,6 +8,7 @@
 #include "core/statistics.hpp"
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/escalation/config.hpp"
+#include "experiments/rank_collapse/figure_labels.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 #include "experiments/rank_collapse/token_escalation/path.hpp"
@@ -201,17 +202,20 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
 
 // The result --------------------------------------------------------------------------------------
 
-void add_figure(ResultBuilder& out) {
-  out.panel("Token similarity", {"block"}, unit_axis("t_sim"))
-      .curve(token_similarity, "", {LineStyle::line_points});
-  PanelBuilder steps = out.panel("Effect of each step", {"block"}, {"xi_1 / xi_2"});
-  const char* const labels[] = {"step 1, attention and skip", "step 2, norm",
-                                "step 3, feed-forward net", "step 4, norm"};
+void add_figure(const Plan& plan, ResultBuilder& out) {
+  const BandKind band = BandKind::interval;
+  out.panel("Token similarity", {"number of blocks"}, unit_axis("token similarity"))
+      .curve(token_similarity, figure_label(plan.config.spec), {.band = band});
+  PanelBuilder steps = out.panel("Effect of each step on the token similarity", {"block"},
+                                 {"xi_1/xi_2: growth of mean part over the rest"});
+  const char* const labels[] = {"step 1: attention and skip", "step 2: norm",
+                                "step 3: feed-forward net and skip", "step 4: norm"};
   for (std::size_t s = 0; s < xi_ratios.size(); ++s)
-    steps.curve(xi_ratios[s], labels[s], {LineStyle::line_points});
-  out.panel("Attention matrices", {"block"}, log_axis("mean over heads"))
-      .curve(delta, "delta", {LineStyle::line_points})
-      .curve(omega, "omega", {LineStyle::line_points});
+    steps.curve(xi_ratios[s], labels[s], {.band = band});
+  steps.line(1, "1: no effect");
+  out.panel("How far attention is from plain averaging", {"block"}, log_axis("mean over heads"))
+      .curve(delta, "delta: differences that P keeps", {.band = band})
+      .curve(omega, "omega: differences that P adds to the mean", {.band = band});
 }
 
 }  // namespace
@@ -250,7 +254,7 @@ Result report(const Plan& plan, const Records& records) {
     out.series(name, "block", 1);
   for (const char* name : xi_ratios) out.series(name, "block", 1);
   judge(plan, records, out.claims());
-  add_figure(out);
+  add_figure(plan, out);
   for (std::string& line : file_notes(spec)) out.note(std::move(line));
   out.note("mu_1 and mu_2 are the squares of eq. (10), averaged over heads.");
   if (is_algorithm_1 && spec.weight_variance == "1/d") {

@@ -19,18 +19,25 @@ Result escalation_rate::report(const Plan& plan, const Records& records) {
     out.series(name, "block", 1);
   }
   if (!records.empty()) judge(plan, records, out.claims());
-  out.panel("Token similarity on the fixed path", {"block"}, unit_axis("t_sim"))
-      .curve(token_similarity, "", {LineStyle::line_points});
-  out.panel("Step 1: xi_1/xi_2 - 1", {"block"}, {"xi_1/xi_2 - 1"})
-      .curve(excess, "mean over W, standard error",
-             {.style = LineStyle::line_points, .standard_error = true})
-      .curve(estimate_1, "Estimate 1", {LineStyle::dashed})
-      .curve(estimate_2, "Estimate 2", {LineStyle::dotted});
-  out.panel("Step 1: escalation rate", {"block"}, {"t_div(X) / t_div(Y)"})
-      .curve(rate, "mean over W, standard error",
-             {.style = LineStyle::line_points, .standard_error = true})
-      .curve(rate_1, "from Estimate 1", {LineStyle::dashed})
-      .curve(rate_2, "from Estimate 2", {LineStyle::dotted});
+  const std::string mean = "mean over draws of W", by_bounds = "Estimate 1, from omega and delta",
+                    by_eigenvalue = "Estimate 2, from the second eigenvalue";
+  const CurveLook measured = {.style = LineStyle::line_points,
+                              .color = 0,
+                              .band = BandKind::standard_error},
+                  first = {.style = LineStyle::dashed, .color = 1},
+                  second = {.style = LineStyle::dotted, .color = 2};
+  out.panel("Token similarity on the fixed path", {"number of blocks"},
+            unit_axis("token similarity"))
+      .curve(token_similarity, "the path, the same in every draw", {.color = 3});
+  out.panel("Step 1: excess growth of the mean part", {"block"},
+            {"xi_1/xi_2 - 1 (growth of mean part over rest)"})
+      .curve(excess, mean, measured)
+      .curve(estimate_1, by_bounds, first)
+      .curve(estimate_2, by_eigenvalue, second);
+  out.panel("Step 1: escalation rate", {"block"}, {"token diversity before / after step 1"})
+      .curve(rate, mean, measured)
+      .curve(rate_1, by_bounds, first)
+      .curve(rate_2, by_eigenvalue, second);
   out.note(
       "Only the W of step 1 differs between trials. The path through the blocks is that of trial 0 "
       "of the study escalation with the same seed.");

@@ -47,21 +47,25 @@ void add_series(const Plan& plan, ResultBuilder& out) {
   }
 }
 
+// One column for each reading of the paper's expectation: the mean of eta above, and below how far
+// eta spreads.
 void add_figure(const Plan& plan, ResultBuilder& out) {
-  PanelBuilder exact =
-      out.panel("E[xi] from eq. (9)", {"t"}, {"eta: mean and spread over W"}).line(0.0);
-  PanelBuilder means = out.panel("Sample means for E[xi]", {"t"}, {"eta: mean over W"}).line(0.0);
-  PanelBuilder spread = out.panel("Spread over W", {"t"}, log_axis("standard deviation"));
-  int color = 0;
-  for (const std::uint64_t d : plan.dim) {
-    const std::string label = "d = " + std::to_string(d);
-    exact.curve(at_dim(d, eta_by_expectation), label, {LineStyle::line_points, color});
-    means.curve(at_dim(d, eta_sample_means), label, {LineStyle::line_points, color});
-    spread.curve(at_dim(d, eta_std), label + ", eta", {LineStyle::line_points, color});
-    spread.curve(at_dim(d, eta_sample_means_error),
-                 label + ", standard error of the mean (sample means)", {LineStyle::dashed, color});
-    ++color;
-  }
+  const Axis t = {"t (size of the noise in X = e v' + t Q)"};
+  const auto add_panel = [&](const std::string& title, Axis axis, const char* quantity) {
+    PanelBuilder panel = out.panel(title, t, std::move(axis));
+    int color = 0;
+    for (const std::uint64_t d : plan.dim) {
+      panel.curve(at_dim(d, quantity), "d = " + std::to_string(d),
+                  {.color = color++, .band = BandKind::interval});
+    }
+  };
+  const std::string mean = "eta, mean over draws of W";
+  add_panel("Exact E[xi_i]: mean of eta", {mean}, eta_by_expectation);
+  add_panel("Sample means for E[xi_i]: mean of eta", {mean}, eta_sample_means);
+  add_panel("Exact E[xi_i]: spread of eta", log_axis("standard deviation over draws"), eta_std);
+  add_panel("Sample means for E[xi_i]: error of that mean", log_axis("standard error of the mean"),
+            eta_sample_means_error);
+  out.columns(2);
 }
 
 Result report(const Plan& plan, const Records& records) {

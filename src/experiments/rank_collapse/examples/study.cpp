@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <numbers>
 
@@ -8,7 +10,6 @@
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/examples/examples.hpp"
 #include "report/figure/builder.hpp"
-#include "report/figure/palette.hpp"
 
 namespace ranklab {
 namespace examples {
@@ -98,29 +99,60 @@ void add_drawn_series(const Plan& plan, std::vector<Outcome> outcomes, ResultBui
   out.series(series_over_trials("final.rank_one_residual", "lambda", lambda, {residual}));
 }
 
-void add_figure(const Plan& plan, ResultBuilder& out) {
-  PanelBuilder first = out.panel("First layers: mu and its exact form", {"layer"}, {"mu"});
-  PanelBuilder rank = out.panel("First layers: distance from rank one", {"layer"},
-                                log_axis("1 - sigma_1^2 / ||Y||_F^2"));
-  int color = 0;
-  for (const TwoTokenSystem& system : plan.systems) {
-    const std::string label = lambda_label(system.flag);
-    const bool repeated = color >= static_cast<int>(palette.size());
-    if (!system.is_degenerate()) {
-      first.curve(early(system.flag, mu_closed_form), color == 0 ? "exact form" : "",
-                  {repeated ? LineStyle::dashed : LineStyle::line, color});
-      rank.curve(early(system.flag, rank_one_residual), label,
-                 {repeated ? LineStyle::dashed : LineStyle::line_points, color});
-    }
-    first.curve(early(system.flag, mu), label, {LineStyle::points, color});
-    ++color;
+// At most two values of each range between the critical values of lambda, the smallest and the
+// largest, in ascending order. The critical values are those of the printed propositions and of
+// the corrected ones.
+std::vector<TwoTokenSystem> representatives(const Plan& plan) {
+  std::vector<TwoTokenSystem> ascending = plan.systems, chosen;
+  std::erase_if(ascending, [](const TwoTokenSystem& system) { return system.is_degenerate(); });
+  std::sort(ascending.begin(), ascending.end(),
+            [](const auto& a, const auto& b) { return a.flag < b.flag; });
+  const double all = std::numeric_limits<double>::infinity(),
+               printed = plan.selective ? -1.5 : -2;
+  for (const auto& [low, high] :
+       {std::pair(-all, printed), {printed, -1.0}, {-1.0, all}}) {
+    std::vector<TwoTokenSystem> inside;
+    std::copy_if(ascending.begin(), ascending.end(), std::back_inserter(inside),
+                 [&, from = low, to = high](const TwoTokenSystem& system) {
+                   return from < system.flag && system.flag < to;
+                 });
+    if (inside.empty()) continue;
+    chosen.push_back(inside.front());
+    if (inside.size() > 1) chosen.push_back(inside.back());
   }
-  out.panel("The last two layers", {"lambda"}, {""})
-      .line(std::numbers::sqrt2, "sqrt 2: anti-parallel rows")
-      .curve("final.mu", "mu, last layer", {LineStyle::points})
-      .curve("previous.mu", "mu, second-to-last layer", {LineStyle::points})
-      .curve("final.rank_one_residual", "1 - sigma_1^2 / ||Y||_F^2, last layer",
-             {LineStyle::points});
+  return chosen;
+}
+
+void add_figure(const Plan& plan, ResultBuilder& out) {
+  const std::string residual_axis = "1 - sigma_1^2 / ||Y||_F^2 (0: rank one)",
+                    mu_axis = "mu (0: equal rows)", lambda_axis = "lambda (strength of the skip)";
+  PanelBuilder first = out.panel("First layers: mu (dots: iteration, lines: exact form)",
+                                 {"number of layers"}, {mu_axis});
+  int color = 0;
+  const std::vector<TwoTokenSystem> shown = representatives(plan);
+  for (const TwoTokenSystem& system : shown) {
+    first.curve(early(system.flag, mu_closed_form), "lambda = " + series_number(system.flag),
+                {LineStyle::line, color});
+    first.curve(early(system.flag, mu), "", {LineStyle::points, color++});
+  }
+  PanelBuilder rank = out.panel("First layers: distance from rank one", {"number of layers"},
+                                log_axis(residual_axis));
+  color = 0;
+  for (const TwoTokenSystem& system : shown) {
+    rank.curve(early(system.flag, rank_one_residual), "lambda = " + series_number(system.flag),
+               {LineStyle::line, color++});
+  }
+  // The open squares of the second-to-last layer leave the dots of the last layer visible.
+  constexpr int open_square = 6;
+  PanelBuilder last =
+      out.panel("mu after " + std::to_string(plan.layers) + " layers, for every lambda",
+                {lambda_axis}, {mu_axis});
+  last.curve("final.mu", "last layer", {LineStyle::points, 0})
+      .curve("previous.mu", "second-to-last layer", {LineStyle::points, open_square})
+      .line(std::numbers::sqrt2, "sqrt 2: opposite rows");
+  if (plan.selective) last.line(1, "1: orthogonal rows");
+  out.panel("Distance from rank one, for every lambda", {lambda_axis}, unit_axis(residual_axis))
+      .curve("final.rank_one_residual", "last layer", {LineStyle::points, 0});
 }
 
 // Notes that say for which lambdas the tokens collapse, and which measure detects it.

@@ -2,6 +2,7 @@
 
 #include "core/statistics.hpp"
 #include "core/text.hpp"
+#include "experiments/rank_collapse/figure_labels.hpp"
 #include "experiments/rank_collapse/lambda_sweep/lambda_sweep.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
@@ -49,17 +50,36 @@ std::string threshold_note(const StackedModel& model, double threshold, const Re
          " layers: " + text(signs[0]) + " (lambda > 0), " + text(signs[1]) + " (lambda < 0).";
 }
 
-void add_figure(const Plan& plan, ResultBuilder& out) {
-  for (const auto& [what, label] : {std::pair(measure::mu_normalized, "normalized mu"),
-                                    {measure::rank_one_residual, "rank-one residual"}}) {
-    PanelBuilder panel =
-        out.panel(std::string("Last layer: ") + label, {"lambda"}, unit_axis(label));
-    for (const StackedModel& model : plan.models) {
-      panel.curve(model.prefix + at_last_layer + what, figure_label(model.spec),
-                  {LineStyle::line_points});
-    }
-    panel.line(plan.threshold, "threshold");
+// The model's label; says that W_V is random if the same model with another C_V is in the list.
+std::string curve_label(const Plan& plan, const ModelSpec& spec) {
+  const bool another =
+      std::any_of(plan.models.begin(), plan.models.end(), [&](const StackedModel& other) {
+        return other.spec.model == spec.model && other.spec.value_weights != spec.value_weights;
+      });
+  const bool random = spec.value_weights == "gaussian";
+  return figure_label(spec) + (another && random ? ", random W_V" : "");
+}
+
+void add_panel(const Plan& plan, const char* measure, const std::string& title, Axis axis,
+               ResultBuilder& out) {
+  constexpr std::size_t most_markers = 12;
+  const LineStyle style =
+      plan.lambda.size() <= most_markers ? LineStyle::line_points : LineStyle::line;
+  const BandKind band = band_of_trials(plan.models.front().spec, out.records().size());
+  PanelBuilder panel = out.panel(title, {"lambda (strength of the skip)"}, std::move(axis));
+  for (const StackedModel& model : plan.models) {
+    panel.curve(model.prefix + at_last_layer + measure, curve_label(plan, model.spec),
+                {.style = style, .band = band});
   }
+  panel.line(plan.threshold, threshold_label(plan.threshold));
+}
+
+void add_figure(const Plan& plan, ResultBuilder& out) {
+  add_panel(plan, measure::mu_normalized, "Normalized mu after the last layer",
+            normalized_mu_axis(), out);
+  out.next_figure("Distance from rank one after the last layer");
+  add_panel(plan, measure::rank_one_residual, "Rank-one residual after the last layer",
+            rank_one_residual_axis(), out);
 }
 
 Result report(const Plan& plan, const Records& records) {

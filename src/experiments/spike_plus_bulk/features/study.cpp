@@ -1,12 +1,10 @@
-// The study features: flags and plan; scalars, series and figure from its trials' records.
+// The study features: flags and plan.
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.hpp"
 #include "experiments/spike_plus_bulk/features/features.hpp"
 #include "models/activations.hpp"
-#include "models/feature_moments.hpp"
-#include "report/figure/builder.hpp"
 
 namespace ranklab {
 namespace features {
@@ -22,129 +20,6 @@ std::string why_no_rates(const Plan& plan) {
   for (std::size_t i = 0; i < plan.d.size(); ++i) samples.push_back(plan.n[i] / plan.d[i]);
   const auto [smallest, largest] = std::minmax_element(samples.begin(), samples.end());
   return *largest > 1.1 * *smallest ? "n is not proportional to d over the sizes of this run" : "";
-}
-
-// The result --------------------------------------------------------------------------------------
-
-// Every number at every size as a scalar, and as a series over k.
-void add_sizes(ResultBuilder& out, const Plan& plan, const SizeClaims& over_d) {
-  const auto add = [&](std::initializer_list<const char*> names) {
-    for (const char* name : names) {
-      for (const Size& size : plan.sizes) out.scalar(size.prefix() + name);
-      out.series(name, "k", plan.k, over_d.at_sizes(name));
-    }
-  };
-  if (plan.teacher()) {
-    add({cross_spike, cross_bulk_max, mean_coefficient, teacher_mean_coefficient});
-    add({mean_order, definition_as_printed, definition_corrected});
-    add({coefficient_linear, coefficient_ones, cross_squared_error, error_as_printed,
-         error_corrected});
-    add({rank_one_as_printed, rank_one_corrected, spike_right_norm, spike_left_norm, gram_bulk_min,
-         gram_bulk_max});
-    add({sigma_1, sigma_d, sigma_d_plus_1, linear_sigma_1, linear_sigma_d, norm_ratio,
-         nuclear_rank_1});
-    add({distance_gram, distance_cross, alignment_defect, distance_gram_bound,
-         distance_cross_bound});
-  } else {
-    add({spike, bulk_max, bulk_min, spike_formula});
-    add({mean_ratio, mean_coefficient, spike_coefficient, mean_error, mean_shift,
-         mean_squared_norm});
-    add({squared_norm_deviation, row_cosine, frobenius_deviation, norm_excess});
-    add({sigma_squared_error, sigma_error, sigma_entry_error, sigma_norm, sigma_min,
-         sample_bulk_min, sample_bulk_max});
-    add({interlacing_violations, condition, sigma_minus_linear_min, linear_norm});
-    add({remainder_norm, remainder_as_printed, remainder_corrected, remainder_rounding,
-         hadamard_norm, largest_squared_norm});
-  }
-}
-
-void add_phi(ResultBuilder& out, const Plan& plan) {
-  const Activation& activation = find_activation(plan.config.activation);
-  const std::vector<double>& t = plan.phi_at;
-  const std::vector<double> derivatives = feature_phi_derivatives(activation, 6);
-  for (std::size_t m = 0; m < derivatives.size(); ++m) {
-    out.scalar("phi_derivative_" + std::to_string(m),
-               std::vector<double>(out.records().size(), derivatives[m]));
-  }
-  out.series("phi", "t", t,
-             [&](const TrialRecord&, std::size_t i) { return feature_phi(activation, t[i]); });
-  for (const std::size_t degree : {1u, 2u, 4u}) {
-    const std::vector<double> kept(derivatives.begin(),
-                                   derivatives.begin() + static_cast<std::ptrdiff_t>(degree) + 1);
-    out.series("phi_taylor_" + std::to_string(degree), "t", t,
-               [&](const TrialRecord&, std::size_t i) { return taylor_polynomial(kept, t[i]); });
-  }
-  out.series(phi_monte_carlo, "t", t);
-}
-
-void add_bounds(ResultBuilder& out, const Plan& plan, const SizeClaims& over_d) {
-  out.series("eq_3_4_lower", "k", plan.k, over_d.at_sizes(eq_3_4_lower));
-  out.series("eq_3_4_upper", "k", plan.k, over_d.at_sizes(eq_3_4_upper));
-  out.series("remainder_order", "k", plan.k, over_d.at_sizes([&](const AtSize& at) {
-    const double k = plan.k[at.i];
-    return k * std::pow(std::log(k) / at.x, 2);
-  }));
-}
-
-void add_gram_figure(ResultBuilder& out, const Plan& plan) {
-  constexpr LineStyle measured = LineStyle::line_points, formula = LineStyle::dashed,
-                      dotted = LineStyle::dotted;
-  out.panel("phi, 2 pi times the covariance of two features", {"t, cosine of the angle"},
-            {"phi(t)"})
-      .curve("phi", "formula")
-      .curve("phi_taylor_2", "Taylor, degree 2", {formula})
-      .curve("phi_taylor_4", "Taylor, degree 4", {dotted})
-      .curve(phi_monte_carlo, "sampled pairs", {LineStyle::points});
-  PanelBuilder spectrum =
-      out.panel("Spike and bulk of A A'/n", log_axis("k"), log_axis("eigenvalue"))
-          .curve(spike, "largest", {measured})
-          .curve(spike_formula, "norm of the mean vector, squared", {formula})
-          .curve(bulk_max, "second", {measured})
-          .curve(bulk_min, "smallest", {measured})
-          .curve(sigma_norm, "largest of Sigma", {dotted})
-          .curve(sigma_min, "smallest of Sigma", {dotted});
-  PanelBuilder errors =
-      out.panel("Errors of the formulas, and of (3.6)", log_axis("k"), log_axis("error"))
-          .curve(sigma_error, "Sigma, n = 2k samples, relative", {measured})
-          .curve(sigma_entry_error, "Sigma, largest entry", {measured})
-          .curve(mean_shift, "mean vector", {measured});
-  if (!plan.relu()) return;
-  spectrum.curve("eq_3_4_upper", "bounds (3.4)", {formula, 7})
-      .curve("eq_3_4_lower", "", {formula, 7});
-  errors.curve(remainder_norm, "remainder of (3.6)", {measured})
-      .curve("remainder_order", "k log(k)^2/d^2", {formula});
-}
-
-void add_cross_series(ResultBuilder& out, const Plan& plan, const SizeClaims& over_d) {
-  for (const char* name : {cross_singular_values, cross_bulk_singular_values}) {
-    out.series(series_over_trials(
-        name, "index", arrays_of(out.records(), plan.sizes.back().prefix() + name), 1.0));
-  }
-  out.series("error_order", "k", plan.k,
-             over_d.at_sizes([&](const AtSize& at) { return std::sqrt(plan.k[at.i]) / at.x; }));
-  out.series("inverse_d", "k", plan.k,
-             over_d.at_sizes([](const AtSize& at) { return 1.0 / at.x; }));
-}
-
-void add_cross_figure(ResultBuilder& out, const Plan& plan) {
-  constexpr LineStyle measured = LineStyle::line_points, formula = LineStyle::dashed;
-  out.panel("Singular values, k = " + std::to_string(plan.sizes.back().k), log_axis("index"),
-            log_axis("singular value"))
-      .curve(cross_singular_values, "cross-Gram matrix")
-      .curve(cross_bulk_singular_values, "its bulk", {formula});
-  if (plan.relu()) {
-    out.panel("Theorem 3.7: error of the expansion", log_axis("k"), log_axis("operator norm"))
-        .curve(error_as_printed, "as printed", {measured})
-        .curve(error_corrected, "with 1/4 and 1/(4 pi)", {measured})
-        .curve("error_order", "sqrt(k)/d", {formula});
-  }
-  out.panel("(3.21), (3.22): distance from the spike", log_axis("k"),
-            log_axis("distance of unit vectors"))
-      .curve(distance_gram, "Gram matrix (3.21)", {measured, 0})
-      .curve(distance_gram_bound, "Davis-Kahan bound", {formula, 0})
-      .curve(distance_cross, "cross-Gram matrix (3.22)", {measured, 1})
-      .curve(distance_cross_bound, "Wedin bound", {formula, 1})
-      .curve("inverse_d", "1/d", {LineStyle::dotted, 7});
 }
 
 }  // namespace
@@ -169,26 +44,6 @@ Plan make_plan(const FeaturesConfig& config, LabelModel model) {
   }
   plan.no_rates = why_no_rates(plan);
   return plan;
-}
-
-Result report(const Plan& plan, const Records& records) {
-  const std::string& activation = plan.config.activation;
-  ResultBuilder out(plan.teacher() ? "Cross-Gram matrix of two maps of " + activation + " features"
-                                   : "Spike and bulk of " + activation + " features",
-                    records);
-  const SizeClaims over_d = over_sizes(plan, records, out.claims());
-  add_sizes(out, plan, over_d);
-  judge(plan, records, out.claims());
-  if (plan.teacher()) {
-    add_cross_series(out, plan, over_d);
-    add_cross_figure(out, plan);
-  } else {
-    add_phi(out, plan);
-    add_bounds(out, plan, over_d);
-    add_gram_figure(out, plan);
-  }
-  if (!plan.no_rates.empty()) out.note("No exponents of d are judged: " + plan.no_rates + ".");
-  return out.take();
 }
 
 }  // namespace features

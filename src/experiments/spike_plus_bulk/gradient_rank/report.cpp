@@ -6,6 +6,10 @@
 namespace ranklab::gradient_rank {
 namespace {
 
+// Series that are derived from the numbers of a trial.
+constexpr char window_level[] = "window_level", window_length[] = "window_length",
+               input_dimension[] = "input_dimension";
+
 // A quantity of one trial at the i-th k.
 ValueAtSize recorded(const Plan& plan, const std::string& quantity) {
   return [&plan, quantity](const TrialRecord& record, std::size_t i) {
@@ -31,6 +35,27 @@ void add_scalars(ResultBuilder& out, const Plan& plan) {
   out.scalar(closed_form_error);
 }
 
+// The logarithmic axis of a path requires iterations beyond the first.
+bool has_paths(const Plan& plan) {
+  return plan.sampled.back() > 1;
+}
+
+// The level d/4 at every k, the length of the window above it, and d.
+void add_window_series(ResultBuilder& out, const Plan& plan) {
+  const std::vector<double> ends = {static_cast<double>(plan.sampled.front()),
+                                    static_cast<double>(plan.sampled.back())};
+  std::vector<double> d;
+  for (const Size& size : plan.sizes) {
+    d.push_back(static_cast<double>(size.d));
+    out.series_of_points(size.at(window_level), "iteration", ends, {d.back() / 4, d.back() / 4});
+  }
+  const ValueAtSize start = recorded(plan, window_start), end = recorded(plan, window_end);
+  out.series(window_length, "k", plan.k, [&](const TrialRecord& record, std::size_t i) {
+    return end(record, i) - start(record, i);
+  });
+  out.series_of_points(input_dimension, "k", plan.k, d);
+}
+
 void add_series(ResultBuilder& out, const Plan& plan) {
   for (const Size& size : plan.sizes) {
     out.series(size.at(curve), "iteration",
@@ -46,27 +71,57 @@ void add_series(ResultBuilder& out, const Plan& plan) {
     }
     out.series(series_over_trials(name + "_fit", "k", plan.k, lines));
   }
+  if (has_paths(plan)) add_window_series(out, plan);
 }
 
-void add_figure(ResultBuilder& out, const Plan& plan) {
-  // The logarithmic axis of the first panel requires iterations beyond the first. W_0, from which
-  // the curves jump, is at 1.
-  if (plan.sampled.back() > 1) {
-    const Size& last = plan.sizes.back();
-    PanelBuilder path =
-        out.panel("Nuclear rank along gradient descent", log_axis("1 + iteration"), log_axis("nr"));
-    for (const Size& size : plan.sizes)
-      path.curve(size.at(curve), "k = " + std::to_string(size.k), {.x_offset = 1});
-    path.line(summarize(scalars_of(out.records(), last.at(stable_rank_A))).mean,
-              "st(A), k = " + std::to_string(last.k));
+// W_0, from which the curves jump, is at 1.
+void add_paths(ResultBuilder& out, const Plan& plan) {
+  const Size& last = plan.sizes.back();
+  PanelBuilder path = out.panel("Nuclear rank along gradient descent", log_axis("iteration + 1"),
+                                rank_axis("nuclear rank nr(G) (dashed: d/4)"));
+  int color = 0;
+  for (const Size& size : plan.sizes) {
+    path.curve(size.at(curve), "k = " + std::to_string(size.k), {.color = color, .x_offset = 1})
+        .curve(size.at(window_level), "",
+               {.style = LineStyle::dashed, .color = color, .x_offset = 1});
+    ++color;
   }
-  out.panel("Before and after the first step", {"k"}, {"nr"})
-      .curve(nuclear_rank_0, "at W_0", {LineStyle::points, 0})
-      .curve(nuclear_rank_1, "at W_1", {LineStyle::points, 1})
-      .curve_if_measured(std::string(nuclear_rank_0) + "_fit", "", {LineStyle::dashed, 0})
-      .curve_if_measured(std::string(nuclear_rank_1) + "_fit", "linear fits",
-                         {LineStyle::dashed, 1})
-      .curve(stable_rank_A, "st(A)", {LineStyle::dotted, 2});
+  path.line(summarize(scalars_of(out.records(), last.at(stable_rank_A))).mean,
+            "stable rank st(A) at k = " + std::to_string(last.k));
+}
+
+void add_window_panel(ResultBuilder& out) {
+  out.panel("Window of a large nuclear rank, nr(G) >= d/4", log_axis("number of features k"),
+            log_axis("length of the window (iterations)"))
+      .curve(window_length, "measured",
+             {.style = LineStyle::line_points, .color = 0, .band = BandKind::interval})
+      .curve(input_dimension, "d iterations",
+             {.style = LineStyle::dashed, .color = 6, .band = BandKind::interval});
+}
+
+void add_first_step_panel(ResultBuilder& out) {
+  const auto look = [](LineStyle style, int color) {
+    return CurveLook{.style = style, .color = color, .band = BandKind::interval};
+  };
+  out.panel("Before and after the first step", {"number of features k"},
+            nonnegative_axis("nuclear rank nr(G)"))
+      .curve(nuclear_rank_0, "before the first step (W_0)", look(LineStyle::points, 0))
+      .curve(nuclear_rank_1, "after it (W_1)", look(LineStyle::points, 1))
+      .curve_if_measured(std::string(nuclear_rank_0) + "_fit", "linear fit before it",
+                         look(LineStyle::dashed, 0))
+      .curve_if_measured(std::string(nuclear_rank_1) + "_fit", "linear fit after it",
+                         look(LineStyle::dashed, 1))
+      .curve(stable_rank_A, "stable rank st(A)", look(LineStyle::dotted, 2));
+}
+
+// Figure 14, if the run records iterations beyond the first; then Figure 15.
+void add_figures(ResultBuilder& out, const Plan& plan) {
+  if (has_paths(plan)) {
+    add_paths(out, plan);
+    if (plan.k.size() > 1) add_window_panel(out);
+    out.next_figure("Nuclear rank of the gradient before and after the first step");
+  }
+  add_first_step_panel(out);
 }
 
 std::string step_text(const GradientRankConfig& config) {
@@ -85,7 +140,7 @@ Result report(const Plan& plan, const Records& records) {
   add_scalars(out, plan);
   add_series(out, plan);
   judge(plan, records, out.claims());
-  add_figure(out, plan);
+  add_figures(out, plan);
   out.note("The curves use the step " + step_text(plan.config) + "; " +
            (plan.teacher() ? "Theorem 3.9" : "Lemma 3.5") +
            " is judged at its own step, 1/(||B|| + " + short_number(plan.theorem_offset) + ").");

@@ -69,65 +69,135 @@ void add_series(ResultBuilder& out, const Plan& plan) {
   }
 }
 
-std::string title(const SpikePair& pair) {
-  return "l = " + short_number(pair.low) + ", u = " + short_number(pair.high);
+// The figures ------------------------------------------------------------------------------------
+
+constexpr std::size_t most_pairs = 5;  // columns of a figure
+constexpr std::size_t most_sizes = 3;  // rows of the further figure of paths
+
+std::size_t shown_pairs(const Plan& plan) {
+  return std::min(plan.pairs.size(), most_pairs);
+}
+
+std::string level_text(const Plan& plan) {
+  return plan.teacher() ? "d/5" : "d/4";
+}
+
+std::string power_of_d(double exponent) {
+  return exponent == 1 ? "d" : "d^" + short_number(exponent);
+}
+
+std::string exponents_text(const SpikePair& pair) {
+  const std::string high = "u = " + short_number(pair.high);
+  return pair.low == pair.high ? "l = " + high : "l = " + short_number(pair.low) + ", " + high;
+}
+
+// "spikes from d^0.6 to d (l = 0.6, u = 1)"
+std::string spikes_text(const Plan& plan, const SpikePair& pair) {
+  const std::string high = power_of_d(pair.high),
+                    spikes = plan.config.spikes == 1 ? "one spike " + high
+                             : pair.low == pair.high
+                                 ? "all spikes equal " + high
+                                 : "spikes from " + power_of_d(pair.low) + " to " + high;
+  return spikes + " (" + exponents_text(pair) + ")";
+}
+
+std::string step_text(double c) {
+  return "c = " + short_number(c) + ": step " +
+         (c == 1 ? "1/||B||" : "1/(" + short_number(c) + " ||B||)");
 }
 
 // The nuclear rank over the iterations and the windows in which it should exceed the level, one
 // color per step. Each size has its own panel, because windows of several sizes would cover each
-// other.
-void add_path_panel(ResultBuilder& out, const Plan& plan, const SpikePair& pair, std::size_t size) {
-  PanelBuilder panel = out.panel(title(pair) + ", d = " + std::to_string(plan.config.d[size]),
-                                 log_axis("iteration"), log_axis("nuclear rank of the gradient"));
+// other. W_0 is at 1, because iteration 0 has no place on a logarithmic axis.
+void add_path_panel(ResultBuilder& out, const Plan& plan, const SpikePair& pair, std::size_t size,
+                    std::string title, std::string y_label) {
+  PanelBuilder panel =
+      out.panel(std::move(title), log_axis("iteration + 1"), rank_axis(std::move(y_label)));
+  panel.group("path");
   int color = 0;
   for (const SpikeFamily& family : plan.families) {
     if (family.pair.names != pair.names) continue;
     const Setting& at = family.settings[size];
-    const std::string step = "c = " + short_number(family.c);
-    if (color == 0) panel.line(at.level, plan.teacher() ? "d/5" : "d/4");
-    panel.curve(at.prefix + ranks, step, {LineStyle::line, color});
+    if (color == 0) panel.line(at.level, level_text(plan));
+    panel.curve(at.prefix + ranks, step_text(family.c), {.color = color, .x_offset = 1});
     const Span window = at.window;
     if (window.from <= window.to) {
-      panel.band(static_cast<double>(window.from), static_cast<double>(window.to),
-                 "predicted window, " + step, color);
+      panel.band(real(window.from) + 1, real(window.to) + 1,
+                 "predicted window, c = " + short_number(family.c), color);
     }
     ++color;
   }
 }
 
-void add_scaling_panel(ResultBuilder& out, const Plan& plan, const char* title_text,
-                       const std::string& measured, const std::string& predicted,
-                       const std::string& bound) {
-  PanelBuilder panel = out.panel(title_text, log_axis("d"), log_axis("iteration"));
-  int color = 0;
-  for (const SpikeFamily& family : plan.families) {
-    panel.curve(family.names + measured, title(family.pair) + ", c = " + short_number(family.c),
-                {LineStyle::line_points, color});
-    panel.curve(family.names + predicted, color == 0 ? bound : "", {LineStyle::dashed, color});
-    ++color;
+// The last size in the first figure, and the sizes before it, one row each, in a further one.
+void add_paths(ResultBuilder& out, const Plan& plan) {
+  const std::size_t pairs = shown_pairs(plan), last = plan.d.size() - 1,
+                    others = std::min(last, most_sizes);
+  const auto size_text = [&](std::size_t size) {
+    return "d = " + std::to_string(plan.config.d[size]);
+  };
+  for (std::size_t i = 0; i < pairs; ++i) {
+    add_path_panel(out, plan, plan.pairs[i], last, spikes_text(plan, plan.pairs[i]),
+                   "nuclear rank nr(G) at " + size_text(last));
+  }
+  out.columns(pairs);
+  if (others == 0) return;
+  out.next_figure("Nuclear rank along gradient descent at the other dimensions d");
+  for (std::size_t size = last - others; size < last; ++size) {
+    for (std::size_t i = 0; i < pairs; ++i) {
+      add_path_panel(out, plan, plan.pairs[i], size,
+                     size_text(size) + ", " + exponents_text(plan.pairs[i]), "nuclear rank nr(G)");
+    }
+  }
+  out.columns(pairs > 1 ? pairs : others);
+}
+
+// An end of the window over d in one panel per pair; `formula` is the prediction in terms of c.
+struct WindowEnd {
+  const char *title, *measured, *predicted, *formula;
+  std::string y_label;
+};
+
+void add_scaling_row(ResultBuilder& out, const Plan& plan, const WindowEnd& end) {
+  for (std::size_t i = 0; i < shown_pairs(plan); ++i) {
+    const SpikePair& pair = plan.pairs[i];
+    PanelBuilder panel = out.panel(std::string(end.title) + ", " + exponents_text(pair),
+                                   log_axis("dimension d"), log_axis(end.y_label));
+    panel.group(end.title);
+    int color = 0;
+    for (const SpikeFamily& family : plan.families) {
+      if (family.pair.names != pair.names) continue;
+      const std::string step = ", c = " + short_number(family.c);
+      panel
+          .curve(family.names + end.measured, "measured" + step,
+                 {.style = LineStyle::line_points, .color = color, .band = BandKind::interval})
+          .curve(family.names + end.predicted, "predicted " + (end.formula + step),
+                 {.style = LineStyle::dashed, .color = color, .band = BandKind::interval});
+      ++color;
+    }
   }
 }
 
-// At most nine panels of paths; if there are more sizes, the first ones are left out.
-void add_figure(ResultBuilder& out, const Plan& plan) {
-  constexpr std::size_t most = 9;
-  const std::size_t sizes = std::clamp<std::size_t>(most / plan.pairs.size(), 1, plan.d.size());
-  for (std::size_t i = 0; i < std::min(plan.pairs.size(), most); ++i) {
-    for (std::size_t j = plan.d.size() - sizes; j < plan.d.size(); ++j)
-      add_path_panel(out, plan, plan.pairs[i], j);
-  }
+void add_figures(ResultBuilder& out, const Plan& plan) {
+  add_paths(out, plan);
   if (plan.d.size() == 1) return;
-  add_scaling_panel(out, plan, "Burn-in", burn_in_crossing, "predicted_burn_in",
-                    "c u d^(u-l) log d");
-  add_scaling_panel(out, plan, "End of the window", window_end, "predicted_window_end", "c d^u");
+  out.next_figure("Burn-in and end of the window over the dimension d");
+  add_scaling_row(out, plan,
+                  {"Burn-in", burn_in_crossing, "predicted_burn_in", "c u d^(u-l) log d",
+                   "iteration at which nr(G) reaches " + level_text(plan)});
+  add_scaling_row(out, plan,
+                  {"End of the window", window_end, "predicted_window_end", "c d^u",
+                   "iteration at which nr(G) falls below " + level_text(plan)});
+  out.columns(shown_pairs(plan));
 }
 
 void add_notes(ResultBuilder& out, const Plan& plan) {
   out.note(std::string("A nuclear rank counts as large if it is at least ") +
            (plan.teacher() ? "0.2 d" : "d/4") +
            "; the paper leaves the multiple of d unspecified. Burn-in and window end are exact: "
-           "every iteration was evaluated or enclosed by convexity of log ||G_t||_*. The peak is "
-           "exact to 0.1%.");
+           "every iteration was evaluated or enclosed by convexity of log ||G_t||_*. The curves of "
+           "the burn-in interpolate log nr between the last iteration below the level and the "
+           "next. The peak is exact to 0.1%.");
   for (const double c : plan.config.c) {
     if (c == 1) {
       out.note(
@@ -135,6 +205,14 @@ void add_notes(ResultBuilder& out, const Plan& plan) {
           "it removes all spikes up to the contribution of the bulk, for every d. With c > 1 the "
           "spikes decay geometrically.");
     }
+  }
+  if (plan.pairs.size() > shown_pairs(plan)) {
+    out.note("The figures show the first " + std::to_string(shown_pairs(plan)) + " of " +
+             std::to_string(plan.pairs.size()) + " pairs (l, u).");
+  }
+  if (plan.d.size() > most_sizes + 1) {
+    out.note("The figures of single sizes show the last " + std::to_string(most_sizes + 1) +
+             " values of d.");
   }
   std::vector<std::string> left_out;
   for (const double low : plan.config.spike_low) {
@@ -163,7 +241,7 @@ Result report(const Plan& plan, const Records& records) {
   add_scalars(out, plan);
   add_series(out, plan);
   judge(plan, records, out.claims());
-  add_figure(out, plan);
+  add_figures(out, plan);
   add_notes(out, plan);
   return out.take();
 }

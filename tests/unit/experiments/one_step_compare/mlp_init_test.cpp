@@ -117,4 +117,26 @@ TEST_CASE("the activation of --activation is refused in --also") {
   CHECK(refusal(make_mlp_init_study(), {{"n", "0"}}).find("--n") != std::string::npos);
 }
 
+TEST_CASE("the networks are small multiples, with a curve per layer and one for the input") {
+  const Result result = run_study({{"n", "20,5,12"}}, 3);
+  REQUIRE(result.figure.panels.size() == 2);
+  for (std::size_t net = 0; net < 2; ++net) {
+    const Panel& panel = result.figure.panels[net];
+    const std::string prefix = net == 0 ? "" : "relu2.";
+    CHECK(panel.title ==
+          std::string(net == 0 ? "SwiGLU" : "Squared ReLU") + ": stable rank at initialization");
+    CHECK(panel.group == result.figure.panels[0].group);
+    CHECK(!panel.group.empty());
+    REQUIRE(panel.curves.size() == 4);
+    for (std::size_t l = 0; l < 3; ++l) {
+      CHECK(panel.curves[l].series == prefix + "layer" + std::to_string(l + 1) + ".stable_rank");
+    }
+    CHECK(panel.curves[3].series == "X.stable_rank");
+    for (const Curve& curve : panel.curves) {
+      CHECK(!curve.label.empty());
+      CHECK(curve.band == BandKind::interval);
+    }
+  }
+}
+
 }  // namespace mlp_init_test

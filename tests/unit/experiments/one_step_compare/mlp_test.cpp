@@ -241,6 +241,62 @@ TEST_CASE("a trial that diverged is not dumped, and a note says so") {
   CHECK_THROWS_AS(read_file(folder / "dump/manifest.json"), Failure);
 }
 
+TEST_CASE(
+    "a figure shows the losses and one quantity, one panel per layer and one curve per method") {
+  const Result result = run_study({{"optimizer", "specgd,muon"}}, 3);
+  REQUIRE(result.figure.panels.size() == 4);
+  CHECK(result.figure.columns == 4);
+  const Panel& loss = result.figure.panels[0];
+  CHECK(loss.title == "Training loss: median and seeds");
+  CHECK(loss.y.floor == 1e-16);
+  CHECK(loss.group.empty());
+  REQUIRE(result.more_figures.size() == 2);
+  const auto check_layers = [&](const Panel* panels, const std::string& group,
+                                const std::string& quantity, std::size_t lines) {
+    CAPTURE(group);
+    const std::string matrix = quantity == "stable_rank" ? "layer" : "W";
+    for (std::size_t l = 1; l <= 3; ++l) {
+      const Panel& panel = panels[l - 1];
+      CHECK(panel.group == group);
+      CHECK(panel.title.ends_with("layer " + std::to_string(l)));
+      CHECK(panel.lines.size() == lines);
+      REQUIRE(panel.curves.size() == 3);
+      for (std::size_t i = 0; i < 3; ++i) {
+        const std::string method = std::vector<std::string>{"gd", "specgd", "muon"}[i];
+        const Curve &curve = panel.curves[i], &same = loss.curves.at(i);
+        CHECK(curve.series == method + "." + matrix + std::to_string(l) + "." + quantity);
+        CHECK(curve.label == same.label);
+        CHECK(curve.color == same.color);
+        CHECK(curve.band == BandKind::trials);
+        CHECK(find_series(result, curve.series).trials.size() == 3);
+      }
+    }
+  };
+  for (const Curve& curve : loss.curves) {
+    CHECK(curve.band == BandKind::trials);
+    CHECK(find_series(result, curve.series).trials.size() == 3);
+  }
+  check_layers(&result.figure.panels[1], "stable-rank", "stable_rank", 2);
+  for (const Figure& figure : result.more_figures) {
+    REQUIRE(figure.panels.size() == 3);
+    CHECK(figure.columns == 3);
+  }
+  check_layers(result.more_figures[0].panels.data(), "nuclear-rank", "nuclear_rank", 0);
+  check_layers(result.more_figures[1].panels.data(), "ratio", "ratio", 1);
+}
+
+TEST_CASE("--panels chooses the panels, and a single trial has no median") {
+  const Result ratio = run_study({{"panels", "ratio,loss"}});
+  REQUIRE(ratio.figure.panels.size() == 4);
+  CHECK(ratio.figure.panels[0].group == "ratio");
+  CHECK(ratio.figure.panels[3].title == "Training loss");
+  CHECK(ratio.more_figures.empty());
+  const Result ranks = run_study({{"panels", "stable-rank,ratio"}});
+  CHECK(ranks.figure.panels.size() == 3);
+  REQUIRE(ranks.more_figures.size() == 1);
+  CHECK(ranks.more_figures[0].panels.at(0).group == "ratio");
+}
+
 TEST_CASE("the width defaults to four times d") {
   const auto study = configured(make_mlp_study(), {{"d", "5"}});
   CHECK(find_field(*study, "width").value_text() == "20");

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "experiments/configured_study.hpp"
@@ -60,6 +61,28 @@ TEST_CASE(
     binned += std::isnan(count) ? 0 : count;
   CHECK(binned == sum);
   CHECK(find_series(result, "actual_over_predicted").x_name == "predicted_ratio");
+  const Series &share = find_series(result, "predicate_wrong_share"),
+               &percent = find_series(result, "predicate_wrong_percent");
+  CHECK(percent.x == share.x);
+  for (std::size_t i = 0; i < share.mean.size(); ++i) {
+    CHECK(std::isnan(percent.mean[i]) == std::isnan(share.mean[i]));
+    if (!std::isnan(share.mean[i])) CHECK(std::fabs(percent.mean[i] - 100 * share.mean[i]) < 1e-9);
+  }
+}
+
+TEST_CASE("every curve of the figure of regression has a key, its own or its twin's") {
+  const Result result = run_configured(make_regression_study(), tiny, 60);
+  REQUIRE(result.figure.panels.size() == 3);
+  for (const Panel& panel : result.figure.panels) {
+    CAPTURE(panel.title);
+    for (const Curve& curve : panel.curves) {
+      find_series(result, curve.series);
+      CHECK(std::any_of(panel.curves.begin(), panel.curves.end(), [&](const Curve& other) {
+        return !other.label.empty() && other.color == curve.color && other.style == curve.style;
+      }));
+    }
+  }
+  CHECK(result.figure.panels[2].curves.at(0).series == "predicate_wrong_percent");
 }
 
 TEST_CASE(

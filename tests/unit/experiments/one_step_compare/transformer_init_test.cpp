@@ -133,6 +133,31 @@ TEST_CASE("transformer-init gives the documented series over blocks, starting at
     CHECK(value == equal_to(2 * std::numbers::pi));
 }
 
+TEST_CASE("the figure has one panel per bounded matrix; the rest is in a further figure") {
+  const Result result = run_configured(make_transformer_init_study(), tiny, 2);
+  const std::vector<std::string> matrices = {"A_rms", "X_att", "A_mlp_rms", "B", "X_plus"};
+  REQUIRE(result.figure.panels.size() == matrices.size());
+  CHECK(result.figure.columns == matrices.size());
+  for (std::size_t i = 0; i < matrices.size(); ++i) {
+    const Panel& panel = result.figure.panels[i];
+    CHECK(panel.title.ends_with(" " + matrices[i]));
+    CHECK(!panel.group.empty());
+    CHECK(panel.group == result.figure.panels[0].group);
+    REQUIRE(panel.curves.size() == 2);
+    CHECK(panel.curves[0].series == matrices[i] + ".stable_rank");
+    CHECK(panel.curves[1].series == matrices[i] + ".bound");
+  }
+  REQUIRE(result.more_figures.size() == 1);
+  REQUIRE(result.more_figures[0].panels.size() == 3);
+  CHECK(result.more_figures[0].panels[0].curves.size() == matrices.size());
+  for (const Panel& panel : result.more_figures[0].panels) {
+    for (const Curve& curve : panel.curves) {
+      CHECK(!curve.label.empty());
+      find_series(result, curve.series);
+    }
+  }
+}
+
 TEST_CASE("transformer-init does not depend on threads, and single precision is close") {
   const Result one = run_configured(make_transformer_init_study(), tiny, 2, false, 1);
   const Result two = run_configured(make_transformer_init_study(), tiny, 2, false, 2);

@@ -10,6 +10,7 @@
 #include "experiments/result_parts.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
+#include "report/figure/cell_text.hpp"
 
 namespace stable_rank_test {
 
@@ -152,9 +153,41 @@ TEST_CASE("the result has the names that scripts rely on, and the expected shape
   for (const auto& panel : result.figure.panels) {
     for (const auto& curve : panel.curves) find_series(result, curve.series);
   }
-  CHECK(result.figure.panels.at(0).x.ticks.size() == find_series(result, "stable_rank").x.size());
+  CHECK(find_series(result, "stable_rank").x.size() == 6);
   CHECK(result.notes.size() == 2);  // one on Theorems 2.6 and 2.7, one on the vacuous 2.8
   CHECK_NOTHROW(run_tiny(0));       // interrupted before its first trial
+}
+
+TEST_CASE("the figure is the paper's table, with our numbers next to the printed ones") {
+  const Result result = run_tiny(3);
+  REQUIRE(result.figure.panels.size() == 2);
+  CHECK(result.figure.panels[0].curves.size() == 6);
+  CHECK(result.figure.panels[1].curves.at(0).series == "quadratic.depth.stable_rank");
+  CHECK(result.more_figures.empty());
+  REQUIRE(result.figure.tables.size() == 1);
+  const FigureTable& table = result.figure.tables[0];
+  REQUIRE(table.columns.size() == 9);
+  // GELU has a second row, because its constants depend on s_*.
+  REQUIRE(table.rows.size() == 7);
+  std::vector<std::string> names;
+  for (const auto& row : table.rows) {
+    CHECK(row.size() == table.columns.size());
+    names.push_back(row.at(0));
+  }
+  CHECK(names == std::vector<std::string>{"|x|", "ReLU", "leaky ReLU", "squared ReLU", "GELU",
+                                          "GELU, w' Sigma w = 4", "SiLU"});
+  // alpha = 1/(2 pi), beta = 1/2 and their ratio pi are the best constants for ReLU.
+  const std::vector<std::string> relu(table.rows[1].begin() + 1, table.rows[1].end() - 1);
+  CHECK(relu ==
+        std::vector<std::string>{"w' Sigma w", "0.1592", "0.1592", "0.5", "0.5", "3.142", "3.142"});
+  CHECK(table.rows[1].back() == mean_text(find_scalar(result, "relu.stable_rank")));
+  CHECK(table.rows[3].at(1) == "(w' Sigma w)^2");
+  // With s_* = w' Sigma w = 4 as printed, alpha is 16/(34 pi), above 2/(5 pi), the largest allowed.
+  CHECK(table.rows[5].at(2) == "0.1498");
+  CHECK(table.rows[5].at(3) == "0.1273");
+  CHECK(table.rows[6].at(2) == "-");  // SiLU is not in the paper's table
+  CHECK(table.rows[6].at(3) == "-");
+  CHECK(table.rows[6].at(7) != "-");
 }
 
 TEST_CASE("values that violate a rule across several flags are refused") {

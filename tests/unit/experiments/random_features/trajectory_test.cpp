@@ -213,4 +213,26 @@ TEST_CASE(
   CHECK(find_claim(result, "spectral/fig-3/restarts-ahead").verdict == Verdict::not_applicable);
 }
 
+TEST_CASE("the figure shows intervals of the objective gaps, and every color has a key") {
+  const Result result = run_study("relu");
+  REQUIRE(result.figure.panels.size() == 2);
+  CHECK(result.more_figures.empty());
+  const Panel& gap = result.figure.panels[0];
+  REQUIRE(gap.curves.size() == 5);  // GD, SpecGD, restarts from 10, 20 and the peak
+  for (const Curve& curve : gap.curves) {
+    find_series(result, curve.series);
+    CHECK(curve.band == BandKind::interval);
+    CHECK(std::any_of(gap.curves.begin(), gap.curves.end(), [&](const Curve& other) {
+      return !other.label.empty() && other.color == curve.color && other.style == curve.style;
+    }));
+  }
+  CHECK(gap.curves[2].x_offset == 10);
+  CHECK(gap.curves[3].x_offset == 20);
+  const Panel& ranks = result.figure.panels[1];
+  CHECK(ranks.y.label == "nuclear rank nr(G)");
+  CHECK(ranks.curves.at(0).series == "gd.nuclear_rank");
+  for (const Curve& curve : ranks.curves) CHECK(!curve.label.empty());
+  CHECK(ranks.lines.size() == 1);
+}
+
 }  // namespace trajectory_test

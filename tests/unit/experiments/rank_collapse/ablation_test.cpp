@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/error.hpp"
 #include "experiments/rank_collapse/layers/config.hpp"
@@ -52,6 +53,32 @@ TEST_CASE("a combination without a skip equals a run with lambda = 0") {
         find_series(layers, "lambda=0.mu_normalized").mean);
   CHECK(find_series(result, "skip=on,norm=on.mu_normalized").mean ==
         find_series(layers, "lambda=0.5.mu_normalized").mean);
+}
+
+TEST_CASE("the keys of the figure say in words which parts are on") {
+  const auto keys = [](const Result& result, const std::string& measure) {
+    std::map<std::string, std::string> labels;
+    for (const Panel& panel : result.figure.panels) {
+      for (const Curve& curve : panel.curves) {
+        const std::size_t dot = curve.series.rfind('.');
+        if (curve.series.substr(dot + 1) == measure)
+          labels[curve.series.substr(0, dot)] = curve.label;
+      }
+    }
+    return labels;
+  };
+  using Labels = std::map<std::string, std::string>;
+  const Result gates = ablate({}), skips = ablate({{"model", "s4d"}});
+  for (const std::string measure : {"mu_normalized", "log10_norm"}) {
+    CHECK(keys(gates, measure) == Labels{{"gating=on,norm=on", "gate and norm"},
+                                         {"gating=on,norm=off", "gate only"},
+                                         {"gating=off,norm=on", "norm only"},
+                                         {"gating=off,norm=off", "neither"}});
+    CHECK(keys(skips, measure) == Labels{{"skip=on,norm=on", "skip and norm"},
+                                         {"skip=on,norm=off", "skip only"},
+                                         {"skip=off,norm=on", "norm only"},
+                                         {"skip=off,norm=off", "neither"}});
+  }
 }
 
 TEST_CASE("the claims of Figures 3 and 4 are judged from the runs") {

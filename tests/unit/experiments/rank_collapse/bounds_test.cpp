@@ -347,6 +347,28 @@ TEST_CASE("bounds: results do not depend on threads, and a run without trials do
   CHECK(verdict(none, "thm-A.7/bound") == Verdict::not_applicable);
 }
 
+TEST_CASE(
+    "bounds: the figure has four panels with labeled curves, and an axis that ends at 1e-20") {
+  const Result result = run_study(tiny);
+  REQUIRE(result.figure.panels.size() == 4);
+  REQUIRE(result.more_figures.size() == 1);
+  CHECK(result.more_figures.front().panels.size() == 2);
+  for (const Figure* figure : {&result.figure, &result.more_figures.front()}) {
+    CHECK(figure->columns == 0);
+    for (const Panel& panel : figure->panels) {
+      CAPTURE(panel.title);
+      CHECK(panel.curves.size() <= 6);
+      for (const Curve& curve : panel.curves) CHECK(!curve.label.empty());
+    }
+  }
+  const Panel &skips = result.figure.panels[0], &without = result.figure.panels[1];
+  CHECK(skips.curves[0].label == "softmax attention");
+  CHECK(skips.curves[4].label == "our bound for softmax attention");
+  CHECK(skips.curves[5].label == "bound as printed for softmax attention");
+  CHECK(without.y.scale == Scale::log10);
+  CHECK(without.y.floor == doctest::Approx(-20).epsilon(tolerance::closed_form<double>));
+}
+
 TEST_CASE("bounds: refused values are reported with the name of their flag") {
   CHECK(usage_error({{"a", "0.5,1"}}).find("--a 1 is not allowed") == 0);
   CHECK(usage_error({{"a", "0"}}).find("--a") == 0);

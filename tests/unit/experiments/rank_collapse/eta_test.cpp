@@ -248,6 +248,21 @@ TEST_CASE("eta: no sample depends on the threads, the other dimensions or the ot
   }
 }
 
+TEST_CASE("eta: the figure has a row of means and a row of spreads, with one key for each d") {
+  const Result result = run_eta({{"tokens", "6"}, {"dim", "2,3"}, {"t", "0.5,1"}}, 12);
+  CHECK(result.figure.columns == 2);
+  REQUIRE(result.figure.panels.size() == 4);
+  const std::vector<std::string> quantities = {"eta", "eta_sample_means", "eta_std",
+                                               "eta_sample_means_error"};
+  for (std::size_t i = 0; i < quantities.size(); ++i) {
+    const std::vector<Curve>& curves = result.figure.panels[i].curves;
+    REQUIRE(curves.size() == 2);
+    CHECK(curves[0].label == "d = 2");
+    CHECK(curves[1].label == "d = 3");
+    CHECK(curves[1].series == "d=3." + quantities[i]);
+  }
+}
+
 TEST_CASE("eta: refused values are reported with the name of their flag") {
   const auto message = [](const FlagValues& values) { return refusal(make_eta_study(), values); };
   CHECK(message({}).empty());

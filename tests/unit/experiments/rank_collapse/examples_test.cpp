@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include "core/tolerances.hpp"
@@ -232,6 +234,52 @@ TEST_CASE("examples: the notes list the kinds of collapse that mu does not detec
             .ends_with("lambda = -1.3."));
   CHECK(note_starting(sys2, "No collapse").ends_with("lambda = -3."));
   CHECK(note_starting(sys2, "A row becomes zero").empty());
+}
+
+TEST_CASE(
+    "examples: the curves over layers show two lambdas per range, the panels over lambda all") {
+  const auto shown = [](const Panel& panel) {
+    std::vector<std::string> labels;
+    for (const Curve& curve : panel.curves) {
+      if (!curve.label.empty()) labels.push_back(curve.label);
+    }
+    return labels;
+  };
+  struct System {
+    const char *name, *lambdas;
+    std::vector<std::string> shown;
+  };
+  const std::vector<System> systems = {
+      {"sys1",
+       "-3,-2.5,-2.25,-2,-1.75,-1.5,-1.25,-1,-0.75,0,2",
+       {"lambda = -3", "lambda = -2.25", "lambda = -1.75", "lambda = -1.25", "lambda = -0.75",
+        "lambda = 2"}},
+      {"sys2",
+       "-3,-2,-1.6,-1.5,-1.4,-1,-0.75,0,1",
+       {"lambda = -3", "lambda = -1.6", "lambda = -1.4", "lambda = -0.75", "lambda = 1"}}};
+  for (const System& system : systems) {
+    CAPTURE(system.name);
+    const Result result =
+        run_examples({{"system", system.name}, {"lambda", system.lambdas}, {"layers", "20"}});
+    REQUIRE(result.figure.panels.size() == 4);
+    CHECK(result.more_figures.empty());
+    CHECK(shown(result.figure.panels[0]) == system.shown);
+    CHECK(shown(result.figure.panels[1]) == system.shown);
+    // Every exact form has the dots of its iteration in the same color.
+    const std::vector<Curve>& curves = result.figure.panels[0].curves;
+    REQUIRE(curves.size() == 2 * system.shown.size());
+    for (std::size_t i = 0; i < curves.size(); i += 2) {
+      CHECK(curves[i].series == curves[i + 1].series + "_closed_form");
+      CHECK(curves[i].color == curves[i + 1].color);
+      CHECK(curves[i + 1].style == LineStyle::points);
+    }
+    CHECK(shown(result.figure.panels[2]) ==
+          std::vector<std::string>{"last layer", "second-to-last layer"});
+    const auto commas =
+        std::count(system.lambdas, system.lambdas + std::strlen(system.lambdas), ',');
+    for (const std::string series : {"final.mu", "previous.mu", "final.rank_one_residual"})
+      CHECK(find_series(result, series).x.size() == static_cast<std::size_t>(commas) + 1);
+  }
 }
 
 TEST_CASE("examples: refused values are reported with the name of their flag") {

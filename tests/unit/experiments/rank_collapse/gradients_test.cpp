@@ -244,7 +244,10 @@ TEST_CASE("with --gradients, the third panel of Figure 1 has a curve for each mo
             .detail.starts_with("0 violations in 3 cases"));
   REQUIRE(result.figure.panels.size() == 3);
   const Panel& panel = result.figure.panels.back();
-  CHECK(panel.curves.size() == 2);
+  REQUIRE(panel.curves.size() == 2);
+  CHECK(panel.curves[0].label == "BERT");
+  CHECK(panel.curves[1].label == "ALBERT, part of one block");
+  CHECK(panel.curves[1].band == BandKind::trials);
   CHECK(panel.y.scale == Scale::log);
   const Result without = run_configured(make_layers_study(), tiny_with({{"gradients", "off"}}), 2);
   CHECK(without.figure.panels.size() == 2);

@@ -41,6 +41,24 @@ TEST_CASE("the sweep's final values equal those of the study layers") {
   }
 }
 
+TEST_CASE("the figure shows normalized mu, a second one the distance from rank one") {
+  const Result result =
+      sweep({{"model", "attention"}, {"also", "attention+identity"}, {"lambda", "-1,0,1"}}, 6);
+  REQUIRE(result.figure.panels.size() == 1);
+  const Panel& panel = result.figure.panels.front();
+  REQUIRE(panel.curves.size() == 2);
+  CHECK(panel.curves[0].series == "final.mu_normalized");
+  CHECK(panel.curves[0].label == "softmax attention, random W_V");
+  CHECK(panel.curves[1].label == "softmax attention, C_V = I");
+  for (const Curve& curve : panel.curves) CHECK(curve.band == BandKind::interval);
+  REQUIRE(result.more_figures.size() == 1);
+  REQUIRE(result.more_figures.front().panels.size() == 1);
+  CHECK(result.more_figures.front().panels.front().curves[0].series == "final.rank_one_residual");
+  // Alone, the model needs no addition.
+  const Result alone = sweep({{"model", "attention"}, {"lambda", "-1,0,1"}});
+  CHECK(alone.figure.panels.front().curves.front().label == "softmax attention");
+}
+
 TEST_CASE("the smallest strength is refined between neighboring values of the grid") {
   const FlagValues grid = {{"model", "selective-ssm"}, {"lambda", "-8,-4,-2,-1,0,1,2,4,8"}};
   FlagValues coarse = grid, fine = grid;

@@ -130,10 +130,60 @@ TEST_CASE("--dropout adds a curve for each encoder and does not change the other
   REQUIRE(both.figure.panels.size() == 2);
   for (const Panel& panel : both.figure.panels) {
     REQUIRE(panel.curves.size() == 4);
-    CHECK(panel.curves[1].label == "bert, dropout 0.3");
+    CHECK(panel.curves[1].label == "BERT, dropout 0.3");
     CHECK(panel.curves[1].style == LineStyle::dashed);
     CHECK(panel.curves[2].style == LineStyle::line);
   }
+}
+
+TEST_CASE("the models are small multiples of normalized mu, and of the distance from rank one") {
+  const FlagValues flags = {
+      {"model", "attention"}, {"also", "selective-ssm"}, {"lambda", "-5,0,5"}};
+  const Result result = run_layers(flags, 6);
+  REQUIRE(result.more_figures.size() == 1);
+  const std::vector<std::string> lambdas = {"lambda=5", "lambda=0", "lambda=-5"};
+  for (const auto& [figure, measure] : {std::pair(&result.figure, ".mu_normalized"),
+                                        {&result.more_figures.front(), ".rank_one_residual"}}) {
+    CHECK(figure->columns == 2);
+    REQUIRE(figure->panels.size() == 2);
+    CHECK(figure->panels[0].title == "softmax attention");
+    CHECK(figure->panels[1].title == "selective SSM");
+    CHECK(!figure->panels[0].group.empty());
+    CHECK(figure->panels[0].group == figure->panels[1].group);
+    for (const Panel& panel : figure->panels) {
+      REQUIRE(panel.curves.size() == lambdas.size());
+      // From the largest lambda down, so that the dashes of -5 lie on the line of 5.
+      CHECK(panel.curves[0].label == "lambda = 5");
+      CHECK(panel.curves[2].label == "lambda = -5");
+      CHECK(panel.curves[2].style == LineStyle::dashed);
+      for (const Curve& curve : panel.curves) CHECK(curve.band == BandKind::interval);
+      REQUIRE(panel.lines.size() == 1);
+      CHECK(panel.lines.front().label == "threshold 0.1");
+    }
+    for (std::size_t i = 0; i < lambdas.size(); ++i) {
+      CHECK(figure->panels[0].curves[i].series == lambdas[i] + measure);
+      CHECK(figure->panels[1].curves[i].series == "selective-ssm." + lambdas[i] + measure);
+    }
+  }
+  // Few trials are shown one by one.
+  CHECK(run_layers(flags, 2).figure.panels[0].curves[0].band == BandKind::trials);
+}
+
+TEST_CASE("de-escalation: each key names tau and the moment, and the paper's level has a label") {
+  const FlagValues post_norm = {{"model", "post-norm"}, {"tau", "0.5,1"}};
+  const Result result = run_layers(post_norm);
+  REQUIRE(result.figure.panels.size() == 1);
+  CHECK(result.more_figures.empty());
+  const Panel& panel = result.figure.panels.front();
+  REQUIRE(panel.curves.size() == 4);
+  CHECK(panel.curves[0].label == "tau = 0.5, after de-escalation");
+  CHECK(panel.curves[1].label == "tau = 0.5, before de-escalation");
+  CHECK(panel.curves[3].label == "tau = 1, before de-escalation");
+  REQUIRE(panel.lines.size() == 1);
+  CHECK(panel.lines.front().y == 0.5);
+  CHECK(!panel.lines.front().label.empty());
+  const Result without = run_layers({{"model", "post-norm"}, {"tau", "1"}});
+  CHECK(without.figure.panels.front().lines.empty());
 }
 
 TEST_CASE("curves that overflow are counted and named") {

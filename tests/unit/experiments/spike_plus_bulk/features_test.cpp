@@ -318,6 +318,31 @@ TEST_CASE("the bounds (3.4) hold for long rows and are not judged for rows far f
   CHECK(judged("spectral/thm-3.4/bulk-below").detail.starts_with("n <= k"));
 }
 
+TEST_CASE("series of the figure of phi and of the spike follow from the recorded ones") {
+  const Result result =
+      run_configured(make_features_study(LabelModel::realizable),
+                     {{"k", "16,8"}, {"phi-samples", "1000"}, {"phi-points", "41"}}, 2);
+  const Series &phi = find_series(result, "phi"), &sampled = find_series(result, "phi_monte_carlo"),
+               &points = find_series(result, "phi_monte_carlo_points"),
+               &difference = find_series(result, "phi_monte_carlo_difference"),
+               &taylor = find_series(result, "phi_taylor_2_difference");
+  REQUIRE(points.x.size() == 11);
+  for (std::size_t i = 0; i < points.x.size(); ++i) {
+    CHECK(points.x[i] == sampled.x[4 * i]);
+    CHECK(points.mean[i] == sampled.mean[4 * i]);
+  }
+  REQUIRE(difference.x.size() == 41);
+  for (std::size_t i = 0; i < 41; ++i) {
+    const double t = phi.x[i];
+    CHECK(std::fabs(difference.mean[i] - (sampled.mean[i] - phi.mean[i])) < 1e-12);
+    CHECK(std::fabs(taylor.mean[i] - (pi / 2.0 * t + t * t / 2.0 - phi.mean[i])) < 1e-8);
+  }
+  const Series &spike = find_series(result, "spike_formula"),
+               &printed = find_series(result, "spike_as_printed");
+  for (std::size_t i = 0; i < spike.x.size(); ++i)
+    CHECK(std::fabs(printed.mean[i] * 2.0 * pi / spike.mean[i] - 1.0) < 1e-12);
+}
+
 TEST_CASE("names and figures are complete, also with another activation") {
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     for (const char* activation : {"relu", "tanh"}) {
@@ -325,8 +350,22 @@ TEST_CASE("names and figures are complete, also with another activation") {
       FlagValues values = {{"k", "16,8"}, {"activation", activation}};
       if (model == LabelModel::realizable) values.emplace_back("phi-samples", "1000");
       const Result result = run_configured(make_features_study(model), values, 2);
-      for (const auto& panel : result.figure.panels) {
-        for (const auto& curve : panel.curves) find_series(result, curve.series);
+      std::vector<Figure> figures = result.more_figures;
+      figures.push_back(result.figure);
+      for (const Figure& figure : figures) {
+        for (const auto& panel : figure.panels) {
+          for (const auto& curve : panel.curves) find_series(result, curve.series);
+        }
+      }
+      const bool relu = activation == std::string("relu");
+      if (model == LabelModel::realizable) {
+        CHECK(result.figure.panels.size() == 4);  // phi, its differences, spike, bulk
+        REQUIRE(result.more_figures.size() == 1);
+        CHECK(result.more_figures[0].panels.size() == (relu ? 3 : 2));
+        CHECK(result.figure.panels[2].curves.size() == (relu ? 3 : 2));  // the printed spike
+      } else {
+        CHECK(result.figure.panels.size() == (relu ? 3 : 2));
+        CHECK(result.more_figures.empty());
       }
       for (const auto& c : result.claims) {
         CHECK(c.id.starts_with("spectral/"));

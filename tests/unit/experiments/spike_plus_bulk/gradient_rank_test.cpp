@@ -251,6 +251,45 @@ TEST_CASE(
   CHECK(find_claim(plain, "spectral/lemma-3.5/explicit-bound").verdict == Verdict::holds);
 }
 
+TEST_CASE("gradient-rank: paths with their levels and the window first, then the first step") {
+  const Result result = run_study(LabelModel::teacher, {{"k", "8,12,16"}, {"steps", "6"}});
+  REQUIRE(result.figure.panels.size() == 2);
+  const Panel &path = result.figure.panels[0], &window = result.figure.panels[1];
+  REQUIRE(path.curves.size() == 6);  // every k with its level d/4, in one color
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Curve &ranks = path.curves[2 * i], &level = path.curves[2 * i + 1];
+    CHECK(ranks.label == "k = " + std::to_string(8 + 4 * i));
+    CHECK(ranks.color == level.color);
+    CHECK((ranks.x_offset == 1 && level.x_offset == 1));
+    const Series& drawn = find_series(result, level.series);
+    CHECK(drawn.x == std::vector<double>{0, 6});
+    const double d = 4.0 + 2.0 * static_cast<double>(i);
+    CHECK(drawn.mean == std::vector<double>{d / 4, d / 4});
+  }
+  REQUIRE(path.lines.size() == 1);
+  CHECK(path.lines[0].label == "stable rank st(A) at k = 16");
+  REQUIRE(window.curves.size() == 2);
+  const Series &length = find_series(result, window.curves[0].series),
+               &dimension = find_series(result, window.curves[1].series);
+  CHECK(dimension.mean == std::vector<double>{4, 6, 8});
+  const std::vector<double>&start = find_scalar(result, "k16.window_start"),
+        &end = find_scalar(result, "k16.window_end");
+  double sum = 0;
+  for (std::uint64_t i = 0; i < trials; ++i) sum += (end[i] - start[i]) / double(trials);
+  CHECK(length.mean[2] == close(sum, 1e-12));
+  REQUIRE(result.more_figures.size() == 1);
+  REQUIRE(result.more_figures[0].panels.size() == 1);
+
+  // Iterations 0 and 1 alone give the panel of the first step, with a key for every curve.
+  const Result first = run_study(LabelModel::realizable,
+                                 {{"k", "8,12,16"}, {"steps", "6"}, {"sample-steps", "0,1"}});
+  REQUIRE(first.figure.panels.size() == 1);
+  CHECK(first.more_figures.empty());
+  CHECK(first.figure.panels[0].title == result.more_figures[0].panels[0].title);
+  CHECK(first.figure.panels[0].curves.size() == 5);  // two ranks, their fits, the stable rank
+  for (const Curve& curve : first.figure.panels[0].curves) CHECK(curve.label != "");
+}
+
 TEST_CASE("gradient-rank: refused values are reported with the name of their flag") {
   CHECK(usage_error({{"k", "64,2"}, {"sample-steps", "all"}}).empty());
   for (const char* k : {"1", "0", "8,8", "8,x", ""})

@@ -252,36 +252,91 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "each size has a panel with its level and the predicted windows, in the colors of the curves") {
+    "the figure shows the last size with its level and the predicted windows, in the colors of the "
+    "curves; further figures show the other sizes and the ends of the window over d") {
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     const Result result =
         run_study(model, {{"d", "12,16"}, {"spikes", "2"}, {"c", "2,3"}, {"steps", "9"}}, 1, 1);
-    REQUIRE(result.figure.panels.size() == 4);  // plus one panel for each end of the window over d
-    const Panel& panel = result.figure.panels[1];
-    CHECK(panel.title == "l = 0.75, u = 1, d = 16");
+    REQUIRE(result.figure.panels.size() == 1);
+    const Panel& panel = result.figure.panels[0];
+    CHECK(panel.title == "spikes from d^0.75 to d (l = 0.75, u = 1)");
+    CHECK(panel.y.label == "nuclear rank nr(G) at d = 16");
     REQUIRE(panel.lines.size() == 1);
     CHECK(panel.lines[0].y ==
           doctest::Approx(model == LabelModel::realizable ? 4 : 3.2).epsilon(1e-12));
+    CHECK(panel.lines[0].label == (model == LabelModel::realizable ? "d/4" : "d/5"));
     REQUIRE(panel.curves.size() == 2);
     REQUIRE(panel.bands.size() == 2);
-    // The window runs from c u d^(u-l) log d = 2 c log 16 = 5.55 c to c d^u = 16 c.
-    const std::vector<std::pair<double, double>> windows = {{12, 32}, {17, 48}};
+    CHECK(panel.curves[0].label == "c = 2: step 1/(2 ||B||)");
+    CHECK(panel.curves[0].series.ends_with("c=2,d=16.nuclear_rank"));
+    // The window runs from c u d^(u-l) log d = 2 c log 16 = 5.55 c to c d^u = 16 c. The axis shows
+    // the iteration + 1.
+    const std::vector<std::pair<double, double>> windows = {{13, 33}, {18, 49}};
     for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(panel.curves[i].x_offset == 1);
       CHECK(std::pair(panel.bands[i].x_low, panel.bands[i].x_high) == windows[i]);
-      CHECK(panel.bands[i].label == "predicted window, " + panel.curves[i].label);
+      CHECK(panel.bands[i].label == "predicted window, c = " + std::to_string(i + 2));
       CHECK(panel.bands[i].color == panel.curves[i].color);
+    }
+
+    REQUIRE(result.more_figures.size() == 2);
+    const auto& others = result.more_figures[0].panels;
+    REQUIRE(others.size() == 1);
+    CHECK(others[0].title == "d = 12, l = 0.75, u = 1");
+    CHECK(others[0].curves[1].series.ends_with("c=3,d=12.nuclear_rank"));
+    const auto& over_d = result.more_figures[1].panels;
+    REQUIRE(over_d.size() == 2);
+    CHECK(over_d[0].title == "Burn-in, l = 0.75, u = 1");
+    CHECK(over_d[1].title == "End of the window, l = 0.75, u = 1");
+    for (const Panel& end : over_d) {
+      REQUIRE(end.curves.size() == 4);  // measured and predicted for each c
+      for (std::size_t i = 0; i < 4; ++i) {
+        CHECK(end.curves[i].label.starts_with(i % 2 == 0 ? "measured" : "predicted"));
+        CHECK(end.curves[i].label.ends_with(i < 2 ? "c = 2" : "c = 3"));
+        CHECK(end.curves[i].color == static_cast<int>(i / 2));
+      }
     }
   }
 }
 
-TEST_CASE("if there are more sizes than panels, the figure leaves out the first ones") {
+TEST_CASE("small multiples: one column per pair, one row per size; the first sizes are left out") {
   const Result result = run_study(
       LabelModel::realizable,
-      {{"d", "4,5,6,7"}, {"spikes", "1"}, {"spike-high", "0.5,0.6,0.7"}, {"steps", "2"}}, 1, 1);
-  const auto& panels = result.figure.panels;
-  REQUIRE(panels.size() == 9 + 2);
-  CHECK(panels[0].title == "l = 0.5, u = 0.5, d = 5");
-  CHECK(panels[8].title == "l = 0.7, u = 0.7, d = 7");
+      {{"d", "4,5,6,7,8"}, {"spikes", "1"}, {"spike-high", "0.5,0.6,0.7"}, {"steps", "2"}}, 1, 1);
+  REQUIRE(result.figure.panels.size() == 3);
+  CHECK(result.figure.columns == 3);
+  CHECK(result.figure.panels[0].title == "one spike d^0.5 (l = u = 0.5)");
+  CHECK(result.figure.panels[2].y.label == "nuclear rank nr(G) at d = 8");
+  REQUIRE(result.more_figures.size() == 2);
+  const Figure &others = result.more_figures[0], &over_d = result.more_figures[1];
+  REQUIRE(others.panels.size() == 9);
+  CHECK(others.columns == 3);
+  CHECK(others.panels[0].title == "d = 5, l = u = 0.5");
+  CHECK(others.panels[8].title == "d = 7, l = u = 0.7");
+  REQUIRE(over_d.panels.size() == 6);
+  CHECK(over_d.columns == 3);
+  for (const Panel& panel : others.panels) CHECK(panel.group == others.panels[0].group);
+  for (std::size_t i = 0; i < 6; ++i)
+    CHECK(over_d.panels[i].group == over_d.panels[i / 3 * 3].group);
+  CHECK(over_d.panels[0].group != over_d.panels[3].group);
+  const auto says = [&](const std::string& start) {
+    return std::any_of(result.notes.begin(), result.notes.end(),
+                       [&](const std::string& note) { return note.starts_with(start); });
+  };
+  CHECK(says("The figures of single sizes show the last 4 values of d."));
+  CHECK_FALSE(says("The figures show the first"));
+}
+
+TEST_CASE("the figures show at most five pairs, and a note says so") {
+  const Result result = run_study(
+      LabelModel::realizable,
+      {{"d", "4"}, {"spikes", "1"}, {"spike-high", "0.5,0.6,0.7,0.8,0.9,1"}, {"steps", "2"}}, 1, 1);
+  CHECK(result.figure.panels.size() == 5);
+  CHECK(result.figure.columns == 5);
+  CHECK(result.more_figures.empty());  // a single size
+  CHECK(std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
+    return note.starts_with("The figures show the first 5 of 6 pairs (l, u).");
+  }));
 }
 
 TEST_CASE("single precision uses the same matrices, rounded") {

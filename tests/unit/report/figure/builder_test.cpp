@@ -69,4 +69,51 @@ TEST_CASE("adding a curve without its series is an error; panels without a curve
   CHECK(drawn.bands.size() == 1);
 }
 
+TEST_CASE("values of single trials stay in a series that a curve shows trial by trial, up to 20") {
+  for (const std::size_t trials : {2, 20, 21}) {
+    CAPTURE(trials);
+    Records records(trials);
+    for (std::size_t i = 0; i < trials; ++i) {
+      records[i].set("gap", std::vector<double>{1.0, static_cast<double>(i)});
+      records[i].set("loss", std::vector<double>{2.0});
+    }
+    records[1].set("gap", std::vector<double>{7.0});
+    ResultBuilder out("title", records);
+    out.series("gap", "iteration");
+    out.series("loss", "iteration");
+    out.panel("Gap", {"iteration"}, {"gap"}).curve("gap", "GD", {.band = BandKind::trials});
+    out.panel("Loss", {"iteration"}, {"loss"}).curve("loss", "GD");
+    const Result result = out.take();
+    CHECK(result.series[0].trials.size() == (trials <= 20 ? trials : 0));
+    CHECK(result.series[1].trials.empty());
+    if (trials > 20) continue;
+    // A trial has as many values as the series has points: as many as the shortest trial.
+    CHECK(result.series[0].trials[1] == std::vector<double>{7});
+    CHECK(result.series[0].trials[0] == std::vector<double>{1});
+  }
+}
+
+TEST_CASE("panels after next_figure belong to a further figure; one without panels is omitted") {
+  const Records records = two_trials();
+  ResultBuilder out("title", records);
+  out.series("gap", "iteration");
+  out.panel("First", {"iteration"}, {"gap"}).curve("gap", "GD").group("g");
+  out.columns(3);
+  out.next_figure("Details");
+  out.panel("Second", {"iteration"}, {"gap"}).curve("gap", "GD");
+  out.columns(2);
+  out.figure_table({"Table", {"a"}, {{"1"}}});
+  out.next_figure("Nothing");
+  const Result result = out.take();
+  REQUIRE(result.figure.panels.size() == 1);
+  CHECK(result.figure.panels[0].group == "g");
+  CHECK(result.figure.columns == 3);
+  CHECK(result.figure.tables.empty());
+  REQUIRE(result.more_figures.size() == 1);
+  CHECK(result.more_figures[0].title == "Details");
+  CHECK(result.more_figures[0].panels.size() == 1);
+  CHECK(result.more_figures[0].columns == 2);
+  CHECK(result.more_figures[0].tables.size() == 1);
+}
+
 }  // namespace builder_test

@@ -1,0 +1,205 @@
+// Figures of comparisons of variants: [Shallow] Figures 6 and 7, which show losses.
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/text.hpp"
+#include "experiments/rank_collapse/train/figures.hpp"
+
+namespace ranklab::train {
+namespace {
+
+/// The part of a derived series' name that stands for the variant.
+std::string variant_key(const Plan& plan, const Curve& curve) {
+  const TrainConfig& c = plan.config;
+  std::string key = curve.variant;
+  if (curve.variant == "post" && c.lr_post.size() > 1) key += ", lr = " + series_number(curve.lr);
+  if (curve.variant == "post" && c.warmup_post.size() > 1)
+    key += ", warm-up " + std::to_string(curve.warmup);
+  if (!curve.mean.empty() && c.mean.size() > 1) key += ", " + curve.mean + " mean";
+  return key;
+}
+
+/// Pre-norm is blue, post-norm vermilion and de-escalated green in every figure. Further learning
+/// rates and means get other colors.
+int color_of_variant(const Plan& plan, const Curve& curve) {
+  static const std::map<std::string, std::vector<int>> colors = {
+      {"pre", {0}}, {"post", {1, 4, 3, 6}}, {"de-escalated", {2, 5}}};
+  std::vector<std::string> keys;  // of the curve's variant
+  for (const Curve& each : plan.curves) {
+    const std::string key = variant_key(plan, each);
+    if (each.variant == curve.variant && std::find(keys.begin(), keys.end(), key) == keys.end())
+      keys.push_back(key);
+  }
+  const auto place = std::find(keys.begin(), keys.end(), variant_key(plan, curve)) - keys.begin();
+  const std::vector<int>& choices = colors.at(curve.variant);
+  return choices[static_cast<std::size_t>(place) % choices.size()];
+}
+
+/// The figures of one setting.
+class VariantFigures {
+ public:
+  VariantFigures(ResultBuilder& out, const Plan& plan, const Task& task, const std::string& setting)
+      : out_(out), plan_(plan), task_(task) {
+    for (const Curve& curve : plan.curves) {
+      if (curve.setting != setting) continue;
+      const std::string key = variant_key(plan, curve);
+      auto found = std::find_if(families_.begin(), families_.end(),
+                                [&](const Family& family) { return family.key == key; });
+      if (found == families_.end())
+        found = families_.insert(
+            found, {key, variant_name(plan, curve), color_of_variant(plan, curve), {}});
+      found->curves.push_back(&curve);
+    }
+    prefix_ = setting.empty() ? "" : setting + ",";
+    const std::string words = setting_name(plan, *families_.front().curves.front());
+    where_ = words.empty() ? "" : ", " + words;
+  }
+
+  std::string where() const { return where_; }
+
+  /// Final losses at every depth, and losses over the steps at the largest depth.
+  void add_losses() {
+    add_series_over_depth();
+    add_final_losses(final_train_loss, "Final training loss");
+    add_final_losses(final_test_loss, "Final held-out loss");
+    add_loss_curves("Training loss",
+                    [](const Curve& curve) { return curve.name + "." + train_loss; });
+    for (const Family& family : families_) add_later_test_loss(deepest_of(family));
+    add_loss_curves("Held-out loss",
+                    [](const Curve& curve) { return curve.name + "." + later_test_loss; });
+    out_.columns(2);
+  }
+
+  /// Tokens, gradients and attention branches at the largest depth: many noisy curves, so that each
+  /// variant has its own panels.
+  void add_details() {
+    std::vector<std::string> items;
+    for (const Family& family : families_) items.push_back(capitalized(family.name));
+    const auto before_and_after = [this](const std::string& what, const std::string& moment,
+                                         const std::string& when) {
+      return [this, what, moment, when](PanelBuilder& panel, std::size_t item) {
+        const std::string prefix = deepest_of(families_[item]).name + ".";
+        panel
+            .curve(prefix + "start." + what, "before training",
+                   trials_look(LineStyle::dashed, color_before))
+            .curve(prefix + moment + what, when, trials_look(LineStyle::line, color_after));
+      };
+    };
+    add_small_multiples(out_, "Tokens, gradients and attention", depth_words() + where_, items,
+                        {{"token similarity",
+                          {"block (0: input)"},
+                          unit_axis("token similarity"),
+                          before_and_after(token_similarity, "end.", "after training")},
+                         {"gradient norm",
+                          {"block"},
+                          log_axis("gradient norm of the block"),
+                          before_and_after(block_gradient, "eighth.", "after 1/8 of the steps")},
+                         {"attention branch",
+                          {"block"},
+                          log_axis("attention / residual stream, ||A|| / ||X||"),
+                          before_and_after(branch_ratio, "end.", "after training")}});
+  }
+
+ private:
+  /// Curves that differ only in depth.
+  struct Family {
+    std::string key, name;
+    int color;
+    std::vector<const Curve*> curves;
+  };
+
+  // Panels of one variant tell moments apart by color.
+  static constexpr int color_before = 6, color_after = 3;
+  static constexpr char later_test_loss[] = "later_test_loss";
+
+  static const Curve& deepest_of(const Family& family) {
+    return **std::max_element(family.curves.begin(), family.curves.end(),
+                              [](const Curve* a, const Curve* b) { return a->layers < b->layers; });
+  }
+
+  std::string depth_words() const {
+    return ", " + counted(deepest_of(families_.front()).layers, "block");
+  }
+
+  /// Final training losses against the number of blocks.
+  void add_series_over_depth() {
+    for (const Family& family : families_) {
+      std::vector<double> depths;
+      for (const Curve* curve : family.curves) depths.push_back(static_cast<double>(curve->layers));
+      if (depths.size() < 2) return;
+      out_.series(prefix_ + family.key + ".loss_over_depth", "blocks", depths,
+                  [&family](const TrialRecord& record, std::size_t i) {
+                    return record.scalar(family.curves[i]->name + "." + final_train_loss);
+                  });
+    }
+  }
+
+  /// Every training at one named place per depth, where the variants are side by side.
+  void add_final_losses(const std::string& what, const std::string& title) {
+    std::vector<std::string> depths;
+    for (const Curve* curve : families_.front().curves)
+      depths.push_back(std::to_string(curve->layers));
+    std::vector<double> places(depths.size());
+    std::iota(places.begin(), places.end(), 1.0);
+    PanelBuilder panel = out_.panel(title + where_, Axis{"number of blocks", Scale::linear, depths},
+                                    nonnegative_axis("loss (nats)"));
+    const double distance = 0.8 / static_cast<double>(families_.size());
+    double offset = -0.4 + distance / 2;
+    for (const Family& family : families_) {
+      const std::string name = prefix_ + family.key + "." + what + "_by_depth";
+      out_.series(name, "place", places, [&](const TrialRecord& record, std::size_t i) {
+        return record.scalar(family.curves[i]->name + "." + what);
+      });
+      panel.curve(name, family.name, trials_look(LineStyle::points, family.color, offset));
+      offset += distance;
+    }
+    panel.line(task_.guessing_loss(), "guessing").group("final loss");
+  }
+
+  /// The held-out loss without that before training, which is far above the others.
+  void add_later_test_loss(const Curve& curve) {
+    out_.series(curve.name + "." + later_test_loss, "step", tenths_of(curve, 1),
+                [&curve](const TrialRecord& record, std::size_t i) {
+                  return record.array(curve.name + "." + test_loss).at(i + 1);
+                });
+  }
+
+  template <class SeriesOf>
+  void add_loss_curves(const std::string& title, const SeriesOf& series_of) {
+    PanelBuilder panel = out_.panel(title + depth_words() + where_, {"training step"},
+                                    nonnegative_axis("loss (nats)"));
+    for (const Family& family : families_) {
+      panel.curve(series_of(deepest_of(family)), family.name,
+                  trials_look(LineStyle::line, family.color));
+    }
+    panel.line(task_.guessing_loss(), "guessing").group("loss");
+  }
+
+  ResultBuilder& out_;
+  const Plan& plan_;
+  const Task& task_;
+  std::vector<Family> families_;
+  std::string prefix_, where_;
+};
+
+}  // namespace
+
+void add_figures_of_variants(ResultBuilder& out, const Plan& plan, const Task& task) {
+  std::vector<std::string> settings;
+  for (const Curve& curve : plan.curves) {
+    if (std::find(settings.begin(), settings.end(), curve.setting) == settings.end())
+      settings.push_back(curve.setting);
+  }
+  for (const std::string& setting : settings) {
+    VariantFigures figures(out, plan, task, setting);
+    if (setting != settings.front()) out.next_figure("Losses" + figures.where());
+    figures.add_losses();
+    figures.add_details();
+  }
+  out.note(
+      "The line named guessing is the loss of a model that ignores its input. Curves of the "
+      "held-out loss start after a tenth of the steps.");
+}
+
+}  // namespace ranklab::train

@@ -1,0 +1,150 @@
+#include "experiments/rank_collapse/train/figures.hpp"
+
+#include <map>
+
+#include "core/text.hpp"
+
+namespace ranklab::train {
+namespace {
+
+constexpr std::size_t longest_row = 5;
+
+/// The word of a table for a value; the value itself if the table does not have it.
+std::string word_for(const std::map<std::string, std::string>& words, const std::string& value) {
+  const auto found = words.find(value);
+  return found == words.end() ? value : found->second;
+}
+
+std::string mean_name(const std::string& mean) {
+  return word_for({{"segment", "mean of all tokens"},
+                   {"strict", "mean of earlier tokens"},
+                   {"prefix", "mean of the tokens so far"}},
+                  mean);
+}
+
+}  // namespace
+
+std::string model_name(const std::string& model) {
+  return word_for({{"linear-attention", "linear attention"}, {"mamba2", "Mamba-2"}, {"s4d", "S4D"}},
+                  model);
+}
+
+std::string start_name(const std::string& init) {
+  return word_for({{"fan", "usual initial weights"},
+                   {"small", "small initial weights"},
+                   {"alg1", "initial weights of Algorithm 1"},
+                   {"torch", "PyTorch's initial weights"},
+                   {"normal", "normal initial weights"}},
+                  init);
+}
+
+std::string start_law(const std::string& init) {
+  return word_for({{"fan", "variance 1 / fan-in"}, {"small", "standard deviation 0.02"}}, init);
+}
+
+std::string skip_name(const Curve& curve) {
+  if (!curve.learns) return series_number(curve.lambda);
+  // The name of a curve has the rate only if it differs from the common one: learned:0.1.
+  const std::string learned = "lambda=learned:";
+  const std::size_t at = curve.name.find(learned);
+  if (at == std::string::npos) return "learned";
+  const std::size_t rate = at + learned.size();
+  return "learned, rate x " + curve.name.substr(rate, curve.name.find(',', rate) - rate);
+}
+
+std::string skip_label(const Curve& curve) {
+  return (curve.learns ? "" : "lambda = ") + skip_name(curve);
+}
+
+std::string variant_name(const Plan& plan, const Curve& curve) {
+  const TrainConfig& c = plan.config;
+  if (curve.variant == "pre") return "pre-norm";
+  if (curve.variant == "de-escalated")
+    return c.mean.size() > 1 ? "de-escalated, " + mean_name(curve.mean) : "de-escalated";
+  std::string name = "post-norm";
+  if (c.lr_post.size() > 1) name += ", rate " + series_number(curve.lr);
+  if (c.warmup_post.size() > 1) {
+    name += curve.warmup == 0 ? std::string(", no warm-up")
+                              : ", warm-up " + counted(curve.warmup, "step");
+  }
+  return name;
+}
+
+std::string group_name(const Plan& plan, const Curve& curve) {
+  const TrainConfig& c = plan.config;
+  std::vector<std::string> parts;
+  if (c.model.size() > 1) parts.push_back(model_name(curve.model));
+  const std::string variant = variant_name(plan, curve);
+  if (c.variant.size() > 1 || variant.find(',') != std::string::npos) parts.push_back(variant);
+  if (c.layers.size() > 1) parts.push_back(counted(curve.layers, "layer"));
+  if (c.init.size() > 1) parts.push_back(start_name(curve.init));
+  if (c.lambda_where.size() > 1)
+    parts.push_back(curve.where == "both" ? "lambda in both skips" : "lambda in the mixer's skip");
+  return parts.empty() ? model_name(curve.model) : joined(parts);
+}
+
+std::string setting_name(const Plan& plan, const Curve& curve) {
+  const TrainConfig& c = plan.config;
+  std::vector<std::string> parts;
+  if (c.model.size() > 1) parts.push_back(model_name(curve.model));
+  if (curve.learns || curve.lambda != 1 || c.lambda.size() > 1)
+    parts.push_back((curve.learns ? "lambda " : "") + skip_label(curve));
+  if (c.init.size() > 1) parts.push_back(start_name(curve.init));
+  if (c.lambda_where.size() > 1)
+    parts.push_back(curve.where == "both" ? "lambda in both skips" : "lambda in the mixer's skip");
+  return joined(parts);
+}
+
+std::string capitalized(std::string words) {
+  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z')
+    words[0] = static_cast<char>(words[0] - 'a' + 'A');
+  return words;
+}
+
+std::vector<const Curve*> curves_of_group(const Plan& plan, const Curve& group) {
+  std::vector<const Curve*> out;
+  for (const Curve& curve : plan.curves) {
+    if (curve.group == group.group) out.push_back(&curve);
+  }
+  return out;
+}
+
+std::vector<double> tenths_of(const Curve& curve, std::size_t first) {
+  std::vector<double> steps;
+  for (std::size_t i = first; i <= tenths; ++i) {
+    steps.push_back(static_cast<double>(i * curve.steps) / static_cast<double>(tenths));
+  }
+  return steps;
+}
+
+std::size_t columns_for(std::size_t items) {
+  if (items <= longest_row) return items;
+  for (std::size_t columns = longest_row; columns > 2; --columns) {
+    if (items % columns == 0) return columns;
+  }
+  return longest_row;
+}
+
+void add_small_multiples(ResultBuilder& out, const std::string& title, const std::string& where,
+                         const std::vector<std::string>& items,
+                         const std::vector<Quantity>& quantities) {
+  if (quantities.empty()) return;
+  const bool fits = items.size() <= longest_row;
+  const auto begin_figure = [&](const std::string& what) {
+    out.next_figure(what + where);
+    if (items.size() > 1) out.columns(columns_for(items.size()));
+  };
+  if (fits) begin_figure(title);
+  for (const Quantity& quantity : quantities) {
+    if (!fits) begin_figure(capitalized(quantity.name));
+    for (std::size_t item = 0; item < items.size(); ++item) {
+      const std::string of_item =
+          items.size() > 1 ? items[item] + ": " + quantity.name : quantity.name;
+      PanelBuilder panel = out.panel(capitalized(of_item), quantity.x, quantity.y);
+      if (quantity.shares_axes && items.size() > 1) panel.group(quantity.name);
+      quantity.draw(panel, item);
+    }
+  }
+}
+
+}  // namespace ranklab::train
