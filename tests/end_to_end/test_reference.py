@@ -149,8 +149,8 @@ class ReferenceTest(ProgramTest):
         self.assertLess(sum(os.path.getsize(os.path.join(FOLDER, name)) for name in names), 0.53e6 * len(PRESETS))
         page = text_of("results", "reference", "report.html")
         for preset in PRESETS:
-            is_input = all("judged_in" in claim for claim in result_of(preset)["claims"])
-            self.assertEqual(f'id="{preset}"' in page, not is_input, preset)
+            # An input of other presets judges nothing and has no section.
+            self.assertEqual(f'id="{preset}"' in page, preset != "lambda-skip-trained", preset)
 
     def test_the_gallery_is_up_to_date(self):
         files = [f"reference/{preset}.json" for preset in PRESETS]

@@ -274,27 +274,67 @@ class MarkerPaths {
     node.children = std::move(kept);
   }
 
+  // A marker is drawn twice, first as a wider white rim: two neighboring groups with the same
+  // points become one.
+  void join_rims(SvgNode& node) {
+    std::vector<SvgNode> kept;
+    for (SvgNode& child : node.children) {
+      join_rims(child);
+      const SvgNode *rim = kept.empty() ? nullptr : only_path(kept.back()),
+                    *mark = only_path(child);
+      if (rim == nullptr || mark == nullptr || rim->get("d") != mark->get("d")) {
+        kept.push_back(std::move(child));
+        continue;
+      }
+      const std::pair both(number_in(*rim), number_in(*mark));
+      const std::size_t number =
+          pairs_.try_emplace(both, numbers_.size() + pairs_.size()).first->second;
+      child.children[0].set("style", "marker:url(#k" + std::to_string(number) + ")");
+      kept.back() = std::move(child);
+    }
+    node.children = std::move(kept);
+  }
+
   std::vector<SvgNode> definitions() const {
     std::vector<SvgNode> out;
+    std::map<std::size_t, SvgNode> symbols;
     for (const auto& [marker, number] : numbers_) {
-      SvgNode symbol{"use",
-                     "",
-                     {{"xlink:href", marker.symbol},
-                      {"transform", "scale(" + marker.scale + ")"},
-                      {"color", marker.color}},
-                     {}};
-      out.push_back({"marker",
-                     "",
-                     {{"id", "k" + std::to_string(number)},
-                      {"overflow", "visible"},
-                      {"markerUnits", "userSpaceOnUse"},
-                      {"stroke-width", marker.pen}},
-                     {std::move(symbol)}});
+      symbols[number] = {"use",
+                         "",
+                         {{"xlink:href", marker.symbol},
+                          {"transform", "scale(" + marker.scale + ")"},
+                          {"color", marker.color},
+                          {"stroke-width", marker.pen}},
+                         {}};
+      out.push_back(definition(number, {symbols[number]}));
     }
+    for (const auto& [both, number] : pairs_)
+      out.push_back(definition(number, {symbols[both.first], symbols[both.second]}));
     return out;
   }
 
  private:
+  static SvgNode definition(std::size_t number, std::vector<SvgNode> symbols) {
+    return {"marker",
+            "",
+            {{"id", "k" + std::to_string(number)},
+             {"overflow", "visible"},
+             {"markerUnits", "userSpaceOnUse"}},
+            std::move(symbols)};
+  }
+
+  // The path of a group that holds nothing but one path of markers.
+  static const SvgNode* only_path(const SvgNode& node) {
+    const bool is_one = node.name == "g" && node.children.size() == 1 &&
+                        node.children[0].get("style").starts_with("marker:");
+    return is_one ? &node.children[0] : nullptr;
+  }
+
+  static std::size_t number_in(const SvgNode& path) {
+    const std::string style(path.get("style"));
+    return std::stoul(style.substr(style.find("#k") + 2));
+  }
+
   static std::optional<Marker> marker_of(const SvgNode& node, const std::string& pen, Point& at) {
     if (node.name != "use" || node.attributes.size() != 3) return std::nullopt;
     const std::string_view transform = node.get("transform");
@@ -326,6 +366,7 @@ class MarkerPaths {
   }
 
   std::map<Marker, std::size_t> numbers_;
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> pairs_;  // of numbers
 };
 
 bool draws(const SvgNode& node) {
@@ -479,6 +520,7 @@ void compact_svg(SvgNode& svg) {
     // Symbols in the definitions refer to each other by <use> as well, and stay.
     const SvgNode kept = *definitions;
     markers.join(svg, "1");
+    markers.join_rims(svg);
     SvgNode* now = find_definitions(svg);
     *now = kept;
     for (SvgNode& marker : markers.definitions()) now->children.push_back(std::move(marker));

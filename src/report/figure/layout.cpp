@@ -430,7 +430,7 @@ PlacedFigure place_figure(const FigureSource& source, Extract extract, std::size
                             : grid_columns(panels);
   columns = std::max<std::size_t>(columns, 1);
   const PanelSize size{figure_width(columns) / static_cast<double>(columns) - 80,
-                       panel_height(columns), extract == Extract::whole ? 300u : 60u};
+                       panel_height(columns), extract == Extract::whole ? 300u : 48u};
   std::vector<std::vector<DrawnPanel>> pieces;
   std::size_t most = 0;
   for (const DrawnPanel& each : make_panels(source, size)) {

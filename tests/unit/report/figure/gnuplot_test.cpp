@@ -618,9 +618,10 @@ TEST_CASE("ticks and grid lines of one pen are one path per color") {
   const std::string lines =
       "<g><path stroke='red' d='M0,0 L1,0'/><path stroke='blue' d='M2,2 L2,3'/><path stroke='red' "
       "d='M4,4 L5,4'/><rect/><path stroke='red' d='M6,6 L7,6'/></g>";
-  CHECK(finish_svg("<svg viewBox=\"0 0 9 9\">" + lines + "</svg>", "t", "d")
-            .ends_with("<path stroke=\"red\" d=\"M0 0h1M4 4h1\"/><path stroke=\"blue\" d=\"M2 "
-                       "2v1\"/><rect stroke=\"none\"/><path stroke=\"red\" d=\"M6 6h1\"/></svg>\n"));
+  CHECK(
+      finish_svg("<svg viewBox=\"0 0 9 9\">" + lines + "</svg>", "t", "d")
+          .ends_with("<path stroke=\"red\" d=\"M0 0h1M4 4h1\"/><path stroke=\"blue\" d=\"M2 "
+                     "2v1\"/><rect stroke=\"none\"/><path stroke=\"red\" d=\"M6 6h1\"/></svg>\n"));
 }
 
 TEST_CASE("equal markers are one path, each point at its place, and unused symbols are dropped") {
@@ -645,6 +646,25 @@ TEST_CASE("equal markers are one path, each point at its place, and unused symbo
   CHECK(contains(kept, "#0072b2"));
   CHECK(contains(kept, "id=\"gpPt5\""));  // the symbol of gpPt6
   CHECK_FALSE(contains(kept, "gpPt7"));
+}
+
+TEST_CASE("a marker and its white rim are one path if they have the same points") {
+  const auto marks = [](const char* width, const char* color, const char* x) {
+    return std::string("<g stroke-width=\"") + width +
+           "\"><use xlink:href='#gpPt6' transform='translate(" + x + ",2.00) scale(3.09)' color='" +
+           color + "'/></g>";
+  };
+  const auto paths = [&](const char* x) {
+    const std::string svg =
+        finish_svg("<svg viewBox=\"0 0 9 9\"><defs><circle id='gpPt6' r='1'/></defs>" +
+                       marks("2.00", "white", "1.00") + marks("1.00", "blue", x) + "</svg>",
+                   "t", "d");
+    CHECK(contains(svg, "color=\"white\" stroke-width=\"2\""));
+    CHECK(contains(svg, "color=\"blue\" stroke-width=\"1\""));
+    return count(svg, "marker:url");
+  };
+  CHECK(paths("1.00") == 1);
+  CHECK(paths("1.50") == 2);
 }
 
 TEST_CASE("texts share a group with their usual look and keep what differs") {

@@ -143,7 +143,7 @@ TEST_CASE("in every reference figure, text is readable, nothing overlaps, every 
       }
       for (const std::string& problem : problems(source.figure, make_panels(source, {})))
         FAIL_CHECK(problem);
-      CHECK(source.figure.panels.size() <= 12);
+      CHECK(source.figure.panels.size() <= (which == 0 ? 6 : 16));
       for (const DrawnPanel& panel : make_panels(source, {})) CHECK(panel.legend.size() <= 9);
     }
   }
