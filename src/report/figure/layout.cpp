@@ -356,7 +356,7 @@ class Grid {
 PlacedFigure place_thumbnail(const FigureSource& source, std::size_t which) {
   FigureSource one = source;
   one.figure.panels = {source.figure.panels.at(std::min(which, source.figure.panels.size() - 1))};
-  constexpr double width = 210, height = 96;
+  constexpr double width = 140, height = 84;
   PlacedFigure figure;
   PlacedPanel& placed = figure.panels.emplace_back();
   placed.panel = make_panels(one, {width, height, 60}).front();

@@ -118,9 +118,9 @@ summary { cursor: pointer; }
     --holds: #000000; --fails: #000000; --missed: #000000; --misprint: #000000; --warn: #ffffff; --warn-rule: #000000; }
   body { max-width: none; padding: 0; font-size: 8.5pt; }
   .columns { display: block; }
-  .result { margin-bottom: .6rem; break-inside: avoid; }
+  .result { display: block; margin-bottom: .6rem; }
   .picture { border: 0; overflow: visible; }
-  .picture svg { max-width: 100%; height: auto; max-height: 24cm; }
+  .picture svg { max-width: 92%; height: auto; max-height: 20cm; }
   table.claims { font-size: 7.5pt; }
   details.notes::details-content, details.printed::details-content { content-visibility: visible; block-size: auto; }
   h2, .picture, tr, .warning, pre, .text > p { break-inside: avoid; }
