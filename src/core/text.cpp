@@ -20,6 +20,12 @@ std::string short_number(double x) {
   return formatted("%.4g", x);
 }
 
+std::string capitalized(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 std::string series_number(double x) {
   return formatted("%g", x);
 }

@@ -23,6 +23,9 @@ constexpr bool is_letter(char c) {
 /// Four significant digits.
 std::string short_number(double x);
 
+/// The text with its first letter in upper case, if that is one of a to z.
+std::string capitalized(std::string text);
+
 /// "%g", as the names of series, scalars and claims print their values: `lambda=<v>.mu`.
 std::string series_number(double x);
 

@@ -1,42 +1,18 @@
 #include "experiments/rank_collapse/figure_labels.hpp"
 
-#include <array>
-#include <string_view>
-#include <utility>
-
 #include "core/text.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> titles = {{
-    {"attention", "softmax attention"},
-    {"linear-attention", "linear attention"},
-    {"lti-ssm", "LTI SSM"},
-    {"selective-ssm", "selective SSM"},
-    {"s4d", "S4D"},
-    {"mamba2", "Mamba-2"},
-    {"post-norm", "post-norm Transformer"},
-    {"pre-norm", "pre-norm Transformer"},
-    {"bert", "BERT"},
-    {"albert", "ALBERT"},
-    {"gpt2", "GPT-2 style Transformer"},
-}};
 
 // With at most this many trials, each one is drawn.
 constexpr std::size_t few_trials = 5;
 
 }  // namespace
 
-std::string model_title(const std::string& model) {
-  for (const auto& [name, title] : titles) {
-    if (name == model) return std::string(title);
-  }
-  return model;
-}
-
 std::string figure_label(const ModelSpec& spec) {
-  std::string label = model_title(spec.model);
+  std::string label = model_row(spec.model).title;
   if (spec.value_weights == "identity") label += ", C_V = I";
   if (spec.value_weights == "orthogonal") label += ", orthogonal W_V";
   if (spec.trainings <= 1) return label;

@@ -9,9 +9,6 @@
 
 namespace ranklab {
 
-/// The name of a model for readers: "Mamba-2" for mamba2. A name that is not in the table stays.
-std::string model_title(const std::string& model);
-
 /// The model's title, and its C_V if that is not Gaussian: "softmax attention, C_V = I". If there
 /// are several trainings, it says "trained here" and the size, to distinguish them from published
 /// weights.

@@ -226,10 +226,12 @@ class BareSelectiveSsm final : public BareBlock<T> {
 };
 
 // The fields that all bare models share.
-ModelRow bare_row(const std::string& name, const std::shared_ptr<const BlockMakers>& makers,
+ModelRow bare_row(const std::string& name, const std::string& title,
+                  const std::shared_ptr<const BlockMakers>& makers,
                   double (*parameters)(const BlockSizes&),
                   double (*flops)(const BlockSizes&, double maps)) {
   return {.name = name,
+          .title = title,
           .norm = "rows",
           .bare = true,
           .makers = makers,
@@ -249,7 +251,8 @@ double recurrence_flops(const BlockSizes& s, double maps) {
 }  // namespace
 
 ModelRow attention_row() {
-  ModelRow row = bare_row("attention", makers_of<BareAttention>(), three_maps, attention_flops);
+  ModelRow row = bare_row("attention", "softmax attention", makers_of<BareAttention>(), three_maps,
+                          attention_flops);
   row.switches = {"value-weights", "causal"};
   row.attends = true;
   return row;
@@ -257,7 +260,7 @@ ModelRow attention_row() {
 
 ModelRow linear_attention_row() {
   ModelRow row =
-      bare_row("linear-attention", makers_of<BareLinearAttention>(), three_maps,
+      bare_row("linear-attention", "linear attention", makers_of<BareLinearAttention>(), three_maps,
                [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.d * s.d; });
   row.switches = {"value-weights", "causal"};
   return row;
@@ -265,13 +268,13 @@ ModelRow linear_attention_row() {
 
 ModelRow lti_ssm_row() {
   return bare_row(
-      "lti-ssm", makers_of<BareLtiSsm>(), [](const BlockSizes& s) { return 3 * s.n; },
+      "lti-ssm", "LTI SSM", makers_of<BareLtiSsm>(), [](const BlockSizes& s) { return 3 * s.n; },
       recurrence_flops);
 }
 
 ModelRow selective_ssm_row() {
   ModelRow row = bare_row(
-      "selective-ssm", makers_of<BareSelectiveSsm>(),
+      "selective-ssm", "selective SSM", makers_of<BareSelectiveSsm>(),
       [](const BlockSizes& s) { return 2 * s.d * s.n; }, recurrence_flops);
   row.switches = {"decay"};
   return row;

@@ -181,6 +181,7 @@ void read_albert_config(const ConfigKeys& keys, ModelConfig& config) {
 
 ModelRow bert_row() {
   return {.name = "bert",
+          .title = "BERT",
           .input = "tokens",
           .activation = "gelu",
           .ffn_factor = 4,
@@ -216,6 +217,7 @@ ModelRow bert_row() {
 ModelRow albert_row() {
   ModelRow row = bert_row();
   row.name = "albert";
+  row.title = "ALBERT";
   row.activation = "gelu-tanh";
   row.shares_weights = true;
   row.vocabulary = 30000;

@@ -137,6 +137,7 @@ void read_gpt2_config(const ConfigKeys& keys, ModelConfig& config) {
 
 ModelRow gpt2_row() {
   return {.name = "gpt2",
+          .title = "GPT-2 style Transformer",
           .input = "tokens",
           .activation = "gelu-tanh",
           .ffn_factor = 4,

@@ -208,6 +208,7 @@ double parameters(const BlockSizes& s) {
 ModelRow mamba2_row() {
   return {
       .name = "mamba2",
+      .title = "Mamba-2",
       .norm = "rms",
       .input = "tokens",
       .state = 128,

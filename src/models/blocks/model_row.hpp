@@ -38,6 +38,7 @@ enum class Ablation { section_4_2, figure_3, figure_4 };
 
 struct ModelRow {
   std::string name;
+  std::string title;  // for readers: "Mamba-2" for mamba2
 
   // Defaults for fields that a spec leaves open.
   std::string norm = "layer", input = "gaussian", activation = "relu";
@@ -82,7 +83,7 @@ struct ModelRow {
 /// Every model, in the order of --model.
 const std::vector<ModelRow>& model_rows();
 
-/// The row of a name. Throws std::logic_error if there is none.
+/// The row of a name. Throws std::logic_error for an unknown name.
 const ModelRow& model_row(const std::string& name);
 
 /// Names of the models for which `what(row)` is true.

@@ -71,7 +71,7 @@ struct ModelSpec {
   std::string activation = "own";  // of the feed-forward net: gelu, gelu-tanh or relu
   double norm_epsilon = 0.0;
 
-  /// The row of the model. Throws std::logic_error if there is none.
+  /// The row of the model. Throws std::logic_error for an unknown model.
   const ModelRow& row() const;
   bool has_mlp() const { return mlp == "on"; }
   bool has_gate() const { return gating == "on"; }

@@ -117,9 +117,10 @@ class PreNormBlock final : public Block<T> {
   Weights<T> weights_;
 };
 
-ModelRow transformer_row(const std::string& name, bool has_steps,
+ModelRow transformer_row(const std::string& name, const std::string& title, bool has_steps,
                          const std::shared_ptr<const BlockMakers>& makers, DepthFigure figure) {
   return {.name = name,
+          .title = title,
           .switches = {"mlp", "alpha", "weight-variance"},
           .has_heads = true,
           .has_steps = has_steps,
@@ -141,11 +142,13 @@ Start value_start(const ModelSpec& spec) {
 }
 
 ModelRow post_norm_row() {
-  return transformer_row("post-norm", true, makers_of<PostNormBlock>(), DepthFigure::shallow_2);
+  return transformer_row("post-norm", "post-norm Transformer", true, makers_of<PostNormBlock>(),
+                         DepthFigure::shallow_2);
 }
 
 ModelRow pre_norm_row() {
-  return transformer_row("pre-norm", false, makers_of<PreNormBlock>(), DepthFigure::shallow_4);
+  return transformer_row("pre-norm", "pre-norm Transformer", false, makers_of<PreNormBlock>(),
+                         DepthFigure::shallow_4);
 }
 
 }  // namespace ranklab

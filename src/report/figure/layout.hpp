@@ -82,10 +82,22 @@ enum class Extract {
   thumbnail,  // one panel with its ticks, without other text
 };
 
+/// The gap between parts of a figure, and the length of ticks with the space before their labels.
+inline constexpr double figure_gap = 8, tick_room = 8;
+
 /// The height of a line in pixels.
 constexpr double line_height(double font_size) {
   return 1.35 * font_size;
 }
+
+/// The height of some lines.
+inline double height_of(const std::vector<std::string>& lines, double font_size) {
+  return line_height(font_size) * static_cast<double>(lines.size());
+}
+
+/// Places lines of text, centered at `x`, from `top` down.
+void place_lines(const std::vector<std::string>& lines, double x, double top, double font_size,
+                 TextRole role, PlacedFigure& figure);
 
 /// `panel` is the panel of a thumbnail.
 PlacedFigure place_figure(const FigureSource& source, Extract extract = Extract::whole,

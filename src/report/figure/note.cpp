@@ -81,9 +81,9 @@ std::string remaining(const FigureSource& source) {
     parts.push_back(gnuplot_number(n) + " of " + gnuplot_number(source.completed_trials) +
                     (is_named ? " (" + joined(names) + ")" : ""));
   }
-  return parts.empty()
-             ? ""
-             : " " + source.trial_unit + "s left at the end: " + joined(parts, "; ") + ".";
+  return parts.empty() ? ""
+                       : " " + capitalized(source.trial_unit) +
+                             "s left at the end: " + joined(parts, "; ") + ".";
 }
 
 }  // namespace
@@ -107,10 +107,7 @@ std::string note_for(const FigureSource& source, const std::vector<PlacedPanel>&
     note += std::string(note.empty() ? "" : " ") + "Thin lines and dots: single " +
             source.trial_unit + "s (" + gnuplot_number(source.completed_trials, 12) +
             "); thick lines and dashes: their median.";
-  std::string left = remaining(source);
-  if (!left.empty())
-    left[1] = static_cast<char>(left[1] >= 'a' && left[1] <= 'z' ? left[1] - 32 : left[1]);
-  note += left;
+  note += remaining(source);
   if (source.status == "interrupted")
     note += " Interrupted after " + gnuplot_number(source.completed_trials, 12) + " of " +
             gnuplot_number(source.requested_trials, 12) + " trials.";

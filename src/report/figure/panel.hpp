@@ -80,8 +80,4 @@ struct PanelSize {
 /// legend of all.
 std::vector<DrawnPanel> make_panels(const FigureSource& source, const PanelSize& size);
 
-/// A panel with horizontal bars, split into panels of at most `rows` names each, over the same
-/// range of values.
-std::vector<DrawnPanel> split_horizontal(const DrawnPanel& panel, std::size_t rows);
-
 }  // namespace ranklab

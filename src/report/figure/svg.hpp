@@ -16,7 +16,7 @@ std::string escape_markup(std::string_view text);
 std::string finish_svg(std::string_view drawn, const std::string& title,
                        const std::string& description);
 
-/// The SVG without the declaration before its first element, for a page; empty if there is none.
+/// The SVG without the declaration before its first element, for a page; empty for another text.
 std::string_view svg_element(std::string_view svg);
 
 /// The SVG with `prefix` added to every id and to every reference to an id.

@@ -15,7 +15,7 @@ struct SvgNode {
   std::vector<std::pair<std::string, std::string>> attributes;
   std::vector<SvgNode> children;
 
-  /// The value of an attribute; empty if there is none.
+  /// The value of an attribute; empty if the element does not have it.
   std::string_view get(std::string_view key) const;
   void set(std::string_view key, std::string value);
   void remove(std::string_view key);

@@ -12,8 +12,4 @@ double widest_table(const Figure& figure);
 /// bottom.
 double place_table(const FigureTable& table, double top, PlacedFigure& figure);
 
-/// Places lines of text, centered at `x`, from `top` down.
-void place_lines(const std::vector<std::string>& lines, double x, double top, double font_size,
-                 TextRole role, PlacedFigure& figure);
-
 }  // namespace ranklab

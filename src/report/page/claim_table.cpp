@@ -42,22 +42,43 @@ std::string verdict_html(const Json& claim, Standing standing) {
 
 }  // namespace
 
-std::string standing_html(Standing standing) {
+const char* symbol_of(Standing standing) {
   switch (standing) {
     case Standing::holds:
-      return verdict_words("holds", "\u2713 holds");
+      return "\u2713";
     case Standing::misprint:
-      return verdict_words("misprint", "\u270E misprint");
+      return "\u270E";
     case Standing::fails:
-      return verdict_words("fails", "\u2717 fails");
+      return "\u2717";
     case Standing::missed:
-      return verdict_words("missed", "\u25B3 ours fails");
+      return "\u25B3";
     case Standing::undecided:
-      return verdict_words("undecided", "? undecided");
+      return "?";
     case Standing::not_applicable:
       break;
   }
-  return verdict_words("not-applicable", "\u25CB not applicable");
+  return "\u25CB";
+}
+
+std::string standing_html(Standing standing) {
+  const auto words = [&](const char* kind, const char* word) {
+    return verdict_words(kind, std::string(symbol_of(standing)) + " " + word);
+  };
+  switch (standing) {
+    case Standing::holds:
+      return words("holds", "holds");
+    case Standing::misprint:
+      return words("misprint", "misprint");
+    case Standing::fails:
+      return words("fails", "fails");
+    case Standing::missed:
+      return words("missed", "ours fails");
+    case Standing::undecided:
+      return words("undecided", "undecided");
+    case Standing::not_applicable:
+      break;
+  }
+  return words("not-applicable", "not applicable");
 }
 
 std::string claim_table_start(const std::string& caption) {

@@ -9,6 +9,9 @@
 
 namespace ranklab {
 
+/// ✓, ✎, ✗, △, ? or ○.
+const char* symbol_of(Standing standing);
+
 /// A verdict as word, symbol and color; each is sufficient on its own.
 std::string standing_html(Standing standing);
 

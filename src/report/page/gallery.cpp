@@ -2,6 +2,7 @@
 
 #include "core/text.hpp"
 #include "report/figure/svg.hpp"
+#include "report/page/claim_table.hpp"
 #include "report/page/entry.hpp"
 #include "report/page/page.hpp"
 #include "report/page/prose.hpp"
@@ -59,24 +60,6 @@ std::string kinds_markdown(const std::vector<JudgedStatement>& statements) {
   for (const KindCounts& row : counts_by_kind(statements)) out += counts_row(row.kind, row.counts);
   const StandingCounts all = count(statements);
   return out + counts_row("all " + std::to_string(all.total()), all);
-}
-
-const char* symbol_of(Standing standing) {
-  switch (standing) {
-    case Standing::holds:
-      return "\u2713";
-    case Standing::misprint:
-      return "\u270E";
-    case Standing::fails:
-      return "\u2717";
-    case Standing::missed:
-      return "\u25B3";
-    case Standing::undecided:
-      return "?";
-    case Standing::not_applicable:
-      break;
-  }
-  return "\u25CB";
 }
 
 // A paragraph per paper, a sentence per finding.

@@ -48,12 +48,6 @@ const Json* claim_of(const Entry& entry, const std::string& id) {
 
 }  // namespace
 
-const char* const introduction =
-    "Figures and statements of papers on the geometry of deep networks, computed again by one "
-    "program, ranklab, on a CPU. Every statement is judged from the numbers of its own run: it "
-    "holds, fails, is undecided (too few data) or not applicable (a hypothesis is not met). A "
-    "misprint fails as printed and holds in its corrected form.";
-
 std::vector<KindCounts> counts_by_kind(const std::vector<JudgedStatement>& statements) {
   std::map<std::string, StandingCounts> by_kind;
   for (const JudgedStatement& statement : statements) {

@@ -38,6 +38,10 @@ std::vector<Finding> findings_of(const std::vector<Entry>& entries,
 bool is_input(const Entry& entry);
 
 /// The words of the first screen.
-extern const char* const introduction;
+inline constexpr const char* introduction =
+    "Figures and statements of papers on the geometry of deep networks, computed again by one "
+    "program, ranklab, on a CPU. Every statement is judged from the numbers of its own run: it "
+    "holds, fails, is undecided (too few data) or not applicable (a hypothesis is not met). A "
+    "misprint fails as printed and holds in its corrected form.";
 
 }  // namespace ranklab

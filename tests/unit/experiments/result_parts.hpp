@@ -27,6 +27,18 @@ inline const std::vector<double>& find_scalar(const ranklab::Result& result,
   return found->per_trial;
 }
 
+inline std::vector<std::string> titles_of(const ranklab::Figure& figure) {
+  std::vector<std::string> titles;
+  for (const ranklab::Panel& panel : figure.panels) titles.push_back(panel.title);
+  return titles;
+}
+
+inline std::vector<std::string> labels_of(const ranklab::Panel& panel) {
+  std::vector<std::string> labels;
+  for (const ranklab::Curve& curve : panel.curves) labels.push_back(curve.label);
+  return labels;
+}
+
 inline const ranklab::Claim& find_claim(const ranklab::Result& result, std::string_view id) {
   const auto found = std::find_if(result.claims.begin(), result.claims.end(),
                                   [&](const auto& c) { return c.id == id; });

@@ -83,7 +83,7 @@ TEST_CASE(
     CHECK(std::holds_alternative<std::monostate>(evidence_from(none)));
 }
 
-TEST_CASE("the text `see` of a figure is kept, and omitted if there is none") {
+TEST_CASE("the text `see` of a figure is kept, and an empty one is omitted") {
   ResultFile file;
   CHECK_FALSE(result_json(file, sample_result(), {}, {}).contains("see"));
   file.see = "Two curves.";

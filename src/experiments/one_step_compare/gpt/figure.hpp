@@ -16,7 +16,7 @@ void draw(ResultBuilder& out, const Plan& plan);
 bool is_comparable(const Run& run, const Plan& plan);
 
 /// Adam's run with the same settings, except for those of the optimizers: their learning rates and
-/// the matrices that they update. Null if there is none or if the run is Adam's.
+/// the matrices that they update. Null for a run of Adam and for a run without such a partner.
 const Run* adam_for(const Run& run, const Plan& plan);
 
 /// The look of a curve. Every trial is drawn, because trained networks can differ by more than a

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <map>
 
@@ -78,11 +77,6 @@ std::string in_words(const std::string& matrix) {
       {"X_plus", "block output"},
   };
   return words.at(matrix) + " " + matrix;
-}
-
-std::string capitalized(std::string text) {
-  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
-  return text;
 }
 
 // Proposition 2.14 (ii): each measured rank and its bound, one panel per matrix.

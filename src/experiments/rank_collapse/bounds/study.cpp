@@ -107,13 +107,14 @@ void add_skip_panel(ResultBuilder& out, const BoundsConfig& config) {
       log_axis("lambda > 0 (strength of the skip)"), unit_axis("mu / sqrt N (0: equal tokens)"));
   int color = 0;
   for (const std::string& model : config.models) {
-    panel.curve(model + thm_4_1::final_mu, model_title(model), {LineStyle::line_points, color++});
+    panel.curve(model + thm_4_1::final_mu, model_row(model).title,
+                {LineStyle::line_points, color++});
   }
   const std::string& model = config.models.front();
   panel
-      .curve(model + thm_4_1::promised_by_turning, "our bound for " + model_title(model),
+      .curve(model + thm_4_1::promised_by_turning, "our bound for " + model_row(model).title,
              {LineStyle::dashed, color})
-      .curve(model + thm_4_1::promised_as_printed, "bound as printed for " + model_title(model),
+      .curve(model + thm_4_1::promised_as_printed, "bound as printed for " + model_row(model).title,
              {LineStyle::dotted, color + 1});
 }
 

@@ -107,10 +107,8 @@ std::vector<TwoTokenSystem> representatives(const Plan& plan) {
   std::erase_if(ascending, [](const TwoTokenSystem& system) { return system.is_degenerate(); });
   std::sort(ascending.begin(), ascending.end(),
             [](const auto& a, const auto& b) { return a.flag < b.flag; });
-  const double all = std::numeric_limits<double>::infinity(),
-               printed = plan.selective ? -1.5 : -2;
-  for (const auto& [low, high] :
-       {std::pair(-all, printed), {printed, -1.0}, {-1.0, all}}) {
+  const double all = std::numeric_limits<double>::infinity(), printed = plan.selective ? -1.5 : -2;
+  for (const auto& [low, high] : {std::pair(-all, printed), {printed, -1.0}, {-1.0, all}}) {
     std::vector<TwoTokenSystem> inside;
     std::copy_if(ascending.begin(), ascending.end(), std::back_inserter(inside),
                  [&, from = low, to = high](const TwoTokenSystem& system) {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/statistics.hpp"
+#include "core/text.hpp"
 #include "experiments/rank_collapse/train/figures.hpp"
 #include "report/figure/cell_text.hpp"
 

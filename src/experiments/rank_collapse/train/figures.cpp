@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core/text.hpp"
+#include "models/blocks/model_row.hpp"
 
 namespace ranklab::train {
 namespace {
@@ -23,11 +24,6 @@ std::string mean_name(const std::string& mean) {
 }
 
 }  // namespace
-
-std::string model_name(const std::string& model) {
-  return word_for({{"linear-attention", "linear attention"}, {"mamba2", "Mamba-2"}, {"s4d", "S4D"}},
-                  model);
-}
 
 std::string start_name(const std::string& init) {
   return word_for({{"fan", "usual initial weights"},
@@ -73,32 +69,26 @@ std::string variant_name(const Plan& plan, const Curve& curve) {
 std::string group_name(const Plan& plan, const Curve& curve) {
   const TrainConfig& c = plan.config;
   std::vector<std::string> parts;
-  if (c.model.size() > 1) parts.push_back(model_name(curve.model));
+  if (c.model.size() > 1) parts.push_back(model_row(curve.model).title);
   const std::string variant = variant_name(plan, curve);
   if (c.variant.size() > 1 || variant.find(',') != std::string::npos) parts.push_back(variant);
   if (c.layers.size() > 1) parts.push_back(counted(curve.layers, "layer"));
   if (c.init.size() > 1) parts.push_back(start_name(curve.init));
   if (c.lambda_where.size() > 1)
     parts.push_back(curve.where == "both" ? "lambda in both skips" : "lambda in the mixer's skip");
-  return parts.empty() ? model_name(curve.model) : joined(parts);
+  return parts.empty() ? model_row(curve.model).title : joined(parts);
 }
 
 std::string setting_name(const Plan& plan, const Curve& curve) {
   const TrainConfig& c = plan.config;
   std::vector<std::string> parts;
-  if (c.model.size() > 1) parts.push_back(model_name(curve.model));
+  if (c.model.size() > 1) parts.push_back(model_row(curve.model).title);
   if (curve.learns || curve.lambda != 1 || c.lambda.size() > 1)
     parts.push_back((curve.learns ? "lambda " : "") + skip_label(curve));
   if (c.init.size() > 1) parts.push_back(start_name(curve.init));
   if (c.lambda_where.size() > 1)
     parts.push_back(curve.where == "both" ? "lambda in both skips" : "lambda in the mixer's skip");
   return joined(parts);
-}
-
-std::string capitalized(std::string words) {
-  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z')
-    words[0] = static_cast<char>(words[0] - 'a' + 'A');
-  return words;
 }
 
 std::vector<const Curve*> curves_of_group(const Plan& plan, const Curve& group) {

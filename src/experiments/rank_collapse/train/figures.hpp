@@ -23,8 +23,6 @@ void add_figures_of_variants(ResultBuilder& out, const Plan& plan, const Task& t
 
 // Words (figures.cpp) -----------------------------------------------------------------------------
 
-/// "Mamba-2" for mamba2.
-std::string model_name(const std::string& model);
 /// "usual initial weights" for fan, and their law: "variance 1 / fan-in".
 std::string start_name(const std::string& init);
 std::string start_law(const std::string& init);
@@ -37,7 +35,6 @@ std::string variant_name(const Plan& plan, const Curve& curve);
 std::string group_name(const Plan& plan, const Curve& curve);
 /// What Curve::setting says, in words.
 std::string setting_name(const Plan& plan, const Curve& curve);
-std::string capitalized(std::string words);
 
 // Parts of figures (figures.cpp) ------------------------------------------------------------------
 

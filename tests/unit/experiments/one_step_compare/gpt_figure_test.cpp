@@ -73,18 +73,6 @@ GptConfig table_2() {
   return out;
 }
 
-std::vector<std::string> titles(const Figure& figure) {
-  std::vector<std::string> out;
-  for (const Panel& panel : figure.panels) out.push_back(panel.title);
-  return out;
-}
-
-std::vector<std::string> labels(const Panel& panel) {
-  std::vector<std::string> out;
-  for (const Curve& curve : panel.curves) out.push_back(curve.label);
-  return out;
-}
-
 const Figure& figure_with(const Result& result, const std::string& title) {
   const auto found = std::find_if(result.more_figures.begin(), result.more_figures.end(),
                                   [&](const Figure& each) { return each.title == title; });
@@ -132,7 +120,7 @@ TEST_CASE("the first figure shows the ranks of Muon's run, with a color for each
   const Figure& figure = result.figure;
   CHECK(figure.tables.empty());
   CHECK(figure.columns == 3);
-  CHECK(titles(figure) ==
+  CHECK(titles_of(figure) ==
         Words{"Post-activations S, input of W2 (Figure 2)", "Normalized input Am of W1 (Figure 6)",
               "Normalized input A of attention (Figure 6)", "Gradient of W2 (Figure 5)",
               "Gradient of W1 (Figure 5)", "Pre-activations Z (Figure 2's tracker)"});
@@ -143,7 +131,7 @@ TEST_CASE("the first figure shows the ranks of Muon's run, with a color for each
     CAPTURE(panel.title);
     CHECK(panel.group == "ranks");
     CHECK(panel.x.label == "training step with Muon");
-    CHECK(labels(panel) == Words{"layer 1", "layer 2"});
+    CHECK(labels_of(panel) == Words{"layer 1", "layer 2"});
     CHECK(panel.curves[1].series == "muon.layer1." + series[i]);
     CHECK(panel.curves[0].color != panel.curves[1].color);
     for (const Curve& curve : panel.curves) {
@@ -160,7 +148,7 @@ TEST_CASE("the first figure shows the ranks of Muon's run, with a color for each
 TEST_CASE("of many layers, some are drawn, among them the first and the last") {
   GptConfig of = config();
   of.layers = 20;
-  const Words shown = labels(drawn(of).figure.panels[0]);
+  const Words shown = labels_of(drawn(of).figure.panels[0]);
   CHECK(shown ==
         Words{"layer 1", "layer 4", "layer 7", "layer 11", "layer 14", "layer 17", "layer 20"});
 }
@@ -171,12 +159,12 @@ TEST_CASE("a run is compared with Adam's run with the same settings, seed by see
              "muon,spectral-on=hidden+embedding", "muon,dim=16"};
   const Result result = drawn(of);
   const Figure& losses = figure_with(result, "Losses of the optimizers");
-  REQUIRE(titles(losses) == Words{"Held-out loss", "Held-out loss minus that of Adam",
-                                  "Final held-out loss minus Adam's with the same settings"});
-  CHECK(labels(losses.panels[1]) == Words{"Muon"});  // the others are too many for curves
+  REQUIRE(titles_of(losses) == Words{"Held-out loss", "Held-out loss minus that of Adam",
+                                     "Final held-out loss minus Adam's with the same settings"});
+  CHECK(labels_of(losses.panels[1]) == Words{"Muon"});  // the others are too many for curves
   const Panel& final = losses.panels[2];
   CHECK(final.x.ticks == Words{"Muon", "Muon, emb. rate 0.01", "Muon + embedding"});
-  CHECK(labels(final) == Words{"Muon"});
+  CHECK(labels_of(final) == Words{"Muon"});
   CHECK(final.curves[0].style == LineStyle::points);
   CHECK(final.curves[0].color == losses.panels[1].curves[0].color);
   const Series& series = find_series(result, "muon.final_validation_loss_difference");
@@ -203,12 +191,12 @@ TEST_CASE("if there are more than four runs, curves over steps show those of --o
     of.also.push_back(std::string("muon,lr-muon=") + rate);
   const Result result = drawn(of);
   const Figure& losses = figure_with(result, "Losses of the optimizers");
-  CHECK(labels(losses.panels[0]) == Words{"Adam", "Muon"});
-  CHECK(labels(losses.panels[1]) == Words{"Muon"});
+  CHECK(labels_of(losses.panels[0]) == Words{"Adam", "Muon"});
+  CHECK(labels_of(losses.panels[1]) == Words{"Muon"});
   CHECK(losses.panels[2].x.ticks.size() == 6);
   find_series(result, "muon,lr-muon=0.5.validation_loss_difference");
   of.also.resize(2);
-  CHECK(labels(figure_with(drawn(of), "Losses of the optimizers").panels[0]) ==
+  CHECK(labels_of(figure_with(drawn(of), "Losses of the optimizers").panels[0]) ==
         Words{"Adam", "Muon", "Muon at rate 0.1", "Muon at rate 0.2"});
 }
 
@@ -230,22 +218,23 @@ TEST_CASE("the first figure of the runs of Table 2 is the table, printed and mea
   CHECK(column(2)[2] == mean_text({4.1, 4.11, 4.14}));
   CHECK(column(2)[5] == "undefined");  // Muon gains nothing
   CHECK(column(4)[0] == mean_text({4.3, 4.31, 4.34}));
-  CHECK(titles(result.figure) == Words{"Final held-out loss minus Adam's with the same settings"});
+  CHECK(titles_of(result.figure) ==
+        Words{"Final held-out loss minus Adam's with the same settings"});
   CHECK(result.figure.panels[0].x.ticks ==
         Words{"Muon", "Muon on W2", "Muon, SwiGLU", "Muon on W2, SwiGLU"});
   CHECK(
       figure_with(result, "Ranks of inputs and MLP gradients (Figures 2, 5 and 6)").panels.size() ==
       6);
-  CHECK(titles(figure_with(result, "Losses of the optimizers")) ==
+  CHECK(titles_of(figure_with(result, "Losses of the optimizers")) ==
         Words{"Held-out loss", "Held-out loss minus that of Adam"});
 }
 
 TEST_CASE("the effect of a gate is drawn for each optimizer, dashed in the optimizer's color") {
   const Result result = drawn(table_2());
   const Figure& gate = figure_with(result, "Without and with a gate (SwiGLU), means over layers");
-  REQUIRE(titles(gate) == Words{"Post-activations S, input of W2", "Condition (1.8) at W2"});
+  REQUIRE(titles_of(gate) == Words{"Post-activations S, input of W2", "Condition (1.8) at W2"});
   for (const Panel& panel : gate.panels) {
-    CHECK(labels(panel) == Words{"Adam", "Adam, SwiGLU", "Muon", "Muon, SwiGLU"});
+    CHECK(labels_of(panel) == Words{"Adam", "Adam, SwiGLU", "Muon", "Muon, SwiGLU"});
     CHECK(panel.curves[0].color == panel.curves[1].color);
     CHECK(panel.curves[0].color != panel.curves[2].color);
     CHECK(panel.curves[1].style == LineStyle::dashed);
@@ -284,9 +273,9 @@ TEST_CASE(
   const Result result = drawn(of);
   const Figure& gradients =
       figure_with(result, "Attention, embedding and head gradients (Figures 7 to 10)");
-  CHECK(titles(gradients) == Words{"Gradient of Wq (Figure 8)", "Gradient of Wk (Figure 8)",
-                                   "Gradient of Wv (Figure 9)", "Gradient of Wo (Figure 9)",
-                                   "Embedding (Figures 7 and 10)", "Head (Figures 6 and 7)"});
+  CHECK(titles_of(gradients) == Words{"Gradient of Wq (Figure 8)", "Gradient of Wk (Figure 8)",
+                                      "Gradient of Wv (Figure 9)", "Gradient of Wo (Figure 9)",
+                                      "Embedding (Figures 7 and 10)", "Head (Figures 6 and 7)"});
   CHECK(gradients.columns == 2);
   const Figure& ratios =
       figure_with(result, "Condition (1.8): nr(G) is at least the stable rank of the input");
@@ -294,7 +283,7 @@ TEST_CASE(
   REQUIRE(ratios.panels.size() == 8);
   CHECK(ratios.panels[5].curves[1].series == "adam.mean.W2.ratio");
   CHECK(ratios.panels[6].curves[0].series == "muon.head.ratio");
-  for (const Panel& panel : ratios.panels) CHECK(labels(panel) == Words{"Muon", "Adam"});
+  for (const Panel& panel : ratios.panels) CHECK(labels_of(panel) == Words{"Muon", "Adam"});
   // No step before 32 has a finite share.
   REQUIRE(ratios.tables.size() == 1);
   CHECK(ratios.tables[0].columns == Words{"run", "from step 32 on, % (\u00B1 99 %)"});
@@ -302,7 +291,7 @@ TEST_CASE(
   const Figure& steps = figure_with(result, "One-step comparisons (eq. 1.1), run of Muon");
   REQUIRE(steps.panels.size() == 2);
   for (const Panel& panel : steps.panels)
-    CHECK(labels(panel) ==
+    CHECK(labels_of(panel) ==
           Words{"on the batch that gave G", "on an independent batch", "prediction of eq. (1.1)"});
   const Series &batch = find_series(result, "muon.early.one_step.batch.points"),
                &independent = find_series(result, "muon.one_step.independent.points");
@@ -316,7 +305,7 @@ TEST_CASE("a run that is alone has nothing to be compared with") {
   of.optimizer = {"sgd"};
   const Result result = drawn(of, 1);
   const Figure& losses = figure_with(result, "Losses of the optimizers");
-  CHECK(titles(losses) == Words{"Held-out loss"});
+  CHECK(titles_of(losses) == Words{"Held-out loss"});
   CHECK(losses.tables.empty());
   CHECK(result.figure.panels[0].x.label == "training step with SGD");
 }

@@ -12,12 +12,12 @@ using namespace ranklab;
 
 TEST_CASE("every model has a title of its own, which is not its name on the command line") {
   std::set<std::string> titles;
-  for (const std::string& name : model_names()) {
-    CAPTURE(name);
-    CHECK(model_title(name) != name);
-    CHECK(titles.insert(model_title(name)).second);
+  for (const ModelRow& row : model_rows()) {
+    CAPTURE(row.name);
+    CHECK_FALSE(row.title.empty());
+    CHECK(row.title != row.name);
+    CHECK(titles.insert(row.title).second);
   }
-  CHECK(model_title("no such model") == "no such model");
 }
 
 TEST_CASE("a label names C_V, and the size of a model that was trained here") {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "experiments/rank_collapse/train/figures.hpp"
+#include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "temporary_folder.hpp"
 
@@ -85,25 +86,6 @@ void set_accuracies(Records& records, const std::string& curve, std::vector<doub
     records[t].set(curve + "." + final_accuracy, accuracies.at(t));
 }
 
-std::vector<std::string> titles_of(const Figure& figure) {
-  std::vector<std::string> titles;
-  for (const Panel& panel : figure.panels) titles.push_back(panel.title);
-  return titles;
-}
-
-std::vector<std::string> labels_of(const Panel& panel) {
-  std::vector<std::string> labels;
-  for (const ranklab::Curve& curve : panel.curves) labels.push_back(curve.label);
-  return labels;
-}
-
-const Series& series_of(const Result& result, const std::string& name) {
-  const auto found = std::find_if(result.series.begin(), result.series.end(),
-                                  [&](const Series& series) { return series.name == name; });
-  REQUIRE_MESSAGE(found != result.series.end(), name);
-  return *found;
-}
-
 /// Every curve of every panel shows its trainings one by one.
 void check_that_all_curves_show_trials(const Figure& figure) {
   for (const Panel& panel : figure.panels) {
@@ -129,13 +111,13 @@ TEST_CASE("recall is drawn as Table 1 with our accuracies, and as a dot per trai
                                  "here (median): lambda = 1", "here (median): learned",
                                  "here (median): lambda = 0"});
   REQUIRE(table.rows.size() == 2);
-  CHECK(table.rows[0] == std::vector<std::string>{"Attention", "99.6", "98.9",
+  CHECK(table.rows[0] == std::vector<std::string>{"Softmax attention", "99.6", "98.9",
                                                   "100 (4 of 5 above 90)", "52 (0 of 5 above 90)",
                                                   "52 (0 of 5 above 90)"});
   CHECK(table.rows[1][0] == "S4D");
   CHECK(table.rows[1][1] == "not in the paper");
 
-  CHECK(titles_of(result.figure) == std::vector<std::string>{"Attention", "S4D"});
+  CHECK(titles_of(result.figure) == std::vector<std::string>{"Softmax attention", "S4D"});
   CHECK(result.figure.columns == 2);
   for (const Panel& panel : result.figure.panels) {
     CHECK(panel.group == "accuracy");
@@ -147,22 +129,22 @@ TEST_CASE("recall is drawn as Table 1 with our accuracies, and as a dot per trai
     CHECK(panel.lines[0].y == 0.25);
   }
   check_that_all_curves_show_trials(result.figure);
-  const Series& dots = series_of(result, "attention.accuracy_by_skip");
+  const Series& dots = find_series(result, "attention.accuracy_by_skip");
   REQUIRE(dots.trials.size() == 5);
   CHECK(dots.trials[2] == std::vector<double>{0.5, 0.52, 0.52});
-  CHECK(series_of(result, "attention.accuracy_over_lambda").x.size() == 10);
-  CHECK(series_of(result, "attention.accuracy_of_learned").x.size() == 5);
+  CHECK(find_series(result, "attention.accuracy_over_lambda").x.size() == 10);
+  CHECK(find_series(result, "attention.accuracy_of_learned").x.size() == 5);
 
   REQUIRE(result.more_figures.size() == 2);
   CHECK(titles_of(result.more_figures[0]) ==
-        std::vector<std::string>{"Attention: accuracy", "S4D: accuracy",
-                                 "Attention: learned lambda", "S4D: learned lambda"});
+        std::vector<std::string>{"Softmax attention: accuracy", "S4D: accuracy",
+                                 "Softmax attention: learned lambda", "S4D: learned lambda"});
   CHECK(labels_of(result.more_figures[0].panels[0]) ==
         std::vector<std::string>{"lambda = 1", "learned", "lambda = 0"});
   CHECK(labels_of(result.more_figures[0].panels[2]) == std::vector<std::string>{"learned"});
   CHECK(titles_of(result.more_figures[1]) ==
-        std::vector<std::string>{"Attention: mu before training", "S4D: mu before training",
-                                 "Attention: mu after training", "S4D: mu after training"});
+        std::vector<std::string>{"Softmax attention: mu before training", "S4D: mu before training",
+                                 "Softmax attention: mu after training", "S4D: mu after training"});
   for (const Figure& figure : result.more_figures) {
     CHECK(figure.columns == 2);
     check_that_all_curves_show_trials(figure);
@@ -228,7 +210,8 @@ TEST_CASE("language models with one lambda have one figure, their training losse
   const Result result = report(plan, Task(config), records_of(plan, true, 2));
   CHECK(result.figure.tables.empty());
   REQUIRE(titles_of(result.figure) == std::vector<std::string>{"Training loss"});
-  CHECK(labels_of(result.figure.panels[0]) == std::vector<std::string>{"Mamba-2", "Attention"});
+  CHECK(labels_of(result.figure.panels[0]) ==
+        std::vector<std::string>{"Mamba-2", "Softmax attention"});
   CHECK(result.figure.panels[0].y.domain.low == 0);
   check_that_all_curves_show_trials(result.figure);
   CHECK(result.more_figures.empty());
@@ -265,13 +248,13 @@ TEST_CASE("variants are compared by their losses; tokens and gradients are a fur
   std::set<double> offsets;
   for (const ranklab::Curve& curve : final_losses.curves) offsets.insert(curve.x_offset);
   CHECK(offsets.size() == 5);
-  CHECK(series_of(result, final_losses.curves[0].series).trials.size() == 3);
+  CHECK(find_series(result, final_losses.curves[0].series).trials.size() == 3);
   // The loss before training is recorded but would dwarf the others.
-  const Series& held_out = series_of(result, result.figure.panels[3].curves[0].series);
+  const Series& held_out = find_series(result, result.figure.panels[3].curves[0].series);
   CHECK(held_out.x.front() == 2);
   CHECK(held_out.x.back() == 20);
-  CHECK(series_of(result, "attention,post,L=3,lr=0.001.test_loss").x.size() == 11);
-  CHECK(series_of(result, "post, lr = 0.001.loss_over_depth").x == std::vector<double>{2, 3});
+  CHECK(find_series(result, "attention,post,L=3,lr=0.001.test_loss").x.size() == 11);
+  CHECK(find_series(result, "post, lr = 0.001.loss_over_depth").x == std::vector<double>{2, 3});
 
   REQUIRE(result.more_figures.size() == 1);
   const Figure& details = result.more_figures[0];

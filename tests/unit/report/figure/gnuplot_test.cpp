@@ -22,6 +22,7 @@ namespace gnuplot_test {
 namespace fs = std::filesystem;
 using namespace ranklab;
 using ranklab::testing::contains;
+using ranklab::testing::count;
 using ranklab::testing::sample_result;
 
 namespace {
@@ -65,14 +66,6 @@ std::vector<std::vector<std::vector<double>>> blocks(const std::string& script,
   }
   if (!out.empty() && out.back().empty()) out.pop_back();
   return out;
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos;
-       at = text.find(part, at + part.size()))
-    ++found;
-  return found;
 }
 
 std::string lines_with(const std::string& text, const std::string& part) {

@@ -71,4 +71,13 @@ inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// How often `part` occurs in `text`, without overlaps.
+inline std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos;
+       at = text.find(part, at + part.size()))
+    ++found;
+  return found;
+}
+
 }  // namespace ranklab::testing

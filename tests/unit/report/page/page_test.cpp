@@ -13,6 +13,7 @@ namespace page_test {
 
 using namespace ranklab;
 using ranklab::testing::contains;
+using ranklab::testing::count;
 using ranklab::testing::sample_result;
 
 TEST_CASE("the page shows the content of a result and is reproducible") {
@@ -216,11 +217,7 @@ TEST_CASE(
   // At most three per paper.
   std::vector<nlohmann::json> many(5, result);
   const std::string page = first_screen(many);
-  std::size_t sentences = 0;
-  for (std::size_t at = page.find("GD keeps"); at != std::string::npos;
-       at = page.find("GD keeps", at + 1))
-    ++sentences;
-  CHECK(sentences == 3);
+  CHECK(count(page, "GD keeps") == 3);
 }
 
 TEST_CASE(
@@ -277,16 +274,11 @@ TEST_CASE("the environment is listed once, then only what differs") {
   second["environment"]["cpu"] = "another machine";
   const std::string page =
       html_report({sample_result(), second}, {"a.json", "b.json"}, {{{"<svg>"}}, {{"<svg>"}}});
-  const auto count = [&](const std::string& text) {
-    std::size_t found = 0;
-    for (std::size_t at = page.find(text); at != std::string::npos; at = page.find(text, at + 1))
-      ++found;
-    return found;
-  };
-  CHECK(count("<td>version<td>") == 1);
-  CHECK(count("<td>cpu<td>") == 2);
-  CHECK(count("another machine") == 1);
-  CHECK(count("Environment (otherwise as for <a href=\"#spectral-fig03\">spectral-fig03</a>)") ==
+  CHECK(count(page, "<td>version<td>") == 1);
+  CHECK(count(page, "<td>cpu<td>") == 2);
+  CHECK(count(page, "another machine") == 1);
+  CHECK(count(page,
+              "Environment (otherwise as for <a href=\"#spectral-fig03\">spectral-fig03</a>)") ==
         1);
 }
 
