@@ -73,10 +73,10 @@ GptConfig table_2() {
   return out;
 }
 
-const Figure& figure_with(const Result& result, const std::string& title) {
+const Figure& figure_with(const Result& result, std::string_view title) {
   const auto found = std::find_if(result.more_figures.begin(), result.more_figures.end(),
                                   [&](const Figure& each) { return each.title == title; });
-  CAPTURE(title);
+  CAPTURE(std::string(title));
   REQUIRE(found != result.more_figures.end());
   return *found;
 }
