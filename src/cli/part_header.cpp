@@ -51,8 +51,8 @@ std::string part_header(ResolvedRun& run) {
   for (const auto& [key, value] : config.items()) out += line("config", key, value);
   out += line("preset", "title", run.title) + line("preset", "paper", run.paper) +
          line("preset", "figure", run.figure) + line("preset", "see", run.see) +
-         line("preset", "finding", run.finding) +
-         line("preset", "trial", run.trial_unit) + line("preset", "config", run.preset_config);
+         line("preset", "finding", run.finding) + line("preset", "trial", run.trial_unit) +
+         line("preset", "config", run.preset_config);
   for (const auto& [path, checksum] : input_checksums(run.study->fields()))
     out += line("input", one_line(path), checksum);
   return out;

@@ -24,8 +24,10 @@ int plot_command(const std::vector<std::string>& words) {
   std::string out;
   bool keep_script = false, quiet = false;
   const std::vector<Field> fields = {
-      text_field("out", out, "path of the figure, .svg, .png or .pdf (not given: RESULT.svg); further figures of the "
-                 "result are written next to it, as RESULT.2.svg and so on"),
+      text_field(
+          "out", out,
+          "path of the figure, .svg, .png or .pdf (not given: RESULT.svg); further figures of the "
+          "result are written next to it, as RESULT.2.svg and so on"),
       switch_field("keep-script", keep_script,
                    "keep the gnuplot script next to the figure, with .gp added to its name"),
       switch_field("quiet", quiet, "print only errors on standard error"),

@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<std::string> preset_keys = {
-    "command", "title", "source", "see",       "finding", "summary",
-    "seconds", "trial", "after",  "reproduce", "judged_in", "config"};
+const std::vector<std::string> preset_keys = {"command", "title",     "source",    "see",
+                                              "finding", "summary",   "seconds",   "trial",
+                                              "after",   "reproduce", "judged_in", "config"};
 
 void require_text(const nlohmann::json& object, const char* key, const std::string& where) {
   if (object.contains(key) && !object[key].is_string())

@@ -21,7 +21,8 @@ int report_command(const std::vector<std::string>& words) {
   bool quiet = false;
   const std::vector<Field> fields = {
       text_field("out", out,
-                 "path of the page; - is standard output; .md writes the overview of the page for a README"),
+                 "path of the page; - is standard output; .md writes the overview of the page for "
+                 "a README"),
       switch_field("quiet", quiet, "print only errors on standard error"),
   };
   const Arguments arguments = parse_utility(words, fields);

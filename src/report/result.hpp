@@ -108,8 +108,8 @@ struct Result {
   std::vector<Claim> claims;
   Figure figure;
   std::vector<Figure> more_figures;  // details that the figure leaves out
-  Table table;                     // may be empty
-  std::vector<std::string> notes;  // information that a reader needs, one sentence each
+  Table table;                       // may be empty
+  std::vector<std::string> notes;    // information that a reader needs, one sentence each
   std::vector<Skipped> skipped;
   std::vector<std::string> failed_gates;  // a study's failed conditions for exit status 3
 };

@@ -16,12 +16,12 @@ inline constexpr char assumed[] = "Assumed: ";
 
 /// The parts of a result file that are not in the study's Result.
 struct ResultFile {
-  std::string command, study, preset;  // preset empty: none
-  std::string title;                   // empty: the study's title
-  std::string paper, figure;           // both empty: no source
-  std::string see;                     // what the figure shows; empty: not given
+  std::string command, study, preset;       // preset empty: none
+  std::string title;                        // empty: the study's title
+  std::string paper, figure;                // both empty: no source
+  std::string see;                          // what the figure shows; empty: not given
   const nlohmann::json* finding = nullptr;  // the preset's sentence for the first screen of a page
-  std::string trial_unit;              // what one trial is: input, seed, ...; empty: not given
+  std::string trial_unit;                   // what one trial is: input, seed, ...; empty: not given
   const nlohmann::ordered_json* changed =
       nullptr;  // differences of the run from its preset; null or empty: no difference
   std::uint64_t trials_requested = 0, trials_completed = 0;

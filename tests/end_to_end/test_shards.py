@@ -126,8 +126,10 @@ class MergedEqualsSingleTest(ShardsTest):
 
 class ResumeTest(ShardsTest):
     def test_a_killed_shard_resumes_and_a_complete_one_is_not_changed(self):
-        whole = self.result_text(LONG, name="whole.json")
-        command = LONG.split() + ["--shard", "2/2", "--quiet", "--out", "p.2-of-2.part"]
+        # The journal is written once a second: the shard must run for several seconds.
+        long = LONG.replace("--steps 60", "--steps 300")
+        whole = self.result_text(long, name="whole.json")
+        command = long.split() + ["--shard", "2/2", "--quiet", "--out", "p.2-of-2.part"]
         process = subprocess.Popen([BINARY, *command, "--threads", "1"], cwd=self.folder)
         journal = self.path("p.2-of-2.part.journal")
         deadline = time.monotonic() + 60
@@ -142,7 +144,7 @@ class ResumeTest(ShardsTest):
             file.truncate(before - 7)
         self.run_program(command + ["--resume"])
         self.assertFalse(os.path.exists(journal))
-        self.shard(LONG, 1, 2)
+        self.shard(long, 1, 2)
         self.run_program("merge p.2-of-2.part p.1-of-2.part --quiet --out merged.json")
         self.check_same(whole, self.read("merged.json"))
         before = self.state()
