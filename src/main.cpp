@@ -1,5 +1,6 @@
 // ranklab: argv -> command -> exit code.
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -80,6 +81,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "ranklab: %s\n", shown.c_str());
     return exit_code;
   };
+  // Beyond `ulimit -f`, a write then fails like any other instead of ending the program.
+  std::signal(SIGXFSZ, SIG_IGN);
   prepare_blas(argv);
   return_large_blocks();
   try {
@@ -93,6 +96,6 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return print_error("out of memory; use smaller sizes or fewer --threads", 1);
   } catch (const std::exception& error) {
-    return print_error(error.what(), 1);
+    return print_error("internal error, please report it: " + std::string(error.what()), 1);
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "core/bytes.hpp"
@@ -25,60 +26,69 @@ std::string checksum_of(const std::string& path) {
   return hexadecimal(sum);
 }
 
-void add_file(const fs::path& path, std::map<std::string, std::string>& checksums);
+// The files that a run names, each once, whatever its names.
+class Files {
+ public:
+  // A file, a folder with all its files, FILE.npz:key, or a comma-separated list of these.
+  void add_text(const std::string& text) {
+    std::error_code error;
+    if (fs::is_directory(text, error)) {
+      constexpr auto options = fs::directory_options::skip_permission_denied;
+      for (fs::recursive_directory_iterator entry(text, options, error), end;
+           !error && entry != end; entry.increment(error))
+        add_file(entry->path());
+      return;
+    }
+    add_file(text);
+    std::istringstream words(text);
+    for (std::string word; std::getline(words, word, ',');) {
+      add_file(word);
+      add_file(word.substr(0, word.rfind(':')));
+    }
+  }
 
-// Adds every file that a string in a JSON value names, relative to the folder.
-void add_named(const nlohmann::json& value, const fs::path& folder,
-               std::map<std::string, std::string>& checksums) {
-  if (value.is_string()) add_file(folder / value.get<std::string>(), checksums);
-  if (value.is_structured()) {
-    for (const auto& element : value) add_named(element, folder, checksums);
-  }
-}
+  std::map<std::string, std::string> take_checksums() { return std::move(checksums_); }
 
-void add_file(const fs::path& path, std::map<std::string, std::string>& checksums) {
-  std::error_code error;
-  if (path.filename().empty() || !fs::is_regular_file(path, error) ||
-      checksums.contains(path.string()))
-    return;
-  checksums[path.string()] = checksum_of(path.string());
-  if (path.extension() != ".json") return;
-  try {
-    const auto file = InputFile::open(path.string());
-    add_named(parse_json(file->text(0, file->size()), path.string()), path.parent_path(),
-              checksums);
-  } catch (const Failure&) {
-    // The study that reads the file reports the error.
+ private:
+  void add_file(const fs::path& path) {
+    std::error_code error;
+    if (path.filename().empty() || !fs::is_regular_file(path, error) ||
+        !seen_.insert(fs::weakly_canonical(path, error)).second)
+      return;
+    checksums_[path.string()] = checksum_of(path.string());
+    if (path.extension() != ".json") return;
+    try {
+      add_named(parse_json(read_json_text(path.string()), path.string()), path.parent_path());
+    } catch (const Failure&) {
+      // The study that reads the file reports the error.
+    }
   }
-}
 
-void add_text(const std::string& text, std::map<std::string, std::string>& checksums) {
-  std::error_code error;
-  if (fs::is_directory(text, error)) {
-    for (const auto& entry : fs::recursive_directory_iterator(text, error))
-      add_file(entry.path(), checksums);
-    return;
+  // Adds every file below the folder that a string in a JSON value names.
+  void add_named(const nlohmann::json& value, const fs::path& folder) {
+    if (value.is_string() && stays_below(value.get<std::string>()))
+      add_file(folder / value.get<std::string>());
+    if (value.is_structured()) {
+      for (const auto& element : value) add_named(element, folder);
+    }
   }
-  add_file(text, checksums);
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
-    add_file(word, checksums);
-    add_file(word.substr(0, word.rfind(':')), checksums);
-  }
-}
+
+  std::set<fs::path> seen_;
+  std::map<std::string, std::string> checksums_;  // by path
+};
 
 }  // namespace
 
 std::map<std::string, std::string> input_checksums(const std::vector<Field>& fields) {
-  std::map<std::string, std::string> checksums;
+  Files files;
   for (const Field& field : fields) {
     if (field.names_output || !field.choices.empty()) continue;
-    if (const auto* text = std::get_if<std::string*>(&field.target)) add_text(**text, checksums);
+    if (const auto* text = std::get_if<std::string*>(&field.target)) files.add_text(**text);
     if (const auto* texts = std::get_if<std::vector<std::string>*>(&field.target)) {
-      for (const std::string& text : **texts) add_text(text, checksums);
+      for (const std::string& text : **texts) files.add_text(text);
     }
   }
-  return checksums;
+  return files.take_checksums();
 }
 
 }  // namespace ranklab

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <stdexcept>
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -18,7 +19,9 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
+#include "io/json_file.hpp"
 #include "report/environment.hpp"
+#include "report/result_json.hpp"
 #include "run/journal_format.hpp"
 
 namespace ranklab {
@@ -46,7 +49,13 @@ class Parts {
 
   const PartHeader& header() const { return first_; }
   const std::string& first_path() const { return first_path_; }
-  std::vector<TrialRecord> take_records() { return std::move(records_); }
+  // In the order of the trials. All are there, because no shard is missing.
+  std::vector<TrialRecord> take_records() {
+    std::vector<TrialRecord> out;
+    out.reserve(records_.size());
+    for (auto& [trial, record] : records_) out.push_back(std::move(record));
+    return out;
+  }
   const Timing& timing() const { return timing_; }
 
   // The environment in which the trials ran, possibly on other machines.
@@ -77,14 +86,13 @@ class Parts {
     if (first_path_.empty()) {
       first_ = header;
       first_path_ = path;
-      records_.resize(header.trials);
     }
     require_same_run(header, name);
     const auto [earlier, is_new] = owners_.emplace(header.shard.index, name);
     if (!is_new)
       throw Failure(name + ": shard " + header.shard.text() + " is also in " + earlier->second);
     if (!is_complete(part, wanted)) throw Failure(name + ": damaged after " + progress);
-    part.take(header.shard, records_);
+    part.take(header.shard, header.trials, records_);
     add_trailer(trailer);
   }
 
@@ -100,31 +108,35 @@ class Parts {
   }
 
   void add_trailer(const OrderedJson& trailer) {
-    const auto number = [&](const char* key) { return trailer.value(key, 0.0); };
-    processors_.insert(trailer.value("cpu", "unknown"));
-    threads_ = std::max(threads_, trailer.value("threads", std::uint64_t{1}));
-    timing_.wall = std::max(timing_.wall, number("wall_s"));
-    timing_.cpu += number("cpu_s");
-    timing_.trials += number("trials_s");
+    processors_.insert(value_or(trailer, "cpu", std::string("unknown")));
+    threads_ = std::max(threads_, value_or(trailer, "threads", std::uint64_t{1}));
+    timing_.wall = std::max(timing_.wall, value_or(trailer, "wall_s", 0.0));
+    timing_.cpu += value_or(trailer, "cpu_s", 0.0);
+    timing_.trials += value_or(trailer, "trials_s", 0.0);
   }
 
+  // A damaged header may claim any number of shards, so the list has an end.
   void note_missing() {
+    constexpr std::size_t most_named = 20;
+    if (first_path_.empty() || owners_.size() == first_.shard.count) return;
+    const std::uint64_t all = first_.shard.count - owners_.size();
     std::vector<std::string> missing;
-    for (Shard shard{1, first_.shard.count}; shard.index <= shard.count && !first_path_.empty();
-         ++shard.index) {
+    for (Shard shard{1, first_.shard.count};
+         shard.index <= shard.count && missing.size() < most_named; ++shard.index) {
       if (!owners_.contains(shard.index)) missing.push_back(shard.text());
     }
-    if (missing.empty()) return;
-    const bool one = missing.size() == 1;
-    problems_.push_back((one ? "shard " : "shards ") + joined(missing) + (one ? " has" : " have") +
-                        " no part; run " + (one ? "it" : "them") + " with --shard " +
-                        missing.front() + " --resume");
+    const std::string first = missing.front();
+    if (all > missing.size())
+      missing.push_back("and " + std::to_string(all - missing.size()) + " more");
+    problems_.push_back((all == 1 ? "shard " : "shards ") + joined(missing) +
+                        (all == 1 ? " has" : " have") + " no part; run " +
+                        (all == 1 ? "it" : "them") + " with --shard " + first + " --resume");
   }
 
   PartHeader first_;
   std::string first_path_;
   std::map<std::uint64_t, std::string> owners_;  // the part of each shard
-  std::vector<TrialRecord> records_;
+  std::map<std::uint64_t, TrialRecord> records_;
   std::vector<std::string> problems_;
   std::set<std::string> processors_;
   std::uint64_t threads_ = 1;
@@ -135,11 +147,24 @@ class Parts {
 void require_this_program(const Parts& parts) {
   const OrderedJson here = environment_json(1, {});
   for (const char* key : {"version", "git", "program"}) {
-    const OrderedJson there = parts.header().environment.value(key, OrderedJson());
+    const OrderedJson there = member(parts.header().environment, key);
     if (there == here[key]) continue;
     throw Failure(printable(parts.first_path()) + ": was written by a different program: " + key +
-                  " is " + there.dump() + " there, " + here[key].dump() + " here" +
-                  "; merge with the program that ran the shards");
+                  " is " + printable_key(there.dump(-1, ' ', true)) + " there, " +
+                  here[key].dump() + " here; merge with the program that ran the shards");
+  }
+}
+
+// A record without the arrays that the study wants is not one of its own.
+Execution judged(ResolvedRun& run, Parts& parts, std::chrono::steady_clock::time_point start,
+                 OrderedJson environment) {
+  try {
+    return execute_finished(run, parts.take_records(), parts.timing(), start,
+                            std::move(environment));
+  } catch (const std::logic_error& error) {
+    throw Failure(printable(parts.first_path()) +
+                  ": damaged: its trials do not have the numbers of this study (" + error.what() +
+                  ")");
   }
 }
 
@@ -177,8 +202,7 @@ int merge_command(const std::vector<std::string>& words) {
 
   std::vector<std::string> argv = {"ranklab", "merge"};
   argv.insert(argv.end(), words.begin(), words.end());
-  Execution execution =
-      execute_finished(run, parts.take_records(), parts.timing(), start, parts.environment(argv));
+  Execution execution = judged(run, parts, start, parts.environment(argv));
   return deliver(run, execution, nullptr);
 }
 

@@ -56,8 +56,13 @@ void refuse_to_replace(ResolvedRun& run) {
   if (earlier["command"] != run.experiment->name)
     return refuse("holds a different run (" +
                   change_text("command", earlier["command"], run.experiment->name) + ")");
-  const Json& before = earlier["config"];
-  const Json now = run.config();
+  Json before = earlier["config"], now = run.config();
+  // Files next to the result change no number, and a replay does not write them.
+  for (const Field& field : run.study->fields()) {
+    if (!field.names_output) continue;
+    before.erase(field.name);
+    now.erase(field.name);
+  }
   const std::vector<std::string> keys = differing_keys(before, now);
   if (keys.empty() || contains_trials(earlier, keys, now)) return;
   constexpr std::size_t max_named = 3;

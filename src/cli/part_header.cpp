@@ -6,6 +6,7 @@
 #include "cli/input_files.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "io/json_file.hpp"
 #include "report/environment.hpp"
 
 namespace ranklab {
@@ -32,9 +33,9 @@ struct Line {
 Line parsed(const std::string& text) {
   const std::size_t blank = text.find(' '), colon = text.find(": ", blank);
   if (blank == std::string::npos || colon == std::string::npos) return {};
-  return {text.substr(0, blank), text.substr(blank + 1, colon - blank - 1),
-          nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(colon) + 2, text.end(),
-                                nullptr, false)};
+  const std::string name = text.substr(blank + 1, colon - blank - 1);
+  return {text.substr(0, blank), name,
+          parse_json(std::string_view(text).substr(colon + 2), printable_key(name))};
 }
 
 }  // namespace
@@ -94,7 +95,7 @@ ResolvedRun resolve_part(const PartHeader& header, const std::string& path) {
   ResolvedRun run = resolve_document(
       *experiment, {}, {{"command", header.command}, {"config", header.config}}, path);
   // Use the texts of the shards: the presets on this machine may differ.
-  const auto text = [&](const char* key) { return header.preset.value(key, ""); };
+  const auto text = [&](const char* key) { return value_or(header.preset, key, std::string()); };
   run.title = text("title");
   run.paper = text("paper");
   run.figure = text("figure");
@@ -106,11 +107,19 @@ ResolvedRun resolve_part(const PartHeader& header, const std::string& path) {
 }
 
 bool is_complete(const PartFile& part, std::uint64_t wanted) {
-  return part.trials() == wanted && !part.torn() && !part_trailer(part).is_null();
+  return part.trials() == wanted && !part.damaged() && !part_trailer(part).is_null();
+}
+
+nlohmann::json part_note(const std::string& note) {
+  try {
+    return note.empty() ? nlohmann::json() : parse_json(note, "note");
+  } catch (const Failure&) {
+    return nullptr;
+  }
 }
 
 nlohmann::json part_trailer(const PartFile& part) {
-  nlohmann::json trailer = nlohmann::json::parse(part.last_note(), nullptr, false);
+  nlohmann::json trailer = part_note(part.last_note());
   return trailer.is_object() && trailer.contains("wall_s") ? trailer : nlohmann::json();
 }
 

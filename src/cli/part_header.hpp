@@ -29,8 +29,11 @@ PartHeader read_part_header(const PartFile& part);
 /// The run to which the header's shard belongs. Messages call the part `path`.
 ResolvedRun resolve_part(const PartHeader& header, const std::string& path);
 
-/// True if the part holds all `wanted` trials of its shard and their times, and no record is torn.
+/// True if the part holds all `wanted` trials of its shard and their times, and no byte is damaged.
 bool is_complete(const PartFile& part, std::uint64_t wanted);
+
+/// A note as JSON; null if it is not JSON.
+nlohmann::json part_note(const std::string& note);
 
 /// The last note of a part: {"threads", "cpu", "wall_s", "cpu_s", "trials_s"}; null if the part
 /// has none.

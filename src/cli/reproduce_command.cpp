@@ -137,11 +137,17 @@ Json finished_result(const Task& task) {
 
 // Opens the journal of the task, with the trials of an interrupted run of this program.
 Journal open_journal(Task& task, bool force) {
-  const std::string mine = journal_identity(task.run), found = Journal::owner(task.result);
+  const std::string mine = journal_identity(task.run);
+  std::string found;
+  try {
+    found = Journal::owner(task.result);
+  } catch (const Failure&) {
+    if (!force) throw;
+  }
   const auto program = [](const std::string& identity) {
     return identity.substr(0, identity.find('\n'));
   };
-  if (!force && found != mine && program(found) == program(mine))
+  if (!force && !found.empty() && found != mine && program(found) == program(mine))
     throw Failure(
         Journal::path_for(task.result) +
         " holds the trials of an interrupted run with different parameters; --force discards them");
@@ -255,6 +261,11 @@ class Reproduction {
     check_memory(task.run);
     check_writable(task.result);
     Journal journal = open_journal(task, options_.force);
+    if (journal.discarded() && !options_.force)
+      print_line(label(task) + "  starting over: another program left the finished trials");
+    if (journal.skipped_damage())
+      print_line(label(task) + "  " + journal.path() +
+                 " has damaged records; their trials run again");
     const std::string key = key_of(task);
     const bool is_shared = uses_[key] > 1;
     const Progress::Look look{::isatty(STDERR_FILENO) != 0, label(task)};

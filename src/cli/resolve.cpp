@@ -19,7 +19,8 @@ namespace {
 struct ConfigFile {
   std::string label;
   nlohmann::json document;
-  bool ignores_outputs = false;  // for a rerun that is only compared: ignore output fields
+  // Ignore output fields: a result, perhaps of a stranger, must not choose where files are written.
+  bool ignores_outputs = false;
 
   const nlohmann::json* find(const std::string& key) const {
     if (document.is_null() || !document["config"].contains(key)) return nullptr;
@@ -95,6 +96,10 @@ void apply_flags(const Arguments& arguments, const Experiment& experiment, const
     if (name == "preset") continue;
     const Field* field = find_field(fields, name);
     if (field == nullptr) refuse_key(experiment, study, fields, name, "--" + name);
+    // --out and --config are not recorded.
+    if (name != "out" && name != "config" && !is_utf8(value))
+      throw UsageError("--" + name + ": '" + printable_key(value) +
+                       "' is not valid UTF-8, so a result cannot record it");
     if (field->one_per_flag) {
       uses[name].push_back(value);
       field->parse_elements(uses[name], "--" + name);
@@ -270,7 +275,8 @@ nlohmann::ordered_json ResolvedRun::changed() {
 ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments) {
   ConfigFile config;
   if (const std::string* path = arguments.find("config"))
-    config = {"--config " + *path, read_config_file(*path), false};
+    config = {"--config " + *path, read_config_file(*path)};
+  config.ignores_outputs = member(config.document, "schema").is_string();
   return resolve(experiment, arguments, config);
 }
 

@@ -165,7 +165,7 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
   if (!to_stdout) check_writable(options.out);
   std::optional<Journal> journal;
   if (keeps_journal) journal.emplace(options.out, journal_identity(run), options.resume);
-  if (journal && !options.quiet) warn_of_discarded_trials(*journal);
+  if (journal && !options.quiet) warn_of_lost_trials(*journal);
 
   std::vector<std::string> argv = {"ranklab", experiment.name};
   argv.insert(argv.end(), words.begin(), words.end());

@@ -54,11 +54,14 @@ bool is_done(const ResolvedRun& run, const std::string& header) {
 
 }  // namespace
 
-void warn_of_discarded_trials(const Journal& journal) {
-  if (!journal.discarded()) return;
-  std::fprintf(stderr,
-               "ranklab: starting over; the finished trials of an interrupted run were discarded "
-               "(--resume would have kept them)\n");
+void warn_of_lost_trials(const Journal& journal) {
+  if (journal.discarded())
+    std::fprintf(stderr,
+                 "ranklab: starting over; the finished trials of an interrupted run were discarded "
+                 "(--resume would have kept them)\n");
+  if (journal.skipped_damage())
+    std::fprintf(stderr, "ranklab: %s has damaged records; their trials run again\n",
+                 printable(journal.path()).c_str());
 }
 
 int run_shard(ResolvedRun& run, const Progress::Look& progress) {
@@ -73,7 +76,7 @@ int run_shard(ResolvedRun& run, const Progress::Look& progress) {
   }
   check_writable(options.out);
   Journal journal(options.out, header, options.resume);
-  if (!options.quiet) warn_of_discarded_trials(journal);
+  if (!options.quiet) warn_of_lost_trials(journal);
   // `ranklab status` computes the speed from this note and the time of the last write.
   const std::uint64_t before = journal.finished().size();
   journal.note(

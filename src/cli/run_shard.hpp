@@ -13,7 +13,7 @@ namespace ranklab {
 /// --out holds another file, and for flags that need a result.
 int run_shard(ResolvedRun& run, const Progress::Look& progress);
 
-/// Warns on standard error if trials of an interrupted run were discarded.
-void warn_of_discarded_trials(const Journal& journal);
+/// Warns on standard error if trials of an interrupted run were discarded or damaged.
+void warn_of_lost_trials(const Journal& journal);
 
 }  // namespace ranklab

@@ -15,6 +15,7 @@
 #include "cli/part_header.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "io/json_file.hpp"
 #include "run/progress.hpp"
 
 namespace ranklab {
@@ -42,23 +43,54 @@ ShardState state_of(const PartFile& part, const PartHeader& header) {
   out.kind = is_complete(part, out.wanted)       ? Kind::complete
              : part.path().ends_with(".journal") ? Kind::running
                                                  : Kind::damaged;
-  const nlohmann::json session = nlohmann::json::parse(part.session_note(), nullptr, false);
-  if (session.is_object()) {
-    const double seconds = out.last_write - session.value("started", out.last_write);
-    const double done = static_cast<double>(out.trials) - session.value("trials", 0.0);
-    if (seconds > 0 && done > 0) out.rate = done / seconds;
+  const nlohmann::json session = part_note(part.session_note());
+  const double seconds = out.last_write - value_or(session, "started", out.last_write);
+  const double done = static_cast<double>(out.trials) - value_or(session, "trials", 0.0);
+  if (seconds > 0 && done > 0) out.rate = done / seconds;
+  return out;
+}
+
+// Numbers from `first` to `last`.
+struct Range {
+  std::uint64_t first, last;
+};
+
+// The ranges of sorted numbers.
+std::vector<Range> ranges_of(const std::vector<std::uint64_t>& numbers) {
+  std::vector<Range> out;
+  for (const std::uint64_t number : numbers) {
+    if (!out.empty() && out.back().last + 1 == number) {
+      out.back().last = number;
+    } else {
+      out.push_back({number, number});
+    }
   }
   return out;
 }
 
+// The ranges of 1 to `count` between `known` ranges. `count` comes from a file and may be large.
+std::vector<Range> gaps(const std::vector<Range>& known, std::uint64_t count) {
+  std::vector<Range> out;
+  std::uint64_t next = 1;
+  for (const Range& range : known) {
+    if (next < range.first) out.push_back({next, range.first - 1});
+    next = range.last + 1;
+  }
+  if (next <= count) out.push_back({next, count});
+  return out;
+}
+
+std::uint64_t size_of(const std::vector<Range>& ranges) {
+  std::uint64_t sum = 0;
+  for (const Range& range : ranges) sum += range.last - range.first + 1;
+  return sum;
+}
+
 // "1-4,6,9-12", as `sbatch --array` takes it.
-std::string ranges(const std::vector<std::uint64_t>& numbers) {
+std::string text_of(const std::vector<Range>& ranges) {
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t end = i;
-    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
-    out.push_back(std::to_string(numbers[i]) + (end > i ? "-" + std::to_string(numbers[end]) : ""));
-    i = end + 1;
+  for (const auto& [first, last] : ranges) {
+    out.push_back(std::to_string(first) + (last > first ? "-" + std::to_string(last) : ""));
   }
   return joined(out, ",");
 }
@@ -72,7 +104,7 @@ class Overview {
       header = read_part_header(part);
     } catch (const Failure& error) {
       // A new journal may not have its header yet.
-      if (path.ends_with(".journal") && part.header().empty()) return;
+      if (path.ends_with(".journal") && part.is_new()) return;
       throw Failure(printable(path) + ": " + error.what());
     }
     if (first_path_.empty()) {
@@ -93,27 +125,30 @@ class Overview {
     if (first_path_.empty()) throw Failure("no shard has started");
     using Kind = ShardState::Kind;
     std::map<Kind, std::vector<std::uint64_t>> by_kind;
-    std::vector<std::uint64_t> missing;
-    for (std::uint64_t i = 1; i <= first_.shard.count; ++i) {
-      const auto found = shards_.find(i);
-      (found == shards_.end() ? missing : by_kind[found->second.kind]).push_back(i);
+    std::vector<std::uint64_t> started;
+    for (const auto& [number, shard] : shards_) {
+      by_kind[shard.kind].push_back(number);
+      started.push_back(number);
     }
-    std::printf("%s %s: %s in %s\n", first_.command.c_str(),
-                first_.config.value("study", "").c_str(), counted(first_.trials, "trial").c_str(),
+    const std::vector<Range> missing = gaps(ranges_of(started), first_.shard.count);
+    std::printf("%s %s: %s in %s\n", printable(first_.command).c_str(),
+                printable(value_or(first_.config, "study", std::string())).c_str(),
+                counted(first_.trials, "trial").c_str(),
                 counted(first_.shard.count, "shard").c_str());
-    const auto line = [](const char* name, const std::vector<std::uint64_t>& numbers) {
-      if (!numbers.empty())
-        std::printf("  %-8s %5zu  %s\n", name, numbers.size(), ranges(numbers).c_str());
+    const auto line = [](const char* name, const std::vector<Range>& ranges) {
+      if (!ranges.empty())
+        std::printf("  %-8s %5llu  %s\n", name, static_cast<unsigned long long>(size_of(ranges)),
+                    text_of(ranges).c_str());
     };
-    line("complete", by_kind[Kind::complete]);
-    line("running", by_kind[Kind::running]);
-    line("damaged", by_kind[Kind::damaged]);
+    line("complete", ranges_of(by_kind[Kind::complete]));
+    line("running", ranges_of(by_kind[Kind::running]));
+    line("damaged", ranges_of(by_kind[Kind::damaged]));
     line("missing", missing);
-    print_running(by_kind[Kind::running], missing.size());
+    print_running(by_kind[Kind::running], missing.empty());
   }
 
  private:
-  void print_running(const std::vector<std::uint64_t>& running, std::size_t missing) const {
+  void print_running(const std::vector<std::uint64_t>& running, bool all_started) const {
     const auto now = static_cast<double>(std::time(nullptr));
     double last_end = now;
     bool all_known = true;
@@ -134,7 +169,7 @@ class Overview {
     for (const std::string& row : in_columns(rows)) std::printf("  %s\n", row.c_str());
     if (all_known) {
       std::printf("expected end: in %s%s\n", duration_text(last_end - now).c_str(),
-                  missing > 0 ? ", without the missing shards" : "");
+                  all_started ? "" : ", without the missing shards");
     }
   }
 

@@ -15,6 +15,9 @@
 #if defined(__linux__) && !defined(RANKLAB_PORTABLE)
 #define RANKLAB_LINUX
 #include <sched.h>
+#include <sys/prctl.h>
+
+#include <csignal>
 #endif
 #ifdef __APPLE__
 #include <mach-o/dyld.h>
@@ -179,6 +182,12 @@ void prefer_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::uin
   // madvise needs an aligned address: skip to the first whole page.
   const std::uint64_t skip = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
   ::madvise(static_cast<char*>(memory) + skip, (bytes - skip) / page * page, MADV_HUGEPAGE);
+#endif
+}
+
+void die_with_parent() {
+#ifdef RANKLAB_LINUX
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
 }
 

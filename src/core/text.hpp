@@ -65,6 +65,9 @@ struct CodePoint {
 };
 CodePoint code_point(std::string_view text, std::size_t at);
 
+/// Whether the text is valid UTF-8, as JSON needs it.
+bool is_utf8(std::string_view text);
+
 /// A name or message that came from a file, made safe to print on a terminal: control characters
 /// and invalid UTF-8 are shown as \xNN.
 std::string printable(std::string_view text);

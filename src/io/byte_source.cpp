@@ -68,6 +68,11 @@ void InputFile::read(std::uint64_t offset, std::uint64_t count, unsigned char* o
   read_fully(descriptor_.get(), offset, count, out, path_);
 }
 
+bool stays_below(const std::string& path) {
+  const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
+  return !normal.empty() && normal.is_relative() && *normal.begin() != "..";
+}
+
 ScratchBytes::ScratchBytes(std::uint64_t size, const std::string& label)
     : label_(label), folder_(scratch_folder()) {
   if (size <= most_in_memory) {

@@ -48,6 +48,10 @@ class InputFile final : public ByteSource {
   std::uint64_t size_;
 };
 
+/// True if a path that a file gives is relative and stays in its folder: files of strangers must
+/// not choose what else is read.
+bool stays_below(const std::string& path);
+
 /// Bytes that one thread writes once, in order, and that are then read. Up to `most_in_memory`
 /// bytes are in memory; more are in an unnamed file in the folder TMPDIR (else /var/tmp, else
 /// /tmp), which disappears with the object.

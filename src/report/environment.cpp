@@ -5,6 +5,7 @@
 
 #include "core/bytes.hpp"
 #include "core/machine.hpp"
+#include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/blas.hpp"
 #include "version.hpp"
@@ -32,6 +33,8 @@ std::string program_checksum() {
 
 nlohmann::ordered_json environment_json(std::uint64_t threads,
                                         const std::vector<std::string>& argv) {
+  std::vector<std::string> words;  // valid UTF-8
+  for (const std::string& word : argv) words.push_back(is_utf8(word) ? word : printable(word));
   return {{"version", RANKLAB_VERSION},
           {"git", RANKLAB_GIT},
           {"compiler", compiler_name()},
@@ -42,7 +45,7 @@ nlohmann::ordered_json environment_json(std::uint64_t threads,
           {"cpu", cpu_name()},
           {"program", program_checksum()},
           {"threads", threads},
-          {"argv", argv}};
+          {"argv", words}};
 }
 
 std::string version_line() {

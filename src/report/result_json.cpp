@@ -220,7 +220,8 @@ void append_formatted(std::string& out, const OrderedJson& value, std::size_t in
   const bool plain = std::all_of(value.begin(), value.end(),
                                  [](const OrderedJson& item) { return !item.is_structured(); });
   if (!value.is_structured() || value.empty() || (value.is_array() && plain)) {
-    out += value.dump();
+    // Texts are UTF-8, except for names in the file system.
+    out += value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
     return;
   }
   const std::string line = "\n" + std::string(indent + 1, ' ');

@@ -4,12 +4,18 @@
 #include <cstring>
 #include <limits>
 #include <sstream>
+#include <stdexcept>
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace ranklab {
 namespace {
+
+// Begins every record. Its last byte is the version of the format.
+constexpr std::string_view mark = "ranklab\2";
+static_assert(mark.size() == mark_bytes);
 
 // Takes the place of the trial's index in a note.
 constexpr std::uint64_t note_mark = std::numeric_limits<std::uint64_t>::max();
@@ -18,8 +24,8 @@ void put_number(std::string& bytes, std::uint64_t value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// Reads numbers and bytes from the front of a text. Throws Failure at the end of the text: the
-// record is damaged.
+// Reads numbers and bytes from the front of a text. Throws std::out_of_range at the end of the
+// text.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -29,7 +35,7 @@ class Reader {
     return value;
   }
   std::string_view take(std::uint64_t n) {
-    if (n > rest_.size()) throw Failure("damaged record in the journal");
+    if (n > rest_.size()) throw std::out_of_range("record");
     const std::string_view out = rest_.substr(0, n);
     rest_.remove_prefix(n);
     return out;
@@ -43,24 +49,40 @@ class Reader {
 }  // namespace
 
 std::string framed(std::string_view bytes) {
-  std::string out;
+  std::string out(mark);
   put_number(out, bytes.size());
   put_number(out, fnv1a(bytes));
   return out.append(bytes);
 }
 
-std::vector<std::string_view> whole_records(std::string_view content, std::size_t& used) {
-  std::vector<std::string_view> records;
-  used = 0;
-  for (std::string_view rest = content; rest.size() >= 16;) {
-    Reader reader(rest);
+RecordsRead read_records(std::string_view content) {
+  RecordsRead out;
+  // A mark inside damaged bytes may claim any length. Without a bound, a file of marks would take a
+  // time that grows with the square of its size.
+  std::size_t left_to_search = 4 * content.size();
+  for (std::size_t at = content.find(mark); at != std::string_view::npos;) {
+    const std::string_view rest = content.substr(at);
+    if (rest.size() < mark_bytes + 16) break;
+    Reader reader(rest.substr(mark_bytes));
     const std::uint64_t length = reader.number(), sum = reader.number();
-    if (length > reader.rest().size() || fnv1a(reader.rest().substr(0, length)) != sum) break;
-    records.push_back(reader.take(length));
-    rest = reader.rest();
-    used = content.size() - rest.size();
+    const bool fits = length <= reader.rest().size();
+    if (fits && fnv1a(reader.rest().substr(0, length)) == sum) {
+      out.has_header = out.has_header || at == 0;
+      out.has_gap = out.has_gap || at != out.end;
+      out.records.push_back(reader.take(length));
+      out.end = content.size() - reader.rest().size();
+      at = content.find(mark, out.end);
+      continue;
+    }
+    if (fits && length > left_to_search) break;
+    if (fits) left_to_search -= length;
+    at = content.find(mark, at + 1);
   }
-  return records;
+  return out;
+}
+
+bool may_be_records(std::string_view start) {
+  return start.substr(0, mark_bytes) == mark.substr(0, start.size());
 }
 
 std::string encode_trial(std::uint64_t trial, const TrialRecord& record) {
@@ -76,22 +98,26 @@ std::string encode_trial(std::uint64_t trial, const TrialRecord& record) {
   return bytes;
 }
 
-std::pair<std::uint64_t, TrialRecord> decode_trial(std::string_view bytes) {
-  Reader reader(bytes);
-  TrialRecord record;
-  const std::uint64_t trial = reader.number();
-  const std::uint64_t arrays = reader.number();
-  for (std::uint64_t i = 0; i < arrays; ++i) {
-    const std::string name(reader.take(reader.number()));
-    const std::uint64_t count = reader.number();
-    if (count > reader.rest().size() / sizeof(double))
-      throw Failure("damaged record in the journal");
-    std::vector<double> values(count);
-    const std::string_view raw = reader.take(count * sizeof(double));
-    if (count > 0) std::memcpy(values.data(), raw.data(), raw.size());
-    record.set(name, std::move(values));
+std::pair<std::uint64_t, TrialRecord> decode_trial(std::string_view bytes,
+                                                   const std::string& path) {
+  try {
+    Reader reader(bytes);
+    TrialRecord record;
+    const std::uint64_t trial = reader.number();
+    const std::uint64_t arrays = reader.number();
+    for (std::uint64_t i = 0; i < arrays; ++i) {
+      const std::string name(reader.take(reader.number()));
+      const std::uint64_t count = reader.number();
+      if (count > reader.rest().size() / sizeof(double)) throw std::out_of_range("values");
+      std::vector<double> values(count);
+      const std::string_view raw = reader.take(count * sizeof(double));
+      if (count > 0) std::memcpy(values.data(), raw.data(), raw.size());
+      record.set(name, std::move(values));
+    }
+    return {trial, std::move(record)};
+  } catch (const std::out_of_range&) {
+    throw Failure(printable(path) + ": damaged: a record ends too early");
   }
-  return {trial, std::move(record)};
 }
 
 std::string encode_note(std::string_view text) {

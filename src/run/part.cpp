@@ -18,6 +18,12 @@ std::uint64_t positive_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? value : 0;
 }
 
+// A device or a pipe may never end.
+std::string read_part(const std::string& path) {
+  if (is_special_file(path)) throw Failure("cannot read " + printable(path) + ": it is not a file");
+  return read_file(path);
+}
+
 }  // namespace
 
 Shard parse_shard(const std::string& text, std::uint64_t trials, const std::string& label) {
@@ -32,28 +38,30 @@ Shard parse_shard(const std::string& text, std::uint64_t trials, const std::stri
   return shard;
 }
 
-PartFile::PartFile(std::string path) : path_(std::move(path)), content_(read_file(path_)) {
-  std::size_t used = 0;
-  for (const std::string_view record : whole_records(content_, used)) {
-    if (header_.empty()) {
-      header_ = record;
-    } else if (auto note = note_in(record)) {
+PartFile::PartFile(std::string path) : path_(std::move(path)), content_(read_part(path_)) {
+  const RecordsRead read = read_records(content_);
+  is_new_ = read.records.empty() && may_be_records(content_);
+  damaged_ = read.has_gap || read.end < content_.size();
+  if (!read.has_header) return;
+  header_ = read.records.front();
+  for (std::size_t i = 1; i < read.records.size(); ++i) {
+    if (auto note = note_in(read.records[i])) {
       last_note_ = std::move(*note);
     } else {
       if (!last_note_.empty()) session_note_ = std::exchange(last_note_, "");
-      trials_.push_back(record);
+      trials_.push_back(read.records[i]);
     }
   }
-  torn_ = used < content_.size();
 }
 
-void PartFile::take(const Shard& shard, std::vector<TrialRecord>& records) const {
+void PartFile::take(const Shard& shard, std::uint64_t trials,
+                    std::map<std::uint64_t, TrialRecord>& records) const {
   for (const std::string_view bytes : trials_) {
-    auto [trial, record] = decode_trial(bytes);
-    if (trial >= records.size() || !shard.holds(trial))
-      throw Failure(printable(path_) + ": trial " + std::to_string(trial) +
-                    " does not belong to shard " + shard.text());
-    records[trial] = std::move(record);
+    auto [trial, record] = decode_trial(bytes, path_);
+    const std::string name = printable(path_) + ": trial " + std::to_string(trial);
+    if (trial >= trials || !shard.holds(trial))
+      throw Failure(name + " does not belong to shard " + shard.text());
+    if (!records.emplace(trial, std::move(record)).second) throw Failure(name + " occurs twice");
   }
 }
 

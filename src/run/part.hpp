@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "core/record.hpp"
@@ -35,23 +36,26 @@ class PartFile {
 
   const std::string& path() const { return path_; }
   const std::string& header() const { return header_; }
-  /// The number of complete records of trials.
+  /// The number of undamaged records of trials.
   std::uint64_t trials() const { return trials_.size(); }
   /// The last note that is followed by trials, written by their session; and the last record if it
   /// is a note. Empty: none.
   const std::string& session_note() const { return session_note_; }
   const std::string& last_note() const { return last_note_; }
-  /// True if the file ends with bytes that are not a complete record.
-  bool torn() const { return torn_; }
+  /// True if the file can become a part: it is empty or the beginning of a header.
+  bool is_new() const { return is_new_; }
+  /// True if some bytes are not a complete record.
+  bool damaged() const { return damaged_; }
 
-  /// Stores the trials in `records` by index. Throws Failure for a trial that does not belong to
-  /// the shard or whose index exceeds the size of `records`.
-  void take(const Shard& shard, std::vector<TrialRecord>& records) const;
+  /// Adds the trials to `records`, by index. Throws Failure for a trial that does not belong to the
+  /// shard of a run of `trials`, or that `records` already has.
+  void take(const Shard& shard, std::uint64_t trials,
+            std::map<std::uint64_t, TrialRecord>& records) const;
 
  private:
   std::string path_, content_, header_, session_note_, last_note_;
   std::vector<std::string_view> trials_;
-  bool torn_ = false;
+  bool is_new_ = false, damaged_ = false;
 };
 
 /// Gives a study trials that have already run. The records can be taken once.

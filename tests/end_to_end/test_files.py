@@ -99,6 +99,29 @@ class FilesTest(ProgramTest):
         self.refused(f"{STUDY} --manifest dump/pairs.json", "gradent", "gradient", exit_code=1)
         self.refused(f"{STUDY} --manifest none.json", "none.json", exit_code=1)
 
+    def test_a_manifest_or_recording_does_not_choose_files_outside_its_folder(self):
+        os.mkdir(self.path("m"))
+        self.write("a.npy", npy(SPIKED))
+        self.write("g.npy", npy(GRADIENT))
+        for path in (self.path("a.npy"), "../a.npy", "x/../../a.npy", "../m/../a.npy"):
+            self.write("m/pairs.json", {"pairs": [{"name": "fc", "activation": path, "gradient": "g.npy"}]})
+            self.refused(f"{STUDY} --manifest m/pairs.json", "m/pairs.json: pair 1", "'activation'", "below the folder of the manifest", exit_code=1)
+            self.write("m/recording.json", {"format": "ranklab.recording/1", "not_seen": {}, "layers": [
+                {"name": "fc", "file": path, "parameter": "fc.weight", "role": "hidden", "samples": 1}]})
+            self.refused(f"{STUDY} --from m", "m/recording.json", "'file'", "in the folder of the recording", exit_code=1)
+        # A shard takes checksums of the files that a manifest names, each once.
+        os.mkdir(self.path("mm"))
+        self.write("mm/a.npy", npy(SPIKED))
+        self.write("mm/g.npy", npy(GRADIENT))
+        self.write("mm/pairs.json", {"pairs": [{"name": "fc", "activation": "a.npy", "gradient": "g.npy"}]})
+        self.write("mm/b.json", {"more": ["./b.json", "../mm/b.json", "pairs.json", "./../mm/./pairs.json", "c/../b.json"]})
+        os.mkdir(self.path("mm/c"))
+        self.run_program(f"{STUDY} --manifest ./mm/pairs.json --manifest mm/pairs.json --shard 1/1 --quiet --out p.part", 2, timeout=20)
+        self.run_program(f"{STUDY} --manifest mm/pairs.json --include fc --shard 1/1 --quiet --out p.part", timeout=20)
+        self.write("mm/pairs.json", {"pairs": [{"name": "./pairs.json", "activation": "a.npy", "gradient": "g.npy"},
+                                               {"name": "../mm/pairs.json", "activation": "a.npy", "gradient": "g.npy"}]})
+        self.run_program(f"{STUDY} --manifest mm/pairs.json --shard 1/1 --quiet --out q.part", timeout=20)
+
     def test_the_table_and_skipped_layers_are_printed_on_standard_error(self):
         broken = [row[:] for row in GRADIENT]
         broken[1][2] = float("nan")

@@ -51,16 +51,33 @@ class InterruptTest(ProgramTest):
         self.resume()
         self.assertEqual(reproducible(whole), reproducible(self.read("out.json")))
 
-    def test_a_flipped_byte_in_the_journal_loses_trials_but_the_resumed_result_is_exact(self):
+    def flip(self, position):
+        with open(self.path(JOURNAL), "r+b") as file:
+            file.seek(position)
+            byte = file.read(1)
+            file.seek(position)
+            file.write(bytes([byte[0] ^ 0x40]))
+
+    def test_a_flipped_byte_in_the_journal_is_reported_and_the_resumed_result_is_exact(self):
         whole = self.result_text(RUN, name="whole.json")
         self.stop(signal.SIGKILL)
-        with open(self.path(JOURNAL), "r+b") as file:
-            file.seek(os.path.getsize(self.path(JOURNAL)) // 2)
-            byte = file.read(1)
-            file.seek(-1, os.SEEK_CUR)
-            file.write(bytes([byte[0] ^ 0x40]))
-        self.resume()
+        self.flip(os.path.getsize(self.path(JOURNAL)) // 2)
+        run = self.run_program(f"{RUN} --resume --out out.json")
+        self.assertIn("out.json.journal has damaged records; their trials run again", run.stderr)
         self.assertEqual(reproducible(whole), reproducible(self.read("out.json")))
+
+    def test_a_journal_with_a_damaged_header_is_refused_and_kept(self):
+        self.stop(signal.SIGKILL)
+        self.flip(30)
+        with open(self.path(JOURNAL), "rb") as file:
+            before = file.read()
+        self.refused(f"{RUN} --resume --out out.json", "out.json.journal", "first record is damaged", "finished trials", exit_code=1)
+        self.flip(0)
+        for flags in ("", "--resume", "--force"):
+            self.refused(f"{RUN} --out out.json {flags}", "out.json.journal: is not a journal", "move it", exit_code=1)
+        self.flip(0)
+        with open(self.path(JOURNAL), "rb") as file:
+            self.assertEqual(before, file.read())
 
     def test_an_interrupted_run_keeps_an_earlier_complete_result(self):
         whole = self.result_text(RUN, name="out.json")

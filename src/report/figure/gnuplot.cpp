@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -34,9 +35,13 @@ std::string last_line(const std::string& text) {
 }
 
 std::string run_gnuplot(const std::string& script) {
+  constexpr double seconds = 60;  // the largest figure takes 2
+  // A page has dozens of figures: wait for a gnuplot that hangs only once.
+  static std::optional<std::string> hangs;
+  if (hangs) throw Failure(*hangs);
   try {
     // The user's start-up files could change the picture.
-    const ProcessOutput run = run_process({"gnuplot", "--default-settings"}, script);
+    const ProcessOutput run = run_process({"gnuplot", "--default-settings"}, script, seconds);
     if (run.exit_code != 0 || run.out.empty()) {
       throw Failure("gnuplot failed (exit " + std::to_string(run.exit_code) +
                     "): " + last_line(run.err));
@@ -44,6 +49,9 @@ std::string run_gnuplot(const std::string& script) {
     return run.out;
   } catch (const ProgramMissing&) {
     throw Failure("gnuplot is not installed: `apt-get install gnuplot-nox` (or `make deps`)");
+  } catch (const ProgramHangs& error) {
+    hangs = error.what();
+    throw;
   }
 }
 

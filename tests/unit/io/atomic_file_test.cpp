@@ -1,12 +1,14 @@
 #include "io/atomic_file.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 
 #include "core/error.hpp"
+#include "io/descriptor.hpp"
 #include "temporary_folder.hpp"
 
 namespace atomic_file_test {
@@ -47,6 +49,45 @@ TEST_CASE("check_writable leaves nothing behind") {
   check_writable(folder / "out.json");
   CHECK(std::filesystem::is_empty(folder.path()));
   check_writable("/dev/null");
+}
+
+TEST_CASE("a symbolic link stays and the file that it names is written") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "far");
+  std::filesystem::create_symlink("far/file", folder / "link");
+  std::filesystem::create_symlink("link", folder / "second");
+  write_file_atomically(folder / "second", "new");  // the file did not exist
+  CHECK(read_file(folder / "far/file") == "new");
+  write_file_atomically(folder / "link", "newer");
+  CHECK(read_file(folder / "far/file") == "newer");
+  CHECK(std::filesystem::is_symlink(folder / "link"));
+  CHECK(std::filesystem::is_symlink(folder / "second"));
+  std::filesystem::create_symlink("loop", folder / "loop");
+  CHECK_THROWS_AS(write_file_atomically(folder / "loop", "x"), Failure);
+  CHECK_THROWS_AS(check_writable(folder / "loop"), Failure);
+}
+
+TEST_CASE("an open descriptor is written at its position, even if its file has no name") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "file";
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND, 0666));
+  REQUIRE(::write(file.get(), "a", 1) == 1);
+  const std::string name = "/dev/fd/" + std::to_string(file.get());
+  CHECK(is_special_file(name));
+  check_writable(name);
+  write_file_atomically(name, "b");
+  CHECK(read_file(path) == "ab");
+  ::unlink(path.c_str());
+  write_file_atomically(name, "c");
+  std::string all(3, ' ');
+  CHECK(::pread(file.get(), all.data(), 3, 0) == 3);
+  CHECK(all == "abc");
+  const Descriptor reading(::open("/dev/null", O_RDONLY));
+  CHECK_THROWS_AS(check_writable("/proc/self/fd/" + std::to_string(reading.get())), Failure);
+}
+
+TEST_CASE("a device without an end is not read to its end") {
+  CHECK_THROWS_AS(read_file("/dev/zero"), Failure);
 }
 
 }  // namespace atomic_file_test

@@ -1,6 +1,7 @@
 #include "run/journal.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -47,12 +48,12 @@ bool same_bits(const TrialRecord& a, const TrialRecord& b) {
 }  // namespace
 
 TEST_CASE("a trial's record is the same, bit for bit, after encoding and decoding") {
-  const auto [trial, record] = decode_trial(encode_trial(41, sample(0.1)));
+  const auto [trial, record] = decode_trial(encode_trial(41, sample(0.1)), "j");
   CHECK(trial == 41);
   CHECK(same_bits(record, sample(0.1)));
   const std::string bytes = encode_trial(41, sample(0.1));
   for (std::size_t length = 0; length < bytes.size(); ++length)
-    CHECK_THROWS_AS(decode_trial(std::string_view(bytes).substr(0, length)), Failure);
+    CHECK_THROWS_AS(decode_trial(std::string_view(bytes).substr(0, length), "j"), Failure);
 }
 
 TEST_CASE(
@@ -108,6 +109,91 @@ TEST_CASE("a journal truncated at any length is read as a shorter journal") {
   CHECK(most == 2);
 }
 
+TEST_CASE("one flipped byte, anywhere, loses at most one trial and is never silent") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out.json", path = Journal::path_for(out);
+  {
+    Journal journal(out, identity, false);
+    for (std::uint64_t trial = 0; trial < 4; ++trial)
+      journal.append(trial, sample(static_cast<double>(trial)));
+  }
+  const std::string whole = read_file(path);
+  const std::size_t header = framed(identity).size(), record = (whole.size() - header) / 4;
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    CAPTURE(at);
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    write_file_atomically(path, damaged);
+    if (at < header) {
+      CHECK_THROWS_AS(Journal(out, identity, true), Failure);
+      CHECK_THROWS_AS(Journal::owner(out), Failure);
+      CHECK(read_file(path) == damaged);
+      continue;
+    }
+    Journal journal(out, identity, true);
+    const std::size_t lost = (at - header) / record;
+    REQUIRE(journal.finished().size() == 3);
+    CHECK_FALSE(journal.finished().contains(lost));
+    // A damaged last record looks like one that a killed run had begun to write.
+    CHECK(journal.skipped_damage() == (lost < 3));
+    for (const auto& [trial, kept] : journal.finished())
+      CHECK(same_bits(kept, sample(static_cast<double>(trial))));
+  }
+}
+
+TEST_CASE("trials that run again after damage are read with the others") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out.json", path = Journal::path_for(out);
+  {
+    Journal journal(out, identity, false);
+    journal.append(0, sample(0.0));
+    journal.append(1, sample(1.0));
+  }
+  std::string content = read_file(path);
+  content[framed(identity).size() + 40] ^= 1;
+  write_file_atomically(path, content);
+  { Journal(out, identity, true).append(0, sample(0.0)); }
+  const Journal journal(out, identity, true);
+  CHECK(journal.finished().size() == 2);
+  CHECK_FALSE(journal.skipped_damage());  // the damaged bytes were left out
+}
+
+TEST_CASE("a file of marks without records is read in time") {
+  std::string content;
+  constexpr std::size_t copies = 100'000;
+  for (std::size_t i = 0; i < copies; ++i) {
+    std::string record = framed(std::string(16, 'x'));
+    record[8] = static_cast<char>(0xff);  // a length of many bytes
+    record[10] = 0x10;
+    content += record;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(read_records(content).records.empty());
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+}
+
+TEST_CASE("a foreign file, a link and a folder in the place of the journal are refused") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out.json", path = Journal::path_for(out);
+  for (const bool resume : {false, true}) {
+    for (const std::string content : {"my notes, which are long", "x"}) {
+      write_file_atomically(path, content);
+      CHECK_THROWS_AS(Journal(out, identity, resume), Failure);
+      CHECK_THROWS_AS(Journal::owner(out), Failure);
+      CHECK(read_file(path) == content);
+    }
+    std::filesystem::remove(path);
+    write_file_atomically(folder / "target", framed(identity));
+    std::filesystem::create_symlink("target", path);
+    CHECK_THROWS_AS(Journal(out, identity, resume), Failure);
+    CHECK(read_file(folder / "target") == framed(identity));
+    std::filesystem::remove(path);
+    REQUIRE(::mkfifo(path.c_str(), 0666) == 0);
+    CHECK_THROWS_AS(Journal(out, identity, resume), Failure);
+    std::filesystem::remove(path);
+  }
+}
+
 TEST_CASE("without resume, an old journal is discarded and discarded() is true") {
   const TemporaryFolder folder;
   const std::string out = folder / "out.json";
@@ -147,8 +233,7 @@ TEST_CASE("many trials are written at most once a second and at most one second 
     size = std::filesystem::file_size(path);
     ++writes;
     const std::string content = read_file(path);
-    std::size_t used = 0;
-    const std::size_t held = whole_records(content, used).size() - 1;
+    const std::size_t held = read_records(content).records.size() - 1;
     // The first waiting trial was finished after the last write.
     if (held > 0 && appended.contains(held - 1)) {
       while (!appended.empty() && appended.begin()->first < held) {
@@ -181,14 +266,15 @@ TEST_CASE("notes are not trials, and a finished journal becomes the output file"
   journal.finish_as(out, "ended");
   CHECK(!std::filesystem::exists(Journal::path_for(out)));
   const std::string content = read_file(out);
-  std::size_t used = 0;
-  const auto records = whole_records(content, used);
-  CHECK(used == content.size());
+  const RecordsRead read = read_records(content);
+  const auto& records = read.records;
+  CHECK(read.end == content.size());
+  CHECK_FALSE(read.has_gap);
   REQUIRE(records.size() == 5);
   CHECK(records[0] == identity);
   CHECK(note_in(records[1]) == "begun");
   CHECK_FALSE(note_in(records[2]).has_value());
-  CHECK(same_bits(decode_trial(records[3]).second, sample(1.0)));
+  CHECK(same_bits(decode_trial(records[3], "j").second, sample(1.0)));
   CHECK(note_in(records[4]) == "ended");
 }
 

@@ -92,15 +92,15 @@ TEST_CASE("the trials of a part go to their places; a trial of another shard is 
   CHECK(part.trials() == 2);
   CHECK(part.session_note() == "session");
   CHECK(part.last_note() == "took");
-  CHECK(part.torn());
-  std::vector<TrialRecord> records(5);
-  part.take({2, 3}, records);
-  CHECK(records[1].scalar("x") == 1.5);
-  CHECK(records[4].scalar("x") == 4.5);
-  CHECK(records[0].arrays().empty());
-  CHECK_THROWS_AS(part.take({1, 3}, records), Failure);
-  std::vector<TrialRecord> too_few(4);
-  CHECK_THROWS_AS(part.take({2, 3}, too_few), Failure);
+  CHECK(part.damaged());
+  std::map<std::uint64_t, TrialRecord> records, others;
+  part.take({2, 3}, 5, records);
+  REQUIRE(records.size() == 2);
+  CHECK(records.at(1).scalar("x") == 1.5);
+  CHECK(records.at(4).scalar("x") == 4.5);
+  CHECK_THROWS_AS(part.take({1, 3}, 5, others), Failure);
+  CHECK_THROWS_AS(part.take({2, 3}, 4, others), Failure);
+  CHECK_THROWS_AS(part.take({2, 3}, 5, records), Failure);  // occurs twice
 }
 
 }  // namespace part_test

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "experiments/one_step_compare/files/files.hpp"
+#include "io/byte_source.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab::files {
@@ -28,8 +29,14 @@ std::string text_of(const Json& object, const char* key, const std::string& wher
   return object[key].get<std::string>();
 }
 
-std::string resolve(const std::string& manifest, const std::string& address) {
+// The address of a tensor, below the folder of the manifest.
+std::string address_of(const Json& entry, const char* key, const std::string& where,
+                       const std::string& manifest) {
+  const std::string address = text_of(entry, key, where);
   if (address.empty()) return "";
+  if (!stays_below(parse_tensor_address(address).path))
+    throw Failure(where + ": '" + key + "' is '" + printable_key(address) +
+                  "'; it must be a relative path to a file below the folder of the manifest");
   return (std::filesystem::path(manifest).parent_path() / address).string();
 }
 
@@ -60,11 +67,11 @@ Source read_entry(const Json& entry, const FilesConfig& config, const std::strin
               "transpose_gradients"},
              where);
   Source pair{printable(text_of(entry, "name", where)),
-              resolve(path, text_of(entry, "activation", where)),
-              resolve(path, text_of(entry, "gradient", where)),
+              address_of(entry, "activation", where, path),
+              address_of(entry, "gradient", where, path),
               switch_of(entry, "transpose_activations", where, config.transpose_activations),
               switch_of(entry, "transpose_gradients", where, config.transpose_gradients)};
-  pair.second_moment = resolve(path, text_of(entry, "second_moment", where));
+  pair.second_moment = address_of(entry, "second_moment", where, path);
   pair.samples = count_of<std::uint64_t>(entry, "samples", where, 0);
   if (pair.name.empty()) throw Failure(where + ": needs a 'name'");
   const std::string named = where + " ('" + pair.name + "'): ";

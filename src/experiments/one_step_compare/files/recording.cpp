@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "experiments/one_step_compare/files/files.hpp"
+#include "io/byte_source.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "report/result_json.hpp"
 
@@ -75,7 +76,10 @@ void read_recording(const fs::path& folder, const Moment& moment, std::vector<So
     throw Failure(where + ": needs a list 'layers' and an object 'not_seen'");
   for (const Json& json : layers) {
     const Entry entry(json, where + ": layer " + std::to_string(&json - &layers.front() + 1));
-    const std::string file = (folder / entry.text("file")).string();
+    const std::string name = entry.text("file"), file = (folder / name).string();
+    if (!stays_below(name))
+      throw Failure(where + ": 'file' is '" + printable_key(name) +
+                    "'; it must be a file in the folder of the recording");
     Source source;
     source.name = entry.text("name");
     if (source.name.empty()) throw Failure(where + ": a layer has no name");

@@ -144,7 +144,7 @@ TEST_CASE(
   CHECK(read_file(base + ".svg").starts_with("<?xml"));
   CHECK(read_file(base + ".png").substr(1, 3) == "PNG");
   CHECK(read_file(base + ".pdf").starts_with("%PDF"));
-  CHECK(run_process({"gnuplot", base + ".png.gp"}, "").out == read_file(base + ".png"));
+  CHECK(run_process({"gnuplot", base + ".png.gp"}, "", 60).out == read_file(base + ".png"));
   CHECK_FALSE(fs::exists(base + ".svg.gp"));
 }
 
