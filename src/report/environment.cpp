@@ -49,7 +49,7 @@ nlohmann::ordered_json environment_json(std::uint64_t threads,
 }
 
 std::string version_line() {
-  return std::string(RANKLAB_VERSION) + " (git " + RANKLAB_GIT + ")";
+  return RANKLAB_VERSION " (git " RANKLAB_GIT ")";
 }
 
 std::string version_text() {

@@ -64,7 +64,7 @@ TEST_CASE(
   const TrialRecord mean = mean_of(records);
   CHECK(mean.array("a")[0] == 2.5);
   CHECK(std::isnan(mean.array("a")[1]));
-  records[1].set("a", {1.0});
+  records[1].set("a", 1.0);
   CHECK_THROWS_AS(mean_of(records), std::logic_error);
 }
 

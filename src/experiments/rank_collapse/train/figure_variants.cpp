@@ -40,7 +40,7 @@ int color_of_variant(const Plan& plan, const Curve& curve) {
 class VariantFigures {
  public:
   VariantFigures(ResultBuilder& out, const Plan& plan, const Task& task, const std::string& setting)
-      : out_(out), plan_(plan), task_(task) {
+      : out_(out), task_(task) {
     for (const Curve& curve : plan.curves) {
       if (curve.setting != setting) continue;
       const std::string key = variant_key(plan, curve);
@@ -177,7 +177,6 @@ class VariantFigures {
   }
 
   ResultBuilder& out_;
-  const Plan& plan_;
   const Task& task_;
   std::vector<Family> families_;
   std::string prefix_, where_;

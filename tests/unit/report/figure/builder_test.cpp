@@ -70,7 +70,7 @@ TEST_CASE("adding a curve without its series is an error; panels without a curve
 }
 
 TEST_CASE("values of single trials stay in a series that a curve shows trial by trial, up to 20") {
-  for (const std::size_t trials : {2, 20, 21}) {
+  for (const std::size_t trials : {2u, 20u, 21u}) {
     CAPTURE(trials);
     Records records(trials);
     for (std::size_t i = 0; i < trials; ++i) {
