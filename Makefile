@@ -78,7 +78,7 @@ DEB_PACKAGES  := build-essential debhelper dh-python
 # Use all cores unless -j is given.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
-.PHONY: help fetch-help deps build test test-page test-torch cluster-test fresh-test smoke reproduce bench lint format sanitize clean $(PRESETS)
+.PHONY: help fetch-help deps build test tsan soak test-page test-torch cluster-test fresh-test smoke reproduce bench lint format sanitize clean $(PRESETS)
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -258,6 +258,18 @@ fresh-test: ## test the README's two commands and the package in clean chroots o
 sanitize: deps ## run the tests with the address and undefined-behavior sanitizers
 	@$(MAKE) --no-print-directory test BUILD=build-sanitize OPTIMIZE='-O1 -g -march=$(MARCH)' \
 	  SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized'
+
+# The program computes the checksum of its own file, which takes ten seconds with debugging
+# information, so a file of its own keeps that.
+tsan: deps ## run every study and command under ThreadSanitizer; SECONDS=900 limits the runs
+	@$(MAKE) --no-print-directory $(JOBS) build-tsan/ranklab BUILD=build-tsan OPTIMIZE='-O1 -g -march=$(MARCH)' \
+	  LIGHT='-O1 -g -march=$(MARCH)' SANITIZE='-fsanitize=thread -Wno-tsan -Wno-maybe-uninitialized'
+	@cd build-tsan && { [ ranklab.debug -nt ranklab ] || { objcopy --only-keep-debug ranklab ranklab.debug && \
+	  objcopy --strip-debug --add-gnu-debuglink=ranklab.debug ranklab && touch ranklab.debug; }; }
+	@RANKLAB_BUILD=build-tsan python3 tests/soak/tsan.py --seconds $(or $(SECONDS),900)
+
+soak: build ## kill runs, fill disks, interrupt, limit memory and files, for half an hour; SECONDS=1800 limits the time
+	@RANKLAB_BUILD=$(BUILD) python3 tests/soak/soak.py --seconds $(or $(SECONDS),1800)
 
 test-page: build ## test the report in a headless browser: widths, console, figures, print
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(PAGE_PACKAGES)'
