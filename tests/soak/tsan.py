@@ -198,7 +198,7 @@ def main():
     if left_out:
         print(f"tsan: no time for {len(left_out)} runs: {', '.join(left_out)}")
     if failed:
-        print(f"tsan: {failed} runs failed")
+        print(f"tsan: {failed} failed runs")
     print(f"tsan: {len(runs) - len(left_out)} runs, {races} races")
     return 1 if races or failed else 0
 
