@@ -244,8 +244,9 @@ $(BUILD)/bench: $(addprefix $(BUILD)/tests/,bench/bench.o unit/tiny_checkpoint.o
 
 # --- testing ---------------------------------------------------------------------------------------------------------
 test: deps ## build, then run unit tests, end-to-end tests, smoke runs and schema checks
+	@mkdir -p $(BUILD) && date +%s > $(BUILD)/test-start
 	@$(MAKE) --no-print-directory $(JOBS) $(BINARY) $(BUILD)/unit-tests
-	@RANKLAB_BUILD=$(BUILD) python3 tests/run_tests.py
+	@RANKLAB_BUILD=$(BUILD) RANKLAB_BUILD_SECONDS=$$(($$(date +%s) - $$(< $(BUILD)/test-start))) python3 tests/run_tests.py
 
 smoke: build ## run each command and study at toy size, in seconds
 	@RANKLAB_BUILD=$(BUILD) python3 tests/run_tests.py smoke

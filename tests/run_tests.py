@@ -2,8 +2,10 @@
 """Runs the unit tests and the end-to-end tests, or with the argument `smoke` only the smoke runs, and counts them.
 
 The end-to-end tests and groups of unit tests run in parallel on all cores. Their output is printed in the order of the tests, then the
-ten slowest tests, and last the line `N passed, N failed`. The environment variable RANKLAB_BUILD sets the build folder (default: build).
+ten slowest tests, the seconds of each part, and last the line `N passed, N failed`. The environment variable RANKLAB_BUILD sets the
+build folder (default: build), and RANKLAB_BUILD_SECONDS says how long the build took.
 """
+import collections
 import concurrent.futures
 import io
 import os
@@ -20,6 +22,8 @@ sys.dont_write_bytecode = True
 UNIT_TESTS = os.path.join(ROOT, os.environ.get("RANKLAB_BUILD", "build"), "unit-tests")
 GROUPS = 32
 SLOWEST = 10
+# The parts of the tests whose seconds are printed, by the file of a test.
+PARTS = {"test_smoke": "smoke runs", "test_soak": "short soak"}
 
 
 class Outcome:
@@ -81,7 +85,23 @@ def unit_test_tasks():
     return [(unit_tests, low + 1, high) for low, high in zip(bounds, bounds[1:]) if low < high]
 
 
+def timed(task, *arguments):
+    """Runs a task; returns its outcome, the part to which it belongs, and its seconds."""
+    start = time.monotonic()
+    outcome = task(*arguments)
+    part = "unit tests" if task is unit_tests else PARTS.get(arguments[0].split(".")[0], "end-to-end tests")
+    return outcome, part, time.monotonic() - start
+
+
+def print_seconds(wall, parts):
+    """Prints the wall time of the build and of the tests, and the parts of the latter, which add up over the processes."""
+    build = os.environ.get("RANKLAB_BUILD_SECONDS", "")
+    print("seconds: " + (f"{build} build, " if build else "") + f"{wall:.0f} tests; summed over processes: "
+          + ", ".join(f"{seconds:.0f} {part}" for part, seconds in sorted(parts.items(), key=lambda part: -part[1])))
+
+
 def main():
+    start = time.monotonic()
     smoke_only = sys.argv[1:] == ["smoke"]
     tasks = end_to_end_tasks("test_smoke.py" if smoke_only else "test_*.py")
     if not tasks:
@@ -91,15 +111,17 @@ def main():
         if not groups:
             raise SystemExit("no unit tests")
         tasks += groups
-    passed, failed, times = 0, 0, []
+    passed, failed, times, parts = 0, 0, [], collections.Counter()
     with concurrent.futures.ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for future in [pool.submit(*task) for task in tasks]:
-            outcome = future.result()
+        for future in [pool.submit(timed, *task) for task in tasks]:
+            outcome, part, seconds = future.result()
+            parts[part] += seconds
             print(outcome.text, end="", flush=True)
             passed, failed, times = passed + outcome.passed, failed + outcome.failed, times + outcome.times
     print(f"{SLOWEST} slowest tests:")
     for seconds, name in sorted(times, reverse=True)[:SLOWEST]:
         print(f"{seconds:7.2f} s  {name}")
+    print_seconds(time.monotonic() - start, parts)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -13,7 +13,7 @@ import unittest
 import reference_models as models
 from program import BINARY, TINY, ProgramTest, loads, reproducible
 from stored_tensors import npy, safetensors
-from test_smoke import RUNS
+from test_smoke import PARTS, RUNS, for_each_part
 
 SMALL = "random-features --m 12 --k 10 --d 5 --n 30 --steps 20 --restart-every 10 --trials 6"
 # Takes several seconds on one thread, so that the journal, written once a second, exists before the run ends.
@@ -57,6 +57,7 @@ class ShardsTest(ProgramTest):
         self.assertEqual(a, b)
 
 
+@for_each_part("merged_shards_of_every_study_equal_the_single_run")
 class MergedEqualsSingleTest(ShardsTest):
     def check_run(self, number, arguments):
         trials = loads(self.run_program(f"{arguments} --dry-run").stdout)["config"]["trials"]
@@ -68,8 +69,8 @@ class MergedEqualsSingleTest(ShardsTest):
         self.assertEqual(run.stderr, "")
         self.check_same(whole, self.read(f"{number}.merged.json"))
 
-    def test_merged_shards_of_every_study_equal_the_single_run(self):
-        for number, (what, arguments) in enumerate(RUNS.items()):
+    def merged_shards_of_every_study_equal_the_single_run(self, part):
+        for number, (what, arguments) in list(enumerate(RUNS.items()))[part::PARTS]:
             with self.subTest(what):
                 self.check_run(number, arguments)
 

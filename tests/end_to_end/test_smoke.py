@@ -47,17 +47,34 @@ RUNS["gpt"] = _GPT + " --optimizer muon,adam --one-step on --also muon,spectral-
 RUNS["gpt of GPT-2's architecture"] = _GPT + " --norm layer --position learned --activation gelu --init gpt2 --precision f32"
 RUNS["transformer-init"] = "one-step-compare --study transformer-init --d 16 --n 16 --layers 3 --trials 3"
 
+PARTS = 8  # tests into which a test of all runs is split, so that they run in parallel
 
+
+def for_each_part(name):
+    """Class decorator: adds the tests test_NAME_1_of_PARTS ..., which call the method NAME(part)."""
+    def decorate(test_class):
+        for part in range(PARTS):
+            def test(self, part=part):
+                getattr(self, name)(part)
+            setattr(test_class, f"test_{name}_{part + 1}_of_{PARTS}", test)
+        return test_class
+    return decorate
+
+
+@for_each_part("runs_draw_and_report")
 class SmokeTest(ProgramTest):
-    def test_every_study_runs_draws_and_reports(self):
-        for number, (what, arguments) in enumerate(RUNS.items()):
+    def runs_draw_and_report(self, part):
+        """The runs number part, part + PARTS, part + 2 PARTS and so on, and a report of them."""
+        results = []
+        for number, (what, arguments) in list(enumerate(RUNS.items()))[part::PARTS]:
             with self.subTest(what):
                 document = self.result(arguments, name=f"{number}.json")
+                results.append(f"{number}.json")
                 self.assertEqual(document["status"], "complete")
                 self.assertTrue(document["claims"])
                 self.run_program(f"plot {number}.json --quiet")
                 self.assertIn("<svg", self.read(f"{number}.svg"))
-        self.run_program(["report", "--quiet", "--out", "report.html"] + [f"{i}.json" for i in range(len(RUNS))])
+        self.run_program(["report", "--quiet", "--out", "report.html"] + results)
         self.assertIn("</html>", self.read("report.html"))
 
     def test_every_preset_is_listed_and_resolves(self):

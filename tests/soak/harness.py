@@ -24,6 +24,10 @@ class Skipped(Exception):
     """A check cannot run on this machine; the message says why."""
 
 
+class Unneeded(Exception):
+    """A check has nothing left to do, and is not counted."""
+
+
 class Check:
     """A named function of an empty folder. A check that is `alone` runs while no other does."""
 
@@ -114,7 +118,8 @@ def expect_same(text, reference, what):
 
 
 def temporary_files(folder):
-    return [name for _, _, names in os.walk(folder) for name in names if ".tmp." in name]
+    return [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names
+            if ".tmp." in name]
 
 
 def processes_in(folder):

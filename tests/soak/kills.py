@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 
-from harness import (TINY, Check, expect, expect_no_processes, expect_same, finish,
+from harness import (TINY, Check, Unneeded, expect, expect_no_processes, expect_same, finish,
                      generator, kill_group, read, run, start, temporary_files, wait_for, write)
 
 KILLS, SHORT_KILLS = 200, 3
@@ -105,8 +105,8 @@ def kill_until_done(words, folder, results, random, duration, count):
             return kills
         kills += 1
         count.add(len(temporary_files(folder)))
-        for name in temporary_files(folder):
-            os.remove(os.path.join(folder, name))
+        for path in temporary_files(folder):
+            os.remove(path)
         expect_no_processes(folder, f"after kill {kills}")
 
 
@@ -115,7 +115,7 @@ def killed_run(name, number, seed, undisturbed, count):
 
     def check(folder):
         if count.enough():
-            return
+            raise Unneeded
         os.mkdir(os.path.join(folder, "whole"))
         reference, duration = undisturbed.get(name, lambda: (
             run(words + " --threads 1", os.path.join(folder, "whole")),
@@ -147,7 +147,7 @@ def killed_reproduce(number, seed, undisturbed, count):
 
     def check(folder):
         if count.enough():
-            return
+            raise Unneeded
         os.mkdir(os.path.join(folder, "whole"))
         os.mkdir(os.path.join(folder, "killed"))
         reference, duration = undisturbed.get("reproduce",

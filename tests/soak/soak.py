@@ -21,7 +21,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from harness import BINARY, CORES, Failed, Skipped  # noqa: E402
+from harness import BINARY, CORES, Failed, Skipped, Unneeded  # noqa: E402
 
 # The sections and their shares of the time.
 SECTIONS = {"kills": 30, "disks": 5, "steady": 8, "signals": 20, "limits": 15, "environments": 5,
@@ -29,12 +29,14 @@ SECTIONS = {"kills": 30, "disks": 5, "steady": 8, "signals": 20, "limits": 15, "
 
 
 def outcome(check):
-    """Runs a check in a new folder; returns ("passed" | "failed" | "skipped", message)."""
+    """Runs a check in a new folder; returns ("passed" | "failed" | "skipped" | "unneeded", message)."""
     folder = os.path.realpath(tempfile.mkdtemp(prefix="ranklab-soak-"))
     try:
         return "passed", check.function(folder) or ""
     except Skipped as reason:
         return "skipped", str(reason)
+    except Unneeded:
+        return "unneeded", ""
     except Failed as problem:
         return "failed", str(problem)
     except Exception as problem:  # a defect of the check itself also counts as a failure
