@@ -1,5 +1,5 @@
-"""No home, no temporary folder, an empty environment, a locale with a decimal comma: the results and
-the pictures have the same bytes."""
+"""No home, no temporary folder, an empty environment, a locale with a decimal comma: the results
+and the pictures have the same bytes."""
 import json
 import os
 import shutil

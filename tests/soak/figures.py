@@ -1,5 +1,5 @@
-"""gnuplot that is missing, fails, is killed or hangs: `plot` ends with one line and exit 1 and keeps an
-earlier picture; `report` writes a page that says why there is no picture. If ranklab is killed,
+"""gnuplot that is missing, fails, is killed or hangs: `plot` ends with one line and exit 1 and keeps
+an earlier picture; `report` writes a page that says why there is no picture. If ranklab is killed,
 gnuplot ends."""
 import os
 import shutil

@@ -1,4 +1,5 @@
-"""What the checks of `make soak` and `make tsan` share: starting ranklab, watching it, comparing results."""
+"""What the checks of `make soak` and `make tsan` share: starting ranklab, watching it, comparing
+results."""
 import json
 import os
 import random
@@ -45,7 +46,7 @@ def command(arguments):
 
 
 def start(arguments, folder, env=None, **more):
-    """Starts ranklab in its own process group, with the environment `env` or that of this process."""
+    """Starts ranklab in its own process group, with the environment `env` or its parent's."""
     return subprocess.Popen(command(arguments), cwd=folder, env=env, text=True, errors="replace",
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, start_new_session=True, **more)
@@ -70,7 +71,7 @@ def kill_group(process):
 
 
 def run(arguments, folder, codes=(0,), seconds=120, **more):
-    """Runs ranklab to its end; the process has `out` and `err`. Its exit code must be in `codes`."""
+    """Runs ranklab to its end. Its exit code must be in `codes`; the process has `out`, `err`."""
     what = arguments if isinstance(arguments, str) else " ".join(arguments)
     process = start(arguments, folder, **more)
     process.err = finish(process, seconds, what)
@@ -114,7 +115,8 @@ def expect_same(text, reference, what):
         return
     a, b = json.loads(text), json.loads(reference)
     differing = [key for key in b if key not in EXEMPT and a.get(key) != b[key]]
-    raise Failed(f"{what}: differs from the undisturbed run in {', '.join(differing) or 'its form'}")
+    parts = ", ".join(differing) or "its form"
+    raise Failed(f"{what}: differs from the undisturbed run in {parts}")
 
 
 def temporary_files(folder):

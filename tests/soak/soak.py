@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make soak`: long checks of reliability. Kills, full disks, long runs, signals, limits, environments.
+"""`make soak`: long checks of reliability: kills, full disks, long runs, signals, limits.
 
 soak.py [--seconds N] [--seed N] [--short] [SECTION...]
 
@@ -29,7 +29,8 @@ SECTIONS = {"kills": 30, "disks": 5, "steady": 8, "signals": 20, "limits": 15, "
 
 
 def outcome(check):
-    """Runs a check in a new folder; returns ("passed" | "failed" | "skipped" | "unneeded", message)."""
+    """Runs a check in a new folder; returns its result ("passed", "failed", "skipped" or
+    "unneeded") and a message."""
     folder = os.path.realpath(tempfile.mkdtemp(prefix="ranklab-soak-"))
     try:
         return "passed", check.function(folder) or ""
@@ -46,7 +47,7 @@ def outcome(check):
 
 
 def run_section(name, checks, deadline):
-    """Runs the checks that can start before the deadline; returns (check, result, message) of each."""
+    """Runs the checks that can start before the deadline; returns their results."""
     results = []
 
     def attempt(check):

@@ -5,8 +5,8 @@ tsan.py [--seconds N] [--seed N] [WORD...]
 
 Runs every study with four threads and a progress bar, trials whose parts share the threads, signals
 and --resume, shards, and the commands that read results; with words, only the runs whose names
-contain one of them. The last line is `tsan: N runs, N races`. Exits with status 1 if there is a race
-or a run fails. RANKLAB_BUILD sets the build folder.
+contain one of them. The last line is `tsan: N runs, N races`. Exits with status 1 if there is a
+race or a run fails. RANKLAB_BUILD sets the build folder.
 """
 import argparse
 import concurrent.futures
@@ -61,7 +61,8 @@ class Program:
 
     def __init__(self, folder):
         self.folder = folder
-        self.environment = dict(os.environ, TSAN_OPTIONS=f"log_path={folder}/tsan-report exitcode=0")
+        options = f"log_path={folder}/tsan-report exitcode=0"
+        self.environment = dict(os.environ, TSAN_OPTIONS=options)
 
     def suppress(self):
         self.environment["TSAN_OPTIONS"] += f" suppressions={SUPPRESSIONS}"
@@ -116,7 +117,8 @@ def interrupted(number):
         time.sleep(numbers.uniform(0, 0.5))
         process.send_signal(number)
         errors = process.communicate(timeout=RUN_SECONDS)[1]
-        expect(process.returncode in (0, 128 + number), f"exit {process.returncode}: {errors[-400:]}")
+        expect(process.returncode in (0, 128 + number),
+               f"exit {process.returncode}: {errors[-400:]}")
         program.run(LONG + " --resume")
     return work
 
