@@ -7,7 +7,7 @@ import unittest
 
 from program import BINARY, TINY, ProgramTest, loads, reproducible
 
-RUN = "random-features --m 40 --k 40 --d 20 --n 120 --steps 180 --restart-every 20 --trials 60 --threads 2"
+RUN = "random-features --m 40 --k 40 --d 20 --n 120 --steps 60 --restart-every 20 --trials 200 --threads 2"
 JOURNAL = "out.json.journal"
 
 

@@ -130,7 +130,7 @@ class MergedEqualsSingleTest(ShardsTest):
 class ResumeTest(ShardsTest):
     def test_a_killed_shard_resumes_and_a_complete_one_is_not_changed(self):
         # The journal is written once a second: the shard must run for several seconds.
-        long = LONG.replace("--steps 60", "--steps 150")
+        long = LONG.replace("--trials 120", "--trials 400")
         whole = self.result_text(long, name="whole.json")
         command = long.split() + ["--shard", "2/2", "--quiet", "--out", "p.2-of-2.part"]
         process = subprocess.Popen([BINARY, *command, "--threads", "1"], cwd=self.folder)
@@ -141,7 +141,7 @@ class ResumeTest(ShardsTest):
         process.send_signal(signal.SIGKILL)
         self.assertEqual(process.wait(timeout=60), -signal.SIGKILL, "the shard ended before it could be killed")
         self.assertFalse(os.path.exists(self.path("p.2-of-2.part")))
-        self.merge_refused("p.2-of-2.part.journal --out x.json", "p.2-of-2.part.journal: not a part", "shard 2/2", "of 60 trials")
+        self.merge_refused("p.2-of-2.part.journal --out x.json", "p.2-of-2.part.journal: not a part", "shard 2/2", "of 200 trials")
         before = os.path.getsize(journal)
         with open(journal, "r+b") as file:  # the node died in the middle of a record
             file.truncate(before - 7)
