@@ -61,7 +61,7 @@ LDLIBS   += $(foreach lib,$(wildcard $(addsuffix /lib,$(PLACES))),-L$(lib) -Wl,-
 endif
 
 SOURCES  := $(filter-out src/main.cpp,$(sort $(shell find src -name '*.cpp')))
-TESTS    := $(sort $(shell find tests/unit -name '*.cpp'))
+TESTS    := $(sort $(shell find tests/unit -name '*.cpp') $(filter-out tests/fuzz/main.cpp,$(wildcard tests/fuzz/*.cpp)))
 LIBRARY  := $(BUILD)/libranklab.a
 BINARY   := $(BUILD)/ranklab
 PRESETS  := $(sort $(patsubst experiments/%.json,%,$(wildcard experiments/*.json)))
@@ -73,12 +73,13 @@ LINT_PACKAGES := clang-format clang-tidy
 PAGE_PACKAGES := chromium
 TORCH_PACKAGES := python3-torch
 CLUSTER_PACKAGES := slurmd slurmctld slurm-client munge
+FUZZ_PACKAGES := clang libclang-rt-dev llvm
 DEB_PACKAGES  := build-essential debhelper dh-python
 
 # Use all cores unless -j is given.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
-.PHONY: help fetch-help deps build test tsan soak test-page test-torch cluster-test fresh-test smoke reproduce bench lint format sanitize clean $(PRESETS)
+.PHONY: help fetch-help deps build test fuzz tsan soak test-page test-torch cluster-test fresh-test smoke reproduce bench lint format sanitize clean $(PRESETS)
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -208,7 +209,7 @@ $(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): private PRECOMPIL
 $(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): $(DOCUMENTS).gch
 $(call of_kinds,tests): private PRECOMPILED = $(BUILD)/precompiled/tests.hpp
 $(call of_kinds,tests): $(BUILD)/precompiled/tests.hpp.gch
-$(call of_kinds,studies computes helps) $(BUILD)/src/main.o $(BUILD)/tests/bench/bench.o: $(BUILD)/precompiled/program.hpp.gch
+$(call of_kinds,studies computes helps) $(BUILD)/src/main.o $(addprefix $(BUILD)/tests/,bench/bench.o fuzz/main.o unit/tiny_checkpoint.o unit/tiny_layouts.o): $(BUILD)/precompiled/program.hpp.gch
 
 COMPILE = $(CXX) $(CXXFLAGS) $(if $(MAKE_TERMERR),-fdiagnostics-color=always) -include $(PRECOMPILED) $(INCLUDE) -iquote .
 
@@ -239,6 +240,11 @@ $(BUILD)/unit-tests: $(TEST_OBJECTS) $(LIBRARY)
 $(BUILD)/bench: $(addprefix $(BUILD)/tests/,bench/bench.o unit/tiny_checkpoint.o unit/tiny_layouts.o) $(LIBRARY)
 	@echo "  link    $@"
 	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+# Only `make fuzz` links this, with clang.
+$(BUILD)/fuzz: $(addprefix $(BUILD)/tests/,fuzz/main.o unit/tiny_checkpoint.o unit/tiny_layouts.o) $(filter $(BUILD)/units/helps/tests/fuzz.%,$(TEST_OBJECTS)) $(LIBRARY)
+	@echo "  link    $@"
+	@$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
@@ -271,6 +277,15 @@ tsan: deps ## run every study and command under ThreadSanitizer; SECONDS=900 lim
 
 soak: build ## kill runs, fill disks, interrupt, limit memory and files, for half an hour; SECONDS=1800 limits the time
 	@RANKLAB_BUILD=$(BUILD) python3 tests/soak/soak.py --seconds $(or $(SECONDS),1800)
+
+# FUZZ selects targets: FUZZ='npy npz'.
+fuzz: ## give every reader mutated files, with clang's libFuzzer and sanitizers; SECONDS=60 per reader
+	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(FUZZ_PACKAGES)'
+	@$(MAKE) --no-print-directory $(JOBS) CXX=clang++ BUILD=build-fuzz OPTIMIZE='-O1 -gline-tables-only -march=$(MARCH)' \
+	  LIGHT='-O1 -gline-tables-only -march=$(MARCH)' WARNINGS=-w \
+	  SANITIZE='-fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS' \
+	  build-fuzz/fuzz
+	@python3 tests/fuzz/fuzz.py $(or $(SECONDS),60) $(FUZZ)
 
 test-page: build ## test the report in a headless browser: widths, console, figures, print
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(PAGE_PACKAGES)'

@@ -1,0 +1,74 @@
+// A result file through every command that reads one.
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/overwrite.hpp"
+#include "cli/resolve.hpp"
+#include "report/export.hpp"
+#include "report/figure/gnuplot.hpp"
+#include "report/figure/json.hpp"
+#include "report/figure/svg.hpp"
+#include "report/figure/words.hpp"
+#include "report/page/page.hpp"
+#include "report/result_json.hpp"
+#include "workplace.hpp"
+
+namespace ranklab::fuzz {
+namespace {
+
+constexpr const char* picture =
+    "<?xml version=\"1.0\"?><svg width=\"9\" height=\"9\" xmlns=\"http://www.w3.org/2000/svg\"><g "
+    "id=\"a\"/></svg>";
+
+// As draw_svg(), without gnuplot.
+void draw(const nlohmann::json& result) {
+  for (std::size_t which = 0; which < number_of_figures(result); ++which) {
+    const FigureSource source = read_figure(result, which);
+    for (const Extract extract : {Extract::whole, Extract::untitled})
+      gnuplot_script(source, "svg", extract, 0);
+    finish_svg(picture, source.title, describe_figure(source));
+  }
+  const nlohmann::json& panel = member(member(result, "finding"), "panel");
+  if (panel.is_number_integer() && panel > 0)
+    gnuplot_script(read_figure(result), "svg", Extract::thumbnail, panel.get<std::size_t>() - 1);
+}
+
+void write_pages(const std::vector<nlohmann::json>& results,
+                 const std::vector<std::string>& paths) {
+  const std::vector<DrawnPictures> drawn(results.size(), {{picture}, picture, ""});
+  html_report(results, paths, drawn);
+  markdown_gallery(results, paths);
+}
+
+// As `verify` does before it runs the study.
+void resolve_again(const nlohmann::json& result, const std::string& path) {
+  if (!result["command"].is_string()) return;
+  const Experiment* experiment = find_experiment(result["command"].get<std::string>());
+  if (experiment == nullptr) return;
+  ResolvedRun run = resolve_result(*experiment, result, path);
+  run.study->estimate();
+  run.options.out = path;
+  refuse_to_replace(run);
+}
+
+}  // namespace
+
+void read_result(std::string_view bytes) {
+  const std::size_t zero = bytes.find('\0');
+  const std::string first = put("a.json", bytes.substr(0, zero)),
+                    second = put("b.json", bytes.substr(zero == std::string::npos ? 0 : zero + 1));
+  const std::vector<nlohmann::json> results = {ranklab::read_result(first),
+                                               ranklab::read_result(second)};
+  const std::vector<std::string> paths = {first, second};
+  attempt([&] { draw(results[0]); });
+  attempt([&] { write_pages(results, paths); });
+  attempt([&] { compare_command(paths); });
+  for (const std::string& part : exported_parts) {
+    attempt([&] { export_csv(results[0], part); });
+    attempt([&] { export_csv(results, paths, part); });
+  }
+  resolve_again(results[0], first);
+}
+
+}  // namespace ranklab::fuzz

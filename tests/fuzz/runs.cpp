@@ -1,0 +1,225 @@
+// What defines a run: configs, flags, command lines; and what a run leaves behind: journals, parts.
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/deliver.hpp"
+#include "cli/help.hpp"
+#include "cli/part_header.hpp"
+#include "cli/presets.hpp"
+#include "cli/resolve.hpp"
+#include "cli/sweep.hpp"
+#include "cli/terminal.hpp"
+#include "core/text.hpp"
+#include "experiments/one_step_compare/files/rows.hpp"
+#include "io/tensors/tensor_file.hpp"
+#include "report/environment.hpp"
+#include "report/result_json.hpp"
+#include "run/journal.hpp"
+#include "training/tasks/corpus.hpp"
+#include "workplace.hpp"
+
+namespace ranklab::fuzz {
+namespace {
+
+// As --dry-run, without the measured speed of the machine.
+void inspect(ResolvedRun& run) {
+  default_out(run);
+  format_json(run.config());
+  format_json(run.trials_config());
+  run.changed();
+  memory_estimate(run, run.options.threads);
+}
+
+// Records of the input, or the input itself if it does not start with R.
+std::string journal_of(std::string_view bytes) {
+  if (!bytes.starts_with('R')) return std::string(bytes);
+  std::string out;
+  for (bytes.remove_prefix(1); bytes.size() >= 2;) {
+    const std::size_t length = static_cast<unsigned char>(bytes[0]) +
+                               std::size_t{256} * static_cast<unsigned char>(bytes[1]);
+    out += framed(bytes.substr(2, length));
+    bytes.remove_prefix(std::min(bytes.size(), 2 + length));
+  }
+  return out;
+}
+
+void parse_flags(const std::string& text) {
+  FilesConfig config;
+  config.split = config.split_columns = config.experts = config.fail_if = {text};
+  std::vector<files::Source> pairs(1);
+  pairs[0].name = "fc";
+  attempt([&] { files::splits_of(config); });
+  attempt([&] { files::column_splits_of(config); });
+  attempt([&] { files::gates_of(config); });
+  attempt([&] { files::parse_pair(config, text); });
+  attempt([&] {
+    config.split_columns.clear();
+    for (const files::Cut& cut : files::cuts_of(config, pairs)) files::cut_rows("fc", 96, cut);
+  });
+  attempt([&] {
+    config.split_columns = {text};
+    config.split.clear();
+    for (const files::Cut& cut : files::cuts_of(config, pairs)) files::cut_columns("fc", 96, cut);
+  });
+  attempt([&] { parse_shard(text, 12, "--shard"); });
+  attempt([&] { sweep_values(text, "--sweep x"); });
+  attempt([&] { parse_tensor_address(text); });
+  attempt([&] { vocabulary_size(text); });
+  files::comma_separated({text});
+  matches_glob(text, "blocks.11.attention.output.dense.weight");
+  matches_glob("*.*1.*weight", text);
+}
+
+// A field of each domain, bound to studies that are kept.
+const std::vector<Field>& different_fields() {
+  static std::vector<std::unique_ptr<Study>> studies;
+  static std::vector<Field> out;
+  if (!out.empty()) return out;
+  std::set<std::string> domains;
+  for (const Experiment& experiment : experiments()) {
+    for (const StudyEntry& entry : experiment.studies) {
+      studies.push_back(entry.make());
+      for (const Field& field : studies.back()->fields()) {
+        if (domains.insert(field.domain_text()).second) out.push_back(field);
+      }
+    }
+  }
+  return out;
+}
+
+void print(const std::string& text) {
+  printable(text);
+  printable_key(text);
+  shortened(text, 7);
+  wrapped(text, 2, 20);
+  shell_words({text});
+  with_program_name(text, "build/ranklab");
+  did_you_mean(text, {"alpha", "beta"});
+  in_columns({{text, "b"}, {"a", text}});
+}
+
+std::vector<std::string> words_of(std::string_view bytes) {
+  const char separator = bytes.find('\n') == std::string_view::npos ? ' ' : '\n';
+  std::vector<std::string> words;
+  std::istringstream text{std::string(bytes)};
+  for (std::string word; std::getline(text, word, separator);) {
+    // The system ends a word at a zero byte.
+    words.push_back(word.substr(0, word.find('\0')));
+  }
+  return words;
+}
+
+// Each point of a sweep takes as long as a command line.
+bool is_short_sweep(const Arguments& arguments) {
+  std::size_t points = 1;
+  for (const auto& [name, text] : arguments.flags) {
+    if (name == "sweep") points *= sweep_values(text.substr(text.find('=') + 1), "--sweep").size();
+  }
+  return points < 20;
+}
+
+// As run_experiment() until the run would start.
+void resolve_words(const Experiment& experiment, const std::vector<std::string>& words) {
+  const Arguments arguments = parse_arguments(words, flag_shapes(experiment));
+  if (arguments.help) {
+    experiment_help(experiment, "");
+    return;
+  }
+  if (arguments.find("sweep") != nullptr) {
+    if (is_short_sweep(arguments)) sweep_lines(experiment, arguments);
+    return;
+  }
+  ResolvedRun run = resolve_run(experiment, arguments);
+  inspect(run);
+}
+
+// Utilities that read before they write, and run no study. They find no file to read.
+bool is_harmless(const std::string& utility, const std::vector<std::string>& words) {
+  static const std::vector<std::string> names = {"compare", "completion", "export", "list",  "man",
+                                                 "merge",   "plot",       "report", "status"};
+  return std::find(names.begin(), names.end(), utility) != names.end() &&
+         std::none_of(words.begin(), words.end(), [](const std::string& word) {
+           std::error_code error;
+           return std::filesystem::exists(word, error);
+         });
+}
+
+}  // namespace
+
+void read_config(std::string_view bytes) {
+  const std::string path = put("config.json", bytes);
+  const nlohmann::json document = read_config_file(path);
+  const Experiment* experiment = find_experiment(document["command"].get<std::string>());
+  if (experiment == nullptr) return;
+  Arguments arguments;
+  arguments.flags = {{"config", path}};
+  ResolvedRun run = resolve_run(*experiment, arguments);
+  inspect(run);
+}
+
+void read_flags(std::string_view bytes) {
+  const std::string text(bytes);
+  print(text);
+  parse_flags(text);
+  for (const Field& field : different_fields()) {
+    attempt([&] { field.parse_flag(text, "--" + field.name); });
+    field.value_text();
+    attempt([&] { set_field(field, field_json(field), field.name); });
+  }
+}
+
+void read_command_line(std::string_view bytes) {
+  std::vector<std::string> words = words_of(bytes);
+  if (words.empty()) return;
+  if (words[0] == "run") {
+    if (words.size() < 2 || words[1].starts_with('-')) return;
+    const std::string command = read_preset(words[1])["command"];
+    words[0] = "--preset";
+    words.insert(words.begin(), command);
+  }
+  const std::string command = words[0];
+  words.erase(words.begin());
+  definition_of(command);
+  if (const Experiment* experiment = find_experiment(command))
+    return resolve_words(*experiment, words);
+  if (!is_harmless(command, words)) return;
+  for (const Utility& utility : utilities()) {
+    if (utility.name == command) utility.run(words);
+  }
+}
+
+void read_journal(std::string_view bytes) {
+  const std::string path = put(Journal::path_for("out.json"), journal_of(bytes));
+  const std::string identity = Journal::owner("out.json");
+  attempt([] { Journal("out.json", "another\n", true); });
+  Journal journal("out.json", identity, true);
+  TrialRecord record;
+  record.set("x", 0.5);
+  journal.append(journal.finished().size(), record);
+  journal.close();
+  Journal("out.json", identity, true).remove();
+}
+
+void read_part(std::string_view bytes) {
+  const std::string content = journal_of(bytes);
+  put("x.1-of-2.part.journal", content);
+  const std::string path = put("x.1-of-2.part", content);
+  attempt([&] { status_command({path}); });
+  attempt([&] { status_command({path, path + ".journal"}); });
+  const PartFile part(path);
+  const PartHeader header = read_part_header(part);
+  is_complete(part, header.trials);
+  // A part of this program would be merged and judged.
+  if (header.environment.value("program", nlohmann::json()) != program_checksum())
+    attempt([&] { merge_command({path, "--out", "-"}); });
+  ResolvedRun run = resolve_part(header, path);
+  inspect(run);
+}
+
+}  // namespace ranklab::fuzz

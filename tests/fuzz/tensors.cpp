@@ -1,0 +1,218 @@
+// Files of tensors, tokens, images, texts, and the configs of models.
+
+#include <zlib.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "experiments/rank_collapse/model_files.hpp"
+#include "io/tensors/tensor_file.hpp"
+#include "io/tensors/token_ids.hpp"
+#include "io/tensors/weights_file.hpp"
+#include "linalg/stored_matrix.hpp"
+#include "models/blocks/model_config.hpp"
+#include "models/blocks/model_row.hpp"
+#include "models/published/checkpoint.hpp"
+#include "tiny_checkpoint.hpp"
+#include "training/tasks/corpus.hpp"
+#include "training/tasks/image_files.hpp"
+#include "workplace.hpp"
+
+namespace ranklab::fuzz {
+namespace {
+
+void read_tensor(const StoredTensor& tensor) {
+  tensor.shape_text();
+  tensor.values();
+  attempt([&] { matrix_of(tensor); });
+  attempt([&] { tensor.at(0).values(); });
+  attempt([&] { tensor.as_matrix(1, tensor.elements()).columns(0, 1); });
+  if (tensor.is_matrix() && tensor.rows() > 1 && tensor.cols() > 1) {
+    matrix_of(tensor.columns(tensor.cols() - 1, 1));
+    matrix_of(tensor.rows(1, tensor.rows() - 1));
+    matrix_of(tensor.block(1, 1, 1, 1));
+  }
+}
+
+void read_tensors(const std::string& path) {
+  const TensorFile file = TensorFile::open(path);
+  for (const std::string& key : file.keys()) {
+    attempt([&] { read_tensor(file.tensor(key)); });
+  }
+  attempt([&] { open_tensor(path); });
+}
+
+void put_number(std::string& out, std::uint64_t value, int bytes) {
+  for (; bytes > 0; --bytes, value >>= 8) out += static_cast<char>(value & 0xff);
+}
+
+std::string deflated(std::string_view bytes) {
+  z_stream stream{};
+  if (::deflateInit2(&stream, 1, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::runtime_error("deflateInit2 failed");
+  std::string out(::deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  ::deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  ::deflateEnd(&stream);
+  return out;
+}
+
+// A .zip archive with the same bytes stored as a.npy and compressed as b.npy.
+std::string archive_of(std::string_view bytes) {
+  std::string out, directory;
+  for (const std::uint64_t method : {0u, 8u}) {
+    const std::string name = method == 0 ? "a.npy" : "b.npy",
+                      held = method == 0 ? std::string(bytes) : deflated(bytes);
+    std::string entry;
+    put_number(entry, 20, 2);  // version
+    put_number(entry, 0, 2);   // flags
+    put_number(entry, method, 2);
+    put_number(entry, 0x21'0000, 4);  // 1980-01-01
+    put_number(
+        entry,
+        ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())),
+        4);
+    put_number(entry, held.size(), 4);
+    put_number(entry, bytes.size(), 4);
+    put_number(entry, name.size(), 2);
+    put_number(entry, 0, 2);  // extra field
+    directory += "PK\1\2";
+    put_number(directory, 20, 2);
+    directory += entry;
+    put_number(directory, 0, 10);  // comment, disk, attributes
+    put_number(directory, out.size(), 4);
+    directory += name;
+    out += "PK\3\4" + entry + name + held;
+  }
+  const std::size_t start = out.size();
+  out += directory + "PK\5\6";
+  put_number(out, 0, 4);
+  put_number(out, 2, 2);
+  put_number(out, 2, 2);
+  put_number(out, directory.size(), 4);
+  put_number(out, start, 4);
+  put_number(out, 0, 2);
+  return out;
+}
+
+// The header length, the header up to the first line break, and the entries.
+std::string with_length(std::string_view bytes) {
+  const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+  std::string out;
+  put_number(out, end, 8);
+  out += bytes.substr(0, end);
+  return out += bytes.substr(std::min(end + 1, bytes.size()));
+}
+
+void read_checkpoint(const std::string& path) {
+  const auto checkpoint = Checkpoint::open(path);
+  checkpoint->unknown();
+  attempt([&] {
+    checkpoint->parameters();
+    checkpoint->dtypes();
+    checkpoint->bytes();
+  });
+  ModelSpec spec;
+  spec.weights = path;
+  spec.heads = 1;
+  adopt_files(spec);
+  resolve_defaults_with_files(spec);
+  file_notes(spec);
+}
+
+// Tiny weights of every published model, MODEL.safetensors, written once.
+void put_checkpoints() {
+  static bool is_done = false;
+  if (is_done) return;
+  for (const std::string& model : published_models())
+    TinyCheckpoint(model, {}, Dtype::f32).write(expect(model + ".safetensors"));
+  is_done = true;
+}
+
+void use(ImageTask task) {
+  attempt([&] {
+    pooled(task.training, 2);
+    require_patch(task.training, 2);
+    const std::array<std::uint32_t, 1> first = {0};
+    patch_tokens<double>(task.training, 2, first);
+  });
+  pixel_moments(task.test);
+  standardize(task);
+}
+
+}  // namespace
+
+void read_npy(std::string_view bytes) {
+  read_tensors(put("x.npy", bytes));
+}
+
+void read_npz(std::string_view bytes) {
+  read_tensors(put("x.npz", bytes.starts_with("PK") ? std::string(bytes) : archive_of(bytes)));
+}
+
+void read_safetensors(std::string_view bytes) {
+  const std::string path =
+      put("x.safetensors", bytes.starts_with('{') ? with_length(bytes) : std::string(bytes));
+  attempt([&] { read_tensors(path); });
+  read_checkpoint(path);
+}
+
+void read_token_ids(std::string_view bytes) {
+  const bool is_npy = bytes.starts_with("\x93NUMPY"), is_json = bytes.starts_with('[');
+  ranklab::read_token_ids(put(is_npy ? "ids.npy" : is_json ? "ids.json" : "ids.txt", bytes));
+}
+
+void read_images(std::string_view bytes) {
+  const std::string size_2x2("\0\0\0\2\0\0\0\2\0\0\0\2", 12), header("\0\0\10", 3);
+  const std::string images = header + "\3" + size_2x2 + "abcdefgh",
+                    labels = header + "\1" + size_2x2.substr(0, 4) + "\1\2";
+  static bool is_first = true;
+  if (is_first) {
+    for (const std::string folder : {"as-images/", "as-labels/"}) {
+      put(folder + "t10k-images-idx3-ubyte", images);
+      put(folder + "t10k-labels-idx1-ubyte", labels);
+    }
+    put("as-images/train-labels-idx1-ubyte", labels);
+    put("as-labels/train-images-idx3-ubyte", images);
+    for (int i = 2; i <= 5; ++i)
+      put("cifar/data_batch_" + std::to_string(i) + ".bin", std::string(3073, '\1'));
+    is_first = false;
+  }
+  put("as-images/train-images-idx3-ubyte", bytes);
+  attempt([] { use(read_fashion_mnist("as-images", 2, 2)); });
+  put("as-labels/train-labels-idx1-ubyte", bytes);
+  attempt([] { use(read_fashion_mnist("as-labels", 1, 1)); });
+  put("cifar/data_batch_1.bin", bytes);
+  put("cifar/test_batch.bin", bytes);
+  attempt([] { use(read_cifar("cifar", 1, 1, true)); });
+  attempt([] { use(read_cifar("cifar", 1, 1, false)); });
+  use(read_digits(put("digits.csv", bytes)));
+}
+
+void read_corpus(std::string_view bytes) {
+  const std::string path = put("text.txt", bytes);
+  attempt([&] { ranklab::read_corpus(path, "char", 2); });
+  ranklab::read_corpus(path, "bpe:80", 2);
+}
+
+void read_model_config(std::string_view bytes) {
+  put_checkpoints();
+  const std::string path = put("config.json", bytes);
+  attempt([&] { ranklab::read_model_config(path); });
+  for (const std::string& model : published_models()) {
+    attempt([&] {
+      ModelSpec spec;
+      spec.weights = model + ".safetensors";
+      spec.model_config = path;
+      adopt_files(spec);
+      resolve_defaults_with_files(spec);
+    });
+  }
+  read_checkpoint(put("model.safetensors.index.json", bytes));
+}
+
+}  // namespace ranklab::fuzz
