@@ -109,19 +109,19 @@ void apply_flags(const Arguments& arguments, const Experiment& experiment, const
   }
 }
 
-void take_title(ResolvedRun& run, const nlohmann::json& document) {
-  if (document.is_null()) return;
-  run.title = document.value("title", "");
-  run.see = document.value("see", "");
-  run.finding = document.value("finding", nlohmann::json());
-  run.trial_unit = document.value("trial", "");
-  const nlohmann::json trials = document.value("trials", nlohmann::json());  // of a result
-  if (trials.is_object() && trials.contains("unit"))
-    run.trial_unit = text_of(&trials["unit"], "trials.unit");
-  if (document.contains("source") && document["source"].is_object()) {
-    run.paper = document["source"].value("paper", "");
-    run.figure = document["source"].value("figure", "");
-  }
+void take_title(ResolvedRun& run, const ConfigFile& file) {
+  const nlohmann::json& document = file.document;
+  const auto text = [&](const nlohmann::json& object, const char* key) {
+    return text_of(&member(object, key), file.label + ": " + key);
+  };
+  const nlohmann::json &source = member(document, "source"),
+                       &unit = member(member(document, "trials"), "unit");  // of a result
+  run.title = text(document, "title");
+  run.see = text(document, "see");
+  run.finding = member(document, "finding");
+  run.trial_unit = unit.is_null() ? text(document, "trial") : text_of(&unit, "trials.unit");
+  run.paper = text(source, "paper");
+  run.figure = text(source, "figure");
 }
 
 const StudyEntry& find_study(const Experiment& experiment, CommonOptions& options,
@@ -206,7 +206,7 @@ ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments,
   for (Field& field : run.study->fields()) fields.push_back(std::move(field));
   apply_file(preset, experiment, entry.name, fields);
   apply_file(config, experiment, entry.name, fields);
-  take_title(run, preset.document.is_null() ? config.document : preset.document);
+  take_title(run, preset.document.is_null() ? config : preset);
 
   for (Field& field : session_fields(options)) fields.push_back(std::move(field));
   options.threads = 0;
