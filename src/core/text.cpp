@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace ranklab {
@@ -17,7 +18,16 @@ std::string formatted(const char* format, double x) {
 }  // namespace
 
 std::string short_number(double x) {
-  return formatted("%.4g", x);
+  return std::isfinite(x) ? formatted("%.4g", x) : "undefined";
+}
+
+std::string percent(double share) {
+  return std::isfinite(share) ? short_number(100 * share) + " %" : "undefined";
+}
+
+std::string range_text(double low, double high) {
+  return std::isfinite(low) && std::isfinite(high) ? short_number(low) + " to " + short_number(high)
+                                                   : "undefined";
 }
 
 std::string capitalized(std::string text) {
@@ -31,7 +41,7 @@ std::string series_number(double x) {
 }
 
 std::string count_text(double n) {
-  return formatted("%.0f", n);
+  return std::isfinite(n) ? formatted("%.0f", n) : "undefined";
 }
 
 std::string counted(std::uint64_t n, const std::string& what) {
@@ -170,7 +180,10 @@ std::string printable(std::string_view text) {
 
 std::string printable_key(const std::string& key) {
   constexpr std::size_t longest = 100;
-  return key.size() <= longest ? printable(key) : printable(key.substr(0, longest)) + "...";
+  if (key.size() <= longest) return printable(key);
+  std::size_t end = longest;
+  while (end > longest - 4 && (key[end] & 0xC0) == 0x80) --end;  // within a character
+  return printable(std::string_view(key).substr(0, end)) + "...";
 }
 
 }  // namespace ranklab

@@ -20,8 +20,14 @@ constexpr bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Four significant digits.
+/// Four significant digits; "undefined" if the number is not finite.
 std::string short_number(double x);
+
+/// "12.5 %" for a share of 0.125; "undefined" if the number is not finite.
+std::string percent(double share);
+
+/// "0.1 to 0.2"; "undefined" if an end is not finite, as in the range of no values.
+std::string range_text(double low, double high);
 
 /// The text with its first letter in upper case, if that is one of a to z.
 std::string capitalized(std::string text);
@@ -29,7 +35,7 @@ std::string capitalized(std::string text);
 /// "%g", as the names of series, scalars and claims print their values: `lambda=<v>.mu`.
 std::string series_number(double x);
 
-/// A count without a decimal point.
+/// A count without a decimal point; "undefined" if it is not finite.
 std::string count_text(double n);
 
 /// "1 trial", "3 trials".

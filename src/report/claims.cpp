@@ -35,8 +35,18 @@ Interval interval_of(const std::vector<double>& values, double level = confidenc
   return {summary, level, summary.mean - half_width, summary.mean + half_width};
 }
 
+std::string tie_text(const Summary& summary, Region allowed) {
+  if (!allowed.is_comparison || summary.n < fewest_values || summary.std != 0) return "";
+  const double low = allowed.low == positive().low ? 0 : allowed.low;
+  if (summary.mean != low && summary.mean != allowed.high) return "";
+  const std::string all = "a tie, all " + std::to_string(summary.n);
+  return summary.mean == 0 ? all + " differences are zero"
+                           : all + " values are " + short_number(summary.mean);
+}
+
 void decide(Claim& claim, const Interval& interval, Region allowed, const std::string& detail) {
   const Summary& summary = interval.summary;
+  const std::string tie = tie_text(summary, allowed);
   claim.measured = summary.mean;
   claim.expected = std::pair(allowed.low, allowed.high);
   std::string text = evidence_text(claim.evidence);
@@ -45,6 +55,9 @@ void decide(Claim& claim, const Interval& interval, Region allowed, const std::s
   } else if (summary.n < fewest_values) {
     text = "undecided: " + counted(summary.n, "trial") + ", at least " +
            std::to_string(fewest_values) + " are needed; mean " + short_number(summary.mean);
+  } else if (!tie.empty()) {
+    if (summary.mean < allowed.low) claim.verdict = Verdict::fails;
+    text = claim.verdict == Verdict::fails ? clauses(text, tie) : "undecided: " + tie;
   } else if (interval.low >= allowed.low && interval.high <= allowed.high) {
     claim.verdict = Verdict::holds;
   } else if (interval.high < allowed.low || interval.low > allowed.high) {
@@ -135,6 +148,10 @@ Misprint Place::misprint(const std::string& id, std::string printed, std::string
   return {as_printed, correcting(as_printed, (*this)(id + "/corrected", std::move(corrected)))};
 }
 
+std::string tie_text(const std::vector<double>& values, Region allowed) {
+  return tie_text(summarize(values), allowed);
+}
+
 Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
                  const std::string& detail, double candidates) {
   Claim claim = claim_of(statement);
@@ -158,16 +175,22 @@ Claim judge_no_worse(const Statement& statement, const std::vector<double>& diff
 Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail,
                   WorstCase worst) {
   Claim claim = claim_of(statement);
-  const bool has_worst_case = tally.smallest <= tally.largest && worst != WorstCase::unsaid;
+  const bool has_range = tally.smallest <= tally.largest,
+             has_worst_case = has_range && worst != WorstCase::unsaid,
+             overflows = has_range && !std::isfinite(tally.smallest + tally.largest);
   claim.measured = tally.violations;
   claim.expected = 0.0;
   claim.evidence = CountEvidence{tally.violations, tally.cases,
                                  !has_worst_case                ? undefined
                                  : worst == WorstCase::smallest ? tally.smallest
                                                                 : tally.largest};
-  if (tally.cases > 0) claim.verdict = tally.violations == 0 ? Verdict::holds : Verdict::fails;
-  claim.detail =
-      clauses(tally.cases > 0 ? evidence_text(claim.evidence) : "no case to judge", detail);
+  if (tally.cases > 0 && !overflows)
+    claim.verdict = tally.violations == 0 ? Verdict::holds : Verdict::fails;
+  claim.undecided = overflows;
+  claim.detail = clauses(overflows         ? "undecided: the number of a case overflows"
+                         : tally.cases > 0 ? evidence_text(claim.evidence)
+                                           : "no case to judge",
+                         detail);
   return claim;
 }
 

@@ -90,6 +90,7 @@ inline Place in_figure(std::string prefix, std::string source, std::vector<std::
 struct Region {
   double low = -std::numeric_limits<double>::infinity(),
          high = std::numeric_limits<double>::infinity();
+  bool is_comparison = false;  // a tie never holds: see compared() and positive()
 };
 inline Region at_most(double high) {
   return {.high = high};
@@ -100,17 +101,28 @@ inline Region at_least(double low) {
 inline Region within(double center, double margin) {
   return {center - margin, center + margin};
 }
+/// The region of "A exceeds B" for values of A - B; a tie fails.
 inline Region positive() {
-  return {.low = std::numeric_limits<double>::min()};
+  return {.low = std::numeric_limits<double>::min(), .is_comparison = true};
 }
+/// The region of a comparison, such as "A is at most B" for values of A - B. If every value lies on
+/// an end of the region, the comparison is a tie and the claim is undecided.
+inline Region compared(Region region) {
+  region.is_comparison = true;
+  return region;
+}
+
+/// "a tie, all 3 differences are zero" if the values are a tie in the region of a comparison; else
+/// empty. Values that are not finite are left out.
+std::string tie_text(const std::vector<double>& values, Region allowed);
 
 /// With fewer independent values a claim about their mean is undecided.
 inline constexpr std::size_t fewest_values = 3;
 
 /// Holds if Student's confidence interval of the mean (at `confidence_level`) lies in `allowed` and
 /// fails if it lies outside. Otherwise, or if fewer than `fewest_values` are finite, the verdict is
-/// not_applicable with `undecided` set. If the values were chosen among several `candidates`
-/// because of their mean, the interval is wider (Bonferroni).
+/// not_applicable with `undecided` set. A tie in a comparison never holds. If the values were
+/// chosen among several `candidates` because of their mean, the interval is wider (Bonferroni).
 Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
                  const std::string& detail = "", double candidates = 1);
 
@@ -125,7 +137,8 @@ Claim judge_no_worse(const Statement& statement, const std::vector<double>& diff
 /// The end of a tally's numbers that is the worst case.
 enum class WorstCase { unsaid, smallest, largest };
 
-/// Holds if no case violates the statement. Not applicable if there is no case.
+/// Holds if no case violates the statement. Not applicable if there is no case; undecided if the
+/// number of a case is infinite.
 Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail = "",
                   WorstCase worst = WorstCase::unsaid);
 

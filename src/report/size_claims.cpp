@@ -26,8 +26,7 @@ std::string SizeClaims::range(const Metric& metric) const {
     const double value = metric(at);
     if (std::isfinite(value)) t.count(false, value);
   });
-  return values.cases > 0 ? short_number(values.smallest) + " to " + short_number(values.largest)
-                          : "undefined";
+  return range_text(values.smallest, values.largest);
 }
 
 void SizeClaims::everywhere(const Statement& statement, const Metric& margin,

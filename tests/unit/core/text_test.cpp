@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <tuple>
 
 namespace text_test {
@@ -10,6 +11,15 @@ using namespace ranklab;
 
 TEST_CASE("numbers, lists and clauses are formatted as text") {
   CHECK(short_number(12345.678) == "1.235e+04");
+  for (const double none : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    CHECK(short_number(none) == "undefined");
+    CHECK(count_text(none) == "undefined");
+    CHECK(percent(none) == "undefined");
+    CHECK(range_text(0, none) == "undefined");
+  }
+  CHECK(range_text(HUGE_VAL, -HUGE_VAL) == "undefined");  // of no values
+  CHECK(range_text(0.1, 0.2) == "0.1 to 0.2");
+  CHECK(percent(0.125) == "12.5 %");
   CHECK(series_number(0.1) == "0.1");
   CHECK(series_number(1e8) == "1e+08");
   CHECK(count_text(1e6) == "1000000");

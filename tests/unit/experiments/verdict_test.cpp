@@ -63,7 +63,8 @@ const std::vector<Breakage> breakages = {
     [](auto& numbers) {
       std::transform(numbers.begin(), numbers.end(), numbers.begin(), std::negate<>());
     },
-    [](auto& numbers) { std::fill(numbers.begin(), numbers.end(), 0.0); },
+    [](auto& numbers) { std::fill(numbers.begin(), numbers.end(), 0.0); },   // ties
+    [](auto& numbers) { std::fill(numbers.begin(), numbers.end(), -1.0); },  // no tie
     [](auto& numbers) {
       std::transform(numbers.begin(), numbers.end(), numbers.begin(),
                      [](double x) { return 1e4 * x; });

@@ -54,6 +54,39 @@ TEST_CASE("a mean is judged by Student's confidence interval") {
   CHECK(judge_mean(statement, {NAN}, {0, 1}).verdict == Verdict::not_applicable);
 }
 
+TEST_CASE("a tie in a comparison never holds, and the detail says that it is a tie") {
+  const std::vector<double> zeros = {0, 0, -0.0, NAN}, ones = {1, 1, 1};
+  for (const Region region : {compared(at_most(0)), compared(at_least(0))}) {
+    const Claim tie = judge_mean(statement, zeros, region, "why");
+    CHECK(tie.verdict == Verdict::not_applicable);
+    CHECK(tie.undecided);
+    CHECK(tie.detail == "undecided: a tie, all 3 differences are zero; why");
+  }
+  CHECK(judge_mean(statement, ones, compared(at_least(1))).detail ==
+        "undecided: a tie, all 3 values are 1");
+  const Claim not_above = judge_mean(statement, zeros, positive());
+  CHECK(not_above.verdict == Verdict::fails);
+  CHECK(not_above.detail == "mean 0 +- 0 (99 %, 3 trials); a tie, all 3 differences are zero");
+  // No tie: a difference without spread, a spread around the edge, a bound that includes its edge.
+  CHECK(judge_mean(statement, {-1e-300, -1e-300, -1e-300}, compared(at_most(0))).verdict ==
+        Verdict::holds);
+  CHECK(judge_mean(statement, {1, 1, 1}, compared(at_most(0))).verdict == Verdict::fails);
+  CHECK(judge_mean(statement, {0, 0, -1e-300}, compared(at_most(0))).detail.find("tie") ==
+        std::string::npos);
+  CHECK(judge_mean(statement, {0, 0, 0}, at_most(0)).verdict == Verdict::holds);
+  CHECK(tie_text({0, 0}, compared(at_most(0))).empty());  // too few values to judge
+}
+
+TEST_CASE("a count with an infinite number is undecided") {
+  Tally tally{3, 0, 1, HUGE_VAL};
+  CHECK(judge_tally(statement, tally).verdict == Verdict::not_applicable);
+  CHECK(judge_tally(statement, tally).undecided);
+  tally.violations = 1;
+  CHECK(judge_tally(statement, tally, "", WorstCase::largest).detail ==
+        "undecided: the number of a case overflows");
+  CHECK(judge_tally(statement, Tally{3, 0}).verdict == Verdict::holds);  // shows no number
+}
+
 TEST_CASE("values selected among candidates have a wider interval") {
   // Student's quantile for 99.5 % and two degrees of freedom is 14.089, so the half width of {-1,
   // 0, 1} is 8.13.

@@ -67,8 +67,8 @@ void judge_mlp_gradients(const View& view, const Named& named, Claims& claims) {
                                 "a quarter of d from step 50 on"),
                         large,
                         large.cases > 0
-                            ? "nuclear ranks from " + short_number(large.smallest) + " to " +
-                                  short_number(large.largest) + ", d = " + short_number(view.dim())
+                            ? "nuclear ranks from " + range_text(large.smallest, large.largest) +
+                                  ", d = " + short_number(view.dim())
                             : "no step from 50 on was measured",
                         WorstCase::smallest);
 }
@@ -103,7 +103,7 @@ void judge_attention_gradients(const View& view, const Named& named, Claims& cla
                                   "the attention gradients from step 32 on") +
                           (held_out ? ", on held-out text" : ""),
                       {"Figure 8", "Figure 9"}),
-                ratios, at_most(0.0),
+                ratios, compared(at_most(0.0)),
                 "mean over layers and steps from 32 on of log(nr(Wv) / the smallest of nr(Wq), "
                 "nr(Wk), nr(Wo))");
   }
@@ -198,7 +198,8 @@ void judge_outer_ratio(const View& view, const Named& named, const std::string& 
       reading(named(place + "/above-1", source, id,
                     "nr/st of " + what + " is above 1 on average from step 32 on", {figure}),
               "from step 32 on"),
-      mean_ratios(false), at_least(1.0), "mean of nr/st over the measured steps from 32 on");
+      mean_ratios(false), compared(at_least(1.0)),
+      "mean of nr/st over the measured steps from 32 on");
   claims.mean(reading(named(place, source, id,
                             "nr/st of " + what +
                                 " is less than half the median nr/st of the matrices inside the "

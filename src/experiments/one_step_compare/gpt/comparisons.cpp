@@ -42,8 +42,8 @@ Changes without_learning_rates(const Run& run) {
 void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) {
   const Place one{"spectral/section-1/", "Section 1", Kind::figure};
   judge_pair(one("muon", "The final validation loss of Muon is at most that of Adam"),
-             plan.find("muon"), plan.find("adam"), "needs --optimizer adam,muon", at_most(0.0),
-             records, claims);
+             plan.find("muon"), plan.find("adam"), "needs --optimizer adam,muon",
+             compared(at_most(0.0)), records, claims);
   for (const Run& muon : plan.runs) {
     const Changes changes = without_learning_rates(muon);
     if (muon.optimizer != "muon" || changes.size() != 1) continue;
@@ -54,7 +54,7 @@ void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) 
     const std::string what = changes.front().first + "=" + changes.front().second;
     judge_pair(one(what + "/muon",
                    "The final validation loss of Muon is at most that of Adam (" + what + ")"),
-               &muon, &*adam, "", at_most(0.0), records, claims);
+               &muon, &*adam, "", compared(at_most(0.0)), records, claims);
   }
   const Run* const with_embedding = plan.find("muon", {{"spectral-on", "hidden+embedding"}});
   const Statement small_change =
@@ -221,7 +221,7 @@ void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
                  of_gated = per_trial(
                      records, [&](const TrialRecord&record) { return mean_of(*gated, record); });
       claims.mean(statement, differences(of_gated, of_plain),
-                  of_rank ? at_least(0.0) : at_most(0.0),
+                  compared(of_rank ? at_least(0.0) : at_most(0.0)),
                   "difference of the means over layers; with a gate " + mean_text(of_gated) +
                       ", without " + mean_text(of_plain));
     }
@@ -277,7 +277,7 @@ void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
                                 "A gated activation lowers the share of Muon's gain over Adam that "
                                 "Muon on W2 alone achieves");
   if (claims.applies(order, plain.missing.empty() ? gated.missing : plain.missing)) {
-    claims.mean(order, differences(gated.per_trial, plain.per_trial), at_most(0.0),
+    claims.mean(order, differences(gated.per_trial, plain.per_trial), compared(at_most(0.0)),
                 "difference of the shares, with a gate minus without");
   }
 }

@@ -99,7 +99,7 @@ void judge_first_to_a_tenth(const Records& records, const Method& method,
     if (other < of_gd) fewer += 1;
     return ratio;
   });
-  claims.mean(statement, ratios, at_most(0.0),
+  claims.mean(statement, ratios, compared(at_most(0.0)),
               "log10 of the step count over that of GD; fewer steps in " + short_number(fewer) +
                   " of the " + short_number(reached) + " trials in which both reach a tenth, of " +
                   std::to_string(records.size()));
@@ -125,7 +125,7 @@ void judge_figure_4(const Plan& plan, const Records& records, Claims& claims) {
                          "The loss of " + method.label +
                              " is at most that of GD at the end of the initial phase, when the "
                              "nuclear rank is large"),
-                scalars_of(records, early_ratio_name(method.name)), at_most(0.0),
+                scalars_of(records, early_ratio_name(method.name)), compared(at_most(0.0)),
                 phase_text(records));
     judge_first_to_a_tenth(
         records, method,
@@ -137,7 +137,7 @@ void judge_figure_4(const Plan& plan, const Records& records, Claims& claims) {
         claims);
     claims.mean(figure_4("ahead-at-the-end/" + method.name,
                          "The final loss of " + method.label + " is at most that of GD"),
-                scalars_of(records, final_ratio_name(method.name)), at_most(0.0),
+                scalars_of(records, final_ratio_name(method.name)), compared(at_most(0.0)),
                 "log10 of the final loss over that of GD");
   }
 }
@@ -219,7 +219,7 @@ void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
                               "With SwiGLU at n = 512, the loss of SpecGD is at most that of GD "
                               "when one of them has fallen by a quarter"),
                         "when the loss has fallen by a quarter"),
-                early, at_most(0.0), detail);
+                early, compared(at_most(0.0)), detail);
   }
   const auto large_batch = claims.only_where(not_large_batch(plan.config));
   claims.mean(reading(large("no-early-advantage",

@@ -18,7 +18,7 @@ double total(const Records& records, const char* name) {
 }
 
 std::string percent_of_trials(const Records& records, const char* name) {
-  return short_number(100 * summarize(scalars_of(records, name)).mean) + " %";
+  return percent(summarize(scalars_of(records, name)).mean);
 }
 
 std::string margin_text(const Records& records, const char* margin, double tolerance) {

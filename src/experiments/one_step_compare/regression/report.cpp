@@ -121,7 +121,7 @@ void add_scalars(ResultBuilder& out) {
                sharp_condition_wrong, constant_ratio, zero_gradient});
 }
 
-std::string percent(double share) {
+std::string rounded_percent(double share) {
   return std::isfinite(share) ? short_number(std::round(1000 * share) / 10) + " %" : "-";
 }
 
@@ -144,7 +144,8 @@ void add_table(ResultBuilder& out, const RegressionConfig& config) {
       const Spread worst = spread_of(factor);
       table.rows.push_back({what + " " + names[i], std::to_string(predicted.size()),
                             predicted.empty() ? "-" : short_number(spread_of(predicted).median),
-                            percent(summarize(ahead).mean), percent(summarize(wrong).mean),
+                            rounded_percent(summarize(ahead).mean),
+                            rounded_percent(summarize(wrong).mean),
                             worst.count == 0 ? "-" : short_number(worst.largest)});
     }
   };

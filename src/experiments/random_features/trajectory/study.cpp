@@ -172,7 +172,7 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
                               : "the statement is about " + name + "; this run uses " + activation;
   };
   if (claims.applies(specgd_ahead, unless_activation("relu"))) {
-    claims.mean(specgd_ahead, final_log_ratio(records), at_most(0.0), log_ratio_text);
+    claims.mean(specgd_ahead, final_log_ratio(records), compared(at_most(0.0)), log_ratio_text);
   }
   judge_restarts(plan, records, claims);
   const auto hypothesis = claims.only_where(unless_activation("swiglu"));
@@ -181,7 +181,7 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
         violated_early(run), first_violation(records, run), {0.0, 0.25},
         "first iteration that violates (1.5), as a fraction of the run; 1 if no iteration does");
   }
-  claims.mean(gd_ahead, final_log_ratio(records), at_least(0.0), log_ratio_text);
+  claims.mean(gd_ahead, final_log_ratio(records), compared(at_least(0.0)), log_ratio_text);
 }
 
 Result report(const Plan& plan, const Records& records) {

@@ -137,7 +137,7 @@ void judge_theorem_4_2(const BoundsConfig& config, const Records& records, Claim
   const std::string unmet = "no stack starts with phi >= 0 and mu > 0";
   const std::string met = "phi(Y^0) >= 0 in " + non_violations_text(tally_of(records, hypothesis)) +
                           " stacks; the input tokens lie in a cone";
-  judge_worst(exponential, slope, at_most(0), records, claims,
+  judge_worst(exponential, slope, compared(at_most(0)), records, claims,
               "slope of log mu per layer, largest over the sizes of a trial, up to the layer at "
               "which rounding hides mu; " +
                   met,

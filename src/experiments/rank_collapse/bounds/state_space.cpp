@@ -269,7 +269,7 @@ void judge_lti_theorem(const LtiTheorem& theorem, const Records& records, Claims
   const std::string unmet = "M or mu is 0 in every stack";
   judge_counted(theorem.bound, records, claims);
   judge_worst(
-      theorem.norm, theorem.slope, at_most(0), records, claims,
+      theorem.norm, theorem.slope, compared(at_most(0)), records, claims,
       "slope of log mu per layer with W scaled to ||W||_F = 0.9, largest over the sizes of a trial",
       unmet);
   judge_worst(

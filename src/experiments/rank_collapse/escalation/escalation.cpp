@@ -91,7 +91,7 @@ void judge_similarity(const Plan& plan, const Records& records, Claims& claims) 
   const double falls = std::accumulate(counts.begin(), counts.end(), 0.0);
   claims.add(judge_blocks(
       left("monotone", "The mean token similarity rises at every block"),
-      clean_values(plan, records, rise), at_least(0),
+      clean_values(plan, records, rise), compared(at_least(0)),
       "rise of t_sim per block; number of decreases in single trials: " + short_number(falls)));
 
   const Statement maximum =

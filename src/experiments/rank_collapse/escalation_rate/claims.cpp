@@ -65,7 +65,7 @@ void judge_estimates(const Plan& plan, const Records& records, Claims& claims) {
       in_figure("shallow/", "Section 2.4, Figure 3 (middle)", {"Figure 3"})(
           "fig-3-closer",
           "Estimate 2 is closer to the mean of xi_1/xi_2 - 1 than Estimate 1 at every block"),
-      clean_values(plan, records, side), at_least(0),
+      clean_values(plan, records, side), compared(at_least(0)),
       "distance of the mean from the midpoint of the two estimates, positive toward Estimate 2, " +
           by_control_variates));
 
@@ -130,9 +130,9 @@ void judge_expected_rate(const Plan& plan, const Records& records, Claims& claim
   const Spread over_blocks = spread_of(means);
   claims.never_violated(statement, records,
                         tally_of(records, statement.id).cases > 0
-                            ? "E[eta] from " + short_number(over_blocks.smallest) + " to " +
-                                  short_number(over_blocks.largest) + " over the blocks, " +
-                                  by_control_variates
+                            ? "E[eta] from " +
+                                  range_text(over_blocks.smallest, over_blocks.largest) +
+                                  " over the blocks, " + by_control_variates
                             : "");
 }
 

@@ -90,7 +90,7 @@ void judge_figure(const Plan& plan, const Records& records, Reading expected, Cl
       at_small += summarize(small).mean;
     }
     const double ratio = near_one / at_small;  // undefined with one sample and its own mean
-    claims.mean(b, excess, at_least(0),
+    claims.mean(b, excess, compared(at_least(0)),
                 "mean |eta| at t >= " + from + " divided by its mean at t <= " + up_to + ": " +
                     (std::isfinite(ratio) ? short_number(ratio) : "undefined") +
                     "; measured: mean |eta| at large t minus 1.25 times that at small t, summed "
@@ -110,7 +110,7 @@ void judge_figure(const Plan& plan, const Records& records, Reading expected, Cl
       for (const auto& values : by_dim) of_sample.push_back(values[sample]);
       exponents.push_back(fit_power(dim, of_sample).slope);
     }
-    claims.mean(c, exponents, at_most(0),
+    claims.mean(c, exponents, compared(at_most(0)),
                 "exponent of d in a power-law fit of the mean |eta| over t >= " + from);
   }
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/text.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/layers/gradients.hpp"
 #include "experiments/rank_collapse/layers/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
@@ -145,13 +146,13 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
   const auto trials_above = [&](double limit) {
     Tally tally;
     for (const double ratio : ratios) {
-      if (!std::isnan(ratio)) tally.count(ratio > limit, ratio);
+      if (!std::isnan(ratio))  // infinite if the gradient of a block is exactly zero
+        tally.count(ratio > limit, std::isfinite(ratio) ? ratio : undefined);
     }
     return tally;
   };
   const Tally unstable = trials_above(stable_gradients), off_level = trials_above(constant_level);
-  const std::string range =
-      ratio_text + ": " + short_number(unstable.smallest) + " to " + short_number(unstable.largest);
+  const std::string range = ratio_text + ": " + range_text(unstable.smallest, unstable.largest);
   claims.never_violated(
       reading(
           figure_1("/" + spec.model, "Gradients neither vanish nor explode in " + spec.model +
@@ -205,7 +206,7 @@ void judge_norms(const Place& figure_4, const std::string& curve, const Records&
       sum += norm[k] * norm[k] - norm[k - 1] * norm[k - 1];
       if (norm[k] <= norm[k - 1]) decreases += 1;
     }
-    growth.count(!(sum > 0));
+    if (std::isfinite(sum)) growth.count(!(sum > 0));
   }
   claims.never_violated(
       figure_4("norm-grows",

@@ -80,8 +80,8 @@ std::string block_list(const std::vector<std::size_t>& blocks) {
 }
 
 std::string range_text(const Tally& tally) {
-  return short_number(tally.smallest) +
-         (tally.smallest == tally.largest ? "" : " to " + short_number(tally.largest));
+  return tally.smallest == tally.largest ? short_number(tally.smallest)
+                                         : ranklab::range_text(tally.smallest, tally.largest);
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ BlockValues clean_values(const Plan& plan, const Records& records, const ValueAt
 
 Claim judge_blocks(const Statement& statement, const BlockValues& values, Region allowed,
                    const std::string& detail) {
-  std::vector<std::size_t> outside, undecided, unmeasured;  // blocks, from 1
+  std::vector<std::size_t> outside, undecided, ties, unmeasured;  // blocks, from 1
   Tally means, means_outside;
   Claim worst;
   double worst_excess = 0;
@@ -138,6 +138,7 @@ Claim judge_blocks(const Statement& statement, const BlockValues& values, Region
     if (means.cases == 0 || excess > worst_excess) worst = at_block, worst_excess = excess;
     means.count(at_block.verdict == Verdict::fails, mean);
     if (at_block.verdict == Verdict::not_applicable) undecided.push_back(k + 1);
+    if (!tie_text(values[k], allowed).empty()) ties.push_back(k + 1);
     if (at_block.verdict != Verdict::fails) continue;
     outside.push_back(k + 1);
     means_outside.count(true, mean);
@@ -150,6 +151,7 @@ Claim judge_blocks(const Statement& statement, const BlockValues& values, Region
   if (!outside.empty())
     text += "; outside at " + block_list(outside) + ": " + range_text(means_outside);
   if (!undecided.empty()) text += "; undecided at " + block_list(undecided);
+  if (!ties.empty()) text += "; a tie in every trial at " + block_list(ties);
   if (!unmeasured.empty())
     text += "; excluded as undefined or rounding noise: " + block_list(unmeasured);
   worst.verdict = !outside.empty()     ? Verdict::fails

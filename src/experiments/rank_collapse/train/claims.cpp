@@ -34,10 +34,6 @@ std::vector<double> differences(const Curve& a, const Curve& b, const char* what
   });
 }
 
-std::string percent(double share) {
-  return short_number(100 * share) + " %";
-}
-
 // Effect of lambda on accuracy --------------------------------------------------------------------
 
 /// The paper's Figure 5 shows attention with at least eight layers. Claims about other models go

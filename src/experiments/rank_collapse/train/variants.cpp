@@ -9,6 +9,7 @@
 
 #include "core/statistics.hpp"
 #include "core/text.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 
 namespace ranklab::train {
@@ -258,9 +259,7 @@ class Judge {
              std::string("||A||_F / ||X||_F of de-escalated post-norm is at least that of pre-norm "
                          "in every block from the second on ") +
                  when),
-          tally,
-          "ratio to pre-norm: " + short_number(tally.smallest) + " to " +
-              short_number(tally.largest),
+          tally, "ratio to pre-norm: " + range_text(tally.smallest, tally.largest),
           WorstCase::smallest);
     }
   }
@@ -280,19 +279,19 @@ class Judge {
         if (std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); }))
           continue;  // the run had diverged
         const auto [least, most] = std::minmax_element(norms.begin(), norms.end());
-        unsteady.count(*most > steady * *least, *most / *least);
+        unsteady.count(*most > steady * *least, *least > 0 ? *most / *least : undefined);
       }
       const Statement steadily = gradients(
           id, std::string("The largest gradient norm among the blocks of post-norm is at most 10 "
                           "times the smallest in every run ") +
                   when);
-      claims_.never_violated(
-          moment == std::string("start.") ? reading(steadily, "a factor of " + short_number(steady))
-                                          : beyond(steadily),
-          unsteady,
-          "largest norm over smallest, " + post.name + ": " + short_number(unsteady.smallest) +
-              " to " + short_number(unsteady.largest),
-          WorstCase::largest);
+      claims_.never_violated(moment == std::string("start.")
+                                 ? reading(steadily, "a factor of " + short_number(steady))
+                                 : beyond(steadily),
+                             unsteady,
+                             "largest norm over smallest, " + post.name + ": " +
+                                 range_text(unsteady.smallest, unsteady.largest),
+                             WorstCase::largest);
     }
     claims_.mean(
         reading(in_figure(place(comparison.name).prefix, "Section 1.1, Figure 1", {"Figure 1"})(

@@ -14,7 +14,7 @@ namespace {
 // such a fit cannot tell a logarithm from a constant.
 constexpr double linear_margin = 0.1, bounded_margin = 0.25;
 const Region linear = within(1, linear_margin), at_least_linear = at_least(1 - linear_margin),
-             bounded = at_most(bounded_margin), grows = at_least(0.0);
+             bounded = at_most(bounded_margin), grows = compared(at_least(0.0));
 // Relative slack for rounding in inequalities.
 constexpr double rounding_slack = 1e-9;
 // The smallest ratio of min L to L(W_0) that counts as positive.
@@ -47,13 +47,14 @@ void judge_exponent(const SizeClaims& over_k, const Statement& statement, const 
   over_k.exponent(statement, metric, allowed, fits_of_means(over_k, metric));
 }
 
-// Claim: lower <= upper in each trial at each k. If either is undefined there is no case.
+// Claim: lower <= upper in each trial at each k, or lower < upper if `strict`. If either is
+// undefined there is no case.
 void judge_inequality(const SizeClaims& over_k, const Statement& statement, const Metric& lower,
-                      const Metric& upper) {
+                      const Metric& upper, bool strict = false) {
   const Tally tally = over_k.tally([&](const AtSize& at, Tally& t) {
     const double small = lower(at), large = upper(at);
     if (std::isfinite(small) && std::isfinite(large))
-      t.count(small > large * (1 + rounding_slack), large / small);
+      t.count(strict ? !(small < large) : small > large * (1 + rounding_slack), large / small);
   });
   over_k.claims.never_violated(
       statement, tally,
@@ -115,7 +116,7 @@ void judge_figures(const SizeClaims& over_k, const Plan& plan) {
     judge_inequality(over_k,
                      fig_14("first-step",
                             "The first step increases the nuclear rank of the gradient at every k"),
-                     nuclear_rank_0, nuclear_rank_1);
+                     nuclear_rank_0, nuclear_rank_1, true);
   }
   {
     const auto first_step = over_k.claims.only_where(other_step);

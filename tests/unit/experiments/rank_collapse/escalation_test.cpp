@@ -135,6 +135,12 @@ TEST_CASE(
   CHECK(judged_at({clear, spread}).undecided);
   CHECK(judged_at({below, spread}).verdict == Verdict::fails);
   CHECK_FALSE(judged_at({below, spread}).undecided);
+
+  const std::vector<double> tied = {1, 1, 1};
+  CHECK(judged_at({clear, tied}).verdict == Verdict::holds);  // a bound, which includes its end
+  const Claim tie = judge_blocks(statement, {clear, tied}, compared(at_least(1)), "");
+  CHECK(tie.undecided);
+  CHECK(tie.detail.ends_with("undecided at block 2; a tie in every trial at block 2"));
 }
 
 TEST_CASE("escalation: verdicts follow from the numbers of the records") {
