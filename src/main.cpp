@@ -1,5 +1,6 @@
 // ranklab: argv -> command -> exit code.
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -55,7 +56,7 @@ int run_command_line(const std::string& program_name, const std::vector<std::str
     if (utility.name == command) return utility.run(words);
     names.push_back(utility.name);
   }
-  throw UsageError("unknown command '" + command + "'" +
+  throw UsageError("unknown command '" + printable_key(command) + "'" +
                    did_you_mean(command, names, "; `ranklab --help` lists the commands"));
 }
 
@@ -63,6 +64,22 @@ int run_command_line(const std::string& program_name, const std::vector<std::str
 std::string program_name_in(int argc, char** argv) {
   const std::string typed = argc > 0 ? argv[0] : "";
   return typed.find('/') == std::string::npos ? "ranklab" : shell_words({typed});
+}
+
+// The message with long words cut, such as a path or a list of thousands of characters. Words of
+// usual paths stay whole.
+std::string with_short_words(const std::string& message) {
+  constexpr std::size_t longest = 300;
+  std::string out;
+  for (std::size_t start = 0; start < message.size();) {
+    const std::size_t end = std::min(message.find(' ', start), message.size() - 1) + 1;
+    const std::string word = message.substr(start, end - start);
+    out += word.size() <= longest
+               ? word
+               : printable_key(word) + word.substr(word.find_last_not_of("' :;,)") + 1);
+    start = end;
+  }
+  return out;
 }
 
 }  // namespace
@@ -77,7 +94,7 @@ int main(int argc, char** argv) {
   }
   const std::string program_name = program_name_in(argc, argv);
   const auto print_error = [&](const std::string& message, int exit_code) {
-    const std::string shown = printable(with_program_name(message, program_name));
+    const std::string shown = printable(with_short_words(with_program_name(message, program_name)));
     std::fprintf(stderr, "ranklab: %s\n", shown.c_str());
     return exit_code;
   };

@@ -73,7 +73,7 @@ std::vector<std::string> words_for_cxxopts(const std::vector<std::string>& words
   const std::string name = word.substr(0, word.find('='));
   std::vector<std::string> names;
   for (const auto& shape : known) names.push_back("--" + shape.name);
-  throw UsageError("unknown flag '" + name + "'" +
+  throw UsageError("unknown flag '" + printable_key(name) + "'" +
                    did_you_mean(name, names, "; --help lists the flags"));
 }
 

@@ -89,7 +89,8 @@ int list_command(const std::vector<std::string>& words) {
                   fields))
     return 0;
   if (!arguments.positional.empty())
-    throw UsageError("unexpected argument '" + arguments.positional[0] + "'; list takes none");
+    throw UsageError("unexpected argument '" + printable_key(arguments.positional[0]) +
+                     "'; list takes none");
   const std::vector<std::string> names = preset_names();
   if (names.empty())
     throw Failure(

@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "report/environment.hpp"
 
 namespace ranklab {
@@ -83,7 +84,8 @@ int man_command(const std::vector<std::string>& words) {
                   {}))
     return 0;
   if (!arguments.positional.empty())
-    throw UsageError("unexpected argument '" + arguments.positional[0] + "'; man takes none");
+    throw UsageError("unexpected argument '" + printable_key(arguments.positional[0]) +
+                     "'; man takes none");
   std::fputs(man_page().c_str(), stdout);
   return 0;
 }

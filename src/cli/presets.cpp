@@ -143,7 +143,7 @@ std::vector<std::string> preset_names() {
 nlohmann::json read_preset(const std::string& name) {
   const std::vector<std::string> names = preset_names();
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw UsageError("--preset: unknown preset '" + name + "'" +
+    throw UsageError("--preset: unknown preset '" + printable_key(name) + "'" +
                      did_you_mean(name, names, "; `ranklab list` shows all presets"));
   }
   nlohmann::json document = read_json(presets_folder() + "/" + name + ".json");

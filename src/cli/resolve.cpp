@@ -331,7 +331,7 @@ void check_memory(const ResolvedRun& run) {
   const auto mine = run.study->fields(), usual = defaults->fields();
   for (std::size_t i = 0; i < mine.size(); ++i) {
     if (mine[i].value_text() != usual[i].value_text())
-      sizes.push_back("--" + mine[i].name + " " + mine[i].value_text());
+      sizes.push_back("--" + mine[i].name + " " + printable_key(mine[i].value_text()));
   }
   const bool fewer_threads_fit = memory_estimate(run, 1) <= available;
   throw UsageError(

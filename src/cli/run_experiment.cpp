@@ -131,7 +131,7 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
     return 0;
   }
   if (!arguments.positional.empty())
-    throw UsageError("unexpected argument '" + arguments.positional[0] +
+    throw UsageError("unexpected argument '" + printable_key(arguments.positional[0]) +
                      "'; a flag starts with --");
   if (const std::string* out = arguments.find("out"); out != nullptr && out->empty())
     throw UsageError("--out: '' is not allowed; allowed: a file, or - for standard output");

@@ -24,7 +24,7 @@ struct Sweep {
 };
 
 [[noreturn]] void refuse(const std::string& label, const std::string& text) {
-  throw UsageError(label + ": '" + text +
+  throw UsageError(label + ": '" + printable_key(text) +
                    "' is not allowed; allowed: NAME=VALUES, values as 64,128,256 or 1..10");
 }
 

@@ -69,7 +69,7 @@ bool parse_element(const Field& field, std::string_view text, std::string& out) 
 }
 
 std::string quoted(std::string_view text) {
-  return "'" + std::string(text) + "'";
+  return "'" + printable_key(std::string(text)) + "'";
 }
 
 [[noreturn]] void refuse(const Field& field, std::string_view text, std::string_view element,
@@ -139,7 +139,7 @@ void Field::parse_elements(const std::vector<std::string_view>& elements,
             if (!parse_element(*this, part, element))
               refuse(*this, joined({elements.begin(), elements.end()}, ","), part, label);
             if (!may_repeat && std::find(parsed.begin(), parsed.end(), element) != parsed.end()) {
-              throw UsageError(label + ": '" + std::string(part) + "' is given twice");
+              throw UsageError(label + ": " + quoted(part) + " is given twice");
             }
             parsed.push_back(std::move(element));
           }

@@ -244,7 +244,7 @@ std::vector<std::string> words(const nlohmann::json& value, const std::string& l
     const bool number_for_word = field.numeric_words && item.is_number();
     if (number_for_word || (strings ? item.is_string() : item.is_number()))
       return item.is_string() ? item.get<std::string>() : item.dump();
-    throw UsageError(label + ": " + printable(item.dump(-1, ' ', true)) +
+    throw UsageError(label + ": " + printable_key(item.dump(-1, ' ', true)) +
                      " is not allowed; allowed: " + field.domain_text());
   };
   std::vector<std::string> out;
@@ -353,13 +353,13 @@ OrderedJson field_json(const Field& field) {
 void set_field(const Field& field, const nlohmann::json& value, const std::string& label) {
   if (field.is_switch()) {
     if (!value.is_boolean())
-      throw UsageError(label + ": " + printable(value.dump(-1, ' ', true)) +
+      throw UsageError(label + ": " + printable_key(value.dump(-1, ' ', true)) +
                        " is not allowed; allowed: true|false");
     field.parse(value.get<bool>() ? "on" : "off", label);
     return;
   }
   if (value.is_array() && (!field.is_list() || (value.empty() && !field.may_be_empty))) {
-    throw UsageError(label + ": " + printable(value.dump(-1, ' ', true)) +
+    throw UsageError(label + ": " + printable_key(value.dump(-1, ' ', true)) +
                      " is not allowed; allowed: " + field.domain_text());
   }
   const std::vector<std::string> given = words(value, label, field);

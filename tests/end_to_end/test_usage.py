@@ -161,6 +161,26 @@ class BadFlagTest(ProgramTest):
         message = self.refused(RF.split() + ["--activation", "re\x1b[31mlu"], "\\x1b")
         self.assertNotIn("\x1b", message)
 
+    def test_long_values_are_cut_in_messages(self):
+        long, bars = "x" * 5000, "\u2264" * 2000
+        for arguments in ([long], ["help", long], [f"--{long}"], ["run", long], ["list", long], ["plot", f"--{long}", "a.json"],
+                          ["random-features", "--study", long], ["random-features", f"--{long}", "1"], ["random-features", "--no-such=" + long],
+                          ["random-features", "--activation", long], ["random-features", "--activation", bars], ["random-features", long],
+                          ["random-features", "--n", "1" * 5000], ["random-features", "--preset", long], ["random-features", "--sweep", long],
+                          ["rank-collapse", "--lambda", "1," * 2500 + "x"], ["rank-collapse", "--also", long],
+                          ["rank-collapse", "--lambda", ",".join(map(str, range(2000))) + ",7"],
+                          ["rank-collapse", "--study", "train", "--lambda", long], ["rank-collapse", "--study", "train", "--lr", long],
+                          ["rank-collapse", "--study", "train", "--norm", long], ["rank-collapse", "--study", "train", "--vocab", long],
+                          ["one-step-compare", "--study", "gpt", "--also", long], ["one-step-compare", "--study", "gpt", "--vocab", long],
+                          ["one-step-compare", "--study", "files", "--pair", long], ["spiked-model", "--sample-steps", long]):
+            with self.subTest(" ".join(word[:20] for word in arguments)):
+                message = self.refused(arguments)
+                self.assertLess(len(message), 700)
+                self.assertNotIn("\\x", message)  # no character is cut in half
+        for arguments in (["plot", long], ["random-features", "--config", long], ["random-features", "--out", long + "/out.json"]):
+            with self.subTest(" ".join(word[:20] for word in arguments)):
+                self.assertLess(len(self.refused(arguments, exit_code=1)), 700)
+
 
 class ConfigFileTest(ProgramTest):
     def setUp(self):

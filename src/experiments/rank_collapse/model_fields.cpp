@@ -42,7 +42,7 @@ constexpr char sizes_allowed[] =
     "allowed after the colon: LAYERS or LAYERSxDIM, integers from 1 to 1000000";
 
 [[noreturn]] void refuse_also(const std::string& word, const std::string& why) {
-  throw UsageError("--also: '" + word + "' is not allowed; " + why);
+  throw UsageError("--also: '" + printable_key(word) + "' is not allowed; " + why);
 }
 
 void require_name(const std::string& word, const std::string& name,

@@ -52,7 +52,7 @@ std::uint64_t vocabulary_size(const std::string& vocab) {
   const auto parsed = pairs ? std::from_chars(vocab.data() + 4, end, size)
                             : std::from_chars_result{end, std::errc::invalid_argument};
   if (parsed.ec != std::errc() || parsed.ptr != end || size < 2 || size > largest_vocabulary) {
-    throw UsageError("--vocab: '" + printable(vocab) +
+    throw UsageError("--vocab: '" + printable_key(vocab) +
                      "' is not allowed; allowed: char, or bpe:V with V from 2 to " +
                      std::to_string(largest_vocabulary));
   }

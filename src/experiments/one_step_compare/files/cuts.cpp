@@ -45,14 +45,14 @@ std::vector<Split> parse_splits(const std::string& flag, const std::vector<std::
   for (const std::string& text : comma_separated(texts)) {
     Split split = parse_split(text);
     if (split.shares.empty() || (split.groups > 1 && !may_interleave)) {
-      throw UsageError(flag + ": '" + text + "' is not allowed; allowed: NAME=PARTS with 1 to " +
-                       std::to_string(most_parts) +
-                       " equal parts, or NAME=32+8+8 for parts in proportion" +
-                       (may_interleave ? ", or NAME=3@16 for parts interleaved in 16 groups" : ""));
+      throw UsageError(
+          flag + ": '" + printable_key(text) + "' is not allowed; allowed: NAME=PARTS with 1 to " +
+          std::to_string(most_parts) + " equal parts, or NAME=32+8+8 for parts in proportion" +
+          (may_interleave ? ", or NAME=3@16 for parts interleaved in 16 groups" : ""));
     }
     for (const Split& other : out) {
       if (other.glob == split.glob)
-        throw UsageError(flag + ": '" + split.glob + "' is given twice");
+        throw UsageError(flag + ": '" + printable_key(split.glob) + "' is given twice");
     }
     out.push_back(std::move(split));
   }
@@ -79,7 +79,7 @@ void apply(const std::string& flag, const std::vector<Split>& splits,
     if (found) continue;
     std::vector<std::string> names;
     for (const Source& pair : pairs) names.push_back(pair.name);
-    throw UsageError(flag + ": there is no pair '" + split.glob + "'" +
+    throw UsageError(flag + ": there is no pair '" + printable_key(split.glob) + "'" +
                      did_you_mean(split.glob, names));
   }
 }

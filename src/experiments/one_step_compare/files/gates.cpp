@@ -41,7 +41,7 @@ std::vector<Gate> gates_of(const FilesConfig& config) {
     if (!known || gate.glob.empty() || error != std::errc() || stop != rule.data() + rule.size() ||
         !std::isfinite(gate.limit)) {
       throw UsageError(
-          "--fail-if: '" + text +
+          "--fail-if: '" + printable_key(text) +
           "' is not allowed; allowed: GLOB: ratio<X or GLOB: ratio>X, as in 'blocks.*: ratio<1'");
     }
     out.push_back(std::move(gate));
@@ -56,7 +56,7 @@ void require_layers(const std::vector<Gate>& gates, const Plan& plan) {
                        std::any_of(plan.pairs.begin(), plan.pairs.end(), [&](const Pair& pair) {
                          return std::any_of(pair.layers.begin(), pair.layers.end(), hit);
                        });
-    if (!found) throw UsageError("--fail-if: '" + gate.glob + "' matches no layer");
+    if (!found) throw UsageError("--fail-if: '" + printable_key(gate.glob) + "' matches no layer");
   }
 }
 

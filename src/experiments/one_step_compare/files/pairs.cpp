@@ -92,8 +92,8 @@ void apply_globs(const FilesConfig& config, Sources& all) {
       const auto hit = [&](const auto& each) { return matches_glob(glob, each.name); };
       if (std::none_of(all.pairs.begin(), all.pairs.end(), hit) &&
           std::none_of(all.skipped.begin(), all.skipped.end(), hit)) {
-        throw UsageError(std::string(flag) + ": '" + glob + "' matches no pair; the pairs are " +
-                         names);
+        throw UsageError(std::string(flag) + ": '" + printable_key(glob) +
+                         "' matches no pair; the pairs are " + names);
       }
     }
   }
@@ -117,7 +117,7 @@ Source parse_pair(const FilesConfig& config, const std::string& text) {
                     second = first == std::string::npos ? first : text.find(',', first + 1);
   const auto refuse = [&](const std::string& why) {
     throw UsageError(
-        "--pair: '" + text + "' is not allowed (" + why +
+        "--pair: '" + printable_key(text) + "' is not allowed (" + why +
         "); allowed: NAME,ACTIVATION_FILE,GRADIENT_FILE; one of the two files may be empty");
   };
   if (second == std::string::npos) refuse("two commas are needed");

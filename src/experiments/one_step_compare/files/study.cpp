@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "experiments/one_step_compare/files/rows.hpp"
 #include "io/atomic_file.hpp"
 #include "run/once_per_run.hpp"
@@ -15,7 +16,7 @@ namespace {
 void require_printable(const std::string& flag, const std::string& text) {
   if (printable(text) != text) {
     throw UsageError(
-        flag + ": '" + printable(text) +
+        flag + ": '" + printable_key(text) +
         "' is not allowed; allowed: UTF-8 without control characters; rename the file");
   }
 }
@@ -23,7 +24,7 @@ void require_printable(const std::string& flag, const std::string& text) {
 void require_archive(const std::string& flag, const std::string& path) {
   if (path.empty() || path.ends_with(".npz") || path.ends_with(".safetensors")) return;
   throw UsageError(
-      flag + ": '" + path +
+      flag + ": '" + printable_key(path) +
       "' is not allowed; allowed: a .npz or .safetensors file (pass a .npy file to --pair)");
 }
 

@@ -46,7 +46,7 @@ bool is_on(const std::vector<std::string>& list, const std::string& block) {
 /// by commas. Entries of a list are separated by plus signs.
 Run also_run(const GptConfig& base, const std::string& text) {
   const auto refuse = [&](const std::string& why) {
-    return UsageError("--also: '" + printable(text) + "': " + why + "; allowed: one of " +
+    return UsageError("--also: '" + printable_key(text) + "': " + why + "; allowed: one of " +
                       joined(optimizers, "|") + " and changed settings, as in muon,spectral-on=W2");
   };
   Run run;
@@ -59,7 +59,7 @@ Run also_run(const GptConfig& base, const std::string& text) {
     begin = end + 1;
     if (first) {
       if (!std::count(optimizers.begin(), optimizers.end(), word))
-        throw refuse("unknown optimizer '" + printable(word) + "'");
+        throw refuse("unknown optimizer '" + printable_key(word) + "'");
       run.optimizer = word;
       continue;
     }
@@ -257,7 +257,7 @@ Plan plan_of(const GptConfig& config) {
   std::set<std::string> names;
   for (Run& run : plan.runs) {
     if (!names.insert(run.name).second)
-      throw UsageError("--also: '" + printable(run.name) + "' is given twice");
+      throw UsageError("--also: '" + printable_key(run.name) + "' is given twice");
     const std::string rest = run.name.substr(run.optimizer.size());
     run.label = (run.optimizer == "adam"   ? "Adam"
                  : run.optimizer == "muon" ? "Muon"

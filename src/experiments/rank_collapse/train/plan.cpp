@@ -78,7 +78,7 @@ double number_of(const std::string& word, const std::string& flag, double low, d
   const double value = read_number(word);
   if (!(value >= low && value <= high) || (integer && value != std::floor(value))) {
     throw UsageError(
-        flag + ": '" + printable(word) + "' is not allowed; allowed: " +
+        flag + ": '" + printable_key(word) + "' is not allowed; allowed: " +
         (integer ? "integer, " : "number, ") + short_number(low) + " to " + short_number(high) +
         ", for all curves or with a model, --init or --variant as prefix, as in mamba2:" +
         short_number(low > 0 ? low : 1));
@@ -95,7 +95,7 @@ std::string value_for(const std::vector<std::string>& words, const Curve& curve,
     const std::size_t colon = word.find(':');
     if (colon == std::string::npos) {
       if (!common.empty())
-        throw UsageError(flag + ": " + printable(common) + " and " + printable(word) +
+        throw UsageError(flag + ": " + printable_key(common) + " and " + printable_key(word) +
                          " both apply to all curves; allowed: one value without a prefix");
       common = word;
       continue;
@@ -105,7 +105,7 @@ std::string value_for(const std::vector<std::string>& words, const Curve& curve,
     for (const auto* more : {&initializations, &variants})
       keys.insert(keys.end(), more->begin(), more->end());
     if (!std::count(keys.begin(), keys.end(), key)) {
-      throw UsageError(flag + ": '" + printable(word) +
+      throw UsageError(flag + ": '" + printable_key(word) +
                        "' is not allowed; allowed before the colon: " + joined(keys, "|"));
     }
     if (key != curve.model && key != curve.init && key != curve.variant) continue;
@@ -121,7 +121,7 @@ std::string value_for(const std::vector<std::string>& words, const Curve& curve,
 double lambda_of(const std::string& word) {
   const double value = read_number(word);
   if (!(std::fabs(value) <= 1e6)) {
-    throw UsageError("--lambda: '" + printable(word) +
+    throw UsageError("--lambda: '" + printable_key(word) +
                      "' is not allowed; allowed: numbers from -1e6 to 1e6, learned, and "
                      "learned:RATE with a rate above 0, to 1e6");
   }
@@ -190,7 +190,7 @@ Curve curve_of(const TrainConfig& c, const Choice& choice) {
       number_of(value_for(c.ffn, curve, "--ffn"), "--ffn", 0, 1'000'000, true));
   const std::string norm = value_for(c.norm, curve, "--norm");
   if (norm != "layer" && norm != "rms") {
-    throw UsageError("--norm: '" + printable(norm) +
+    throw UsageError("--norm: '" + printable_key(norm) +
                      "' is not allowed; allowed: layer|rms, alone or as in mamba2:rms");
   }
   curve.norm = norm == "rms" ? Norm::rms : Norm::layer;

@@ -20,7 +20,7 @@ std::uint64_t ids_of(const std::string& vocab) {
   const char* const end = vocab.data() + vocab.size();
   const auto parsed = std::from_chars(vocab.data(), end, size);
   if (parsed.ec != std::errc() || parsed.ptr != end || size > largest_vocabulary) {
-    throw UsageError("--vocab: '" + printable(vocab) +
+    throw UsageError("--vocab: '" + printable_key(vocab) +
                      "' is not allowed with --task recall; allowed: a number of ids up to " +
                      std::to_string(largest_vocabulary));
   }

@@ -39,7 +39,7 @@ std::vector<std::uint64_t> sampled_steps(const GradientRankConfig& config) {
     const auto [stop, error] = std::from_chars(text.data(), end, step);
     if (error != std::errc() || stop != end || step > config.steps) {
       throw UsageError(
-          "--sample-steps: '" + text +
+          "--sample-steps: '" + printable_key(text) +
           "' is not allowed; allowed: all, or a comma-separated list of integers from 0 to " +
           std::to_string(config.steps) + " (--steps)");
     }
