@@ -161,7 +161,7 @@ std::string read_file(const std::string& path) {
   struct stat status {};
   if (::fstat(descriptor.get(), &status) != 0) fail("cannot read", path, errno);
   // A device or a pipe has no size and may never end.
-  constexpr double most_of_a_stream = 1 << 30;
+  constexpr double most_of_a_stream = 1 << 28;
   const double half = available_memory() / 2;
   const double most = S_ISREG(status.st_mode) ? half : std::min(half, most_of_a_stream);
   const auto check = [&](double size) {

@@ -17,7 +17,7 @@ void write_file_atomically(const std::string& path, std::string_view bytes);
 /// missing parent folders.
 void check_writable(const std::string& path);
 
-/// The whole file, at most half of the available memory; of a pipe or a device, at most 1 GiB.
+/// The whole file, at most half of the available memory; of a pipe or a device, at most 256 MiB.
 /// Throws Failure that names the path and the reason.
 std::string read_file(const std::string& path);
 

@@ -34,21 +34,33 @@ void add_run(ResultBuilder& out, const Run& run) {
 }
 
 /// Adds the measured ratios over the predicted ones: one point for each block and step, whose x is
-/// the mean of nr / st over trials.
+/// the mean of nr / st over trials. A block and step without a gradient in any trial has no point.
 void add_one_step(ResultBuilder& out, const Run& run, bool is_early) {
   const std::vector<double> steps = one_step_points(run, is_early);
   if (steps.empty()) return;
   const std::string prefix = run.name + "." + (is_early ? early : "");
   const std::vector<std::vector<double>> x = arrays_of(out.records(), prefix + predicted_ratio);
   std::vector<double> means;
+  std::vector<std::size_t> defined;
   for (std::size_t i = 0; i < x.front().size(); ++i) {
-    means.push_back(summarize(per_trial(out.records(), [&](const TrialRecord& record) {
-                      const std::vector<double>& ratios = record.array(prefix + predicted_ratio);
-                      return i < ratios.size() ? ratios[i] : undefined;
-                    })).mean);
+    const Summary predicted = summarize(per_trial(out.records(), [&](const TrialRecord& record) {
+      const std::vector<double>& ratios = record.array(prefix + predicted_ratio);
+      return i < ratios.size() ? ratios[i] : undefined;
+    }));
+    if (predicted.n == 0) continue;
+    means.push_back(predicted.mean);
+    defined.push_back(i);
   }
-  for (const char* name : {batch_ratio, independent_ratio})
-    out.series(prefix + name, "nr/st", means);
+  for (const char* name : {batch_ratio, independent_ratio}) {
+    if (defined.empty()) continue;
+    const auto measured = per_trial(out.records(), [&](const TrialRecord& record) {
+      const std::vector<double>& all = record.array(prefix + name);
+      std::vector<double> kept;
+      for (const std::size_t i : defined) kept.push_back(i < all.size() ? all[i] : undefined);
+      return kept;
+    });
+    out.series(series_over_trials(prefix + name, "nr/st", means, measured));
+  }
   for (const char* name : {joint_batch_ratio, joint_independent_ratio})
     out.series(prefix + name, "step", steps);
 }

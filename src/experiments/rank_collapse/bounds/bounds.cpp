@@ -1,6 +1,7 @@
 #include "experiments/rank_collapse/bounds/bounds.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/statistics.hpp"
 #include "core/tolerances.hpp"
@@ -35,17 +36,29 @@ ModelSpec stack_spec(const BoundsConfig& config, const std::string& model, Sizes
   return spec;
 }
 
+namespace {
+
+// A ratio that overflows is not shown.
+double shown(double ratio) {
+  return std::isfinite(ratio) ? ratio : undefined;
+}
+
+}  // namespace
+
 bool compare(TrialRecord& record, const Statement& statement, double smaller, double larger,
              double slack) {
+  if (std::isnan(larger - smaller) || smaller == infinity) return false;  // overflow: no case
   const bool violated = smaller > larger + slack;
-  record.count(statement.id, violated, smaller > 0 && larger > 0 ? larger / smaller : undefined);
+  record.count(statement.id, violated,
+               smaller > 0 && larger > 0 ? shown(larger / smaller) : undefined);
   return violated;
 }
 
 bool compare_logs(TrialRecord& record, const Statement& statement, double smaller, double larger,
                   double slack) {
+  if (std::isnan(larger - smaller) || smaller == infinity) return false;  // overflow: no case
   const bool violated = smaller > larger + slack * (1 + std::abs(larger));
-  record.count(statement.id, violated, std::exp(larger - smaller));
+  record.count(statement.id, violated, shown(std::exp(larger - smaller)));
   return violated;
 }
 

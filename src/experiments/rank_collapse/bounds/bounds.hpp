@@ -41,7 +41,8 @@ ModelSpec stack_spec(const BoundsConfig& config, const std::string& model, Sizes
 // Recording a stack -------------------------------------------------------------------------------
 
 /// Counts the case `smaller <= larger` up to a rounding error of `slack`, and records larger /
-/// smaller if both are positive. Returns whether the case is a violation.
+/// smaller if both are positive. Returns whether the case is a violation. If `smaller` or the
+/// difference overflows, there is no case.
 bool compare(TrialRecord& record, const Statement& statement, double smaller, double larger,
              double slack);
 /// The same for natural logarithms; the slack is relative to their size.

@@ -95,8 +95,10 @@ void add_series(ResultBuilder& out, const BoundsConfig& config) {
          {theorem.mu_curve, theorem.bound_curve, theorem.normalized_curve})
       out.series(curve, "layer");
   }
-  for (const char* curve : {thm_4_2::growth_curve, thm_A_3::growth_curve})
-    out.series(curve, "layer", 2);
+  const bool has_steps = out.records().front().array(thm_A_3::growth_curve).size() > 0;
+  for (const char* curve : {thm_4_2::growth_curve, thm_A_3::growth_curve}) {
+    if (has_steps) out.series(curve, "layer", 2);  // a single layer has no two steps
+  }
   for (const char* curve : {thm_A_10::rate, thm_A_10::rate_as_printed, thm_A_10::rate_corrected})
     out.series(curve, "layer", 1);
 }
@@ -132,8 +134,8 @@ void add_figure(ResultBuilder& out, const BoundsConfig& config) {
       .curve(thm_4_2::log10_bound, "bound for normalized rows (Theorem 4.2)",
              {LineStyle::dashed, 2});
   out.panel("Attention without a skip: steps of log mu", layers, {"step of log mu / previous step"})
-      .curve(thm_A_3::growth_curve, "no norm", {LineStyle::line, 0})
-      .curve(thm_4_2::growth_curve, "normalized rows", {LineStyle::dashed, 1})
+      .curve_if_measured(thm_A_3::growth_curve, "no norm", {LineStyle::line, 0})
+      .curve_if_measured(thm_4_2::growth_curve, "normalized rows", {LineStyle::dashed, 1})
       .line(3, "3: doubly exponential collapse")
       .line(1, "1: exponential collapse");
   out.panel(

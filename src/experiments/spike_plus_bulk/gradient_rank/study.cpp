@@ -26,9 +26,13 @@ std::uint64_t scaled(std::uint64_t k, double ratio, const std::string& flag) {
   return static_cast<std::uint64_t>(size);
 }
 
+bool samples_all(const GradientRankConfig& config) {
+  return config.sample_steps == std::vector<std::string>{"all"};
+}
+
 std::vector<std::uint64_t> sampled_steps(const GradientRankConfig& config) {
   std::vector<std::uint64_t> steps;
-  if (config.sample_steps == std::vector<std::string>{"all"}) {
+  if (samples_all(config)) {
     steps.resize(config.steps + 1);
     std::iota(steps.begin(), steps.end(), std::uint64_t{0});
     return steps;
@@ -79,11 +83,12 @@ class GradientRankStudy : public Study {
     };
   }
 
-  void validate() const override { plan(); }
+  void validate() const override { plan_without_all_steps(); }
 
   Estimate estimate() const override {
-    const gradient_rank::Plan run = plan();
-    const double samples = static_cast<double>(run.sampled.size());
+    const gradient_rank::Plan run = plan_without_all_steps();
+    const double samples = samples_all(config_) ? static_cast<double>(config_.steps) + 1
+                                                : static_cast<double>(run.sampled.size());
     const double labels = run.teacher() ? 2 : 1;  // feature maps, and Gram matrices
     Estimate cost;
     double largest_draw = 0;
@@ -106,7 +111,7 @@ class GradientRankStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
-    const gradient_rank::Plan run = plan();
+    const gradient_rank::Plan run = gradient_rank::make_plan(config_, model_);
     const bool single_precision = runner.single_precision();
     return gradient_rank::report(run, runner.run([&](Trial& t) {
       return gradient_rank::run_trial(run, single_precision, t);
@@ -114,7 +119,13 @@ class GradientRankStudy : public Study {
   }
 
  private:
-  gradient_rank::Plan plan() const { return gradient_rank::make_plan(config_, model_); }
+  // With --sample-steps all the plan has iteration 0 alone: a list of 10^8 iterations takes
+  // seconds.
+  gradient_rank::Plan plan_without_all_steps() const {
+    GradientRankConfig config = config_;
+    if (samples_all(config)) config.sample_steps = {"0"};
+    return gradient_rank::make_plan(config, model_);
+  }
 
   LabelModel model_;
   GradientRankConfig config_;
