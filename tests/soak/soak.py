@@ -24,8 +24,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BINARY, CORES, Failed, Skipped, Unneeded  # noqa: E402
 
 # The sections and their shares of the time.
-SECTIONS = {"kills": 30, "disks": 5, "steady": 8, "signals": 20, "limits": 15, "environments": 5,
-            "figures": 8, "kernels": 12, "hostile": 15}
+SECTIONS = {"kills": 30, "disks": 10, "steady": 5, "signals": 30, "limits": 10, "environments": 8,
+            "figures": 8, "kernels": 12, "hostile": 12}
 
 
 def outcome(check):
