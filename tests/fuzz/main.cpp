@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "json_mutator.hpp"
+#include "mutations.hpp"
 #include "targets.hpp"
 
 namespace {
@@ -44,11 +44,11 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
 
-// Half of the mutations of JSON keep it JSON.
+// Half of the mutations of inputs with JSON keep its form.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t most, unsigned seed) {
-  const bool is_json = size > 0 && (data[0] == '{' || data[0] == '[');
-  if (is_json && seed % 2 == 0) {
+  const bool has_json = size > 0 && (data[0] == '{' || data[0] == '[' || data[0] == 'R');
+  if (has_json && seed % 2 == 0) {
     const std::string text =
         ranklab::fuzz::mutated_json({reinterpret_cast<const char*>(data), size}, seed / 2);
     if (!text.empty() && text.size() <= most) {
