@@ -29,8 +29,16 @@ namespace ranklab {
 namespace {
 
 double total_flops(const ResolvedRun& run) {
-  return run.study->estimate().flops * static_cast<double>(run.shard.trials_of(run.options.trials));
+  const Estimate cost = run.study->estimate();
+  return cost.shared_flops +
+         cost.flops * static_cast<double>(run.shard.trials_of(run.options.trials));
 }
+
+// CPU seconds of a run without trials: start, report and figure.
+constexpr double start_seconds = 0.15;
+// The speed of a study relative to that of a product of large matrices: decompositions, random
+// numbers and small products are slower. Measured over all studies, it is between 0.25 and 0.65.
+constexpr double usual_speed = 0.4;
 
 // The expected run time and the basis of this estimate.
 struct TimeEstimate {
@@ -54,9 +62,10 @@ TimeEstimate estimate_time(const ResolvedRun& run) {
   const double rate = measured_flop_rate(run.options.precision == "f32");
   const auto at_once =
       static_cast<double>(std::min(run.options.threads, run.shard.trials_of(run.options.trials)));
-  return {total_flops(run) / (rate * at_once),
-          "flops on " + count_text(at_once) + " threads at " + short_number(rate / 1e9) +
-              " GF/s each, the measured rate of a matrix product; small matrices are slower"};
+  return {start_seconds + total_flops(run) / (usual_speed * rate * at_once),
+          "flops on " + count_text(at_once) + " threads at " +
+              short_number(usual_speed * rate / 1e9) + " GF/s each, " + short_number(usual_speed) +
+              " of the measured rate of a matrix product"};
 }
 
 void print_dry_run(ResolvedRun& run) {

@@ -22,6 +22,7 @@ struct Estimate {
   double bytes = 0.0;
   double flops = 0.0;
   double shared_bytes = 0.0;  // once for all trials
+  double shared_flops = 0.0;  // likewise
 };
 
 /// One study of a command; the object owns its config.

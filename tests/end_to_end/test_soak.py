@@ -46,6 +46,9 @@ class SoakTest(unittest.TestCase):
     def test_kernels(self):
         self.section("kernels")
 
+    def test_single_precision(self):
+        self.section("precision")
+
 
 if __name__ == "__main__":
     unittest.main()

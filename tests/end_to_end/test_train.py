@@ -176,6 +176,7 @@ class TrainTest(ProgramTest):
                 ("--length 31", ("--length",)),
                 ("--task pixels --length 64", ("--length", "pixels")),
                 ("--task pixels --pool 3", ("--pool",)),
+                ("--task pixels --pool 64", ("--pool 64", "divisors")),
                 ("--heads 3", ("--heads", "3", "--dim 16")),
                 ("--model mamba2 --dim 24", ("--dim", "24", "mamba2")),
                 ("--model gru", ("--model", "gru", "mamba2")),

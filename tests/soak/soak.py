@@ -25,7 +25,7 @@ from harness import BINARY, CORES, Failed, Skipped, Unneeded  # noqa: E402
 
 # The sections and their shares of the time.
 SECTIONS = {"kills": 30, "disks": 10, "steady": 5, "signals": 30, "limits": 10, "environments": 8,
-            "figures": 8, "kernels": 12, "hostile": 12}
+            "figures": 8, "kernels": 12, "hostile": 15, "precision": 15}
 
 
 def outcome(check):

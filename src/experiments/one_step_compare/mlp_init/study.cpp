@@ -234,9 +234,10 @@ class MlpInitStudy : public Study {
       const double rows = net.is_gated() ? 2 * h : h, weights = rows * (d + 2 * h) + h;
       cost.bytes += 8 * weights;
       for (const double n : plan.sizes) {
+        // Twice the products and decompositions: activations and Lanczos steps.
         const double small = std::min(h, n), large = std::max(h, n);
-        cost.flops +=
-            2 * n * weights + 3 * (2 * small * small * large + 4.0 / 3 * small * small * small);
+        cost.flops += 2 * (2 * n * weights +
+                           3 * (2 * small * small * large + 4.0 / 3 * small * small * small));
       }
     }
     cost.bytes += 8 * plan.sizes.back() * (d + 12 * h);

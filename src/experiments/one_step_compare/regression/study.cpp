@@ -25,6 +25,12 @@ double log_uniform_mean(std::uint64_t low, std::uint64_t high) {
   return b > a ? (b - a) / std::log(b / a) : a;
 }
 
+// The mean of the squares of these sizes.
+double log_uniform_mean_square(std::uint64_t low, std::uint64_t high) {
+  const double a = static_cast<double>(low), b = static_cast<double>(high);
+  return low == high ? a * a : (b * b - a * a) / (2 * std::log(b / a));
+}
+
 class RegressionStudy : public Study {
  public:
   std::vector<Field> fields() override {
@@ -61,17 +67,21 @@ class RegressionStudy : public Study {
     require_order("n", config_.n_low, config_.n_high);
   }
 
-  // Memory for the largest sizes. Floating-point operations for the mean sizes: decompositions of A
-  // and of four gradients, and products.
+  // Memory for the largest sizes. Floating-point operations on average over the sizes:
+  // decompositions of A and of four gradients, products, and the calls for small matrices.
   Estimate estimate() const override {
     const RegressionConfig& c = config_;
     const double m_high = static_cast<double>(c.m_high), k_high = static_cast<double>(c.k_high),
                  n_high = static_cast<double>(c.n_high);
     const double m = log_uniform_mean(c.m_low, c.m_high), k = log_uniform_mean(c.k_low, c.k_high),
-                 n = log_uniform_mean(c.n_low, c.n_high);
-    return {8 * (12 * k_high * n_high + 12 * m_high * n_high + 30 * m_high * k_high +
-                 4 * k_high * k_high),
-            30 * k * k * n + 40 * m * k * n + 160 * std::min(m, k) * m * k};
+                 n = log_uniform_mean(c.n_low, c.n_high),
+                 m_squared = log_uniform_mean_square(c.m_low, c.m_high),
+                 k_squared = log_uniform_mean_square(c.k_low, c.k_high);
+    constexpr double calls = 4e6;
+    return {
+        8 * (12 * k_high * n_high + 12 * m_high * n_high + 30 * m_high * k_high +
+             4 * k_high * k_high),
+        calls + 60 * k_squared * n + 40 * m * k * n + 400 * std::min(m_squared * k, m * k_squared)};
   }
 
   Result run(Runner& runner) const override {

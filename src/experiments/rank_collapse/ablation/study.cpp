@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/ablation/config.hpp"
 #include "experiments/rank_collapse/depth/depth.hpp"
 #include "experiments/rank_collapse/figure_labels.hpp"
@@ -67,11 +68,15 @@ void judge_final(const Statement& statement, const std::string& curve, Outcome o
 }
 
 // The last normalized mu divided by the smallest of all layers; 1 if no layer is below the input.
-std::vector<double> rise_after_drop(const std::string& curve, const Records& records) {
+// Values below `floor` are rounding noise: the smallest counts as the floor, and a last value below
+// it is undefined.
+std::vector<double> rise_after_drop(const std::string& curve, const Records& records,
+                                    double floor) {
   return per_trial(records, [&](const TrialRecord& record) {
     const auto& mu = record.array(of_curve(curve, measure::mu_normalized));
     const double least = *std::min_element(mu.begin(), mu.end());
-    return least < mu.front() ? mu.back() / least : 1.0;
+    if (!(mu.back() >= floor)) return undefined;
+    return least < mu.front() ? mu.back() / std::max(least, floor) : 1.0;
   });
 }
 
@@ -85,7 +90,8 @@ std::vector<double> orders_of_growth(const std::string& curve, const Records& re
 }
 
 // [LambdaSkip] Figure 3.
-void judge_gating(const AblationConfig& config, const Records& records, Claims& claims) {
+void judge_gating(const AblationConfig& config, bool single_precision, const Records& records,
+                  Claims& claims) {
   const Place figure_3 = in_figure("lambda-skip/fig-3/", "Section 5.2, Figure 3", {"Figure 3"});
   const auto curve = [](bool gate, bool norm) { return combination("gating", gate, norm); };
   const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome) {
@@ -105,9 +111,14 @@ void judge_gating(const AblationConfig& config, const Records& records, Claims& 
                        "mu first drops and then increases dramatically in Mamba-2 without gate and "
                        "norm"),
               "a factor of " + short_number(dramatic_factor)),
-      rise_after_drop(curve(false, false), records), at_least(dramatic_factor),
+      rise_after_drop(curve(false, false), records, single_precision ? single_precision_floor : 0),
+      at_least(dramatic_factor),
       "normalized mu after the last layer over the smallest of all layers; dramatic: a factor of " +
-          short_number(dramatic_factor) + "; " + weights_of(config));
+          short_number(dramatic_factor) +
+          (single_precision ? "; in single precision, normalized mu below " +
+                                  short_number(single_precision_floor) + " is rounding noise"
+                            : "") +
+          "; " + weights_of(config));
   for (const bool gate : {true, false}) {
     claims.mean(reading(figure_3(std::string("no-norm-unstable/gating=") + (gate ? "on" : "off"),
                                  std::string("Mamba-2 is unstable without the norm (gate ") +
@@ -172,7 +183,7 @@ void add_figure(const AblationConfig& config, const std::vector<DepthGroup>& gro
 }
 
 Result report(const AblationConfig& config, const std::vector<DepthGroup>& groups,
-              const Records& records) {
+              bool single_precision, const Records& records) {
   const bool gating = part_of(config) == "gating";
   ResultBuilder out(
       (gating ? "Gate and norm removed, " : "Skip and norm removed, ") + config.model.model,
@@ -193,7 +204,8 @@ Result report(const AblationConfig& config, const std::vector<DepthGroup>& group
     out.note("Norm off removes: " + config.model.norm_off +
              ". Gate off removes the factor silu(z) and keeps the per-head skip D.");
   }
-  (gating ? judge_gating : judge_skip)(config, records, out.claims());
+  if (gating) judge_gating(config, single_precision, records, out.claims());
+  if (!gating) judge_skip(config, records, out.claims());
   add_figure(config, groups, out);
   return out.take();
 }
@@ -236,7 +248,8 @@ class AblationStudy : public Study {
         runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
           return run_variants(groups, trials, runner.single_precision());
         });
-    return report(config_, groups, records);
+    return with_rounding_note(report(config_, groups, runner.single_precision(), records),
+                              runner.single_precision());
   }
 
  private:

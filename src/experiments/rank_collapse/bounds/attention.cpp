@@ -2,9 +2,11 @@
 // norm): attention without a skip.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "core/fits.hpp"
 #include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "experiments/rank_collapse/bounds/split_attention.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
@@ -66,6 +68,23 @@ double decay_slope(const std::vector<double>& mu) {
   return x.size() < 2 ? undefined : fit_line(x, y).slope;
 }
 
+// The slope of log mu in single precision, over the layers at which double precision would resolve
+// mu, from the logarithms of the split state. Causal attention has none, and if rounding hides its
+// mu at some layer, the slope is undefined: its value depends on the layers of the fit.
+double slope_in_single_precision(const std::vector<double>& mu, const std::vector<double>& logs,
+                                 bool causal, double N) {
+  const bool hidden =
+      std::any_of(mu.begin(), mu.end(), [](double value) { return std::isnan(value); });
+  if (causal) return hidden ? undefined : decay_slope(mu);
+  const double floor = tolerance::residual<double> * std::sqrt(N);
+  std::vector<double> resolved;
+  for (const double value : logs) {
+    if (!(std::exp(value) > floor)) break;
+    resolved.push_back(std::exp(value));
+  }
+  return decay_slope(resolved);
+}
+
 }  // namespace
 
 template <class T>
@@ -100,10 +119,15 @@ void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial
   // Full attention takes mu below the rounding error in two or three layers. Causal attention does
   // not, because token 1 attends to itself only.
   const std::vector<double> logs = spec.causal ? logs_of(mu) : split_logs<T>(spec, trial);
-  keep_worst(record, thm_4_2::slope, applies ? decay_slope(mu) : undefined);
+  double slope = decay_slope(mu), growth = growth_if_collapsed(logs);
+  if constexpr (std::is_same_v<T, float>) {
+    slope = slope_in_single_precision(mu, logs, spec.causal, N);
+    if (spec.causal && std::isnan(slope)) growth = undefined;
+  }
+  keep_worst(record, thm_4_2::slope, applies ? slope : undefined);
   keep_worst(record, thm_4_2::epsilon, epsilon);
   keep_worst(record, thm_4_2::C, C);
-  keep_worst(record, thm_4_2::growth, applies ? growth_if_collapsed(logs) : undefined);
+  keep_worst(record, thm_4_2::growth, applies ? growth : undefined);
   if (!representative(config, sizes)) return;
   record.set(thm_4_2::log10_mu, log10_within_range(logs, spec.layers + 1));
   record.set(thm_4_2::log10_bound, log10_within_range(logs_of(bound), spec.layers + 1));
@@ -134,14 +158,17 @@ template void judge_pure_attention<double>(const BoundsConfig&, Sizes, const Tri
 
 void judge_theorem_4_2(const BoundsConfig& config, const Records& records, Claims& claims) {
   using namespace thm_4_2;
-  const std::string unmet = "no stack starts with phi >= 0 and mu > 0";
+  const std::string unmet = "no stack starts with phi >= 0 and mu > 0",
+                    hidden = config.spec.causal
+                                 ? "; with --precision f32 rounding may hide mu: use f64"
+                                 : "";
   const std::string met = "phi(Y^0) >= 0 in " + non_violations_text(tally_of(records, hypothesis)) +
                           " stacks; the input tokens lie in a cone";
   judge_worst(exponential, slope, compared(at_most(0)), records, claims,
               "slope of log mu per layer, largest over the sizes of a trial, up to the layer at "
               "which rounding hides mu; " +
                   met,
-              unmet);
+              unmet + hidden);
   judge_counted(bound, records, claims,
                 "the theorem does not give C and epsilon; smallest epsilon of a trial, mean over "
                 "trials: " +
@@ -157,7 +184,7 @@ void judge_theorem_4_2(const BoundsConfig& config, const Records& records, Claim
                           : "; under full attention all tokens approach one average, and "
                             "normalization of the rows keeps its direction; a causal mask "
                             "(--causal on) slows the collapse"),
-      unmet + ", and falls below a thousandth of mu(Y^0)");
+      unmet + ", and falls below a thousandth of mu(Y^0)" + hidden);
 }
 
 void judge_theorem_A_3(const Records& records, Claims& claims) {

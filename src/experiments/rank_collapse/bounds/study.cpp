@@ -197,6 +197,7 @@ class BoundsStudy : public Study {
   Estimate estimate() const override {
     const double skips = static_cast<double>(config_.lambda.size()),
                  layers = static_cast<double>(config_.spec.layers);
+    constexpr double calls = 2e5;  // the time of the calls for small matrices, as operations
     Estimate cost;
     for (const Sizes sizes : all_sizes(config_)) {
       const double N = static_cast<double>(sizes.tokens), d = static_cast<double>(sizes.dim);
@@ -206,7 +207,7 @@ class BoundsStudy : public Study {
       // Singular values without vectors cost about 8/3 n^3 operations. The reduction to bidiagonal
       // form runs at half the speed of a matrix product.
       const double svd_N = 6 * N * N * N, svd_d = 6 * d * d * d,
-                   open = 2 * N * d * d + 2 * N * N * d + svd_N;
+                   open = 2 * N * d * d + 2 * N * N * d + svd_N + calls;
       for (const std::string& model : config_.models)
         cost.flops += layers * (skips * (layer(model) + open) + svd_d);
       const double attention = layer("attention"), selective = layer("selective-ssm");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/record.hpp"
+#include "core/tolerances.hpp"
 #include "experiments/study.hpp"
 #include "models/blocks/model_spec.hpp"
 #include "report/figure/builder.hpp"
@@ -111,5 +112,12 @@ void add_depth_scalars(const std::vector<std::string>& curves, ResultBuilder& ou
 /// threshold, and which ones with only the square root of rank_one_residual below it.
 std::string collapse_note(const std::vector<std::string>& curves, double threshold,
                           const Records& records);
+
+/// Normalized mu below this is rounding noise in single precision.
+inline constexpr double single_precision_floor = tolerance::closed_form<float>;
+
+/// The result of a run in the given precision. In single precision it gets a note if a curve of
+/// normalized mu goes below `single_precision_floor`.
+Result with_rounding_note(Result result, bool single_precision);
 
 }  // namespace ranklab

@@ -78,4 +78,20 @@ std::string collapse_note(const std::vector<std::string>& curves, double thresho
          list(by_rank_alone) + "; both are above it for " + list(kept) + ".";
 }
 
+Result with_rounding_note(Result result, bool single_precision) {
+  const std::string measured = measure::mu_normalized;
+  const bool hidden =
+      std::any_of(result.series.begin(), result.series.end(), [&](const Series& series) {
+        return series.name.ends_with(measured) &&
+               std::any_of(series.mean.begin(), series.mean.end(),
+                           [](double mu) { return mu < single_precision_floor; });
+      });
+  if (single_precision && hidden) {
+    result.notes.push_back("In single precision, normalized mu below " +
+                           short_number(single_precision_floor) +
+                           " is rounding noise; --precision f64 resolves smaller values.");
+  }
+  return result;
+}
+
 }  // namespace ranklab

@@ -59,10 +59,12 @@ class EscalationRateStudy : public Study {
     const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim),
                  h = static_cast<double>(spec.heads), K = static_cast<double>(spec.layers);
     constexpr double states = 5, draw = 30;
-    // The whole path stays in memory. It is computed once, but its memory counts in every trial.
+    // The whole path is computed once and stays in memory; its memory counts in every trial.
     const double r = std::min(d, N), path = 8 * K * ((d + r) * N + h * N * N);
-    return {path_estimate(config_).bytes + path + 8 * (r * d + states * d * N),
-            K * (2 * N * r * d + 2 * N * N * d + draw * r * d)};
+    const Estimate once = path_estimate(config_);
+    return {.bytes = once.bytes + path + 8 * (r * d + states * d * N),
+            .flops = K * (2 * N * r * d + 2 * N * N * d + draw * r * d),
+            .shared_flops = once.flops};
   }
 
   Result run(Runner& runner) const override {

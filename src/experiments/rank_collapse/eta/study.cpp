@@ -132,6 +132,7 @@ class EtaStudy : public Study {
       cost.bytes += values * 8 * 2 * n * d;
       largest = std::max(largest, 8 * (5 * n * n + 8 * n * d + 4 * d * d));
       cost.flops += values * (2 * n * d * d + 20 * n * d + 60 * d * d);
+      cost.shared_flops += values * 10 * n * n * n;  // P and its eigenvalues
     }
     cost.bytes += largest;
     return cost;

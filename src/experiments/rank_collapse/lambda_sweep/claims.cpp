@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "experiments/rank_collapse/lambda_sweep/lambda_sweep.hpp"
 
@@ -28,7 +29,7 @@ struct Sweep {
   }
 };
 
-void judge_dip(const Sweep& sweep, const Place& figure_2, Claims& claims) {
+void judge_dip(const Sweep& sweep, const Place& figure_2, bool single_precision, Claims& claims) {
   const Statement dip = figure_2(
       "dip-at-0",
       "mu at the last layer is lower at lambda = 0 than at any abs(lambda) >= 1" + sweep.in_model);
@@ -43,9 +44,16 @@ void judge_dip(const Sweep& sweep, const Place& figure_2, Claims& claims) {
     }
     return least - mu[at_zero];
   });
-  claims.mean(dip, lead, at_least(rounding),
+  const double margin = single_precision ? single_precision_floor : rounding;
+  const Spread leads = spread_of(lead);
+  const bool resolved =
+      !single_precision || std::max(std::abs(leads.smallest), std::abs(leads.largest)) >= margin;
+  const auto precision = claims.only_where(
+      resolved ? "" : "single precision does not resolve the difference; use --precision f64",
+      Claims::Unmet::verdict_alone);
+  claims.mean(dip, lead, at_least(margin),
               "smallest normalized mu at abs(lambda) >= 1 minus normalized mu at 0; at least " +
-                  short_number(rounding) + ", so that rounding does not count");
+                  short_number(margin) + ", so that rounding does not count");
 }
 
 struct MirrorPair {
@@ -162,7 +170,7 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
     const Sweep sweep{plan.lambda,
                       arrays_of(records, model.prefix + at_last_layer + measure::mu_normalized),
                       " in " + model.label};
-    judge_dip(sweep, figure_2, claims);
+    judge_dip(sweep, figure_2, plan.single_precision, claims);
     judge_asymmetry(sweep, model.spec, figure_2, claims);
     judge_flatness(sweep, figure_2, claims);
     judge_theorem(plan, model, records, claims);

@@ -17,6 +17,7 @@ struct Plan {
   std::vector<double> lambda;  // ascending
   double threshold;
   std::uint64_t refine;
+  bool single_precision = false;
 };
 
 // Numbers of a trial, each named after the prefix of its model ------------------------------------

@@ -10,9 +10,9 @@
 namespace ranklab::lambda_sweep {
 namespace {
 
-Plan plan_of(const LambdaSweepConfig& config) {
+Plan plan_of(const LambdaSweepConfig& config, bool single_precision = false) {
   Plan plan{stacked_models(config.model, config.also), config.lambda, config.threshold,
-            config.refine};
+            config.refine, single_precision};
   std::sort(plan.lambda.begin(), plan.lambda.end());
   return plan;
 }
@@ -134,7 +134,12 @@ class LambdaSweepStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
-    const Plan plan = plan_of(config_);
+    return with_rounding_note(run_plan(runner), runner.single_precision());
+  }
+
+ private:
+  Result run_plan(Runner& runner) const {
+    const Plan plan = plan_of(config_, runner.single_precision());
     if (config_.model.trainings > 1) {
       return report(plan, runner.run([&](Trial& trial) {
         const Plan with_weights = plan_of_training(plan, trial.index());
@@ -150,7 +155,6 @@ class LambdaSweepStudy : public Study {
     return report(plan, records);
   }
 
- private:
   LambdaSweepConfig config_;
 };
 

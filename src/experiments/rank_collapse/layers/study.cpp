@@ -131,6 +131,11 @@ class LayersStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
+    return with_rounding_note(run_plans(runner), runner.single_precision());
+  }
+
+ private:
+  Result run_plans(Runner& runner) const {
     const std::vector<Plan> plans = plans_of(config_);
     const Plan& plan = plans.front();
     const bool single = runner.single_precision();
@@ -157,7 +162,6 @@ class LayersStudy : public Study {
     return report(plan, records);
   }
 
- private:
   LayersConfig config_;
 };
 

@@ -35,7 +35,7 @@ Estimate path_estimate(const EscalationConfig& config) {
                h = static_cast<double>(spec.heads),
                q = spec.has_mlp() ? static_cast<double>(spec.ffn) : 0,
                weights = parameters_per_block(spec);
-  constexpr double states = 12, head_matrices = 6, draw = 30, eigenvalues = 10;
+  constexpr double states = 12, head_matrices = 6, draw = 60, eigenvalues = 10;
   // Memory of one block at a time: its weights, states, feed-forward layer and attention matrices,
   // and the copies for the measures of a head.
   const double bytes = 8 * (weights + states * d * N + q * N + (h + head_matrices) * N * N);

@@ -248,6 +248,10 @@ Estimate TrainStudy::estimate() const {
           ? image * static_cast<double>(config_.train_size + config_.test_size) + 60e6
       : config_.task == "text" ? 200e6
                                : 1e6;
+  constexpr double per_pixel = 4000;  // drawing the images, or reading and resizing them
+  if (config_.is_images())
+    cost.shared_flops =
+        per_pixel * 28 * 28 * static_cast<double>(config_.train_size + config_.test_size);
   return cost;
 }
 

@@ -128,11 +128,10 @@ SequenceShape expected_shape(const TrainConfig& config) {
     shape.length = config.length;
   } else if (config.is_images()) {
     Images images;
-    images.width = (!config.digits.empty()  ? 8
-                    : !config.cifar.empty() ? 32
-                                            : 28) /
-                   std::max<std::uint64_t>(config.pool, 1);
-    images.height = images.width;
+    // The sizes of the published images; pooled() checks those of the files.
+    const std::uint64_t pool = std::max<std::uint64_t>(config.pool, 1);
+    const std::uint64_t side = !config.digits.empty() ? 8 : !config.cifar.empty() ? 32 : 28;
+    images.width = images.height = std::max<std::uint64_t>(side / pool, 1);
     images.planes = !config.cifar.empty() && config.patch > 0 ? 3 : 1;
     shape = shape_of_images(config, images);
   } else {
