@@ -51,6 +51,11 @@ double beta_fraction(double x, double a, double b) {
 
 }  // namespace
 
+std::size_t whole_count(double number) {
+  constexpr double largest = 9007199254740992.0;  // 2^53
+  return number > 0 ? static_cast<std::size_t>(std::min(number, largest)) : 0;
+}
+
 Summary summarize(std::span<const double> values) {
   std::vector<double> x = finite_values(values);
   if (x.empty()) return {undefined, undefined, 0};

@@ -6,6 +6,10 @@
 
 namespace ranklab {
 
+/// A count that was computed or read from a file as a floating-point number: its whole part, at
+/// least 0 (also for NaN) and at most 2^53.
+std::size_t whole_count(double number);
+
 /// Statistics of the finite values; other values count as undefined and are left out.
 struct Summary {
   double mean = 0.0;  // NaN if no value is finite

@@ -30,8 +30,7 @@ double number(const Json& object, const char* key) {
 }
 
 Summary summary_of(const Json& scalar) {
-  const double n = number(scalar, "n");
-  return {number(scalar, "mean"), number(scalar, "std"), n > 0 ? static_cast<std::size_t>(n) : 0};
+  return {number(scalar, "mean"), number(scalar, "std"), whole_count(number(scalar, "n"))};
 }
 
 double squared_error(const Summary& summary) {
@@ -116,7 +115,7 @@ ComparedSeries compare_points(const Json& a, const Json& b, const Comparison& ru
                               std::size_t comparisons) {
   ComparedSeries out{.name = a.value("name", ""), .points = a["mean"].size(), .missing = ""};
   const auto point = [](const Json& series, std::size_t i, std::uint64_t trials) {
-    const std::uint64_t n = series.contains("n") ? series["n"].at(i).get<std::uint64_t>() : trials;
+    const std::size_t n = series.contains("n") ? whole_count(number(series["n"].at(i))) : trials;
     return Summary{number(series["mean"][i]), number(series["std"][i]), n};
   };
   for (std::size_t i = 0; i < out.points; ++i) {
@@ -167,8 +166,7 @@ std::vector<ComparedClaim> compare_claims(const Json& a, const Json& b) {
 }
 
 std::uint64_t completed_trials(const Json& result) {
-  const double completed = number(result.at("trials"), "completed");
-  return completed > 0 ? static_cast<std::uint64_t>(completed) : 0;
+  return whole_count(number(result.at("trials"), "completed"));
 }
 
 template <class List, class Predicate>

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "core/undefined.hpp"
 #include "io/atomic_file.hpp"
@@ -381,7 +382,7 @@ Evidence evidence_from(const nlohmann::json& evidence) {
     const nlohmann::json& value = member(evidence, key);
     return value.is_number() ? value.get<double>() : undefined;
   };
-  const auto n = [&] { return number("n") >= 0 ? static_cast<std::uint64_t>(number("n")) : 0; };
+  const auto n = [&] { return whole_count(number("n")); };
   const nlohmann::json& type = member(evidence, "type");
   if (type == "mean")
     return MeanEvidence{number("mean"), number("low"), number("high"), number("level"), n()};

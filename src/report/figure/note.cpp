@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "report/figure/text.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 // The unit of trials of the run, in words: "12 seeds".
 std::string trials_of(const FigureSource& source) {
   return source.completed_trials > 0
-             ? counted(static_cast<std::size_t>(source.completed_trials), source.trial_unit)
+             ? counted(whole_count(source.completed_trials), source.trial_unit)
              : "the " + source.trial_unit + "s";
 }
 

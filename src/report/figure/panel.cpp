@@ -223,8 +223,7 @@ Series with_requested_band(Series series, const Curve& curve, double trials) {
       series.std[i] = n > 1 ? std / std::sqrt(n) : undefined;
     if (curve.band == BandKind::interval)
       series.std[i] =
-          n > 1 ? confidence_half_width({series.mean[i], std, static_cast<std::size_t>(n)})
-                : undefined;
+          n > 1 ? confidence_half_width({series.mean[i], std, whole_count(n)}) : undefined;
   }
   return series;
 }

@@ -1,5 +1,6 @@
 #include "report/figure/words.hpp"
 
+#include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "report/figure/note.hpp"
 #include "report/figure/text.hpp"
@@ -55,8 +56,7 @@ std::string describe_figure(const FigureSource& source) {
     out += " Not the unchanged preset: " + one_line(source.changes) + ".";
   for (const Panel& panel : source.figure.panels) out += " " + panel_words(panel);
   if (source.completed_trials > 0) {
-    const std::string trials =
-        counted(static_cast<std::size_t>(source.completed_trials), source.trial_unit);
+    const std::string trials = counted(whole_count(source.completed_trials), source.trial_unit);
     out += source.completed_trials == 1 ? " One " + source.trial_unit + "."
                                         : " Over " + trials + ". " + note_for(source, {});
   }

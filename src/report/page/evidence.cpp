@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "report/figure/cell_text.hpp"
 #include "report/figure/text.hpp"
@@ -85,7 +86,7 @@ ShownEvidence evidence_of(const Json& claim) {
   if (words.empty() || !detail.starts_with(words) || !measured.is_number()) return out;
   const std::string rest = after_clause(detail, words.size());
   if (const auto* count = std::get_if<CountEvidence>(&evidence)) {
-    const auto whole = [](double value) { return grouped(static_cast<std::uint64_t>(value)); };
+    const auto whole = [](double value) { return grouped(whole_count(value)); };
     out.measured = whole(count->violations) +
                    (count->violations == 1 ? " violation in " : " violations in ") +
                    whole(count->cases) + (count->cases == 1 ? " case" : " cases");

@@ -32,6 +32,14 @@ TEST_CASE("summary of 1, ..., n: mean (n + 1) / 2, variance n (n + 1) / 12") {
   }
 }
 
+TEST_CASE("a count of any floating-point number is between 0 and 2^53") {
+  CHECK(whole_count(7.9) == 7);
+  CHECK(whole_count(-1e300) == 0);
+  CHECK(whole_count(std::numeric_limits<double>::quiet_NaN()) == 0);
+  CHECK(whole_count(1e300) == std::size_t{1} << 53);
+  CHECK(whole_count(std::numeric_limits<double>::infinity()) == std::size_t{1} << 53);
+}
+
 TEST_CASE("the summary ignores values that are not finite") {
   const Summary summary = summarize(std::vector<double>{undefined, 3.0, infinity, 5.0, -infinity});
   CHECK(summary.n == 2);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
 #include "models/spiked_gram.hpp"
@@ -36,10 +37,6 @@ std::vector<std::uint64_t> recorded_iterations(std::uint64_t horizon) {
   return iterations;
 }
 
-std::uint64_t whole(double t) {
-  return static_cast<std::uint64_t>(t);
-}
-
 // The window lasts from C_1 d^(u-l) log d to C_2 d^u with the constants of the proof: C_1 = c u, at
 // which (3.12) becomes 1, and C_2 = c, at which a bulk direction with eigenvalue 1 has lost a
 // factor e. The window of Remarks 1 and 2 lasts to c eps / (2 c_2) d^u log d: until then no bulk
@@ -54,13 +51,13 @@ Setting setting(const Plan& plan, const SpikeFamily& family, std::uint64_t size)
              {},
              0,
              {}};
-  at.window = {whole(std::ceil(family.c * family.pair.high * family.pair.burn_in_scale(d))),
-               whole(family.c * family.pair.window_scale(d))};
+  at.window = {whole_count(std::ceil(family.c * family.pair.high * family.pair.burn_in_scale(d))),
+               whole_count(family.c * family.pair.window_scale(d))};
   const double remark_factor = family.c * epsilon / (2 * plan.c_2);
-  at.remark_window = {at.window.from, whole(remark_factor * family.pair.remark_scale(d))};
+  at.remark_window = {at.window.from, whole_count(remark_factor * family.pair.remark_scale(d))};
   at.horizon = plan.config.steps > 0
                    ? plan.config.steps
-                   : whole(std::ceil(20 * family.c * family.pair.remark_scale(d)));
+                   : whole_count(std::ceil(20 * family.c * family.pair.remark_scale(d)));
   at.iterations = recorded_iterations(at.horizon);
   return at;
 }
