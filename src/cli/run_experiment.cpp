@@ -37,7 +37,7 @@ double total_flops(const ResolvedRun& run) {
 // CPU seconds of a run without trials: start, report and figure.
 constexpr double start_seconds = 0.15;
 // The speed of a study relative to that of a product of large matrices: decompositions, random
-// numbers and small products are slower. Measured over all studies, it is between 0.25 and 0.65.
+// numbers and small products are slower.
 constexpr double usual_speed = 0.4;
 
 // The expected run time and the basis of this estimate.
