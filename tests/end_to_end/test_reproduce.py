@@ -139,6 +139,19 @@ class ReproduceTest(ProgramTest):
         self.lines("losses")
         self.assertEqual(self.read("results/losses.svg"), picture)
 
+    def test_a_run_that_ends_between_two_pictures_draws_them_later(self):
+        self.preset("all", "one-step-compare", MLP, seconds=1)
+        self.lines("all")
+        pictures = [f"results/all{which}.svg" for which in ("", ".2")]
+        before = [self.read(path) for path in pictures]
+        for path in pictures:
+            os.remove(self.path(path))
+        os.mkdir(self.path(pictures[1]))  # the second picture cannot be written
+        self.lines("all", 1)
+        os.rmdir(self.path(pictures[1]))
+        self.lines("all")
+        self.assertEqual(before, [self.read(path) for path in pictures])
+
     def test_a_result_with_different_parameters_is_not_overwritten(self):
         self.run_program("run losses --seed 7 --quiet --out results/losses.json")
         before = self.read("results/losses.json")

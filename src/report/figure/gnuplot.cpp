@@ -85,7 +85,8 @@ std::vector<std::string> draw_figure(const nlohmann::json& result, const std::st
     pictures.push_back(run_gnuplot(script));
     if (format == "svg") pictures.back() = finished_svg(sources[which], pictures.back());
   }
-  for (std::size_t which = 0; which < count; ++which)
+  // The first picture comes last: if it is there and current, so are the others.
+  for (std::size_t which = count; which-- > 0;)
     write_file_atomically(paths[which], pictures[which]);
   return paths;
 }

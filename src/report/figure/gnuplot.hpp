@@ -21,9 +21,10 @@ std::string gnuplot_script(const FigureSource& source, const std::string& format
 
 /// Draws the figure of a result into `out_path`, whose ending chooses the format, and its further
 /// figures into files next to it: x.svg, x.2.svg, x.3.svg. Returns the paths. Missing folders are
-/// created, and a picture appears whole or not at all. With `keep_script` the script is written
-/// next to each: `gnuplot PICTURE.gp > PICTURE` draws the picture again. Throws UsageError for
-/// another ending, Failure for a broken figure, a missing gnuplot or an unwritable path.
+/// created, and a picture appears whole or not at all; `out_path` appears after all others. With
+/// `keep_script` the script is written next to each: `gnuplot PICTURE.gp > PICTURE` draws the
+/// picture again. Throws UsageError for another ending, Failure for a broken figure, a missing
+/// gnuplot or an unwritable path.
 std::vector<std::string> draw_figure(const nlohmann::json& result, const std::string& out_path,
                                      bool keep_script);
 
