@@ -24,9 +24,9 @@ inline constexpr double rounding_tolerance = 1e-9;
 
 /// The same for points of series. A point may be one trial, a median or an extreme, in which a
 /// difference of nearly equal losses amplifies rounding. The value is three times the largest
-/// difference between five kernels: 2.2e-6 in one problem of Theorem 1.5, whose gradient has
-/// singular values as small as rounding errors. All other points differ by at most 1e-6.
-inline constexpr double point_tolerance = 7e-6;
+/// difference between four kernels, 7e-7 in a median of Theorem 1.5; all other points differ by at
+/// most 1e-9.
+inline constexpr double point_tolerance = 2e-6;
 
 /// Smaller numbers count as zero: residuals of identities, which consist of rounding only.
 inline constexpr double rounding_floor = 1e-9;
