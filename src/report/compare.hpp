@@ -23,9 +23,8 @@ inline constexpr double comparison_level = 0.0027;
 inline constexpr double rounding_tolerance = 1e-9;
 
 /// The same for points of series. A point may be one trial, a median or an extreme, in which a
-/// difference of nearly equal losses amplifies rounding. The value is three times the largest
-/// difference between four kernels, 7e-7 in a median of Theorem 1.5; all other points differ by at
-/// most 1e-9.
+/// difference of nearly equal losses amplifies rounding. Five kernels differ by at most 4e-9 in a
+/// single problem of Theorem 1.5 and by at most 1e-9 elsewhere; the rest is room for other kernels.
 inline constexpr double point_tolerance = 2e-6;
 
 /// Smaller numbers count as zero: residuals of identities, which consist of rounding only.

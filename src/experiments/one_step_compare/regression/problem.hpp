@@ -43,6 +43,7 @@ template <class T>
 struct GradientParts {
   arma::Mat<T> G, polar;  // (m, k); zero if all singular values are rounding errors
   double frobenius_squared = 0.0, nuclear = 0.0, op = 0.0;
+  double smallest = 0.0;                         // singular value that was kept
   double nuclear_rank = 0.0, stable_rank = 0.0;  // NaN for a zero gradient
 
   bool zero() const { return op == 0; }
@@ -63,6 +64,10 @@ struct StepComparison {
   double loss_difference_gd = 0.0,
          loss_difference_specgd = 0.0;  // L(W) minus the loss after the step, both computed
   double loss_rounding = 0.0;  // unit of rounding of the two: epsilon (||W A||_F + ||Y||_F)^2 / n
+
+  /// Whether rounding leaves the direction of the spectral step as it is: all singular values of G
+  /// are far above their rounding errors.
+  bool determined = false;
 
   bool defined() const { return op > 0; }
   /// nr(G) / st(A): the ratio of the guaranteed decreases, SpecGD over GD, eq. (1.5).

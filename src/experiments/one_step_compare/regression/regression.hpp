@@ -31,6 +31,9 @@ inline constexpr char conditions_disagree[] = "diagonal.conditions_disagree",
                       sharp_condition_wrong[] = "diagonal.sharp_condition_wrong",
                       constant_ratio[] = "diagonal.constant_ratio";
 inline constexpr char zero_gradient[] = "zero_gradient";  // 0 or 1
+// 0 or 1: a singular value of the gradient is so near its rounding error that another BLAS kernel
+// may take a visibly different spectral step.
+inline constexpr char undetermined_step[] = "undetermined_step";
 inline constexpr char features[] = "features",
                       labels[] = "labels";  // indices into the config's lists
 inline constexpr const char* smooth_losses[] = {"log_cosh", "logistic"};

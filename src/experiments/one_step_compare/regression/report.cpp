@@ -15,9 +15,10 @@ constexpr int bins_per_octave = 4;
 constexpr double edge_rounding = 1e-9;     // in bins
 constexpr std::size_t drawn_trials = 400;  // points of the scatter plot
 
-bool both_ratios_defined(const TrialRecord& record) {
+// A point, a median or an extreme is one problem, whose value must not depend on rounding.
+bool is_drawn(const TrialRecord& record) {
   return std::isfinite(record.scalar(predicted_ratio)) &&
-         std::isfinite(record.scalar(actual_ratio));
+         std::isfinite(record.scalar(actual_ratio)) && record.scalar(undetermined_step) == 0;
 }
 
 // Trials by predicted ratio nr/st, in bins of a quarter of an octave whose edges include 1/2, 1
@@ -30,7 +31,7 @@ using Bins = std::map<int, Bin>;
 Bins binned(const Records& records) {
   Bins bins;
   for (const TrialRecord& record : records) {
-    if (!both_ratios_defined(record)) continue;
+    if (!is_drawn(record)) continue;
     const double predicted = record.scalar(predicted_ratio), actual = record.scalar(actual_ratio);
     Bin& bin =
         bins[static_cast<int>(std::floor(std::log2(predicted) * bins_per_octave + edge_rounding))];
@@ -92,7 +93,7 @@ void add_series(ResultBuilder& out) {
   }
   std::vector<double> x, y;
   for (const TrialRecord& record : out.records()) {
-    if (x.size() == drawn_trials || !both_ratios_defined(record)) continue;
+    if (x.size() == drawn_trials || !is_drawn(record)) continue;
     x.push_back(record.scalar(predicted_ratio));
     y.push_back(record.scalar(actual_ratio));
   }
@@ -118,7 +119,7 @@ void add_scalars(ResultBuilder& out) {
       out.scalar(smooth_violations(loss, *each));
   }
   out.scalars({conditions_disagree, condition_wrong, condition_wrong_sharp_step,
-               sharp_condition_wrong, constant_ratio, zero_gradient});
+               sharp_condition_wrong, constant_ratio, zero_gradient, undetermined_step});
 }
 
 std::string rounded_percent(double share) {
@@ -186,12 +187,21 @@ Result report(const RegressionConfig& config, const Records& records, bool singl
   judge(records, single_precision, out.claims());
   add_table(out, config);
   add_figure(out);
-  double zero = 0;
-  for (const double each : scalars_of(records, zero_gradient)) zero += each;
-  if (zero > 0) {
-    out.note("In " + short_number(zero) +
+  const auto trials_with = [&](const char* property) {
+    double count = 0;
+    for (const double each : scalars_of(records, property)) count += each;
+    return count;
+  };
+  if (const double count = trials_with(zero_gradient); count > 0) {
+    out.note("In " + short_number(count) +
              " trials the gradient is zero up to rounding; they are not cases of the statements "
              "about its steps.");
+  }
+  if (const double count = trials_with(undetermined_step); count > 0) {
+    out.note("In " + short_number(count) +
+             " trials a singular value of the gradient is near its rounding error, so the spectral "
+             "step depends on rounding; the statements are checked on the steps that were taken, "
+             "and the figure leaves these trials out.");
   }
   return out.take();
 }

@@ -145,6 +145,7 @@ TrialRecord measure(const RegressionConfig& config, double tolerance, const Tria
   record.set(features, static_cast<double>(problem.features));
   record.set(labels, static_cast<double>(problem.labels));
   record.set(zero_gradient, !steps.defined());
+  record.set(undetermined_step, steps.defined() && !steps.determined);
   const Judge judge(record, steps.defined(), tolerance);
   record_steps(steps, judge);
   record_conditions(steps, alpha, judge);

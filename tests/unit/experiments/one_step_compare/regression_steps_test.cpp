@@ -81,6 +81,26 @@ TEST_CASE("both steps have the values worked out by hand on a diagonal problem")
   CHECK(each.eq_4_16 == equal_to(25.0 / 13 * (1 + 27.0 / 13) / (1.25 + 3)));
 }
 
+TEST_CASE("a spectral step is determined if no singular value is near its rounding error") {
+  // As above with Y = diag(-3, -e), so G = diag(3, e / 2); the bound on its rounding error is 2
+  // epsilon times ||Y||_F = 3 times ||A||_op = 2 over n = 2, which is 1.3e-15.
+  const auto steps = [](double e) {
+    return compare_steps(OneStepProblem<double>{arma::diagmat(arma::vec{2, 1}),
+                                                arma::mat(2, 2, arma::fill::zeros),
+                                                arma::diagmat(arma::vec{-3, -e})});
+  };
+  CHECK(steps(1.0).determined);
+  CHECK(steps(1e-12).determined);
+  CHECK_FALSE(steps(1e-13).determined);  // kept, but its direction may be off by a percent
+  CHECK(steps(1e-13).nuclear_rank > 1.0);
+  CHECK(steps(1e-15).determined);  // removed, so the step is that of 3 alone
+  CHECK(steps(1e-15).nuclear_rank == 1.0);
+  CHECK_FALSE(compare_steps(OneStepProblem<double>{arma::mat(1, 1, arma::fill::ones),
+                                                   arma::mat(1, 1, arma::fill::ones),
+                                                   arma::mat(1, 1, arma::fill::ones)})
+                  .determined);  // a zero gradient
+}
+
 TEST_CASE("decreases equal those of the loss itself, with and without the term of C_op") {
   for (const auto& [m, k, n] : {std::array<arma::uword, 3>{4, 7, 12}, {7, 4, 3}, {5, 5, 5}}) {
     const OneStepProblem<double> p = drawn_problem(m, m, k, n);

@@ -49,10 +49,11 @@ TEST_CASE(
   const auto& predicted = find_scalar(result, "predicted_ratio");
   const auto& actual = find_scalar(result, "actual_ratio");
   const auto& wrong = find_scalar(result, "violations.predicate");
+  const auto& undetermined = find_scalar(result, "undetermined_step");
   double sum = 0;
   for (std::size_t i = 0; i < predicted.size(); ++i) {
     if (std::isnan(predicted[i])) continue;
-    sum += 1;
+    sum += 1 - undetermined[i];
     if (std::fabs(actual[i] - 1) > 1e-6)
       CHECK(wrong[i] == double((predicted[i] >= 1) != (actual[i] >= 1)));
   }
@@ -60,6 +61,10 @@ TEST_CASE(
   for (const double count : find_series(result, "trials").mean)
     binned += std::isnan(count) ? 0 : count;
   CHECK(binned == sum);
+  CHECK(find_series(result, "actual_ratio.sample").x.size() == sum);
+  CHECK(sum <
+        double(std::count_if(
+            predicted.begin(), predicted.end(), [](double each) { return std::isfinite(each); })));
   CHECK(find_series(result, "actual_over_predicted").x_name == "predicted_ratio");
   const Series &share = find_series(result, "predicate_wrong_share"),
                &percent = find_series(result, "predicate_wrong_percent");
