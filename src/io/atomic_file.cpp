@@ -171,6 +171,7 @@ std::string read_file(const std::string& path) {
   };
   if (S_ISREG(status.st_mode)) check(static_cast<double>(status.st_size));
   std::string content;
+  if (S_ISREG(status.st_mode)) content.reserve(static_cast<std::size_t>(status.st_size));
   std::array<char, 1 << 16> buffer;
   for (;;) {
     const ssize_t got = ::read(descriptor.get(), buffer.data(), buffer.size());

@@ -1,12 +1,13 @@
 #include "report/environment.hpp"
 
-#include <cstdio>
+#include <zlib.h>
+
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/bytes.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
-#include "io/atomic_file.hpp"
 #include "linalg/blas.hpp"
 #include "version.hpp"
 
@@ -25,8 +26,17 @@ std::string compiler_name() {
 
 std::string program_checksum() {
   static const std::string checksum = [] {
-    if (program_path().empty()) return std::string("unknown");
-    return hexadecimal(fnv1a(read_file(program_path())));
+    // Block by block: the program is larger than the memory of a small run.
+    std::ifstream file(program_path(), std::ios::binary);
+    std::vector<char> block(1 << 16);
+    std::uint64_t size = 0;
+    uLong crc = 0;
+    while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
+      size += static_cast<std::uint64_t>(file.gcount());
+      crc = ::crc32(crc, reinterpret_cast<const Bytef*>(block.data()),
+                    static_cast<uInt>(file.gcount()));
+    }
+    return size == 0 ? std::string("unknown") : hexadecimal(size << 32 | crc);
   }();
   return checksum;
 }

@@ -12,7 +12,8 @@ namespace ranklab {
 nlohmann::ordered_json environment_json(std::uint64_t threads,
                                         const std::vector<std::string>& argv);
 
-/// A checksum of the file of the running program.
+/// Size and checksum of the file of the running program, 16 hexadecimal digits; "unknown" if it
+/// cannot be read.
 std::string program_checksum();
 
 /// The text of `--version`, several lines.
