@@ -16,6 +16,9 @@ EXEMPT = ("environment", "timing")  # parts of a result that may differ between 
 TINY = ("random-features --study trajectory --m 12 --k 10 --d 5 --n 30 --steps 20"
         " --restart-every 10 --trials 3")
 
+# A shell that starts the checks in the background makes them, and every run, ignore SIGINT.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 class Failed(Exception):
     """A check failed; the message is its report."""

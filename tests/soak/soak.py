@@ -14,7 +14,6 @@ import importlib
 import os
 import random
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -87,8 +86,6 @@ def main():
     if not os.access(BINARY, os.X_OK):
         raise SystemExit(f"{BINARY} is missing: run `make build`")
     os.environ.pop("OPENBLAS_CORETYPE", None)  # ranklab chooses the kernel
-    # A shell that starts this in the background makes it, and every run, ignore SIGINT.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     names = options.sections or list(SECTIONS)
     print(f"soak: seed {options.seed}, at most {options.seconds:g} s, {CORES} cores", flush=True)
     start, shares = time.monotonic(), sum(SECTIONS[name] for name in names)
