@@ -26,7 +26,7 @@ std::string compiler_name() {
 
 std::string program_checksum() {
   static const std::string checksum = [] {
-    // Block by block: the program is larger than the memory of a small run.
+    // Block by block: a copy of the whole program would take more time and memory than a tiny run.
     std::ifstream file(program_path(), std::ios::binary);
     std::vector<char> block(1 << 16);
     std::uint64_t size = 0;

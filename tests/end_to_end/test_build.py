@@ -5,8 +5,9 @@ import re
 import shutil
 import subprocess
 import unittest
+import zlib
 
-from program import ROOT, ProgramTest
+from program import BINARY, ROOT, TINY, ProgramTest
 
 # Empty stand-ins for the libraries keep these builds fast.
 FILES = {
@@ -148,6 +149,12 @@ class FreshTest(ProgramTest):
 
 
 class VersionTest(ProgramTest):
+    def test_a_result_names_its_program_by_size_and_checksum(self):
+        with open(BINARY, "rb") as file:
+            program = file.read()
+        expected = f"{len(program):08x}{zlib.crc32(program):08x}"
+        self.assertEqual(self.result(TINY)["environment"]["program"], expected)
+
     def test_all_files_have_the_same_version(self):
         version = re.search(r"(?m)^VERSION +:= (\S+)$", text_of("Makefile")).group(1)
         self.assertTrue(self.run_program("--version").stdout.startswith(f"ranklab {version} (git "))

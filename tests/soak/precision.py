@@ -34,7 +34,8 @@ def expect_close(one, other, largest):
     OF_PRECISION."""
     worst, name = max(((relative_difference(one["scalars"][name]["mean"], scalar["mean"]), name)
                        for name, scalar in other["scalars"].items()
-                       if not name.startswith("violations.") and name not in OF_PRECISION), default=(0.0, "no scalar"))
+                       if not name.startswith("violations.") and name not in OF_PRECISION),
+                      default=(0.0, "no scalar"))
     verdicts = {claim["id"]: claim["verdict"] for claim in one["claims"]}
     # A claim that several references could judge is judged in one of them.
     changed = [claim["id"] for claim in other["claims"] if verdicts[claim["id"]] != claim["verdict"]

@@ -31,8 +31,8 @@ inline constexpr char conditions_disagree[] = "diagonal.conditions_disagree",
                       sharp_condition_wrong[] = "diagonal.sharp_condition_wrong",
                       constant_ratio[] = "diagonal.constant_ratio";
 inline constexpr char zero_gradient[] = "zero_gradient";  // 0 or 1
-// 0 or 1: a singular value of the gradient is so near its rounding error that another BLAS kernel
-// may take a visibly different spectral step.
+// 0 or 1: rounding decides the spectral step, because a singular value of the gradient is close to
+// its rounding error. Another BLAS kernel may then take another step.
 inline constexpr char undetermined_step[] = "undetermined_step";
 inline constexpr char features[] = "features",
                       labels[] = "labels";  // indices into the config's lists
