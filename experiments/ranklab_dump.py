@@ -4,8 +4,7 @@
     with ranklab_dump.record(model, "dump/step100"):
         loss_fn(model(x), y).backward()
 
-`ranklab one-step-compare --study files --from dump` reads the recordings and advises, layer by
-layer, whether Muon pays off.
+`ranklab advise dump` reads the recordings and advises, layer by layer, whether Muon pays off.
 
 A layer maps each sample a (a token, an image patch, a time step) to W a. If the loss has the
 gradient e in W a, its gradient in W is G = sum of e a'. The recording keeps G and the second

@@ -24,6 +24,8 @@ const Experiment* find_experiment(const std::string& name) {
 
 const std::vector<Utility>& utilities() {
   static const std::vector<Utility> list = {
+      {"advise", "FOLDER|FILE...", "print which layers of your model to train with Muon",
+       advise_command},
       {"run", "PRESET [flags]", "run a preset", run_command},
       {"plot", "RESULT.json", "draw the figure of a result as SVG, PNG or PDF", plot_command},
       {"report", "RESULT.json...",

@@ -26,6 +26,7 @@ const std::vector<Utility>& utilities();
 // The commands, each in its own file. They take the words after the command and return the exit
 // code. They throw UsageError and Failure.
 int run_experiment(const Experiment& experiment, const std::vector<std::string>& words);
+int advise_command(const std::vector<std::string>& words);
 int run_command(const std::vector<std::string>& words);
 int plot_command(const std::vector<std::string>& words);
 int report_command(const std::vector<std::string>& words);

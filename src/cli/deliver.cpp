@@ -14,6 +14,11 @@ namespace ranklab {
 namespace {
 
 void print_summary(const ResolvedRun& run, const Execution& execution) {
+  if (run.findings_to_stdout) {
+    print_findings(execution.document, stdout);
+    std::fflush(stdout);  // before the path on standard error
+    return;
+  }
   std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(),
                run.options.study.c_str(), counted(execution.completed, "trial").c_str(),
                execution.wall_seconds, execution.document["status"].get<std::string>().c_str());
@@ -68,11 +73,13 @@ std::string default_out(const ResolvedRun& run) {
 
 int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
   const CommonOptions& options = run.options;
-  const bool has_result = !execution.document.is_null(), to_stdout = options.out == "-";
-  const bool keeps_earlier = execution.signal != 0 && !options.force && !to_stdout &&
-                             !is_special_file(options.out) && is_complete_result(options.out);
-  if (has_result && !keeps_earlier) {
-    if (!to_stdout && !is_special_file(options.out))
+  const bool has_result = !execution.document.is_null(),
+             to_file = !options.out.empty() && options.out != "-",
+             keeps_earlier = execution.signal != 0 && !options.force && to_file &&
+                             !is_special_file(options.out) && is_complete_result(options.out),
+             writes = has_result && !keeps_earlier && !options.out.empty();
+  if (writes) {
+    if (to_file && !is_special_file(options.out))
       execution.document["environment"]["folder"] = working_directory_relative_to(options.out);
     write_result(options.out, execution.document);
   }
@@ -88,8 +95,7 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
       std::fprintf(stderr, "ranklab: %s keeps the complete result of an earlier run\n",
                    printable(options.out).c_str());
   }
-  if (!to_stdout && has_result && !keeps_earlier)
-    std::fprintf(stderr, "%s\n", printable(options.out).c_str());
+  if (writes && to_file) std::fprintf(stderr, "%s\n", printable(options.out).c_str());
   return exit_code(run, execution);
 }
 

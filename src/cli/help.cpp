@@ -116,8 +116,7 @@ To reproduce a figure of the papers, with error bars and a verdict on each claim
   ranklab plot results/spectral-fig03.json
 
 To find out which layers of your own model to train with Muon:
-  ranklab one-step-compare --study files --from FOLDER --out muon.json
-                                          ranklab_dump.record writes FOLDER from PyTorch
+  ranklab advise FOLDER                   ranklab_dump.record writes FOLDER from PyTorch
 
 To check a result that someone gave you:
   ranklab verify RESULT.json              runs it again and compares

@@ -24,6 +24,7 @@ struct ResolvedRun {
   std::string trial_unit;                // what one trial is, from the preset; empty: none
   nlohmann::ordered_json preset_config;  // the config of the preset alone; empty: no preset
   Shard shard;                           // of --shard; 1/1: the whole run
+  bool findings_to_stdout = false;       // else to standard error
 
   /// The result's config: every parameter that can change a number.
   nlohmann::ordered_json config();
@@ -46,6 +47,10 @@ ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& r
 /// result. Messages call it `label`.
 ResolvedRun resolve_document(const Experiment& experiment, const Arguments& arguments,
                              const nlohmann::json& document, const std::string& label);
+
+/// Runs, writes the result to --out (empty: nowhere) and prints the findings; returns the exit
+/// code. `argv` goes into the result (run_experiment.cpp).
+int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv);
 
 /// The flags of the command, over all its studies.
 std::vector<FlagShape> flag_shapes(const Experiment& experiment);

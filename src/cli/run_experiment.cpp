@@ -150,8 +150,14 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
     return 0;
   }
   ResolvedRun run = resolve_run(experiment, arguments);
-  CommonOptions& options = run.options;
-  if (options.out.empty()) options.out = default_out(run);
+  if (run.options.out.empty()) run.options.out = default_out(run);
+  std::vector<std::string> argv = {"ranklab", experiment.name};
+  argv.insert(argv.end(), words.begin(), words.end());
+  return run_resolved(run, argv);
+}
+
+int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
+  const CommonOptions& options = run.options;
   if (options.dry_run) {
     print_dry_run(run);
     return 0;
@@ -162,8 +168,8 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
                          (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));
   if (!options.shard.empty()) return run_shard(run, {show_progress});
 
-  const bool to_stdout = options.out == "-",
-             keeps_journal = !to_stdout && !is_special_file(options.out);
+  const bool to_file = !options.out.empty() && options.out != "-",
+             keeps_journal = to_file && !is_special_file(options.out);
   if (options.resume && !keeps_journal)
     throw UsageError("--resume needs an --out file, because the journal is stored next to it");
   std::error_code error;
@@ -171,15 +177,12 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
   const bool resumes =
       options.resume && std::filesystem::exists(Journal::path_for(options.out), error);
   if (keeps_journal && !resumes) refuse_to_replace(run);
-  if (!to_stdout) check_writable(options.out);
+  if (to_file) check_writable(options.out);
   std::optional<Journal> journal;
   if (keeps_journal) journal.emplace(options.out, journal_identity(run), options.resume);
   if (journal && !options.quiet) warn_of_lost_trials(*journal);
 
-  std::vector<std::string> argv = {"ranklab", experiment.name};
-  argv.insert(argv.end(), words.begin(), words.end());
   Execution execution = execute(run, journal ? &*journal : nullptr, {show_progress}, argv);
-
   return deliver(run, execution, journal ? &*journal : nullptr);
 }
 

@@ -54,11 +54,11 @@ std::string verdict_counts(const OrderedJson& claims) {
   return words.empty() ? "no claims" : joined(words);
 }
 
-void print_findings(const OrderedJson& document) {
-  const std::size_t columns = columns_of(STDERR_FILENO, std::numeric_limits<std::size_t>::max());
-  const bool in_color = shows_colors(STDERR_FILENO);
+void print_findings(const OrderedJson& document, std::FILE* to) {
+  const std::size_t columns = columns_of(::fileno(to), std::numeric_limits<std::size_t>::max());
+  const bool in_color = shows_colors(::fileno(to));
   const auto line = [&](const std::string& text) {
-    std::fprintf(stderr, "%s\n", shortened(text, columns).c_str());
+    std::fprintf(to, "%s\n", shortened(text, columns).c_str());
   };
   if (document.contains("table")) {
     std::vector<std::vector<std::string>> rows = {
@@ -88,7 +88,7 @@ void print_findings(const OrderedJson& document) {
       if (shown_verdict(claim) != verdict.name) continue;
       const std::string name = verdict.name;
       const std::string evidence = claim["id"].get<std::string>() + ": " + evidence_of(claim);
-      std::fprintf(stderr, "  %s%s%s%s %s", in_color ? verdict.color : "", name.c_str(),
+      std::fprintf(to, "  %s%s%s%s %s", in_color ? verdict.color : "", name.c_str(),
                    in_color ? "\x1b[0m" : "", std::string(verdict_width - name.size(), ' ').c_str(),
                    wrapped(evidence, indent, columns).c_str());
     }

@@ -1,6 +1,7 @@
 // The printed summary of a result.
 #pragma once
 
+#include <cstdio>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -9,8 +10,8 @@ namespace ranklab {
 /// "7 hold, 2 fail, 1 undecided, 1 not applicable"; "no claims" for an empty list.
 std::string verdict_counts(const nlohmann::ordered_json& claims);
 
-/// Prints to standard error the table, the skipped layers, and the claims, failures first. On a
-/// terminal the output is in color and fits the width.
-void print_findings(const nlohmann::ordered_json& document);
+/// Prints the table, the skipped layers, and the claims, failures first. On a terminal the output
+/// is in color and fits the width.
+void print_findings(const nlohmann::ordered_json& document, std::FILE* to = stderr);
 
 }  // namespace ranklab

@@ -17,9 +17,10 @@
 #include <armadillo>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "models/activations.hpp"
@@ -41,9 +42,6 @@ struct GptShape {
   bool qk_norm = true;
 
   double norm_epsilon() const { return norm == Norm::layer ? 1e-5 : 1e-6; }
-  /// Names of the matrices of one layer in file order: Wq, Wk, Wv, Wo, W1, W2 and, if the
-  /// activation is gated, Wg.
-  std::vector<std::string> blocks() const;
 };
 
 /// Initial weights; fan_in is the number of columns of a matrix (out, in):
@@ -52,6 +50,38 @@ struct GptShape {
 ///   gpt2    N(0, 0.02^2), Wo and W2 N(0, 0.02^2 / (2 L))
 /// Learned positions have the same law as E.
 enum class GptStart { modded, gauss, gpt2 };
+
+template <class T>
+struct GptLayer {
+  Parameter<T> Wq, Wk, Wv, Wo, W1, W2;
+  std::optional<Parameter<T>> Wg = {};  // of a gated net
+
+  /// Visits (block name, parameter) in file order.
+  void for_each(const auto& visit) { for_each(*this, visit); }
+  void for_each(const auto& visit) const { for_each(*this, visit); }
+
+ private:
+  static void for_each(auto& layer, const auto& visit) {
+    visit("Wq", layer.Wq);
+    visit("Wk", layer.Wk);
+    visit("Wv", layer.Wv);
+    visit("Wo", layer.Wo);
+    visit("W1", layer.W1);
+    visit("W2", layer.W2);
+    if (layer.Wg) visit("Wg", *layer.Wg);
+  }
+};
+
+enum class WeightRole { embedding, positions, in_layer, head };
+
+/// A weight matrix of a GPT and its role. P is Parameter<T> or const Parameter<T>.
+template <class P>
+struct GptWeight {
+  P* parameter;
+  WeightRole role;
+  std::uint64_t layer = 0;  // of a matrix inside a layer
+  std::string block = {};   // "Wq"; else "embedding", "positions" or "head"
+};
 
 template <class T>
 struct GptLayerPass {
@@ -81,15 +111,17 @@ class Gpt {
   Gpt(const GptShape& shape, GptStart start, const Trial& trial);
 
   const GptShape& shape() const { return shape_; }
-  std::vector<Parameter<T>>& parameters() { return parameters_; }
-  const std::vector<Parameter<T>>& parameters() const { return parameters_; }
-  Parameter<T>& embedding() { return parameters_.front(); }
-  const Parameter<T>& embedding() const { return parameters_.front(); }
-  Parameter<T>& head() { return parameters_.back(); }
-  const Parameter<T>& head() const { return parameters_.back(); }
-  /// Throws std::logic_error if the model has no such block.
-  Parameter<T>& block(std::uint64_t layer, std::string_view name);
-  const Parameter<T>& block(std::uint64_t layer, std::string_view name) const;
+  /// All weight matrices in file order: embedding, positions, those of each layer, head.
+  std::vector<GptWeight<Parameter<T>>> weights() { return weights_of(*this); }
+  std::vector<GptWeight<const Parameter<T>>> weights() const { return weights_of(*this); }
+  GptLayer<T>& layer(std::uint64_t l) { return layers_.at(l); }
+  const GptLayer<T>& layer(std::uint64_t l) const { return layers_.at(l); }
+  Parameter<T>& embedding() { return embedding_; }
+  const Parameter<T>& embedding() const { return embedding_; }
+  /// Learned positions (d, T); without them null.
+  const Parameter<T>* positions() const { return positions_ ? &*positions_ : nullptr; }
+  Parameter<T>& head() { return head_; }
+  const Parameter<T>& head() const { return head_; }
 
   /// The mean loss of a batch; with `gradient`, also computes the gradients of all parameters.
   /// Works in parts that fit the cache, and calls seen(part) after the forward pass of each part,
@@ -109,17 +141,34 @@ class Gpt {
   void backward(const TokenBatch& batch, GptPass<T>& pass);
 
  private:
+  template <class Model>
+  static auto weights_of(Model& model) {
+    using P = std::remove_reference_t<decltype(model.head_)>;
+    using Weight = GptWeight<std::conditional_t<std::is_const_v<Model>, const P, P>>;
+    std::vector<Weight> out = {{&model.embedding_, WeightRole::embedding, 0, "embedding"}};
+    if (model.positions_)
+      out.push_back({&*model.positions_, WeightRole::positions, 0, "positions"});
+    for (std::uint64_t l = 0; l < model.layers_.size(); ++l) {
+      model.layers_[l].for_each([&](const char* block, auto& parameter) {
+        out.push_back({&parameter, WeightRole::in_layer, l, block});
+      });
+    }
+    out.push_back({&model.head_, WeightRole::head, 0, "head"});
+    return out;
+  }
   void embed(const TokenBatch& batch, GptPass<T>& pass) const;
-  void attend(std::uint64_t l, GptLayerPass<T>& pass) const;
-  void feed_forward(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>& out) const;
-  void backward_layer(std::uint64_t l, GptLayerPass<T>& pass, arma::Mat<T>& dx);
+  void attend(const GptLayer<T>& layer, GptLayerPass<T>& pass) const;
+  void feed_forward(const GptLayer<T>& layer, GptLayerPass<T>& pass, arma::Mat<T>& out) const;
+  void backward_layer(GptLayer<T>& layer, GptLayerPass<T>& pass, arma::Mat<T>& dx);
   void clear_gradients();
   void backward_part(const TokenBatch& part, GptPass<T>& pass);
   void embed_backward(const TokenBatch& batch, const GptPass<T>& pass, const arma::Mat<T>& dx);
 
   GptShape shape_;
   Attention<T> attention_;
-  std::vector<Parameter<T>> parameters_;
+  Parameter<T> embedding_, head_;
+  std::optional<Parameter<T>> positions_;
+  std::vector<GptLayer<T>> layers_;
   // Gradients with respect to the intermediate values; members so that their memory is reused.
   arma::Mat<T> dx_, dA_, dq_, dk_, dv_, dH_, dS_, dM_;
 };

@@ -5,7 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/input_files.hpp"
 #include "cli/resolve.hpp"
-#include "experiments/one_step_compare/files/rows.hpp"
+#include "experiments/advise/groups.hpp"
 #include "io/tensors/safetensors_writer.hpp"
 #include "linalg/stored_matrix.hpp"
 #include "workplace.hpp"
@@ -54,7 +54,7 @@ void plan(const std::vector<std::pair<std::string, std::string>>& flags) {
 void read_manifest(std::string_view bytes) {
   put_matrices("");
   const std::string path = put("pairs.json", bytes);
-  attempt([&] { files::require_groups_file(path); });
+  attempt([&] { advise::require_groups_file(path); });
   plan({{"manifest", path}});
 }
 

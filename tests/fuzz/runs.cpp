@@ -16,7 +16,7 @@
 #include "cli/sweep.hpp"
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
-#include "experiments/one_step_compare/files/rows.hpp"
+#include "experiments/advise/gates.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "report/environment.hpp"
 #include "report/result_json.hpp"
@@ -52,26 +52,26 @@ std::string journal_of(std::string_view bytes) {
 void parse_flags(const std::string& text) {
   FilesConfig config;
   config.split = config.split_columns = config.experts = config.fail_if = {text};
-  std::vector<files::Source> pairs(1);
+  std::vector<advise::Source> pairs(1);
   pairs[0].name = "fc";
-  attempt([&] { files::splits_of(config); });
-  attempt([&] { files::column_splits_of(config); });
-  attempt([&] { files::gates_of(config); });
-  attempt([&] { files::parse_pair(config, text); });
+  attempt([&] { advise::splits_of(config); });
+  attempt([&] { advise::column_splits_of(config); });
+  attempt([&] { advise::gates_of(config); });
+  attempt([&] { advise::parse_pair(config, text); });
   attempt([&] {
     config.split_columns.clear();
-    for (const files::Cut& cut : files::cuts_of(config, pairs)) files::cut_rows("fc", 96, cut);
+    for (const advise::Cut& cut : advise::cuts_of(config, pairs)) advise::cut_rows("fc", 96, cut);
   });
   attempt([&] {
     config.split_columns = {text};
     config.split.clear();
-    for (const files::Cut& cut : files::cuts_of(config, pairs)) files::cut_columns("fc", 96, cut);
+    for (const advise::Cut& cut : advise::cuts_of(config, pairs)) advise::cut_columns("fc", 96, cut);
   });
   attempt([&] { parse_shard(text, 12, "--shard"); });
   attempt([&] { sweep_values(text, "--sweep x"); });
   attempt([&] { parse_tensor_address(text); });
   attempt([&] { vocabulary_size(text); });
-  files::comma_separated({text});
+  advise::comma_separated({text});
   matches_glob(text, "blocks.11.attention.output.dense.weight");
   matches_glob("*.*1.*weight", text);
 }

@@ -1,6 +1,6 @@
 #include "experiments/one_step_compare/one_step_compare.hpp"
 
-#include "experiments/one_step_compare/files/config.hpp"
+#include "experiments/advise/config.hpp"
 #include "experiments/one_step_compare/gpt/config.hpp"
 #include "experiments/one_step_compare/mlp/config.hpp"
 #include "experiments/one_step_compare/mlp_init/config.hpp"

@@ -105,7 +105,7 @@ class ByLoops {
       const arma::vec e = model_.embedding().W.col(batch.ids[first + t]);
       Vector token(e.begin(), e.end());
       if (shape_.learned_positions) {
-        for (std::size_t i = 0; i < token.size(); ++i) token[i] += model_.parameters()[1].W(i, t);
+        for (std::size_t i = 0; i < token.size(); ++i) token[i] += model_.positions()->W(i, t);
       } else {
         token = norm(token);
       }
@@ -130,13 +130,13 @@ class ByLoops {
   }
 
   Vector feed_forward(std::uint64_t l, const Vector& a) {
-    Vector s = map(model_.block(l, "W1").W, a);
+    Vector s = map(model_.layer(l).W1.W, a);
     for (double& z : s) z = shape_.activation->value(z);
     if (shape_.activation->gated) {
-      const Vector gate = map(model_.block(l, "Wg").W, a);
+      const Vector gate = map(model_.layer(l).Wg->W, a);
       for (std::size_t i = 0; i < s.size(); ++i) s[i] *= gate[i];
     }
-    return map(model_.block(l, "W2").W, s);
+    return map(model_.layer(l).W2.W, s);
   }
 
   Vector query(const arma::mat& W, const Vector& a, std::size_t head, std::size_t t) const {
@@ -163,23 +163,23 @@ class ByLoops {
     for (std::size_t i = 0; i < x.size(); ++i) {
       Vector H(shape_.dim, 0.0);
       for (std::size_t head = 0; head < shape_.heads; ++head) {
-        const Vector q = query(model_.block(l, "Wq").W, norm(x[i]), head, i);
+        const Vector q = query(model_.layer(l).Wq.W, norm(x[i]), head, i);
         Vector weights;
         double sum = 0;
         for (std::size_t j = 0; j <= i; ++j) {
-          const Vector k = query(model_.block(l, "Wk").W, norm(x[j]), head, j);
+          const Vector k = query(model_.layer(l).Wk.W, norm(x[j]), head, j);
           double score = 0;
           for (std::size_t c = 0; c < width; ++c) score += q[c] * k[c];
           weights.push_back(std::exp(score / std::sqrt(static_cast<double>(width))));
           sum += weights.back();
         }
         for (std::size_t j = 0; j <= i; ++j) {
-          const Vector v = map(model_.block(l, "Wv").W, norm(x[j]));
+          const Vector v = map(model_.layer(l).Wv.W, norm(x[j]));
           for (std::size_t c = 0; c < width; ++c)
             H[head * width + c] += weights[j] / sum * v[head * width + c];
         }
       }
-      out.push_back(map(model_.block(l, "Wo").W, H));
+      out.push_back(map(model_.layer(l).Wo.W, H));
     }
     return out;
   }
@@ -220,7 +220,8 @@ TEST_CASE("every gradient agrees with central differences for every switch") {
     Gpt<double> model(shape, GptStart::gauss, trial);
     const TokenBatch batch = batch_of(shape);
     set_gradients(model, batch);
-    for (Parameter<double>& parameter : model.parameters()) {
+    for (const auto& weight : model.weights()) {
+      Parameter<double>& parameter = *weight.parameter;
       CAPTURE(parameter.name);
       REQUIRE(arma::size(parameter.G) == arma::size(parameter.W));
       // All entries matter along a random direction. The direction of the gradient itself would
@@ -249,7 +250,8 @@ TEST_CASE(
   Gpt<double> model(shape, GptStart::gauss, trial);
   const TokenBatch batch = batch_of(shape);
   set_gradients(model, batch);
-  for (Parameter<double>& parameter : model.parameters()) {
+  for (const auto& weight : model.weights()) {
+    Parameter<double>& parameter = *weight.parameter;
     CAPTURE(parameter.name);
     for (arma::uword i = 0; i < parameter.W.n_elem; ++i) {
       const double W = parameter.W[i], h = 1e-5;
@@ -287,9 +289,9 @@ TEST_CASE("a pass by parts gives the loss, gradients and activations of a single
       CHECK(arma::approx_equal(seen, logits, "absdiff", tolerance::residual<double>));
       CHECK(arma::approx_equal(S, whole.layers.front().S, "absdiff", tolerance::residual<double>));
     }
-    for (std::size_t i = 0; i < model.parameters().size(); ++i) {
-      CHECK(arma::approx_equal(parted.parameters()[i].G, model.parameters()[i].G, "absdiff",
-                               tolerance::residual<double>));
+    for (std::size_t i = 0; i < model.weights().size(); ++i) {
+      CHECK(arma::approx_equal(parted.weights()[i].parameter->G, model.weights()[i].parameter->G,
+                               "absdiff", tolerance::residual<double>));
     }
   });
 }
@@ -318,15 +320,16 @@ TEST_CASE("a pass from a layer on equals the whole pass if earlier layers are un
   GptPass<double> pass, whole;
   model.forward(batch, pass);
   for (const std::uint64_t layer : {std::uint64_t{2}, std::uint64_t{1}, std::uint64_t{0}}) {
-    Parameter<double>& changed = layer == 2 ? model.head() : model.block(layer, "Wv");
+    Parameter<double>& changed = layer == 2 ? model.head() : model.layer(layer).Wv;
     changed.W *= 1.5;
     model.forward_from(layer, pass);
     model.forward(batch, whole);
     CHECK(arma::approx_equal(pass.logits, whole.logits, "absdiff", 0.0));
   }
   for (const std::uint64_t layer : {std::uint64_t{1}, std::uint64_t{0}}) {
-    for (const char* block : {"W1", "W2"}) {
-      model.block(layer, block).W *= 1.5;
+    for (Parameter<double> GptLayer<double>::*block :
+         {&GptLayer<double>::W1, &GptLayer<double>::W2}) {
+      (model.layer(layer).*block).W *= 1.5;
       model.forward_from(layer, pass, true);
       model.forward(batch, whole);
       CHECK(arma::approx_equal(pass.logits, whole.logits, "absdiff", 0.0));
@@ -339,9 +342,10 @@ TEST_CASE("initial weights have the variances given in the header") {
   shape.dim = 64, shape.hidden = 96, shape.vocabulary = 300, shape.context = 40;
   const auto deviation = [&](GptStart start, const std::string& name) {
     const Gpt<double> model(shape, start, trial);
-    for (const Parameter<double>& parameter : model.parameters()) {
-      if (parameter.name == name)
-        return arma::norm(parameter.W, "fro") / std::sqrt(static_cast<double>(parameter.W.n_elem));
+    for (const auto& weight : model.weights()) {
+      const arma::mat& W = weight.parameter->W;
+      if (weight.parameter->name == name)
+        return arma::norm(W, "fro") / std::sqrt(static_cast<double>(W.n_elem));
     }
     return -1.0;
   };
@@ -378,7 +382,8 @@ TEST_CASE("the counts of operations and numbers are right") {
   const GptShape shape = shape_of("swiglu", Norm::rms, true, true);
   const Gpt<double> model(shape, GptStart::gauss, trial);
   double numbers = 0, maps = 0;
-  for (const Parameter<double>& parameter : model.parameters()) {
+  for (const auto& weight : model.weights()) {
+    const Parameter<double>& parameter = *weight.parameter;
     numbers += static_cast<double>(parameter.W.n_elem);
     if (parameter.name != "embedding" && parameter.name != "positions")
       maps += static_cast<double>(parameter.W.n_elem);

@@ -10,7 +10,7 @@ namespace {
 // Activations -------------------------------------------------------------------------------------
 
 void judge_activations(const View& view, const Named& named, Claims& claims) {
-  const double width = static_cast<double>(view.run().shape(1).hidden);
+  const double width = static_cast<double>(view.run().hidden_width());
   Tally post, pre, normed;
   for (const TrialRecord& record : view.records()) {
     for (std::size_t l = 0; l < view.layers(); ++l) {

@@ -40,7 +40,7 @@ PanelBuilder layer_panel(ResultBuilder& out, const Run& run, const std::string& 
 
 /// The gradients of W2 and W1 are below the inputs of these matrices.
 void draw_mlp_and_inputs(ResultBuilder& out, const Run& run) {
-  const double width = static_cast<double>(run.shape(1).hidden),
+  const double width = static_cast<double>(run.hidden_width()),
                d = static_cast<double>(run.config.dim);
   const auto panel = [&](const std::string& title, const std::string& what) {
     return layer_panel(out, run, title, what, "ranks");

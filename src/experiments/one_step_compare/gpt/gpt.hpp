@@ -37,6 +37,8 @@ struct Run {
   double lr() const;
   /// Whether `optimizer` updates this block; otherwise Adam does.
   bool updates(const std::string& block) const;
+  /// The width of the feed-forward net.
+  std::uint64_t hidden_width() const;
   /// The shape of the model for a vocabulary of this size.
   GptShape shape(std::uint64_t vocabulary) const;
 };

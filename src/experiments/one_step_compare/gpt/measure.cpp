@@ -10,9 +10,10 @@
 namespace ranklab::gpt {
 
 template <class T>
-void Moments::add(const std::string& name, const arma::Mat<T>& A) {
+void Moments::add(const std::string& name, const arma::Mat<T>& A, MeanShare share) {
   const arma::mat wide = arma::conv_to<arma::mat>::from(A);
   Moment& moment = of_[name];
+  moment.share = share;
   if (moment.gram.is_empty()) {
     moment.gram.zeros(A.n_rows, A.n_rows);
     moment.sum.zeros(A.n_rows);
@@ -54,11 +55,11 @@ void add_activations(const Gpt<T>& model, const TokenBatch& batch, const GptPass
   moments.count(batch.ids, model.shape().vocabulary);
   for (std::size_t l = 0; l < pass.layers.size(); ++l) {
     const GptLayerPass<T>& layer = pass.layers[l];
-    moments.add(in_layer(l, "A"), layer.A.A);
+    moments.add(in_layer(l, "A"), layer.A.A, Moments::MeanShare::reported);
     moments.add(in_layer(l, "Am"), layer.Am.A);
     moments.add(in_layer(l, "H"), layer.attention.H);
     moments.add(in_layer(l, "Z"), layer.Z);
-    moments.add(in_layer(l, "S"), layer.S);
+    moments.add(in_layer(l, "S"), layer.S, Moments::MeanShare::reported);
   }
   moments.add("Af", pass.Af.A);
   moments.add("embedding", pass.embedded);
@@ -86,23 +87,21 @@ void append_ranks(const Gpt<T>& model, const Moments& moments, const std::string
   for (const std::string& name : moments.names()) {
     st[name] = moments.stable_rank(name);
     series[prefix + stable_rank_of(name)].push_back(st[name]);
-    if (name.ends_with(".A") || name.ends_with(".S"))
+    if (moments.reports_mean_share(name))
       series[prefix + name + ".mean_share"].push_back(moments.mean_share(name));
   }
   st["indicator"] = moments.indicator();
   series[prefix + stable_rank_of("indicator")].push_back(st["indicator"]);
-  for (const Parameter<T>& parameter : model.parameters()) {
-    const std::string& name = parameter.name;
-    if (name == "positions") continue;
-    const std::size_t dot = name.find('.');
-    const std::string against = name == "embedding" ? "indicator"
-                                : name == "head"
-                                    ? "Af"
-                                    : name.substr(0, dot + 1) + activation_of(name.substr(dot + 1));
-    append_gradient(parameter.G, prefix + name, st.at(against), series);
-    if (!name.ends_with(".Wo")) continue;
-    const double rank = series[prefix + nuclear_rank_of(name)].back();
-    series[prefix + name + ".ratio_to_H"].push_back(rank / st.at(name.substr(0, dot + 1) + "H"));
+  for (const auto& [parameter, role, l, block] : model.weights()) {
+    if (role == WeightRole::positions) continue;
+    const std::string name = prefix + parameter->name,
+                      against = role == WeightRole::embedding ? "indicator"
+                                : role == WeightRole::head    ? "Af"
+                                                              : in_layer(l, activation_of(block));
+    append_gradient(parameter->G, name, st.at(against), series);
+    if (block != "Wo") continue;
+    const double rank = series[nuclear_rank_of(name)].back();
+    series[name + ".ratio_to_H"].push_back(rank / st.at(in_layer(l, "H")));
   }
 }
 

@@ -12,9 +12,12 @@ namespace ranklab::gpt {
 /// values are lost in a single-precision Gram matrix.
 class Moments {
  public:
+  /// Whether the share of the mean token is a result.
+  enum class MeanShare { left_out, reported };
+
   /// Adds the second moment of A (k, N).
   template <class T>
-  void add(const std::string& name, const arma::Mat<T>& A);
+  void add(const std::string& name, const arma::Mat<T>& A, MeanShare share = MeanShare::left_out);
   /// Adds to the counts of each id, which are the diagonal of the indicator's second moment.
   void count(const std::vector<std::uint32_t>& ids, std::uint64_t vocabulary);
 
@@ -22,6 +25,9 @@ class Moments {
   double stable_rank(const std::string& name) const;
   /// N ||mean of the columns||^2 / ||A||_F^2: the share of ||A||_F^2 that is common to all tokens.
   double mean_share(const std::string& name) const;
+  bool reports_mean_share(const std::string& name) const {
+    return of_.at(name).share == MeanShare::reported;
+  }
   /// [Spectral] eq. (2.15): the stable rank of the indicator is N / the largest count.
   double indicator() const;
   std::vector<std::string> names() const;
@@ -35,6 +41,7 @@ class Moments {
   struct Moment {
     arma::mat gram;  // A A', upper triangle only
     arma::vec sum;   // of the columns
+    MeanShare share = MeanShare::left_out;
   };
   std::map<std::string, Moment> of_;
   std::vector<double> counts_;

@@ -193,16 +193,15 @@ template <class T>
 StepRatios step_ratios(Gpt<T>& model, const TokenBatch& batch, const TokenBatch& independent,
                        const Moments& moments, const Trial& trial) {
   const std::size_t layers = model.shape().layers;
-  const std::vector<std::string> blocks = model.shape().blocks();
   std::vector<Parameter<T>*> parameters;
   std::vector<std::optional<std::size_t>> layer_of;
   std::vector<std::string> activations;
   for (std::size_t l = 0; l < layers; ++l) {
-    for (const std::string& block : blocks) {
-      parameters.push_back(&model.block(l, block));
+    model.layer(l).for_each([&](const char* block, Parameter<T>& parameter) {
+      parameters.push_back(&parameter);
       layer_of.emplace_back(l);
       activations.push_back(in_layer(l, activation_of(block)));
-    }
+    });
   }
   const std::size_t hidden = parameters.size();
   parameters.push_back(&model.head()), layer_of.emplace_back(layers), activations.push_back("Af");

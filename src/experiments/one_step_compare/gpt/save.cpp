@@ -18,7 +18,7 @@ template <class T>
 std::vector<TensorToWrite> gpt2_tensors(const Gpt<T>& model) {
   const std::uint64_t d = model.shape().dim;
   std::vector<TensorToWrite> out = {transposed("transformer.wte.weight", model.embedding().W),
-                                    transposed("transformer.wpe.weight", model.parameters()[1].W)};
+                                    transposed("transformer.wpe.weight", model.positions()->W)};
   const auto add_norm = [&](const std::string& name) {
     out.push_back(constant<T>(name + ".weight", d, 1));
     out.push_back(constant<T>(name + ".bias", d, 0));
@@ -30,12 +30,12 @@ std::vector<TensorToWrite> gpt2_tensors(const Gpt<T>& model) {
   for (std::uint64_t l = 0; l < model.shape().layers; ++l) {
     const std::string h = "transformer.h." + std::to_string(l) + ".";
     add_norm(h + "ln_1");
-    add_map(h + "attn.c_attn", arma::join_cols(model.block(l, "Wq").W, model.block(l, "Wk").W,
-                                               model.block(l, "Wv").W));
-    add_map(h + "attn.c_proj", model.block(l, "Wo").W);
+    const GptLayer<T>& layer = model.layer(l);
+    add_map(h + "attn.c_attn", arma::join_cols(layer.Wq.W, layer.Wk.W, layer.Wv.W));
+    add_map(h + "attn.c_proj", layer.Wo.W);
     add_norm(h + "ln_2");
-    add_map(h + "mlp.c_fc", model.block(l, "W1").W);
-    add_map(h + "mlp.c_proj", model.block(l, "W2").W);
+    add_map(h + "mlp.c_fc", layer.W1.W);
+    add_map(h + "mlp.c_proj", layer.W2.W);
   }
   add_norm("transformer.ln_f");
   out.push_back(tensor("lm_head.weight", model.head().W));
@@ -54,11 +54,11 @@ void save_weights(const Gpt<T>& model, const std::string& file) {
   const GptShape& shape = model.shape();
   if (!is_gpt2(shape)) {
     std::vector<TensorToWrite> out;
-    for (const Parameter<T>& parameter : model.parameters()) {
+    for (const auto& [parameter, role, l, block] : model.weights()) {
       // Tables are stored with one token per row.
-      const bool table = parameter.name == "embedding" || parameter.name == "positions";
-      out.push_back(table ? transposed(parameter.name, parameter.W)
-                          : tensor(parameter.name, parameter.W));
+      const bool table = role == WeightRole::embedding || role == WeightRole::positions;
+      out.push_back(table ? transposed(parameter->name, parameter->W)
+                          : tensor(parameter->name, parameter->W));
     }
     return write_safetensors(file, out);
   }
@@ -82,21 +82,19 @@ void save_recording(const Gpt<T>& model, const Moments& moments, const std::stri
   const std::string place = folder + "/step" + std::to_string(step) + "/";
   nlohmann::ordered_json layers = nlohmann::ordered_json::array(),
                          others = nlohmann::ordered_json::object();
-  for (const Parameter<T>& parameter : model.parameters()) {
-    const std::string& name = parameter.name;
-    if (name == "positions") {
+  for (const auto& [parameter, role, l, block] : model.weights()) {
+    const std::string& name = parameter->name;
+    if (role == WeightRole::positions) {
       others[name] = "a position table, added to every token";
       continue;
     }
-    const bool table = name == "embedding";
-    const std::size_t dot = name.find('.');
+    const bool table = role == WeightRole::embedding, head = role == WeightRole::head;
     // The input of Wo is H. activation_of follows Table 1 of the paper, which compares Wo with A.
-    const std::string block = name.substr(dot + 1),
-                      of_block = block == "Wo" ? "H" : activation_of(block),
-                      activation = name == "head" ? "Af" : name.substr(0, dot + 1) + of_block,
+    const std::string activation =
+                          head ? "Af" : in_layer(l, block == "Wo" ? "H" : activation_of(block)),
                       file = std::to_string(layers.size()) + ".safetensors";
     std::vector<TensorToWrite> tensors = {
-        tensor<double>("gradient", arma::conv_to<arma::mat>::from(parameter.G))};
+        tensor<double>("gradient", arma::conv_to<arma::mat>::from(parameter->G))};
     if (table) {
       tensors.push_back({"counts",
                          Dtype::f64,
@@ -108,9 +106,9 @@ void save_recording(const Gpt<T>& model, const Moments& moments, const std::stri
     write_safetensors(place + file, tensors);
     layers.push_back({{"name", name},
                       {"parameter", name},
-                      {"role", table            ? "embedding"
-                               : name == "head" ? "head"
-                                                : "hidden"},
+                      {"role", table  ? "embedding"
+                               : head ? "head"
+                                      : "hidden"},
                       {"samples", static_cast<std::uint64_t>(moments.tokens())},
                       {"parts", 0},
                       {"first_part", 1},

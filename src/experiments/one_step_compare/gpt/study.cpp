@@ -336,20 +336,23 @@ bool Run::updates(const std::string& block) const {
   return is_on(config.spectral_on, block);
 }
 
-GptShape Run::shape(std::uint64_t vocabulary) const {
-  const GptConfig& c = config;
-  const Activation& activation = find_activation(c.activation);
+std::uint64_t Run::hidden_width() const {
   // Three matrices of width 8 d / 3 have as many weights as two of width 4 d. Rounded to a multiple
   // of 8.
-  const std::uint64_t hidden =
-      activation.gated ? std::max<std::uint64_t>((8 * c.dim + 12) / 24 * 8, 8) : 4 * c.dim;
+  return find_activation(config.activation).gated
+             ? std::max<std::uint64_t>((8 * config.dim + 12) / 24 * 8, 8)
+             : 4 * config.dim;
+}
+
+GptShape Run::shape(std::uint64_t vocabulary) const {
+  const GptConfig& c = config;
   return {.vocabulary = vocabulary,
           .layers = c.layers,
           .dim = c.dim,
           .heads = c.heads,
           .context = c.context,
-          .hidden = hidden,
-          .activation = &activation,
+          .hidden = hidden_width(),
+          .activation = &find_activation(c.activation),
           .norm = c.norm == "rms" ? Norm::rms : Norm::layer,
           .learned_positions = c.position == "learned",
           .qk_norm = c.qk_norm == "on" || (c.qk_norm == "auto" && c.position == "rotary")};
@@ -368,7 +371,11 @@ const Run& Plan::paper_run() const {
 }
 
 std::vector<std::string> hidden_blocks(const Run& run) {
-  return run.shape(1).blocks();
+  GptLayer<double> layer;
+  if (find_activation(run.config.activation).gated) layer.Wg.emplace();
+  std::vector<std::string> blocks;
+  layer.for_each([&](const char* block, const auto&) { blocks.emplace_back(block); });
+  return blocks;
 }
 
 std::vector<std::string> rank_series(const Run& run) {

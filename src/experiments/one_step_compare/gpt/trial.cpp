@@ -32,6 +32,7 @@ class Training {
         trial_(trial),
         writes_files_(trial.index() == 0 && &run == &plan.runs.front()),
         model_(run.shape(corpus.vocabulary), start_of(run.config.init), trial),
+        weights_(model_.weights()),
         batches_(trial.stream("batches")),
         independent_(trial.stream("independent")) {
     Stream validation = trial.stream("validation");
@@ -40,7 +41,7 @@ class Training {
     Stream probes = trial.stream("probe");
     for (std::uint64_t i = 0; i < probe_batches; ++i)
       probe_.push_back(windows(corpus.validation, probes));
-    for (const Parameter<T>& parameter : model_.parameters()) add_optimizer(parameter.name);
+    for (const Weight& weight : weights_) add_optimizer(weight);
   }
 
   TrialRecord train() {
@@ -62,7 +63,7 @@ class Training {
       if (measured) measure(t, batch, moments);
       if (t == steps) break;
       for (std::size_t i = 0; i < optimizers_.size(); ++i) {
-        optimizers_[i].step(model_.parameters()[i], rates_[i] * trapezoid(t, steps));
+        optimizers_[i].step(*weights_[i].parameter, rates_[i] * trapezoid(t, steps));
       }
       trial_.advance();
     }
@@ -70,6 +71,8 @@ class Training {
   }
 
  private:
+  using Weight = GptWeight<Parameter<T>>;
+
   static GptStart start_of(const std::string& init) {
     return init == "modded" ? GptStart::modded : init == "gauss" ? GptStart::gauss : GptStart::gpt2;
   }
@@ -78,10 +81,8 @@ class Training {
     return draw_windows(tokens, run_.config.batch, run_.config.context, stream);
   }
 
-  void add_optimizer(const std::string& parameter) {
-    const std::string block = parameter.substr(parameter.find('.') + 1);
-    const bool outer = block == "embedding" || block == "positions" || block == "head",
-               own_rule = run_.updates(block);
+  void add_optimizer(const Weight& weight) {
+    const bool outer = weight.role != WeightRole::in_layer, own_rule = run_.updates(weight.block);
     optimizers_.emplace_back(
         typename Optimizer<T>::Settings{.rule = own_rule ? run_.rule() : Rule::adam});
     const double outer_rate =
@@ -116,9 +117,9 @@ class Training {
     if (has(run_.one_step_at, t)) one_step(t, batch, moments);
     if (!has(run_.probed, t)) return;
     std::vector<arma::Mat<T>> kept;
-    for (const Parameter<T>& parameter : model_.parameters()) kept.push_back(parameter.G);
+    for (const Weight& weight : weights_) kept.push_back(weight.parameter->G);
     measure_probe();
-    for (std::size_t i = 0; i < kept.size(); ++i) model_.parameters()[i].G = std::move(kept[i]);
+    for (std::size_t i = 0; i < kept.size(); ++i) weights_[i].parameter->G = std::move(kept[i]);
   }
 
   void measure_probe() {
@@ -126,14 +127,14 @@ class Training {
     std::vector<arma::Mat<T>> sums;
     for (const TokenBatch& batch : probe_) {
       gradients_of(batch, &moments);
-      for (std::size_t i = 0; i < model_.parameters().size(); ++i) {
-        if (sums.size() == i)
-          sums.emplace_back(arma::size(model_.parameters()[i].G), arma::fill::zeros);
-        sums[i] += model_.parameters()[i].G;
+      for (std::size_t i = 0; i < weights_.size(); ++i) {
+        const arma::Mat<T>& G = weights_[i].parameter->G;
+        if (sums.size() == i) sums.emplace_back(arma::size(G), arma::fill::zeros);
+        sums[i] += G;
       }
     }
     for (std::size_t i = 0; i < sums.size(); ++i)
-      model_.parameters()[i].G = sums[i] / static_cast<T>(probe_batches);
+      weights_[i].parameter->G = sums[i] / static_cast<T>(probe_batches);
     append_ranks(model_, moments, probe, series_);
   }
 
@@ -211,6 +212,7 @@ class Training {
   const Trial& trial_;
   const bool writes_files_;
   Gpt<T> model_;
+  const std::vector<Weight> weights_;  // of model_
   GptPass<T> pass_;
   Stream batches_, independent_;
   std::vector<TokenBatch> validation_, probe_;

@@ -106,18 +106,20 @@ TEST_CASE(
   agrees("indicator.stable_rank", stable(indicator_of(step.batch)));
   const arma::vec mean = arma::mean(layer.S, 1);
   agrees("layer1.S.mean_share", 24 * arma::dot(mean, mean) / arma::accu(arma::square(layer.S)));
+  const GptLayer<double>& weights = step.model.layer(1);
   const struct {
     const char* block;
-    const arma::mat& A;
-  } pairs[] = {{"Wq", layer.A.A},  {"Wk", layer.A.A},  {"Wv", layer.A.A}, {"Wo", layer.A.A},
-               {"W1", layer.Am.A}, {"Wg", layer.Am.A}, {"W2", layer.S}};
-  for (const auto& [block, A] : pairs) {
-    const arma::mat& G = step.model.block(1, block).G;
+    const arma::mat &G, &A;
+  } pairs[] = {{"Wq", weights.Wq.G, layer.A.A},  {"Wk", weights.Wk.G, layer.A.A},
+               {"Wv", weights.Wv.G, layer.A.A},  {"Wo", weights.Wo.G, layer.A.A},
+               {"W1", weights.W1.G, layer.Am.A}, {"Wg", weights.Wg->G, layer.Am.A},
+               {"W2", weights.W2.G, layer.S}};
+  for (const auto& [block, G, A] : pairs) {
     agrees("layer1." + std::string(block) + ".nuclear_rank", nuclear(G));
     agrees("layer1." + std::string(block) + ".ratio", nuclear(G) / stable(A));
     agrees("layer1." + std::string(block) + ".gradient_norm", arma::norm(G, "fro"));
   }
-  agrees("layer1.Wo.ratio_to_H", nuclear(step.model.block(1, "Wo").G) / stable(layer.attention.H));
+  agrees("layer1.Wo.ratio_to_H", nuclear(step.model.layer(1).Wo.G) / stable(layer.attention.H));
   agrees("head.ratio", nuclear(step.model.head().G) / stable(step.pass.Af.A));
   agrees("embedding.ratio", nuclear(step.model.embedding().G) / stable(indicator_of(step.batch)));
 }
@@ -181,10 +183,10 @@ TEST_CASE(
     }
     return best;
   };
-  const arma::mat W2_before = step.model.block(1, "W2").W;
+  const arma::mat W2_before = step.model.layer(1).W2.W;
   const gpt::StepRatios ratios =
       gpt::step_ratios(step.model, step.batch, independent, step.moments, trial);
-  CHECK(arma::approx_equal(step.model.block(1, "W2").W, W2_before, "absdiff", 0.0));
+  CHECK(arma::approx_equal(step.model.layer(1).W2.W, W2_before, "absdiff", 0.0));
   REQUIRE(ratios.predicted.size() == 16);
   std::map<std::string, std::vector<double>> series;
   gpt::append_ranks(step.model, step.moments, "", series);
@@ -192,8 +194,8 @@ TEST_CASE(
     std::size_t index;
     std::string name;
     Parameter<double>& parameter;
-  } cases[] = {{2, "layer0.Wv", step.model.block(0, "Wv")},
-               {12, "layer1.W2", step.model.block(1, "W2")},
+  } cases[] = {{2, "layer0.Wv", step.model.layer(0).Wv},
+               {12, "layer1.W2", step.model.layer(1).W2},
                {14, "head", step.model.head()},
                {15, "embedding", step.model.embedding()}};
   for (const auto& [i, name, parameter] : cases) {
@@ -223,15 +225,14 @@ TEST_CASE("all hidden blocks together move along the steps of Section 1.2.1 with
     };
     std::vector<Block> blocks;
     for (std::size_t l = 0; l < 2; ++l) {
-      for (const char* name : {"Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wg"}) {
-        Parameter<double>& parameter = step.model.block(l, name);
+      step.model.layer(l).for_each([&](const char* name, Parameter<double>& parameter) {
         const std::string of = gpt::activation_of(name);
         const auto& layer = step.pass.layers[l];
         const arma::mat& A = of == "A" ? layer.A.A : of == "Am" ? layer.Am.A : layer.S;
         const arma::vec s = singular_values(A), g = singular_values(parameter.G);
         blocks.push_back({&parameter, parameter.W, parameter.G / (s(0) * s(0)),
                           arma::accu(g) / arma::dot(s, s) * polar_factor(parameter.G).factor});
-      }
+      });
     }
     const auto best = [&](arma::mat Block::*direction) {
       GptPass<double> pass;

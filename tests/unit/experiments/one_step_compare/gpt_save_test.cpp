@@ -74,7 +74,7 @@ TEST_CASE_TEMPLATE("saved in GPT-2's layout, the blocks of rank-collapse give th
     }
     state.unscale();
     layer_norm(state.Y, 1e-5);
-    const arma::Mat<T> logits = model.parameters().back().W * state.Y;
+    const arma::Mat<T> logits = model.head().W * state.Y;
     const arma::Mat<T> trained = pass.logits.cols(first, first + 6);
     CHECK(arma::abs(trained).max() > 0.5);
     CHECK(arma::abs(logits - trained).max() <= (std::is_same_v<T, float> ? 1e-5 : 1e-12));
@@ -94,7 +94,7 @@ TEST_CASE("the head is stored with one token per row") {
   const Gpt<double> model(gpt2_shape(), GptStart::gauss, trial);
   gpt::save_weights(model, folder / "model.safetensors");
   const StoredTensor head = TensorFile::open(folder / "model.safetensors").tensor("lm_head.weight");
-  const arma::mat& W = model.parameters().back().W;
+  const arma::mat& W = model.head().W;
   CHECK(head.shape() == std::vector<std::uint64_t>{23, 12});
   CHECK(head.values().at(1 * 12 + 5) == W(1, 5));
 }
@@ -107,10 +107,10 @@ TEST_CASE(
   const Gpt<double> model(shape, GptStart::gauss, trial);
   gpt::save_weights(model, folder / "model.safetensors");
   const TensorFile file = TensorFile::open(folder / "model.safetensors");
-  CHECK(file.keys().size() == model.parameters().size());
+  CHECK(file.keys().size() == model.weights().size());
   CHECK(file.tensor("embedding").shape() == std::vector<std::uint64_t>{23, 12});
   CHECK(file.tensor("layer1.W1").shape() == std::vector<std::uint64_t>{48, 12});
-  CHECK(file.tensor("layer1.W1").values().at(12 * 7 + 3) == model.parameters()[2 + 6 + 4].W(7, 3));
+  CHECK(file.tensor("layer1.W1").values().at(12 * 7 + 3) == model.layer(1).W1.W(7, 3));
 }
 
 TEST_CASE("file names contain the step, except at the last step") {

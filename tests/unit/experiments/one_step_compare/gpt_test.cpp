@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "experiments/advise/config.hpp"
 #include "experiments/configured_study.hpp"
-#include "experiments/one_step_compare/files/config.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
@@ -170,8 +170,8 @@ TEST_CASE("ranks on held-out text equal those of one batch eight times as large"
   const auto last = [&](const Result& of, const std::string& name) {
     return find_series(of, "adam.probe." + name).mean.back();
   };
-  CHECK(std::fabs(last(still, "layer0.W2.nuclear_rank") / nuclear_rank(model.block(0, "W2").G) -
-                  1) <= 1e-9);
+  CHECK(std::fabs(last(still, "layer0.W2.nuclear_rank") / nuclear_rank(model.layer(0).W2.G) - 1) <=
+        1e-9);
   CHECK(std::fabs(last(still, "embedding.nuclear_rank") / nuclear_rank(model.embedding().G) - 1) <=
         1e-9);
   CHECK(std::fabs(last(still, "layer0.S.stable_rank") / stable_rank(pass.layers[0].S) - 1) <= 1e-9);

@@ -1,4 +1,4 @@
-#include "experiments/one_step_compare/files/rows.hpp"
+#include "experiments/advise/advice.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,10 +9,10 @@
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 
-namespace files_advice_test {
+namespace advise_advice_test {
 
 using namespace ranklab;
-using namespace ranklab::files;
+using namespace ranklab::advise;
 
 namespace {
 
@@ -107,4 +107,4 @@ TEST_CASE(
   CHECK(mixed.verdict == "9 of 10 steps");
 }
 
-}  // namespace files_advice_test
+}  // namespace advise_advice_test

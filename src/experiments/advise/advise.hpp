@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/one_step_compare/files/config.hpp"
+#include "experiments/advise/config.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "report/result.hpp"
 #include "run/trials.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 
 // What the flags say, before any tensor is opened (pairs.cpp) -------------------------------------
 
@@ -198,4 +198,4 @@ std::string no_layer_left_message(const std::vector<Skipped>& skipped);
 /// some recordings only, the reason ends with the number of recordings that leave it out.
 std::vector<Skipped> unique_reasons(const std::vector<LeftOut>& skipped, std::size_t recordings);
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

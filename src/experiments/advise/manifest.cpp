@@ -5,11 +5,11 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/one_step_compare/files/files.hpp"
+#include "experiments/advise/advise.hpp"
 #include "io/byte_source.hpp"
 #include "report/result_json.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 namespace {
 
 using Json = nlohmann::json;
@@ -111,4 +111,4 @@ std::vector<Source> read_manifest(const FilesConfig& config, const std::string& 
   return pairs;
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

@@ -1,8 +1,8 @@
 // The spectra of the weights of --weights-only; no advice follows from them.
 #include "core/text.hpp"
-#include "experiments/one_step_compare/files/rows.hpp"
+#include "experiments/advise/report.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 
 Result report_weights(const Rows& all, const TrialRecord& record, ResultBuilder& out) {
   const std::vector<Row>& rows = all.rows;
@@ -51,4 +51,4 @@ Result report_weights(const Rows& all, const TrialRecord& record, ResultBuilder&
   return out.take();
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

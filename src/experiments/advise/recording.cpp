@@ -7,12 +7,12 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/one_step_compare/files/files.hpp"
+#include "experiments/advise/advise.hpp"
 #include "io/byte_source.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "report/result_json.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,4 +138,4 @@ std::vector<Source> read_recordings(const std::string& folder, Sources& others) 
   return out;
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

@@ -1,4 +1,4 @@
-#include "experiments/one_step_compare/files/measure.hpp"
+#include "experiments/advise/measure.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "linalg/spectra.hpp"
 #include "linalg/stored_matrix.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 namespace {
 
 // Entries with a modulus in this range have squares, and sums of squares, that neither overflow nor
@@ -196,4 +196,4 @@ double outside_span_flops(double m, double k, double n) {
   }
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

@@ -1,15 +1,16 @@
-#include "experiments/one_step_compare/files/config.hpp"
+#include "experiments/advise/config.hpp"
 
 #include <optional>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/one_step_compare/files/rows.hpp"
+#include "experiments/advise/groups.hpp"
+#include "experiments/advise/report.hpp"
 #include "io/atomic_file.hpp"
 #include "run/once_per_run.hpp"
 
 namespace ranklab {
-namespace files {
+namespace advise {
 namespace {
 
 // The result file stores the flags as text.
@@ -169,10 +170,10 @@ class FilesStudy : public Study {
 
 }  // namespace
 
-}  // namespace files
+}  // namespace advise
 
 std::unique_ptr<Study> make_files_study() {
-  return std::make_unique<files::FilesStudy>();
+  return std::make_unique<advise::FilesStudy>();
 }
 
 }  // namespace ranklab

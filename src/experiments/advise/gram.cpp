@@ -1,4 +1,4 @@
-#include "experiments/one_step_compare/files/gram.hpp"
+#include "experiments/advise/gram.hpp"
 
 #include <cblas.h>
 
@@ -9,7 +9,7 @@
 #include "core/random.hpp"
 #include "linalg/stored_matrix.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 namespace {
 
 // One round reads up to `pieces_per_round` pieces of A along its longer side, each of about
@@ -193,4 +193,4 @@ std::uint64_t largest_repeat_count(const arma::mat& sketch) {
   return most;
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

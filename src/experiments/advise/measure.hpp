@@ -11,10 +11,10 @@
 #include "core/record.hpp"
 #include "core/statistics.hpp"
 #include "core/undefined.hpp"
-#include "experiments/one_step_compare/files/files.hpp"
-#include "experiments/one_step_compare/files/gram.hpp"
+#include "experiments/advise/advise.hpp"
+#include "experiments/advise/gram.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 
 /// Ranks of an activation or of a layer's gradient; NaN if the matrix is zero or an entry is not
 /// finite.
@@ -124,4 +124,4 @@ double outside_span(const StoredActivation* A, const MeasuredActivation& measure
 /// The flops of outside_span for a raw activation; 0 if it is not checked.
 double outside_span_flops(double m, double k, double n);
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

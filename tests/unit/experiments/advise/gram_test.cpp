@@ -1,4 +1,4 @@
-#include "experiments/one_step_compare/files/measure.hpp"
+#include "experiments/advise/measure.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,13 +6,13 @@
 
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/one_step_compare/files_matrices.hpp"
+#include "experiments/advise/matrices.hpp"
 #include "io/tensors/tensor_file.hpp"
 
-namespace files_gram_test {
+namespace advise_gram_test {
 
 using namespace ranklab;
-using namespace ranklab::files;
+using namespace ranklab::advise;
 
 namespace {
 
@@ -91,4 +91,4 @@ TEST_CASE("small singular values count in nr, although a Gram matrix would lose 
   CHECK(ranks.nuclear_rank - 1 == doctest::Approx(8e-8).epsilon(1e-6));
 }
 
-}  // namespace files_gram_test
+}  // namespace advise_gram_test

@@ -7,9 +7,9 @@
 
 #include "core/text.hpp"
 #include "core/undefined.hpp"
-#include "experiments/one_step_compare/files/rows.hpp"
+#include "experiments/advise/report.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 namespace {
 
 // An axis with more names than this gets no tick labels; with more layers than most_curves, a panel
@@ -210,4 +210,4 @@ void draw(ResultBuilder& out, const std::vector<Row>& rows) {
   draw_joined(out, rows);
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

@@ -5,9 +5,9 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/one_step_compare/files/files.hpp"
+#include "experiments/advise/advise.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 namespace {
 
 // Parses all of `text` as a number from 1 to most_parts; returns 0 for anything else.
@@ -177,4 +177,4 @@ std::vector<Layer> cut_rows(const std::string& name, std::uint64_t rows, const C
   return out;
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

@@ -5,12 +5,12 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/one_step_compare/files/files.hpp"
-#include "experiments/one_step_compare/files/measure.hpp"
+#include "experiments/advise/advise.hpp"
+#include "experiments/advise/measure.hpp"
 #include "io/byte_source.hpp"
 #include "io/tensors/tensor_file.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 namespace {
 
 // A matrix as it will be read, or the reason why it cannot be read.
@@ -331,4 +331,4 @@ std::vector<Skipped> unique_reasons(const std::vector<LeftOut>& skipped, std::si
   return out;
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

@@ -1,11 +1,11 @@
-// The advice that follows from a layer's ratios nr(G) / st(A).
+#include "experiments/advise/advice.hpp"
+
 #include <array>
 #include <cmath>
 
 #include "core/text.hpp"
-#include "experiments/one_step_compare/files/rows.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 namespace {
 
 // The word for a result in the advice over several steps.
@@ -133,4 +133,4 @@ Advice advice_of(const std::map<std::int64_t, StepRatio>& ratios, const std::str
   return advice;
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

@@ -1,4 +1,4 @@
-#include "experiments/one_step_compare/files/files.hpp"
+#include "experiments/advise/advise.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,15 +8,15 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/one_step_compare/files_matrices.hpp"
+#include "experiments/advise/matrices.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/spectra.hpp"
 
-namespace files_test {
+namespace advise_test {
 
 using namespace ranklab;
-using namespace ranklab::files;
+using namespace ranklab::advise;
 
 namespace {
 
@@ -488,4 +488,4 @@ TEST_CASE("the estimate reads the shapes and fails if a file cannot be read") {
   CHECK_THROWS_AS(missing->estimate(), Failure);
 }
 
-}  // namespace files_test
+}  // namespace advise_test

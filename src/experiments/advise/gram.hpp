@@ -8,7 +8,7 @@
 #include "io/tensors/stored_tensor.hpp"
 #include "run/trials.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 
 /// The number of infinite or NaN entries, and the first of them in row-major order (counted from 0,
 /// as in numpy).
@@ -66,4 +66,4 @@ double streamed_gram_bytes(std::uint64_t rows, std::uint64_t cols);
 /// root mean square distance from their mean, judged by the sketch.
 std::uint64_t largest_repeat_count(const arma::mat& sketch);
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

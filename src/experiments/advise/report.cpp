@@ -1,11 +1,12 @@
+#include "experiments/advise/report.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/one_step_compare/files/rows.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 namespace {
 
 void add_scalars(ResultBuilder& out, const Rows& all) {
@@ -167,4 +168,4 @@ Result report(const Plan& plan, const std::vector<Gate>& gates, const Records& r
   return out.take();
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

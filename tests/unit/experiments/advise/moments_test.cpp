@@ -4,15 +4,15 @@
 
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/one_step_compare/files/files.hpp"
-#include "experiments/one_step_compare/files_matrices.hpp"
+#include "experiments/advise/advise.hpp"
+#include "experiments/advise/matrices.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/spectra.hpp"
 
-namespace files_moments_test {
+namespace advise_moments_test {
 
 using namespace ranklab;
-using namespace ranklab::files;
+using namespace ranklab::advise;
 
 namespace {
 
@@ -188,4 +188,4 @@ TEST_CASE(
   CHECK(why(A * A.t(), 30, G).empty());
 }
 
-}  // namespace files_moments_test
+}  // namespace advise_moments_test

@@ -5,13 +5,13 @@
 #include <functional>
 
 #include "core/random.hpp"
-#include "experiments/one_step_compare/files/rows.hpp"
-#include "experiments/one_step_compare/files_matrices.hpp"
+#include "experiments/advise/matrices.hpp"
+#include "experiments/advise/advice.hpp"
 
-namespace files_steps_test {
+namespace advise_steps_test {
 
 using namespace ranklab;
-using namespace ranklab::files;
+using namespace ranklab::advise;
 
 namespace {
 
@@ -148,4 +148,4 @@ TEST_CASE(
   CHECK(count >= 40);
 }
 
-}  // namespace files_steps_test
+}  // namespace advise_steps_test

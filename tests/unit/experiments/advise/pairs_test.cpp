@@ -1,4 +1,4 @@
-#include "experiments/one_step_compare/files/files.hpp"
+#include "experiments/advise/advise.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,10 +6,10 @@
 #include "io/atomic_file.hpp"
 #include "temporary_folder.hpp"
 
-namespace files_pairs_test {
+namespace advise_pairs_test {
 
 using namespace ranklab;
-using namespace ranklab::files;
+using namespace ranklab::advise;
 
 namespace {
 
@@ -103,4 +103,4 @@ TEST_CASE("a manifest may give the step of its pairs, and second moments instead
   CHECK(pairs[0].has_activation());
 }
 
-}  // namespace files_pairs_test
+}  // namespace advise_pairs_test

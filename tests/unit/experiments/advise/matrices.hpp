@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/tolerances.hpp"
+#include "experiments/advise/config.hpp"
 #include "experiments/configured_study.hpp"
-#include "experiments/one_step_compare/files/config.hpp"
 #include "experiments/result_parts.hpp"
 #include "gaussian.hpp"
 #include "io/atomic_file.hpp"

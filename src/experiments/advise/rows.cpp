@@ -1,4 +1,4 @@
-#include "experiments/one_step_compare/files/rows.hpp"
+#include "experiments/advise/rows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "core/text.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 namespace {
 
 // Why a rank is undefined.
@@ -142,4 +142,4 @@ Rows rows_of(const Plan& plan, const TrialRecord& record) {
   return out;
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

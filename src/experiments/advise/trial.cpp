@@ -8,12 +8,12 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/undefined.hpp"
-#include "experiments/one_step_compare/files/measure.hpp"
+#include "experiments/advise/measure.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 #include "linalg/stored_matrix.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 namespace {
 
 // Names of the arrays in a trial's record.
@@ -251,4 +251,4 @@ std::vector<Joined> joined_batches(const TrialRecord& record, const std::string&
   return out;
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

@@ -7,10 +7,10 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/one_step_compare/files/files.hpp"
+#include "experiments/advise/advise.hpp"
 #include "io/tensors/tensor_file.hpp"
 
-namespace ranklab::files {
+namespace ranklab::advise {
 namespace {
 
 std::string shortened(std::vector<std::string> names) {
@@ -184,4 +184,4 @@ Sources list_sources(const FilesConfig& config) {
   return out;
 }
 
-}  // namespace ranklab::files
+}  // namespace ranklab::advise

@@ -1,0 +1,110 @@
+// `ranklab advise FOLDER|FILE...`: which layers of a model to train with Muon. It runs
+// `one-step-compare --study files` on the given paths and prints the table on standard output. A
+// result is only written if --out is given.
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/help.hpp"
+#include "cli/options.hpp"
+#include "cli/resolve.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+using Flags = std::vector<std::pair<std::string, std::string>>;
+
+const char* const usage = "advise FOLDER|FILE... [flags]";
+
+bool all_end_in(const std::vector<std::string>& paths, std::initializer_list<const char*> endings) {
+  return std::all_of(paths.begin(), paths.end(), [&](const std::string& path) {
+    return std::any_of(endings.begin(), endings.end(),
+                       [&](const char* ending) { return path.ends_with(ending); });
+  });
+}
+
+// The flags of --study files that the paths stand for.
+Flags flags_of(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!fs::exists(path, error)) throw Failure(printable(path) + ": no such file or folder");
+  }
+  if (paths.empty()) return {};
+  if (paths.size() == 1 && fs::is_directory(paths[0])) return {{"from", paths[0]}};
+  if (all_end_in(paths, {".json"})) {
+    Flags manifests;
+    for (const std::string& path : paths) manifests.emplace_back("manifest", path);
+    return manifests;
+  }
+  if (paths.size() == 2 && all_end_in(paths, {".npy"}))
+    return {{"pair", "layer," + paths[0] + "," + paths[1]}};
+  if (paths.size() == 2 && all_end_in(paths, {".npz", ".safetensors"}))
+    return {{"activations", paths[0]}, {"gradients", paths[1]}};
+  if (paths.size() == 1 && all_end_in(paths, {".npz", ".safetensors"}))
+    return {{"weights-only", paths[0]}};
+  throw UsageError("advise: " + printable_key(paths.front()) + (paths.size() > 1 ? ", ..." : "") +
+                   " is not allowed; allowed: a folder of recordings, manifests (.json), "
+                   "ACTIVATIONS GRADIENTS (two .npy, .npz or .safetensors files), or a .npz or "
+                   ".safetensors file of weights");
+}
+
+const Experiment& one_step_compare() {
+  return *find_experiment("one-step-compare");
+}
+
+// The flags of `advise`, for the help. The study and the options hold the defaults.
+std::vector<Field> shown_fields(Study& study, CommonOptions& options) {
+  std::vector<Field> fields = study.fields();
+  for (Field& field : session_fields(options)) {
+    if (field.name != "shard" && field.name != "sweep") fields.push_back(std::move(field));
+  }
+  return fields;
+}
+
+bool prints_advise_help(const Arguments& arguments) {
+  if (!arguments.help) return false;
+  const std::vector<StudyEntry>& studies = one_step_compare().studies;
+  const auto study = std::find_if(studies.begin(), studies.end(), [](const StudyEntry& entry) {
+                       return entry.name == "files";
+                     })->make();
+  CommonOptions options;
+  return prints_help(
+      arguments, usage,
+      "Compares the stable rank of each layer's activations with the nuclear rank of its gradient "
+      "and prints which layers to train with Muon. Takes a folder that ranklab_dump.record wrote, "
+      "manifests (.json), activations and gradients (two .npy, .npz or .safetensors files), or an "
+      "archive of weights, for which it prints the ranks without advice. Without --out it writes "
+      "no file. The same as `one-step-compare --study files`.",
+      shown_fields(*study, options));
+}
+
+}  // namespace
+
+int advise_command(const std::vector<std::string>& words) {
+  Arguments arguments = parse_arguments(words, flag_shapes(one_step_compare()));
+  if (prints_advise_help(arguments)) return 0;
+  for (const char* flag : {"study", "preset", "sweep", "shard"}) {
+    if (arguments.find(flag) != nullptr)
+      throw UsageError(std::string("advise: --") + flag +
+                       " is not allowed; use `ranklab one-step-compare`");
+  }
+  for (auto& [name, value] : flags_of(arguments.positional)) {
+    if (arguments.find(name) != nullptr && name != "manifest")
+      throw UsageError("advise: --" + name + " is not allowed with " + printable_key(value));
+    arguments.flags.emplace_back(name, value);
+  }
+  if (arguments.flags.empty()) throw UsageError(std::string("usage: ranklab ") + usage);
+  arguments.flags.emplace_back("study", "files");
+  ResolvedRun run = resolve_run(one_step_compare(), arguments);
+  run.findings_to_stdout = run.options.out != "-";
+  std::vector<std::string> argv = {"ranklab", "advise"};
+  argv.insert(argv.end(), words.begin(), words.end());
+  return run_resolved(run, argv);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,64 @@
+// Layers with all their measurements: the rows of the table.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/statistics.hpp"
+#include "experiments/advise/advice.hpp"
+#include "experiments/advise/measure.hpp"
+#include "report/result.hpp"
+
+namespace ranklab::advise {
+
+/// A layer at one step, on one batch; ranks of missing matrices are NaN.
+struct Observation {
+  const Pair& pair;
+  const Layer& layer;
+  std::size_t pair_index, layer_index;
+  Ranks activation, gradient;
+
+  double stable_rank() const { return activation.stable_rank; }
+  double nuclear_rank() const { return gradient.nuclear_rank; }
+  double gradient_stable_rank() const { return gradient.stable_rank; }
+  double ratio() const { return gradient.nuclear_rank / activation.stable_rank; }
+};
+
+using Value = double (Observation::*)() const;
+
+/// A layer at all its steps and batches; at least one.
+struct Row {
+  std::vector<Observation> all;
+  std::map<std::int64_t, std::vector<Joined>> joined;  // by step, for steps with several batches
+
+  const std::string& name() const { return all.front().layer.name; }
+  const Pair& pair() const { return all.front().pair; }
+  std::uint64_t m() const { return all.front().layer.m; }
+  bool is_judged() const { return pair().has_activation() && pair().has_gradient(); }
+  bool has_steps() const;
+
+  double mean(Value value) const;
+  /// Summary over the batches of each step.
+  std::map<std::int64_t, Summary> by_step(Value value) const;
+  std::map<std::int64_t, StepRatio> ratios() const;
+  /// Upper limits of the ranks from the shapes. The rank of G = E A' is at most the number of
+  /// samples.
+  std::uint64_t stable_rank_limit() const;
+  std::uint64_t nuclear_rank_limit() const;
+  Advice advice() const { return advice_of(ratios(), pair().role); }
+};
+
+struct Rows {
+  // Layers that have all their ranks, and pass the checks, in at least one recording
+  std::vector<Row> rows;
+  // The other layers, and those that are left out of some recordings
+  std::vector<Skipped> skipped;
+  std::size_t not_judged = 0;  // layers without advice
+
+  std::size_t count(Settled settled) const;
+};
+Rows rows_of(const Plan& plan, const TrialRecord& record);
+
+}  // namespace ranklab::advise
