@@ -98,10 +98,11 @@ int advise_command(const std::vector<std::string>& words) {
       throw UsageError("advise: --" + name + " is not allowed with " + printable_key(value));
     arguments.flags.emplace_back(name, value);
   }
-  if (arguments.flags.empty()) throw UsageError(std::string("usage: ranklab ") + usage);
+  if (arguments.flags.empty())
+    throw UsageError("advise takes a folder or files; `ranklab advise --help` lists what it reads");
   arguments.flags.emplace_back("study", "files");
   ResolvedRun run = resolve_run(one_step_compare(), arguments);
-  run.findings_to_stdout = run.options.out != "-";
+  run.prints_table = run.options.out != "-";
   std::vector<std::string> argv = {"ranklab", "advise"};
   argv.insert(argv.end(), words.begin(), words.end());
   return run_resolved(run, argv);

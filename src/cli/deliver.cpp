@@ -14,8 +14,8 @@ namespace ranklab {
 namespace {
 
 void print_summary(const ResolvedRun& run, const Execution& execution) {
-  if (run.findings_to_stdout) {
-    print_findings(execution.document, stdout);
+  if (run.prints_table) {
+    print_table(execution.document, stdout);
     std::fflush(stdout);  // before the path on standard error
     return;
   }

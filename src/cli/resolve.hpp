@@ -24,7 +24,7 @@ struct ResolvedRun {
   std::string trial_unit;                // what one trial is, from the preset; empty: none
   nlohmann::ordered_json preset_config;  // the config of the preset alone; empty: no preset
   Shard shard;                           // of --shard; 1/1: the whole run
-  bool findings_to_stdout = false;       // else to standard error
+  bool prints_table = false;             // only the table, to standard output; else all findings
 
   /// The result's config: every parameter that can change a number.
   nlohmann::ordered_json config();

@@ -36,6 +36,10 @@ std::string evidence_of(const OrderedJson& claim) {
       std::min(detail.find_first_not_of(": ", std::strlen("undecided")), detail.size()));
 }
 
+std::size_t columns_of_text(std::FILE* to) {
+  return columns_of(::fileno(to), std::numeric_limits<std::size_t>::max());
+}
+
 std::size_t count_of(const OrderedJson& claims, const char* verdict) {
   std::size_t count = 0;
   for (const OrderedJson& claim : claims) count += shown_verdict(claim) == verdict ? 1 : 0;
@@ -54,10 +58,8 @@ std::string verdict_counts(const OrderedJson& claims) {
   return words.empty() ? "no claims" : joined(words);
 }
 
-void print_findings(const OrderedJson& document, std::FILE* to) {
-  const std::size_t columns = columns_of(::fileno(to), std::numeric_limits<std::size_t>::max());
-  const bool in_color = shows_colors(::fileno(to));
-  const auto line = [&](const std::string& text) {
+void print_table(const OrderedJson& document, std::FILE* to) {
+  const auto line = [&, columns = columns_of_text(to)](const std::string& text) {
     std::fprintf(to, "%s\n", shortened(text, columns).c_str());
   };
   if (document.contains("table")) {
@@ -81,6 +83,12 @@ void print_findings(const OrderedJson& document, std::FILE* to) {
   for (const std::string& note : document.value("notes", std::vector<std::string>())) {
     if (note.starts_with(assumed)) line("  assumed         " + note.substr(std::strlen(assumed)));
   }
+}
+
+void print_findings(const OrderedJson& document) {
+  print_table(document, stderr);
+  const std::size_t columns = columns_of_text(stderr);
+  const bool in_color = shows_colors(STDERR_FILENO);
   constexpr std::size_t verdict_width = 15, indent = 2 + verdict_width + 1;
   for (const std::size_t i : failures_first) {
     const VerdictWords& verdict = verdicts[i];
@@ -88,12 +96,14 @@ void print_findings(const OrderedJson& document, std::FILE* to) {
       if (shown_verdict(claim) != verdict.name) continue;
       const std::string name = verdict.name;
       const std::string evidence = claim["id"].get<std::string>() + ": " + evidence_of(claim);
-      std::fprintf(to, "  %s%s%s%s %s", in_color ? verdict.color : "", name.c_str(),
+      std::fprintf(stderr, "  %s%s%s%s %s", in_color ? verdict.color : "", name.c_str(),
                    in_color ? "\x1b[0m" : "", std::string(verdict_width - name.size(), ' ').c_str(),
                    wrapped(evidence, indent, columns).c_str());
     }
   }
-  if (!document["claims"].empty()) line("  " + verdict_counts(document["claims"]));
+  if (!document["claims"].empty())
+    std::fprintf(stderr, "%s\n",
+                 shortened("  " + verdict_counts(document["claims"]), columns).c_str());
 }
 
 }  // namespace ranklab

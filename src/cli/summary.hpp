@@ -10,8 +10,12 @@ namespace ranklab {
 /// "7 hold, 2 fail, 1 undecided, 1 not applicable"; "no claims" for an empty list.
 std::string verdict_counts(const nlohmann::ordered_json& claims);
 
-/// Prints the table, the skipped layers, and the claims, failures first. On a terminal the output
-/// is in color and fits the width.
-void print_findings(const nlohmann::ordered_json& document, std::FILE* to = stderr);
+/// Prints the table, the skipped layers, the failed gates and the assumptions. On a terminal, lines
+/// are cut at its width.
+void print_table(const nlohmann::ordered_json& document, std::FILE* to);
+
+/// Prints to standard error the table and the claims, failures first. On a terminal the output is
+/// in color and fits the width.
+void print_findings(const nlohmann::ordered_json& document);
 
 }  // namespace ranklab

@@ -55,4 +55,15 @@ class Stream {
   std::uint64_t block_ = 0;  // up to and including 2^32, where the stream ends
 };
 
+/// The random streams of one trial, one for each name of a drawn matrix.
+class Streams {
+ public:
+  Streams(std::uint64_t seed, std::uint64_t trial) : seed_(seed), trial_(trial) {}
+
+  Stream stream(std::string_view name) const { return {seed_, trial_, name}; }
+
+ protected:
+  std::uint64_t seed_, trial_;
+};
+
 }  // namespace ranklab

@@ -8,13 +8,13 @@ namespace ranklab {
 namespace {
 
 template <class T>
-arma::Mat<T> draw_layer(const Trial& trial, const std::string& stream, std::uint64_t rows,
+arma::Mat<T> draw_layer(const Streams& streams, const std::string& stream, std::uint64_t rows,
                         std::uint64_t fan_in) {
   // Drawn in double precision for any T, so that a single-precision run sees the same matrices,
   // rounded.
   arma::mat drawn(rows, fan_in, arma::fill::none);
   const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
-  trial.stream(stream).fill_uniform({drawn.memptr(), drawn.n_elem}, -bound, bound);
+  streams.stream(stream).fill_uniform({drawn.memptr(), drawn.n_elem}, -bound, bound);
   return arma::conv_to<arma::Mat<T>>::from(drawn);
 }
 
@@ -71,15 +71,16 @@ void multiply_slope(arma::Mat<T>& slope, const arma::Mat<T>& dA) {
 }  // namespace
 
 template <class T>
-Mlp<T> Mlp<T>::draw(const Trial& trial, std::uint64_t d, std::uint64_t width,
+Mlp<T> Mlp<T>::draw(const Streams& streams, std::uint64_t d, std::uint64_t width,
                     std::uint64_t hidden_layers, const Activation& sigma,
                     const std::string& prefix) {
   Mlp net{&sigma, {}};
   const std::uint64_t rows = sigma.gated ? 2 * width : width;
   for (std::uint64_t l = 1; l <= hidden_layers; ++l)
     net.W.push_back(
-        draw_layer<T>(trial, prefix + "W" + std::to_string(l), rows, l == 1 ? d : width));
-  net.W.push_back(draw_layer<T>(trial, prefix + "W" + std::to_string(hidden_layers + 1), 1, width));
+        draw_layer<T>(streams, prefix + "W" + std::to_string(l), rows, l == 1 ? d : width));
+  net.W.push_back(
+      draw_layer<T>(streams, prefix + "W" + std::to_string(hidden_layers + 1), 1, width));
   return net;
 }
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "core/random.hpp"
 #include "models/activations.hpp"
-#include "run/trials.hpp"
 
 namespace ranklab {
 
@@ -35,7 +35,7 @@ struct Mlp {
   /// [Spectral] Figure 1: entries uniform on +-1/sqrt(fan_in), PyTorch's default for a linear
   /// layer; fan_in is the number of columns of W_l. One stream per matrix: <prefix>W1, <prefix>W2,
   /// ...
-  static Mlp draw(const Trial& trial, std::uint64_t d, std::uint64_t width,
+  static Mlp draw(const Streams& streams, std::uint64_t d, std::uint64_t width,
                   std::uint64_t hidden_layers, const Activation& sigma,
                   const std::string& prefix = "");
 

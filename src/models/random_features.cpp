@@ -10,24 +10,24 @@
 namespace ranklab {
 
 template <class T>
-arma::Mat<T> draw_gaussian(const Trial& trial, const char* name, std::uint64_t rows,
+arma::Mat<T> draw_gaussian(const Streams& streams, const char* name, std::uint64_t rows,
                            std::uint64_t columns, double std) {
   // Drawn in double precision for any T, so that a single-precision run sees the same matrices,
   // rounded.
   arma::mat drawn(rows, columns, arma::fill::none);
-  trial.stream(name).fill_normal({drawn.memptr(), drawn.n_elem}, std);
+  streams.stream(name).fill_normal({drawn.memptr(), drawn.n_elem}, std);
   return arma::conv_to<arma::Mat<T>>::from(drawn);
 }
 
 template <class T>
-arma::Mat<T> draw_random_features(const Trial& trial, const FeatureSizes& sizes,
+arma::Mat<T> draw_random_features(const Streams& streams, const FeatureSizes& sizes,
                                   const std::string& activation, double v_std,
-                                  const FeatureStreams& streams) {
+                                  const FeatureStreams& names) {
   const Activation& sigma = find_activation(activation);
-  const arma::Mat<T> X = draw_gaussian<T>(trial, streams.X.c_str(), sizes.d, sizes.n, 1.0);
-  arma::Mat<T> A = draw_gaussian<T>(trial, streams.V.c_str(), sizes.k, sizes.d, v_std) * X;
+  const arma::Mat<T> X = draw_gaussian<T>(streams, names.X.c_str(), sizes.d, sizes.n, 1.0);
+  arma::Mat<T> A = draw_gaussian<T>(streams, names.V.c_str(), sizes.k, sizes.d, v_std) * X;
   apply(sigma, A);
-  if (sigma.gated) A %= draw_gaussian<T>(trial, streams.V2.c_str(), sizes.k, sizes.d, v_std) * X;
+  if (sigma.gated) A %= draw_gaussian<T>(streams, names.V2.c_str(), sizes.k, sizes.d, v_std) * X;
   return A;
 }
 
@@ -75,12 +75,12 @@ RegressionProblem<T> regression_problem(const arma::Mat<T>& A, const arma::Mat<T
   return problem;
 }
 
-#define RANKLAB_INSTANTIATE(T)                                                                    \
-  template arma::Mat<T> draw_gaussian<T>(const Trial&, const char*, std::uint64_t, std::uint64_t, \
-                                         double);                                                 \
-  template arma::Mat<T> draw_random_features<T>(                                                  \
-      const Trial&, const FeatureSizes&, const std::string&, double, const FeatureStreams&);      \
-  template struct RegressionProblem<T>;                                                           \
+#define RANKLAB_INSTANTIATE(T)                                                                 \
+  template arma::Mat<T> draw_gaussian<T>(const Streams&, const char*, std::uint64_t,           \
+                                         std::uint64_t, double);                               \
+  template arma::Mat<T> draw_random_features<T>(                                               \
+      const Streams&, const FeatureSizes&, const std::string&, double, const FeatureStreams&); \
+  template struct RegressionProblem<T>;                                                        \
   template RegressionProblem<T> regression_problem<T>(const arma::Mat<T>&, const arma::Mat<T>&);
 RANKLAB_INSTANTIATE(float)
 RANKLAB_INSTANTIATE(double)

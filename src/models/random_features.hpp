@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-#include "run/trials.hpp"
+#include "core/random.hpp"
 
 namespace ranklab {
 
@@ -32,14 +32,14 @@ struct FeatureStreams {
 /// Entries of X are N(0, 1), those of V and V_2 are N(0, v_std^2). Draws the streams X, V and, if
 /// gated, V2.
 template <class T>
-arma::Mat<T> draw_random_features(const Trial& trial, const FeatureSizes& sizes,
+arma::Mat<T> draw_random_features(const Streams& streams, const FeatureSizes& sizes,
                                   const std::string& activation, double v_std,
-                                  const FeatureStreams& streams = {});
+                                  const FeatureStreams& names = {});
 
 /// A matrix of independent N(0, std^2) entries from the trial's stream `name`, filled column by
 /// column.
 template <class T>
-arma::Mat<T> draw_gaussian(const Trial& trial, const char* name, std::uint64_t rows,
+arma::Mat<T> draw_gaussian(const Streams& streams, const char* name, std::uint64_t rows,
                            std::uint64_t columns, double std);
 
 /// The regression problem in terms of the error E = (W - W#) U, m x k.

@@ -9,10 +9,10 @@ namespace ranklab {
 namespace {
 
 // Independent uniform draws from the range of the bulk, descending.
-arma::vec draw_bulk(const Trial& trial, const SpikedShape& shape, const std::string& name,
+arma::vec draw_bulk(const Streams& streams, const SpikedShape& shape, const std::string& name,
                     std::uint64_t count) {
   arma::vec values(count);
-  trial.stream(name + shape.suffix())
+  streams.stream(name + shape.suffix())
       .fill_uniform({values.memptr(), values.n_elem}, shape.bulk_low, shape.bulk_high);
   return arma::sort(values, "descend");
 }
@@ -39,10 +39,10 @@ arma::vec SpikedShape::spike_values() const {
   return values;
 }
 
-arma::mat draw_orthonormal(const Trial& trial, const std::string& name, std::uint64_t d,
+arma::mat draw_orthonormal(const Streams& streams, const std::string& name, std::uint64_t d,
                            std::uint64_t columns) {
   arma::mat Q, R;
-  if (!arma::qr_econ(Q, R, draw_gaussian<double>(trial, name.c_str(), d, columns, 1.0))) {
+  if (!arma::qr_econ(Q, R, draw_gaussian<double>(streams, name.c_str(), d, columns, 1.0))) {
     throw Failure("QR decomposition of a " + std::to_string(d) + " x " + std::to_string(columns) +
                   " matrix failed");
   }
@@ -52,29 +52,29 @@ arma::mat draw_orthonormal(const Trial& trial, const std::string& name, std::uin
   return Q;
 }
 
-SpikedGram draw_spiked_gram(const Trial& trial, const SpikedShape& shape) {
+SpikedGram draw_spiked_gram(const Streams& streams, const SpikedShape& shape) {
   const std::string suffix = shape.suffix();
   SpikedGram gram;
-  gram.U = draw_orthonormal(trial, "spike_directions" + suffix, shape.d, shape.spikes);
+  gram.U = draw_orthonormal(streams, "spike_directions" + suffix, shape.d, shape.spikes);
   gram.spikes = shape.spike_values();
   gram.S = symmetric(gram.U, gram.spikes);
-  const arma::mat Q = draw_orthonormal(trial, "bulk_basis" + suffix, shape.d, shape.d);
-  gram.Sigma = symmetric(Q, draw_bulk(trial, shape, "bulk", shape.d));
+  const arma::mat Q = draw_orthonormal(streams, "bulk_basis" + suffix, shape.d, shape.d);
+  gram.Sigma = symmetric(Q, draw_bulk(streams, shape, "bulk", shape.d));
   return gram;
 }
 
-SpikedCrossGram draw_spiked_cross_gram(const Trial& trial, const SpikedShape& shape,
+SpikedCrossGram draw_spiked_cross_gram(const Streams& streams, const SpikedShape& shape,
                                        const SpikedGram& gram) {
   const std::string suffix = shape.suffix();
   SpikedCrossGram cross;
-  cross.V = draw_orthonormal(trial, "left_spike_directions" + suffix, shape.d, shape.spikes);
+  cross.V = draw_orthonormal(streams, "left_spike_directions" + suffix, shape.d, shape.spikes);
   cross.H = cross.V * arma::diagmat(gram.spikes) * gram.U.t();
   const arma::mat left =
-      draw_orthonormal(trial, "cross_left" + suffix, shape.d, shape.cross_rank());
+      draw_orthonormal(streams, "cross_left" + suffix, shape.d, shape.cross_rank());
   const arma::mat right =
-      draw_orthonormal(trial, "cross_right" + suffix, shape.d, shape.cross_rank());
+      draw_orthonormal(streams, "cross_right" + suffix, shape.d, shape.cross_rank());
   cross.Sigma =
-      left * arma::diagmat(draw_bulk(trial, shape, "cross_bulk", shape.cross_rank())) * right.t();
+      left * arma::diagmat(draw_bulk(streams, shape, "cross_bulk", shape.cross_rank())) * right.t();
   return cross;
 }
 

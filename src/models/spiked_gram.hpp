@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "run/trials.hpp"
+#include "core/random.hpp"
 
 namespace ranklab {
 
@@ -36,7 +36,7 @@ struct SpikedGram {
 
 /// Draws the streams "spike_directions", "bulk_basis" and "bulk", each with the suffix. Throws
 /// Failure if a QR decomposition fails.
-SpikedGram draw_spiked_gram(const Trial& trial, const SpikedShape& shape);
+SpikedGram draw_spiked_gram(const Streams& streams, const SpikedShape& shape);
 
 /// [Spectral] eq. (3.23), right: B-bar = H_2 + Sigma, H_2 = V diag(d^e) U' with U and the spikes of
 /// the Gram matrix. Sigma has cross_rank() singular values in the range of the bulk; the others are
@@ -49,13 +49,13 @@ struct SpikedCrossGram {
 
 /// Draws the streams "left_spike_directions", "cross_left", "cross_right" and "cross_bulk", each
 /// with the suffix.
-SpikedCrossGram draw_spiked_cross_gram(const Trial& trial, const SpikedShape& shape,
+SpikedCrossGram draw_spiked_cross_gram(const Streams& streams, const SpikedShape& shape,
                                        const SpikedGram& gram);
 
 /// d x columns with orthonormal columns, uniformly distributed: Q of a Gaussian matrix from the
 /// stream `name`, with signs such that R has a positive diagonal. With fewer columns, the result is
 /// the first columns of a larger draw.
-arma::mat draw_orthonormal(const Trial& trial, const std::string& name, std::uint64_t d,
+arma::mat draw_orthonormal(const Streams& streams, const std::string& name, std::uint64_t d,
                            std::uint64_t columns);
 
 }  // namespace ranklab

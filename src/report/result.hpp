@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/statistics.hpp"
-#include "report/figure/figure.hpp"
+#include "report/figure.hpp"
 
 namespace ranklab {
 

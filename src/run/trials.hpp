@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "core/random.hpp"
@@ -28,19 +27,16 @@ struct TrialWork {
 };
 
 /// What the body of a trial can use: random streams, threads, interruption and progress.
-class Trial {
+class Trial : public Streams {
  public:
   Trial(std::uint64_t seed, std::uint64_t index, std::shared_ptr<SpareThreads> spare_threads)
-      : seed_(seed),
-        index_(index),
+      : Streams(seed, index),
         spare_threads_(std::move(spare_threads)),
         work_(std::make_shared<TrialWork>()) {}
   Trial(std::uint64_t seed, std::uint64_t index, std::int64_t spare_threads)
       : Trial(seed, index, std::make_shared<SpareThreads>(spare_threads)) {}
 
-  std::uint64_t index() const { return index_; }
-  /// The stream of the matrix `name` in this trial.
-  Stream stream(std::string_view name) const { return Stream(seed_, index_, name); }
+  std::uint64_t index() const { return trial_; }
   /// Another trial of the same run.
   Trial at(std::uint64_t index) const { return {seed_, index, spare_threads_}; }
   /// Trial 0 of the same run, for random draws that all trials share.
@@ -67,7 +63,6 @@ class Trial {
                      const std::function<void(std::size_t)>& part) const;
 
  private:
-  std::uint64_t seed_, index_;
   std::shared_ptr<SpareThreads> spare_threads_;
   std::shared_ptr<TrialWork> work_;
 };

@@ -41,13 +41,13 @@ double deviation(GptStart start, const GptShape& shape, Use use, std::uint64_t i
 }  // namespace
 
 template <class T>
-Gpt<T>::Gpt(const GptShape& shape, GptStart start, const Trial& trial)
+Gpt<T>::Gpt(const GptShape& shape, GptStart start, const Streams& streams)
     : shape_(shape), attention_(attention_shape(shape), shape.dim) {
   const auto drawn = [&](const std::string& name, Use use, std::uint64_t rows,
                          std::uint64_t columns) {
     arma::mat W(rows, columns, arma::fill::zeros);
     const double std = deviation(start, shape_, use, columns);
-    if (std > 0) trial.stream(name).fill_normal({W.memptr(), W.n_elem}, std);
+    if (std > 0) streams.stream(name).fill_normal({W.memptr(), W.n_elem}, std);
     return Parameter<T>{name, arma::conv_to<arma::Mat<T>>::from(W)};
   };
   const std::uint64_t d = shape_.dim, w = shape_.hidden;

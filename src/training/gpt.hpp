@@ -23,9 +23,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/random.hpp"
 #include "models/activations.hpp"
 #include "models/blocks/norms.hpp"
-#include "run/trials.hpp"
 #include "training/layers/attention.hpp"
 #include "training/layers/norm.hpp"
 #include "training/layers/parameter.hpp"
@@ -108,7 +108,7 @@ template <class T>
 class Gpt {
  public:
   /// Draws each parameter in double precision, for any T, from the stream of its name.
-  Gpt(const GptShape& shape, GptStart start, const Trial& trial);
+  Gpt(const GptShape& shape, GptStart start, const Streams& streams);
 
   const GptShape& shape() const { return shape_; }
   /// All weight matrices in file order: embedding, positions, those of each layer, head.

@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "core/random.hpp"
+#include "io/tensors/stored_matrix.hpp"
 #include "linalg/blas.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"
-#include "linalg/stored_matrix.hpp"
 #include "models/random_features.hpp"
 #include "optim/steps.hpp"
 #include "tiny_checkpoint.hpp"

@@ -44,6 +44,21 @@ class DocumentsTest(ProgramTest):
         self.assertLessEqual(len(lines), 130)
         self.assertEqual([line for line in lines if len(line) > 100], [])
 
+    def test_each_folder_of_the_source_includes_only_folders_below_it(self):
+        """The order of the list in src/README.md. Inside a folder, no two folders include each other; a command's
+        folder has the list of its studies and what they share."""
+        order = re.findall(r"^(\w+)/ ", re.search(r"```\n(main.cpp.*?)```", text_of("src/README.md"), re.DOTALL)[1], re.MULTILINE)
+        source = os.path.join(ROOT, "src")
+        self.assertEqual(sorted(order), sorted(name for name in os.listdir(source) if "." not in name))
+        arrows = {(os.path.relpath(os.path.dirname(path), source), included)
+                  for path in glob.glob(os.path.join(source, "*", "**", "*.?pp"), recursive=True)
+                  for included in re.findall(r'^#include "(.*)/', text_of(path), re.MULTILINE)}
+        self.assertGreater(len(arrows), 50)
+        for place, included in arrows:
+            with self.subTest(folder=place, includes=included):
+                self.assertLessEqual(order.index(place.split("/")[0]), order.index(included.split("/")[0]))
+                self.assertTrue(place == included or place.startswith("experiments") or (included, place) not in arrows)
+
     def test_links_resolve(self):
         for name in FILES:
             text = re.sub(r"```.*?```|`[^`]*`", "", text_of(name), flags=re.DOTALL)

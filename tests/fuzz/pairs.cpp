@@ -7,7 +7,7 @@
 #include "cli/resolve.hpp"
 #include "experiments/advise/groups.hpp"
 #include "io/tensors/safetensors_writer.hpp"
-#include "linalg/stored_matrix.hpp"
+#include "io/tensors/stored_matrix.hpp"
 #include "workplace.hpp"
 
 namespace ranklab::fuzz {

@@ -6,10 +6,10 @@
 #include <stdexcept>
 
 #include "experiments/rank_collapse/model_files.hpp"
+#include "io/tensors/stored_matrix.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "io/tensors/token_ids.hpp"
 #include "io/tensors/weights_file.hpp"
-#include "linalg/stored_matrix.hpp"
 #include "models/blocks/model_config.hpp"
 #include "models/blocks/model_row.hpp"
 #include "models/published/checkpoint.hpp"

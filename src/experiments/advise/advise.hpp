@@ -20,10 +20,10 @@ namespace ranklab::advise {
 // What the flags say, before any tensor is opened (pairs.cpp) -------------------------------------
 
 /// When a pair was recorded; -1: unknown.
-struct Moment {
+struct When {
   std::int64_t step = -1, batch = -1;
 
-  auto operator<=>(const Moment&) const = default;
+  auto operator<=>(const When&) const = default;
 };
 
 struct Source {
@@ -42,15 +42,15 @@ struct Source {
   std::string role = "";    // as recorded: hidden, first, head, embedding, tied
   bool is_weight = false;   // `gradient` is a weight of --weights-only
   bool may_repeat = false;  // repeated samples are not padding
-  Moment moment = {};
+  When when = {};
 
   bool has_activation() const { return !activation.empty() || !second_moment.empty(); }
   bool has_gradient() const { return !gradient.empty(); }
 };
 
-/// A layer that is not measured, perhaps at this moment only.
+/// A layer that is not measured, perhaps at this step and batch only.
 struct LeftOut : Skipped {
-  Moment moment = {};
+  When when = {};
 };
 
 inline constexpr std::uint64_t most_samples = 1'000'000'000'000;

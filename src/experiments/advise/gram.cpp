@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "core/random.hpp"
-#include "linalg/stored_matrix.hpp"
+#include "io/tensors/stored_matrix.hpp"
 
 namespace ranklab::advise {
 namespace {

@@ -101,12 +101,12 @@ std::vector<Source> read_manifest(const FilesConfig& config, const std::string& 
   if (!document.contains("pairs") || !document["pairs"].is_array() || document["pairs"].empty()) {
     throw Failure(where + ": needs a list of at least one pair as 'pairs'");
   }
-  const Moment moment{count_of<std::int64_t>(document, "step", where, -1),
-                      count_of<std::int64_t>(document, "batch", where, -1)};
+  const When when{count_of<std::int64_t>(document, "step", where, -1),
+                  count_of<std::int64_t>(document, "batch", where, -1)};
   std::vector<Source> pairs;
   for (const Json& entry : document["pairs"]) {
     pairs.push_back(read_entry(entry, config, path, pairs.size() + 1));
-    pairs.back().moment = moment;
+    pairs.back().when = when;
   }
   return pairs;
 }

@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "core/undefined.hpp"
+#include "io/tensors/stored_matrix.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/largest_eigenvalue.hpp"
 #include "linalg/spectra.hpp"
-#include "linalg/stored_matrix.hpp"
 
 namespace ranklab::advise {
 namespace {

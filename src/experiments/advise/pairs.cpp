@@ -172,12 +172,11 @@ Sources list_sources(const FilesConfig& config) {
   // validate() requires at least one flag that names matrices.
   if (out.pairs.empty())
     throw Failure("no tensor in " + config.activations + config.gradients + config.weights_only);
-  std::set<std::tuple<std::string, std::uint64_t, Moment>> seen;
+  std::set<std::tuple<std::string, std::uint64_t, When>> seen;
   for (Source& pair : out.pairs) {
     pair.may_repeat = config.allow_repeats;
-    if (seen.insert({pair.name, pair.first_part, pair.moment}).second) continue;
-    const std::string at =
-        pair.moment.step < 0 ? "" : " at step " + std::to_string(pair.moment.step);
+    if (seen.insert({pair.name, pair.first_part, pair.when}).second) continue;
+    const std::string at = pair.when.step < 0 ? "" : " at step " + std::to_string(pair.when.step);
     throw UsageError("two pairs are named '" + pair.name + "'" + at + "; names must be unique");
   }
   apply_globs(config, out);

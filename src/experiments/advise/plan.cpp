@@ -14,13 +14,13 @@ namespace ranklab::advise {
 namespace {
 
 // A matrix as it will be read, or the reason why it cannot be read.
-struct View {
+struct Opened {
   std::optional<StoredTensor> matrix = std::nullopt;
   std::string reason = "";
 };
 
 template <class Open>
-View opened(const Open& open_one) {
+Opened opened(const Open& open_one) {
   try {
     return {open_one(), ""};
   } catch (const Failure& failure) {  // a shape that cannot be read as a matrix
@@ -29,28 +29,28 @@ View opened(const Open& open_one) {
 }
 
 template <class Open>
-View view_of(const std::string& what, const Open& open_one) {
-  View view = opened(open_one);
-  if (!view.reason.empty()) return view;
-  const std::string shape = view.matrix->shape_text();
-  if (!view.matrix->is_matrix()) {
-    view.reason = "the " + what + " is not a matrix but a " +
-                  (view.matrix->shape().empty() ? "scalar" : "tensor of shape " + shape);
-  } else if (view.matrix->elements() == 0) {
-    view.reason = "the " + what + " is empty: its shape is " + shape;
+Opened opened_matrix(const std::string& what, const Open& open_one) {
+  Opened one = opened(open_one);
+  if (!one.reason.empty()) return one;
+  const std::string shape = one.matrix->shape_text();
+  if (!one.matrix->is_matrix()) {
+    one.reason = "the " + what + " is not a matrix but a " +
+                 (one.matrix->shape().empty() ? "scalar" : "tensor of shape " + shape);
+  } else if (one.matrix->elements() == 0) {
+    one.reason = "the " + what + " is empty: its shape is " + shape;
   }
-  return view;
+  return one;
 }
 
-View view_of_moment(const Pair& pair, OpenTensors& open) {
-  View view = opened([&] { return open_second_moment(pair, open); });
-  if (!view.reason.empty()) return view;
-  const auto& shape = view.matrix->shape();
+Opened opened_moment(const Pair& pair, OpenTensors& open) {
+  Opened one = opened([&] { return open_second_moment(pair, open); });
+  if (!one.reason.empty()) return one;
+  const auto& shape = one.matrix->shape();
   if (shape.empty() || shape.size() > 2 || shape.front() == 0 || shape.front() != shape.back()) {
-    view.reason = "the second moment is neither k x k nor a diagonal of length k: its shape is " +
-                  view.matrix->shape_text();
+    one.reason = "the second moment is neither k x k nor a diagonal of length k: its shape is " +
+                 one.matrix->shape_text();
   }
-  return view;
+  return one;
 }
 
 using Shape = std::vector<std::uint64_t>;
@@ -113,14 +113,14 @@ std::string unequal_sizes(const Pair& pair, const StoredTensor& activation,
          " and " + (pair.gradient_transposed ? "k x m" : "m x k") + " with the same k" + advice;
 }
 
-// Sets the pair's sizes from its activation. If the activation cannot be measured, view.reason says
+// Sets the pair's sizes from its activation. If the activation cannot be measured, one.reason says
 // why.
-void read_activation(Pair& pair, View& view, OpenTensors& open) {
+void read_activation(Pair& pair, Opened& one, OpenTensors& open) {
   const bool recorded = !pair.second_moment.empty();
-  view = recorded ? view_of_moment(pair, open)
-                  : view_of("activation", [&] { return open_activation(pair, open); });
-  if (!view.reason.empty()) return;
-  const StoredTensor& tensor = *view.matrix;
+  one = recorded ? opened_moment(pair, open)
+                 : opened_matrix("activation", [&] { return open_activation(pair, open); });
+  if (!one.reason.empty()) return;
+  const StoredTensor& tensor = *one.matrix;
   pair.k = recorded ? tensor.shape().front() : pair.transposed ? tensor.cols() : tensor.rows();
   pair.n = recorded ? pair.samples : pair.transposed ? tensor.rows() : tensor.cols();
   pair.dtypes = dtype_name(tensor.dtype());
@@ -129,14 +129,13 @@ void read_activation(Pair& pair, View& view, OpenTensors& open) {
 
 // Adds one matrix of a source, with its cuts, to the plan, or the reason why it cannot be measured.
 void plan_matrix(Pair pair, const Cut& cut, OpenTensors& open, Plan& plan) {
-  View activation, gradient;
+  Opened activation, gradient;
   if (pair.has_activation()) read_activation(pair, activation, open);
   if (pair.has_gradient())
-    gradient =
-        view_of(pair.is_weight ? "weight" : "gradient", [&] { return open_gradient(pair, open); });
-  for (const View* view : {&activation, &gradient}) {
-    if (!view->reason.empty())
-      return plan.skipped.push_back({{pair.name, view->reason}, pair.moment});
+    gradient = opened_matrix(pair.is_weight ? "weight" : "gradient",
+                             [&] { return open_gradient(pair, open); });
+  for (const Opened* one : {&activation, &gradient}) {
+    if (!one->reason.empty()) return plan.skipped.push_back({{pair.name, one->reason}, pair.when});
   }
   if (!pair.has_gradient()) {
     pair.layers.push_back({pair.name});
@@ -147,7 +146,7 @@ void plan_matrix(Pair pair, const Cut& cut, OpenTensors& open, Plan& plan) {
                       m = pair.gradient_transposed ? G.cols() : G.rows();
   if (pair.has_activation() && pair.k != k) {
     return plan.skipped.push_back(
-        {{pair.name, unequal_sizes(pair, *activation.matrix, G, open)}, pair.moment});
+        {{pair.name, unequal_sizes(pair, *activation.matrix, G, open)}, pair.when});
   }
   const std::string dtype = dtype_name(G.dtype());
   if (pair.dtypes != dtype) pair.dtypes += (pair.dtypes.empty() ? "" : ", ") + dtype;
@@ -240,10 +239,10 @@ Plan plan_of(const FilesConfig& config) {
     }
   }
   plan.skipped.insert(plan.skipped.end(), listed.skipped.begin(), listed.skipped.end());
-  std::set<std::pair<std::string, Moment>> seen;
+  std::set<std::pair<std::string, When>> seen;
   for (const Pair& pair : plan.pairs) {
     for (const Layer& layer : pair.layers) {
-      if (!seen.insert({layer.name, pair.moment}).second)
+      if (!seen.insert({layer.name, pair.when}).second)
         throw UsageError("--split, --heads: two layers would be named '" + layer.name + "'");
     }
   }
@@ -279,7 +278,7 @@ Estimate estimate_of(const Plan& plan) {
             cost.bytes,
             matrix + 8 * (3 * m * k + (recorded ? 0 : 2 * side * side + 3 * m * std::min(n, k))));
         // Each batch is read again for each group size of the joined batches.
-        if (pair.moment.batch >= 0) {
+        if (pair.when.batch >= 0) {
           constexpr double sizes = 4;
           cost.flops += sizes * (recorded ? k * k : k * k * n);
           cost.bytes = std::max(cost.bytes, matrix + 8 * 3 * k * (pair.diagonal ? 1 : k));
@@ -311,7 +310,7 @@ std::string no_layer_left_message(const std::vector<Skipped>& skipped) {
 std::vector<Skipped> unique_reasons(const std::vector<LeftOut>& skipped, std::size_t recordings) {
   struct SkippedLayer {
     std::size_t place;
-    std::set<Moment> moments;
+    std::set<When> times;
     bool other_reasons = false;
   };
   std::vector<Skipped> out;
@@ -319,13 +318,13 @@ std::vector<Skipped> unique_reasons(const std::vector<LeftOut>& skipped, std::si
   for (const LeftOut& one : skipped) {
     const auto [layer, is_new] = layers.try_emplace(one.name, SkippedLayer{out.size(), {}});
     if (is_new) out.push_back(one);
-    layer->second.moments.insert(one.moment);
+    layer->second.times.insert(one.when);
     layer->second.other_reasons |= one.reason != out[layer->second.place].reason;
   }
   for (const auto& [name, layer] : layers) {
-    if (layer.moments.size() == recordings && !layer.other_reasons) continue;
+    if (layer.times.size() == recordings && !layer.other_reasons) continue;
     out[layer.place].reason += std::string(layer.other_reasons ? ", and other reasons" : "") +
-                               " (in " + std::to_string(layer.moments.size()) + " of " +
+                               " (in " + std::to_string(layer.times.size()) + " of " +
                                counted(recordings, "recording") + ")";
   }
   return out;

@@ -27,14 +27,14 @@ std::optional<std::int64_t> number_of(const std::string& digits) {
 }
 
 // Parses the name of a folder, "step100" or "step100.batch3".
-std::optional<Moment> moment_of(const std::string& folder) {
+std::optional<When> when_of(const std::string& folder) {
   const std::string step = "step", batch = ".batch";
   const std::size_t dot = std::min(folder.find(batch), folder.size());
   if (!folder.starts_with(step)) return std::nullopt;
   const auto at = number_of(folder.substr(step.size(), dot - step.size()));
   const auto which = dot == folder.size() ? std::optional<std::int64_t>(-1)
                                           : number_of(folder.substr(dot + batch.size()));
-  return at && which ? std::optional<Moment>({*at, *which}) : std::nullopt;
+  return at && which ? std::optional<When>({*at, *which}) : std::nullopt;
 }
 
 class Entry {
@@ -65,7 +65,7 @@ class Entry {
   std::string where_;
 };
 
-void read_recording(const fs::path& folder, const Moment& moment, std::vector<Source>& out,
+void read_recording(const fs::path& folder, const When& when, std::vector<Source>& out,
                     Sources& rest) {
   const std::string path = (folder / index_name).string(), where = printable(path);
   const Json recording = read_json(path);
@@ -88,7 +88,7 @@ void read_recording(const fs::path& folder, const Moment& moment, std::vector<So
     source.samples = entry.count("samples", 0, most_samples);
     source.parts = entry.count("parts", 0, most_parts);
     source.first_part = entry.count("first_part", 1, most_parts);
-    source.moment = moment;
+    source.when = when;
     std::string reason = entry.text("reason", false);
     if (reason.empty() && source.samples == 0) reason = "no sample has an output gradient";
     if (reason.empty()) {
@@ -97,7 +97,7 @@ void read_recording(const fs::path& folder, const Moment& moment, std::vector<So
       source.gradient = file + ":gradient";
       out.push_back(std::move(source));
     } else {
-      rest.skipped.push_back({{source.name, reason}, moment});
+      rest.skipped.push_back({{source.name, reason}, when});
     }
   }
   for (const auto& [name, reason] : others.items()) {
@@ -106,7 +106,7 @@ void read_recording(const fs::path& folder, const Moment& moment, std::vector<So
     if (reason == "no matrix") {
       rest.vectors.push_back({printable(name), one.reason});
     } else {
-      rest.skipped.push_back({one, moment});
+      rest.skipped.push_back({one, when});
       rest.parameters[one.name] = printable(name);
     }
   }
@@ -120,12 +120,11 @@ std::vector<Source> read_recordings(const std::string& folder, Sources& others) 
     read_recording(folder, {}, out, others);
     return out;
   }
-  std::vector<std::pair<Moment, fs::path>> recordings;
+  std::vector<std::pair<When, fs::path>> recordings;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const auto moment = moment_of(entry.path().filename().string());
-    if (moment && fs::exists(entry.path() / index_name))
-      recordings.emplace_back(*moment, entry.path());
+    const auto when = when_of(entry.path().filename().string());
+    if (when && fs::exists(entry.path() / index_name)) recordings.emplace_back(*when, entry.path());
   }
   if (error) throw Failure("--from: " + printable(folder) + ": " + error.message());
   if (recordings.empty()) {
@@ -134,7 +133,7 @@ std::vector<Source> read_recordings(const std::string& folder, Sources& others) 
                   "experiments/ranklab_dump.py");
   }
   std::sort(recordings.begin(), recordings.end());
-  for (const auto& [moment, path] : recordings) read_recording(path, moment, out, others);
+  for (const auto& [when, path] : recordings) read_recording(path, when, out, others);
   return out;
 }
 

@@ -5,7 +5,7 @@
 
 #include "experiments/advise/gates.hpp"
 #include "experiments/advise/rows.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab::advise {
 

@@ -44,7 +44,7 @@ double Row::mean(Value value) const {
 
 std::map<std::int64_t, Summary> Row::by_step(Value value) const {
   std::map<std::int64_t, std::vector<double>> values;
-  for (const Observation& one : all) values[one.pair.moment.step].push_back((one.*value)());
+  for (const Observation& one : all) values[one.pair.when.step].push_back((one.*value)());
   std::map<std::int64_t, Summary> out;
   for (const auto& [step, at_step] : values) out[step] = summarize(at_step);
   return out;
@@ -82,12 +82,12 @@ Rows rows_of(const Plan& plan, const TrialRecord& record) {
   Rows out;
   std::vector<LeftOut> skipped = plan.skipped;
   std::vector<Observation> measured_layers;
-  std::set<Moment> moments;
+  std::set<When> times;
   std::set<std::string> judged;  // layers with both ranks in at least one recording
-  for (const LeftOut& one : skipped) moments.insert(one.moment);
+  for (const LeftOut& one : skipped) times.insert(one.when);
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     const Pair& pair = plan.pairs[p];
-    moments.insert(pair.moment);
+    times.insert(pair.when);
     const std::string reason = defect(pair, record, p);
     for (std::size_t l = 0; l < pair.layers.size(); ++l) {
       const Layer& layer = pair.layers[l];
@@ -102,7 +102,7 @@ Rows rows_of(const Plan& plan, const TrialRecord& record) {
       }
       if (why.empty()) why = contradiction(pair, layer, gradient);
       if (!why.empty()) {
-        skipped.push_back({{layer.name, why}, pair.moment});
+        skipped.push_back({{layer.name, why}, pair.when});
         continue;
       }
       measured_layers.push_back({pair, layer, p, l, activation, gradient});
@@ -115,7 +115,7 @@ Rows rows_of(const Plan& plan, const TrialRecord& record) {
     if (judged.contains(name) && !(one.pair.has_activation() && one.pair.has_gradient())) {
       skipped.push_back(
           {{name, one.pair.has_activation() ? "there is no gradient" : "there is no activation"},
-           one.pair.moment});
+           one.pair.when});
       continue;
     }
     const auto [place, is_new] = places.emplace(name, out.rows.size());
@@ -124,20 +124,20 @@ Rows rows_of(const Plan& plan, const TrialRecord& record) {
     if (!is_new && (row.m() != one.layer.m || row.pair().k != one.pair.k)) {
       skipped.push_back({{name, "its size is " + sizes_of(one) + " here but " +
                                     sizes_of(row.all.front()) + " in its first recording"},
-                         one.pair.moment});
+                         one.pair.when});
       continue;
     }
     row.all.push_back(one);
   }
   for (Row& row : out.rows) {
     for (const Observation& one : row.all) {
-      const std::int64_t step = one.pair.moment.step;
+      const std::int64_t step = one.pair.when.step;
       std::vector<Joined> joined = joined_batches(record, row.name(), step);
       if (!joined.empty()) row.joined[step] = std::move(joined);
     }
     if (!row.is_judged()) out.not_judged += 1;
   }
-  out.skipped = unique_reasons(skipped, moments.size());
+  out.skipped = unique_reasons(skipped, times.size());
   for (const Skipped& one : out.skipped) out.not_judged += places.contains(one.name) ? 0 : 1;
   return out;
 }

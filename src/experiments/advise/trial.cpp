@@ -9,9 +9,9 @@
 #include "core/text.hpp"
 #include "core/undefined.hpp"
 #include "experiments/advise/measure.hpp"
+#include "io/tensors/stored_matrix.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
-#include "linalg/stored_matrix.hpp"
 
 namespace ranklab::advise {
 namespace {
@@ -86,7 +86,7 @@ bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTens
   return true;
 }
 
-struct Place {
+struct LayerOfPair {
   std::size_t pair, layer;
 };
 
@@ -98,7 +98,7 @@ arma::mat moment_of(const Pair& pair, const Trial& trial, OpenTensors& open) {
 }
 
 // Joins `size` consecutive batches into one, for all disjoint groups of that size.
-Joined join(const Plan& plan, const std::vector<Place>& batches, std::size_t size,
+Joined join(const Plan& plan, const std::vector<LayerOfPair>& batches, std::size_t size,
             const Trial& trial) {
   OpenTensors& open = *plan.open;
   std::vector<double> stable_ranks, nuclear_ranks, ratios;
@@ -122,16 +122,16 @@ Joined join(const Plan& plan, const std::vector<Place>& batches, std::size_t siz
 }
 
 void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
-  std::map<std::pair<std::string, std::int64_t>, std::vector<Place>> groups;
+  std::map<std::pair<std::string, std::int64_t>, std::vector<LayerOfPair>> groups;
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     const Pair& pair = plan.pairs[p];
-    if (pair.moment.batch < 0 || !pair.has_gradient() || !pair.has_activation()) continue;
+    if (pair.when.batch < 0 || !pair.has_gradient() || !pair.has_activation()) continue;
     if (std::isnan(activation_ranks(record, p).stable_rank) ||
         !contradiction(pair, checks_of(record, p)).empty())
       continue;
     for (std::size_t l = 0; l < pair.layers.size(); ++l) {
-      std::vector<Place>& group = groups[{pair.layers[l].name, pair.moment.step}];
-      const auto same_size = [&](const Place& other) {
+      std::vector<LayerOfPair>& group = groups[{pair.layers[l].name, pair.when.step}];
+      const auto same_size = [&](const LayerOfPair& other) {
         const Pair& first = plan.pairs[other.pair];
         return first.layers[other.layer].m == pair.layers[l].m && first.k == pair.k &&
                first.diagonal == pair.diagonal;

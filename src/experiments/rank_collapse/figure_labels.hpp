@@ -5,7 +5,7 @@
 #include <string>
 
 #include "models/blocks/model_spec.hpp"
-#include "report/figure/figure.hpp"
+#include "report/figure.hpp"
 
 namespace ranklab {
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "models/blocks/stack.hpp"
+#include "run/trials.hpp"
 
 namespace ranklab {
 

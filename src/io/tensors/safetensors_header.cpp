@@ -26,12 +26,12 @@ class HeaderEvents : public nlohmann::json_sax<json> {
   std::vector<SafetensorsEntry> entries;
 
   bool start_object(std::size_t /*size*/) override {
-    if (place_ == Place::outside) {
-      place_ = Place::file;
-    } else if (place_ == Place::file_value) {
-      place_ = key_ == "__metadata__" ? Place::metadata : Place::tensor;
-      if (place_ == Place::tensor) begin_tensor();
-      if (place_ == Place::metadata && std::exchange(has_metadata_, true))
+    if (inside_ == Inside::outside) {
+      inside_ = Inside::file;
+    } else if (inside_ == Inside::file_value) {
+      inside_ = key_ == "__metadata__" ? Inside::metadata : Inside::tensor;
+      if (inside_ == Inside::tensor) begin_tensor();
+      if (inside_ == Inside::metadata && std::exchange(has_metadata_, true))
         fail("two tensors '__metadata__'");
     } else {
       fail_value();
@@ -40,13 +40,13 @@ class HeaderEvents : public nlohmann::json_sax<json> {
   }
 
   bool key(std::string& name) override {
-    if (place_ == Place::file) {
+    if (inside_ == Inside::file) {
       key_ = std::move(name);
-      place_ = Place::file_value;
-    } else if (place_ == Place::metadata) {
+      inside_ = Inside::file_value;
+    } else if (inside_ == Inside::metadata) {
       if (!metadata_.insert(name).second)
         fail("two entries '" + printable_key(name) + "' in __metadata__");
-      place_ = Place::metadata_value;
+      inside_ = Inside::metadata_value;
     } else {
       begin_field(name);
     }
@@ -54,11 +54,11 @@ class HeaderEvents : public nlohmann::json_sax<json> {
   }
 
   bool string(std::string& text) override {
-    if (place_ == Place::metadata_value) {
-      place_ = Place::metadata;
-    } else if (place_ == Place::field && field_ == Field::dtype) {
+    if (inside_ == Inside::metadata_value) {
+      inside_ = Inside::metadata;
+    } else if (inside_ == Inside::field && field_ == Field::dtype) {
       entries.back().dtype = text;
-      place_ = Place::tensor;
+      inside_ = Inside::tensor;
     } else {
       fail_value();
     }
@@ -66,14 +66,14 @@ class HeaderEvents : public nlohmann::json_sax<json> {
   }
 
   bool start_array(std::size_t /*size*/) override {
-    if (place_ != Place::field || field_ == Field::dtype) fail_value();
-    place_ = Place::numbers;
+    if (inside_ != Inside::field || field_ == Field::dtype) fail_value();
+    inside_ = Inside::numbers;
     numbers_.clear();
     return true;
   }
 
   bool number_unsigned(number_unsigned_t number) override {
-    if (place_ != Place::numbers) fail_value();
+    if (inside_ != Inside::numbers) fail_value();
     numbers_.push_back(number);
     return true;
   }
@@ -87,20 +87,20 @@ class HeaderEvents : public nlohmann::json_sax<json> {
       entry.begin = numbers_[0];
       entry.end = numbers_[1];
     }
-    place_ = Place::tensor;
+    inside_ = Inside::tensor;
     return true;
   }
 
   bool end_object() override {
-    if (place_ == Place::tensor && seen_ != 7)
+    if (inside_ == Inside::tensor && seen_ != 7)
       fail_tensor("it lacks one of dtype, shape and data_offsets");
-    place_ = place_ == Place::file ? Place::outside : Place::file;
+    inside_ = inside_ == Inside::file ? Inside::outside : Inside::file;
     return true;
   }
 
   bool null() override {
-    if (place_ != Place::file_value || key_ != "__metadata__") fail_value();
-    place_ = Place::file;  // null counts as missing
+    if (inside_ != Inside::file_value || key_ != "__metadata__") fail_value();
+    inside_ = Inside::file;  // null counts as missing
     return true;
   }
   bool boolean(bool /*value*/) override { fail_value(); }
@@ -118,7 +118,7 @@ class HeaderEvents : public nlohmann::json_sax<json> {
   }
 
  private:
-  enum class Place { outside, file, file_value, metadata, metadata_value, tensor, field, numbers };
+  enum class Inside { outside, file, file_value, metadata, metadata_value, tensor, field, numbers };
   enum class Field { dtype, shape, data_offsets };
 
   [[noreturn]] void fail(const std::string& why) const { throw Failure(label_ + ": " + why); }
@@ -126,13 +126,14 @@ class HeaderEvents : public nlohmann::json_sax<json> {
     fail("tensor '" + printable_key(key_) + "': " + why);
   }
   [[noreturn]] void fail_value() const {
-    if (place_ == Place::metadata_value) fail("__metadata__ of the header holds more than strings");
-    if (place_ == Place::field || place_ == Place::numbers) {
+    if (inside_ == Inside::metadata_value)
+      fail("__metadata__ of the header holds more than strings");
+    if (inside_ == Inside::field || inside_ == Inside::numbers) {
       fail_tensor(field_ == Field::dtype
                       ? "its dtype is not a string"
                       : "its shape and data_offsets must be lists of integers from 0");
     }
-    if (place_ == Place::file_value) fail_tensor("the header does not describe it by an object");
+    if (inside_ == Inside::file_value) fail_tensor("the header does not describe it by an object");
     fail("the header is not a JSON object of tensors");
   }
 
@@ -156,12 +157,12 @@ class HeaderEvents : public nlohmann::json_sax<json> {
     const unsigned bit = 1u << static_cast<unsigned>(field_);
     if ((seen_ & bit) != 0) fail_tensor("two '" + name + "'");
     seen_ |= bit;
-    place_ = Place::field;
+    inside_ = Inside::field;
   }
 
   std::string_view source_;
   const std::string& label_;
-  Place place_ = Place::outside;
+  Inside inside_ = Inside::outside;
   Field field_ = Field::dtype;
   unsigned seen_ = 0;
   std::string key_;

@@ -167,11 +167,11 @@ class IdEvents : public nlohmann::json_sax<json> {
   TokenRows rows;
 
   bool start_array(std::size_t /*size*/) override {
-    if (place_ == Place::outside) {
-      place_ = Place::file;
-    } else if (place_ == Place::file && !is_one_row_) {
+    if (inside_ == Inside::outside) {
+      inside_ = Inside::file;
+    } else if (inside_ == Inside::file && !is_one_row_) {
       rows.begin();
-      place_ = Place::row;
+      inside_ = Inside::row;
     } else {
       refuse("a list");
     }
@@ -179,8 +179,8 @@ class IdEvents : public nlohmann::json_sax<json> {
   }
 
   bool end_array() override {
-    if (place_ == Place::row || is_one_row_) rows.end();
-    place_ = place_ == Place::row ? Place::file : Place::outside;
+    if (inside_ == Inside::row || is_one_row_) rows.end();
+    inside_ = inside_ == Inside::row ? Inside::file : Inside::outside;
     return true;
   }
 
@@ -216,13 +216,13 @@ class IdEvents : public nlohmann::json_sax<json> {
   }
 
  private:
-  enum class Place { outside, file, row };
+  enum class Inside { outside, file, row };
 
   // Call before an entry. If the first entry of the file is not a list, the file is one row.
   void begin_entry() {
-    if (place_ == Place::outside)
+    if (inside_ == Inside::outside)
       throw Failure(label_ + ": not a list of lists of integers, nor a list of integers");
-    if (place_ == Place::row || is_one_row_) return;
+    if (inside_ == Inside::row || is_one_row_) return;
     if (!rows.empty())
       throw Failure(label_ + ": row " + std::to_string(rows.size() + 1) +
                     " is not a list, as row 1 is");
@@ -237,7 +237,7 @@ class IdEvents : public nlohmann::json_sax<json> {
 
   std::size_t bytes_;
   const std::string& label_;
-  Place place_ = Place::outside;
+  Inside inside_ = Inside::outside;
   bool is_one_row_ = false;
 };
 

@@ -34,8 +34,8 @@ inline std::string prefix_of_layer(const ModelSpec& spec, std::uint64_t layer) {
 
 /// The tensors of block `layer` (from 0), drawn in one trial.
 template <class T>
-DrawnTensors<T> block_tensors(const ModelSpec& spec, const Trial& trial, std::uint64_t layer) {
-  return {trial, prefix_of_layer(spec, layer), spec.weight_scale};
+DrawnTensors<T> block_tensors(const ModelSpec& spec, const Streams& streams, std::uint64_t layer) {
+  return {streams, prefix_of_layer(spec, layer), spec.weight_scale};
 }
 
 /// The embedding (d, N) of token ids, from the tensors outside of the layers; `dropout` is for

@@ -67,7 +67,7 @@ arma::Mat<T> DrawnTensors<T>::matrix(const std::string& name, arma::uword rows, 
                                      const Start& start) {
   arma::Mat<T> out(rows, cols, arma::fill::none);
   prefer_large_pages(out.memptr(), out.n_elem * sizeof(T));
-  fill(trial_.stream(prefix_ + name), {out.memptr(), out.n_elem}, start, scale_);
+  fill(streams_.stream(prefix_ + name), {out.memptr(), out.n_elem}, start, scale_);
   parameters_ += out.n_elem;
   return out;
 }
@@ -77,7 +77,7 @@ arma::Mat<T> DrawnTensors<T>::columns(const std::string& name, arma::uword rows,
                                       const std::vector<std::uint32_t>& ids, const Start& start) {
   arma::Mat<T> out(rows, ids.size(), arma::fill::none);
   for (arma::uword j = 0; j < out.n_cols; ++j) {
-    Stream stream = trial_.stream(prefix_ + name);
+    Stream stream = streams_.stream(prefix_ + name);
     stream.skip(ids[j] * ((rows + 1) / 2));  // a block of the stream gives two draws
     fill(stream, {out.colptr(j), rows}, start, scale_);
   }
@@ -89,7 +89,7 @@ template <class T>
 arma::Col<T> DrawnTensors<T>::vector(const std::string& name, arma::uword size,
                                      const Start& start) {
   arma::Col<T> out(size, arma::fill::none);
-  fill(trial_.stream(prefix_ + name), {out.memptr(), out.n_elem}, start, 1.0);
+  fill(streams_.stream(prefix_ + name), {out.memptr(), out.n_elem}, start, 1.0);
   parameters_ += size;
   return out;
 }

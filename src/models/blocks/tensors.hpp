@@ -16,7 +16,7 @@
 #include <tuple>
 #include <vector>
 
-#include "run/trials.hpp"
+#include "core/random.hpp"
 
 namespace ranklab {
 
@@ -62,8 +62,8 @@ class Tensors {
 template <class T>
 class DrawnTensors final : public Tensors<T> {
  public:
-  DrawnTensors(const Trial& trial, std::string prefix, double scale = 1.0)
-      : trial_(trial), prefix_(std::move(prefix)), scale_(scale) {}
+  DrawnTensors(const Streams& streams, std::string prefix, double scale = 1.0)
+      : streams_(streams), prefix_(std::move(prefix)), scale_(scale) {}
 
   arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols,
                       const Start& start) override;
@@ -77,7 +77,7 @@ class DrawnTensors final : public Tensors<T> {
  private:
   void fill(Stream stream, std::span<T> out, const Start& start, double scale) const;
 
-  const Trial& trial_;
+  const Streams& streams_;
   std::string prefix_;
   double scale_;
   std::uint64_t parameters_ = 0;

@@ -65,8 +65,8 @@ class Checkpoint final : public PublishedShapes {
   std::uint64_t bytes() const;
 
  private:
-  // Location of a tensor of the model.
-  struct Place {
+  // Where a tensor of the model is.
+  struct Location {
     std::string key;
     bool inputs_first;
   };
@@ -91,10 +91,10 @@ class Checkpoint final : public PublishedShapes {
   WeightsFile file_;
   const ModelRow& row_;
   const PublishedLayout& layout_;
-  std::string wrapper_, prefix_;         // prefixes of the names of the blocks' tensors
-  std::uint64_t layers_ = 1;             // layers 0 ... layers_ - 1 have tensors in the file
-  std::uint64_t last_layer_ = 0;         // largest layer index of any tensor
-  std::map<std::string, Place> places_;  // by internal name
+  std::string wrapper_, prefix_;            // prefixes of the names of the blocks' tensors
+  std::uint64_t layers_ = 1;                // layers 0 ... layers_ - 1 have tensors in the file
+  std::uint64_t last_layer_ = 0;            // largest layer index of any tensor
+  std::map<std::string, Location> places_;  // by internal name
 };
 
 }  // namespace ranklab

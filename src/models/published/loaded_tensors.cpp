@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/error.hpp"
-#include "linalg/stored_matrix.hpp"
+#include "io/tensors/stored_matrix.hpp"
 
 namespace ranklab {
 namespace {

@@ -141,18 +141,18 @@ std::string claim_lines_html(const Entry& entry) {
 }
 
 std::string elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
-  struct Place {
+  struct Elsewhere {
     std::size_t claims = 0;
     const Entry* entry = nullptr;
   };
-  std::map<std::string, Place> places;
+  std::map<std::string, Elsewhere> places;
   const Json& claims = member(*entry.result, "claims");
   if (!claims.is_array()) return "";
   for (const Json& claim : claims) {
     if (belongs(claim, *entry.result)) continue;
     const std::string id = plain(member(claim, "id")), figure = figure_of_id(id),
                       preset = plain(member(claim, "judged_in"));
-    Place& place = places[preset.empty() ? "Figure " + figure : preset];
+    Elsewhere& place = places[preset.empty() ? "Figure " + figure : preset];
     ++place.claims;
     place.entry = preset.empty() ? entry_of_figure(id, figure, all) : entry_of_preset(preset, all);
   }

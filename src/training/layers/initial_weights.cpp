@@ -60,7 +60,7 @@ Parameter<T> InitialWeights::normal(const std::string& name, arma::uword rows, a
                                     double standard_deviation) const {
   if (law_ == WeightLaw::zero) return constant<T>(name, rows, columns, 0.0);
   arma::mat W(rows, columns);
-  trial_.stream(prefix_ + name).fill_normal({W.memptr(), W.n_elem}, standard_deviation);
+  streams_.stream(prefix_ + name).fill_normal({W.memptr(), W.n_elem}, standard_deviation);
   return make_parameter<T>(prefix_ + name, W, false);
 }
 
@@ -69,7 +69,7 @@ Parameter<T> InitialWeights::uniform(const std::string& name, arma::uword rows, 
                                      double low, double high) const {
   if (law_ == WeightLaw::zero) return constant<T>(name, rows, columns, 0.0);
   arma::mat W(rows, columns);
-  trial_.stream(prefix_ + name).fill_uniform({W.memptr(), W.n_elem}, low, high);
+  streams_.stream(prefix_ + name).fill_uniform({W.memptr(), W.n_elem}, low, high);
   return make_parameter<T>(prefix_ + name, W, false);
 }
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "run/trials.hpp"
+#include "core/random.hpp"
 #include "training/layers/parameter.hpp"
 
 namespace ranklab {
@@ -20,16 +20,16 @@ enum class WeightLaw { fan, small, normal, torch, alg1, zero };
 
 class InitialWeights {
  public:
-  InitialWeights(WeightLaw law, const Trial& trial, std::string prefix = "",
+  InitialWeights(WeightLaw law, const Streams& streams, std::string prefix = "",
                  double deviation = 0.02)
-      : law_(law), trial_(trial), prefix_(std::move(prefix)), deviation_(deviation) {}
+      : law_(law), streams_(streams), prefix_(std::move(prefix)), deviation_(deviation) {}
 
   /// For the parameters of a part: adds "<part>." to their names.
   InitialWeights of(const std::string& part) const {
-    return {law_, trial_, prefix_ + part + ".", deviation_};
+    return {law_, streams_, prefix_ + part + ".", deviation_};
   }
   /// The same names with another law.
-  InitialWeights by(WeightLaw law) const { return {law, trial_, prefix_, deviation_}; }
+  InitialWeights by(WeightLaw law) const { return {law, streams_, prefix_, deviation_}; }
   WeightLaw law() const { return law_; }
 
   // With weight decay.
@@ -61,7 +61,7 @@ class InitialWeights {
   double deviation(arma::uword inputs) const;
 
   WeightLaw law_;
-  const Trial& trial_;
+  const Streams& streams_;
   std::string prefix_;
   double deviation_;
 };

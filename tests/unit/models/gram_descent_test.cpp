@@ -36,7 +36,7 @@ struct Regression {
 
 // Labels that no W reproduces if n > k.
 Regression draw(arma::uword m, arma::uword k, arma::uword n) {
-  const Trial trial(3, 0, 0);
+  const Streams trial(3, 0);
   Regression problem;
   problem.A = draw_gaussian<double>(trial, "A", k, n, 1.0) + 0.5;  // a nonzero mean gives a spike
   problem.Y = draw_gaussian<double>(trial, "Y", m, n, 1.0);

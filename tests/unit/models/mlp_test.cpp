@@ -55,7 +55,7 @@ struct Problem {
 };
 
 Problem problem(const std::string& activation) {
-  const Trial trial(7, 0, 0);
+  const Streams trial(7, 0);
   return {Mlp<double>::draw(trial, d, width, hidden, find_activation(activation)),
           draw_gaussian<double>(trial, "X", d, n, 1.5),
           draw_gaussian<double>(trial, "y", 1, n, 1.0)};
@@ -122,7 +122,7 @@ TEST_CASE("a second pass with the same buffers gives the same numbers") {
 
 TEST_CASE("the single-precision network is the same network rounded") {
   const Problem p = problem("swiglu");
-  const Trial trial(7, 0, 0);
+  const Streams trial(7, 0);
   const Mlp<float> net = Mlp<float>::draw(trial, d, width, hidden, find_activation("swiglu"));
   MlpPass<float> pass;
   const arma::fmat X = arma::conv_to<arma::fmat>::from(p.X);
@@ -136,7 +136,7 @@ TEST_CASE("the single-precision network is the same network rounded") {
 TEST_CASE(
     "initial weights are uniform on +-1/sqrt(fan_in); a gated activation doubles only the hidden "
     "rows") {
-  const Trial trial(3, 0, 0);
+  const Streams trial(3, 0);
   const Mlp<double> net = Mlp<double>::draw(trial, 16, 50, 3, find_activation("swiglu"));
   REQUIRE(net.W.size() == 4);
   CHECK(arma::size(net.W[0]) == arma::size(100, 16));

@@ -11,7 +11,7 @@ using namespace ranklab;
 namespace {
 
 const FeatureSizes sizes{7, 9, 5, 23};
-const Trial trial(11, 2, 0);
+const Streams trial(11, 2);
 
 arma::mat features(const std::string& activation) {
   return draw_random_features<double>(trial, sizes, activation, 0.4);

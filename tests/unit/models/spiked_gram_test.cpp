@@ -15,7 +15,7 @@ using namespace ranklab;
 
 namespace {
 
-const Trial trial(5, 3, 0);
+const Streams trial(5, 3);
 constexpr double rounding = tolerance::residual<double>;
 
 SpikedShape shape_of(std::uint64_t d, std::uint64_t spikes, double low, double high) {

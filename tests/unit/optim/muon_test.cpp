@@ -14,7 +14,7 @@ using namespace ranklab;
 TEST_CASE(
     "the first step is the Newton-Schulz factor of the gradient times the root of the aspect "
     "ratio") {
-  const Trial trial(4, 0, 0);
+  const Streams trial(4, 0);
   for (const auto& [rows, columns, factor] : {std::tuple{8, 2, 2.0}, {2, 8, 1.0}, {5, 5, 1.0}}) {
     const arma::mat g = draw_gaussian<double>(trial, "g", static_cast<std::uint64_t>(rows),
                                               static_cast<std::uint64_t>(columns), 1.0);
@@ -26,7 +26,7 @@ TEST_CASE(
 }
 
 TEST_CASE("momentum is the exponential average of all gradients with one look-ahead step") {
-  const Trial trial(4, 0, 0);
+  const Streams trial(4, 0);
   constexpr double beta = 0.8;
   Muon<double> muon(beta);
   std::vector<arma::mat> g;

@@ -13,7 +13,7 @@ using namespace ranklab;
 
 namespace {
 
-const Trial trial(11, 0, 0);
+const Streams trial(11, 0);
 
 arma::mat gaussian(const char* name, std::uint64_t rows, std::uint64_t columns) {
   return draw_gaussian<double>(trial, name, rows, columns, 1.0);

@@ -18,7 +18,7 @@ TEST_CASE("the step for a diagonal gradient agrees with a calculation by hand") 
 
 TEST_CASE("the step minimizes its majorant of the loss") {
   // [Spectral] eq. (1.4): L(W + U) <= L(W) + <G, U> + L_op ||U||_op^2 / 2.
-  const Trial trial(5, 0, 0);
+  const Streams trial(5, 0);
   const arma::mat G = draw_gaussian<double>(trial, "G", 5, 7, 1.0);
   const double L_op = 9.0;
   const auto operator_norm = [&](const arma::mat& U) {
@@ -38,7 +38,7 @@ TEST_CASE("the step minimizes its majorant of the loss") {
 TEST_CASE("the Euclidean step minimizes its own majorant") {
   // [Spectral] eq. (1.4): L(W + U) <= L(W) + <G, U> + L_F ||U||_F^2 / 2; at its minimizer the value
   // is -||G||_F^2 / (2 L_F).
-  const Trial trial(5, 0, 0);
+  const Streams trial(5, 0);
   const arma::mat G = draw_gaussian<double>(trial, "G", 3, 4, 1.0);
   const double L_F = 2.5;
   const auto majorant = [&](const arma::mat& U) {

@@ -16,7 +16,7 @@ using namespace ranklab;
 
 namespace {
 
-const Trial trial(11, 0, 0);
+const Streams trial(11, 0);
 
 GptShape shape_of(const std::string& activation, Norm norm, bool learned, bool qk_norm) {
   return {.vocabulary = 11,

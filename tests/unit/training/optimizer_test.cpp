@@ -16,7 +16,7 @@ using namespace ranklab;
 
 namespace {
 
-const Trial trial(9, 0, 0);
+const Streams trial(9, 0);
 
 arma::mat gradient(int t) {
   return draw_gaussian<double>(trial, ("g" + std::to_string(t)).c_str(), 6, 3, 1.0);

@@ -189,7 +189,7 @@ TEST_CASE("the weights of a single-precision model give the same logits in doubl
 }
 
 TEST_CASE("the same seed gives bitwise equal losses, another seed different ones") {
-  const Trial other(18, 0, 0);
+  const Streams other(18, 0);
   for (const MixerKind mixer : mixers) {
     CAPTURE(static_cast<int>(mixer));
     const SequenceShape shape = shape_of(mixer);

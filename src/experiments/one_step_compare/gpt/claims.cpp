@@ -9,7 +9,7 @@ namespace {
 
 // Activations -------------------------------------------------------------------------------------
 
-void judge_activations(const View& view, const Named& named, Claims& claims) {
+void judge_activations(const RunRecords& view, const Named& named, Claims& claims) {
   const double width = static_cast<double>(view.run().hidden_width());
   Tally post, pre, normed;
   for (const TrialRecord& record : view.records()) {
@@ -49,7 +49,7 @@ void judge_activations(const View& view, const Named& named, Claims& claims) {
 
 // Gradients ---------------------------------------------------------------------------------------
 
-void judge_mlp_gradients(const View& view, const Named& named, Claims& claims) {
+void judge_mlp_gradients(const RunRecords& view, const Named& named, Claims& claims) {
   Tally large;
   for (const TrialRecord& record : view.records()) {
     for (std::size_t l = 0; l < view.layers(); ++l) {
@@ -75,7 +75,7 @@ void judge_mlp_gradients(const View& view, const Named& named, Claims& claims) {
 
 /// Mean over layers and steps >= early_steps of log(nr(Wv) / min(nr(Wq), nr(Wk), nr(Wo))), for the
 /// gradients of these matrices.
-double mean_log_Wv_over_smallest(const View& view, const TrialRecord& record,
+double mean_log_Wv_over_smallest(const RunRecords& view, const TrialRecord& record,
                                  const std::string& prefix) {
   double sum = 0, count = 0;
   const std::vector<double>& steps = prefix.empty() ? view.run().measured : view.run().probed;
@@ -92,7 +92,7 @@ double mean_log_Wv_over_smallest(const View& view, const TrialRecord& record,
   return sum / count;
 }
 
-void judge_attention_gradients(const View& view, const Named& named, Claims& claims) {
+void judge_attention_gradients(const RunRecords& view, const Named& named, Claims& claims) {
   for (const bool held_out : {false, true}) {
     const std::string prefix = held_out ? probe : "";
     const auto ratios = per_trial(view.records(), [&](const TrialRecord& record) {
@@ -111,7 +111,7 @@ void judge_attention_gradients(const View& view, const Named& named, Claims& cla
 
 // Condition (1.8) ---------------------------------------------------------------------------------
 
-Tally condition_tally(const View& view, const std::string& prefix, bool early,
+Tally condition_tally(const RunRecords& view, const std::string& prefix, bool early,
                       const std::string& block_wanted = "") {
   Tally tally;
   for (const TrialRecord& record : view.records()) {
@@ -128,7 +128,7 @@ Tally condition_tally(const View& view, const std::string& prefix, bool early,
   return tally;
 }
 
-void judge_condition(const View& view, const Named& named, Claims& claims) {
+void judge_condition(const RunRecords& view, const Named& named, Claims& claims) {
   const struct {
     const char *place, *where, *prefix;
     bool early;
@@ -158,7 +158,7 @@ void judge_condition(const View& view, const Named& named, Claims& claims) {
 
 /// Mean over the steps >= early_steps of the ratio nr/st of `block`; if `over_hidden`, each ratio
 /// is divided by the median ratio of the hidden blocks at that step.
-double mean_ratio(const View& view, const TrialRecord& record, const std::string& block,
+double mean_ratio(const RunRecords& view, const TrialRecord& record, const std::string& block,
                   bool over_hidden) {
   double sum = 0, count = 0;
   for (std::size_t i = 0; i < view.run().measured.size(); ++i) {
@@ -185,7 +185,7 @@ double last_over_first(const std::vector<double>& values, const std::vector<doub
   return *std::find_if(values.rbegin(), values.rend(), finite) / *first;
 }
 
-void judge_outer_ratio(const View& view, const Named& named, const std::string& place,
+void judge_outer_ratio(const RunRecords& view, const Named& named, const std::string& place,
                        const std::string& figure, const std::string& id, const std::string& block,
                        const std::string& what, Claims& claims) {
   const std::string source = "Section 1.2.1, " + figure;
@@ -210,7 +210,7 @@ void judge_outer_ratio(const View& view, const Named& named, const std::string& 
               "nr/st over that median, mean over the measured steps from 32 on");
 }
 
-void judge_embedding(const View& view, const Named& named, Claims& claims) {
+void judge_embedding(const RunRecords& view, const Named& named, Claims& claims) {
   Tally loose;
   double looseness = 0;
   for (const TrialRecord& record : view.records()) {
@@ -247,7 +247,7 @@ void judge_embedding(const View& view, const Named& named, Claims& claims) {
 
 void judge_indicator(const Plan& plan, const Records& records, Claims& claims) {
   const Run& run = plan.paper_run();
-  const View view(run, records);
+  const RunRecords view(run, records);
   Tally above;
   std::vector<double> spread;
   for (const TrialRecord& record : records) {
@@ -290,7 +290,7 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
   judge_indicator(plan, records, claims);
   for (const Run& run : plan.runs) {
     if (!run.is_main()) continue;
-    const View view(run, records);
+    const RunRecords view(run, records);
     const Named named(plan, run);
     judge_activations(view, named, claims);
     judge_mlp_gradients(view, named, claims);

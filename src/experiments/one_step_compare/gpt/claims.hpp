@@ -13,9 +13,9 @@
 namespace ranklab::gpt {
 
 /// One run and the records of all trials.
-class View {
+class RunRecords {
  public:
-  View(const Run& run, const Records& records) : run_(run), records_(records) {}
+  RunRecords(const Run& run, const Records& records) : run_(run), records_(records) {}
 
   const Run& run() const { return run_; }
   const Records& records() const { return records_; }
@@ -85,7 +85,7 @@ Table2 table_2(const Plan& plan, const Records& records);
 inline constexpr double printed_plain = 0.62, printed_gated = 0.27;
 
 /// Claims about the best single steps (one_step_claims.cpp).
-void judge_one_step(const View& view, const Named& named, Claims& claims);
+void judge_one_step(const RunRecords& view, const Named& named, Claims& claims);
 
 /// Claims that compare runs: initialization, widths, optimizers, gates, Table 2 (comparisons.cpp).
 void judge_comparisons(const Plan& plan, const Records& records, Claims& claims);

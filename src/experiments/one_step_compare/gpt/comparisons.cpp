@@ -123,7 +123,7 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
   for (const Run* run : runs) widths.push_back(static_cast<double>(run->config.dim));
   const auto mean_at = [&](const TrialRecord& record, const Run& run,
                            const std::vector<std::string>& names) {
-    const View view(run, records);
+    const RunRecords view(run, records);
     const auto i = static_cast<std::size_t>(
         std::find(run.measured.begin(), run.measured.end(), *step) - run.measured.begin());
     double sum = 0, count = 0;

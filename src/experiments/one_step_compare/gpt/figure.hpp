@@ -3,7 +3,7 @@
 #pragma once
 
 #include "experiments/one_step_compare/gpt/gpt.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab::gpt {
 

@@ -12,7 +12,7 @@ namespace ranklab::gpt {
 template <class T>
 void Moments::add(const std::string& name, const arma::Mat<T>& A, MeanShare share) {
   const arma::mat wide = arma::conv_to<arma::mat>::from(A);
-  Moment& moment = of_[name];
+  SecondMoment& moment = of_[name];
   moment.share = share;
   if (moment.gram.is_empty()) {
     moment.gram.zeros(A.n_rows, A.n_rows);
@@ -35,7 +35,7 @@ double Moments::stable_rank(const std::string& name) const {
 }
 
 double Moments::mean_share(const std::string& name) const {
-  const Moment& moment = of_.at(name);
+  const SecondMoment& moment = of_.at(name);
   return arma::dot(moment.sum, moment.sum) / tokens_ / arma::trace(moment.gram);
 }
 

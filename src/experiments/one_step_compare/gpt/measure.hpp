@@ -38,12 +38,12 @@ class Moments {
   double tokens() const { return tokens_; }
 
  private:
-  struct Moment {
+  struct SecondMoment {
     arma::mat gram;  // A A', upper triangle only
     arma::vec sum;   // of the columns
     MeanShare share = MeanShare::left_out;
   };
-  std::map<std::string, Moment> of_;
+  std::map<std::string, SecondMoment> of_;
   std::vector<double> counts_;
   double tokens_ = 0;
 };

@@ -11,7 +11,7 @@ namespace {
 struct Pairs {
   std::vector<double> predicted, measured;
 };
-Pairs pairs_of(const View& view, const TrialRecord& record, const std::string& when,
+Pairs pairs_of(const RunRecords& view, const TrialRecord& record, const std::string& when,
                const std::string& what) {
   const std::vector<double>&x = view.series(record, when + predicted_ratio),
         &y = view.series(record, when + what);
@@ -80,7 +80,7 @@ std::string steps_text(const std::vector<double>& steps) {
 
 /// `place` begins the ids; `when` is the prefix `early` or empty; `what` is the series of measured
 /// ratios; `where` names the batch.
-void judge_ratios(const View& view, const Named& named, const std::string& place,
+void judge_ratios(const RunRecords& view, const Named& named, const std::string& place,
                   const std::string& when, const char* what, const std::string& where,
                   Claims& claims) {
   const auto of = [&](double (*measure)(const Pairs&)) {
@@ -126,7 +126,7 @@ void judge_ratios(const View& view, const Named& named, const std::string& place
 
 }  // namespace
 
-void judge_one_step(const View& view, const Named& named, Claims& claims) {
+void judge_one_step(const RunRecords& view, const Named& named, Claims& claims) {
   for (const std::string when : {"", early}) {
     if (one_step_points(view.run(), !when.empty()).empty()) continue;
     const std::string place = when.empty() ? "eq-1.1" : "eq-1.1/early";

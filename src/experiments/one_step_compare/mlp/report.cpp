@@ -3,7 +3,7 @@
 
 #include "core/statistics.hpp"
 #include "experiments/one_step_compare/mlp/mlp.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab::mlp {
 namespace {

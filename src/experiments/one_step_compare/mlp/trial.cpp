@@ -5,8 +5,8 @@
 #include "experiments/one_step_compare/mlp/descent.hpp"
 #include "experiments/one_step_compare/mlp/mlp.hpp"
 #include "io/atomic_file.hpp"
+#include "io/tensors/stored_matrix.hpp"
 #include "linalg/decompositions.hpp"
-#include "linalg/stored_matrix.hpp"
 #include "models/random_features.hpp"
 
 namespace ranklab::mlp {

@@ -8,7 +8,7 @@
 #include "linalg/spectra.hpp"
 #include "models/mlp.hpp"
 #include "models/random_features.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab {
 namespace {

@@ -6,7 +6,7 @@
 #include "core/statistics.hpp"
 #include "core/undefined.hpp"
 #include "experiments/one_step_compare/regression/regression.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab::regression {
 namespace {

@@ -5,7 +5,7 @@
 #include "core/error.hpp"
 #include "core/statistics.hpp"
 #include "experiments/one_step_compare/transformer_init/transformer_init.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab {
 namespace transformer_init {

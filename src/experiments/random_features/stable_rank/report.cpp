@@ -8,7 +8,7 @@
 #include "core/undefined.hpp"
 #include "experiments/random_features/stable_rank/stable_rank.hpp"
 #include "models/gaussian_moments.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 #include "report/figure/cell_text.hpp"
 
 namespace ranklab::stable_ranks {

@@ -4,7 +4,7 @@
 #include "core/statistics.hpp"
 #include "experiments/random_features/trajectory/trajectory.hpp"
 #include "models/activations.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab {
 namespace trajectory {

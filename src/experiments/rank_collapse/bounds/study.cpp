@@ -10,7 +10,7 @@
 #include "experiments/rank_collapse/figure_labels.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "models/blocks/model_row.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab {
 namespace bounds {

@@ -12,7 +12,7 @@
 #include "core/tolerances.hpp"
 #include "experiments/study.hpp"
 #include "models/blocks/model_spec.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab {
 

@@ -13,7 +13,7 @@
 #include "experiments/rank_collapse/model_files.hpp"
 #include "experiments/rank_collapse/token_escalation/path.hpp"
 #include "models/blocks/model_row.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab {
 namespace escalation {

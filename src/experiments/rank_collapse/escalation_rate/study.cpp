@@ -4,7 +4,7 @@
 
 #include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
 #include "models/blocks/model_row.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab {
 

@@ -6,7 +6,7 @@
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "experiments/rank_collapse/eta/eta.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab {
 namespace eta {

@@ -9,7 +9,7 @@
 #include "core/tolerances.hpp"
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/examples/examples.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab {
 namespace examples {

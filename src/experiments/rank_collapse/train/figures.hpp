@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "experiments/rank_collapse/train/train.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab::train {
 

@@ -12,9 +12,9 @@ namespace ranklab::train {
 namespace {
 
 template <class T>
-class Tensors {
+class TensorList {
  public:
-  explicit Tensors(const SequenceModel<T>& model) : model_(model) {}
+  explicit TensorList(const SequenceModel<T>& model) : model_(model) {}
 
   void add(TensorToWrite&& one) { tensors_.push_back(std::move(one)); }
   const arma::Mat<T>& of(const std::string& parameter) const {
@@ -55,7 +55,7 @@ bool is_mamba2(const SequenceShape& shape) {
 template <class T>
 std::vector<TensorToWrite> gpt2_tensors(const SequenceModel<T>& model) {
   const std::uint64_t d = model.shape().dim;
-  Tensors<T> out(model);
+  TensorList<T> out(model);
   const auto norm = [&](const std::string& key, const std::string& parameter) {
     out.vector(key + ".weight", parameter + ".gain");
     out.vector(key + ".bias", parameter + ".bias");
@@ -84,7 +84,7 @@ std::vector<TensorToWrite> gpt2_tensors(const SequenceModel<T>& model) {
 
 template <class T>
 std::vector<TensorToWrite> mamba2_tensors(const SequenceModel<T>& model) {
-  Tensors<T> out(model);
+  TensorList<T> out(model);
   out.add_transposed("backbone.embedding.weight", "embedding");
   for (std::uint64_t l = 0; l < model.shape().layers; ++l) {
     const std::string key = "backbone.layers." + std::to_string(l) + ".",

@@ -6,7 +6,7 @@
 #include "experiments/spike_plus_bulk/features/features.hpp"
 #include "models/activations.hpp"
 #include "models/feature_moments.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab::features {
 namespace {

@@ -1,7 +1,7 @@
 #include <string>
 
 #include "experiments/spike_plus_bulk/gradient_rank/gradient_rank.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab::gradient_rank {
 namespace {

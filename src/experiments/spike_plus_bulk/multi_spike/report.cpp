@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 namespace ranklab::multi_spike {
 namespace {

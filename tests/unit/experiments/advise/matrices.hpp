@@ -11,8 +11,8 @@
 #include "experiments/result_parts.hpp"
 #include "gaussian.hpp"
 #include "io/atomic_file.hpp"
+#include "io/tensors/stored_matrix.hpp"
 #include "linalg/decompositions.hpp"
-#include "linalg/stored_matrix.hpp"
 #include "temporary_folder.hpp"
 
 /// m x k with orthonormal rows or columns: all singular values are 1, so nr = st = min(m, k).

@@ -97,7 +97,7 @@ TEST_CASE("a manifest may give the step of its pairs, and second moments instead
       R"({"step": 30, "pairs": [{"name": "fc", "second_moment": "m.npy", "samples": 9, "gradient": "g.npy"}]})");
   const auto pairs = read_manifest({}, folder / "m.json");
   REQUIRE(pairs.size() == 1);
-  CHECK(pairs[0].moment == Moment{30, -1});
+  CHECK(pairs[0].when == When{30, -1});
   CHECK(pairs[0].second_moment == folder / "m.npy");
   CHECK(pairs[0].samples == 9);
   CHECK(pairs[0].has_activation());

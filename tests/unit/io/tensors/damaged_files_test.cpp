@@ -10,9 +10,9 @@
 #include "core/random.hpp"
 #include "io/tensors/opened.hpp"
 #include "io/tensors/stored_bytes.hpp"
+#include "io/tensors/stored_matrix.hpp"
 #include "io/tensors/token_ids.hpp"
 #include "io/tensors/weights_file.hpp"
-#include "linalg/stored_matrix.hpp"
 #include "models/blocks/model_config.hpp"
 
 namespace damaged_files_test {

@@ -6,7 +6,7 @@
 #include "io/byte_source.hpp"
 #include "io/tensors/opened.hpp"
 #include "io/tensors/stored_bytes.hpp"
-#include "linalg/stored_matrix.hpp"
+#include "io/tensors/stored_matrix.hpp"
 
 namespace npz_test {
 

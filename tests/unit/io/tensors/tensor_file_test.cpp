@@ -11,7 +11,7 @@
 #include "core/text.hpp"
 #include "io/tensors/opened.hpp"
 #include "io/tensors/stored_bytes.hpp"
-#include "linalg/stored_matrix.hpp"
+#include "io/tensors/stored_matrix.hpp"
 
 namespace tensor_file_test {
 

@@ -56,7 +56,7 @@ std::vector<ModelSpec> specs(const std::string& norm) {
 // The tensors of one layer as a block requests them, from the trial's streams.
 template <class T>
 struct Drawn {
-  Trial trial{3, 0, 0};
+  Streams trial{3, 0};
   DrawnTensors<T> tensors{trial, "layer0."};
 };
 
@@ -318,7 +318,7 @@ TEST_CASE("bare block: with zero weights, only the skip remains") {
   for (ModelSpec spec : specs("none")) {
     if (spec.value_weights == "orthogonal" || spec.value_weights == "identity") continue;
     CAPTURE(spec.model);
-    Trial trial{3, 0, 0};
+    Streams trial{3, 0};
     DrawnTensors<double> zero(trial, "layer0.", 0.0);
     const auto block = make_block_of<BareBlock>(spec, zero);
     State<double> state = start<double>(spec, 2000.0);

@@ -37,7 +37,7 @@ ModelSpec spec_of(const std::string& model, const std::string& norm = "layer",
 
 using by_loops::layer_norm, by_loops::linear, by_loops::sigma, by_loops::Weights;
 
-const Trial trial(3, 1, 0);
+const Streams trial(3, 1);
 
 // The factors of dropout: 0, or 1 / (1 - rate).
 class Factors {

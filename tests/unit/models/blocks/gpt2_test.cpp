@@ -63,7 +63,7 @@ arma::mat expected_output(const ModelSpec& spec, const Weights& w, const arma::m
   return (spec.lambda_at == "both" ? lambda : 1.0) * Y + linear(w, "mlp.c_proj", Z);
 }
 
-const Trial trial(3, 1, 0);
+const Streams trial(3, 1);
 
 arma::mat input() {
   return gaussian(d, N, "X");

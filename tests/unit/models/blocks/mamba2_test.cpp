@@ -191,7 +191,7 @@ TEST_CASE(
   spec.dim = 768;
   resolve_defaults(spec);
   CHECK(spec.heads == 24);
-  const Trial trial(1, 0, 0);
+  const Streams trial(1, 0);
   DrawnTensors<float> tensors(trial, "");
   make_block<float>(spec, tensors);
   CHECK(24 * tensors.parameters() + 50288 * 768 + 768 == 128989632);
@@ -209,7 +209,7 @@ TEST_CASE("Mamba-2: tensors have the published names, shapes and initial values"
   ModelSpec grouped = spec;
   grouped.groups = 3;
   grouped.taps = 2;
-  const Trial trial(1, 0, 0);
+  const Streams trial(1, 0);
   DrawnTensors<float> counted(trial, "");
   make_block<float>(grouped, counted);
   CHECK(static_cast<double>(counted.parameters()) == parameters_per_block(grouped));

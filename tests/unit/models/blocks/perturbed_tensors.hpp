@@ -41,7 +41,7 @@ class PerturbedTensors final : public ranklab::Tensors<T> {
   }
 
   double step_;
-  const ranklab::Trial trial_{7, 0, 0};
+  const ranklab::Streams trial_{7, 0};
   ranklab::DrawnTensors<T> start_{trial_, ""};
   std::map<std::string, arma::mat> kept_;
 };

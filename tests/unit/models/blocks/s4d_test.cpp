@@ -178,7 +178,7 @@ TEST_CASE(
 
 TEST_CASE("S4D: [LambdaSkip] A.13.1 has 32 layers and 1.6 million parameters") {
   const ModelSpec spec = spec_of(128, 64);
-  const Trial trial(1, 0, 0);
+  const Streams trial(1, 0);
   DrawnTensors<float> tensors(trial, "");
   make_block<float>(spec, tensors);
   CHECK(tensors.parameters() == 49920);  // 2 d^2 + 134 d

@@ -24,8 +24,8 @@ bool same(const arma::mat& A, const arma::mat& B) {
   return arma::size(A) == arma::size(B) && std::equal(A.begin(), A.end(), B.begin());
 }
 
-const Trial& trial(std::uint64_t index = 3) {
-  static const Trial third(1, 3, 0), fourth(1, 4, 0);
+const Streams& trial(std::uint64_t index = 3) {
+  static const Streams third(1, 3), fourth(1, 4);
   return index == 3 ? third : fourth;
 }
 

@@ -60,7 +60,7 @@ arma::mat expected_output(const ModelSpec& spec, const PerturbedTensors<double>&
 }
 
 // A block from drawn tensors and the input of most tests.
-const Trial trial(3, 1, 0);
+const Streams trial(3, 1);
 
 std::unique_ptr<Block<double>> drawn_block(const ModelSpec& spec) {
   DrawnTensors<double> tensors(trial, "");

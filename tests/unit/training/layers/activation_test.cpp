@@ -18,7 +18,7 @@ using namespace ranklab;
 
 namespace {
 
-const Trial trial(3, 0, 0);
+const Streams trial(3, 0);
 
 }  // namespace
 

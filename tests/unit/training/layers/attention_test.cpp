@@ -19,7 +19,7 @@ using namespace ranklab;
 namespace {
 
 constexpr std::uint64_t d = 8, heads = 2, context = 5, N = 15;
-const Trial trial(5, 0, 0);
+const Streams trial(5, 0);
 
 AttentionPass<double> drawn() {
   AttentionPass<double> pass;

@@ -15,7 +15,7 @@ using namespace ranklab;
 
 namespace {
 
-const Trial trial(23, 4, 0);
+const Streams trial(23, 4);
 
 void check_normal(const Parameter<double>& drawn, double deviation) {
   const double n = static_cast<double>(drawn.W.n_elem);

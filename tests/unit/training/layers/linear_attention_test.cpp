@@ -10,7 +10,7 @@ using namespace mixer_checks;
 namespace {
 
 constexpr arma::uword d = 6, length = 7;
-const Trial trial(3, 0, 0);
+const Streams trial(3, 0);
 const InitialWeights initial(WeightLaw::fan, trial, "mixer.");
 const arma::mat X = gaussian(d, 2 * length, "X");
 

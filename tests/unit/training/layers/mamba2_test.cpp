@@ -17,7 +17,7 @@ namespace {
 
 constexpr arma::uword d = 6, length = 9, p = 4, n = 5, width = 2 * d, heads = width / p,
                       channels = width + 2 * n;
-const Trial trial(3, 0, 0);
+const Streams trial(3, 0);
 const InitialWeights initial(WeightLaw::fan, trial, "mixer.");
 const arma::mat X = gaussian(d, 2 * length, "X");
 

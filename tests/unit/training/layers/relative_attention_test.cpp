@@ -22,7 +22,7 @@ using mixer_checks::relative;
 namespace {
 
 constexpr arma::uword d = 8, heads = 2, length = 5, N = 10;
-const Trial trial(29, 0, 0);
+const Streams trial(29, 0);
 const InitialWeights initial(WeightLaw::alg1, trial);
 
 AttentionShape shape() {

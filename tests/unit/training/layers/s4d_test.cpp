@@ -15,7 +15,7 @@ using namespace mixer_checks;
 namespace {
 
 constexpr arma::uword length = 9, n = 6;
-const Trial trial(3, 0, 0);
+const Streams trial(3, 0);
 const InitialWeights initial(WeightLaw::fan, trial, "mixer.");
 
 arma::mat tokens(arma::uword d) {

@@ -20,7 +20,7 @@ using namespace ranklab;
 namespace {
 
 constexpr arma::uword d = 3, width = 5, tokens = 4;
-const Trial trial(7, 0, 0);
+const Streams trial(7, 0);
 const InitialWeights initial(WeightLaw::fan, trial, "block.");
 
 /// Row i of Y is 2 i times that of X. Y is not parallel to X, as norms would hide a multiple of X.

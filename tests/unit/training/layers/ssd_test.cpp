@@ -16,7 +16,7 @@ using namespace ranklab;
 TEST_CASE_TEMPLATE(
     "steps are log(1 + exp(.)) with the same relative precision for large and small steps", T,
     float, double) {
-  const Trial trial(3, 0, 0);
+  const Streams trial(3, 0);
   Ssd<T> ssd({.heads = 1, .head_width = 1, .state = 1, .length = 1},
              InitialWeights(WeightLaw::fan, trial));
   ssd.D.W.zeros();

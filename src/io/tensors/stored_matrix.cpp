@@ -1,4 +1,4 @@
-#include "linalg/stored_matrix.hpp"
+#include "io/tensors/stored_matrix.hpp"
 
 #include "io/tensors/tensor_file.hpp"
 #include "io/tensors/widen.hpp"

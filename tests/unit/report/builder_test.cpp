@@ -1,4 +1,4 @@
-#include "report/figure/builder.hpp"
+#include "report/builder.hpp"
 
 #include <doctest/doctest.h>
 

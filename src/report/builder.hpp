@@ -8,7 +8,7 @@
 
 #include "core/record.hpp"
 #include "report/claims.hpp"
-#include "report/figure/figure.hpp"
+#include "report/figure.hpp"
 #include "report/result.hpp"
 
 namespace ranklab {
