@@ -143,6 +143,13 @@ FORCE:
 
 $(VERSIONED:%.cpp=$(BUILD)/%.o): $(BUILD)/generated/version.hpp
 
+# The files of the HTML page as text in a header: style.css becomes the constant style_css.
+PAGE_FILES := $(wildcard src/report/page/*.html src/report/page/*.css)
+$(BUILD)/generated/page_files.hpp: $(PAGE_FILES)
+	@mkdir -p $(@D)
+	@for file in $^; do name=$${file##*/}; \
+	   printf 'inline constexpr char %s[] = R"file(' $${name/./_}; cat $$file; printf ')file";\n'; done > $@
+
 # Up to twelve files below a second-level folder are compiled together as a unit, so that templates
 # are instantiated once. A clean build takes 222 CPU seconds instead of 475 with g++ 12, and 287
 # instead of 931 with g++ 14 (FILES_PER_UNIT=1 uses only precompiled headers). ccache does not
@@ -207,6 +214,7 @@ $(call of_kinds,writes studies tests helps) $(BUILD)/precompiled/tests.hpp.gch: 
 $(call of_kinds,tests helps) $(BUILD)/tests/%.o: private INCLUDE += -Itests/unit
 $(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): private PRECOMPILED = $(DOCUMENTS)
 $(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): $(DOCUMENTS).gch
+$(filter $(BUILD)/units/writes/src/report/page.%,$(OBJECTS)): $(BUILD)/generated/page_files.hpp
 $(call of_kinds,tests): private PRECOMPILED = $(BUILD)/precompiled/tests.hpp
 $(call of_kinds,tests): $(BUILD)/precompiled/tests.hpp.gch
 $(call of_kinds,studies computes helps) $(BUILD)/src/main.o $(addprefix $(BUILD)/tests/,bench/bench.o fuzz/main.o unit/tiny_checkpoint.o unit/tiny_layouts.o): $(BUILD)/precompiled/program.hpp.gch
@@ -310,7 +318,7 @@ lint: ## check with clang-format, compiler warnings as errors (build-strict) and
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(LINT_PACKAGES)'
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@$(MAKE) --no-print-directory $(JOBS) STRICT=1 BUILD=build-strict build-strict/ranklab build-strict/unit-tests
-	@$(MAKE) --no-print-directory $(BUILD)/generated/version.hpp
+	@$(MAKE) --no-print-directory $(BUILD)/generated/version.hpp $(BUILD)/generated/page_files.hpp
 	@printf '%s\n' $(sort $(shell find src -name '*.cpp')) | \
 	  xargs -P $$(nproc) -n 1 sh -c 'clang-tidy --quiet "$$0" -- -std=c++20 $(ARMA) $(INCLUDE) 2>/dev/null || { echo "clang-tidy: $$0"; exit 1; }'
 

@@ -15,7 +15,7 @@ namespace {
 
 void print_summary(const ResolvedRun& run, const Execution& execution) {
   if (run.prints_table) {
-    print_table(execution.document, stdout);
+    print_result_table(execution.document, stdout);
     std::fflush(stdout);  // before the path on standard error
     return;
   }

@@ -58,7 +58,7 @@ std::string verdict_counts(const OrderedJson& claims) {
   return words.empty() ? "no claims" : joined(words);
 }
 
-void print_table(const OrderedJson& document, std::FILE* to) {
+void print_result_table(const OrderedJson& document, std::FILE* to) {
   const auto line = [&, columns = columns_of_text(to)](const std::string& text) {
     std::fprintf(to, "%s\n", shortened(text, columns).c_str());
   };
@@ -86,7 +86,7 @@ void print_table(const OrderedJson& document, std::FILE* to) {
 }
 
 void print_findings(const OrderedJson& document) {
-  print_table(document, stderr);
+  print_result_table(document, stderr);
   const std::size_t columns = columns_of_text(stderr);
   const bool in_color = shows_colors(STDERR_FILENO);
   constexpr std::size_t verdict_width = 15, indent = 2 + verdict_width + 1;

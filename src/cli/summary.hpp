@@ -12,7 +12,7 @@ std::string verdict_counts(const nlohmann::ordered_json& claims);
 
 /// Prints the table, the skipped layers, the failed gates and the assumptions. On a terminal, lines
 /// are cut at its width.
-void print_table(const nlohmann::ordered_json& document, std::FILE* to);
+void print_result_table(const nlohmann::ordered_json& document, std::FILE* to);
 
 /// Prints to standard error the table and the claims, failures first. On a terminal the output is
 /// in color and fits the width.

@@ -1,8 +1,11 @@
 #include "report/page/page.hpp"
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "core/error.hpp"
+#include "page_files.hpp"  // page.html, style.css and symbols.html as text
 #include "report/figure/gnuplot.hpp"
 #include "report/figure/json.hpp"
 #include "report/page/entry.hpp"
@@ -10,19 +13,24 @@
 #include "report/page/overview.hpp"
 #include "report/page/section.hpp"
 #include "report/page/statements.hpp"
-#include "report/page/style.hpp"
 #include "report/page/summary.hpp"
-#include "report/page/symbols.hpp"
 #include "report/papers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
 
-constexpr const char* head =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-    "name=\"viewport\" "
-    "content=\"width=device-width, initial-scale=1\">\n<title>ranklab report</title>\n<style>";
+// The text with each {{name}} replaced by its part. Parts are not searched for further names.
+std::string filled(std::string_view text, const std::map<std::string_view, std::string>& parts) {
+  std::string out;
+  for (std::size_t open = text.find("{{"); open != std::string_view::npos; open = text.find("{{")) {
+    const std::size_t close = text.find("}}", open);
+    out += text.substr(0, open);
+    out += parts.at(text.substr(open + 2, close - open - 2));
+    text.remove_prefix(close + 2);
+  }
+  return out.append(text);
+}
 
 std::string sections_html(const std::vector<Entry>& entries) {
   std::string out;
@@ -75,11 +83,12 @@ std::string html_report(const std::vector<nlohmann::json>& results,
     of_papers = of_papers || entry.paper < papers.size();
   }
   const std::vector<JudgedStatement> statements = statements_of(documents);
-  return head + std::string(html_style) +
-         "</style>\n</head>\n<body>\n<header><h1>ranklab report</h1></header>\n<main>\n" +
-         overview_html(entries, statements) + sections_html(entries) +
-         open_points_html(statements, entries) + results_html(entries, statements) +
-         (of_papers ? symbols_html() : "") + "</main>\n</body>\n</html>\n";
+  return filled(page_html, {{"style", style_css},
+                            {"overview", overview_html(entries, statements)},
+                            {"sections", sections_html(entries)},
+                            {"open points", open_points_html(statements, entries)},
+                            {"results", results_html(entries, statements)},
+                            {"symbols", of_papers ? symbols_html : ""}});
 }
 
 }  // namespace ranklab
