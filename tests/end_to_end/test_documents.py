@@ -52,7 +52,7 @@ class DocumentsTest(ProgramTest):
         self.assertEqual(sorted(order), sorted(name for name in os.listdir(source) if "." not in name))
         arrows = {(os.path.relpath(os.path.dirname(path), source), included)
                   for path in glob.glob(os.path.join(source, "*", "**", "*.?pp"), recursive=True)
-                  for included in re.findall(r'^#include "(.*)/', text_of(path), re.MULTILINE)}
+                  for included in re.findall(r'^#include "([^"]*)/', text_of(path), re.MULTILINE)}
         self.assertGreater(len(arrows), 50)
         for place, included in arrows:
             with self.subTest(folder=place, includes=included):
