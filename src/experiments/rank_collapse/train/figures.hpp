@@ -10,17 +10,6 @@
 
 namespace ranklab::train {
 
-// From the series of the curves to figures --------------------------------------------------------
-
-/// Comparison of lambdas (figure_lambda.cpp): a paper's table and the accuracies, or the training
-/// losses of language models. Learning curves and tokens are further figures.
-void add_figures_of_lambdas(ResultBuilder& out, const Plan& plan, const Task& task);
-/// Adds Table 1 or Figure 5 of [LambdaSkip] with our accuracies, unless it would be too wide
-/// (figure_lambda_table.cpp).
-void add_printed_table(ResultBuilder& out, const Plan& plan, const Task& task);
-/// Comparison of variants (figure_variants.cpp): losses. Tokens and gradients are further figures.
-void add_figures_of_variants(ResultBuilder& out, const Plan& plan, const Task& task);
-
 // Words (figures.cpp) -----------------------------------------------------------------------------
 
 /// "usual initial weights" for fan, and their law: "variance 1 / fan-in".

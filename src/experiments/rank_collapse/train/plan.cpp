@@ -374,23 +374,6 @@ std::vector<const Curve*> Plan::groups() const {
   return out;
 }
 
-std::vector<std::string> representation_series(const Plan& plan, const std::string& moment) {
-  const bool edge = moment == "start." || moment == "end.";
-  if (!plan.config.compares_variants()) {
-    return edge ? std::vector<std::string>{mu_normalized, token_similarity, dispersion}
-                : std::vector<std::string>{};
-  }
-  return edge ? std::vector<std::string>{mu_normalized, token_similarity, cosine, rms}
-              : std::vector<std::string>{token_similarity, cosine, rms};
-}
-
-std::vector<std::string> block_series(const Plan& plan, const std::string& moment) {
-  if (plan.config.compares_variants()) return {block_gradient, branch_ratio};
-  if (moment == "half.") return {};
-  if (moment == "start.") return {block_gradient, mixer_gradient};
-  return {block_gradient};
-}
-
 std::string weights_file(const Plan& plan, const Curve& curve, std::uint64_t trial) {
   const std::string of_curve = plan.curves.size() == 1 ? "" : "." + curve.name;
   const std::string of_trial = trial == 0 ? "" : "." + std::to_string(trial + 1);

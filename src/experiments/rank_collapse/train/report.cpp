@@ -1,21 +1,23 @@
 #include "core/text.hpp"
 #include "experiments/rank_collapse/train/figures.hpp"
+#include "experiments/rank_collapse/train/purpose.hpp"
 
 namespace ranklab::train {
 namespace {
 
 void add_curve(ResultBuilder& out, const Plan& plan, const Task& task, const Curve& curve) {
   const std::string prefix = curve.name + ".";
+  const Purpose& purpose = purpose_of(plan.config);
   out.series(prefix + train_loss, "step", tenths_of(curve, 1));
   out.series(prefix + accuracy, "step", tenths_of(curve, 0));
   for (const std::string& when : moments) {
-    for (const std::string& name : representation_series(plan, when))
+    for (const std::string& name : purpose.representation_series(when))
       out.series(prefix + when + name, "layer");
-    for (const std::string& name : block_series(plan, when))
+    for (const std::string& name : purpose.block_series(when))
       out.series(prefix + when + name, "block", 1);
   }
-  if (plan.config.compares_variants()) out.series(prefix + test_loss, "step", tenths_of(curve, 0));
-  if (plan.config.compares_variants() && task.is_text()) {
+  if (purpose.follows_test_loss) out.series(prefix + test_loss, "step", tenths_of(curve, 0));
+  if (purpose.looks_ahead && task.is_text()) {
     for (const char* name : {future_loss, future_excess, future_gradient})
       out.scalar(prefix + name);
   }
@@ -40,22 +42,14 @@ void add_curve(ResultBuilder& out, const Plan& plan, const Task& task, const Cur
 }  // namespace
 
 Result report(const Plan& plan, const Task& task, const Records& records) {
-  ResultBuilder out(
-      plan.config.compares_variants()
-          ? "Training post-norm, pre-norm and de-escalated models: effect of norm placement on "
-            "losses and tokens"
-          : "Training models with lambda-skip connections: effect of lambda on accuracy and tokens",
-      records);
+  const Purpose& purpose = purpose_of(plan.config);
+  ResultBuilder out(purpose.title, records);
   out.claims().set_unit(Unit::training);
   if (records.empty()) return out.take();  // interrupted before the end of a trial
   for (const Curve& curve : plan.curves) add_curve(out, plan, task, curve);
-  judge(plan, task, records, out.claims());
+  purpose.judge(plan, task, records, out.claims());
   out.note(task.description());
-  if (plan.config.compares_variants()) {
-    add_figures_of_variants(out, plan, task);
-  } else {
-    add_figures_of_lambdas(out, plan, task);
-  }
+  purpose.draw(out, plan, task);
   for (const Curve& curve : plan.curves) {
     double count = 0;
     for (const TrialRecord& record : records) count += record.scalar(curve.name + "." + diverged);

@@ -109,10 +109,8 @@ inline constexpr char future_loss[] = "future_loss", future_excess[] = "future_e
                       future_gradient[] = "future_gradient_share";
 
 /// Times at which a run is measured: before it, after an eighth and a half of its steps, and after
-/// it. The functions list what is recorded at such a time over representations and over blocks.
+/// it.
 inline const std::vector<std::string> moments = {"start.", "eighth.", "half.", "end."};
-std::vector<std::string> representation_series(const Plan& plan, const std::string& moment);
-std::vector<std::string> block_series(const Plan& plan, const std::string& moment);
 
 // From a trial to the result ----------------------------------------------------------------------
 
@@ -138,10 +136,6 @@ void save_weights(const SequenceModel<T>& model, const std::string& file);
 /// there are several curves, then the number of the trial from the second trial on:
 /// weights.mamba2.2.safetensors.
 std::string weights_file(const Plan& plan, const Curve& curve, std::uint64_t trial);
-
-void judge(const Plan& plan, const Task& task, const Records& records, Claims& claims);
-/// Claims of [Shallow] about the variants (variants.cpp).
-void judge_variants(const Plan& plan, const Task& task, const Records& records, Claims& claims);
 
 Result report(const Plan& plan, const Task& task, const Records& records);
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/undefined.hpp"
+#include "experiments/rank_collapse/train/purpose.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/similarity.hpp"
@@ -18,8 +19,6 @@ namespace {
 // most about 14 nats.
 constexpr double largest_loss = 100;
 constexpr double beta_2 = 0.999;
-// Held-out answers evaluated during training; at the end all are evaluated.
-constexpr std::uint64_t interim_cases = 256, interim_cases_of_variants = 128;
 
 WeightLaw law_of(const std::string& start) {
   return start == "small"    ? WeightLaw::small
@@ -43,6 +42,7 @@ class Training {
  public:
   Training(const Plan& plan, const Curve& curve, const Task& task, const Trial& trial)
       : plan_(plan),
+        purpose_(purpose_of(plan.config)),
         curve_(curve),
         task_(task),
         trial_(trial),
@@ -83,7 +83,7 @@ class Training {
       if (finite_) measure_gradients("end.");
     }
     measure("end.");
-    if (finite_ && plan_.config.compares_variants() && task_.is_text()) {
+    if (finite_ && purpose_.looks_ahead && task_.is_text()) {
       SequenceModel<double> model(model_.shape(), initial_.by(WeightLaw::zero));
       model.copy_weights(model_);
       const LookAhead ahead = look_ahead(model, task_.held_out<double>(trial_), trial_);
@@ -154,11 +154,10 @@ class Training {
     };
     if (!due()) return;
     const Evaluation now = evaluate(t == curve_.steps ? std::numeric_limits<std::uint64_t>::max()
-                                    : plan_.config.compares_variants() ? interim_cases_of_variants
-                                                                       : interim_cases);
+                                                      : purpose_.interim_cases);
     while (due()) {
       accuracies.push_back(finite_ ? now.right / now.cases : undefined);
-      if (plan_.config.compares_variants())
+      if (purpose_.follows_test_loss)
         series_[test_loss].push_back(finite_ ? now.loss / now.cases : undefined);
     }
     if (t < curve_.steps || !finite_) return;
@@ -167,7 +166,7 @@ class Training {
   }
 
   void measure_gradients(const std::string& when) {
-    for (const std::string& name : block_series(plan_, when)) {
+    for (const std::string& name : purpose_.block_series(when)) {
       if (name == branch_ratio) continue;
       for (std::uint64_t l = 0; l < curve_.layers; ++l) {
         series_[when + name].push_back(gradient_norm(
@@ -179,7 +178,7 @@ class Training {
   /// Measures the tokens of the first held-out batch. In double precision, because in float equal
   /// tokens differ by about 2e-7.
   void measure(const std::string& when) {
-    const std::vector<std::string> names = representation_series(plan_, when);
+    const std::vector<std::string> names = purpose_.representation_series(when);
     if (!finite_ || names.empty()) return;
     SequenceModel<double> model(model_.shape(), initial_.by(WeightLaw::zero));
     model.copy_weights(model_);
@@ -189,7 +188,8 @@ class Training {
       const std::map<std::string, double> tokens = measured(model.stream(l));
       for (const std::string& name : names) series_[when + name].push_back(tokens.at(name));
     }
-    if (!plan_.config.compares_variants()) return;
+    const std::vector<std::string> of_blocks = purpose_.block_series(when);
+    if (std::count(of_blocks.begin(), of_blocks.end(), branch_ratio) == 0) return;
     arma::mat A;
     for (std::uint64_t l = 0; l < curve_.layers; ++l) {
       model.branch(l, model.stream(l), A);
@@ -242,15 +242,15 @@ class Training {
       series_[name].resize(points, undefined);
     };
     fill(accuracy, tenths + 1);
-    if (plan_.config.compares_variants()) fill(test_loss, tenths + 1);
+    if (purpose_.follows_test_loss) fill(test_loss, tenths + 1);
     for (const std::string& when : moments) {
-      for (const std::string& name : representation_series(plan_, when))
+      for (const std::string& name : purpose_.representation_series(when))
         fill(when + name, curve_.layers + 1);
-      for (const std::string& name : block_series(plan_, when)) fill(when + name, curve_.layers);
+      for (const std::string& name : purpose_.block_series(when)) fill(when + name, curve_.layers);
     }
     for (const char* name : {final_test_loss, final_accuracy})
       scalars_.try_emplace(name, undefined);
-    if (plan_.config.compares_variants() && task_.is_text()) {
+    if (purpose_.looks_ahead && task_.is_text()) {
       for (const char* name : {future_loss, future_excess, future_gradient})
         scalars_.try_emplace(name, undefined);
     }
@@ -262,6 +262,7 @@ class Training {
   }
 
   const Plan& plan_;
+  const Purpose& purpose_;
   const Curve& curve_;
   const Task& task_;
   const Trial& trial_;

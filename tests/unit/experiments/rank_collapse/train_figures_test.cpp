@@ -6,6 +6,7 @@
 #include <set>
 
 #include "experiments/rank_collapse/train/figures.hpp"
+#include "experiments/rank_collapse/train/purpose.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "temporary_folder.hpp"
@@ -51,6 +52,7 @@ TrainConfig text_config(const TemporaryFolder& folder) {
 /// Everything that a training records, with values that differ between trials.
 Records records_of(const Plan& plan, bool text, std::size_t trials) {
   Records records(trials);
+  const Purpose& purpose = purpose_of(plan.config);
   for (std::size_t t = 0; t < trials; ++t) {
     const double value = 0.5 + 0.01 * static_cast<double>(t);
     const auto fill = [&](const std::string& name, std::size_t length) {
@@ -60,17 +62,17 @@ Records records_of(const Plan& plan, bool text, std::size_t trials) {
       const std::string prefix = curve.name + ".";
       fill(prefix + train_loss, tenths);
       fill(prefix + accuracy, tenths + 1);
-      if (plan.config.compares_variants()) fill(prefix + test_loss, tenths + 1);
+      if (purpose.follows_test_loss) fill(prefix + test_loss, tenths + 1);
       for (const std::string& when : moments) {
-        for (const std::string& name : representation_series(plan, when))
+        for (const std::string& name : purpose.representation_series(when))
           fill(prefix + when + name, curve.layers + 1);
-        for (const std::string& name : block_series(plan, when))
+        for (const std::string& name : purpose.block_series(when))
           fill(prefix + when + name, curve.layers);
       }
       for (const char* name : {final_train_loss, final_test_loss, final_accuracy, steps_to_90})
         fill(prefix + name, 1);
       records[t].set(prefix + diverged, 0);
-      if (plan.config.compares_variants() && text) {
+      if (purpose.looks_ahead && text) {
         for (const char* name : {future_loss, future_excess, future_gradient})
           fill(prefix + name, 1);
       }

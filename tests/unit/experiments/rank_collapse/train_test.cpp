@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "experiments/rank_collapse/train/purpose.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 
 namespace train_test {
@@ -61,7 +62,7 @@ class Judged {
       }
     }
     Claims claims;
-    judge(plan_, task_, records, claims);
+    purpose_of(plan_.config).judge(plan_, task_, records, claims);
     for (const Claim& claim : claims.list()) {
       if (claim.id == "lambda-skip/" + id) return claim.verdict;
     }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "experiments/rank_collapse/train/train.hpp"
+#include "experiments/rank_collapse/train_variants/variants.hpp"
 #include "io/atomic_file.hpp"
 #include "temporary_folder.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "core/statistics.hpp"
 #include "core/text.hpp"
-#include "experiments/rank_collapse/train/train.hpp"
+#include "experiments/rank_collapse/train_lambdas/lambdas.hpp"
 
 namespace ranklab::train {
 namespace {
@@ -124,52 +124,6 @@ void judge_other_lambdas(const Plan& plan, const Curve& group, const Task& task,
   claims.add(std::move(worst));
 }
 
-// Rank collapse as the cause of failed learning ---------------------------------------------------
-
-/// Judges both directions: runs whose tokens collapse in the last layer at the start and at the end
-/// only guess, and runs without a skip that only guess have collapsed tokens.
-void judge_cause(const Plan& plan, const Task& task, const Records& records, Claims& claims) {
-  Tally collapsed_guess, guesses_collapsed;
-  std::vector<std::string> learned, distinct;
-  for (const Curve& curve : plan.curves) {
-    bool any_learned = false, any_distinct = false;
-    for (const TrialRecord& record : records) {
-      const std::string prefix = curve.name + ".";
-      const double accuracy = record.scalar(prefix + final_accuracy),
-                   start = record.array(prefix + "start." + mu_normalized).back(),
-                   end = record.array(prefix + "end." + mu_normalized).back();
-      if (!std::isfinite(accuracy) || !std::isfinite(end)) continue;
-      const bool collapses = start < collapsed && end < collapsed,
-                 guessing = is_guess(accuracy, task);
-      if (collapses) collapsed_guess.count(!guessing, accuracy), any_learned |= !guessing;
-      if (guessing && !curve.learns && curve.lambda == 0)
-        guesses_collapsed.count(!collapses, end), any_distinct |= !collapses;
-    }
-    if (any_learned) learned.push_back(curve.name);
-    if (any_distinct) distinct.push_back(curve.name);
-  }
-  const Place place{"lambda-skip/fig-5/", "Section A.13.2", Kind::figure};
-  claims.never_violated(
-      place("because-of-collapse",
-            "Accuracy is at most 5 standard errors above guessing in every run with rank collapse "
-            "in the last layer (mu / ||R|| < 0.001 at the start and at the end)"),
-      collapsed_guess,
-      collapsed_guess.cases > 0
-          ? clauses("largest accuracy of these runs: " + percent(collapsed_guess.largest),
-                    learned.empty() ? "" : "collapsed but learned: " + joined(learned))
-          : "no run has collapsed tokens both at the start and at the end");
-  claims.never_violated(
-      beyond(place("only-collapse",
-                   "mu / ||R|| in the last layer is below 0.001 at the start and at the end of "
-                   "every run with lambda = 0 that only guesses")),
-      guesses_collapsed,
-      guesses_collapsed.cases > 0
-          ? clauses("largest mu / ||R|| of these runs at the end: " +
-                        short_number(guesses_collapsed.largest),
-                    distinct.empty() ? "" : "guessing without collapse: " + joined(distinct))
-          : "every run with lambda = 0 learns, or there is no such run");
-}
-
 // Learned lambda ----------------------------------------------------------------------------------
 
 void judge_learned(const Plan& plan, const Curve& group, const Task& task, const Records& records,
@@ -265,18 +219,59 @@ void judge_recall(const Plan& plan, const Task& task, const Records& records, Cl
 
 }  // namespace
 
-void judge(const Plan& plan, const Task& task, const Records& records, Claims& claims) {
-  if (records.empty()) return;
+void judge_groups(const Plan& plan, const Task& task, const Records& records, Claims& claims) {
   for (const Curve* group : plan.groups()) {
     judge_zero(plan, *group, task, records, claims);
     judge_other_lambdas(plan, *group, task, records, claims);
     judge_learned(plan, *group, task, records, claims);
   }
-  if (plan.config.compares_variants()) {
-    judge_variants(plan, task, records, claims);
-  } else {
-    judge_cause(plan, task, records, claims);
+}
+
+/// Judges both directions: runs whose tokens collapse in the last layer at the start and at the end
+/// only guess, and runs without a skip that only guess have collapsed tokens.
+void judge_cause(const Plan& plan, const Task& task, const Records& records, Claims& claims) {
+  Tally collapsed_guess, guesses_collapsed;
+  std::vector<std::string> learned, distinct;
+  for (const Curve& curve : plan.curves) {
+    bool any_learned = false, any_distinct = false;
+    for (const TrialRecord& record : records) {
+      const std::string prefix = curve.name + ".";
+      const double reached = record.scalar(prefix + final_accuracy),
+                   start = record.array(prefix + "start." + mu_normalized).back(),
+                   end = record.array(prefix + "end." + mu_normalized).back();
+      if (!std::isfinite(reached) || !std::isfinite(end)) continue;
+      const bool collapses = start < collapsed && end < collapsed,
+                 guessing = is_guess(reached, task);
+      if (collapses) collapsed_guess.count(!guessing, reached), any_learned |= !guessing;
+      if (guessing && !curve.learns && curve.lambda == 0)
+        guesses_collapsed.count(!collapses, end), any_distinct |= !collapses;
+    }
+    if (any_learned) learned.push_back(curve.name);
+    if (any_distinct) distinct.push_back(curve.name);
   }
+  const Place place{"lambda-skip/fig-5/", "Section A.13.2", Kind::figure};
+  claims.never_violated(
+      place("because-of-collapse",
+            "Accuracy is at most 5 standard errors above guessing in every run with rank collapse "
+            "in the last layer (mu / ||R|| < 0.001 at the start and at the end)"),
+      collapsed_guess,
+      collapsed_guess.cases > 0
+          ? clauses("largest accuracy of these runs: " + percent(collapsed_guess.largest),
+                    learned.empty() ? "" : "collapsed but learned: " + joined(learned))
+          : "no run has collapsed tokens both at the start and at the end");
+  claims.never_violated(
+      beyond(place("only-collapse",
+                   "mu / ||R|| in the last layer is below 0.001 at the start and at the end of "
+                   "every run with lambda = 0 that only guesses")),
+      guesses_collapsed,
+      guesses_collapsed.cases > 0
+          ? clauses("largest mu / ||R|| of these runs at the end: " +
+                        short_number(guesses_collapsed.largest),
+                    distinct.empty() ? "" : "guessing without collapse: " + joined(distinct))
+          : "every run with lambda = 0 learns, or there is no such run");
+}
+
+void judge_table_1(const Plan& plan, const Task& task, const Records& records, Claims& claims) {
   judge_gain(plan, task, records, claims);
   judge_recall(plan, task, records, claims);
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "experiments/rank_collapse/train/figures.hpp"
+#include "experiments/rank_collapse/train_lambdas/lambdas.hpp"
 
 namespace ranklab::train {
 namespace {
@@ -241,7 +242,7 @@ class LambdaFigures {
 
 }  // namespace
 
-void add_figures_of_lambdas(ResultBuilder& out, const Plan& plan, const Task& task) {
+void draw_lambdas(ResultBuilder& out, const Plan& plan, const Task& task) {
   LambdaFigures(out, plan, task).add();
   out.note(
       "mu / ||R|| is the distance of the tokens of a sequence from their mean, relative to their "

@@ -6,6 +6,7 @@
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "experiments/rank_collapse/train/figures.hpp"
+#include "experiments/rank_collapse/train_lambdas/lambdas.hpp"
 #include "report/figure/cell_text.hpp"
 
 namespace ranklab::train {

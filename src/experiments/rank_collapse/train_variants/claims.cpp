@@ -10,7 +10,7 @@
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "core/undefined.hpp"
-#include "experiments/rank_collapse/train/train.hpp"
+#include "experiments/rank_collapse/train_variants/variants.hpp"
 
 namespace ranklab::train {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "core/text.hpp"
 #include "experiments/rank_collapse/train/figures.hpp"
+#include "experiments/rank_collapse/train_variants/variants.hpp"
 
 namespace ranklab::train {
 namespace {
@@ -184,7 +185,7 @@ class VariantFigures {
 
 }  // namespace
 
-void add_figures_of_variants(ResultBuilder& out, const Plan& plan, const Task& task) {
+void draw_variants(ResultBuilder& out, const Plan& plan, const Task& task) {
   std::vector<std::string> settings;
   for (const Curve& curve : plan.curves) {
     if (std::find(settings.begin(), settings.end(), curve.setting) == settings.end())
