@@ -193,14 +193,10 @@ void Gpt<T>::backward_part(const TokenBatch& part, GptPass<T>& pass) {
 namespace {
 
 std::vector<TokenBatch> in_parts(const GptShape& shape, const TokenBatch& batch) {
-  const std::size_t sequences = batch.ids.size() / shape.context,
-                    parts = part_count(sequences, shape.context, shape.dim);
-  std::vector<TokenBatch> out(parts);
-  for (std::size_t i = 0; i < parts; ++i) {
-    const std::size_t first = i * sequences / parts * shape.context,
-                      end = (i + 1) * sequences / parts * shape.context;
-    out[i] = {slice(batch.ids, first, end), slice(batch.targets, first, end)};
-  }
+  const std::uint64_t T = shape.context;
+  std::vector<TokenBatch> out;
+  for (const auto& [first, end] : part_ranges(batch.ids.size() / T, T, shape.dim))
+    out.push_back({slice(batch.ids, first * T, end * T), slice(batch.targets, first * T, end * T)});
   return out;
 }
 

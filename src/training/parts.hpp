@@ -16,10 +16,19 @@ inline std::size_t sequences_at_once(std::size_t length, std::size_t dim) {
   return std::max<std::size_t>(tokens / length, 1);
 }
 
-/// The number of parts for a number of sequences.
-inline std::size_t part_count(std::size_t sequences, std::size_t length, std::size_t dim) {
-  const std::size_t at_once = sequences_at_once(length, dim);
-  return (sequences + at_once - 1) / at_once;
+/// The sequences first to end - 1 of one part.
+struct PartRange {
+  std::size_t first, end;
+};
+/// Parts of about equal size.
+inline std::vector<PartRange> part_ranges(std::size_t sequences, std::size_t length,
+                                          std::size_t dim) {
+  const std::size_t at_once = sequences_at_once(length, dim),
+                    parts = (sequences + at_once - 1) / at_once;
+  std::vector<PartRange> out;
+  for (std::size_t i = 0; i < parts; ++i)
+    out.push_back({i * sequences / parts, (i + 1) * sequences / parts});
+  return out;
 }
 
 /// Entries begin to end - 1.

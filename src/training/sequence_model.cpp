@@ -235,14 +235,12 @@ template <class T>
 std::vector<SequenceBatch<T>> in_parts(const SequenceShape& shape, const SequenceBatch<T>& batch) {
   const std::uint64_t inputs = shape.length - (shape.class_token ? 1 : 0);
   const std::size_t sequences =
-                        (batch.ids.empty() ? batch.values.n_cols : batch.ids.size()) / inputs,
-                    parts = part_count(sequences, shape.length, shape.dim);
-  std::vector<SequenceBatch<T>> out(parts);
+      (batch.ids.empty() ? batch.values.n_cols : batch.ids.size()) / inputs;
+  std::vector<SequenceBatch<T>> out;
   auto label = batch.labeled.begin();
-  for (std::size_t i = 0; i < parts; ++i) {
-    const std::size_t begin = i * sequences / parts, end = (i + 1) * sequences / parts,
-                      first = begin * inputs;
-    SequenceBatch<T>& part = out[i];
+  for (const auto& [begin, end] : part_ranges(sequences, shape.length, shape.dim)) {
+    const std::size_t first = begin * inputs;
+    SequenceBatch<T>& part = out.emplace_back();
     if (!batch.values.is_empty()) part.values = batch.values.cols(first, end * inputs - 1);
     if (!batch.ids.empty()) part.ids = slice(batch.ids, first, end * inputs);
     if (batch.labeled.empty()) {
