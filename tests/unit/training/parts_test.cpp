@@ -49,12 +49,19 @@ void check(const SequenceShape& shape, const SequenceBatch<double>& batch) {
 }  // namespace
 
 TEST_CASE("parts have a few hundred tokens, more for wide models, and at least one sequence") {
-  CHECK(part_count(60, 5, 8) == 2);
-  CHECK(part_count(1, 5, 8) == 1);
-  CHECK(part_count(4, 64, 64) == 1);
-  CHECK(part_count(5, 64, 64) == 2);
-  CHECK(part_count(16, 64, 128) == 2);
-  CHECK(part_count(3, 1000, 8) == 3);
+  CHECK(part_ranges(60, 5, 8).size() == 2);
+  CHECK(part_ranges(1, 5, 8).size() == 1);
+  CHECK(part_ranges(4, 64, 64).size() == 1);
+  CHECK(part_ranges(5, 64, 64).size() == 2);
+  CHECK(part_ranges(16, 64, 128).size() == 2);
+  CHECK(part_ranges(3, 1000, 8).size() == 3);
+  std::size_t next = 0;  // the parts follow each other
+  for (const PartRange& part : part_ranges(61, 5, 8)) {
+    CHECK(part.first == next);
+    CHECK(part.end - part.first >= 30);
+    next = part.end;
+  }
+  CHECK(next == 61);
 }
 
 TEST_CASE(
