@@ -23,10 +23,14 @@ std::unique_ptr<Mixer<T>> make_mixer(const SequenceShape& shape, const InitialWe
                                      RelativeBiases<T>* relative) {
   switch (shape.mixer) {
     case MixerKind::attention:
-      return std::make_unique<AttentionMixer<T>>(
-          shape.dim,
-          AttentionShape{.heads = shape.heads, .context = shape.length, .causal = shape.causal},
-          initial, shape.maps, relative);
+      return std::make_unique<AttentionMixer<T>>(shape.dim,
+                                                 AttentionShape{.heads = shape.heads,
+                                                                .context = shape.length,
+                                                                .causal = shape.causal,
+                                                                .rotary = shape.rotary,
+                                                                .qk_norm = shape.qk_norm,
+                                                                .norm_epsilon = shape.norm_epsilon},
+                                                 initial, shape.maps, relative);
     case MixerKind::linear_attention:
       return std::make_unique<LinearAttentionMixer<T>>(shape.dim, shape.length, shape.causal,
                                                        initial);
@@ -82,14 +86,15 @@ SequenceModel<T>::SequenceModel(const SequenceShape& shape, const InitialWeights
   blocks_.reserve(shape.layers);
   for (std::uint64_t l = 0; l < shape.layers; ++l) {
     const InitialWeights of_layer = initial.of("layer" + std::to_string(l));
-    blocks_.emplace_back(shape, make_mixer<T>(shape, of_layer.of("mixer"), relative_.get()),
-                         of_layer);
+    blocks_.emplace_back(
+        shape, make_mixer<T>(shape, of_layer.of(shape.mixer_name), relative_.get()), of_layer);
   }
-  if (shape.has_final_norm())
-    final_norm_.emplace(shape.norm, d, initial.of("norm"), shape.norm_epsilon);
+  if (shape.has_final_norm()) final_norm_.emplace(shape.norms(), d, initial.of("norm"));
   if (shape.classes > 0) {
     head_ = outside.map<T>("head", shape.classes, d);
     head_bias_ = outside.bias<T>("head.bias", shape.classes, d);
+  } else if (shape.untied_head) {
+    head_ = outside.head<T>("head", shape.vocabulary, d);
   }
   if (shape.output_bias)
     output_bias_ = initial.constant<T>("output.bias", shape.vocabulary, 1, 0.0);
@@ -132,6 +137,10 @@ void SequenceModel<T>::embed(const SequenceBatch<T>& batch) {
     arma::Mat<T>& out = class_token_ ? patches_ : R;
     linear(*embedding_, batch.values, out);
     add_bias(*input_bias_, out);
+  } else if (shape_.embedding_norm) {
+    look_up(embedding_->W, batch.ids, embedded_);
+    normalize(shape_.norm, shape_.norm_epsilon, embedded_, normed_);
+    R = normed_.A;
   } else {
     look_up(embedding_->W, batch.ids, R);
     if (shape_.scaled_table) R *= table_scale();
@@ -165,6 +174,10 @@ void SequenceModel<T>::embed_backward(const SequenceBatch<T>& batch) {
     const arma::Mat<T>& gradient = class_token_ ? patches_ : dR_;
     linear_backward_weights(*embedding_, batch.values, gradient);
     bias_backward(*input_bias_, gradient);
+  } else if (shape_.embedding_norm) {
+    embedded_.zeros();
+    normalize_backward(shape_.norm, normed_, dR_, embedded_);
+    look_up_backward(batch.ids, embedded_, embedding_->G);
   } else {
     const T scale = shape_.scaled_table ? table_scale() : T(1);
     for (arma::uword n = 0; n < batch.ids.size(); ++n)
@@ -196,7 +209,7 @@ void SequenceModel<T>::read() {
   }
   if (head_) {
     linear(*head_, readout_input(), logits_);
-    add_bias(*head_bias_, logits_);
+    if (head_bias_) add_bias(*head_bias_, logits_);
   } else {
     linear_backward_inputs(*embedding_, readout_input(), logits_);  // E' h
     if (output_bias_) add_bias(*output_bias_, logits_);
@@ -208,7 +221,7 @@ template <class T>
 void SequenceModel<T>::read_backward() {
   if (head_) {
     linear_backward_weights(*head_, readout_input(), logits_);
-    bias_backward(*head_bias_, logits_);
+    if (head_bias_) bias_backward(*head_bias_, logits_);
     linear_backward_inputs(*head_, logits_, dread_);
   } else {
     if (output_bias_) bias_backward(*output_bias_, logits_);
@@ -262,7 +275,7 @@ std::vector<SequenceBatch<T>> in_parts(const SequenceShape& shape, const Sequenc
 template <class T>
 double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradient,
                                        const std::function<void(const SequenceBatch<T>&)>& seen) {
-  for (SkipBlock<T>& block : blocks_) block.mixer().prepare();
+  prepare_mixers();
   if (gradient) clear_gradients();
   double loss = 0;
   for (const SequenceBatch<T>& part : in_parts(shape_, batch)) {
@@ -279,9 +292,20 @@ double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradi
 }
 
 template <class T>
-void SequenceModel<T>::forward(const SequenceBatch<T>& batch) {
+void SequenceModel<T>::prepare_mixers() {
   for (SkipBlock<T>& block : blocks_) block.mixer().prepare();
+}
+
+template <class T>
+void SequenceModel<T>::forward(const SequenceBatch<T>& batch) {
+  prepare_mixers();
   forward_part(batch, true);
+}
+
+template <class T>
+void SequenceModel<T>::forward_from(std::uint64_t first, bool after_mixer) {
+  prepare_mixers();
+  continue_from(first, after_mixer);
 }
 
 template <class T>
@@ -290,8 +314,18 @@ void SequenceModel<T>::forward_part(const SequenceBatch<T>& part, bool all_colum
   queried_only_ = !all_columns && !columns_.empty() && !shape_.de_escalation && shape_.layers > 0;
   streams_.resize(shape_.layers + 1);
   embed(part);
-  for (std::uint64_t l = 0; l < shape_.layers; ++l)
-    blocks_[l].forward(streams_[l], streams_[l + 1], output_columns(l));
+  continue_from(0, false);
+}
+
+template <class T>
+void SequenceModel<T>::continue_from(std::uint64_t first, bool after_mixer) {
+  for (std::uint64_t l = first; l < shape_.layers; ++l) {
+    if (l == first && after_mixer) {
+      blocks_[l].forward_net(streams_[l + 1]);
+    } else {
+      blocks_[l].forward(streams_[l], streams_[l + 1], output_columns(l));
+    }
+  }
   if (final_norm_) final_norm_->forward(streams_.back(), final_);
   read();
 }
@@ -369,6 +403,10 @@ MixerCost cost_of(const SequenceShape& shape) {
   return {};
 }
 
+double maps_of_net(const SequenceShape& shape) {
+  return shape.activation && shape.activation->gated ? 3 : 2;
+}
+
 /// Whether the readout needs all tokens of the last block.
 bool reads_all(const SequenceShape& shape) {
   return shape.de_escalation || (shape.classes > 0 && !shape.class_token);
@@ -383,7 +421,7 @@ double sequence_flops(const SequenceShape& shape, double tokens, double queried)
                fed_forward = tokens * real(shape.layers) -
                              (shape.layers > 0 && !reads_all(shape) ? tokens - queried : 0);
   return 2 * tokens * real(shape.layers) * (mixer.weights + mixer.among_tokens) +
-         4 * fed_forward * d * real(shape.hidden) + 2 * queried * d * outputs +
+         2 * fed_forward * maps_of_net(shape) * d * real(shape.hidden) + 2 * queried * d * outputs +
          2 * tokens * d * real(shape.inputs);
 }
 
@@ -392,10 +430,11 @@ double sequence_numbers(const SequenceShape& shape, double tokens, double querie
   const double d = real(shape.dim), w = real(shape.hidden),
                outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary);
   // Weights, gradients and two moments; stored values of each block with their gradients.
-  return 4 * (real(shape.layers) * (mixer.weights + mixer.further_weights + 2 * d * w + 8 * d) +
+  return 4 * (real(shape.layers) *
+                  (mixer.weights + mixer.further_weights + maps_of_net(shape) * d * w + 8 * d) +
               d * (outputs + real(shape.vocabulary) + real(shape.length))) +
-         tokens * real(shape.layers) * (mixer.kept + 10 * d + 3 * w) + 4 * tokens * d +
-         2 * queried * (outputs + d);
+         tokens * real(shape.layers) * (mixer.kept + 10 * d + 3 * maps_of_net(shape) / 2 * w) +
+         4 * tokens * d + 2 * queried * (outputs + d);
 }
 
 }  // namespace ranklab

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
 #include <type_traits>
 
 #include "training/layers/exponential.hpp"
@@ -81,60 +82,27 @@ void with_points(const Activation& sigma, const Visit& visit) {
 }  // namespace
 
 template <class T>
-void activate(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>& M,
-              arma::Mat<T>& S) {
+void activate(const Activation& sigma, arma::Mat<T>& Z, arma::Mat<T>* M, arma::Mat<T>& S) {
+  if (sigma.gated != (M != nullptr)) throw std::logic_error("a gate for gated activations only");
   S.set_size(Z.n_rows, Z.n_cols);
-  const T *const z = Z.memptr(), *const m = M.memptr();
-  T* const s = S.memptr();
-  with_points<T>(sigma, [&](const auto& point) {
-    for_packs<T>(Z.n_elem, [&](std::size_t i, auto count) {
-      const Pack<T> value = point(load(z + i, count)).value;
-      store(sigma.gated ? value * load(m + i, count) : value, s + i, count);
-    });
-  });
-}
-
-template <class T>
-void activate_for_slope(const Activation& sigma, arma::Mat<T>& Z, arma::Mat<T>& S) {
-  S.set_size(Z.n_rows, Z.n_cols);
-  T *const z = Z.memptr(), *const s = S.memptr();
+  T *const z = Z.memptr(), *const m = M ? M->memptr() : nullptr, *const s = S.memptr();
   with_points<T>(sigma, [&](const auto& point) {
     for_packs<T>(Z.n_elem, [&](std::size_t i, auto count) {
       const Point<Pack<T>> at = point(load(z + i, count));
-      store(at.value, s + i, count);
-      store(at.slope, z + i, count);
-    });
-  });
-}
-
-template <class T>
-void activate_backward(const Activation& sigma, const arma::Mat<T>& Z, const arma::Mat<T>& M,
-                       const arma::Mat<T>& dS, arma::Mat<T>& dZ, arma::Mat<T>& dM) {
-  dZ.set_size(Z.n_rows, Z.n_cols);
-  if (sigma.gated) dM.set_size(Z.n_rows, Z.n_cols);
-  const T *const z = Z.memptr(), *const m = M.memptr(), *const ds = dS.memptr();
-  T *const dz = dZ.memptr(), *const dm = dM.memptr();
-  with_points<T>(sigma, [&](const auto& point) {
-    for_packs<T>(Z.n_elem, [&](std::size_t i, auto count) {
-      const Point<Pack<T>> at = point(load(z + i, count));
-      const Pack<T> g = load(ds + i, count);
-      if (sigma.gated) {
-        store(at.slope * load(m + i, count) * g, dz + i, count);
-        store(at.value * g, dm + i, count);
+      if (m) {
+        const Pack<T> gate = load(m + i, count);
+        store(at.value * gate, s + i, count);
+        store(at.slope * gate, z + i, count);
+        store(at.value, m + i, count);
       } else {
-        store(at.slope * g, dz + i, count);
+        store(at.value, s + i, count);
+        store(at.slope, z + i, count);
       }
     });
   });
 }
 
-template void activate<float>(const Activation&, const arma::fmat&, const arma::fmat&, arma::fmat&);
-template void activate<double>(const Activation&, const arma::mat&, const arma::mat&, arma::mat&);
-template void activate_for_slope<float>(const Activation&, arma::fmat&, arma::fmat&);
-template void activate_for_slope<double>(const Activation&, arma::mat&, arma::mat&);
-template void activate_backward<float>(const Activation&, const arma::fmat&, const arma::fmat&,
-                                       const arma::fmat&, arma::fmat&, arma::fmat&);
-template void activate_backward<double>(const Activation&, const arma::mat&, const arma::mat&,
-                                        const arma::mat&, arma::mat&, arma::mat&);
+template void activate<float>(const Activation&, arma::fmat&, arma::fmat*, arma::fmat&);
+template void activate<double>(const Activation&, arma::mat&, arma::mat*, arma::mat&);
 
 }  // namespace ranklab

@@ -24,8 +24,8 @@ AttentionMixer<T>::AttentionMixer(arma::uword dim, const AttentionShape& shape,
       v_{initial.value_map<T>("Wv", dim, dim), bias_of<T>(initial, "bv", dim, maps.input_biases)} {
   if (shared) relative_.emplace(shape, dim, *shared, initial);
   if (maps.output)
-    o_.emplace(
-        Map{initial.map<T>("Wo", dim, dim), bias_of<T>(initial, "bo", dim, maps.output_bias)});
+    o_.emplace(Map{initial.map_into_stream<T>("Wo", dim, dim),
+                   bias_of<T>(initial, "bo", dim, maps.output_bias)});
   if (joins_maps(shape.heads, maps, shared != nullptr)) joined_.emplace();
 }
 

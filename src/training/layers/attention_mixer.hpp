@@ -18,11 +18,13 @@ namespace ranklab {
 struct AttentionMaps {
   bool output = true;  // Wo
   bool input_biases = false, output_bias = false;
+  // Keeps the four maps apart even if two are enough, so that q, k, v and H are those of the paper.
+  bool separate = false;
 };
 
 /// Whether the four maps are merged into two.
 inline bool joins_maps(std::uint64_t heads, const AttentionMaps& maps, bool relative) {
-  return heads == 1 && !maps.input_biases && !relative;
+  return heads == 1 && !maps.input_biases && !relative && !maps.separate;
 }
 
 template <class T>
@@ -35,6 +37,20 @@ class AttentionMixer final : public Mixer<T> {
 
   /// Those of Wq, Wk, Wv, bq, bk, bv, Wr, Wo, bo that exist. The owner of u and v lists them.
   std::vector<Parameter<T>*> parameters() override;
+  /// The maps (d, d). Wo() throws std::bad_optional_access if there is none.
+  Parameter<T>& Wq() { return q_.W; }
+  Parameter<T>& Wk() { return k_.W; }
+  Parameter<T>& Wv() { return v_.W; }
+  Parameter<T>& Wo() { return o_.value().W; }
+  const Parameter<T>& Wq() const { return q_.W; }
+  const Parameter<T>& Wk() const { return k_.W; }
+  const Parameter<T>& Wv() const { return v_.W; }
+  const Parameter<T>& Wo() const { return o_.value().W; }
+  /// The bias of Wo, or null.
+  const Parameter<T>* bo() const { return o_ && o_->b ? &*o_->b : nullptr; }
+  /// H (d, N), the input of Wo in the last forward pass, if the maps are not merged.
+  const arma::Mat<T>& heads_output() const { return pass_.H; }
+
   void prepare() override;
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
   void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;

@@ -23,9 +23,17 @@ Parameter<T> with_decay(Parameter<T> drawn) {
 }  // namespace
 
 double InitialWeights::deviation(arma::uword inputs) const {
-  return law_ == WeightLaw::small    ? 0.02
-         : law_ == WeightLaw::normal ? deviation_
-                                     : fan_in_scale(inputs);
+  switch (law_) {
+    case WeightLaw::small:
+    case WeightLaw::gpt2:
+      return 0.02;
+    case WeightLaw::normal:
+      return deviation_;
+    case WeightLaw::modded:
+      return 0.5 / std::sqrt(static_cast<double>(inputs));
+    default:
+      return fan_in_scale(inputs);
+  }
 }
 
 template <class T>
@@ -39,7 +47,21 @@ Parameter<T> InitialWeights::map(const std::string& name, arma::uword out, arma:
 template <class T>
 Parameter<T> InitialWeights::table(const std::string& name, arma::uword width,
                                    arma::uword entries) const {
-  return with_decay(normal<T>(name, width, entries, deviation(width)));
+  const bool unit = law_ == WeightLaw::modded || law_ == WeightLaw::gauss;
+  return with_decay(normal<T>(name, width, entries, unit ? 1.0 : deviation(width)));
+}
+
+template <class T>
+Parameter<T> InitialWeights::map_into_stream(const std::string& name, arma::uword out,
+                                             arma::uword in) const {
+  if (law_ == WeightLaw::gpt2) return with_decay(normal<T>(name, out, in, deviation_));
+  return head<T>(name, out, in);
+}
+
+template <class T>
+Parameter<T> InitialWeights::head(const std::string& name, arma::uword out, arma::uword in) const {
+  if (law_ == WeightLaw::modded) return with_decay(constant<T>(name, out, in, 0.0));
+  return map<T>(name, out, in);
 }
 
 template <class T>
@@ -84,6 +106,10 @@ Parameter<T> InitialWeights::constant(const std::string& name, arma::uword rows,
   template Parameter<T> InitialWeights::map<T>(const std::string&, arma::uword, arma::uword)       \
       const;                                                                                       \
   template Parameter<T> InitialWeights::table<T>(const std::string&, arma::uword, arma::uword)     \
+      const;                                                                                       \
+  template Parameter<T> InitialWeights::map_into_stream<T>(const std::string&, arma::uword,        \
+                                                           arma::uword) const;                     \
+  template Parameter<T> InitialWeights::head<T>(const std::string&, arma::uword, arma::uword)      \
       const;                                                                                       \
   template Parameter<T> InitialWeights::value_map<T>(const std::string&, arma::uword, arma::uword) \
       const;                                                                                       \

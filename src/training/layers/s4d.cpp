@@ -85,7 +85,7 @@ void S4dMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   slope_.set_size(d, N);
   for (arma::uword n = 0; n < N; ++n)
     sum_products(K_.memptr(), X.colptr(n), {step, -step}, n % length_ + 1, d, slope_.colptr(n));
-  activate_for_slope(find_activation("gelu"), slope_, gelu_);
+  activate<T>(find_activation("gelu"), slope_, nullptr, gelu_);
   linear(Wo_, gelu_, Z_);
   Y.set_size(d, N);
   const T* const bias = bo_.W.memptr();

@@ -11,15 +11,21 @@ SkipBlock<T>::SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> m
     : shape_(shape),
       mixer_(std::move(mixer)),
       lambda_(initial.constant<T>("lambda", 1, 1, shape.lambda)),
-      norm1_(shape.norm, shape.dim, initial.of("norm1"), shape.norm_epsilon) {
+      norm1_(shape.norms(), shape.dim, initial.of("norm1")) {
   lambda_.rate = shape.lambda_rate;
   const std::uint64_t d = shape.dim, w = shape.hidden;
   if (w == 0) return;
-  net_.emplace(FeedForward{{shape.norm, d, initial.of("norm2"), shape.norm_epsilon},
-                           initial.map<T>("W1", w, d),
-                           initial.bias<T>("b1", w, d),
-                           initial.map<T>("W2", d, w),
-                           initial.bias<T>("b2", d, w)});
+  net_.emplace(FeedForwardParameters<T>{{shape.norms(), d, initial.of("norm2")},
+                                        initial.map<T>("W1", w, d),
+                                        initial.map_into_stream<T>("W2", d, w),
+                                        {},
+                                        {},
+                                        {}});
+  if (shape.net_biases) {
+    net_->b1 = initial.bias<T>("b1", w, d);
+    net_->b2 = initial.bias<T>("b2", d, w);
+  }
+  if (shape.activation->gated) net_->Wg = initial.map<T>("Wg", w, d);
 }
 
 template <class T>
@@ -32,7 +38,12 @@ std::vector<Parameter<T>*> SkipBlock<T>::parameters() {
   if (shape_.learns_lambda) out.push_back(&lambda_);
   if (net_) {
     add(net_->norm.parameters());
-    add({&net_->W1, &net_->b1, &net_->W2, &net_->b2});
+    out.push_back(&net_->W1);
+    if (net_->b1) out.push_back(&*net_->b1);
+    out.push_back(&net_->W2);
+    for (auto* other : {&net_->b2, &net_->Wg}) {
+      if (*other) out.push_back(&**other);
+    }
   }
   return out;
 }
@@ -43,31 +54,29 @@ std::vector<Parameter<T>*> SkipBlock<T>::parameters() {
 template <class T>
 void SkipBlock<T>::feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out) {
   linear(net_->W1, X, slope_);
-  add_bias(net_->b1, slope_);
-  activate_for_slope(*shape_.activation, slope_, S_);
+  if (net_->b1) add_bias(*net_->b1, slope_);
+  if (net_->Wg) linear(*net_->Wg, X, gate_);
+  activate(*shape_.activation, slope_, net_->Wg ? &gate_ : nullptr, S_);
   linear(net_->W2, S_, out, true);
-  add_bias(net_->b2, out);
+  if (net_->b2) add_bias(*net_->b2, out);
 }
 
 /// Computes the gradients of F's weights, and dX = F'(X) dout.
 template <class T>
 void SkipBlock<T>::feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<T>& dout,
                                          arma::Mat<T>& dX) {
-  bias_backward(net_->b2, dout);
+  if (net_->b2) bias_backward(*net_->b2, dout);
   linear_backward_weights(net_->W2, S_, dout);
   linear_backward_inputs(net_->W2, dout, dS_);
-  T* const db1 = net_->b1.G.memptr();
-  for (arma::uword n = 0; n < dS_.n_cols; ++n) {
-    T* const ds = dS_.colptr(n);
-    const T* const slope = slope_.colptr(n);
-#pragma omp simd
-    for (arma::uword i = 0; i < dS_.n_rows; ++i) {
-      ds[i] *= slope[i];
-      db1[i] += ds[i];
-    }
-  }
+  if (net_->Wg) gate_ %= dS_;
+  dS_ %= slope_;
+  if (net_->b1) bias_backward(*net_->b1, dS_);
   linear_backward_weights(net_->W1, X, dS_);
   linear_backward_inputs(net_->W1, dS_, dX);
+  if (net_->Wg) {
+    linear_backward_weights(*net_->Wg, X, gate_);
+    linear_backward_inputs(*net_->Wg, gate_, dX, true);
+  }
 }
 
 // Block -------------------------------------------------------------------------------------------
@@ -80,7 +89,7 @@ void SkipBlock<T>::branch(const arma::Mat<T>& R, arma::Mat<T>& out) {
 
 template <class T>
 void SkipBlock<T>::forward(const arma::Mat<T>& R, arma::Mat<T>& out, const Columns* columns) {
-  const T lambda = lambda_.W(0), c = at_feed_forward();
+  const T lambda = lambda_.W(0);
   arma::Mat<T>&to_middle = shape_.post ? sum_ : middle_, &mixed = columns ? mixed_ : to_middle;
   branch(R, mixed);
   mixed += lambda * R;
@@ -89,6 +98,12 @@ void SkipBlock<T>::forward(const arma::Mat<T>& R, arma::Mat<T>& out, const Colum
     norm1_.forward(sum_, middle_);
     if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->forward(middle_);
   }
+  forward_net(out);
+}
+
+template <class T>
+void SkipBlock<T>::forward_net(arma::Mat<T>& out) {
+  const T c = at_feed_forward();
   if (!net_) {
     out = middle_;
   } else if (shape_.post) {

@@ -40,7 +40,7 @@ struct Run {
   /// The width of the feed-forward net.
   std::uint64_t hidden_width() const;
   /// The shape of the model for a vocabulary of this size.
-  GptShape shape(std::uint64_t vocabulary) const;
+  SequenceShape shape(std::uint64_t vocabulary) const;
 };
 
 struct Plan {

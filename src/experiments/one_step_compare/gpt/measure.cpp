@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "linalg/spectra.hpp"
+#include "training/layers/linear.hpp"
 
 namespace ranklab::gpt {
 
@@ -50,19 +51,21 @@ std::vector<std::string> Moments::names() const {
 }
 
 template <class T>
-void add_activations(const Gpt<T>& model, const TokenBatch& batch, const GptPass<T>& pass,
+void add_activations(const SequenceModel<T>& model, const SequenceBatch<T>& batch,
                      Moments& moments) {
   moments.count(batch.ids, model.shape().vocabulary);
-  for (std::size_t l = 0; l < pass.layers.size(); ++l) {
-    const GptLayerPass<T>& layer = pass.layers[l];
-    moments.add(in_layer(l, "A"), layer.A.A, Moments::MeanShare::reported);
-    moments.add(in_layer(l, "Am"), layer.Am.A);
-    moments.add(in_layer(l, "H"), layer.attention.H);
+  for (std::uint64_t l = 0; l < model.shape().layers; ++l) {
+    const GptActivations<T> layer = gpt_activations(model, l);
+    moments.add(in_layer(l, "A"), layer.A, Moments::MeanShare::reported);
+    moments.add(in_layer(l, "Am"), layer.Am);
+    moments.add(in_layer(l, "H"), layer.H);
     moments.add(in_layer(l, "Z"), layer.Z);
     moments.add(in_layer(l, "S"), layer.S, Moments::MeanShare::reported);
   }
-  moments.add("Af", pass.Af.A);
-  moments.add("embedding", pass.embedded);
+  moments.add("Af", model.read_out());
+  arma::Mat<T> embedded;
+  look_up(model.embedding().W, batch.ids, embedded);
+  moments.add("embedding", embedded);
 }
 
 namespace {
@@ -81,7 +84,7 @@ void append_gradient(const arma::Mat<T>& gradient, const std::string& name, doub
 }  // namespace
 
 template <class T>
-void append_ranks(const Gpt<T>& model, const Moments& moments, const std::string& prefix,
+void append_ranks(const SequenceModel<T>& model, const Moments& moments, const std::string& prefix,
                   std::map<std::string, std::vector<double>>& series) {
   std::map<std::string, double> st;
   for (const std::string& name : moments.names()) {
@@ -92,7 +95,7 @@ void append_ranks(const Gpt<T>& model, const Moments& moments, const std::string
   }
   st["indicator"] = moments.indicator();
   series[prefix + stable_rank_of("indicator")].push_back(st["indicator"]);
-  for (const auto& [parameter, role, l, block] : model.weights()) {
+  for (const auto& [parameter, role, l, block] : gpt_weights(model)) {
     if (role == WeightRole::positions) continue;
     const std::string name = prefix + parameter->name,
                       against = role == WeightRole::embedding ? "indicator"
@@ -105,13 +108,12 @@ void append_ranks(const Gpt<T>& model, const Moments& moments, const std::string
   }
 }
 
-template void add_activations<float>(const Gpt<float>&, const TokenBatch&, const GptPass<float>&,
-                                     Moments&);
-template void add_activations<double>(const Gpt<double>&, const TokenBatch&, const GptPass<double>&,
-                                      Moments&);
-template void append_ranks<float>(const Gpt<float>&, const Moments&, const std::string&,
-                                  std::map<std::string, std::vector<double>>&);
-template void append_ranks<double>(const Gpt<double>&, const Moments&, const std::string&,
-                                   std::map<std::string, std::vector<double>>&);
+#define RANKLAB_MEASURE(T)                                                                      \
+  template void add_activations<T>(const SequenceModel<T>&, const SequenceBatch<T>&, Moments&); \
+  template void append_ranks<T>(const SequenceModel<T>&, const Moments&, const std::string&,    \
+                                std::map<std::string, std::vector<double>>&);
+RANKLAB_MEASURE(float)
+RANKLAB_MEASURE(double)
+#undef RANKLAB_MEASURE
 
 }  // namespace ranklab::gpt

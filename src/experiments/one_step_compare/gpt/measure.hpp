@@ -48,17 +48,17 @@ class Moments {
   double tokens_ = 0;
 };
 
-/// Adds the activations of one forward pass: A, Am, H, Z, S of each layer, Af, the embedded tokens,
-/// and the token counts.
+/// Adds the activations of the last forward pass, which was that of `batch`: A, Am, H, Z, S of each
+/// layer, Af, the embedded tokens, and the token counts.
 template <class T>
-void add_activations(const Gpt<T>& model, const TokenBatch& batch, const GptPass<T>& pass,
+void add_activations(const SequenceModel<T>& model, const SequenceBatch<T>& batch,
                      Moments& moments);
 
 /// Appends to the series of a run, whose names have `prefix`: stable ranks, mean shares of A and S,
 /// nuclear ranks and norms of the gradients in `model`, and the ratios nr/st. The nuclear rank of a
 /// zero gradient is NaN.
 template <class T>
-void append_ranks(const Gpt<T>& model, const Moments& moments, const std::string& prefix,
+void append_ranks(const SequenceModel<T>& model, const Moments& moments, const std::string& prefix,
                   std::map<std::string, std::vector<double>>& series);
 
 }  // namespace ranklab::gpt

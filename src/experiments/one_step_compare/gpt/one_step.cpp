@@ -59,19 +59,19 @@ Directions<T> directions_of(const arma::Mat<T>& G) {
 template <class T>
 class Losses {
  public:
-  Losses(Gpt<T>& model, const TokenBatch& batch, const TokenBatch& independent, const Trial& trial)
+  Losses(SequenceModel<T>& model, const SequenceBatch<T>& batch,
+         const SequenceBatch<T>& independent, const Trial& trial)
       : model_(model), batches_{&batch, &independent}, trial_(trial) {
     for (int i = 0; i < 2; ++i) {
-      start_loss_[i] =
-          model_.loss_by_parts(*batches_[i], pass_, false, [&](const TokenBatch& part) {
-            Part kept{part, {}, {}};
-            for (const GptLayerPass<T>& layer : pass_.layers) {
-              kept.streams.push_back(layer.x);
-              kept.middles.push_back(layer.middle);
-            }
-            kept.streams.push_back(pass_.last);
-            parts_[i].push_back(std::move(kept));
-          });
+      start_loss_[i] = model_.loss_by_parts(*batches_[i], false, [&](const SequenceBatch<T>& part) {
+        Part kept{part, {}, {}};
+        for (std::uint64_t l = 0; l < model_.shape().layers; ++l) {
+          kept.streams.push_back(model_.stream(l));
+          kept.middles.push_back(model_.block(l).middle());
+        }
+        kept.streams.push_back(model_.stream(model_.shape().layers));
+        parts_[i].push_back(std::move(kept));
+      });
     }
   }
 
@@ -129,29 +129,28 @@ class Losses {
     double sum = 0;
     for (const Part& part : parts_[which]) {
       if (after_attention) {
-        pass_.layers[layer].middle = part.middles[layer];
+        model_.block(layer).middle() = part.middles[layer];
       } else {
-        (layer < pass_.layers.size() ? pass_.layers[layer].x : pass_.last) = part.streams[layer];
+        model_.stream(layer) = part.streams[layer];
       }
-      model_.forward_from(layer, pass_, after_attention);
-      sum += static_cast<double>(part.tokens.ids.size()) * model_.loss(part.tokens, pass_, false);
+      model_.forward_from(layer, after_attention);
+      sum += static_cast<double>(part.tokens.ids.size()) * model_.loss(part.tokens, false);
     }
     return sum / static_cast<double>(batches_[which]->ids.size());
   }
   double full_loss(int which) {
-    return model_.loss_by_parts(*batches_[which], pass_, false, [](const TokenBatch&) {});
+    return model_.loss_by_parts(*batches_[which], false, [](const SequenceBatch<T>&) {});
   }
 
-  Gpt<T>& model_;
-  const TokenBatch* batches_[2];
+  SequenceModel<T>& model_;
+  const SequenceBatch<T>* batches_[2];
   const Trial& trial_;
   struct Part {
-    TokenBatch tokens;
+    SequenceBatch<T> tokens;
     std::vector<arma::Mat<T>> streams;  // residual stream before each layer, and before the head
     std::vector<arma::Mat<T>> middles;  // residual stream after the attention of each layer
   };
   std::vector<Part> parts_[2];
-  GptPass<T> pass_;
   double start_loss_[2];
 };
 
@@ -190,21 +189,21 @@ double best_decrease(const std::function<double(double)>& f, double at_0, double
 }
 
 template <class T>
-StepRatios step_ratios(Gpt<T>& model, const TokenBatch& batch, const TokenBatch& independent,
-                       const Moments& moments, const Trial& trial) {
+StepRatios step_ratios(SequenceModel<T>& model, const SequenceBatch<T>& batch,
+                       const SequenceBatch<T>& independent, const Moments& moments,
+                       const Trial& trial) {
   const std::size_t layers = model.shape().layers;
   std::vector<Parameter<T>*> parameters;
   std::vector<std::optional<std::size_t>> layer_of;
   std::vector<std::string> activations;
-  for (std::size_t l = 0; l < layers; ++l) {
-    model.layer(l).for_each([&](const char* block, Parameter<T>& parameter) {
-      parameters.push_back(&parameter);
-      layer_of.emplace_back(l);
-      activations.push_back(in_layer(l, activation_of(block)));
-    });
+  for (const auto& [parameter, role, l, block] : gpt_weights(model)) {
+    if (role != WeightRole::in_layer) continue;
+    parameters.push_back(parameter);
+    layer_of.emplace_back(l);
+    activations.push_back(in_layer(l, activation_of(block)));
   }
   const std::size_t hidden = parameters.size();
-  parameters.push_back(&model.head()), layer_of.emplace_back(layers), activations.push_back("Af");
+  parameters.push_back(model.head()), layer_of.emplace_back(layers), activations.push_back("Af");
   parameters.push_back(&model.embedding()), layer_of.emplace_back(std::nullopt),
       activations.push_back("");
 
@@ -249,9 +248,9 @@ StepRatios step_ratios(Gpt<T>& model, const TokenBatch& batch, const TokenBatch&
   return out;
 }
 
-template StepRatios step_ratios<float>(Gpt<float>&, const TokenBatch&, const TokenBatch&,
-                                       const Moments&, const Trial&);
-template StepRatios step_ratios<double>(Gpt<double>&, const TokenBatch&, const TokenBatch&,
-                                        const Moments&, const Trial&);
+template StepRatios step_ratios(SequenceModel<float>&, const SequenceBatch<float>&,
+                                const SequenceBatch<float>&, const Moments&, const Trial&);
+template StepRatios step_ratios(SequenceModel<double>&, const SequenceBatch<double>&,
+                                const SequenceBatch<double>&, const Moments&, const Trial&);
 
 }  // namespace ranklab::gpt

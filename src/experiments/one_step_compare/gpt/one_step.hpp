@@ -22,8 +22,9 @@ struct StepRatios {
 /// The weights are changed and restored. Blocks in order: those of each layer, then head and
 /// embedding.
 template <class T>
-StepRatios step_ratios(Gpt<T>& model, const TokenBatch& batch, const TokenBatch& independent,
-                       const Moments& moments, const Trial& trial);
+StepRatios step_ratios(SequenceModel<T>& model, const SequenceBatch<T>& batch,
+                       const SequenceBatch<T>& independent, const Moments& moments,
+                       const Trial& trial);
 
 /// The largest decrease f(0) - f(step) over steps > 0 that a line search finds. It starts at
 /// `first`, doubles the step until f rises (or halves it until f falls), and then refines it at

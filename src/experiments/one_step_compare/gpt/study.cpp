@@ -137,15 +137,15 @@ class GptStudy : public Study {
     const std::uint64_t V = std::max<std::uint64_t>(vocabulary_size(config_.vocab), 256);
     Estimate cost;
     for (const Run& run : plan.runs) {
-      const GptShape shape = run.shape(V);
+      const SequenceShape shape = run.shape(V);
       const double width = static_cast<double>(shape.dim),
                    N = static_cast<double>(config_.batch * config_.context),
                    part =
-                       std::min(N, static_cast<double>(sequences_at_once(shape.context, shape.dim) *
-                                                       shape.context));
-      // Weights, gradients, two moments, copies for probes; two passes over a part; Gram matrices
-      // in double and their inputs. With single steps: the residual streams of two batches.
-      cost.bytes += 8 * (7 * gpt_parameters(shape) + 2 * gpt_pass_numbers(shape, part) +
+                       std::min(N, static_cast<double>(sequences_at_once(shape.length, shape.dim) *
+                                                       shape.length));
+      // Weights, gradients, two moments, copies for probes; a pass over a part; Gram matrices in
+      // double and their inputs. With single steps: the residual streams of two batches.
+      cost.bytes += 8 * (3 * gpt_parameters(shape) + sequence_numbers(shape, part, part) +
                          4 * static_cast<double>(shape.hidden) * part);
       if (!run.one_step_at.empty())
         cost.bytes += 8 * 2 * N * width * (2 * static_cast<double>(shape.layers) + 1);
@@ -289,13 +289,13 @@ Plan plan_of(const GptConfig& config) {
 }
 
 double run_flops(const Plan& plan, const Run& run, std::uint64_t vocabulary) {
-  const GptShape shape = run.shape(vocabulary);
+  const SequenceShape shape = run.shape(vocabulary);
   const double N = static_cast<double>(plan.config.batch * plan.config.context),
                d = static_cast<double>(shape.dim), layers = static_cast<double>(shape.layers),
                steps = static_cast<double>(run.config.steps),
                measured = static_cast<double>(run.measured.size()),
                probed = static_cast<double>(run.probed.size()), numbers = gpt_parameters(shape),
-               forward = gpt_flops(shape, N),
+               forward = sequence_flops(shape, N, N),
                gram = 16 * N * layers * d * static_cast<double>(shape.hidden),
                one_step = static_cast<double>(run.one_step_at.size()) * 28 * (6 * layers + 3) *
                           0.6 * forward;
@@ -344,18 +344,16 @@ std::uint64_t Run::hidden_width() const {
              : 4 * config.dim;
 }
 
-GptShape Run::shape(std::uint64_t vocabulary) const {
+SequenceShape Run::shape(std::uint64_t vocabulary) const {
   const GptConfig& c = config;
-  return {.vocabulary = vocabulary,
-          .layers = c.layers,
-          .dim = c.dim,
-          .heads = c.heads,
-          .context = c.context,
-          .hidden = hidden_width(),
-          .activation = &find_activation(c.activation),
-          .norm = c.norm == "rms" ? Norm::rms : Norm::layer,
-          .learned_positions = c.position == "learned",
-          .qk_norm = c.qk_norm == "on" || (c.qk_norm == "auto" && c.position == "rotary")};
+  SequenceShape shape =
+      gpt_shape(find_activation(c.activation), c.norm == "rms" ? Norm::rms : Norm::layer,
+                c.position == "learned",
+                c.qk_norm == "on" || (c.qk_norm == "auto" && c.position == "rotary"));
+  shape.vocabulary = vocabulary;
+  shape.layers = c.layers, shape.dim = c.dim, shape.heads = c.heads;
+  shape.length = c.context, shape.hidden = hidden_width();
+  return shape;
 }
 
 const Run* Plan::find(const std::string& optimizer, const Changes& changes) const {
@@ -371,11 +369,7 @@ const Run& Plan::paper_run() const {
 }
 
 std::vector<std::string> hidden_blocks(const Run& run) {
-  GptLayer<double> layer;
-  if (find_activation(run.config.activation).gated) layer.Wg.emplace();
-  std::vector<std::string> blocks;
-  layer.for_each([&](const char* block, const auto&) { blocks.emplace_back(block); });
-  return blocks;
+  return gpt_blocks(find_activation(run.config.activation).gated);
 }
 
 std::vector<std::string> rank_series(const Run& run) {

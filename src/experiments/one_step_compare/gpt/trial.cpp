@@ -6,7 +6,8 @@
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/one_step_compare/gpt/measure.hpp"
 #include "experiments/one_step_compare/gpt/one_step.hpp"
-#include "experiments/one_step_compare/gpt/save.hpp"
+#include "experiments/one_step_compare/gpt/recording.hpp"
+#include "training/saved_weights.hpp"
 
 namespace ranklab::gpt {
 namespace {
@@ -31,8 +32,9 @@ class Training {
         corpus_(corpus),
         trial_(trial),
         writes_files_(trial.index() == 0 && &run == &plan.runs.front()),
-        model_(run.shape(corpus.vocabulary), start_of(run.config.init), trial),
-        weights_(model_.weights()),
+        model_(run.shape(corpus.vocabulary),
+               gpt_initial_weights(run.config.init, run.shape(corpus.vocabulary), trial)),
+        weights_(gpt_weights(model_)),
         batches_(trial.stream("batches")),
         independent_(trial.stream("independent")) {
     Stream validation = trial.stream("validation");
@@ -50,7 +52,7 @@ class Training {
     losses.assign(steps + 1, undefined);
     double diverged_at = undefined;
     for (std::uint64_t t = 0; t <= steps; ++t) {
-      const TokenBatch batch = windows(corpus_.training, batches_);
+      const SequenceBatch<T> batch = windows(corpus_.training, batches_);
       const bool measured = has(run_.measured, t);
       Moments moments;
       const double loss = gradients_of(batch, measured ? &moments : nullptr);
@@ -73,12 +75,9 @@ class Training {
  private:
   using Weight = GptWeight<Parameter<T>>;
 
-  static GptStart start_of(const std::string& init) {
-    return init == "modded" ? GptStart::modded : init == "gauss" ? GptStart::gauss : GptStart::gpt2;
-  }
-
-  TokenBatch windows(const std::vector<std::uint32_t>& tokens, Stream& stream) const {
-    return draw_windows(tokens, run_.config.batch, run_.config.context, stream);
+  SequenceBatch<T> windows(const std::vector<std::uint32_t>& tokens, Stream& stream) const {
+    return next_token_batch<T>(
+        draw_windows(tokens, run_.config.batch, run_.config.context, stream));
   }
 
   void add_optimizer(const Weight& weight) {
@@ -92,25 +91,25 @@ class Training {
 
   /// Returns the loss of a batch and leaves its gradients in the model. Adds its activations to
   /// `moments` unless it is null.
-  double gradients_of(const TokenBatch& batch, Moments* moments) {
-    return model_.loss_by_parts(batch, pass_, true, [&](const TokenBatch& part) {
+  double gradients_of(const SequenceBatch<T>& batch, Moments* moments) {
+    return model_.loss_by_parts(batch, true, [&](const SequenceBatch<T>& part) {
       trial_.check_interrupt();
-      if (moments) add_activations(model_, part, pass_, *moments);
+      if (moments) add_activations(model_, part, *moments);
     });
   }
 
   double validation(std::uint64_t batches) {
     double sum = 0;
     for (std::uint64_t i = 0; i < batches; ++i) {
-      sum += model_.loss_by_parts(validation_[i], pass_, false,
-                                  [&](const TokenBatch&) { trial_.check_interrupt(); });
+      sum += model_.loss_by_parts(validation_[i], false,
+                                  [&](const SequenceBatch<T>&) { trial_.check_interrupt(); });
     }
     return sum / static_cast<double>(batches);
   }
 
   /// `moments` are those of `batch`. Its gradients are in the model and are there again afterwards,
   /// for the optimizer.
-  void measure(std::uint64_t t, const TokenBatch& batch, const Moments& moments) {
+  void measure(std::uint64_t t, const SequenceBatch<T>& batch, const Moments& moments) {
     append_ranks(model_, moments, "", series_);
     if (writes_files_) save(t, moments);
     series_[validation_loss].push_back(validation(validation_batches));
@@ -125,7 +124,7 @@ class Training {
   void measure_probe() {
     Moments moments;
     std::vector<arma::Mat<T>> sums;
-    for (const TokenBatch& batch : probe_) {
+    for (const SequenceBatch<T>& batch : probe_) {
       gradients_of(batch, &moments);
       for (std::size_t i = 0; i < weights_.size(); ++i) {
         const arma::Mat<T>& G = weights_[i].parameter->G;
@@ -138,9 +137,9 @@ class Training {
     append_ranks(model_, moments, probe, series_);
   }
 
-  void one_step(std::uint64_t t, const TokenBatch& batch, const Moments& moments) {
+  void one_step(std::uint64_t t, const SequenceBatch<T>& batch, const Moments& moments) {
     const std::string when = static_cast<double>(t) < early_steps ? early : "";
-    const TokenBatch other = windows(corpus_.training, independent_);
+    const SequenceBatch<T> other = windows(corpus_.training, independent_);
     const StepRatios ratios = step_ratios(model_, batch, other, moments, trial_);
     const auto append = [&](const char* name, const std::vector<double>& values) {
       std::vector<double>& series = series_[when + name];
@@ -211,11 +210,10 @@ class Training {
   const Corpus& corpus_;
   const Trial& trial_;
   const bool writes_files_;
-  Gpt<T> model_;
+  SequenceModel<T> model_;
   const std::vector<Weight> weights_;  // of model_
-  GptPass<T> pass_;
   Stream batches_, independent_;
-  std::vector<TokenBatch> validation_, probe_;
+  std::vector<SequenceBatch<T>> validation_, probe_;
   std::vector<Optimizer<T>> optimizers_;
   std::vector<double> rates_;
   std::map<std::string, std::vector<double>> series_;

@@ -173,14 +173,6 @@ SequenceBatch<T> recall_batch(RecallBatch&& drawn) {
           .targets = std::move(drawn.targets)};
 }
 
-template <class T>
-SequenceBatch<T> next_token_batch(TokenBatch&& drawn) {
-  return {.ids = std::move(drawn.ids),
-          .values = {},
-          .labeled = {},
-          .targets = std::move(drawn.targets)};
-}
-
 }  // namespace
 
 template <class T>

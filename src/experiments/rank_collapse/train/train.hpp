@@ -128,10 +128,6 @@ struct LookAhead {
 LookAhead look_ahead(SequenceModel<double>& model, std::vector<SequenceBatch<double>> batches,
                      const Trial& trial);
 
-/// Writes the weights in the published layout of the model if there is one, otherwise under the
-/// names of the parameters (save.cpp).
-template <class T>
-void save_weights(const SequenceModel<T>& model, const std::string& file);
 /// The file of one curve in one trial: config.save with the curve's name before the extension if
 /// there are several curves, then the number of the trial from the second trial on:
 /// weights.mamba2.2.safetensors.

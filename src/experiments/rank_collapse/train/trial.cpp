@@ -10,6 +10,7 @@
 #include "linalg/similarity.hpp"
 #include "training/layers/norm.hpp"
 #include "training/optimizer.hpp"
+#include "training/saved_weights.hpp"
 #include "training/tensors_to_write.hpp"
 
 namespace ranklab::train {

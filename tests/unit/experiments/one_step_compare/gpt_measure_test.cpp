@@ -21,20 +21,17 @@ namespace {
 
 const Trial trial(21, 0, 0);
 
-GptShape shape() {
-  return {.vocabulary = 13,
-          .layers = 2,
-          .dim = 8,
-          .heads = 2,
-          .context = 6,
-          .hidden = 16,
-          .activation = &find_activation("swiglu"),
-          .norm = Norm::rms,
-          .qk_norm = true};
+using Batch = SequenceBatch<double>;
+
+SequenceShape shape() {
+  SequenceShape shape = gpt_shape(find_activation("swiglu"), Norm::rms, false, true);
+  shape.vocabulary = 13, shape.layers = 2, shape.dim = 8, shape.heads = 2, shape.length = 6;
+  shape.hidden = 16;
+  return shape;
 }
 
-TokenBatch batch_of(const char* name, std::uint64_t sequences = 4) {
-  TokenBatch batch;
+Batch batch_of(const char* name, std::uint64_t sequences = 4) {
+  Batch batch;
   Stream stream = trial.stream(name);
   for (std::uint64_t n = 0; n < sequences * 6; ++n) {
     batch.ids.push_back(static_cast<std::uint32_t>(stream.uniform() * stream.uniform() * 13));
@@ -44,25 +41,25 @@ TokenBatch batch_of(const char* name, std::uint64_t sequences = 4) {
 }
 
 struct Step {
-  Gpt<double> model{shape(), GptStart::gauss, trial};
-  TokenBatch batch;
-  GptPass<double> pass;
+  SequenceModel<double> model{shape(), gpt_initial_weights("gauss", shape(), trial)};
+  Batch batch;
   gpt::Moments moments;
 
   explicit Step(const char* name = "batch") : batch(batch_of(name)) {
-    model.forward(batch, pass);
-    model.loss(batch, pass, true);
-    model.backward(batch, pass);
-    gpt::add_activations(model, batch, pass, moments);
+    model.forward(batch);
+    model.loss(batch, true);
+    model.backward(batch);
+    gpt::add_activations(model, batch, moments);
   }
 
-  double loss_with(Parameter<double>& parameter, const arma::mat& W, const TokenBatch& on) {
+  GptLayer<Parameter<double>> layer(std::uint64_t l) { return gpt_layer(model, l); }
+
+  double loss_with(Parameter<double>& parameter, const arma::mat& W, const Batch& on) {
     const arma::mat start = parameter.W;
     parameter.W = W;
-    GptPass<double> other;
-    model.forward(on, other);
+    model.forward(on);
     parameter.W = start;
-    return model.loss(on, other, false);
+    return model.loss(on, false);
   }
 };
 
@@ -74,7 +71,7 @@ double nuclear(const arma::mat& G) {
 }
 
 /// The indicator matrix (V, N).
-arma::mat indicator_of(const TokenBatch& batch) {
+arma::mat indicator_of(const Batch& batch) {
   arma::mat H(13, batch.ids.size(), arma::fill::zeros);
   for (arma::uword n = 0; n < batch.ids.size(); ++n) H(batch.ids[n], n) = 1;
   return H;
@@ -88,49 +85,49 @@ TEST_CASE(
   Step step;
   std::map<std::string, std::vector<double>> series;
   gpt::append_ranks(step.model, step.moments, "", series);
-  const auto& layer = step.pass.layers[1];
+  const GptActivations<double> layer = gpt_activations(step.model, 1);
   const auto agrees = [&](const std::string& name, double expected) {
     CAPTURE(name);
     REQUIRE(series.contains(name));
     CHECK(std::fabs(series.at(name).at(0) / expected - 1) <= 1e-9);
   };
-  for (const auto& [name, A] : {std::pair{"A", &layer.A.A},
-                                {"Am", &layer.Am.A},
-                                {"H", &layer.attention.H},
+  for (const auto& [name, A] : {std::pair{"A", &layer.A},
+                                {"Am", &layer.Am},
+                                {"H", &layer.H},
                                 {"Z", &layer.Z},
                                 {"S", &layer.S}}) {
     agrees("layer1." + std::string(name) + ".stable_rank", stable(*A));
   }
-  agrees("Af.stable_rank", stable(step.pass.Af.A));
-  agrees("embedding.stable_rank", stable(step.pass.embedded));
+  agrees("Af.stable_rank", stable(step.model.read_out()));
+  agrees("embedding.stable_rank", stable(step.model.embedding().W * indicator_of(step.batch)));
   agrees("indicator.stable_rank", stable(indicator_of(step.batch)));
   const arma::vec mean = arma::mean(layer.S, 1);
   agrees("layer1.S.mean_share", 24 * arma::dot(mean, mean) / arma::accu(arma::square(layer.S)));
-  const GptLayer<double>& weights = step.model.layer(1);
+  const auto weights = step.layer(1);
   const struct {
     const char* block;
     const arma::mat &G, &A;
-  } pairs[] = {{"Wq", weights.Wq.G, layer.A.A},  {"Wk", weights.Wk.G, layer.A.A},
-               {"Wv", weights.Wv.G, layer.A.A},  {"Wo", weights.Wo.G, layer.A.A},
-               {"W1", weights.W1.G, layer.Am.A}, {"Wg", weights.Wg->G, layer.Am.A},
+  } pairs[] = {{"Wq", weights.Wq.G, layer.A},  {"Wk", weights.Wk.G, layer.A},
+               {"Wv", weights.Wv.G, layer.A},  {"Wo", weights.Wo.G, layer.A},
+               {"W1", weights.W1.G, layer.Am}, {"Wg", weights.Wg->G, layer.Am},
                {"W2", weights.W2.G, layer.S}};
   for (const auto& [block, G, A] : pairs) {
     agrees("layer1." + std::string(block) + ".nuclear_rank", nuclear(G));
     agrees("layer1." + std::string(block) + ".ratio", nuclear(G) / stable(A));
     agrees("layer1." + std::string(block) + ".gradient_norm", arma::norm(G, "fro"));
   }
-  agrees("layer1.Wo.ratio_to_H", nuclear(step.model.layer(1).Wo.G) / stable(layer.attention.H));
-  agrees("head.ratio", nuclear(step.model.head().G) / stable(step.pass.Af.A));
+  agrees("layer1.Wo.ratio_to_H", nuclear(weights.Wo.G) / stable(layer.H));
+  agrees("head.ratio", nuclear(step.model.head()->G) / stable(step.model.read_out()));
   agrees("embedding.ratio", nuclear(step.model.embedding().G) / stable(indicator_of(step.batch)));
 }
 
 TEST_CASE("moments are added over batches") {
   Step step;
-  const TokenBatch other = batch_of("other");
-  GptPass<double> pass;
-  step.model.forward(other, pass);
-  gpt::add_activations(step.model, other, pass, step.moments);
-  const arma::mat both = arma::join_rows(step.pass.layers[0].S, pass.layers[0].S);
+  const Batch other = batch_of("other");
+  const arma::mat S = gpt_activations(step.model, 0).S;
+  step.model.forward(other);
+  gpt::add_activations(step.model, other, step.moments);
+  const arma::mat both = arma::join_rows(S, gpt_activations(step.model, 0).S);
   CHECK(std::fabs(step.moments.stable_rank("layer0.S") / stable(both) - 1) <= 1e-9);
   CHECK(std::fabs(step.moments.indicator() /
                       stable(arma::join_rows(indicator_of(step.batch), indicator_of(other))) -
@@ -139,7 +136,7 @@ TEST_CASE("moments are added over batches") {
 
 TEST_CASE("a zero gradient has no nuclear rank") {
   Step step;
-  step.model.head().G.zeros();
+  step.model.head()->G.zeros();
   std::map<std::string, std::vector<double>> series;
   gpt::append_ranks(step.model, step.moments, "x.", series);
   CHECK(std::isnan(series.at("x.head.nuclear_rank").at(0)));
@@ -171,8 +168,8 @@ TEST_CASE("the best decrease along a line is found from any starting step size")
 TEST_CASE(
     "the ratio of best decreases equals that of a fine grid, block by block, on both batches") {
   Step step;
-  const TokenBatch independent = batch_of("independent");
-  const auto grid = [&](Parameter<double>& parameter, const arma::mat& D, const TokenBatch& on) {
+  const Batch independent = batch_of("independent");
+  const auto grid = [&](Parameter<double>& parameter, const arma::mat& D, const Batch& on) {
     const double at_0 = step.loss_with(parameter, parameter.W, on);
     double best = 0;
     // The grid stops when the loss rises; there may be other minima beyond.
@@ -183,10 +180,10 @@ TEST_CASE(
     }
     return best;
   };
-  const arma::mat W2_before = step.model.layer(1).W2.W;
+  const arma::mat W2_before = step.layer(1).W2.W;
   const gpt::StepRatios ratios =
       gpt::step_ratios(step.model, step.batch, independent, step.moments, trial);
-  CHECK(arma::approx_equal(step.model.layer(1).W2.W, W2_before, "absdiff", 0.0));
+  CHECK(arma::approx_equal(step.layer(1).W2.W, W2_before, "absdiff", 0.0));
   REQUIRE(ratios.predicted.size() == 16);
   std::map<std::string, std::vector<double>> series;
   gpt::append_ranks(step.model, step.moments, "", series);
@@ -194,9 +191,9 @@ TEST_CASE(
     std::size_t index;
     std::string name;
     Parameter<double>& parameter;
-  } cases[] = {{2, "layer0.Wv", step.model.layer(0).Wv},
-               {12, "layer1.W2", step.model.layer(1).W2},
-               {14, "head", step.model.head()},
+  } cases[] = {{2, "layer0.Wv", step.layer(0).Wv},
+               {12, "layer1.W2", step.layer(1).W2},
+               {14, "head", *step.model.head()},
                {15, "embedding", step.model.embedding()}};
   for (const auto& [i, name, parameter] : cases) {
     const auto& shown = name;  // clang 14 cannot capture a structured binding
@@ -224,23 +221,24 @@ TEST_CASE("all hidden blocks together move along the steps of Section 1.2.1 with
       arma::mat start, euclidean, spectral;
     };
     std::vector<Block> blocks;
-    for (std::size_t l = 0; l < 2; ++l) {
-      step.model.layer(l).for_each([&](const char* name, Parameter<double>& parameter) {
-        const std::string of = gpt::activation_of(name);
-        const auto& layer = step.pass.layers[l];
-        const arma::mat& A = of == "A" ? layer.A.A : of == "Am" ? layer.Am.A : layer.S;
-        const arma::vec s = singular_values(A), g = singular_values(parameter.G);
-        blocks.push_back({&parameter, parameter.W, parameter.G / (s(0) * s(0)),
-                          arma::accu(g) / arma::dot(s, s) * polar_factor(parameter.G).factor});
-      });
+    step.model.forward(step.batch);  // step_ratios has run it with other weights
+    for (const auto& [parameter, role, l, block] : gpt_weights(step.model)) {
+      if (role != WeightRole::in_layer) continue;
+      const std::string of = gpt::activation_of(block);
+      const GptActivations<double> layer = gpt_activations(step.model, l);
+      const arma::vec s = singular_values(of == "A"    ? layer.A
+                                          : of == "Am" ? layer.Am
+                                                       : layer.S),
+                      g = singular_values(parameter->G);
+      blocks.push_back({parameter, parameter->W, parameter->G / (s(0) * s(0)),
+                        arma::accu(g) / arma::dot(s, s) * polar_factor(parameter->G).factor});
     }
     const auto best = [&](arma::mat Block::*direction) {
-      GptPass<double> pass;
       double at_0 = 0, most = 0;
       for (double scale = 0; scale < 1e4; scale = scale == 0 ? 1e-4 : scale * 1.02) {
         for (Block& block : blocks) block.parameter->W = block.start - scale * (block.*direction);
-        step.model.forward(step.batch, pass);
-        const double loss = step.model.loss(step.batch, pass, false);
+        step.model.forward(step.batch);
+        const double loss = step.model.loss(step.batch, false);
         if (scale == 0) at_0 = loss;
         if (at_0 - loss < most) break;
         most = at_0 - loss;

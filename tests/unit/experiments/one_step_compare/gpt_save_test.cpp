@@ -5,13 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "core/tolerances.hpp"
-#include "experiments/one_step_compare/gpt/save.hpp"
+#include "experiments/one_step_compare/gpt/recording.hpp"
 #include "io/atomic_file.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "models/blocks/model_config.hpp"
 #include "models/blocks/stack.hpp"
 #include "models/published/loaded_tensors.hpp"
 #include "temporary_folder.hpp"
+#include "training/saved_weights.hpp"
 
 namespace gpt_save_test {
 
@@ -21,17 +22,15 @@ namespace {
 
 const Trial trial(2, 0, 0);
 
-GptShape gpt2_shape() {
-  return {.vocabulary = 23,
-          .layers = 3,
-          .dim = 12,
-          .heads = 3,
-          .context = 7,
-          .hidden = 48,
-          .activation = &find_activation("gelu"),
-          .norm = Norm::layer,
-          .learned_positions = true,
-          .qk_norm = false};
+SequenceShape gpt2_shape(Norm norm = Norm::layer) {
+  SequenceShape shape = gpt_shape(find_activation("gelu"), norm, true, false);
+  shape.vocabulary = 23, shape.layers = 3, shape.dim = 12, shape.heads = 3, shape.length = 7;
+  shape.hidden = 48;
+  return shape;
+}
+
+InitialWeights gauss(const SequenceShape& shape) {
+  return gpt_initial_weights("gauss", shape, trial);
 }
 
 }  // namespace
@@ -40,8 +39,8 @@ TEST_CASE_TEMPLATE("saved in GPT-2's layout, the blocks of rank-collapse give th
                    float, double) {
   const TemporaryFolder folder;
   // Small weights would hide the effect of attention, so the weights are Gaussian.
-  const Gpt<T> model(gpt2_shape(), GptStart::gauss, trial);
-  gpt::save_weights(model, folder / "model.safetensors");
+  SequenceModel<T> model(gpt2_shape(), gauss(gpt2_shape()));
+  save_weights(model, folder / "model.safetensors");
 
   const auto checkpoint = Checkpoint::open(folder / "model.safetensors");
   CHECK(checkpoint->model() == "gpt2");
@@ -57,11 +56,10 @@ TEST_CASE_TEMPLATE("saved in GPT-2's layout, the blocks of rank-collapse give th
   spec.norm_epsilon = 1e-5;
   checkpoint->check(spec);
 
-  TokenBatch batch;
+  SequenceBatch<T> batch;
   for (std::uint32_t n = 0; n < 14; ++n)
     batch.ids.push_back((n * n + 5) % 23), batch.targets.push_back(0);
-  GptPass<T> pass;
-  model.forward(batch, pass);
+  model.forward(batch);
   for (const std::size_t first : {0u, 7u}) {
     const std::vector<std::uint32_t> ids(
         batch.ids.begin() + static_cast<std::ptrdiff_t>(first),
@@ -74,8 +72,8 @@ TEST_CASE_TEMPLATE("saved in GPT-2's layout, the blocks of rank-collapse give th
     }
     state.unscale();
     layer_norm(state.Y, 1e-5);
-    const arma::Mat<T> logits = model.head().W * state.Y;
-    const arma::Mat<T> trained = pass.logits.cols(first, first + 6);
+    const arma::Mat<T> logits = model.head()->W * state.Y;
+    const arma::Mat<T> trained = model.logits().cols(first, first + 6);
     CHECK(arma::abs(trained).max() > 0.5);
     CHECK(arma::abs(logits - trained).max() <= (std::is_same_v<T, float> ? 1e-5 : 1e-12));
   }
@@ -91,10 +89,10 @@ TEST_CASE_TEMPLATE("saved in GPT-2's layout, the blocks of rank-collapse give th
 
 TEST_CASE("the head is stored with one token per row") {
   const TemporaryFolder folder;
-  const Gpt<double> model(gpt2_shape(), GptStart::gauss, trial);
-  gpt::save_weights(model, folder / "model.safetensors");
+  const SequenceModel<double> model(gpt2_shape(), gauss(gpt2_shape()));
+  save_weights(model, folder / "model.safetensors");
   const StoredTensor head = TensorFile::open(folder / "model.safetensors").tensor("lm_head.weight");
-  const arma::mat& W = model.head().W;
+  const arma::mat& W = model.head()->W;
   CHECK(head.shape() == std::vector<std::uint64_t>{23, 12});
   CHECK(head.values().at(1 * 12 + 5) == W(1, 5));
 }
@@ -102,15 +100,14 @@ TEST_CASE("the head is stored with one token per row") {
 TEST_CASE(
     "other architectures are saved under their parameter names, with one token per row in tables") {
   const TemporaryFolder folder;
-  GptShape shape = gpt2_shape();
-  shape.norm = Norm::rms;
-  const Gpt<double> model(shape, GptStart::gauss, trial);
-  gpt::save_weights(model, folder / "model.safetensors");
+  const SequenceShape shape = gpt2_shape(Norm::rms);
+  const SequenceModel<double> model(shape, gauss(shape));
+  save_weights(model, folder / "model.safetensors");
   const TensorFile file = TensorFile::open(folder / "model.safetensors");
-  CHECK(file.keys().size() == model.weights().size());
+  CHECK(file.keys().size() == model.parameters().size());
   CHECK(file.tensor("embedding").shape() == std::vector<std::uint64_t>{23, 12});
   CHECK(file.tensor("layer1.W1").shape() == std::vector<std::uint64_t>{48, 12});
-  CHECK(file.tensor("layer1.W1").values().at(12 * 7 + 3) == model.layer(1).W1.W(7, 3));
+  CHECK(file.tensor("layer1.W1").values().at(12 * 7 + 3) == gpt_layer(model, 1).W1.W(7, 3));
 }
 
 TEST_CASE("file names contain the step, except at the last step") {

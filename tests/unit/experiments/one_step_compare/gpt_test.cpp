@@ -159,22 +159,22 @@ TEST_CASE("ranks on held-out text equal those of one batch eight times as large"
   GptConfig config;
   config.layers = 1, config.dim = 16, config.heads = 2, config.context = 8, config.batch = 4,
   config.steps = 32, config.init = "gauss";
-  Gpt<double> model(gpt::plan_of(config).runs.front().shape(corpus.vocabulary), GptStart::gauss,
-                    trial);
+  const SequenceShape shape = gpt::plan_of(config).runs.front().shape(corpus.vocabulary);
+  SequenceModel<double> model(shape, gpt_initial_weights("gauss", shape, trial));
   Stream probe = trial.stream("probe");
-  const TokenBatch batch = draw_windows(corpus.validation, 8 * 4, 8, probe);
-  GptPass<double> pass;
-  model.forward(batch, pass);
-  model.loss(batch, pass, true);
-  model.backward(batch, pass);
+  const auto batch = next_token_batch<double>(draw_windows(corpus.validation, 8 * 4, 8, probe));
+  model.forward(batch);
+  model.loss(batch, true);
+  model.backward(batch);
   const auto last = [&](const Result& of, const std::string& name) {
     return find_series(of, "adam.probe." + name).mean.back();
   };
-  CHECK(std::fabs(last(still, "layer0.W2.nuclear_rank") / nuclear_rank(model.layer(0).W2.G) - 1) <=
-        1e-9);
+  CHECK(std::fabs(last(still, "layer0.W2.nuclear_rank") / nuclear_rank(gpt_layer(model, 0).W2.G) -
+                  1) <= 1e-9);
   CHECK(std::fabs(last(still, "embedding.nuclear_rank") / nuclear_rank(model.embedding().G) - 1) <=
         1e-9);
-  CHECK(std::fabs(last(still, "layer0.S.stable_rank") / stable_rank(pass.layers[0].S) - 1) <= 1e-9);
+  CHECK(std::fabs(last(still, "layer0.S.stable_rank") / stable_rank(gpt_activations(model, 0).S) -
+                  1) <= 1e-9);
   CHECK(last(result, "layer0.W2.nuclear_rank") != last(still, "layer0.W2.nuclear_rank"));
   CHECK(find_series(result, "adam.probe.layer0.W2.nuclear_rank").x == std::vector<double>{32, 100});
 }
@@ -188,14 +188,14 @@ TEST_CASE(
   const Trial trial(1, 0, 0);
   GptConfig config;
   config.layers = 1, config.dim = 16, config.heads = 2, config.context = 8;
-  const Gpt<double> model(gpt::plan_of(config).runs.front().shape(corpus.vocabulary),
-                          GptStart::gauss, trial);
+  const SequenceShape shape = gpt::plan_of(config).runs.front().shape(corpus.vocabulary);
+  SequenceModel<double> model(shape, gpt_initial_weights("gauss", shape, trial));
   const auto loss_over = [&](std::uint64_t batches) {
     Stream stream = trial.stream("validation");
-    const TokenBatch batch = draw_windows(corpus.validation, batches * 4, 8, stream);
-    GptPass<double> pass;
-    model.forward(batch, pass);
-    return model.loss(batch, pass, false);
+    const auto batch =
+        next_token_batch<double>(draw_windows(corpus.validation, batches * 4, 8, stream));
+    model.forward(batch);
+    return model.loss(batch, false);
   };
   for (const double loss : find_series(still, "adam.validation_loss").mean)
     CHECK(std::fabs(loss - loss_over(4)) <= 1e-12);
