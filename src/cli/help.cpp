@@ -167,6 +167,12 @@ const std::vector<Term>& glossary() {
       {"misprint",
        "A statement that fails as printed and holds in its corrected form. Two claims judge the "
        "two forms: .../as-printed and .../corrected."},
+      {"word",
+       "An element of --also, --steps, --lr and other lists of words: "
+       "NAME[+NAME...][:VALUE][,KEY=VALUE...]. In mamba2:800, 800 is the value for one model. "
+       "attention+identity:64x256 is a model with identity value weights, 64 layers and width 256. "
+       "muon,spectral-on=W1+W2 is an optimizer with a changed setting; plus signs separate the "
+       "elements of a list in a setting. The help of each flag says which parts it takes."},
   };
   return list;
 }

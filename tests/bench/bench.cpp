@@ -18,7 +18,7 @@
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"
 #include "models/random_features.hpp"
-#include "optim/steps.hpp"
+#include "nn/optimizers/steps.hpp"
 #include "tiny_checkpoint.hpp"
 
 namespace {

@@ -16,12 +16,12 @@
 #include "cli/sweep.hpp"
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
+#include "data/corpus.hpp"
 #include "experiments/advise/gates.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "report/environment.hpp"
 #include "report/result_json.hpp"
 #include "run/journal.hpp"
-#include "training/tasks/corpus.hpp"
 #include "workplace.hpp"
 
 namespace ranklab::fuzz {
@@ -65,7 +65,8 @@ void parse_flags(const std::string& text) {
   attempt([&] {
     config.split_columns = {text};
     config.split.clear();
-    for (const advise::Cut& cut : advise::cuts_of(config, pairs)) advise::cut_columns("fc", 96, cut);
+    for (const advise::Cut& cut : advise::cuts_of(config, pairs))
+      advise::cut_columns("fc", 96, cut);
   });
   attempt([&] { parse_shard(text, 12, "--shard"); });
   attempt([&] { sweep_values(text, "--sweep x"); });

@@ -5,17 +5,17 @@
 #include <array>
 #include <stdexcept>
 
+#include "data/corpus.hpp"
+#include "data/image_files.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "io/tensors/token_ids.hpp"
 #include "io/tensors/weights_file.hpp"
-#include "models/blocks/model_config.hpp"
-#include "models/blocks/model_row.hpp"
-#include "models/published/checkpoint.hpp"
+#include "nn/blocks/model_config.hpp"
+#include "nn/blocks/model_row.hpp"
+#include "nn/checkpoints/checkpoint.hpp"
 #include "tiny_checkpoint.hpp"
-#include "training/tasks/corpus.hpp"
-#include "training/tasks/image_files.hpp"
 #include "workplace.hpp"
 
 namespace ranklab::fuzz {

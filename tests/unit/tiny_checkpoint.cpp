@@ -8,7 +8,7 @@
 
 #include "io/tensors/safetensors_writer.hpp"
 #include "io/tensors/stored_bytes.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 using namespace ranklab;
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "io/tensors/tensor_file.hpp"
-#include "models/blocks/model_spec.hpp"
+#include "nn/blocks/model_spec.hpp"
 
 struct TinySizes {
   std::uint64_t layers = 3, dim = 6, ffn = 10, heads = 3, state = 4, groups = 1, taps = 4,

@@ -14,8 +14,8 @@
 #include "io/atomic_file.hpp"
 #include "linalg/blas.hpp"
 #include "linalg/similarity.hpp"
-#include "models/blocks/model_row.hpp"
-#include "models/published/checkpoint.hpp"
+#include "nn/blocks/model_row.hpp"
+#include "nn/checkpoints/checkpoint.hpp"
 
 namespace ranklab {
 namespace {

@@ -1,7 +1,7 @@
 #include "experiments/rank_collapse/figure_labels.hpp"
 
 #include "core/text.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {

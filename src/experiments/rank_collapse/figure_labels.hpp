@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "models/blocks/model_spec.hpp"
+#include "nn/blocks/model_spec.hpp"
 #include "report/figure.hpp"
 
 namespace ranklab {

@@ -6,9 +6,10 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/flag_word.hpp"
 #include "core/text.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
@@ -90,20 +91,20 @@ void add_training(StackedModel& model, const ModelSpec& spec, const std::string&
 
 // NAME[+VALUE][:LAYERS[xDIM]]
 ModelSpec further_model(const std::string& word, const ModelSpec& main) {
-  const std::size_t colon = word.find(':'), plus = word.find('+');
+  const FlagWord parsed = parse_flag_word(word);
+  const std::vector<std::string> names = parsed.names();
   ModelSpec spec;
-  spec.model = word.substr(0, std::min(colon, plus));
+  spec.model = names.front();
   require_name(word, spec.model, model_names());
   spec.layers = main.layers;
   spec.tokens = main.tokens;
   spec.dim = main.dim;
-  if (plus < colon) {
-    spec.value_weights =
-        word.substr(plus + 1, colon == std::string::npos ? colon : colon - plus - 1);
+  if (names.size() > 1) {
+    spec.value_weights = parsed.head.substr(parsed.head.find('+') + 1);
     require_name(word, spec.value_weights, {"gaussian", "orthogonal", "identity"});
   }
-  if (colon != std::string::npos) {
-    std::string_view sizes = std::string_view(word).substr(colon + 1);
+  if (parsed.value) {
+    std::string_view sizes = *parsed.value;
     spec.layers = leading_size(sizes, word);
     if (!sizes.empty() && sizes.front() == 'x') {
       sizes.remove_prefix(1);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab {
 

@@ -8,8 +8,8 @@
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "io/tensors/token_ids.hpp"
-#include "models/blocks/model_config.hpp"
-#include "models/published/checkpoint.hpp"
+#include "nn/blocks/model_config.hpp"
+#include "nn/checkpoints/checkpoint.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {

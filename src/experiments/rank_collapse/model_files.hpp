@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/blocks/model_spec.hpp"
+#include "nn/blocks/model_spec.hpp"
 #include "report/result.hpp"
 
 namespace ranklab {

@@ -4,8 +4,8 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "models/published/loaded_tensors.hpp"
 #include "models/tokens.hpp"
+#include "nn/checkpoints/loaded_tensors.hpp"
 
 namespace ranklab {
 namespace {

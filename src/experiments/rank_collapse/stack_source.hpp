@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "models/blocks/stack.hpp"
+#include "nn/blocks/stack.hpp"
 #include "run/trials.hpp"
 
 namespace ranklab {

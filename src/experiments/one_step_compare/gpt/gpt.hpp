@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/record.hpp"
+#include "data/corpus.hpp"
 #include "experiments/one_step_compare/gpt/config.hpp"
+#include "nn/gpt.hpp"
+#include "nn/optimizer.hpp"
 #include "report/claims.hpp"
 #include "run/trials.hpp"
-#include "training/gpt.hpp"
-#include "training/optimizer.hpp"
-#include "training/tasks/corpus.hpp"
 
 namespace ranklab::gpt {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "linalg/spectra.hpp"
-#include "training/layers/linear.hpp"
+#include "nn/layers/linear.hpp"
 
 namespace ranklab::gpt {
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/atomic_file.hpp"
-#include "training/tensors_to_write.hpp"
+#include "nn/tensors_to_write.hpp"
 
 namespace ranklab::gpt {
 

@@ -2,12 +2,13 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "core/flag_word.hpp"
 #include "core/text.hpp"
 #include "experiments/one_step_compare/gpt/config.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "io/atomic_file.hpp"
+#include "nn/parts.hpp"
 #include "run/once_per_run.hpp"
-#include "training/parts.hpp"
 
 namespace ranklab {
 namespace gpt {
@@ -42,8 +43,7 @@ bool is_on(const std::vector<std::string>& list, const std::string& block) {
          (!outer && std::count(list.begin(), list.end(), "hidden") > 0);
 }
 
-/// The run of one value of --also: an optimizer and key=value for each changed setting, separated
-/// by commas. Entries of a list are separated by plus signs.
+/// The run of one word of --also: an optimizer and the changed settings.
 Run also_run(const GptConfig& base, const std::string& text) {
   const auto refuse = [&](const std::string& why) {
     return UsageError("--also: '" + printable_key(text) + "': " + why + "; allowed: one of " +
@@ -52,28 +52,19 @@ Run also_run(const GptConfig& base, const std::string& text) {
   Run run;
   run.config = base;
   std::vector<Field> fields = fields_of(run.config);
-  std::size_t begin = 0;
-  for (bool first = true; begin <= text.size(); first = false) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
-    begin = end + 1;
-    if (first) {
-      if (!std::count(optimizers.begin(), optimizers.end(), word))
-        throw refuse("unknown optimizer '" + printable_key(word) + "'");
-      run.optimizer = word;
-      continue;
-    }
-    const std::size_t equals = word.find('=');
-    const std::string key = word.substr(0, equals);
+  const FlagWord word = parse_flag_word(text);
+  if (word.value || !std::count(optimizers.begin(), optimizers.end(), word.head)) {
+    const std::string given = text.substr(0, text.find(','));
+    throw refuse("unknown optimizer '" + printable_key(given) + "'");
+  }
+  run.optimizer = word.head;
+  for (const FlagWord::Setting& setting : word.settings) {
     const auto field = std::find_if(fields.begin(), fields.end(),
-                                    [&](const Field& each) { return each.name == key; });
-    if (equals == std::string::npos || field == fields.end() || common_to_all_runs.contains(key)) {
-      throw refuse("'" + printable(word) + "' is not a setting that --also can change");
-    }
-    std::string value = word.substr(equals + 1);
-    run.changes.emplace_back(key, value);
-    std::replace(value.begin(), value.end(), '+', ',');
-    field->parse(value, "--also: " + key);
+                                    [&](const Field& each) { return each.name == setting.key; });
+    if (!setting.value || field == fields.end() || common_to_all_runs.contains(setting.key))
+      throw refuse("'" + printable(setting.text()) + "' is not a setting that --also can change");
+    run.changes.emplace_back(setting.key, *setting.value);
+    field->parse(joined(FlagWord::joined_by_plus(*setting.value), ","), "--also: " + setting.key);
   }
   if (run.changes.empty())
     throw refuse("no setting differs from the run of --optimizer " + run.optimizer);

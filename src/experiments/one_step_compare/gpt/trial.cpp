@@ -7,7 +7,7 @@
 #include "experiments/one_step_compare/gpt/measure.hpp"
 #include "experiments/one_step_compare/gpt/one_step.hpp"
 #include "experiments/one_step_compare/gpt/recording.hpp"
-#include "training/saved_weights.hpp"
+#include "nn/saved_weights.hpp"
 
 namespace ranklab::gpt {
 namespace {

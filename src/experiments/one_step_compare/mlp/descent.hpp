@@ -13,9 +13,9 @@
 #include "core/undefined.hpp"
 #include "experiments/one_step_compare/mlp/mlp.hpp"
 #include "linalg/spectra.hpp"
-#include "models/mlp.hpp"
-#include "optim/muon.hpp"
-#include "optim/steps.hpp"
+#include "nn/mlp.hpp"
+#include "nn/optimizers/muon.hpp"
+#include "nn/optimizers/steps.hpp"
 
 namespace ranklab::mlp {
 

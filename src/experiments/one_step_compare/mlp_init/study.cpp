@@ -6,8 +6,8 @@
 #include "core/undefined.hpp"
 #include "experiments/one_step_compare/mlp_init/config.hpp"
 #include "linalg/spectra.hpp"
-#include "models/mlp.hpp"
 #include "models/random_features.hpp"
+#include "nn/mlp.hpp"
 #include "report/builder.hpp"
 
 namespace ranklab {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <string>
 
-#include "models/blocks/attention.hpp"
-#include "models/blocks/norms.hpp"
 #include "models/random_features.hpp"
+#include "nn/blocks/attention.hpp"
+#include "nn/blocks/norms.hpp"
 
 namespace ranklab::transformer_init {
 namespace {

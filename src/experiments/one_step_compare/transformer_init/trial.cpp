@@ -4,8 +4,8 @@
 #include "experiments/one_step_compare/transformer_init/decoder_block.hpp"
 #include "experiments/one_step_compare/transformer_init/transformer_init.hpp"
 #include "linalg/spectra.hpp"
-#include "models/blocks/norms.hpp"
 #include "models/tokens.hpp"
+#include "nn/blocks/norms.hpp"
 
 namespace ranklab::transformer_init {
 namespace {

@@ -6,7 +6,7 @@
 #include "experiments/random_features/trajectory/trajectory.hpp"
 #include "linalg/spectra.hpp"
 #include "models/random_features.hpp"
-#include "optim/steps.hpp"
+#include "nn/optimizers/steps.hpp"
 
 namespace ranklab::trajectory {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "experiments/study.hpp"
-#include "models/blocks/model_spec.hpp"
+#include "nn/blocks/model_spec.hpp"
 
 namespace ranklab {
 

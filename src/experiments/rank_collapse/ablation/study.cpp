@@ -10,7 +10,7 @@
 #include "experiments/rank_collapse/figure_labels.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {

@@ -10,7 +10,7 @@
 #include "experiments/rank_collapse/bounds/split_attention.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
-#include "models/blocks/bare_block.hpp"
+#include "nn/blocks/bare_block.hpp"
 
 namespace ranklab::bounds {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/statistics.hpp"
 #include "core/tolerances.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab::bounds {
 

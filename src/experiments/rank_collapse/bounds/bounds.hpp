@@ -19,7 +19,7 @@
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/bounds/config.hpp"
 #include "linalg/similarity.hpp"
-#include "models/blocks/norms.hpp"
+#include "nn/blocks/norms.hpp"
 #include "report/claims.hpp"
 #include "run/trials.hpp"
 

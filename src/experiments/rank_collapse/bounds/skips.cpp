@@ -8,7 +8,7 @@
 #include "experiments/rank_collapse/bounds/skips.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/decompositions.hpp"
-#include "models/blocks/bare_block.hpp"
+#include "nn/blocks/bare_block.hpp"
 
 namespace ranklab::bounds {
 namespace {

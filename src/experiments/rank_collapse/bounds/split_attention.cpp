@@ -4,7 +4,7 @@
 #include <limits>
 #include <numbers>
 
-#include "models/blocks/norms.hpp"
+#include "nn/blocks/norms.hpp"
 
 namespace ranklab::bounds {
 namespace {

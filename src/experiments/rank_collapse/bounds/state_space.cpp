@@ -9,7 +9,7 @@
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/decompositions.hpp"
-#include "models/blocks/bare_block.hpp"
+#include "nn/blocks/bare_block.hpp"
 
 namespace ranklab::bounds {
 namespace {

@@ -9,7 +9,7 @@
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/figure_labels.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 #include "report/builder.hpp"
 
 namespace ranklab {

@@ -11,7 +11,7 @@
 #include "core/record.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/study.hpp"
-#include "models/blocks/model_spec.hpp"
+#include "nn/blocks/model_spec.hpp"
 #include "report/builder.hpp"
 
 namespace ranklab {

@@ -9,7 +9,7 @@
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/similarity.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {

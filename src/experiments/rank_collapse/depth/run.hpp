@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "experiments/rank_collapse/depth/depth.hpp"
-#include "models/blocks/block.hpp"
+#include "nn/blocks/block.hpp"
 
 namespace ranklab {
 

@@ -12,7 +12,7 @@
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
 #include "experiments/rank_collapse/token_escalation/path.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 #include "report/builder.hpp"
 
 namespace ranklab {

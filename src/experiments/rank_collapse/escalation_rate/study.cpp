@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 #include "report/builder.hpp"
 
 namespace ranklab {

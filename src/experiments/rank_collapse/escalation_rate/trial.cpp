@@ -6,9 +6,9 @@
 #include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
 #include "experiments/rank_collapse/token_escalation/path.hpp"
 #include "linalg/decompositions.hpp"
-#include "models/blocks/attention.hpp"
-#include "models/blocks/stack.hpp"
-#include "models/blocks/transformer.hpp"
+#include "nn/blocks/attention.hpp"
+#include "nn/blocks/stack.hpp"
+#include "nn/blocks/transformer.hpp"
 #include "run/once_per_run.hpp"
 
 namespace ranklab::escalation_rate {

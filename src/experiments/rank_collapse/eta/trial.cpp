@@ -6,8 +6,8 @@
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/eta/eta.hpp"
 #include "experiments/rank_collapse/token_escalation/measures.hpp"
-#include "models/blocks/attention.hpp"
-#include "models/blocks/tensors.hpp"
+#include "nn/blocks/attention.hpp"
+#include "nn/blocks/tensors.hpp"
 #include "run/once_per_run.hpp"
 
 namespace ranklab::eta {

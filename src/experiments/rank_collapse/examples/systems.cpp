@@ -6,7 +6,7 @@
 #include "core/tolerances.hpp"
 #include "core/undefined.hpp"
 #include "linalg/similarity.hpp"
-#include "models/blocks/norms.hpp"
+#include "nn/blocks/norms.hpp"
 
 namespace ranklab::examples {
 namespace {

@@ -6,8 +6,8 @@
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/depth/run.hpp"
 #include "experiments/rank_collapse/lambda_sweep/lambda_sweep.hpp"
-#include "models/blocks/bare_block.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/bare_block.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab::lambda_sweep {
 namespace {

@@ -8,7 +8,7 @@
 #include "experiments/rank_collapse/layers/gradients.hpp"
 #include "experiments/rank_collapse/layers/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab::layers {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiments/study.hpp"
-#include "models/blocks/model_spec.hpp"
+#include "nn/blocks/model_spec.hpp"
 
 namespace ranklab {
 

@@ -12,12 +12,12 @@
 #include "experiments/rank_collapse/layers/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
-#include "models/blocks/sublayers.hpp"
 #include "models/tokens.hpp"
-#include "training/layers/attention_mixer.hpp"
-#include "training/layers/cross_entropy.hpp"
-#include "training/layers/skip_block.hpp"
-#include "training/optimizer.hpp"
+#include "nn/blocks/sublayers.hpp"
+#include "nn/layers/attention_mixer.hpp"
+#include "nn/layers/cross_entropy.hpp"
+#include "nn/layers/skip_block.hpp"
+#include "nn/optimizer.hpp"
 
 namespace ranklab::layers {
 namespace {
@@ -74,7 +74,7 @@ SkipBlock<T> training_block(const ModelSpec& spec, const Trial& trial, arma::uwo
                       zero);
 }
 
-// Sets the weights to the tensors of one block of the encoder (models/blocks/encoder.cpp).
+// Sets the weights to the tensors of one block of the encoder (nn/blocks/encoder.cpp).
 template <class T>
 void read_weights(SkipBlock<T>& block, Tensors<T>& tensors) {
   for (Parameter<T>* parameter : block.parameters()) {

@@ -6,7 +6,7 @@
 
 #include "experiments/rank_collapse/depth/depth.hpp"
 #include "experiments/rank_collapse/layers/config.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab::layers {
 

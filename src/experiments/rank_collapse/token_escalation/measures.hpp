@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "linalg/similarity.hpp"
-#include "models/blocks/model_spec.hpp"
+#include "nn/blocks/model_spec.hpp"
 
 namespace ranklab {
 

@@ -6,7 +6,7 @@
 #include "core/tolerances.hpp"
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab {
 

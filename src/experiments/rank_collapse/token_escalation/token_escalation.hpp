@@ -8,7 +8,7 @@
 
 #include "core/record.hpp"
 #include "experiments/study.hpp"
-#include "models/blocks/model_spec.hpp"
+#include "nn/blocks/model_spec.hpp"
 #include "report/claims.hpp"
 
 namespace ranklab {

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "core/text.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab::train {
 namespace {

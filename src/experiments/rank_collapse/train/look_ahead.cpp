@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "experiments/rank_collapse/train/train.hpp"
-#include "training/layers/cross_entropy.hpp"
+#include "nn/layers/cross_entropy.hpp"
 
 namespace ranklab::train {
 namespace {

@@ -4,12 +4,13 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/flag_word.hpp"
 #include "core/text.hpp"
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
-#include "training/parts.hpp"
-#include "training/tensors_to_write.hpp"
+#include "nn/parts.hpp"
+#include "nn/tensors_to_write.hpp"
 
 namespace ranklab::train {
 
@@ -92,15 +93,14 @@ std::string value_for(const std::vector<std::string>& words, const Curve& curve,
                       const std::string& flag) {
   std::string common, own;
   for (const std::string& word : words) {
-    const std::size_t colon = word.find(':');
-    if (colon == std::string::npos) {
+    const auto [key, value, settings] = parse_flag_word(word);
+    if (!value) {
       if (!common.empty())
         throw UsageError(flag + ": " + printable_key(common) + " and " + printable_key(word) +
                          " both apply to all curves; allowed: one value without a prefix");
       common = word;
       continue;
     }
-    const std::string key = word.substr(0, colon);
     std::vector<std::string> keys = mixer_names();
     for (const auto* more : {&initializations, &variants})
       keys.insert(keys.end(), more->begin(), more->end());
@@ -110,7 +110,7 @@ std::string value_for(const std::vector<std::string>& words, const Curve& curve,
     }
     if (key != curve.model && key != curve.init && key != curve.variant) continue;
     if (!own.empty()) throw UsageError(flag + ": two values for curve " + curve.name);
-    own = word.substr(colon + 1);
+    own = *value;
   }
   if (own.empty() && common.empty())
     throw UsageError(flag + ": no value for model " + curve.model +
@@ -133,9 +133,9 @@ const std::string learned_word = "learned";
 /// `common` for `learned`, RATE for `learned:RATE`.
 double rate_of_learned(const std::string& word, double common) {
   if (word == learned_word) return common;
-  const double rate = word[learned_word.size()] == ':'
-                          ? read_number(word.substr(learned_word.size() + 1))
-                          : undefined;
+  const FlagWord parsed = parse_flag_word(word);
+  const double rate =
+      parsed.head == learned_word && parsed.value ? read_number(*parsed.value) : undefined;
   return rate > 0 && rate <= 1e6 ? rate : lambda_of(word);  // throws
 }
 

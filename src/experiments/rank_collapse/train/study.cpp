@@ -9,7 +9,7 @@
 #include "experiments/rank_collapse/train/config.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
-#include "training/layers/mamba2.hpp"
+#include "nn/layers/mamba2.hpp"
 
 namespace ranklab::train {
 namespace {

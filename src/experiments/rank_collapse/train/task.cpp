@@ -7,7 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "training/tasks/image_files.hpp"
+#include "data/image_files.hpp"
 
 namespace ranklab::train {
 namespace {

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "core/random.hpp"
+#include "data/corpus.hpp"
+#include "data/images.hpp"
+#include "data/recall.hpp"
 #include "experiments/rank_collapse/train/config.hpp"
+#include "nn/sequence_model.hpp"
 #include "run/trials.hpp"
-#include "training/sequence_model.hpp"
-#include "training/tasks/corpus.hpp"
-#include "training/tasks/images.hpp"
-#include "training/tasks/recall.hpp"
 
 namespace ranklab::train {
 

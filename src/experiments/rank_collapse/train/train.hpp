@@ -9,9 +9,9 @@
 #include "core/record.hpp"
 #include "experiments/rank_collapse/train/config.hpp"
 #include "experiments/rank_collapse/train/task.hpp"
+#include "nn/sequence_model.hpp"
 #include "report/claims.hpp"
 #include "run/trials.hpp"
-#include "training/sequence_model.hpp"
 
 namespace ranklab::train {
 

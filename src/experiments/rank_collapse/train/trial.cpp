@@ -8,10 +8,10 @@
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/similarity.hpp"
-#include "training/layers/norm.hpp"
-#include "training/optimizer.hpp"
-#include "training/saved_weights.hpp"
-#include "training/tensors_to_write.hpp"
+#include "nn/layers/norm.hpp"
+#include "nn/optimizer.hpp"
+#include "nn/saved_weights.hpp"
+#include "nn/tensors_to_write.hpp"
 
 namespace ranklab::train {
 namespace {

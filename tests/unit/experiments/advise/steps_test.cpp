@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "core/random.hpp"
-#include "experiments/advise/matrices.hpp"
 #include "experiments/advise/advice.hpp"
+#include "experiments/advise/matrices.hpp"
 
 namespace advise_steps_test {
 

@@ -8,11 +8,11 @@
 #include "experiments/one_step_compare/gpt/recording.hpp"
 #include "io/atomic_file.hpp"
 #include "io/tensors/tensor_file.hpp"
-#include "models/blocks/model_config.hpp"
-#include "models/blocks/stack.hpp"
-#include "models/published/loaded_tensors.hpp"
+#include "nn/blocks/model_config.hpp"
+#include "nn/blocks/stack.hpp"
+#include "nn/checkpoints/loaded_tensors.hpp"
+#include "nn/saved_weights.hpp"
 #include "temporary_folder.hpp"
-#include "training/saved_weights.hpp"
 
 namespace gpt_save_test {
 

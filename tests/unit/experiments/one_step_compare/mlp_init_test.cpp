@@ -7,8 +7,8 @@
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
-#include "models/mlp.hpp"
 #include "models/random_features.hpp"
+#include "nn/mlp.hpp"
 
 namespace mlp_init_test {
 

@@ -15,8 +15,8 @@
 #include "io/atomic_file.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "io/tensors/tensor_file.hpp"
-#include "models/mlp.hpp"
 #include "models/random_features.hpp"
+#include "nn/mlp.hpp"
 #include "temporary_folder.hpp"
 
 namespace mlp_test {

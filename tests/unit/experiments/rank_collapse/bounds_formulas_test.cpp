@@ -12,7 +12,7 @@
 #include "experiments/rank_collapse/bounds/skips.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "linalg/similarity.hpp"
-#include "models/blocks/norms.hpp"
+#include "nn/blocks/norms.hpp"
 
 namespace bounds_formulas_test {
 

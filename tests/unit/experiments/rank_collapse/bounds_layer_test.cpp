@@ -8,7 +8,7 @@
 #include "experiments/rank_collapse/bounds/skips.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "gaussian.hpp"
-#include "models/blocks/norms.hpp"
+#include "nn/blocks/norms.hpp"
 
 namespace bounds_layer_test {
 

@@ -12,9 +12,9 @@
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
 #include "linalg/similarity.hpp"
-#include "models/blocks/bare_block.hpp"
-#include "models/blocks/model_row.hpp"
-#include "models/blocks/stack.hpp"
+#include "nn/blocks/bare_block.hpp"
+#include "nn/blocks/model_row.hpp"
+#include "nn/blocks/stack.hpp"
 
 namespace bounds_split_attention_test {
 

@@ -13,8 +13,8 @@
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/similarity.hpp"
-#include "models/blocks/bare_block.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/bare_block.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace bounds_test {
 

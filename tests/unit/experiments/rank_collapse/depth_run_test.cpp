@@ -7,7 +7,7 @@
 #include "experiments/rank_collapse/depth/run.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/similarity.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace depth_run_test {
 

@@ -13,7 +13,7 @@
 #include "experiments/rank_collapse/escalation_reference.hpp"
 #include "experiments/rank_collapse/token_escalation/path.hpp"
 #include "experiments/result_parts.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace escalation_test {
 

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace figure_labels_test {
 

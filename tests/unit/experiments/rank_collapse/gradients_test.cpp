@@ -9,8 +9,8 @@
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "experiments/redrawn.hpp"
 #include "experiments/result_parts.hpp"
-#include "models/blocks/model_row.hpp"
-#include "models/published/loaded_tensors.hpp"
+#include "nn/blocks/model_row.hpp"
+#include "nn/checkpoints/loaded_tensors.hpp"
 #include "temporary_folder.hpp"
 #include "tiny_checkpoint.hpp"
 
@@ -63,7 +63,7 @@ class Changeable final : public Tensors<double> {
   std::unique_ptr<Tensors<double>> source_;
 };
 
-// The loss computed with the blocks of models/blocks; each block has its own tensors.
+// The loss computed with the blocks of nn/blocks; each block has its own tensors.
 class Loss {
  public:
   explicit Loss(const ModelSpec& spec) : spec_(spec), input_(draw_input<double>(spec, trial)) {

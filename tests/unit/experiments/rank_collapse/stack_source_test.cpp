@@ -6,8 +6,8 @@
 
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
-#include "models/blocks/bare_block.hpp"
-#include "models/blocks/model_row.hpp"
+#include "nn/blocks/bare_block.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace stack_source_test {
 

@@ -13,7 +13,7 @@
 #include "io/tensors/stored_matrix.hpp"
 #include "io/tensors/token_ids.hpp"
 #include "io/tensors/weights_file.hpp"
-#include "models/blocks/model_config.hpp"
+#include "nn/blocks/model_config.hpp"
 
 namespace damaged_files_test {
 

@@ -1,0 +1,231 @@
+// The Mamba-2 block ([LambdaSkip] Section 5; Dao and Gu, 2024), and the ablations of its gate, skip
+// and norms.
+//
+//   the block   R <- lambda R + Mixer(RMSNorm(R))
+//   the mixer   [z; x; B; C; dt] = W_in' u            rows: d_i, d_i = 2 d, g n, g n, h
+//               [x; B; C] <- silu(causal convolution with 4 taps)
+//               dt <- softplus(dt + dt_bias),   A = -exp(A_log)
+//               y_k = SSD(A_k dt_k, B_j, C_j, dt_k x_k) + D_k x_k
+//                     head k: channels k d_i/h ... (k+1) d_i/h - 1 of x
+//               output W_out' RMSNorm(y o silu(z))
+//
+// Heads come in g groups (published: 1) that share B and C: head k is in group j = floor(k g/h),
+// which owns rows j n ... (j+1) n - 1 of B and of C. The mixer's RMSNorm takes its mean over each
+// group's d_i/g channels, as the authors' code does.
+//
+// [LambdaSkip] does not define its ablations precisely. The spec selects the reading:
+//   gating off         y replaces y o silu(z); z is not computed
+//   skip_at mixer      the mixer's y becomes y + lambda x, with x after its convolution, and the
+//                      block's skip is 1
+//   skip_input normed  the block's skip is lambda RMSNorm(R)
+//   norm none          norm_off says which RMSNorm is the identity: the block's, the mixer's
+//                      (inner) or both
+// D, itself a skip, is present in all of them.
+//
+// Tensors, with the names and storage order of published checkpoints: `norm.weight`,
+// `mixer.in_proj.weight`, `mixer.conv1d.weight` (taps, channels) and `.bias`, `mixer.dt_bias`,
+// `mixer.A_log`, `mixer.D`, `mixer.norm.weight`, `mixer.out_proj.weight`.
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "models/activations.hpp"
+#include "nn/blocks/block.hpp"
+#include "nn/blocks/model_row.hpp"
+#include "nn/blocks/state_space.hpp"
+
+namespace ranklab {
+namespace {
+
+// log(1 + exp(t)), without overflow.
+double softplus(double t) {
+  return std::max(t, 0.0) + std::log1p(std::exp(-std::fabs(t)));
+}
+
+double logarithm(double t) {
+  return std::log(t);
+}
+
+template <class T>
+class Mamba2Mixer {
+ public:
+  Mamba2Mixer(const ModelSpec& spec, Tensors<T>& tensors)
+      : width_(2 * spec.dim),
+        groups_(spec.groups),
+        states_(spec.state),
+        epsilon_(spec.norm_epsilon),
+        has_gate_(spec.has_gate()),
+        has_norm_(spec.norm != "none" || spec.norm_off == "block"),
+        b_conv_(tensors.vector("mixer.conv1d.bias", channels_of_convolution(),
+                               Start::fan_in(spec.taps))),
+        dt_bias_(
+            tensors.vector("mixer.dt_bias", spec.heads,
+                           Start::uniform(std::log(1e-3), std::log(1e-1)).mapped(bias_of_step))),
+        A_(-arma::exp(tensors.vector("mixer.A_log", spec.heads,
+                                     Start::uniform(1.0, 16.0).mapped(logarithm)))),
+        D_(tensors.vector("mixer.D", spec.heads, Start::constant(1.0))),
+        gain_(tensors.vector("mixer.norm.weight", width_, Start::constant(1.0))) {
+    W_in_ =
+        tensors.matrix("mixer.in_proj.weight", spec.dim,
+                       width_ + channels_of_convolution() + spec.heads, Start::fan_in(spec.dim));
+    w_conv_ =
+        tensors.matrix("mixer.conv1d.weight", spec.taps, b_conv_.n_elem, Start::fan_in(spec.taps))
+            .t();
+    const double bound =
+        1.0 /
+        std::sqrt(static_cast<double>(width_ * spec.layers));  // fan-in d_i, over sqrt(layers)
+    W_out_ =
+        tensors.matrix("mixer.out_proj.weight", width_, spec.dim, Start::uniform(-bound, bound));
+  }
+
+  // U (d, N) -> (d, N). `skip` multiplies the convolved x that is added to y.
+  arma::Mat<T> operator()(const arma::Mat<T>& U, double skip) const {
+    const arma::Mat<T> projected = columns_of_in(width_, W_in_.n_cols - 1).t() * U;
+    const arma::uword channels = channels_of_convolution(), in_B = groups_ * states_;
+    arma::Mat<T> xBC = causal_convolution<T>(projected.head_rows(channels), w_conv_, b_conv_);
+    apply(silu_, xBC);
+    const arma::Mat<T> x = xBC.head_rows(width_);
+
+    arma::Mat<T> y = state_space(x, xBC.rows(width_, width_ + in_B - 1), xBC.tail_rows(in_B),
+                                 steps(projected.tail_rows(projected.n_rows - channels)));
+    if (skip != 0.0) y += static_cast<T>(skip) * x;
+    if (has_gate_) {
+      arma::Mat<T> z = columns_of_in(0, width_ - 1).t() * U;
+      apply(silu_, z);
+      y %= z;
+    }
+    if (has_norm_) normalize_groups(y);
+    return W_out_.t() * y;
+  }
+
+ private:
+  arma::uword channels_of_convolution() const { return width_ + 2 * groups_ * states_; }
+
+  // W_z or W_xBCdt: a view of columns of W_in.
+  const arma::Mat<T> columns_of_in(arma::uword first, arma::uword last) const {
+    return arma::Mat<T>(const_cast<T*>(W_in_.colptr(first)), W_in_.n_rows, last - first + 1, false,
+                        true);
+  }
+
+  // softplus(dt + dt_bias), (h, N).
+  arma::Mat<T> steps(arma::Mat<T> dt) const {
+    dt.each_col() += dt_bias_;
+    return dt.transform([](T t) { return static_cast<T>(softplus(static_cast<double>(t))); });
+  }
+
+  // Head by head: SSD(A dt, B, C, dt x) + D x. x (d_i, N); B, C (g n, N), where the heads of a
+  // group share n rows; dt (h, N).
+  arma::Mat<T> state_space(const arma::Mat<T>& x, const arma::Mat<T>& B, const arma::Mat<T>& C,
+                           const arma::Mat<T>& dt) const {
+    arma::Mat<T> y(arma::size(x));
+    const arma::uword heads = dt.n_rows, channels = width_ / heads;
+    arma::Mat<T> B_group, C_group;
+    for (arma::uword k = 0; k < heads; ++k) {
+      const arma::uword group = k * groups_ / heads;
+      if (k == 0 || group != (k - 1) * groups_ / heads) {
+        B_group = B.rows(group * states_, (group + 1) * states_ - 1);
+        C_group = C.rows(group * states_, (group + 1) * states_ - 1);
+      }
+      const arma::span own(k * channels, (k + 1) * channels - 1);
+      const arma::Mat<T> x_k = x.rows(own.a, own.b);
+      const arma::Row<T> dt_k = dt.row(k);
+      y.rows(own.a, own.b) =
+          ssd<T>(A_(k) * dt_k, B_group, C_group, x_k.each_row() % dt_k) + D_(k) * x_k;
+    }
+    return y;
+  }
+
+  void normalize_groups(arma::Mat<T>& y) const {
+    const arma::uword channels = width_ / groups_;
+    for (arma::uword j = 0; j < groups_; ++j) {
+      const arma::span own(j * channels, (j + 1) * channels - 1);
+      const arma::Col<T> gain = gain_(own);
+      arma::Mat<T> part = y.rows(own.a, own.b);
+      rms_norm(part, epsilon_, &gain);
+      y.rows(own.a, own.b) = part;
+    }
+  }
+
+  const Activation& silu_ = find_activation("silu");
+  arma::uword width_, groups_, states_;  // d_i, g, n
+  double epsilon_;
+  bool has_gate_, has_norm_;
+  arma::Col<T> b_conv_, dt_bias_, A_, D_, gain_;
+  arma::Mat<T> W_in_, w_conv_, W_out_;
+};
+
+template <class T>
+class Mamba2Block final : public Block<T> {
+ public:
+  Mamba2Block(const ModelSpec& spec, Tensors<T>& tensors)
+      : mixer_(spec, tensors),
+        gain_(tensors.vector("norm.weight", spec.dim, Start::constant(1.0))),
+        has_norm_(spec.norm != "none" || spec.norm_off == "inner"),
+        epsilon_(spec.norm_epsilon),
+        skip_in_mixer_(spec.skip_at == "mixer"),
+        skip_normed_(spec.skip_input == "normed") {}
+
+  void forward(State<T>& state, double lambda) const override {
+    if (!has_norm_) state.unscale();  // the mixer is not homogeneous
+    arma::Mat<T> U = state.Y;
+    if (has_norm_) rms_norm(U, state.scaled_epsilon(epsilon_), &gain_);
+    if (skip_in_mixer_) {
+      state.add_branch(1.0, mixer_(U, lambda));
+    } else if (skip_normed_) {
+      state.Y = static_cast<T>(lambda) * U + mixer_(U, 0.0);
+      state.log2_scale = 0.0;
+    } else {
+      state.add_branch(lambda, mixer_(U, 0.0));
+    }
+    if (has_norm_) state.keep_in_range();
+  }
+
+ private:
+  Mamba2Mixer<T> mixer_;
+  arma::Col<T> gain_;
+  bool has_norm_;
+  double epsilon_;
+  bool skip_in_mixer_, skip_normed_;
+};
+
+void require_groups(const ModelSpec& spec) {
+  if (spec.heads % spec.groups != 0) {
+    throw UsageError("--ssm-groups " + std::to_string(spec.groups) + " does not divide the " +
+                     std::to_string(spec.heads) + " heads of " + spec.model);
+  }
+  if (spec.taps == 0)
+    throw UsageError("the convolution of " + spec.model + " needs at least one tap");
+}
+
+double parameters(const BlockSizes& s) {
+  const double in_BC = 2 * s.n * s.groups;
+  return s.d * (4 * s.d + in_BC + s.h) + 2 * s.d * s.d + (s.taps + 1) * (2 * s.d + in_BC) +
+         3 * s.h + 3 * s.d;
+}
+
+}  // namespace
+
+ModelRow mamba2_row() {
+  return {
+      .name = "mamba2",
+      .title = "Mamba-2",
+      .norm = "rms",
+      .input = "tokens",
+      .state = 128,
+      .vocabulary = 50288,
+      .norms = {"rms", "none"},
+      .switches = {"gating", "skip-at", "skip-input", "norm-off", "ssm-groups"},
+      .has_heads = true,
+      .expand = 2,
+      .embedding_std = 0.02,
+      .makers = makers_of<Mamba2Block>(),
+      .require = require_groups,
+      .parameters = parameters,
+      .flops = [](const BlockSizes& s,
+                  double maps) { return maps + 8 * s.N * s.n * s.d + 128 * s.N * (s.n + 2 * s.d); },
+      .published = mamba2_layout(),
+      .lambda_varies = true,
+      .ablation = Ablation::figure_3};
+}
+
+}  // namespace ranklab

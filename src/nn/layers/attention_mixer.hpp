@@ -1,0 +1,84 @@
+// Softmax attention as a mixer: Y = [Wo] attention(Wq X [+ bq], Wk X [+ bk], Wv X [+ bv]) [+ bo],
+// with relative positions or without positions.
+//
+// With one head, no positions and no input biases, only the products Wk'Wq and Wo Wv matter: two
+// maps of the tokens instead of four. The gradients of the four follow from those of the two.
+#pragma once
+
+#include <optional>
+
+#include "nn/layers/attention.hpp"
+#include "nn/layers/initial_weights.hpp"
+#include "nn/layers/mixer.hpp"
+#include "nn/layers/relative_attention.hpp"
+
+namespace ranklab {
+
+/// The maps and biases that a mixer has.
+struct AttentionMaps {
+  bool output = true;  // Wo
+  bool input_biases = false, output_bias = false;
+  // Keeps the four maps apart even if two are enough, so that q, k, v and H are those of the paper.
+  bool separate = false;
+};
+
+/// Whether the four maps are merged into two.
+inline bool joins_maps(std::uint64_t heads, const AttentionMaps& maps, bool relative) {
+  return heads == 1 && !maps.input_biases && !relative && !maps.separate;
+}
+
+template <class T>
+class AttentionMixer final : public Mixer<T> {
+ public:
+  /// With `shared`, positions are relative and `shape` must be causal. `shared` must outlive the
+  /// mixer.
+  AttentionMixer(arma::uword dim, const AttentionShape& shape, const InitialWeights& initial,
+                 const AttentionMaps& maps = {}, RelativeBiases<T>* shared = nullptr);
+
+  /// Those of Wq, Wk, Wv, bq, bk, bv, Wr, Wo, bo that exist. The owner of u and v lists them.
+  std::vector<Parameter<T>*> parameters() override;
+  /// The maps (d, d). Wo() throws std::bad_optional_access if there is none.
+  Parameter<T>& Wq() { return q_.W; }
+  Parameter<T>& Wk() { return k_.W; }
+  Parameter<T>& Wv() { return v_.W; }
+  Parameter<T>& Wo() { return o_.value().W; }
+  const Parameter<T>& Wq() const { return q_.W; }
+  const Parameter<T>& Wk() const { return k_.W; }
+  const Parameter<T>& Wv() const { return v_.W; }
+  const Parameter<T>& Wo() const { return o_.value().W; }
+  /// The bias of Wo, or null.
+  const Parameter<T>* bo() const { return o_ && o_->b ? &*o_->b : nullptr; }
+  /// H (d, N), the input of Wo in the last forward pass, if the maps are not merged.
+  const arma::Mat<T>& heads_output() const { return pass_.H; }
+
+  void prepare() override;
+  void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
+  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void finish() override;
+
+ private:
+  /// An affine map of X.
+  struct Map {
+    Parameter<T> W;
+    std::optional<Parameter<T>> b;
+
+    void forward(const arma::Mat<T>& X, arma::Mat<T>& Y);
+    void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY);
+  };
+
+  void forward_joined(const arma::Mat<T>& X, arma::Mat<T>& Y);
+  void backward_joined(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX);
+
+  Attention<T> attention_;
+  Map q_, k_, v_;
+  std::optional<RelativeAttention<T>> relative_;
+  std::optional<Map> o_;
+  struct Joined {
+    Parameter<T> scores, values;  // Wk'Wq and [Wo] Wv, both (d, d)
+  };
+  std::optional<Joined> joined_;
+  AttentionPass<T> pass_;
+  arma::Mat<T> dH_, dq_, dk_, dv_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,178 @@
+#include "nn/layers/skip_block.hpp"
+
+#include "nn/layers/activation.hpp"
+#include "nn/layers/linear.hpp"
+
+namespace ranklab {
+
+template <class T>
+SkipBlock<T>::SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> mixer,
+                        const InitialWeights& initial)
+    : shape_(shape),
+      mixer_(std::move(mixer)),
+      lambda_(initial.constant<T>("lambda", 1, 1, shape.lambda)),
+      norm1_(shape.norms(), shape.dim, initial.of("norm1")) {
+  lambda_.rate = shape.lambda_rate;
+  const std::uint64_t d = shape.dim, w = shape.hidden;
+  if (w == 0) return;
+  net_.emplace(FeedForwardParameters<T>{{shape.norms(), d, initial.of("norm2")},
+                                        initial.map<T>("W1", w, d),
+                                        initial.map_into_stream<T>("W2", d, w),
+                                        {},
+                                        {},
+                                        {}});
+  if (shape.net_biases) {
+    net_->b1 = initial.bias<T>("b1", w, d);
+    net_->b2 = initial.bias<T>("b2", d, w);
+  }
+  if (shape.activation->gated) net_->Wg = initial.map<T>("Wg", w, d);
+}
+
+template <class T>
+std::vector<Parameter<T>*> SkipBlock<T>::parameters() {
+  std::vector<Parameter<T>*> out = norm1_.parameters();
+  const auto add = [&](const std::vector<Parameter<T>*>& more) {
+    out.insert(out.end(), more.begin(), more.end());
+  };
+  add(mixer_->parameters());
+  if (shape_.learns_lambda) out.push_back(&lambda_);
+  if (net_) {
+    add(net_->norm.parameters());
+    out.push_back(&net_->W1);
+    if (net_->b1) out.push_back(&*net_->b1);
+    out.push_back(&net_->W2);
+    for (auto* other : {&net_->b2, &net_->Wg}) {
+      if (*other) out.push_back(&**other);
+    }
+  }
+  return out;
+}
+
+// Feed-forward net --------------------------------------------------------------------------------
+
+/// out += F(X)
+template <class T>
+void SkipBlock<T>::feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out) {
+  linear(net_->W1, X, slope_);
+  if (net_->b1) add_bias(*net_->b1, slope_);
+  if (net_->Wg) linear(*net_->Wg, X, gate_);
+  activate(*shape_.activation, slope_, net_->Wg ? &gate_ : nullptr, S_);
+  linear(net_->W2, S_, out, true);
+  if (net_->b2) add_bias(*net_->b2, out);
+}
+
+/// Computes the gradients of F's weights, and dX = F'(X) dout.
+template <class T>
+void SkipBlock<T>::feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<T>& dout,
+                                         arma::Mat<T>& dX) {
+  if (net_->b2) bias_backward(*net_->b2, dout);
+  linear_backward_weights(net_->W2, S_, dout);
+  linear_backward_inputs(net_->W2, dout, dS_);
+  if (net_->Wg) gate_ %= dS_;
+  dS_ %= slope_;
+  if (net_->b1) bias_backward(*net_->b1, dS_);
+  linear_backward_weights(net_->W1, X, dS_);
+  linear_backward_inputs(net_->W1, dS_, dX);
+  if (net_->Wg) {
+    linear_backward_weights(*net_->Wg, X, gate_);
+    linear_backward_inputs(*net_->Wg, gate_, dX, true);
+  }
+}
+
+// Block -------------------------------------------------------------------------------------------
+
+template <class T>
+void SkipBlock<T>::branch(const arma::Mat<T>& R, arma::Mat<T>& out) {
+  if (!shape_.post) norm1_.forward(R, A_);
+  mixer_->forward(shape_.post ? R : A_, out);
+}
+
+template <class T>
+void SkipBlock<T>::forward(const arma::Mat<T>& R, arma::Mat<T>& out, const Columns* columns) {
+  const T lambda = lambda_.W(0);
+  arma::Mat<T>&to_middle = shape_.post ? sum_ : middle_, &mixed = columns ? mixed_ : to_middle;
+  branch(R, mixed);
+  mixed += lambda * R;
+  if (columns) look_up(mixed, *columns, to_middle);
+  if (shape_.post) {
+    norm1_.forward(sum_, middle_);
+    if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->forward(middle_);
+  }
+  forward_net(out);
+}
+
+template <class T>
+void SkipBlock<T>::forward_net(arma::Mat<T>& out) {
+  const T c = at_feed_forward();
+  if (!net_) {
+    out = middle_;
+  } else if (shape_.post) {
+    sum_ = c * middle_;
+    if (de_escalates(DeEscalation::At::branch)) {
+      Am_ = middle_;
+      shape_.de_escalation->forward(Am_);
+      feed_forward(Am_, sum_);
+    } else {
+      feed_forward(middle_, sum_);
+    }
+    net_->norm.forward(sum_, out);
+  } else {
+    net_->norm.forward(middle_, Am_);
+    out = c * middle_;
+    feed_forward(Am_, out);
+  }
+  if (de_escalates(DeEscalation::At::end)) shape_.de_escalation->forward(out);
+}
+
+template <class T>
+void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Columns* columns) {
+  const T lambda = lambda_.W(0), c = at_feed_forward();
+  const auto at_lambda = [&](const arma::Mat<T>& dout, const arma::Mat<T>& of) {
+    if (shape_.learns_lambda) lambda_.G(0) += arma::dot(dout, of);
+  };
+  if (de_escalates(DeEscalation::At::end)) shape_.de_escalation->backward(dR);
+  // From R+ to R'.
+  if (!net_) {
+    dmiddle_ = dR;
+  } else if (shape_.post) {
+    sum_.zeros(dR.n_rows, dR.n_cols);
+    net_->norm.backward(dR, sum_);
+    const bool at_branch = de_escalates(DeEscalation::At::branch);
+    feed_forward_backward(at_branch ? Am_ : middle_, sum_, dmiddle_);
+    if (at_branch) shape_.de_escalation->backward(dmiddle_);
+    dmiddle_ += c * sum_;
+    if (shape_.lambda_at_both) at_lambda(sum_, middle_);
+  } else {
+    feed_forward_backward(Am_, dR, dA_);
+    dmiddle_ = c * dR;
+    net_->norm.backward(dA_, dmiddle_);
+    if (shape_.lambda_at_both) at_lambda(dR, middle_);
+  }
+  // From R' to R.
+  const arma::Mat<T>* dmixed = &dmiddle_;
+  if (shape_.post) {
+    if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->backward(dmiddle_);
+    sum_.zeros(arma::size(dmiddle_));
+    norm1_.backward(dmiddle_, sum_);
+    dmixed = &sum_;
+  }
+  if (columns) {
+    mixed_.zeros(arma::size(R));
+    look_up_backward(*columns, *dmixed, mixed_);
+    dmixed = &mixed_;
+  }
+  at_lambda(*dmixed, R);
+  if (shape_.post) {
+    mixer_->backward(R, *dmixed, dR);
+    dR += lambda * *dmixed;
+  } else {
+    mixer_->backward(A_, *dmixed, dA_);
+    dR = lambda * *dmixed;
+    norm1_.backward(dA_, dR);
+  }
+}
+
+template class SkipBlock<float>;
+template class SkipBlock<double>;
+
+}  // namespace ranklab

@@ -1,0 +1,112 @@
+#include "nn/optimizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace ranklab {
+namespace {
+
+constexpr double momentum = 0.95;  // of muon, polar and sgd
+
+}  // namespace
+
+template <class T>
+void Optimizer<T>::adam(Parameter<T>& parameter, double lr) {
+  constexpr double beta_1 = 0.9, epsilon = 1e-8;
+  const double t = static_cast<double>(steps_);
+  const T b1 = static_cast<T>(beta_1), b2 = static_cast<T>(settings_.beta_2),
+          decay = static_cast<T>(1 - lr * settings_.decay),
+          rate = static_cast<T>(lr / (1 - std::pow(beta_1, t))),
+          correction = static_cast<T>(1 / std::sqrt(1 - std::pow(settings_.beta_2, t))),
+          guard = static_cast<T>(epsilon);
+  T *const w = parameter.W.memptr(), *const m = m_.memptr(), *const v = v_.memptr();
+  const T* const g = parameter.G.memptr();
+  for (arma::uword i = 0; i < parameter.W.n_elem; ++i) {
+    m[i] = b1 * m[i] + (1 - b1) * g[i];
+    v[i] = b2 * v[i] + (1 - b2) * g[i] * g[i];
+    w[i] = decay * w[i] - rate * m[i] / (std::sqrt(v[i]) * correction + guard);
+  }
+}
+
+template <class T>
+void Optimizer<T>::step(Parameter<T>& parameter, double lr) {
+  const arma::Mat<T>& G = parameter.G;
+  if (steps_++ == 0) {
+    const bool spectral = settings_.rule == Rule::muon || settings_.rule == Rule::polar;
+    if (spectral) muon_.emplace(momentum, settings_.rule == Rule::polar);
+    if (!spectral) m_.zeros(G.n_rows, G.n_cols);
+    if (settings_.rule == Rule::adam) v_.zeros(G.n_rows, G.n_cols);
+  }
+  switch (settings_.rule) {
+    case Rule::adam:
+      return adam(parameter, lr);
+    case Rule::sgd:
+      m_ *= static_cast<T>(momentum);
+      m_ += G;
+      parameter.W -= static_cast<T>(lr) * m_;
+      return;
+    case Rule::muon:
+    case Rule::polar:
+      parameter.W += static_cast<T>(lr) * muon_->step(G);
+  }
+}
+
+template <class T>
+double gradient_norm(const std::vector<Parameter<T>*>& parameters) {
+  double sum = 0;
+  for (const Parameter<T>* parameter : parameters)
+    sum += static_cast<double>(arma::dot(parameter->G, parameter->G));
+  return std::sqrt(sum);
+}
+
+template <class T>
+double clip_gradients(const std::vector<Parameter<T>*>& parameters, double largest) {
+  const double norm = gradient_norm(parameters);
+  if (!(norm > largest)) return norm;
+  for (Parameter<T>* parameter : parameters) parameter->G *= static_cast<T>(largest / norm);
+  return norm;
+}
+
+template double gradient_norm(const std::vector<Parameter<float>*>&);
+template double gradient_norm(const std::vector<Parameter<double>*>&);
+template double clip_gradients(const std::vector<Parameter<float>*>&, double);
+template double clip_gradients(const std::vector<Parameter<double>*>&, double);
+
+template class Optimizer<float>;
+template class Optimizer<double>;
+
+namespace {
+
+double warmup_factor(std::uint64_t t, std::uint64_t warmup) {
+  return std::min(
+      1.0, static_cast<double>(t + 1) / static_cast<double>(std::max<std::uint64_t>(warmup, 1)));
+}
+
+}  // namespace
+
+double trapezoid(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
+  const double at = static_cast<double>(t), end = static_cast<double>(steps),
+               knee = decay_start * end, up = warmup_factor(t, warmup);
+  return at <= knee ? up : std::min(up, 1 - 0.9 * (at - knee) / (end - knee));
+}
+
+double stepped(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
+  return warmup_factor(t, warmup) * (10 * t >= 9 * steps ? 0.04 : 10 * t >= 7 * steps ? 0.2 : 1.0);
+}
+
+double quarter_cosine(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
+  return warmup_factor(t, warmup) * 0.5 *
+         (1 +
+          std::cos(std::numbers::pi * static_cast<double>(t) / (4 * static_cast<double>(steps))));
+}
+
+double warm_cosine(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
+  const double at = static_cast<double>(t),
+               up = static_cast<double>(std::max<std::uint64_t>(warmup, 1));
+  if (at + 1 < up) return (at + 1) / up;
+  return 0.5 *
+         (1 + std::cos(std::numbers::pi * (at - up + 1) / (static_cast<double>(steps) - up + 1)));
+}
+
+}  // namespace ranklab

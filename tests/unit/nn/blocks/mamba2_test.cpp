@@ -1,0 +1,250 @@
+#include "nn/blocks/stack.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/text.hpp"
+#include "core/tolerances.hpp"
+#include "nn/blocks/mamba2_by_loops.hpp"
+#include "nn/blocks/model_row.hpp"
+
+namespace mamba2_test {
+
+using namespace ranklab;
+using namespace by_loops;
+
+namespace {
+
+ModelSpec small_spec(const Sizes& sizes = {}) {
+  ModelSpec spec;
+  spec.model = "mamba2";
+  spec.dim = dim;
+  spec.heads = heads;
+  spec.state = state_size;
+  spec.groups = sizes.groups;
+  spec.taps = sizes.taps;
+  if (sizes.epsilon != 1e-5) spec.norm_epsilon = sizes.epsilon;
+  resolve_defaults(spec);
+  return spec;
+}
+
+template <class T>
+arma::Mat<T> output(const Block<T>& block, const arma::mat& R, double lambda) {
+  State<T> state;
+  state.Y = arma::conv_to<arma::Mat<T>>::from(R);
+  block.forward(state, lambda);
+  return state.Y;
+}
+
+double relative(const arma::mat& Y, const arma::mat& expected) {
+  return arma::norm(Y - expected, "fro") / arma::norm(expected, "fro");
+}
+
+// The sum of the relative deviations over several lambda, for 70 tokens (more than one chunk).
+double deviation(const ModelSpec& spec, const Reading& reading,
+                 StateSpace state_space = state_space_by_loops) {
+  const arma::mat R = 2.0 * gaussian(dim, 70, "R");
+  double sum = 0;
+  for (const double lambda : {1.0, 0.0, -1.5}) {
+    PerturbedTensors<double> tensors;
+    const auto block = make_block<double>(spec, tensors);
+    sum += relative(output(*block, R, lambda),
+                    expected_output(tensors, R, lambda, reading, state_space));
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("Mamba-2 block agrees with loops over tokens for the published form") {
+  CHECK(deviation(small_spec(), {}) <= tolerance::residual<double>);
+}
+
+TEST_CASE("Mamba-2 block agrees with the dense matrix of each head") {
+  PerturbedTensors<double> tensors;
+  const auto block = make_block<double>(small_spec(), tensors);
+  const arma::mat R = gaussian(dim, 70, "R");
+  CHECK(relative(output(*block, R, 1.0),
+                 expected_output(tensors, R, 1.0, {}, state_space_by_matrix)) <=
+        tolerance::residual<double>);
+}
+
+TEST_CASE("Mamba-2 block agrees with loops for groups of heads, other taps and another epsilon") {
+  for (const arma::uword groups : {1u, 2u, 4u}) {
+    for (const arma::uword taps : {1u, 3u, 4u, 6u}) {
+      const Sizes sizes{groups, taps, 0.03};
+      CAPTURE(groups);
+      CAPTURE(taps);
+      CHECK(deviation(small_spec(sizes), {.sizes = sizes}) <= tolerance::residual<double>);
+      CHECK(deviation(small_spec(sizes), {.sizes = sizes}, state_space_by_matrix) <=
+            tolerance::residual<double>);
+      ModelSpec bare = small_spec(sizes);
+      bare.gating = "off";
+      bare.norm_off = "block";
+      bare.norm = "none";
+      CHECK(deviation(bare, {.gate = false, .block_norm = false, .sizes = sizes}) <=
+            tolerance::residual<double>);
+    }
+  }
+}
+
+TEST_CASE(
+    "Mamba-2 block: lambda = 0 gives the mixer's output for a stream beyond the range of single "
+    "precision") {
+  PerturbedTensors<float> tensors;
+  const auto block = make_block<float>(small_spec(), tensors);
+  State<float> state;
+  state.Y = arma::conv_to<arma::fmat>::from(gaussian(dim, 20, "R"));
+  for (int k = 0; k < 30; ++k) block->forward(state, 1e3);
+  CHECK(state.log2_scale > 200);
+  State<float> shrunk = state;
+  shrunk.log2_scale = 60;  // the norm's epsilon is negligible at both sizes
+  block->forward(state, 0.0);
+  CHECK(state.log2_scale == 0);
+  CHECK(arma::norm(state.Y, "fro") > 0);
+  block->forward(shrunk, 0.0);
+  CHECK(relative(arma::conv_to<arma::mat>::from(state.Y),
+                 arma::conv_to<arma::mat>::from(shrunk.Y)) <= tolerance::closed_form<float>);
+}
+
+TEST_CASE(
+    "Mamba-2 block without its gate: y replaces y o silu(z), and the weights of z have no effect") {
+  ModelSpec spec = small_spec();
+  spec.gating = "off";
+  CHECK(deviation(spec, {.gate = false}) <= tolerance::residual<double>);
+}
+
+TEST_CASE("Mamba-2 block: lambda acts in the mixer, instead of the gate or together with it") {
+  ModelSpec spec = small_spec();
+  spec.skip_at = "mixer";
+  CHECK(deviation(spec, {.skip_in_mixer = true}) <= tolerance::residual<double>);
+  spec.gating = "off";
+  CHECK(deviation(spec, {.gate = false, .skip_in_mixer = true}) <= tolerance::residual<double>);
+}
+
+TEST_CASE("Mamba-2 block: lambda acts on the normalized stream") {
+  ModelSpec spec = small_spec();
+  spec.skip_input = "normed";
+  CHECK(deviation(spec, {.skip_normed = true}) <= tolerance::residual<double>);
+}
+
+TEST_CASE("Mamba-2 block agrees with loops without the block's norm, the mixer's norm or both") {
+  ModelSpec spec = small_spec();
+  spec.norm = "none";
+  CHECK(deviation(spec, {.block_norm = false, .inner_norm = false}) <= tolerance::residual<double>);
+  spec.norm_off = "block";
+  CHECK(deviation(spec, {.block_norm = false}) <= tolerance::residual<double>);
+  spec.norm_off = "inner";
+  CHECK(deviation(spec, {.inner_norm = false}) <= tolerance::residual<double>);
+  spec.norm = "rms";  // norm_off has no effect if the norms are on
+  CHECK(deviation(spec, {}) <= tolerance::residual<double>);
+}
+
+TEST_CASE("Mamba-2 block is causal, and a separate power of two does not change the result") {
+  PerturbedTensors<double> tensors;
+  const auto block = make_block<double>(small_spec(), tensors);
+  arma::mat R = gaussian(dim, 90, "R");
+  const arma::mat Y = output(*block, R, 0.5);
+  State<double> scaled;
+  scaled.Y = R / 1024;
+  scaled.log2_scale = 10;
+  block->forward(scaled, 0.5);
+  CHECK(scaled.log2_scale == 10.0);
+  CHECK(relative(1024 * scaled.Y, Y) <= tolerance::closed_form<double>);
+
+  R.col(66) += 1;
+  const arma::mat Z = output(*block, R, 0.5);
+  CHECK(arma::approx_equal(Y.head_cols(66), Z.head_cols(66), "absdiff", 0.0));
+  for (arma::uword t = 66; t < 90; ++t) CHECK(arma::norm(Y.col(t) - Z.col(t)) > 0);
+}
+
+TEST_CASE("Mamba-2 block: single precision agrees with double precision up to rounding") {
+  ModelSpec spec;
+  spec.model = "mamba2";
+  spec.dim = 64;
+  resolve_defaults(spec);
+  PerturbedTensors<double> tensors;
+  PerturbedTensors<float> rounded;
+  const arma::mat R = gaussian(64, 150, "R"),
+                  Y = output(*make_block<double>(spec, tensors), R, 1.0);
+  const auto Z = output(*make_block<float>(spec, rounded), R, 1.0);
+  CHECK(relative(arma::conv_to<arma::mat>::from(Z), Y) <= tolerance::residual<float>);
+}
+
+TEST_CASE("Mamba-2 block: steps and decays far from their initial values give no NaN") {
+  ModelSpec spec = small_spec();
+  PerturbedTensors<double> tensors;
+  const auto block = make_block<double>(spec, tensors);
+  spec.norm = "none";
+  const auto bare = make_block<double>(spec, tensors);
+  for (const double size : {0.0, 1e-200, 1e30}) {
+    CHECK(output(*block, size * gaussian(dim, 70, "R"), 1.0).is_finite());
+    CHECK(output(*bare, size * gaussian(dim, 70, "R"), 1.0).is_finite());
+  }
+}
+
+TEST_CASE(
+    "a layer of the published mamba2-130m has (128,989,632 - 50,288 x 768 - 768) / 24 parameters") {
+  ModelSpec spec;
+  spec.model = "mamba2";
+  spec.dim = 768;
+  resolve_defaults(spec);
+  CHECK(spec.heads == 24);
+  const Streams trial(1, 0);
+  DrawnTensors<float> tensors(trial, "");
+  make_block<float>(spec, tensors);
+  CHECK(24 * tensors.parameters() + 50288 * 768 + 768 == 128989632);
+  CHECK(static_cast<double>(tensors.parameters()) == parameters_per_block(spec));
+}
+
+TEST_CASE("Mamba-2: tensors have the published names, shapes and initial values") {
+  ModelSpec spec;
+  spec.model = "mamba2";
+  spec.dim = 300;
+  spec.heads = 600;
+  spec.state = 8;
+  spec.layers = 9;
+  resolve_defaults(spec);
+  ModelSpec grouped = spec;
+  grouped.groups = 3;
+  grouped.taps = 2;
+  const Streams trial(1, 0);
+  DrawnTensors<float> counted(trial, "");
+  make_block<float>(grouped, counted);
+  CHECK(static_cast<double>(counted.parameters()) == parameters_per_block(grouped));
+  PerturbedTensors<double> of_groups;
+  make_block<double>(grouped, of_groups);
+  CHECK(arma::size(of_groups["mixer.in_proj.weight"]) == arma::SizeMat(300, 600 + 600 + 48 + 600));
+  CHECK(arma::size(of_groups["mixer.conv1d.weight"]) == arma::SizeMat(2, 648));
+  CHECK(of_groups["mixer.conv1d.bias"].n_elem == 648);
+  CHECK(of_groups["mixer.norm.weight"].n_elem == 600);
+
+  PerturbedTensors<double> tensors;
+  make_block<double>(spec, tensors);
+  CHECK(tensors.all().size() == 9);
+  const auto start = [&](const std::string& name, arma::uword rows,
+                         arma::uword cols = 1) -> arma::mat {
+    const arma::mat& W = tensors[name];
+    CHECK(arma::size(W) == arma::SizeMat(rows, cols));
+    return W - 0.1 * gaussian(W.n_rows, W.n_cols, ("moved " + name).c_str());
+  };
+  // The draws reach the ends of the uniform law up to a few percent.
+  const auto uniform = [](const arma::mat& W, double low, double high) {
+    const double slack = 0.02 * (high - low);
+    return W.min() >= low && W.min() <= low + slack && W.max() <= high && W.max() >= high - slack;
+  };
+  const double in = 1 / std::sqrt(300.0), out = 1 / std::sqrt(600.0) / 3;
+  CHECK(uniform(start("mixer.in_proj.weight", 300, 600 + 600 + 16 + 600), -in, in));
+  CHECK(uniform(start("mixer.conv1d.weight", 4, 616), -0.5, 0.5));
+  CHECK(uniform(start("mixer.conv1d.bias", 616), -0.5, 0.5));
+  CHECK(uniform(start("mixer.out_proj.weight", 600, 300), -out, out));
+  CHECK(uniform(arma::exp(start("mixer.A_log", 600)), 1, 16));
+  const arma::mat dt = arma::log1p(arma::exp(start("mixer.dt_bias", 600)));
+  CHECK(uniform(arma::log(dt), std::log(1e-3), std::log(1e-1)));
+  CHECK(arma::abs(start("mixer.D", 600) - 1).max() <= tolerance::closed_form<double>);
+  CHECK(arma::abs(start("mixer.norm.weight", 600) - 1).max() <= tolerance::closed_form<double>);
+  CHECK(arma::abs(start("norm.weight", 300) - 1).max() <= tolerance::closed_form<double>);
+}
+
+}  // namespace mamba2_test
