@@ -117,6 +117,16 @@ double student_quantile(double tail, double degrees) {
   return high;
 }
 
+double log_chi_squared_tail(double degrees, double excess) {
+  // Q(a, x) Gamma(a) = exp(-x) x^a / (x + 1 - a - 1(1 - a)/(x + 3 - a - 2(2 - a)/(x + 5 - a -
+  // ...))), from the far end.
+  const double a = degrees / 2.0, x = a * (1.0 + excess);
+  constexpr int terms = 20000;
+  double fraction = x + 2.0 * terms + 1.0 - a;
+  for (int i = terms; i >= 1; --i) fraction = x + 2.0 * i - 1.0 - a - i * (i - a) / fraction;
+  return -x + a * std::log(x) - std::lgamma(a) - std::log(fraction);
+}
+
 Spread spread_of(std::span<const double> values) {
   std::vector<double> x = finite_values(values);
   if (x.empty()) return {0, undefined, undefined, undefined, undefined};

@@ -37,6 +37,10 @@ double student_tail(double t, double degrees);
 /// corrections for multiple comparisons.
 double student_quantile(double tail, double degrees);
 
+/// log P(chi^2 > degrees (1 + excess)) for the chi-squared distribution, excess > 0, by the
+/// continued fraction of the incomplete gamma function.
+double log_chi_squared_tail(double degrees, double excess);
+
 /// Order statistics of some values; NaN for an empty list.
 struct Spread {
   std::size_t count = 0;

@@ -23,10 +23,10 @@ template <class P, class Model>
 GptLayer<P> layer_of(Model& model, std::uint64_t l) {
   auto& attention = attention_of(model, l);
   auto& net = *model.block(l).net();
-  return {attention.Wq(),
-          attention.Wk(),
-          attention.Wv(),
-          attention.Wo(),
+  return {attention.q().W,
+          attention.k().W,
+          attention.v().W,
+          attention.o()->W,
           net.W1,
           net.W2,
           net.Wg ? &*net.Wg : nullptr};

@@ -55,8 +55,8 @@ std::vector<TensorToWrite> gpt2_tensors(const SequenceModel<T>& model) {
     const auto& net = *block.net();
     add_norm(h + "ln_1", block.norm());
     add_map(h + "attn.c_attn",
-            arma::join_cols(attention.Wq().W, attention.Wk().W, attention.Wv().W), nullptr);
-    add_map(h + "attn.c_proj", attention.Wo().W, attention.bo());
+            arma::join_cols(attention.q().W.W, attention.k().W.W, attention.v().W.W), nullptr);
+    add_map(h + "attn.c_proj", attention.o()->W.W, or_null(attention.o()->b));
     add_norm(h + "ln_2", net.norm);
     add_map(h + "mlp.c_fc", net.W1.W, or_null(net.b1));
     add_map(h + "mlp.c_proj", net.W2.W, or_null(net.b2));

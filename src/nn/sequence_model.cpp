@@ -6,9 +6,7 @@
 
 #include "nn/layers/cross_entropy.hpp"
 #include "nn/layers/linear.hpp"
-#include "nn/layers/linear_attention.hpp"
-#include "nn/layers/mamba2.hpp"
-#include "nn/layers/s4d.hpp"
+#include "nn/mixers.hpp"
 #include "nn/parts.hpp"
 
 namespace ranklab {
@@ -21,25 +19,7 @@ double real(std::uint64_t n) {
 template <class T>
 std::unique_ptr<Mixer<T>> make_mixer(const SequenceShape& shape, const InitialWeights& initial,
                                      RelativeBiases<T>* relative) {
-  switch (shape.mixer) {
-    case MixerKind::attention:
-      return std::make_unique<AttentionMixer<T>>(shape.dim,
-                                                 AttentionShape{.heads = shape.heads,
-                                                                .context = shape.length,
-                                                                .causal = shape.causal,
-                                                                .rotary = shape.rotary,
-                                                                .qk_norm = shape.qk_norm,
-                                                                .norm_epsilon = shape.norm_epsilon},
-                                                 initial, shape.maps, relative);
-    case MixerKind::linear_attention:
-      return std::make_unique<LinearAttentionMixer<T>>(shape.dim, shape.length, shape.causal,
-                                                       initial);
-    case MixerKind::mamba2:
-      return std::make_unique<Mamba2Mixer<T>>(shape.dim, shape.length, Mamba2Shape{}, initial);
-    case MixerKind::s4d:
-      return std::make_unique<S4dMixer<T>>(shape.dim, shape.length, S4dShape{}, initial);
-  }
-  throw std::logic_error("unknown MixerKind");
+  return std::get<MakeMixer<T>>(mixer_row(shape.mixer).make)(shape, initial, relative);
 }
 
 /// Initial learned positions have the scale of what they are added to: N(0, 1) for images, the law
@@ -370,39 +350,6 @@ template void SequenceModel<double>::copy_weights(const SequenceModel<double>&);
 
 namespace {
 
-/// Per token of a mixer: multiplications by weights, multiplications among tokens and stored
-/// values; `further_weights` counts weights that multiply no token.
-struct MixerCost {
-  double weights, among_tokens, kept, further_weights = 0;
-};
-
-MixerCost cost_of(const SequenceShape& shape) {
-  const double d = real(shape.dim), length = real(shape.length);
-  switch (shape.mixer) {
-    case MixerKind::attention:
-    case MixerKind::linear_attention: {
-      const double maps = shape.maps.output ? 4 : 3, lags = shape.relative ? 1 : 0;
-      const bool joined = shape.mixer == MixerKind::attention &&
-                          joins_maps(shape.heads, shape.maps, shape.relative);
-      return {.weights = (joined ? 2 : maps) * d * d,
-              .among_tokens = (2 + lags) * length * d,
-              .kept = (9 + 3 * lags) * d + 2 * real(shape.heads) * length,
-              .further_weights = (lags + (joined ? maps : 0)) * d * d};
-    }
-    case MixerKind::mamba2: {
-      const Mamba2Shape of;
-      const double inner = 2 * d, n = real(of.state), heads = inner / real(of.head_width);
-      return {d * (3 * inner + 2 * n + heads), length * (inner + n),
-              10 * inner + 6 * n + 3 * heads * length, 6 * inner + 10 * n};
-    }
-    case MixerKind::s4d: {
-      const double n = real(S4dShape{}.state);
-      return {2 * d * d, length * d / 2, 10 * d, (2 * n + 4) * d};
-    }
-  }
-  return {};
-}
-
 double maps_of_net(const SequenceShape& shape) {
   return shape.activation && shape.activation->gated ? 3 : 2;
 }
@@ -415,7 +362,7 @@ bool reads_all(const SequenceShape& shape) {
 }  // namespace
 
 double sequence_flops(const SequenceShape& shape, double tokens, double queried) {
-  const MixerCost mixer = cost_of(shape);
+  const MixerCost mixer = mixer_row(shape.mixer).cost(shape);
   const double d = real(shape.dim),
                outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary),
                fed_forward = tokens * real(shape.layers) -
@@ -426,7 +373,7 @@ double sequence_flops(const SequenceShape& shape, double tokens, double queried)
 }
 
 double sequence_numbers(const SequenceShape& shape, double tokens, double queried) {
-  const MixerCost mixer = cost_of(shape);
+  const MixerCost mixer = mixer_row(shape.mixer).cost(shape);
   const double d = real(shape.dim), w = real(shape.hidden),
                outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary);
   // Weights, gradients and two moments; stored values of each block with their gradients.

@@ -1,4 +1,13 @@
 // One block of a sequence model at one depth: its weights and its map of the state.
+//
+// nn/layers/ has the same attention, feed-forward nets, Mamba-2 and S4D with a backward pass. They
+// stay apart because they answer different questions. A layer there keeps what its backward pass
+// needs, for many short sequences at once, and belongs to one thread. A block here is constant, so
+// that all threads and all values of lambda share it; its state has a scale of its own, so that
+// thousands of layers do not overflow; it can leave out gate, norm or net, exchange the skip, show
+// its attention matrices, drop entries, and read published weights in groups and sizes that are not
+// trained here. One function for both would hide the equations behind these switches. The gradients
+// of encoder blocks (study layers) come from nn/layers/, with the weights of the block.
 #pragma once
 
 #include <array>

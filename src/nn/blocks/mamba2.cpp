@@ -47,9 +47,9 @@ double logarithm(double t) {
 }
 
 template <class T>
-class Mamba2Mixer {
+class ConstantMamba2Mixer {
  public:
-  Mamba2Mixer(const ModelSpec& spec, Tensors<T>& tensors)
+  ConstantMamba2Mixer(const ModelSpec& spec, Tensors<T>& tensors)
       : width_(2 * spec.dim),
         groups_(spec.groups),
         states_(spec.state),
@@ -181,7 +181,7 @@ class Mamba2Block final : public Block<T> {
   }
 
  private:
-  Mamba2Mixer<T> mixer_;
+  ConstantMamba2Mixer<T> mixer_;
   arma::Col<T> gain_;
   bool has_norm_;
   double epsilon_;

@@ -25,6 +25,8 @@ class AffineNorm {
 
   std::vector<Parameter<T>*> parameters();
   /// Null if there is none.
+  Parameter<T>* gain() { return shape_.gains ? &gain_ : nullptr; }
+  Parameter<T>* bias() { return shape_.gains && shape_.kind == Norm::layer ? &bias_ : nullptr; }
   const Parameter<T>* gain() const { return shape_.gains ? &gain_ : nullptr; }
   const Parameter<T>* bias() const {
     return shape_.gains && shape_.kind == Norm::layer ? &bias_ : nullptr;

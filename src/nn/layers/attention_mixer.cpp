@@ -24,15 +24,15 @@ AttentionMixer<T>::AttentionMixer(arma::uword dim, const AttentionShape& shape,
       v_{initial.value_map<T>("Wv", dim, dim), bias_of<T>(initial, "bv", dim, maps.input_biases)} {
   if (shared) relative_.emplace(shape, dim, *shared, initial);
   if (maps.output)
-    o_.emplace(Map{initial.map_into_stream<T>("Wo", dim, dim),
-                   bias_of<T>(initial, "bo", dim, maps.output_bias)});
+    o_.emplace(AttentionMap<T>{initial.map_into_stream<T>("Wo", dim, dim),
+                               bias_of<T>(initial, "bo", dim, maps.output_bias)});
   if (joins_maps(shape.heads, maps, shared != nullptr)) joined_.emplace();
 }
 
 template <class T>
 std::vector<Parameter<T>*> AttentionMixer<T>::parameters() {
   std::vector<Parameter<T>*> out = {&q_.W, &k_.W, &v_.W};
-  for (Map* map : {&q_, &k_, &v_}) {
+  for (AttentionMap<T>* map : {&q_, &k_, &v_}) {
     if (map->b) out.push_back(&*map->b);
   }
   if (relative_) out.push_back(&relative_->map());
@@ -42,13 +42,13 @@ std::vector<Parameter<T>*> AttentionMixer<T>::parameters() {
 }
 
 template <class T>
-void AttentionMixer<T>::Map::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
+void AttentionMap<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   linear(W, X, Y);
   if (b) add_bias(*b, Y);
 }
 
 template <class T>
-void AttentionMixer<T>::Map::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY) {
+void AttentionMap<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY) {
   linear_backward_weights(W, X, dY);
   if (b) bias_backward(*b, dY);
 }

@@ -27,6 +27,17 @@ inline bool joins_maps(std::uint64_t heads, const AttentionMaps& maps, bool rela
   return heads == 1 && !maps.input_biases && !relative && !maps.separate;
 }
 
+/// W X [+ b], with W (d, d) and b (d, 1).
+template <class T>
+struct AttentionMap {
+  Parameter<T> W;
+  std::optional<Parameter<T>> b;
+
+  void forward(const arma::Mat<T>& X, arma::Mat<T>& Y);
+  /// Only the gradients in W and b.
+  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY);
+};
+
 template <class T>
 class AttentionMixer final : public Mixer<T> {
  public:
@@ -37,17 +48,15 @@ class AttentionMixer final : public Mixer<T> {
 
   /// Those of Wq, Wk, Wv, bq, bk, bv, Wr, Wo, bo that exist. The owner of u and v lists them.
   std::vector<Parameter<T>*> parameters() override;
-  /// The maps (d, d). Wo() throws std::bad_optional_access if there is none.
-  Parameter<T>& Wq() { return q_.W; }
-  Parameter<T>& Wk() { return k_.W; }
-  Parameter<T>& Wv() { return v_.W; }
-  Parameter<T>& Wo() { return o_.value().W; }
-  const Parameter<T>& Wq() const { return q_.W; }
-  const Parameter<T>& Wk() const { return k_.W; }
-  const Parameter<T>& Wv() const { return v_.W; }
-  const Parameter<T>& Wo() const { return o_.value().W; }
-  /// The bias of Wo, or null.
-  const Parameter<T>* bo() const { return o_ && o_->b ? &*o_->b : nullptr; }
+  AttentionMap<T>& q() { return q_; }
+  AttentionMap<T>& k() { return k_; }
+  AttentionMap<T>& v() { return v_; }
+  const AttentionMap<T>& q() const { return q_; }
+  const AttentionMap<T>& k() const { return k_; }
+  const AttentionMap<T>& v() const { return v_; }
+  /// Null if there is no Wo.
+  AttentionMap<T>* o() { return o_ ? &*o_ : nullptr; }
+  const AttentionMap<T>* o() const { return o_ ? &*o_ : nullptr; }
   /// H (d, N), the input of Wo in the last forward pass, if the maps are not merged.
   const arma::Mat<T>& heads_output() const { return pass_.H; }
 
@@ -57,22 +66,13 @@ class AttentionMixer final : public Mixer<T> {
   void finish() override;
 
  private:
-  /// An affine map of X.
-  struct Map {
-    Parameter<T> W;
-    std::optional<Parameter<T>> b;
-
-    void forward(const arma::Mat<T>& X, arma::Mat<T>& Y);
-    void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY);
-  };
-
   void forward_joined(const arma::Mat<T>& X, arma::Mat<T>& Y);
   void backward_joined(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX);
 
   Attention<T> attention_;
-  Map q_, k_, v_;
+  AttentionMap<T> q_, k_, v_;
   std::optional<RelativeAttention<T>> relative_;
-  std::optional<Map> o_;
+  std::optional<AttentionMap<T>> o_;
   struct Joined {
     Parameter<T> scores, values;  // Wk'Wq and [Wo] Wv, both (d, d)
   };

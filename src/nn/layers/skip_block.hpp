@@ -57,6 +57,7 @@ class SkipBlock {
   std::vector<Parameter<T>*> parameters();
   Mixer<T>& mixer() { return *mixer_; }
   const Mixer<T>& mixer() const { return *mixer_; }
+  AffineNorm<T>& norm() { return norm1_; }
   const AffineNorm<T>& norm() const { return norm1_; }
   /// Null if there is no feed-forward net.
   FeedForwardParameters<T>* net() { return net_ ? &*net_ : nullptr; }

@@ -168,4 +168,21 @@ TEST_CASE("the spread of values is computed") {
   CHECK(std::isnan(spread_of(std::vector<double>{}).median));
 }
 
+TEST_CASE("chi-squared tails equal their closed forms") {
+  // 2 degrees of freedom: exp(-x/2); 4 degrees: (1 + x/2) exp(-x/2), with x = degrees (1 + excess).
+  CHECK(log_chi_squared_tail(2.0, 1.5) == doctest::Approx(-2.5).epsilon(1e-12));
+  CHECK(log_chi_squared_tail(4.0, 2.0) == doctest::Approx(std::log(7.0) - 6.0).epsilon(1e-12));
+  // 400 degrees of freedom: Simpson's rule for the density.
+  const double d = 400.0, excess = 0.3;
+  double sum = 0.0;
+  constexpr int steps = 20000;
+  for (int i = 0; i <= steps; ++i) {
+    const double x = d * (1.0 + excess) + 400.0 * i / steps;
+    const double density =
+        std::exp((d / 2.0 - 1.0) * std::log(x / 2.0) - x / 2.0 - std::lgamma(d / 2.0)) / 2.0;
+    sum += (i == 0 || i == steps ? 1.0 : (i % 2 == 1 ? 4.0 : 2.0)) * density * 400.0 / steps / 3.0;
+  }
+  CHECK(log_chi_squared_tail(d, excess) == doctest::Approx(std::log(sum)).epsilon(1e-8));
+}
+
 }  // namespace statistics_test

@@ -84,10 +84,11 @@ struct Table2 {
 Table2 table_2(const Plan& plan, const Records& records);
 inline constexpr double printed_plain = 0.62, printed_gated = 0.27;
 
-/// Claims about the best single steps (one_step_claims.cpp).
+/// Claims about the best single steps (claims_one_step.cpp).
 void judge_one_step(const RunRecords& view, const Named& named, Claims& claims);
 
-/// Claims that compare runs: initialization, widths, optimizers, gates, Table 2 (comparisons.cpp).
+/// Claims that compare runs: initialization, widths, optimizers, gates, Table 2
+/// (claims_between_runs.cpp).
 void judge_comparisons(const Plan& plan, const Records& records, Claims& claims);
 
 }  // namespace ranklab::gpt

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,9 +65,18 @@ double run_flops(const Plan& plan, const Run& run, std::uint64_t vocabulary);
 /// The blocks (weight matrices) inside a layer: Wq, Wk, Wv, Wo, W1, W2 and, if the activation is
 /// gated, Wg.
 std::vector<std::string> hidden_blocks(const Run& run);
+inline std::string in_layer(std::size_t layer, const std::string& what) {
+  return "layer" + std::to_string(layer) + "." + what;
+}
 /// [Spectral] Table 1: the activations that a block of a layer is compared with. They are its
 /// input, except for Wo, which multiplies H; the table compares it with A.
 std::string activation_of(const std::string& block);
+/// The same for a weight of a layer or the head, by the name in Moments: "layer1.A", "Af".
+template <class P>
+std::string compared_with(const GptWeight<P>& weight) {
+  return weight.role == WeightRole::head ? "Af"
+                                         : in_layer(weight.layer, activation_of(weight.block));
+}
 
 /// The name of an optimizer for a reader: Adam, Muon, "polar factor", SGD.
 std::string optimizer_label(const std::string& optimizer);
@@ -78,9 +89,6 @@ std::string tick_label(const Run& run);
 // Names of what a run records, prefixed with its name and a dot. Series of ranks have a value for
 // each step of run.measured; with the prefix "probe.", for each step of run.probed.
 
-inline std::string in_layer(std::size_t layer, const std::string& what) {
-  return "layer" + std::to_string(layer) + "." + what;
-}
 inline std::string stable_rank_of(const std::string& activation) {
   return activation + ".stable_rank";
 }
@@ -90,8 +98,14 @@ inline std::string nuclear_rank_of(const std::string& block) {
 inline std::string ratio_of(const std::string& block) {
   return block + ".ratio";
 }
-/// The names of all series of ranks, shares and ratios of a run.
-std::vector<std::string> rank_series(const Run& run);
+/// A series of ranks, shares or ratios.
+struct RankSeries {
+  std::string name;                    // "layer1.W2.ratio"
+  std::optional<std::uint64_t> layer;  // of a quantity inside a layer
+  std::string what;                    // the name inside the layer: "W2.ratio"
+};
+/// All of them of a run.
+std::vector<RankSeries> rank_series(const Run& run);
 inline constexpr char train_loss[] = "train_loss", validation_loss[] = "validation_loss",
                       final_validation_loss[] = "final_validation_loss", diverged[] = "diverged",
                       violations[] = "violations", violations_early[] = "violations_early";

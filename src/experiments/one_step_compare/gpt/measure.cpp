@@ -95,16 +95,15 @@ void append_ranks(const SequenceModel<T>& model, const Moments& moments, const s
   }
   st["indicator"] = moments.indicator();
   series[prefix + stable_rank_of("indicator")].push_back(st["indicator"]);
-  for (const auto& [parameter, role, l, block] : gpt_weights(model)) {
-    if (role == WeightRole::positions) continue;
-    const std::string name = prefix + parameter->name,
-                      against = role == WeightRole::embedding ? "indicator"
-                                : role == WeightRole::head    ? "Af"
-                                                              : in_layer(l, activation_of(block));
-    append_gradient(parameter->G, name, st.at(against), series);
-    if (block != "Wo") continue;
+  for (const auto& weight : gpt_weights(model)) {
+    if (weight.role == WeightRole::positions) continue;
+    const std::string name = prefix + weight.parameter->name;
+    const bool table = weight.role == WeightRole::embedding;
+    append_gradient(weight.parameter->G, name, st.at(table ? "indicator" : compared_with(weight)),
+                    series);
+    if (weight.block != "Wo") continue;
     const double rank = series[nuclear_rank_of(name)].back();
-    series[name + ".ratio_to_H"].push_back(rank / st.at(in_layer(l, "H")));
+    series[name + ".ratio_to_H"].push_back(rank / st.at(in_layer(weight.layer, "H")));
   }
 }
 

@@ -79,18 +79,15 @@ class Losses {
     return std::min(spectral, euclidean) < least_share * loss ? undefined : spectral / euclidean;
   }
 
-  /// The best decrease along polar(G) over that along G for one parameter, on one batch. `layer`:
-  /// the layer of the parameter (L: the head); empty for the embedding.
-  double ratio(int which, Parameter<T>& parameter, std::optional<std::size_t> layer,
-               const Directions<T>& directions) {
+  /// The best decrease along polar(G) over that along G for one matrix, on one batch.
+  double ratio(int which, const GptWeight<Parameter<T>>& weight, const Directions<T>& directions) {
+    Parameter<T>& parameter = *weight.parameter;
     const arma::Mat<T> start = parameter.W;
-    const std::string block = parameter.name.substr(parameter.name.find('.') + 1);
-    const bool after_attention = block == "W1" || block == "W2" || block == "Wg";
     const auto decrease = [&](const Direction<T>& direction) {
       const auto f = [&](double step) {
         trial_.check_interrupt();
         parameter.W = start - static_cast<T>(step) * direction.D;
-        return layer ? loss_from(*layer, after_attention, which) : full_loss(which);
+        return loss_with(weight, which);
       };
       return best_decrease(f, start_loss_[which],
                            first_share * start_loss_[which] / direction.slope);
@@ -124,8 +121,13 @@ class Losses {
   }
 
  private:
-  /// The loss with the weights of the layers from `layer` on; nothing before it has changed.
-  double loss_from(std::size_t layer, bool after_attention, int which) {
+  /// The loss if only this weight has changed.
+  double loss_with(const GptWeight<Parameter<T>>& weight, int which) {
+    if (weight.role == WeightRole::embedding) return full_loss(which);
+    const bool head = weight.role == WeightRole::head, after_attention = weight.block == "W1" ||
+                                                                         weight.block == "W2" ||
+                                                                         weight.block == "Wg";
+    const std::uint64_t layer = head ? model_.shape().layers : weight.layer;
     double sum = 0;
     for (const Part& part : parts_[which]) {
       if (after_attention) {
@@ -192,22 +194,13 @@ template <class T>
 StepRatios step_ratios(SequenceModel<T>& model, const SequenceBatch<T>& batch,
                        const SequenceBatch<T>& independent, const Moments& moments,
                        const Trial& trial) {
-  const std::size_t layers = model.shape().layers;
-  std::vector<Parameter<T>*> parameters;
-  std::vector<std::optional<std::size_t>> layer_of;
-  std::vector<std::string> activations;
-  for (const auto& [parameter, role, l, block] : gpt_weights(model)) {
-    if (role != WeightRole::in_layer) continue;
-    parameters.push_back(parameter);
-    layer_of.emplace_back(l);
-    activations.push_back(in_layer(l, activation_of(block)));
+  std::vector<GptWeight<Parameter<T>>> weights;
+  for (const WeightRole role : {WeightRole::in_layer, WeightRole::head, WeightRole::embedding}) {
+    for (const auto& weight : gpt_weights(model)) {
+      if (weight.role == role) weights.push_back(weight);
+    }
   }
-  const std::size_t hidden = parameters.size();
-  parameters.push_back(model.head()), layer_of.emplace_back(layers), activations.push_back("Af");
-  parameters.push_back(&model.embedding()), layer_of.emplace_back(std::nullopt),
-      activations.push_back("");
-
-  const std::size_t n = parameters.size();
+  const std::size_t n = weights.size();
   std::vector<Directions<T>> directions;
   StepRatios out{{},
                  std::vector<double>(n, undefined),
@@ -216,26 +209,28 @@ StepRatios step_ratios(SequenceModel<T>& model, const SequenceBatch<T>& batch,
                  undefined};
   for (std::size_t i = 0; i < n; ++i) {
     trial.check_interrupt();
-    directions.push_back(directions_of(parameters[i]->G));
-    const double st =
-        activations[i].empty() ? moments.indicator() : moments.stable_rank(activations[i]);
+    directions.push_back(directions_of(weights[i].parameter->G));
+    const double st = weights[i].role == WeightRole::embedding
+                          ? moments.indicator()
+                          : moments.stable_rank(compared_with(weights[i]));
     out.predicted.push_back(directions[i].nuclear_norm * directions[i].nuclear_norm /
                             directions[i].euclidean.slope / st);
   }
   Losses<T> losses(model, batch, independent, trial);
   for (std::size_t i = 0; i < n; ++i) {
-    out.on_batch[i] = losses.ratio(0, *parameters[i], layer_of[i], directions[i]);
-    out.on_independent[i] = losses.ratio(1, *parameters[i], layer_of[i], directions[i]);
+    out.on_batch[i] = losses.ratio(0, weights[i], directions[i]);
+    out.on_independent[i] = losses.ratio(1, weights[i], directions[i]);
   }
   // Section 1.2.1: the step G / L_F against (||G||_* / L_op) polar(G) in every block, where L_F =
   // ||A||_op^2 / N and L_op = ||A||_F^2 / N. N cancels.
-  std::vector<Parameter<T>*> inner(parameters.begin(),
-                                   parameters.begin() + static_cast<std::ptrdiff_t>(hidden));
+  std::vector<Parameter<T>*> inner;
   std::vector<const Direction<T>*> euclidean, spectral;
   std::vector<double> euclidean_scale, spectral_scale;
-  for (std::size_t i = 0; i < hidden; ++i) {
-    const double squares = arma::trace(moments.second_moment(activations[i])),
-                 st = moments.stable_rank(activations[i]);
+  for (std::size_t i = 0; i < n && weights[i].role == WeightRole::in_layer; ++i) {
+    const std::string activation = compared_with(weights[i]);
+    const double squares = arma::trace(moments.second_moment(activation)),
+                 st = moments.stable_rank(activation);
+    inner.push_back(weights[i].parameter);
     euclidean.push_back(&directions[i].euclidean), euclidean_scale.push_back(st / squares);
     spectral.push_back(&directions[i].spectral),
         spectral_scale.push_back(directions[i].nuclear_norm / squares);

@@ -22,12 +22,10 @@ void add_run(ResultBuilder& out, const Run& run) {
   const std::string prefix = run.name + ".";
   out.series(prefix + train_loss, "step");
   out.series(prefix + validation_loss, "step", run.measured);
-  for (const std::string& name : rank_series(run)) {
-    const bool of_layer = name.starts_with("layer");
-    if (run.is_main() || !of_layer) out.series(prefix + name, "step", run.measured);
+  for (const auto& [name, layer, what] : rank_series(run)) {
+    if (run.is_main() || !layer) out.series(prefix + name, "step", run.measured);
     if (run.is_main() && !run.probed.empty()) out.series(prefix + probe + name, "step", run.probed);
-    if (of_layer && name.starts_with(in_layer(0, "")))
-      add_mean_over_layers(out, run, name.substr(in_layer(0, "").size()));
+    if (layer == 0) add_mean_over_layers(out, run, what);
   }
   for (const char* name : {final_validation_loss, violations, violations_early, diverged})
     out.scalar(prefix + name);

@@ -363,24 +363,25 @@ std::vector<std::string> hidden_blocks(const Run& run) {
   return gpt_blocks(find_activation(run.config.activation).gated);
 }
 
-std::vector<std::string> rank_series(const Run& run) {
-  std::vector<std::string> out;
-  const auto add_gradient = [&](const std::string& block) {
-    for (const std::string& name :
-         {nuclear_rank_of(block), ratio_of(block), block + ".gradient_norm"})
-      out.push_back(name);
+std::vector<RankSeries> rank_series(const Run& run) {
+  std::vector<RankSeries> out;
+  const auto of_gradient = [](const std::string& block) {
+    return std::vector{nuclear_rank_of(block), ratio_of(block), block + ".gradient_norm"};
   };
   for (std::size_t l = 0; l < run.config.layers; ++l) {
-    for (const char* activation : {"A", "Am", "H", "Z", "S"})
-      out.push_back(stable_rank_of(in_layer(l, activation)));
-    for (const char* activation : {"A", "S"})
-      out.push_back(in_layer(l, activation) + ".mean_share");
-    for (const std::string& block : hidden_blocks(run)) add_gradient(in_layer(l, block));
-    out.push_back(in_layer(l, "Wo.ratio_to_H"));
+    const auto add = [&](const std::string& what) { out.push_back({in_layer(l, what), l, what}); };
+    for (const char* activation : {"A", "Am", "H", "Z", "S"}) add(stable_rank_of(activation));
+    for (const char* activation : {"A", "S"}) add(activation + std::string(".mean_share"));
+    for (const std::string& block : hidden_blocks(run)) {
+      for (const std::string& what : of_gradient(block)) add(what);
+    }
+    add("Wo.ratio_to_H");
   }
   for (const char* activation : {"Af", "embedding", "indicator"})
-    out.push_back(stable_rank_of(activation));
-  for (const char* block : {"head", "embedding"}) add_gradient(block);
+    out.push_back({stable_rank_of(activation), std::nullopt, ""});
+  for (const char* block : {"head", "embedding"}) {
+    for (const std::string& name : of_gradient(block)) out.push_back({name, std::nullopt, ""});
+  }
   return out;
 }
 

@@ -8,12 +8,11 @@
 #include "experiments/one_step_compare/gpt/one_step.hpp"
 #include "experiments/one_step_compare/gpt/recording.hpp"
 #include "nn/saved_weights.hpp"
+#include "nn/trainer.hpp"
 
 namespace ranklab::gpt {
 namespace {
 
-// Nats. A loss above this counts as divergence; uniform guessing costs log V, at most about 10.
-constexpr double largest_loss = 100;
 // Batches of held-out text: for the validation loss during training, for the final one, and for the
 // ranks at probed steps.
 constexpr std::uint64_t validation_batches = 4, final_batches = 16, probe_batches = 8;
@@ -35,6 +34,7 @@ class Training {
         model_(run.shape(corpus.vocabulary),
                gpt_initial_weights(run.config.init, run.shape(corpus.vocabulary), trial)),
         weights_(gpt_weights(model_)),
+        trainer_(model_, trained(run, weights_)),
         batches_(trial.stream("batches")),
         independent_(trial.stream("independent")) {
     Stream validation = trial.stream("validation");
@@ -43,7 +43,6 @@ class Training {
     Stream probes = trial.stream("probe");
     for (std::uint64_t i = 0; i < probe_batches; ++i)
       probe_.push_back(windows(corpus.validation, probes));
-    for (const Weight& weight : weights_) add_optimizer(weight);
   }
 
   TrialRecord train() {
@@ -56,7 +55,7 @@ class Training {
       const bool measured = has(run_.measured, t);
       Moments moments;
       const double loss = gradients_of(batch, measured ? &moments : nullptr);
-      if (!(loss < largest_loss)) {
+      if (std::isnan(loss)) {
         diverged_at = static_cast<double>(t);
         break;
       }
@@ -64,9 +63,7 @@ class Training {
       trial_.show("loss", loss);
       if (measured) measure(t, batch, moments);
       if (t == steps) break;
-      for (std::size_t i = 0; i < optimizers_.size(); ++i) {
-        optimizers_[i].step(*weights_[i].parameter, rates_[i] * trapezoid(t, steps));
-      }
+      trainer_.step(trapezoid(t, steps));
       trial_.advance();
     }
     return record(diverged_at);
@@ -80,19 +77,25 @@ class Training {
         draw_windows(tokens, run_.config.batch, run_.config.context, stream));
   }
 
-  void add_optimizer(const Weight& weight) {
-    const bool outer = weight.role != WeightRole::in_layer, own_rule = run_.updates(weight.block);
-    optimizers_.emplace_back(
-        typename Optimizer<T>::Settings{.rule = own_rule ? run_.rule() : Rule::adam});
-    const double outer_rate =
-        own_rule && run_.rule() != Rule::adam ? run_.config.lr_outer : run_.config.lr_embedding;
-    rates_.push_back(outer ? outer_rate : own_rule ? run_.lr() : run_.config.lr_adam);
+  static std::vector<typename Trainer<T>::Trained> trained(const Run& run,
+                                                           const std::vector<Weight>& weights) {
+    std::vector<typename Trainer<T>::Trained> out;
+    for (const auto& [parameter, role, l, block] : weights) {
+      const bool own_rule = run.updates(block);
+      const double outer_rate =
+          own_rule && run.rule() != Rule::adam ? run.config.lr_outer : run.config.lr_embedding;
+      const double rate = role != WeightRole::in_layer ? outer_rate
+                          : own_rule                   ? run.lr()
+                                                       : run.config.lr_adam;
+      out.push_back({parameter, {.rule = own_rule ? run.rule() : Rule::adam}, rate});
+    }
+    return out;
   }
 
   /// Returns the loss of a batch and leaves its gradients in the model. Adds its activations to
   /// `moments` unless it is null.
   double gradients_of(const SequenceBatch<T>& batch, Moments* moments) {
-    return model_.loss_by_parts(batch, true, [&](const SequenceBatch<T>& part) {
+    return trainer_.gradients(batch, [&](const SequenceBatch<T>& part) {
       trial_.check_interrupt();
       if (moments) add_activations(model_, part, *moments);
     });
@@ -172,9 +175,9 @@ class Training {
       series_[name].resize(points, undefined);
     };
     fill(validation_loss, run_.measured.size());
-    for (const std::string& name : rank_series(run_)) {
-      fill(name, run_.measured.size());
-      if (!run_.probed.empty()) fill(probe + name, run_.probed.size());
+    for (const RankSeries& each : rank_series(run_)) {
+      fill(each.name, run_.measured.size());
+      if (!run_.probed.empty()) fill(probe + each.name, run_.probed.size());
     }
     for (const bool is_early : {true, false}) {
       const std::size_t steps = one_step_points(run_, is_early).size(),
@@ -212,10 +215,9 @@ class Training {
   const bool writes_files_;
   SequenceModel<T> model_;
   const std::vector<Weight> weights_;  // of model_
+  Trainer<T> trainer_;
   Stream batches_, independent_;
   std::vector<SequenceBatch<T>> validation_, probe_;
-  std::vector<Optimizer<T>> optimizers_;
-  std::vector<double> rates_;
   std::map<std::string, std::vector<double>> series_;
 };
 

@@ -1,5 +1,5 @@
 // Internal header of the study bounds: what the parts of a trial share, and the functions that turn
-// records into the result. skips.hpp and without_skip.hpp declare the theorems, each with its
+// records into the result. with_skip.hpp and without_skip.hpp declare the theorems, each with its
 // bounds, its part of the trial and its claims.
 //
 // A trial has several parts, and each part draws its own stacks. The curves over the layers come

@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/rank_collapse/bounds/skips.hpp"
+#include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/figure_labels.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/skips.hpp"
+#include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 
 namespace ranklab::bounds {

@@ -3,7 +3,7 @@
 // measured quantities, and the stacks that test them. Each part of a trial is computed in type T
 // and is independent of the other parts.
 //
-// The symbols are defined in skips.hpp. Bounds that leave the range of a double are stored as
+// The symbols are defined in with_skip.hpp. Bounds that leave the range of a double are stored as
 // natural logarithms.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace ranklab::bounds {
 /// within this distance of 1.
 inline constexpr double growth_margin = 0.1;
 
-// Theorem 4.2 (A.2): attention with normalized rows (attention.cpp) -------------------------------
+// Theorem 4.2 (A.2): attention with normalized rows (without_skip_attention.cpp) ------------------
 
 namespace thm_4_2 {
 
@@ -67,7 +67,7 @@ void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial
 
 void judge_theorem_4_2(const BoundsConfig& config, const Records& records, Claims& claims);
 
-// Theorem A.3: attention without norm (attention.cpp) ---------------------------------------------
+// Theorem A.3: attention without norm (without_skip_attention.cpp) --------------------------------
 
 namespace thm_A_3 {
 
@@ -94,7 +94,7 @@ void judge_pure_attention(const BoundsConfig& config, Sizes sizes, const Trial& 
 
 void judge_theorem_A_3(const Records& records, Claims& claims);
 
-// Theorem 4.3: a selective state-space model with normalized rows (state_space.cpp) ---------------
+// Theorem 4.3: a selective state-space model with normalized rows (without_skip_state_space.cpp) --
 
 namespace thm_4_3 {
 
@@ -169,7 +169,7 @@ void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial
 
 void judge_theorem_4_3(const Records& records, Claims& claims);
 
-// Theorems A.7 and A.8: an LTI state-space model without norm (state_space.cpp) -------------------
+// Theorems A.7 and A.8: an LTI state-space model without norm (without_skip_state_space.cpp) ------
 
 struct LtiTheorem {
   std::string share_weights;  // on (A.7) | off (A.8)
@@ -205,7 +205,7 @@ void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes size
 
 void judge_lti_theorem(const LtiTheorem& theorem, const Records& records, Claims& claims);
 
-// Theorem A.10: a selective state-space model without norm (state_space.cpp) ----------------------
+// Theorem A.10: a selective state-space model without norm (without_skip_state_space.cpp) ---------
 
 namespace thm_A_10 {
 

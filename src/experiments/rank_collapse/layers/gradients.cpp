@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numbers>
 
 #include "core/error.hpp"
@@ -35,29 +34,6 @@ const Activation& activation_of(const ModelSpec& spec) {
   return spec.activation == gelu_tanh.name ? gelu_tanh : find_activation(spec.activation);
 }
 
-// The name of the encoder's tensor for each parameter of a SkipBlock.
-const std::string& tensor_of(const std::string& parameter) {
-  static const std::map<std::string, std::string> tensors = {
-      {"Wq", "query.weight"},
-      {"bq", "query.bias"},
-      {"Wk", "key.weight"},
-      {"bk", "key.bias"},
-      {"Wv", "value.weight"},
-      {"bv", "value.bias"},
-      {"Wo", "dense.weight"},
-      {"bo", "dense.bias"},
-      {"norm1.gain", "attention_norm.weight"},
-      {"norm1.bias", "attention_norm.bias"},
-      {"W1", "ffn.weight"},
-      {"b1", "ffn.bias"},
-      {"W2", "ffn_output.weight"},
-      {"b2", "ffn_output.bias"},
-      {"norm2.gain", "output_norm.weight"},
-      {"norm2.bias", "output_norm.bias"},
-  };
-  return tensors.at(parameter);
-}
-
 // A block of the encoder with a backward pass. Its weights are 0 until read_weights sets them.
 template <class T>
 SkipBlock<T> training_block(const ModelSpec& spec, const Trial& trial, arma::uword tokens) {
@@ -77,16 +53,30 @@ SkipBlock<T> training_block(const ModelSpec& spec, const Trial& trial, arma::uwo
 // Sets the weights to the tensors of one block of the encoder (nn/blocks/encoder.cpp).
 template <class T>
 void read_weights(SkipBlock<T>& block, Tensors<T>& tensors) {
-  for (Parameter<T>* parameter : block.parameters()) {
-    arma::Mat<T>& W = parameter->W;
-    const std::string& name = tensor_of(parameter->name);
-    if (parameter->decays) {  // a map: (out, in) here, (in, out) in `tensors`
-      W = tensors.matrix(name, W.n_cols, W.n_rows, Start::normal(default_weight_std)).t();
-    } else {
-      W = tensors.vector(name, W.n_rows,
-                         Start::constant(parameter->name.ends_with("gain") ? 1 : 0));
-    }
-  }
+  const auto read_vector = [&](const std::string& name, Parameter<T>& b, double start) {
+    b.W = tensors.vector(name, b.W.n_rows, Start::constant(start));
+  };
+  const auto read_map = [&](const std::string& name, Parameter<T>& W, Parameter<T>& b) {
+    // (out, in) here, (in, out) in `tensors`
+    W.W =
+        tensors.matrix(name + ".weight", W.W.n_cols, W.W.n_rows, Start::normal(default_weight_std))
+            .t();
+    read_vector(name + ".bias", b, 0);
+  };
+  const auto read_norm = [&](const std::string& name, AffineNorm<T>& norm) {
+    read_vector(name + ".weight", *norm.gain(), 1);
+    read_vector(name + ".bias", *norm.bias(), 0);
+  };
+  auto& attention = dynamic_cast<AttentionMixer<T>&>(block.mixer());
+  auto& net = *block.net();
+  read_map("query", attention.q().W, *attention.q().b);
+  read_map("key", attention.k().W, *attention.k().b);
+  read_map("value", attention.v().W, *attention.v().b);
+  read_map("dense", attention.o()->W, *attention.o()->b);
+  read_norm("attention_norm", block.norm());
+  read_map("ffn", net.W1, *net.b1);
+  read_map("ffn_output", net.W2, *net.b2);
+  read_norm("output_norm", net.norm);
 }
 
 // dloss / dX_L (d, n).

@@ -9,16 +9,12 @@
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
+#include "nn/mixers.hpp"
 #include "nn/parts.hpp"
 #include "nn/tensors_to_write.hpp"
 
 namespace ranklab::train {
 
-const std::vector<MixerRow> mixers = {
-    {"attention", MixerKind::attention, false, MixerRow::Recall::solves},
-    {"linear-attention", MixerKind::linear_attention, false, MixerRow::Recall::fails},
-    {"mamba2", MixerKind::mamba2, true, MixerRow::Recall::solves},
-    {"s4d", MixerKind::s4d, true, MixerRow::Recall::unsaid}};
 const std::vector<std::string> initializations = {"fan", "small", "alg1", "torch", "normal"},
                                variants = {"pre", "post", "de-escalated"},
                                means = {"segment", "strict", "prefix"};
@@ -275,13 +271,8 @@ Plan plan_of(const TrainConfig& config) {
 
 std::vector<std::string> mixer_names() {
   std::vector<std::string> words;
-  for (const MixerRow& row : mixers) words.push_back(row.model);
+  for (const MixerRow& row : mixer_rows()) words.push_back(row.name);
   return words;
-}
-
-const MixerRow& mixer_of(const std::string& model) {
-  return *std::find_if(mixers.begin(), mixers.end(),
-                       [&](const MixerRow& row) { return row.model == model; });
 }
 
 SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape shape) {
@@ -290,7 +281,7 @@ SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape shape
   shape.heads = c.heads;
   shape.hidden = curve.hidden;
   shape.layers = curve.layers;
-  shape.mixer = mixer_of(curve.model).kind;
+  shape.mixer = mixer_row(curve.model).kind;
   shape.norm = curve.norm;
   shape.post = curve.variant != "pre";
   shape.lambda = curve.lambda;

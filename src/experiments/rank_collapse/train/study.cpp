@@ -10,6 +10,7 @@
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
 #include "nn/layers/mamba2.hpp"
+#include "nn/mixers.hpp"
 
 namespace ranklab::train {
 namespace {
@@ -174,7 +175,7 @@ void validate_variants(const TrainConfig& c) {
     throw UsageError("--readout: class is not allowed with --task " + c.task + "; allowed: mean");
   }
   for (const std::string& model : c.model) {
-    if (c.readout == "class" && mixer_of(model).always_causal) {
+    if (c.readout == "class" && mixer_row(model).always_causal) {
       throw UsageError("--readout: class is not allowed with --model " + model +
                        "; its first token sees no other token; allowed: mean");
     }

@@ -60,14 +60,7 @@ Plan plan_of(const TrainConfig& config);
 /// Allowed values of --init, --variant and --mean.
 extern const std::vector<std::string> initializations, variants, means;
 
-/// The token mixer of a trained model.
-struct MixerRow {
-  std::string model;  // value of --model
-  MixerKind kind;
-  bool always_causal;  // no token sees later tokens, whatever the task
-  enum class Recall { unsaid, solves, fails } recall;  // according to [LambdaSkip] Table 1
-};
-const MixerRow& mixer_of(const std::string& model);
+/// Allowed values of --model.
 std::vector<std::string> mixer_names();
 /// The shape of a curve's model, from the task's shape or from the one expected before files are
 /// read.

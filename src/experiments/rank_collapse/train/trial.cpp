@@ -12,13 +12,11 @@
 #include "nn/optimizer.hpp"
 #include "nn/saved_weights.hpp"
 #include "nn/tensors_to_write.hpp"
+#include "nn/trainer.hpp"
 
 namespace ranklab::train {
 namespace {
 
-// A larger loss counts as divergence. Guessing costs the logarithm of the number of answers, at
-// most about 14 nats.
-constexpr double largest_loss = 100;
 constexpr double beta_2 = 0.999;
 
 WeightLaw law_of(const std::string& start) {
@@ -50,13 +48,9 @@ class Training {
         initial_(law_of(curve.init), trial, "",
                  std::sqrt(plan.config.init_variance / static_cast<double>(plan.config.dim))),
         model_(shape_of(plan, curve, task.shape()), initial_),
+        trainer_(model_, trained(model_, plan.config.weight_decay)),
         batches_(trial.stream("batches")),
-        held_out_(task.held_out<T>(trial)) {
-    for (const Parameter<T>* parameter : model_.parameters()) {
-      optimizers_.push_back(Optimizer<T>(
-          {.beta_2 = beta_2, .decay = parameter->decays ? plan.config.weight_decay : 0.0}));
-    }
-  }
+        held_out_(task.held_out<T>(trial)) {}
 
   TrialRecord train() {
     const std::uint64_t steps = curve_.steps;
@@ -95,21 +89,28 @@ class Training {
   }
 
  private:
+  static std::vector<typename Trainer<T>::Trained> trained(const SequenceModel<T>& model,
+                                                           double weight_decay) {
+    std::vector<typename Trainer<T>::Trained> out;
+    for (Parameter<T>* parameter : model.parameters()) {
+      out.push_back({parameter,
+                     {.beta_2 = beta_2, .decay = parameter->decays ? weight_decay : 0.0},
+                     parameter->rate});
+    }
+    return out;
+  }
+
   /// Computes the gradients of a new batch and returns the accuracy on it. A loss that is not
   /// finite or too large ends the run.
   double gradients(double& loss) {
     trial_.check_interrupt();
     const SequenceBatch<T> batch = task_.draw<T>(batches_);
     double right = 0;
-    loss = model_.loss_by_parts(batch, true, [&](const SequenceBatch<T>& part) {
+    loss = trainer_.gradients(batch, [&](const SequenceBatch<T>& part) {
       right += correct_answers(model_.logits(), part.targets);
     });
-    finite_ = loss < largest_loss;
-    if (finite_) {
-      trial_.show("loss", loss);
-    } else {
-      loss = undefined;
-    }
+    finite_ = !std::isnan(loss);
+    if (finite_) trial_.show("loss", loss);
     return right / static_cast<double>(batch.targets.size());
   }
 
@@ -119,11 +120,7 @@ class Training {
     const auto factor = schedule == "cosine"  ? warm_cosine
                         : schedule == "steps" ? stepped
                                               : quarter_cosine;
-    const double lr = curve_.lr * factor(t, curve_.steps, curve_.warmup);
-    for (std::size_t i = 0; i < optimizers_.size(); ++i) {
-      Parameter<T>& parameter = *model_.parameters()[i];
-      optimizers_[i].step(parameter, lr * parameter.rate);
-    }
+    trainer_.step(curve_.lr * factor(t, curve_.steps, curve_.warmup));
     trial_.advance();
   }
 
@@ -269,9 +266,9 @@ class Training {
   const Trial& trial_;
   const InitialWeights initial_;
   SequenceModel<T> model_;
+  Trainer<T> trainer_;
   Stream batches_;
   std::vector<SequenceBatch<T>> held_out_;
-  std::vector<Optimizer<T>> optimizers_;
   bool finite_ = true;
   std::map<std::string, double> scalars_;
   std::map<std::string, std::vector<double>> series_;

@@ -4,6 +4,7 @@
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "experiments/rank_collapse/train_lambdas/lambdas.hpp"
+#include "nn/mixers.hpp"
 
 namespace ranklab::train {
 namespace {
@@ -188,7 +189,7 @@ void judge_recall(const Plan& plan, const Task& task, const Records& records, Cl
   for (const Curve* group : plan.groups()) {
     const Curve* const one = plan.with_lambda(*group, 1);
     if (!one) continue;
-    const MixerRow::Recall recall = mixer_of(one->model).recall;
+    const MixerRow::Recall recall = mixer_row(one->model).recall;
     const Place place =
         in_figure("lambda-skip/table-1/" + group->group + "/", "Table 1", {"Table 1"});
     const bool solves = recall == MixerRow::Recall::solves;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "core/statistics.hpp"
 #include "core/tolerances.hpp"
 #include "core/undefined.hpp"
 #include "experiments/spike_plus_bulk/features/measure.hpp"
@@ -201,16 +202,6 @@ void judge_hypothesis(Claims& claims) {
 }
 
 }  // namespace
-
-double log_chi_squared_tail(double degrees, double excess) {
-  // Q(a, x) Gamma(a) = exp(-x) x^a / (x + 1 - a - 1(1 - a)/(x + 3 - a - 2(2 - a)/(x + 5 - a -
-  // ...))), from the far end.
-  const double a = degrees / 2.0, x = a * (1.0 + excess);
-  constexpr int terms = 20000;
-  double fraction = x + 2.0 * terms + 1.0 - a;
-  for (int i = terms; i >= 1; --i) fraction = x + 2.0 * i - 1.0 - a - i * (i - a) / fraction;
-  return -x + a * std::log(x) - std::lgamma(a) - std::log(fraction);
-}
 
 double log_lemma_3_3_lower(double d, double ratio) {
   const double log_k = ratio * d, log_p = log_chi_squared_tail(d, 4.0 * std::sqrt(ratio));

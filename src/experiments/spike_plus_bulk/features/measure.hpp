@@ -86,10 +86,6 @@ double rank_two_norm(const arma::vec& a, const arma::vec& b, const arma::vec& c,
 
 // Lemma 3.3 by tail probabilities (claims.cpp) ----------------------------------------------------
 
-/// log P(chi^2_degrees > degrees (1 + excess)), excess > 0, by the continued fraction of the
-/// incomplete gamma function.
-double log_chi_squared_tail(double degrees, double excess);
-
 /// A lower bound on the probability that (3.7) fails for independent N(0, 1/d) rows with log k =
 /// ratio d, from the upper tail of the squared norms alone. Returned as the logarithm of its ratio
 /// to the 4/k that Lemma 3.3 allows.

@@ -36,9 +36,9 @@ TrialRecord record(const gpt::Plan& plan, double noise) {
     };
     set("train_loss", static_cast<std::size_t>(run.config.steps) + 1);
     set("validation_loss", run.measured.size());
-    for (const std::string& name : gpt::rank_series(run)) {
-      set(name, run.measured.size());
-      set("probe." + name, run.probed.size());
+    for (const gpt::RankSeries& each : gpt::rank_series(run)) {
+      set(each.name, run.measured.size());
+      set("probe." + each.name, run.probed.size());
     }
     out.set(prefix + "final_validation_loss", loss);
     out.set(prefix + "violations", 0.25);

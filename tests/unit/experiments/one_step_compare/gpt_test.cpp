@@ -6,6 +6,7 @@
 #include "experiments/advise/config.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
+#include "experiments/one_step_compare/gpt/recording.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/spectra.hpp"
@@ -298,6 +299,12 @@ TEST_CASE("the drawn difference of losses equals that of the two runs, from step
                &difference = find_series(result, "muon.validation_loss_difference");
   CHECK(difference.x == std::vector<double>{32, 40});
   CHECK(std::fabs(difference.mean.back() - (muon.mean.back() - adam.mean.back())) <= 1e-12);
+}
+
+TEST_CASE("file names contain the step, except at the last step") {
+  CHECK(gpt::file_at("a/model.safetensors", 300, 300) == "a/model.safetensors");
+  CHECK(gpt::file_at("a/model.safetensors", 50, 300) == "a/model.step50.safetensors");
+  CHECK(gpt::file_at("model", 50, 300) == "model.step50.safetensors");
 }
 
 }  // namespace gpt_test

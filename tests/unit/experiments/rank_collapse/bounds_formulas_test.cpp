@@ -9,7 +9,7 @@
 
 #include "core/random.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/skips.hpp"
+#include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "linalg/similarity.hpp"
 #include "nn/blocks/norms.hpp"

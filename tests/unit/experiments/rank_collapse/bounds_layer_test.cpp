@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/skips.hpp"
+#include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "gaussian.hpp"
 #include "nn/blocks/norms.hpp"

@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
-#include "experiments/rank_collapse/bounds/skips.hpp"
+#include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "experiments/result_parts.hpp"

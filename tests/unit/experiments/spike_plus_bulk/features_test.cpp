@@ -220,22 +220,7 @@ TEST_CASE("exponents are fitted to the numbers of the trials") {
   CHECK(over_d.range("falls").starts_with(short_number(std::pow(32.0, -0.7)) + " to "));
 }
 
-TEST_CASE(
-    "chi-squared tails equal their closed forms, and the bounds of Lemma 3.3 have the right sign") {
-  // 2 degrees of freedom: exp(-x/2); 4 degrees: (1 + x/2) exp(-x/2), with x = degrees (1 + excess).
-  CHECK(log_chi_squared_tail(2.0, 1.5) == close(-2.5));
-  CHECK(log_chi_squared_tail(4.0, 2.0) == close(std::log(7.0) - 6.0));
-  // 400 degrees of freedom: Simpson's rule for the density.
-  const double d = 400.0, excess = 0.3;
-  double sum = 0.0;
-  constexpr int steps = 20000;
-  for (int i = 0; i <= steps; ++i) {
-    const double x = d * (1.0 + excess) + 400.0 * i / steps;
-    const double density =
-        std::exp((d / 2.0 - 1.0) * std::log(x / 2.0) - x / 2.0 - std::lgamma(d / 2.0)) / 2.0;
-    sum += (i == 0 || i == steps ? 1.0 : (i % 2 == 1 ? 4.0 : 2.0)) * density * 400.0 / steps / 3.0;
-  }
-  CHECK(log_chi_squared_tail(d, excess) == doctest::Approx(std::log(sum)).epsilon(1e-8));
+TEST_CASE("the bounds of Lemma 3.3 have the right sign") {
   // At log k = d/4 the bound is 3. Its Chernoff exponent per dimension, (2 - log 3)/2, is smaller
   // than 2 log(k)/d = 1/2.
   CHECK(log_lemma_3_3_lower(1000.0, 0.25) > 0.0);

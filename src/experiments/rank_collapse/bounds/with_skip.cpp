@@ -5,7 +5,7 @@
 
 #include "core/statistics.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/skips.hpp"
+#include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/bare_block.hpp"

@@ -1,26 +1,27 @@
 // A model of GPT-2's architecture is saved and loaded like published weights, and gives the same
 // logits.
+#include "nn/saved_weights.hpp"
+
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "core/tolerances.hpp"
-#include "experiments/one_step_compare/gpt/recording.hpp"
 #include "io/atomic_file.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "nn/blocks/model_config.hpp"
 #include "nn/blocks/stack.hpp"
 #include "nn/checkpoints/loaded_tensors.hpp"
-#include "nn/saved_weights.hpp"
+#include "nn/gpt.hpp"
 #include "temporary_folder.hpp"
 
-namespace gpt_save_test {
+namespace saved_weights_test {
 
 using namespace ranklab;
 
 namespace {
 
-const Trial trial(2, 0, 0);
+const Streams trial(2, 0);
 
 SequenceShape gpt2_shape(Norm norm = Norm::layer) {
   SequenceShape shape = gpt_shape(find_activation("gelu"), norm, true, false);
@@ -110,10 +111,34 @@ TEST_CASE(
   CHECK(file.tensor("layer1.W1").values().at(12 * 7 + 3) == gpt_layer(model, 1).W1.W(7, 3));
 }
 
-TEST_CASE("file names contain the step, except at the last step") {
-  CHECK(gpt::file_at("a/model.safetensors", 300, 300) == "a/model.safetensors");
-  CHECK(gpt::file_at("a/model.safetensors", 50, 300) == "a/model.step50.safetensors");
-  CHECK(gpt::file_at("model", 50, 300) == "model.step50.safetensors");
+TEST_CASE("a trained model with biases is saved with all of them, if its activation is GPT-2's") {
+  const TemporaryFolder folder;
+  SequenceShape shape;
+  shape.dim = 8, shape.hidden = 12, shape.heads = 2, shape.length = 5, shape.vocabulary = 7;
+  shape.layers = 1;
+  shape.maps.output_bias = true;
+  shape.activation = &find_activation("gelu");
+  const SequenceModel<double> model(shape, InitialWeights(WeightLaw::torch, trial));
+  save_weights(model, folder / "model.safetensors");
+  const TensorFile file = TensorFile::open(folder / "model.safetensors");
+  const std::string layer = "transformer.h.0.";
+  for (const auto& [key, name] : {std::pair{"attn.c_proj.bias", "mixer.bo"},
+                                  {"mlp.c_fc.bias", "b1"},
+                                  {"mlp.c_proj.bias", "b2"},
+                                  {"ln_1.weight", "norm1.gain"},
+                                  {"ln_2.bias", "norm2.bias"}}) {
+    CAPTURE(std::string(key));
+    const arma::mat& stored = model.parameter("layer0." + std::string(name)).W;
+    CHECK(file.tensor(layer + key).values().at(3) == stored(3));
+  }
+  CHECK_FALSE(file.has("lm_head.weight"));  // it is the table of the embedding
+  CHECK(nlohmann::json::parse(read_file(folder / "model.config.json")).at("tie_word_embeddings") ==
+        true);
+
+  shape.activation = &find_activation("relu");
+  save_weights(SequenceModel<double>(shape, InitialWeights(WeightLaw::torch, trial)),
+               folder / "relu.safetensors");
+  CHECK(TensorFile::open(folder / "relu.safetensors").has("layer0.mixer.Wo"));
 }
 
-}  // namespace gpt_save_test
+}  // namespace saved_weights_test
