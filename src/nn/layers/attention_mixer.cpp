@@ -54,7 +54,7 @@ void AttentionMap<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY) {
 }
 
 template <class T>
-void AttentionMixer<T>::prepare() {
+void AttentionMixer<T>::do_prepare() {
   if (relative_) relative_->prepare();
   if (!joined_) return;
   joined_->scores.W = k_.W.W.t() * q_.W.W;
@@ -64,7 +64,7 @@ void AttentionMixer<T>::prepare() {
 }
 
 template <class T>
-void AttentionMixer<T>::finish() {
+void AttentionMixer<T>::do_finish() {
   if (relative_) relative_->finish();
   if (!joined_) return;
   const arma::Mat<T>&dscores = joined_->scores.G, &dvalues = joined_->values.G;
@@ -100,7 +100,7 @@ void AttentionMixer<T>::backward_joined(const arma::Mat<T>& X, const arma::Mat<T
 }
 
 template <class T>
-void AttentionMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
+void AttentionMixer<T>::do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   if (joined_) return forward_joined(X, Y);
   q_.forward(X, pass_.q);
   k_.forward(X, pass_.k);
@@ -114,7 +114,8 @@ void AttentionMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
 }
 
 template <class T>
-void AttentionMixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+void AttentionMixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY,
+                                    arma::Mat<T>& dX) {
   if (joined_) return backward_joined(X, dY, dX);
   if (o_) {
     o_->backward(pass_.H, dY);

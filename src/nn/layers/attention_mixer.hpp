@@ -60,12 +60,12 @@ class AttentionMixer final : public Mixer<T> {
   /// H (d, N), the input of Wo in the last forward pass, if the maps are not merged.
   const arma::Mat<T>& heads_output() const { return pass_.H; }
 
-  void prepare() override;
-  void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
-  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
-  void finish() override;
-
  private:
+  void do_prepare() override;
+  void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
+  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void do_finish() override;
+
   void forward_joined(const arma::Mat<T>& X, arma::Mat<T>& Y);
   void backward_joined(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX);
 

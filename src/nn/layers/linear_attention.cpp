@@ -23,7 +23,7 @@ LinearAttentionMixer<T>::LinearAttentionMixer(arma::uword dim, arma::uword lengt
 }
 
 template <class T>
-void LinearAttentionMixer<T>::prepare() {
+void LinearAttentionMixer<T>::do_prepare() {
   W_.head_rows(dim_) = Wq_.W;
   W_.rows(dim_, 2 * dim_ - 1) = Wk_.W;
   W_.tail_rows(dim_) = Wo_.W * Wv_.W;
@@ -31,7 +31,7 @@ void LinearAttentionMixer<T>::prepare() {
 }
 
 template <class T>
-void LinearAttentionMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
+void LinearAttentionMixer<T>::do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   const arma::uword d = dim_, rows = 3 * d, N = X.n_cols;
   qkv_.set_size(rows, N);
   P_.set_size(length_, N);
@@ -68,8 +68,8 @@ void LinearAttentionMixer<T>::attend(arma::uword first, T* Y) {
 }
 
 template <class T>
-void LinearAttentionMixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY,
-                                       arma::Mat<T>& dX) {
+void LinearAttentionMixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY,
+                                          arma::Mat<T>& dX) {
   const arma::uword d = dim_, rows = 3 * d, N = X.n_cols;
   dqkv_.set_size(rows, N);
   for (arma::uword first = 0; first < N; first += length_)
@@ -82,7 +82,7 @@ void LinearAttentionMixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>
 }
 
 template <class T>
-void LinearAttentionMixer<T>::finish() {
+void LinearAttentionMixer<T>::do_finish() {
   Wq_.G += dW_.head_rows(dim_);
   Wk_.G += dW_.rows(dim_, 2 * dim_ - 1);
   Wo_.G += dW_.tail_rows(dim_) * Wv_.W.t();

@@ -21,12 +21,13 @@ class LinearAttentionMixer final : public Mixer<T> {
                        const InitialWeights& initial);
 
   std::vector<Parameter<T>*> parameters() override { return {&Wq_, &Wk_, &Wv_, &Wo_}; }
-  void prepare() override;
-  void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
-  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
-  void finish() override;
 
  private:
+  void do_prepare() override;
+  void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
+  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void do_finish() override;
+
   // For the sequence that starts at token `first`: its columns of qkv_ -> Y (d, length), and the
   // backward pass.
   void attend(arma::uword first, T* Y);

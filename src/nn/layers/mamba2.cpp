@@ -44,13 +44,13 @@ Mamba2Mixer<T>::Mamba2Mixer(arma::uword dim, arma::uword length, const Mamba2Sha
       padding_(channels_, arma::fill::zeros) {}
 
 template <class T>
-void Mamba2Mixer<T>::prepare() {
+void Mamba2Mixer<T>::do_prepare() {
   out_ = out_proj_.W.each_row() % norm_.W.t();
   dout_.zeros(arma::size(out_));
 }
 
 template <class T>
-void Mamba2Mixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
+void Mamba2Mixer<T>::do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   const arma::uword d = X.n_rows, N = X.n_cols;
   for (arma::Mat<T>* of_channels : {&xBC_, &slope_}) of_channels->set_size(channels_, N);
   for (arma::Mat<T>* of_width : {&y_, &Q_}) of_width->set_size(width_, N);
@@ -69,7 +69,7 @@ void Mamba2Mixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
 }
 
 template <class T>
-void Mamba2Mixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+void Mamba2Mixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
   const arma::uword d = X.n_rows, N = X.n_cols;
   dQ_.set_size(width_, N);
   dprojected_.set_size(rows_, N);
@@ -90,7 +90,7 @@ void Mamba2Mixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arm
 }
 
 template <class T>
-void Mamba2Mixer<T>::finish() {
+void Mamba2Mixer<T>::do_finish() {
   out_proj_.G += dout_.each_row() % norm_.W.t();
   norm_.G += arma::sum(dout_ % out_proj_.W, 0).t();
 }

@@ -37,12 +37,13 @@ class Mamba2Mixer final : public Mixer<T> {
     return {&in_proj_,   &conv_weight_, &conv_bias_, &ssd_.dt_bias,
             &ssd_.A_log, &ssd_.D,       &norm_,      &out_proj_};
   }
-  void prepare() override;
-  void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
-  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
-  void finish() override;
 
  private:
+  void do_prepare() override;
+  void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
+  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void do_finish() override;
+
   // For the sequence that starts at token `first`. The backward pass goes from dQ, in place, to dz
   // and then to din: rows of dprojected_.
   void convolve(arma::uword first);

@@ -79,7 +79,7 @@ S4dMixer<T>::S4dMixer(arma::uword dim, arma::uword length, const S4dShape& shape
 }
 
 template <class T>
-void S4dMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
+void S4dMixer<T>::do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
   const arma::uword d = X.n_rows, N = X.n_cols;
   const auto step = static_cast<std::ptrdiff_t>(d);
   slope_.set_size(d, N);
@@ -103,7 +103,7 @@ void S4dMixer<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
 }
 
 template <class T>
-void S4dMixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+void S4dMixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
   const arma::uword d = X.n_rows, N = X.n_cols;
   const auto step = static_cast<std::ptrdiff_t>(d);
   dZ_.set_size(2 * d, N);
@@ -132,7 +132,7 @@ void S4dMixer<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::
 // Kernels -----------------------------------------------------------------------------------------
 
 template <class T>
-void S4dMixer<T>::prepare() {
+void S4dMixer<T>::do_prepare() {
   const arma::uword d = C_.W.n_cols, pairs = A_imag_.W.n_rows;
   arma::mat one(2 * pairs, d, arma::fill::zeros);  // C = 1
   for (arma::uword m = 0; m < pairs; ++m) one.row(2 * m).ones();
@@ -159,7 +159,7 @@ void S4dMixer<T>::prepare() {
 
 // From dK, with P = sum_l dK[l] z^l and Q = sum_l l dK[l] z^l for each channel and pair.
 template <class T>
-void S4dMixer<T>::finish() {
+void S4dMixer<T>::do_finish() {
   const arma::uword d = C_.W.n_cols, pairs = A_imag_.W.n_rows;
   D_.G += dK_.col(0);
   const arma::mat dK = arma::conv_to<arma::mat>::from(dK_);

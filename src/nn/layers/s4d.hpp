@@ -34,12 +34,13 @@ class S4dMixer final : public Mixer<T> {
   std::vector<Parameter<T>*> parameters() override {
     return {&C_, &log_dt_, &log_A_real_, &A_imag_, &D_, &Wo_, &bo_};
   }
-  void prepare() override;
-  void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
-  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
-  void finish() override;
 
  private:
+  void do_prepare() override;
+  void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
+  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void do_finish() override;
+
   void mode_backward(arma::uword c, arma::uword m, std::complex<double> P, std::complex<double> Q);
 
   arma::uword length_;

@@ -213,7 +213,7 @@ TEST_CASE("the window is right for a path that loses a direction in its first st
 TEST_CASE(
     "the search equals direct iteration for matrices without a shared basis, with factors of "
     "either sign") {
-  const Trial trial(7, 0, 0);
+  const Streams trial(7, 0);
   const arma::uword d = 14;
   const arma::mat Q = draw_orthonormal(trial, "Q", d, d);
   arma::vec factor = arma::linspace(0.8, 0.99, d);

@@ -50,23 +50,23 @@ class Layers final : public Mixer<T> {
     }
     return out;
   }
-  void prepare() override {
+  void do_prepare() override {
     for (const auto& layer : layers_) layer->prepare();
   }
-  void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override {
+  void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override {
     streams_.front() = X;
     for (std::size_t l = 0; l < layers_.size(); ++l)
       layers_[l]->forward(streams_[l], streams_[l + 1]);
     Y = streams_.back();
   }
-  void backward(const arma::Mat<T>&, const arma::Mat<T>& dY, arma::Mat<T>& dX) override {
+  void do_backward(const arma::Mat<T>&, const arma::Mat<T>& dY, arma::Mat<T>& dX) override {
     dX = dY;
     for (std::size_t l = layers_.size(); l-- > 0;) {
       const arma::Mat<T> above = dX;
       layers_[l]->backward(streams_[l], above, dX);
     }
   }
-  void finish() override {
+  void do_finish() override {
     for (const auto& layer : layers_) layer->finish();
   }
 

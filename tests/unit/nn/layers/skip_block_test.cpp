@@ -28,8 +28,8 @@ template <class T>
 class Scaled final : public Mixer<T> {
  public:
   std::vector<Parameter<T>*> parameters() override { return {}; }
-  void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override { Y = scale() * X; }
-  void backward(const arma::Mat<T>&, const arma::Mat<T>& dY, arma::Mat<T>& dX) override {
+  void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override { Y = scale() * X; }
+  void do_backward(const arma::Mat<T>&, const arma::Mat<T>& dY, arma::Mat<T>& dX) override {
     dX = scale() * dY;
   }
 
@@ -44,10 +44,11 @@ class Block final : public Mixer<T> {
   explicit Block(const SkipBlockShape& shape)
       : block(shape, std::make_unique<Scaled<T>>(), initial) {
     mixer_checks::perturb<T>(*this);
+    block.mixer().prepare();
   }
   std::vector<Parameter<T>*> parameters() override { return block.parameters(); }
-  void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override { block.forward(X, Y); }
-  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override {
+  void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override { block.forward(X, Y); }
+  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override {
     dX = dY;
     block.backward(X, dX);
   }
@@ -182,6 +183,7 @@ TEST_CASE("a block by hand: the effect of lambda on a token that the norm only s
   for (const double lambda : {-1.0, 0.0, 2.0}) {
     shape.lambda = lambda;
     SkipBlock<double> block(shape, std::make_unique<Scaled<double>>(), initial);
+    block.mixer().prepare();
     arma::mat out;
     block.forward(arma::vec{1, -1, 0}, out);
     CHECK(arma::approx_equal(out, arma::vec{lambda, -lambda - 2 * a, 0}, "absdiff",
@@ -200,6 +202,22 @@ TEST_CASE("a block's gradients agree with central differences and with single pr
   });
 }
 
+TEST_CASE("a mixer refuses passes in a wrong order") {
+  Scaled<double> mixer;
+  arma::mat X(d, 1, arma::fill::ones), Y, dX;
+  CHECK_THROWS_AS(mixer.forward(X, Y), std::logic_error);
+  CHECK_THROWS_AS(mixer.finish(), std::logic_error);
+  mixer.prepare();
+  CHECK_THROWS_AS(mixer.backward(X, X, dX), std::logic_error);
+  for (int part = 0; part < 2; ++part) {
+    mixer.forward(X, Y);
+    mixer.backward(X, X, dX);
+    CHECK_THROWS_AS(mixer.backward(X, X, dX), std::logic_error);
+  }
+  mixer.finish();
+  CHECK_THROWS_AS(mixer.forward(X, Y), std::logic_error);  // the weights may have changed
+}
+
 TEST_CASE("some columns of a block agree with those of the whole block, forward and backward") {
   const std::vector<std::uint64_t> columns = {1, 3};
   const arma::mat R = gaussian(d, tokens, "R"), dsome = gaussian(d, columns.size(), "dR+");
@@ -209,6 +227,7 @@ TEST_CASE("some columns of a block agree with those of the whole block, forward 
     Block<double> whole(shape), part(shape);
     arma::mat all, some, dR = dsome;
     const std::vector<arma::mat> expected = mixer_checks::gradients(whole, R, dall);
+    whole.prepare();
     whole.forward(R, all);
     part.block.forward(R, some, &columns);
     CHECK(arma::approx_equal(some, all.cols(arma::uvec{1, 3}), "absdiff",
