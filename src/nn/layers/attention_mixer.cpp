@@ -76,6 +76,8 @@ void AttentionMixer<T>::do_finish() {
   } else {
     v_.W.G += dvalues;
   }
+  joined_->scores.clear_gradient();
+  joined_->values.clear_gradient();
 }
 
 template <class T>

@@ -87,6 +87,7 @@ void LinearAttentionMixer<T>::do_finish() {
   Wk_.G += dW_.rows(dim_, 2 * dim_ - 1);
   Wo_.G += dW_.tail_rows(dim_) * Wv_.W.t();
   Wv_.G += Wo_.W.t() * dW_.tail_rows(dim_);
+  dW_.zeros();
 }
 
 // With P_ji = k_j'q_i / den_i and dP_ji = v_j'dy_i, the gradient in k_j'q_i is (dP_ji - sum_j P_ji

@@ -93,6 +93,7 @@ template <class T>
 void Mamba2Mixer<T>::do_finish() {
   out_proj_.G += dout_.each_row() % norm_.W.t();
   norm_.G += arma::sum(dout_ % out_proj_.W, 0).t();
+  dout_.zeros();
 }
 
 // [x; B; C]_t <- silu(bias + sum_k w_k [x; B; C]_{t - 3 + k}). ------------------------------------

@@ -10,12 +10,9 @@
 
 namespace ranklab {
 
-/// A batch may come in parts:
-///
-///   prepare, then for each part forward [and backward], then, if there were backward passes,
-///   finish
-///
-/// Any other order throws std::logic_error.
+/// A batch may come in parts: prepare; then for each part forward, or forward and backward; then
+/// finish, if there were backward passes. The backward passes of the last part may be repeated with
+/// other dY, each followed by finish. Any other order throws std::logic_error.
 template <class T>
 class Mixer {
  public:
@@ -26,26 +23,26 @@ class Mixer {
   /// Computes what depends only on the weights.
   void prepare() {
     do_prepare();
-    state_ = State::prepared;
+    prepared_ = true;
+    passed_ = false;
   }
   /// X (d, N) -> Y (d, N). Stores what backward() needs.
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
-    if (state_ == State::idle) throw std::logic_error("a mixer's forward pass needs prepare()");
+    if (!prepared_) throw std::logic_error("a mixer's forward pass needs prepare()");
     do_forward(X, Y);
-    state_ = State::passed;
+    passed_ = true;
   }
   /// With the X of the forward pass. From dY, adds to the gradients of all parameters and sets dX
   /// (d, N).
   void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
-    if (state_ != State::passed) throw std::logic_error("a mixer's backward pass needs forward()");
+    if (!passed_) throw std::logic_error("a mixer's backward pass needs forward()");
     do_backward(X, dY, dX);
-    state_ = State::prepared;
   }
   /// Computes the gradients that need sums over all parts. The weights may change afterwards.
   void finish() {
-    if (state_ == State::idle) throw std::logic_error("a mixer's finish() needs prepare()");
+    if (!passed_) throw std::logic_error("a mixer's finish() needs a pass");
     do_finish();
-    state_ = State::idle;
+    prepared_ = false;
   }
 
  private:
@@ -54,7 +51,8 @@ class Mixer {
   virtual void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) = 0;
   virtual void do_finish() {}
 
-  enum class State { idle, prepared, passed } state_ = State::idle;
+  bool prepared_ = false;  // for the present weights
+  bool passed_ = false;    // a forward pass is stored
 };
 
 }  // namespace ranklab

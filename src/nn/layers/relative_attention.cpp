@@ -117,6 +117,7 @@ void RelativeAttention<T>::backward(const AttentionPass<T>& pass, const arma::Ma
 template <class T>
 void RelativeAttention<T>::finish() {
   linear_backward_weights(Wr_, waves_, dr_);
+  dr_.zeros();
 }
 
 template class RelativeAttention<float>;

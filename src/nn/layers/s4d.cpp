@@ -181,6 +181,7 @@ void S4dMixer<T>::do_finish() {
     });
     for (arma::uword c = 0; c < d; ++c) mode_backward(c, m, {P(c, 0), P(c, 1)}, {Q(c, 0), Q(c, 1)});
   }
+  dK_.zeros();
 }
 
 // With K[l] = 2 Re C E z^l, dE/dA = (dt z - E) / A, dE/d(dt) = z, dz/dA = dt z and dz/d(dt) = A z.

@@ -93,6 +93,14 @@ inline void check_gradients(ranklab::Mixer<double>& mixer, arma::mat X) {
     CAPTURE(parameter->name);
     CHECK(relative(parameter->G, 2 * found[++index]) <= ranklab::tolerance::residual<double>);
   }
+  // So does a second backward pass after the same forward pass.
+  mixer.backward(X, G, dX);
+  mixer.finish();
+  index = 0;
+  for (const ranklab::Parameter<double>* parameter : mixer.parameters()) {
+    CAPTURE(parameter->name);
+    CHECK(relative(parameter->G, 3 * found[++index]) <= ranklab::tolerance::residual<double>);
+  }
 }
 
 /// X holds two sequences. The outputs must equal those of each sequence alone, and the gradients of

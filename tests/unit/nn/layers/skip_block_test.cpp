@@ -212,7 +212,6 @@ TEST_CASE("a mixer refuses passes in a wrong order") {
   for (int part = 0; part < 2; ++part) {
     mixer.forward(X, Y);
     mixer.backward(X, X, dX);
-    CHECK_THROWS_AS(mixer.backward(X, X, dX), std::logic_error);
   }
   mixer.finish();
   CHECK_THROWS_AS(mixer.forward(X, Y), std::logic_error);  // the weights may have changed
