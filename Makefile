@@ -66,7 +66,7 @@ LIBRARY  := $(BUILD)/libranklab.a
 BINARY   := $(BUILD)/ranklab
 PRESETS  := $(sort $(patsubst experiments/%.json,%,$(wildcard experiments/*.json)))
 
-RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev zlib1g-dev gnuplot-nox bible-kjv bible-kjv-text dataset-fashion-mnist
+RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev zlib1g-dev librsvg2-bin bible-kjv bible-kjv-text dataset-fashion-mnist
 # The tests compare our Philox with that of Random123. They skip this test if Random123 is missing.
 TEST_PACKAGES := doctest-dev python3 python3-jsonschema librandom123-dev
 LINT_PACKAGES := clang-format clang-tidy
@@ -105,7 +105,7 @@ endef
 ifeq ($(APT),)
 deps:
 	@$(look_for_libraries)
-	@command -v gnuplot >/dev/null || echo "gnuplot not found: figures cannot be drawn"
+	@command -v rsvg-convert >/dev/null || echo "rsvg-convert not found: figures can be drawn as SVG, but not as PNG or PDF"
 else
 deps: ## install missing Debian packages
 	@tools="$(RUN_PACKAGES) $(TEST_PACKAGES) $(EXTRA_PACKAGES)"; missing=; \

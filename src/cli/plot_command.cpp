@@ -8,7 +8,7 @@
 #include "cli/help.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "report/figure/gnuplot.hpp"
+#include "report/figure/picture.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -22,25 +22,23 @@ std::string default_picture(const std::string& result) {
 
 int plot_command(const std::vector<std::string>& words) {
   std::string out;
-  bool keep_script = false, quiet = false;
+  bool quiet = false;
   const std::vector<Field> fields = {
       text_field(
           "out", out,
           "path of the figure, .svg, .png or .pdf (not given: RESULT.svg); further figures of the "
           "result are written next to it, as RESULT.2.svg and so on"),
-      switch_field("keep-script", keep_script,
-                   "keep the gnuplot script next to the figure, with .gp added to its name"),
       switch_field("quiet", quiet, "print only errors on standard error"),
   };
   const Arguments arguments = parse_utility(words, fields);
   const std::string usage = "plot RESULT.json [--out PICTURE]";
-  if (prints_help(arguments, usage, "Draws the figure of a result with gnuplot.", fields)) return 0;
+  if (prints_help(arguments, usage, "Draws the figure of a result.", fields)) return 0;
   const std::string path = single_result_path(arguments, "plot");
   const nlohmann::json result = read_result(path);
   if (out.empty()) out = default_picture(path);
   std::vector<std::string> pictures;
   try {
-    pictures = draw_figure(result, out, keep_script);
+    pictures = draw_figure(result, out);
   } catch (const Failure& error) {
     throw Failure(printable(path) + ": " + error.what());
   }

@@ -23,7 +23,7 @@
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "report/environment.hpp"
-#include "report/figure/gnuplot.hpp"
+#include "report/figure/picture.hpp"
 #include "report/page/page.hpp"
 #include "report/result_json.hpp"
 
@@ -49,7 +49,6 @@ struct Task {
   std::string after;            // a task that writes files that this one reads
   std::string problem;          // why the task cannot run, if found before the first run
   Json finished = {};           // its result; null: not finished
-  DrawnPictures pictures = {};  // for the page
 };
 
 Task task_of(const std::string& name, const Options& options) {
@@ -243,10 +242,9 @@ class Reproduction {
         if (execution.signal != 0) return execution.signal;
         write_file_atomically(task.result, format_json(execution.document));
         task.finished = Json::parse(execution.document.dump());
-        task.pictures = {};
         took = duration_text(execution.wall_seconds);
       }
-      if (is_new || needs_drawing(task)) draw_figure(task.finished, task.picture, false);
+      if (is_new || needs_drawing(task)) draw_figure(task.finished, task.picture);
       print_line(label(task) + "  " + std::string(took.size() < 7 ? 7 - took.size() : 0, ' ') +
                  took + "  " + verdict_counts(nlohmann::ordered_json(task.finished["claims"])));
       if (is_new) write_page();
@@ -278,15 +276,12 @@ class Reproduction {
   void write_page() {
     std::vector<Json> results;
     std::vector<std::string> files;
-    std::vector<DrawnPictures> pictures;
-    for (Task& task : tasks_) {
+    for (const Task& task : tasks_) {
       if (task.finished.is_null()) continue;
       results.push_back(task.finished);
       files.push_back(task.result);
-      if (task.pictures.figures.empty()) task.pictures = draw_pictures(task.finished);
-      pictures.push_back(task.pictures);
     }
-    write_file_atomically(page(), html_report(results, files, pictures));
+    write_file_atomically(page(), html_report(results, files));
   }
 
   std::vector<Task> tasks_;

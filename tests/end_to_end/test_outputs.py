@@ -100,14 +100,14 @@ class OutputsTest(ProgramTest):
         self.run_program("rank-collapse --config own.json --quiet --out own-result.json")
         self.assertIn("own.safetensors", self.names())
 
-    def test_a_gnuplot_that_hangs_ends_with_the_program(self):
+    def test_a_converter_of_pictures_that_hangs_ends_with_the_program(self):
         self.result_text(TINY, name="r.json")
         os.mkdir(self.path("bin"))
         pid = self.path("pid")
-        self.write("bin/gnuplot", f"#!/bin/sh\necho $$ > {pid}\nexec sleep 1000\n")
-        os.chmod(self.path("bin/gnuplot"), 0o755)
+        self.write("bin/rsvg-convert", f"#!/bin/sh\necho $$ > {pid}\nexec sleep 1000\n")
+        os.chmod(self.path("bin/rsvg-convert"), 0o755)
         environment = dict(os.environ, PATH=self.path("bin") + ":" + os.environ["PATH"])
-        process = subprocess.Popen([BINARY, "plot", "r.json"], cwd=self.folder, env=environment)
+        process = subprocess.Popen([BINARY, "plot", "r.json", "--out", "r.png"], cwd=self.folder, env=environment)
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and not (os.path.exists(pid) and os.path.getsize(pid) > 0):
             time.sleep(0.01)

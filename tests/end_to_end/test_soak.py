@@ -40,7 +40,7 @@ class SoakTest(unittest.TestCase):
     def test_environments(self):
         self.section("environments")
 
-    def test_gnuplot_that_fails_or_hangs(self):
+    def test_a_converter_of_pictures_that_fails_or_hangs(self):
         self.section("figures")
 
     def test_kernels(self):

@@ -34,7 +34,7 @@ newcomer() {
   step "make deb" make deb
   step "lintian" lintian_finds_no_error
   echo "         versions in Debian $(cat /etc/debian_version):"
-  for package in g++ libarmadillo-dev libopenblas0-pthread nlohmann-json3-dev doctest-dev gnuplot-nox python3; do
+  for package in g++ libarmadillo-dev libopenblas0-pthread nlohmann-json3-dev doctest-dev librsvg2-bin python3; do
     printf '         %-22s %s\n' $package "$(dpkg-query -W -f='${Version}' $package)"
   done
 }

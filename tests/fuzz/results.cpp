@@ -6,10 +6,8 @@
 #include "cli/overwrite.hpp"
 #include "cli/resolve.hpp"
 #include "report/export.hpp"
-#include "report/figure/gnuplot.hpp"
 #include "report/figure/json.hpp"
-#include "report/figure/svg.hpp"
-#include "report/figure/words.hpp"
+#include "report/figure/picture.hpp"
 #include "report/page/page.hpp"
 #include "report/result_json.hpp"
 #include "workplace.hpp"
@@ -17,28 +15,9 @@
 namespace ranklab::fuzz {
 namespace {
 
-constexpr const char* picture =
-    "<?xml version=\"1.0\"?><svg width=\"9\" height=\"9\" xmlns=\"http://www.w3.org/2000/svg\"><g "
-    "id=\"a\"/></svg>";
-
-// As draw_svg(), without gnuplot.
 void draw(const nlohmann::json& result) {
-  for (std::size_t which = 0; which < number_of_figures(result); ++which) {
-    const FigureSource source = read_figure(result, which);
-    for (const Extract extract : {Extract::whole, Extract::untitled})
-      gnuplot_script(source, "svg", extract, 0);
-    finish_svg(picture, source.title, describe_figure(source));
-  }
-  const nlohmann::json& panel = member(member(result, "finding"), "panel");
-  if (panel.is_number_integer() && panel > 0)
-    gnuplot_script(read_figure(result), "svg", Extract::thumbnail, panel.get<std::size_t>() - 1);
-}
-
-void write_pages(const std::vector<nlohmann::json>& results,
-                 const std::vector<std::string>& paths) {
-  const std::vector<DrawnPictures> drawn(results.size(), {{picture}, picture, ""});
-  html_report(results, paths, drawn);
-  markdown_gallery(results, paths);
+  for (std::size_t which = 0; which < number_of_figures(result); ++which)
+    draw_svg(result, Extract::whole, which);
 }
 
 // As `verify` does before it runs the study.
@@ -62,7 +41,8 @@ void read_result(std::string_view bytes) {
                                                ranklab::read_result(second)};
   const std::vector<std::string> paths = {first, second};
   attempt([&] { draw(results[0]); });
-  attempt([&] { write_pages(results, paths); });
+  attempt([&] { html_report(results, paths); });
+  attempt([&] { markdown_gallery(results, paths); });
   attempt([&] { compare_command(paths); });
   for (const std::string& part : exported_parts) {
     attempt([&] { export_csv(results[0], part); });

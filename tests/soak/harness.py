@@ -166,9 +166,9 @@ def wait_for(condition, process, seconds, what):
     raise Failed(f"{what}: nothing happened within {seconds} s")
 
 
-def fake_gnuplot(folder, script):
-    """Writes a shell script named gnuplot; returns the environment in which ranklab finds it."""
-    path = write(folder, "fake/gnuplot", "#!/bin/sh\n" + script + "\n")
+def fake_converter(folder, script):
+    """Writes a shell script named rsvg-convert; returns the environment in which ranklab finds it."""
+    path = write(folder, "fake/rsvg-convert", "#!/bin/sh\n" + script + "\n")
     os.chmod(path, 0o755)
     return dict(os.environ, PATH=os.path.dirname(path) + os.pathsep + os.environ["PATH"])
 

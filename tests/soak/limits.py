@@ -9,7 +9,7 @@ MEMORY = (300_000, 600_000, 1_000_000)  # kilobytes, as of `ulimit -v`
 FILES = 16  # as of `ulimit -n`
 SECONDS = 60
 SHORT_RUNS = ("stable-rank", "mlp-init", "layers of mamba2")
-READERS = ("plot a.json --out a.svg", "report a.json a.json --out page.html", "verify a.json",
+READERS = ("plot a.json --out a.png", "report a.json a.json --out page.html", "verify a.json",
            "compare a.json a.json", "export a.json --what trials --out a.csv",
            "merge a.part --out m.json")
 
@@ -46,7 +46,7 @@ def files_check(name, words):
 
 
 def reading(words):
-    """Commands that read results and start gnuplot, under each of the limits."""
+    """Commands that read results and start rsvg-convert, under each of the limits."""
     def check(folder):
         run(f"{TINY} --quiet --out a.json", folder)
         run(f"{TINY} --quiet --shard 1/1 --out a.part", folder)

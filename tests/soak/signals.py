@@ -1,5 +1,5 @@
 """SIGINT: every preset ends within two seconds, at its full size; so do commands that read large
-files, draw with a gnuplot that hangs, or verify. A second SIGINT ends any run at once."""
+files, convert a picture with a program that hangs, or verify. A second SIGINT ends any run at once."""
 import glob
 import json
 import os
@@ -7,7 +7,7 @@ import signal
 import struct
 import time
 
-from harness import (ROOT, TINY, Check, Failed, Skipped, expect, expect_no_processes, fake_gnuplot,
+from harness import (ROOT, TINY, Check, Failed, Skipped, expect, expect_no_processes, fake_converter,
                      finish, generator, run, start, temporary_files, write)
 
 LIMIT = 2.0  # seconds from the signal to the end of the process, but those without a processor
@@ -135,14 +135,13 @@ def preset(folder, name, trials):
                     "restart-every": 20, "trials": trials}}))
 
 
-def hanging_gnuplot(command):
-    """A command that waits for gnuplot; the file of an earlier result must survive."""
+def hanging_converter():
+    """`plot` waits for rsvg-convert; the file of an earlier result must survive."""
     def check(folder):
-        environment = fake_gnuplot(folder, "exec sleep 1000")
+        environment = fake_converter(folder, "exec sleep 1000")
         run(f"{TINY} --quiet --out a.json", folder)
-        preset(folder, "short", 1)
-        return answered(command, folder, [0.7], environment)
-    return Check(f"{command.split()[0]} with a gnuplot that hangs", check, alone=True)
+        return answered("plot a.json --out a.png", folder, [0.7], environment)
+    return Check("plot with an rsvg-convert that hangs", check, alone=True)
 
 
 def verify():
@@ -161,20 +160,18 @@ def reproduce():
 
 
 def report():
-    """The page of all reference results takes seconds to draw."""
+    """The page of all reference results takes about a second to draw."""
     def check(folder):
         results = sorted(glob.glob(os.path.join(ROOT, "results", "reference", "*.json")))
         if not results:
             raise Skipped("no results/reference")
-        return answered(["report", "--quiet", "--out", "page.html", *results], folder, [0.3, 2.0])
+        return answered(["report", "--quiet", "--out", "page.html", *results], folder, [0.1, 0.4])
     return Check("report", check, alone=True)
 
 
 def checks(seed, short):
     if short:
         return [whole_preset(name, seconds, seed, short) for name, seconds in presets().items()
-                if name in SHORT_PRESETS] + [hanging_gnuplot("plot a.json --out a.svg")]
-    return [files(), hanging_gnuplot("plot a.json --out a.svg"),
-            hanging_gnuplot("report a.json --out page.html"), hanging_gnuplot("reproduce"),
-            verify(), reproduce(), report(), second_signal()] + [
-                whole_preset(name, seconds, seed, short) for name, seconds in presets().items()]
+                if name in SHORT_PRESETS] + [hanging_converter()]
+    return [files(), hanging_converter(), verify(), reproduce(), report(), second_signal()] + [
+        whole_preset(name, seconds, seed, short) for name, seconds in presets().items()]

@@ -71,8 +71,8 @@ Advice advice_of_steps(const std::map<std::int64_t, StepRatio>& ratios) {
     if (count > 0)
       text += (text.empty() ? "" : ", ") + short_advice(one) + " in " + std::to_string(count);
   }
-  out.text = (out.settled == Settled::nothing && !text.starts_with("either") ? "either: " : "") +
-             text + of;
+  const bool begins_with_either = counts[static_cast<std::size_t>(Settled::spectral)] == 0;
+  out.text = (out.settled == Settled::nothing && !begins_with_either ? "either: " : "") + text + of;
   out.comparison = out.text;
   return out;
 }

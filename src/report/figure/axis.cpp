@@ -14,12 +14,11 @@ constexpr const char* times = "\u00D7";
 Tick power_tick(double at, const std::string& mantissa, int exponent) {
   const std::string power = with_minus(std::to_string(exponent)),
                     factor = mantissa.empty() ? "" : mantissa + times;
-  return {at, factor + "10^{" + power + "}", factor + "10" + power, false};
+  return {at, factor + "10", power};
 }
 
 Tick plain_tick(double at, const std::string& digits) {
-  const std::string label = with_minus(digits);
-  return {at, label, label, false};
+  return {at, with_minus(digits)};
 }
 
 std::string fixed(double value, int decimals) {
@@ -47,10 +46,9 @@ std::vector<Tick> ticks_at(const std::set<double>& values, const DrawnAxis& axis
   double free_from = -std::numeric_limits<double>::infinity();
   for (const double value : values) {
     Tick tick = plain_tick(value, digits_of(value, std::chars_format::general, 6));
-    const double at = axis.fraction(value) * length,
-                 half = text_width(tick.plain, font_size) / 2 + gap / 2;
+    const double at = axis.fraction(value) * length, half = tick.width(font_size) / 2 + gap / 2;
     if (at - half < free_from)
-      tick.label = tick.plain = "", tick.minor = true;
+      tick.label = "", tick.minor = true;
     else
       free_from = at + half;
     ticks.push_back(tick);
@@ -185,6 +183,10 @@ void widen(DrawnAxis& axis, double padding) {
 
 }  // namespace
 
+double Tick::width(double font_size) const {
+  return text_width(label + power, font_size);
+}
+
 double DrawnAxis::fraction(double value) const {
   // Differences of logarithms, because high / low may overflow.
   if (log) return (std::log(value) - std::log(low)) / (std::log(high) - std::log(low));
@@ -193,7 +195,7 @@ double DrawnAxis::fraction(double value) const {
 
 double DrawnAxis::label_width(double font_size) const {
   double widest = 0;
-  for (const Tick& tick : ticks) widest = std::max(widest, text_width(tick.plain, font_size));
+  for (const Tick& tick : ticks) widest = std::max(widest, tick.width(font_size));
   return widest;
 }
 
@@ -232,8 +234,7 @@ DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, const AxisR
   out.high = empty ? 10.0 : extent.high;
   widen(out, padding);
   for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
-    const std::string name = one_line(axis.ticks[i]);
-    out.ticks.push_back({static_cast<double>(i + 1), name, name, false});
+    out.ticks.push_back({static_cast<double>(i + 1), one_line(axis.ticks[i])});
   }
   if (out.named) return out;
   const bool few = room.at_values && extent.few.size() > 1 &&

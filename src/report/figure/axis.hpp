@@ -1,6 +1,4 @@
-// The range and the ticks of an axis. gnuplot's automatic choices are not used: labels of known
-// width let the layout reserve exactly the necessary room, and text of result files never reaches
-// gnuplot's format language.
+// The range and the ticks of an axis.
 #pragma once
 
 #include <set>
@@ -13,10 +11,12 @@ namespace ranklab {
 
 struct Tick {
   double at = 0.0;
-  std::string label;  // empty: no label. Numbers are in gnuplot's enhanced notation (10^{−3}),
-                      // names are plain text.
-  std::string plain;  // the label as a reader sees it, for its width
+  std::string label;       // empty: no label
+  std::string power = {};  // the exponent after a label that ends in 10
   bool minor = false;
+
+  /// The width of the label in pixels.
+  double width(double font_size) const;
 };
 
 struct DrawnAxis {

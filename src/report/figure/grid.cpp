@@ -157,8 +157,7 @@ class Grid {
                              : panel_height(columns_);
     if (panel.y.named) {
       const double widest = panel.horizontal_bars ? widest_row_name : widest_tick;
-      for (Tick& tick : panel.y.ticks)
-        tick.label = tick.plain = shorten(tick.label, FontSize::tick, widest);
+      for (Tick& tick : panel.y.ticks) tick.label = shorten(tick.label, FontSize::tick, widest);
     }
     cell.y_label = wrap(panel.y_label, FontSize::axis, cell.placed.height + 20, 2);
     cell.x_label = wrap(panel.x_label, FontSize::axis, cell.placed.width + 20, 2);
@@ -177,7 +176,7 @@ class Grid {
               std::min(widest_name, panel.x.label_width(FontSize::tick)) * cosine_of_slant - 10);
     // Half of the last tick's label is to the right of the panel.
     const double last_tick =
-        panel.x.ticks.empty() ? 0 : text_width(panel.x.ticks.back().plain, FontSize::tick) / 2 + 2;
+        panel.x.ticks.empty() ? 0 : panel.x.ticks.back().width(FontSize::tick) / 2 + 2;
     room.right = std::max(12.0, last_tick);
     for (const DrawnLine& line : panel.lines) {
       if (!cell.hides_line_labels && !line.label.empty())
@@ -195,8 +194,7 @@ class Grid {
     const double widest = x.label_width(FontSize::tick);
     cell.slanted = x.named && widest + 6 > slot;
     if (!cell.slanted) return tick_room + line_height(FontSize::tick);
-    for (Tick& tick : x.ticks)
-      tick.label = tick.plain = shorten(tick.label, FontSize::tick, widest_name);
+    for (Tick& tick : x.ticks) tick.label = shorten(tick.label, FontSize::tick, widest_name);
     cell.name_every = static_cast<std::size_t>(std::ceil(line_height(FontSize::tick) / slot));
     return tick_room + std::min(widest, widest_name) * sine_of_slant +
            line_height(FontSize::tick) * cosine_of_slant;
@@ -274,14 +272,12 @@ class Grid {
                               FontSize::axis, Anchor::center, TextRole::message});
   }
 
-  static PlacedText tick_text(const DrawnAxis& axis, const Tick& tick, double x, double y,
-                              Anchor anchor, double degrees = 0) {
-    return {tick.label,     x,       y,           FontSize::tick, anchor,
-            TextRole::tick, degrees, !axis.named, tick.plain};
+  static PlacedText tick_text(const Tick& tick, double x, double y, Anchor anchor,
+                              double degrees = 0) {
+    return {tick.label, x, y, FontSize::tick, anchor, TextRole::tick, degrees, tick.power};
   }
 
-  // Tick texts are separate labels: gnuplot would read a tick's text as a number format, and its
-  // position would depend on the output format. A text that would touch the one before is left out.
+  // A text that would touch the one before is left out.
   static void write_tick_texts(const Cell& cell, PlacedFigure& figure) {
     const PlacedPanel& placed = cell.placed;
     const double bottom = placed.top + placed.height, half_line = line_height(FontSize::tick) / 2;
@@ -290,22 +286,20 @@ class Grid {
     for (std::size_t i = 0; i < x_axis.ticks.size() && !cell.shares_x; i += cell.name_every) {
       const Tick& tick = x_axis.ticks[i];
       if (tick.label.empty()) continue;
-      const double x = placed.left + placed.width * x_axis.fraction(tick.at);
+      const double x = placed.x_of(tick.at);
       if (cell.slanted) {
         figure.texts.push_back(
-            tick_text(x_axis, tick, x + 4, bottom + half_line + 5, Anchor::right, slant));
+            tick_text(tick, x + 4, bottom + half_line + 5, Anchor::right, slant));
         continue;
       }
-      const double half = text_width(tick.plain, FontSize::tick) / 2;
+      const double half = tick.width(FontSize::tick) / 2;
       if (x - half < free_from) continue;
       free_from = x + half + 3;
-      figure.texts.push_back(tick_text(x_axis, tick, x, bottom + half_line + 8, Anchor::center));
+      figure.texts.push_back(tick_text(tick, x, bottom + half_line + 8, Anchor::center));
     }
     for (const Tick& tick : y_axis.ticks) {
       if (tick.label.empty() || cell.shares_y) continue;
-      figure.texts.push_back(tick_text(y_axis, tick, placed.left - 9,
-                                       placed.top + placed.height * (1 - y_axis.fraction(tick.at)),
-                                       Anchor::right));
+      figure.texts.push_back(tick_text(tick, placed.left - 9, placed.y_of(tick.at), Anchor::right));
     }
   }
 
@@ -319,8 +313,7 @@ class Grid {
     double free_from = placed.top - 10;
     for (const DrawnLine& line : lines) {
       if (line.label.empty()) continue;
-      const double y = placed.top + placed.height * (1 - placed.panel.y.fraction(line.y)),
-                   label = std::max(y, free_from);
+      const double label = std::max(placed.y_of(line.y), free_from);
       figure.texts.push_back({line.label, placed.left + placed.width + 6, label, FontSize::tick,
                               Anchor::left, TextRole::line_label});
       free_from = label + line_height(FontSize::tick);

@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t max_panels = 64, max_curves = 500;
-// gnuplot's own arithmetic overflows a little before double does.
+// Sums and differences of numbers of this size do not overflow.
 constexpr double largest = 1e290;
 
 [[noreturn]] void fail(const std::string& where, const std::string& what) {

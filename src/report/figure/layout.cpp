@@ -107,21 +107,19 @@ PlacedFigure place_thumbnail(const FigureSource& source, std::size_t which) {
   const double bottom = placed.top + height;
   double free_from = 0;
   for (const Tick& tick : panel.x.ticks) {
-    const double x = placed.left + width * panel.x.fraction(tick.at),
-                 half = text_width(tick.plain, FontSize::tick) / 2;
+    const double x = placed.x_of(tick.at), half = tick.width(FontSize::tick) / 2;
     if (tick.label.empty() || x - half < free_from || x + half > figure.width) continue;
     free_from = x + half + 6;
     figure.texts.push_back({tick.label, x, bottom + line_height(FontSize::tick) / 2 + 7,
-                            FontSize::tick, Anchor::center, TextRole::tick, 0, !panel.x.named,
-                            tick.plain});
+                            FontSize::tick, Anchor::center, TextRole::tick, 0, tick.power});
   }
   double free_above = figure.height;
   for (const Tick& tick : panel.y.ticks) {
-    const double y = placed.top + height * (1 - panel.y.fraction(tick.at));
+    const double y = placed.y_of(tick.at);
     if (tick.label.empty() || y + line_height(FontSize::tick) / 2 > free_above) continue;
     free_above = y - line_height(FontSize::tick) / 2;
     figure.texts.push_back({tick.label, placed.left - 8, y, FontSize::tick, Anchor::right,
-                            TextRole::tick, 0, !panel.y.named, tick.plain});
+                            TextRole::tick, 0, tick.power});
   }
   return figure;
 }
@@ -129,8 +127,8 @@ PlacedFigure place_thumbnail(const FigureSource& source, std::size_t which) {
 }  // namespace
 
 Box box_of(const PlacedText& text) {
-  const double width = text_width(text.enhanced ? text.plain : text.text, text.size),
-               height = 1.15 * text.size, angle = text.degrees * std::numbers::pi / 180;
+  const double width = text_width(text.text + text.power, text.size), height = 1.15 * text.size,
+               angle = text.degrees * std::numbers::pi / 180;
   const double start = text.anchor == Anchor::left     ? 0
                        : text.anchor == Anchor::center ? -width / 2
                                                        : -width;

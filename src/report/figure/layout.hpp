@@ -38,8 +38,7 @@ struct PlacedText {
   Anchor anchor = Anchor::center;
   TextRole role = TextRole::message;
   double degrees = 0;
-  bool enhanced = false;   // `text` is in gnuplot's enhanced notation: a power of ten
-  std::string plain = {};  // the text as a reader sees it, if `enhanced`
+  std::string power = {};  // set as a superscript after the text
 };
 
 struct Box {
@@ -65,6 +64,10 @@ struct PlacedRule {
 struct PlacedPanel {
   DrawnPanel panel;
   double left = 0, top = 0, width = 0, height = 0;  // of the plotting area
+
+  /// Positions on the page of values on the axes.
+  double x_of(double value) const { return left + width * panel.x.fraction(value); }
+  double y_of(double value) const { return top + height * (1 - panel.y.fraction(value)); }
 };
 
 struct PlacedFigure {

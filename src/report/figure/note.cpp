@@ -79,7 +79,7 @@ std::string remaining(const FigureSource& source) {
   std::vector<std::string> parts;
   for (const auto& [n, names] : labels) {
     const bool is_named = (labels.size() > 1 || some_stay) && names.size() <= most_names;
-    parts.push_back(gnuplot_number(n) + " of " + gnuplot_number(source.completed_trials) +
+    parts.push_back(number_with_digits(n) + " of " + number_with_digits(source.completed_trials) +
                     (is_named ? " (" + joined(names) + ")" : ""));
   }
   return parts.empty() ? ""
@@ -106,12 +106,12 @@ std::string note_for(const FigureSource& source, const std::vector<PlacedPanel>&
   std::string note = bands.empty() ? "" : "Bands: " + joined(bands, "; ") + ".";
   if (!panels_with(BandKind::trials, source, panels).empty())
     note += std::string(note.empty() ? "" : " ") + "Thin lines and dots: single " +
-            source.trial_unit + "s (" + gnuplot_number(source.completed_trials, 12) +
+            source.trial_unit + "s (" + number_with_digits(source.completed_trials, 12) +
             "); thick lines and dashes: their median.";
   note += remaining(source);
   if (source.status == "interrupted")
-    note += " Interrupted after " + gnuplot_number(source.completed_trials, 12) + " of " +
-            gnuplot_number(source.requested_trials, 12) + " trials.";
+    note += " Interrupted after " + number_with_digits(source.completed_trials, 12) + " of " +
+            number_with_digits(source.requested_trials, 12) + " trials.";
   if (source.status == "diverged") note += " Some trials diverged; undefined points are left out.";
   return one_line(note);
 }

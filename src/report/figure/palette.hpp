@@ -8,24 +8,40 @@
 
 namespace ranklab {
 
-/// The look of one palette index. Markers are gnuplot's numbers, which are the same in its SVG, PNG
-/// and PDF output.
+enum class Marker {
+  disk,
+  triangle,
+  square,
+  diamond,
+  wedge,  // a triangle that points down
+  circle,
+  frame,  // an open square
+  cross,
+  open_triangle,
+  plus,
+  open_diamond,
+  open_wedge,
+  star,
+  pentagon
+};
+
+/// The look of one palette index.
 struct PaletteEntry {
   std::string_view color;
-  int marker;
+  Marker marker;
 };
 
 /// The colors of Okabe and Ito, which are distinct under every common form of color blindness, in
 /// an order that also alternates dark and light. Their yellow is left out, because it is too faint
 /// on white.
 inline constexpr std::array<PaletteEntry, 7> palette = {{
-    {"#0072B2", 7},   // blue, circle
-    {"#D55E00", 9},   // vermilion, triangle
-    {"#009E73", 5},   // bluish green, square
-    {"#CC79A7", 13},  // reddish purple, diamond
-    {"#E69F00", 11},  // orange, triangle pointing down
-    {"#56B4E9", 6},   // sky blue, open circle
-    {"#5F5F5F", 4},   // gray, open square; black is for reference lines
+    {"#0072b2", Marker::disk},      // blue
+    {"#d55e00", Marker::triangle},  // vermilion
+    {"#009e73", Marker::square},    // bluish green
+    {"#cc79a7", Marker::diamond},   // reddish purple
+    {"#e69f00", Marker::wedge},     // orange
+    {"#56b4e9", Marker::circle},    // sky blue
+    {"#5f5f5f", Marker::frame},     // gray; black is for reference lines
 }};
 
 /// The gray, for parts that belong to no curve.
@@ -33,7 +49,9 @@ inline constexpr std::size_t neutral_color = palette.size() - 1;
 
 /// Markers of the second round: if there are more curves than colors, colors repeat and these
 /// markers distinguish the curves.
-inline constexpr std::array<int, palette.size()> second_markers = {2, 8, 1, 12, 10, 3, 15};
+inline constexpr std::array<Marker, palette.size()> second_markers = {
+    Marker::cross,      Marker::open_triangle, Marker::plus,    Marker::open_diamond,
+    Marker::open_wedge, Marker::star,          Marker::pentagon};
 
 constexpr PaletteEntry palette_entry(std::size_t index) {
   const PaletteEntry& entry = palette[index % palette.size()];

@@ -49,19 +49,6 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-std::string common_characters(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size();) {
-    const CodePoint c = code_point(text, i);
-    const bool common = c.value < 0x530 || (c.value >= 0x1E00 && c.value < 0x2300) ||
-                        (c.value >= 0x25A0 && c.value < 0x2600);
-    const std::size_t length = std::max<std::size_t>(c.length, 1);
-    out += c.length > 0 && common ? text.substr(i, length) : std::string_view("\u25A1");
-    i += length;
-  }
-  return out;
-}
-
 double text_width(std::string_view text, double font_size) {
   double width = 0;
   for (std::size_t i = 0; i < text.size();) {
@@ -110,17 +97,39 @@ std::vector<std::string> wrap(const std::string& text, double font_size, double 
   return lines;
 }
 
-std::string gnuplot_quote(std::string_view text) {
-  std::string out = "'";
-  for (const char c : one_line(text)) {
-    // Not doubled, because gnuplot reads '' at the start of a literal as an empty literal and
-    // continues after it.
-    out += c == '\'' ? std::string("'.\"'\".'") : std::string(1, c);
+std::string escape_markup(std::string_view text) {
+  std::string out;
+  std::size_t line = 0;
+  while (line <= text.size()) {
+    const std::size_t end = std::min(text.find('\n', line), text.size());
+    for (const char c : one_line(text.substr(line, end - line))) {
+      switch (c) {
+        case '&':
+          out += "&amp;";
+          break;
+        case '<':
+          out += "&lt;";
+          break;
+        case '>':
+          out += "&gt;";
+          break;
+        case '"':
+          out += "&quot;";
+          break;
+        case '\'':
+          out += "&#39;";
+          break;
+        default:
+          out += c;
+      }
+    }
+    if (end < text.size()) out += '\n';
+    line = end + 1;
   }
-  return out + "'";
+  return out;
 }
 
-std::string gnuplot_number(double value, int digits) {
+std::string number_with_digits(double value, int digits) {
   return digits_of(value, std::chars_format::general, digits);
 }
 

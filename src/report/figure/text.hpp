@@ -24,16 +24,12 @@ std::string shorten(const std::string& text, double font_size, double width);
 std::vector<std::string> wrap(const std::string& text, double font_size, double width,
                               std::size_t max_lines);
 
-/// The text with a box in place of each character that a plain sans-serif font may lack, that is,
-/// all characters except European letters, punctuation, arrows and mathematical signs.
-std::string common_characters(std::string_view text);
+/// The text with & < > " and ' as entities; broken UTF-8 and characters that XML forbids are
+/// replaced, line breaks kept.
+std::string escape_markup(std::string_view text);
 
-/// A gnuplot string: literals in single quotes, in which only the quote is special, joined with
-/// quotes.
-std::string gnuplot_quote(std::string_view text);
-
-/// A finite number in gnuplot's syntax, independent of the locale.
-std::string gnuplot_number(double value, int digits = 9);
+/// A number with at most so many significant digits, independent of the locale.
+std::string number_with_digits(double value, int digits = 9);
 
 /// A number in a format of std::to_chars; 0 has no sign.
 std::string digits_of(double value, std::chars_format format, int precision);

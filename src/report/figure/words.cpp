@@ -34,12 +34,13 @@ std::string panel_words(const Panel& panel) {
   if (unlabeled > 0) curves.push_back(std::to_string(unlabeled) + " more without a label");
   for (const auto& line : panel.lines) {
     const std::string label = one_line(line.label);
-    lines.push_back((label.empty() ? "" : label + " at ") + gnuplot_number(line.y, 4));
+    lines.push_back((label.empty() ? "" : label + " at ") + number_with_digits(line.y, 4));
   }
   for (const auto& band : panel.bands) {
     const std::string label = one_line(band.label);
-    shaded.push_back((label.empty() ? "" : label + " ") + "from " + gnuplot_number(band.x_low, 4) +
-                     " to " + gnuplot_number(band.x_high, 4));
+    shaded.push_back((label.empty() ? "" : label + " ") + "from " +
+                     number_with_digits(band.x_low, 4) + " to " +
+                     number_with_digits(band.x_high, 4));
   }
   return out + list_of("curves", curves) + list_of("shaded", shaded) +
          list_of("reference lines", lines) + ".";

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "report/figure/svg.hpp"
+#include "report/figure/text.hpp"
 #include "report/page/evidence.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"

@@ -7,7 +7,7 @@
 
 #include "core/text.hpp"
 #include "report/changes.hpp"
-#include "report/figure/svg.hpp"
+#include "report/figure/text.hpp"
 #include "report/page/text.hpp"
 #include "report/papers.hpp"
 #include "report/result_json.hpp"
@@ -45,8 +45,7 @@ bool is_anchor(const std::string& name) {
 }  // namespace
 
 std::vector<Entry> entries_of(const std::vector<Json>& results,
-                              const std::vector<std::string>& file_names,
-                              const std::vector<DrawnPictures>& pictures) {
+                              const std::vector<std::string>& file_names) {
   std::map<std::string, int> uses;
   for (const Json& result : results) ++uses[plain(member(result, "preset"))];
   std::vector<Entry> out;
@@ -54,12 +53,10 @@ std::vector<Entry> entries_of(const std::vector<Json>& results,
     const std::string preset = plain(member(results[i], "preset"));
     const bool named = is_anchor(preset) && uses[preset] == 1 && !preset.starts_with("result-");
     out.push_back({&results[i], i < file_names.size() ? file_names[i] : "RESULT.json",
-                   i < pictures.size() ? pictures[i] : DrawnPictures(),
                    named ? preset : "result-" + std::to_string(i + 1),
                    paper_of(paper_key(results[i]))});
   }
   std::stable_sort(out.begin(), out.end(), comes_before);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i].prefix = "p" + std::to_string(i + 1);
   return out;
 }
 

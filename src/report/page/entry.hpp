@@ -7,27 +7,17 @@
 
 namespace ranklab {
 
-/// The figures of a result, drawn for a page.
-struct DrawnPictures {
-  std::vector<std::string> figures = {};  // SVG: the figure, then the further ones
-  std::string thumbnail = {};  // SVG for the first screen; empty: the result has no finding
-  std::string problem = {};    // why there is no figure; empty: it is drawn
-};
-
 struct Entry {
   const nlohmann::json* result = nullptr;
   std::string file_name;
-  DrawnPictures pictures;
   std::string anchor;  // the preset's name if only one result has it, otherwise "result-<number>"
-  std::size_t paper = 0;    // papers.size(): no paper
-  std::string prefix = {};  // of the ids in its pictures: short, because they are used often
+  std::size_t paper = 0;  // papers.size(): no paper
 };
 
 /// Sorted by paper and figure, then other sources by name. Results without a paper come last, in
 /// the given order.
 std::vector<Entry> entries_of(const std::vector<nlohmann::json>& results,
-                              const std::vector<std::string>& file_names,
-                              const std::vector<DrawnPictures>& pictures);
+                              const std::vector<std::string>& file_names);
 
 /// "[Spectral]", or "other results" for papers.size().
 std::string name_of_paper(std::size_t paper);

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "report/figure/svg.hpp"
+#include "report/figure/text.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
 #include "report/result_json.hpp"

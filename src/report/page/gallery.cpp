@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
-#include "report/figure/svg.hpp"
+#include "report/figure/text.hpp"
 #include "report/page/claim_table.hpp"
 #include "report/page/entry.hpp"
 #include "report/page/page.hpp"
@@ -105,7 +105,7 @@ std::string cell_of(const Entry& entry) {
 std::string markdown_gallery(const std::vector<Json>& results,
                              const std::vector<std::string>& file_names) {
   constexpr std::size_t columns = 2;
-  const std::vector<Entry> entries = entries_of(results, file_names, {});
+  const std::vector<Entry> entries = entries_of(results, file_names);
   std::vector<const Json*> documents;
   for (const Entry& entry : entries) documents.push_back(entry.result);
   const std::vector<JudgedStatement> statements = statements_of(documents);

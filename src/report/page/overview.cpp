@@ -3,9 +3,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/error.hpp"
 #include "core/text.hpp"
 #include "report/changes.hpp"
-#include "report/figure/svg.hpp"
+#include "report/figure/picture.hpp"
+#include "report/figure/text.hpp"
 #include "report/page/claim_table.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/summary.hpp"
@@ -48,18 +50,24 @@ std::string kinds_html(const std::vector<JudgedStatement>& statements) {
          "</th>" + count_cells(all) + "</tr></tfoot></table>\n";
 }
 
+// The panel that shows the finding, drawn small; empty if the result does not name one.
+std::string thumbnail_html(const Entry& entry) {
+  const nlohmann::json& panel = member(member(*entry.result, "finding"), "panel");
+  if (!panel.is_number_integer() || panel <= 0) return "";
+  try {
+    return "<a class=\"thumbnail\" href=\"#" + entry.anchor + "\" title=\"" +
+           short_name(*entry.result) + "\">" +
+           draw_svg(*entry.result, Extract::thumbnail, 0, panel.get<std::size_t>() - 1) + "</a>";
+  } catch (const Failure&) {
+    return "";  // the section says why
+  }
+}
+
 std::string finding_html(const Finding& finding) {
   const Entry& entry = *finding.entry;
-  return "<li>" +
-         (entry.pictures.thumbnail.empty()
-              ? ""
-              : "<a class=\"thumbnail\" href=\"#" + entry.anchor + "\" title=\"" +
-                    short_name(*entry.result) + "\">" +
-                    prefix_svg_ids(svg_element(entry.pictures.thumbnail),
-                                   entry.prefix + "-small-") +
-                    "</a>") +
-         "<span>" + standing_html(finding.standing) + " " + prose(finding.sentence) + " " +
-         link_to(entry, short_name(*entry.result)) + "</span></li>\n";
+  return "<li>" + thumbnail_html(entry) + "<span>" + standing_html(finding.standing) + " " +
+         prose(finding.sentence) + " " + link_to(entry, short_name(*entry.result)) +
+         "</span></li>\n";
 }
 
 std::string findings_html(const std::vector<Entry>& entries,

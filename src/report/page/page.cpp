@@ -4,10 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "core/error.hpp"
 #include "page_files.hpp"  // page.html, style.css and symbols.html as text
-#include "report/figure/gnuplot.hpp"
-#include "report/figure/json.hpp"
 #include "report/page/entry.hpp"
 #include "report/page/open_points.hpp"
 #include "report/page/overview.hpp"
@@ -53,29 +50,9 @@ std::string sections_html(const std::vector<Entry>& entries) {
 
 }  // namespace
 
-DrawnPictures draw_pictures(const nlohmann::json& result) {
-  DrawnPictures out;
-  try {
-    for (std::size_t which = 0; which < number_of_figures(result); ++which)
-      out.figures.push_back(draw_svg(result, Extract::untitled, which));
-    const nlohmann::json& panel = member(member(result, "finding"), "panel");
-    if (panel.is_number_integer() && panel > 0)
-      out.thumbnail = draw_svg(result, Extract::thumbnail, 0, panel.get<std::size_t>() - 1);
-  } catch (const Failure& failure) {
-    out.problem = failure.what();
-  }
-  return out;
-}
-
 std::string html_report(const std::vector<nlohmann::json>& results,
-                        const std::vector<std::string>& file_names,
-                        const std::vector<DrawnPictures>& pictures) {
-  std::vector<DrawnPictures> drawn = pictures;
-  drawn.resize(results.size());
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (drawn[i].figures.empty()) drawn[i] = draw_pictures(results[i]);
-  }
-  const std::vector<Entry> entries = entries_of(results, file_names, drawn);
+                        const std::vector<std::string>& file_names) {
+  const std::vector<Entry> entries = entries_of(results, file_names);
   std::vector<const nlohmann::json*> documents;
   bool of_papers = false;
   for (const Entry& entry : entries) {

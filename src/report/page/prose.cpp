@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/text.hpp"
-#include "report/figure/svg.hpp"
+#include "report/figure/text.hpp"
 
 namespace ranklab {
 namespace {

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/error.hpp"
 #include "core/text.hpp"
-#include "report/figure/svg.hpp"
+#include "report/figure/picture.hpp"
+#include "report/figure/text.hpp"
 #include "report/page/claim_list.hpp"
 #include "report/page/folds.hpp"
 #include "report/page/prose.hpp"
@@ -18,33 +20,25 @@ namespace {
 using Json = nlohmann::json;
 
 // The picture keeps its size, at which its text is readable. A narrow screen scrolls it sideways.
-std::string picture_html(const std::string& svg, const std::string& prefix) {
-  const std::string_view drawn = svg_element(svg);
-  if (drawn.empty()) return "<p class=\"not-drawn\">Not drawn.</p>\n";
-  return "<figure class=\"picture\" tabindex=\"0\">\n" + prefix_svg_ids(drawn, prefix) +
-         "\n</figure>\n";
-}
-
-std::string figure_html(const Entry& entry) {
-  if (!entry.pictures.problem.empty() || entry.pictures.figures.empty())
-    return "<p class=\"not-drawn\">Not drawn: " + escape_markup(entry.pictures.problem) + ".</p>\n";
-  return picture_html(entry.pictures.figures.front(), entry.prefix + "-");
+std::string picture_html(const Entry& entry, std::size_t which) {
+  try {
+    return "<figure class=\"picture\" tabindex=\"0\">\n" +
+           draw_svg(*entry.result, Extract::untitled, which) + "\n</figure>\n";
+  } catch (const Failure& failure) {
+    return "<p class=\"not-drawn\">Not drawn: " + escape_markup(failure.what()) + ".</p>\n";
+  }
 }
 
 // The further figures, folded, each with its title.
 std::string more_figures_html(const Entry& entry) {
   const Json& more = member(*entry.result, "more_figures");
+  if (!more.is_array() || more.empty()) return "";
   std::string out;
   std::vector<std::string> titles;
-  for (std::size_t i = 1; i < entry.pictures.figures.size(); ++i) {
-    const std::string title =
-        more.is_array() && i <= more.size() ? html(member(more[i - 1], "title")) : "";
-    titles.push_back(title);
-    out +=
-        "<h4>" + prose(title) + "</h4>\n" +
-        picture_html(entry.pictures.figures[i], entry.prefix + "-" + std::to_string(i + 1) + "-");
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    titles.push_back(html(member(more[i], "title")));
+    out += "<h4>" + prose(titles.back()) + "</h4>\n" + picture_html(entry, i + 1);
   }
-  if (out.empty()) return "";
   return "<details class=\"more\">\n<summary>" + counted(titles.size(), "more picture") + ": " +
          joined(titles, "; ") + "</summary>\n" + out + "</details>\n";
 }
@@ -135,7 +129,7 @@ std::string facts_html(const Entry& entry, const std::vector<Entry>& all) {
 std::string section_html(const Entry& entry, const std::vector<Entry>& all) {
   const Json& result = *entry.result;
   return "<section class=\"result\" id=\"" + entry.anchor + "\" aria-labelledby=\"" + entry.anchor +
-         "-heading\">\n" + heading_html(entry) + figure_html(entry) + "<div class=\"text\">\n" +
+         "-heading\">\n" + heading_html(entry) + picture_html(entry, 0) + "<div class=\"text\">\n" +
          see_html(result) + warning_html(result) + claim_lines_html(entry) +
          facts_html(entry, all) + notes_html(result) + "</div>\n<div class=\"folds\">\n" +
          claims_html(entry) + more_figures_html(entry) +

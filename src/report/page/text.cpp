@@ -4,7 +4,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "report/figure/svg.hpp"
 #include "report/figure/text.hpp"
 #include "report/result_json.hpp"
 

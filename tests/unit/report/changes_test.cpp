@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "report/claims.hpp"
-#include "report/figure/gnuplot.hpp"
 #include "report/figure/json.hpp"
+#include "report/figure/picture.hpp"
 #include "report/figure/sample.hpp"
 #include "report/figure/words.hpp"
 
@@ -137,13 +137,13 @@ TEST_CASE("the text is empty if nothing changed or the list of changes is malfor
 }
 
 TEST_CASE(
-    "a picture shows the change below its title and in its description; without a change the "
-    "script is the same") {
+    "a picture shows the change below its title and in its description; without a change it "
+    "is the same") {
   const json changed = changed_by(R"([{"name": "trials", "preset": 32, "run": 4}])");
-  CHECK(contains(gnuplot_script(changed, "svg"), "4 of 32 trials"));
+  CHECK(contains(draw_svg(changed), "4 of 32 trials"));
   CHECK(contains(describe_figure(read_figure(changed)),
                  "2 panels. Not the unchanged preset: 4 of 32 trials."));
-  CHECK(gnuplot_script(changed_by("[]"), "svg") == gnuplot_script(sample_result(), "svg"));
+  CHECK(draw_svg(changed_by("[]")) == draw_svg(sample_result()));
   CHECK(!contains(describe_figure(read_figure(sample_result())), "preset"));
 }
 

@@ -76,12 +76,12 @@ void judge_mlp_gradients(const RunRecords& view, const Named& named, Claims& cla
 /// Mean over layers and steps >= early_steps of log(nr(Wv) / min(nr(Wq), nr(Wk), nr(Wo))), for the
 /// gradients of these matrices.
 double mean_log_Wv_over_smallest(const RunRecords& view, const TrialRecord& record,
-                                 const std::string& prefix) {
+                                 MeasuredOn text) {
   double sum = 0, count = 0;
-  const std::vector<double>& steps = prefix.empty() ? view.run().measured : view.run().probed;
+  const std::vector<double>& steps = steps_of(view.run(), text);
   for (std::size_t l = 0; l < view.layers(); ++l) {
     const auto rank = [&](const char* block, std::size_t i) {
-      return view.series(record, prefix + nuclear_rank_of(in_layer(l, block)))[i];
+      return view.series(record, nuclear_rank_of(in_layer(l, block)), text)[i];
     };
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const double log_ratio =
@@ -93,10 +93,10 @@ double mean_log_Wv_over_smallest(const RunRecords& view, const TrialRecord& reco
 }
 
 void judge_attention_gradients(const RunRecords& view, const Named& named, Claims& claims) {
-  for (const bool held_out : {false, true}) {
-    const std::string prefix = held_out ? probe : "";
+  for (const MeasuredOn text : {MeasuredOn::training_batch, MeasuredOn::held_out_text}) {
+    const bool held_out = text == MeasuredOn::held_out_text;
     const auto ratios = per_trial(view.records(), [&](const TrialRecord& record) {
-      return mean_log_Wv_over_smallest(view, record, prefix);
+      return mean_log_Wv_over_smallest(view, record, text);
     });
     claims.mean(named(held_out ? "fig-8/probe" : "fig-8", "Figures 8, 9", "attn-nr",
                       std::string("The gradient of Wv has on average the lowest nuclear rank of "
@@ -111,17 +111,19 @@ void judge_attention_gradients(const RunRecords& view, const Named& named, Claim
 
 // Condition (1.8) ---------------------------------------------------------------------------------
 
-Tally condition_tally(const RunRecords& view, const std::string& prefix, bool early,
+Tally condition_tally(const RunRecords& view, MeasuredOn text, bool early,
                       const std::string& block_wanted = "") {
   Tally tally;
   for (const TrialRecord& record : view.records()) {
     for (std::size_t l = 0; l < view.layers(); ++l) {
       for (const std::string& block : hidden_blocks(view.run())) {
         if (!block_wanted.empty() && block != block_wanted) continue;
-        view.for_each(record, prefix + ratio_of(in_layer(l, block)),
-                      [&](double ratio, double step) {
-                        if ((step < early_steps) == early) tally.count(ratio < 1, ratio);
-                      });
+        view.for_each(
+            record, ratio_of(in_layer(l, block)),
+            [&](double ratio, double step) {
+              if ((step < early_steps) == early) tally.count(ratio < 1, ratio);
+            },
+            text);
       }
     }
   }
@@ -130,16 +132,18 @@ Tally condition_tally(const RunRecords& view, const std::string& prefix, bool ea
 
 void judge_condition(const RunRecords& view, const Named& named, Claims& claims) {
   const struct {
-    const char *place, *where, *prefix;
+    const char *place, *where;
+    MeasuredOn text;
     bool early;
-  } cases[] = {{"eq-1.8", "from step 32 on", "", false},
-               {"eq-1.8/early", "before step 32", "", true},
-               {"eq-1.8/probe", "on held-out text from step 32 on", probe, false}};
-  for (const auto& [place, where, prefix, early] : cases) {
-    const Tally all = condition_tally(view, prefix, early);
+  } cases[] = {
+      {"eq-1.8", "from step 32 on", MeasuredOn::training_batch, false},
+      {"eq-1.8/early", "before step 32", MeasuredOn::training_batch, true},
+      {"eq-1.8/probe", "on held-out text from step 32 on", MeasuredOn::held_out_text, false}};
+  for (const auto& [place, where, text, early] : cases) {
+    const Tally all = condition_tally(view, text, early);
     std::string worst;
     for (const std::string& block : hidden_blocks(view.run())) {
-      const Tally tally = condition_tally(view, prefix, early, block);
+      const Tally tally = condition_tally(view, text, early, block);
       if (tally.violations > 0)
         worst += (worst.empty() ? "violation rates: " : ", ") + block + " " +
                  short_number(100 * tally.violations / tally.cases) + " %";
@@ -148,7 +152,7 @@ void judge_condition(const RunRecords& view, const Named& named, Claims& claims)
         named(place, "Section 1.2.1, eq. (1.8)", "criterion",
               std::string("nr(G) >= st(A) for every matrix inside the layers ") + where);
     claims.never_violated(
-        std::string(prefix).empty() ? reading(statement, where) : beyond(statement), all,
+        text == MeasuredOn::training_batch ? reading(statement, where) : beyond(statement), all,
         all.cases > 0 ? clauses("smallest nr/st " + short_number(all.smallest), worst) : "",
         WorstCase::smallest);
   }

@@ -19,17 +19,19 @@ class RunRecords {
 
   const Run& run() const { return run_; }
   const Records& records() const { return records_; }
-  const std::vector<double>& series(const TrialRecord& record, const std::string& name) const {
-    return record.array(run_.name + "." + name);
+  const std::vector<double>& series(const TrialRecord& record, const std::string& name,
+                                    MeasuredOn text = MeasuredOn::training_batch) const {
+    return record.array(run_.name + "." + std::string(prefix_of(text)) + name);
   }
   std::size_t layers() const { return run_.config.layers; }
   double dim() const { return static_cast<double>(run_.config.dim); }
 
   /// Calls visit(value, step) for every finite point of a series of one trial.
   template <class Visit>
-  void for_each(const TrialRecord& record, const std::string& name, const Visit& visit) const {
-    const std::vector<double>& values = series(record, name);
-    const std::vector<double>& steps = name.starts_with(probe) ? run_.probed : run_.measured;
+  void for_each(const TrialRecord& record, const std::string& name, const Visit& visit,
+                MeasuredOn text = MeasuredOn::training_batch) const {
+    const std::vector<double>& values = series(record, name, text);
+    const std::vector<double>& steps = steps_of(run_, text);
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (std::isfinite(values[i])) visit(values[i], steps[i]);
     }

@@ -20,16 +20,16 @@ std::vector<std::size_t> shown_layers(std::size_t layers) {
   return out;
 }
 
-Axis steps_of(const Run& run) {
+constexpr char of_gradient[] = "nuclear rank nr(G)";
+
+Axis step_axis(const Run& run) {
   return {"training step with " + figure_label(run)};
 }
 
 PanelBuilder layer_panel(ResultBuilder& out, const Run& run, const std::string& title,
-                         const std::string& what, const std::string& group) {
-  const std::string y = what.ends_with(nuclear_rank_of("")) ? "nuclear rank nr(G)"
-                        : what == stable_rank_of("Z")       ? "stable rank of Z"
-                                                            : "stable rank";
-  PanelBuilder panel = out.panel(title, steps_of(run), rank_axis(y));
+                         const std::string& what, const std::string& y_label,
+                         const std::string& group) {
+  PanelBuilder panel = out.panel(title, step_axis(run), rank_axis(y_label));
   int color = 0;
   for (const std::size_t layer : shown_layers(run.config.layers)) {
     panel.curve(run.name + "." + in_layer(layer, what), "layer " + std::to_string(layer + 1),
@@ -42,17 +42,20 @@ PanelBuilder layer_panel(ResultBuilder& out, const Run& run, const std::string& 
 void draw_mlp_and_inputs(ResultBuilder& out, const Run& run) {
   const double width = static_cast<double>(run.hidden_width()),
                d = static_cast<double>(run.config.dim);
-  const auto panel = [&](const std::string& title, const std::string& what) {
-    return layer_panel(out, run, title, what, "ranks");
+  const auto input = [&](const std::string& title, const std::string& name,
+                         const std::string& y_label = "stable rank") {
+    return layer_panel(out, run, title, stable_rank_of(name), y_label, "ranks");
+  };
+  const auto gradient = [&](const std::string& title, const std::string& name) {
+    return layer_panel(out, run, title, nuclear_rank_of(name), of_gradient, "ranks");
   };
   out.columns(3);
-  panel("Post-activations S, input of W2 (Figure 2)", stable_rank_of("S"))
-      .line(0.1 * width, "width/10");
-  panel("Normalized input Am of W1 (Figure 6)", stable_rank_of("Am")).line(d / 4, "d/4");
-  panel("Normalized input A of attention (Figure 6)", stable_rank_of("A")).line(d / 4, "d/4");
-  panel("Gradient of W2 (Figure 5)", nuclear_rank_of("W2")).line(d, "d").line(d / 4, "d/4");
-  panel("Gradient of W1 (Figure 5)", nuclear_rank_of("W1")).line(d, "d").line(d / 4, "d/4");
-  panel("Pre-activations Z (Figure 2's tracker)", stable_rank_of("Z"))
+  input("Post-activations S, input of W2 (Figure 2)", "S").line(0.1 * width, "width/10");
+  input("Normalized input Am of W1 (Figure 6)", "Am").line(d / 4, "d/4");
+  input("Normalized input A of attention (Figure 6)", "A").line(d / 4, "d/4");
+  gradient("Gradient of W2 (Figure 5)", "W2").line(d, "d").line(d / 4, "d/4");
+  gradient("Gradient of W1 (Figure 5)", "W1").line(d, "d").line(d / 4, "d/4");
+  input("Pre-activations Z (Figure 2's tracker)", "Z", "stable rank of Z")
       .line(0.1 * width, "width/10");
 }
 
@@ -63,15 +66,15 @@ void draw_other_gradients(ResultBuilder& out, const Run& run) {
   for (const auto& [block, figure] :
        {std::pair("Wq", "8"), {"Wk", "8"}, {"Wv", "9"}, {"Wo", "9"}}) {
     layer_panel(out, run, std::string("Gradient of ") + block + " (Figure " + figure + ")",
-                nuclear_rank_of(block), "attention")
+                nuclear_rank_of(block), of_gradient, "attention")
         .line(static_cast<double>(run.config.dim), "d");
   }
-  out.panel("Embedding (Figures 7 and 10)", steps_of(run), rank_axis("rank"))
+  out.panel("Embedding (Figures 7 and 10)", step_axis(run), rank_axis("rank"))
       .curve(prefix + nuclear_rank_of("embedding"), "nuclear rank of its gradient", look(0))
       .curve(prefix + indicator, "stable rank of the token indicator, 1/p_max", look(2))
       .curve(prefix + stable_rank_of("embedding"), "stable rank of the embedded tokens E[id]",
              look(3));
-  out.panel("Head (Figures 6 and 7)", steps_of(run), rank_axis("rank"))
+  out.panel("Head (Figures 6 and 7)", step_axis(run), rank_axis("rank"))
       .curve(prefix + nuclear_rank_of("head"), "nuclear rank of its gradient", look(0))
       .curve(prefix + stable_rank_of("Af"), "stable rank of its input Af", look(1));
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -86,8 +87,18 @@ std::string figure_label(const Run& run);
 /// A shorter name, for the ticks of an axis: "Muon on W2, SwiGLU"; "Adam, emb. rate 0.03".
 std::string tick_label(const Run& run);
 
-// Names of what a run records, prefixed with its name and a dot. Series of ranks have a value for
-// each step of run.measured; with the prefix "probe.", for each step of run.probed.
+// Names of what a run records, prefixed with its name and a dot.
+
+/// What ranks are measured on: the batch of each step of run.measured, or held-out text at each
+/// step of run.probed.
+enum class MeasuredOn { training_batch, held_out_text };
+/// The beginning of the names of such series.
+constexpr std::string_view prefix_of(MeasuredOn text) {
+  return text == MeasuredOn::held_out_text ? "probe." : "";
+}
+inline const std::vector<double>& steps_of(const Run& run, MeasuredOn text) {
+  return text == MeasuredOn::held_out_text ? run.probed : run.measured;
+}
 
 inline std::string stable_rank_of(const std::string& activation) {
   return activation + ".stable_rank";
@@ -109,7 +120,6 @@ std::vector<RankSeries> rank_series(const Run& run);
 inline constexpr char train_loss[] = "train_loss", validation_loss[] = "validation_loss",
                       final_validation_loss[] = "final_validation_loss", diverged[] = "diverged",
                       violations[] = "violations", violations_early[] = "violations_early";
-inline constexpr char probe[] = "probe.";
 /// 1 / p_max of the batch. Also recorded without a prefix, at the measured steps of the first run.
 inline constexpr char indicator[] = "indicator.stable_rank";
 /// Condition (1.8) is judged separately before this step and from it on.

@@ -84,8 +84,9 @@ void append_gradient(const arma::Mat<T>& gradient, const std::string& name, doub
 }  // namespace
 
 template <class T>
-void append_ranks(const SequenceModel<T>& model, const Moments& moments, const std::string& prefix,
+void append_ranks(const SequenceModel<T>& model, const Moments& moments, MeasuredOn text,
                   std::map<std::string, std::vector<double>>& series) {
+  const std::string prefix(prefix_of(text));
   std::map<std::string, double> st;
   for (const std::string& name : moments.names()) {
     st[name] = moments.stable_rank(name);
@@ -109,7 +110,7 @@ void append_ranks(const SequenceModel<T>& model, const Moments& moments, const s
 
 #define RANKLAB_MEASURE(T)                                                                      \
   template void add_activations<T>(const SequenceModel<T>&, const SequenceBatch<T>&, Moments&); \
-  template void append_ranks<T>(const SequenceModel<T>&, const Moments&, const std::string&,    \
+  template void append_ranks<T>(const SequenceModel<T>&, const Moments&, MeasuredOn,            \
                                 std::map<std::string, std::vector<double>>&);
 RANKLAB_MEASURE(float)
 RANKLAB_MEASURE(double)

@@ -24,7 +24,9 @@ void add_run(ResultBuilder& out, const Run& run) {
   out.series(prefix + validation_loss, "step", run.measured);
   for (const auto& [name, layer, what] : rank_series(run)) {
     if (run.is_main() || !layer) out.series(prefix + name, "step", run.measured);
-    if (run.is_main() && !run.probed.empty()) out.series(prefix + probe + name, "step", run.probed);
+    if (run.is_main() && !run.probed.empty())
+      out.series(prefix + std::string(prefix_of(MeasuredOn::held_out_text)) + name, "step",
+                 run.probed);
     if (layer == 0) add_mean_over_layers(out, run, what);
   }
   for (const char* name : {final_validation_loss, violations, violations_early, diverged})

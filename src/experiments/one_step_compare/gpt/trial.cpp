@@ -113,7 +113,7 @@ class Training {
   /// `moments` are those of `batch`. Its gradients are in the model and are there again afterwards,
   /// for the optimizer.
   void measure(std::uint64_t t, const SequenceBatch<T>& batch, const Moments& moments) {
-    append_ranks(model_, moments, "", series_);
+    append_ranks(model_, moments, MeasuredOn::training_batch, series_);
     if (writes_files_) save(t, moments);
     series_[validation_loss].push_back(validation(validation_batches));
     if (has(run_.one_step_at, t)) one_step(t, batch, moments);
@@ -137,7 +137,7 @@ class Training {
     }
     for (std::size_t i = 0; i < sums.size(); ++i)
       weights_[i].parameter->G = sums[i] / static_cast<T>(probe_batches);
-    append_ranks(model_, moments, probe, series_);
+    append_ranks(model_, moments, MeasuredOn::held_out_text, series_);
   }
 
   void one_step(std::uint64_t t, const SequenceBatch<T>& batch, const Moments& moments) {
@@ -177,7 +177,8 @@ class Training {
     fill(validation_loss, run_.measured.size());
     for (const RankSeries& each : rank_series(run_)) {
       fill(each.name, run_.measured.size());
-      if (!run_.probed.empty()) fill(probe + each.name, run_.probed.size());
+      if (!run_.probed.empty())
+        fill(std::string(prefix_of(MeasuredOn::held_out_text)) + each.name, run_.probed.size());
     }
     for (const bool is_early : {true, false}) {
       const std::size_t steps = one_step_points(run_, is_early).size(),

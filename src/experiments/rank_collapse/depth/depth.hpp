@@ -87,9 +87,10 @@ Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Tr
                      bool single_precision);
 
 /// The record of one training of a model: the mean over the sequences of the token file, which
-/// `run` passes through the weights in batches. Overflow layers are the earliest, not the mean.
-/// Without a token file the training has one drawn sequence.
-TrialRecord run_training(const ModelSpec& spec, const Trial& training,
+/// `run` passes through the weights in batches. The overflow layers of `curves` are the earliest,
+/// not the mean. Without a token file the training has one drawn sequence.
+TrialRecord run_training(const ModelSpec& spec, const std::vector<std::string>& curves,
+                         const Trial& training,
                          const std::function<Records(const std::vector<Trial>& sequences)>& run);
 
 /// The number of trials to run at once: several if they share weights from a file.

@@ -239,7 +239,8 @@ Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Tr
   return records;
 }
 
-TrialRecord run_training(const ModelSpec& spec, const Trial& training,
+TrialRecord run_training(const ModelSpec& spec, const std::vector<std::string>& curves,
+                         const Trial& training,
                          const std::function<Records(const std::vector<Trial>& sequences)>& run) {
   if (spec.sequences == nullptr) return run({training}).front();
   Records records;
@@ -252,8 +253,9 @@ TrialRecord run_training(const ModelSpec& spec, const Trial& training,
     for (TrialRecord& record : run(batch)) records.push_back(std::move(record));
   }
   TrialRecord out = mean_of(records);
-  for (const auto& [name, mean] : records.front().arrays()) {
-    if (!name.ends_with(overflow_layer)) continue;
+  for (const std::string& curve : curves) {
+    const std::string name = of_curve(curve, overflow_layer);
+    if (!out.has(name)) continue;
     double earliest = 0;  // instead of the mean of the layers, which may not be a layer
     for (const double layer : scalars_of(records, name)) {
       if (layer > 0 && (earliest == 0 || layer < earliest)) earliest = layer;

@@ -143,7 +143,7 @@ class LambdaSweepStudy : public Study {
     if (config_.model.trainings > 1) {
       return report(plan, runner.run([&](Trial& trial) {
         const Plan with_weights = plan_of_training(plan, trial.index());
-        return run_training(config_.model, trial, [&](const std::vector<Trial>& sequences) {
+        return run_training(config_.model, {}, trial, [&](const std::vector<Trial>& sequences) {
           return run_batch(with_weights, sequences, runner.single_precision());
         });
       }));

@@ -23,6 +23,8 @@ struct Plan {
   double threshold;
 
   const ModelSpec& model() const { return groups.front().spec; }
+  /// The names of all curves.
+  std::vector<std::string> curve_names() const;
 };
 
 /// Judges the statements of the papers' figures for the curves of each group.

@@ -219,15 +219,21 @@ std::string settings_text(const ModelSpec& spec) {
 
 }  // namespace
 
+std::vector<std::string> Plan::curve_names() const {
+  std::vector<std::string> out;
+  for (const DepthGroup& group : groups) {
+    for (const DepthCurve& curve : group.curves) out.push_back(curve.name);
+  }
+  return out;
+}
+
 Result report(const Plan& plan, const Records& records) {
   ResultBuilder out("Token geometry over the layers of " + plan.model().model, records);
   out.claims().set_unit(independent_unit(plan.model()));
   if (records.empty()) return out.take();  // interrupted before the end of a trial
   for (std::string& note : file_notes(plan.model())) out.note(std::move(note));
-  std::vector<std::string> curves;
   for (const DepthGroup& group : plan.groups) {
     for (const DepthCurve& curve : group.curves) {
-      curves.push_back(curve.name);
       add_depth_series(curve.name, out);
       for (const char* what : {measure::mu_normalized, measure::rank_one_residual,
                                measure::token_similarity, measure::cosine_similarity}) {
@@ -237,6 +243,7 @@ Result report(const Plan& plan, const Records& records) {
     }
     out.note(settings_text(group.spec) + ".");
   }
+  const std::vector<std::string> curves = plan.curve_names();
   add_depth_scalars(curves, out);
   out.note(collapse_note(curves, plan.threshold, records));
   if (plan.has_dropout) {

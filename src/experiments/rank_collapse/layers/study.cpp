@@ -142,13 +142,15 @@ class LayersStudy : public Study {
     if (plans.size() > 1) {
       return report(plan, runner.run([&](Trial& trial) {
         const Plan& training = plans.at(trial.index());
-        return run_training(training.model(), trial, [&](const std::vector<Trial>& sequences) {
-          if (!training.gradients) return run_groups(training.groups, sequences, single);
-          Records records;
-          for (const Trial& sequence : sequences)
-            records.push_back(run_with_gradients(training.groups, sequence, single));
-          return records;
-        });
+        return run_training(
+            training.model(), training.curve_names(), trial,
+            [&](const std::vector<Trial>& sequences) {
+              if (!training.gradients) return run_groups(training.groups, sequences, single);
+              Records records;
+              for (const Trial& sequence : sequences)
+                records.push_back(run_with_gradients(training.groups, sequence, single));
+              return records;
+            });
       }));
     }
     if (plan.gradients) {

@@ -84,7 +84,7 @@ TEST_CASE(
     "multiplies") {
   Step step;
   std::map<std::string, std::vector<double>> series;
-  gpt::append_ranks(step.model, step.moments, "", series);
+  gpt::append_ranks(step.model, step.moments, gpt::MeasuredOn::training_batch, series);
   const GptActivations<double> layer = gpt_activations(step.model, 1);
   const auto agrees = [&](const std::string& name, double expected) {
     CAPTURE(name);
@@ -138,10 +138,10 @@ TEST_CASE("a zero gradient has no nuclear rank") {
   Step step;
   step.model.head()->G.zeros();
   std::map<std::string, std::vector<double>> series;
-  gpt::append_ranks(step.model, step.moments, "x.", series);
-  CHECK(std::isnan(series.at("x.head.nuclear_rank").at(0)));
-  CHECK(std::isnan(series.at("x.head.ratio").at(0)));
-  CHECK(std::isfinite(series.at("x.embedding.ratio").at(0)));
+  gpt::append_ranks(step.model, step.moments, gpt::MeasuredOn::held_out_text, series);
+  CHECK(std::isnan(series.at("probe.head.nuclear_rank").at(0)));
+  CHECK(std::isnan(series.at("probe.head.ratio").at(0)));
+  CHECK(std::isfinite(series.at("probe.embedding.ratio").at(0)));
 }
 
 TEST_CASE("the best decrease along a line is found from any starting step size") {
@@ -186,7 +186,7 @@ TEST_CASE(
   CHECK(arma::approx_equal(step.layer(1).W2.W, W2_before, "absdiff", 0.0));
   REQUIRE(ratios.predicted.size() == 16);
   std::map<std::string, std::vector<double>> series;
-  gpt::append_ranks(step.model, step.moments, "", series);
+  gpt::append_ranks(step.model, step.moments, gpt::MeasuredOn::training_batch, series);
   const struct {
     std::size_t index;
     std::string name;

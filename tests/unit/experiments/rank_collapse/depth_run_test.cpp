@@ -208,7 +208,7 @@ TEST_CASE(
   spec.sequences = std::make_shared<const TokenSequences>(TokenSequences{{1}, {2}, {3}});
   const double layers[] = {0, 7, 5}, mu[] = {0.25, 0.5, 0.75};
   const TrialRecord record =
-      run_training(spec, Trial(1, 4, 0), [&](const std::vector<Trial>& sequences) {
+      run_training(spec, {"lambda=1"}, Trial(1, 4, 0), [&](const std::vector<Trial>& sequences) {
         Records records(sequences.size());
         for (std::size_t i = 0; i < sequences.size(); ++i) {
           records[i].set("lambda=1.overflow_layer", layers[sequences[i].index()]);

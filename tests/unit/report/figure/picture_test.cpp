@@ -1,0 +1,76 @@
+#include "report/figure/picture.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "io/atomic_file.hpp"
+#include "report/figure/sample.hpp"
+
+namespace picture_test {
+
+namespace fs = std::filesystem;
+using namespace ranklab;
+using ranklab::testing::sample_result;
+
+namespace {
+
+struct TemporaryFolder {
+  fs::path path =
+      fs::temp_directory_path() / ("ranklab-picture-test-" + std::to_string(::getpid()));
+  TemporaryFolder() { fs::create_directories(path); }
+  ~TemporaryFolder() { fs::remove_all(path); }
+};
+
+// PATH is set to a folder without programs, and restored.
+struct EmptyPath {
+  std::string old = std::getenv("PATH");
+  explicit EmptyPath(const fs::path& folder) { ::setenv("PATH", folder.c_str(), 1); }
+  ~EmptyPath() { ::setenv("PATH", old.c_str(), 1); }
+};
+
+// The number that starts at `at`, most significant byte first.
+unsigned big_endian(const std::string& bytes, std::size_t at) {
+  unsigned out = 0;
+  for (std::size_t i = 0; i < 4; ++i)
+    out = out * 256 + static_cast<unsigned char>(bytes.at(at + i));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("pictures are written in the format given by the name, in folders that are created") {
+  TemporaryFolder folder;
+  const std::string base = (folder.path / "deep" / "er" / "x").string();
+  for (const char* ending : {".svg", ".png", ".PDF"}) draw_figure(sample_result(), base + ending);
+  CHECK(read_file(base + ".svg").starts_with("<?xml"));
+  const std::string png = read_file(base + ".png");
+  CHECK(png.substr(1, 3) == "PNG");
+  const PlacedFigure figure = place_figure(read_figure(sample_result()));
+  CHECK(big_endian(png, 16) == static_cast<unsigned>(2 * figure.width));  // two dots a pixel
+  CHECK(read_file(base + ".PDF").starts_with("%PDF"));
+}
+
+TEST_CASE("another file extension is refused with the list of allowed ones") {
+  CHECK_THROWS_WITH_AS(draw_figure(sample_result(), "x.jpg"),
+                       "--out x.jpg: a picture must end in .svg, .png or .pdf", UsageError);
+  CHECK_THROWS_AS(draw_figure(sample_result(), "svg"), UsageError);
+}
+
+TEST_CASE("without rsvg-convert SVG is drawn, and PNG says how to install it") {
+  TemporaryFolder folder;
+  const EmptyPath path(folder.path);
+  draw_figure(sample_result(), (folder.path / "x.svg").string());
+  CHECK(fs::exists(folder.path / "x.svg"));
+  CHECK_THROWS_WITH_AS(draw_figure(sample_result(), (folder.path / "x.png").string()),
+                       "rsvg-convert is not installed, and .png needs it: `apt-get install "
+                       "librsvg2-bin` (or `make deps`)",
+                       Failure);
+  CHECK_FALSE(fs::exists(folder.path / "x.png"));
+}
+
+}  // namespace picture_test
