@@ -85,20 +85,23 @@ Claim judge_within(const Statement& statement, const std::vector<double>& differ
 /// The two-sided p-value of the mean if the true mean were at the edge of the region; 1 if the
 /// claim is undecided.
 double p_value(const Claim& claim) {
-  double mean = undefined, high = undefined, level = undefined, n = 0;
+  double mean = undefined, high = undefined, level = undefined, degrees = 0;
   std::visit(
       [&](const auto& evidence) {
         if constexpr (requires { evidence.high; })
           mean = evidence.mean, high = evidence.high, level = evidence.level,
-          n = static_cast<double>(evidence.n);
+          degrees = static_cast<double>(evidence.n) - 1;
+        if constexpr (requires { evidence.degrees; })
+          degrees = evidence.degrees > 0 ? evidence.degrees : degrees;
       },
       claim.evidence);
   const auto* allowed = std::get_if<std::pair<double, double>>(&claim.expected);
-  if (!allowed || !(n >= fewest_values) || claim.verdict == Verdict::not_applicable) return 1;
+  if (!allowed || !(degrees >= fewest_values - 1) || claim.verdict == Verdict::not_applicable)
+    return 1;
   const double to_edge =
                    std::min(std::abs(mean - allowed->first), std::abs(allowed->second - mean)),
-               error = (high - mean) / student_quantile((1 - level) / 2, n - 1);
-  return error > 0 ? 2 * student_tail(to_edge / error, n - 1) : 0;
+               error = (high - mean) / student_quantile((1 - level) / 2, degrees);
+  return error > 0 ? 2 * student_tail(to_edge / error, degrees) : 0;
 }
 
 /// Makes the claim undecided: with so few independent units another unit might violate the
@@ -159,6 +162,22 @@ Claim judge_mean(const Statement& statement, const std::vector<double>& per_tria
   claim.evidence = MeanEvidence{interval.summary.mean, interval.low, interval.high, interval.level,
                                 interval.summary.n};
   decide(claim, interval, allowed, detail);
+  return claim;
+}
+
+Claim judge_interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
+                     const std::string& detail) {
+  Claim claim = claim_of(statement);
+  claim.measured = interval.mean;
+  claim.expected = std::pair(allowed.low, allowed.high);
+  claim.evidence = interval;
+  claim.detail = detail;
+  if (interval.low >= allowed.low && interval.high <= allowed.high)
+    claim.verdict = Verdict::holds;
+  else if (interval.high < allowed.low || interval.low > allowed.high)
+    claim.verdict = Verdict::fails;
+  claim.undecided = claim.verdict == Verdict::not_applicable;
+  if (claim.undecided) claim.detail = "undecided: " + detail;
   return claim;
 }
 
@@ -225,6 +244,11 @@ Claim not_applicable(const Statement& statement, const std::string& reason) {
 void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
                   const std::string& detail, double candidates) {
   add(judge_mean(statement, per_trial, allowed, detail, candidates));
+}
+
+void Claims::interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
+                      const std::string& detail) {
+  add(judge_interval(statement, interval, allowed, detail));
 }
 
 void Claims::equivalent(const Statement& statement, const std::vector<double>& differences,

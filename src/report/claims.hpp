@@ -126,6 +126,11 @@ inline constexpr std::size_t fewest_values = 3;
 Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
                  const std::string& detail = "", double candidates = 1);
 
+/// The same for an interval that was computed elsewhere, such as one whose variance is shared by
+/// several layers. It may rest on two values.
+Claim judge_interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
+                     const std::string& detail = "");
+
 /// Two one-sided tests: holds if the confidence interval of the mean lies within `margin` of zero
 /// and fails if it lies outside, so a lack of power never makes the claim hold. judge_no_worse
 /// tests only the lower side: the mean is above -margin.
@@ -169,6 +174,8 @@ class Claims {
 
   void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
             const std::string& detail = "", double candidates = 1);
+  void interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
+                const std::string& detail = "");
   void equivalent(const Statement& statement, const std::vector<double>& differences, double margin,
                   const std::string& detail = "");
   void no_worse(const Statement& statement, const std::vector<double>& differences, double margin,

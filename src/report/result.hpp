@@ -43,6 +43,7 @@ struct MeanEvidence {
   double mean = 0, low = 0, high = 0,
          level = 0;     // the confidence interval of the mean, and its level
   std::uint64_t n = 0;  // independent units
+  double degrees = 0;   // of freedom of Student's quantile; 0: n - 1
 };
 struct CountEvidence {
   double violations = 0, cases = 0;

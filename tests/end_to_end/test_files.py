@@ -138,7 +138,7 @@ class FilesTest(ProgramTest):
         self.assertIn("no layer is left", self.run_program(f"{STUDY} --pair bad,a.npy,bad.npy --out x.json", 1).stderr)
         self.assertFalse(os.path.exists(self.path("x.json")))
 
-    def recording(self, folder, scale=1.0, **changes):
+    def recording(self, folder, scale=1.0, role="head", **changes):
         """Writes two layers in the format of experiments/ranklab_dump.py: the second moment of SPIKED, and an embedding whose rows
         were used 3, 1 and 0 times."""
         os.makedirs(self.path(folder), exist_ok=True)
@@ -146,7 +146,7 @@ class FilesTest(ProgramTest):
         table = [[1.0, 0.0, 0.0], [0.0, scale, 0.0]]
         self.write(f"{folder}/0.safetensors", safetensors({"second_moment": flat(moment), "gradient": flat(GRADIENT)}))
         self.write(f"{folder}/1.safetensors", safetensors({"counts": ([3], [3.0, 1.0, 0.0]), "gradient": flat(table)}))
-        layers = [{"name": "fc", "parameter": "fc.weight", "file": "0.safetensors", "samples": 6, "role": "head"},
+        layers = [{"name": "fc", "parameter": "fc.weight", "file": "0.safetensors", "samples": 6, "role": role},
                   {"name": "table", "parameter": "table.weight", "file": "1.safetensors", "samples": 4, "role": "embedding"},
                   {"name": "tied", "parameter": "tied", "file": "2.safetensors", "samples": 4, "role": "tied", "reason": "tied: two uses"}]
         self.write(f"{folder}/recording.json", dict({"format": "ranklab.recording/1", "layers": layers,
@@ -158,7 +158,7 @@ class FilesTest(ProgramTest):
         self.check_layer(document, "fc", SPIKED_STABLE_RANK, 3, "holds")
         self.check_layer(document, "table", 4 / 3, 2, "holds")
         self.assertEqual({entry["name"]: entry["reason"] for entry in document["skipped"]}, {"tied": "tied: two uses", "odd": "used by einsum"})
-        self.assertEqual(document["table"]["summary"], "Muon 1, either 1, keep Adam/SGD 0, not judged 2")
+        self.assertEqual(document["table"]["summary"], "Muon 1, either 1, Euclidean 0, not judged 2")
         self.assertIn("the paper keeps Euclidean steps for the head", document["table"]["rows"][0][-1])
         self.refused(f"{STUDY} --from .", "--from", "step<N>", exit_code=1)
         layer = {"name": "fc", "parameter": "fc.weight", "file": "0.safetensors", "samples": 6, "role": "head"}
@@ -179,23 +179,34 @@ class FilesTest(ProgramTest):
             self.assertAlmostEqual(measured, expected, places=12)
         self.assertEqual(document["scalars"]["fc.predicted_ratio"]["mean"], series["fc.predicted_ratio"]["mean"][0])
         rows = {row[0]: row for row in document["table"]["rows"]}
-        self.assertTrue(rows["fc"][-1].startswith("Muon in 3 of 3 steps"))
-        self.assertEqual(rows["table"][-2], "2 of 3 steps")
+        self.assertTrue(rows["fc"][-1].startswith("Muon"))
+        # The geometric mean over the steps. Two layers: each borrows the variance of the other as one value, so Student's quantile has
+        # three degrees of freedom: 5.8409 in tables.
+        logs = [math.log(nr / (4 / 3)) for nr in (2, 1.5 ** 2 / 1.25, 1)]
+        mean = sum(logs) / 3
+        own = sum((log - mean) ** 2 for log in logs) / 2
+        half = 5.840909 * math.sqrt(2 * own / 3 / 3)
+        for name, expected in (("ratio", mean), ("ratio_low", mean - half), ("ratio_high", mean + half)):
+            self.assertAlmostEqual(math.log(document["scalars"][f"table.{name}"]["mean"]), expected, places=6)
+        self.assertEqual(rows["table"][-2], "undecided")
         verdicts = {claim["id"]: claim["verdict"] for claim in document["claims"]}
-        self.assertEqual(verdicts, {"fc/eq-1.8": "holds", "table/eq-1.8": "fails"})
+        self.assertEqual(verdicts, {"fc/eq-1.8": "holds", "table/eq-1.8": "not-applicable"})
         self.assertEqual(document["figure"]["panels"][0]["x"]["label"], "step")
         for batch, scale in enumerate((1.0, 0.9, 0.8)):
             self.recording(f"batches/step5.batch{batch}", scale)
         document = self.files(["--from", "batches"])
-        self.assertIn("over 3 batches", document["table"]["rows"][1][-1])
-        self.assertRegex(document["table"]["rows"][0][6], r"^2.526 \+- 0, joined 2.526$")
+        self.assertIn("pooled over 3 batches", document["claims"][1]["detail"])
+        self.assertTrue(document["table"]["rows"][0][6].startswith("2.526"))
 
     def test_groups_and_gates(self):
         self.recording("dump")
         self.files(["--from", "dump", "--groups", "groups.json"])
         self.assertEqual(loads(self.read("groups.json")), {
-            "muon": ["fc.weight"], "either": ["table.weight"], "euclidean": [],
+            "muon": [], "either": [], "euclidean": ["fc.weight", "table.weight"],  # the head and the embedding
             "not_judged": {"tied": "tied: two uses", "odd": "used by einsum", "fc.bias": "no matrix"}})
+        self.recording("hidden", role="hidden")
+        self.files(["--from", "hidden", "--groups", "groups.json"])
+        self.assertEqual(loads(self.read("groups.json"))["muon"], ["fc.weight"])
         good = f"{STUDY} --from dump --force".split()
         self.run_program(good + "--groups groups.json --out out.json".split())
         for other in ("dump/recording.json", "dump/0.safetensors", "-"):

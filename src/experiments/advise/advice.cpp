@@ -8,13 +8,6 @@
 namespace ranklab::advise {
 namespace {
 
-// The word for a result in the advice over several steps.
-std::string short_advice(Settled settled) {
-  return settled == Settled::spectral    ? "Muon"
-         : settled == Settled::euclidean ? "keep Adam/SGD"
-                                         : "either";
-}
-
 std::string with_role(std::string text, const std::string& role) {
   if (!is_kept_euclidean(role)) return text;
   return text + "; the paper keeps Euclidean steps for " +
@@ -23,58 +16,19 @@ std::string with_role(std::string text, const std::string& role) {
                            : "embeddings");
 }
 
-Advice advice_of_ratio(double ratio) {
-  const Words& words = words_for(advantage_of(ratio));
-  return {settled_by(ratio), short_number(ratio), words.verdict, words.advice, words.comparison};
-}
-
-// Several batches at one step: the interval of their mean and the joined batches must agree.
-Advice advice_of_batches(const StepRatio& ratio) {
-  const Summary& batches = ratio.batches;
-  const double measured = confidence_half_width(batches),
-               half = measured > ratio_rounding * batches.mean ? measured : 0,
-               low = batches.mean - half, high = batches.mean + half;
-  const Settled settled = settled_by(ratio);
-  const std::string over = "over " + std::to_string(batches.n) + " batches",
-                    together = short_number(ratio.joined);
-  const std::string verdict = low >= 1 ? "holds" : high < 1 ? "fails" : "undecided";
-  const std::string reason =
-      settled_by(StepRatio{batches}) == Settled::nothing
-          ? "the 99 % interval " + over + " does not settle which step is ahead"
-          : "the mean " + over + " and the joined batches disagree";
-  return {settled,
-          short_number(batches.mean) + " +- " + short_number(half) +
-              (std::isnan(ratio.joined) ? "" : ", joined " + together),
-          verdict,
-          settled == Settled::nothing ? "either: " + reason
-                                      : words_for(advantage_of(batches.mean)).advice + " " + over,
-          "mean and 99 % interval " + over};
-}
-
-Advice advice_of_steps(const std::map<std::int64_t, StepRatio>& ratios) {
-  std::array<std::size_t, 3> counts = {};
-  std::size_t holds = 0;
-  double smallest = INFINITY, largest = 0;
-  for (const auto& [step, ratio] : ratios) {
-    counts[static_cast<std::size_t>(settled_by(ratio))] += 1;
-    holds += ratio.batches.mean >= 1 - ratio_rounding ? 1 : 0;
-    smallest = std::min(smallest, ratio.batches.mean);
-    largest = std::max(largest, ratio.batches.mean);
+std::string text_of(const PooledRatio& ratio) {
+  switch (settled_by(ratio)) {
+    case Settled::spectral:
+      return "Muon: its guaranteed step gains at least as much";
+    case Settled::euclidean:
+      return "Euclidean: its guaranteed step gains at least as much";
+    case Settled::nothing:
+      break;
   }
-  const std::string of = " of " + std::to_string(ratios.size()) + " steps";
-  Advice out{Settled::nothing, short_number(smallest) + " to " + short_number(largest),
-             std::to_string(holds) + of, "", ""};
-  std::string text;
-  for (const Settled one : {Settled::spectral, Settled::nothing, Settled::euclidean}) {
-    const std::size_t count = counts[static_cast<std::size_t>(one)];
-    if (5 * count >= 4 * ratios.size() && one != Settled::nothing) out.settled = one;
-    if (count > 0)
-      text += (text.empty() ? "" : ", ") + short_advice(one) + " in " + std::to_string(count);
-  }
-  const bool begins_with_either = counts[static_cast<std::size_t>(Settled::spectral)] == 0;
-  out.text = (out.settled == Settled::nothing && !begins_with_either ? "either: " : "") + text + of;
-  out.comparison = out.text;
-  return out;
+  if (inequality_holds(ratio) == Holds::undecided) return "either: the interval contains 1";
+  return "either: the ratio favors " +
+         std::string(ratio.ratio >= 1 - ratio_rounding ? "Muon" : "the Euclidean step") +
+         ", but by less than a factor of 2";
 }
 
 }  // namespace
@@ -87,21 +41,18 @@ Advantage advantage_of(double ratio) {
                                                : Advantage::euclidean_by_guarantee;
 }
 
-const Words& words_for(Advantage advantage) {
-  static const std::array<Words, 4> words = {{
-      {"holds", "Muon: the spectral step is ahead",
-       "for least squares, one spectral step is guaranteed to lower the loss at least as much as "
-       "one Euclidean step"},
-      {"holds", "either: the ratio favors Muon, but by less than a factor of 2",
-       "the decrease that the spectral step guarantees is at least as large, but a ratio below 2 "
-       "does not decide which step is ahead"},
-      {"fails", "either: the ratio favors Adam/SGD, but by less than a factor of 2",
-       "the decrease that the Euclidean step guarantees is larger, but a ratio above 1/2 does not "
-       "decide which step is ahead (mirrored comparison)"},
-      {"fails", "keep Adam/SGD: the Euclidean step is ahead",
-       "for least squares, one Euclidean step is guaranteed to lower the loss at least as much as "
-       "one spectral step (mirrored comparison, ratio at most 1/2)"},
-  }};
+std::string_view comparison_of(Advantage advantage) {
+  static constexpr std::array<std::string_view, 4> words = {
+      "for least squares, a spectral step of the guarantee's length lowers the loss at least as "
+      "much as a Euclidean step of the guarantee's length; at the best lengths it need not",
+      "the decrease that the spectral step guarantees is at least as large, but a ratio below 2 "
+      "does not decide which step is ahead",
+      "the decrease that the Euclidean step guarantees is larger, but a ratio above 1/2 does not "
+      "decide which step is ahead (mirrored comparison)",
+      "for least squares, a Euclidean step of the guarantee's length lowers the loss at least as "
+      "much as a spectral step of the guarantee's length; at the best lengths it need not "
+      "(mirrored "
+      "comparison, ratio at most 1/2)"};
   return words[static_cast<std::size_t>(advantage)];
 }
 
@@ -111,26 +62,36 @@ Settled settled_by(double ratio) {
   return advantage == Advantage::euclidean ? Settled::euclidean : Settled::nothing;
 }
 
-Settled settled_by(const StepRatio& ratio) {
-  const Summary& batches = ratio.batches;
-  if (batches.n < 2) return settled_by(batches.mean);
-  const double half = confidence_half_width(batches);
-  const Settled low = settled_by(batches.mean - half), high = settled_by(batches.mean + half);
-  const Settled joined = std::isnan(ratio.joined) ? low : settled_by(ratio.joined);
-  return low == high && low == joined ? low : Settled::nothing;
+Settled settled_by(const PooledRatio& ratio) {
+  return inequality_holds(ratio) == Holds::undecided ? Settled::nothing : settled_by(ratio.ratio);
+}
+
+std::string_view word_for(Settled settled) {
+  static constexpr std::array<std::string_view, 3> words = {"muon", "either", "euclidean"};
+  return words[static_cast<std::size_t>(settled)];
+}
+
+Holds inequality_holds(const PooledRatio& ratio) {
+  const double low = ratio.has_interval() ? ratio.low : ratio.ratio,
+               high = ratio.has_interval() ? ratio.high : ratio.ratio;
+  if (low >= 1 - ratio_rounding) return Holds::yes;
+  return high < 1 - ratio_rounding ? Holds::no : Holds::undecided;
 }
 
 bool is_kept_euclidean(const std::string& role) {
   return role == "head" || role == "first" || role == "embedding";
 }
 
-Advice advice_of(const std::map<std::int64_t, StepRatio>& ratios, const std::string& role) {
-  const StepRatio& first = ratios.begin()->second;
-  Advice advice = ratios.size() > 1     ? advice_of_steps(ratios)
-                  : first.batches.n > 1 ? advice_of_batches(first)
-                                        : advice_of_ratio(first.batches.mean);
-  advice.text = with_role(std::move(advice.text), role);
-  return advice;
+Advice advice_of(const PooledRatio& ratio, const std::string& role) {
+  const Holds holds = inequality_holds(ratio);
+  return {settled_by(ratio),
+          short_number(ratio.ratio) + (ratio.high - ratio.low > ratio_rounding * ratio.ratio
+                                           ? " (" + range_text(ratio.low, ratio.high) + ")"
+                                           : ""),
+          holds == Holds::yes  ? "holds"
+          : holds == Holds::no ? "fails"
+                               : "undecided",
+          with_role(text_of(ratio), role)};
 }
 
 }  // namespace ranklab::advise

@@ -36,9 +36,9 @@ struct Color {
 
 // The bars of the ratio are colored by the advice; each color is a series of its own.
 constexpr std::array<Color, 3> colors = {{
-    {"spectral", "Muon: the spectral step is ahead", 2, Settled::spectral},
-    {"undecided", "either: less than a factor of 2", 6, Settled::nothing},
-    {"euclidean", "Adam/SGD: the Euclidean step is ahead", 4, Settled::euclidean},
+    {"spectral", "Muon: ratio of at least 2", 2, Settled::spectral},
+    {"undecided", "either: between, or the interval contains 1", 6, Settled::nothing},
+    {"euclidean", "Euclidean: ratio of at most 1/2", 4, Settled::euclidean},
 }};
 
 // Series over the rows, counted from 1. A series without a single value is left out.
@@ -57,9 +57,7 @@ void add_series(ResultBuilder& out, const std::vector<Row>& rows) {
   add("predicted_ratio", mean(&Observation::ratio));
   for (const Color& color : colors) {
     add(color.of("predicted_ratio"), [&](const Row& row) {
-      return row.is_judged() && row.advice().settled == color.settled
-                 ? row.mean(&Observation::ratio)
-                 : undefined;
+      return row.is_judged() && row.advice().settled == color.settled ? row.ratio.ratio : undefined;
     });
   }
   add("gradient_stable_rank", mean(&Observation::gradient_stable_rank));
@@ -82,7 +80,7 @@ void add_training(ResultBuilder& out, const std::vector<Row>& rows) {
       if (!series.x.empty()) out.series(std::move(series));
     }
     if (!row.is_judged()) continue;
-    for (const auto& [step, ratio] : row.ratios()) advice[step][settled_by(ratio)] += 1;
+    for (const auto& [step, ratio] : row.ratio_by_step()) advice[step][settled_by(ratio)] += 1;
   }
   for (const Color& color : colors) {
     Series series{color.of("layers_over_steps"), "step", {}, {}, {}};
@@ -121,7 +119,7 @@ void add_joined(ResultBuilder& out, const std::vector<Row>& rows) {
 }
 
 PanelBuilder with_limits(PanelBuilder panel) {
-  panel.line(2.0, "2: Muon").line(1.0, "1: even").line(0.5, "1/2: Adam");
+  panel.line(2.0, "2: Muon").line(1.0, "1: even").line(0.5, "1/2: Euclidean");
   return panel;
 }
 

@@ -60,9 +60,10 @@ std::vector<std::string> failed_gates(const std::vector<Gate>& gates, const Rows
     for (const Row& row : rows.rows) {
       if (!row.is_judged()) continue;
       judged.insert(row.name());
-      const double ratio = row.mean(&Observation::ratio);
-      if (matches_glob(gate.glob, row.name()) && gate.fails(ratio)) {
-        out.push_back(row.name() + ": nr/st = " + short_number(ratio) + " (" + gate.text + ")");
+      if (matches_glob(gate.glob, row.name()) && gate.fails(row.ratio.ratio)) {
+        out.push_back(row.name() + ": nr/st = " + short_number(row.ratio.ratio) +
+                      (row.ratio.values > 1 ? ", " + pooled_over(row.ratio) : "") + " (" +
+                      gate.text + ")");
       }
     }
     const auto not_judged = [&](const std::string& name) {

@@ -1,11 +1,9 @@
 #include "experiments/advise/groups.hpp"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -24,42 +22,74 @@ void require_groups_file(const std::string& path) {
                    " exists and is not a groups file, so it is not replaced; name another file");
 }
 
-std::string groups_text(const Plan& plan, const Records& records) {
-  constexpr std::array<const char*, 3> names = {"muon", "either",
-                                                "euclidean"};  // in the order of Settled
-  const Rows all = rows_of(plan, records.front());
-  std::map<std::string, std::set<Settled>> advice;
-  nlohmann::ordered_json out = {{"muon", nlohmann::json::array()},
-                                {"either", nlohmann::json::array()},
-                                {"euclidean", nlohmann::json::array()},
-                                {"not_judged", nlohmann::json::object()}};
+namespace {
+
+// What the parts of one parameter are advised; a parameter that is not cut has one part.
+using Parts = std::map<std::string, Settled>;
+
+std::map<std::string, Parts> advised_parts(const Plan& plan, const Rows& all,
+                                           const std::vector<Skipped>& others) {
+  std::map<std::string, Parts> out;
   for (const Row& row : all.rows) {
-    const std::string& parameter = plan.parameter_of(row.name());
-    if (row.is_judged()) {
-      advice[parameter].insert(row.advice().settled);
-    } else {
-      out["not_judged"][parameter] = "no activation or no gradient";
-    }
+    if (!row.is_judged()) continue;
+    const bool is_kept = is_kept_euclidean(row.pair().role);
+    out[plan.parameter_of(row.name())][row.name()] =
+        is_kept ? Settled::euclidean : row.advice().settled;
   }
+  for (const Skipped& one : others) {  // a part that is not judged
+    const auto found = out.find(plan.parameter_of(one.name));
+    if (found != out.end()) found->second.emplace(one.name, Settled::nothing);
+  }
+  return out;
+}
+
+bool all_agree(const Parts& parts) {
+  return std::all_of(parts.begin(), parts.end(),
+                     [&](const auto& part) { return part.second == parts.begin()->second; });
+}
+
+}  // namespace
+
+Groups groups_of(const Plan& plan, const Records& records) {
+  const Rows all = rows_of(plan, records.front());
   std::vector<Skipped> others = all.skipped;
   others.insert(others.end(), plan.vectors.begin(), plan.vectors.end());
-  const auto is_judged = [&](const std::string& name) {
-    return std::any_of(all.rows.begin(), all.rows.end(),
-                       [&](const Row& row) { return row.is_judged() && row.name() == name; });
+  const std::map<std::string, Parts> advised = advised_parts(plan, all, others);
+  nlohmann::ordered_json json = {{"muon", nlohmann::json::array()},
+                                 {"either", nlohmann::json::array()},
+                                 {"euclidean", nlohmann::json::array()},
+                                 {"not_judged", nlohmann::json::object()}};
+  Groups out;
+  for (const auto& [parameter, parts] : advised) {
+    const bool agrees = all_agree(parts);
+    json[word_for(agrees ? parts.begin()->second : Settled::nothing)].push_back(parameter);
+    if (agrees) continue;
+    std::vector<std::string> words;
+    for (const auto& [part, settled] : parts)
+      words.push_back(part + " " + std::string(word_for(settled)));
+    out.differing.push_back(parameter + " (" + joined(words) + ")");
+  }
+  const auto not_judged = [&](const std::string& name, const std::string& reason) {
+    const std::string& parameter = plan.parameter_of(name);
+    if (!advised.contains(parameter)) json["not_judged"][parameter] = reason;
   };
-  for (const Skipped& one : others) {
-    const std::string& parameter = plan.parameter_of(one.name);
-    if (!advice.contains(parameter)) {
-      out["not_judged"][parameter] = one.reason;
-    } else if (!is_judged(one.name)) {
-      advice[parameter].insert(Settled::nothing);  // this part was not judged
-    }
+  for (const Row& row : all.rows) {
+    if (!row.is_judged()) not_judged(row.name(), "no activation or no gradient");
   }
-  for (const auto& [parameter, settled] : advice) {
-    out[names[static_cast<std::size_t>(settled.size() > 1 ? Settled::nothing : *settled.begin())]]
-        .push_back(parameter);
-  }
-  return format_json(out);
+  for (const Skipped& one : others) not_judged(one.name, one.reason);
+  out.text = format_json(json);
+  return out;
+}
+
+std::string optimizers_snippet(const std::string& path) {
+  return "import json\n"
+         "groups = json.load(open(" +
+         nlohmann::json(path).dump() +
+         "))\n"
+         "named = dict(model.named_parameters())\n"
+         "muon = [named[name] for name in groups[\"muon\"]]\n"
+         "rest = [p for name, p in named.items() if name not in set(groups[\"muon\"])]\n"
+         "optimizers = [Muon(muon, lr=0.02), torch.optim.AdamW(rest, lr=3e-4)]";
 }
 
 }  // namespace ranklab::advise

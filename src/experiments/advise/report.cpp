@@ -27,9 +27,16 @@ void add_scalars(ResultBuilder& out, const Rows& all) {
       add(name + ".nuclear_rank_limit", row.nuclear_rank_limit());
       add(name + ".gradient_stable_rank", row.mean(&Observation::gradient_stable_rank));
     }
-    if (row.is_judged()) add(name + ".predicted_ratio", row.mean(&Observation::ratio));
+    if (row.is_judged()) {
+      add(name + ".predicted_ratio", row.mean(&Observation::ratio));
+      add(name + ".ratio", row.ratio.ratio);
+      if (row.ratio.has_interval()) {
+        add(name + ".ratio_low", row.ratio.low);
+        add(name + ".ratio_high", row.ratio.high);
+      }
+    }
     if (row.joined.size() == 1 && !row.has_steps())
-      add(name + ".joined_ratio", row.ratios().begin()->second.joined);
+      add(name + ".joined_ratio", row.ratio_by_step().begin()->second);
   }
   add("layers", all.rows.size());
   add("layers_spectral", all.count(Settled::spectral));
@@ -42,20 +49,14 @@ void judge(const Row& row, Claims& claims) {
                          "nr(G) >= st(A): one spectral step guarantees at least as large a "
                          "decrease of the loss as one Euclidean step",
                          Kind::beyond};
-  const auto steps = row.ratios();
-  const Advice advice = row.advice();
-  const std::string text = "nr/st = " + advice.ratio + ": " + advice.comparison;
-  if (steps.size() > 1) {
-    Tally tally;
-    for (const auto& [step, ratio] : steps)
-      tally.count(!(ratio.batches.mean >= 1 - ratio_rounding));
-    return claims.never_violated(eq_1_8, tally, text);
-  }
-  if (row.all.size() == 1)
-    return claims.number(eq_1_8, row.all.front().ratio(), at_least(1.0), text, ratio_rounding);
-  std::vector<double> ratios;
-  for (const Observation& one : row.all) ratios.push_back(one.ratio());
-  claims.mean(eq_1_8, ratios, at_least(1.0), text);
+  const PooledRatio& ratio = row.ratio;
+  const std::string text = "nr/st = " + row.advice().ratio + ": " +
+                           std::string(comparison_of(advantage_of(ratio.ratio)));
+  if (!ratio.has_interval())
+    return claims.number(eq_1_8, ratio.ratio, at_least(1.0), text, ratio_rounding);
+  claims.interval(
+      eq_1_8, {ratio.ratio, ratio.low, ratio.high, confidence_level, ratio.values, ratio.degrees},
+      at_least(1.0 - ratio_rounding), clauses(pooled_over(ratio), text));
 }
 
 Table table_of(const Rows& all) {
@@ -85,7 +86,7 @@ Table table_of(const Rows& all) {
     table.rows.push_back(std::move(cells));
   }
   table.summary = "Muon " + std::to_string(all.count(Settled::spectral)) + ", either " +
-                  std::to_string(all.count(Settled::nothing)) + ", keep Adam/SGD " +
+                  std::to_string(all.count(Settled::nothing)) + ", Euclidean " +
                   std::to_string(all.count(Settled::euclidean)) + ", not judged " +
                   std::to_string(all.not_judged);
   return table;
@@ -98,10 +99,11 @@ void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
   if (any([](const Row& row) { return row.is_judged(); })) {
     out.note(
         "nr(G)/st(A) is the ratio of the decreases of the loss that one spectral step and one "
-        "Euclidean step guarantee, each with the step size of its own geometry. For least squares "
-        "in one layer, the spectral step is ahead if the ratio is at least 2, and the Euclidean "
-        "step if it is at most 1/2. In a network, this holds for the quadratic model of that "
-        "layer.");
+        "Euclidean step guarantee, each with the step length of its own guarantee. For least "
+        "squares in one layer and these lengths, the spectral step is ahead if the ratio is at "
+        "least 2, and the Euclidean step if it is at most 1/2. With the best length along each "
+        "direction the order may be another. In a network, this holds for the quadratic model of "
+        "that layer.");
     out.note(
         "The ratio ignores momentum, Adam's per-entry scaling, the Newton-Schulz iteration that "
         "replaces the exact polar factor, and later steps.");
@@ -116,21 +118,19 @@ void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
         "The paper keeps Euclidean steps for the first and the last layer, embeddings and the "
         "output head, whatever the ratio" +
         (kept.empty() ? "." : "; here: " + ranklab::joined(kept) + "."));
-    if (any([](const Row& row) { return row.has_steps(); })) {
+    if (any([](const Row& row) { return row.ratio.has_interval(); })) {
       out.note(
-          "Over several steps, a layer gets Muon (or Adam/SGD) if at least four fifths of the "
-          "steps say so; a step with several batches counts by the 99 % interval of their mean and "
-          "by the joined batches.");
+          "nr/st is the geometric mean over the steps, at each step of all batches joined (their "
+          "samples and their mean gradient). Its 99 % interval is from the spread over the steps, "
+          "or over the batches of the only step. Few values tell little about their spread, so the "
+          "mean variance of the other layers counts as three further values. A layer gets Muon "
+          "(or a Euclidean step) if nr/st is at least 2 (at most 1/2) and the interval does not "
+          "contain 1. The steps of one training resemble each other, so the interval is about this "
+          "training; another one can differ by more.");
     }
-    if (any([](const Row& row) { return !row.joined.empty(); })) {
+    if (any([](const Row& row) { return row.is_judged() && !row.ratio.has_interval(); })) {
       out.note(
-          "st and nr depend on the number of samples. If a step has several batches, the advice "
-          "requires that the joined batches (all their samples and their mean gradient) agree with "
-          "the mean over batches.");
-    }
-    if (any([](const Row& row) { return row.all.size() == 1; })) {
-      out.note(
-          "One batch at one step has no error bars: ratios can change by a factor of 2 or more "
+          "One batch at one step has no interval: ratios can change by a factor of 2 or more "
           "from step to step. Record several steps and batches.");
     }
   }

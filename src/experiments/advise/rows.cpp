@@ -30,6 +30,18 @@ std::string defect(const Pair& pair, const TrialRecord& record, std::size_t p) {
   return contradiction(pair, checks_of(record, p));
 }
 
+void pool(std::vector<Row>& rows) {
+  std::vector<Row*> judged;
+  std::vector<LogRatios> layers;
+  for (Row& row : rows) {
+    if (!row.is_judged()) continue;
+    judged.push_back(&row);
+    layers.push_back(row.log_ratios());
+  }
+  const std::vector<PooledRatio> ratios = pooled(layers);
+  for (std::size_t i = 0; i < judged.size(); ++i) judged[i]->ratio = ratios[i];
+}
+
 std::string sizes_of(const Observation& one) {
   return std::to_string(one.layer.m) + " x " + std::to_string(one.pair.k);
 }
@@ -54,12 +66,28 @@ bool Row::has_steps() const {
   return by_step(&Observation::stable_rank).size() > 1;
 }
 
-std::map<std::int64_t, StepRatio> Row::ratios() const {
-  std::map<std::int64_t, StepRatio> out;
-  for (const auto& [step, batches] : by_step(&Observation::ratio)) {
-    out[step].batches = batches;
-    if (joined.contains(step)) out[step].joined = joined.at(step).back().ratio.mean;
+std::map<std::int64_t, double> Row::ratio_by_step() const {
+  std::map<std::int64_t, double> out;
+  for (const auto& [step, log_ratio] : by_step(&Observation::log_ratio)) {
+    out[step] =
+        joined.contains(step) ? joined.at(step).back().ratio.mean : std::exp(log_ratio.mean);
   }
+  return out;
+}
+
+LogRatios Row::log_ratios() const {
+  LogRatios out;
+  for (const auto& [step, ratio_at_step] : ratio_by_step())
+    out.steps.push_back(std::log(ratio_at_step));
+  for (const Observation& one : all) out.batches.push_back(one.log_ratio());
+  return out;
+}
+
+Advice Row::advice() const {
+  Advice out = advice_of(ratio, pair().role);
+  const double alone = std::exp(mean(&Observation::log_ratio));
+  if (settled_by(alone) != settled_by(ratio.ratio))
+    out.text += "; one batch alone gives " + short_number(alone) + ": the batch size matters";
   return out;
 }
 
@@ -137,6 +165,7 @@ Rows rows_of(const Plan& plan, const TrialRecord& record) {
     }
     if (!row.is_judged()) out.not_judged += 1;
   }
+  pool(out.rows);
   out.skipped = unique_reasons(skipped, times.size());
   for (const Skipped& one : out.skipped) out.not_judged += places.contains(one.name) ? 0 : 1;
   return out;

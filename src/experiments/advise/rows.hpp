@@ -1,6 +1,7 @@
 // Layers with all their measurements: the rows of the table.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -24,6 +25,7 @@ struct Observation {
   double nuclear_rank() const { return gradient.nuclear_rank; }
   double gradient_stable_rank() const { return gradient.stable_rank; }
   double ratio() const { return gradient.nuclear_rank / activation.stable_rank; }
+  double log_ratio() const { return std::log(ratio()); }
 };
 
 using Value = double (Observation::*)() const;
@@ -32,6 +34,7 @@ using Value = double (Observation::*)() const;
 struct Row {
   std::vector<Observation> all;
   std::map<std::int64_t, std::vector<Joined>> joined;  // by step, for steps with several batches
+  PooledRatio ratio = {};                              // of judged layers
 
   const std::string& name() const { return all.front().layer.name; }
   const Pair& pair() const { return all.front().pair; }
@@ -42,12 +45,15 @@ struct Row {
   double mean(Value value) const;
   /// Summary over the batches of each step.
   std::map<std::int64_t, Summary> by_step(Value value) const;
-  std::map<std::int64_t, StepRatio> ratios() const;
+  /// nr/st at each step: of the joined batches, or the geometric mean over batches that could not
+  /// be joined.
+  std::map<std::int64_t, double> ratio_by_step() const;
+  LogRatios log_ratios() const;
   /// Upper limits of the ranks from the shapes. The rank of G = E A' is at most the number of
   /// samples.
   std::uint64_t stable_rank_limit() const;
   std::uint64_t nuclear_rank_limit() const;
-  Advice advice() const { return advice_of(ratios(), pair().role); }
+  Advice advice() const;
 };
 
 struct Rows {

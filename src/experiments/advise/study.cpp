@@ -146,10 +146,14 @@ class FilesStudy : public Study {
     });
     Result result = report(planned, gates_of(config_), records);
     if (!config_.groups.empty() && !records.empty()) {
-      write_file_atomically(config_.groups, groups_text(planned, records));
-      result.notes.push_back(
-          "import json; groups = json.load(open(\"" + config_.groups +
-          "\")); muon = [p for n, p in model.named_parameters() if n in groups[\"muon\"]]");
+      const Groups groups = groups_of(planned, records);
+      write_file_atomically(config_.groups, groups.text);
+      if (!groups.differing.empty())
+        result.notes.push_back(
+            "Parts of one parameter get different advice, so it is in the group "
+            "\"either\": " +
+            joined(groups.differing) + ". Split the parameter to treat its parts differently.");
+      result.notes.push_back(optimizers_snippet(config_.groups));
     }
     return result;
   }

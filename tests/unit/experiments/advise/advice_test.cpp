@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "core/statistics.hpp"
 #include "gaussian.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
@@ -68,43 +67,29 @@ TEST_CASE("the ratio is divided into four ranges with their advice") {
   CHECK(advantage_of(0.999) == Advantage::euclidean_by_guarantee);
   CHECK(advantage_of(0.501) == Advantage::euclidean_by_guarantee);
   CHECK(advantage_of(0.5 * (1 + 1e-12)) == Advantage::euclidean);
-  CHECK(words_for(Advantage::spectral).advice.starts_with("Muon: "));
-  CHECK(words_for(Advantage::spectral_by_guarantee).advice.starts_with("either: "));
-  CHECK(words_for(Advantage::euclidean_by_guarantee).advice.starts_with("either: "));
-  CHECK(words_for(Advantage::euclidean).advice.starts_with("keep Adam/SGD: "));
+  const auto text = [](double ratio) { return advice_of({ratio}, "").text; };
+  CHECK(text(2.0).starts_with("Muon: "));
+  CHECK(text(1.999).starts_with("either: the ratio favors Muon"));
+  CHECK(text(0.999).starts_with("either: the ratio favors the Euclidean step"));
+  CHECK(text(0.5).starts_with("Euclidean: "));
 }
 
-TEST_CASE(
-    "advice needs the ratio of one batch, the interval over several batches, or four fifths of the "
-    "steps") {
-  const auto of = [](const std::vector<double>& ratios, double joined = std::nan("")) {
-    return StepRatio{summarize(ratios), joined};
+TEST_CASE("advice needs a ratio beyond 2 or 1/2, and an interval that does not contain 1") {
+  const auto of = [](double ratio, double low, double high) {
+    return advice_of({ratio, low, high, 3}, "");
   };
-  CHECK(advice_of({{-1, of({2.5})}}, "").settled == Settled::spectral);
-  CHECK(advice_of({{-1, of({2.5})}}, "").ratio == "2.5");
-  // Student's 99 % interval for three batches extends 9.92 standard errors to either side.
-  CHECK(advice_of({{-1, of({2.4, 2.5, 2.6})}}, "").settled == Settled::nothing);
-  CHECK(advice_of({{-1, of({2.49, 2.5, 2.51})}}, "").settled == Settled::spectral);
-  CHECK(advice_of({{-1, of({2.49, 2.5, 2.51})}}, "").ratio == "2.5 +- 0.0573");
-  CHECK(advice_of({{-1, of({0.39, 0.4, 0.41})}}, "").settled == Settled::euclidean);
-  // The ratio of the joined batches must agree.
-  CHECK(advice_of({{-1, of({2.49, 2.5, 2.51}, 2.1)}}, "").settled == Settled::spectral);
-  CHECK(advice_of({{-1, of({2.49, 2.5, 2.51}, 1.9)}}, "").settled == Settled::nothing);
-  CHECK(advice_of({{-1, of({2.4, 2.5, 2.6}, 2.5)}}, "").text ==
-        "either: the 99 % interval over 3 batches does not settle which step is ahead");
-  CHECK(advice_of({{-1, of({0.9, 1.0, 1.1})}}, "").verdict == "undecided");
-  std::map<std::int64_t, StepRatio> steps;
-  for (int step = 0; step < 10; ++step) steps[step] = of({step < 8 ? 3.0 : 1.5});
-  CHECK(advice_of(steps, "").settled == Settled::spectral);
-  CHECK(advice_of(steps, "").text == "Muon in 8, either in 2 of 10 steps");
-  CHECK(advice_of(steps, "").verdict == "10 of 10 steps");
-  CHECK(advice_of(steps, "head").text.ends_with("; the paper keeps Euclidean steps for the head"));
-  steps[7] = of({0.4});
-  const Advice mixed = advice_of(steps, "");
-  CHECK(mixed.settled == Settled::nothing);
-  CHECK(mixed.text == "either: Muon in 7, either in 2, keep Adam/SGD in 1 of 10 steps");
-  CHECK(mixed.ratio == "0.4 to 3");
-  CHECK(mixed.verdict == "9 of 10 steps");
+  CHECK(of(2.5, 1.01, 6).settled == Settled::spectral);
+  CHECK(of(2.5, 1.01, 6).verdict == "holds");
+  CHECK(of(2.5, 1.01, 6).ratio == "2.5 (1.01 to 6)");
+  CHECK(of(2.5, 0.99, 6).settled == Settled::nothing);
+  CHECK(of(2.5, 0.99, 6).verdict == "undecided");
+  CHECK(of(2.5, 0.99, 6).text == "either: the interval contains 1");
+  CHECK(of(0.4, 0.2, 0.99).settled == Settled::euclidean);
+  CHECK(of(0.4, 0.2, 0.99).verdict == "fails");
+  CHECK(of(1.5, 1.4, 1.6).settled == Settled::nothing);
+  CHECK(advice_of({2.5}, "").settled == Settled::spectral);  // no interval
+  CHECK(advice_of({2.5}, "").ratio == "2.5");
+  CHECK(advice_of({2.5}, "head").text.ends_with("; the paper keeps Euclidean steps for the head"));
 }
 
 }  // namespace advise_advice_test
