@@ -198,6 +198,44 @@ class FilesTest(ProgramTest):
         self.assertIn("pooled over 3 batches", document["claims"][1]["detail"])
         self.assertTrue(document["table"]["rows"][0][6].startswith("2.526"))
 
+    def share(self, folder, gradient, norm, samples=6, **changes):
+        """The share of one rank: the second moment of SPIKED and this gradient."""
+        os.makedirs(self.path(folder))
+        self.write(f"{folder}/0.safetensors", safetensors({"second_moment": flat(diagonal(4, 4, [4.0, 0.25, 0.25, 0.25])),
+                                                           "gradient": flat(gradient)}))
+        layer = dict({"name": "fc", "parameter": "fc.weight", "file": "0.safetensors", "samples": samples, "role": "hidden",
+                      "gradient_norm": norm}, **changes)
+        self.write(f"{folder}/recording.json", {"format": "ranklab.recording/1", "layers": [layer], "not_seen": {}})
+
+    def test_ranks_of_data_parallel_training_are_joined(self):
+        """Two ranks, whose gradients are diag(4, 0, 0, 0) and diag(0, 2, 2, 0): their mean has singular values 2, 1, 1."""
+        shares = [diagonal(4, 4, [4.0, 0.0, 0.0, 0.0]), diagonal(4, 4, [0.0, 2.0, 2.0, 0.0])]
+        for rank, gradient in enumerate(shares):
+            self.share(f"dump/step1.rank{rank}of2", gradient, math.sqrt(6))
+        document = self.files(["--from", "dump"])
+        self.assertAlmostEqual(document["scalars"]["fc.ratio"]["mean"], (16 / 6) / SPIKED_STABLE_RANK, places=12)
+        self.assertNotIn("skipped", document)
+        for rank, gradient in enumerate(shares):  # a use that no rank has recorded
+            self.share(f"other/step1.batch2.rank{rank}of2", gradient, 2 * math.sqrt(6))
+        message = self.run_program(f"{STUDY} --from other --out other.json", 1).stderr
+        self.assertIn("2 ranks have a mean of 0.5 times the norm", message)
+        self.share("part/step1.rank1of3", shares[0], 1)
+        self.refused(f"{STUDY} --from part", "part/step1.rank1of3", "3 ranks", exit_code=1)
+        for wrong in ("step1.rank2of2", "step1.rank0of", "step1.rankof2", "step1.batch1.batch2", "step1.", "step1.rank0of2.batch1"):
+            with self.subTest(wrong):
+                self.share(f"wrong.{wrong}/{wrong}", shares[0], 1)
+                self.refused(f"{STUDY} --from wrong.{wrong}", "step<N>", exit_code=1)
+
+    def test_samples_without_an_effect_on_the_loss_are_refused(self):
+        for share, refused in ((0.05, False), (0.4, True)):
+            self.share(f"dump{share}", GRADIENT, 1, negligible_share=share)
+            if refused:
+                self.refused(f"{STUDY} --from dump{share}", "fc", "40 %", "negligible", exit_code=1)
+            else:
+                self.files(["--from", f"dump{share}"])
+        self.share("wrong", GRADIENT, 1, negligible_share=-1)
+        self.refused(f"{STUDY} --from wrong", "negligible_share", "at least 0", exit_code=1)
+
     def test_groups_and_gates(self):
         self.recording("dump")
         self.files(["--from", "dump", "--groups", "groups.json"])

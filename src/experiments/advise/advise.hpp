@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/undefined.hpp"
 #include "experiments/advise/config.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "report/result.hpp"
@@ -43,6 +44,11 @@ struct Source {
   bool is_weight = false;   // `gradient` is a weight of --weights-only
   bool may_repeat = false;  // repeated samples are not padding
   When when = {};
+  // A recording of data-parallel training: this is the share of one of `ranks` processes. The
+  // shares of a step and batch are batches of their own (batch = batch * ranks + rank), and their
+  // joined gradient is the one that the optimizer sees, with this norm.
+  std::int64_t ranks = 1;
+  double gradient_norm = undefined;
 
   bool has_activation() const { return !activation.empty() || !second_moment.empty(); }
   bool has_gradient() const { return !gradient.empty(); }
@@ -79,7 +85,8 @@ std::string layer_name(const std::string& parameter);
 std::vector<Source> read_manifest(const FilesConfig& config, const std::string& path);
 
 /// The layers of --from (recording.cpp): a folder that experiments/ranklab_dump.py wrote, or a
-/// folder of such folders, step<N> or step<N>.batch<B>. Matrices that it could not observe, or
+/// folder of such folders, step<N> or step<N>.batch<B>, each for data-parallel training with the
+/// ending .rank<r>of<R>, where all ranks must be there. Matrices that it could not observe, or
 /// whose gradient it could not explain, go to `others.skipped`. Throws Failure that names the
 /// folder or file and what is wrong.
 std::vector<Source> read_recordings(const std::string& folder, Sources& others);

@@ -37,6 +37,9 @@ struct Checks {
   // Share of the gradient's norm outside the span of the samples; NaN: not checked
   double outside = undefined;
   bool is_valid_moment = true;  // MeasuredActivation::is_valid_moment
+  // Of the shares of all ranks: norm of their mean gradient over that of the optimizer's gradient;
+  // NaN: not checked
+  double joined_norm = undefined;
 };
 
 /// The reason why this activation and gradient cannot belong to one layer at one step, so that no

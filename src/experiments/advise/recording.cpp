@@ -2,8 +2,10 @@
 // file per matrix.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -19,6 +21,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 constexpr const char *index_name = "recording.json", *format_name = "ranklab.recording/1";
+constexpr std::int64_t most_ranks = 1'000'000;
 
 std::optional<std::int64_t> number_of(const std::string& digits) {
   if (digits.empty() || digits.size() > 12 || !std::all_of(digits.begin(), digits.end(), is_digit))
@@ -26,15 +29,44 @@ std::optional<std::int64_t> number_of(const std::string& digits) {
   return std::stoll(digits);
 }
 
-// Parses the name of a folder, "step100" or "step100.batch3".
-std::optional<When> when_of(const std::string& folder) {
-  const std::string step = "step", batch = ".batch";
-  const std::size_t dot = std::min(folder.find(batch), folder.size());
-  if (!folder.starts_with(step)) return std::nullopt;
-  const auto at = number_of(folder.substr(step.size(), dot - step.size()));
-  const auto which = dot == folder.size() ? std::optional<std::int64_t>(-1)
-                                          : number_of(folder.substr(dot + batch.size()));
-  return at && which ? std::optional<When>({*at, *which}) : std::nullopt;
+// What the name of a folder says.
+struct FolderName {
+  std::int64_t step = -1, batch = -1, rank = 0, ranks = 1;
+
+  When when() const {
+    return {step, ranks == 1 ? batch : std::max<std::int64_t>(batch, 0) * ranks + rank};
+  }
+  auto operator<=>(const FolderName&) const = default;
+};
+
+// The number after `word`; nullopt if the text is anything else.
+std::optional<std::int64_t> number_after(const std::string& word, const std::string& text) {
+  return text.starts_with(word) ? number_of(text.substr(word.size())) : std::nullopt;
+}
+
+// Parses "step100", "step100.batch3", "step100.rank0of2" or "step100.batch3.rank0of2".
+std::optional<FolderName> parse_folder(const std::string& folder) {
+  FolderName out;
+  std::istringstream words(folder);
+  std::string word;
+  std::getline(words, word, '.');
+  const auto step = number_after("step", word);
+  if (!step || folder.ends_with('.')) return std::nullopt;
+  out.step = *step;
+  while (std::getline(words, word, '.')) {
+    const std::size_t of = word.find("of");
+    if (const auto batch = number_after("batch", word); batch && out.batch < 0 && out.ranks == 1) {
+      out.batch = *batch;
+    } else if (of != std::string::npos && out.ranks == 1) {
+      const auto rank = number_after("rank", word.substr(0, of)),
+                 ranks = number_of(word.substr(of + 2));
+      if (!rank || !ranks || *rank >= *ranks || *ranks > most_ranks) return std::nullopt;
+      out.rank = *rank, out.ranks = *ranks;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
 }
 
 class Entry {
@@ -60,13 +92,34 @@ class Entry {
     return value.get<std::uint64_t>();
   }
 
+  /// A number that is not negative.
+  double number(const char* key, double fallback) const {
+    if (!entry_.contains(key)) return fallback;
+    const Json& value = entry_[key];
+    if (!value.is_number() || !(value.get<double>() >= 0))
+      throw Failure(where_ + ": '" + key + "' must be a number of at least 0");
+    return value.get<double>();
+  }
+
  private:
   const Json& entry_;
   std::string where_;
 };
 
-void read_recording(const fs::path& folder, const When& when, std::vector<Source>& out,
-                    Sources& rest) {
+// Samples without an effect on the loss, such as padding, count in st but not in the gradient.
+std::string negligible_reason(const Entry& entry) {
+  constexpr double largest_share = 0.1;
+  const double share = entry.number("negligible_share", 0);
+  if (share <= largest_share) return "";
+  return percent(share) +
+         " of the second moment is from samples whose output gradient is negligible, such as "
+         "padding that the loss does not ignore exactly; leave them out of the batch, or give them "
+         "a loss of exactly 0";
+}
+
+void read_recording(const fs::path& folder, const FolderName& name_of_folder,
+                    std::vector<Source>& out, Sources& rest) {
+  const When when = name_of_folder.when();
   const std::string path = (folder / index_name).string(), where = printable(path);
   const Json recording = read_json(path);
   if (member(recording, "format") != format_name)
@@ -89,7 +142,10 @@ void read_recording(const fs::path& folder, const When& when, std::vector<Source
     source.parts = entry.count("parts", 0, most_parts);
     source.first_part = entry.count("first_part", 1, most_parts);
     source.when = when;
+    source.ranks = name_of_folder.ranks;
+    source.gradient_norm = entry.number("gradient_norm", undefined);
     std::string reason = entry.text("reason", false);
+    if (reason.empty()) reason = negligible_reason(entry);
     if (reason.empty() && source.samples == 0) reason = "no sample has an output gradient";
     if (reason.empty()) {
       source.second_moment =
@@ -120,11 +176,11 @@ std::vector<Source> read_recordings(const std::string& folder, Sources& others) 
     read_recording(folder, {}, out, others);
     return out;
   }
-  std::vector<std::pair<When, fs::path>> recordings;
+  std::vector<std::pair<FolderName, fs::path>> recordings;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const auto when = when_of(entry.path().filename().string());
-    if (when && fs::exists(entry.path() / index_name)) recordings.emplace_back(*when, entry.path());
+    const auto name = parse_folder(entry.path().filename().string());
+    if (name && fs::exists(entry.path() / index_name)) recordings.emplace_back(*name, entry.path());
   }
   if (error) throw Failure("--from: " + printable(folder) + ": " + error.message());
   if (recordings.empty()) {
@@ -133,7 +189,16 @@ std::vector<Source> read_recordings(const std::string& folder, Sources& others) 
                   "experiments/ranklab_dump.py");
   }
   std::sort(recordings.begin(), recordings.end());
-  for (const auto& [when, path] : recordings) read_recording(path, when, out, others);
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> ranks;  // by step and batch
+  for (const auto& [name, path] : recordings) ranks[{name.step, name.batch}] += 1;
+  for (const auto& [name, path] : recordings) {
+    const std::int64_t found = ranks.at({name.step, name.batch});
+    if (found != name.ranks)
+      throw Failure("--from: " + printable(path.string()) + " is the share of one of " +
+                    std::to_string(name.ranks) + " ranks, but there are " + std::to_string(found) +
+                    " for its step and batch; copy the folders of all ranks into one");
+    read_recording(path, name, out, others);
+  }
   return out;
 }
 

@@ -52,7 +52,7 @@ class FilesStudy : public Study {
         text_field("gradients", c.gradients, "archive of gradients; alone: nuclear ranks only"),
         text_field("from", c.from,
                    "folder that experiments/ranklab_dump.py wrote, or a folder of such folders "
-                   "step<N> or step<N>.batch<B>"),
+                   "step<N> or step<N>.batch<B>, for data-parallel training step<N>.rank<r>of<R>"),
         switch_field("transpose-activations", c.transpose_activations,
                      "read activations as n x k: one sample per row, as in PyTorch"),
         switch_field("transpose-gradients", c.transpose_gradients,

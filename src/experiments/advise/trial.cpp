@@ -26,6 +26,9 @@ std::string key_of(std::size_t pair, std::size_t layer) {
 std::string checks_key_of(std::size_t pair) {
   return key_of(pair) + " checks";
 }
+std::string joined_norm_key_of(std::size_t pair) {
+  return key_of(pair) + " joined norm";
+}
 std::string spectrum_key_of(std::size_t pair, std::size_t layer) {
   return key_of(pair, layer) + " spectrum";
 }
@@ -86,6 +89,17 @@ bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTens
   return true;
 }
 
+// All rows of a pair's gradient.
+Layer whole(const Pair& pair) {
+  Layer out{pair.layers.front().name, pair.layers.front().first_row, 0};
+  for (const Layer& layer : pair.layers) {
+    out.first_row = std::min(out.first_row, layer.first_row);
+    out.m += layer.m;
+  }
+  out.run = out.stride = out.m;
+  return out;
+}
+
 struct LayerOfPair {
   std::size_t pair, layer;
 };
@@ -119,6 +133,32 @@ Joined join(const Plan& plan, const std::vector<LayerOfPair>& batches, std::size
   }
   return {static_cast<double>(size), samples / static_cast<double>(ratios.size()),
           summarize(stable_ranks), summarize(nuclear_ranks), summarize(ratios)};
+}
+
+// Compares the mean gradient of the shares of all ranks with the gradient that the optimizer sees.
+// A rank on which the layer had no samples has no share.
+void check_ranks(const Plan& plan, const Trial& trial, TrialRecord& record) {
+  std::map<std::pair<std::string, When>, std::vector<std::size_t>> groups;
+  for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
+    const Pair& pair = plan.pairs[p];
+    if (pair.ranks > 1 && std::isfinite(pair.gradient_norm) && !pair.layers.empty())
+      groups[{pair.layers.front().name, {pair.when.step, pair.when.batch / pair.ranks}}].push_back(
+          p);
+  }
+  for (const auto& [at, shares] : groups) {
+    trial.check_interrupt();
+    arma::mat sum;
+    for (const std::size_t p : shares) {
+      const StoredGradient gradient = gradient_of(plan.pairs[p], *plan.open);
+      const arma::mat rows = rows_of(gradient, whole(plan.pairs[p])).block;
+      sum = sum.is_empty() ? rows : sum + rows;
+    }
+    const Pair& first = plan.pairs[shares.front()];
+    const double mean = arma::norm(sum, "fro") / static_cast<double>(first.ranks);
+    for (const std::size_t p : shares)
+      record.set(joined_norm_key_of(p),
+                 first.gradient_norm > 0 ? mean / first.gradient_norm : undefined);
+  }
 }
 
 void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
@@ -163,9 +203,15 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
 // samples nearly cancel.
 std::string contradiction(const Pair& pair, const Checks& checks) {
   constexpr double largest_repeated_share = 0.1, largest_outside = 0.1;
-  constexpr double fewest_repeated = 4;
+  constexpr double fewest_repeated = 4, largest_difference = 1e-3;
   const auto n = static_cast<double>(pair.n);
   if (!pair.has_activation() || !pair.has_gradient()) return "";
+  if (std::abs(checks.joined_norm - 1) > largest_difference) {
+    return "the gradients of the " + std::to_string(pair.ranks) + " ranks have a mean of " +
+           short_number(checks.joined_norm) +
+           " times the norm of the optimizer's gradient: the layer has uses that were not "
+           "recorded, or its gradient was changed";
+  }
   if (checks.outside > largest_outside) {
     return short_number(100 * checks.outside) +
            " % of the gradient's norm lies outside the span of the activation's " +
@@ -212,6 +258,7 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
       if (pair.is_weight) record.set(spectrum_key_of(p, l), spectrum_of(measured.s));
     }
   }
+  check_ranks(plan, trial, record);
   join_batches(plan, trial, record);
   return record;
 }
@@ -228,7 +275,9 @@ Spectrum spectrum_of(const TrialRecord& record, std::size_t pair, std::size_t la
 Checks checks_of(const TrialRecord& record, std::size_t pair) {
   if (!record.has(checks_key_of(pair))) return {};
   const std::vector<double>& values = record.array(checks_key_of(pair));
-  return {values.at(0), values.at(1), values.at(2) != 0};
+  const std::string joined_norm = joined_norm_key_of(pair);
+  return {values.at(0), values.at(1), values.at(2) != 0,
+          record.has(joined_norm) ? record.scalar(joined_norm) : undefined};
 }
 
 Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t layer) {
