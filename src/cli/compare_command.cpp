@@ -39,6 +39,14 @@ Rows claim_rows(const Comparison& comparison) {
   return rows;
 }
 
+Rows advice_rows(const Comparison& comparison) {
+  Rows rows = {{"ADVICE", "A", "B", ""}};
+  for (const ComparedAdvice& layer : comparison.advice)
+    rows.push_back({layer.layer, layer.a.empty() ? "-" : layer.a, layer.b.empty() ? "-" : layer.b,
+                    marks[layer.differs()]});
+  return rows;
+}
+
 Rows scalar_rows(const Comparison& comparison) {
   Rows rows = {{"SCALAR", "A", "B", "STANDARD ERRORS", ""}};
   for (const ComparedScalar& scalar : comparison.scalars) {
@@ -75,7 +83,8 @@ int compare_command(const std::vector<std::string>& words) {
   const Arguments arguments = parse_utility(words, {});
   const std::string summary =
       "Shows two results side by side. Differences of means are in standard errors. Exits with "
-      "status 1 if a verdict differs, or if a scalar differs by more standard errors than "
+      "status 1 if a verdict or the advice for a layer differs, or if a scalar differs by more "
+      "standard errors than "
       "Student's quantile at the level " +
       short_number(comparison_level) +
       " divided by the number of comparisons (with one trial: by more than rounding).";
@@ -92,15 +101,23 @@ int compare_command(const std::vector<std::string>& words) {
                 printable(arguments.positional[1]).c_str(),
                 counted(comparison.trials_b, "trial").c_str());
     print_table(claim_rows(comparison));
+    print_table(advice_rows(comparison));
     print_table(scalar_rows(comparison));
     print_table(series_rows(comparison));
-    std::printf("differ: %zu of %s, %zu of %s, %zu of %zu series%s%s\n",
+    const std::string advice = comparison.advice.empty()
+                                   ? ""
+                                   : ", advice for " +
+                                         std::to_string(comparison.differing_advice()) + " of " +
+                                         counted(comparison.advice.size(), "layer");
+    std::printf("differ: %zu of %s%s, %zu of %s, %zu of %zu series%s%s\n",
                 comparison.differing_claims(), counted(comparison.claims.size(), "verdict").c_str(),
-                comparison.differing_scalars(),
+                advice.c_str(), comparison.differing_scalars(),
                 counted(comparison.scalars.size(), "scalar").c_str(), comparison.differing_series(),
                 comparison.series.size(), comparison.same_bits ? " (bit for bit equal)" : "",
                 comparison.no_error_bars() ? "; 1 trial: no error bars" : "");
-    return comparison.differing_claims() + comparison.differing_scalars() > 0 ? 1 : 0;
+    const std::size_t differing = comparison.differing_claims() + comparison.differing_advice() +
+                                  comparison.differing_scalars();
+    return differing > 0 ? 1 : 0;
   } catch (const nlohmann::json::exception& error) {
     throw Failure(printable(joined(arguments.positional)) +
                   ": not complete result files: " + error.what());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/statistics.hpp"
@@ -174,10 +175,29 @@ std::size_t count_of(const List& list, const Predicate& predicate) {
   return static_cast<std::size_t>(std::count_if(list.begin(), list.end(), predicate));
 }
 
+// In the order of `a`, then what only `b` has.
+std::vector<ComparedAdvice> compare_advice(const Json& a, const Json& b) {
+  std::vector<ComparedAdvice> out;
+  std::map<std::string, std::size_t> places;
+  const auto at = [&](const Json& entry) -> ComparedAdvice& {
+    const auto layer = entry.at("layer").get<std::string>();
+    const auto [place, is_new] = places.emplace(layer, out.size());
+    if (is_new) out.push_back({layer, "", ""});
+    return out[place->second];
+  };
+  for (const Json& entry : a) at(entry).a = entry.at("advice").get<std::string>();
+  for (const Json& entry : b) at(entry).b = entry.at("advice").get<std::string>();
+  return out;
+}
+
 }  // namespace
 
 std::size_t Comparison::differing_claims() const {
   return count_of(claims, [](const ComparedClaim& claim) { return claim.differs(); });
+}
+
+std::size_t Comparison::differing_advice() const {
+  return count_of(advice, [](const ComparedAdvice& layer) { return layer.differs(); });
 }
 
 std::size_t Comparison::differing_scalars() const {
@@ -205,6 +225,8 @@ Comparison compare_results(const Json& a, const Json& b, const std::string& name
   out.trials_a = completed_trials(a);
   out.trials_b = completed_trials(b);
   out.claims = compare_claims(a.at("claims"), b.at("claims"));
+  if (a.contains("advice") && b.contains("advice"))
+    out.advice = compare_advice(a["advice"], b["advice"]);
   out.scalars = compare_scalars(a.at("scalars"), b.at("scalars"), names);
   out.series = compare_series(a.at("series"), b.at("series"), out, names);
   return out;

@@ -35,6 +35,12 @@ struct ComparedClaim {
   bool differs() const { return a != b; }
 };
 
+/// The advice for a layer; empty: the result does not judge the layer.
+struct ComparedAdvice {
+  std::string layer, a, b;
+  bool differs() const { return a != b; }
+};
+
 struct ComparedScalar {
   std::string name;
   double a = 0, b = 0;         // means; NaN: undefined
@@ -55,14 +61,17 @@ struct Comparison {
   bool same_bits = false;  // scalars, trial values, series and claims agree digit by digit
   std::uint64_t trials_a = 0, trials_b = 0;
   std::vector<ComparedClaim> claims;
+  std::vector<ComparedAdvice> advice;  // empty if a result has none, as results of earlier versions
   std::vector<ComparedScalar> scalars;
   std::vector<ComparedSeries> series;
 
-  std::size_t differing_claims() const, differing_scalars() const, differing_series() const,
-      points() const;
+  std::size_t differing_claims() const, differing_advice() const, differing_scalars() const,
+      differing_series() const, points() const;
   /// A single trial has no spread; only differences of rounding size are allowed then.
   bool no_error_bars() const { return trials_a < 2 || trials_b < 2; }
-  bool agrees() const { return differing_claims() + differing_scalars() + differing_series() == 0; }
+  bool agrees() const {
+    return differing_claims() + differing_advice() + differing_scalars() + differing_series() == 0;
+  }
 };
 
 /// Compares everything in either result; an item that one result lacks is "missing in <its name>".

@@ -101,6 +101,11 @@ struct Table {
   std::string summary = {};  // in one line, above it
 };
 
+/// What a layer of the user's model is advised.
+struct AdvisedLayer {
+  std::string layer, role, advice;  // advice: muon, either, euclidean
+};
+
 struct Result {
   std::string title;
   bool diverged = false;  // some trajectory ended in a non-finite loss
@@ -112,6 +117,7 @@ struct Result {
   Table table;                       // may be empty
   std::vector<std::string> notes;    // information that a reader needs, one sentence each
   std::vector<Skipped> skipped;
+  std::vector<AdvisedLayer> advice;
   std::vector<std::string> failed_gates;  // a study's failed conditions for exit status 3
 };
 

@@ -151,6 +151,13 @@ OrderedJson claims_json(const Result& result) {
   return out;
 }
 
+OrderedJson advice_json(const Result& result) {
+  OrderedJson out = OrderedJson::array();
+  for (const AdvisedLayer& one : result.advice)
+    out.push_back({{"layer", one.layer}, {"role", one.role}, {"advice", one.advice}});
+  return out;
+}
+
 OrderedJson skipped_json(const Result& result) {
   OrderedJson out = OrderedJson::array();
   for (const Skipped& skipped : result.skipped)
@@ -305,6 +312,7 @@ OrderedJson result_json(const ResultFile& file, const Result& result, OrderedJso
   if (file.changed != nullptr && !file.changed->empty()) out["changed"] = *file.changed;
   if (!result.table.columns.empty())
     out["table"] = {{"columns", result.table.columns}, {"rows", result.table.rows}};
+  if (!result.advice.empty()) out["advice"] = advice_json(result);
   if (!result.failed_gates.empty()) out["failed_gates"] = result.failed_gates;
   if (!result.table.summary.empty()) out["table"]["summary"] = result.table.summary;
   if (!file.see.empty()) out["see"] = file.see;

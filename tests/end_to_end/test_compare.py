@@ -34,6 +34,17 @@ class CompareTest(ProgramTest):
         self.changed(lambda d: d["series"][0]["mean"].__setitem__(3, 1e9))
         self.assertRegex(self.run_program("compare a.json b.json").stdout, rf"(?m)^{self.document['series'][0]['name']} .* differs$")
 
+    def test_changed_advice_is_reported_and_fails(self):
+        document = self.result(TINY)
+        document["advice"] = [{"layer": "fc1", "role": "hidden", "advice": "muon"}, {"layer": "fc2", "role": "hidden", "advice": "either"}]
+        self.write("a.json", document)
+        document["advice"] = [{"layer": "fc1", "role": "hidden", "advice": "either"}, {"layer": "head", "role": "head", "advice": "either"}]
+        self.write("b.json", document)
+        shown = self.run_program("compare a.json b.json", 1).stdout
+        for line in (r"fc1 +muon +either +differs", r"fc2 +either +- +differs", r"head +- +either +differs", "advice for 3 of 3 layers"):
+            self.assertRegex(shown, line)
+        self.assertIn("advice for 0 of 2 layers", self.run_program("compare b.json b.json").stdout)
+
     def test_a_missing_scalar_is_reported(self):
         self.changed(lambda d: d["scalars"].pop("stable_rank_A"))
         self.assertRegex(self.run_program("compare a.json b.json", 1).stdout, r"(?m)^stable_rank_A .* missing in B$")

@@ -160,7 +160,10 @@ Result report(const Plan& plan, const std::vector<Gate>& gates, const Records& r
   add_scalars(out, all);
   draw(out, all.rows);
   for (const Row& row : all.rows) {
-    if (row.is_judged()) judge(row, out.claims());
+    if (!row.is_judged()) continue;
+    judge(row, out.claims());
+    out.result().advice.push_back(
+        {row.name(), row.pair().role, std::string(word_for(row.advice().settled))});
   }
   out.result().table = table_of(all);
   out.result().failed_gates = failed_gates(gates, all);
