@@ -301,7 +301,7 @@ test-page: build ## test the report in a headless browser: widths, console, figu
 
 test-torch: build ## test the recorder experiments/ranklab_dump.py with Debian's PyTorch
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(TORCH_PACKAGES)'
-	@RANKLAB_BUILD=$(BUILD) /usr/bin/python3 tests/torch/test_dump.py
+	@RANKLAB_BUILD=$(BUILD) /usr/bin/python3 -m unittest discover -s tests/torch -p "test_*.py"
 
 cluster-test: build ## test shards on a Slurm cluster of four nodes on this machine, with a killed task and a dead node; needs root
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(CLUSTER_PACKAGES)'

@@ -11,28 +11,60 @@ gradient e in W a, its gradient in W is G = sum of e a'. The recording keeps G a
 moment, the sum of a a'. Both are summed over all calls of the layer, all its places in the model
 and all micro-batches during the backward pass, so no activation outlives that pass. Samples with
 e = 0 (padding, positions that the loss ignores) are left out. The recording lists every parameter
-that it cannot observe, with the reason.
+that it cannot observe, with the reason; an error of the recorder never ends the training step.
 
-Needs only PyTorch 1.13 or later. Does not observe modules compiled by torch.compile or TorchScript,
-or calls into C++ that take several weights at once. Exceptions are nn.LSTM, nn.GRU and nn.RNN,
-which are computed step by step during a recording.
+Roles: an `embedding` is looked up by ids; `tied` matrices have several names in the model; the
+`head` is the only matrix with one output row per row of the largest embedding table, else the last
+used matrix in the order of model.named_modules(); in a model without an embedding the first used
+matrix in that order is `first`; all others are `hidden`.
+
+In data-parallel training each rank records its own share into `<folder>.rank<r>of<ranks>`.
+
+Needs only PyTorch 1.13 or later. A TorchFunctionMode sees every call of PyTorch, except those
+inside modules compiled by torch.compile or TorchScript. nn.LSTM, nn.GRU and nn.RNN are computed
+step by step during a recording, because PyTorch computes all their steps in one call.
 """
 import contextlib
 import ctypes
 import fnmatch
+import functools
 import json
 import os
 import shutil
+import types
 
 try:
     import torch
     import torch.nn.functional as F
     from torch import nn
-    from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+    from torch.nn.utils import parametrize
+    from torch.overrides import TorchFunctionMode
 except ModuleNotFoundError:  # the package also installs this file on systems without PyTorch
-    torch = None
+    torch, TorchFunctionMode = None, object
 
 FORMAT = "ranklab.recording/1"
+
+# The functions that are recorded, with the names of their first arguments; the factors of a product
+# come last.
+SIGNATURES = {
+    "linear": ("input", "weight"), "matmul": ("input", "other"), "__matmul__": ("input", "other"),
+    "mm": ("input", "mat2"), "bmm": ("input", "mat2"), "addmm": ("input", "mat1", "mat2"),
+    "embedding": ("weight", "indices", "padding_idx"),
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d"),
+                    ("input", "weight", "bias", "stride", "padding", "dilation", "groups"))}
+RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu",
+             "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"}
+# Functions that use a weight as a matrix but are not recorded: their causes and reasons.
+NOT_RECORDED = {
+    "einsum": ("einsum", "used by einsum, which is not recorded"),
+    "bilinear": ("bilinear", "used by a bilinear layer, which is not recorded"),
+    **dict.fromkeys(
+        ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
+        ("transposed-convolution", "used by a transposed convolution, which is not recorded"))}
+NO_TOKENS = "no-tokens", "called without a single sample (an expert without tokens)"
+# Functions whose result is the same matrix in another type, place or memory layout.
+CASTS = {"to", "type", "type_as", "float", "double", "half", "bfloat16", "cuda", "cpu",
+         "contiguous", "clone"}
 
 
 @contextlib.contextmanager
@@ -48,24 +80,65 @@ def record(model, folder, include="*", dtype=None, replace=False):
     if torch is None:
         raise ModuleNotFoundError("ranklab_dump needs PyTorch; install it with apt (python3-torch) "
                                   "or pip (torch)")
+    if dtype not in (None, torch.float32, torch.float64):
+        raise ValueError("record(): dtype must be torch.float32 or torch.float64")
+    folder, (rank, ranks) = os.fspath(folder).rstrip("/"), _rank()
+    if ranks > 1:
+        folder += f".rank{rank}of{ranks}"
     if os.path.exists(folder) and not replace:
         raise FileExistsError(f"{folder} exists; pass replace=True to record() to replace it")
     recording = _Recording(model, include, dtype)
-    with recording.patched_functions():
-        yield recording
+    try:
+        with _Watch(recording):
+            yield recording
+    finally:
+        recording.stop()
     recording.write(folder)
+
+
+class _Watch(TorchFunctionMode):
+    """Hands every call of a built-in function of PyTorch to the recording."""
+
+    def __init__(self, recording):
+        super().__init__()
+        self.recording = recording
+
+    def __torch_function__(self, function, kinds, args=(), kwargs=None):
+        # PyTorch turns the mode off in here; `with self` turns it on again.
+        kwargs = kwargs or {}
+        name = getattr(function, "__name__", "")
+        if name in RECURRENT and torch.is_grad_enabled():
+            weights = self.recording.weights_among(args)
+            try:
+                if weights:
+                    with self:
+                        return _recurrent(name, *args)
+            except Exception as error:  # PyTorch computes it, and reports errors of the caller
+                self.recording.fail(weights, error)
+        own = all(kind in (torch.Tensor, nn.Parameter) for kind in kinds)
+        if own and isinstance(function, types.FunctionType) and _asks_for_modes(function):
+            with self:
+                return _body(function)(*args, **kwargs)
+        out = function(*args, **kwargs)
+        self.recording.observe(name, args, kwargs, out)
+        return out
+
+
+class _Refused(Exception):
+    """A use of a weight that is not recorded: its cause, a stable code, and the reason."""
 
 
 class _Matrix:
     """The sums for one block of rows of a parameter, used as a matrix or as an embedding."""
 
-    def __init__(self, name, parameter, kind, first_row, transposed, order):
-        self.name, self.parameter, self.kind = name, parameter, kind
-        self.first_row, self.transposed, self.order = first_row, transposed, order
+    def __init__(self, name, kind, place):
+        self.name, self.kind = name, kind
+        self.first_row, self.rows, self.transposed = place
         self.moment = self.gradient = None
         self.samples = self.dropped = self.calls = 0
+        self.negligible = self.negligible_trace = 0
 
-    def add(self, inputs, errors, dtype):
+    def add(self, inputs, errors, dtype, size):
         """inputs: samples x k; errors: samples x m, the gradient of the loss in the outputs."""
         used = (errors != 0).any(1)
         kept = int(used.sum())
@@ -76,277 +149,448 @@ class _Matrix:
             inputs, errors = inputs[used], errors[used]
         errors = errors.to(dtype)
         if self.kind == "embedding":  # inputs are ids of one-hot vectors: a diagonal moment
-            size = len(self.parameter)
             moment = torch.bincount(inputs, minlength=size).to(dtype)
             zeros = torch.zeros(errors.shape[1], size, dtype=dtype, device=errors.device)
             gradient = zeros.index_add_(1, inputs, errors.t())
+            squares = torch.ones(kept, dtype=dtype, device=errors.device)
         else:
             inputs = inputs.to(dtype)
             moment, gradient = inputs.t() @ inputs, errors.t() @ inputs
+            squares = inputs.square().sum(1)
         self.moment = moment if self.moment is None else self.moment + moment
         self.gradient = gradient if self.gradient is None else self.gradient + gradient
+        norms = errors.square().sum(1)
+        negligible = norms < 1e-10 * norms.mean()  # a mask of -30 leaves 1e-26, a learned token not
+        self.negligible = self.negligible + negligible.sum()
+        self.negligible_trace = self.negligible_trace + squares[negligible].sum()
+
+    def negligible_share(self):
+        """The share of tr(second moment) from samples that hardly enter the gradient."""
+        trace = float(self.moment.diagonal().sum() if self.moment.dim() == 2 else self.moment.sum())
+        return float(self.negligible_trace) / trace if trace else 0.0
+
+    def part(self, tensor):
+        """The rows of a tensor shaped like the parameter, in the shape of self.gradient."""
+        if self.kind == "convolution":
+            return tensor.reshape(len(tensor), -1)
+        rows = tensor.reshape(-1, tensor.shape[-1])[self.first_row:self.first_row + self.rows]
+        return rows.t() if self.transposed != (self.kind == "embedding") else rows
+
+
+class _Origin:
+    """What a tensor computed from weights alone is made of.
+
+    source: the tensor of which it is a cast; name: the weight that it is, if a parametrization
+    computed it. Neither is set for any other function of weights.
+    """
+
+    def __init__(self, recording, names, source=None, name=None):
+        self.recording, self.names, self.source, self.name = recording, names, source, name
 
 
 class _Recording:
     def __init__(self, model, include, dtype):
-        self.parameters, self.tied = {}, {}
-        named = ((f"{module}.{own}" if module else own, parameter)
-                 for module, part in model.named_modules()
-                 for own, parameter in part.named_parameters(recurse=False))
-        for name, parameter in named:
-            first = next((known for known, other in self.parameters.items()
-                          if other is parameter), None)
-            if first is None:
-                self.parameters[name] = parameter
-            else:
-                self.tied.setdefault(first, []).append(name)
         self.include, self.dtype = include, dtype
-        self.matrices, self.unobserved = {}, {}
-        # Uses of all weights, recorded or not: they decide which layers are first and last.
-        self.uses, self.first_use, self.last_use, self.embeds = 0, {}, {}, False
-        self.before = {name: None if p.grad is None else p.grad.detach().clone()
-                       for name, p in self.parameters.items()}
-        self.places = {}
+        self.parameters, self.known, self.tied, self.order = {}, {}, {}, {}
+        # The causes of refusals: parameter name -> (code, sentence).
+        self.refused, self.touched = {}, {}
+        self.matrices, self.sizes = {}, {}
+        # Uses of all weights, recorded or not: they decide the roles.
+        self.uses, self.tables, self.without_grad, self.fed = {}, {}, set(), set()
+        self.arrived, self.scales, self.lost = False, {}, None
+        self.rank, self.ranks = _rank()
+        # Weights computed by a parametrization: name -> names of the parameters behind it.
+        self.computed, self.attributes, self.hooks = {}, [], []
+        for path, module in model.named_modules():
+            prefix = path and path + "."
+            try:
+                self.add_module(prefix, module)
+            except Exception as error:
+                self.fail([name for name in self.parameters if name.startswith(prefix)], error)
+        self.before, self.places = {}, {}
         for name, parameter in self.parameters.items():
-            self.places.setdefault(_storage(parameter), []).append(name)
+            try:
+                self.check_type(name, parameter)
+                if parameter.grad is not None:
+                    self.before[name] = _whole(parameter.grad).clone()
+                if parameter.numel():
+                    self.places.setdefault(_storage(parameter), []).append(name)
+            except Exception as error:
+                self.fail([name], error)
+
+    def add_module(self, prefix, module):
+        if (isinstance(module, torch.jit.ScriptModule)
+                or type(module).__name__ == "OptimizedModule"
+                or getattr(module, "_compiled_call_impl", None) is not None):
+            for name, _ in module.named_parameters():
+                self.refuse(prefix + name, "compiled", "inside a module compiled by torch.compile "
+                            "or TorchScript, whose calls cannot be observed")
+        if parametrize.is_parametrized(module):
+            for own, weight in module.parametrizations.items():
+                inside = f"{prefix}parametrizations.{own}."
+                self.add_computed(prefix + own, inside, [n for n, _ in weight.named_parameters()])
+                self.hooks.append(weight.register_forward_hook(
+                    functools.partial(self.mark_computed, prefix + own)))
+        parameters = dict(module.named_parameters(recurse=False))
+        for own, parameter in parameters.items():
+            name = prefix + own
+            first = self.known.setdefault(parameter, name)
+            if first != name:
+                self.tied.setdefault(first, []).append(name)
+                continue
+            self.parameters[name] = parameter
+            self.order.setdefault(name, len(self.order))
+            # Older parametrizations store the computed weight as a plain attribute.
+            for end in ("_orig", "_v"):
+                plain = own[:-len(end)]
+                if own.endswith(end) and isinstance(vars(module).get(plain), torch.Tensor):
+                    self.attributes.append((module, plain, prefix + plain))
+                    self.add_computed(prefix + plain, prefix,
+                                      [n for n in parameters if n.startswith(plain + "_")])
+
+    def add_computed(self, name, prefix, owns):
+        self.computed[name] = [prefix + own for own in owns]
+        self.order.setdefault(name, len(self.order))
+
+    def check_type(self, name, parameter):
+        """Refuses parameters that hold no whole real matrix."""
+        kind = type(parameter).__name__
+        if "Uninitialized" in kind:
+            self.refuse(name, "uninitialized", "a lazy parameter without a shape")
+        elif kind in ("FlatParameter", "DTensor") or hasattr(parameter, "_sharded_size"):
+            self.refuse(name, "sharded", "sharded (FSDP or DTensor): no process has the whole "
+                        "gradient of the matrix")
+        elif parameter.is_complex():
+            self.refuse(name, "complex", "a complex matrix, which is not recorded")
+
+    def stop(self):
+        for hook in self.hooks:
+            hook.remove()
+
+    def refuse(self, name, cause, reason):
+        self.refused.setdefault(name, (cause, reason))
+
+    def fail(self, names, error):
+        for name in names:
+            self.refuse(name, *(error.args if isinstance(error, _Refused) else (
+                "recorder-error", f"the recorder failed: {' '.join(str(error).split())}")))
+
+    # Which weight a tensor is -------------------------------------------------------------------
+
+    def mark_computed(self, name, _module, _inputs, out):
+        """Remembers the result of a parametrization."""
+        if isinstance(out, torch.Tensor):
+            out._ranklab_origin = _Origin(self, self.computed[name], name=name)
+
+    def origin(self, tensor):
+        """(origin, the tensor that carries it) of a tensor or of the tensor that it views."""
+        for base in (tensor, tensor._base):
+            for module, own, name in self.attributes if base is not None else ():
+                if vars(module).get(own) is base:
+                    return _Origin(self, self.computed[name], name=name), base
+            found = getattr(base, "_ranklab_origin", None)
+            if found is not None and found.recording is self:
+                return found, base
+        return None, None
+
+    def names(self, tensor):
+        """Names of the parameters of which alone the tensor is a view, a cast or a function."""
+        if torch.is_grad_enabled() and not tensor.requires_grad:
+            return []
+        origin, _ = self.origin(tensor)
+        return self.places.get(_storage(tensor), []) if origin is None else origin.names
+
+    def locate(self, weight, match):
+        """(name, (first row, rows, transposed)) of the weight that contains a tensor, or None.
+
+        match(tensor, weight): the place of the tensor in the weight, or None.
+        """
+        if torch.is_grad_enabled() and not weight.requires_grad:
+            return None
+        origin, base = self.origin(weight)
+        if origin is None:
+            candidates = [(n, self.parameters[n]) for n in self.places.get(_storage(weight), ())]
+        elif origin.name is not None:
+            candidates = [(origin.name, base)]
+        elif origin.source is None:
+            return None
+        elif origin.source.stride() == base.stride():  # take the same view of the cast tensor
+            start = origin.source.storage_offset() - base.storage_offset()
+            return self.locate(origin.source.as_strided(
+                weight.shape, weight.stride(), weight.storage_offset() + start), match)
+        elif _whole_of(weight, base):  # in another layout only the whole matrix can be followed
+            return self.locate(origin.source, match)
+        elif base.dim() == 2 and _whole_of(weight, base.t()):
+            return self.locate(origin.source.t(), match)
+        else:
+            return None
+        for name, whole in candidates:
+            place = match(weight, whole)
+            if place is not None:
+                self.sizes[name] = tuple(whole.shape)
+                return name, place
+        return None
+
+    def matrix(self, weight):
+        return self.locate(weight, _rows_of) if weight.dim() == 2 else None
 
     # Uses ---------------------------------------------------------------------------------------
 
-    def owner(self, weight):
-        """(name, first row, transposed) of the parameter that contains a weight matrix, or None."""
-        if not isinstance(weight, torch.Tensor) or weight.dim() != 2:
-            return None
-        for name in self.places.get(_storage(weight), ()):
-            parameter = self.parameters[name]
-            columns = parameter.shape[-1]
-            offset = weight.storage_offset() - parameter.storage_offset()
-            if not 0 <= offset < parameter.numel() or not parameter.is_contiguous():
-                continue
-            if (weight.dim() == 2 and weight.shape[1] == columns and weight.stride(0) == columns
-                    and offset % columns == 0):
-                return name, offset // columns, False
-            if weight.shape[0] == columns and weight.stride(1) == columns and offset % columns == 0:
-                return name, offset // columns, True
-        return None
+    def observe(self, function, args, more, out):
+        """Notes what one call of a built-in function does with weights; never raises."""
+        names = []
+        try:
+            operands = list(_tensors([*args, *more.values()]))
+            made_of = [self.names(tensor) for tensor in operands]
+            names = list(dict.fromkeys(name for each in made_of for name in each))
+            first = next(_tensors([out]), None)
+            if not names or first is None:
+                return
+            if not torch.is_grad_enabled():
+                if function in SIGNATURES or function in RECURRENT or function in NOT_RECORDED:
+                    self.without_grad.update(names)
+                return
+            view = first.numel() and _storage(first) in [_storage(t) for t in operands]
+            if view or not first.requires_grad:
+                return
+            if function in CASTS:
+                if made_of[0] and first.shape == operands[0].shape:
+                    first._ranklab_origin = _Origin(self, names, source=operands[0])
+            elif function in NOT_RECORDED:
+                raise _Refused(*NOT_RECORDED[function])
+            elif not (function in SIGNATURES and self.use(function, args, more, first)):
+                for name in names:
+                    self.touched.setdefault(name, function.strip("_"))
+                if all(each or tensor.dim() == 0 for tensor, each in zip(operands, made_of)):
+                    for tensor in _tensors([out]):
+                        tensor._ranklab_origin = _Origin(self, names)
+        except Exception as error:
+            self.fail(names, error)
+            self.lost = self.lost if names else error
 
-    def owners(self, tensor):
-        """Names of the parameters that share storage with `tensor`."""
-        return self.places.get(_storage(tensor), []) if isinstance(tensor, torch.Tensor) else []
+    def use(self, function, args, more, out):
+        """Records a call that uses a weight as a matrix; False if it cannot be recorded."""
+        spellings = SIGNATURES[function]
+        given = {**dict(zip(spellings, args)), **more}
+        if function == "embedding":
+            return self.embedding(given["weight"], given["indices"],
+                                  given.get("padding_idx", -1), out)
+        if function.startswith("conv"):
+            return self.convolution(out=out, **given)
+        left, right = (given[name] for name in spellings[-2:])
+        return self.product(left, right.t() if function == "linear" else right, out)
 
     def record_use(self, found, kind, inputs, output,
                    errors_of=lambda g: g.reshape(-1, g.shape[-1])):
-        """Records one use of the weight `found` (a result of owner()).
+        """Records one use of the weight `found` (a result of locate()).
 
         Once the gradient in `output` arrives, inputs() returns samples x k, and errors_of turns the
         gradient into samples x m.
         """
-        if found is None or output.grad_fn is None or not self.parameters[found[0]].requires_grad:
+        name, place = found
+        size = self.sizes[name]
+        if kind == "embedding":
+            self.tables[name] = size[0]
+        else:
+            self.uses.setdefault(name, set()).add(size[-1] if place[2] else place[1])
+        if output.numel():
+            self.fed.add(name)
+        if output.is_complex() or not self.included(name):
             return
-        name, first_row, transposed = found
-        self.uses += 1
-        self.embeds |= kind == "embedding"
-        if kind == "matrix":
-            self.first_use.setdefault(name, self.uses)
-            self.last_use[name] = self.uses
-        if not fnmatch.fnmatch(name, self.include):
-            return
-        matrix = self.matrices.setdefault(
-            (name, first_row, kind),
-            _Matrix(name, self.parameters[name], kind, first_row, transposed, len(self.matrices)))
+        matrix = self.matrices.setdefault((name, kind, place), _Matrix(name, kind, place))
 
         # A hook on the node, not the tensor: later in-place changes of the output do not affect it.
         def add_gradient(_, gradients):
-            if gradients[0] is not None:
+            if gradients[0] is None:
+                return
+            try:
                 with torch.no_grad():
                     on_cpu = gradients[0].device.type == "cpu"
                     dtype = self.dtype or (torch.float64 if on_cpu else torch.float32)
-                    matrix.add(inputs(), errors_of(gradients[0]), dtype)
+                    matrix.add(inputs(), errors_of(gradients[0]), dtype, size[0])
+                    self.arrived = True
+            except Exception as error:
+                self.fail([name], error)
 
         output.grad_fn.register_hook(add_gradient)
 
-    def mark_unobserved(self, name, reason):
-        self.unobserved.setdefault(name, reason)
-
     # Functions that use weights -----------------------------------------------------------------
-
-    def linear(self, original, x, weight, bias=None):
-        out = original(x, weight, bias)
-        x = x.detach()
-        self.record_use(self.owner(weight), "matrix", lambda: x.reshape(-1, x.shape[-1]), out)
-        return out
-
-    def addmm(self, original, bias, x, weight, **scales):
-        out = original(bias, x, weight, **scales)
-        self.product(x, weight, out)
-        return out
-
-    def matmul(self, original, left, right, **more):
-        out = original(left, right, **more)
-        self.product(left, right, out)
-        return out
 
     def product(self, left, right, out):
         """out = left @ right, where one factor is a weight or a stack of weights."""
-        used = self.owners(left) + self.owners(right)
-        if not used:
-            return
-        if left.dim() < 2 or right.dim() < 2:
-            for name in used:
-                self.mark_unobserved(name, "used in a product with a vector, which is not recorded")
-            return
+        both = self.names(left) and self.names(right)
+        if right.dim() < 2:
+            raise _Refused("vector", "used in a product with a vector, which is not recorded")
+        # A parameter with a batch axis is a sample (a learned query). Two matrices of parameters
+        # are a regularizer or a product of weights, and their rows are no samples.
+        if both and left.dim() == right.dim():
+            return False
         left_value, right_value = left.detach(), right.detach()
-        of_right, of_left = (self.owner(w.t()) if w.dim() == 2 else None
-                             for w in (right, left.transpose(-1, -2)))
+        of_right = self.matrix(right.t()) if right.dim() == 2 else None
+        of_left = self.matrix(left) if left.dim() == 2 else None
+        stack = [self.matrix(w.t()) for w in right] if right.dim() == left.dim() == 3 else [None]
         if of_right is not None:
             self.record_use(of_right, "matrix",
                             lambda: left_value.reshape(-1, left_value.shape[-1]), out)
         elif of_left is not None:
             columns = lambda t: t.transpose(-1, -2).reshape(-1, t.shape[-2])
             self.record_use(of_left, "matrix", lambda: columns(right_value), out, columns)
-        elif right.dim() == 3 and left.dim() == 3 and self.owner(right[0].t()) is not None:
-            for e in range(len(right)):
-                self.record_use(self.owner(right[e].t()), "matrix", lambda e=e: left_value[e], out,
+        elif None not in stack:
+            for e, found in enumerate(stack):
+                self.record_use(found, "matrix", lambda e=e: left_value[e], out,
                                 lambda g, e=e: g[e])
+        elif left.dim() > 2 and right.dim() > 2:
+            raise _Refused("batched-product", "used in a batched product, which is not recorded")
         else:
-            for name in used:
-                self.mark_unobserved(name, "used in a batched product, which is not recorded")
+            return False
+        return True
 
-    def einsum(self, original, *operands):
-        is_list = len(operands) == 2 and isinstance(operands[1], (list, tuple))
-        flat = operands[1] if is_list else operands[1:]
-        for operand in flat:
-            for name in self.owners(operand):
-                self.mark_unobserved(name, "used by einsum, which is not recorded")
-        return original(*operands)
-
-    def embedding(self, original, ids, weight, padding_idx=None, *more, **options):
-        out = original(ids, weight, padding_idx, *more, **options)
-        found = self.owner(weight)
-        padding = None if padding_idx is None else padding_idx % len(weight)
+    def embedding(self, weight, ids, padding, out):
+        found = self.matrix(weight)
+        if found is None:
+            return False
 
         def errors_of(g):
             g = g.reshape(-1, g.shape[-1])
-            return g if padding is None else g * (ids.reshape(-1, 1) != padding)
+            return g if padding < 0 else g * (ids.reshape(-1, 1) != padding)
 
         self.record_use(found, "embedding", lambda: ids.reshape(-1), out, errors_of)
-        return out
+        return True
 
-    def conv(self, original, x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-        out = original(x, weight, bias, stride, padding, dilation, groups)
-        for name in self.owners(weight):
-            dims = weight.dim() - 2
-            if groups != 1:
-                self.mark_unobserved(
-                    name, f"a convolution with {groups} groups ({groups} matrices), "
-                    "which is not recorded")
-                continue
-            each = lambda v: (v,) * dims if isinstance(v, int) else tuple(v)
-            value, steps, gaps = x.detach(), each(stride), each(dilation)
-            if padding == "same":
-                total = [d * (k - 1) for d, k in zip(gaps, weight.shape[2:])]
-                pads = [(t // 2, t - t // 2) for t in total]
-            else:
-                pads = [(p, p) for p in each(0 if padding == "valid" else padding)]
-            by_batch = value if value.dim() == dims + 2 else value.unsqueeze(0)
-            inputs = lambda: _patches(by_batch, weight.shape[2:], steps, pads, gaps)
-            batched = lambda g: g if g.dim() == dims + 2 else g.unsqueeze(0)
-            errors_of = lambda g: batched(g).movedim(1, -1).reshape(-1, weight.shape[0])
-            self.record_use((name, 0, False), "matrix", inputs, out, errors_of)
-        return out
+    def convolution(self, input, weight, out, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        found = self.locate(weight, _whole_of)
+        if found is None:
+            return False
+        if groups != 1:
+            raise _Refused("grouped-convolution", f"a convolution with {groups} groups "
+                           f"({groups} matrices), which is not recorded")
+        dims = weight.dim() - 2
+        each = lambda v: (v,) * dims if isinstance(v, int) else tuple(v) * (dims // len(v) or 1)
+        value, steps, gaps, kernel = input.detach(), each(stride), each(dilation), weight.shape[2:]
+        if padding == "same":
+            total = [d * (k - 1) for d, k in zip(gaps, kernel)]
+            pads = [(t // 2, t - t // 2) for t in total]
+        else:
+            pads = [(p, p) for p in each(0 if padding == "valid" else padding)]
+        batched = lambda t: t if t.dim() == dims + 2 else t.unsqueeze(0)
+        errors_of = lambda g: batched(g).movedim(1, -1).reshape(-1, weight.shape[0])
+        self.record_use(found, "convolution",
+                        lambda: _patches(batched(value), kernel, steps, pads, gaps), out, errors_of)
+        return True
 
-    def recurrent(self, original, module, x, hx=None):
-        if getattr(module, "proj_size", 0):
-            for name, parameter in self.parameters.items():
-                if any(parameter is own for own in module.parameters(recurse=False)):
-                    self.mark_unobserved(
-                        name, "a recurrent layer with proj_size, which is not recorded")
-            return original(module, x, hx)
-        return _recurrent(module, x, hx)
-
-    @contextlib.contextmanager
-    def patched_functions(self):
-        # Accepted names of the first arguments, for callers that pass keywords.
-        pair, layer = (("input",), ("other", "mat2")), (("input",), ("weight",))
-        patches = [(F, "linear", self.linear, layer),
-                   (torch, "addmm", self.addmm, (("input",), ("mat1",), ("mat2",))),
-                   (torch, "einsum", self.einsum, ()), (F, "embedding", self.embedding, layer)]
-        patches += [(torch, name, self.matmul, pair) for name in ("matmul", "bmm", "mm")]
-        patches += [(torch.Tensor, name, self.matmul, pair)
-                    for name in ("matmul", "__matmul__", "bmm", "mm")]
-        patches += [(F, name, self.conv, layer) for name in ("conv1d", "conv2d", "conv3d")]
-        patches += [(cls, "forward", self.recurrent, ((), ("input",)))
-                    for cls in (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell, nn.RNNCell)]
-        with contextlib.ExitStack() as stack:
-            for place, name, handler, names in patches:
-                original = getattr(place, name)
-                own = name in vars(place)
-                setattr(place, name, _around(handler, original, names))
-                if own:
-                    stack.callback(setattr, place, name, original)
-                else:
-                    stack.callback(delattr, place, name)
-            yield
+    def weights_among(self, args):
+        try:
+            return [name for tensor in _tensors(args) for name in self.names(tensor)]
+        except Exception:
+            return []
 
     # The recording ------------------------------------------------------------------------------
 
-    def mismatch(self, name):
-        """Why the recorded uses do not explain the parameter's gradient; None if they do."""
-        parameter = self.parameters[name]
-        uses = [m for m in self.matrices.values() if m.name == name]
-        if len({m.kind for m in uses}) > 1:
-            return ("tied: its gradient sums its uses as an embedding and as a matrix, "
+    def included(self, name):
+        return any(fnmatch.fnmatch(n, self.include) for n in [name, *self.computed.get(name, ())])
+
+    def judge(self, name):
+        """(cause, reason) why the recorded uses are not the gradient of a weight, or None."""
+        uses = sorted((m for m in self.matrices.values()
+                       if m.name == name and m.gradient is not None), key=lambda m: m.first_row)
+        kinds = {m.kind for m in uses}
+        if "embedding" in kinds and len(kinds) > 1:
+            return ("tied", "tied: its gradient sums its uses as an embedding and as a matrix, "
                     "which have different inputs")
-        if parameter.grad is None:  # already cleared by the optimizer
-            return None
-        first = uses[0].gradient
-        seen = torch.zeros(parameter.numel() // parameter.shape[-1], parameter.shape[-1],
-                           dtype=first.dtype, device=parameter.device)
-        if (first.shape[0] == parameter.shape[0] and parameter.dim() > 2
-                and first.numel() == parameter.numel()):
-            seen = first  # a convolution
+        if len({m.transposed for m in uses}) > 1:
+            return ("both-orientations", "used both as W and as its transpose, which have "
+                    "different inputs")
+        if any(a.first_row + a.rows > b.first_row for a, b in zip(uses, uses[1:])):
+            return ("overlap", "its uses overlap: some use more rows than others")
+        parameter = self.parameters.get(name)
+        if parameter is None or parameter.grad is None or self.ranks > 1:
+            return None  # computed by a parametrization, cleared, or averaged over the ranks
+        grad = _whole(parameter.grad).to(uses[0].gradient.dtype)
+        if not grad.any():
+            return None  # cleared
+        seen = torch.zeros_like(grad, memory_format=torch.contiguous_format)
+        for m in uses:
+            m.part(seen).add_(m.gradient)
+        candidates = [grad]
+        if name in self.before:
+            candidates.append(grad - self.before[name].to(grad.dtype))
+        product = lambda a, b: float((a * b).sum())
+        cosine, scale = max((product(seen, c) / max(float(seen.norm() * c.norm()), 1e-300),
+                             product(seen, c) / product(seen, seen)) for c in candidates)
+        if cosine >= 0.999:
+            self.scales[name] = scale
+        elif name in self.touched:
+            return ("other-use", f"its gradient has a regularizer or another use ("
+                    f"{self.touched[name]}) that was not observed as a matrix (cosine "
+                    f"{cosine:.3f})")
         else:
-            for m in uses:
-                part = m.gradient.t() if m.transposed != (m.kind == "embedding") else m.gradient
-                seen[m.first_row:m.first_row + len(part)] += part
-        seen = seen.reshape(-1)
-        whole = parameter.grad.detach().reshape(-1).to(seen.dtype)
-        before = self.before[name]
-        candidates = [whole]
-        if before is not None:
-            candidates.append(whole - before.reshape(-1).to(seen.dtype))
-        cosine = max(float(seen @ c / (seen.norm() * c.norm()).clamp_min(1e-300))
-                     for c in candidates)
-        if cosine < 0.999:
-            return (f"the recorded uses do not explain its gradient (cosine {cosine:.3f}): it has "
-                    "uses that were not observed, or its gradient was changed")
+            return ("gradient-changed", "its gradient was changed, or a part of its forward pass "
+                    f"ran before the recording (cosine {cosine:.3f})")
         return None
+
+    def why_not(self, m, verdicts):
+        """(cause, reason) why a matrix is not judged, or None."""
+        for name in [m.name, *self.computed.get(m.name, ())]:
+            if name in self.refused:
+                return self.refused[name]
+        if m.samples + m.dropped == 0:
+            return NO_TOKENS
+        if not torch.isfinite(m.gradient).all():
+            return "not-finite", "its gradient is not finite"
+        if not m.gradient.any():
+            return ("zero-gradient", "its gradient is exactly zero (for example behind a layer "
+                    "with zero weights)")
+        if m.name not in verdicts:
+            verdicts[m.name] = self.judge(m.name)
+        return verdicts[m.name]
+
+    def roles(self):
+        """Head and first; see the head of this file."""
+        used = sorted(self.uses, key=self.order.get)
+        rows = max(self.tables.values(), default=None)
+        heads = [name for name in used if rows in self.uses[name]]
+        roles = {} if self.tables else dict.fromkeys(used[:1], "first")
+        roles.update(dict.fromkeys(heads if len(heads) == 1 else used[-1:], "head"))
+        return roles
 
     def layers(self):
         """(matrix, entry) for every observed matrix."""
-        uses = [m for m in self.matrices.values() if m.gradient is not None]
-        last = max(self.last_use, key=self.last_use.get, default=None)
-        first = None if self.embeds else min(self.first_use, key=self.first_use.get, default=None)
-        for m in sorted(uses, key=lambda m: m.order):
-            name = m.name[:-len(".weight")] if m.name.endswith(".weight") else m.name
-            rows, all_rows = len(m.gradient), m.parameter.shape[0]
-            role = ("tied" if m.name in self.tied else m.kind if m.kind == "embedding" else
-                    "head" if m.name == last else "first" if m.name == first else "hidden")
-            entry = {"name": name, "parameter": m.name, "samples": m.samples, "dropped": m.dropped,
-                     "calls": m.calls, "role": role}
-            if (m.kind == "matrix" and m.name.endswith("in_proj_weight")
-                    and all_rows == 3 * m.parameter.shape[1]):
-                size = all_rows // 3
-                entry.update(parts=rows // size, first_part=m.first_row // size + 1)
-            elif (m.parameter.dim() == 3
-                  and rows * m.gradient.shape[1] * len(m.parameter) == m.parameter.numel()):
-                entry.update(parts=1, first_part=m.first_row // m.parameter.shape[1] + 1)
-            reason = self.unobserved.get(m.name) or self.mismatch(m.name)
-            if reason:
-                entry["reason"] = reason
+        roles, verdicts = self.roles(), {}
+        for m in self.matrices.values():
+            if m.gradient is None:
+                continue
+            parameter = self.parameters.get(m.name)
+            entry = {"name": m.name[:-len(".weight")] if m.name.endswith(".weight") else m.name,
+                     "parameter": m.name, "samples": m.samples, "dropped": m.dropped,
+                     "calls": m.calls,
+                     "role": ("tied" if m.name in self.tied else m.kind if m.kind == "embedding"
+                              else roles.get(m.name, "hidden"))}
+            try:
+                entry.update(negligible_samples=int(m.negligible),
+                             negligible_share=m.negligible_share())
+                if parameter is None:
+                    size = _product(self.sizes[m.name])
+                    behind = self.computed[m.name]
+                    entry.update(parametrized=True, computed_from=behind, parameter=max(
+                        behind, key=lambda name: self.parameters[name].numel() == size))
+                else:
+                    entry.update(_parts(m, parameter))
+                    earlier = self.before.get(m.name)  # unless cleared, a part of the gradient
+                    if parameter.grad is not None and (earlier is None or not earlier.any()):
+                        entry["gradient_norm"] = float(m.part(_whole(parameter.grad)).norm())
+                why = self.why_not(m, verdicts)
+                scale = self.scales.get(m.name, 1)
+                if abs(scale - 1) > 0.01:
+                    entry["scaled"] = scale
+            except Exception as error:
+                self.fail([m.name], error)
+                why = self.refused[m.name]
+            if why:
+                entry["cause"], entry["reason"] = why
             yield m, entry
 
     def write(self, folder):
-        partial = folder.rstrip("/") + ".partial"
+        partial = folder + ".partial"
         shutil.rmtree(partial, ignore_errors=True)
         os.makedirs(partial)
         layers, seen = [], set()
@@ -356,24 +600,71 @@ class _Recording:
             _save(os.path.join(partial, entry["file"]),
                   {moment: matrix.moment, "gradient": matrix.gradient})
             layers.append(entry)
-            seen.add(matrix.name)
-        others = {name: self.reason_unobserved(name)
+            seen.update([matrix.name, entry["parameter"]])
+        others = {name: self.why_not_seen(name, seen)
                   for name in self.parameters if name not in seen}
+        recording = {"format": FORMAT, "layers": layers,
+                     "not_seen": {name: reason for name, (_, reason) in others.items()},
+                     "causes": {name: cause for name, (cause, _) in others.items()},
+                     "tied": self.tied}
+        if self.ranks > 1:
+            recording.update(rank=self.rank, ranks=self.ranks)
         with open(os.path.join(partial, "recording.json"), "w", encoding="utf-8") as file:
-            json.dump({"format": FORMAT, "layers": layers, "not_seen": others, "tied": self.tied},
-                      file, indent=1)
+            json.dump(recording, file, indent=1)
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(partial, folder)
 
-    def reason_unobserved(self, name):
+    def why_not_seen(self, name, seen):
+        """(cause, reason) why no use of a parameter was recorded."""
         parameter = self.parameters[name]
+        refused = self.refused.get(name)
+        if refused and refused[0] in ("sharded", "uninitialized"):  # without a shape of its own
+            return refused
         if parameter.dim() < 2:
-            return "no matrix"  # part of the format: ranklab reads this reason
-        if not fnmatch.fnmatch(name, self.include):
-            return "not selected by include"
+            return "no-matrix", "no matrix"  # part of the format: ranklab reads this reason
+        if not self.included(name):
+            return "not-included", "not selected by include"
         if not parameter.requires_grad:
-            return "frozen (requires_grad is False)"
-        return self.unobserved.get(name, "no use that can be recorded")
+            return "frozen", "frozen (requires_grad is False)"
+        for computed, behind in self.computed.items():
+            if name in behind and computed in seen:
+                return "parametrized", f"a part of {computed}, which is recorded instead"
+        if refused:
+            return refused
+        if name in self.uses or name in self.tables:
+            if name not in self.fed:
+                return NO_TOKENS
+            if not self.arrived:
+                return ("no-backward", "its forward pass was observed, but no backward pass ran "
+                        "inside the with block")
+            return "not-in-loss", "no gradient reached its output: the loss does not depend on it"
+        if self.lost is not None:  # an error in a call whose weights are not known
+            self.fail([name], self.lost)
+            return self.refused[name]
+        if name in self.touched:
+            return ("function", f"used by {self.touched[name]} in a way that is not recorded, for "
+                    "example as a term or to compute another weight")
+        if name in self.without_grad:
+            return "no-grad", "used only under torch.no_grad()"
+        grad, before = parameter.grad, self.before.get(name)
+        if grad is not None and (before is None or not torch.equal(_whole(grad), before)):
+            return ("forward-before", "it received a gradient, but its forward pass ran before the "
+                    "with block")
+        return ("not-called", "not used inside the with block (a module that is not called, or an "
+                "expert without tokens)")
+
+
+def _rank():
+    """(rank, number of ranks) of this process."""
+    distributed = torch.distributed
+    if not distributed.is_available() or not distributed.is_initialized():
+        return 0, 1
+    return distributed.get_rank(), distributed.get_world_size()
+
+
+def _whole(gradient):
+    gradient = gradient.detach()
+    return gradient.to_dense() if gradient.is_sparse else gradient
 
 
 def _storage(tensor):
@@ -381,14 +672,61 @@ def _storage(tensor):
     return storage.data_ptr()
 
 
-def _around(handler, original, names):
-    def call(*args, **more):
-        args = list(args)
-        for spellings in names[len(args):]:
-            args += [more.pop(name) for name in spellings if name in more]
-        return handler(original, *args, **more)
+def _tensors(values):
+    """All tensors in nested lists and tuples."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)
 
-    return call
+
+def _rows_of(part, whole):
+    """(first row, rows, transposed) of the rows of a weight that a matrix is, or None."""
+    if whole.dim() < 2 or whole.dim() > 2 and not whole.is_contiguous():
+        return None
+    columns, (step, stride) = whole.shape[-1], whole.stride()[-2:]
+    first, rest = divmod(part.storage_offset() - whole.storage_offset(), max(step, 1))
+    for transposed, rows in ((False, part), (True, part.t())):
+        fits = all(size == 1 or found == expected
+                   for size, found, expected in zip(rows.shape, rows.stride(), (step, stride)))
+        if (fits and rest == 0 and rows.shape[1] == columns
+                and 0 <= first <= whole.numel() // columns - len(rows)):
+            return first, len(rows), transposed
+    return None
+
+
+def _whole_of(part, whole):
+    """(first row, rows, transposed) if a tensor is a whole weight, else None."""
+    geometry = lambda t: (t.shape, t.stride(), t.storage_offset())
+    return (0, len(whole), False) if geometry(part) == geometry(whole) else None
+
+
+def _parts(m, parameter):
+    """The entries for a block of the projections of attention or for an expert of a stack."""
+    if (m.kind == "matrix" and m.name.endswith("in_proj_weight")
+            and parameter.shape[0] == 3 * parameter.shape[1]):
+        size = parameter.shape[1]
+        return {"parts": m.rows // size, "first_part": m.first_row // size + 1}
+    if parameter.dim() == 3 and m.gradient.numel() * len(parameter) == parameter.numel():
+        return {"parts": 1, "first_part": m.first_row // parameter.shape[1] + 1}
+    return {}
+
+
+def _asks_for_modes(function):
+    """Whether a Python function of PyTorch offers each call to the mode before it runs."""
+    return any(name.startswith("has_torch_function") and name in function.__globals__
+               for name in function.__code__.co_names)
+
+
+def _body(function):
+    """A copy of such a function that runs at once, so that the mode sees the calls inside it."""
+    never = {name: lambda *_: False for name in function.__code__.co_names
+             if name.startswith("has_torch_function")}
+    copy = types.FunctionType(function.__code__, {**function.__globals__, **never},
+                              function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
 
 
 def _patches(x, kernel, stride, padding, dilation):
@@ -416,78 +754,63 @@ def _product(numbers):
 
 def _cell(kind, gates_x, gates_h, state):
     """One step of a recurrent layer, given W_ih x and W_hh h; state is (h, c) or (h,)."""
-    if kind == "LSTM":
+    if kind == "lstm":
         i, f, g, o = (gates_x + gates_h).chunk(4, -1)
         c = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(c), c
-    if kind == "GRU":
+    if kind == "gru":
         (r, z, n), (hr, hz, hn) = gates_x.chunk(3, -1), gates_h.chunk(3, -1)
         z = torch.sigmoid(z + hz)
         return ((1 - z) * torch.tanh(n + torch.sigmoid(r + hr) * hn) + z * state[0],)
-    return ((torch.relu if kind == "relu" else torch.tanh)(gates_x + gates_h),)
+    return ((torch.relu if kind == "rnn_relu" else torch.tanh)(gates_x + gates_h),)
 
 
-def _recurrent(module, x, hx):
-    """Computes nn.LSTM, nn.GRU, nn.RNN and their cells step by step, to record every use."""
-    kind = type(module).__name__.replace("Cell", "")
-    if kind == "RNN":
-        kind = module.nonlinearity
-    cells = 2 if kind == "LSTM" else 1
-    states = hx if isinstance(hx, tuple) else (hx,) if hx is not None else None
-    if not hasattr(module, "num_layers"):
-        if states is None:
-            states = (x.new_zeros(*x.shape[:-1], module.hidden_size),) * cells
-        new = _cell(kind, F.linear(x, module.weight_ih, module.bias_ih),
-                    F.linear(states[0], module.weight_hh, module.bias_hh), states)
-        return new if cells == 2 else new[0]
-    packed, lengths = x if isinstance(x, PackedSequence) else None, None
-    if packed is not None:
-        x, lengths = pad_packed_sequence(PackedSequence(packed.data, packed.batch_sizes))
-        if states is not None and packed.sorted_indices is not None:
-            states = tuple(s.index_select(1, packed.sorted_indices) for s in states)
-    single = packed is None and x.dim() == 2
-    if single:
-        x = x.unsqueeze(1)
-        states = None if states is None else tuple(s.unsqueeze(1) for s in states)
-    elif packed is None and module.batch_first:
-        x = x.transpose(0, 1)
-    directions = 2 if module.bidirectional else 1
-    if states is None:
-        zeros = x.new_zeros(module.num_layers * directions, x.shape[1], module.hidden_size)
-        states = (zeros,) * cells
-    last = []
-    for layer in range(module.num_layers):
+def _recurrent(function, x, *args):
+    """torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu and their cells, step by step."""
+    kind = function.replace("_cell", "")
+    states_of = lambda hx: tuple(hx) if kind == "lstm" else (hx,)
+    if kind != function:
+        hx, w_ih, w_hh, b_ih, b_hh = (*args, None, None)[:5]
+        states = states_of(hx)
+        new = _cell(kind, F.linear(x, w_ih, b_ih), F.linear(states[0], w_hh, b_hh), states)
+        return new if kind == "lstm" else new[0]
+    if isinstance(args[2], bool):  # (steps, batch, k), or (batch, steps, k)
+        hx, *args, batch_first = args
+        x = x.transpose(0, 1) if batch_first else x
+        size = x.shape[:2]
+        out, last = _steps(kind, x.reshape(-1, x.shape[-1]), [size[1]] * size[0], states_of(hx),
+                           *args)
+        out = out.reshape(*size, -1)
+        return (out.transpose(0, 1) if batch_first else out, *last)
+    sizes, hx, *args = args  # packed sequences: the first sizes[t] rows take part in step t
+    out, last = _steps(kind, x, sizes.tolist(), states_of(hx), *args)
+    return (out, *last)
+
+
+def _steps(kind, x, sizes, states, weights, biases, layers, dropout, training, bidirectional):
+    """x: samples x k, the steps one after another; states: layers and directions x batch x k."""
+    each, directions, last = 4 if biases else 2, 2 if bidirectional else 1, []
+    if len(weights) != each * layers * directions:
+        raise _Refused("projected-lstm", "a recurrent layer with proj_size, which is not recorded")
+    for layer in range(layers):
         outputs = []
         for direction in range(directions):
-            suffix = f"_l{layer}{'_reverse' * direction}"
-            parameter = lambda name: getattr(module, name + suffix, None)
-            gates = F.linear(x, parameter("weight_ih"), parameter("bias_ih"))
-            state, steps = tuple(s[layer * directions + direction] for s in states), [None] * len(x)
-            for t in (reversed(range(len(x))) if direction else range(len(x))):
-                new = _cell(kind, gates[t],
-                            F.linear(state[0], parameter("weight_hh"), parameter("bias_hh")), state)
-                if lengths is not None:  # sequences that have ended keep their state
-                    runs = (t < lengths).to(x.device)[:, None]
-                    new = tuple(torch.where(runs, n, s) for n, s in zip(new, state))
-                state = new
-                steps[t] = state[0]
-            outputs.append(torch.stack(steps))
+            at = layer * directions + direction
+            w_ih, w_hh, b_ih, b_hh = (*weights[each * at:each * (at + 1)], None, None)[:4]
+            gates = F.linear(x, w_ih, b_ih).split(sizes)
+            state, steps = [s[at] for s in states], [None] * len(sizes)
+            for t in (reversed(range(len(sizes))) if direction else range(len(sizes))):
+                runs = sizes[t]  # the other sequences have ended, or have not begun yet
+                now = [s[:runs] for s in state]
+                new = _cell(kind, gates[t], F.linear(now[0], w_hh, b_hh), now)
+                state = [torch.cat([n, s[runs:]]) for n, s in zip(new, state)]
+                steps[t] = new[0]
+            outputs.append(torch.cat(steps))
             last.append(state)
         x = torch.cat(outputs, -1)
-        if layer + 1 < module.num_layers and module.dropout:
-            x = F.dropout(x, module.dropout, module.training)
-    final = tuple(torch.stack([state[i] for state in last]) for i in range(cells))
-    if packed is not None:
-        again = pack_padded_sequence(x, lengths)
-        x = PackedSequence(again.data, again.batch_sizes, packed.sorted_indices,
-                           packed.unsorted_indices)
-        if packed.unsorted_indices is not None:
-            final = tuple(s.index_select(1, packed.unsorted_indices) for s in final)
-    elif single:
-        x, final = x.squeeze(1), tuple(s.squeeze(1) for s in final)
-    elif module.batch_first:
-        x = x.transpose(0, 1)
-    return x, final if cells == 2 else final[0]
+        if layer + 1 < layers and dropout:
+            x = F.dropout(x, dropout, training)
+    return x, [torch.stack(each_layer) for each_layer in zip(*last)]
 
 
 def _save(path, tensors):

@@ -54,6 +54,25 @@ class RecordingTest(unittest.TestCase):
     def tensors(self, layer):
         return read(os.path.join(self.folder, layer["file"]))
 
+    def step(self, steps, model, **options):
+        """Records steps(); returns name -> (cause, reason) of all matrices, None if judged."""
+        with ranklab_dump.record(model, self.folder, replace=True, **options):
+            steps()
+        with open(os.path.join(self.folder, "recording.json"), encoding="utf-8") as file:
+            self.recording = json.load(file)
+        not_seen, causes = self.recording["not_seen"], self.recording["causes"]
+        self.assertEqual(set(not_seen), set(causes))
+        out = {name: (causes[name], reason) for name, reason in not_seen.items()
+               if reason != "no matrix"}
+        for layer in self.recording["layers"]:
+            self.assertEqual("cause" in layer, "reason" in layer)
+            out[layer["parameter"]] = (layer["cause"], layer["reason"]) if "cause" in layer else None
+        return out
+
+    def expect(self, found, name, cause, words):
+        self.assertEqual(found[name][0], cause)
+        self.assertIn(words, found[name][1])
+
     def check(self, layer, inputs, gradient, kept=None):
         """Compares a layer with inputs (samples x k, all samples that the loss uses) and gradient (m x k)."""
         tensors = self.tensors(layer)
@@ -371,5 +390,5 @@ def _flat(output):
     return [tensor for part in output for tensor in _flat(part)]
 
 
-if __name__ == "__main__":
-    unittest.main()
+if __name__ == "__main__":  # runs all test files of this folder
+    unittest.main(module=None, argv=[sys.argv[0], "discover", "-s", os.path.dirname(os.path.abspath(__file__)), *sys.argv[1:]])

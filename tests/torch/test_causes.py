@@ -1,0 +1,167 @@
+"""Every matrix that is not judged has its own cause: a stable code beside the sentence."""
+import warnings
+
+import torch
+import torch.nn.functional as F
+from test_dump import RecordingTest
+from torch import nn
+
+
+class CausesTest(RecordingTest):
+    def setUp(self):
+        super().setUp()
+        self.x = torch.randn(12, 5).double()
+        self.model = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3)).double()
+
+    def step(self, steps, model=None, **options):
+        return super().step(steps, model or self.model, **options)
+
+    def backward(self):
+        self.model(self.x).square().sum().backward()
+
+    def test_a_backward_pass_after_the_block(self):
+        found = self.step(lambda: self.model(self.x))
+        for name in ("0.weight", "2.weight"):
+            self.expect(found, name, "no-backward", "no backward pass ran inside the with block")
+
+    def test_a_forward_pass_before_the_block(self):
+        loss = self.model(self.x).square().sum()
+        found = self.step(loss.backward)
+        for name in ("0.weight", "2.weight"):
+            self.expect(found, name, "forward-before", "its forward pass ran before")
+
+    def test_a_forward_pass_without_gradients(self):
+        def steps():
+            with torch.no_grad():
+                h = self.model[0](self.x)
+            self.model[2](torch.tanh(h)).sum().backward()
+
+        found = self.step(steps)
+        self.expect(found, "0.weight", "no-grad", "torch.no_grad()")
+        self.assertIsNone(found["2.weight"])
+
+    def test_a_loss_that_does_not_depend_on_a_layer(self):
+        def steps():
+            self.model[0](self.x)
+            self.model[2](torch.randn(4, 7).double()).sum().backward()
+
+        self.expect(self.step(steps), "0.weight", "not-in-loss", "does not depend on it")
+
+    def test_a_module_that_is_never_called(self):
+        found = self.step(lambda: self.model[0](self.x).sum().backward())
+        self.expect(found, "2.weight", "not-called", "not used inside the with block")
+        self.assertIsNone(found["0.weight"])
+
+    def test_frozen_and_not_included(self):
+        self.model[0].weight.requires_grad_(False)
+        found = self.step(self.backward)
+        self.expect(found, "0.weight", "frozen", "requires_grad")
+        found = self.step(self.backward, include="0.*")
+        self.expect(found, "2.weight", "not-included", "include")
+        self.assertEqual(self.recording["not_seen"]["0.bias"], "no matrix")
+        self.assertEqual(self.recording["causes"]["0.bias"], "no-matrix")
+
+    def test_torchscript(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.model[0] = torch.jit.script(self.model[0])
+        found = self.step(self.backward)
+        self.expect(found, "0.weight", "compiled", "TorchScript")
+        self.assertIsNone(found["2.weight"])
+
+    def test_torch_compile(self):
+        # PyTorch 2 wraps compiled modules in this class, or sets this attribute.
+        compiled = type("OptimizedModule", (nn.Sequential,), {})(nn.Linear(3, 3)).double()
+        model = nn.Sequential(compiled, nn.Linear(3, 3)).double()
+        model[1]._compiled_call_impl = lambda: None
+        found = self.step(lambda: None, model)
+        self.expect(found, "0.0.weight", "compiled", "torch.compile")
+        self.expect(found, "1.weight", "compiled", "torch.compile")
+
+    def test_a_function_of_the_weight(self):
+        w = self.model[0].weight
+        mask = (torch.rand(7, 5) < 0.5).double()
+        found = self.step(lambda: F.linear(self.x, w * mask).square().sum().backward())
+        self.expect(found, "0.weight", "function", "used by mul")
+        found = self.step(lambda: F.linear(self.x, w + 0.1 * w.sign()).sum().backward())
+        self.expect(found, "0.weight", "function", "used by ")
+
+    def test_experts_without_tokens(self):
+        model = nn.ModuleList([nn.Linear(5, 5) for _ in range(3)]).double()
+        chosen = torch.tensor([0, 2] * 6)
+
+        def steps(skip):
+            out = torch.zeros_like(self.x)
+            for e, expert in enumerate(model):
+                at = (chosen == e).nonzero()[:, 0]
+                if len(at) or not skip:
+                    out = out.index_add(0, at, expert(self.x[at]))
+            out.square().sum().backward()
+
+        found = self.step(lambda: steps(False), model)
+        self.expect(found, "1.weight", "no-tokens", "without a single sample")
+        self.assertIsNone(found["0.weight"])
+        found = self.step(lambda: model[1](self.x[:0]), model)  # its output is not even used
+        self.expect(found, "1.weight", "no-tokens", "without a single sample")
+        found = self.step(lambda: steps(True), model)
+        self.expect(found, "1.weight", "not-called", "expert without tokens")
+
+    def test_a_gradient_that_is_exactly_zero(self):
+        nn.init.zeros_(self.model[2].weight)
+        found = self.step(self.backward)
+        self.expect(found, "0.weight", "zero-gradient", "exactly zero")
+        self.assertIsNone(found["2.weight"])
+
+    def test_a_gradient_that_is_not_finite(self):
+        found = self.step(lambda: (self.model(self.x).sum() * float("inf")).backward())
+        self.expect(found, "2.weight", "not-finite", "not finite")
+
+    def test_functions_that_are_not_recorded(self):
+        e, b = nn.Parameter(torch.randn(4, 5).double()), nn.Bilinear(5, 5, 2).double()
+        c, g = nn.ConvTranspose1d(5, 3, 2).double(), nn.Conv1d(6, 6, 1, groups=2).double()
+        v, s = (nn.Parameter(torch.randn(*size).double()) for size in ((4, 5), (2, 3, 5, 4)))
+        model = nn.ModuleDict({"b": b, "c": c, "g": g, "l": nn.LSTM(5, 4, proj_size=3).double()})
+        model.e, model.v, model.s, x = e, v, s, self.x
+
+        def steps():
+            loss = torch.einsum("nk,mk->nm", x, e).sum() + b(x, x).sum() + (v @ x[0]).sum()
+            loss = loss + c(x.t().unsqueeze(0)).sum() + g(torch.ones(2, 6, 3).double()).sum()
+            loss = loss + (torch.ones(2, 3, 7, 5).double() @ s).sum() + model["l"](x)[0].sum()
+            loss.backward()
+
+        found = self.step(steps, model)
+        for name, cause, words in (
+                ("e", "einsum", "einsum"), ("b.weight", "bilinear", "bilinear"),
+                ("c.weight", "transposed-convolution", "transposed convolution"),
+                ("g.weight", "grouped-convolution", "2 groups"), ("v", "vector", "vector"),
+                ("s", "batched-product", "batched"),
+                ("l.weight_ih_l0", "projected-lstm", "proj_size")):
+            self.expect(found, name, cause, words)
+
+    def test_changed_gradients(self):
+        handle = self.model[0].weight.register_hook(lambda g: g * torch.rand_like(g))
+        found = self.step(self.backward)
+        handle.remove()
+        self.expect(found, "0.weight", "gradient-changed", "its gradient was changed")
+        self.model.zero_grad()
+        self.assertNotIn("scaled", self.recording["layers"][1])
+        self.model[0].weight.register_hook(lambda g: g / 4)
+        found = self.step(self.backward)
+        self.assertEqual(found, {"0.weight": None, "2.weight": None})  # scaled, but judged
+        self.assertAlmostEqual(self.recording["layers"][0]["scaled"], 0.25)
+        self.assertNotIn("scaled", self.recording["layers"][1])
+
+    def test_cleared_gradients_are_accepted(self):
+        for clear in (True, False):
+            found = self.step(lambda: (self.backward(), self.model.zero_grad(clear)))
+            self.assertEqual(found, {"0.weight": None, "2.weight": None})
+
+    def test_lazy_parameters_and_shards(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = nn.ModuleDict({"lazy": nn.LazyLinear(3), "shard": nn.Linear(3, 3)})
+        flat = type("FlatParameter", (nn.Parameter,), {})
+        model["shard"].weight = flat(torch.randn(9))
+        found = self.step(lambda: None, model)
+        self.expect(found, "lazy.weight", "uninitialized", "lazy")
+        self.expect(found, "shard.weight", "sharded", "FSDP")
