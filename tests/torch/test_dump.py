@@ -191,14 +191,17 @@ class LinearTest(RecordingTest):
         layers = self.record(model, lambda: model(x).square().sum(), include="[0124].*")
         self.assertEqual({name: layer["role"] for name, layer in layers.items()}, {"0": "first", "1": "hidden", "2": "hidden", "4": "head"})
 
-    def test_an_error_writes_no_files_and_restores_the_patched_functions(self):
-        before = F.linear, torch.matmul, torch.Tensor.matmul, nn.LSTM.forward
+    def test_an_error_writes_no_files_and_ends_the_recording(self):
         model = nn.Linear(3, 3)
         with self.assertRaises(ZeroDivisionError):
-            with ranklab_dump.record(model, self.folder):
+            with ranklab_dump.record(model, self.folder) as recording:
+                model(torch.ones(2, 3))
                 1 / 0
         self.assertFalse(os.path.exists(self.folder))
-        self.assertEqual(before, (F.linear, torch.matmul, torch.Tensor.matmul, nn.LSTM.forward))
+        self.assertEqual(list(recording.uses), ["weight"])
+        recording.uses.clear()
+        model(torch.ones(2, 3))
+        self.assertEqual(list(recording.uses), [])
         self.record(model, lambda: model(torch.ones(2, 3).double()).sum())
         with self.assertRaises(FileExistsError):
             with ranklab_dump.record(model, self.folder):
