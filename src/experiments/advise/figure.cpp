@@ -37,7 +37,7 @@ struct Color {
 // The bars of the ratio are colored by the advice; each color is a series of its own.
 constexpr std::array<Color, 3> colors = {{
     {"spectral", "Muon: ratio of at least 2", 2, Settled::spectral},
-    {"undecided", "either: between, or the interval contains 1", 6, Settled::nothing},
+    {"undecided", "either: not settled", 6, Settled::nothing},
     {"euclidean", "Euclidean: ratio of at most 1/2", 4, Settled::euclidean},
 }};
 
