@@ -26,7 +26,7 @@ bool is_mamba2(const SequenceShape& shape) {
          shape.norm_gains && shape.hidden == 0 && !shape.untied_head;
 }
 
-/// The parameter as a vector, or `size` times `value` if there is none.
+/// The parameter as a vector. Without a parameter: a vector of this size, all entries `value`.
 template <class T>
 TensorToWrite vector_or(const std::string& key, const Parameter<T>* parameter, std::uint64_t size,
                         T value) {

@@ -172,12 +172,16 @@ Claim judge_interval(const Statement& statement, const MeanEvidence& interval, R
   claim.expected = std::pair(allowed.low, allowed.high);
   claim.evidence = interval;
   claim.detail = detail;
-  if (interval.low >= allowed.low && interval.high <= allowed.high)
+  if (interval.n < fewest_values) {
+    mark_undecided(claim);
+  } else if (interval.low >= allowed.low && interval.high <= allowed.high) {
     claim.verdict = Verdict::holds;
-  else if (interval.high < allowed.low || interval.low > allowed.high)
+  } else if (interval.high < allowed.low || interval.low > allowed.high) {
     claim.verdict = Verdict::fails;
-  claim.undecided = claim.verdict == Verdict::not_applicable;
-  if (claim.undecided) claim.detail = "undecided: " + detail;
+  } else {
+    claim.undecided = true;
+    claim.detail = "undecided: " + detail;
+  }
   return claim;
 }
 

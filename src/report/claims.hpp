@@ -127,7 +127,7 @@ Claim judge_mean(const Statement& statement, const std::vector<double>& per_tria
                  const std::string& detail = "", double candidates = 1);
 
 /// The same for an interval that was computed elsewhere, such as one whose variance is shared by
-/// several layers. It may rest on two values.
+/// several layers.
 Claim judge_interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
                      const std::string& detail = "");
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/text.hpp"
+#include "report/claims.hpp"
 
 namespace ranklab::advise {
 namespace {
@@ -16,6 +17,10 @@ std::string with_role(std::string text, const std::string& role) {
                            : "embeddings");
 }
 
+bool contains_one(const PooledRatio& ratio) {
+  return ratio.has_interval() && ratio.low < 1 - ratio_rounding && ratio.high >= 1 - ratio_rounding;
+}
+
 std::string text_of(const PooledRatio& ratio) {
   switch (settled_by(ratio)) {
     case Settled::spectral:
@@ -25,7 +30,7 @@ std::string text_of(const PooledRatio& ratio) {
     case Settled::nothing:
       break;
   }
-  if (inequality_holds(ratio) == Holds::undecided) return "either: the interval contains 1";
+  if (contains_one(ratio)) return "either: the interval contains 1";
   return "either: the ratio favors " +
          std::string(ratio.ratio >= 1 - ratio_rounding ? "Muon" : "the Euclidean step") +
          ", but by less than a factor of 2";
@@ -63,7 +68,7 @@ Settled settled_by(double ratio) {
 }
 
 Settled settled_by(const PooledRatio& ratio) {
-  return inequality_holds(ratio) == Holds::undecided ? Settled::nothing : settled_by(ratio.ratio);
+  return contains_one(ratio) ? Settled::nothing : settled_by(ratio.ratio);
 }
 
 std::string_view word_for(Settled settled) {
@@ -72,10 +77,9 @@ std::string_view word_for(Settled settled) {
 }
 
 Holds inequality_holds(const PooledRatio& ratio) {
-  const double low = ratio.has_interval() ? ratio.low : ratio.ratio,
-               high = ratio.has_interval() ? ratio.high : ratio.ratio;
-  if (low >= 1 - ratio_rounding) return Holds::yes;
-  return high < 1 - ratio_rounding ? Holds::no : Holds::undecided;
+  const bool too_few = ratio.has_interval() && ratio.values < fewest_values;
+  if (too_few || contains_one(ratio)) return Holds::undecided;
+  return ratio.ratio >= 1 - ratio_rounding ? Holds::yes : Holds::no;
 }
 
 bool is_kept_euclidean(const std::string& role) {

@@ -15,8 +15,8 @@ namespace ranklab::advise {
 /// for the step lengths 1 / L_F along G and ||G||_* / L_op along its polar factor. Since
 /// (||G||_*^2 / L_op) / (||G||_F^2 / L_F) = nr(G) / st(A), the intervals do not overlap if the
 /// ratio is above 2 (they touch at 2), or (the mirrored comparison, which the paper does not print)
-/// below 1/2. In between, only the guarantees can be compared. Nothing of this holds for the best
-/// length along each direction: see predicted_decrease().
+/// below 1/2. In between, only the guarantees can be compared. With the best length along each
+/// direction the order may be another.
 enum class Advantage { spectral, spectral_by_guarantee, euclidean_by_guarantee, euclidean };
 
 /// Both ranks have a relative error of about 1e-12; a ratio within this of 1/2, 1 or 2 counts as
@@ -36,7 +36,8 @@ Settled settled_by(const PooledRatio& ratio);
 /// "muon", "either", "euclidean": in result files, and in files of --groups.
 std::string_view word_for(Settled settled);
 
-/// Whether the printed inequality (1.8), nr(G) >= st(A), holds.
+/// Whether the printed inequality (1.8), nr(G) >= st(A), holds. Undecided if the interval contains
+/// 1, and with two values, as every claim with fewer than three.
 enum class Holds { yes, no, undecided };
 Holds inequality_holds(const PooledRatio& ratio);
 

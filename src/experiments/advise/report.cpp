@@ -125,7 +125,9 @@ void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
           "or over the batches of the only step. Few values tell little about their spread, so the "
           "mean variance of the other layers counts as three further values. A layer gets Muon "
           "(or a Euclidean step) if nr/st is at least 2 (at most 1/2) and the interval does not "
-          "contain 1. The steps of one training resemble each other, so the interval is about this "
+          "contain 1. With two values the inequality (1.8) is undecided, as every claim with fewer "
+          "than three. The steps of one training resemble each other, so the interval is about "
+          "this "
           "training; another one can differ by more.");
     }
     if (any([](const Row& row) { return row.is_judged() && !row.ratio.has_interval(); })) {

@@ -24,7 +24,7 @@ class AffineNorm {
   AffineNorm(const NormShape& shape, arma::uword dim, const InitialWeights& initial);
 
   std::vector<Parameter<T>*> parameters();
-  /// Null if there is none.
+  /// Null if the norm has no gain or bias.
   Parameter<T>* gain() { return shape_.gains ? &gain_ : nullptr; }
   Parameter<T>* bias() { return shape_.gains && shape_.kind == Norm::layer ? &bias_ : nullptr; }
   const Parameter<T>* gain() const { return shape_.gains ? &gain_ : nullptr; }

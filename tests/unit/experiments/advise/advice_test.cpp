@@ -7,6 +7,7 @@
 #include "gaussian.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
+#include "report/claims.hpp"
 
 namespace advise_advice_test {
 
@@ -88,6 +89,16 @@ TEST_CASE("advice needs a ratio beyond 2 or 1/2, and an interval that does not c
   CHECK(of(0.4, 0.2, 0.99).verdict == "fails");
   CHECK(of(1.5, 1.4, 1.6).settled == Settled::nothing);
   CHECK(advice_of({2.5}, "").settled == Settled::spectral);  // no interval
+  // Two values give advice, but no claim.
+  CHECK(advice_of({2.5, 1.5, 4, 2}, "").settled == Settled::spectral);
+  CHECK(advice_of({2.5, 1.5, 4, 2}, "").verdict == "undecided");
+  const Statement statement{"fc/eq-1.8", "", ""};
+  CHECK(judge_interval(statement, {2.5, 1.5, 4, 0.99, 2, 4}, at_least(1)).undecided);
+  CHECK(judge_interval(statement, {2.5, 1.5, 4, 0.99, 3, 5}, at_least(1)).verdict ==
+        Verdict::holds);
+  CHECK(judge_interval(statement, {0.5, 0.3, 0.9, 0.99, 3, 5}, at_least(1)).verdict ==
+        Verdict::fails);
+  CHECK(judge_interval(statement, {1.5, 0.9, 3, 0.99, 3, 5}, at_least(1)).undecided);
   CHECK(advice_of({2.5}, "").ratio == "2.5");
   CHECK(advice_of({2.5}, "head").text.ends_with("; the paper keeps Euclidean steps for the head"));
 }

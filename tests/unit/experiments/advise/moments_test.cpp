@@ -129,7 +129,7 @@ TEST_CASE("steps at which a layer lacks a matrix or has other shapes do not coun
   moments.add("fc", none, G);
   moments.add("alone", A, none);
   moments.write(0);
-  for (const int step : {1, 2}) {
+  for (const int step : {1, 2, 5}) {
     moments.add("fc", A, step * G);
     moments.write(step);
   }
@@ -138,11 +138,11 @@ TEST_CASE("steps at which a layer lacks a matrix or has other shapes do not coun
   moments.add("fc", wide, other);
   moments.write(4);
   const Result result = moments.run();
-  CHECK(find_series(result, "fc.predicted_ratio").x == std::vector<double>{1, 2});
-  CHECK(contains(find_claim(result, "fc/eq-1.8").detail, "pooled over 2 steps"));
+  CHECK(find_series(result, "fc.predicted_ratio").x == std::vector<double>{1, 2, 5});
+  CHECK(contains(find_claim(result, "fc/eq-1.8").detail, "pooled over 3 steps"));
   CHECK(find_claim(result, "fc/eq-1.8").verdict ==
         (nr_of(G) >= st_of(A) ? Verdict::holds : Verdict::fails));
-  CHECK(reason(result, "fc") == "there is no activation, and other reasons (in 3 of 5 recordings)");
+  CHECK(reason(result, "fc") == "there is no activation, and other reasons (in 3 of 6 recordings)");
   CHECK(contains(cell(result, "alone", 8), "no gradient"));
   CHECK(contains(result.table.summary, "not judged 1"));
 }
