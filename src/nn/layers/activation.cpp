@@ -79,12 +79,18 @@ void with_points(const Activation& sigma, const Visit& visit) {
   }
 }
 
+/// Whether the backward pass computes sigma' from Z, because that takes less time than to store it.
+bool keeps_inputs(const Activation& sigma) {
+  return sigma.name == "relu" || sigma.name == "relu2";
+}
+
 }  // namespace
 
 template <class T>
 void activate(const Activation& sigma, arma::Mat<T>& Z, arma::Mat<T>* M, arma::Mat<T>& S) {
   if (sigma.gated != (M != nullptr)) throw std::logic_error("a gate for gated activations only");
   S.set_size(Z.n_rows, Z.n_cols);
+  const bool keeps = keeps_inputs(sigma);
   T *const z = Z.memptr(), *const m = M ? M->memptr() : nullptr, *const s = S.memptr();
   with_points<T>(sigma, [&](const auto& point) {
     for_packs<T>(Z.n_elem, [&](std::size_t i, auto count) {
@@ -96,13 +102,30 @@ void activate(const Activation& sigma, arma::Mat<T>& Z, arma::Mat<T>* M, arma::M
         store(at.value, m + i, count);
       } else {
         store(at.value, s + i, count);
-        store(at.slope, z + i, count);
+        if (!keeps) store(at.slope, z + i, count);
       }
+    });
+  });
+}
+
+template <class T>
+void activate_backward(const Activation& sigma, const arma::Mat<T>& Z, arma::Mat<T>& dS) {
+  if (!keeps_inputs(sigma)) {
+    dS %= Z;
+    return;
+  }
+  const T* const z = Z.memptr();
+  T* const ds = dS.memptr();
+  with_points<T>(sigma, [&](const auto& point) {
+    for_packs<T>(Z.n_elem, [&](std::size_t i, auto count) {
+      store(load(ds + i, count) * point(load(z + i, count)).slope, ds + i, count);
     });
   });
 }
 
 template void activate<float>(const Activation&, arma::fmat&, arma::fmat*, arma::fmat&);
 template void activate<double>(const Activation&, arma::mat&, arma::mat*, arma::mat&);
+template void activate_backward<float>(const Activation&, const arma::fmat&, arma::fmat&);
+template void activate_backward<double>(const Activation&, const arma::mat&, arma::mat&);
 
 }  // namespace ranklab

@@ -1,5 +1,7 @@
 #include "nn/layers/affine_norm.hpp"
 
+#include <algorithm>
+
 #include "nn/layers/linear.hpp"
 
 namespace ranklab {
@@ -21,11 +23,6 @@ std::vector<Parameter<T>*> AffineNorm<T>::parameters() {
 
 template <class T>
 void AffineNorm<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
-  if (!shape_.gains) {
-    normalize(shape_.kind, shape_.epsilon, X, pass_);
-    Y = pass_.A;
-    return;
-  }
   for (arma::Mat<T>* out : {&pass_.A, &Y}) out->set_size(X.n_rows, X.n_cols);
   pass_.inverse.set_size(X.n_cols);
   const T *const gain = gain_.W.memptr(), *const bias = bias_.W.memptr();
@@ -34,6 +31,10 @@ void AffineNorm<T>::forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
       T *const a = pass_.A.memptr() + n * d, *const y = Y.memptr() + n * d;
       pass_.inverse[n] = normalize(shape_.kind == Norm::layer, X.memptr() + n * d, d,
                                    static_cast<T>(shape_.epsilon), a);
+      if (!shape_.gains) {
+        std::copy(a, a + d, y);
+        continue;
+      }
 #pragma omp simd
       for (arma::uword i = 0; i < d; ++i) y[i] = gain[i] * a[i] + bias[i];
     }

@@ -78,7 +78,8 @@ class AttentionMixer final : public Mixer<T> {
   };
   std::optional<Joined> joined_;
   AttentionPass<T> pass_;
-  arma::Mat<T> dH_, dq_, dk_, dv_;
+  // Buffers of one backward pass, which all layers of a thread share, so that they stay in cache.
+  static inline thread_local arma::Mat<T> dH_, dq_, dk_, dv_;
 };
 
 }  // namespace ranklab

@@ -57,15 +57,17 @@ class Mamba2Mixer final : public Mixer<T> {
   Parameter<T> norm_, out_proj_;
   arma::Mat<T> out_;  // (d, d_i): out_proj, columns times the gain
   // For all N tokens.
-  arma::Mat<T> projected_;        // (rows, N): W_in u, in which z becomes silu(z)
-  arma::Mat<T> xBC_, slope_;      // (c, N): silu of the convolution, and its slope
-  arma::Mat<T> y_;                // (d_i, N): y, then y o silu'(z)
-  arma::Mat<T> Q_;                // (d_i, N): r / rms(r)
-  arma::Row<T> inverse_;          // (1, N): 1 / rms(r)
-  arma::Mat<T> dout_;             // gradient in out_, over all parts
-  arma::Mat<T> dQ_, dprojected_;  // gradients in Q_ and projected_
-  arma::Mat<T> dy_, dxBC_;        // gradients in y and [x; B; C], for one sequence
-  arma::Col<T> padding_;          // (c): 0, the tokens before and after a sequence
+  arma::Mat<T> projected_;    // (rows, N): W_in u, in which z becomes silu(z)
+  arma::Mat<T> xBC_, slope_;  // (c, N): silu of the convolution, and its slope
+  arma::Mat<T> y_;            // (d_i, N): y, then y o silu'(z)
+  arma::Mat<T> Q_;            // (d_i, N): r / rms(r)
+  arma::Row<T> inverse_;      // (1, N): 1 / rms(r)
+  arma::Mat<T> dout_;         // gradient in out_, over all parts
+  arma::Mat<T> dy_, dxBC_;    // gradients in y and [x; B; C], for one sequence
+  // Gradients in Q_ and projected_: buffers of one backward pass, which all layers of a thread
+  // share, so that they stay in cache.
+  static inline thread_local arma::Mat<T> dQ_, dprojected_;
+  arma::Col<T> padding_;  // (c): 0, the tokens before and after a sequence
 };
 
 }  // namespace ranklab

@@ -119,7 +119,7 @@ void S4dMixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arm
   linear_backward_weights(Wo_, gelu_, dZ_);
   bias_backward(bo_, dZ_);
   linear_backward_inputs(Wo_, dZ_, du_);
-  du_ %= slope_;
+  activate_backward<T>(find_activation("gelu"), slope_, du_);
   dX.set_size(d, N);
   for (arma::uword n = 0; n < N; ++n) {
     const arma::uword t = n % length_, left = length_ - t;

@@ -49,7 +49,9 @@ class S4dMixer final : public Mixer<T> {
   arma::Mat<T> K_;             // (d, length), with D added to K[0]
   arma::Mat<T> slope_, gelu_;  // (d, N): gelu' and gelu of the convolution
   arma::Mat<T> Z_;             // (2 d, N): [a; sigmoid(b)]
-  arma::Mat<T> dK_, du_, dZ_;
+  arma::Mat<T> dK_;
+  // Buffers of one backward pass, which all layers of a thread share, so that they stay in cache.
+  static inline thread_local arma::Mat<T> du_, dZ_;
 };
 
 }  // namespace ranklab

@@ -48,15 +48,24 @@ std::vector<Parameter<T>*> SkipBlock<T>::parameters() {
   return out;
 }
 
+namespace {
+
+template <class T>
+void scale(arma::Mat<T>& X, T factor) {
+  if (factor != 1) X *= factor;
+}
+
+}  // namespace
+
 // Feed-forward net --------------------------------------------------------------------------------
 
 /// out += F(X)
 template <class T>
 void SkipBlock<T>::feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out) {
-  linear(net_->W1, X, slope_);
-  if (net_->b1) add_bias(*net_->b1, slope_);
+  linear(net_->W1, X, Z_);
+  if (net_->b1) add_bias(*net_->b1, Z_);
   if (net_->Wg) linear(*net_->Wg, X, gate_);
-  activate(*shape_.activation, slope_, net_->Wg ? &gate_ : nullptr, S_);
+  activate(*shape_.activation, Z_, net_->Wg ? &gate_ : nullptr, S_);
   linear(net_->W2, S_, out, true);
   if (net_->b2) add_bias(*net_->b2, out);
 }
@@ -69,7 +78,7 @@ void SkipBlock<T>::feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<
   linear_backward_weights(net_->W2, S_, dout);
   linear_backward_inputs(net_->W2, dout, dS_);
   if (net_->Wg) gate_ %= dS_;
-  dS_ %= slope_;
+  activate_backward(*shape_.activation, Z_, dS_);
   if (net_->b1) bias_backward(*net_->b1, dS_);
   linear_backward_weights(net_->W1, X, dS_);
   linear_backward_inputs(net_->W1, dS_, dX);
@@ -131,29 +140,27 @@ void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Colum
     if (shape_.learns_lambda) lambda_.G(0) += arma::dot(dout, of);
   };
   if (de_escalates(DeEscalation::At::end)) shape_.de_escalation->backward(dR);
-  // From R+ to R'.
-  if (!net_) {
-    dmiddle_ = dR;
-  } else if (shape_.post) {
+  // From R+ to R', in place.
+  if (net_ && shape_.post) {
     sum_.zeros(dR.n_rows, dR.n_cols);
     net_->norm.backward(dR, sum_);
     const bool at_branch = de_escalates(DeEscalation::At::branch);
-    feed_forward_backward(at_branch ? Am_ : middle_, sum_, dmiddle_);
-    if (at_branch) shape_.de_escalation->backward(dmiddle_);
-    dmiddle_ += c * sum_;
+    feed_forward_backward(at_branch ? Am_ : middle_, sum_, dR);
+    if (at_branch) shape_.de_escalation->backward(dR);
+    dR += c * sum_;
     if (shape_.lambda_at_both) at_lambda(sum_, middle_);
-  } else {
+  } else if (net_) {
     feed_forward_backward(Am_, dR, dA_);
-    dmiddle_ = c * dR;
-    net_->norm.backward(dA_, dmiddle_);
     if (shape_.lambda_at_both) at_lambda(dR, middle_);
+    scale(dR, c);
+    net_->norm.backward(dA_, dR);
   }
   // From R' to R.
-  const arma::Mat<T>* dmixed = &dmiddle_;
+  const arma::Mat<T>* dmixed = &dR;
   if (shape_.post) {
-    if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->backward(dmiddle_);
-    sum_.zeros(arma::size(dmiddle_));
-    norm1_.backward(dmiddle_, sum_);
+    if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->backward(dR);
+    sum_.zeros(arma::size(dR));
+    norm1_.backward(dR, sum_);
     dmixed = &sum_;
   }
   if (columns) {
@@ -167,7 +174,8 @@ void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Colum
     dR += lambda * *dmixed;
   } else {
     mixer_->backward(A_, *dmixed, dA_);
-    dR = lambda * *dmixed;
+    if (dmixed != &dR) dR = *dmixed;
+    scale(dR, lambda);
     norm1_.backward(dA_, dR);
   }
 }

@@ -98,10 +98,11 @@ class SkipBlock {
   Parameter<T> lambda_;
   AffineNorm<T> norm1_;
   std::optional<FeedForwardParameters<T>> net_;
-  arma::Mat<T> A_, middle_, Am_;   // (d, N); middle_ is R'
-  arma::Mat<T> slope_, gate_, S_;  // (w, N): factors of dS in the gradients in W1 X and Wg X; S
-  arma::Mat<T> sum_, dmiddle_, dA_, dS_;
-  arma::Mat<T> mixed_;  // (d, N): lambda R + Mix or its gradient, if only some columns continue
+  arma::Mat<T> A_, middle_, Am_;  // (d, N); middle_ is R'
+  arma::Mat<T> Z_, gate_, S_;     // (w, N): of activate(): what its backward pass needs; S
+  // Buffers that no pass leaves to another. All blocks of a thread share them, so that they stay in
+  // cache. mixed_ (d, N): lambda R + Mix or its gradient, if only some columns continue.
+  static inline thread_local arma::Mat<T> sum_, dA_, dS_, mixed_;
 };
 
 }  // namespace ranklab
