@@ -1,6 +1,8 @@
 // `ranklab export RESULT.json...`: scalars, series, trials or claims as CSV.
 
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/arguments.hpp"
@@ -14,15 +16,34 @@
 
 namespace ranklab {
 
+namespace {
+
+/// Throws UsageError if the file exists with another first line.
+void require_table_like(const std::string& csv, const std::string& path) {
+  if (!std::filesystem::exists(path)) return;
+  std::ifstream file(path, std::ios::binary);
+  std::string header;
+  std::getline(file, header);
+  if (header == csv.substr(0, csv.find('\n'))) return;
+  throw UsageError("--out: " + printable(path) +
+                   " exists and has other columns, so it is not replaced; pass --force to replace "
+                   "it");
+}
+
+}  // namespace
+
 int export_command(const std::vector<std::string>& words) {
   std::string what = exported_parts.front(), out = "-";
+  bool force = false;
   const std::vector<Field> fields = {
       choice_field("what", what, exported_parts, "",
-                   "content of a row: a scalar, a point of a series, a trial's value, or a claim"),
+                   "content of a row: a scalar, a point of a series, a trial's value, a claim, or "
+                   "a step of a layer that `advise` has judged"),
       text_field("out", out, "path of the CSV file; - is standard output"),
+      switch_field("force", force, "replace an existing file that is not such a table"),
   };
   const Arguments arguments = parse_utility(words, fields);
-  if (prints_help(arguments, "export RESULT.json... [--what PART] [--out FILE.csv]",
+  if (prints_help(arguments, "export RESULT.json... [--what PART] [--out FILE.csv] [--force]",
                   "Writes one part of a result as tidy CSV. Several results give one table: each "
                   "row begins with the file and the parameters that differ between the results.",
                   fields))
@@ -38,6 +59,7 @@ int export_command(const std::vector<std::string>& words) {
     throw Failure(paths.size() == 1 ? printable(paths[0]) + ": " + error.what() : error.what());
   }
   if (out != "-") {
+    if (!force) require_table_like(csv, out);
     write_file_atomically(out, csv);
   } else if (std::fwrite(csv.data(), 1, csv.size(), stdout) != csv.size()) {
     throw Failure("cannot write to standard output");

@@ -82,6 +82,9 @@ void print_result_table(const OrderedJson& document, std::FILE* to) {
   }
   for (const std::string& note : document.value("notes", std::vector<std::string>())) {
     if (note.starts_with(assumed)) line("  assumed         " + note.substr(std::strlen(assumed)));
+    if (note.starts_with(validated))
+      std::fprintf(to, "  %s",
+                   wrapped(note.substr(std::strlen(validated)), 2, columns_of_text(to)).c_str());
   }
 }
 

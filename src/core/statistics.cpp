@@ -143,4 +143,24 @@ double median(std::span<const double> values) {
   return std::midpoint(*std::max_element(x.begin(), middle), *middle);  // does not overflow
 }
 
+double rank_correlation(std::span<const double> x, std::span<const double> y) {
+  if (x.size() < 3) return undefined;
+  const auto ranks_of = [](std::span<const double> values) {
+    std::vector<double> out;
+    for (const double value : values) {
+      const auto below = std::count_if(values.begin(), values.end(),
+                                       [&](double other) { return other < value; }),
+                 equal = std::count(values.begin(), values.end(), value);
+      out.push_back(static_cast<double>(below) + 0.5 * static_cast<double>(equal - 1));
+    }
+    return out;
+  };
+  const std::vector<double> a = ranks_of(x), b = ranks_of(y);
+  const Summary of_a = summarize(a), of_b = summarize(b);
+  if (of_a.std == 0 || of_b.std == 0) return undefined;
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - of_a.mean) * (b[i] - of_b.mean);
+  return sum / static_cast<double>(a.size() - 1) / of_a.std / of_b.std;
+}
+
 }  // namespace ranklab

@@ -50,6 +50,10 @@ struct Spread {
 /// Spread of the finite values.
 Spread spread_of(std::span<const double> values);
 
+/// Spearman's rank correlation of pairs without NaN, equal values sharing the mean of their ranks;
+/// NaN for fewer than three pairs, and if all values of one list are equal.
+double rank_correlation(std::span<const double> x, std::span<const double> y);
+
 /// Median of the finite values (mean of the middle two); NaN without a finite value.
 double median(std::span<const double> values);
 

@@ -90,8 +90,27 @@ void add_claims(const Json& result, Csv& out) {
   }
 }
 
+void add_advice(const Json& result, Csv& out) {
+  out.header({"layer", "role", "m", "k", "n", "stable_rank", "nuclear_rank", "ratio", "ratio_low",
+              "ratio_high", "advice", "direction", "predicted_decrease", "length"});
+  if (!result.contains("advice"))
+    throw Failure("the result has no advice; `ranklab advise` and `--study files` give advice");
+  for (const Json& layer : result.at("advice")) {
+    const auto add = [&](const Json& direction, const Json& decrease, const Json& length) {
+      out.row({layer.at("layer"), layer.at("role"), layer.at("m"), layer.at("k"), layer.at("n"),
+               layer.at("stable_rank"), layer.at("nuclear_rank"), layer.at("ratio"),
+               layer.at("ratio_low"), layer.at("ratio_high"), layer.at("advice"), direction,
+               decrease, length});
+    };
+    if (layer.at("steps").empty()) add(nullptr, nullptr, nullptr);
+    for (const Json& step : layer.at("steps"))
+      add(step.at("direction"), step.at("predicted_decrease"), step.at("length"));
+  }
+}
+
 void add_part(const Json& result, const std::string& part, Csv& out) {
   try {
+    if (part == "advice") return add_advice(result, out);
     if (part == "series") return add_series(result, out);
     if (part == "trials") return add_trials(result, out);
     if (part == "claims") return add_claims(result, out);

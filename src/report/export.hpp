@@ -10,8 +10,11 @@ namespace ranklab {
 
 /// scalars: name, mean, std, n. series: name, x_name, x, mean, std, n; one row per point. trials:
 /// name, trial, value. claims: id, source, statement, verdict, measured, expected_low,
-/// expected_high, detail, kind, low, high, n, unit, threshold, misprint_of.
-inline const std::vector<std::string> exported_parts = {"scalars", "series", "trials", "claims"};
+/// expected_high, detail, kind, low, high, n, unit, threshold, misprint_of. advice: layer, role, m,
+/// k, n, stable_rank, nuclear_rank, ratio, ratio_low, ratio_high, advice, direction,
+/// predicted_decrease, length; one row per direction of a predicted step, or one per layer.
+inline const std::vector<std::string> exported_parts = {"scalars", "series", "trials", "claims",
+                                                        "advice"};
 
 /// One of these parts as CSV. Throws Failure if the document does not contain the whole part.
 std::string export_csv(const nlohmann::json& result, const std::string& part);

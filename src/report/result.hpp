@@ -101,9 +101,18 @@ struct Table {
   std::string summary = {};  // in one line, above it
 };
 
-/// What a layer of the user's model is advised.
+/// A predicted step W - length D along the direction D, and how far it lowers the loss.
+struct AdvisedStep {
+  std::string direction;  // gradient, polar, sign, polar-per-part
+  double decrease, length;
+};
+
+/// What a layer of the user's model is advised, and the numbers behind it.
 struct AdvisedLayer {
   std::string layer, role, advice;  // advice: muon, either, euclidean
+  double m, k, n, stable_rank, nuclear_rank;
+  double ratio, ratio_low, ratio_high;  // nr/st with its interval; NaN: no interval
+  std::vector<AdvisedStep> steps;       // empty: not predicted
 };
 
 struct Result {

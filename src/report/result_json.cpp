@@ -153,8 +153,25 @@ OrderedJson claims_json(const Result& result) {
 
 OrderedJson advice_json(const Result& result) {
   OrderedJson out = OrderedJson::array();
-  for (const AdvisedLayer& one : result.advice)
-    out.push_back({{"layer", one.layer}, {"role", one.role}, {"advice", one.advice}});
+  for (const AdvisedLayer& one : result.advice) {
+    OrderedJson steps = OrderedJson::array();
+    for (const AdvisedStep& step : one.steps)
+      steps.push_back({{"direction", step.direction},
+                       {"predicted_decrease", plain_number(step.decrease)},
+                       {"length", plain_number(step.length)}});
+    out.push_back({{"layer", one.layer},
+                   {"role", one.role},
+                   {"advice", one.advice},
+                   {"m", plain_number(one.m)},
+                   {"k", plain_number(one.k)},
+                   {"n", plain_number(one.n)},
+                   {"stable_rank", plain_number(one.stable_rank)},
+                   {"nuclear_rank", plain_number(one.nuclear_rank)},
+                   {"ratio", plain_number(one.ratio)},
+                   {"ratio_low", plain_number(one.ratio_low)},
+                   {"ratio_high", plain_number(one.ratio_high)},
+                   {"steps", steps}});
+  }
   return out;
 }
 

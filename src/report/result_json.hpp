@@ -13,6 +13,8 @@ namespace ranklab {
 /// The beginning of a note about an assumption of the run. Such notes are shown on the terminal
 /// too.
 inline constexpr char assumed[] = "Assumed: ";
+/// The same for what `advise --validate` found.
+inline constexpr char validated[] = "Validation: ";
 
 /// The parts of a result file that are not in the study's Result.
 struct ResultFile {

@@ -38,6 +38,9 @@ struct Source {
   // activation A.
   std::string second_moment = "";
   std::uint64_t samples = 0;
+  bool is_packed = false;  // second_moment is the packed lower triangle of A A', row by row
+  // E E' (m x m, or its packed lower triangle) of the gradients in the layer's outputs, or empty
+  std::string error_moment = "";
   // The gradient's rows are `parts` equal blocks NAME.<first_part>, ...; 0: not cut
   std::uint64_t parts = 0, first_part = 1;
   std::string role = "";    // as recorded: hidden, first, head, embedding, tied
@@ -174,7 +177,7 @@ class OpenTensors {
 /// features. Throw Failure as open_tensor and StoredTensor::at do.
 StoredTensor open_gradient(const Pair& pair, OpenTensors& open);
 StoredTensor open_activation(const Pair& pair, OpenTensors& open);
-/// k x k, or its diagonal.
+/// k x k, its packed lower triangle, or its diagonal.
 StoredTensor open_second_moment(const Pair& pair, OpenTensors& open);
 
 struct Plan {
@@ -189,6 +192,9 @@ struct Plan {
 
   const std::string& parameter_of(const std::string& layer) const;
 };
+
+/// The side of a symmetric matrix from the length of its packed triangle; 0 if there is none.
+std::uint64_t packed_side(std::uint64_t length);
 
 /// Opens every file once. A pair whose sizes do not fit is left out, with a reason that gives both.
 /// Throws Failure for a file that cannot be read, and if no layer is left (with the reasons);

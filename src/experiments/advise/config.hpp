@@ -32,7 +32,8 @@ struct FilesConfig {
   std::vector<std::string> split_columns = {};  // the same for columns
   std::vector<std::string> experts = {};        // globs of 3-D stacks of matrices, comma-separated
   std::vector<std::string> fail_if = {};        // GLOB: ratio<X
-  std::string groups = {};                      // output file: parameter names by advice
+  bool validate = false;          // score the predictions on other batches of the same step
+  std::string groups = {};        // output file: parameter names by advice
   std::string weights_only = {};  // archive of weights; only their spectra are measured
   std::uint64_t heads = 1;  // per part of each split layer; of every layer if no layer is split
 };

@@ -98,13 +98,34 @@ double stable_rank_of_moment(const arma::mat& moment, const Trial& trial) {
          (diagonal ? moment.max() : largest_eigenvalue(moment, [&] { trial.check_interrupt(); }));
 }
 
-MeasuredActivation measure_second_moment(const StoredTensor& moment, std::uint64_t first_feature,
+Piece StoredMoment::block(std::uint64_t first, std::uint64_t count) const {
+  if (!is_packed) {
+    const bool diagonal = tensor.shape().size() == 1;
+    const StoredTensor matrix = diagonal ? tensor.as_matrix(tensor.elements(), 1) : tensor;
+    return scan_block(matrix.block(first, count, diagonal ? 0 : first, diagonal ? 1 : count));
+  }
+  Piece out{arma::mat(count, count), 0, {}};
+  const std::vector<double> entries = tensor.values();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t row = first + i;
+    for (std::uint64_t j = 0; j <= i; ++j) {
+      const double entry = entries[row * (row + 1) / 2 + first + j];
+      out.block(i, j) = out.block(j, i) = entry;
+      if (std::isfinite(entry)) {
+        out.largest_modulus = std::max(out.largest_modulus, std::abs(entry));
+      } else {
+        out.non_finite.include({1, static_cast<double>(row), static_cast<double>(first + j)});
+      }
+    }
+  }
+  return out;
+}
+
+MeasuredActivation measure_second_moment(const StoredMoment& moment, std::uint64_t first_feature,
                                          std::uint64_t features, const Trial& trial) {
   constexpr double asymmetry = 1e-3;
-  const bool diagonal = moment.shape().size() == 1;
-  const StoredTensor matrix = diagonal ? moment.as_matrix(moment.elements(), 1) : moment;
-  const Piece whole = scan_block(
-      matrix.block(first_feature, features, diagonal ? 0 : first_feature, diagonal ? 1 : features));
+  const Piece whole = moment.block(first_feature, features);
+  const bool diagonal = whole.block.n_cols == 1;
   MeasuredActivation out;
   out.ranks.non_finite = whole.non_finite;
   if (whole.non_finite.count > 0) return out;

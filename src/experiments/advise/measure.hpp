@@ -89,8 +89,18 @@ arma::mat second_moment(const StoredActivation& A, const Trial& trial);
 /// st(A) from A A', k x k, or from its diagonal, k x 1; NaN of a zero matrix. Throws Interrupted.
 double stable_rank_of_moment(const arma::mat& moment, const Trial& trial);
 
-/// st(A) of these features from A A', or from its diagonal if A A' is diagonal. Throws Interrupted.
-MeasuredActivation measure_second_moment(const StoredTensor& moment, std::uint64_t first_feature,
+/// A second moment in a file: k x k, its diagonal (k), or, if `is_packed`, its lower triangle row
+/// by row (k (k + 1) / 2).
+struct StoredMoment {
+  StoredTensor tensor;
+  bool is_packed = false;
+
+  /// Rows and columns first ... first + count - 1; count x 1 of a diagonal.
+  Piece block(std::uint64_t first, std::uint64_t count) const;
+};
+
+/// st(A) of these features from A A'. Throws Interrupted.
+MeasuredActivation measure_second_moment(const StoredMoment& moment, std::uint64_t first_feature,
                                          std::uint64_t features, const Trial& trial);
 
 /// Features first_feature ... first_feature + features - 1 of a stored gradient, m x k or k x m.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -46,9 +47,12 @@ Opened opened_moment(const Pair& pair, OpenTensors& open) {
   Opened one = opened([&] { return open_second_moment(pair, open); });
   if (!one.reason.empty()) return one;
   const auto& shape = one.matrix->shape();
-  if (shape.empty() || shape.size() > 2 || shape.front() == 0 || shape.front() != shape.back()) {
-    one.reason = "the second moment is neither k x k nor a diagonal of length k: its shape is " +
-                 one.matrix->shape_text();
+  if (pair.is_packed ? packed_side(one.matrix->elements()) == 0
+                     : shape.empty() || shape.size() > 2 || shape.front() == 0 ||
+                           shape.front() != shape.back()) {
+    one.reason =
+        "the second moment is neither k x k nor its packed triangle or diagonal: its shape is " +
+        one.matrix->shape_text();
   }
   return one;
 }
@@ -121,10 +125,13 @@ void read_activation(Pair& pair, Opened& one, OpenTensors& open) {
                  : opened_matrix("activation", [&] { return open_activation(pair, open); });
   if (!one.reason.empty()) return;
   const StoredTensor& tensor = *one.matrix;
-  pair.k = recorded ? tensor.shape().front() : pair.transposed ? tensor.cols() : tensor.rows();
+  pair.k = pair.is_packed    ? packed_side(tensor.elements())
+           : recorded        ? tensor.shape().front()
+           : pair.transposed ? tensor.cols()
+                             : tensor.rows();
   pair.n = recorded ? pair.samples : pair.transposed ? tensor.rows() : tensor.cols();
   pair.dtypes = dtype_name(tensor.dtype());
-  pair.diagonal = recorded && tensor.shape().size() == 1;
+  pair.diagonal = recorded && !pair.is_packed && tensor.shape().size() == 1;
 }
 
 // Adds one matrix of a source, with its cuts, to the plan, or the reason why it cannot be measured.
@@ -250,8 +257,28 @@ Plan plan_of(const FilesConfig& config) {
   return plan;
 }
 
+std::uint64_t packed_side(std::uint64_t length) {
+  const auto side = static_cast<std::uint64_t>(
+      std::floor((std::sqrt(8 * static_cast<double>(length) + 1) - 1) / 2 + 0.5));
+  return side * (side + 1) / 2 == length ? side : 0;
+}
+
 Estimate estimate_of(const Plan& plan) {
   Estimate cost;
+  // Predicted steps read all batches of a step at once: gradient and second moments.
+  std::map<std::pair<std::string, std::int64_t>, double> of_batches;
+  for (const Pair& pair : plan.pairs) {
+    if (pair.error_moment.empty()) continue;
+    double m = 0;
+    for (const Layer& layer : pair.layers) m += static_cast<double>(layer.m);
+    const auto k = static_cast<double>(pair.k);
+    double& bytes = of_batches[{pair.layers.front().name, pair.when.step}];
+    bytes += 8 * (2 * m * k + k * (pair.diagonal ? 1 : k) + m * m);
+    cost.bytes = std::max(cost.bytes, bytes + 8 * (m * m + k * k + 4 * m * k));
+    // Two singular value decompositions (alone and joined), and three forms per batch and
+    // direction.
+    cost.flops += 2 * 14 * m * k * std::min(m, k) + 9 * 2 * m * k * (m + k);
+  }
   for (const Pair& pair : plan.pairs) {
     const double stack = std::max<double>(
         1,

@@ -16,7 +16,8 @@ struct LogRatios {
       batches;  // of the batches of the only step; unused if there are several steps
 };
 
-/// The geometric mean of nr/st over the steps, and its interval at `confidence_level`.
+/// The geometric mean of nr/st (or another positive number of a layer) over the steps, and its
+/// interval at `confidence_level`.
 struct PooledRatio {
   double ratio = undefined;
   double low = undefined, high = undefined;  // NaN: one batch at one step has no spread

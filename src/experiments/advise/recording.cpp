@@ -148,9 +148,12 @@ void read_recording(const fs::path& folder, const FolderName& name_of_folder,
     if (reason.empty()) reason = negligible_reason(entry);
     if (reason.empty() && source.samples == 0) reason = "no sample has an output gradient";
     if (reason.empty()) {
-      source.second_moment =
-          file + (TensorFile::open(file).has("counts") ? ":counts" : ":second_moment");
+      const TensorFile tensors = TensorFile::open(file);
+      const bool counts = tensors.has("counts");
+      source.second_moment = file + (counts ? ":counts" : ":second_moment");
       source.gradient = file + ":gradient";
+      source.is_packed = !counts && open_tensor(tensors, "second_moment").shape().size() == 1;
+      if (tensors.has("error_moment")) source.error_moment = file + ":error_moment";
       out.push_back(std::move(source));
     } else {
       rest.skipped.push_back({{source.name, reason}, when});

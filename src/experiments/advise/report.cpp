@@ -5,6 +5,9 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "core/undefined.hpp"
+#include "experiments/advise/validation.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab::advise {
 namespace {
@@ -35,6 +38,21 @@ void add_scalars(ResultBuilder& out, const Rows& all) {
         add(name + ".ratio_high", row.ratio.high);
       }
     }
+    if (row.has_predicted_steps()) {
+      const auto add_pooled = [&](const std::string& of, const PooledRatio& value) {
+        add(name + "." + of, value.ratio);
+        if (!value.has_interval()) return;
+        add(name + "." + of + "_low", value.low);
+        add(name + "." + of + "_high", value.high);
+      };
+      add_pooled("advantage", row.advantage);
+      for (std::size_t d = 0; d < directions; ++d) {
+        const auto direction = static_cast<Direction>(d);
+        if (!row.has_direction(direction)) continue;
+        add_pooled(name_of(direction) + ".decrease", row.decrease_of(direction));
+        add_pooled(name_of(direction) + ".length", row.length_of(direction));
+      }
+    }
     if (row.joined.size() == 1 && !row.has_steps())
       add(name + ".joined_ratio", row.ratio_by_step().begin()->second);
   }
@@ -59,9 +77,18 @@ void judge(const Row& row, Claims& claims) {
       at_least(1.0 - ratio_rounding), clauses(pooled_over(ratio), text));
 }
 
+std::string with_interval(const PooledRatio& value) {
+  return short_number(value.ratio) +
+         (value.has_interval() ? " (" + range_text(value.low, value.high) + ")" : "");
+}
+
 Table table_of(const Rows& all) {
-  Table table{
-      {"layer", "m x k", "n", "stored as", "st(A)", "nr(G)", "nr/st", "(1.8)", "advice"}, {}, ""};
+  Table table{{"layer", "m x k", "n", "stored as", "st(A)", "nr(G)", "nr/st", "(1.8)"}, {}, ""};
+  const bool predicts = std::any_of(all.rows.begin(), all.rows.end(), [](const Row& row) {
+    return row.is_judged() && row.has_predicted_steps();
+  });
+  if (predicts) table.columns.insert(table.columns.end(), {"polar/G", "length"});
+  table.columns.push_back("advice");
   const auto rank_cell = [](double rank, std::uint64_t limit) {
     return std::isnan(rank) ? "-" : short_number(rank) + " of " + std::to_string(limit);
   };
@@ -76,13 +103,17 @@ Table table_of(const Rows& all) {
         pair.dtypes,
         rank_cell(row.mean(&Observation::stable_rank), row.stable_rank_limit()),
         rank_cell(row.mean(&Observation::nuclear_rank), row.nuclear_rank_limit())};
-    std::vector<std::string> verdict = {
-        "-", "-", pair.has_gradient() ? "not judged: no activation" : "not judged: no gradient"};
-    if (row.is_judged()) {
-      const Advice advice = row.advice();
-      verdict = {advice.ratio, advice.verdict, advice.text};
+    Advice advice{Settled::nothing, "-", "-",
+                  pair.has_gradient() ? "not judged: no activation" : "not judged: no gradient"};
+    if (row.is_judged()) advice = row.advice();
+    cells.insert(cells.end(), {advice.ratio, advice.verdict});
+    if (predicts && row.is_judged() && row.has_predicted_steps()) {
+      cells.insert(cells.end(), {with_interval(row.advantage),
+                                 short_number(row.length_of(Direction::polar).ratio)});
+    } else if (predicts) {
+      cells.insert(cells.end(), {"-", "-"});
     }
-    cells.insert(cells.end(), verdict.begin(), verdict.end());
+    cells.push_back(advice.text);
     table.rows.push_back(std::move(cells));
   }
   table.summary = "Muon " + std::to_string(all.count(Settled::spectral)) + ", either " +
@@ -90,6 +121,80 @@ Table table_of(const Rows& all) {
                   std::to_string(all.count(Settled::euclidean)) + ", not judged " +
                   std::to_string(all.not_judged);
   return table;
+}
+
+/// What the curvature predicts, and how many layers the intervals tell apart.
+void add_notes_on_steps(ResultBuilder& out, const std::vector<Row>& rows) {
+  double known = 0, spectral = 0, pairs = 0, apart = 0;
+  for (const Row& row : rows) {
+    if (!row.is_judged()) continue;
+    if (row.has_predicted_steps()) {
+      known += 1;
+      spectral += row.advantage.ratio > 1;
+    }
+    for (const Row& other : rows) {
+      if (&other == &row) break;
+      if (!other.is_judged() || !row.ratio.has_interval() || !other.ratio.has_interval()) continue;
+      pairs += 1;
+      apart += row.ratio.low > other.ratio.high || other.ratio.low > row.ratio.high;
+    }
+  }
+  if (known > 0) {
+    out.note(
+        "polar/G compares the best steps along the polar factor and along the gradient: the "
+        "decrease of the loss along one over that along the other, by the curvature of the layer "
+        "(second moments of its inputs and of its output gradients, as in K-FAC). length is the "
+        "best length t of the step W - t polar(G). The prediction is for the recorded batch; on "
+        "another batch both steps gain less. It favors the polar factor in " +
+        count_text(spectral) + " of " + counted(static_cast<std::size_t>(known), "layer") + ".");
+  }
+  if (pairs > 0) {
+    out.note("nr/st tells " + count_text(apart) + " of " +
+             counted(static_cast<std::size_t>(pairs), "pair") +
+             " of layers apart: their 99 % intervals do not overlap.");
+  }
+}
+
+void add_validation(ResultBuilder& out, const std::vector<Row>& rows) {
+  const Validation validation = validate(rows);
+  for (const auto& [name, score] : {std::pair("polar_is_better", validation.spectral_is_better),
+                                    {"right_by_ratio", validation.right_by_ratio},
+                                    {"right_by_curvature", validation.right_by_curvature},
+                                    {"order_by_ratio", validation.order_by_ratio},
+                                    {"order_by_curvature", validation.order_by_curvature},
+                                    {"decrease_kept", validation.kept}}) {
+    const auto add = [&, place = "validation." + std::string(name)](const std::string& ending,
+                                                                    double value) {
+      out.scalar(place + ending, std::vector<double>(out.records().size(), value));
+    };
+    add("", score.values.mean);
+    if (!std::isfinite(score.half_width())) continue;
+    add("_low", score.values.mean - score.half_width());
+    add("_high", score.values.mean + score.half_width());
+  }
+  for (const std::string& sentence : sentences_of(validation)) out.note(validated + sentence);
+}
+
+AdvisedLayer advised(const Row& row) {
+  AdvisedLayer out{row.name(),
+                   row.pair().role,
+                   std::string(word_for(row.advice().settled)),
+                   static_cast<double>(row.m()),
+                   static_cast<double>(row.pair().k),
+                   static_cast<double>(row.pair().n),
+                   row.mean(&Observation::stable_rank),
+                   row.mean(&Observation::nuclear_rank),
+                   row.ratio.ratio,
+                   row.ratio.has_interval() ? row.ratio.low : undefined,
+                   row.ratio.has_interval() ? row.ratio.high : undefined,
+                   {}};
+  for (std::size_t d = 0; row.has_predicted_steps() && d < directions; ++d) {
+    const auto direction = static_cast<Direction>(d);
+    if (row.has_direction(direction))
+      out.steps.push_back(
+          {name_of(direction), row.decrease_of(direction).ratio, row.length_of(direction).ratio});
+  }
+  return out;
 }
 
 void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
@@ -146,7 +251,8 @@ void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
 
 }  // namespace
 
-Result report(const Plan& plan, const std::vector<Gate>& gates, const Records& records) {
+Result report(const Plan& plan, const std::vector<Gate>& gates, bool validates,
+              const Records& records) {
   const bool weights = !plan.pairs.empty() && plan.pairs.front().is_weight;
   ResultBuilder out(weights ? "Spectra of weights" : "Which layers should get a spectral step?",
                     records);
@@ -164,12 +270,13 @@ Result report(const Plan& plan, const std::vector<Gate>& gates, const Records& r
   for (const Row& row : all.rows) {
     if (!row.is_judged()) continue;
     judge(row, out.claims());
-    out.result().advice.push_back(
-        {row.name(), row.pair().role, std::string(word_for(row.advice().settled))});
+    out.result().advice.push_back(advised(row));
   }
   out.result().table = table_of(all);
   out.result().failed_gates = failed_gates(gates, all);
   add_notes(out, all.rows);
+  add_notes_on_steps(out, all.rows);
+  if (validates) add_validation(out, all.rows);
   return out.take();
 }
 

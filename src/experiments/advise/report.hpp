@@ -11,7 +11,9 @@ namespace ranklab::advise {
 
 /// The claim <layer>/eq-1.8 of each layer is the printed inequality: it holds for ratios of at
 /// least 1. The advice is Muon only for ratios of at least 2.
-Result report(const Plan& plan, const std::vector<Gate>& gates, const Records& records);
+/// Throws Failure if validation is asked for and no step has two batches.
+Result report(const Plan& plan, const std::vector<Gate>& gates, bool validates,
+              const Records& records);
 /// The spectra of --weights-only (weights.cpp).
 Result report_weights(const Rows& rows, const TrialRecord& record, ResultBuilder& out);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "core/text.hpp"
@@ -40,6 +41,43 @@ void pool(std::vector<Row>& rows) {
   }
   const std::vector<PooledRatio> ratios = pooled(layers);
   for (std::size_t i = 0; i < judged.size(); ++i) judged[i]->ratio = ratios[i];
+}
+
+/// Pools one positive number of the predicted steps of each layer, as nr/st is pooled.
+template <class Number>
+void pool_steps(const std::vector<Row*>& rows, const Number& number,
+                const std::function<void(Row&, const PooledRatio&)>& store) {
+  std::vector<LogRatios> layers;
+  for (const Row* row : rows) {
+    LogRatios& of_row = layers.emplace_back();
+    for (const auto& [step, predicted] : row->steps) {
+      of_row.steps.push_back(std::log(number(predicted.joined)));
+      for (const BestSteps& batch : predicted.batches)
+        of_row.batches.push_back(std::log(number(batch)));
+    }
+  }
+  const std::vector<PooledRatio> all = pooled(layers);
+  for (std::size_t i = 0; i < rows.size(); ++i) store(*rows[i], all[i]);
+}
+
+void pool_predicted_steps(std::vector<Row>& rows) {
+  constexpr auto gradient = static_cast<std::size_t>(Direction::gradient),
+                 polar = static_cast<std::size_t>(Direction::polar);
+  std::vector<Row*> known;
+  for (Row& row : rows) {
+    if (row.has_predicted_steps()) known.push_back(&row);
+  }
+  pool_steps(
+      known, [](const BestSteps& best) { return best[polar].decrease / best[gradient].decrease; },
+      [](Row& row, const PooledRatio& value) { row.advantage = value; });
+  for (std::size_t d = 0; d < directions; ++d) {
+    pool_steps(
+        known, [d](const BestSteps& best) { return best[d].decrease; },
+        [d](Row& row, const PooledRatio& value) { row.decrease[d] = value; });
+    pool_steps(
+        known, [d](const BestSteps& best) { return best[d].length; },
+        [d](Row& row, const PooledRatio& value) { row.length[d] = value; });
+  }
 }
 
 std::string sizes_of(const Observation& one) {
@@ -162,10 +200,13 @@ Rows rows_of(const Plan& plan, const TrialRecord& record) {
       const std::int64_t step = one.pair.when.step;
       std::vector<Joined> joined = joined_batches(record, row.name(), step);
       if (!joined.empty()) row.joined[step] = std::move(joined);
+      PredictedSteps predicted = predicted_steps(record, row.name(), step);
+      if (predicted.are_known()) row.steps[step] = std::move(predicted);
     }
     if (!row.is_judged()) out.not_judged += 1;
   }
   pool(out.rows);
+  pool_predicted_steps(out.rows);
   out.skipped = unique_reasons(skipped, times.size());
   for (const Skipped& one : out.skipped) out.not_judged += places.contains(one.name) ? 0 : 1;
   return out;

@@ -10,6 +10,7 @@
 #include "core/statistics.hpp"
 #include "experiments/advise/advice.hpp"
 #include "experiments/advise/measure.hpp"
+#include "experiments/advise/predicted_steps.hpp"
 #include "report/result.hpp"
 
 namespace ranklab::advise {
@@ -34,7 +35,13 @@ using Value = double (Observation::*)() const;
 struct Row {
   std::vector<Observation> all;
   std::map<std::int64_t, std::vector<Joined>> joined;  // by step, for steps with several batches
+  std::map<std::int64_t, PredictedSteps> steps;        // by step, where they are known
   PooledRatio ratio = {};                              // of judged layers
+  // What the curvature predicts, if it is known: the decrease of the loss along the polar factor
+  // over that along the gradient, and the decrease and the length of the best step along each
+  // direction (infinite or NaN: no such direction).
+  PooledRatio advantage = {};
+  std::array<PooledRatio, directions> decrease = {}, length = {};
 
   const std::string& name() const { return all.front().layer.name; }
   const Pair& pair() const { return all.front().pair; }
@@ -49,6 +56,16 @@ struct Row {
   /// be joined.
   std::map<std::int64_t, double> ratio_by_step() const;
   LogRatios log_ratios() const;
+  bool has_predicted_steps() const { return !steps.empty(); }
+  bool has_direction(Direction direction) const {
+    return length[static_cast<std::size_t>(direction)].ratio > 0;
+  }
+  const PooledRatio& decrease_of(Direction direction) const {
+    return decrease[static_cast<std::size_t>(direction)];
+  }
+  const PooledRatio& length_of(Direction direction) const {
+    return length[static_cast<std::size_t>(direction)];
+  }
   /// Upper limits of the ranks from the shapes. The rank of G = E A' is at most the number of
   /// samples.
   std::uint64_t stable_rank_limit() const;

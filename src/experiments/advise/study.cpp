@@ -85,6 +85,9 @@ class FilesStudy : public Study {
                             "GLOB: ratio<X or GLOB: ratio>X: exit with status 3 if nr/st of a "
                             "matching layer satisfies the condition, or the layer is not judged")),
         groups,
+        switch_field("validate", c.validate,
+                     "check the predictions from each batch on another batch of the same step, and "
+                     "report how often they are right"),
         text_field("weights-only", c.weights_only,
                    "archive of weights: report stable, nuclear and effective rank of each, without "
                    "advice"),
@@ -118,10 +121,10 @@ class FilesStudy : public Study {
         throw UsageError(
             "--weights-only: not allowed with --pair, --manifest, --activations, --gradients or "
             "--from");
-      if (!c.fail_if.empty() || !c.groups.empty())
+      if (!c.fail_if.empty() || !c.groups.empty() || c.validate)
         throw UsageError(
-            "--weights-only: not allowed with --fail-if or --groups, because weights alone give no "
-            "advice");
+            "--weights-only: not allowed with --fail-if, --groups or --validate, because weights "
+            "alone give no advice");
     } else if (no_pairs) {
       throw UsageError(
           "--study files needs matrices: --from FOLDER, --pair NAME,ACTIVATION_FILE,GRADIENT_FILE, "
@@ -144,7 +147,7 @@ class FilesStudy : public Study {
         return record;
       });
     });
-    Result result = report(planned, gates_of(config_), records);
+    Result result = report(planned, gates_of(config_), config_.validate, records);
     if (!config_.groups.empty() && !records.empty()) {
       const Groups groups = groups_of(planned, records);
       write_file_atomically(config_.groups, groups.text);

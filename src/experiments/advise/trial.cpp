@@ -9,6 +9,7 @@
 #include "core/text.hpp"
 #include "core/undefined.hpp"
 #include "experiments/advise/measure.hpp"
+#include "experiments/advise/predicted_steps.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
@@ -63,6 +64,10 @@ StoredActivation activation_of(const Pair& pair, OpenTensors& open) {
   return {open_activation(pair, open), pair.transposed, pair.first_feature, pair.k};
 }
 
+StoredMoment moment_in(const Pair& pair, OpenTensors& open) {
+  return {open_second_moment(pair, open), pair.is_packed};
+}
+
 // Measures the activation's ranks and checks its gradient against it; false if the activation
 // cannot be used.
 bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTensors& open,
@@ -71,9 +76,8 @@ bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTens
   std::optional<StoredActivation> activation;
   if (!recorded) activation = activation_of(pair, open);
   const MeasuredActivation measured =
-      recorded
-          ? measure_second_moment(open_second_moment(pair, open), pair.first_feature, pair.k, trial)
-          : measure_activation(*activation, trial);
+      recorded ? measure_second_moment(moment_in(pair, open), pair.first_feature, pair.k, trial)
+               : measure_activation(*activation, trial);
   record.set(key_of(p), packed(measured.ranks));
   if (std::isnan(measured.ranks.stable_rank)) {
     record.set(checks_key_of(p), {0.0, undefined, measured.is_valid_moment ? 1.0 : 0.0});
@@ -107,8 +111,7 @@ struct LayerOfPair {
 // A A' of the pair's features, or its diagonal.
 arma::mat moment_of(const Pair& pair, const Trial& trial, OpenTensors& open) {
   if (pair.second_moment.empty()) return second_moment(activation_of(pair, open), trial);
-  return measure_second_moment(open_second_moment(pair, open), pair.first_feature, pair.k, trial)
-      .read.gram;
+  return measure_second_moment(moment_in(pair, open), pair.first_feature, pair.k, trial).read.gram;
 }
 
 // Joins `size` consecutive batches into one, for all disjoint groups of that size.
@@ -161,24 +164,30 @@ void check_ranks(const Plan& plan, const Trial& trial, TrialRecord& record) {
   }
 }
 
+/// Whether a layer of a pair has both ranks and passes the checks.
+bool is_judged(const Plan& plan, const TrialRecord& record, std::size_t p, std::size_t l) {
+  const Pair& pair = plan.pairs[p];
+  if (!pair.has_gradient() || !pair.has_activation()) return false;
+  if (std::isnan(activation_ranks(record, p).stable_rank) ||
+      !contradiction(pair, checks_of(record, p)).empty())
+    return false;
+  const Ranks ranks = gradient_ranks(record, p, l);
+  return !std::isnan(ranks.nuclear_rank) && contradiction(pair, pair.layers[l], ranks).empty();
+}
+
 void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
   std::map<std::pair<std::string, std::int64_t>, std::vector<LayerOfPair>> groups;
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     const Pair& pair = plan.pairs[p];
-    if (pair.when.batch < 0 || !pair.has_gradient() || !pair.has_activation()) continue;
-    if (std::isnan(activation_ranks(record, p).stable_rank) ||
-        !contradiction(pair, checks_of(record, p)).empty())
-      continue;
+    if (pair.when.batch < 0) continue;
     for (std::size_t l = 0; l < pair.layers.size(); ++l) {
+      if (!is_judged(plan, record, p, l)) continue;
       std::vector<LayerOfPair>& group = groups[{pair.layers[l].name, pair.when.step}];
       const auto same_size = [&](const LayerOfPair& other) {
         const Pair& first = plan.pairs[other.pair];
         return first.layers[other.layer].m == pair.layers[l].m && first.k == pair.k &&
                first.diagonal == pair.diagonal;
       };
-      const Ranks ranks = gradient_ranks(record, p, l);
-      if (std::isnan(ranks.nuclear_rank) || !contradiction(pair, pair.layers[l], ranks).empty())
-        continue;
       if (group.empty() || same_size(group.front())) group.push_back({p, l});
     }
   }
@@ -260,6 +269,11 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   }
   check_ranks(plan, trial, record);
   join_batches(plan, trial, record);
+  const auto usable = [&](std::size_t p, std::size_t l) { return is_judged(plan, record, p, l); };
+  const auto ratio = [&](std::size_t p, std::size_t l) {
+    return gradient_ranks(record, p, l).nuclear_rank / activation_ranks(record, p).stable_rank;
+  };
+  predict_steps(plan, trial, usable, ratio, record);
   return record;
 }
 

@@ -17,6 +17,9 @@ void linear_backward_weights(Parameter<T>& W, const arma::Mat<T>& X, const arma:
   const arma::uword out = dY.n_rows, in = X.n_rows, N = X.n_cols;
   product(CblasNoTrans, CblasTrans, out, in, N, T(1), dY.memptr(), out, X.memptr(), in,
           W.G.memptr(), out, T(1));
+  if (!W.error_moment) return;
+  const arma::mat errors = arma::conv_to<arma::mat>::from(dY);
+  *W.error_moment += errors * errors.t();
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <armadillo>
+#include <optional>
 #include <string>
 
 namespace ranklab {
@@ -16,6 +17,9 @@ struct Parameter {
   // state-space models.
   bool decays = true;
   double rate = 1.0;  // multiplies the learning rate
+  // If set, backward passes add sum e e' (out, out), where e is the gradient in the output W a of
+  // each sample.
+  std::optional<arma::mat> error_moment = {};
 
   void clear_gradient() { G.zeros(arma::size(W)); }
 };

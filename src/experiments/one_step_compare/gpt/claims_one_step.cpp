@@ -11,10 +11,9 @@ namespace {
 struct Pairs {
   std::vector<double> predicted, measured;
 };
-Pairs pairs_of(const RunRecords& view, const TrialRecord& record, const std::string& when,
-               const std::string& what) {
-  const std::vector<double>&x = view.series(record, when + predicted_ratio),
-        &y = view.series(record, when + what);
+Pairs pairs_of(const RunRecords& view, const TrialRecord& record, const std::string& prediction,
+               const std::string& measured) {
+  const std::vector<double>&x = view.series(record, prediction), &y = view.series(record, measured);
   Pairs out;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double log_x = std::log(x[i]), log_y = std::log(y[i]);
@@ -24,26 +23,8 @@ Pairs pairs_of(const RunRecords& view, const TrialRecord& record, const std::str
   return out;
 }
 
-/// Ranks from 0; equal values share the mean of their ranks.
-std::vector<double> ranks_of(const std::vector<double>& values) {
-  std::vector<double> out;
-  for (const double value : values) {
-    const auto below = std::count_if(values.begin(), values.end(),
-                                     [&](double other) { return other < value; }),
-               equal = std::count(values.begin(), values.end(), value);
-    out.push_back(static_cast<double>(below) + 0.5 * static_cast<double>(equal - 1));
-  }
-  return out;
-}
-
-/// Spearman's rank correlation; NaN for fewer than three pairs.
-double rank_correlation(const Pairs& pairs) {
-  if (pairs.predicted.size() < 3) return undefined;
-  const std::vector<double> x = ranks_of(pairs.predicted), y = ranks_of(pairs.measured);
-  const Summary of_x = summarize(x), of_y = summarize(y);
-  double sum = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) sum += (x[i] - of_x.mean) * (y[i] - of_y.mean);
-  return sum / static_cast<double>(x.size() - 1) / of_x.std / of_y.std;
+double order_of(const Pairs& pairs) {
+  return rank_correlation(pairs.predicted, pairs.measured);
 }
 
 /// The share of pairs in which the prediction picks the better step.
@@ -85,7 +66,7 @@ void judge_ratios(const RunRecords& view, const Named& named, const std::string&
                   Claims& claims) {
   const auto of = [&](double (*measure)(const Pairs&)) {
     return per_trial(view.records(), [&](const TrialRecord& record) {
-      return measure(pairs_of(view, record, when, what));
+      return measure(pairs_of(view, record, when + predicted_ratio, when + what));
     });
   };
   const std::string source = "Section 1, eq. (1.1)",
@@ -113,7 +94,7 @@ void judge_ratios(const RunRecords& view, const Named& named, const std::string&
                             "has a rank correlation of at least 0.5 with nr/st" +
                                 at),
                       "a rank correlation of 0.5"),
-              of(rank_correlation), at_least(0.5),
+              of(order_of), at_least(0.5),
               "Spearman's rank correlation " + detail + "; at least 0.5 is required");
   claims.equivalent(reading(named(place + "/size", source, "one-step",
                                   "The loss decrease of the best step along polar(G) over that "
@@ -124,15 +105,58 @@ void judge_ratios(const RunRecords& view, const Named& named, const std::string&
                     "median of log(measured / predicted) " + detail);
 }
 
+/// The same questions for the ratio that the curvature predicts.
+void judge_curvature(const RunRecords& view, const Named& named, const std::string& place,
+                     const std::string& when, const char* what, const std::string& where,
+                     Claims& claims) {
+  const auto of = [&](double (*measure)(const Pairs&)) {
+    return per_trial(view.records(), [&](const TrialRecord& record) {
+      return measure(pairs_of(view, record, when + curvature_ratio, when + what));
+    });
+  };
+  const std::string source = "K-FAC: second moments of inputs and output gradients",
+                    at = (when.empty() ? " from step 32 on, on " : " before step 32, on ") + where,
+                    detail = "over matrices (without the embedding) and steps " +
+                             steps_text(one_step_points(view.run(), !when.empty())),
+                    subject =
+                        "The ratio of the best decreases along polar(G) and G that the curvature "
+                        "of the layer predicts";
+  claims.mean(beyond(named(place + "/curvature/lead", source, "one-step",
+                           subject +
+                               " picks the better step more often than the best constant "
+                               "rule" +
+                               at)),
+              of(lead_over_base_rate), positive(),
+              "difference of the shares of correct picks, " + detail +
+                  "; it picks the better step in " + mean_text(of(share_of_correct_picks)) +
+                  " of the cases, and the constant rule in " + mean_text(of(base_rate)));
+  claims.mean(beyond(named(place + "/curvature/order", source, "one-step",
+                           subject +
+                               " has a rank correlation of at least 0.5 with the measured "
+                               "ratio" +
+                               at)),
+              of(order_of), at_least(0.5),
+              "Spearman's rank correlation " + detail + "; at least 0.5 is required");
+  claims.equivalent(beyond(named(place + "/curvature/size", source, "one-step",
+                                 subject +
+                                     " is in the median within a factor of 2 of the "
+                                     "measured ratio" +
+                                     at)),
+                    of(median_difference), std::log(2.0),
+                    "median of log(measured / predicted) " + detail);
+}
+
 }  // namespace
 
 void judge_one_step(const RunRecords& view, const Named& named, Claims& claims) {
   for (const std::string when : {"", early}) {
     if (one_step_points(view.run(), !when.empty()).empty()) continue;
     const std::string place = when.empty() ? "eq-1.1" : "eq-1.1/early";
-    judge_ratios(view, named, place, when, batch_ratio, "the batch that gave the gradient", claims);
-    judge_ratios(view, named, place + "/independent", when, independent_ratio,
-                 "an independent batch", claims);
+    for (const auto& judge : {judge_ratios, judge_curvature}) {
+      judge(view, named, place, when, batch_ratio, "the batch that gave the gradient", claims);
+      judge(view, named, place + "/independent", when, independent_ratio, "an independent batch",
+            claims);
+    }
   }
 }
 

@@ -79,6 +79,18 @@ std::string compared_with(const GptWeight<P>& weight) {
                                          : in_layer(weight.layer, activation_of(weight.block));
 }
 
+/// The input of a weight, by the name in Moments. That of Wo is H.
+template <class P>
+std::string input_of(const GptWeight<P>& weight) {
+  return weight.block == "Wo" ? in_layer(weight.layer, "H") : compared_with(weight);
+}
+/// Whether the second moment (out, out) of the gradients in a weight's outputs is stored. It is not
+/// for tables, and for outputs so many that it would dwarf the weight.
+inline bool keeps_error_moment(WeightRole role, std::uint64_t outputs, std::uint64_t inputs) {
+  return (role == WeightRole::in_layer || role == WeightRole::head) && outputs <= 8192 &&
+         outputs <= 8 * inputs;
+}
+
 /// The name of an optimizer for a reader: Adam, Muon, "polar factor", SGD.
 std::string optimizer_label(const std::string& optimizer);
 /// The name of a run in figures: "Muon on W2 only, SwiGLU"; "Adam at rate 0.01, embedding rate
@@ -126,10 +138,12 @@ inline constexpr char indicator[] = "indicator.stable_rank";
 inline constexpr double early_steps = 32;
 
 // One step along G and one along polar(G), for each block at each step of run.one_step_at: the
-// ratio that eq. (1.1) predicts, and the loss decrease along polar(G) over that along G, each at
+// ratio that eq. (1.1) predicts, the ratio that the curvature predicts (linalg/kronecker; NaN for
+// tables), and the loss decrease along polar(G) over that along G, each at
 // its best step size, on the batch that gave G and on an independent batch. "joint": all hidden
 // blocks at once. Names of steps before early_steps have the prefix "early.".
-inline constexpr char predicted_ratio[] = "one_step.predicted", batch_ratio[] = "one_step.batch",
+inline constexpr char predicted_ratio[] = "one_step.predicted",
+                      curvature_ratio[] = "one_step.by_curvature", batch_ratio[] = "one_step.batch",
                       independent_ratio[] = "one_step.independent",
                       joint_batch_ratio[] = "one_step.joint.batch",
                       joint_independent_ratio[] = "one_step.joint.independent";

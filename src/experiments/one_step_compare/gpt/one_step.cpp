@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/undefined.hpp"
+#include "linalg/kronecker.hpp"
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"
 
@@ -156,6 +157,20 @@ class Losses {
   double start_loss_[2];
 };
 
+template <class T>
+double ratio_by_curvature(const GptWeight<Parameter<T>>& weight, const Directions<T>& directions,
+                          const Moments& moments) {
+  const std::optional<arma::mat>& errors = weight.parameter->error_moment;
+  if (!errors) return undefined;
+  const arma::mat M = moments.second_moment(input_of(weight));
+  const auto decrease = [&](const Direction<T>& direction) {
+    const double curvature =
+        kronecker_form(arma::conv_to<arma::mat>::from(direction.D), M, *errors);
+    return best_step(direction.slope, curvature).decrease;
+  };
+  return decrease(directions.spectral) / decrease(directions.euclidean);
+}
+
 }  // namespace
 
 double best_decrease(const std::function<double(double)>& f, double at_0, double first) {
@@ -202,11 +217,9 @@ StepRatios step_ratios(SequenceModel<T>& model, const SequenceBatch<T>& batch,
   }
   const std::size_t n = weights.size();
   std::vector<Directions<T>> directions;
-  StepRatios out{{},
-                 std::vector<double>(n, undefined),
-                 std::vector<double>(n, undefined),
-                 undefined,
-                 undefined};
+  StepRatios out{
+      {},        {},       std::vector<double>(n, undefined), std::vector<double>(n, undefined),
+      undefined, undefined};
   for (std::size_t i = 0; i < n; ++i) {
     trial.check_interrupt();
     directions.push_back(directions_of(weights[i].parameter->G));
@@ -215,6 +228,7 @@ StepRatios step_ratios(SequenceModel<T>& model, const SequenceBatch<T>& batch,
                           : moments.stable_rank(compared_with(weights[i]));
     out.predicted.push_back(directions[i].nuclear_norm * directions[i].nuclear_norm /
                             directions[i].euclidean.slope / st);
+    out.by_curvature.push_back(ratio_by_curvature(weights[i], directions[i], moments));
   }
   Losses<T> losses(model, batch, independent, trial);
   for (std::size_t i = 0; i < n; ++i) {

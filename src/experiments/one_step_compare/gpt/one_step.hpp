@@ -13,6 +13,7 @@ namespace ranklab::gpt {
 /// A joint ratio is NaN if one of the directions does not decrease the loss.
 struct StepRatios {
   std::vector<double> predicted;                 // nr / st of each block
+  std::vector<double> by_curvature;              // of the quadratic model; NaN for the embedding
   std::vector<double> on_batch, on_independent;  // of each block
   double joint_on_batch,
       joint_on_independent;  // all hidden blocks at once, with the steps of Section 1.2.1

@@ -18,17 +18,15 @@ void save_recording(const SequenceModel<T>& model, const Moments& moments,
   const std::string place = folder + "/step" + std::to_string(step) + "/";
   nlohmann::ordered_json layers = nlohmann::ordered_json::array(),
                          others = nlohmann::ordered_json::object();
-  for (const auto& [parameter, role, l, block] : gpt_weights(model)) {
+  for (const auto& weight : gpt_weights(model)) {
+    const auto& [parameter, role, l, block] = weight;
     const std::string& name = parameter->name;
     if (role == WeightRole::positions) {
       others[name] = "a position table, added to every token";
       continue;
     }
     const bool table = role == WeightRole::embedding, head = role == WeightRole::head;
-    // The input of Wo is H. activation_of follows Table 1 of the paper, which compares Wo with A.
-    const std::string activation =
-                          head ? "Af" : in_layer(l, block == "Wo" ? "H" : activation_of(block)),
-                      file = std::to_string(layers.size()) + ".safetensors";
+    const std::string file = std::to_string(layers.size()) + ".safetensors";
     std::vector<TensorToWrite> tensors = {
         tensor<double>("gradient", arma::conv_to<arma::mat>::from(parameter->G))};
     if (table) {
@@ -37,8 +35,10 @@ void save_recording(const SequenceModel<T>& model, const Moments& moments,
                          {moments.counts().size()},
                          bytes_of<double>(arma::vec(moments.counts()))});
     } else {
-      tensors.push_back(tensor<double>("second_moment", moments.second_moment(activation)));
+      tensors.push_back(tensor<double>("second_moment", moments.second_moment(input_of(weight))));
     }
+    if (parameter->error_moment)
+      tensors.push_back(tensor<double>("error_moment", *parameter->error_moment));
     write_safetensors(place + file, tensors);
     layers.push_back({{"name", name},
                       {"parameter", name},

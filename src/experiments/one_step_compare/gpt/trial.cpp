@@ -54,6 +54,7 @@ class Training {
       const SequenceBatch<T> batch = windows(corpus_.training, batches_);
       const bool measured = has(run_.measured, t);
       Moments moments;
+      observe_errors(needs_errors(t));
       const double loss = gradients_of(batch, measured ? &moments : nullptr);
       if (std::isnan(loss)) {
         diverged_at = static_cast<double>(t);
@@ -101,6 +102,20 @@ class Training {
     });
   }
 
+  /// Whether the next backward pass must store the second moments of output gradients.
+  bool needs_errors(std::uint64_t t) const {
+    return has(run_.one_step_at, t) || (writes_files_ && !plan_.config.record.empty() && saves(t));
+  }
+  void observe_errors(bool observes) {
+    for (const Weight& weight : weights_) {
+      const arma::uword out = weight.parameter->W.n_rows, in = weight.parameter->W.n_cols;
+      std::optional<arma::mat>& moment = weight.parameter->error_moment;
+      moment.reset();
+      if (observes && keeps_error_moment(weight.role, out, in))
+        moment.emplace(out, out, arma::fill::zeros);
+    }
+  }
+
   double validation(std::uint64_t batches) {
     double sum = 0;
     for (std::uint64_t i = 0; i < batches; ++i) {
@@ -114,7 +129,7 @@ class Training {
   /// for the optimizer.
   void measure(std::uint64_t t, const SequenceBatch<T>& batch, const Moments& moments) {
     append_ranks(model_, moments, MeasuredOn::training_batch, series_);
-    if (writes_files_) save(t, moments);
+    if (writes_files_ && saves(t)) save(t, moments);
     series_[validation_loss].push_back(validation(validation_batches));
     if (has(run_.one_step_at, t)) one_step(t, batch, moments);
     if (!has(run_.probed, t)) return;
@@ -149,16 +164,18 @@ class Training {
       series.insert(series.end(), values.begin(), values.end());
     };
     append(predicted_ratio, ratios.predicted);
+    append(curvature_ratio, ratios.by_curvature);
     append(batch_ratio, ratios.on_batch);
     append(independent_ratio, ratios.on_independent);
     append(joint_batch_ratio, {ratios.joint_on_batch});
     append(joint_independent_ratio, {ratios.joint_on_independent});
   }
 
-  void save(std::uint64_t t, const Moments& moments) {
+  bool saves(std::uint64_t t) const {
     const std::vector<std::uint64_t>& steps = plan_.config.save_steps;
-    if (steps.empty() ? t != plan_.config.steps : std::count(steps.begin(), steps.end(), t) == 0)
-      return;
+    return steps.empty() ? t == plan_.config.steps : std::count(steps.begin(), steps.end(), t) > 0;
+  }
+  void save(std::uint64_t t, const Moments& moments) {
     if (!plan_.config.save.empty())
       save_weights(model_, file_at(plan_.config.save, t, plan_.config.steps));
     if (!plan_.config.record.empty()) save_recording(model_, moments, plan_.config.record, t);
@@ -185,7 +202,7 @@ class Training {
                         blocks = run_.config.layers * hidden_blocks(run_).size() + 2;
       if (steps == 0) continue;
       const std::string when = is_early ? early : "";
-      for (const char* name : {predicted_ratio, batch_ratio, independent_ratio})
+      for (const char* name : {predicted_ratio, curvature_ratio, batch_ratio, independent_ratio})
         fill(when + name, steps * blocks);
       for (const char* name : {joint_batch_ratio, joint_independent_ratio})
         fill(when + name, steps);

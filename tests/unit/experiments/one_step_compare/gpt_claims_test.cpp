@@ -72,6 +72,7 @@ TrialRecord record(double noise = 0) {
     const double share = !on_W2 ? 1.0 : run.config.activation == "swiglu" ? 0.27 : 0.62;
     out.set(run.name + ".final_validation_loss", 4 + noise - (muon ? 0.2 * share : 0.0));
     out.set(run.name + ".one_step.predicted", std::vector<double>{0.5, 2, 4, 8});
+    out.set(run.name + ".one_step.by_curvature", std::vector<double>{0.7, 1.8, 5, 7});
     out.set(run.name + ".one_step.batch", std::vector<double>{0.6, 2.1, 4.4, 9});
     out.set(run.name + ".one_step.independent", std::vector<double>{0.4, 1.9, 3.4, 7});
   }
@@ -138,6 +139,11 @@ TEST_CASE("each statement fails if its own number is wrong") {
       {"eq-1.1/lead/one-step", with("muon.one_step.batch", {1.1, 2, 4, 8})},
       {"eq-1.1/order/one-step", with("muon.one_step.batch", {0.9, 9, 4, 2})},
       {"eq-1.1/size/one-step", with("muon.one_step.batch", {0.1, 0.5, 1.1, 2.5})},
+      {"eq-1.1/curvature/lead/one-step", with("muon.one_step.by_curvature", {1.1, 2, 4, 8})},
+      {"eq-1.1/curvature/order/one-step", with("muon.one_step.by_curvature", {0.9, 9, 4, 2})},
+      {"eq-1.1/curvature/size/one-step", with("muon.one_step.by_curvature", {0.2, 0.9, 2, 4})},
+      {"eq-1.1/independent/curvature/order/one-step",
+       with("muon.one_step.independent", {0.9, 9, 4, 2})},
       {"eq-1.1/independent/one-step", with("muon.one_step.independent", {0.4, 0.9, 4, 8})},
       {"section-1.2.2/init/gated",
        with("adam,activation=swiglu.layer0.S.stable_rank", {0, 9, 9, 9})},
@@ -173,6 +179,7 @@ TEST_CASE(
   const auto at = [&](const char* id, const std::vector<double>& on_batch) {
     const Change change = [&](TrialRecord& record) {
       record.set("muon.early.one_step.predicted", {0.25, 0.5, 2, 4});
+      record.set("muon.early.one_step.by_curvature", {0.25, 0.5, 2, 4});
       record.set("muon.early.one_step.batch", on_batch);
       record.set("muon.early.one_step.independent", {0.5, 2, 2, 4});
     };

@@ -46,6 +46,7 @@ TrialRecord record(const gpt::Plan& plan, double noise) {
     out.set(prefix + "diverged", 0.0);
     for (const char* when : {"", "early."}) {
       out.set(prefix + when + "one_step.predicted", std::vector<double>{1, 2 + noise});
+      out.set(prefix + when + "one_step.by_curvature", std::vector<double>{1, 2});
       out.set(prefix + when + "one_step.batch", std::vector<double>{3, 4});
       out.set(prefix + when + "one_step.independent", std::vector<double>{std::nan(""), 5});
       for (const char* joint : {"one_step.joint.batch", "one_step.joint.independent"})

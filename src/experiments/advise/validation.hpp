@@ -1,0 +1,40 @@
+// --validate: what the advice from one batch is worth on another batch of the same step.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/advise/rows.hpp"
+
+namespace ranklab::advise {
+
+/// The mean of a score over pairs of batches, with its interval at `confidence_level`.
+struct Score {
+  Summary values;
+
+  double half_width() const { return confidence_half_width(values); }
+};
+
+/// Each score is computed over the layers of one pair of batches (the advice is from the first, the
+/// truth from the second). "Better" is the larger of the best decreases along polar(G) and along G,
+/// by the curvature of the second batch.
+struct Validation {
+  std::size_t pairs = 0, layers = 0;
+  Score spectral_is_better;  // share of layers
+  // Shares of layers for which a prediction picks the better step, and rank correlations of the
+  // predicted with the actual advantage of polar(G)
+  Score right_by_ratio, right_by_curvature, order_by_ratio, order_by_curvature;
+  // The actual decrease over the predicted one, along polar(G) at the predicted length; median over
+  // the layers
+  Score kept;
+
+  /// Whether neither prediction is known to order the layers better than chance.
+  bool orders_nothing() const;
+};
+
+/// Throws Failure if no step has two batches with second moments of output gradients.
+Validation validate(const std::vector<Row>& rows);
+/// In sentences.
+std::vector<std::string> sentences_of(const Validation& validation);
+
+}  // namespace ranklab::advise
