@@ -81,7 +81,8 @@ class PredictedStepsTest(ProgramTest):
         # diag(1, -1, 1) from batch 1, batch 0 has 4/14, and 9/20 along G of batch 1. At the expected lengths 6/7 and 4/3 (of the
         # decreases 36/14 and 8/3) the decreases are 30/49 and -32/9.
         self.close(scalars, {"validation.polar_is_better": 0.5,
-                             "validation.decrease_kept": (30 / 49 / (36 / 14) + (4 / 3 * 2 - 16 / 18 * 7) / (8 / 3)) / 2})
+                             "validation.decrease_kept": (30 / 49 / (36 / 14) + (4 / 3 * 2 - 16 / 18 * 7) / (8 / 3)) / 2,
+                             "validation.best_length": ((2 / 3) / (6 / 7) + (2 / 7) / (4 / 3)) / 2})
         self.assertTrue(any(note.startswith("Validation: Over 2 pairs of batches") for note in document["notes"]))
         shown = self.run_program("advise dump --validate").stdout
         self.assertIn("the polar factor is the better direction in 50 %", shown)

@@ -162,7 +162,8 @@ void add_validation(ResultBuilder& out, const std::vector<Row>& rows) {
                                     {"right_by_curvature", validation.right_by_curvature},
                                     {"order_by_ratio", validation.order_by_ratio},
                                     {"order_by_curvature", validation.order_by_curvature},
-                                    {"decrease_kept", validation.kept}}) {
+                                    {"decrease_kept", validation.kept},
+                                    {"best_length", validation.length}}) {
     const auto add = [&, place = "validation." + std::string(name)](const std::string& ending,
                                                                     double value) {
       out.scalar(place + ending, std::vector<double>(out.records().size(), value));

@@ -1,6 +1,8 @@
 #include "experiments/advise/validation.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -17,8 +19,8 @@ constexpr auto gradient = static_cast<std::size_t>(Direction::gradient),
 /// One layer on one pair of batches.
 struct Case {
   double by_ratio, by_curvature;  // log of the predicted advantage of polar(G)
-  double actual;  // the same on the other batch; infinite if one direction is useless
-  double kept;
+  double actual;        // the same on the other batch; infinite if one direction is useless
+  double kept, length;  // Validation::kept and Validation::length of this layer
 };
 
 /// No step lowers the loss along a direction whose slope is negative.
@@ -27,16 +29,24 @@ double decrease_or_zero(const BestStep& step) {
 }
 
 Case case_of(const PredictedSteps::Fresh& one) {
-  return {std::log(one.ratio),
-          std::log(one.expected[polar].decrease / one.expected[gradient].decrease),
-          std::log(decrease_or_zero(one.best[polar]) / decrease_or_zero(one.best[gradient])),
-          one.decrease[polar] / one.expected[polar].decrease};
+  return {
+      std::log(one.ratio), std::log(one.expected[polar].decrease / one.expected[gradient].decrease),
+      std::log(decrease_or_zero(one.best[polar]) / decrease_or_zero(one.best[gradient])),
+      one.decrease[polar] / one.expected[polar].decrease,
+      std::isfinite(one.best[polar].length) ? one.best[polar].length / one.expected[polar].length
+                                            : 0};
 }
 
 double share(const std::vector<Case>& cases, const auto& condition) {
   double count = 0;
   for (const Case& one : cases) count += condition(one);
   return count / static_cast<double>(cases.size());
+}
+
+double median_of(const std::vector<Case>& cases, double Case::*number) {
+  std::vector<double> values;
+  for (const Case& one : cases) values.push_back(one.*number);
+  return median(values);
 }
 
 double order(const std::vector<Case>& cases, double Case::*prediction) {
@@ -48,18 +58,24 @@ double order(const std::vector<Case>& cases, double Case::*prediction) {
   return rank_correlation(predicted, actual);
 }
 
-std::string with_interval(const Score& score, const auto& text) {
+/// The mean with its interval, cut to the range of possible values.
+std::string with_interval(const Score& score, double least, double most,
+                          std::string (*text)(double)) {
   const double mean = score.values.mean, half = score.half_width();
   if (!std::isfinite(half)) return text(mean);
-  return text(mean) + " (" + text(mean - half) + " to " + text(mean + half) + ")";
+  return text(mean) + " (" + text(std::max(least, mean - half)) + " to " +
+         text(std::min(most, mean + half)) + ")";
 }
 
 std::string share_text(const Score& score) {
-  return with_interval(score, [](double value) { return percent(value); });
+  return with_interval(score, 0, 1, percent);
 }
-
-std::string number_text(const Score& score) {
-  return with_interval(score, [](double value) { return short_number(value); });
+std::string correlation_text(const Score& score) {
+  return with_interval(score, -1, 1, short_number);
+}
+std::string multiple_text(const Score& score) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return with_interval(score, -infinity, infinity, short_number);
 }
 
 }  // namespace
@@ -93,7 +109,8 @@ Validation validate(const std::vector<Row>& rows) {
         "\"dump/step100.batch1\") before the optimizer's step");
   }
   out.pairs = pairs.size();
-  std::vector<double> better, right_ratio, right_curvature, order_ratio, order_curvature, kept;
+  std::vector<double> better, right_ratio, right_curvature, order_ratio, order_curvature, kept,
+      length;
   for (const auto& [at, cases] : pairs) {
     const auto right = [&](double Case::*prediction) {
       return share(cases,
@@ -104,9 +121,8 @@ Validation validate(const std::vector<Row>& rows) {
     right_curvature.push_back(right(&Case::by_curvature));
     order_ratio.push_back(order(cases, &Case::by_ratio));
     order_curvature.push_back(order(cases, &Case::by_curvature));
-    std::vector<double> shares;
-    for (const Case& one : cases) shares.push_back(one.kept);
-    kept.push_back(median(shares));
+    kept.push_back(median_of(cases, &Case::kept));
+    length.push_back(median_of(cases, &Case::length));
   }
   out.spectral_is_better.values = summarize(better);
   out.right_by_ratio.values = summarize(right_ratio);
@@ -114,6 +130,7 @@ Validation validate(const std::vector<Row>& rows) {
   out.order_by_ratio.values = summarize(order_ratio);
   out.order_by_curvature.values = summarize(order_curvature);
   out.kept.values = summarize(kept);
+  out.length.values = summarize(length);
   return out;
 }
 
@@ -128,9 +145,11 @@ std::vector<std::string> sentences_of(const Validation& v) {
           " of the layers, and the curvature in " + share_text(v.right_by_curvature) +
           ". Their rank correlations with the advantage of the polar factor on the other batch "
           "are " +
-          number_text(v.order_by_ratio) + " and " + number_text(v.order_by_curvature) + ".",
-      "At its predicted length, the step along the polar factor has " + share_text(v.kept) +
-          " of its predicted decrease on the other batch (median over the layers)."};
+          correlation_text(v.order_by_ratio) + " and " + correlation_text(v.order_by_curvature) +
+          ".",
+      "On the other batch the best length along the polar factor is " + multiple_text(v.length) +
+          " times the predicted one. At the predicted length the decrease is " +
+          multiple_text(v.kept) + " times the predicted one (medians over the layers)."};
   if (v.orders_nothing()) {
     out.push_back(
         "At this batch size, neither number is known to order the layers: use the advice for all "

@@ -24,9 +24,9 @@ struct Validation {
   // Shares of layers for which a prediction picks the better step, and rank correlations of the
   // predicted with the actual advantage of polar(G)
   Score right_by_ratio, right_by_curvature, order_by_ratio, order_by_curvature;
-  // The actual decrease over the predicted one, along polar(G) at the predicted length; median over
-  // the layers
-  Score kept;
+  // Along polar(G), medians over the layers: the actual decrease at the predicted length over the
+  // predicted decrease, and the best length over the predicted one
+  Score kept, length;
 
   /// Whether neither prediction is known to order the layers better than chance.
   bool orders_nothing() const;

@@ -144,6 +144,17 @@ TEST_CASE("Student's quantile tends to the normal one: z + (z^3 + z) / 4n + ..."
         doctest::Approx(z + (z * z * z + z) / (4 * n)).scale(0).epsilon(tolerance::quantile));
 }
 
+TEST_CASE("Spearman's rank correlation, with ties and with too few pairs") {
+  using Values = std::vector<double>;
+  // 1 - 6 sum d^2 / (n (n^2 - 1)) without ties: 1 - 6 * 4 / 60.
+  CHECK(std::fabs(rank_correlation(Values{1, 20, 300, 4000}, Values{2, 1, 4, 3}) - 0.6) <= 1e-15);
+  CHECK(std::fabs(rank_correlation(Values{1, 2, 3}, Values{9, 5, -1}) + 1) <= 1e-15);
+  // Ranks 0.5, 0.5, 2 and 0, 1, 2: covariance 0.75, deviations sqrt(0.75) and 1.
+  CHECK(std::fabs(rank_correlation(Values{4, 4, 7}, Values{1, 2, 3}) - std::sqrt(0.75)) <= 1e-15);
+  CHECK(std::isnan(rank_correlation(Values{1, 2}, Values{1, 2})));
+  CHECK(std::isnan(rank_correlation(Values{1, 1, 1}, Values{1, 2, 3})));
+}
+
 TEST_CASE("the median of odd and even numbers of values, in any order") {
   CHECK(median(std::vector<double>{5.0, 1.0, 3.0}) == 3.0);
   CHECK(median(std::vector<double>{4.0, 1.0, 8.0, 2.0}) == 3.0);

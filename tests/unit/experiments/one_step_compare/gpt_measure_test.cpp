@@ -46,6 +46,11 @@ struct Step {
   gpt::Moments moments;
 
   explicit Step(const char* name = "batch") : batch(batch_of(name)) {
+    for (const auto& [parameter, role, l, block] : gpt_weights(model)) {
+      if (role != WeightRole::embedding)
+        parameter->error_moment.emplace(parameter->W.n_rows, parameter->W.n_rows,
+                                        arma::fill::zeros);
+    }
     model.forward(batch);
     model.loss(batch, true);
     model.backward(batch);
@@ -208,6 +213,26 @@ TEST_CASE(
     if (name != "layer0.Wv" && std::isfinite(elsewhere))
       CHECK(std::fabs(ratios.on_independent[i] / elsewhere - 1) <= 0.05);
   }
+}
+
+TEST_CASE("the curvature of the head is that of the softmax errors, and tables have none") {
+  Step step;
+  const arma::mat A = step.model.read_out(), W = step.model.head()->W, G = step.model.head()->G;
+  arma::mat E = arma::exp(W * A);
+  E.each_row() /= arma::sum(E, 0);
+  for (arma::uword n = 0; n < E.n_cols; ++n) E(step.batch.targets[n], n) -= 1;
+  E /= static_cast<double>(E.n_cols);
+  // tr(D M D' B) = ||E' D A||_F^2
+  const auto curvature = [&](const arma::mat& D) {
+    return arma::accu(arma::square(E.t() * D * A));
+  };
+  const arma::mat polar = polar_factor(G).factor;
+  const double expected = std::pow(arma::dot(G, polar), 2) / curvature(polar) /
+                          (std::pow(arma::dot(G, G), 2) / curvature(G));
+  const gpt::StepRatios ratios =
+      gpt::step_ratios(step.model, step.batch, batch_of("independent"), step.moments, trial);
+  CHECK(std::fabs(ratios.by_curvature.at(14) / expected - 1) <= 1e-9);
+  CHECK(std::isnan(ratios.by_curvature.at(15)));
 }
 
 TEST_CASE("all hidden blocks together move along the steps of Section 1.2.1 with a common scale") {
