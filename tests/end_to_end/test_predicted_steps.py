@@ -66,6 +66,12 @@ class PredictedStepsTest(ProgramTest):
         self.write("dump/0.safetensors", safetensors({"gradient": flat(diagonal(2, 2, [1.0, 1.0])), "second_moment": ([4], [1.0] * 4)}))
         self.refused("advise dump", "packed triangle", "4", exit_code=1)
 
+    def test_a_moment_of_other_outputs_or_with_infinite_entries(self):
+        self.record("dump", diagonal(3, 3, [3.0, 2.0, 1.0]), diagonal(3, 3, [4.0, 1.0, 1.0]), diagonal(2, 2, [1.0, 2.0]))
+        self.refused("advise dump", "fc", "output gradients", "m is 3", exit_code=1)
+        self.record("dump", diagonal(3, 3, [3.0, 2.0, 1.0]), diagonal(3, 3, [4.0, 1.0, 1.0]), diagonal(3, 3, [1.0, 2.0, float("inf")]))
+        self.assertNotIn("fc.polar.length", self.advise("dump")[1])
+
     def test_parts_have_rows_of_the_whole_polar_factor_and_one_of_their_own(self):
         """G = [[3, 0], [4, 0]]: polar(G) = [[0.6, 0], [0.8, 0]]. With M = B = I, part 1 has the best lengths 1.8 / 0.36 and 3 / 1."""
         self.record("dump", [[3.0, 0.0], [4.0, 0.0]], diagonal(2, 2, [1.0, 1.0]), diagonal(2, 2, [1.0, 1.0]))

@@ -134,6 +134,18 @@ void read_activation(Pair& pair, Opened& one, OpenTensors& open) {
   pair.diagonal = recorded && !pair.is_packed && tensor.shape().size() == 1;
 }
 
+// Why the second moment of the output gradients does not belong to m outputs; empty if it does.
+std::string error_moment_defect(const Pair& pair, std::uint64_t m, OpenTensors& open) {
+  if (pair.error_moment.empty()) return "";
+  const StoredTensor& tensor = open.at(pair.error_moment);
+  const Shape& shape = tensor.shape();
+  const bool fits = shape.size() == 1 ? packed_side(shape[0]) == m : shape == Shape{m, m};
+  return fits ? ""
+              : "the second moment of the output gradients is neither m x m nor its packed "
+                "triangle: its shape is " +
+                    tensor.shape_text() + ", and m is " + std::to_string(m);
+}
+
 // Adds one matrix of a source, with its cuts, to the plan, or the reason why it cannot be measured.
 void plan_matrix(Pair pair, const Cut& cut, OpenTensors& open, Plan& plan) {
   Opened activation, gradient;
@@ -155,6 +167,8 @@ void plan_matrix(Pair pair, const Cut& cut, OpenTensors& open, Plan& plan) {
     return plan.skipped.push_back(
         {{pair.name, unequal_sizes(pair, *activation.matrix, G, open)}, pair.when});
   }
+  const std::string defect = error_moment_defect(pair, m, open);
+  if (!defect.empty()) return plan.skipped.push_back({{pair.name, defect}, pair.when});
   const std::string dtype = dtype_name(G.dtype());
   if (pair.dtypes != dtype) pair.dtypes += (pair.dtypes.empty() ? "" : ", ") + dtype;
   for (const ColumnPart& part : cut_columns(pair.name, k, cut)) {
