@@ -31,18 +31,23 @@ import functools
 import json
 import os
 import shutil
+import sys
 import types
 
 try:
     import torch
     import torch.nn.functional as F
+    import torch.utils.checkpoint
     from torch import nn
+    from torch.multiprocessing.reductions import StorageWeakRef
     from torch.nn.utils import parametrize
     from torch.overrides import TorchFunctionMode
 except ModuleNotFoundError:  # the package also installs this file on systems without PyTorch
     torch, TorchFunctionMode = None, object
 
 FORMAT = "ranklab.recording/1"
+DTYPES = {} if torch is None else {
+    torch.float64: "F64", torch.float32: "F32", torch.bfloat16: "BF16"}
 
 # The functions that are recorded, with the names of their first arguments; the factors of a product
 # come last.
@@ -61,6 +66,10 @@ NOT_RECORDED = {
     **dict.fromkeys(
         ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
         ("transposed-convolution", "used by a transposed convolution, which is not recorded"))}
+SAMPLED = 512  # samples of a call from which the moment of the output gradients is estimated
+MOST_OUTPUTS = 8192  # no such moment for matrices with more rows (the head of a vocabulary)
+PROBES = 8  # random vectors that compare the gradient of a weight with the recorded calls
+BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted inputs (32 MB in float64)
 NO_TOKENS = "no-tokens", "called without a single sample (an expert without tokens)"
 # Functions whose result is the same matrix in another type, place or memory layout.
 CASTS = {"to", "type", "type_as", "float", "double", "half", "bfloat16", "cuda", "cpu",
@@ -106,6 +115,8 @@ class _Watch(TorchFunctionMode):
     def __torch_function__(self, function, kinds, args=(), kwargs=None):
         # PyTorch turns the mode off in here; `with self` turns it on again.
         kwargs = kwargs or {}
+        if self.recording.busy:
+            return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         if name in RECURRENT and torch.is_grad_enabled():
             weights = self.recording.weights_among(args)
@@ -119,6 +130,9 @@ class _Watch(TorchFunctionMode):
         if own and isinstance(function, types.FunctionType) and _asks_for_modes(function):
             with self:
                 return _body(function)(*args, **kwargs)
+        if name in SIGNATURES and torch.is_grad_enabled() and _checkpoint() == "again":
+            self.recording.repeat(name, args, kwargs)
+            return function(*args, **kwargs)
         out = function(*args, **kwargs)
         self.recording.observe(name, args, kwargs, out)
         return out
@@ -128,53 +142,155 @@ class _Refused(Exception):
     """A use of a weight that is not recorded: its cause, a stable code, and the reason."""
 
 
+class _Triangle:
+    """The sum of a a' over samples: its lower triangle, in blocks of rows."""
+
+    def __init__(self, size, like):
+        step = max(64, -(-size // 8))
+        self.blocks = [like.new_zeros(min(step, size - at), min(at + step, size))
+                       for at in range(0, size, step)]
+
+    def add(self, samples, factor=1):
+        """samples: samples x size."""
+        end = 0
+        for block in self.blocks:
+            start, end = end, end + len(block)
+            block.addmm_(samples[:, start:end].t(), samples[:, :end], alpha=factor)
+
+    def packed(self):
+        """Row by row: (0,0), (1,0), (1,1), (2,0), ..."""
+        rows = [row for block in self.blocks for row in block]
+        return torch.cat([row[:i + 1] for i, row in enumerate(rows)])
+
+    def full(self):
+        """The whole matrix in float64."""
+        size = self.blocks[-1].shape[1]
+        lower = torch.cat([F.pad(b, (0, size - b.shape[1])) for b in self.blocks]).double().tril()
+        return lower + lower.tril(-1).t()
+
+    def trace(self):
+        return sum(float(b.diagonal(b.shape[1] - b.shape[0]).sum()) for b in self.blocks)
+
+
+class _Held:
+    """An input of a call: kept until its gradient arrives, then only while autograd keeps it.
+
+    A second backward pass through a retained graph needs it again.
+    """
+
+    def __init__(self, tensor):
+        self.tensor = tensor.detach()
+
+    def take(self):
+        if self.tensor is None:
+            storage = torch.UntypedStorage._new_with_weak_ptr(self.storage.cdata)
+            if storage is None:
+                raise _Refused("inputs-freed", "its inputs were freed before its gradient arrived")
+            return self.like.new_empty(0).set_(storage, *self.place)
+        tensor, self.tensor = self.tensor, None
+        self.storage, self.like = StorageWeakRef(_storage(tensor)), tensor.new_empty(0)
+        self.place = tensor.storage_offset(), tensor.shape, tensor.stride()
+        return tensor
+
+
 class _Matrix:
     """The sums for one block of rows of a parameter, used as a matrix or as an embedding."""
 
     def __init__(self, name, kind, place):
         self.name, self.kind = name, kind
         self.first_row, self.rows, self.transposed = place
-        self.moment = self.gradient = None
-        self.samples = self.dropped = self.calls = 0
+        self.moment = self.error_moment = self.sketch = self.probe = None
+        self.samples = self.dropped = self.calls = self.error_samples = 0
         self.negligible = self.negligible_trace = 0
+        self.recomputed = []  # inputs of calls that a checkpointed region repeats
 
-    def add(self, inputs, errors, dtype, size):
-        """inputs: samples x k; errors: samples x m, the gradient of the loss in the outputs."""
-        used = (errors != 0).any(1)
+    def add(self, blocks, errors, dtype, random):
+        """Adds the samples of one call.
+
+        blocks: matrices of samples x k, one after another (for an embedding: ids).
+        errors: samples x m, the gradient of the loss in the outputs.
+        random: _Random.
+        """
+        errors = errors.to(dtype if self.moment is None else self.sketch.dtype)
+        squares = torch.linalg.vector_norm(errors, dim=1).double().square()
+        used = squares > 0
         kept = int(used.sum())
         self.calls += 1
         self.samples += kept
         self.dropped += len(used) - kept
-        if kept < len(used):
-            inputs, errors = inputs[used], errors[used]
-        errors = errors.to(dtype)
+        # A mask of -30 leaves 1e-26, a learned token does not.
+        negligible = used & (squares < 1e-10 * squares.sum() / max(kept, 1))
+        self.negligible += int(negligible.sum())
+        at = 0
+        for inputs in blocks:
+            rows = slice(at, at + len(inputs))
+            at = rows.stop
+            if self.moment is None:
+                self.start(self.rows if self.kind == "embedding" else inputs.shape[1], errors, random)
+            self.add_block(inputs, errors[rows], used[rows], negligible[rows])
+        if self.error_moment is not None and kept:
+            drawn = random.sample(used.nonzero()[:, 0])
+            self.error_moment.add(errors[drawn], kept / len(drawn))
+            self.error_samples += len(drawn)
+
+    def start(self, size, errors, random):
+        outputs = errors.shape[1]
+        self.probe, self.sketch = random.probe(size, errors), errors.new_zeros(outputs, PROBES)
         if self.kind == "embedding":  # inputs are ids of one-hot vectors: a diagonal moment
-            moment = torch.bincount(inputs, minlength=size).to(dtype)
-            zeros = torch.zeros(errors.shape[1], size, dtype=dtype, device=errors.device)
-            gradient = zeros.index_add_(1, inputs, errors.t())
-            squares = torch.ones(kept, dtype=dtype, device=errors.device)
+            self.moment = errors.new_zeros(size)
         else:
-            inputs = inputs.to(dtype)
-            moment, gradient = inputs.t() @ inputs, errors.t() @ inputs
-            squares = inputs.square().sum(1)
-        self.moment = moment if self.moment is None else self.moment + moment
-        self.gradient = gradient if self.gradient is None else self.gradient + gradient
-        norms = errors.square().sum(1)
-        negligible = norms < 1e-10 * norms.mean()  # a mask of -30 leaves 1e-26, a learned token not
-        self.negligible = self.negligible + negligible.sum()
-        self.negligible_trace = self.negligible_trace + squares[negligible].sum()
+            self.moment = _Triangle(size, errors)
+            if outputs <= min(MOST_OUTPUTS, 8 * size):
+                self.error_moment = _Triangle(outputs, errors)
+
+    def add_block(self, inputs, errors, used, negligible):
+        if negligible.any():
+            faint = inputs[negligible]
+            self.negligible_trace += (len(faint) if self.kind == "embedding"
+                                      else float(faint.to(self.sketch.dtype).square().sum()))
+        if not used.all():
+            inputs, errors = inputs[used], errors[used]
+        if self.kind == "embedding":
+            self.moment += torch.bincount(inputs, minlength=len(self.moment))
+            seen = self.probe[inputs]
+        else:
+            inputs = inputs.to(self.sketch.dtype)
+            self.moment.add(inputs)
+            seen = inputs @ self.probe
+        self.sketch.addmm_(errors.t(), seen)
 
     def negligible_share(self):
         """The share of tr(second moment) from samples that hardly enter the gradient."""
-        trace = float(self.moment.diagonal().sum() if self.moment.dim() == 2 else self.moment.sum())
-        return float(self.negligible_trace) / trace if trace else 0.0
+        trace = float(self.moment.sum()) if self.kind == "embedding" else self.moment.trace()
+        return self.negligible_trace / trace if trace else 0.0
 
     def part(self, tensor):
-        """The rows of a tensor shaped like the parameter, in the shape of self.gradient."""
+        """The rows of a tensor shaped like the parameter, as the matrix m x k of this use."""
         if self.kind == "convolution":
             return tensor.reshape(len(tensor), -1)
         rows = tensor.reshape(-1, tensor.shape[-1])[self.first_row:self.first_row + self.rows]
         return rows.t() if self.transposed != (self.kind == "embedding") else rows
+
+
+class _Random:
+    """Random numbers of a recording: always the same, and apart from the generators of PyTorch."""
+
+    def __init__(self):
+        self.generator, self.probes = torch.Generator().manual_seed(0), {}
+
+    def sample(self, rows):
+        """At most SAMPLED of the rows, without replacement."""
+        if len(rows) <= SAMPLED:
+            return rows
+        return rows[torch.randperm(len(rows), generator=self.generator)[:SAMPLED].to(rows.device)]
+
+    def probe(self, size, like):
+        """Fixed normal vectors, size x PROBES."""
+        key = size, like.dtype, like.device
+        if key not in self.probes:
+            self.probes[key] = torch.randn(
+                size, PROBES, generator=torch.Generator().manual_seed(size)).to(like)
+        return self.probes[key]
 
 
 class _Origin:
@@ -194,7 +310,9 @@ class _Recording:
         self.parameters, self.known, self.tied, self.order = {}, {}, {}, {}
         # The causes of refusals: parameter name -> (code, sentence).
         self.refused, self.touched = {}, {}
-        self.matrices, self.sizes = {}, {}
+        self.matrices, self.sizes, self.gradients, self.random = {}, {}, {}, _Random()
+        self.listening, self.busy = set(), False
+        self.waiting = []  # checkpointed calls whose gradient arrived before their inputs
         # Uses of all weights, recorded or not: they decide the roles.
         self.uses, self.tables, self.without_grad, self.fed = {}, {}, set(), set()
         self.arrived, self.scales, self.lost = False, {}, None
@@ -214,7 +332,7 @@ class _Recording:
                 if parameter.grad is not None:
                     self.before[name] = _whole(parameter.grad).clone()
                 if parameter.numel():
-                    self.places.setdefault(_storage(parameter), []).append(name)
+                    self.places.setdefault(_address(parameter), []).append(name)
             except Exception as error:
                 self.fail([name], error)
 
@@ -264,6 +382,13 @@ class _Recording:
             self.refuse(name, "complex", "a complex matrix, which is not recorded")
 
     def stop(self):
+        """Ends the recording."""
+        with self.aside([matrix.name for matrix, _ in self.waiting]):
+            self.settle()
+        for matrix, _ in self.waiting:
+            self.refuse(matrix.name, "inputs-freed", "its inputs were freed before its gradient "
+                        "arrived")
+        self.waiting = []
         for hook in self.hooks:
             hook.remove()
 
@@ -298,10 +423,10 @@ class _Recording:
         if torch.is_grad_enabled() and not tensor.requires_grad:
             return []
         origin, _ = self.origin(tensor)
-        return self.places.get(_storage(tensor), []) if origin is None else origin.names
+        return self.places.get(_address(tensor), []) if origin is None else origin.names
 
     def locate(self, weight, match):
-        """(name, (first row, rows, transposed)) of the weight that contains a tensor, or None.
+        """(name, (first row, rows, transposed), weight) of the weight with a tensor, or None.
 
         match(tensor, weight): the place of the tensor in the weight, or None.
         """
@@ -309,7 +434,7 @@ class _Recording:
             return None
         origin, base = self.origin(weight)
         if origin is None:
-            candidates = [(n, self.parameters[n]) for n in self.places.get(_storage(weight), ())]
+            candidates = [(n, self.parameters[n]) for n in self.places.get(_address(weight), ())]
         elif origin.name is not None:
             candidates = [(origin.name, base)]
         elif origin.source is None:
@@ -327,8 +452,7 @@ class _Recording:
         for name, whole in candidates:
             place = match(weight, whole)
             if place is not None:
-                self.sizes[name] = tuple(whole.shape)
-                return name, place
+                return name, place, whole
         return None
 
     def matrix(self, weight):
@@ -350,7 +474,7 @@ class _Recording:
                 if function in SIGNATURES or function in RECURRENT or function in NOT_RECORDED:
                     self.without_grad.update(names)
                 return
-            view = first.numel() and _storage(first) in [_storage(t) for t in operands]
+            view = first.numel() and _address(first) in [_address(t) for t in operands]
             if view or not first.requires_grad:
                 return
             if function in CASTS:
@@ -368,6 +492,11 @@ class _Recording:
             self.fail(names, error)
             self.lost = self.lost if names else error
 
+    def repeat(self, function, args, more):
+        """Keeps the input of a call that a checkpointed region repeats for its backward pass."""
+        with contextlib.suppress(Exception):  # then the input is missing when the gradient arrives
+            self.use(function, args, more, None)
+
     def use(self, function, args, more, out):
         """Records a call that uses a weight as a matrix; False if it cannot be recorded."""
         spellings = SIGNATURES[function]
@@ -380,15 +509,21 @@ class _Recording:
         left, right = (given[name] for name in spellings[-2:])
         return self.product(left, right.t() if function == "linear" else right, out)
 
-    def record_use(self, found, kind, inputs, output,
+    def record_use(self, found, kind, value, output, inputs_of,
                    errors_of=lambda g: g.reshape(-1, g.shape[-1])):
         """Records one use of the weight `found` (a result of locate()).
 
-        Once the gradient in `output` arrives, inputs() returns samples x k, and errors_of turns the
-        gradient into samples x m.
+        Once the gradient in `output` arrives, inputs_of(value) returns blocks of samples x k, and
+        errors_of turns the gradient into samples x m. Without an output, the call is about to be
+        repeated for a backward pass.
         """
-        name, place = found
-        size = self.sizes[name]
+        name, place, whole = found
+        key = name, kind, place
+        if output is None:
+            if key in self.matrices:
+                self.matrices[key].recomputed.append(value.detach())
+            return
+        self.sizes[name] = size = tuple(whole.shape)
         if kind == "embedding":
             self.tables[name] = size[0]
         else:
@@ -397,22 +532,77 @@ class _Recording:
             self.fed.add(name)
         if output.is_complex() or not self.included(name):
             return
-        matrix = self.matrices.setdefault((name, kind, place), _Matrix(name, kind, place))
+        self.listen(name, whole)
+        matrix = self.matrices.setdefault(key, _Matrix(*key))
+        checkpointed = _checkpoint() == "forward"
+        held = None if checkpointed else _Held(value)
 
-        # A hook on the node, not the tensor: later in-place changes of the output do not affect it.
         def add_gradient(_, gradients):
             if gradients[0] is None:
                 return
-            try:
-                with torch.no_grad():
-                    on_cpu = gradients[0].device.type == "cpu"
-                    dtype = self.dtype or (torch.float64 if on_cpu else torch.float32)
-                    matrix.add(inputs(), errors_of(gradients[0]), dtype, size[0])
-                    self.arrived = True
-            except Exception as error:
-                self.fail([name], error)
+            with self.aside([name]):
+                self.arrived = True
+                self.settle()
+                add = lambda inputs: matrix.add(inputs_of(inputs), errors_of(gradients[0]),
+                                                self.type_of(gradients[0]), self.random)
+                if checkpointed:
+                    self.waiting.append((matrix, add))
+                    self.settle()
+                else:
+                    add(held.take())
 
+        # A hook on the node, not the tensor: later in-place changes of the output do not affect it.
         output.grad_fn.register_hook(add_gradient)
+
+    def settle(self):
+        """Adds checkpointed calls whose gradient has arrived and whose inputs are known again.
+
+        PyTorch repeats a region before or shortly after the first gradient arrives in it. The
+        gradients arrive in the reverse order of the calls.
+        """
+        waiting, self.waiting = self.waiting, []
+        for matrix, add in waiting:
+            if not matrix.recomputed:
+                self.waiting.append((matrix, add))
+                continue
+            with self.aside([matrix.name]):
+                add(matrix.recomputed.pop())
+
+    @contextlib.contextmanager
+    def aside(self, names):
+        """Work of the recorder: not observed, without gradients, and its errors are kept."""
+        busy, self.busy = self.busy, True
+        try:
+            with torch.no_grad(), torch.autocast("cpu", enabled=False), (
+                    torch.autocast("cuda", enabled=False) if torch.is_autocast_enabled()
+                    else contextlib.nullcontext()):
+                yield
+        except Exception as error:
+            self.fail(names, error)
+        finally:
+            self.busy = busy
+
+    def type_of(self, gradient):
+        return self.dtype or torch.promote_types(gradient.dtype, torch.float32)
+
+    def listen(self, name, whole):
+        """Sums the gradients that arrive in a weight during all backward passes."""
+        if name in self.listening or getattr(whole, "_ranklab_listener", None) is self:
+            return
+        if name in self.parameters:
+            self.listening.add(name)
+        else:
+            whole._ranklab_listener = self
+
+        def add_gradient(gradient):
+            with self.aside([name]):
+                gradient, total = _whole(gradient), self.gradients.get(name)
+                if total is None:
+                    self.gradients[name] = gradient.to(self.type_of(gradient), copy=True)
+                else:
+                    total.add_(gradient)
+
+        self.hooks.append(whole.register_hook(add_gradient))
 
     # Functions that use weights -----------------------------------------------------------------
 
@@ -425,19 +615,18 @@ class _Recording:
         # are a regularizer or a product of weights, and their rows are no samples.
         if both and left.dim() == right.dim():
             return False
-        left_value, right_value = left.detach(), right.detach()
         of_right = self.matrix(right.t()) if right.dim() == 2 else None
         of_left = self.matrix(left) if left.dim() == 2 else None
         stack = [self.matrix(w.t()) for w in right] if right.dim() == left.dim() == 3 else [None]
+        rows = lambda t: _blocks(t.reshape(-1, t.shape[-1]))
+        columns = lambda t: t.transpose(-1, -2).reshape(-1, t.shape[-2])
         if of_right is not None:
-            self.record_use(of_right, "matrix",
-                            lambda: left_value.reshape(-1, left_value.shape[-1]), out)
+            self.record_use(of_right, "matrix", left, out, rows)
         elif of_left is not None:
-            columns = lambda t: t.transpose(-1, -2).reshape(-1, t.shape[-2])
-            self.record_use(of_left, "matrix", lambda: columns(right_value), out, columns)
+            self.record_use(of_left, "matrix", right, out, lambda t: _blocks(columns(t)), columns)
         elif None not in stack:
             for e, found in enumerate(stack):
-                self.record_use(found, "matrix", lambda e=e: left_value[e], out,
+                self.record_use(found, "matrix", left, out, lambda t, e=e: rows(t[e]),
                                 lambda g, e=e: g[e])
         elif left.dim() > 2 and right.dim() > 2:
             raise _Refused("batched-product", "used in a batched product, which is not recorded")
@@ -454,7 +643,7 @@ class _Recording:
             g = g.reshape(-1, g.shape[-1])
             return g if padding < 0 else g * (ids.reshape(-1, 1) != padding)
 
-        self.record_use(found, "embedding", lambda: ids.reshape(-1), out, errors_of)
+        self.record_use(found, "embedding", ids, out, lambda t: [t.reshape(-1)], errors_of)
         return True
 
     def convolution(self, input, weight, out, bias=None, stride=1, padding=0, dilation=1, groups=1):
@@ -466,16 +655,16 @@ class _Recording:
                            f"({groups} matrices), which is not recorded")
         dims = weight.dim() - 2
         each = lambda v: (v,) * dims if isinstance(v, int) else tuple(v) * (dims // len(v) or 1)
-        value, steps, gaps, kernel = input.detach(), each(stride), each(dilation), weight.shape[2:]
+        steps, gaps, (rows, _, *kernel) = each(stride), each(dilation), weight.shape
         if padding == "same":
             total = [d * (k - 1) for d, k in zip(gaps, kernel)]
             pads = [(t // 2, t - t // 2) for t in total]
         else:
             pads = [(p, p) for p in each(0 if padding == "valid" else padding)]
         batched = lambda t: t if t.dim() == dims + 2 else t.unsqueeze(0)
-        errors_of = lambda g: batched(g).movedim(1, -1).reshape(-1, weight.shape[0])
-        self.record_use(found, "convolution",
-                        lambda: _patches(batched(value), kernel, steps, pads, gaps), out, errors_of)
+        self.record_use(found, "convolution", input, out,
+                        lambda x: _patches(batched(x), kernel, steps, pads, gaps),
+                        lambda g: batched(g).movedim(1, 0).reshape(rows, -1).t())
         return True
 
     def weights_among(self, args):
@@ -492,7 +681,7 @@ class _Recording:
     def judge(self, name):
         """(cause, reason) why the recorded uses are not the gradient of a weight, or None."""
         uses = sorted((m for m in self.matrices.values()
-                       if m.name == name and m.gradient is not None), key=lambda m: m.first_row)
+                       if m.name == name and m.moment is not None), key=lambda m: m.first_row)
         kinds = {m.kind for m in uses}
         if "embedding" in kinds and len(kinds) > 1:
             return ("tied", "tied: its gradient sums its uses as an embedding and as a matrix, "
@@ -502,31 +691,40 @@ class _Recording:
                     "different inputs")
         if any(a.first_row + a.rows > b.first_row for a, b in zip(uses, uses[1:])):
             return ("overlap", "its uses overlap: some use more rows than others")
+        # The gradient that arrived, and the one that the calls explain, both times random vectors.
+        total = self.gradients[name]
+        parts = [m.part(total).to(m.sketch.dtype) for m in uses]
+        calls = torch.cat([m.sketch.flatten() for m in uses])
+        arrived = torch.cat([(part @ m.probe).flatten() for m, part in zip(uses, parts)])
+        unused = max(_square(total) - sum(map(_square, parts)), 0)  # rows that no call has used
+        cosine, own = _compare(calls, arrived, PROBES * unused)
+        scale = own
+        # The gradient that arrived, and the one that the optimizer sees, unless it is cleared.
         parameter = self.parameters.get(name)
-        if parameter is None or parameter.grad is None or self.ranks > 1:
-            return None  # computed by a parametrization, cleared, or averaged over the ranks
-        grad = _whole(parameter.grad).to(uses[0].gradient.dtype)
-        if not grad.any():
-            return None  # cleared
-        seen = torch.zeros_like(grad, memory_format=torch.contiguous_format)
-        for m in uses:
-            m.part(seen).add_(m.gradient)
-        candidates = [grad]
-        if name in self.before:
-            candidates.append(grad - self.before[name].to(grad.dtype))
-        product = lambda a, b: float((a * b).sum())
-        cosine, scale = max((product(seen, c) / max(float(seen.norm() * c.norm()), 1e-300),
-                             product(seen, c) / product(seen, seen)) for c in candidates)
+        if parameter is not None and parameter.grad is not None and self.ranks == 1:
+            final, before = _whole(parameter.grad).to(total.dtype), self.before.get(name)
+            candidates = [final] if before is None else [final, final - before.to(total.dtype)]
+            if final.any():
+                similar, changed = max(_compare(total, each) for each in candidates)
+                cosine, scale = min(cosine, similar), own * changed
         if cosine >= 0.999:
-            self.scales[name] = scale
-        elif name in self.touched:
+            self.scales[name] = own if abs(own - 1) > 0.01 else 1, scale
+            return None
+        if name in self.touched:
             return ("other-use", f"its gradient has a regularizer or another use ("
                     f"{self.touched[name]}) that was not observed as a matrix (cosine "
                     f"{cosine:.3f})")
-        else:
-            return ("gradient-changed", "its gradient was changed, or a part of its forward pass "
-                    f"ran before the recording (cosine {cosine:.3f})")
-        return None
+        return ("gradient-changed", "its gradient was changed, or a part of its forward pass "
+                f"ran before the recording (cosine {cosine:.3f})")
+
+    def gradient(self, m):
+        """The gradient m x k of a use, in the type of its other sums, or None."""
+        total = self.gradients.get(m.name)
+        if total is None:
+            return None
+        own, _ = self.scales.get(m.name, (1, 1))  # a hook of the user may scale the gradient
+        gradient = m.part(total).to(m.sketch.dtype)
+        return gradient if own == 1 else gradient / own
 
     def why_not(self, m, verdicts):
         """(cause, reason) why a matrix is not judged, or None."""
@@ -535,9 +733,13 @@ class _Recording:
                 return self.refused[name]
         if m.samples + m.dropped == 0:
             return NO_TOKENS
-        if not torch.isfinite(m.gradient).all():
+        gradient = self.gradient(m)
+        if gradient is None:
+            return ("gradient-not-seen", "its gradient did not arrive in the weight; "
+                    "torch.autograd.grad() hides it before PyTorch 2")
+        if not torch.isfinite(gradient).all():
             return "not-finite", "its gradient is not finite"
-        if not m.gradient.any():
+        if not gradient.any():
             return ("zero-gradient", "its gradient is exactly zero (for example behind a layer "
                     "with zero weights)")
         if m.name not in verdicts:
@@ -557,7 +759,7 @@ class _Recording:
         """(matrix, entry) for every observed matrix."""
         roles, verdicts = self.roles(), {}
         for m in self.matrices.values():
-            if m.gradient is None:
+            if m.moment is None:
                 continue
             parameter = self.parameters.get(m.name)
             entry = {"name": m.name[:-len(".weight")] if m.name.endswith(".weight") else m.name,
@@ -566,8 +768,10 @@ class _Recording:
                      "role": ("tied" if m.name in self.tied else m.kind if m.kind == "embedding"
                               else roles.get(m.name, "hidden"))}
             try:
-                entry.update(negligible_samples=int(m.negligible),
+                entry.update(negligible_samples=m.negligible,
                              negligible_share=m.negligible_share())
+                if m.error_moment is not None:
+                    entry["error_samples"] = m.error_samples
                 if parameter is None:
                     size = _product(self.sizes[m.name])
                     behind = self.computed[m.name]
@@ -579,7 +783,7 @@ class _Recording:
                     if parameter.grad is not None and (earlier is None or not earlier.any()):
                         entry["gradient_norm"] = float(m.part(_whole(parameter.grad)).norm())
                 why = self.why_not(m, verdicts)
-                scale = self.scales.get(m.name, 1)
+                _, scale = self.scales.get(m.name, (1, 1))
                 if abs(scale - 1) > 0.01:
                     entry["scaled"] = scale
             except Exception as error:
@@ -596,9 +800,13 @@ class _Recording:
         layers, seen = [], set()
         for number, (matrix, entry) in enumerate(self.layers()):
             entry["file"] = f"{number}.safetensors"
-            moment = "counts" if matrix.kind == "embedding" else "second_moment"
-            _save(os.path.join(partial, entry["file"]),
-                  {moment: matrix.moment, "gradient": matrix.gradient})
+            try:
+                tensors = self.tensors(matrix)
+            except Exception as error:
+                self.fail([matrix.name], error)
+                entry["cause"], entry["reason"] = self.refused[matrix.name]
+                tensors = {}
+            _save(os.path.join(partial, entry["file"]), tensors)
             layers.append(entry)
             seen.update([matrix.name, entry["parameter"]])
         others = {name: self.why_not_seen(name, seen)
@@ -613,6 +821,18 @@ class _Recording:
             json.dump(recording, file, indent=1)
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(partial, folder)
+
+    def tensors(self, m):
+        """The tensors of a matrix that are written to its file."""
+        out = ({"counts": m.moment} if m.kind == "embedding"
+               else {"second_moment": m.moment.packed()})
+        gradient = self.gradient(m)
+        if gradient is not None:
+            out["gradient"] = gradient
+        if m.error_moment is not None:
+            moment = m.error_moment.packed()
+            out["error_moment"] = moment if moment.dtype == torch.float64 else moment.bfloat16()
+        return out
 
     def why_not_seen(self, name, seen):
         """(cause, reason) why no use of a parameter was recorded."""
@@ -668,8 +888,30 @@ def _whole(gradient):
 
 
 def _storage(tensor):
-    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
-    return storage.data_ptr()
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+
+
+def _address(tensor):
+    return _storage(tensor).data_ptr()
+
+
+def _checkpoint():
+    """Whether the running call is in a region of torch.utils.checkpoint without reentrant autograd.
+
+    Returns "forward" during the forward pass, "again" during its repetition, else None.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == torch.utils.checkpoint.__file__:
+            name = frame.f_code.co_name
+            if name in ("unpack", "unpack_hook"):
+                return "again"
+            if name == "backward":  # reentrant: the region runs like any other code
+                return None
+            if name in ("checkpoint", "_checkpoint_without_reentrant"):
+                return "forward"
+        frame = frame.f_back
+    return None
 
 
 def _tensors(values):
@@ -708,14 +950,17 @@ def _parts(m, parameter):
             and parameter.shape[0] == 3 * parameter.shape[1]):
         size = parameter.shape[1]
         return {"parts": m.rows // size, "first_part": m.first_row // size + 1}
-    if parameter.dim() == 3 and m.gradient.numel() * len(parameter) == parameter.numel():
+    if parameter.dim() == 3 and m.rows == parameter.shape[1]:
         return {"parts": 1, "first_part": m.first_row // parameter.shape[1] + 1}
     return {}
 
 
 def _asks_for_modes(function):
-    """Whether a Python function of PyTorch offers each call to the mode before it runs."""
-    return any(name.startswith("has_torch_function") and name in function.__globals__
+    """Whether a Python function of PyTorch offers each call to the mode before it runs.
+
+    Tensor.storage() does too, but the call inside it has the same name and would run it again.
+    """
+    return function.__name__ != "storage" and any(name.startswith("has_torch_function") and name in function.__globals__
                for name in function.__code__.co_names)
 
 
@@ -729,20 +974,24 @@ def _body(function):
     return copy
 
 
+def _blocks(samples):
+    """samples x k in blocks of at most BLOCK numbers."""
+    return samples.split(max(1, BLOCK // max(1, samples.shape[1])))
+
+
 def _patches(x, kernel, stride, padding, dilation):
-    """Batch x channels x sizes as samples x (channels x kernel), ordered as a flattened weight."""
+    """Batch x channels x sizes as blocks of samples x (channels x kernel), as in the weight."""
     x = F.pad(x, [p for pair in reversed(padding) for p in pair])
-    for axis, (size, step, gap) in enumerate(zip(kernel, stride, dilation)):
-        at = 2 + axis
-        count = (x.shape[at] - gap * (size - 1) - 1) // step + 1
-        starts = torch.arange(count, device=x.device)[:, None] * step
-        index = (starts + torch.arange(size, device=x.device) * gap).reshape(-1)
-        x = x.index_select(at, index)
-        x = x.reshape(*x.shape[:at], count, size, *x.shape[at + 1:]).movedim(at + 1, -1)
-    # x: (batch, channels, positions, kernel)
-    dims = len(kernel)
-    x = x.movedim(1, 1 + dims)
-    return x.reshape(-1, x.shape[1 + dims] * _product(kernel))
+    counts = [(size - gap * (width - 1) - 1) // step + 1
+              for size, width, step, gap in zip(x.shape[2:], kernel, stride, dilation)]
+    columns = x.shape[1] * _product(kernel)
+    for images in x.split(max(1, BLOCK // (columns * _product(counts)))):
+        each, channel, *axes = images.stride()
+        windows = images.as_strided(
+            (x.shape[1], *kernel, len(images), *counts),
+            (channel, *[a * gap for a, gap in zip(axes, dilation)],
+             each, *[a * step for a, step in zip(axes, stride)]), images.storage_offset())
+        yield windows.reshape(columns, len(images) * _product(counts)).t()
 
 
 def _product(numbers):
@@ -813,18 +1062,29 @@ def _steps(kind, x, sizes, states, weights, biases, layers, dropout, training, b
     return x, [torch.stack(each_layer) for each_layer in zip(*last)]
 
 
+def _square(tensor):
+    return float(torch.linalg.vector_norm(tensor)) ** 2
+
+
+def _compare(a, b, rest=0):
+    """(cosine of the angle, scale) of a and b = scale a; b has `rest` more squares than a shows."""
+    product, square = float(torch.dot(a.reshape(-1), b.reshape(-1))), _square(a)
+    return product / max((square * (_square(b) + rest)) ** 0.5, 1e-300), product / square
+
+
 def _save(path, tensors):
     """Writes a safetensors file: the length of the JSON header, the header, the entries."""
     header, at, blobs = {}, 0, []
     for name, tensor in tensors.items():
         tensor = tensor.detach().cpu().contiguous()
-        blob = ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())
-        header[name] = {"dtype": {torch.float64: "F64", torch.float32: "F32"}[tensor.dtype],
-                        "shape": list(tensor.shape),
-                        "data_offsets": [at, at + len(blob)]}
-        at += len(blob)
-        blobs.append(blob)
+        size = tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape),
+                        "data_offsets": [at, at + size]}
+        at += size
+        blobs.append((tensor, (ctypes.c_char * size).from_address(tensor.data_ptr())))
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text + b"".join(blobs))
+        file.write(len(text).to_bytes(8, "little") + text)
+        for _, blob in blobs:
+            file.write(blob)

@@ -16,10 +16,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "experiments"))
 import ranklab_dump  # noqa: E402
 
-DTYPES = {"F64": torch.float64, "F32": torch.float32}
+TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-6, torch.bfloat16: 2e-2}  # of the type of the sums
+DTYPES = {"F64": torch.float64, "F32": torch.float32, "BF16": torch.bfloat16}
 
 
 def read(path):
+    """The tensors of a file; packed triangles are returned as whole matrices."""
     with open(path, "rb") as file:
         content = file.read()
     size = int.from_bytes(content[:8], "little")
@@ -27,7 +29,18 @@ def read(path):
     for name, entry in json.loads(content[8:8 + size]).items():
         first, end = (8 + size + at for at in entry["data_offsets"])
         out[name] = torch.frombuffer(bytearray(content[first:end]), dtype=DTYPES[entry["dtype"]]).reshape(entry["shape"])
+        if name.endswith("_moment"):
+            out[name] = unpacked(out[name])
     return out
+
+
+def unpacked(triangle):
+    size = int((2 * len(triangle)) ** 0.5)
+    assert len(triangle) == size * (size + 1) // 2
+    row, column = torch.tril_indices(size, size)
+    whole = torch.zeros(size, size, dtype=triangle.dtype)
+    whole[row, column] = whole[column, row] = triangle
+    return whole
 
 
 def program(words):
@@ -95,8 +108,9 @@ class RecordingTest(unittest.TestCase):
             return json.load(file)["scalars"]
 
     def close(self, a, b):
+        """Compares a recorded tensor with its exact value, to the precision of its type."""
         self.assertEqual(a.shape, b.shape)
-        self.assertLess(float((a - b).norm()), 1e-10 * float(b.norm()))
+        self.assertLess(float((a.double() - b.double()).norm()), TOLERANCE[a.dtype] * float(b.norm()))
 
 
 class LinearTest(RecordingTest):
