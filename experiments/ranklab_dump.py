@@ -5,6 +5,7 @@
         loss_fn(model(x), y).backward()
 
 `ranklab advise dump` reads the recordings and advises, layer by layer, whether Muon pays off.
+watch() measures the same ranks during training, without files.
 
 A layer maps each sample a (a token, an image patch, a time step) to W a. If the loss has the
 gradient e in W a, its gradient in W is G = sum of e a'. The recording keeps G and the second
@@ -70,6 +71,7 @@ SAMPLED = 512  # samples of a call from which the moment of the output gradients
 MOST_OUTPUTS = 8192  # no such moment for matrices with more rows (the head of a vocabulary)
 PROBES = 8  # random vectors that compare the gradient of a weight with the recorded calls
 BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted inputs (32 MB in float64)
+MOST_NEGLIGIBLE = 0.1  # largest share of the second moment from samples without an effect
 NO_TOKENS = "no-tokens", "called without a single sample (an expert without tokens)"
 # Functions whose result is the same matrix in another type, place or memory layout.
 CASTS = {"to", "type", "type_as", "float", "double", "half", "bfloat16", "cuda", "cpu",
@@ -86,9 +88,7 @@ def record(model, folder, include="*", dtype=None, replace=False):
 
     Nothing is written if the block raises an exception.
     """
-    if torch is None:
-        raise ModuleNotFoundError("ranklab_dump needs PyTorch; install it with apt (python3-torch) "
-                                  "or pip (torch)")
+    _need_torch()
     if dtype not in (None, torch.float32, torch.float64):
         raise ValueError("record(): dtype must be torch.float32 or torch.float64")
     folder, (rank, ranks) = os.fspath(folder).rstrip("/"), _rank()
@@ -98,19 +98,124 @@ def record(model, folder, include="*", dtype=None, replace=False):
         raise FileExistsError(f"{folder} exists; pass replace=True to record() to replace it")
     recording = _Recording(model, include, dtype)
     try:
-        with _Watch(recording):
+        with _Observer(recording):
             yield recording
     finally:
         recording.stop()
     recording.write(folder)
 
 
-class _Watch(TorchFunctionMode):
+def watch(model, every=100, include="*"):
+    """Measures the ranks of the layers during training, at the first and at each `every`-th step.
+
+    Call step() of the result once per training step, after the backward pass:
+
+        watcher = ranklab_dump.watch(model, every=100)
+        for x, y in batches:
+            optimizer.zero_grad()
+            loss_fn(model(x), y).backward()
+            optimizer.step()
+            found = watcher.step()  # a dict for every measured step, else None
+
+    It writes no files. Other steps run without the recorder. close(), or the end of a `with` block,
+    ends it.
+    """
+    _need_torch()
+    if every < 1:
+        raise ValueError("watch(): every must be at least 1")
+    return Watcher(model, every, include)
+
+
+class Watcher:
+    """The result of watch().
+
+    not_judged: layer -> the reason why the last measured step has no value for it.
+    """
+
+    def __init__(self, model, every, include):
+        self.model, self.every, self.include = model, every, include
+        self.steps, self.not_judged, self.closed, self.recording = 0, {}, False, None
+        self._start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def step(self):
+        """Ends a training step. Returns None, or a dict of layers if the step was measured.
+
+        A layer has the entries of measure().
+        """
+        if self.closed:
+            return None
+        recording = self._stop()
+        found = None if recording is None else self._measure(recording)
+        self.steps += 1
+        if self.steps % self.every == 0:
+            self._start()
+        return found
+
+    def close(self):
+        self._stop()
+        self.closed = True
+
+    def _start(self):
+        try:
+            self.recording = _Recording(self.model, self.include, None)
+            self.observer = _Observer(self.recording).__enter__()
+        except Exception as error:
+            self.recording, self.not_judged = None, {"": _failure(error)}
+
+    def _stop(self):
+        recording, self.recording = self.recording, None
+        if recording is not None:
+            self.observer.leave()
+            recording.stop()
+        return recording
+
+    def _measure(self, recording):
+        found, self.not_judged, seen = {}, {}, set()
+        try:
+            for matrix, entry in recording.layers():
+                seen.update([matrix.name, entry["parameter"]])
+                reason = entry.get("reason")
+                if reason is None and entry["negligible_share"] > MOST_NEGLIGIBLE:
+                    reason = "too much of its second moment is from samples without an effect"
+                values = {}
+                if reason is None:
+                    with recording.aside([matrix.name]):
+                        values = recording.measure(matrix, entry)
+                    reason = recording.refused.get(matrix.name, (None, None))[1]
+                if reason is None:
+                    found.update(values)
+                else:
+                    self.not_judged[entry["name"]] = reason
+            for name in recording.parameters:
+                if name not in seen:
+                    cause, reason = recording.why_not_seen(name, seen)
+                    if cause != "no-matrix":
+                        self.not_judged[name] = reason
+        except Exception as error:
+            self.not_judged[""] = _failure(error)
+        return found
+
+
+class _Observer(TorchFunctionMode):
     """Hands every call of a built-in function of PyTorch to the recording."""
 
     def __init__(self, recording):
         super().__init__()
         self.recording = recording
+
+    def leave(self):
+        """Ends the mode, even if other modes were entered after it."""
+        above = []
+        while self in torch.overrides._get_current_function_mode_stack():
+            above.append(torch.overrides._pop_mode())
+        for mode in reversed(above[:-1]):
+            torch.overrides._push_mode(mode)
 
     def __torch_function__(self, function, kinds, args=(), kwargs=None):
         # PyTorch turns the mode off in here; `with self` turns it on again.
@@ -138,6 +243,12 @@ class _Watch(TorchFunctionMode):
         return out
 
 
+def _need_torch():
+    if torch is None:
+        raise ModuleNotFoundError("ranklab_dump needs PyTorch; install it with apt (python3-torch) "
+                                  "or pip (torch)")
+
+
 class _Refused(Exception):
     """A use of a weight that is not recorded: its cause, a stable code, and the reason."""
 
@@ -163,9 +274,9 @@ class _Triangle:
         return torch.cat([row[:i + 1] for i, row in enumerate(rows)])
 
     def full(self):
-        """The whole matrix in float64."""
+        """The whole matrix."""
         size = self.blocks[-1].shape[1]
-        lower = torch.cat([F.pad(b, (0, size - b.shape[1])) for b in self.blocks]).double().tril()
+        lower = torch.cat([F.pad(b, (0, size - b.shape[1])) for b in self.blocks]).tril()
         return lower + lower.tril(-1).t()
 
     def trace(self):
@@ -226,7 +337,8 @@ class _Matrix:
             rows = slice(at, at + len(inputs))
             at = rows.stop
             if self.moment is None:
-                self.start(self.rows if self.kind == "embedding" else inputs.shape[1], errors, random)
+                size = self.rows if self.kind == "embedding" else inputs.shape[1]
+                self.start(size, errors, random)
             self.add_block(inputs, errors[rows], used[rows], negligible[rows])
         if self.error_moment is not None and kept:
             drawn = random.sample(used.nonzero()[:, 0])
@@ -398,7 +510,7 @@ class _Recording:
     def fail(self, names, error):
         for name in names:
             self.refuse(name, *(error.args if isinstance(error, _Refused) else (
-                "recorder-error", f"the recorder failed: {' '.join(str(error).split())}")))
+                "recorder-error", _failure(error))))
 
     # Which weight a tensor is -------------------------------------------------------------------
 
@@ -834,6 +946,40 @@ class _Recording:
             out["error_moment"] = moment if moment.dtype == torch.float64 else moment.bfloat16()
         return out
 
+    def measure(self, m, entry):
+        """Layer name -> values of a judged matrix, for each of its parts.
+
+        stable_rank: st(A) = tr(M) / lambda_max(M) of the second moment M.
+        nuclear_rank: nr(G) = ||G||_*^2 / ||G||_F^2 of the gradient; ratio: nr(G) / st(A).
+
+        A step W - t D lowers a quadratic model of the loss by t <G, D> - t^2 / 2 tr(D M D' B) with
+        the moment B of the output gradients. For a mean loss the number of samples cancels.
+        length, decrease: the best t and its decrease for D = the polar factor of G;
+        length_gradient, decrease_gradient: the same for D = G.
+        """
+        gradient, out = self.gradient(m), {}
+        if m.kind == "embedding":
+            stable = float(m.moment.sum() / m.moment.max())
+        else:
+            moment = m.moment.full()
+            stable = m.moment.trace() / _largest_eigenvalue(moment)
+        parts = entry.get("parts", 0)
+        rows = len(gradient) // max(parts, 1)
+        for part, g in enumerate(gradient.split(rows)):
+            nuclear, frobenius, polar = _polar(g)
+            nuclear_rank = (nuclear / frobenius) ** 2
+            values = {"stable_rank": stable, "nuclear_rank": nuclear_rank,
+                      "ratio": nuclear_rank / stable}
+            if m.error_moment is not None:
+                own = slice(part * rows, (part + 1) * rows)
+                errors = m.error_moment.full()[own, own]
+                for end, d, slope in ("", polar, nuclear), ("_gradient", g, frobenius ** 2):
+                    curvature = float(((d @ moment) * (errors @ d)).sum())
+                    values["length" + end] = slope / curvature
+                    values["decrease" + end] = slope ** 2 / (2 * curvature)
+            out[entry["name"] + (f".{entry['first_part'] + part}" if parts else "")] = values
+        return out
+
     def why_not_seen(self, name, seen):
         """(cause, reason) why no use of a parameter was recorded."""
         parameter = self.parameters[name]
@@ -872,6 +1018,10 @@ class _Recording:
                     "with block")
         return ("not-called", "not used inside the with block (a module that is not called, or an "
                 "expert without tokens)")
+
+
+def _failure(error):
+    return f"the recorder failed: {' '.join(str(error).split())}"
 
 
 def _rank():
@@ -960,8 +1110,9 @@ def _asks_for_modes(function):
 
     Tensor.storage() does too, but the call inside it has the same name and would run it again.
     """
-    return function.__name__ != "storage" and any(name.startswith("has_torch_function") and name in function.__globals__
-               for name in function.__code__.co_names)
+    return function.__name__ != "storage" and any(
+        name.startswith("has_torch_function") and name in function.__globals__
+        for name in function.__code__.co_names)
 
 
 def _body(function):
@@ -1060,6 +1211,47 @@ def _steps(kind, x, sizes, states, weights, biases, layers, dropout, training, b
         if layer + 1 < layers and dropout:
             x = F.dropout(x, dropout, training)
     return x, [torch.stack(each_layer) for each_layer in zip(*last)]
+
+
+def _largest_eigenvalue(a):
+    """Of a positive semidefinite matrix: Lanczos iteration with full reorthogonalization.
+
+    The relative error is about that of the products with `a`: 1e-6 in float32, 1e-14 in float64.
+    """
+    v = torch.randn(len(a), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    basis, diagonal, beside, largest = [], [], [], 0.0
+    v = v.to(a.device)
+    while len(basis) < len(a):
+        basis.append(v / v.norm())
+        v = (a @ basis[-1].to(a.dtype)).double()
+        diagonal.append(float(v @ basis[-1]))
+        known = torch.stack(basis)
+        for _ in range(2):
+            v = v - known.t() @ (known @ v)
+        beside.append(float(v.norm()))
+        of = lambda numbers: torch.tensor(numbers, dtype=torch.float64)
+        values, vectors = torch.linalg.eigh(of(diagonal).diag() + of(beside[:-1]).diag(-1))
+        largest, rest = float(values[-1]), beside[-1] * abs(float(vectors[-1, -1]))
+        if rest <= 1e-9 * largest:
+            break
+    return largest
+
+
+def _polar(g):
+    """(nuclear norm, Frobenius norm, polar factor) of a matrix.
+
+    From the eigenvalues of the smaller Gram matrix in float64. A singular value has an error of at
+    most about 1e-8 times the largest one, below that of gradients in float32. The polar factor has
+    no components along singular values within the rounding errors of g.
+    """
+    wide = (g if len(g) <= g.shape[1] else g.t()).double()
+    values, vectors = torch.linalg.eigh(wide @ wide.t())
+    singular = values.clamp(min=0).sqrt()
+    rounding = max(max(g.shape) * torch.finfo(g.dtype).eps, 1e-7) * singular[-1]
+    inverse = torch.where(singular > rounding, 1 / singular, torch.zeros_like(singular))
+    polar = ((vectors * inverse) @ (vectors.t() @ wide)).to(g.dtype)
+    return (float(singular.sum()), float(torch.linalg.vector_norm(wide)),
+            polar if len(g) <= g.shape[1] else polar.t())
 
 
 def _square(tensor):
