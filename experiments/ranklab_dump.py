@@ -8,11 +8,13 @@
 watch() measures the same ranks during training, without files.
 
 A layer maps each sample a (a token, an image patch, a time step) to W a. If the loss has the
-gradient e in W a, its gradient in W is G = sum of e a'. The recording keeps G and the second
-moment, the sum of a a'. Both are summed over all calls of the layer, all its places in the model
-and all micro-batches during the backward pass, so no activation outlives that pass. Samples with
-e = 0 (padding, positions that the loss ignores) are left out. The recording lists every parameter
-that it cannot observe, with the reason; an error of the recorder never ends the training step.
+gradient e in W a, its gradient in W is G = sum of e a'. The recording keeps G, the second moment
+(the sum of a a') and the error moment (the sum of e e'), of the latter at most 512 samples of each
+call, scaled up. They are summed over all calls of the layer, all its places in the model and all
+micro-batches during the backward pass. No activation is kept longer than autograd keeps it. Samples
+with e = 0 (padding, positions that the loss ignores) are left out. The recording lists every
+parameter that it cannot observe, with the reason. An error of the recorder never ends the training
+step.
 
 Roles: an `embedding` is looked up by ids; `tied` matrices have several names in the model; the
 `head` is the only matrix with one output row per row of the largest embedding table, else the last
@@ -84,7 +86,7 @@ def record(model, folder, include="*", dtype=None, replace=False):
 
     folder: must not exist unless `replace` is true.
     include: a glob of parameter names, to record only a part of a large model.
-    dtype: type of the sums; default: float64 on the CPU, float32 elsewhere.
+    dtype: type of the sums; default: float64 if the output gradients are, else float32.
 
     Nothing is written if the block raises an exception.
     """
