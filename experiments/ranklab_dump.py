@@ -272,8 +272,8 @@ class _Triangle:
 
     def packed(self):
         """Row by row: (0,0), (1,0), (1,1), (2,0), ..."""
-        rows = [row for block in self.blocks for row in block]
-        return torch.cat([row[:i + 1] for i, row in enumerate(rows)])
+        return torch.cat([b[torch.ones_like(b, dtype=torch.bool).tril(b.shape[1] - b.shape[0])]
+                          for b in self.blocks])
 
     def full(self):
         """The whole matrix."""
