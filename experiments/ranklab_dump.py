@@ -596,7 +596,11 @@ class _Recording:
                     first._ranklab_origin = _Origin(self, names, source=operands[0])
             elif function in NOT_RECORDED:
                 raise _Refused(*NOT_RECORDED[function])
-            elif not (function in SIGNATURES and self.use(function, args, more, first)):
+            elif function in SIGNATURES and self.use(function, args, more, first):
+                for name in names:  # a learned query is an input
+                    if name not in self.uses and name not in self.tables:
+                        self.touched.setdefault(name, function.strip("_"))
+            else:
                 for name in names:
                     self.touched.setdefault(name, function.strip("_"))
                 if all(each or tensor.dim() == 0 for tensor, each in zip(operands, made_of)):
@@ -1011,7 +1015,7 @@ class _Recording:
             return self.refused[name]
         if name in self.touched:
             return ("function", f"used by {self.touched[name]} in a way that is not recorded, for "
-                    "example as a term or to compute another weight")
+                    "example as an input, as a term or to compute another weight")
         if name in self.without_grad:
             return "no-grad", "used only under torch.no_grad()"
         grad, before = parameter.grad, self.before.get(name)
