@@ -87,3 +87,21 @@ class SamplesTest(RecordingTest):
         self.step(lambda: (table(ids).square().sum(1) * weights).sum().backward(), table)
         layer = self.recording["layers"][0]
         self.assertEqual((layer["negligible_samples"], layer["negligible_share"]), (1, 0.25))
+
+    def test_padding_without_an_attention_mask(self):
+        """Tokens that others attend to are samples, even if the loss ignores them."""
+        block = nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True).double()
+        model = nn.ModuleDict({"table": nn.Embedding(9, 8, padding_idx=0), "lower": block, "upper": nn.Linear(8, 9)}).double()
+        ids = torch.randint(1, 9, (4, 6))
+        ids[:, 4:] = 0
+        labels = ids.masked_fill(ids == 0, -100)
+        causal = torch.full((6, 6), float("-inf")).triu(1).double()
+        for mask, dropped in (causal, 8), (None, 0):
+            def steps():
+                h = model["lower"](model["table"](ids) + torch.randn(6, 8).double(), mask)
+                F.cross_entropy(model["upper"](h).flatten(0, 1), labels.flatten()).backward()
+
+            self.step(steps, model)
+            self.assertEqual(self.layer("lower.self_attn.in_proj_weight")["dropped"], dropped)
+            self.assertEqual(self.layer("lower.self_attn.in_proj_weight")["negligible_samples"], 0)
+            self.assertEqual(self.layer("upper")["dropped"], 8)
