@@ -272,8 +272,8 @@ class _Triangle:
 
     def packed(self):
         """Row by row: (0,0), (1,0), (1,1), (2,0), ..."""
-        return torch.cat([b[torch.ones_like(b, dtype=torch.bool).tril(b.shape[1] - b.shape[0])]
-                          for b in self.blocks])
+        lower = lambda b: torch.ones_like(b, dtype=torch.bool).tril(b.shape[1] - b.shape[0])
+        return torch.cat([b.masked_select(lower(b)) for b in self.blocks])
 
     def full(self):
         """The whole matrix."""
