@@ -259,7 +259,7 @@ $(BUILD)/fuzz: $(addprefix $(BUILD)/tests/,fuzz/main.o unit/tiny_checkpoint.o un
 # --- testing ---------------------------------------------------------------------------------------------------------
 test: deps ## build, then run unit tests, end-to-end tests, smoke runs and schema checks
 	@mkdir -p $(BUILD) && date +%s > $(BUILD)/test-start
-	@$(MAKE) --no-print-directory $(JOBS) $(BINARY) $(BUILD)/unit-tests
+	@$(MAKE) --no-print-directory $(JOBS) $(BINARY) $(BUILD)/unit-tests $(BUILD)/bench
 	@RANKLAB_BUILD=$(BUILD) RANKLAB_BUILD_SECONDS=$$(($$(date +%s) - $$(< $(BUILD)/test-start))) python3 tests/run_tests.py
 
 smoke: build ## run each command and study at toy size, in seconds

@@ -59,7 +59,7 @@ void random_numbers() {
 }
 
 void decompositions(arma::uword n) {
-  const Trial trial(1, 0, 0);
+  const Streams trial(1, 0);
   const arma::mat G = draw_gaussian<double>(trial, "G", n, n, 1.0);
   arma::mat product;
   const std::string size = std::to_string(n) + " x " + std::to_string(n);
@@ -75,7 +75,7 @@ void decompositions(arma::uword n) {
 }
 
 void figure_3_step() {
-  const Trial trial(1, 0, 0);
+  const Streams trial(1, 0);
   const FeatureSizes sizes;
   const arma::mat A = draw_random_features<double>(trial, sizes, "relu", 0.14);
   const arma::mat W_sharp = draw_gaussian<double>(trial, "W_sharp", sizes.m, sizes.k, 0.1);
@@ -101,7 +101,7 @@ void figure_3_step() {
 // The linear maps of a layer of mamba2-130m, applied to one sequence of 128 tokens at a time,
 // compared with a large square product.
 void layer_products() {
-  const Trial trial(1, 0, 0);
+  const Streams trial(1, 0);
   const auto rate = [&](arma::uword inputs, arma::uword outputs, arma::uword tokens) {
     const arma::fmat W = draw_gaussian<float>(trial, "W", inputs, outputs, 1.0),
                      X = draw_gaussian<float>(trial, "X", inputs, tokens, 1.0);
