@@ -63,6 +63,21 @@ class WatchTest(RecordingTest):
                 self.compare(found, tolerance)
                 self.assertEqual(watcher.not_judged, {})
 
+    def test_advise_predicts_the_same_steps(self):
+        """The program, from a recording, against raw activations and output gradients."""
+        for dtype, tolerance in ((torch.float32, 2e-2), (torch.float64, 1e-9)):  # error moments in bf16, and in float64
+            with self.subTest(dtype):
+                self.model, self.x = self.model.to(dtype), self.x.to(dtype)
+                self.model.zero_grad()
+                with ranklab_dump.record(self.model, self.folder, replace=True):
+                    self.backward()
+                scalars = self.measured()
+                for name, raw in self.raw().items():
+                    values = expected(*raw)
+                    for end, key in (("", "polar"), ("_gradient", "gradient")):
+                        for what in ("length", "decrease"):
+                            self.assertLess(abs(scalars[f"{name}.{key}.{what}"]["mean"] / values[what + end] - 1), tolerance, (name, key, what))
+
     def test_the_length_is_the_best_one_for_least_squares(self):
         """With one output and residuals of -1 and 1 the quadratic model is n times that of a sum of squares."""
         model, x = nn.Linear(5, 1, bias=False).double(), torch.randn(40, 5).double()
