@@ -189,6 +189,7 @@ struct Plan {
   std::map<std::string, std::string> parameters;  // name of a layer or its part -> parameter name
   // 3-D gradients that are read as matrices because no activation shows that they are stacks
   std::vector<std::string> flattened;
+  bool validates = false;  // predictions from each batch are checked on another one
 
   const std::string& parameter_of(const std::string& layer) const;
 };

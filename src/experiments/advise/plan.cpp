@@ -249,6 +249,7 @@ Plan plan_of(const FilesConfig& config) {
   const std::vector<Cut> cuts = cuts_of(config, listed.pairs);
   const std::vector<std::string> experts = comma_separated(config.experts);
   Plan plan;
+  plan.validates = config.validate;
   plan.vectors = listed.vectors;
   plan.parameters = listed.parameters;
   for (std::size_t i = 0; i < cuts.size(); ++i) {

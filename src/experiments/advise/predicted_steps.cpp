@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "core/undefined.hpp"
 #include "experiments/advise/measure.hpp"
@@ -69,7 +70,20 @@ arma::uvec rows_in(const Layer& layer) {
 
 using DirectionMatrices = std::array<arma::mat, directions>;
 
-/// The rows of a layer in the matrix of `sums`, with `polar` the polar factor of the whole.
+/// The decrease t slope - t^2 / 2 curvature of the loss along each direction.
+struct Quadratic {
+  double slope = undefined, curvature = undefined;
+};
+using Quadratics = std::array<Quadratic, directions>;
+
+BestSteps best_steps(const Quadratics& quadratics) {
+  BestSteps out;
+  for (std::size_t d = 0; d < directions; ++d)
+    out[d] = best_step(quadratics[d].slope, quadratics[d].curvature);
+  return out;
+}
+
+/// The rows of a layer in a matrix.
 struct Part {
   arma::mat G, M, B;
 
@@ -81,32 +95,20 @@ struct Part {
     return {G, polar_of_whole.rows(rows), arma::sign(G),
             is_cut ? polar_factor(G).factor : arma::mat()};
   }
-  double slope(const arma::mat& D) const { return arma::dot(G, D); }
-  double curvature(const arma::mat& D) const { return kronecker_form(D, M, B); }
-  BestSteps best(const DirectionMatrices& along) const {
-    BestSteps out;
+  Quadratics quadratics(const DirectionMatrices& along) const {
+    Quadratics out;
     for (std::size_t d = 0; d < directions; ++d) {
-      out[d] = along[d].is_empty() ? BestStep{undefined, undefined}
-                                   : best_step(slope(along[d]), curvature(along[d]));
+      if (!along[d].is_empty()) out[d] = {arma::dot(G, along[d]), kronecker_form(along[d], M, B)};
     }
     return out;
   }
 };
 
-/// What `length` along each direction does on the batch of `part`.
-std::array<double, directions> decreases(const Part& part, const DirectionMatrices& along,
-                                         const BestSteps& expected) {
-  std::array<double, directions> out;
-  for (std::size_t d = 0; d < directions; ++d) {
-    const double t = expected[d].length;
-    out[d] = along[d].is_empty() ? undefined
-                                 : t * part.slope(along[d]) - t * t / 2 * part.curvature(along[d]);
-  }
-  return out;
-}
-
-/// The batches of one matrix at one step: indices of pairs.
-using Batches = std::vector<std::size_t>;
+/// The batches of one matrix at one step.
+struct Batches {
+  std::vector<std::size_t> pairs;  // indices into the plan
+  std::vector<Sums> sums;
+};
 
 bool same_shape(const Sums& a, const Sums& b) {
   return arma::size(a.G) == arma::size(b.G) && arma::size(a.M) == arma::size(b.M);
@@ -114,6 +116,30 @@ bool same_shape(const Sums& a, const Sums& b) {
 
 bool is_finite(const Sums& sums) {
   return sums.G.is_finite() && sums.M.is_finite() && sums.B.is_finite();
+}
+
+/// Those of `pairs` whose layers are all usable, finite and of one shape.
+Batches read_batches(const Plan& plan, const std::vector<std::size_t>& pairs, const Trial& trial,
+                     const std::function<bool(std::size_t, std::size_t)>& usable) {
+  Batches out;
+  for (const std::size_t p : pairs) {
+    trial.check_interrupt();
+    bool all = true;
+    for (std::size_t l = 0; l < plan.pairs[p].layers.size(); ++l) all = all && usable(p, l);
+    if (!all) continue;
+    Sums sums = sums_of(plan.pairs[p], *plan.open);
+    if (!is_finite(sums) || (!out.sums.empty() && !same_shape(out.sums.front(), sums))) continue;
+    out.pairs.push_back(p);
+    out.sums.push_back(std::move(sums));
+  }
+  return out;
+}
+
+Sums joined(const std::vector<Sums>& batches) {
+  Sums out = batches.front();
+  for (std::size_t b = 1; b < batches.size(); ++b) out.add(batches[b]);
+  out.average(static_cast<double>(batches.size()));
+  return out;
 }
 
 }  // namespace
@@ -132,51 +158,48 @@ void predict_steps(const Plan& plan, const Trial& trial,
                    const std::function<bool(std::size_t, std::size_t)>& usable,
                    const std::function<double(std::size_t, std::size_t)>& ratio,
                    TrialRecord& record) {
-  std::map<std::pair<std::string, std::int64_t>, Batches> groups;
+  std::map<std::pair<std::string, std::int64_t>, std::vector<std::size_t>> groups;
+  std::map<std::string, std::set<std::int64_t>> steps;
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     const Pair& pair = plan.pairs[p];
-    if (!pair.error_moment.empty() && !pair.layers.empty())
-      groups[{pair.layers.front().name, pair.when.step}].push_back(p);
+    if (pair.error_moment.empty() || pair.layers.empty()) continue;
+    const std::string& name = pair.layers.front().name;
+    groups[{name, pair.when.step}].push_back(p);
+    steps[name].insert(pair.when.step);
   }
-  for (auto& [at, pairs] : groups) {
-    std::vector<Sums> each;
-    Batches batches;
-    for (const std::size_t p : pairs) {
-      trial.check_interrupt();
-      bool all = true;
-      for (std::size_t l = 0; l < plan.pairs[p].layers.size(); ++l) all = all && usable(p, l);
-      if (!all) continue;
-      Sums sums = sums_of(plan.pairs[p], *plan.open);
-      if (!is_finite(sums) || (!each.empty() && !same_shape(each.front(), sums))) continue;
-      each.push_back(std::move(sums));
-      batches.push_back(p);
-    }
-    if (each.empty()) continue;
-    Sums joined = each.front();
-    for (std::size_t b = 1; b < each.size(); ++b) joined.add(each[b]);
-    joined.average(static_cast<double>(each.size()));
-    const arma::mat polar_of_joined = polar_factor(joined.G).factor;
+  for (const auto& [at, pairs] : groups) {
+    const Batches batches = read_batches(plan, pairs, trial, usable);
+    const std::size_t count = batches.sums.size();
+    if (count == 0) continue;
+    const Sums whole = joined(batches.sums);
+    const arma::mat polar_of_whole = polar_factor(whole.G).factor;
+    // Batches alone are needed for an interval at the only step, and for the validation.
+    const bool needs_batches = count > 1 && (plan.validates || steps.at(at.first).size() == 1);
     std::vector<arma::mat> polars;
-    for (const Sums& sums : each) {
+    for (std::size_t b = 0; needs_batches && b < count; ++b) {
       trial.check_interrupt();
-      polars.push_back(each.size() > 1 ? polar_factor(sums.G).factor : polar_of_joined);
+      polars.push_back(polar_factor(batches.sums[b].G).factor);
     }
-    const std::vector<Layer>& layers = plan.pairs[batches.front()].layers;
+    const std::vector<Layer>& layers = plan.pairs[batches.pairs.front()].layers;
     for (std::size_t l = 0; l < layers.size(); ++l) {
-      trial.check_interrupt();
       const arma::uvec rows = rows_in(layers[l]);
-      const Part whole(joined, rows);
+      const Part part(whole, rows);
       std::vector<double> packed;
-      pack(whole.best(whole.along(polar_of_joined, rows)), packed);
-      packed.push_back(static_cast<double>(each.size() > 1 ? each.size() : 0));
-      for (std::size_t b = 0; each.size() > 1 && b < each.size(); ++b) {
-        const Part own(each[b], rows), other(each[(b + 1) % each.size()], rows);
+      pack(best_steps(part.quadratics(part.along(polar_of_whole, rows))), packed);
+      for (std::size_t b = 0; needs_batches && b < count; ++b) {
+        trial.check_interrupt();
+        const Part own(batches.sums[b], rows);
         const DirectionMatrices along = own.along(polars[b], rows);
-        const BestSteps expected = own.best(along);
-        packed.push_back(ratio(batches[b], l));
+        const BestSteps expected = best_steps(own.quadratics(along));
+        Quadratics other;
+        if (plan.validates) other = Part(batches.sums[(b + 1) % count], rows).quadratics(along);
+        packed.push_back(ratio(batches.pairs[b], l));
         pack(expected, packed);
-        pack(other.best(along), packed);
-        for (const double decrease : decreases(other, along, expected)) packed.push_back(decrease);
+        pack(best_steps(other), packed);
+        for (std::size_t d = 0; d < directions; ++d) {
+          const double t = expected[d].length;
+          packed.push_back(t * other[d].slope - t * t / 2 * other[d].curvature);
+        }
       }
       record.set(steps_key_of(layers[l].name, at.second), packed);
     }
@@ -193,12 +216,12 @@ PredictedSteps predicted_steps(const TrialRecord& record, const std::string& lay
   }
   const std::vector<double>& values = record.array(key);
   out.joined = unpack(values.data());
-  for (const double* at = values.data() + numbers_of_steps + 1; at < values.data() + values.size();
+  for (const double* at = values.data() + numbers_of_steps; at < values.data() + values.size();
        at += numbers_of_fresh) {
     PredictedSteps::Fresh one{at[0], unpack(at + 1), unpack(at + 1 + numbers_of_steps), {}};
     std::copy_n(at + 1 + 2 * numbers_of_steps, directions, one.decrease.begin());
     out.batches.push_back(one.expected);
-    out.fresh.push_back(one);
+    if (std::isfinite(one.decrease.front())) out.fresh.push_back(one);
   }
   return out;
 }

@@ -28,9 +28,9 @@ using BestSteps = std::array<BestStep, directions>;
 /// A layer at one step of training.
 struct PredictedSteps {
   BestSteps joined;                // all batches joined into one
-  std::vector<BestSteps> batches;  // each batch alone, if there are several
+  std::vector<BestSteps> batches;  // each of several batches alone, at the only step
   // What the direction and length from one batch do on another one, by the curvature of that
-  // batch; one per batch, if there are several.
+  // batch; one per batch, if there are several and the plan validates.
   struct Fresh {
     double ratio;              // nr/st of the first batch
     BestSteps expected, best;  // by the first batch; by the other one, along the same directions
