@@ -194,7 +194,8 @@ struct Plan {
   const std::string& parameter_of(const std::string& layer) const;
 };
 
-/// The side of a symmetric matrix from the length of its packed triangle; 0 if there is none.
+/// Returns k if length = k (k + 1) / 2, the length of the packed triangle of a k x k matrix;
+/// otherwise 0.
 std::uint64_t packed_side(std::uint64_t length);
 
 /// Opens every file once. A pair whose sizes do not fit is left out, with a reason that gives both.

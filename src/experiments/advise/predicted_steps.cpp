@@ -192,7 +192,9 @@ void predict_steps(const Plan& plan, const Trial& trial,
         const DirectionMatrices along = own.along(polars[b], rows);
         const BestSteps expected = best_steps(own.quadratics(along));
         Quadratics other;
-        if (plan.validates) other = Part(batches.sums[(b + 1) % count], rows).quadratics(along);
+        const std::size_t partner = b % 2 == 0 ? b + 1 : b - 1;
+        if (plan.validates && partner < count)
+          other = Part(batches.sums[partner], rows).quadratics(along);
         packed.push_back(ratio(batches.pairs[b], l));
         pack(expected, packed);
         pack(best_steps(other), packed);

@@ -30,7 +30,8 @@ struct PredictedSteps {
   BestSteps joined;                // all batches joined into one
   std::vector<BestSteps> batches;  // each of several batches alone, at the only step
   // What the direction and length from one batch do on another one, by the curvature of that
-  // batch; one per batch, if there are several and the plan validates.
+  // batch. Batches 0 and 1 check each other, then 2 and 3, ...; a last one alone is not checked.
+  // Empty unless the plan validates.
   struct Fresh {
     double ratio;              // nr/st of the first batch
     BestSteps expected, best;  // by the first batch; by the other one, along the same directions

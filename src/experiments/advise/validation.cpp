@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/undefined.hpp"
+#include "report/claims.hpp"
 
 namespace ranklab::advise {
 namespace {
@@ -80,6 +81,11 @@ std::string multiple_text(const Score& score) {
 
 }  // namespace
 
+double Score::half_width() const {
+  return values.n < fewest_values ? std::numeric_limits<double>::infinity()
+                                  : confidence_half_width(values);
+}
+
 bool Validation::orders_nothing() const {
   const auto is_above_zero = [](const Score& score) {
     return score.values.mean - score.half_width() > 0;
@@ -89,14 +95,14 @@ bool Validation::orders_nothing() const {
 
 Validation validate(const std::vector<Row>& rows) {
   Validation out;
-  std::map<std::pair<std::int64_t, std::size_t>, std::vector<Case>> pairs;  // by step and batch
+  std::map<std::pair<std::int64_t, std::size_t>, std::vector<Case>> pairs;  // by step and pair
   for (const Row& row : rows) {
     bool has_pairs = false;
     for (const auto& [step, predicted] : row.steps) {
       for (std::size_t b = 0; b < predicted.fresh.size(); ++b) {
         const Case one = case_of(predicted.fresh[b]);
         if (std::isnan(one.actual)) continue;
-        pairs[{step, b}].push_back(one);
+        pairs[{step, b / 2}].push_back(one);
         has_pairs = true;
       }
     }
@@ -138,8 +144,8 @@ std::vector<std::string> sentences_of(const Validation& v) {
   std::vector<std::string> out = {
       "Over " + counted(v.pairs, "pair") + " of batches of the same step and " +
           counted(v.layers, "layer") +
-          " (predicted on one batch, checked with the gradient and the curvature of another; means "
-          "with 99 % intervals): the polar factor is the better direction in " +
+          " (each batch predicts, the other checks with its gradient and curvature; means with "
+          "99 % intervals for three or more pairs): the polar factor is the better direction in " +
           share_text(v.spectral_is_better) + " of the layers.",
       "nr/st picks the better direction in " + share_text(v.right_by_ratio) +
           " of the layers, and the curvature in " + share_text(v.right_by_curvature) +

@@ -8,16 +8,17 @@
 
 namespace ranklab::advise {
 
-/// The mean of a score over pairs of batches, with its interval at `confidence_level`.
+/// The mean of a score over disjoint pairs of batches, with its interval at `confidence_level`.
 struct Score {
   Summary values;
 
-  double half_width() const { return confidence_half_width(values); }
+  /// Infinite for fewer than three pairs.
+  double half_width() const;
 };
 
-/// Each score is computed over the layers of one pair of batches (the advice is from the first, the
-/// truth from the second). "Better" is the larger of the best decreases along polar(G) and along G,
-/// by the curvature of the second batch.
+/// Each score is computed over the layers of one pair of batches, of which each is predicted from
+/// the other. "Better" is the larger of the best decreases along polar(G) and along G,
+/// by the curvature of the batch that checks.
 struct Validation {
   std::size_t pairs = 0, layers = 0;
   Score spectral_is_better;  // share of layers
