@@ -86,10 +86,23 @@ struct Table2 {
 Table2 table_2(const Plan& plan, const Records& records);
 inline constexpr double printed_plain = 0.62, printed_gated = 0.27;
 
+/// Final validation losses of a run, one for each trial.
+std::vector<double> losses_of(const Run& run, const Records& records);
+/// "Adam 3.76", for the detail of a claim.
+std::string losses_text(const Run& run, const Records& records);
+/// Judges the final validation loss of the first run minus that of the second. If a run is null,
+/// the claim does not apply, because of `missing`.
+void judge_pair(const Statement& statement, const Run* first, const Run* second,
+                const std::string& missing, Region allowed, const Records& records, Claims& claims);
+
 /// Claims about the best single steps (claims_one_step.cpp).
 void judge_one_step(const RunRecords& view, const Named& named, Claims& claims);
 
-/// Claims that compare runs: initialization, widths, optimizers, gates, Table 2
+/// Claims about runs that follow the advice, or do the opposite (claims_advice.cpp). None without
+/// such a run.
+void judge_advice(const Plan& plan, const Records& records, Claims& claims);
+
+/// Claims that compare runs: initialization, widths, optimizers, gates, Table 2, advice
 /// (claims_between_runs.cpp).
 void judge_comparisons(const Plan& plan, const Records& records, Claims& claims);
 

@@ -4,9 +4,7 @@
 #include "experiments/one_step_compare/gpt/claims.hpp"
 
 namespace ranklab::gpt {
-namespace {
 
-/// Final validation losses of a run, one for each trial.
 std::vector<double> losses_of(const Run& run, const Records& records) {
   return scalars_of(records, run.name + "." + final_validation_loss);
 }
@@ -24,6 +22,8 @@ void judge_pair(const Statement& statement, const Run* first, const Run* second,
               "difference of the final validation losses in nats; " + losses_text(*first, records) +
                   ", " + losses_text(*second, records));
 }
+
+namespace {
 
 // Nats. "Changes little" is judged as a change by less than this.
 constexpr double slight = 0.05;
@@ -295,6 +295,7 @@ void judge_comparisons(const Plan& plan, const Records& records, Claims& claims)
   judge_optimizers(plan, records, claims);
   judge_gate(plan, records, claims);
   judge_table_2(plan, records, claims);
+  judge_advice(plan, records, claims);
 }
 
 }  // namespace ranklab::gpt

@@ -165,16 +165,21 @@ void draw_one_step(ResultBuilder& out, const Run& run) {
 }  // namespace
 
 void draw(ResultBuilder& out, const Plan& plan) {
-  const bool has_table_2 = add_table_2(out, plan);
-  if (has_table_2) {
+  const bool has_table_2 = add_table_2(out, plan), has_advice = follows_advice(plan);
+  if (has_advice && !out.records().empty()) {
+    add_loss_table(out, plan);
+    add_advice_table(out, plan);
+  }
+  if (has_table_2 || has_advice) {
     draw_final_differences(out, plan);
     out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");
   }
   draw_mlp_and_inputs(out, plan.paper_run());
   out.next_figure("Losses of the optimizers");
-  if (!has_table_2 && plan.runs.size() > 1 && !out.records().empty()) add_loss_table(out, plan);
+  if (!has_table_2 && !has_advice && plan.runs.size() > 1 && !out.records().empty())
+    add_loss_table(out, plan);
   draw_losses(out, plan);
-  if (!has_table_2) draw_final_differences(out, plan);
+  if (!has_table_2 && !has_advice) draw_final_differences(out, plan);
   draw_other_gradients(out, plan.paper_run());
   draw_condition(out, plan);
   draw_gate(out, plan);

@@ -2,6 +2,8 @@
 // runs that they compare (figure_tables.cpp).
 #pragma once
 
+#include <algorithm>
+
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "report/builder.hpp"
 
@@ -16,8 +18,15 @@ void draw(ResultBuilder& out, const Plan& plan);
 bool is_comparable(const Run& run, const Plan& plan);
 
 /// Adam's run with the same settings, except for those of the optimizers: their learning rates and
-/// the matrices that they update. Null for a run of Adam and for a run without such a partner.
+/// the matrices that they update. If there is none with the same rate of the embedding, the first
+/// one with another. Null for a run of Adam and for a run without such a partner.
 const Run* adam_for(const Run& run, const Plan& plan);
+
+/// Whether a run follows the advice or does the opposite.
+inline bool follows_advice(const Plan& plan) {
+  return std::any_of(plan.runs.begin(), plan.runs.end(),
+                     [](const Run& run) { return run.follows_advice(); });
+}
 
 /// The look of a curve. Every trial is drawn, because trained networks can differ by more than a
 /// band shows.
@@ -40,8 +49,11 @@ inline double final_loss(const TrialRecord& record, const Run& run) {
 /// Adds Table 2 to the current figure, printed and measured. Returns whether the plan has its runs,
 /// without or with a gate; otherwise adds nothing.
 bool add_table_2(ResultBuilder& out, const Plan& plan);
-/// Adds a table of the losses after training of all comparable runs.
+/// Adds a table of the losses after training of all comparable runs; if some follow the advice, of
+/// all runs.
 void add_loss_table(ResultBuilder& out, const Plan& plan);
+/// Adds a table of how many matrices of each name the advice puts on a spectral step.
+void add_advice_table(ResultBuilder& out, const Plan& plan);
 /// Adds a table of the shares of cases that violate condition (1.8).
 void add_violation_table(ResultBuilder& out, const Plan& plan);
 

@@ -81,10 +81,34 @@ bool is_comparable(const Run& run, const Plan& plan) {
 }
 
 const Run* adam_for(const Run& run, const Plan& plan) {
-  const auto found = std::find_if(plan.runs.begin(), plan.runs.end(), [&](const Run& other) {
-    return other.optimizer == "adam" && shared_changes(other) == shared_changes(run);
-  });
-  return run.optimizer == "adam" || found == plan.runs.end() ? nullptr : &*found;
+  if (run.optimizer == "adam") return nullptr;
+  for (const auto& kept : {shared_changes, workload_of}) {
+    const auto found = std::find_if(plan.runs.begin(), plan.runs.end(), [&](const Run& other) {
+      return other.optimizer == "adam" && kept(other) == kept(run);
+    });
+    if (found != plan.runs.end()) return &*found;
+  }
+  return nullptr;
+}
+
+void add_advice_table(ResultBuilder& out, const Plan& plan) {
+  FigureTable table{"Matrices that the advice puts on a spectral step, mean over seeds",
+                    {"learning rates of"},
+                    {}};
+  const std::vector<std::string> blocks = hidden_blocks(plan.runs.front());
+  table.columns.insert(table.columns.end(), blocks.begin(), blocks.end());
+  for (const Run& run : plan.runs) {
+    if (!run.follows_advice() || hidden_blocks(run) != blocks) continue;
+    std::vector<std::string> cells = {figure_label(run)};
+    for (const std::string& block : blocks) {
+      cells.push_back(
+          short_number(
+              summarize(scalars_of(out.records(), run.name + "." + advised_of(block))).mean) +
+          " of " + std::to_string(run.config.layers));
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  out.figure_table(std::move(table));
 }
 
 void add_loss_table(ResultBuilder& out, const Plan& plan) {
@@ -93,8 +117,8 @@ void add_loss_table(ResultBuilder& out, const Plan& plan) {
       {"run", "loss (\u00B1 99 %)", "minus Adam's with the same settings (\u00B1 99 %)"},
       {}};
   for (const Run& run : plan.runs) {
-    if (!is_comparable(run, plan)) continue;
     const Run* const adam = adam_for(run, plan);
+    if (!is_comparable(run, plan) && !follows_advice(plan)) continue;
     table.rows.push_back(
         {figure_label(run),
          ranklab::mean_text(scalars_of(out.records(), run.name + "." + final_validation_loss)),

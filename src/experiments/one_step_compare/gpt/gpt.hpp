@@ -2,6 +2,7 @@
 // to the result.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,6 +20,12 @@
 #include "run/trials.hpp"
 
 namespace ranklab::gpt {
+
+/// In --spectral-on: the matrices inside layers that the advice of `ranklab advise` puts on a
+/// spectral step, and those that it does not.
+inline constexpr char advice_word[] = "advice", against_advice_word[] = "against-advice";
+/// The steps of a run of Adam at which the advice is taken.
+inline constexpr std::array<std::uint64_t, 4> watched_steps = {4, 8, 16, 32};
 
 /// Settings that differ from the config's: {"spectral-on", "W2"}, by name.
 using Changes = std::vector<std::pair<std::string, std::string>>;
@@ -38,13 +45,20 @@ struct Run {
   bool is_main() const { return changes.empty(); }
   Rule rule() const;
   double lr() const;
-  /// Whether `optimizer` updates this block; otherwise Adam does.
-  bool updates(const std::string& block) const;
+  /// Whether `optimizer` updates a matrix of this block; otherwise Adam does. `is_advised`: whether
+  /// the advice puts this matrix on a spectral step.
+  bool updates(const std::string& block, bool is_advised) const;
+  /// Whether updates() depends on the advice.
+  bool follows_advice() const;
   /// The width of the feed-forward net.
   std::uint64_t hidden_width() const;
   /// The shape of the model for a vocabulary of this size.
   SequenceShape shape(std::uint64_t vocabulary) const;
 };
+
+/// The changes of a run that change the task: all but the learning rates and the matrices that the
+/// optimizer updates.
+Changes workload_of(const Run& run);
 
 struct Plan {
   GptConfig config;
@@ -120,6 +134,11 @@ inline std::string nuclear_rank_of(const std::string& block) {
 }
 inline std::string ratio_of(const std::string& block) {
   return block + ".ratio";
+}
+/// A run that follows the advice: of the matrices with this name in all layers, how many the advice
+/// puts on a spectral step.
+inline std::string advised_of(const std::string& block) {
+  return "advised." + block;
 }
 /// A series of ranks, shares or ratios.
 struct RankSeries {

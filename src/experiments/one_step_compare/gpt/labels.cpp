@@ -57,8 +57,10 @@ std::vector<std::string> entries_of(const std::string& list) {
   return out;
 }
 
-/// " on hidden layers and embedding" for hidden+embedding, " on W2 only" for W2.
+/// " on hidden layers and embedding" for hidden+embedding, " on W2 only" for W2, " as advised".
 std::string blocks_label(const std::string& list) {
+  if (list == advice_word) return " as advised";
+  if (list == against_advice_word) return " against the advice";
   const std::vector<std::string> blocks = entries_of(list);
   std::string out = " on ";
   bool has_hidden = false;
@@ -72,6 +74,7 @@ std::string blocks_label(const std::string& list) {
 
 /// " + embedding" for hidden+embedding, " on W2" for W2.
 std::string short_blocks_label(const std::string& list) {
+  if (list == advice_word || list == against_advice_word) return blocks_label(list);
   std::vector<std::string> blocks = entries_of(list);
   const std::size_t all = blocks.size();
   std::erase(blocks, "hidden");

@@ -31,6 +31,8 @@ void add_run(ResultBuilder& out, const Run& run) {
   }
   for (const char* name : {final_validation_loss, violations, violations_early, diverged})
     out.scalar(prefix + name);
+  if (!run.follows_advice()) return;
+  for (const std::string& block : hidden_blocks(run)) out.scalar(prefix + advised_of(block));
 }
 
 /// Adds the measured ratios over the predicted ones: one point for each block and step, whose x is

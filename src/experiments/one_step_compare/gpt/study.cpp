@@ -36,11 +36,8 @@ std::vector<double> one_step_points_of(const GptConfig& config, const std::set<d
   return out;
 }
 
-/// Whether a list of --spectral-on names a block; "hidden" names every block inside the layers.
-bool is_on(const std::vector<std::string>& list, const std::string& block) {
-  const bool outer = block == "embedding" || block == "head" || block == "positions";
-  return std::count(list.begin(), list.end(), block) > 0 ||
-         (!outer && std::count(list.begin(), list.end(), "hidden") > 0);
+bool names(const std::vector<std::string>& list, const std::string& word) {
+  return std::count(list.begin(), list.end(), word) > 0;
 }
 
 /// The run of one word of --also: an optimizer and the changed settings.
@@ -89,6 +86,12 @@ void check_run(const Run& run) {
   if (!gated && std::count(c.spectral_on.begin(), c.spectral_on.end(), "Wg")) {
     throw UsageError(where + "--spectral-on: Wg is not allowed with --activation " + c.activation +
                      "; allowed: with --activation swiglu");
+  }
+  const std::uint64_t watched = watched_steps.back();
+  if (run.follows_advice() && c.steps < watched) {
+    throw UsageError(where + "--steps: " + std::to_string(c.steps) +
+                     " ends before the steps that advice is taken from; allowed: at least " +
+                     std::to_string(watched));
   }
 }
 
@@ -214,8 +217,12 @@ std::vector<Field> fields_of(GptConfig& c) {
            "learning rate of the optimizer on embedding and head, if --spectral-on names them"),
       choice_list_field(
           "spectral-on", c.spectral_on,
-          {"hidden", "Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wg", "embedding", "head"}, "",
-          "matrices that the optimizer updates; hidden: all inside layers; Adam updates the rest"),
+          {"hidden", "Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wg", "embedding", "head", advice_word,
+           against_advice_word},
+          "",
+          "matrices that the optimizer updates; hidden: all inside layers; advice: those inside "
+          "layers whose nr/st is 2 or more at steps 4 to 32 of Adam, against-advice: the others; "
+          "Adam updates the rest"),
       or_empty(one_per_flag(text_list_field("also", c.also,
                                             "extra run: an optimizer and the changed settings, as "
                                             "in muon,spectral-on=W2 or adam,dim=128,steps=100"))),
@@ -290,8 +297,12 @@ double run_flops(const Plan& plan, const Run& run, std::uint64_t vocabulary) {
                gram = 16 * N * layers * d * static_cast<double>(shape.hidden),
                one_step = static_cast<double>(run.one_step_at.size()) * 28 * (6 * layers + 3) *
                           0.6 * forward;
-  return steps * (3 * forward + (run.rule() == Rule::adam ? 0 : 60 * numbers * d)) +
-         measured * (4 * forward + gram + 20 * numbers * d) + probed * 8 * (3 * forward + gram) +
+  const double first = run.follows_advice() ? static_cast<double>(watched_steps.back()) : 0,
+               ranks = measured +
+                       (run.follows_advice() ? static_cast<double>(watched_steps.size()) : 0);
+  return first * 3 * forward +
+         steps * (3 * forward + (run.rule() == Rule::adam ? 0 : 60 * numbers * d)) +
+         ranks * (4 * forward + gram + 20 * numbers * d) + probed * 8 * (3 * forward + gram) +
          one_step;
 }
 
@@ -323,8 +334,24 @@ double Run::lr() const {
   return 0;
 }
 
-bool Run::updates(const std::string& block) const {
-  return is_on(config.spectral_on, block);
+Changes workload_of(const Run& run) {
+  Changes out;
+  std::copy_if(run.changes.begin(), run.changes.end(), std::back_inserter(out),
+               [](const auto& change) {
+                 return change.first != "spectral-on" && !change.first.starts_with("lr-");
+               });
+  return out;
+}
+
+bool Run::follows_advice() const {
+  return names(config.spectral_on, advice_word) || names(config.spectral_on, against_advice_word);
+}
+
+bool Run::updates(const std::string& block, bool is_advised) const {
+  const std::vector<std::string>& list = config.spectral_on;
+  if (names(list, block)) return true;
+  if (block == "embedding" || block == "head" || block == "positions") return false;
+  return names(list, "hidden") || names(list, is_advised ? advice_word : against_advice_word);
 }
 
 std::uint64_t Run::hidden_width() const {

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "core/undefined.hpp"
+#include "experiments/advise/advice.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/one_step_compare/gpt/measure.hpp"
 #include "experiments/one_step_compare/gpt/one_step.hpp"
@@ -21,20 +23,25 @@ bool has(const std::vector<double>& steps, std::uint64_t t) {
   return std::find(steps.begin(), steps.end(), static_cast<double>(t)) != steps.end();
 }
 
+/// Names of the matrices that the advice puts on a spectral step.
+using Advised = std::set<std::string>;
+
 /// One run of one trial, from the initial weights to the last measurement.
 template <class T>
 class Training {
  public:
-  Training(const Plan& plan, const Run& run, const Corpus& corpus, const Trial& trial)
+  Training(const Plan& plan, const Run& run, const Advised& advised, const Corpus& corpus,
+           const Trial& trial)
       : plan_(plan),
         run_(run),
+        advised_(advised),
         corpus_(corpus),
         trial_(trial),
         writes_files_(trial.index() == 0 && &run == &plan.runs.front()),
         model_(run.shape(corpus.vocabulary),
                gpt_initial_weights(run.config.init, run.shape(corpus.vocabulary), trial)),
         weights_(gpt_weights(model_)),
-        trainer_(model_, trained(run, weights_)),
+        trainer_(model_, trained(run, advised, weights_)),
         batches_(trial.stream("batches")),
         independent_(trial.stream("independent")) {
     Stream validation = trial.stream("validation");
@@ -46,43 +53,72 @@ class Training {
   }
 
   TrialRecord train() {
-    const std::uint64_t steps = run_.config.steps;
+    train_until(run_.config.steps);
+    return record();
+  }
+
+  /// Trains up to a step and takes the advice from the measured steps, by the rules of `ranklab
+  /// advise`. Each matrix is paired with its own input, as in a recording.
+  Advised advised_at(std::uint64_t last) {
+    train_until(last);
+    // Embedding and head are not advised, but intervals depend on the spread of all matrices.
+    std::vector<const Weight*> judged;
+    std::vector<advise::LogRatios> ratios;
+    for (const Weight& weight : weights_) {
+      const std::string& name = weight.parameter->name;
+      const std::vector<double>& series =
+          series_[weight.block == "Wo" ? name + ".ratio_to_H" : ratio_of(name)];
+      advise::LogRatios logs;
+      for (const double ratio : series) {
+        if (std::isfinite(ratio)) logs.steps.push_back(std::log(ratio));
+      }
+      if (logs.steps.empty()) continue;
+      judged.push_back(&weight);
+      ratios.push_back(std::move(logs));
+    }
+    const std::vector<advise::PooledRatio> pooled = advise::pooled(ratios);
+    Advised out;
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+      if (judged[i]->role == WeightRole::in_layer &&
+          advise::settled_by(pooled[i]) == advise::Settled::spectral)
+        out.insert(judged[i]->parameter->name);
+    }
+    return out;
+  }
+
+ private:
+  using Weight = GptWeight<Parameter<T>>;
+
+  void train_until(std::uint64_t last) {
     std::vector<double>& losses = series_[train_loss];
-    losses.assign(steps + 1, undefined);
-    double diverged_at = undefined;
-    for (std::uint64_t t = 0; t <= steps; ++t) {
+    losses.assign(run_.config.steps + 1, undefined);
+    for (std::uint64_t t = 0; t <= last; ++t) {
       const SequenceBatch<T> batch = windows(corpus_.training, batches_);
       const bool measured = has(run_.measured, t);
       Moments moments;
       observe_errors(needs_errors(t));
       const double loss = gradients_of(batch, measured ? &moments : nullptr);
-      if (std::isnan(loss)) {
-        diverged_at = static_cast<double>(t);
-        break;
-      }
+      has_diverged_ = std::isnan(loss);
+      if (has_diverged_) return;
       losses[t] = loss;
       trial_.show("loss", loss);
       if (measured) measure(t, batch, moments);
-      if (t == steps) break;
-      trainer_.step(trapezoid(t, steps));
+      if (t == last) return;
+      trainer_.step(trapezoid(t, run_.config.steps));
       trial_.advance();
     }
-    return record(diverged_at);
   }
-
- private:
-  using Weight = GptWeight<Parameter<T>>;
 
   SequenceBatch<T> windows(const std::vector<std::uint32_t>& tokens, Stream& stream) const {
     return next_token_batch<T>(
         draw_windows(tokens, run_.config.batch, run_.config.context, stream));
   }
 
-  static std::vector<typename Trainer<T>::Trained> trained(const Run& run,
+  static std::vector<typename Trainer<T>::Trained> trained(const Run& run, const Advised& advised,
                                                            const std::vector<Weight>& weights) {
     std::vector<typename Trainer<T>::Trained> out;
     for (const auto& [parameter, role, l, block] : weights) {
-      const bool own_rule = run.updates(block);
+      const bool own_rule = run.updates(block, advised.contains(parameter->name));
       const double outer_rate =
           own_rule && run.rule() != Rule::adam ? run.config.lr_outer : run.config.lr_embedding;
       const double rate = role != WeightRole::in_layer ? outer_rate
@@ -181,12 +217,12 @@ class Training {
     if (!plan_.config.record.empty()) save_recording(model_, moments, plan_.config.record, t);
   }
 
-  TrialRecord record(double diverged_at) {
-    const bool finished = std::isnan(diverged_at);
+  TrialRecord record() {
     TrialRecord out;
-    out.set(final_validation_loss, finished ? validation(final_batches) : undefined);
-    out.set(diverged, !finished);
+    out.set(final_validation_loss, has_diverged_ ? undefined : validation(final_batches));
+    out.set(diverged, has_diverged_);
     count_violations(out);
+    if (run_.follows_advice()) count_advised(out);
     // Values after a divergence are undefined.
     const auto fill = [&](const std::string& name, std::size_t points) {
       series_[name].resize(points, undefined);
@@ -211,6 +247,15 @@ class Training {
     return out;
   }
 
+  void count_advised(TrialRecord& out) const {
+    for (const std::string& block : hidden_blocks(run_)) {
+      double count = 0;
+      for (std::size_t l = 0; l < run_.config.layers; ++l)
+        count += advised_.contains(in_layer(l, block));
+      out.set(advised_of(block), count);
+    }
+  }
+
   void count_violations(TrialRecord& out) {
     Tally early, late;
     for (std::size_t l = 0; l < run_.config.layers; ++l) {
@@ -228,6 +273,7 @@ class Training {
 
   const Plan& plan_;
   const Run& run_;
+  const Advised advised_;
   const Corpus& corpus_;
   const Trial& trial_;
   const bool writes_files_;
@@ -237,7 +283,28 @@ class Training {
   Stream batches_, independent_;
   std::vector<SequenceBatch<T>> validation_, probe_;
   std::map<std::string, std::vector<double>> series_;
+  bool has_diverged_ = false;
 };
+
+/// The advice from a run of Adam with the learning rates of `run`.
+template <class T>
+Advised advised_by_adam(const Plan& plan, const Run& run, const Corpus& corpus,
+                        const Trial& trial) {
+  Run adam = run;
+  adam.optimizer = "adam";
+  adam.config.spectral_on = {"hidden"};
+  adam.measured.assign(watched_steps.begin(), watched_steps.end());
+  adam.probed.clear();
+  adam.one_step_at.clear();
+  return Training<T>(plan, adam, {}, corpus, trial).advised_at(watched_steps.back());
+}
+
+template <class T>
+TrialRecord train(const Plan& plan, const Run& run, const Corpus& corpus, const Trial& trial) {
+  const Advised advised =
+      run.follows_advice() ? advised_by_adam<T>(plan, run, corpus, trial) : Advised{};
+  return Training<T>(plan, run, advised, corpus, trial).train();
+}
 
 }  // namespace
 
@@ -246,14 +313,14 @@ TrialRecord run_trial(const Plan& plan, const Corpus& corpus, bool single_precis
   std::uint64_t steps = 0;
   std::vector<double> costs;
   for (const Run& run : plan.runs) {
-    steps += run.config.steps;
+    steps += run.config.steps + (run.follows_advice() ? watched_steps.back() : 0);
     costs.push_back(run_flops(plan, run, corpus.vocabulary));
   }
   trial.expect(steps, "step");
   std::vector<TrialRecord> records(plan.runs.size());
   trial.for_each_part(costs, [&](std::size_t i) {
-    records[i] = single_precision ? Training<float>(plan, plan.runs[i], corpus, trial).train()
-                                  : Training<double>(plan, plan.runs[i], corpus, trial).train();
+    records[i] = single_precision ? train<float>(plan, plan.runs[i], corpus, trial)
+                                  : train<double>(plan, plan.runs[i], corpus, trial);
   });
   TrialRecord out;
   for (std::size_t i = 0; i < records.size(); ++i) out.insert(records[i], plan.runs[i].name + ".");

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "experiments/one_step_compare/gpt/claims.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/result_parts.hpp"
 
@@ -166,6 +167,37 @@ TEST_CASE("each statement fails if its own number is wrong") {
     CHECK(judged("spectral/" + id).verdict == Verdict::holds);
     CHECK(judged("spectral/" + id, change).verdict == Verdict::fails);
   }
+}
+
+TEST_CASE("following the advice is judged against simpler choices, for each workload") {
+  GptConfig with_advice = config();
+  with_advice.also = {"muon,lr-muon=0.01,spectral-on=advice", "muon,spectral-on=against-advice",
+                      "muon,spectral-on=hidden+embedding+head", "muon,layers=1,spectral-on=advice",
+                      "adam,layers=1,lr-adam=0.1"};
+  Records records;
+  const gpt::Plan plan = gpt::plan_of(with_advice);
+  for (const double seed : {0.0, 0.001, -0.001}) {
+    TrialRecord record;
+    for (const gpt::Run& run : plan.runs)
+      record.set(run.name + ".final_validation_loss", 3 + (run.follows_advice() ? seed : 0.1));
+    records.push_back(record);
+  }
+  const auto verdict = [&](const std::string& id) {
+    Claims claims;
+    gpt::judge_advice(plan, records, claims);
+    Result result;
+    result.claims = claims.take();
+    return find_claim(result, "spectral/eq-1.8/advice/" + id).verdict;
+  };
+  const std::string advised = "muon,lr-muon=0.01,spectral-on=advice.final_validation_loss";
+  for (const char* id : {"adam", "hidden", "everything", "layers=1/adam"})
+    CHECK(verdict(id) == Verdict::holds);
+  CHECK(verdict("reverse") == Verdict::not_applicable);  // equal on average: undecided
+  CHECK(verdict("layers=1/hidden") == Verdict::not_applicable);
+  for (TrialRecord& record : records) record.set(advised, record.scalar(advised) + 0.2);
+  for (const char* id : {"adam", "hidden", "everything", "reverse"})
+    CHECK(verdict(id) == Verdict::fails);
+  CHECK(verdict("layers=1/adam") == Verdict::holds);
 }
 
 TEST_CASE(

@@ -124,6 +124,25 @@ TEST_CASE("a run of --also equals a run with the same settings") {
   CHECK(loss(also, "adam") != loss(itself, "muon"));
 }
 
+TEST_CASE("runs along and against the advice equal runs whose list has the same matrices") {
+  const Fixture fixture;
+  const auto run_on = [&](const std::string& list) {
+    return fixture.run({{"optimizer", "muon"}, {"spectral-on", list}});
+  };
+  const Result along = run_on("advice"), against = run_on("against-advice");
+  std::string advised, others;  // of the only layer
+  for (const char* block : {"Wq", "Wk", "Wv", "Wo", "W1", "W2"}) {
+    const bool is_advised = find_scalar(along, std::string("muon.advised.") + block).front() == 1;
+    std::string& list = is_advised ? advised : others;
+    list += (list.empty() ? "" : ",") + std::string(block);
+  }
+  REQUIRE(!advised.empty());
+  REQUIRE(!others.empty());
+  CHECK(loss(along, "muon") == loss(run_on(advised), "muon"));
+  CHECK(loss(against, "muon") == loss(run_on(others), "muon"));
+  CHECK(loss(along, "muon") != loss(against, "muon"));
+}
+
 TEST_CASE("blocks that the optimizer does not step use Adam") {
   const Fixture fixture;
   // The optimizer steps only Wq, which gets no gradient before step 2, so the first losses are
