@@ -10,8 +10,8 @@ namespace ranklab {
 namespace {
 
 bool is_language_model(const SequenceShape& shape) {
-  return shape.inputs == 0 && shape.classes == 0 && !shape.post && shape.causal &&
-         !shape.learns_lambda && shape.has_final_norm() && !shape.scaled_table &&
+  return shape.inputs == 0 && shape.classes == 0 && !shape.post && !shape.de_escalation &&
+         shape.causal && !shape.learns_lambda && shape.has_final_norm() && !shape.scaled_table &&
          !shape.embedding_norm && !shape.output_bias;
 }
 

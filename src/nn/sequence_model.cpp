@@ -43,8 +43,11 @@ SequenceModel<T>::SequenceModel(const SequenceShape& shape, const InitialWeights
     throw std::logic_error("sequences of numbers need classes");
   if (shape.class_token && shape.inputs == 0)
     throw std::logic_error("a class token needs sequences of numbers");
-  if (shape.de_escalation && !(shape.post && shape.de_escalation->length == shape.length)) {
-    throw std::logic_error("de-escalation needs post-norm blocks and the model's sequence length");
+  if (const auto& removal = shape.de_escalation) {
+    if (removal->length != shape.length)
+      throw std::logic_error("de-escalation needs the model's sequence length");
+    if (!shape.post && removal->at != DeEscalation::At::branch)
+      throw std::logic_error("in pre-norm blocks, de-escalation is only for the branches");
   }
   if (shape.relative && !(shape.causal && d % 2 == 0))
     throw std::logic_error("relative positions need causal attention and an even width");

@@ -13,7 +13,8 @@ namespace ranklab {
 enum class MeanOver { segment, prefix, strict };
 
 struct DeEscalation {
-  // Place in a post-norm block: its output; R' for skip and net; R' only for the net.
+  // Place in a post-norm block: its output; R' for skip and net; R' only for the net. In a pre-norm
+  // block, `branch` is the normalized inputs of mixer and net.
   enum class At { end, feed_forward, branch };
 
   double tau = 1;

@@ -92,7 +92,10 @@ void SkipBlock<T>::feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<
 
 template <class T>
 void SkipBlock<T>::branch(const arma::Mat<T>& R, arma::Mat<T>& out) {
-  if (!shape_.post) norm1_.forward(R, A_);
+  if (!shape_.post) {
+    norm1_.forward(R, A_);
+    if (de_escalates(DeEscalation::At::branch)) shape_.de_escalation->forward(A_);
+  }
   mixer_->forward(shape_.post ? R : A_, out);
 }
 
@@ -127,6 +130,7 @@ void SkipBlock<T>::forward_net(arma::Mat<T>& out) {
     net_->norm.forward(sum_, out);
   } else {
     net_->norm.forward(middle_, Am_);
+    if (de_escalates(DeEscalation::At::branch)) shape_.de_escalation->forward(Am_);
     out = c * middle_;
     feed_forward(Am_, out);
   }
@@ -153,6 +157,7 @@ void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Colum
     feed_forward_backward(Am_, dR, dA_);
     if (shape_.lambda_at_both) at_lambda(dR, middle_);
     scale(dR, c);
+    if (de_escalates(DeEscalation::At::branch)) shape_.de_escalation->backward(dA_);
     net_->norm.backward(dA_, dR);
   }
   // From R' to R.
@@ -176,6 +181,7 @@ void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Colum
     mixer_->backward(A_, *dmixed, dA_);
     if (dmixed != &dR) dR = *dmixed;
     scale(dR, lambda);
+    if (de_escalates(DeEscalation::At::branch)) shape_.de_escalation->backward(dA_);
     norm1_.backward(dA_, dR);
   }
 }

@@ -7,7 +7,7 @@
 //
 // `post` is [LambdaSkip] eq. (6) with a feed-forward net. c = 1, or lambda if it multiplies both
 // skips. Each block has one lambda. Post-norm blocks can remove the mean token from R+, from R', or
-// from the input of F (de_escalation.hpp).
+// from the input of F, and pre-norm blocks from the inputs of Mix and F (de_escalation.hpp).
 #pragma once
 
 #include <armadillo>
@@ -32,7 +32,7 @@ struct SkipBlockShape {
   double norm_epsilon = 1e-5;
   bool norm_gains = true;
   bool post = false;                          // norms after the sums, not before the branches
-  std::optional<DeEscalation> de_escalation;  // only with `post`
+  std::optional<DeEscalation> de_escalation;  // with pre-norm blocks only At::branch
   double lambda = 1.0;                        // initial value
   bool lambda_at_both = false, learns_lambda = false;
   double lambda_rate = 1.0;  // of a learned lambda: multiplies the learning rate

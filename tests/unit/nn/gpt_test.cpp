@@ -25,6 +25,15 @@ SequenceShape shape_of(const std::string& activation, Norm norm, bool learned, b
   return shape;
 }
 
+/// With and without the mean of earlier tokens in the inputs of attention and net.
+void for_each_mean_token(SequenceShape shape,
+                         const std::function<void(const SequenceShape&)>& visit) {
+  visit(shape);
+  shape.de_escalation = DeEscalation{
+      .tau = 1, .mean = MeanOver::strict, .at = DeEscalation::At::branch, .length = shape.length};
+  visit(shape);
+}
+
 /// Every switch on and off, and every activation.
 void for_each_shape(const std::function<void(const SequenceShape&)>& visit) {
   for (const std::string activation : {"relu2", "relu", "gelu", "swiglu"}) {
@@ -35,7 +44,7 @@ void for_each_shape(const std::function<void(const SequenceShape&)>& visit) {
           CAPTURE(static_cast<int>(norm));
           CAPTURE(learned);
           CAPTURE(qk_norm);
-          visit(shape_of(activation, norm, learned, qk_norm));
+          for_each_mean_token(shape_of(activation, norm, learned, qk_norm), visit);
         }
       }
     }
@@ -107,9 +116,9 @@ class ByLoops {
       x.push_back(token);
     }
     for (std::uint64_t l = 0; l < shape_.layers; ++l) {
-      add(x, attention(l, x));
+      add(x, attention(l, branch_inputs(x)));
       std::vector<Vector> out;
-      for (const Vector& token : x) out.push_back(feed_forward(l, norm(token)));
+      for (const Vector& token : branch_inputs(x)) out.push_back(feed_forward(l, token));
       add(x, out);
     }
     for (Vector& token : x) token = map(model_.head()->W, norm(token));
@@ -118,6 +127,20 @@ class ByLoops {
 
  private:
   Vector norm(const Vector& u) const { return normed(shape_.norm, shape_.norm_epsilon, u); }
+
+  /// norm(x) of each token, minus the mean over the earlier tokens if the shape says so.
+  std::vector<Vector> branch_inputs(const std::vector<Vector>& x) const {
+    std::vector<Vector> out;
+    for (std::size_t t = 0; t < x.size(); ++t) {
+      Vector a = norm(x[t]);
+      for (std::size_t s = 0; s < t && shape_.de_escalation; ++s) {
+        const Vector earlier = norm(x[s]);
+        for (std::size_t i = 0; i < a.size(); ++i) a[i] -= earlier[i] / static_cast<double>(t);
+      }
+      out.push_back(a);
+    }
+    return out;
+  }
 
   static void add(std::vector<Vector>& x, const std::vector<Vector>& y) {
     for (std::size_t t = 0; t < x.size(); ++t)
@@ -152,24 +175,24 @@ class ByLoops {
     return q;
   }
 
-  std::vector<Vector> attention(std::uint64_t l, const std::vector<Vector>& x) {
+  std::vector<Vector> attention(std::uint64_t l, const std::vector<Vector>& a) {
     const std::size_t width = shape_.dim / shape_.heads;
     std::vector<Vector> out;
-    for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
       Vector H(shape_.dim, 0.0);
       for (std::size_t head = 0; head < shape_.heads; ++head) {
-        const Vector q = query(gpt_layer(model_, l).Wq.W, norm(x[i]), head, i);
+        const Vector q = query(gpt_layer(model_, l).Wq.W, a[i], head, i);
         Vector weights;
         double sum = 0;
         for (std::size_t j = 0; j <= i; ++j) {
-          const Vector k = query(gpt_layer(model_, l).Wk.W, norm(x[j]), head, j);
+          const Vector k = query(gpt_layer(model_, l).Wk.W, a[j], head, j);
           double score = 0;
           for (std::size_t c = 0; c < width; ++c) score += q[c] * k[c];
           weights.push_back(std::exp(score / std::sqrt(static_cast<double>(width))));
           sum += weights.back();
         }
         for (std::size_t j = 0; j <= i; ++j) {
-          const Vector v = map(gpt_layer(model_, l).Wv.W, norm(x[j]));
+          const Vector v = map(gpt_layer(model_, l).Wv.W, a[j]);
           for (std::size_t c = 0; c < width; ++c)
             H[head * width + c] += weights[j] / sum * v[head * width + c];
         }

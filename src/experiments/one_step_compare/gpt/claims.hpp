@@ -102,6 +102,29 @@ void judge_one_step(const RunRecords& view, const Named& named, Claims& claims);
 /// such a run.
 void judge_advice(const Plan& plan, const Records& records, Claims& claims);
 
+/// Two runs that differ in the mean token and in learning rates only. Null pointers if the plan has
+/// no such pair with this optimizer.
+struct MeanTokenPair {
+  const Run *kept = nullptr, *removed = nullptr;
+  explicit operator bool() const { return kept && removed; }
+};
+MeanTokenPair mean_token_pair(const Plan& plan, const std::string& optimizer);
+/// Mean of the logarithm of a series over layers and over the measured steps from early_steps on,
+/// where it is finite. `names` are names inside a layer: "A.stable_rank".
+double mean_log(const RunRecords& view, const TrialRecord& record,
+                const std::vector<std::string>& names);
+/// The series of the measured advantage of polar(G) over G, from early_steps on: mean of its
+/// logarithm.
+double mean_log_advantage(const RunRecords& view, const TrialRecord& record, const char* what);
+/// The names of the stable ranks of the inputs of attention and net; of the nuclear ranks of all
+/// gradients inside layers; of the ratios nr/st.
+std::vector<std::string> input_ranks();
+std::vector<std::string> gradient_ranks(const Run& run);
+std::vector<std::string> rank_ratios(const Run& run);
+/// Claims about runs with and without the mean token (claims_mean_token.cpp). None without such
+/// runs.
+void judge_mean_token(const Plan& plan, const Records& records, Claims& claims);
+
 /// Claims that compare runs: initialization, widths, optimizers, gates, Table 2, advice
 /// (claims_between_runs.cpp).
 void judge_comparisons(const Plan& plan, const Records& records, Claims& claims);

@@ -296,6 +296,7 @@ void judge_comparisons(const Plan& plan, const Records& records, Claims& claims)
   judge_gate(plan, records, claims);
   judge_table_2(plan, records, claims);
   judge_advice(plan, records, claims);
+  judge_mean_token(plan, records, claims);
 }
 
 }  // namespace ranklab::gpt

@@ -21,6 +21,7 @@ struct GptConfig {
   std::string activation = "relu2", norm = "rms", position = "rotary";
   std::string qk_norm = "auto";  // resolved to on with rotary positions, off with learned ones
   std::string init = "modded";
+  std::string mean_token = "keep";  // or remove: from the inputs of attention and net
   std::vector<std::string> optimizer = {"adam"};
   double lr_adam = 0.01, lr_muon = 0.02, lr_polar = 0.02,
          lr_sgd = 0.3;         // for the matrices inside layers

@@ -166,6 +166,8 @@ void draw_one_step(ResultBuilder& out, const Run& run) {
 
 void draw(ResultBuilder& out, const Plan& plan) {
   const bool has_table_2 = add_table_2(out, plan), has_advice = follows_advice(plan);
+  if (draw_mean_token(out, plan))
+    out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");
   if (has_advice && !out.records().empty()) {
     add_loss_table(out, plan);
     add_advice_table(out, plan);

@@ -46,6 +46,9 @@ inline double final_loss(const TrialRecord& record, const Run& run) {
   return record.scalar(run.name + "." + final_validation_loss);
 }
 
+/// Draws the runs with and without the mean token: a table, inputs, gradients, losses. Returns
+/// whether the plan has such runs; otherwise draws nothing.
+bool draw_mean_token(ResultBuilder& out, const Plan& plan);
 /// Adds Table 2 to the current figure, printed and measured. Returns whether the plan has its runs,
 /// without or with a gate; otherwise adds nothing.
 bool add_table_2(ResultBuilder& out, const Plan& plan);

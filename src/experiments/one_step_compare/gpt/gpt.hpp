@@ -39,8 +39,9 @@ struct Run {
   GptConfig config;  // with the changes
   std::vector<double> measured,
       probed;  // steps before which ranks are measured on the batch; on held-out text
-  std::vector<double> one_step_at = {};  // steps before which best single steps are compared; only
-                                         // for the first run, with --one-step
+  // Steps before which best single steps are compared. With --one-step, for the first run and for
+  // the run that differs from it in the mean token alone.
+  std::vector<double> one_step_at = {};
 
   bool is_main() const { return changes.empty(); }
   Rule rule() const;

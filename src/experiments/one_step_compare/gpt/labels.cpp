@@ -30,6 +30,8 @@ std::string setting_label(const std::string& key, const std::string& value) {
       {"init=modded", "zero output maps at the start"},
       {"init=gauss", "Gaussian initial weights"},
       {"init=gpt2", "initial weights of GPT-2"},
+      {"mean-token=keep", "with the mean token"},
+      {"mean-token=remove", "without the mean token"},
       {"layers=1", "1 layer"},
       {"heads=1", "1 head"},
       {"steps=1", "1 step"},

@@ -94,7 +94,9 @@ Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
   judge(plan, records, out.claims());
   if (!records.empty()) add_shares(out, plan);
   if (plan.config.one_step && !records.empty()) {
-    for (const bool is_early : {true, false}) add_one_step(out, plan.runs.front(), is_early);
+    for (const Run& run : plan.runs) {
+      for (const bool is_early : {true, false}) add_one_step(out, run, is_early);
+    }
   }
   draw(out, plan);
   out.note("The text is " + corpus.text + " (" + std::to_string(corpus.bytes) +

@@ -70,6 +70,15 @@ Run also_run(const GptConfig& base, const std::string& text) {
   return run;
 }
 
+/// Whether the two runs differ in the mean token and in learning rates only.
+bool is_other_half(const Run& run, const Run& first) {
+  const Changes workload = workload_of(run);
+  return run.optimizer == first.optimizer && workload.size() == 1 &&
+         workload.front().first == "mean-token" &&
+         run.config.mean_token != first.config.mean_token &&
+         run.config.spectral_on == first.config.spectral_on;
+}
+
 void check_run(const Run& run) {
   const GptConfig& c = run.config;
   const std::string where = run.is_main() ? "" : "--also " + run.name + ": ";
@@ -206,6 +215,9 @@ std::vector<Field> fields_of(GptConfig& c) {
       choice_field("init", c.init, {"modded", "gauss", "gpt2"}, "",
                    "initial weights; modded: output maps and head are 0; gauss: N(0, 1/fan_in) "
                    "(Assumption A); gpt2: N(0, 0.02^2)"),
+      choice_field("mean-token", c.mean_token, {"keep", "remove"}, "",
+                   "remove: subtract the mean over the earlier tokens from the normalized inputs "
+                   "of attention and feed-forward network ([Shallow] eq. (21), strict prefix)"),
       choice_list_field("optimizer", c.optimizer, optimizers, "",
                         "optimizer of the matrices inside layers; one run for each"),
       rate("lr-adam", c.lr_adam, "Adam's learning rate on the matrices inside layers"),
@@ -280,7 +292,7 @@ Plan plan_of(const GptConfig& config) {
       if (measured.contains(t)) probed.insert(t);
     }
     run.probed.assign(probed.begin(), probed.end());
-    if (config.one_step && &run == &plan.runs.front())
+    if (config.one_step && (&run == &plan.runs.front() || is_other_half(run, plan.runs.front())))
       run.one_step_at = one_step_points_of(config, measured);
   }
   return plan;
@@ -371,6 +383,10 @@ SequenceShape Run::shape(std::uint64_t vocabulary) const {
   shape.vocabulary = vocabulary;
   shape.layers = c.layers, shape.dim = c.dim, shape.heads = c.heads;
   shape.length = c.context, shape.hidden = hidden_width();
+  if (c.mean_token == "remove") {
+    shape.de_escalation = DeEscalation{
+        .tau = 1, .mean = MeanOver::strict, .at = DeEscalation::At::branch, .length = c.context};
+  }
   return shape;
 }
 

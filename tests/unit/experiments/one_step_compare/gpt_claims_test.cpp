@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "experiments/one_step_compare/gpt/claims.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
@@ -198,6 +199,75 @@ TEST_CASE("following the advice is judged against simpler choices, for each work
   for (const char* id : {"adam", "hidden", "everything", "reverse"})
     CHECK(verdict(id) == Verdict::fails);
   CHECK(verdict("layers=1/adam") == Verdict::holds);
+}
+
+TEST_CASE(
+    "ranks, single steps and losses without the mean token are judged against those with it") {
+  GptConfig both;
+  both.layers = 1;
+  both.steps = 100;
+  both.measure_steps = {0, 32};
+  both.optimizer = {"adam", "muon"};
+  both.one_step = true;
+  both.also = {"adam,mean-token=remove", "muon,lr-muon=0.01,mean-token=remove"};
+  const gpt::Plan plan = gpt::plan_of(both);
+  CHECK(plan.runs[0].one_step_at == plan.runs[2].one_step_at);
+  CHECK(plan.runs[1].one_step_at.empty());
+  CHECK(plan.runs[3].one_step_at.empty());
+  // Steps 0, 32 and 100; the first does not count. Logarithms change by `more` in the runs without
+  // the mean token.
+  const auto verdicts = [&](double more_st, double more_nr, double more_gain, double loss_of_muon) {
+    Records records;
+    for (const double seed : {0.0, 0.01, -0.01}) {
+      TrialRecord record;
+      for (const gpt::Run& run : plan.runs) {
+        const bool removed = run.config.mean_token == "remove";
+        const double st = std::exp(removed ? more_st + seed : 0),
+                     nr = std::exp(removed ? more_nr + seed : 0),
+                     gain = std::exp(removed ? more_gain + seed : 0);
+        const auto set = [&](const std::string& name, double value) {
+          record.set(run.name + ".layer0." + name, std::vector<double>{99, value, value});
+        };
+        for (const char* name : {"A", "Am"}) set(std::string(name) + ".stable_rank", st);
+        for (const std::string& block : gpt::hidden_blocks(run)) {
+          set(block + ".nuclear_rank", nr);
+          set(block + ".ratio", nr / st);
+        }
+        for (const char* name : {"one_step.batch", "one_step.independent"})
+          record.set(run.name + "." + name, std::vector<double>{3 * gain, 3 * gain});
+        const double loss = 3 + (removed ? 0.1 : 0.2);
+        record.set(run.name + ".final_validation_loss",
+                   run.optimizer == "muon" ? loss - 0.05 + (removed ? loss_of_muon + seed : 0)
+                                           : loss + seed);
+      }
+      records.push_back(record);
+    }
+    Claims claims;
+    gpt::judge_mean_token(plan, records, claims);
+    std::map<std::string, Verdict> out;
+    for (const Claim& claim : claims.take())
+      out[claim.id.substr(std::string("spectral/mean-token/").size())] = claim.verdict;
+    return out;
+  };
+  CHECK(verdicts(0.7, 0.2, -0.1, 0.03) ==
+        std::map<std::string, Verdict>{{"adam/st", Verdict::holds},
+                                       {"adam/nr", Verdict::holds},
+                                       {"adam/ratio", Verdict::holds},
+                                       {"adam/one-step", Verdict::holds},
+                                       {"adam/independent/one-step", Verdict::holds},
+                                       {"muon/st", Verdict::holds},
+                                       {"muon/nr", Verdict::holds},
+                                       {"muon/ratio", Verdict::holds},
+                                       {"loss/adam", Verdict::holds},
+                                       {"loss/muon", Verdict::holds},
+                                       {"gain", Verdict::not_applicable}});
+  for (const auto& [id, verdict] : verdicts(-0.7, -0.2, 0.1, -0.3)) {
+    const auto& shown = id;  // clang 14 cannot capture a structured binding
+    CAPTURE(shown);
+    CHECK(verdict == (id.starts_with("loss/") ? Verdict::holds : Verdict::fails));
+  }
+  CHECK(verdicts(0, 0, 0, 0.3).at("loss/muon") == Verdict::fails);
+  CHECK(verdicts(0, 0, 0, 0.3).at("gain") == Verdict::holds);
 }
 
 TEST_CASE(

@@ -44,6 +44,10 @@ TrialRecord record(const gpt::Plan& plan, double noise) {
     out.set(prefix + "violations", 0.25);
     out.set(prefix + "violations_early", std::nan(""));
     out.set(prefix + "diverged", 0.0);
+    if (run.follows_advice()) {
+      for (const std::string& block : gpt::hidden_blocks(run))
+        out.set(prefix + "advised." + block, static_cast<double>(run.config.layers));
+    }
     for (const char* when : {"", "early."}) {
       out.set(prefix + when + "one_step.predicted", std::vector<double>{1, 2 + noise});
       out.set(prefix + when + "one_step.by_curvature", std::vector<double>{1, 2});
@@ -199,6 +203,40 @@ TEST_CASE("if there are more than four runs, curves over steps show those of --o
   of.also.resize(2);
   CHECK(labels_of(figure_with(drawn(of), "Losses of the optimizers").panels[0]) ==
         Words{"Adam", "Muon", "Muon at rate 0.1", "Muon at rate 0.2"});
+}
+
+TEST_CASE("the first figure of runs that follow the advice has their losses and their matrices") {
+  GptConfig of = config();
+  of.optimizer = {"adam"};
+  of.also = {"muon,lr-embedding=0.01", "muon,spectral-on=advice", "muon,spectral-on=against-advice",
+             "adam,layers=1", "muon,layers=1,spectral-on=advice"};
+  const Result result = drawn(of);
+  REQUIRE(result.figure.tables.size() == 2);
+  CHECK(result.figure.tables[0].rows.size() == 6);
+  CHECK(result.figure.tables[0].rows[1].back() != "");  // against Adam at its own embedding rate
+  const FigureTable& matrices = result.figure.tables[1];
+  CHECK(matrices.columns == Words{"learning rates of", "Wq", "Wk", "Wv", "Wo", "W1", "W2"});
+  REQUIRE(matrices.rows.size() == 3);
+  CHECK(matrices.rows[0] ==
+        Words{"Muon as advised", "2 of 2", "2 of 2", "2 of 2", "2 of 2", "2 of 2", "2 of 2"});
+  CHECK(matrices.rows[2][0] == "Muon as advised, 1 layer");
+  CHECK(result.figure.panels[0].x.ticks == Words{"Muon, emb. rate 0.01", "Muon as advised",
+                                                 "Muon against the advice",
+                                                 "Muon as advised, 1 layer"});
+}
+
+TEST_CASE("the first figure of runs without the mean token compares them with those with it") {
+  GptConfig of = config();
+  of.also = {"adam,mean-token=remove", "muon,mean-token=remove"};
+  of.optimizer = {"adam", "muon"};
+  const Result result = drawn(of);
+  REQUIRE(result.figure.tables.size() == 1);
+  Words names;
+  for (const auto& row : result.figure.tables[0].rows) names.push_back(row[0]);
+  CHECK(names ==
+        Words{"Adam", "Adam, without the mean token", "Muon", "Muon, without the mean token"});
+  CHECK(result.figure.panels.size() == 4);
+  for (const Panel& panel : result.figure.panels) CHECK(panel.curves.size() == 4);
 }
 
 TEST_CASE("the first figure of the runs of Table 2 is the table, printed and measured") {

@@ -143,6 +143,21 @@ TEST_CASE("runs along and against the advice equal runs whose list has the same 
   CHECK(loss(along, "muon") != loss(against, "muon"));
 }
 
+TEST_CASE("without the mean token, little of the inputs of attention is common to all tokens") {
+  const Fixture fixture;
+  const Result result =
+      fixture.run({{"one-step", "on"}, {"also", "adam,mean-token=remove"}, {"init", "gauss"}});
+  const std::string removed = "adam,mean-token=remove";
+  const auto shares = [&](const std::string& run) -> const std::vector<double>& {
+    return find_series(result, run + ".mean.A.mean_share").mean;
+  };
+  CHECK(shares("adam").back() > 0.05);
+  for (std::size_t i = 0; i < shares(removed).size(); ++i)
+    CHECK(shares(removed)[i] < 0.7 * shares("adam")[i]);
+  CHECK(loss(result, removed).front() != loss(result, "adam").front());
+  CHECK(find_series(result, removed + ".one_step.batch").mean.size() > 0);
+}
+
 TEST_CASE("blocks that the optimizer does not step use Adam") {
   const Fixture fixture;
   // The optimizer steps only Wq, which gets no gradient before step 2, so the first losses are
