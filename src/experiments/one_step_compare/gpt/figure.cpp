@@ -172,10 +172,10 @@ void draw(ResultBuilder& out, const Plan& plan) {
     add_loss_table(out, plan);
     add_advice_table(out, plan);
   }
-  if (has_table_2 || has_advice) {
-    draw_final_differences(out, plan);
+  if (has_advice) draw_advice_differences(out, plan);
+  if (has_table_2) draw_final_differences(out, plan);
+  if (has_table_2 || has_advice)
     out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");
-  }
   draw_mlp_and_inputs(out, plan.paper_run());
   out.next_figure("Losses of the optimizers");
   if (!has_table_2 && !has_advice && plan.runs.size() > 1 && !out.records().empty())

@@ -42,6 +42,9 @@ void draw_losses(ResultBuilder& out, const Plan& plan);
 /// that has a run of Adam to be compared with, and one series for each optimizer.
 void draw_final_differences(ResultBuilder& out, const Plan& plan);
 
+/// The same with a panel for each workload, and with names of what Muon updates.
+void draw_advice_differences(ResultBuilder& out, const Plan& plan);
+
 inline double final_loss(const TrialRecord& record, const Run& run) {
   return record.scalar(run.name + "." + final_validation_loss);
 }

@@ -96,4 +96,57 @@ void draw_final_differences(ResultBuilder& out, const Plan& plan) {
   panel.line(0.0, "Adam");
 }
 
+namespace {
+
+/// What Muon updates, for a tick: "inside layers", "and embedding", "as advised".
+std::string grouping_label(const Run& run) {
+  const std::vector<std::string>& on = run.config.spectral_on;
+  const auto has = [&](const char* word) { return std::count(on.begin(), on.end(), word) > 0; };
+  if (has(advice_word)) return "as advised";
+  if (has(against_advice_word)) return "against it";
+  return has("head") ? "everything" : has("embedding") ? "and embedding" : "inside layers";
+}
+
+std::string workload_label(const Changes& workload, const Plan& plan) {
+  for (const Run& run : plan.runs) {
+    if (workload_of(run) != workload) continue;
+    const GptConfig& c = run.config;
+    return std::to_string(c.steps) + " steps, " + std::to_string(c.layers) +
+           (c.layers == 1 ? " layer" : " layers") + " of width " + std::to_string(c.dim);
+  }
+  return "";
+}
+
+}  // namespace
+
+void draw_advice_differences(ResultBuilder& out, const Plan& plan) {
+  std::vector<Changes> workloads;
+  for (const Run& run : plan.runs) {
+    if (std::count(workloads.begin(), workloads.end(), workload_of(run)) == 0)
+      workloads.push_back(workload_of(run));
+  }
+  out.columns(2);
+  for (std::size_t w = 0; w < workloads.size(); ++w) {
+    std::vector<std::pair<const Run*, const Run*>> pairs;
+    Axis names{"Muon on ..."};
+    std::vector<double> x;
+    for (const Run& run : plan.runs) {
+      const Run* const adam = adam_for(run, plan);
+      if (!adam || workload_of(run) != workloads[w]) continue;
+      pairs.emplace_back(&run, adam);
+      names.ticks.push_back(grouping_label(run));
+      x.push_back(static_cast<double>(pairs.size()));
+    }
+    if (pairs.empty()) continue;
+    const std::string name =
+        "final_validation_loss_difference" + (w == 0 ? "" : "." + std::to_string(w + 1));
+    out.series(name, "run", x, [pairs](const TrialRecord& record, std::size_t i) {
+      return final_loss(record, *pairs[i].first) - final_loss(record, *pairs[i].second);
+    });
+    out.panel(workload_label(workloads[w], plan), names, {"final held-out loss minus Adam's, nats"})
+        .curve(name, "", look(static_cast<int>(w), LineStyle::points))
+        .line(0.0, "Adam");
+  }
+}
+
 }  // namespace ranklab::gpt

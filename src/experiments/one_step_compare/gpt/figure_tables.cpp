@@ -92,9 +92,11 @@ const Run* adam_for(const Run& run, const Plan& plan) {
 }
 
 void add_advice_table(ResultBuilder& out, const Plan& plan) {
-  FigureTable table{"Matrices that the advice puts on a spectral step, mean over seeds",
-                    {"learning rates of"},
-                    {}};
+  FigureTable table{
+      "Matrices that the advice puts on a spectral step, from Adam with each run's learning rates "
+      "(mean over seeds)",
+      {"run"},
+      {}};
   const std::vector<std::string> blocks = hidden_blocks(plan.runs.front());
   table.columns.insert(table.columns.end(), blocks.begin(), blocks.end());
   for (const Run& run : plan.runs) {

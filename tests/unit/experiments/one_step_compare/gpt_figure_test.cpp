@@ -215,14 +215,17 @@ TEST_CASE("the first figure of runs that follow the advice has their losses and 
   CHECK(result.figure.tables[0].rows.size() == 6);
   CHECK(result.figure.tables[0].rows[1].back() != "");  // against Adam at its own embedding rate
   const FigureTable& matrices = result.figure.tables[1];
-  CHECK(matrices.columns == Words{"learning rates of", "Wq", "Wk", "Wv", "Wo", "W1", "W2"});
+  CHECK(matrices.columns == Words{"run", "Wq", "Wk", "Wv", "Wo", "W1", "W2"});
   REQUIRE(matrices.rows.size() == 3);
   CHECK(matrices.rows[0] ==
         Words{"Muon as advised", "2 of 2", "2 of 2", "2 of 2", "2 of 2", "2 of 2", "2 of 2"});
   CHECK(matrices.rows[2][0] == "Muon as advised, 1 layer");
-  CHECK(result.figure.panels[0].x.ticks == Words{"Muon, emb. rate 0.01", "Muon as advised",
-                                                 "Muon against the advice",
-                                                 "Muon as advised, 1 layer"});
+  CHECK(titles_of(result.figure) ==
+        Words{"100 steps, 2 layers of width 32", "100 steps, 1 layer of width 32"});
+  CHECK(result.figure.panels[0].x.ticks == Words{"inside layers", "as advised", "against it"});
+  CHECK(result.figure.panels[1].x.ticks == Words{"as advised"});
+  const Series& differences = find_series(result, "final_validation_loss_difference");
+  CHECK(differences.mean[1] == doctest::Approx(0.2).epsilon(1e-9));  // third run minus the first
 }
 
 TEST_CASE("the first figure of runs without the mean token compares them with those with it") {
