@@ -1,6 +1,7 @@
 #include "experiments/one_step_compare/one_step_compare.hpp"
 
 #include "experiments/advise/config.hpp"
+#include "experiments/one_step_compare/curvature/config.hpp"
 #include "experiments/one_step_compare/gpt/config.hpp"
 #include "experiments/one_step_compare/mlp/config.hpp"
 #include "experiments/one_step_compare/mlp_init/config.hpp"
@@ -30,6 +31,10 @@ Experiment one_step_compare_experiment() {
            "stable ranks inside a transformer at initialization (Lemma 2.9, Proposition 2.14, "
            "Corollary 2.15)",
            10, make_transformer_init_study},
+          {"curvature",
+           "the curvature of a small network by layers, over training, and its bounds (Sections "
+           "4.1 to 4.4)",
+           10, make_curvature_study},
           {"gpt",
            "a small GPT trained on real text, with every rank tracked (Figures 2 and 5 to 10, "
            "Table 2)",

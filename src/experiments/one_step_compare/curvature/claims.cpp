@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/statistics.hpp"
+#include "experiments/one_step_compare/curvature/curvature.hpp"
+
+namespace ranklab::curvature {
+namespace {
+
+// "Does not grow" is judged by the exponent of a power law over the multiples of a size.
+constexpr double largest_exponent = 0.1;
+// A ratio within this factor counts as about 1.
+constexpr double about = 2;
+
+void judge_scaling(const Records& records, Claims& claims) {
+  const Place place{"spectral/section-4.2/", "Section 4.2, scaling with the number of samples"};
+  const struct {
+    const char *id, *text, *name;
+  } each[] = {
+      {"C_F/width", "C_F does not grow with the widths", C_F_over_width},
+      {"C_op/width", "C_op does not grow with the widths", C_op_over_width},
+      {"C_F/n", "C_F does not grow with the number of samples", C_F_over_n},
+      {"C_op/n", "C_op does not grow with the number of samples", C_op_over_n},
+  };
+  for (const auto& [id, text, name] : each) {
+    const auto value = [series = name](const TrialRecord& record, std::size_t i) {
+      return record.array(series)[i];
+    };
+    claims.mean(reading(place(id, std::string(text) + ", for Gaussian weights of operator norm 2"),
+                        "an exponent of " + short_number(largest_exponent)),
+                slopes_over(records, multiples, value, fit_power), at_most(largest_exponent),
+                "exponent, from half to four times the size of the run");
+  }
+}
+
+/// Logarithms over all layers and measured steps of one trial.
+std::vector<double> logs_of(const CurvatureConfig& config, const TrialRecord& record,
+                            const char* what) {
+  std::vector<double> out;
+  for (std::size_t l = 1; l <= config.layers; ++l) {
+    for (const double value : record.array(in_layer(l, what))) out.push_back(std::log(value));
+  }
+  return out;
+}
+
+double mean_size(const std::vector<double>& logs) {
+  double sum = 0, count = 0;
+  for (const double x : logs) {
+    if (std::isfinite(x)) sum += std::fabs(x), count += 1;
+  }
+  return sum / count;
+}
+
+/// Whether (1.8) may be read as advice: the numbers that it takes as 1, and its choice between the
+/// two steps at their best lengths.
+void judge_advice(const CurvatureConfig& config, const Records& records, Claims& claims) {
+  const Place place{"spectral/section-4.4/", "Section 4.4, eqs. (4.11) and (4.18)"};
+  const std::string factor = "a factor of " + short_number(about);
+  for (const auto& [id, what, text] :
+       {std::tuple{"constant", constant,
+                   "The curvature per ||D A||_F^2 is the same along G and along polar(G)"},
+        {"slack", slack,
+         "The bounds of ||D A||_F by the norms of D and A are equally tight for G and polar(G)"}}) {
+    claims.mean(beyond(place(id, std::string(text) + " (within " + factor + " on average)")),
+                per_trial(records,
+                          [&, name = what](const TrialRecord& record) {
+                            return mean_size(logs_of(config, record, name));
+                          }),
+                at_most(std::log(about)), "mean of abs(log ratio) over layers and measured steps");
+  }
+  const auto lead = [&](const TrialRecord& record) {
+    const auto predicted = logs_of(config, record, rank_ratio),
+               actual = logs_of(config, record, advantage);
+    double right = 0, spectral = 0, count = 0;
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      if (!std::isfinite(actual[i])) continue;
+      count += 1;
+      right += (predicted[i] >= 0) == (actual[i] >= 0);
+      spectral += actual[i] >= 0;
+    }
+    return (right - std::max(spectral, count - spectral)) / count;
+  };
+  claims.mean(beyond(place("choice",
+                           "nr >= st names the step that is ahead at the best lengths, in the "
+                           "quadratic model, at least as often as the best constant rule")),
+              per_trial(records, lead), compared(at_least(0.0)),
+              "difference of the shares of correct picks, over layers and measured steps");
+  claims.mean(beyond(place("order",
+                           "nr/st orders the cases by how far the spectral step is ahead at the "
+                           "best lengths (rank correlation at least 1/2)")),
+              per_trial(records,
+                        [&](const TrialRecord& record) {
+                          std::vector<double> predicted, actual;
+                          const auto x = logs_of(config, record, rank_ratio),
+                                     y = logs_of(config, record, advantage);
+                          for (std::size_t i = 0; i < y.size(); ++i) {
+                            if (std::isfinite(x[i]) && std::isfinite(y[i]))
+                              predicted.push_back(x[i]), actual.push_back(y[i]);
+                          }
+                          return rank_correlation(predicted, actual);
+                        }),
+              at_least(0.5), "Spearman's rank correlation over layers and measured steps");
+}
+
+void judge_shares(const Records& records, Claims& claims) {
+  const Place place{"spectral/section-4.4/", "Section 4.4, eq. (4.12)"};
+  for (const std::string& direction : joint_directions) {
+    claims.mean(
+        beyond(place("own-share/" + direction,
+                     "Along " + std::string(direction == "polar" ? "polar factors" : "gradients") +
+                         " of all layers at once, the curvatures of single layers make at least "
+                         "half of the whole")),
+        per_trial(records,
+                  [&](const TrialRecord& record) {
+                    return summarize(record.array(own_share_of(direction))).mean;
+                  }),
+        at_least(0.5), "mean over measured steps of the sum over layers over the whole");
+  }
+}
+
+std::string worst_text(const Records& records, const Inequality& statement) {
+  return "largest share of the bound " + short_number(tally_of(records, statement.id).largest);
+}
+
+}  // namespace
+
+void judge(const CurvatureConfig& config, const Records& records, Claims& claims) {
+  for (const Inequality* statement :
+       {&first_order, &second_order, &hessian_bound, &euclidean_decrease, &spectral_decrease})
+    claims.never_violated(*statement, records, worst_text(records, *statement), WorstCase::largest);
+  judge_scaling(records, claims);
+  judge_advice(config, records, claims);
+  judge_shares(records, claims);
+}
+
+}  // namespace ranklab::curvature

@@ -1,0 +1,83 @@
+// Internals of the study curvature: what a trial records, and the functions from a trial to the
+// result.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/record.hpp"
+#include "experiments/one_step_compare/curvature/config.hpp"
+#include "experiments/one_step_compare/curvature/layered.hpp"
+#include "report/claims.hpp"
+#include "run/trials.hpp"
+
+namespace ranklab::curvature {
+
+// Statements that trials count
+// ---------------------------------------------------------------------
+
+inline const Place section_4{"spectral/", "Section 4.2"};
+inline const Inequality first_order{
+    {"spectral/lemma-4.1", "Lemma 4.1, eq. (4.1)",
+     "||U||_F <= Gamma ||B||_F: the change of all pre-activations along a direction"},
+    "lemma_4.1.violations"};
+inline const Inequality second_order{
+    {"spectral/lemma-4.2", "Lemma 4.2, eq. (4.2)",
+     "The second derivative of all pre-activations along a direction is at most the printed sum"},
+    "lemma_4.2.violations"};
+inline const Inequality hessian_bound{
+    {"spectral/prop-4.3", "Proposition 4.3, eqs. (4.4) and (4.5)",
+     "|<D, Hessian D>| <= C_F sum ||D_l A_(l-1)||_F^2 + C_op sum ||D_l||_op^2"},
+    "prop_4.3.violations"};
+inline const Inequality euclidean_decrease{
+    {"spectral/eq-4.14", "Section 4.4, eq. (4.14)",
+     "In the quadratic model, the Euclidean step with the printed lengths lowers the loss by at "
+     "least the printed decrease"},
+    "eq_4.14.violations"};
+inline const Inequality spectral_decrease{
+    {"spectral/eq-4.15", "Section 4.4, eq. (4.15)",
+     "In the quadratic model, the spectral step with the printed lengths lowers the loss by at "
+     "least the printed decrease"},
+    "eq_4.15.violations"};
+
+// What a trial records: arrays over the measured steps
+// ----------------------------------------------
+
+/// A direction of all layers at once.
+inline const std::vector<std::string> joint_directions = {"gradient", "polar"};
+/// Of a joint direction: the right side of (4.4) over |<D, Hessian D>|; the sum of the curvatures
+/// of single layers over that of all together; the part D^2 f[U, U] of it.
+inline std::string looseness_of(const std::string& direction) {
+  return direction + ".bound_over_curvature";
+}
+inline std::string own_share_of(const std::string& direction) {
+  return direction + ".own_share";
+}
+inline std::string gauss_newton_share_of(const std::string& direction) {
+  return direction + ".gauss_newton_share";
+}
+
+// Of layer l = 1 ... L. For a step along G and one along polar(G) with the best lengths, the
+// quadratic model gives the ratio of the decreases
+//   advantage = nr/st x slack x constant
+//   slack     how much tighter ||D A||_F <= ||D||_op ||A||_F is for polar(G) than
+//             ||D A||_F <= ||D||_F ||A||_op is for G, as a factor
+//   constant  the curvature per ||D A||_F^2 along G over that along polar(G)
+// (1.8) takes slack and constant as 1.
+inline std::string in_layer(std::size_t l, const std::string& what) {
+  return "layer" + std::to_string(l) + "." + what;
+}
+inline constexpr char advantage[] = "advantage", rank_ratio[] = "ratio", slack[] = "slack",
+                      constant[] = "constant";
+inline constexpr char loss_of_step[] = "loss", C_F_of_step[] = "C_F", C_op_of_step[] = "C_op";
+
+/// Multiples of the widths d and h, and of n, at which the constants are computed before training.
+inline const std::vector<double> multiples = {0.5, 1, 2, 4};
+inline constexpr char C_F_over_width[] = "C_F.over_width", C_op_over_width[] = "C_op.over_width",
+                      C_F_over_n[] = "C_F.over_n", C_op_over_n[] = "C_op.over_n";
+
+TrialRecord run_trial(const CurvatureConfig& config, const Trial& trial);
+
+void judge(const CurvatureConfig& config, const Records& records, Claims& claims);
+
+}  // namespace ranklab::curvature

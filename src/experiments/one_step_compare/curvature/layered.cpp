@@ -1,0 +1,176 @@
+#include "experiments/one_step_compare/curvature/layered.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <stdexcept>
+
+#include "linalg/spectra.hpp"
+
+namespace ranklab::curvature {
+namespace {
+
+double tanh_second(double t) {
+  const double y = std::tanh(t);
+  return -2 * y * (1 - y * y);
+}
+
+// gelu'' = phi(t) (2 - t^2)
+double gelu_second(double t) {
+  return std::exp(-t * t / 2) / std::sqrt(2 * std::numbers::pi) * (2 - t * t);
+}
+
+double silu_second(double t) {
+  const double p = 1 / (1 + std::exp(-t));
+  return p * (1 - p) * (2 + t * (1 - 2 * p));
+}
+
+double identity_second(double) {
+  return 0;
+}
+
+using Second = double (*)(double);
+const std::vector<std::pair<std::string, Second>> smooth = {{"tanh", tanh_second},
+                                                            {"gelu", gelu_second},
+                                                            {"silu", silu_second},
+                                                            {"identity", identity_second}};
+
+arma::mat mapped(const arma::mat& X, double (*f)(double)) {
+  arma::mat out = X;
+  out.transform([f](double x) { return f(x); });
+  return out;
+}
+
+void set_softmax(Pass& pass, const arma::mat& Y) {
+  const arma::mat& X = pass.X.back();
+  pass.P = X;
+  pass.loss = 0;
+  for (arma::uword j = 0; j < X.n_cols; ++j) {
+    const double largest = X.col(j).max();
+    arma::vec p = arma::exp(X.col(j) - largest);
+    const double sum = arma::accu(p);
+    pass.P.col(j) = p / sum;
+    pass.loss += largest + std::log(sum) - arma::dot(Y.col(j), X.col(j));
+  }
+}
+
+/// D^2 f[U, U]
+double second_of_loss(const Network& network, const Pass& pass, const arma::mat& U) {
+  const double n = static_cast<double>(U.n_cols);
+  if (network.loss == Loss::squares) return arma::accu(arma::square(U)) / n;
+  const arma::rowvec mean = arma::sum(pass.P % U, 0);
+  return (arma::accu(pass.P % arma::square(U)) - arma::dot(mean, mean)) / n;
+}
+
+/// The largest eigenvalue of the Hessian of f, which is block diagonal over samples.
+double largest_curvature(const Network& network, const Pass& pass) {
+  const double n = static_cast<double>(pass.X.back().n_cols);
+  if (network.loss == Loss::squares) return 1 / n;
+  double largest = 0;
+  for (arma::uword j = 0; j < pass.P.n_cols; ++j) {
+    const arma::vec p = pass.P.col(j);
+    const arma::mat hessian = arma::diagmat(p) - p * p.t();
+    largest = std::max(largest, arma::eig_sym(hessian).max());
+  }
+  return largest / n;
+}
+
+}  // namespace
+
+const std::vector<std::string>& smooth_activations() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> out;
+    for (const auto& [name, second] : smooth) out.push_back(name);
+    return out;
+  }();
+  return names;
+}
+
+double (*second_derivative(const std::string& activation))(double) {
+  for (const auto& [name, second] : smooth) {
+    if (name == activation) return second;
+  }
+  throw std::logic_error("no second derivative of " + activation);
+}
+
+Pass pass_of(const Network& network, const arma::mat& A_0, const arma::mat& Y) {
+  const std::size_t L = network.W.size();
+  const double n = static_cast<double>(A_0.n_cols);
+  Pass pass;
+  pass.A.push_back(A_0);
+  for (std::size_t l = 0; l < L; ++l) {
+    pass.X.push_back(network.W[l] * pass.A[l]);
+    if (l + 1 < L) pass.A.push_back(mapped(pass.X[l], network.sigma->value));
+  }
+  if (network.loss == Loss::squares) {
+    pass.df = (pass.X.back() - Y) / n;
+    pass.loss = arma::accu(arma::square(pass.X.back() - Y)) / (2 * n);
+  } else {
+    set_softmax(pass, Y);
+    pass.loss /= n;
+    pass.df = (pass.P - Y) / n;
+  }
+  pass.G.resize(L);
+  arma::mat dX = pass.df;
+  for (std::size_t l = L; l-- > 0;) {
+    pass.G[l] = dX * pass.A[l].t();
+    if (l > 0) dX = (network.W[l].t() * dX) % mapped(pass.X[l - 1], network.sigma->derivative);
+  }
+  return pass;
+}
+
+Constants constants_of(const Network& network, const Pass& pass) {
+  const double L = static_cast<double>(network.W.size());
+  Constants out;
+  for (std::size_t l = 0; l + 1 < network.W.size(); ++l) {
+    for (const double x : pass.X[l]) {
+      out.J_phi = std::max(out.J_phi, std::fabs(network.sigma->derivative(x)));
+      out.H_phi = std::max(out.H_phi, std::fabs(network.second(x)));
+    }
+  }
+  for (const arma::mat& W : network.W) out.W_star = std::max(out.W_star, operator_norm(W));
+  out.J_f = arma::norm(pass.df, "fro");
+  out.H_f = largest_curvature(network, pass);
+  const double JW = out.J_phi * out.W_star;
+  out.Gamma = std::sqrt(2.0) * std::pow(1 + 2 * JW * JW, L / 2);
+  out.Theta = std::pow(1 + JW, L - 1);
+  const double Gamma_2 = out.Gamma * out.Gamma;
+  out.C_F = Gamma_2 * out.H_f + out.J_f * out.Theta * out.W_star * out.H_phi * Gamma_2 * L +
+            out.J_f * out.J_f * out.Theta * Gamma_2 * L;
+  out.C_op = out.Theta * out.J_phi * out.J_phi;
+  return out;
+}
+
+Along along(const Network& network, const Pass& pass, const Blocks& D) {
+  Along out;
+  arma::mat U, U_tilde, V, V_tilde;
+  double U_squares = 0, U_tilde_squares = 0;
+  for (std::size_t l = 0; l < network.W.size(); ++l) {
+    const arma::mat B = D[l] * pass.A[l];
+    if (l == 0) {
+      U = B;
+      U_tilde.zeros(arma::size(B));
+    } else {
+      U = B + network.W[l] * V;
+      U_tilde = 2 * D[l] * V + network.W[l] * V_tilde;
+    }
+    const double op = operator_norm(D[l]);
+    out.B += arma::accu(arma::square(B));
+    out.op += op * op;
+    out.slope += arma::dot(pass.G[l], D[l]);
+    U_squares += arma::accu(arma::square(U));
+    U_tilde_squares += arma::accu(arma::square(U_tilde));
+    if (l + 1 == network.W.size()) break;
+    const arma::mat slope = mapped(pass.X[l], network.sigma->derivative);
+    V = slope % U;
+    V_tilde = mapped(pass.X[l], network.second) % arma::square(U) + slope % U_tilde;
+  }
+  out.U = std::sqrt(U_squares);
+  out.U_tilde = std::sqrt(U_tilde_squares);
+  out.gauss_newton = second_of_loss(network, pass, U);
+  out.curvature = out.gauss_newton + arma::dot(pass.df, U_tilde);
+  return out;
+}
+
+}  // namespace ranklab::curvature

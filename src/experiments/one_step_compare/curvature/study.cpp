@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.hpp"
+#include "experiments/one_step_compare/curvature/curvature.hpp"
+#include "report/builder.hpp"
+
+namespace ranklab {
+namespace curvature {
+namespace {
+
+std::vector<double> steps_of(const CurvatureConfig& config) {
+  return {config.measure_steps.begin(), config.measure_steps.end()};
+}
+
+void add_series(const CurvatureConfig& config, ResultBuilder& out) {
+  const std::vector<double> steps = steps_of(config);
+  for (const char* name : {loss_of_step, C_F_of_step, C_op_of_step})
+    out.series(name, "step", steps);
+  for (const std::string& direction : joint_directions) {
+    for (const std::string& name :
+         {looseness_of(direction), own_share_of(direction), gauss_newton_share_of(direction)})
+      out.series(name, "step", steps);
+  }
+  for (std::size_t l = 1; l <= config.layers; ++l) {
+    for (const char* what : {rank_ratio, slack, constant, advantage})
+      out.series(in_layer(l, what), "step", steps);
+  }
+  for (const char* name : {C_F_over_width, C_op_over_width, C_F_over_n, C_op_over_n})
+    out.series(name, "multiple", multiples);
+  for (const Inequality* statement :
+       {&first_order, &second_order, &hessian_bound, &euclidean_decrease, &spectral_decrease})
+    out.scalar(*statement);
+}
+
+void draw(const CurvatureConfig& config, ResultBuilder& out) {
+  const CurveLook points{.style = LineStyle::line_points, .band = BandKind::interval};
+  PanelBuilder loose = out.panel("Bound (4.4) over the curvature", {"training step"},
+                                 log_axis("bound / abs(curvature)"));
+  PanelBuilder share = out.panel("Sum of the curvatures of single layers", {"training step"},
+                                 {"share of the whole"});
+  for (const std::string& direction : joint_directions) {
+    const std::string label = direction == "polar" ? "along polar factors" : "along gradients";
+    loose.curve(looseness_of(direction), label, points);
+    share.curve(own_share_of(direction), label, points);
+  }
+  share.line(1.0, "no terms between layers");
+  for (const auto& [title, what, axis] :
+       {std::tuple{"Decrease along polar(G) over that along G, best lengths", advantage, "ratio"},
+        {"Predicted by (1.8)", rank_ratio, "nr(G) / st(A)"},
+        {"Curvature per feature change", constant, "along G / along polar(G)"},
+        {"Tightness of the norm bounds", slack, "at G / at polar(G)"}}) {
+    PanelBuilder panel = out.panel(title, {"training step"}, log_axis(axis));
+    for (std::size_t l = 1; l <= config.layers; ++l) {
+      panel.curve(in_layer(l, what), "layer " + std::to_string(l),
+                  {.style = LineStyle::line_points,
+                   .color = static_cast<int>(l - 1),
+                   .band = BandKind::interval});
+    }
+    panel.line(1.0, "1");
+  }
+  out.columns(3);
+}
+
+Result report(const CurvatureConfig& config, const Records& records) {
+  ResultBuilder out("Curvature of a small network by layers, over training", records);
+  out.claims().set_unit(Unit::training);
+  add_series(config, out);
+  judge(config, records, out.claims());
+  draw(config, out);
+  return out.take();
+}
+
+class CurvatureStudy : public Study {
+ public:
+  std::vector<Field> fields() override {
+    CurvatureConfig& c = config_;
+    return {
+        choice_field("activation", c.activation, smooth_activations(), "sigma",
+                     "activation of the hidden layers; Section 4 needs a smooth one"),
+        choice_field("loss", c.loss, {"cross-entropy", "squares"}, "f", "loss of the outputs"),
+        size_field("layers", c.layers, 2, 1000, "L", "weight matrices"),
+        size_field("d", c.d, 1, largest_size, "d", "input dimension"),
+        size_field("width", c.width, 1, largest_size, "h", "units of each hidden layer"),
+        size_field("classes", c.classes, 2, largest_size, "C", "outputs"),
+        size_field("n", c.n, 2, largest_size, "n", "samples; each step uses all of them"),
+        size_field("steps", c.steps, 1, 10'000'000, "", "training steps"),
+        choice_field("optimizer", c.optimizer, {"adam", "muon", "sgd"}, "",
+                     "optimizer of all matrices"),
+        excluding_low(real_field("lr", c.lr, 0.0, 1000.0, "", "learning rate")),
+        size_list_field("measure-steps", c.measure_steps, 0, 10'000'000, "",
+                        "step counts after which the curvature is measured"),
+        size_field("directions", c.directions, 0, 100'000, "",
+                   "random directions at each of them, Gaussian and of rank one"),
+    };
+  }
+
+  void resolve_defaults() override {
+    std::sort(config_.measure_steps.begin(), config_.measure_steps.end());
+  }
+
+  void validate() const override {
+    if (config_.measure_steps.back() > config_.steps) {
+      throw UsageError("--measure-steps: " + std::to_string(config_.measure_steps.back()) +
+                       " is beyond the last step; allowed: 0 to --steps " +
+                       std::to_string(config_.steps));
+    }
+  }
+
+  Estimate estimate() const override {
+    const double n = static_cast<double>(config_.n), h = static_cast<double>(config_.width),
+                 d = static_cast<double>(config_.d), L = static_cast<double>(config_.layers),
+                 weights = h * (d + h * L), pass = 6 * n * weights,
+                 directions = 2 * static_cast<double>(config_.directions) + 3 * L + 6,
+                 at_step = directions * (2 * pass + 20 * h * h * h * L);
+    return {8 * (8 * weights + 12 * n * h * L * multiples.back()),
+            static_cast<double>(config_.steps) * pass +
+                static_cast<double>(config_.measure_steps.size()) * at_step + 40 * pass +
+                n * std::pow(static_cast<double>(config_.classes), 3) * 20};
+  }
+
+  Result run(Runner& runner) const override {
+    const auto records = runner.run([&](Trial& trial) { return run_trial(config_, trial); });
+    return report(config_, records);
+  }
+
+ private:
+  CurvatureConfig config_;
+};
+
+}  // namespace
+}  // namespace curvature
+
+std::unique_ptr<Study> make_curvature_study() {
+  return std::make_unique<curvature::CurvatureStudy>();
+}
+
+}  // namespace ranklab
