@@ -34,19 +34,22 @@ arma::mat draw_semidefinite(Stream& stream, arma::uword k, arma::uword rank) {
 void count_pair(const arma::mat& Q, const arma::mat& P, bool Q_semidefinite, bool P_semidefinite,
                 TrialRecord& record) {
   constexpr double allowed = 1.0 + tolerance::residual<double>;
-  const arma::mat product = Q % P;
-  const double norm = operator_norm(product);
-  const double first = norm / (arma::abs(Q).max() * arma::norm(P, "fro"));
-  record.count(items[0].id, first > allowed, first);
+  const HadamardQuotients sides = hadamard_quotients(Q, P);
+  record.count(items[0].id, sides.frobenius > allowed, sides.frobenius);
   if (!Q_semidefinite) return;
-  const double second = norm / (Q.diag().max() * operator_norm(P));
-  record.count(items[1].id, second > allowed, second);
+  record.count(items[1].id, sides.diagonal > allowed, sides.diagonal);
   if (!P_semidefinite) return;
-  const double third = symmetric_eigenvalues(arma::symmatu(product)).front() / norm;
-  record.count(items[2].id, third < 1.0 - allowed, third);
+  const double smallest = symmetric_eigenvalues(Q % P).front() / sides.norm;
+  record.count(items[2].id, smallest < 1.0 - allowed, smallest);
 }
 
 }  // namespace
+
+HadamardQuotients hadamard_quotients(const arma::mat& Q, const arma::mat& P) {
+  const double norm = operator_norm(arma::mat(Q % P));
+  return {norm, norm / (arma::abs(Q).max() * arma::norm(P, "fro")),
+          norm / (Q.diag().max() * operator_norm(P))};
+}
 
 void count_hadamard(const Trial& trial, TrialRecord& record) {
   for (const Inequality& item : items) record.add(item.id, {});

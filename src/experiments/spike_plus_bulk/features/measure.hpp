@@ -81,6 +81,12 @@ void measure_step(const Size& size, double offset, const FeatureSamples& samples
 /// (1.9) and the time of gradient descent (time.cpp).
 void measure_times(const Size& size, double offset, const FeatureSamples& samples,
                    const Trial& trial, TrialRecord& record);
+/// Both sides of [Spectral] Lemma 3.1 for square Q and P: n = ||Q o P||_op, n over max |Q_ij|
+/// ||P||_F, and n over max Q_ii ||P||_op.
+struct HadamardQuotients {
+  double norm, frobenius, diagonal;
+};
+HadamardQuotients hadamard_quotients(const arma::mat& Q, const arma::mat& P);
 /// Counts the cases of Lemma 3.1 over random matrices (hadamard.cpp).
 void count_hadamard(const Trial& trial, TrialRecord& record);
 
