@@ -230,7 +230,7 @@ void judge_gram(const Plan& plan, const SizeClaims& over_d);
 void judge_cross_gram(const Plan& plan, const SizeClaims& over_d);
 
 /// The claims about the proofs of Theorem 3.7, Corollary 3.8 and Theorem 3.9 (proof_claims.cpp),
-/// and about (1.9) and the time of gradient descent (time_claims.cpp).
+/// and about (1.9) and the time of gradient descent (time_claims.cpp). Both expect relu.
 void judge_proofs(const Plan& plan, const SizeClaims& over_d);
 void judge_times(const Plan& plan, const SizeClaims& over_d);
 /// Lemma 3.1 (hadamard.cpp).

@@ -256,7 +256,6 @@ SizeClaims over_wide_sizes(const Plan& plan, const Records& records, Claims& cla
 }
 
 void judge_proofs(const Plan& plan, const SizeClaims& over_d) {
-  const auto relu = over_d.claims.only_where(plan.not_relu());
   judge_taylor(plan, over_d);
   judge_moments(plan, over_d);
   judge_wide(over_wide_sizes(plan, over_d.records, over_d.claims));

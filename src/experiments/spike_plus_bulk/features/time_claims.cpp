@@ -53,7 +53,8 @@ void judge_hessian_ratio(const SizeClaims& over_d) {
                     "J_t/L_t <= st(A) on random features, so condition (1.5) implies (1.9)")),
       ratios,
       "J_t/L_t over st(A), at W_0 and W_1: " + short_number(ratios.smallest) + " to " +
-          short_number(ratios.largest),
+          short_number(ratios.largest) +
+          "; equal if the gradient has full column rank, because then P'P = I",
       WorstCase::largest);
 }
 
@@ -116,7 +117,6 @@ void judge_descent(const SizeClaims& over_d) {
 }  // namespace
 
 void judge_times(const Plan& plan, const SizeClaims& over_d) {
-  const auto relu = over_d.claims.only_where(plan.not_relu());
   judge_hessian_ratio(over_d);
   const auto definite = over_d.claims.only_where(
       plan.singular ? "n <= k at some size, so B is singular and its smallest eigenvalue is 0"

@@ -223,6 +223,11 @@ TEST_CASE("Hadamard products: worked examples, and how close the counted cases c
   CHECK(indefinite.norm == close(2.0));
   CHECK(indefinite.frobenius == close(1.0));
   CHECK(indefinite.diagonal == close(std::sqrt(2.0)));
+  // The second bound takes the diagonal, here 1, and not the largest entry, here 3.
+  const arma::mat identity = arma::mat(2, 2, arma::fill::eye);
+  CHECK(hadamard_quotients({{1.0, 3.0}, {3.0, 1.0}}, identity).diagonal == close(1.0));
+  CHECK(hadamard_quotients({{1.0, 3.0}, {3.0, 1.0}}, identity).frobenius ==
+        close(1.0 / (3.0 * std::sqrt(2.0))));
   const arma::mat Q = {{2.0, 1.0}, {1.0, 2.0}}, P = {{1.0, -1.0}, {-1.0, 1.0}};
   const HadamardQuotients definite = hadamard_quotients(Q, P);  // [2 -1; -1 2]
   CHECK(definite.norm == close(3.0));
