@@ -322,8 +322,10 @@ TEST_CASE("names and figures are complete, also with another activation") {
         CHECK(result.more_figures[0].panels.size() == (relu ? 3 : 2));
         CHECK(result.figure.panels[2].curves.size() == (relu ? 3 : 2));  // the printed spike
       } else {
-        CHECK(result.figure.panels.size() == (relu ? 3 : 2));
-        CHECK(result.more_figures.empty());
+        // For relu also Theorem 3.7 and (3.17), and the figure of the proofs.
+        CHECK(result.figure.panels.size() == (relu ? 6 : 4));
+        REQUIRE(result.more_figures.size() == (relu ? 1 : 0));
+        if (relu) CHECK(result.more_figures[0].panels.size() == 5);
       }
       for (const auto& c : result.claims) {
         CHECK(c.id.starts_with("spectral/"));
