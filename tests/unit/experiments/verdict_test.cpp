@@ -228,7 +228,7 @@ const std::map<std::string, std::size_t> fewest_changed = {
     {"random-features trajectory", 7},    {"random-features stable-rank", 14},
     {"spiked-model gradient-rank", 13},   {"spiked-model features", 13},
     {"spiked-model multi-spike", 9},      {"teacher-student gradient-rank", 11},
-    {"teacher-student features", 21},     {"teacher-student multi-spike", 7},
+    {"teacher-student features", 65},     {"teacher-student multi-spike", 7},
     {"rank-collapse layers", 1},          {"rank-collapse lambda-sweep", 4},
     {"rank-collapse ablation", 5},        {"rank-collapse escalation", 4},
     {"rank-collapse escalation-rate", 8}, {"rank-collapse eta", 5},

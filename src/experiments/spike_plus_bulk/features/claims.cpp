@@ -259,7 +259,11 @@ void judge_constant(const Plan& plan, const SizeClaims& over_d, const Statement&
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
   const SizeClaims over_d = over_sizes(plan, records, claims);
-  if (plan.teacher()) return judge_cross_gram(plan, over_d);
+  if (plan.teacher()) {
+    judge_hadamard(records, claims);
+    judge_cross_gram(plan, over_d);
+    return;
+  }
   judge_phi(plan, records, claims);
   {
     const auto relu = claims.only_where(plan.not_relu());

@@ -197,6 +197,8 @@ void judge_cross_gram(const Plan& plan, const SizeClaims& over_d) {
   judge_rates(plan, over_d);
   judge_step(plan, over_d);
   judge_alignment(over_d);
+  judge_proofs(plan, over_d);
+  judge_times(plan, over_d);
 }
 
 }  // namespace ranklab::features

@@ -3,6 +3,7 @@
 // sigma(V-bar X) (k, n); W-bar (k, k); B = A A'/n, B-bar = A-bar A'/n (k, k).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct Size {
 
   /// The prefix of the names of its numbers.
   std::string prefix() const { return "k" + std::to_string(k) + "."; }
+  /// The same for a wide size.
+  std::string wide_prefix() const { return "wide" + std::to_string(d) + "."; }
   /// The name of the stream of the matrix `name`.
   std::string stream(const std::string& name) const { return name + "/k=" + std::to_string(k); }
 };
@@ -31,6 +34,8 @@ struct Plan {
   LabelModel model;
   std::vector<Size> sizes;      // by k, ascending
   std::vector<double> k, d, n;  // of the sizes
+  std::vector<Size> wide;       // by d, ascending: d^(7/4) features, without samples
+  std::vector<double> wide_d;   // of the wide sizes
   std::vector<double> phi_at;   // the points t at which phi is shown
   std::string no_rates;         // why this run cannot judge exponents of d; empty if it can
   bool
@@ -45,6 +50,14 @@ struct Plan {
 };
 
 Plan make_plan(const FeaturesConfig& config, LabelModel model);
+
+/// The number of features at a wide size: d to this power. Theorem 3.7 allows any power below 2.
+inline constexpr double wide_power = 1.75;
+/// Errors to which gradient descent is run, relative to the initial error and absolute.
+inline constexpr std::array<double, 3> relative_errors = {0.1, 0.01, 0.001},
+                                       absolute_errors = {1e-4, 1e-7, 1e-10};
+/// The indices of the errors for which the times are judged.
+inline constexpr std::size_t judged_relative = 0, judged_absolute = 1;
 
 /// Columns of X that are drawn and multiplied at once.
 inline constexpr std::uint64_t block_columns = 1024;
@@ -125,6 +138,61 @@ inline constexpr char distance_gram_bound[] = "distance_gram_bound",
                       distance_cross_bound[] = "distance_cross_bound";
 inline constexpr char alignment_defect[] = "alignment_defect";  // 1 - |r_0'l_0|
 
+// The proof of Theorem 3.7. q has the entries ||v_j||^2; z_i is row i of (V-bar V')^(o 2) - 11'/d.
+inline constexpr char cross_cosine[] = "cross_cosine";  // largest |t| between a v-bar_i and a v_j
+inline constexpr char fourth_derivative[] =
+    "fourth_derivative";  // of phi, in the Taylor remainder at that cosine
+inline constexpr char taylor_remainder[] = "taylor_remainder";  // operator norm, of K by (3.16)
+inline constexpr char square_mean[] = "square_mean";    // d times the mean of (V-bar V')^(o 2)
+inline constexpr char square_error[] = "square_error";  // ||(V-bar V')^(o 2) - 11'/d||
+inline constexpr char row_trace[] = "row_trace",
+                      row_sum[] = "row_sum";  // mean ||z_i||^2, mean (1'z_i)^2, over the formula
+inline constexpr char norm_defect[] = "norm_defect";      // ||q - 1||^2 d/(2k)
+inline constexpr char fourth_powers[] = "fourth_powers";  // sum over i != j of <v_i, v_j>^4 d^2/k^2
+// At every wide size, after its prefix: a lower bound on the error with 11'/(4 pi d), and the error
+// with nu mu'/(2d).
+inline constexpr char wide_ones[] = "wide_error_ones", wide_norms[] = "wide_error_norms";
+
+// Corollary 3.8 and Assumption G; also spike, bulk_max, bulk_min and mean_shift.
+inline constexpr char teacher_mean_shift[] = "teacher_mean_shift";  // ||nu-bar - nu||
+inline constexpr char cross_sigma_error[] = "cross_sigma_error";    // ||Sigma-bar - Sigma||
+inline constexpr char factor_bound[] = "factor_bound";              // s_d(V-bar) s_d(V)
+inline constexpr char population_as_printed[] = "population_error_as_printed",
+                      population_corrected[] =
+                          "population_error_corrected";  // ||E||, infinitely many samples
+inline constexpr char tail_as_printed[] = "population_tail_as_printed",
+                      tail_corrected[] = "population_tail_corrected";        // s_(d+1), likewise
+inline constexpr char cross_interlacing[] = "cross_interlacing_violations";  // indices
+inline constexpr char cross_sigma_r[] = "cross_sigma_d_minus_1",
+                      cross_sigma_d[] = "cross_sigma_d";  // s_(d-1), s_d of B-bar
+
+// The proof of Theorem 3.9: R-bar'L in blocks, Q, and H = W-bar L-bar Diag(1, s_2, ...).
+inline constexpr char block_row[] = "block_row",
+                      block_column[] = "block_column";  // ||r_0'L_0||, ||R_0'l_0||
+inline constexpr char angle_error[] = "angle_error";    // | s_(k-1)(R_0'L_0) - |r_0'l_0| |
+inline constexpr char step_factor[] = "step_factor";    // 1 - eta s_1
+inline constexpr char corner[] = "corner", corner_row[] = "corner_row",
+                      corner_error[] = "corner_error";  // |a|, ||z||, ||E||
+inline constexpr char D_max[] = "D_max", D_min[] = "D_min", Q_max[] = "Q_max",
+                      Q_min[] = "Q_min";                  // extreme singular values
+inline constexpr char blocked_min[] = "blocked_min";      // s_k of [a z'; 0 D]
+inline constexpr char rank_quotient[] = "rank_quotient";  // nr(grad L(W_1)) / nr(H)
+inline constexpr char H_nuclear[] = "H_nuclear", H_frobenius[] = "H_frobenius",
+                      M_nuclear[] = "M_nuclear", W_frobenius[] = "W_frobenius", W_norm[] = "W_norm";
+
+// (1.9) at W_0 and W_1: J/L, nr, and what the best step along the polar factor gains over the
+// guarantee of GD. The times of gradient descent to relative_errors and absolute_errors.
+inline constexpr char stable_rank_A[] = "stable_rank";
+inline constexpr std::array<const char*, 2> hessian_ratio = {"hessian_ratio_0", "hessian_ratio_1"},
+                                            gradient_rank = {"gradient_rank_0", "gradient_rank_1"},
+                                            polar_gain = {"polar_gain_0", "polar_gain_1"};
+inline constexpr std::array<const char*, 2> labels = {"realizable", "teacher"};
+inline constexpr std::array<const char*, 2> relative_time = {"relative_time_realizable",
+                                                             "relative_time_teacher"},
+                                            absolute_time = {"absolute_time_realizable",
+                                                             "absolute_time_teacher"};
+inline constexpr char decay[] = "decay";  // -2 log(1 - lambda_k/lambda_1)
+
 TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
 
 // Judging -----------------------------------------------------------------------------------------
@@ -160,6 +228,16 @@ double eq_3_4_upper(const AtSize& at);
 /// cross-Gram matrix of two (cross_claims.cpp).
 void judge_gram(const Plan& plan, const SizeClaims& over_d);
 void judge_cross_gram(const Plan& plan, const SizeClaims& over_d);
+
+/// The claims about the proofs of Theorem 3.7, Corollary 3.8 and Theorem 3.9 (proof_claims.cpp),
+/// and about (1.9) and the time of gradient descent (time_claims.cpp). Both expect relu.
+void judge_proofs(const Plan& plan, const SizeClaims& over_d);
+void judge_times(const Plan& plan, const SizeClaims& over_d);
+/// Lemma 3.1 (hadamard.cpp).
+void judge_hadamard(const Records& records, Claims& claims);
+
+/// The wide sizes, by d.
+SizeClaims over_wide_sizes(const Plan& plan, const Records& records, Claims& claims);
 
 /// All claims of a run.
 void judge(const Plan& plan, const Records& records, Claims& claims);

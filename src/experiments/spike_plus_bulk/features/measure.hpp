@@ -69,6 +69,33 @@ void measure_cross_gram(const Plan& plan, const Size& size, const arma::mat& V,
                         const arma::mat& V_bar, const FeatureSamples& samples, const Trial& trial,
                         TrialRecord& record);
 
+/// The quantities in the proofs of Theorem 3.7 and Corollary 3.8 (proof.cpp), for relu.
+void measure_proof(const Size& size, const arma::mat& V, const arma::mat& V_bar,
+                   const FeatureSamples& samples, const Trial& trial, TrialRecord& record);
+/// Theorem 3.7 with many more features than input dimensions (proof.cpp): both errors at a wide
+/// size, for relu.
+void measure_wide(const Size& size, const Trial& trial, TrialRecord& record);
+/// The proof of Theorem 3.9 (step.cpp), with the step 1/(offset + ||B||).
+void measure_step(const Size& size, double offset, const FeatureSamples& samples,
+                  const Trial& trial, TrialRecord& record);
+/// (1.9) and the time of gradient descent (time.cpp).
+void measure_times(const Size& size, double offset, const FeatureSamples& samples,
+                   const Trial& trial, TrialRecord& record);
+/// Both sides of [Spectral] Lemma 3.1 for square Q and P: n = ||Q o P||_op, n over max |Q_ij|
+/// ||P||_F, and n over max Q_ii ||P||_op.
+struct HadamardQuotients {
+  double norm, frobenius, diagonal;
+};
+HadamardQuotients hadamard_quotients(const arma::mat& Q, const arma::mat& P);
+/// Counts the cases of Lemma 3.1 over random matrices (hadamard.cpp).
+void count_hadamard(const Trial& trial, TrialRecord& record);
+
+/// sum_i g_i (1 - lambda_i / max lambda)^(2t), where max lambda is the last entry.
+double remaining_error(const arma::vec& lambda, const arma::vec& g, double t);
+/// The smallest integer t >= 0 at which remaining_error is at most `error`; NaN if there is none
+/// up to 1e9. lambda and g (k) are not negative, lambda is ascending.
+double descent_time(const arma::vec& lambda, const arma::vec& g, double error);
+
 /// Expansion (3.6): Sigma = V V'/4 + Lambda^-1 (V V')^(o 2) Lambda^-1 / (4 pi) + (pi - 3) Lambda^2
 /// / (4 pi) + remainder.
 struct CovarianceExpansion {

@@ -1,5 +1,6 @@
 // The study features: scalars, series and figures from its trials' records.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -30,6 +31,16 @@ void add_sizes(ResultBuilder& out, const Plan& plan, const SizeClaims& over_d) {
          nuclear_rank_1});
     add({distance_gram, distance_cross, alignment_defect, distance_gram_bound,
          distance_cross_bound});
+    add({cross_cosine, fourth_derivative, taylor_remainder, square_mean, square_error, row_trace,
+         row_sum, norm_defect, fourth_powers, largest_squared_norm});
+    add({spike, bulk_max, bulk_min, mean_shift, teacher_mean_shift, cross_sigma_error, factor_bound,
+         population_as_printed, population_corrected, tail_as_printed, tail_corrected,
+         cross_interlacing, cross_sigma_r, cross_sigma_d});
+    add({block_row, block_column, angle_error, step_factor, corner, corner_row, corner_error, D_max,
+         D_min, Q_max, Q_min, blocked_min, rank_quotient, H_nuclear, H_frobenius, M_nuclear,
+         W_frobenius, W_norm});
+    add({stable_rank_A, hessian_ratio[0], hessian_ratio[1], gradient_rank[0], gradient_rank[1],
+         polar_gain[0], polar_gain[1], decay});
   } else {
     add({spike, bulk_max, bulk_min, spike_formula});
     add({mean_ratio, mean_coefficient, spike_coefficient, mean_error, mean_shift,
@@ -161,19 +172,50 @@ void add_gram_figures(ResultBuilder& out, const Plan& plan) {
   add_error_panels(out, plan);
 }
 
-void add_cross_series(ResultBuilder& out, const Plan& plan, const SizeClaims& over_d) {
+// The steps to each error over d, one series per error: "relative_time_teacher_0.1".
+void add_times(ResultBuilder& out, const Plan& plan, const SizeClaims& over_d) {
+  const auto add = [&](const char* name, const std::array<double, 3>& errors) {
+    for (std::size_t j = 0; j < errors.size(); ++j) {
+      out.series(name + ("_" + short_number(errors[j])), "d", plan.d,
+                 over_d.at_sizes([name, j](const AtSize& at) {
+                   return at.record.array(at.prefix + name).at(j) / at.x;
+                 }));
+    }
+  };
+  for (const char* name : relative_time) add(name, relative_errors);
+  for (const char* name : absolute_time) add(name, absolute_errors);
+}
+
+void add_cross_series(ResultBuilder& out, const Plan& plan, const SizeClaims& over_d,
+                      const SizeClaims& wide) {
   for (const char* name : {cross_singular_values, cross_bulk_singular_values}) {
     out.series(series_over_trials(
         name, "index", arrays_of(out.records(), plan.sizes.back().prefix() + name), 1.0));
   }
-  out.series("error_order", "k", plan.k,
-             over_d.at_sizes([&](const AtSize& at) { return std::sqrt(plan.k[at.i]) / at.x; }));
-  out.series("inverse_d", "k", plan.k,
-             over_d.at_sizes([](const AtSize& at) { return 1.0 / at.x; }));
+  const auto add = [&](const char* name, const Metric& metric) {
+    out.series(name, "k", plan.k, over_d.at_sizes(metric));
+  };
+  add("error_order", [&](const AtSize& at) { return std::sqrt(plan.k[at.i]) / at.x; });
+  add("inverse_d", [](const AtSize& at) { return 1.0 / at.x; });
+  // s_1 and s_d of V-bar V' are at most and at least (sqrt(k/d) +- 1)^2 in the limit.
+  add("linear_limit_above",
+      [&](const AtSize& at) { return std::pow(std::sqrt(plan.k[at.i] / at.x) + 1.0, 2); });
+  add("linear_limit_below",
+      [&](const AtSize& at) { return std::pow(std::sqrt(plan.k[at.i] / at.x) - 1.0, 2); });
+  add("ratio_squared", [](const AtSize& at) { return std::pow(at(norm_ratio), 2); });
+  for (const char* name : {wide_ones, wide_norms}) {
+    for (const Size& size : plan.wide) out.scalar(size.wide_prefix() + name);
+    out.series(name, "d", plan.wide_d, wide.at_sizes(name));
+  }
+  out.series("wide_order", "d", plan.wide_d, wide.at_sizes([](const AtSize& at) {
+    return std::pow(at.x, wide_power / 2.0 - 1.0);
+  }));
+  add_times(out, plan, over_d);
 }
 
+constexpr LineStyle measured = LineStyle::line_points, formula = LineStyle::dashed;
+
 void add_cross_figure(ResultBuilder& out, const Plan& plan) {
-  constexpr LineStyle measured = LineStyle::line_points, formula = LineStyle::dashed;
   const Axis k = log_axis(number_of_features);
   out.panel("Singular values, k = " + std::to_string(plan.sizes.back().k),
             log_axis("index of the singular value"), log_axis("singular value"))
@@ -184,13 +226,60 @@ void add_cross_figure(ResultBuilder& out, const Plan& plan) {
         .curve(error_as_printed, "as printed", look(measured, 0))
         .curve(error_corrected, "with 1/4 and 1/(4 pi)", look(measured, 1))
         .curve("error_order", "sqrt(k)/d", look(formula, 6));
+    out.panel("(3.17): nonzero singular values of V-bar V'", k, log_axis("singular value"))
+        .curve(linear_sigma_1, "largest", look(measured, 0))
+        .curve("linear_limit_above", "(sqrt(k/d) + 1)^2", look(formula, 0))
+        .curve(linear_sigma_d, "smallest", look(measured, 1))
+        .curve("linear_limit_below", "(sqrt(k/d) - 1)^2", look(formula, 1));
   }
+  out.panel("(3.19), (3.20): the gradient after one step", k, log_axis("nuclear rank"))
+      .curve(nuclear_rank_1, "nr at W_1", look(measured, 0))
+      .curve("ratio_squared", "(3.19), squared", look(measured, 1))
+      .curve(norm_ratio, "(3.19) as printed", look(formula, 6))
+      .curve(gradient_rank[0], "nr at W_0", look(measured, 2));
   out.panel("(3.21), (3.22): distance from the spike", k, log_axis("distance of unit vectors"))
       .curve(distance_gram, "Gram matrix (3.21)", look(measured, 0))
       .curve(distance_gram_bound, "Davis-Kahan bound", look(formula, 0))
       .curve(distance_cross, "cross-Gram matrix (3.22)", look(measured, 1))
       .curve(distance_cross_bound, "Wedin bound", look(formula, 1))
       .curve("inverse_d", "1/d", look(LineStyle::dotted, 6));
+  out.panel("(1.9): both sides at the first iterates", k, log_axis("J/L and nuclear rank"))
+      .curve(gradient_rank[1], "nr at W_1", look(measured, 0))
+      .curve(gradient_rank[0], "nr at W_0", look(measured, 2))
+      .curve(hessian_ratio[1], "J/L at W_1", look(measured, 1))
+      .curve(stable_rank_A, "st(A)", look(formula, 6));
+}
+
+void add_proof_figure(ResultBuilder& out, const Plan& plan) {
+  if (!plan.relu()) return;
+  out.next_figure("Proofs of Section 3.2.1 and 3.2.3, and the time of gradient descent");
+  const Axis k = log_axis(number_of_features), d = log_axis("input dimension d");
+  out.panel("Theorem 3.7 with k = d^(7/4) features", d, log_axis("error"))
+      .curve(wide_ones, "with 11'/(4 pi d), lower bound", look(measured, 0))
+      .curve(wide_norms, "with nu mu'/(2d)", look(measured, 1))
+      .curve("wide_order", "sqrt(k)/d", look(formula, 6));
+  out.panel("Corollary 3.8 for infinitely many samples", k, log_axis("operator norm"))
+      .curve(population_as_printed, "||E|| as printed", look(measured, 0))
+      .curve(population_corrected, "||E|| corrected", look(measured, 1))
+      .curve(tail_as_printed, "s_(d+1) as printed", look(formula, 0))
+      .curve(tail_corrected, "s_(d+1) corrected", look(formula, 1));
+  out.panel("Theorem 3.9: the matrix Q of the proof", k, log_axis("size"))
+      .curve(Q_max, "s_1(Q)", look(measured, 0))
+      .curve(Q_min, "s_k(Q)", look(measured, 1))
+      .curve(block_row, "||r_0'L_0||", look(measured, 2))
+      .curve(corner_error, "||E||", look(measured, 3));
+  const auto add_times = [&](const std::string& title, const std::array<const char*, 2>& names,
+                             const std::array<double, 3>& errors, const std::string& symbol) {
+    PanelBuilder panel = out.panel(title, d, log_axis("steps / d"));
+    for (std::size_t j = 0; j < errors.size(); ++j) {
+      const std::string end = "_" + short_number(errors[j]);
+      const int color = static_cast<int>(j);
+      panel.curve(names[0] + end, symbol + " = " + short_number(errors[j]), look(measured, color))
+          .curve(names[1] + end, "", look(formula, color));
+    }
+  };
+  add_times("Steps to a relative error (dashed: teacher)", relative_time, relative_errors, "delta");
+  add_times("Steps to an absolute error (dashed: teacher)", absolute_time, absolute_errors, "eps");
 }
 
 }  // namespace
@@ -204,8 +293,9 @@ Result report(const Plan& plan, const Records& records) {
   add_sizes(out, plan, over_d);
   judge(plan, records, out.claims());
   if (plan.teacher()) {
-    add_cross_series(out, plan, over_d);
+    add_cross_series(out, plan, over_d, over_wide_sizes(plan, records, out.claims()));
     add_cross_figure(out, plan);
+    add_proof_figure(out, plan);
   } else {
     add_phi(out, plan);
     add_bounds(out, plan, over_d);

@@ -25,7 +25,8 @@ std::string why_no_rates(const Plan& plan) {
 }  // namespace
 
 Plan make_plan(const FeaturesConfig& config, LabelModel model) {
-  Plan plan{config, model, {}, {}, {}, {}, std::vector<double>(config.phi_points), "", false};
+  Plan plan{config, model, {}, {}, {}, {}, {}, {}, std::vector<double>(config.phi_points),
+            "",     false};
   for (const std::uint64_t k : config.k) {
     plan.sizes.push_back({k, config.d == 0 ? k / 2 : config.d,
                           config.n == 0 ? std::max<std::uint64_t>(2 * k, 4) : config.n});
@@ -38,6 +39,13 @@ Plan make_plan(const FeaturesConfig& config, LabelModel model) {
     plan.n.push_back(static_cast<double>(size.n));
     plan.singular |= size.n <= size.k;
   }
+  std::vector<std::uint64_t> wide_d = config.wide_d;
+  std::sort(wide_d.begin(), wide_d.end());
+  for (const std::uint64_t d : wide_d) {
+    const double x = static_cast<double>(d);
+    plan.wide.push_back({static_cast<std::uint64_t>(std::lround(std::pow(x, wide_power))), d, 0});
+    plan.wide_d.push_back(x);
+  }
   for (std::size_t i = 0; i < plan.phi_at.size(); ++i) {
     plan.phi_at[i] =
         -1.0 + 2.0 * static_cast<double>(i) / static_cast<double>(plan.phi_at.size() - 1);
@@ -49,6 +57,8 @@ Plan make_plan(const FeaturesConfig& config, LabelModel model) {
 }  // namespace features
 
 namespace {
+
+constexpr std::uint64_t largest_wide_d = 512;  // 55,000 features
 
 class FeaturesStudy : public Study {
  public:
@@ -75,6 +85,10 @@ class FeaturesStudy : public Study {
                                   "number of points from -1 to 1 at which phi is shown"));
       fields.push_back(size_field("phi-samples", c.phi_samples, 100, 100'000'000, "",
                                   "samples of the Monte Carlo estimate of phi"));
+    } else {
+      fields.push_back(size_list_field("wide-d", c.wide_d, 2, largest_wide_d, "d",
+                                       "input dimensions at which Theorem 3.7 is measured with "
+                                       "d^(7/4) features"));
     }
     return fields;
   }
@@ -97,16 +111,24 @@ class FeaturesStudy : public Study {
       // Features and their products; then 7 spectra of symmetric matrices at 4/3 k^3, or the
       // teacher's, with vectors.
       cost.flops += maps * 2.0 * k * d * n + (teacher ? 3.0 : 1.0) * k * k * n +
-                    (teacher ? 40.0 : 16.0) * k * k * k;
+                    (teacher ? 160.0 : 16.0) * k * k * k;
       if (!teacher) cost.flops += 40.0 * k * k;
       // Sums of two halves, temporaries of the same size, one block of features.
-      largest = std::max(largest, (teacher ? 16.0 : 10.0) * k * k + 3.0 * maps * k * d +
+      largest = std::max(largest, (teacher ? 24.0 : 10.0) * k * k + 3.0 * maps * k * d +
                                       3.0 * (maps * k + d) * columns);
     }
     if (!teacher) {
       const double samples = static_cast<double>(config_.phi_samples);
       cost.flops += static_cast<double>(config_.phi_points) * samples * 30.0;
       largest = std::max(largest, 8.0 * samples);
+    }
+    if (teacher) {
+      // Entries of phi and products with vectors.
+      for (const features::Size& size : run.wide) {
+        const double k = static_cast<double>(size.k), d = static_cast<double>(size.d);
+        cost.flops += (2.0 * d + 400.0) * k * k;
+        largest = std::max(largest, 6.0 * k * k + 4.0 * k * d);
+      }
     }
     cost.bytes = 8.0 * largest;
     return cost;

@@ -140,13 +140,24 @@ TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& tria
     trial.check_interrupt();
     if (plan.teacher()) {
       measure_cross_gram(plan, size, V, V_bar, samples, trial, parts[i]);
+      measure_proof(size, V, V_bar, samples, trial, parts[i]);
+      measure_step(size, plan.config.offset, samples, trial, parts[i]);
+      measure_times(size, plan.config.offset, samples, trial, parts[i]);
     } else {
       measure_gram(plan, size, V, samples, trial, parts[i]);
     }
   });
   TrialRecord record;
   for (std::size_t i = 0; i < parts.size(); ++i) record.insert(parts[i], plan.sizes[i].prefix());
-  if (!plan.teacher()) measure_phi(plan, trial, record);
+  if (!plan.teacher()) {
+    measure_phi(plan, trial, record);
+    return record;
+  }
+  std::vector<TrialRecord> wide(plan.wide.size());
+  trial.for_each_part(plan.wide_d,
+                      [&](std::size_t i) { measure_wide(plan.wide[i], trial, wide[i]); });
+  for (std::size_t i = 0; i < wide.size(); ++i) record.insert(wide[i], plan.wide[i].wide_prefix());
+  count_hadamard(trial, record);
   return record;
 }
 

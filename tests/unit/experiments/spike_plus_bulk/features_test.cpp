@@ -9,6 +9,7 @@
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
+#include "experiments/spike_plus_bulk/drawn_features.hpp"
 #include "experiments/spike_plus_bulk/features/measure.hpp"
 #include "models/feature_moments.hpp"
 #include "svd_by_rotations.hpp"
@@ -17,11 +18,10 @@ namespace features_test {
 
 using namespace ranklab;
 using namespace ranklab::features;
+using namespace drawn_features;
 using std::numbers::pi;
 
 namespace {
-
-constexpr std::uint64_t seed = 3;
 
 FeaturesConfig tiny() {
   FeaturesConfig config;
@@ -43,33 +43,6 @@ Result run_study(LabelModel model, const FeaturesConfig& config, std::uint64_t t
 
 doctest::Approx close(double expected) {
   return doctest::Approx(expected).epsilon(1e-9).scale(1.0);
-}
-
-arma::mat normal(const Trial& trial, const std::string& name, arma::uword rows, arma::uword columns,
-                 double deviation) {
-  arma::mat G(rows, columns);
-  trial.stream(name).fill_normal({G.memptr(), G.n_elem}, deviation);
-  return G;
-}
-
-// The matrices of size k, drawn and multiplied here without blocks or halves.
-struct Drawn {
-  explicit Drawn(arma::uword k) {
-    const Trial trial(seed, 0, 0);
-    const std::string end = "/k=" + std::to_string(k);
-    const double deviation = 1.0 / std::sqrt(static_cast<double>(k) / 2.0);
-    V = normal(trial, "V" + end, k, k / 2, deviation);
-    V_bar = normal(trial, "V-bar" + end, k, k / 2, deviation);
-    W_bar = normal(trial, "W-bar" + end, k, k, deviation);
-    const arma::mat X = normal(trial, "X" + end, k / 2, 2 * k, 1.0);
-    A = arma::clamp(V * X, 0.0, arma::datum::inf);
-    A_bar = arma::clamp(V_bar * X, 0.0, arma::datum::inf);
-  }
-  arma::mat V, V_bar, W_bar, A, A_bar;
-};
-
-double spectral_norm(const arma::mat& M) {
-  return svd_by_rotations(M).s.front();
 }
 
 }  // namespace
@@ -349,8 +322,10 @@ TEST_CASE("names and figures are complete, also with another activation") {
         CHECK(result.more_figures[0].panels.size() == (relu ? 3 : 2));
         CHECK(result.figure.panels[2].curves.size() == (relu ? 3 : 2));  // the printed spike
       } else {
-        CHECK(result.figure.panels.size() == (relu ? 3 : 2));
-        CHECK(result.more_figures.empty());
+        // For relu also Theorem 3.7 and (3.17), and the figure of the proofs.
+        CHECK(result.figure.panels.size() == (relu ? 6 : 4));
+        REQUIRE(result.more_figures.size() == (relu ? 1 : 0));
+        if (relu) CHECK(result.more_figures[0].panels.size() == 5);
       }
       for (const auto& c : result.claims) {
         CHECK(c.id.starts_with("spectral/"));
