@@ -76,7 +76,7 @@ inline const std::vector<double> multiples = {0.5, 1, 2, 4};
 inline constexpr char C_F_over_width[] = "C_F.over_width", C_op_over_width[] = "C_op.over_width",
                       C_F_over_n[] = "C_F.over_n", C_op_over_n[] = "C_op.over_n";
 
-TrialRecord run_trial(const CurvatureConfig& config, const Trial& trial);
+TrialRecord run_trial(const CurvatureConfig& config, bool single_precision, const Trial& trial);
 
 void judge(const CurvatureConfig& config, const Records& records, Claims& claims);
 

@@ -120,7 +120,8 @@ class CurvatureStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
-    const auto records = runner.run([&](Trial& trial) { return run_trial(config_, trial); });
+    const auto records = runner.run(
+        [&](Trial& trial) { return run_trial(config_, runner.single_precision(), trial); });
     return report(config_, records);
   }
 

@@ -43,12 +43,12 @@ Data draw_data(const CurvatureConfig& config, const Sizes& sizes, const Trial& t
 }
 
 /// Entries N(0, 1/fan_in).
-Network draw_network(const CurvatureConfig& config, const Sizes& sizes, const Trial& trial,
-                     const std::string& prefix) {
-  Network out{&find_activation(config.activation),
-              second_derivative(config.activation),
-              config.loss == "squares" ? Loss::squares : Loss::cross_entropy,
-              {}};
+Network<> draw_network(const CurvatureConfig& config, const Sizes& sizes, const Trial& trial,
+                       const std::string& prefix) {
+  Network<> out{&find_activation(config.activation),
+                second_derivative(config.activation),
+                config.loss == "squares" ? Loss::squares : Loss::cross_entropy,
+                {}};
   std::uint64_t inputs = sizes.d;
   for (std::uint64_t l = 1; l <= config.layers; ++l) {
     const std::uint64_t outputs = l == config.layers ? config.classes : sizes.width;
@@ -78,7 +78,7 @@ double squares(const arma::mat& M) {
 /// One measured step of one trial.
 class Measurement {
  public:
-  Measurement(const Network& network, const Pass& pass, TrialRecord& record,
+  Measurement(const Network<>& network, const Pass<>& pass, TrialRecord& record,
               std::map<std::string, std::vector<double>>& series)
       : network_(network),
         pass_(pass),
@@ -195,8 +195,8 @@ class Measurement {
     return out;
   }
 
-  const Network& network_;
-  const Pass& pass_;
+  const Network<>& network_;
+  const Pass<>& pass_;
   const Constants constants_;
   Blocks polar_;
   std::vector<double> A_op_;
@@ -217,7 +217,7 @@ void measure_scaling(const CurvatureConfig& config, const Trial& trial, TrialRec
                        const char* op) {
     trial.check_interrupt();
     const Data data = draw_data(config, sizes, trial, prefix);
-    Network network = draw_network(config, sizes, trial, prefix);
+    Network<> network = draw_network(config, sizes, trial, prefix);
     for (arma::mat& W : network.W) W *= scaled_norm / operator_norm(W);
     const Constants constants = constants_of(network, pass_of(network, data.A_0, data.Y));
     series[F].push_back(constants.C_F);
@@ -232,27 +232,34 @@ void measure_scaling(const CurvatureConfig& config, const Trial& trial, TrialRec
   for (auto& [name, values] : series) record.set(name, std::move(values));
 }
 
-}  // namespace
-
-TrialRecord run_trial(const CurvatureConfig& config, const Trial& trial) {
+/// Trains with entries of type T, and measures in double precision.
+template <class T>
+TrialRecord train(const CurvatureConfig& config, const Trial& trial) {
   TrialRecord record;
   const Sizes sizes{config.d, config.width, config.n};
   const Data data = draw_data(config, sizes, trial, "");
-  Network network = draw_network(config, sizes, trial, "");
-  std::vector<Parameter<double>> parameters;
-  std::vector<Optimizer<double>> optimizers;
-  for (std::size_t l = 0; l < network.W.size(); ++l) {
+  Network<> wide = draw_network(config, sizes, trial, "");
+  Network<T> network{wide.sigma, wide.second, wide.loss, {}};
+  const auto A_0 = arma::conv_to<arma::Mat<T>>::from(data.A_0),
+             Y = arma::conv_to<arma::Mat<T>>::from(data.Y);
+  std::vector<Parameter<T>> parameters;
+  std::vector<Optimizer<T>> optimizers;
+  for (std::size_t l = 0; l < wide.W.size(); ++l) {
+    network.W.push_back(arma::conv_to<arma::Mat<T>>::from(wide.W[l]));
     parameters.push_back({"W" + std::to_string(l + 1), network.W[l]});
-    optimizers.emplace_back(
-        typename Optimizer<double>::Settings{.rule = rule_of(config.optimizer)});
+    optimizers.emplace_back(typename Optimizer<T>::Settings{.rule = rule_of(config.optimizer)});
   }
   std::map<std::string, std::vector<double>> series;
   trial.expect(config.steps, "step");
   for (std::uint64_t t = 0; t <= config.steps; ++t) {
-    const Pass pass = pass_of(network, data.A_0, data.Y);
-    if (std::count(config.measure_steps.begin(), config.measure_steps.end(), t) > 0)
-      Measurement(network, pass, record, series).run(trial, config.directions, std::to_string(t));
+    if (std::count(config.measure_steps.begin(), config.measure_steps.end(), t) > 0) {
+      for (std::size_t l = 0; l < wide.W.size(); ++l)
+        wide.W[l] = arma::conv_to<arma::mat>::from(network.W[l]);
+      const Pass<> pass = pass_of(wide, data.A_0, data.Y);
+      Measurement(wide, pass, record, series).run(trial, config.directions, std::to_string(t));
+    }
     if (t == config.steps) break;
+    const Pass<T> pass = pass_of(network, A_0, Y);
     for (std::size_t l = 0; l < parameters.size(); ++l) {
       parameters[l].G = pass.G[l];
       optimizers[l].step(parameters[l], config.lr);
@@ -264,6 +271,12 @@ TrialRecord run_trial(const CurvatureConfig& config, const Trial& trial) {
   for (auto& [name, values] : series) record.set(name, std::move(values));
   measure_scaling(config, trial, record);
   return record;
+}
+
+}  // namespace
+
+TrialRecord run_trial(const CurvatureConfig& config, bool single_precision, const Trial& trial) {
+  return single_precision ? train<float>(config, trial) : train<double>(config, trial);
 }
 
 }  // namespace ranklab::curvature
