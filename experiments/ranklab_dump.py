@@ -50,7 +50,7 @@ except ModuleNotFoundError:  # the package also installs this file on systems wi
 
 FORMAT = "ranklab.recording/1"
 DTYPES = {} if torch is None else {
-    torch.float64: "F64", torch.float32: "F32", torch.bfloat16: "BF16"}
+    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 
 # The functions that are recorded, with the names of their first arguments; the factors of a product
 # come last.
@@ -71,6 +71,7 @@ NOT_RECORDED = {
         ("transposed-convolution", "used by a transposed convolution, which is not recorded"))}
 SAMPLED = 512  # samples of a call from which the moment of the output gradients is estimated
 MOST_OUTPUTS = 8192  # no such moment for matrices with more rows (the head of a vocabulary)
+FEWEST_ROUNDED = 128  # second moments of fewer inputs are written as they are
 PROBES = 8  # random vectors that compare the gradient of a weight with the recorded calls
 BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted inputs (32 MB in float64)
 CACHED = 2 ** 16  # numbers in a block that stays in the cache of a core (256 KB in float32)
@@ -287,8 +288,24 @@ class _Triangle:
         lower = torch.cat([F.pad(b, (0, size - b.shape[1])) for b in self.blocks]).tril()
         return lower + lower.tril(-1).t()
 
+    def diagonal(self):
+        return torch.cat([b.diagonal(b.shape[1] - b.shape[0]) for b in self.blocks])
+
     def trace(self):
-        return sum(float(b.diagonal(b.shape[1] - b.shape[0]).sum()) for b in self.blocks)
+        return float(self.diagonal().sum())
+
+    def short_type(self):
+        """The type in which a second moment is written.
+
+        Small ones and sums in float64 are not rounded. float16 has three more bits than bfloat16,
+        but is used only if the whole diagonal is within its range.
+        """
+        squares = self.diagonal()
+        if len(squares) < FEWEST_ROUNDED or squares.dtype == torch.float64:
+            return squares.dtype
+        limits, positive = torch.finfo(torch.float16), squares[squares != 0]
+        fits = len(positive) and limits.tiny <= positive.min() and positive.max() <= limits.max
+        return torch.float16 if fits else torch.bfloat16
 
 
 class _Held:
@@ -699,7 +716,7 @@ class _Recording:
         """Work of the recorder: not observed, without gradients, and its errors are kept."""
         busy, self.busy = self.busy, True
         try:
-            with torch.no_grad(), torch.autocast("cpu", enabled=False), (
+            with self.unobserved(), torch.no_grad(), torch.autocast("cpu", enabled=False), (
                     torch.autocast("cuda", enabled=False) if torch.is_autocast_enabled()
                     else contextlib.nullcontext()):
                 yield
@@ -707,6 +724,19 @@ class _Recording:
             self.fail(names, error)
         finally:
             self.busy = busy
+
+    @contextlib.contextmanager
+    def unobserved(self):
+        """Takes the mode away: it costs each call as much as a small operation."""
+        modes = torch.overrides._get_current_function_mode_stack()
+        own = modes and isinstance(modes[-1], _Observer) and modes[-1].recording is self
+        if own:
+            torch.overrides._pop_mode()
+        try:
+            yield
+        finally:
+            if own:
+                torch.overrides._push_mode(modes[-1])
 
     def type_of(self, gradient):
         return self.dtype or torch.promote_types(gradient.dtype, torch.float32)
@@ -954,13 +984,13 @@ class _Recording:
     def tensors(self, m):
         """The tensors of a matrix that are written to its file."""
         out = ({"counts": m.moment} if m.kind == "embedding"
-               else {"second_moment": m.moment.packed()})
+               else {"second_moment": m.moment.packed(m.moment.short_type())})
         gradient = self.gradient(m)
         if gradient is not None:
             out["gradient"] = gradient
         if m.error_moment is not None:
-            moment = m.error_moment.packed()
-            out["error_moment"] = moment if moment.dtype == torch.float64 else moment.bfloat16()
+            full = m.sketch.dtype == torch.float64
+            out["error_moment"] = m.error_moment.packed(None if full else torch.bfloat16)
         return out
 
     def measure(self, m, entry):
