@@ -276,10 +276,8 @@ class _Triangle:
         """Row by row: (0,0), (1,0), (1,1), (2,0), ...; rounded to a type, in memory of the CPU."""
         blocks, rows = [b.detach().to(dtype or b.dtype).cpu() for b in self.blocks], []
         for block in blocks:
-            width, size = block.shape[1], block.element_size()
-            memory, first = _memory(block), width - len(block) + 1
-            rows.extend(memory[size * i * width:size * (i * width + first + i)]
-                        for i in range(len(block)))
+            rows.extend(map(_memory(block).__getitem__,
+                            _slices(*block.shape, block.element_size())))
         return torch.frombuffer(bytearray().join(rows), dtype=blocks[0].dtype)
 
     def full(self):
@@ -335,7 +333,7 @@ class _Matrix:
     def __init__(self, name, kind, place):
         self.name, self.kind = name, kind
         self.first_row, self.rows, self.transposed = place
-        self.moment = self.error_moment = self.sketch = self.probe = None
+        self.moment = self.error_moment = self.sketch = self.probe = self.products = None
         self.samples = self.dropped = self.calls = self.error_samples = 0
         self.negligible = self.negligible_trace = 0
         self.recomputed = []  # inputs of calls that a checkpointed region repeats
@@ -851,7 +849,7 @@ class _Recording:
         total = self.gradients[name]
         parts = [m.part(total).to(m.sketch.dtype) for m in uses]
         calls = torch.cat([m.sketch.flatten() for m in uses])
-        arrived = torch.cat([_times(part, m.probe).t().flatten() for m, part in zip(uses, parts)])
+        arrived = torch.cat([self.products(m).t().flatten() for m in uses])
         used = sum(part.numel() for part in parts)
         unused = (0 if used == total.numel()  # else the squares of the rows that no call has used
                   else max(_square(total) - sum(map(_square, parts)), 0))
@@ -884,6 +882,12 @@ class _Recording:
         gradient = m.part(total).to(m.sketch.dtype)
         return gradient if own == 1 else gradient / own
 
+    def products(self, m):
+        """The gradient of a use times its probes, m x PROBES."""
+        if m.products is None:
+            m.products = _times(m.part(self.gradients[m.name]).to(m.sketch.dtype), m.probe)
+        return m.products
+
     def why_not(self, m, verdicts):
         """(cause, reason) why a matrix is not judged, or None."""
         for name in [m.name, *self.computed.get(m.name, ())]:
@@ -895,7 +899,9 @@ class _Recording:
         if gradient is None:
             return ("gradient-not-seen", "its gradient did not arrive in the weight; "
                     "torch.autograd.grad() hides it before PyTorch 2")
-        square = _square(gradient)  # may overflow or underflow, but is one pass over the memory
+        # Infinite or NaN entries make the products with the probes infinite or NaN, and the products
+        # of zeros are zeros. So most gradients need no further pass over the memory.
+        square = _square(self.products(m))
         if not 0 < square < float("inf") and not torch.isfinite(gradient).all():
             return "not-finite", "its gradient is not finite"
         if not square > 0 and not gradient.any():
@@ -1334,6 +1340,13 @@ def _compare(a, b, rest=0):
     """(cosine of the angle, scale) of a and b = scale a; b has `rest` more squares than a shows."""
     product, square = float(torch.dot(a.reshape(-1), b.reshape(-1))), _square(a)
     return product / max((square * (_square(b) + rest)) ** 0.5, 1e-300), product / square
+
+
+@functools.lru_cache(maxsize=64)  # the layers of a model have few shapes
+def _slices(rows, width, size):
+    """The bytes of the rows of a block of a triangle up to the diagonal, of `size` a number."""
+    return [slice(size * i * width, size * (i * width + width - rows + 1 + i))
+            for i in range(rows)]
 
 
 def _memory(tensor):
