@@ -265,6 +265,18 @@ class _Triangle:
         self.blocks = [like.new_zeros(min(step, size - at), min(at + step, size))
                        for at in range(0, size, step)]
 
+    @classmethod
+    def like(cls, other):
+        """Zeros of the size of another triangle."""
+        return cls(other.blocks[-1].shape[1], other.blocks[0])
+
+    def dtype(self):
+        return self.blocks[0].dtype
+
+    def add_sum(self, other):
+        for own, block in zip(self.blocks, other.blocks):
+            own.add_(block)
+
     def add(self, samples, factor=1):
         """samples: samples x size."""
         end = 0
@@ -327,6 +339,49 @@ class _Held:
         return tensor
 
 
+class _Input:
+    """A tensor that several calls take as their input: q, k and v of attention, for example.
+
+    The first call whose gradient arrives sums the second moment for all of them.
+    """
+
+    def __init__(self, key, storage):
+        self.key, self.storage, self.calls = key, storage, 0
+        self.moment = self.used = None
+
+    def add_to(self, total, blocks, used):
+        """Adds the second moment of the used samples to a triangle; False if it must sum them."""
+        self.calls -= 1
+        if self.moment is None:
+            if self.calls <= 0:
+                return False
+            moment = _Triangle.like(total)
+            for block, rows in zip(blocks, _split(used, blocks)):
+                moment.add((block if rows.all() else block[rows]).to(total.dtype()))
+            self.moment, self.used = moment, used
+        moment, before = self.moment, self.used
+        if self.calls <= 0:
+            self.moment = self.used = None
+        # The other calls may use some more or fewer samples: the gradient of the first query of
+        # causal attention is 0.
+        differ = int((used != before).sum())
+        if moment.dtype() != total.dtype() or differ > len(used) // 8:
+            return False
+        if differ == 0:
+            total.add_sum(moment)
+            return True
+        fewer, more = (
+            torch.cat([b[rows] for b, rows in zip(blocks, _split(mask, blocks))]).to(total.dtype())
+            for mask in (before & ~used, used & ~before))
+        if len(fewer) and not _square(fewer) < moment.trace() / 4:  # the difference is not exact
+            return False
+        total.add_sum(moment)
+        for samples, factor in (fewer, -1), (more, 1):
+            if len(samples):
+                total.add(samples, factor)
+        return True
+
+
 class _Matrix:
     """The sums for one block of rows of a parameter, used as a matrix or as an embedding."""
 
@@ -338,10 +393,11 @@ class _Matrix:
         self.negligible = self.negligible_trace = 0
         self.recomputed = []  # inputs of calls that a checkpointed region repeats
 
-    def add(self, blocks, errors, dtype, random):
+    def add(self, blocks, errors, dtype, random, shared=None):
         """Adds the samples of one call.
 
         blocks: matrices of samples x k, one after another (for an embedding: ids).
+        shared: an _Input if other calls have the same blocks.
         errors: samples x m, the gradient of the loss in the outputs.
         random: _Random.
         """
@@ -355,14 +411,16 @@ class _Matrix:
         # A mask of -30 leaves 1e-26, a learned token does not.
         negligible = used & (squares < 1e-10 * squares.sum() / max(kept, 1))
         self.negligible += int(negligible.sum())
-        at = 0
+        at, added = 0, False
         for inputs in blocks:
             rows = slice(at, at + len(inputs))
-            at = rows.stop
             if self.moment is None:
                 size = self.rows if self.kind == "embedding" else inputs.shape[1]
                 self.start(size, errors, random)
-            self.add_block(inputs, errors[rows], used[rows], negligible[rows])
+            if at == 0 and shared is not None:
+                added = shared.add_to(self.moment, blocks, used)
+            self.add_block(inputs, errors[rows], used[rows], negligible[rows], added)
+            at = rows.stop
         if self.error_moment is not None and kept:
             drawn = random.sample(used.nonzero()[:, 0])
             self.error_moment.add(errors[drawn], kept / len(drawn))
@@ -378,7 +436,8 @@ class _Matrix:
             if outputs <= min(MOST_OUTPUTS, 8 * size):
                 self.error_moment = _Triangle(outputs, errors)
 
-    def add_block(self, inputs, errors, used, negligible):
+    def add_block(self, inputs, errors, used, negligible, added):
+        """added: whether the second moment contains the inputs already."""
         if negligible.any():
             faint = inputs[negligible]
             self.negligible_trace += (len(faint) if self.kind == "embedding"
@@ -390,7 +449,8 @@ class _Matrix:
             seen = self.probe[inputs]
         else:
             inputs = inputs.to(self.sketch.dtype)
-            self.moment.add(inputs)
+            if not added:
+                self.moment.add(inputs)
             seen = _times(inputs, self.probe)
         _add_product(self.sketch, seen, errors)
 
@@ -448,7 +508,7 @@ class _Recording:
         # The causes of refusals: parameter name -> (code, sentence).
         self.refused, self.touched = {}, {}
         self.matrices, self.sizes, self.gradients, self.random = {}, {}, {}, _Random()
-        self.listening, self.busy = set(), False
+        self.listening, self.busy, self.inputs = set(), False, {}
         self.waiting = []  # checkpointed calls whose gradient arrived before their inputs
         # Uses of all weights, recorded or not: they decide the roles.
         self.uses, self.tables, self.without_grad, self.fed = {}, {}, set(), set()
@@ -526,6 +586,9 @@ class _Recording:
             self.refuse(matrix.name, "inputs-freed", "its inputs were freed before its gradient "
                         "arrived")
         self.waiting = []
+        for shared in self.inputs.values():
+            shared.moment = None
+        self.inputs.clear()
         for hook in self.hooks:
             hook.remove()
 
@@ -651,12 +714,12 @@ class _Recording:
         return self.product(left, right.t() if function == "linear" else right, out)
 
     def record_use(self, found, kind, value, output, inputs_of,
-                   errors_of=lambda g: g.reshape(-1, g.shape[-1])):
+                   errors_of=lambda g: g.reshape(-1, g.shape[-1]), shares=False):
         """Records one use of the weight `found` (a result of locate()).
 
         Once the gradient in `output` arrives, inputs_of(value) returns blocks of samples x k, and
         errors_of turns the gradient into samples x m. Without an output, the call is about to be
-        repeated for a backward pass.
+        repeated for a backward pass. shares: whether inputs_of is the same for all such calls.
         """
         name, place, whole = found
         key = name, kind, place
@@ -677,6 +740,7 @@ class _Recording:
         matrix = self.matrices.setdefault(key, _Matrix(*key))
         checkpointed = _checkpoint() == "forward"
         held = None if checkpointed else _Held(value)
+        shared = self.input(value) if shares and not checkpointed else None
 
         def add_gradient(_, gradients):
             if gradients[0] is None:
@@ -685,15 +749,27 @@ class _Recording:
                 self.arrived = True
                 self.settle()
                 add = lambda inputs: matrix.add(inputs_of(inputs), errors_of(gradients[0]),
-                                                self.type_of(gradients[0]), self.random)
+                                                self.type_of(gradients[0]), self.random, shared)
                 if checkpointed:
                     self.waiting.append((matrix, add))
                     self.settle()
                 else:
                     add(held.take())
+                if shared is not None and shared.calls <= 0:
+                    self.inputs.pop(shared.key, None)
 
         # A hook on the node, not the tensor: later in-place changes of the output do not affect it.
         output.grad_fn.register_hook(add_gradient)
+
+    def input(self, value):
+        """The _Input of a tensor, which has one call more, or None."""
+        with contextlib.suppress(Exception):  # then each call sums its own inputs
+            storage = StorageWeakRef(_storage(value))  # its address is not used again as long as
+            key = (storage.cdata, value._version, value.storage_offset(), value.shape,  # it exists
+                   value.stride(), value.dtype)
+            shared = self.inputs.setdefault(key, _Input(key, storage))
+            shared.calls += 1
+            return shared
 
     def settle(self):
         """Adds checkpointed calls whose gradient has arrived and whose inputs are known again.
@@ -775,7 +851,7 @@ class _Recording:
         rows = lambda t: _blocks(t.reshape(-1, t.shape[-1]))
         columns = lambda t: t.transpose(-1, -2).reshape(-1, t.shape[-2])
         if of_right is not None:
-            self.record_use(of_right, "matrix", left, out, rows)
+            self.record_use(of_right, "matrix", left, out, rows, shares=True)
         elif of_left is not None:
             self.record_use(of_left, "matrix", right, out, lambda t: _blocks(columns(t)), columns)
         elif None not in stack:
@@ -899,8 +975,8 @@ class _Recording:
         if gradient is None:
             return ("gradient-not-seen", "its gradient did not arrive in the weight; "
                     "torch.autograd.grad() hides it before PyTorch 2")
-        # Infinite or NaN entries make the products with the probes infinite or NaN, and the products
-        # of zeros are zeros. So most gradients need no further pass over the memory.
+        # Infinite or NaN entries make the products with the probes infinite or NaN, and products of
+        # zeros are zeros. So most gradients need no further pass over the memory.
         square = _square(self.products(m))
         if not 0 < square < float("inf") and not torch.isfinite(gradient).all():
             return "not-finite", "its gradient is not finite"
@@ -1181,6 +1257,11 @@ def _body(function):
 def _blocks(samples):
     """samples x k in blocks of at most BLOCK numbers."""
     return samples.split(max(1, BLOCK // max(1, samples.shape[1])))
+
+
+def _split(samples, blocks):
+    """Splits numbers of all samples like the samples."""
+    return samples.split([len(block) for block in blocks])
 
 
 def _patches(x, kernel, stride, padding, dilation):
