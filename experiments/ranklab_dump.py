@@ -1059,7 +1059,7 @@ class _Recording:
         if self.ranks > 1:
             recording.update(rank=self.rank, ranks=self.ranks)
         with open(os.path.join(partial, "recording.json"), "w", encoding="utf-8") as file:
-            json.dump(recording, file, indent=1)
+            file.write(json.dumps(recording))  # much faster than with indentation
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(partial, folder)
 
@@ -1171,7 +1171,8 @@ def _storage(tensor):
 
 
 def _address(tensor):
-    return _storage(tensor).data_ptr()
+    """Where the storage of a tensor with numbers begins; faster than to ask the storage."""
+    return tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
 
 
 def _checkpoint():
