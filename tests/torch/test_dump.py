@@ -16,8 +16,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "experiments"))
 import ranklab_dump  # noqa: E402
 
-TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-6, torch.bfloat16: 2e-2}  # of the type of the sums
-DTYPES = {"F64": torch.float64, "F32": torch.float32, "BF16": torch.bfloat16}
+TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-6, torch.float16: 5e-4, torch.bfloat16: 2e-2}  # of the type of the sums
+DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 
 
 def read(path):
