@@ -67,7 +67,6 @@ bool draw_mean_token(ResultBuilder& out, const Plan& plan) {
   PanelBuilder loss = out.panel("Held-out loss", {"training step"}, log_axis("nats per token"));
   for (const Run* run : runs)
     loss.curve(run->name + "." + validation_loss, figure_label(*run), look_of(*run, plan));
-  loss.group("mean token");
   return true;
 }
 
