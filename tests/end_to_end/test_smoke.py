@@ -42,6 +42,7 @@ _NETWORK = "one-step-compare --study mlp --d 8 --n 32 --steps 6 --trials 2 --lr-
 RUNS["mlp"] = _NETWORK
 RUNS["mlp of a gated activation"] = _NETWORK + " --activation swiglu"
 RUNS["curvature"] = "one-step-compare --study curvature --d 4 --width 6 --n 12 --layers 3 --steps 4 --measure-steps 0,4 --directions 2 --trials 3"
+RUNS["curvature of a transformer"] = "one-step-compare --study curvature --model transformer --activation gelu --d 4 --n 64 --layers 1 --steps 4 --measure-steps 0,4 --trials 3"
 RUNS["mlp-init"] = "one-step-compare --study mlp-init --d 4 --width 8 --n 8,16,32 --trials 3"
 _GPT = "one-step-compare --study gpt --vocab char --layers 1 --dim 8 --heads 2 --context 8 --batch 2 --steps 3 --trials 2"
 RUNS["gpt"] = _GPT + " --optimizer muon,adam --one-step on --also muon,spectral-on=W2"

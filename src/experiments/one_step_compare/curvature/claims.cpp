@@ -33,12 +33,12 @@ void judge_scaling(const Records& records, Claims& claims) {
   }
 }
 
-/// Logarithms over all layers and measured steps of one trial.
+/// Logarithms over all matrices and measured steps of one trial.
 std::vector<double> logs_of(const CurvatureConfig& config, const TrialRecord& record,
                             const char* what) {
   std::vector<double> out;
-  for (std::size_t l = 1; l <= config.layers; ++l) {
-    for (const double value : record.array(in_layer(l, what))) out.push_back(std::log(value));
+  for (const std::string& matrix : matrices_of(config)) {
+    for (const double value : record.array(of_matrix(matrix, what))) out.push_back(std::log(value));
   }
   return out;
 }
@@ -51,10 +51,14 @@ double mean_size(const std::vector<double>& logs) {
   return sum / count;
 }
 
+std::string place_of(const CurvatureConfig& config) {
+  return "spectral/section-4.4/" + std::string(config.model == "mlp" ? "" : "transformer/");
+}
+
 /// Whether (1.8) may be read as advice: the numbers that it takes as 1, and its choice between the
 /// two steps at their best lengths.
 void judge_advice(const CurvatureConfig& config, const Records& records, Claims& claims) {
-  const Place place{"spectral/section-4.4/", "Section 4.4, eqs. (4.11) and (4.18)"};
+  const Place place{place_of(config), "Section 4.4, eqs. (4.11) and (4.18)"};
   const std::string factor = "a factor of " + short_number(about);
   for (const auto& [id, what, text] :
        {std::tuple{"constant", constant,
@@ -66,7 +70,8 @@ void judge_advice(const CurvatureConfig& config, const Records& records, Claims&
                           [&, name = what](const TrialRecord& record) {
                             return mean_size(logs_of(config, record, name));
                           }),
-                at_most(std::log(about)), "mean of abs(log ratio) over layers and measured steps");
+                at_most(std::log(about)),
+                "mean of abs(log ratio) over matrices and measured steps");
   }
   const auto lead = [&](const TrialRecord& record) {
     const auto predicted = logs_of(config, record, rank_ratio),
@@ -84,7 +89,7 @@ void judge_advice(const CurvatureConfig& config, const Records& records, Claims&
                            "nr >= st names the step that is ahead at the best lengths, in the "
                            "quadratic model, at least as often as the best constant rule")),
               per_trial(records, lead), compared(at_least(0.0)),
-              "difference of the shares of correct picks, over layers and measured steps");
+              "difference of the shares of correct picks, over matrices and measured steps");
   claims.mean(beyond(place("order",
                            "nr/st orders the cases by how far the spectral step is ahead at the "
                            "best lengths (rank correlation at least 1/2)")),
@@ -99,11 +104,11 @@ void judge_advice(const CurvatureConfig& config, const Records& records, Claims&
                           }
                           return rank_correlation(predicted, actual);
                         }),
-              at_least(0.5), "Spearman's rank correlation over layers and measured steps");
+              at_least(0.5), "Spearman's rank correlation over matrices and measured steps");
 }
 
-void judge_shares(const Records& records, Claims& claims) {
-  const Place place{"spectral/section-4.4/", "Section 4.4, eq. (4.12)"};
+void judge_shares(const CurvatureConfig& config, const Records& records, Claims& claims) {
+  const Place place{place_of(config), "Section 4.4, eq. (4.12)"};
   for (const std::string& direction : joint_directions) {
     const Tally tally = tally_of(records, [&](const TrialRecord& record, Tally& out) {
       for (const double share : record.array(own_share_of(direction)))
@@ -113,10 +118,11 @@ void judge_shares(const Records& records, Claims& claims) {
         beyond(place("own-share/" + direction,
                      "A step along the " +
                          std::string(direction == "polar" ? "polar factors" : "gradients") +
-                         " of all layers at once has the curvature of its layers alone, within a "
+                         " of all matrices at once has the curvature of single matrices, within a "
                          "factor of " +
                          short_number(about) + ", at every measured step")),
-        tally, "sum over layers over the whole: from " + range_text(tally.smallest, tally.largest),
+        tally,
+        "sum over matrices over the whole: from " + range_text(tally.smallest, tally.largest),
         WorstCase::smallest);
   }
 }
@@ -128,12 +134,13 @@ std::string worst_text(const Records& records, const Inequality& statement) {
 }  // namespace
 
 void judge(const CurvatureConfig& config, const Records& records, Claims& claims) {
+  judge_advice(config, records, claims);
+  judge_shares(config, records, claims);
+  if (config.model != "mlp") return;
   for (const Inequality* statement :
        {&first_order, &second_order, &hessian_bound, &euclidean_decrease, &spectral_decrease})
     claims.never_violated(*statement, records, worst_text(records, *statement), WorstCase::largest);
   judge_scaling(records, claims);
-  judge_advice(config, records, claims);
-  judge_shares(records, claims);
 }
 
 }  // namespace ranklab::curvature

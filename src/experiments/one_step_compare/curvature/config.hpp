@@ -13,13 +13,14 @@
 namespace ranklab {
 
 struct CurvatureConfig {
+  std::string model = "mlp";           // or transformer: decoder blocks on text
   std::string activation = "tanh";     // a smooth one
   std::string loss = "cross-entropy";  // or squares
-  std::uint64_t layers = 4;            // L, weight matrices
-  std::uint64_t d = 32;                // input dimension
+  std::uint64_t layers = 4;            // L, weight matrices; of a transformer: blocks
+  std::uint64_t d = 32;                // input dimension; of a transformer: its width
   std::uint64_t width = 64;            // units of each hidden layer
   std::uint64_t classes = 10;          // outputs
-  std::uint64_t n = 256;               // samples
+  std::uint64_t n = 256;               // samples; of a transformer: tokens
   std::uint64_t steps = 300;           // of training with all samples
   std::string optimizer = "adam";
   double lr = 0.01;

@@ -2,12 +2,16 @@
 // result.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/record.hpp"
+#include "data/corpus.hpp"
 #include "experiments/one_step_compare/curvature/config.hpp"
 #include "experiments/one_step_compare/curvature/layered.hpp"
+#include "nn/sequence_model.hpp"
 #include "report/claims.hpp"
 #include "run/trials.hpp"
 
@@ -57,16 +61,18 @@ inline std::string gauss_newton_share_of(const std::string& direction) {
   return direction + ".gauss_newton_share";
 }
 
-// Of layer l = 1 ... L. For a step along G and one along polar(G) with the best lengths, the
+// Of each weight matrix. For a step along G and one along polar(G) with the best lengths, the
 // quadratic model gives the ratio of the decreases
 //   advantage = nr/st x slack x constant
 //   slack     how much tighter ||D A||_F <= ||D||_op ||A||_F is for polar(G) than
 //             ||D A||_F <= ||D||_F ||A||_op is for G, as a factor
 //   constant  the curvature per ||D A||_F^2 along G over that along polar(G)
 // (1.8) takes slack and constant as 1.
-inline std::string in_layer(std::size_t l, const std::string& what) {
-  return "layer" + std::to_string(l) + "." + what;
+inline std::string of_matrix(const std::string& matrix, const std::string& what) {
+  return matrix + "." + what;
 }
+/// "layer1" ... of a network; "Wq" ... or "block1.Wq" ... of a transformer.
+std::vector<std::string> matrices_of(const CurvatureConfig& config);
 inline constexpr char advantage[] = "advantage", rank_ratio[] = "ratio", slack[] = "slack",
                       constant[] = "constant";
 inline constexpr char loss_of_step[] = "loss", C_F_of_step[] = "C_F", C_op_of_step[] = "C_op";
@@ -76,6 +82,38 @@ inline const std::vector<double> multiples = {0.5, 1, 2, 4};
 inline constexpr char C_F_over_width[] = "C_F.over_width", C_op_over_width[] = "C_op.over_width",
                       C_F_over_n[] = "C_F.over_n", C_op_over_n[] = "C_op.over_n";
 
+/// A model at one step of training: its weight matrices with their gradients and inputs.
+class MeasuredModel {
+ public:
+  virtual ~MeasuredModel() = default;
+  const Blocks& G() const { return G_; }
+  const Blocks& A() const { return A_; }  // inputs (k, n)
+  double loss() const { return loss_; }
+  /// Derivatives along D: at least B, slope and curvature.
+  virtual Along along(const Blocks& D) = 0;
+
+ protected:
+  Blocks G_, A_;
+  double loss_ = 0;
+};
+
+/// Appends to the series what is measured of any model: the loss, joint directions, matrices.
+void measure_matrices(const std::vector<std::string>& names, MeasuredModel& model,
+                      std::map<std::string, std::vector<double>>& series);
+
+/// The weights inside the blocks of a GPT, on one batch. The model must outlive the result, which
+/// changes its weights and restores them. The curvature is a difference of gradients.
+std::unique_ptr<MeasuredModel> measured_transformer(SequenceModel<double>& model,
+                                                    const SequenceBatch<double>& batch);
+
+/// Trains a transformer on a text, on the same tokens at every step, and measures it in double
+/// precision.
+TrialRecord run_transformer_trial(const CurvatureConfig& config, const Corpus& corpus,
+                                  bool single_precision, const Trial& trial);
+/// Tokens of a sequence.
+inline constexpr std::uint64_t context = 32;
+
+/// The same with the dense network, on Gaussian samples.
 TrialRecord run_trial(const CurvatureConfig& config, bool single_precision, const Trial& trial);
 
 void judge(const CurvatureConfig& config, const Records& records, Claims& claims);

@@ -15,16 +15,18 @@ std::vector<double> steps_of(const CurvatureConfig& config) {
 
 void add_series(const CurvatureConfig& config, ResultBuilder& out) {
   const std::vector<double> steps = steps_of(config);
-  for (const char* name : {loss_of_step, C_F_of_step, C_op_of_step})
-    out.series(name, "step", steps);
-  for (const std::string& direction : joint_directions) {
-    for (const std::string& name :
-         {looseness_of(direction), own_share_of(direction), gauss_newton_share_of(direction)})
-      out.series(name, "step", steps);
-  }
-  for (std::size_t l = 1; l <= config.layers; ++l) {
+  out.series(loss_of_step, "step", steps);
+  for (const std::string& direction : joint_directions)
+    out.series(own_share_of(direction), "step", steps);
+  for (const std::string& matrix : matrices_of(config)) {
     for (const char* what : {rank_ratio, slack, constant, advantage})
-      out.series(in_layer(l, what), "step", steps);
+      out.series(of_matrix(matrix, what), "step", steps);
+  }
+  if (config.model != "mlp") return;
+  for (const char* name : {C_F_of_step, C_op_of_step}) out.series(name, "step", steps);
+  for (const std::string& direction : joint_directions) {
+    for (const std::string& name : {looseness_of(direction), gauss_newton_share_of(direction)})
+      out.series(name, "step", steps);
   }
   for (const char* name : {C_F_over_width, C_op_over_width, C_F_over_n, C_op_over_n})
     out.series(name, "multiple", multiples);
@@ -33,17 +35,22 @@ void add_series(const CurvatureConfig& config, ResultBuilder& out) {
     out.scalar(*statement);
 }
 
+std::string label_of(const std::string& direction) {
+  return direction == "polar" ? "along polar factors" : "along gradients";
+}
+
 void draw(const CurvatureConfig& config, ResultBuilder& out) {
   const CurveLook points{.style = LineStyle::line_points, .band = BandKind::interval};
-  PanelBuilder loose = out.panel("Bound (4.4) over the curvature", {"training step"},
-                                 log_axis("bound / abs(curvature)"));
-  PanelBuilder share = out.panel("Sum of the curvatures of single layers", {"training step"},
-                                 {"share of the whole"});
-  for (const std::string& direction : joint_directions) {
-    const std::string label = direction == "polar" ? "along polar factors" : "along gradients";
-    loose.curve(looseness_of(direction), label, points);
-    share.curve(own_share_of(direction), label, points);
+  if (config.model == "mlp") {
+    PanelBuilder loose = out.panel("Bound (4.4) over the curvature", {"training step"},
+                                   log_axis("bound / abs(curvature)"));
+    for (const std::string& direction : joint_directions)
+      loose.curve(looseness_of(direction), label_of(direction), points);
   }
+  PanelBuilder share = out.panel("Sum of the curvatures of single matrices", {"training step"},
+                                 {"share of the whole"});
+  for (const std::string& direction : joint_directions)
+    share.curve(own_share_of(direction), label_of(direction), points);
   share.line(1.0, "no terms between layers");
   for (const auto& [title, what, axis] :
        {std::tuple{"Decrease along polar(G) over that along G, best lengths", advantage, "ratio"},
@@ -51,11 +58,11 @@ void draw(const CurvatureConfig& config, ResultBuilder& out) {
         {"Curvature per feature change", constant, "along G / along polar(G)"},
         {"Tightness of the norm bounds", slack, "at G / at polar(G)"}}) {
     PanelBuilder panel = out.panel(title, {"training step"}, log_axis(axis));
-    for (std::size_t l = 1; l <= config.layers; ++l) {
-      panel.curve(in_layer(l, what), "layer " + std::to_string(l),
-                  {.style = LineStyle::line_points,
-                   .color = static_cast<int>(l - 1),
-                   .band = BandKind::interval});
+    int color = 0;
+    for (const std::string& matrix : matrices_of(config)) {
+      const bool is_layer = matrix.starts_with("layer");
+      panel.curve(of_matrix(matrix, what), is_layer ? "layer " + matrix.substr(5) : matrix,
+                  {.style = LineStyle::line_points, .color = color++, .band = BandKind::interval});
     }
     panel.line(1.0, "1");
   }
@@ -76,14 +83,18 @@ class CurvatureStudy : public Study {
   std::vector<Field> fields() override {
     CurvatureConfig& c = config_;
     return {
+        choice_field("model", c.model, {"mlp", "transformer"}, "",
+                     "mlp: dense layers; transformer: decoder blocks with one head on the King "
+                     "James Bible, on the same tokens at every step"),
         choice_field("activation", c.activation, smooth_activations(), "sigma",
                      "activation of the hidden layers; Section 4 needs a smooth one"),
         choice_field("loss", c.loss, {"cross-entropy", "squares"}, "f", "loss of the outputs"),
-        size_field("layers", c.layers, 2, 1000, "L", "weight matrices"),
-        size_field("d", c.d, 1, largest_size, "d", "input dimension"),
+        size_field("layers", c.layers, 1, 1000, "L", "weight matrices; of a transformer: blocks"),
+        size_field("d", c.d, 1, largest_size, "d", "input dimension; of a transformer: its width"),
         size_field("width", c.width, 1, largest_size, "h", "units of each hidden layer"),
         size_field("classes", c.classes, 2, largest_size, "C", "outputs"),
-        size_field("n", c.n, 2, largest_size, "n", "samples; each step uses all of them"),
+        size_field("n", c.n, 2, largest_size, "n",
+                   "samples, all in each step; of a transformer: tokens, a multiple of 32"),
         size_field("steps", c.steps, 1, 10'000'000, "", "training steps"),
         choice_field("optimizer", c.optimizer, {"adam", "muon", "sgd"}, "",
                      "optimizer of all matrices"),
@@ -105,6 +116,22 @@ class CurvatureStudy : public Study {
                        " is beyond the last step; allowed: 0 to --steps " +
                        std::to_string(config_.steps));
     }
+    const bool is_transformer = config_.model == "transformer";
+    if (is_transformer && config_.n % context != 0) {
+      throw UsageError("--n: " + std::to_string(config_.n) +
+                       " is not allowed with --model transformer; allowed: multiples of " +
+                       std::to_string(context));
+    }
+    if (is_transformer && config_.d % 2 != 0) {
+      throw UsageError("--d: " + std::to_string(config_.d) +
+                       " is not allowed with --model transformer; allowed: an even width");
+    }
+    if (is_transformer && config_.loss != "cross-entropy") {
+      throw UsageError("--loss: " + config_.loss +
+                       " is not allowed with --model transformer; allowed: cross-entropy");
+    }
+    if (!is_transformer && config_.layers < 2)
+      throw UsageError("--layers: 1 is not allowed; allowed: at least 2, or --model transformer");
   }
 
   Estimate estimate() const override {
@@ -120,9 +147,15 @@ class CurvatureStudy : public Study {
   }
 
   Result run(Runner& runner) const override {
-    const auto records = runner.run(
-        [&](Trial& trial) { return run_trial(config_, runner.single_precision(), trial); });
-    return report(config_, records);
+    const bool single = runner.single_precision();
+    if (config_.model == "mlp") {
+      return report(config_,
+                    runner.run([&](Trial& trial) { return run_trial(config_, single, trial); }));
+    }
+    const Corpus corpus = read_corpus("", "char", context + 1);
+    return report(config_, runner.run([&](Trial& trial) {
+      return run_transformer_trial(config_, corpus, single, trial);
+    }));
   }
 
  private:
@@ -130,6 +163,20 @@ class CurvatureStudy : public Study {
 };
 
 }  // namespace
+
+std::vector<std::string> matrices_of(const CurvatureConfig& config) {
+  std::vector<std::string> out;
+  const bool is_transformer = config.model == "transformer";
+  for (std::uint64_t l = 1; l <= config.layers; ++l) {
+    if (!is_transformer) out.push_back("layer" + std::to_string(l));
+    const std::string prefix = config.layers > 1 ? "block" + std::to_string(l) + "." : "";
+    for (const char* block : {"Wq", "Wk", "Wv", "Wo", "W1", "W2"}) {
+      if (is_transformer) out.push_back(prefix + block);
+    }
+  }
+  return out;
+}
+
 }  // namespace curvature
 
 std::unique_ptr<Study> make_curvature_study() {

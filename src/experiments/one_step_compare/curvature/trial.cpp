@@ -5,6 +5,7 @@
 
 #include "core/undefined.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
+#include "experiments/one_step_compare/curvature/matrices.hpp"
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"
 #include "models/random_features.hpp"
@@ -60,55 +61,24 @@ Network<> draw_network(const CurvatureConfig& config, const Sizes& sizes, const 
   return out;
 }
 
-Rule rule_of(const std::string& optimizer) {
-  return optimizer == "adam" ? Rule::adam : optimizer == "muon" ? Rule::muon : Rule::sgd;
-}
-
-Blocks only(const Blocks& D, std::size_t l) {
-  Blocks out;
-  for (const arma::mat& block : D) out.emplace_back(arma::size(block), arma::fill::zeros);
-  out[l] = D[l];
-  return out;
-}
-
-double squares(const arma::mat& M) {
-  return arma::dot(M, M);
-}
-
-/// One measured step of one trial.
-class Measurement {
+/// The network at one step of training, with the statements of Sections 4.2 and 4.4.
+class MeasuredNetwork : public MeasuredModel {
  public:
-  Measurement(const Network<>& network, const Pass<>& pass, TrialRecord& record,
-              std::map<std::string, std::vector<double>>& series)
+  MeasuredNetwork(const Network<>& network, const arma::mat& A_0, const arma::mat& Y,
+                  TrialRecord& record)
       : network_(network),
-        pass_(pass),
-        constants_(constants_of(network, pass)),
-        record_(record),
-        series_(series) {
-    for (const arma::mat& G : pass.G) polar_.push_back(polar_factor(G).factor);
-    for (const arma::mat& A : pass.A) A_op_.push_back(operator_norm(A));
+        pass_(pass_of(network, A_0, Y)),
+        constants_(constants_of(network, pass_)),
+        record_(record) {
+    G_ = pass_.G;
+    A_ = pass_.A;
+    loss_ = pass_.loss;
   }
 
-  void run(const Streams& trial, std::uint64_t directions, const std::string& step) {
-    append(loss_of_step, pass_.loss);
-    append(C_F_of_step, constants_.C_F);
-    append(C_op_of_step, constants_.C_op);
-    joint("gradient", pass_.G);
-    joint("polar", polar_);
-    for (std::uint64_t i = 0; i < directions; ++i) {
-      const std::string name = "direction " + std::to_string(i) + " at " + step;
-      check(random_direction(trial, name));
-      check(aligned_direction(trial, name));
-    }
-    for (std::size_t l = 0; l < network_.W.size(); ++l) single(l);
-    check_decreases();
-  }
+  const Constants& constants() const { return constants_; }
 
- private:
-  void append(const std::string& name, double value) { series_[name].push_back(value); }
-
-  Along check(const Blocks& D) {
-    const Along at = along(network_, pass_, D);
+  Along along(const Blocks& D) override {
+    Along at = curvature::along(network_, pass_, D);
     const double L = static_cast<double>(network_.W.size());
     const Constants& c = constants_;
     const auto count = [&](const Inequality& statement, double left, double right) {
@@ -122,51 +92,24 @@ class Measurement {
     return at;
   }
 
-  void joint(const std::string& name, const Blocks& D) {
-    const Along at = check(D);
-    double own = 0;
-    for (std::size_t l = 0; l < D.size(); ++l) own += along(network_, pass_, only(D, l)).curvature;
-    append(looseness_of(name), bound(constants_, at) / std::fabs(at.curvature));
-    append(own_share_of(name), own / at.curvature);
-    append(gauss_newton_share_of(name), at.gauss_newton / at.curvature);
-  }
-
-  void single(std::size_t l) {
-    const arma::mat &G = pass_.G[l], &A = pass_.A[l];
-    const Along euclidean = check(only(pass_.G, l)), spectral = check(only(polar_, l));
-    const double nuclear = spectral.slope, G_squares = squares(G), A_squares = squares(A),
-                 A_op_squares = A_op_[l] * A_op_[l], st = A_squares / A_op_squares,
-                 ratio = nuclear * nuclear / G_squares / st;
-    // Of a step of the best length: slope^2 / (2 curvature).
-    const bool convex = euclidean.curvature > 0 && spectral.curvature > 0;
-    const auto add = [&](const char* what, double value) { append(in_layer(l + 1, what), value); };
-    add(rank_ratio, ratio);
-    add(slack,
-        (euclidean.B / (G_squares * A_op_squares)) / (spectral.B / (spectral.op * A_squares)));
-    add(constant, convex ? (euclidean.curvature / euclidean.B) / (spectral.curvature / spectral.B)
-                         : undefined);
-    add(advantage, convex ? spectral.slope * spectral.slope / spectral.curvature *
-                                euclidean.curvature / (euclidean.slope * euclidean.slope)
-                          : undefined);
-  }
-
   /// (4.14) and (4.15), S = all blocks.
   void check_decreases() {
     Blocks euclidean, spectral;
     double of_euclidean = 0, of_spectral = 0;
     for (std::size_t l = 0; l < network_.W.size(); ++l) {
-      const arma::mat& G = pass_.G[l];
-      const double G_squares = squares(G), nuclear = arma::dot(G, polar_[l]),
-                   L_F = constants_.C_F * A_op_[l] * A_op_[l],
-                   L_op = constants_.C_F * squares(pass_.A[l]),
+      const arma::mat& G = G_[l];
+      const arma::mat polar = polar_factor(G).factor;
+      const double A_op = operator_norm(A_[l]), G_squares = squares(G),
+                   nuclear = arma::dot(G, polar), L_F = constants_.C_F * A_op * A_op,
+                   L_op = constants_.C_F * squares(A_[l]),
                    a_gd = L_F + constants_.C_op / stable_rank(G), a_spec = L_op + constants_.C_op;
       euclidean.push_back(-G / a_gd);
-      spectral.push_back(-nuclear / a_spec * polar_[l]);
+      spectral.push_back(-nuclear / a_spec * polar);
       of_euclidean += G_squares / a_gd / 2;
       of_spectral += nuclear * nuclear / a_spec / 2;
     }
     const auto count = [&](const Inequality& statement, const Blocks& D, double least) {
-      const Along at = along(network_, pass_, D);
+      const Along at = curvature::along(network_, pass_, D);
       const double decrease = -at.slope - at.curvature / 2;
       record_.count(statement.id, decrease < least * (1 - rounding), least / decrease);
     };
@@ -182,12 +125,12 @@ class Measurement {
     }
     return out;
   }
-  /// Of rank one in each layer, with the sample of the largest norm as its row space: the feature
-  /// term is large there.
+  /// Of rank one in each layer, with the sum of the samples as its row: the feature term is large
+  /// there.
   Blocks aligned_direction(const Streams& trial, const std::string& name) const {
     Blocks out;
     for (std::size_t l = 0; l < network_.W.size(); ++l) {
-      const arma::vec row = arma::sum(pass_.A[l], 1);
+      const arma::vec row = arma::sum(A_[l], 1);
       out.push_back(draw_gaussian<double>(trial, (name + " rows " + std::to_string(l)).c_str(),
                                           network_.W[l].n_rows, 1, 1.0) *
                     row.t());
@@ -195,14 +138,30 @@ class Measurement {
     return out;
   }
 
+ private:
   const Network<>& network_;
-  const Pass<>& pass_;
+  const Pass<> pass_;
   const Constants constants_;
-  Blocks polar_;
-  std::vector<double> A_op_;
   TrialRecord& record_;
-  std::map<std::string, std::vector<double>>& series_;
 };
+
+void measure(const CurvatureConfig& config, MeasuredNetwork& model, const Trial& trial,
+             std::uint64_t step, std::map<std::string, std::vector<double>>& series) {
+  series[C_F_of_step].push_back(model.constants().C_F);
+  series[C_op_of_step].push_back(model.constants().C_op);
+  measure_matrices(matrices_of(config), model, series);
+  for (const auto& [name, D] :
+       {std::pair{"gradient", model.G()}, {"polar", polar_factors(model.G())}}) {
+    const Along at = model.along(D);
+    series[looseness_of(name)].push_back(bound(model.constants(), at) / std::fabs(at.curvature));
+  }
+  for (std::uint64_t i = 0; i < config.directions; ++i) {
+    const std::string name = "direction " + std::to_string(i) + " at " + std::to_string(step);
+    model.along(model.random_direction(trial, name));
+    model.along(model.aligned_direction(trial, name));
+  }
+  model.check_decreases();
+}
 
 /// The constants grow with a high power of the largest operator norm, so that all sizes get the
 /// same.
@@ -255,8 +214,8 @@ TrialRecord train(const CurvatureConfig& config, const Trial& trial) {
     if (std::count(config.measure_steps.begin(), config.measure_steps.end(), t) > 0) {
       for (std::size_t l = 0; l < wide.W.size(); ++l)
         wide.W[l] = arma::conv_to<arma::mat>::from(network.W[l]);
-      const Pass<> pass = pass_of(wide, data.A_0, data.Y);
-      Measurement(wide, pass, record, series).run(trial, config.directions, std::to_string(t));
+      MeasuredNetwork model(wide, data.A_0, data.Y, record);
+      measure(config, model, trial, t, series);
     }
     if (t == config.steps) break;
     const Pass<T> pass = pass_of(network, A_0, Y);

@@ -9,6 +9,7 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
 #include "experiments/result_parts.hpp"
+#include "nn/gpt.hpp"
 
 namespace curvature_test {
 
@@ -178,6 +179,57 @@ TEST_CASE("constants agree with their definitions and with a worked example") {
   CHECK(found.C_op == doctest::Approx(9).epsilon(1e-12));
 }
 
+TEST_CASE("curvature of a transformer is the second difference of its loss") {
+  SequenceShape shape = gpt_shape(find_activation("gelu"), Norm::rms, false, true);
+  shape.vocabulary = 7, shape.layers = 2, shape.dim = 6, shape.heads = 1, shape.length = 5,
+  shape.hidden = 8;
+  SequenceModel<double> model(shape, gpt_initial_weights("gauss", shape, streams));
+  SequenceBatch<double> batch;
+  Stream tokens = streams.stream("tokens");
+  for (int i = 0; i < 15; ++i) {
+    batch.ids.push_back(static_cast<std::uint32_t>(tokens.uniform() * 7));
+    batch.targets.push_back(static_cast<std::uint32_t>(tokens.uniform() * 7));
+  }
+  const auto measured = measured_transformer(model, batch);
+  std::vector<Parameter<double>*> inside;
+  for (const auto& weight : gpt_weights(model)) {
+    if (weight.role == WeightRole::in_layer) inside.push_back(weight.parameter);
+  }
+  REQUIRE(measured->G().size() == inside.size());
+  for (const std::size_t only_one : {std::size_t(99), std::size_t(2), std::size_t(11)}) {
+    Blocks D, start;
+    for (std::size_t i = 0; i < inside.size(); ++i) {
+      D.push_back(drawn("D" + std::to_string(i), inside[i]->W.n_rows, inside[i]->W.n_cols, 0.2));
+      if (only_one < inside.size() && i != only_one) D.back().zeros();
+      start.push_back(inside[i]->W);
+    }
+    const Along found = measured->along(D);
+    const auto loss_at = [&](double t) {
+      for (std::size_t i = 0; i < inside.size(); ++i) inside[i]->W = start[i] + t * D[i];
+      model.forward(batch);
+      const double loss = model.loss(batch, false);
+      for (std::size_t i = 0; i < inside.size(); ++i) inside[i]->W = start[i];
+      return loss;
+    };
+    const double slope = slope_at_0(loss_at), h = 2e-3,
+                 second = (-loss_at(2 * h) + 16 * loss_at(h) - 30 * loss_at(0) + 16 * loss_at(-h) -
+                           loss_at(-2 * h)) /
+                          (12 * h * h);
+    CHECK(found.slope == doctest::Approx(slope).epsilon(1e-7));
+    CHECK(found.curvature == doctest::Approx(second).epsilon(1e-4));
+    double B = 0;  // what a step changes in the outputs of the matrices, their inputs held
+    for (std::size_t i = 0; i < inside.size(); ++i)
+      B += std::pow(arma::norm(D[i] * measured->A()[i], "fro"), 2);
+    CHECK(found.B == doctest::Approx(B).epsilon(1e-12));
+  }
+  // A gradient is the sum of e a' over tokens, so its rows lie in the span of the inputs.
+  for (std::size_t i = 0; i < inside.size(); ++i) {
+    const arma::mat& A = measured->A()[i];
+    const arma::mat rest = measured->G()[i].t() - A * arma::pinv(A) * measured->G()[i].t();
+    CHECK(arma::norm(rest, "fro") <= 1e-10 * arma::norm(measured->G()[i], "fro"));
+  }
+}
+
 namespace {
 
 const FlagValues tiny = {
@@ -236,10 +288,14 @@ std::map<std::string, Verdict> judged(const std::function<void(TrialRecord&)>& c
       record.set(own_share_of(direction), std::vector<double>{0.7 + seed, 0.8});
     for (std::size_t l = 1; l <= 2; ++l) {
       const double of_layer = static_cast<double>(l);
-      record.set(in_layer(l, rank_ratio), std::vector<double>{0.5 + seed, 2 * of_layer});
-      record.set(in_layer(l, advantage), std::vector<double>{0.6, 3 * of_layer + seed});
-      record.set(in_layer(l, constant), std::vector<double>{1.2, 0.9 + seed});
-      record.set(in_layer(l, slack), std::vector<double>{1.1 + seed, 0.8});
+      record.set(of_matrix("layer" + std::to_string(l), rank_ratio),
+                 std::vector<double>{0.5 + seed, 2 * of_layer});
+      record.set(of_matrix("layer" + std::to_string(l), advantage),
+                 std::vector<double>{0.6, 3 * of_layer + seed});
+      record.set(of_matrix("layer" + std::to_string(l), constant),
+                 std::vector<double>{1.2, 0.9 + seed});
+      record.set(of_matrix("layer" + std::to_string(l), slack),
+                 std::vector<double>{1.1 + seed, 0.8});
     }
     change(record);
     records.push_back(record);

@@ -1,0 +1,140 @@
+// The transformer of the study: the GPT of [Spectral] Section 2.2 on real text, always on the same
+// tokens.
+#include <algorithm>
+#include <cmath>
+
+#include "core/undefined.hpp"
+#include "data/corpus.hpp"
+#include "experiments/one_step_compare/curvature/curvature.hpp"
+#include "experiments/one_step_compare/curvature/matrices.hpp"
+#include "linalg/spectra.hpp"
+#include "nn/gpt.hpp"
+#include "nn/trainer.hpp"
+
+namespace ranklab::curvature {
+namespace {
+
+/// Weights inside blocks; the others are not measured.
+template <class T>
+std::vector<GptWeight<Parameter<T>>> inside(SequenceModel<T>& model) {
+  std::vector<GptWeight<Parameter<T>>> out;
+  for (const auto& weight : gpt_weights(model)) {
+    if (weight.role == WeightRole::in_layer) out.push_back(weight);
+  }
+  return out;
+}
+
+SequenceShape shape_of(const CurvatureConfig& config, std::uint64_t vocabulary) {
+  SequenceShape shape = gpt_shape(find_activation(config.activation), Norm::rms, false, true);
+  shape.vocabulary = vocabulary, shape.layers = config.layers, shape.dim = config.d;
+  shape.heads = 1, shape.length = context, shape.hidden = 4 * config.d;
+  return shape;
+}
+
+void no_part(const SequenceBatch<double>&) {}
+
+class MeasuredTransformer : public MeasuredModel {
+ public:
+  MeasuredTransformer(SequenceModel<double>& model, const SequenceBatch<double>& batch)
+      : model_(model), batch_(batch), weights_(inside(model)) {
+    // In one part, so that the activations of all tokens are there afterwards.
+    model.forward(batch);
+    loss_ = model.loss(batch, true);
+    model.backward(batch);
+    for (const auto& weight : weights_) {
+      const GptActivations<double> at = gpt_activations(std::as_const(model), weight.layer);
+      const std::string& block = weight.block;
+      A_.push_back(block == "Wo" ? at.H : block == "W1" ? at.Am : block == "W2" ? at.S : at.A);
+      G_.push_back(weight.parameter->G);
+      W_.push_back(weight.parameter->W);
+    }
+  }
+
+  /// The curvature is a difference of gradients at both sides, extrapolated to a step of 0.
+  Along along(const Blocks& D) override {
+    Along out;
+    out.gauss_newton = undefined;
+    for (std::size_t i = 0; i < D.size(); ++i) {
+      const double op = operator_norm(D[i]);
+      out.B += squares(D[i] * A_[i]);
+      out.op += op * op;
+      out.slope += arma::dot(G_[i], D[i]);
+    }
+    const double h = 1e-3 / std::sqrt(out.op);
+    const auto difference = [&](double step) {
+      return (slope_at(D, step) - slope_at(D, -step)) / (2 * step);
+    };
+    if (out.op > 0) out.curvature = (4 * difference(h) - difference(2 * h)) / 3;
+    return out;
+  }
+
+ private:
+  double slope_at(const Blocks& D, double step) {
+    for (std::size_t i = 0; i < D.size(); ++i) weights_[i].parameter->W = W_[i] + step * D[i];
+    model_.loss_by_parts(batch_, true, no_part);
+    double slope = 0;
+    for (std::size_t i = 0; i < D.size(); ++i) {
+      slope += arma::dot(weights_[i].parameter->G, D[i]);
+      weights_[i].parameter->W = W_[i];
+    }
+    return slope;
+  }
+
+  SequenceModel<double>& model_;
+  const SequenceBatch<double>& batch_;
+  const std::vector<GptWeight<Parameter<double>>> weights_;
+  Blocks W_;
+};
+
+template <class T>
+TrialRecord train_transformer(const CurvatureConfig& config, const Corpus& corpus,
+                              const Trial& trial) {
+  const SequenceShape shape = shape_of(config, corpus.vocabulary);
+  const auto batch_of = [&]<class U>(U) {
+    Stream stream = trial.stream("batch");
+    return next_token_batch<U>(draw_windows(corpus.training, config.n / context, context, stream));
+  };
+  const SequenceBatch<T> batch = batch_of(T());
+  const SequenceBatch<double> wide_batch = batch_of(double());
+  SequenceModel<T> model(shape, gpt_initial_weights("gauss", shape, trial));
+  SequenceModel<double> wide(shape, gpt_initial_weights("gauss", shape, trial));
+  std::vector<typename Trainer<T>::Trained> trained;
+  for (const auto& weight : gpt_weights(model)) {
+    const bool is_inside = weight.role == WeightRole::in_layer;
+    trained.push_back({weight.parameter,
+                       {.rule = is_inside ? rule_of(config.optimizer) : Rule::adam},
+                       is_inside ? config.lr : 0.01});
+  }
+  Trainer<T> trainer(model, trained);
+  std::map<std::string, std::vector<double>> series;
+  trial.expect(config.steps, "step");
+  for (std::uint64_t t = 0; t <= config.steps; ++t) {
+    if (std::count(config.measure_steps.begin(), config.measure_steps.end(), t) > 0) {
+      trial.check_interrupt();
+      wide.copy_weights(model);
+      measure_matrices(matrices_of(config), *measured_transformer(wide, wide_batch), series);
+    }
+    if (t == config.steps) break;
+    trial.show("loss", trainer.gradients(batch, [](const SequenceBatch<T>&) {}));
+    trainer.step(1);
+    trial.advance();
+  }
+  TrialRecord record;
+  for (auto& [name, values] : series) record.set(name, std::move(values));
+  return record;
+}
+
+}  // namespace
+
+std::unique_ptr<MeasuredModel> measured_transformer(SequenceModel<double>& model,
+                                                    const SequenceBatch<double>& batch) {
+  return std::make_unique<MeasuredTransformer>(model, batch);
+}
+
+TrialRecord run_transformer_trial(const CurvatureConfig& config, const Corpus& corpus,
+                                  bool single_precision, const Trial& trial) {
+  return single_precision ? train_transformer<float>(config, corpus, trial)
+                          : train_transformer<double>(config, corpus, trial);
+}
+
+}  // namespace ranklab::curvature
