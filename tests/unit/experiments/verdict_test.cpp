@@ -46,6 +46,15 @@ const std::map<std::string, FlagValues> toys = {
     {"one-step-compare regression", {{"m-high", "8"}, {"k-high", "8"}, {"n-high", "12"}}},
     {"one-step-compare mlp", {{"d", "4"}, {"width", "6"}, {"n", "12"}, {"steps", "3"}}},
     {"one-step-compare mlp-init", {{"d", "4"}, {"width", "6"}, {"n", "8,16"}}},
+    {"one-step-compare curvature",
+     {{"d", "4"},
+      {"width", "6"},
+      {"classes", "3"},
+      {"n", "12"},
+      {"layers", "3"},
+      {"steps", "3"},
+      {"measure-steps", "0,3"},
+      {"directions", "1"}}},
     {"one-step-compare gpt",
      {{"vocab", "char"},
       {"layers", "1"},
@@ -234,7 +243,8 @@ const std::map<std::string, std::size_t> fewest_changed = {
     {"rank-collapse escalation-rate", 8}, {"rank-collapse eta", 5},
     {"rank-collapse bounds", 26},         {"rank-collapse examples", 8},
     {"one-step-compare regression", 20},  {"one-step-compare mlp", 10},
-    {"one-step-compare mlp-init", 0},     {"one-step-compare transformer-init", 18}};
+    {"one-step-compare mlp-init", 0},     {"one-step-compare transformer-init", 18},
+    {"one-step-compare curvature", 11}};
 
 // The verdicts (holds or fails) of each claim as the arrays of a run are broken one at a time.
 std::map<std::string, std::set<Verdict>> verdicts_when_broken(const Study& study) {

@@ -144,7 +144,7 @@ std::vector<std::string> rank_ratios(const Run& run) {
 }
 
 void judge_mean_token(const Plan& plan, const Records& records, Claims& claims) {
-  const Place place{"spectral/mean-token/", "Section 1.2.1, with [Shallow] eq. (21)"};
+  const Place place{"spectral/eq-1.8/mean-token/", "Section 1.2.1, with [Shallow] eq. (21)"};
   bool any = false;
   for (const std::string optimizer : {"adam", "muon"}) {
     const MeanTokenPair pair = mean_token_pair(plan, optimizer);

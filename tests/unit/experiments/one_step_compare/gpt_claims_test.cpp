@@ -246,7 +246,7 @@ TEST_CASE(
     gpt::judge_mean_token(plan, records, claims);
     std::map<std::string, Verdict> out;
     for (const Claim& claim : claims.take())
-      out[claim.id.substr(std::string("spectral/mean-token/").size())] = claim.verdict;
+      out[claim.id.substr(std::string("spectral/eq-1.8/mean-token/").size())] = claim.verdict;
     return out;
   };
   CHECK(verdicts(0.7, 0.2, -0.1, 0.03) ==
