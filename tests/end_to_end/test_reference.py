@@ -158,6 +158,17 @@ class ReferenceTest(ProgramTest):
         gallery = re.search(r"<!-- gallery -->\n(.*)<!-- end of the gallery -->", text_of("results", "README.md"), re.DOTALL)[1]
         self.assertEqual(gallery, self.read("gallery.md"), "run make gallery to update it")
 
+    def test_the_table_of_statements_names_claims_of_its_presets(self):
+        section = text_of("experiments", "README.md").split("\n## Every numbered statement\n")[1].split("\n## ")[0]
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("| ")]
+        judged = [row for row in rows if row[1].startswith("`")]
+        self.assertGreater(len(judged), 40)
+        for statement, presets, claims in judged:
+            names = [claim["id"] for preset in re.findall("`([^`]+)`", presets) for claim in result_of(preset)["claims"]]
+            for pattern in re.findall("`([^`]+)`", claims):
+                with self.subTest(statement=statement, pattern=pattern):
+                    self.assertTrue(any(re.fullmatch(re.escape(pattern).replace(r"\.\.\.", ".+"), name) for name in names))
+
     def test_verdicts_md_agrees_with_the_references(self):
         verdicts = {preset: {claim["id"]: verdict_in_words(claim) for claim in result_of(preset)["claims"]} for preset in PRESETS}
         listed = set()
