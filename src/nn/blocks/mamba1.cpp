@@ -6,7 +6,7 @@
 //               x <- silu(causal convolution with 4 taps)
 //               [dt_r; B; C] = W_x' x                 rows: r = ceil(d / 16), n, n
 //               dt <- softplus(W_dt' dt_r + b_dt),   A = -exp(A_log)
-//               y = selective scan (nn/layers/selective_scan.hpp, as in training) + D x
+//               y = selective scan (selective_scan.hpp, as in training) + D x
 //               output W_out' (y o silu(z))
 //
 // Without the gate, y replaces y o silu(z), and z is not computed. Norm `none` leaves out the
@@ -21,9 +21,8 @@
 #include "models/activations.hpp"
 #include "nn/blocks/block.hpp"
 #include "nn/blocks/model_row.hpp"
+#include "nn/blocks/selective_scan.hpp"
 #include "nn/blocks/state_space.hpp"
-#include "nn/layers/mamba1.hpp"
-#include "nn/layers/step_size.hpp"
 
 namespace ranklab {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
+#include "linalg/exponential.hpp"
 #include "linalg/product.hpp"
-#include "nn/layers/exponential.hpp"
+#include "nn/layers/initial_steps.hpp"
 #include "nn/layers/linear.hpp"
-#include "nn/layers/step_size.hpp"
 
 namespace ranklab {
 namespace {

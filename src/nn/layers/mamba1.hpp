@@ -11,14 +11,14 @@
 // Parameters as in the authors' code, in its order: in_proj (2 d_i, d), conv.weight (d_i, 4),
 // conv.bias (d_i), x_proj (r + 2 n, d_i), dt_proj (d_i, r), dt_bias (d_i), A_log (d_i, n), D (d_i),
 // out_proj (d, d_i). Initial values: dt_proj uniform on [-r^-1/2, r^-1/2], A_log[c, s] = log(s),
-// s = 1 ... n, D 1; short_convolution.hpp and step_size.hpp give those of the convolution and of
-// dt_bias; the other maps follow the model's law. Weight decay applies only to maps.
+// s = 1 ... n, D 1; short_convolution.hpp and initial_steps.hpp give those of the convolution and
+// of dt_bias; the other maps follow the model's law. Weight decay applies only to maps.
 //
 // Source: Gu and Dao, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces", 2023.
 #pragma once
 
+#include "nn/blocks/selective_scan.hpp"
 #include "nn/layers/mixer.hpp"
-#include "nn/layers/selective_scan.hpp"
 #include "nn/layers/short_convolution.hpp"
 
 namespace ranklab {
@@ -26,11 +26,6 @@ namespace ranklab {
 struct Mamba1Shape {
   arma::uword state = 16;  // n
 };
-
-/// r = ceil(d / 16).
-constexpr arma::uword step_rank(arma::uword dim) {
-  return (dim + 15) / 16;
-}
 
 template <class T>
 class Mamba1Mixer final : public Mixer<T> {

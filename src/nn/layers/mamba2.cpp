@@ -3,8 +3,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "linalg/exponential.hpp"
 #include "linalg/product.hpp"
-#include "nn/layers/exponential.hpp"
 #include "nn/layers/linear.hpp"
 #include "nn/layers/norm.hpp"
 

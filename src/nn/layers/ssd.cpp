@@ -4,9 +4,9 @@
 #include <cmath>
 #include <type_traits>
 
+#include "linalg/exponential.hpp"
 #include "linalg/product.hpp"
-#include "nn/layers/exponential.hpp"
-#include "nn/layers/step_size.hpp"
+#include "nn/layers/initial_steps.hpp"
 
 namespace ranklab {
 namespace {

@@ -1,5 +1,5 @@
-// The selective scan of Mamba over one sequence, forward and backward. Legend: d_i channels, n
-// states of each channel.
+// The selective scan of Mamba over one sequence, forward and backward, for the block (mamba1.cpp)
+// and the layer that learns (nn/layers/mamba1.hpp). Legend: d_i channels, n states of each channel.
 //
 //   h_t[c, s] = exp(dt_t[c] A[c, s]) h_{t-1}[c, s] + dt_t[c] B_t[s] x_t[c],   h_{-1} = 0
 //   y_t[c] = sum_s C_t[s] h_t[c, s] + D[c] x_t[c]
@@ -16,6 +16,16 @@
 #include <armadillo>
 
 namespace ranklab {
+
+/// r = ceil(d / 16): the steps of a token are a map of r numbers.
+constexpr arma::uword step_rank(arma::uword dim) {
+  return (dim + 15) / 16;
+}
+
+/// dt <- softplus(dt + bias), with dt (d_i, N) and bias (d_i, 1), and the slopes (d_i, N) of
+/// softplus.
+template <class T>
+void compute_steps(const arma::Mat<T>& bias, arma::Mat<T>& dt, arma::Mat<T>& slopes);
 
 /// The inputs of one sequence of `length` tokens, one token per column.
 template <class T>

@@ -1,8 +1,8 @@
-#include "nn/layers/selective_scan.hpp"
+#include "nn/blocks/selective_scan.hpp"
 
 #include <algorithm>
 
-#include "nn/layers/exponential.hpp"
+#include "linalg/exponential.hpp"
 
 namespace ranklab {
 namespace {
@@ -184,6 +184,19 @@ ScanChannels<T, Count> channels_of(const ScanInputs<T>& in, std::size_t i, Count
 }  // namespace
 
 template <class T>
+void compute_steps(const arma::Mat<T>& bias, arma::Mat<T>& dt, arma::Mat<T>& slopes) {
+  slopes.set_size(arma::size(dt));
+  for (arma::uword t = 0; t < dt.n_cols; ++t) {
+    T *const step = dt.colptr(t), *const slope = slopes.colptr(t);
+    for_packs<T>(dt.n_rows, [&](std::size_t i, auto count) {
+      const Point<Pack<T>> at = softplus(load(step + i, count) + load(bias.memptr() + i, count));
+      store(at.value, step + i, count);
+      store(at.slope, slope + i, count);
+    });
+  }
+}
+
+template <class T>
 void selective_scan(const ScanInputs<T>& in, T* y) {
   for_packs<T>(in.A.n_rows,
                [&](std::size_t i, auto count) { scan_channels(channels_of(in, i, count), y); });
@@ -204,8 +217,9 @@ void selective_scan_backward(const ScanInputs<T>& in, const T* dy, const ScanGra
   }
 }
 
-#define RANKLAB_SELECTIVE_SCAN(T)                         \
-  template void selective_scan(const ScanInputs<T>&, T*); \
+#define RANKLAB_SELECTIVE_SCAN(T)                                                 \
+  template void compute_steps(const arma::Mat<T>&, arma::Mat<T>&, arma::Mat<T>&); \
+  template void selective_scan(const ScanInputs<T>&, T*);                         \
   template void selective_scan_backward(const ScanInputs<T>&, const T*, const ScanGradients<T>&);
 RANKLAB_SELECTIVE_SCAN(float)
 RANKLAB_SELECTIVE_SCAN(double)

@@ -1,6 +1,6 @@
 // The scan alone: closed forms for constant steps, and buffers that are used again. The gradients
 // in all inputs are tested through the mixer of Mamba.
-#include "nn/layers/selective_scan.hpp"
+#include "nn/blocks/selective_scan.hpp"
 
 #include <doctest/doctest.h>
 
