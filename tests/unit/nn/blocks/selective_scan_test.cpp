@@ -155,15 +155,21 @@ TEST_CASE_TEMPLATE("selective scan: a step so large that exp(dt A) is negligible
   CHECK(arma::abs(scan.gradients().x.tail_cols(3)).min() > T(0));
 }
 
-TEST_CASE("selective scan: results do not depend on earlier scans of other sizes in the thread") {
+TEST_CASE("selective scan: results do not depend on earlier scans in the thread") {
   const Scan<double> small(5, 3, 4), large(40, 19, 25);
-  const arma::mat y = small.output(), dt = small.gradients().dt, BC = small.gradients().BC;
-  large.output();
-  large.gradients();
-  CHECK(same(small.output(), y));
-  const auto again = small.gradients();
-  CHECK(same(again.dt, dt));
-  CHECK(same(again.BC, BC));
+  Scan<double> other = small;
+  other.x *= -2;
+  const arma::mat y = small.output();
+  const auto gradients = small.gradients();
+  for (const Scan<double>* before : {&large, static_cast<const Scan<double>*>(&other)}) {
+    before->output();
+    before->gradients();
+    CHECK(same(small.output(), y));
+    const auto again = small.gradients();
+    CHECK(same(again.dt, gradients.dt));
+    CHECK(same(again.BC, gradients.BC));
+    CHECK(same(again.A, gradients.A));
+  }
 }
 
 }  // namespace selective_scan_test
