@@ -75,8 +75,7 @@ struct ScanChannels {
   }
 };
 
-/// Buffers of the scan of one register of channels, n packs per column, one column per token where
-/// it says so.
+/// Buffers of the scan of one register of channels: n packs, or n packs per token, in token order.
 template <class T>
 struct ScanBuffers {
   Packs<T> A, h;        // h of one token; in the backward pass: column t has h_{t-1}
