@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "nn/layers/linear_attention.hpp"
+#include "nn/layers/mamba1.hpp"
 #include "nn/layers/mamba2.hpp"
 #include "nn/layers/s4d.hpp"
 
@@ -39,6 +40,12 @@ std::unique_ptr<Mixer<T>> make_mamba2(const SequenceShape& shape, const InitialW
 }
 
 template <class T>
+std::unique_ptr<Mixer<T>> make_mamba1(const SequenceShape& shape, const InitialWeights& initial,
+                                      RelativeBiases<T>*) {
+  return std::make_unique<Mamba1Mixer<T>>(shape.dim, shape.length, Mamba1Shape{}, initial);
+}
+
+template <class T>
 std::unique_ptr<Mixer<T>> make_s4d(const SequenceShape& shape, const InitialWeights& initial,
                                    RelativeBiases<T>*) {
   return std::make_unique<S4dMixer<T>>(shape.dim, shape.length, S4dShape{}, initial);
@@ -61,6 +68,14 @@ MixerCost mamba2_cost(const SequenceShape& shape) {
                n = count(of.state), heads = inner / count(of.head_width);
   return {d * (3 * inner + 2 * n + heads), length * (inner + n),
           10 * inner + 6 * n + 3 * heads * length, 6 * inner + 10 * n};
+}
+
+MixerCost mamba1_cost(const SequenceShape& shape) {
+  constexpr double per_state = 12;  // an exponential and the products of one state
+  const double d = count(shape.dim), inner = 2 * d, n = count(Mamba1Shape{}.state),
+               r = count(step_rank(shape.dim));
+  return {3 * d * inner + inner * (2 * r + 2 * n), per_state * inner * n,
+          14 * inner + 2 * (r + 2 * n), inner * (7 + n)};
 }
 
 MixerCost s4d_cost(const SequenceShape& shape) {
@@ -94,6 +109,13 @@ const std::vector<MixerRow>& mixer_rows() {
        .recall = Recall::solves,
        .make = {make_mamba2<float>, make_mamba2<double>},
        .cost = mamba2_cost},
+      {.kind = MixerKind::mamba1,
+       .name = "mamba1",
+       .always_causal = true,
+       .needs_positions = false,
+       .recall = Recall::learns,
+       .make = {make_mamba1<float>, make_mamba1<double>},
+       .cost = mamba1_cost},
       {.kind = MixerKind::s4d,
        .name = "s4d",
        .always_causal = true,

@@ -28,7 +28,8 @@ struct MixerRow {
   std::string name;      // value of --model
   bool always_causal;    // no token sees later tokens, whatever the shape says
   bool needs_positions;  // without them it does not know the order of tokens
-  enum class Recall { unsaid, solves, fails } recall;  // according to [LambdaSkip] Table 1
+  // According to [LambdaSkip] Table 1; `learns`: better than guessing, without solving it.
+  enum class Recall { unsaid, solves, learns, fails } recall;
   std::tuple<MakeMixer<float>, MakeMixer<double>> make;
   MixerCost (*cost)(const SequenceShape& shape);
 };

@@ -10,7 +10,7 @@
 
 namespace ranklab {
 
-enum class MixerKind { attention, linear_attention, mamba2, s4d };
+enum class MixerKind { attention, linear_attention, mamba2, mamba1, s4d };
 
 struct SequenceShape : SkipBlockShape {
   MixerKind mixer = MixerKind::attention;

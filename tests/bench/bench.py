@@ -36,7 +36,7 @@ TRAINING = [
     for dim, target in ((64, 1.5), (128, 1.0)) for rule in ("adam", "muon")
 ] + [
     (f"{task}, {model}", f"rank-collapse --study train --task {task} --model {model}", f"sequence.py --task {task} --model {model}", target)
-    for task, model, target in (("recall", "attention", 1.5), ("recall", "linear-attention", None), ("recall", "mamba2", 3.0), ("recall", "s4d", 3.0), ("pixels", "attention", 1.5))
+    for task, model, target in (("recall", "attention", 1.5), ("recall", "linear-attention", None), ("recall", "mamba2", 3.0), ("recall", "mamba1", 3.0), ("recall", "s4d", 3.0), ("pixels", "attention", 1.5))
 ] + [
     (f"{task}, {variant}, 24 blocks", f"rank-collapse --study train --task {task} --variant {variant} --layers 24", f"variants.py --task {task} --variant {variant}", 1.5)
     for task in ("patches", "text") for variant in ("post", "de-escalated")

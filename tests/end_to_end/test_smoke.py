@@ -17,7 +17,7 @@ for _command in ("spiked-model", "teacher-student"):
     RUNS[f"{_command} multi-spike"] = f"{_command} --study multi-spike --d 16,20,24 --trials 3"
 
 _MODEL = "--layers 4 --tokens 8 --dim 12 --state 4 --trials 2"
-for _model in ("attention", "linear-attention", "lti-ssm", "s4d", "selective-ssm", "mamba2", "post-norm", "pre-norm", "bert", "albert"):
+for _model in ("attention", "linear-attention", "lti-ssm", "s4d", "selective-ssm", "mamba2", "mamba1", "post-norm", "pre-norm", "bert", "albert"):
     RUNS[f"layers of {_model}"] = f"rank-collapse --model {_model} --lambda -1,1 {_MODEL}"
 RUNS["layers in single precision"] = f"rank-collapse --model mamba2 --precision f32 --lambda -1,1 {_MODEL}"
 RUNS["layers with de-escalation"] = f"rank-collapse --model post-norm --tau 0.1,1 {_MODEL}"
@@ -32,7 +32,7 @@ RUNS["bounds"] = "rank-collapse --study bounds --tokens 2,4 --dim 2,4 --layers 4
 RUNS["examples sys1"] = "rank-collapse --study examples --layers 40"
 RUNS["examples sys2"] = "rank-collapse --study examples --system sys2 --layers 40"
 _TRAIN = "rank-collapse --study train --steps 10 --batch 4 --dim 16 --trials 2"
-RUNS["train on recall"] = _TRAIN + " --model attention,linear-attention,mamba2,s4d --lambda -1,0,1,learned --precision f32"
+RUNS["train on recall"] = _TRAIN + " --model attention,linear-attention,mamba2,mamba1,s4d --lambda -1,0,1,learned --precision f32"
 RUNS["train on pixels"] = _TRAIN + " --task pixels --train-size 64 --test-size 16 --variant pre,post --init fan,small --lambda-where mixer,both"
 RUNS["train on text"] = _TRAIN + " --task text --vocab char --length 8 --model attention,mamba2 --lambda 0,1 --norm layer,mamba2:rms --ffn 32,mamba2:0"
 RUNS["train on patches"] = _TRAIN + " --task patches --train-size 64 --test-size 16 --heads 2 --layers 2,3 --variant post,pre,de-escalated --init alg1,torch --lr-post 0.001,0.0005"

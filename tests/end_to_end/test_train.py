@@ -34,7 +34,7 @@ class TrainTest(ProgramTest):
         return folder
 
     def test_numbers_do_not_depend_on_threads(self):
-        arguments = TINY + " --model attention,linear-attention,mamba2,s4d --lambda 0,1,learned --precision f32"
+        arguments = TINY + " --model attention,linear-attention,mamba2,mamba1,s4d --lambda 0,1,learned --precision f32"
         one = self.result_text(arguments + " --threads 1")
         self.assertEqual(reproducible(one), reproducible(self.result_text(arguments + " --threads 5")))
 
@@ -192,6 +192,7 @@ class TrainTest(ProgramTest):
                 ("--task patches --positions relative", ("--positions", "patches")),
                 ("--task text --positions relative --dim 17 --heads 1", ("--dim", "17", "even")),
                 ("--task patches --model mamba2", ("--readout", "mamba2", "mean")),
+                ("--task patches --model mamba1", ("--readout", "mamba1", "mean")),
                 ("--readout class", ("--readout", "recall")),
                 ("--task patches --readout mean --variant de-escalated", ("--tau", "zero", "below 1")),
                 ("--variant de-escalated --at branch --ffn 0", ("--at", "--ffn 0", "end|ffn")),

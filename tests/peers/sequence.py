@@ -1,6 +1,6 @@
 """The speed of PyTorch, on one thread, with the models, batches and optimizer of `rank-collapse --study train`.
 
-    sequence.py [--model attention|linear-attention|mamba2|s4d] [--task recall|pixels] [--layers 2] [--steps 40]
+    sequence.py [--model attention|linear-attention|mamba2|mamba1|s4d] [--task recall|pixels] [--layers 2] [--steps 40]
 
 Prints steps per second: the median over the steps after the first ten. Tokens are random because the time does not depend on them.
 Activations have the shape (B, T, d): sequences, tokens, width. Maps have the shape (out, in). Lambda is 1.
@@ -113,6 +113,31 @@ class Mamba2:
         return F.linear(r, self.out * self.gain) * (r.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
 
 
+class Mamba1:
+    """Mamba-1: a loop over tokens, h_t = exp(dt_t A) h_{t-1} + dt_t B_t x_t and y_t = h_t C_t, with the time axis first. On one thread this is
+    faster than to compute all decays before the loop, because those do not fit in cache."""
+
+    def __init__(self, parameters, dim, length, _, state=16):
+        inner, rank = 2 * dim, math.ceil(dim / 16)
+        self.parts = [rank, state, state]
+        self.into, self.out = parameters.map(2 * inner, dim), parameters.map(dim, inner)
+        self.taps, self.bias = parameters.other(torch.rand(4, inner) - 0.5), parameters.constant(0, inner)
+        self.select, self.step = parameters.map(sum(self.parts), inner), parameters.map(inner, rank)
+        self.dt_bias, self.D = parameters.other(torch.logspace(-3, -1, inner).expm1().log()), parameters.constant(1, inner)
+        self.A_log = parameters.other(torch.arange(1.0, state + 1).log().repeat(inner, 1))
+
+    def __call__(self, u):
+        x, z = F.linear(u, self.into).chunk(2, -1)
+        x = F.silu(Convolution.apply(x, self.taps, self.bias))
+        low, B, C = F.linear(x, self.select).split(self.parts, -1)
+        dt = F.softplus(F.linear(low, self.step, self.dt_bias))
+        A, h, outputs = -self.A_log.exp(), torch.zeros(len(u), *self.A_log.shape), []
+        for dt_t, u_t, B_t, C_t in zip(*(v.transpose(0, 1).contiguous().unbind() for v in (dt, dt * x, B, C))):
+            h = torch.addcmul(u_t[..., None] * B_t[:, None], (dt_t[..., None] * A).exp(), h)
+            outputs.append(torch.bmm(h, C_t[..., None]).squeeze(-1))
+        return F.linear((torch.stack(outputs, 1) + self.D * x) * F.silu(z), self.out)
+
+
 class S4d:
     """S4D-Lin: a convolution of each channel by FFT, followed by a gated map."""
 
@@ -132,7 +157,7 @@ class S4d:
         return F.glu(F.linear(F.gelu(torch.addcmul(u, x, self.D)), *self.out))
 
 
-MIXERS = {"attention": Attention, "linear-attention": LinearAttention, "mamba2": Mamba2, "s4d": S4d}
+MIXERS = {"attention": Attention, "linear-attention": LinearAttention, "mamba2": Mamba2, "mamba1": Mamba1, "s4d": S4d}
 
 
 class Model:

@@ -7,7 +7,8 @@
 // thousands of layers do not overflow; it can leave out gate, norm or net, exchange the skip, show
 // its attention matrices, drop entries, and read published weights in groups and sizes that are not
 // trained here. One function for both would hide the equations behind these switches. The gradients
-// of encoder blocks (study layers) come from nn/layers/, with the weights of the block.
+// of encoder blocks (study layers) come from nn/layers/, with the weights of the block. The scan of
+// Mamba-1 needs none of these switches: block and layer share selective_scan.hpp.
 #pragma once
 
 #include <array>

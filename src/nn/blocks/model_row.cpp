@@ -12,13 +12,15 @@ namespace ranklab {
 
 // Each is defined at the end of the file of its block.
 ModelRow attention_row(), linear_attention_row(), lti_ssm_row(), s4d_row(), selective_ssm_row(),
-    mamba2_row(), post_norm_row(), pre_norm_row(), bert_row(), albert_row(), gpt2_row();
+    mamba2_row(), mamba1_row(), post_norm_row(), pre_norm_row(), bert_row(), albert_row(),
+    gpt2_row();
 
 const std::vector<ModelRow>& model_rows() {
   static const std::vector<ModelRow> rows = {
-      attention_row(),     linear_attention_row(), lti_ssm_row(),   s4d_row(),
-      selective_ssm_row(), mamba2_row(),           post_norm_row(), pre_norm_row(),
-      bert_row(),          albert_row(),           gpt2_row()};
+      attention_row(), linear_attention_row(), lti_ssm_row(),
+      s4d_row(),       selective_ssm_row(),    mamba2_row(),
+      mamba1_row(),    post_norm_row(),        pre_norm_row(),
+      bert_row(),      albert_row(),           gpt2_row()};
   return rows;
 }
 

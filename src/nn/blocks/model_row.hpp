@@ -21,7 +21,7 @@ struct BlockSizes {
 
   double N, d, h, n;    // tokens, width, heads, states
   double q;             // width of the feed-forward net, 0 if there is no net
-  double groups, taps;  // of mamba2
+  double groups, taps;  // of mamba2; taps also of mamba1
   bool normed, has_mlp;
 };
 

@@ -32,7 +32,7 @@ struct ModelSpec {
   std::uint64_t vocabulary = 0;       // token ids
   std::uint64_t groups = 0;           // mamba2: heads k h/g ... share B and C; default: 1
   std::string norm = "own";           // rows | layer | rms | none
-  std::string gating = "own";         // on | off; only mamba2 has a gate
+  std::string gating = "own";         // on | off; mamba2 and mamba1 have a gate
   std::string mlp = "own";            // on | off; transformers have one
   std::string share_weights = "own";  // on | off: one set of weights at every depth
   std::string input = "own";          // gaussian | cone | tokens
@@ -67,7 +67,7 @@ struct ModelSpec {
   bool assumes_one_group = false;  // no flag or config gives the number of groups
   std::uint64_t positions = 0;     // rows of the table of positions
   std::uint64_t types = 2;  // rows of the table of token types; all tokens have the first type
-  std::uint64_t taps = 4;   // mamba2: taps of the convolution
+  std::uint64_t taps = 4;   // mamba2, mamba1: taps of the convolution
   std::string activation = "own";  // of the feed-forward net: gelu, gelu-tanh or relu
   double norm_epsilon = 0.0;
 

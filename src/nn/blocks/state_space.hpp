@@ -28,7 +28,7 @@ template <class T>
 arma::Mat<T> causal_convolution(const arma::Mat<T>& X, const arma::Mat<T>& w,
                                 const arma::Col<T>& bias);
 
-/// The dt_bias of Mamba-2 whose softplus is the step exp(log_dt), at least 1e-4.
+/// The dt_bias of Mamba and Mamba-2 whose softplus is the step exp(log_dt), at least 1e-4.
 double bias_of_step(double log_dt);
 
 }  // namespace ranklab

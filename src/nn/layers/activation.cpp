@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "nn/layers/exponential.hpp"
+#include "linalg/exponential.hpp"
 
 namespace ranklab {
 namespace {

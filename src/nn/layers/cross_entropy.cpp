@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "nn/layers/exponential.hpp"
+#include "linalg/exponential.hpp"
 
 namespace ranklab {
 

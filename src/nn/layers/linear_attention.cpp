@@ -1,7 +1,7 @@
 #include "nn/layers/linear_attention.hpp"
 
+#include "linalg/exponential.hpp"
 #include "linalg/product.hpp"
-#include "nn/layers/exponential.hpp"
 #include "nn/layers/norm.hpp"
 
 namespace ranklab {

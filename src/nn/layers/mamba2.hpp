@@ -8,15 +8,14 @@
 //
 // Parameters as in the authors' code, in its order: in_proj (2 d_i + 2 n + h, d), conv.weight (c,
 // 4), the last tap for the current token, conv.bias (c), dt_bias, A_log, D (h), norm (d_i),
-// out_proj (d, d_i). Initial values: conv.weight uniform on [-1/2, 1/2], conv.bias 0, norm 1.
+// out_proj (d, d_i). Initial values: norm 1; short_convolution.hpp and ssd.hpp give the others.
 // Weight decay applies only to in_proj and out_proj. One group; dt is not limited.
 //
 // Source: Dao and Gu, "Transformers are SSMs", 2024.
 #pragma once
 
-#include <array>
-
 #include "nn/layers/mixer.hpp"
+#include "nn/layers/short_convolution.hpp"
 #include "nn/layers/ssd.hpp"
 
 namespace ranklab {
@@ -34,8 +33,14 @@ class Mamba2Mixer final : public Mixer<T> {
               const InitialWeights& initial);
 
   std::vector<Parameter<T>*> parameters() override {
-    return {&in_proj_,   &conv_weight_, &conv_bias_, &ssd_.dt_bias,
-            &ssd_.A_log, &ssd_.D,       &norm_,      &out_proj_};
+    return {&in_proj_,
+            &convolution_.weight,
+            &convolution_.bias,
+            &ssd_.dt_bias,
+            &ssd_.A_log,
+            &ssd_.D,
+            &norm_,
+            &out_proj_};
   }
 
  private:
@@ -44,30 +49,28 @@ class Mamba2Mixer final : public Mixer<T> {
   void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
   void do_finish() override;
 
-  // For the sequence that starts at token `first`. The backward pass goes from dQ, in place, to dz
-  // and then to din: rows of dprojected_.
-  void convolve(arma::uword first);
+  // For the sequence that starts at token `first`. The backward pass goes from dQ, in place, to dz,
+  // rows of dprojected_.
   void gate_and_norm(arma::uword first);
   void gate_and_norm_backward(arma::uword first, T* dQ, T* dz);
-  void convolve_backward(arma::uword first, T* din);
+  const arma::Mat<T>& xBC() const { return convolution_.output(); }
 
   arma::uword length_, width_, channels_, rows_;  // tokens, d_i, c, rows of in_proj
-  Parameter<T> in_proj_, conv_weight_, conv_bias_;
+  Parameter<T> in_proj_;
+  ShortConvolution<T> convolution_;
   Ssd<T> ssd_;
   Parameter<T> norm_, out_proj_;
   arma::Mat<T> out_;  // (d, d_i): out_proj, columns times the gain
   // For all N tokens.
-  arma::Mat<T> projected_;    // (rows, N): W_in u, in which z becomes silu(z)
-  arma::Mat<T> xBC_, slope_;  // (c, N): silu of the convolution, and its slope
-  arma::Mat<T> y_;            // (d_i, N): y, then y o silu'(z)
-  arma::Mat<T> Q_;            // (d_i, N): r / rms(r)
-  arma::Row<T> inverse_;      // (1, N): 1 / rms(r)
-  arma::Mat<T> dout_;         // gradient in out_, over all parts
-  arma::Mat<T> dy_, dxBC_;    // gradients in y and [x; B; C], for one sequence
+  arma::Mat<T> projected_;  // (rows, N): W_in u, in which z becomes silu(z)
+  arma::Mat<T> y_;          // (d_i, N): y, then y o silu'(z)
+  arma::Mat<T> Q_;          // (d_i, N): r / rms(r)
+  arma::Row<T> inverse_;    // (1, N): 1 / rms(r)
+  arma::Mat<T> dout_;       // gradient in out_, over all parts
+  arma::Mat<T> dy_, dxBC_;  // gradients in y and [x; B; C], for one sequence
   // Gradients in Q_ and projected_: buffers of one backward pass, which all layers of a thread
   // share, so that they stay in cache.
   static inline thread_local arma::Mat<T> dQ_, dprojected_;
-  arma::Col<T> padding_;  // (c): 0, the tokens before and after a sequence
 };
 
 }  // namespace ranklab

@@ -4,9 +4,9 @@
 #include <numbers>
 #include <stdexcept>
 
+#include "linalg/exponential.hpp"
 #include "nn/blocks/s4d.hpp"
 #include "nn/layers/activation.hpp"
-#include "nn/layers/exponential.hpp"
 #include "nn/layers/linear.hpp"
 
 namespace ranklab {

@@ -6,7 +6,7 @@
 
 #include <armadillo>
 
-#include "nn/layers/exponential.hpp"
+#include "linalg/exponential.hpp"
 
 namespace ranklab {
 

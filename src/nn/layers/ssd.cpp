@@ -4,47 +4,23 @@
 #include <cmath>
 #include <type_traits>
 
+#include "linalg/exponential.hpp"
 #include "linalg/product.hpp"
-#include "nn/blocks/state_space.hpp"
-#include "nn/layers/exponential.hpp"
+#include "nn/layers/initial_steps.hpp"
 
 namespace ranklab {
 namespace {
 
-/// Uniform on (low, high), then through `map`, in double.
-template <class T>
-Parameter<T> mapped(const InitialWeights& initial, const char* name, arma::uword size, double low,
-                    double high, double (*map)(double)) {
-  Parameter<double> drawn = initial.uniform<double>(name, size, 1, low, high);
-  drawn.W.transform(map);
-  return {.name = std::move(drawn.name),
-          .W = arma::conv_to<arma::Mat<T>>::from(drawn.W),
-          .decays = false};
-}
-
 double logarithm(double t) {
   return std::log(t);
-}
-
-/// log(1 + e^t) = max(t, 0) + log(1 + w), w = e^-|t|, where log(1 + w) = 2 artanh(s), s = w / (2 +
-/// w) <= 1/3, by its series.
-template <class V>
-[[gnu::always_inline]] inline Point<V> softplus(V t) {
-  using T = EntryOf<V>;
-  constexpr int terms = std::is_same_v<T, float> ? 6 : 15;
-  const V w = exponential(-absolute(t)), s = w / (T(2) + w), inverse = T(1) / (T(1) + w);
-  V series = {};
-  for (int k = terms; k >= 0; --k) series = series * (s * s) + T(1) / static_cast<T>(2 * k + 1);
-  return {(t > T(0) ? t : V{}) + T(2) * s * series, t > T(0) ? inverse : w * inverse};
 }
 
 }  // namespace
 
 template <class T>
 Ssd<T>::Ssd(const SsdShape& shape, const InitialWeights& initial)
-    : dt_bias(
-          mapped<T>(initial, "dt_bias", shape.heads, std::log(1e-3), std::log(1e-1), bias_of_step)),
-      A_log(mapped<T>(initial, "A_log", shape.heads, 1, 16, logarithm)),
+    : dt_bias(initial_dt_bias<T>(initial, shape.heads)),
+      A_log(mapped_uniform<T>(initial, "A_log", shape.heads, 1, 16, logarithm)),
       D(initial.constant<T>("D", shape.heads, 1, 1)),
       shape_(shape),
       width_(shape.heads * shape.head_width),

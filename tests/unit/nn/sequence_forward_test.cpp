@@ -10,6 +10,7 @@
 #include "core/tolerances.hpp"
 #include "nn/layers/attention_mixer.hpp"
 #include "nn/layers/linear_attention.hpp"
+#include "nn/layers/mamba1.hpp"
 #include "nn/layers/mamba2.hpp"
 #include "nn/layers/mixer_checks.hpp"
 #include "nn/layers/s4d.hpp"
@@ -194,6 +195,8 @@ TEST_CASE("each layer has a mixer of the requested kind, which is initialized by
           mixer = std::make_unique<LinearAttentionMixer<double>>(shape.dim, 5, causal, own);
         if (kind == MixerKind::mamba2)
           mixer = std::make_unique<Mamba2Mixer<double>>(shape.dim, 5, Mamba2Shape{}, own);
+        if (kind == MixerKind::mamba1)
+          mixer = std::make_unique<Mamba1Mixer<double>>(shape.dim, 5, Mamba1Shape{}, own);
         if (kind == MixerKind::s4d)
           mixer = std::make_unique<S4dMixer<double>>(shape.dim, 5, S4dShape{}, own);
         arma::mat normed = model.stream(l), Y;

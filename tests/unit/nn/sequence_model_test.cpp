@@ -219,15 +219,18 @@ TEST_CASE("the operation count is two per token and weight of a map, and two per
         if (classes && name == "embedding") maps += size;
       }
       // Per token: scores and values of attention, S and M of Mamba-2, half a square per channel of
-      // S4D.
-      const double pairs = kind == MixerKind::mamba2 ? 32 + 16 : kind == MixerKind::s4d ? 8 : 32;
+      // S4D, for each of 5 tokens; 32 x 16 states of Mamba-1.
+      const double among = kind == MixerKind::mamba1   ? 12 * 32 * 16
+                           : kind == MixerKind::mamba2 ? 5 * (32 + 16)
+                           : kind == MixerKind::s4d    ? 5 * 8
+                                                       : 5 * 32;
       const double outputs = classes ? 4 : 7;
       // In each of two attention layers, Wk'Wq and Wo Wv are one map each. After the last mixer,
       // only 6 of 15 tokens continue.
       if (kind == MixerKind::attention) maps -= 2 * 2 * 16 * 16;
       const double left_out = classes ? 0 : 9 * 2 * 16 * static_cast<double>(shape.hidden);
       CHECK(sequence_flops(shape, 15, 6) ==
-            2 * (15 * (maps + 2 * 5 * pairs) - left_out + 6 * 16 * outputs));
+            2 * (15 * (maps + 2 * among) - left_out + 6 * 16 * outputs));
       // Weights, gradients and two moments, within a factor of two; the stored activations grow
       // with the tokens.
       const double fixed = sequence_numbers(shape, 0, 0),

@@ -14,7 +14,7 @@ namespace sequence_models {
 using namespace ranklab;
 
 inline constexpr MixerKind mixers[] = {MixerKind::attention, MixerKind::linear_attention,
-                                       MixerKind::mamba2, MixerKind::s4d};
+                                       MixerKind::mamba2, MixerKind::mamba1, MixerKind::s4d};
 inline const Streams trial(17, 0);
 inline const InitialWeights initial(WeightLaw::fan, trial);
 
@@ -68,7 +68,7 @@ SequenceBatch<T> batch_of(const SequenceShape& shape, bool labeled = false,
 }
 
 /// Adds 0.2 N(0, 1) to every parameter, so that gains of 1 and biases of 0 matter too. Lengthens
-/// the steps of Mamba-2 so that its decays matter.
+/// the steps of both Mambas so that its decays matter.
 template <class T>
 void perturb(SequenceModel<T>& model) {
   for (Parameter<T>* parameter : model.parameters()) {

@@ -119,11 +119,13 @@ TEST_CASE("maps at both ends of a mixer and of a feed-forward network absorb the
     // s = 1, -1; s' = -1, 1.
     CHECK(trained(shape, {"Wo", "layer0.W1", "layer0.W2"}).loss_difference <= limit);
     CHECK(trained(shape, {"Wo"}).loss_difference > different);
-    shape = shape_of(MixerKind::mamba2);
-    shape.post = post;
-    CHECK(
-        trained(shape, {"layer0.mixer.out_proj", "layer1.mixer.in_proj", "layer0.W1", "layer0.W2"})
-            .loss_difference <= limit);
+    for (const MixerKind mamba : {MixerKind::mamba1, MixerKind::mamba2}) {
+      shape = shape_of(mamba);
+      shape.post = post;
+      CHECK(trained(shape,
+                    {"layer0.mixer.out_proj", "layer1.mixer.in_proj", "layer0.W1", "layer0.W2"})
+                .loss_difference <= limit);
+    }
     shape = shape_of(MixerKind::linear_attention);
     shape.post = post;
     CHECK(trained(shape, {"layer0.mixer.Wo", "layer1.mixer.Wq", "layer1.mixer.Wk",

@@ -220,16 +220,22 @@ class LambdaFigures {
   }
 
   void add_tokens() {
-    std::vector<Quantity> quantities;
+    constexpr std::size_t most_panels = 16;  // of one figure
+    std::vector<Quantity> quantities, of_images;
     const Axis mu = mu_axis();
-    for (const char* moment : {"start.", "end."})
+    for (const char* moment : {"start.", "end."}) {
       quantities.push_back(tokens(mu_normalized, "mu", moment, mu));
-    if (task_.classifies()) {
-      for (const char* moment : {"start.", "end."})
-        quantities.push_back(
+      if (task_.classifies()) {
+        of_images.push_back(
             tokens(dispersion, "dispersion", moment, unit_axis("dispersion between images")));
+      }
+    }
+    if ((quantities.size() + of_images.size()) * names_.size() <= most_panels) {
+      quantities.insert(quantities.end(), of_images.begin(), of_images.end());
+      of_images.clear();
     }
     add_small_multiples(out_, "Tokens before and after training", "", names_, quantities);
+    add_small_multiples(out_, "Images before and after training", "", names_, of_images);
   }
 
   ResultBuilder& out_;

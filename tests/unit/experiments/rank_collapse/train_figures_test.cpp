@@ -153,6 +153,25 @@ TEST_CASE("recall is drawn as Table 1 with our accuracies, and as a dot per trai
   }
 }
 
+TEST_CASE("Table 1 names the paper's Mamba if it is not trained, and otherwise its row") {
+  TrainConfig config = recall_config();
+  const auto missing = [](const Result& result) {
+    return std::count(result.notes.begin(), result.notes.end(),
+                      "The paper's Table 1 also has Mamba, which is not trained here.");
+  };
+  Plan plan = plan_of(config);
+  CHECK(missing(report(plan, Task(config), records_of(plan, false, 5))) == 1);
+  config.model = {"mamba2", "mamba1"};
+  plan = plan_of(config);
+  const Result result = report(plan, Task(config), records_of(plan, false, 5));
+  CHECK(missing(result) == 0);
+  const FigureTable& table = result.figure.tables.at(0);
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[1][0] == "Mamba-1");
+  CHECK(table.rows[1][1] == "81.5");
+  CHECK(table.rows[1][2] == "85.3");
+}
+
 TEST_CASE("a learned lambda that starts like a fixed one is not drawn before training") {
   TrainConfig config = recall_config();
   config.lambda = {"1", "learned", "learned:0.5", "-1"};

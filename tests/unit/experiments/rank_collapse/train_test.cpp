@@ -133,9 +133,14 @@ TEST_CASE("nonzero lambdas are compared with each other, and with a learned lamb
 
 TEST_CASE("a model solves recall if its accuracy is high in every seed") {
   TrainConfig config = small_config();
-  config.model = {"attention", "mamba2", "linear-attention", "s4d"};
+  config.model = {"attention", "mamba2", "mamba1", "linear-attention", "s4d"};
   Judged judged(config);
   CHECK(judged("table-1/attention/solves-recall") == Verdict::holds);
+  CHECK(judged("table-1/mamba1/learns-to-recall") == Verdict::holds);
+  judged["mamba1,lambda=1"].accuracy = {1, 1, 0.31, 1, 1};
+  CHECK(judged("table-1/mamba1/learns-to-recall") == Verdict::holds);
+  judged["mamba1,lambda=1"].accuracy = {1, 1, 0.29, 1, 1};
+  CHECK(judged("table-1/mamba1/learns-to-recall") == Verdict::fails);
   judged["mamba2,lambda=1"].accuracy = about(0.85);
   CHECK(judged("table-1/mamba2/solves-recall") == Verdict::fails);
   judged["mamba2,lambda=1"].accuracy = {1, 1, 1, 1, 0.3};

@@ -75,6 +75,7 @@ const std::vector<Own>& own_values() {
       {"s4d", 1, 512, 64, 1000, "layer", "off", "off", "off", "gaussian"},
       {"mamba2", 8, 512, 128, 50288, "rms", "on", "off", "off",
        "tokens"},  // 2 d channels in heads of 64
+      {"mamba1", 1, 512, 16, 50280, "rms", "on", "off", "off", "tokens"},
       {"post-norm", 4, 512, 64, 1000, "layer", "off", "on", "off", "gaussian"},
       {"pre-norm", 4, 512, 64, 1000, "layer", "off", "on", "off", "gaussian"},
       {"bert", 4, 1024, 64, 30522, "layer", "off", "on", "off", "tokens", 512, "gelu", 1e-12},
@@ -112,7 +113,7 @@ TEST_CASE(
     CHECK(spec.groups == 1);
     CHECK(spec.taps == 4);
     CHECK(spec.zipf == 0);
-    CHECK(spec.has_gate() == (own.model == "mamba2"));
+    CHECK(spec.has_gate() == (own.gating == "on"));
     CHECK(spec.has_mlp() == (own.mlp == "on"));
     CHECK(spec.shares_weights() == (own.model == "albert"));
     const std::string once = text(spec);
@@ -164,7 +165,7 @@ TEST_CASE(
     std::vector<std::string> models;
   };
   const std::vector<Switch> switches = {
-      {"--gating", [](ModelSpec& s) { s.gating = "on"; }, {"mamba2"}},
+      {"--gating", [](ModelSpec& s) { s.gating = "on"; }, {"mamba2", "mamba1"}},
       {"--mlp",
        [](ModelSpec& s) { s.mlp = "on"; },
        {"post-norm", "pre-norm", "bert", "albert", "gpt2"}},
@@ -211,10 +212,10 @@ TEST_CASE("model spec: norms that a model lacks and sizes that do not fit are re
     for (const std::string norm : {"rows", "layer", "rms", "none"}) {
       CAPTURE(model);
       CAPTURE(norm);
-      const bool mamba2 = model == "mamba2",
+      const bool mamba = model.starts_with("mamba"),
                  layer_alone = model.ends_with("bert") || model == "gpt2";
-      const bool allowed = norm == "none" || (!mamba2 && !layer_alone) ||
-                           (mamba2 && norm == "rms") || (layer_alone && norm == "layer");
+      const bool allowed = norm == "none" || (!mamba && !layer_alone) || (mamba && norm == "rms") ||
+                           (layer_alone && norm == "layer");
       const std::string message = refusal(model, [&](ModelSpec& s) { s.norm = norm; });
       CHECK(message.empty() == allowed);
       if (!allowed)

@@ -1,4 +1,4 @@
-// exp and silu on packs, without calls or branches.
+// exp, silu and softplus on packs, without calls or branches.
 #pragma once
 
 #include <array>
@@ -61,6 +61,18 @@ template <class V>
 [[gnu::always_inline]] inline Point<V> silu(V z) {
   const V p = EntryOf<V>(1) / (EntryOf<V>(1) + exponential(-z));
   return {z * p, p * (EntryOf<V>(1) + z * (EntryOf<V>(1) - p))};
+}
+
+/// log(1 + e^t) = max(t, 0) + log(1 + w), w = e^-|t|, where log(1 + w) = 2 artanh(s), s = w / (2 +
+/// w) <= 1/3, by its series.
+template <class V>
+[[gnu::always_inline]] inline Point<V> softplus(V t) {
+  using T = EntryOf<V>;
+  constexpr int terms = std::is_same_v<T, float> ? 6 : 15;
+  const V w = exponential(-absolute(t)), s = w / (T(2) + w), inverse = T(1) / (T(1) + w);
+  V series = {};
+  for (int k = terms; k >= 0; --k) series = series * (s * s) + T(1) / static_cast<T>(2 * k + 1);
+  return {(t > T(0) ? t : V{}) + T(2) * s * series, t > T(0) ? inverse : w * inverse};
 }
 
 }  // namespace ranklab

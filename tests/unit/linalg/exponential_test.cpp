@@ -1,4 +1,4 @@
-#include "nn/layers/exponential.hpp"
+#include "linalg/exponential.hpp"
 
 #include <doctest/doctest.h>
 
