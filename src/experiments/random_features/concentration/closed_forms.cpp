@@ -1,0 +1,193 @@
+// Tails and moments by summation or series, and the laws with their constants.
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "core/statistics.hpp"
+#include "experiments/random_features/concentration/concentration.hpp"
+#include "linalg/decompositions.hpp"
+#include "linalg/spectra.hpp"
+
+namespace ranklab::concentration {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+double log_of_sum(double log_a, double log_b) {
+  const double larger = std::max(log_a, log_b);
+  if (larger == -infinity) return larger;
+  return larger + std::log1p(std::exp(std::min(log_a, log_b) - larger));
+}
+
+// P(g > t) for a standard Gaussian g.
+double normal_tail(double t) {
+  return 0.5 * std::erfc(t / std::numbers::sqrt2);
+}
+
+void keep(arma::mat&) {}
+void add_one(arma::mat& G) {
+  G += 1.0;
+}
+void rectify(arma::mat& G) {
+  G.for_each([](double& g) { g = std::max(0.0, g); });
+}
+
+}  // namespace
+
+double log_binomial_lower_tail(std::uint64_t n, double p, double at_most) {
+  const double count = static_cast<double>(n);
+  double sum = -infinity;
+  for (double j = 0.0; j <= std::min(count, at_most); ++j) {
+    sum = log_of_sum(sum, std::lgamma(count + 1.0) - std::lgamma(j + 1.0) -
+                              std::lgamma(count - j + 1.0) + j * std::log(p) +
+                              (count - j) * std::log1p(-p));
+  }
+  return sum;
+}
+
+double log_chi_squared_lower_tail(double degrees, double shortfall) {
+  // P(a, x) = x^a e^(-x) / Gamma(a + 1) (1 + x/(a + 1) + x^2/((a + 1)(a + 2)) + ...), and x < a.
+  const double a = degrees / 2.0, x = a * (1.0 - shortfall);
+  double term = 1.0, sum = 1.0;
+  for (double j = 1.0; term > 1e-17 * sum; ++j) {
+    term *= x / (a + j);
+    sum += term;
+  }
+  return -x + a * std::log(x) - std::lgamma(a + 1.0) + std::log(sum);
+}
+
+double log_chi_squared_deviation(double degrees, double excess) {
+  return log_of_sum(log_chi_squared_tail(degrees, excess),
+                    log_chi_squared_lower_tail(degrees, excess));
+}
+
+double cap_probability(double d, double epsilon) {
+  // u_1 = g_1 / ||g||, so sqrt(d - 1) u_1 / sqrt(1 - u_1^2) has Student's law with d - 1 degrees of
+  // freedom.
+  return 2.0 * student_tail(epsilon * std::sqrt((d - 1.0) / (1.0 - epsilon * epsilon)), d - 1.0);
+}
+
+double small_ball_probability(const Activation& activation, double tau) {
+  constexpr double far = 40.0;  // P(|g| > 40) is below 1e-300
+  double probability = 0.0;
+  for (const double side : {-1.0, 1.0}) {
+    const auto reaches = [&](double t) { return std::fabs(activation.value(side * t)) >= tau; };
+    if (!reaches(far)) continue;
+    double low = 0.0, high = far;
+    while (high - low > 1e-15 * high) {
+      const double middle = 0.5 * (low + high);
+      if (middle <= low || middle >= high) break;
+      (reaches(middle) ? high : low) = middle;
+    }
+    probability += normal_tail(high);
+  }
+  return probability;
+}
+
+double log_even_moment(std::uint64_t p, double mean) {
+  // E (g + mean)^p = sum over even j of C(p, j) mean^(p-j) (j - 1)!!, (j - 1)!! = j! / (2^(j/2)
+  // (j/2)!).
+  const double power = static_cast<double>(p);
+  double sum = -infinity;
+  for (double j = 0.0; j <= power; j += 2.0) {
+    if (mean == 0.0 && j < power) continue;
+    const double log_binomial =
+        std::lgamma(power + 1.0) - std::lgamma(j + 1.0) - std::lgamma(power - j + 1.0);
+    const double log_factorials =
+        std::lgamma(j + 1.0) - 0.5 * j * std::numbers::ln2 - std::lgamma(0.5 * j + 1.0);
+    const double log_mean = j < power ? (power - j) * std::log(std::fabs(mean)) : 0.0;
+    sum = log_of_sum(sum, log_binomial + log_factorials + log_mean);
+  }
+  return sum;
+}
+
+MeanEvidence binomial_interval(double failures, double draws, double level) {
+  // The largest p with P(X <= failures) >= (1 - level)/2; the lower end by exchanging failures and
+  // successes.
+  const auto upper_end = [&](double count) {
+    if (count >= draws) return 1.0;
+    double low = 0.0, high = 1.0;
+    while (high - low > 1e-12 * high) {
+      const double middle = 0.5 * (low + high);
+      const double tail = log_binomial_lower_tail(static_cast<std::uint64_t>(draws), middle, count);
+      (tail >= std::log((1.0 - level) / 2.0) ? low : high) = middle;
+    }
+    return high;
+  };
+  return {failures / draws, 1.0 - upper_end(draws - failures), upper_end(failures), level,
+          static_cast<std::uint64_t>(draws)};
+}
+
+double block_epsilon(double p, std::uint64_t k, std::uint64_t columns) {
+  return std::sqrt(2.0 * std::log(20.0 * static_cast<double>(columns)) /
+                   (p * static_cast<double>(k)));
+}
+
+double sub_exponential_parameter(const std::function<double(double)>& log_mgf, double deviation) {
+  // exp|y| = exp(y) + exp(-y) - exp(-|y|), and E exp(-|Y|/L) >= exp(-E|Y|/L) >= exp(-deviation/L)
+  // by Jensen.
+  const auto suffices = [&](double L) {
+    const double bound =
+        std::exp(log_mgf(1.0 / L)) + std::exp(log_mgf(-1.0 / L)) - std::exp(-deviation / L);
+    return bound <= 2.0;
+  };
+  double low = 1e-3 * deviation, high = 1e3 * deviation;
+  while (high - low > 1e-10 * high)
+    (suffices(0.5 * (low + high)) ? high : low) = 0.5 * (low + high);
+  return high;
+}
+
+double printed_samples(double p0, double c) {
+  return std::log(1.0 / (2.0 * c)) / (8.0 * p0);
+}
+
+double needed_samples(double p0, double c) {
+  return 8.0 * std::log(1.0 / c) / p0;
+}
+
+double Law::effective_rank() const {
+  return ranklab::effective_rank(symmetric_eigenvalues(M));
+}
+
+std::vector<Law> make_laws(std::uint64_t d) {
+  const double dimension = static_cast<double>(d), pi = std::numbers::pi;
+  const arma::vec zero(d, arma::fill::zeros), one(d, arma::fill::ones);
+  const arma::mat I(d, d, arma::fill::eye);
+
+  // log E exp(t (||z||^2 - E||z||^2)) for z ~ N(mu, I): -d/2 log(1 - 2t) + t ||mu||^2/(1 - 2t) - t
+  // (d + ||mu||^2).
+  const auto gaussian = [&](double mu_squared) {
+    return [=](double t) {
+      if (t >= 0.5) return infinity;
+      return -0.5 * dimension * std::log1p(-2.0 * t) + t * mu_squared / (1.0 - 2.0 * t) -
+             t * (dimension + mu_squared);
+    };
+  };
+  // The entries of ||z||^2 are max(0, g)^2: 0 or g^2, with probability 1/2 each.
+  const auto rectified = [=](double t) {
+    if (t >= 0.5) return infinity;
+    return dimension * (std::log(0.5 + 0.5 / std::sqrt(1.0 - 2.0 * t)) - 0.5 * t);
+  };
+
+  Law isotropic{"isotropic", "N(0, I)", zero, I};
+  isotropic.K = isotropic.K_norm = gaussian_psi_2;
+  isotropic.L = sub_exponential_parameter(gaussian(0.0), std::sqrt(2.0 * dimension));
+  isotropic.from_gaussian = keep;
+
+  Law shifted{"shifted", "N(1, I)", one, I + one * one.t()};
+  shifted.K = shifted.K_norm = gaussian_psi_2;  // Sigma = I <= M
+  shifted.L = sub_exponential_parameter(gaussian(dimension), std::sqrt(6.0 * dimension));
+  shifted.from_gaussian = add_one;
+
+  // E max(0, g) = 1/sqrt(2 pi), E max(0, g)^2 = 1/2, E max(0, g)^4 = 3/2.
+  Law relu{"relu", "ReLU features", one / std::sqrt(2.0 * pi),
+           (0.5 - 0.5 / pi) * I + one * one.t() / (2.0 * pi)};
+  // Example 2.1 with the constant of Gaussian concentration: z is a 1-Lipschitz function of g.
+  relu.K_norm = gaussian_psi_2;
+  relu.K = relu.K_norm / std::sqrt(0.5 - 0.5 / pi);
+  relu.L = sub_exponential_parameter(rectified, std::sqrt(1.25 * dimension));
+  relu.from_gaussian = rectify;
+  return {isotropic, shifted, relu};
+}
+
+}  // namespace ranklab::concentration
