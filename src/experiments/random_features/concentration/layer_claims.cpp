@@ -32,7 +32,7 @@ const Statement every_n = beyond(Place{"spectral/thm-2.8/", "Theorem 2.8, eq. (2
 // Means of the input; its standard deviation is 1.
 constexpr double input_means[] = {0.0, 0.5, 1.0, 2.0, 4.0};
 
-// g(x) = x^p for p = 1, 2, 4, ..., the polynomial with the largest ratio among those of one input.
+// g(x) = x^p for p = 1, 2, 4, ...: what a quadratic network with one input computes.
 void judge_moments(Claims& claims) {
   Tally fourth, printed, corrected, ball;
   for (std::uint64_t l = 0; l <= deepest; ++l) {
@@ -43,8 +43,8 @@ void judge_moments(Claims& claims) {
                    log_second = log_even_moment(2 * p, mean);
       const double excess = log_fourth - 2.0 * log_second - 2.0 * degree * log_3;
       fourth.count(excess > 1e-12, std::exp(excess));
-      // z_i = g^2 is the output of layer l + 1. E g = E x^p is even for p >= 2; at p = 1 it is the
-      // mean of x.
+      // z_i = g^2 is the output of layer l + 1. E g is an even moment of x for p >= 2, and its mean
+      // for p = 1.
       corrected.count(excess > 1e-12, std::exp(excess));
       const double log_mean = p == 1 ? std::log(mean) : log_even_moment(p, mean);
       const double log_printed = log_fourth - 2.0 * log_mean - 2.0 * degree * log_3;
