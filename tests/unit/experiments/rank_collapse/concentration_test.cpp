@@ -220,7 +220,7 @@ TEST_CASE("concentration: each verdict turns if its number is wrong") {
   turns("shallow/eq-17/symmetric", study::ratio, 0.5);
   turns("shallow/eq-16/doubly-stochastic", study::ratio, 0.5);
   turns("shallow/eq-20", study::pre_norm_growth, 1.2);
-  turns("shallow/lemma-A.3/center/corrected", study::quadratic[0], 2);
+  turns("shallow/eq-26/both-tails/corrected", study::quadratic[0], 4);
   // kappa_1 that grows with d.
   Records growing = records;
   std::vector<double> mu = records.front().array(study::mu_squared[0]);
@@ -231,7 +231,7 @@ TEST_CASE("concentration: each verdict turns if its number is wrong") {
         Verdict::holds);
   CHECK(verdict_if(growing, study::mu_squared[0], 1, "shallow/eq-28/decay/corrected") ==
         Verdict::fails);
-  CHECK(verdict_if(records, study::quadratic[0], 1, "shallow/lemma-A.3/center/as-printed") ==
+  CHECK(verdict_if(records, study::quadratic[0], 1, "shallow/eq-26/both-tails/as-printed") ==
         Verdict::fails);
   CHECK(verdict_if(records, study::ratio, 1, "shallow/eq-28/decay/as-printed") == Verdict::fails);
 }
