@@ -4,6 +4,7 @@
 #include "experiments/rank_collapse/bounds/config.hpp"
 #include "experiments/rank_collapse/describe.hpp"
 #include "experiments/rank_collapse/escalation/config.hpp"
+#include "experiments/rank_collapse/escalation_lemmas/config.hpp"
 #include "experiments/rank_collapse/escalation_rate/config.hpp"
 #include "experiments/rank_collapse/eta/config.hpp"
 #include "experiments/rank_collapse/examples/config.hpp"
@@ -40,6 +41,10 @@ Experiment rank_collapse_experiment() {
            "how closely xi_1/xi_2 follows the ratio of expectations, E[xi_1]/E[xi_2] ([Shallow] "
            "Figure 8)",
            50, make_eta_study},
+          {"escalation-lemmas",
+           "the lemmas behind the expected escalation, and doubly stochastic attention ([Shallow] "
+           "Lemmas A.2 to A.5, Proposition 2.5, Corollary 2.7)",
+           4000, make_escalation_lemmas_study},
           {"bounds",
            "theorems about mu, checked on random stacks ([LambdaSkip] Theorems 4.1 to 4.3, A.2 to "
            "A.10)",

@@ -1,0 +1,248 @@
+// The study escalation-lemmas agrees with the paper's formulas in the paper's layout (tokens in
+// rows), and its expectation by quadrature with integrals and closed forms.
+#include "experiments/rank_collapse/escalation_lemmas/escalation_lemmas.hpp"
+
+#include <doctest/doctest.h>
+#include <armadillo>
+
+#include <cmath>
+
+#include "core/statistics.hpp"
+#include "core/tolerances.hpp"
+#include "experiments/configured_study.hpp"
+#include "experiments/result_parts.hpp"
+
+namespace escalation_lemmas_test {
+
+using namespace ranklab;
+namespace study = ranklab::escalation_lemmas;
+
+namespace {
+
+const FlagValues tiny = {{"tokens", "6"}, {"dim", "16,8"}, {"t", "1,0.25"}, {"alpha", "1.5,1"}};
+
+// The dense formulas for the rest lose digits if the rest of P X is small.
+constexpr double after_cancellation = 1e-10;
+
+doctest::Approx close(double expected, double relative = tolerance::residual<double>) {
+  return doctest::Approx(expected).scale(0).epsilon(relative);
+}
+
+study::Plan tiny_plan() {
+  EscalationLemmasConfig config;
+  config.tokens = 6;
+  config.dim = {16, 8};
+  config.t = {1, 0.25};
+  config.alpha = {1.5, 1};
+  return study::Plan(config);
+}
+
+Records tiny_records(std::uint64_t trials) {
+  Pool::Settings settings;
+  settings.trials = trials;
+  settings.threads = 1;
+  Pool pool(settings, nullptr);
+  return study::run_trials(tiny_plan(), pool);
+}
+
+double squared(const arma::mat& A) {
+  return arma::accu(arma::square(A));
+}
+
+arma::mat normals(std::uint64_t trial, const std::string& name, arma::uword rows, arma::uword cols,
+                  double deviation) {
+  arma::mat A(rows, cols);
+  Stream(Pool::Settings{}.seed, trial, name).fill_normal({A.memptr(), A.n_elem}, deviation);
+  return A;
+}
+arma::mat uniforms(const std::string& name, arma::uword size, double bound) {
+  arma::mat A(size, size);
+  Stream(Pool::Settings{}.seed, 0, name).fill_uniform({A.memptr(), A.n_elem}, -bound, bound);
+  return A;
+}
+
+// P, with tokens in rows. Sinkhorn's scaling is written as vectors that multiply the kernel.
+arma::mat dense_attention(study::Attention attention, const arma::mat& X, const arma::mat& W_q,
+                          const arma::mat& W_k) {
+  const arma::mat keys = X * (attention == study::Attention::symmetric ? W_q : W_k);
+  arma::mat P = arma::exp(X * W_q * keys.t() / std::sqrt(static_cast<double>(X.n_cols)));
+  if (attention == study::Attention::softmax) {
+    for (arma::uword i = 0; i < P.n_rows; ++i) P.row(i) /= arma::accu(P.row(i));
+    return P;
+  }
+  arma::vec u(P.n_rows, arma::fill::ones), v = u;
+  for (int k = 0; k < 4000; ++k) {
+    u = 1 / (P * v);
+    v = 1 / (P.t() * u);
+  }
+  return arma::diagmat(u) * P * arma::diagmat(v);
+}
+
+// The integral of f(w) times the standard normal density, by Simpson's rule.
+template <class F>
+double normal_mean(F f) {
+  constexpr int steps = 40000;
+  constexpr double end = 10, width = 2 * end / steps;
+  double sum = 0;
+  for (int k = 0; k <= steps; ++k) {
+    const double w = -end + k * width, weight = k == 0 || k == steps ? 1 : k % 2 == 1 ? 4 : 2;
+    sum += weight * f(w) * std::exp(-w * w / 2);
+  }
+  return sum * width / 3 / std::sqrt(2 * arma::datum::pi);
+}
+
+Verdict verdict_if(Records records, const char* name, double factor, const std::string& id) {
+  for (TrialRecord& record : records) {
+    std::vector<double> values = record.array(name);
+    for (double& value : values) value *= factor;
+    record.set(name, values);
+  }
+  return find_claim(result_of(make_escalation_lemmas_study(), tiny, records), id).verdict;
+}
+
+}  // namespace
+
+TEST_CASE("escalation-lemmas: a draw equals the paper's formulas, with projections written out") {
+  const study::Plan plan = tiny_plan();
+  const Records records = tiny_records(2);
+  const arma::uword n = 6;
+  const arma::vec e(n, arma::fill::value(1 / std::sqrt(static_cast<double>(n))));
+  const arma::mat Pi[2] = {e * e.t(), arma::mat(n, n, arma::fill::eye) - e * e.t()};
+  REQUIRE(plan.cells.size() == 24);
+  for (std::size_t c = 0; c < plan.cells.size(); ++c) {
+    CAPTURE(c);
+    const study::Cell& cell = plan.cells[c];
+    const arma::uword d = cell.dim;
+    const std::string prefix = "d=" + std::to_string(d) + "/";
+    const double root = std::sqrt(static_cast<double>(d));
+    const arma::mat X =
+        e * normals(0, prefix + "v", d, 1, 1).t() + cell.t * normals(0, prefix + "Q", d, n, 1).t();
+    const arma::mat P = dense_attention(cell.attention, X, uniforms(prefix + "W_q", d, 1 / root),
+                                        uniforms(prefix + "W_k", d, 1 / root));
+    const TrialRecord& record = records[1];
+    const arma::mat W = normals(1, prefix + "W", d, d, 1 / root), S = cell.alpha * P * X * W,
+                    Y = X + S;
+    CHECK(study::at(record, study::omega, c) ==
+          doctest::Approx(arma::norm(e.t() * P * Pi[1] * X) / arma::norm(e.t() * X))
+              .scale(1)
+              .epsilon(tolerance::residual<double>));
+    CHECK(study::at(record, study::delta, c) == close(arma::svd(Pi[1] * P)(0), after_cancellation));
+    for (const std::size_t i : {0u, 1u}) {
+      const double whole = squared(Pi[i] * X);
+      CHECK(study::at(record, study::mu_squared[i], c) ==
+            close(squared(Pi[i] * P * X) / whole, after_cancellation));
+      CHECK(study::at(record, study::linear_size[i], c) ==
+            close(cell.alpha * arma::norm(X.t() * P.t() * Pi[i] * X, "fro") / whole,
+                  after_cancellation));
+      CHECK(study::at(record, study::xi[i], c) == close(squared(Pi[i] * Y) / whole));
+      CHECK(study::at(record, study::quadratic[i], c) ==
+            close(squared(Pi[i] * S) / whole, after_cancellation));
+      CHECK(study::at(record, study::linear[i], c) ==
+            doctest::Approx(2 * arma::trace(X.t() * Pi[i] * S) / whole)
+                .scale(1)
+                .epsilon(tolerance::residual<double>));
+      // eq. (27): with B = I (x) alpha Pi_i P X as a matrix on the entries of W.
+      const arma::mat B = arma::kron(arma::mat(d, d, arma::fill::eye), cell.alpha * Pi[i] * P * X) /
+                          std::sqrt(whole);
+      const arma::vec a = arma::vectorise(Pi[i] * X) / std::sqrt(whole);
+      CHECK(study::kappa(plan, record, c, i, study::Kappa::from_27) ==
+            close(squared(B) + arma::norm(B.t() * a), after_cancellation));
+      CHECK(study::kappa(plan, record, c, i, study::Kappa::without_d) ==
+            close(squared(B) / static_cast<double>(d) + arma::norm(B.t() * a), after_cancellation));
+    }
+    const double similarity = squared(Pi[0] * X) / squared(X),
+                 diversity_after = squared(Pi[1] * Y) / squared(Y);
+    CHECK(study::at(record, study::similarity, c) == close(similarity));
+    CHECK(study::at(record, study::rate, c) == close((1 - similarity) / diversity_after, 1e-11));
+  }
+}
+
+TEST_CASE("escalation-lemmas: Sinkhorn's scaling of two rows has a closed form") {
+  const arma::mat kernel = {{3, 0.5}, {0.25, 7}};
+  const double p = 1 / (1 + std::sqrt(0.5 * 0.25 / (3.0 * 7)));
+  const arma::mat P = study::doubly_stochastic(kernel);
+  CHECK(P(0, 0) == close(p));
+  CHECK(P(1, 1) == close(p));
+  CHECK(P(0, 1) == close(1 - p));
+  CHECK_THROWS_AS(study::doubly_stochastic(arma::mat{{1, 1}, {0, 1}}), Failure);
+}
+
+TEST_CASE("escalation-lemmas: E[xi_1/xi_2] by quadrature equals an integral over one weight") {
+  const arma::mat X = {{1.0, -0.4, 0.7}}, PX = {{0.3, 0.5, -0.2}};
+  for (const double alpha : {0.5, 1.0, 2.0}) {
+    const auto ratio = [&](double w) {
+      const arma::mat Y = X + alpha * w * PX;
+      const double before = arma::accu(X), after = arma::accu(Y);
+      return after * after / (before * before) * squared(X - before / 3) / squared(Y - after / 3);
+    };
+    CHECK(study::expected_ratio(X, PX, alpha) == close(normal_mean(ratio), 1e-10));
+  }
+}
+
+TEST_CASE("escalation-lemmas: E[xi_1/xi_2] is E[xi_1] if the step leaves the rest unchanged") {
+  const arma::mat X = {{1.0, -0.4, 0.7, 2}, {0.1, 1, -0.3, 0.2}},
+                  PX = {{0.5, 0.5, 0.5, 0.5}, {-0.25, -0.25, -0.25, -0.25}};
+  const arma::vec mean = arma::mean(X, 1), mixed = PX.col(0);
+  CHECK(study::expected_ratio(X, PX, 2) == close(1 + 4 * squared(mixed) / squared(mean), 1e-12));
+}
+
+TEST_CASE("escalation-lemmas: the constant of the lemmas bounds the exact tails") {
+  for (const double d : {1.0, 2.0, 16.0, 64.0}) {
+    for (double eps = 0.05; eps < 1; eps += 0.05) {
+      const double exponent = -study::lemma_constant * eps * eps * d;
+      // (25): 2 <a, w> / ||a|| is N(0, 4/d).
+      CHECK(std::erfc(eps * std::sqrt(d / 8)) / 2 <= std::exp(exponent));
+      // (28): a term of rank one, ||x_P||^2 times chi^2_d / d.
+      CHECK(log_chi_squared_tail(d, eps) <= exponent);
+    }
+  }
+  // No constant above it bounds (25) for all eps and d.
+  CHECK(std::erfc(50 / std::sqrt(8.0)) / 2 > std::exp(-1.02 * study::lemma_constant * 2500));
+}
+
+TEST_CASE("escalation-lemmas: each verdict turns if its number is wrong") {
+  const Records records = tiny_records(3000);
+  const auto turns = [&](const std::string& id, const char* array, double factor) {
+    CAPTURE(id);
+    CHECK(verdict_if(records, array, 1, id) == Verdict::holds);
+    CHECK(verdict_if(records, array, factor, id) == Verdict::fails);
+  };
+  turns("shallow/eq-25", study::linear[0], 100);
+  turns("shallow/eq-26", study::quadratic[0], 20);
+  turns("shallow/eq-27", study::xi[0], 20);
+  turns("shallow/eq-28", study::xi[0], 20);
+  turns("shallow/eq-28/without-d", study::xi[1], 4);
+  turns("shallow/prop-2.5", study::ratio, 1.2);
+  turns("shallow/prop-2.5", study::rate, 1.2);
+  turns("shallow/cor-2.7/mu-1", study::mu_squared[0], 1.001);
+  turns("shallow/cor-2.7/delta", study::lambda_2, 1.001);
+  turns("shallow/cor-2.7/alpha-1", study::ratio, 0.5);
+  turns("shallow/eq-17/symmetric", study::ratio, 0.5);
+  turns("shallow/eq-16/doubly-stochastic", study::ratio, 0.5);
+  turns("shallow/eq-20", study::pre_norm_growth, 1.2);
+  turns("shallow/eq-26/both-tails/corrected", study::quadratic[0], 4);
+  // kappa_1 that grows with d.
+  Records growing = records;
+  std::vector<double> mu = records.front().array(study::mu_squared[0]);
+  const study::Plan plan = tiny_plan();
+  for (std::size_t c = 0; c < mu.size(); ++c) mu[c] *= static_cast<double>(plan.cells[c].dim);
+  for (TrialRecord& record : growing) record.set(study::mu_squared[0], mu);
+  CHECK(verdict_if(records, study::mu_squared[0], 1, "shallow/eq-28/decay/corrected") ==
+        Verdict::holds);
+  CHECK(verdict_if(growing, study::mu_squared[0], 1, "shallow/eq-28/decay/corrected") ==
+        Verdict::fails);
+  CHECK(verdict_if(records, study::quadratic[0], 1, "shallow/eq-26/both-tails/as-printed") ==
+        Verdict::fails);
+  CHECK(verdict_if(records, study::ratio, 1, "shallow/eq-28/decay/as-printed") == Verdict::fails);
+}
+
+TEST_CASE("escalation-lemmas: few draws or one d decide nothing that needs more") {
+  const Result two = run_configured(make_escalation_lemmas_study(), tiny, 2);
+  CHECK(find_claim(two, "shallow/eq-25").verdict == Verdict::not_applicable);
+  const Result one = run_configured(make_escalation_lemmas_study(),
+                                    {{"tokens", "6"}, {"dim", "4"}, {"t", "1"}, {"alpha", "1"}}, 3);
+  CHECK(find_claim(one, "shallow/eq-28/decay/corrected").verdict == Verdict::not_applicable);
+  CHECK(find_claim(one, "shallow/eq-16/doubly-stochastic").verdict == Verdict::not_applicable);
+}
+
+}  // namespace escalation_lemmas_test
