@@ -10,6 +10,7 @@
 #include "experiments/result_parts.hpp"
 #include "experiments/spike_plus_bulk/drawn_features.hpp"
 #include "experiments/spike_plus_bulk/features/measure.hpp"
+#include "run/pool.hpp"
 
 namespace features_proofs_test {
 
