@@ -222,11 +222,24 @@ TEST_CASE("curvature of a transformer is the second difference of its loss") {
       B += std::pow(arma::norm(D[i] * measured->A()[i], "fro"), 2);
     CHECK(found.B == doctest::Approx(B).epsilon(1e-12));
   }
-  // A gradient is the sum of e a' over tokens, so its rows lie in the span of the inputs.
-  for (std::size_t i = 0; i < inside.size(); ++i) {
-    const arma::mat& A = measured->A()[i];
-    const arma::mat rest = measured->G()[i].t() - A * arma::pinv(A) * measured->G()[i].t();
-    CHECK(arma::norm(rest, "fro") <= 1e-10 * arma::norm(measured->G()[i], "fro"));
+  // A step in Wo changes the stream after attention by D H, and one in W2 the block's output by
+  // D S.
+  std::size_t matrix = 0;
+  for (const auto& weight : gpt_weights(model)) {
+    if (weight.role != WeightRole::in_layer) continue;
+    const std::size_t i = matrix++;
+    if (weight.block != "Wo" && weight.block != "W2") continue;
+    const auto stream = [&]() -> arma::mat {
+      model.forward(batch);
+      return weight.block == "Wo" ? model.block(weight.layer).middle()
+                                  : model.stream(weight.layer + 1);
+    };
+    const arma::mat before = stream(), start = weight.parameter->W,
+                    D = drawn("step " + std::to_string(i), start.n_rows, start.n_cols, 0.1);
+    weight.parameter->W = start + D;
+    const arma::mat change = stream() - before;
+    weight.parameter->W = start;
+    CHECK(arma::norm(change - D * measured->A()[i], "fro") <= 1e-12 * arma::norm(change, "fro"));
   }
 }
 

@@ -226,7 +226,8 @@ TEST_CASE(
                      nr = std::exp(removed ? more_nr + seed : 0),
                      gain = std::exp(removed ? more_gain + seed : 0);
         const auto set = [&](const std::string& name, double value) {
-          record.set(run.name + ".layer0." + name, std::vector<double>{99, value, value});
+          record.set(run.name + ".layer0." + name,
+                     std::vector<double>{removed ? 1e-9 : 1e9, value, value});
         };
         for (const char* name : {"A", "Am"}) set(std::string(name) + ".stable_rank", st);
         for (const std::string& block : gpt::hidden_blocks(run)) {
