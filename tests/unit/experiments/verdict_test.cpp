@@ -59,10 +59,10 @@ const std::map<std::string, FlagValues> toys = {
     {"one-step-compare mlp", {{"d", "4"}, {"width", "6"}, {"n", "12"}, {"steps", "3"}}},
     {"one-step-compare mlp-init", {{"d", "4"}, {"width", "6"}, {"n", "8,16"}}},
     {"one-step-compare curvature",
-     {{"d", "4"},
-      {"width", "6"},
+     {{"d", "16"},
+      {"width", "24"},
       {"classes", "3"},
-      {"n", "12"},
+      {"n", "64"},
       {"layers", "3"},
       {"steps", "3"},
       {"measure-steps", "0,3"},
@@ -266,7 +266,7 @@ const std::map<std::string, std::size_t> fewest_changed = {
     {"rank-collapse examples", 8},
     {"one-step-compare regression", 20},
     {"one-step-compare mlp", 10},
-    {"one-step-compare curvature", 11},
+    {"one-step-compare curvature", 10},
     {"one-step-compare mlp-init", 0},
     {"one-step-compare transformer-init", 18}};
 

@@ -18,9 +18,7 @@ void judge_scaling(const Records& records, Claims& claims) {
     const char *id, *text, *name;
   } each[] = {
       {"C_F/width", "C_F does not grow with the widths", C_F_over_width},
-      {"C_op/width", "C_op does not grow with the widths", C_op_over_width},
       {"C_F/n", "C_F does not grow with the number of samples", C_F_over_n},
-      {"C_op/n", "C_op does not grow with the number of samples", C_op_over_n},
   };
   for (const auto& [id, text, name] : each) {
     const auto value = [series = name](const TrialRecord& record, std::size_t i) {

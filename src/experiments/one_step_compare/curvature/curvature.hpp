@@ -20,7 +20,6 @@ namespace ranklab::curvature {
 // Statements that trials count
 // ---------------------------------------------------------------------
 
-inline const Place section_4{"spectral/", "Section 4.2"};
 inline const Inequality first_order{
     {"spectral/lemma-4.1", "Lemma 4.1, eq. (4.1)",
      "||U||_F <= Gamma ||B||_F: the change of all pre-activations along a direction"},
@@ -77,10 +76,10 @@ inline constexpr char advantage[] = "advantage", rank_ratio[] = "ratio", slack[]
                       constant[] = "constant";
 inline constexpr char loss_of_step[] = "loss", C_F_of_step[] = "C_F", C_op_of_step[] = "C_op";
 
-/// Multiples of the widths d and h, and of n, at which the constants are computed before training.
+/// Multiples of the widths d and h, and of n, at which C_F is computed before training. C_op at
+/// fixed operator norms is the same for all weights and samples, up to the largest slope of sigma.
 inline const std::vector<double> multiples = {0.5, 1, 2, 4};
-inline constexpr char C_F_over_width[] = "C_F.over_width", C_op_over_width[] = "C_op.over_width",
-                      C_F_over_n[] = "C_F.over_n", C_op_over_n[] = "C_op.over_n";
+inline constexpr char C_F_over_width[] = "C_F.over_width", C_F_over_n[] = "C_F.over_n";
 
 /// A model at one step of training: its weight matrices with their gradients and inputs.
 class MeasuredModel {
@@ -91,6 +90,9 @@ class MeasuredModel {
   double loss() const { return loss_; }
   /// Derivatives along D: at least B, slope and curvature.
   virtual Along along(const Blocks& D) = 0;
+  /// Appends what only this model knows of a joint direction.
+  virtual void append_joint(const std::string&, const Along&,
+                            std::map<std::string, std::vector<double>>&) const {}
 
  protected:
   Blocks G_, A_;

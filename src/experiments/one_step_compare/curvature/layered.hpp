@@ -11,7 +11,6 @@
 #pragma once
 
 #include <armadillo>
-#include <functional>
 #include <string>
 #include <vector>
 

@@ -14,7 +14,7 @@ void measure_joint(const std::string& name, const Blocks& D, MeasuredModel& mode
   double own = 0;
   for (std::size_t i = 0; i < D.size(); ++i) own += model.along(only(D, i)).curvature;
   series[own_share_of(name)].push_back(own / at.curvature);
-  series[gauss_newton_share_of(name)].push_back(at.gauss_newton / at.curvature);
+  model.append_joint(name, at, series);
 }
 
 void measure_matrix(const std::string& name, std::size_t i, const Blocks& polars,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/undefined.hpp"
 #include "data/corpus.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
 #include "experiments/one_step_compare/curvature/matrices.hpp"
@@ -53,7 +52,6 @@ class MeasuredTransformer : public MeasuredModel {
   /// The curvature is a difference of gradients at both sides, extrapolated to a step of 0.
   Along along(const Blocks& D) override {
     Along out;
-    out.gauss_newton = undefined;
     for (std::size_t i = 0; i < D.size(); ++i) {
       const double op = operator_norm(D[i]);
       out.B += squares(D[i] * A_[i]);

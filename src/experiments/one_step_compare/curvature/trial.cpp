@@ -92,6 +92,12 @@ class MeasuredNetwork : public MeasuredModel {
     return at;
   }
 
+  void append_joint(const std::string& name, const Along& at,
+                    std::map<std::string, std::vector<double>>& series) const override {
+    series[looseness_of(name)].push_back(bound(constants_, at) / std::fabs(at.curvature));
+    series[gauss_newton_share_of(name)].push_back(at.gauss_newton / at.curvature);
+  }
+
   /// (4.14) and (4.15), S = all blocks.
   void check_decreases() {
     Blocks euclidean, spectral;
@@ -150,11 +156,6 @@ void measure(const CurvatureConfig& config, MeasuredNetwork& model, const Trial&
   series[C_F_of_step].push_back(model.constants().C_F);
   series[C_op_of_step].push_back(model.constants().C_op);
   measure_matrices(matrices_of(config), model, series);
-  for (const auto& [name, D] :
-       {std::pair{"gradient", model.G()}, {"polar", polar_factors(model.G())}}) {
-    const Along at = model.along(D);
-    series[looseness_of(name)].push_back(bound(model.constants(), at) / std::fabs(at.curvature));
-  }
   for (std::uint64_t i = 0; i < config.directions; ++i) {
     const std::string name = "direction " + std::to_string(i) + " at " + std::to_string(step);
     model.along(model.random_direction(trial, name));
@@ -172,21 +173,18 @@ void measure_scaling(const CurvatureConfig& config, const Trial& trial, TrialRec
   const auto scaled = [](std::uint64_t size, double by) {
     return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(size) * by));
   };
-  const auto add = [&](const Sizes& sizes, const std::string& prefix, const char* F,
-                       const char* op) {
+  const auto add = [&](const Sizes& sizes, const std::string& prefix, const char* C_F) {
     trial.check_interrupt();
     const Data data = draw_data(config, sizes, trial, prefix);
     Network<> network = draw_network(config, sizes, trial, prefix);
     for (arma::mat& W : network.W) W *= scaled_norm / operator_norm(W);
     const Constants constants = constants_of(network, pass_of(network, data.A_0, data.Y));
-    series[F].push_back(constants.C_F);
-    series[op].push_back(constants.C_op);
+    series[C_F].push_back(constants.C_F);
   };
   for (const double by : multiples) {
     const std::string at = "x" + std::to_string(by) + "/";
-    add({scaled(config.d, by), scaled(config.width, by), config.n}, "width " + at, C_F_over_width,
-        C_op_over_width);
-    add({config.d, config.width, scaled(config.n, by)}, "n " + at, C_F_over_n, C_op_over_n);
+    add({scaled(config.d, by), scaled(config.width, by), config.n}, "width " + at, C_F_over_width);
+    add({config.d, config.width, scaled(config.n, by)}, "n " + at, C_F_over_n);
   }
   for (auto& [name, values] : series) record.set(name, std::move(values));
 }

@@ -102,13 +102,6 @@ void judge_one_step(const RunRecords& view, const Named& named, Claims& claims);
 /// such a run.
 void judge_advice(const Plan& plan, const Records& records, Claims& claims);
 
-/// Two runs that differ in the mean token and in learning rates only. Null pointers if the plan has
-/// no such pair with this optimizer.
-struct MeanTokenPair {
-  const Run *kept = nullptr, *removed = nullptr;
-  explicit operator bool() const { return kept && removed; }
-};
-MeanTokenPair mean_token_pair(const Plan& plan, const std::string& optimizer);
 /// Mean of the logarithm of a series over layers and over the measured steps from early_steps on,
 /// where it is finite. `names` are names inside a layer: "A.stable_rank".
 double mean_log(const RunRecords& view, const TrialRecord& record,

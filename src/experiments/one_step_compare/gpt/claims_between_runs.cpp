@@ -30,13 +30,9 @@ constexpr double slight = 0.05;
 
 /// The changes of a run, without the learning rates of the optimizers, since each may be tuned.
 Changes without_learning_rates(const Run& run) {
-  Changes out;
-  std::copy_if(run.changes.begin(), run.changes.end(), std::back_inserter(out),
-               [](const auto& change) {
-                 return change.first != "lr-adam" && change.first != "lr-muon" &&
-                        change.first != "lr-polar" && change.first != "lr-sgd";
-               });
-  return out;
+  return changes_without(run, [](const std::string& key) {
+    return key == "lr-adam" || key == "lr-muon" || key == "lr-polar" || key == "lr-sgd";
+  });
 }
 
 void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) {

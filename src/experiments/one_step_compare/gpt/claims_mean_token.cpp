@@ -1,8 +1,6 @@
 // If stable ranks are low because tokens share a mean ([Shallow]), then taking the mean token out
 // must raise st(A) and change what a spectral step gains ([Spectral]). Runs with and without the
 // mean over earlier tokens in the inputs of attention and net.
-#include <algorithm>
-
 #include "core/undefined.hpp"
 #include "experiments/one_step_compare/gpt/claims.hpp"
 
@@ -68,14 +66,14 @@ void judge_single_steps(const Place& place, const MeanTokenPair& pair, const Rec
 
 void judge_losses(const Place& place, const Plan& plan, const Records& records, Claims& claims) {
   for (const std::string optimizer : {"adam", "muon"}) {
-    const MeanTokenPair pair = mean_token_pair(plan, optimizer);
+    const MeanTokenPair pair = plan.mean_token_pair(optimizer);
     judge_pair(beyond(place("loss/" + optimizer,
                             "Without the mean token, the final held-out loss is at most as high (" +
                                 optimizer_label(optimizer) + ")")),
                pair.removed, pair.kept, "needs runs of " + optimizer_label(optimizer),
                compared(at_most(0.0)), records, claims);
   }
-  const MeanTokenPair adam = mean_token_pair(plan, "adam"), muon = mean_token_pair(plan, "muon");
+  const MeanTokenPair adam = plan.mean_token_pair("adam"), muon = plan.mean_token_pair("muon");
   const Statement gain = beyond(place(
       "gain", "Without the mean token, Muon gains less over Adam in the final held-out loss"));
   if (!claims.applies(gain, adam && muon ? "" : "needs runs of Adam and of Muon")) return;
@@ -96,19 +94,6 @@ std::vector<std::string> of_blocks(const Run& run, std::string (*name)(const std
 }
 
 }  // namespace
-
-MeanTokenPair mean_token_pair(const Plan& plan, const std::string& optimizer) {
-  const auto find = [&](const std::string& mean_token) {
-    const auto found = std::find_if(plan.runs.begin(), plan.runs.end(), [&](const Run& run) {
-      const Changes workload = workload_of(run);
-      return run.optimizer == optimizer && run.config.mean_token == mean_token &&
-             run.config.spectral_on == plan.config.spectral_on &&
-             (workload.empty() || (workload.size() == 1 && workload.front().first == "mean-token"));
-    });
-    return found == plan.runs.end() ? nullptr : &*found;
-  };
-  return {find("keep"), find("remove")};
-}
 
 double mean_log(const RunRecords& view, const TrialRecord& record,
                 const std::vector<std::string>& names) {
@@ -147,7 +132,7 @@ void judge_mean_token(const Plan& plan, const Records& records, Claims& claims) 
   const Place place{"spectral/eq-1.8/mean-token/", "Section 1.2.1, with [Shallow] eq. (21)"};
   bool any = false;
   for (const std::string optimizer : {"adam", "muon"}) {
-    const MeanTokenPair pair = mean_token_pair(plan, optimizer);
+    const MeanTokenPair pair = plan.mean_token_pair(optimizer);
     if (!pair) continue;
     any = true;
     judge_ranks({place.prefix + optimizer + "/", place.source}, pair, records, claims);

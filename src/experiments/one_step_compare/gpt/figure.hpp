@@ -17,9 +17,9 @@ void draw(ResultBuilder& out, const Plan& plan);
 /// Whether a run can be compared with the others step by step: it has their size and length.
 bool is_comparable(const Run& run, const Plan& plan);
 
-/// Adam's run with the same settings, except for those of the optimizers: their learning rates and
-/// the matrices that they update. If there is none with the same rate of the embedding, the first
-/// one with another. Null for a run of Adam and for a run without such a partner.
+/// Adam's run with the same settings, except for the optimizers' own: their learning rates and the
+/// matrices that they update. It has the same embedding rate if the plan has such a run. Null for a
+/// run of Adam and for a run without such a partner.
 const Run* adam_for(const Run& run, const Plan& plan);
 
 /// Whether a run follows the advice or does the opposite.

@@ -11,7 +11,7 @@ namespace {
 std::vector<const Run*> halves(const Plan& plan) {
   std::vector<const Run*> out;
   for (const std::string optimizer : {"adam", "muon"}) {
-    const MeanTokenPair pair = mean_token_pair(plan, optimizer);
+    const MeanTokenPair pair = plan.mean_token_pair(optimizer);
     if (pair) out.insert(out.end(), {pair.kept, pair.removed});
   }
   return out;

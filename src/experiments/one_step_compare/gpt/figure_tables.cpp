@@ -12,13 +12,9 @@ namespace {
 
 /// The changes of a run, without what is the optimizer's own: its learning rate and its matrices.
 Changes shared_changes(const Run& run) {
-  Changes out;
-  std::copy_if(run.changes.begin(), run.changes.end(), std::back_inserter(out),
-               [](const auto& change) {
-                 const std::string& key = change.first;
-                 return key != "spectral-on" && (key == "lr-embedding" || !key.starts_with("lr-"));
-               });
-  return out;
+  return changes_without(run, [](const std::string& key) {
+    return key == "spectral-on" || (key.starts_with("lr-") && key != "lr-embedding");
+  });
 }
 
 std::string in_percent(std::vector<double> values) {

@@ -57,9 +57,22 @@ struct Run {
   SequenceShape shape(std::uint64_t vocabulary) const;
 };
 
-/// The changes of a run that change the task: all but the learning rates and the matrices that the
-/// optimizer updates.
+/// The changes of a run, without those whose key satisfies `leaves_out(key)`.
+template <class LeavesOut>
+Changes changes_without(const Run& run, const LeavesOut& leaves_out) {
+  Changes out = run.changes;
+  std::erase_if(out, [&](const auto& change) { return leaves_out(change.first); });
+  return out;
+}
+/// The changes of a run, without learning rates and --spectral-on. Runs with equal ones train the
+/// same model for the same number of steps.
 Changes workload_of(const Run& run);
+/// Two runs with this optimizer that differ in the mean token and in learning rates only. Null
+/// pointers if the plan has no such pair.
+struct MeanTokenPair {
+  const Run *kept = nullptr, *removed = nullptr;
+  explicit operator bool() const { return kept && removed; }
+};
 
 struct Plan {
   GptConfig config;
@@ -67,6 +80,7 @@ struct Plan {
 
   /// The run of this optimizer with exactly these changes, or null.
   const Run* find(const std::string& optimizer, const Changes& changes = {}) const;
+  MeanTokenPair mean_token_pair(const std::string& optimizer) const;
   /// The run that the paper's figures show: Muon, or the first run if there is no Muon.
   const Run& paper_run() const;
 };

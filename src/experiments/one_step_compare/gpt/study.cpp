@@ -70,15 +70,6 @@ Run also_run(const GptConfig& base, const std::string& text) {
   return run;
 }
 
-/// Whether the two runs differ in the mean token and in learning rates only.
-bool is_other_half(const Run& run, const Run& first) {
-  const Changes workload = workload_of(run);
-  return run.optimizer == first.optimizer && workload.size() == 1 &&
-         workload.front().first == "mean-token" &&
-         run.config.mean_token != first.config.mean_token &&
-         run.config.spectral_on == first.config.spectral_on;
-}
-
 void check_run(const Run& run) {
   const GptConfig& c = run.config;
   const std::string where = run.is_main() ? "" : "--also " + run.name + ": ";
@@ -292,8 +283,16 @@ Plan plan_of(const GptConfig& config) {
       if (measured.contains(t)) probed.insert(t);
     }
     run.probed.assign(probed.begin(), probed.end());
-    if (config.one_step && (&run == &plan.runs.front() || is_other_half(run, plan.runs.front())))
-      run.one_step_at = one_step_points_of(config, measured);
+  }
+  if (config.one_step) {
+    // The first run, and the same one without (or with) the mean token.
+    Run& first = plan.runs.front();
+    const MeanTokenPair pair = plan.mean_token_pair(first.optimizer);
+    for (Run& run : plan.runs) {
+      const bool is_of_pair = pair && (&run == pair.kept || &run == pair.removed);
+      if (&run == &first || is_of_pair)
+        run.one_step_at = one_step_points_of(config, {run.measured.begin(), run.measured.end()});
+    }
   }
   return plan;
 }
@@ -347,12 +346,8 @@ double Run::lr() const {
 }
 
 Changes workload_of(const Run& run) {
-  Changes out;
-  std::copy_if(run.changes.begin(), run.changes.end(), std::back_inserter(out),
-               [](const auto& change) {
-                 return change.first != "spectral-on" && !change.first.starts_with("lr-");
-               });
-  return out;
+  return changes_without(
+      run, [](const std::string& key) { return key == "spectral-on" || key.starts_with("lr-"); });
 }
 
 bool Run::follows_advice() const {
@@ -395,6 +390,19 @@ const Run* Plan::find(const std::string& optimizer, const Changes& changes) cons
     return run.optimizer == optimizer && run.changes == changes;
   });
   return found == runs.end() ? nullptr : &*found;
+}
+
+MeanTokenPair Plan::mean_token_pair(const std::string& optimizer) const {
+  const auto find = [&](const std::string& mean_token) {
+    const auto found = std::find_if(runs.begin(), runs.end(), [&](const Run& run) {
+      const Changes workload = workload_of(run);
+      return run.optimizer == optimizer && run.config.mean_token == mean_token &&
+             run.config.spectral_on == config.spectral_on &&
+             (workload.empty() || (workload.size() == 1 && workload.front().first == "mean-token"));
+    });
+    return found == runs.end() ? nullptr : &*found;
+  };
+  return {find("keep"), find("remove")};
 }
 
 const Run& Plan::paper_run() const {

@@ -92,8 +92,8 @@ void count_hadamard(const Trial& trial, TrialRecord& record);
 
 /// sum_i g_i (1 - lambda_i / max lambda)^(2t), where max lambda is the last entry.
 double remaining_error(const arma::vec& lambda, const arma::vec& g, double t);
-/// The smallest integer t >= 0 at which remaining_error is at most `error`; NaN if there is none
-/// up to 1e9. lambda and g (k) are not negative, lambda is ascending.
+/// The first step t = 0, 1, ... at which remaining_error is at most `error`; NaN if it is larger up
+/// to step 1e9. lambda and g (k) are not negative, lambda is ascending.
 double descent_time(const arma::vec& lambda, const arma::vec& g, double error);
 
 /// Expansion (3.6): Sigma = V V'/4 + Lambda^-1 (V V')^(o 2) Lambda^-1 / (4 pi) + (pi - 3) Lambda^2

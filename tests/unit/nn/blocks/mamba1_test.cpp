@@ -2,14 +2,12 @@
 
 #include <cmath>
 
-#include "core/tolerances.hpp"
-#include "nn/blocks/model_row.hpp"
-#include "nn/blocks/perturbed_tensors.hpp"
-#include "nn/blocks/stack.hpp"
+#include "nn/blocks/block_checks.hpp"
 
 namespace mamba1_block_test {
 
 using namespace ranklab;
+using namespace block_checks;
 
 namespace {
 
@@ -22,18 +20,6 @@ ModelSpec spec_of(std::uint64_t d = dim, std::uint64_t state = states) {
   spec.state = state;
   resolve_defaults(spec);
   return spec;
-}
-
-template <class T>
-arma::Mat<T> output(const Block<T>& block, const arma::mat& R, double lambda) {
-  State<T> state;
-  state.Y = arma::conv_to<arma::Mat<T>>::from(R);
-  block.forward(state, lambda);
-  return state.Y;
-}
-
-double relative(const arma::mat& Y, const arma::mat& expected) {
-  return arma::norm(Y - expected, "fro") / arma::norm(expected, "fro");
 }
 
 double silu(double t) {
@@ -119,7 +105,8 @@ TEST_CASE("Mamba-1 block agrees with the matrix of each channel, with and withou
         spec.norm = norm ? "rms" : "none";
         PerturbedTensors<double> tensors;
         const auto block = make_block<double>(spec, tensors);
-        CHECK(relative(output(*block, R, lambda), expected(tensors, R, lambda, gate, norm)) <=
+        CHECK(relative_error<double>(output(*block, R, lambda),
+                                     expected(tensors, R, lambda, gate, norm)) <=
               tolerance::residual<double>);
       }
     }
@@ -127,42 +114,15 @@ TEST_CASE("Mamba-1 block agrees with the matrix of each channel, with and withou
 }
 
 TEST_CASE("Mamba-1 block is causal, and a separate power of two does not change the result") {
-  PerturbedTensors<double> tensors;
-  const auto block = make_block<double>(spec_of(), tensors);
-  arma::mat R = gaussian(dim, 40, "R");
-  const arma::mat Y = output(*block, R, 0.5);
-  State<double> scaled;
-  scaled.Y = R / 1024;
-  scaled.log2_scale = 10;
-  block->forward(scaled, 0.5);
-  CHECK(scaled.log2_scale == 10.0);
-  CHECK(relative(1024 * scaled.Y, Y) <= tolerance::closed_form<double>);
-
-  R.col(26) += 1;
-  const arma::mat Z = output(*block, R, 0.5);
-  CHECK(arma::approx_equal(Y.head_cols(26), Z.head_cols(26), "absdiff", 0.0));
-  for (arma::uword t = 26; t < 40; ++t) CHECK(arma::norm(Y.col(t) - Z.col(t)) > 0);
+  check_causal_and_scaled(spec_of(), 40, 26);
 }
 
 TEST_CASE("Mamba-1 block: single precision agrees with double precision up to rounding") {
-  PerturbedTensors<double> tensors;
-  PerturbedTensors<float> rounded;
-  const arma::mat R = gaussian(64, 150, "R"),
-                  Y = output(*make_block<double>(spec_of(64, 16), tensors), R, 1.0);
-  const auto Z = output(*make_block<float>(spec_of(64, 16), rounded), R, 1.0);
-  CHECK(relative(arma::conv_to<arma::mat>::from(Z), Y) <= tolerance::residual<float>);
+  check_single_precision(spec_of(64, 16));
 }
 
 TEST_CASE("Mamba-1 block: steps and decays far from their initial values give no NaN") {
-  ModelSpec spec = spec_of();
-  PerturbedTensors<double> tensors;
-  const auto block = make_block<double>(spec, tensors);
-  spec.norm = "none";
-  const auto bare = make_block<double>(spec, tensors);
-  for (const double size : {0.0, 1e-200, 1e30}) {
-    CHECK(output(*block, size * gaussian(dim, 70, "R"), 1.0).is_finite());
-    CHECK(output(*bare, size * gaussian(dim, 70, "R"), 1.0).is_finite());
-  }
+  check_stays_finite(spec_of());
 }
 
 TEST_CASE(

@@ -5,13 +5,13 @@
 #include <cmath>
 
 #include "core/text.hpp"
-#include "core/tolerances.hpp"
+#include "nn/blocks/block_checks.hpp"
 #include "nn/blocks/mamba2_by_loops.hpp"
-#include "nn/blocks/model_row.hpp"
 
 namespace mamba2_test {
 
 using namespace ranklab;
+using namespace block_checks;
 using namespace by_loops;
 
 namespace {
@@ -29,18 +29,6 @@ ModelSpec small_spec(const Sizes& sizes = {}) {
   return spec;
 }
 
-template <class T>
-arma::Mat<T> output(const Block<T>& block, const arma::mat& R, double lambda) {
-  State<T> state;
-  state.Y = arma::conv_to<arma::Mat<T>>::from(R);
-  block.forward(state, lambda);
-  return state.Y;
-}
-
-double relative(const arma::mat& Y, const arma::mat& expected) {
-  return arma::norm(Y - expected, "fro") / arma::norm(expected, "fro");
-}
-
 // The sum of the relative deviations over several lambda, for 70 tokens (more than one chunk).
 double deviation(const ModelSpec& spec, const Reading& reading,
                  StateSpace state_space = state_space_by_loops) {
@@ -49,8 +37,8 @@ double deviation(const ModelSpec& spec, const Reading& reading,
   for (const double lambda : {1.0, 0.0, -1.5}) {
     PerturbedTensors<double> tensors;
     const auto block = make_block<double>(spec, tensors);
-    sum += relative(output(*block, R, lambda),
-                    expected_output(tensors, R, lambda, reading, state_space));
+    sum += relative_error<double>(output(*block, R, lambda),
+                                  expected_output(tensors, R, lambda, reading, state_space));
   }
   return sum;
 }
@@ -65,8 +53,8 @@ TEST_CASE("Mamba-2 block agrees with the dense matrix of each head") {
   PerturbedTensors<double> tensors;
   const auto block = make_block<double>(small_spec(), tensors);
   const arma::mat R = gaussian(dim, 70, "R");
-  CHECK(relative(output(*block, R, 1.0),
-                 expected_output(tensors, R, 1.0, {}, state_space_by_matrix)) <=
+  CHECK(relative_error<double>(output(*block, R, 1.0),
+                               expected_output(tensors, R, 1.0, {}, state_space_by_matrix)) <=
         tolerance::residual<double>);
 }
 
@@ -104,8 +92,9 @@ TEST_CASE(
   CHECK(state.log2_scale == 0);
   CHECK(arma::norm(state.Y, "fro") > 0);
   block->forward(shrunk, 0.0);
-  CHECK(relative(arma::conv_to<arma::mat>::from(state.Y),
-                 arma::conv_to<arma::mat>::from(shrunk.Y)) <= tolerance::closed_form<float>);
+  CHECK(relative_error<double>(arma::conv_to<arma::mat>::from(state.Y),
+                               arma::conv_to<arma::mat>::from(shrunk.Y)) <=
+        tolerance::closed_form<float>);
 }
 
 TEST_CASE(
@@ -142,21 +131,7 @@ TEST_CASE("Mamba-2 block agrees with loops without the block's norm, the mixer's
 }
 
 TEST_CASE("Mamba-2 block is causal, and a separate power of two does not change the result") {
-  PerturbedTensors<double> tensors;
-  const auto block = make_block<double>(small_spec(), tensors);
-  arma::mat R = gaussian(dim, 90, "R");
-  const arma::mat Y = output(*block, R, 0.5);
-  State<double> scaled;
-  scaled.Y = R / 1024;
-  scaled.log2_scale = 10;
-  block->forward(scaled, 0.5);
-  CHECK(scaled.log2_scale == 10.0);
-  CHECK(relative(1024 * scaled.Y, Y) <= tolerance::closed_form<double>);
-
-  R.col(66) += 1;
-  const arma::mat Z = output(*block, R, 0.5);
-  CHECK(arma::approx_equal(Y.head_cols(66), Z.head_cols(66), "absdiff", 0.0));
-  for (arma::uword t = 66; t < 90; ++t) CHECK(arma::norm(Y.col(t) - Z.col(t)) > 0);
+  check_causal_and_scaled(small_spec(), 90, 66);
 }
 
 TEST_CASE("Mamba-2 block: single precision agrees with double precision up to rounding") {
@@ -164,24 +139,11 @@ TEST_CASE("Mamba-2 block: single precision agrees with double precision up to ro
   spec.model = "mamba2";
   spec.dim = 64;
   resolve_defaults(spec);
-  PerturbedTensors<double> tensors;
-  PerturbedTensors<float> rounded;
-  const arma::mat R = gaussian(64, 150, "R"),
-                  Y = output(*make_block<double>(spec, tensors), R, 1.0);
-  const auto Z = output(*make_block<float>(spec, rounded), R, 1.0);
-  CHECK(relative(arma::conv_to<arma::mat>::from(Z), Y) <= tolerance::residual<float>);
+  check_single_precision(spec);
 }
 
 TEST_CASE("Mamba-2 block: steps and decays far from their initial values give no NaN") {
-  ModelSpec spec = small_spec();
-  PerturbedTensors<double> tensors;
-  const auto block = make_block<double>(spec, tensors);
-  spec.norm = "none";
-  const auto bare = make_block<double>(spec, tensors);
-  for (const double size : {0.0, 1e-200, 1e30}) {
-    CHECK(output(*block, size * gaussian(dim, 70, "R"), 1.0).is_finite());
-    CHECK(output(*bare, size * gaussian(dim, 70, "R"), 1.0).is_finite());
-  }
+  check_stays_finite(small_spec());
 }
 
 TEST_CASE(

@@ -1,11 +1,9 @@
 #include "nn/layers/mamba1.hpp"
 
-#include <algorithm>
-#include <stdexcept>
-
 #include "nn/blocks/block.hpp"
 #include "nn/blocks/model_row.hpp"
 #include "nn/blocks/stack.hpp"
+#include "nn/layers/given_weights.hpp"
 #include "nn/layers/mixer_checks.hpp"
 
 namespace mamba1_test {
@@ -75,35 +73,6 @@ arma::mat by_loops(Mixer<double>& mixer, const arma::mat& U) {
   return Y;
 }
 
-/// The weights of a mixer for a block of rank-collapse, which has transposed maps and its own norm
-/// before the mixer.
-class Given final : public Tensors<double> {
- public:
-  explicit Given(Mixer<double>& mixer) : weights_(mixer.parameters()) {}
-  arma::mat matrix(const std::string& name, arma::uword, arma::uword, const Start&) override {
-    return at(name).t();
-  }
-  arma::mat columns(const std::string&, arma::uword, arma::uword, const std::vector<std::uint32_t>&,
-                    const Start&) override {
-    throw std::logic_error("a mixer has no table");
-  }
-  arma::vec vector(const std::string& name, arma::uword size, const Start&) override {
-    if (name == "norm.weight") return arma::vec(size, arma::fill::ones);
-    return arma::vectorise(at(name).t());
-  }
-
- private:
-  const arma::mat& at(const std::string& name) const {
-    const std::vector<std::string> names = {
-        "in_proj.weight", "conv1d.weight", "conv1d.bias", "x_proj.weight",  "dt_proj.weight",
-        "dt_proj.bias",   "A_log",         "D",           "out_proj.weight"};
-    const auto found =
-        std::find(names.begin(), names.end(), name.substr(std::string("mixer.").size()));
-    return weights_.at(static_cast<std::size_t>(found - names.begin()))->W;
-  }
-  std::vector<Parameter<double>*> weights_;
-};
-
 }  // namespace
 
 TEST_CASE("Mamba-1 agrees with loops over the recurrence, sequence by sequence") {
@@ -127,7 +96,8 @@ TEST_CASE("Mamba-1 agrees with that of rank-collapse") {
     spec.state = size.n;
     resolve_defaults(spec);
     Mamba1Mixer<double> mixer = mixer_of(size);
-    Given given(mixer);
+    GivenWeights given(mixer, {"in_proj.weight", "conv1d.weight", "conv1d.bias", "x_proj.weight",
+                               "dt_proj.weight", "dt_proj.bias", "A_log", "D", "out_proj.weight"});
     State<double> state;
     state.Y = tokens(size.d).head_cols(length);
     arma::mat normed = state.Y;
