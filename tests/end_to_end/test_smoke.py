@@ -30,6 +30,7 @@ RUNS["escalation"] = "rank-collapse --study escalation --layers 4 --tokens 8 --d
 RUNS["escalation-rate"] = "rank-collapse --study escalation-rate --layers 4 --tokens 8 --dim 16 --heads 2 --trials 8"
 RUNS["eta"] = "rank-collapse --study eta --tokens 12 --dim 4,8 --trials 6"
 RUNS["escalation-lemmas"] = "rank-collapse --study escalation-lemmas --tokens 6 --dim 4,8 --t 0.25,1 --alpha 1,1.5 --trials 6"
+RUNS["spectral-gap"] = "rank-collapse --study spectral-gap --tokens 4,8,16 --dim 4,8 --trials 4"
 RUNS["bounds"] = "rank-collapse --study bounds --tokens 2,4 --dim 2,4 --layers 4 --lambda -10,0,10 --trials 2"
 RUNS["examples sys1"] = "rank-collapse --study examples --layers 40"
 RUNS["examples sys2"] = "rank-collapse --study examples --system sys2 --layers 40"

@@ -10,6 +10,7 @@
 #include "experiments/rank_collapse/examples/config.hpp"
 #include "experiments/rank_collapse/lambda_sweep/config.hpp"
 #include "experiments/rank_collapse/layers/config.hpp"
+#include "experiments/rank_collapse/spectral_gap/config.hpp"
 #include "experiments/rank_collapse/train/config.hpp"
 
 namespace ranklab {
@@ -45,6 +46,10 @@ Experiment rank_collapse_experiment() {
            "the lemmas behind the expected escalation, and doubly stochastic attention ([Shallow] "
            "Lemmas A.2 to A.5, Proposition 2.5, Corollary 2.7)",
            4000, make_escalation_lemmas_study},
+          {"spectral-gap",
+           "second eigenvalues of random stochastic matrices and of attention before training "
+           "([Shallow] Section 2.5)",
+           40, make_spectral_gap_study},
           {"bounds",
            "theorems about mu, checked on random stacks ([LambdaSkip] Theorems 4.1 to 4.3, A.2 to "
            "A.10)",

@@ -402,29 +402,45 @@ void judge_remark(const Plan& plan, const Records& records, Claims& claims) {
                 diversity, within(1, margin), "E[r] by quadrature divided by 1 + alpha^2" + where);
 }
 
-// [Shallow] (20) as an equality, for the first step of a pre-norm block.
-void judge_pre_norm(const Plan& plan, const Records& records, Claims& claims) {
+// One half of [Shallow] (20): the growth, divided by its expectation at every d, has mean 1.
+void judge_growth(const Plan& plan, const Records& records, const char* name,
+                  const Statement& statement, const std::string& expected, Claims& claims) {
   Tally tally;
   double width = 0;
   for (std::size_t k = 0; k < plan.dim.size(); ++k) {
-    const Summary growth = summarize(per_trial(
-        records, [&](const TrialRecord& record) { return at(record, pre_norm_growth, k); }));
+    const Summary growth = summarize(
+        per_trial(records, [&](const TrialRecord& record) { return at(record, name, k); }));
     const double error = standard_error(growth), away = std::abs(growth.mean - 1) / error;
     if (!std::isfinite(error)) continue;
     tally.count(!(away <= tolerance::standard_errors), away);
     width = std::max(width, error);
   }
-  const Statement statement = {"shallow/eq-20", "Section 3.1, eq. (20)",
-                               "E||Y||_F^2 - ||X||_F^2 = ||P(X^) X^||_F^2 for the pre-norm step "
-                               "(19), within " +
-                                   short_number(tolerance::standard_errors) + " standard errors"};
   if (!claims.applies(statement, tally.cases == 0 ? "a standard error requires two draws" : ""))
     return;
   claims.never_violated(statement, tally,
                         "largest distance " + short_number(tally.largest) +
                             " standard errors, which are at most " + short_number(100 * width) +
-                            " % of ||P(X^) X^||_F^2",
+                            " % of " + expected,
                         WorstCase::largest);
+}
+
+// [Shallow] (20) for the first pre-norm block. Its second half as an equality: the rows of LN(Y)
+// have the squared norm d, so the entries of LN(Y) W_1 are N(0, 1), and half of their square is
+// left after ReLU.
+void judge_pre_norm(const Plan& plan, const Records& records, Claims& claims) {
+  const std::string within_errors =
+      ", within " + short_number(tolerance::standard_errors) + " standard errors";
+  judge_growth(
+      plan, records, attention_growth,
+      {"shallow/eq-20", "Section 3.1, eq. (20)",
+       "E||Y||_F^2 - ||X||_F^2 = ||P(X^) X^||_F^2 for the pre-norm step (19)" + within_errors},
+      "||P(X^) X^||_F^2", claims);
+  judge_growth(plan, records, net_growth,
+               {"shallow/eq-20/net", "Section 3.1, eq. (20)",
+                "E||Z||_F^2 > E||Y||_F^2 for the pre-norm block (19): the difference is n d/2 for "
+                "ReLU and normal W_1, W_2 of variance 1/rows" +
+                    within_errors},
+               "n d/2", claims);
 }
 
 }  // namespace

@@ -61,8 +61,9 @@ inline constexpr const char* xi[] = {"xi_1", "xi_2"};
 inline constexpr const char* linear[] = {"linear_1", "linear_2"};
 inline constexpr const char* quadratic[] = {"quadratic_1", "quadratic_2"};
 inline constexpr char rate[] = "rate";
-// Over d, for the pre-norm step (19) at the largest t: (||Y||_F^2 - ||X||_F^2) / ||P(X^) X^||_F^2.
-inline constexpr char pre_norm_growth[] = "pre_norm_growth";
+// Over d, for the pre-norm block (19) at the largest t: (||Y||_F^2 - ||X||_F^2) / ||P(X^) X^||_F^2,
+// and (||Z||_F^2 - ||Y||_F^2) / (n d/2) with a feed-forward net of width 2 d.
+inline constexpr char attention_growth[] = "pre_norm_growth", net_growth[] = "pre_norm_net_growth";
 
 /// Scales the rows and columns of a positive matrix so that they sum to one, by Sinkhorn's
 /// iteration. Throws Failure if it does not converge to rounding.

@@ -127,13 +127,19 @@ TrialRecord redraw(const Plan& plan, const Fixed& fixed, const Trial& trial) {
   std::map<std::string, std::vector<double>> arrays;
   std::vector<arma::mat> W;
   for (std::size_t k = 0; k < plan.dim.size(); ++k) {
-    const std::uint64_t d = plan.dim[k];
-    const double sigma = 1 / std::sqrt(static_cast<double>(d));
-    W.push_back(DrawnTensors<double>(trial, "d=" + std::to_string(d) + "/")
-                    .matrix("W", d, d, Start::normal(sigma)));
+    const std::uint64_t d = plan.dim[k], width = 2 * d;
+    const Start in = Start::normal(1 / std::sqrt(static_cast<double>(d))),
+                out = Start::normal(1 / std::sqrt(static_cast<double>(width)));
+    DrawnTensors<double> tensors(trial, "d=" + std::to_string(d) + "/");
+    W.push_back(tensors.matrix("W", d, d, in));
+    const arma::mat W_1 = tensors.matrix("W_1", d, width, in),
+                    W_2 = tensors.matrix("W_2", width, d, out);
     const PreNormStep& step = fixed.pre_norm[k];
-    arrays[pre_norm_growth].push_back((squared(step.X + W[k].t() * step.PX) - squared(step.X)) /
-                                      squared(step.PX));
+    const arma::mat Y = step.X + W[k].t() * step.PX,
+                    hidden = arma::clamp(W_1.t() * layer_norm(Y), 0.0, arma::datum::inf),
+                    Z = Y + W_2.t() * hidden;
+    arrays[attention_growth].push_back((squared(Y) - squared(step.X)) / squared(step.PX));
+    arrays[net_growth].push_back((squared(Z) - squared(Y)) / (static_cast<double>(Y.n_elem) / 2));
   }
   for (std::size_t c = 0; c < plan.cells.size(); ++c) {
     trial.check_interrupt();

@@ -157,6 +157,37 @@ TEST_CASE("escalation-lemmas: a draw equals the paper's formulas, with projectio
   }
 }
 
+TEST_CASE("escalation-lemmas: the growth of a pre-norm block equals eq. (19), token by token") {
+  const Records records = tiny_records(2);
+  const arma::uword n = 6;
+  const arma::rowvec e(n, arma::fill::value(1 / std::sqrt(static_cast<double>(n))));
+  const std::uint64_t dims[] = {8, 16};
+  for (const std::size_t k : {0u, 1u}) {
+    const arma::uword d = dims[k];
+    const double root = std::sqrt(static_cast<double>(d));
+    const std::string prefix = "d=" + std::to_string(d) + "/";
+    const arma::mat X =
+        (normals(0, prefix + "v", d, 1, 1) * e + normals(0, prefix + "Q", d, n, 1)).t();
+    const auto normalized = [](arma::mat A) {
+      for (arma::uword i = 0; i < A.n_rows; ++i)
+        A.row(i) = (A.row(i) - arma::mean(A.row(i))) / arma::stddev(A.row(i), 1);
+      return A;
+    };
+    const arma::mat X_hat = normalized(X),
+                    P = dense_attention(study::Attention::softmax, X_hat,
+                                        uniforms(prefix + "W_q", d, 1 / root),
+                                        uniforms(prefix + "W_k", d, 1 / root)),
+                    Y = X + P * X_hat * normals(1, prefix + "W", d, d, 1 / root),
+                    scores = normalized(Y) * normals(1, prefix + "W_1", d, 2 * d, 1 / root),
+                    Z = Y + (scores % (scores > 0)) *
+                                normals(1, prefix + "W_2", 2 * d, d, 1 / (root * std::sqrt(2.0)));
+    CHECK(study::at(records[1], study::attention_growth, k) ==
+          close((squared(Y) - squared(X)) / squared(P * X_hat)));
+    CHECK(study::at(records[1], study::net_growth, k) ==
+          close((squared(Z) - squared(Y)) / (0.5 * static_cast<double>(n * d))));
+  }
+}
+
 TEST_CASE("escalation-lemmas: Sinkhorn's scaling of two rows has a closed form") {
   const arma::mat kernel = {{3, 0.5}, {0.25, 7}};
   const double p = 1 / (1 + std::sqrt(0.5 * 0.25 / (3.0 * 7)));
@@ -219,7 +250,8 @@ TEST_CASE("escalation-lemmas: each verdict turns if its number is wrong") {
   turns("shallow/cor-2.7/alpha-1", study::ratio, 0.5);
   turns("shallow/eq-17/symmetric", study::ratio, 0.5);
   turns("shallow/eq-16/doubly-stochastic", study::ratio, 0.5);
-  turns("shallow/eq-20", study::pre_norm_growth, 1.2);
+  turns("shallow/eq-20", study::attention_growth, 1.2);
+  turns("shallow/eq-20/net", study::net_growth, 1.2);
   turns("shallow/eq-26/both-tails/corrected", study::quadratic[0], 4);
   // kappa_1 that grows with d.
   Records growing = records;
