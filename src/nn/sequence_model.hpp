@@ -76,6 +76,7 @@ class SequenceModel {
     return blocks_.at(l).mixer().parameters();
   }
   double lambda(std::uint64_t l) const { return blocks_.at(l).lambda(); }
+  double tau(std::uint64_t l) const { return blocks_.at(l).tau(); }
   /// The output of the mixer of block l, before it is added to the stream R (d, N).
   void branch(std::uint64_t l, const arma::Mat<T>& R, arma::Mat<T>& out) {
     blocks_.at(l).branch(R, out);

@@ -40,6 +40,7 @@ RUNS["train on pixels"] = _TRAIN + " --task pixels --train-size 64 --test-size 1
 RUNS["train on text"] = _TRAIN + " --task text --vocab char --length 8 --model attention,mamba2 --lambda 0,1 --norm layer,mamba2:rms --ffn 32,mamba2:0"
 RUNS["train on patches"] = _TRAIN + " --task patches --train-size 64 --test-size 16 --heads 2 --layers 2,3 --variant post,pre,de-escalated --init alg1,torch --lr-post 0.001,0.0005"
 RUNS["train de-escalated on text"] = _TRAIN + " --task text --length 8 --heads 2 --layers 2 --variant post,pre,de-escalated --mean strict,segment,prefix"
+RUNS["train with several removals"] = _TRAIN + " --task patches --train-size 64 --test-size 16 --heads 2 --layers 2 --variant post,de-escalated --removal end:1,ffn:0.5,ffn:learned,branch:learned"
 RUNS["regression"] = "one-step-compare --trials 40 --m-high 12 --k-high 12 --n-high 24"
 _NETWORK = "one-step-compare --study mlp --d 8 --n 32 --steps 6 --trials 2 --lr-gd 0.001 --lr-spec 0.001"
 RUNS["mlp"] = _NETWORK

@@ -73,6 +73,33 @@ void DeEscalation::backward(arma::Mat<T>& G) const {
                     [&](T* g, T* sum) { remove_mean_backward(*this, G.n_rows, g, sum); });
 }
 
+namespace {
+
+DeEscalation with_tau(DeEscalation of, double tau) {
+  of.tau = tau;
+  return of;
+}
+
+}  // namespace
+
+template <class T>
+void MeanRemoval<T>::forward(const DeEscalation& of, const Parameter<T>& tau, arma::Mat<T>& X) {
+  if (!of.learns_tau) return of.forward(X);
+  mean_ = X;
+  with_tau(of, 1).forward(mean_);
+  mean_ = X - mean_;
+  X -= tau.W(0) * mean_;
+}
+
+template <class T>
+void MeanRemoval<T>::backward(const DeEscalation& of, Parameter<T>& tau, arma::Mat<T>& G) {
+  if (!of.learns_tau) return of.backward(G);
+  tau.G(0) -= arma::dot(G, mean_);
+  with_tau(of, static_cast<double>(tau.W(0))).backward(G);
+}
+
+template class MeanRemoval<float>;
+template class MeanRemoval<double>;
 template void DeEscalation::forward(arma::fmat&) const;
 template void DeEscalation::forward(arma::mat&) const;
 template void DeEscalation::backward(arma::fmat&) const;

@@ -8,6 +8,8 @@
 
 #include <armadillo>
 
+#include "nn/layers/parameter.hpp"
+
 namespace ranklab {
 
 enum class MeanOver { segment, prefix, strict };
@@ -17,10 +19,12 @@ struct DeEscalation {
   // block, `branch` is the normalized inputs of mixer and net.
   enum class At { end, feed_forward, branch };
 
-  double tau = 1;
+  double tau = 1;  // of a learned tau: its initial value
   MeanOver mean = MeanOver::segment;
   At at = At::end;
   arma::uword length = 1;  // tokens of a sequence
+  bool learns_tau = false;
+  double tau_rate = 1;  // of a learned tau: multiplies the learning rate
 
   /// Replaces X (d, N), N a multiple of `length`, by Y.
   template <class T>
@@ -28,6 +32,19 @@ struct DeEscalation {
   /// Replaces the gradient in Y by that in X.
   template <class T>
   void backward(arma::Mat<T>& G) const;
+};
+
+/// De-escalation at one place of a block whose tau, a parameter of one entry, may be learned.
+template <class T>
+class MeanRemoval {
+ public:
+  /// Replaces X (d, N) by Y; of a learned tau, stores what backward() needs.
+  void forward(const DeEscalation& of, const Parameter<T>& tau, arma::Mat<T>& X);
+  /// Replaces the gradient in Y by that in X. Adds to the gradient of a learned tau.
+  void backward(const DeEscalation& of, Parameter<T>& tau, arma::Mat<T>& G);
+
+ private:
+  arma::Mat<T> mean_;  // (d, N): C X
 };
 
 }  // namespace ranklab

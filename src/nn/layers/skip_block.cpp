@@ -11,8 +11,10 @@ SkipBlock<T>::SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> m
     : shape_(shape),
       mixer_(std::move(mixer)),
       lambda_(initial.constant<T>("lambda", 1, 1, shape.lambda)),
+      tau_(initial.constant<T>("tau", 1, 1, shape.de_escalation ? shape.de_escalation->tau : 0)),
       norm1_(shape.norms(), shape.dim, initial.of("norm1")) {
   lambda_.rate = shape.lambda_rate;
+  if (shape.de_escalation) tau_.rate = shape.de_escalation->tau_rate;
   const std::uint64_t d = shape.dim, w = shape.hidden;
   if (w == 0) return;
   net_.emplace(FeedForwardParameters<T>{{shape.norms(), d, initial.of("norm2")},
@@ -36,6 +38,7 @@ std::vector<Parameter<T>*> SkipBlock<T>::parameters() {
   };
   add(mixer_->parameters());
   if (shape_.learns_lambda) out.push_back(&lambda_);
+  if (shape_.de_escalation && shape_.de_escalation->learns_tau) out.push_back(&tau_);
   if (net_) {
     add(net_->norm.parameters());
     out.push_back(&net_->W1);
@@ -94,7 +97,7 @@ template <class T>
 void SkipBlock<T>::branch(const arma::Mat<T>& R, arma::Mat<T>& out) {
   if (!shape_.post) {
     norm1_.forward(R, A_);
-    if (de_escalates(DeEscalation::At::branch)) shape_.de_escalation->forward(A_);
+    remove_mean(DeEscalation::At::branch, mixer_removal_, A_);
   }
   mixer_->forward(shape_.post ? R : A_, out);
 }
@@ -108,7 +111,7 @@ void SkipBlock<T>::forward(const arma::Mat<T>& R, arma::Mat<T>& out, const Colum
   if (columns) look_up(mixed, *columns, to_middle);
   if (shape_.post) {
     norm1_.forward(sum_, middle_);
-    if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->forward(middle_);
+    remove_mean(DeEscalation::At::feed_forward, removal_, middle_);
   }
   forward_net(out);
 }
@@ -122,7 +125,7 @@ void SkipBlock<T>::forward_net(arma::Mat<T>& out) {
     sum_ = c * middle_;
     if (de_escalates(DeEscalation::At::branch)) {
       Am_ = middle_;
-      shape_.de_escalation->forward(Am_);
+      remove_mean(DeEscalation::At::branch, removal_, Am_);
       feed_forward(Am_, sum_);
     } else {
       feed_forward(middle_, sum_);
@@ -130,11 +133,11 @@ void SkipBlock<T>::forward_net(arma::Mat<T>& out) {
     net_->norm.forward(sum_, out);
   } else {
     net_->norm.forward(middle_, Am_);
-    if (de_escalates(DeEscalation::At::branch)) shape_.de_escalation->forward(Am_);
+    remove_mean(DeEscalation::At::branch, removal_, Am_);
     out = c * middle_;
     feed_forward(Am_, out);
   }
-  if (de_escalates(DeEscalation::At::end)) shape_.de_escalation->forward(out);
+  remove_mean(DeEscalation::At::end, removal_, out);
 }
 
 template <class T>
@@ -143,27 +146,27 @@ void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Colum
   const auto at_lambda = [&](const arma::Mat<T>& dout, const arma::Mat<T>& of) {
     if (shape_.learns_lambda) lambda_.G(0) += arma::dot(dout, of);
   };
-  if (de_escalates(DeEscalation::At::end)) shape_.de_escalation->backward(dR);
+  remove_mean_backward(DeEscalation::At::end, removal_, dR);
   // From R+ to R', in place.
   if (net_ && shape_.post) {
     sum_.zeros(dR.n_rows, dR.n_cols);
     net_->norm.backward(dR, sum_);
     const bool at_branch = de_escalates(DeEscalation::At::branch);
     feed_forward_backward(at_branch ? Am_ : middle_, sum_, dR);
-    if (at_branch) shape_.de_escalation->backward(dR);
+    remove_mean_backward(DeEscalation::At::branch, removal_, dR);
     dR += c * sum_;
     if (shape_.lambda_at_both) at_lambda(sum_, middle_);
   } else if (net_) {
     feed_forward_backward(Am_, dR, dA_);
     if (shape_.lambda_at_both) at_lambda(dR, middle_);
     scale(dR, c);
-    if (de_escalates(DeEscalation::At::branch)) shape_.de_escalation->backward(dA_);
+    remove_mean_backward(DeEscalation::At::branch, removal_, dA_);
     net_->norm.backward(dA_, dR);
   }
   // From R' to R.
   const arma::Mat<T>* dmixed = &dR;
   if (shape_.post) {
-    if (de_escalates(DeEscalation::At::feed_forward)) shape_.de_escalation->backward(dR);
+    remove_mean_backward(DeEscalation::At::feed_forward, removal_, dR);
     sum_.zeros(arma::size(dR));
     norm1_.backward(dR, sum_);
     dmixed = &sum_;
@@ -181,7 +184,7 @@ void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Colum
     mixer_->backward(A_, *dmixed, dA_);
     if (dmixed != &dR) dR = *dmixed;
     scale(dR, lambda);
-    if (de_escalates(DeEscalation::At::branch)) shape_.de_escalation->backward(dA_);
+    remove_mean_backward(DeEscalation::At::branch, mixer_removal_, dA_);
     norm1_.backward(dA_, dR);
   }
 }

@@ -53,7 +53,7 @@ class SkipBlock {
   SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> mixer,
             const InitialWeights& initial);
 
-  /// Norms, mixer, [lambda], feed-forward net.
+  /// Norms, mixer, [lambda], [tau], feed-forward net.
   std::vector<Parameter<T>*> parameters();
   Mixer<T>& mixer() { return *mixer_; }
   const Mixer<T>& mixer() const { return *mixer_; }
@@ -65,6 +65,8 @@ class SkipBlock {
   /// The mixer's contribution to the stream, Mix(norm(R)) or Mix(R). Does not prepare backward().
   void branch(const arma::Mat<T>& R, arma::Mat<T>& out);
   double lambda() const { return static_cast<double>(lambda_.W(0)); }
+  /// The fraction of the mean token that is removed; of a learned one, its present value.
+  double tau() const { return static_cast<double>(tau_.W(0)); }
 
   /// Column indices of tokens. After the mixer, tokens are processed independently, unless
   /// de-escalation takes their mean.
@@ -88,6 +90,13 @@ class SkipBlock {
  private:
   void feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out);
   void feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<T>& dout, arma::Mat<T>& dX);
+  /// De-escalates X, or the gradient, if this is its place.
+  void remove_mean(DeEscalation::At at, MeanRemoval<T>& removal, arma::Mat<T>& X) {
+    if (de_escalates(at)) removal.forward(*shape_.de_escalation, tau_, X);
+  }
+  void remove_mean_backward(DeEscalation::At at, MeanRemoval<T>& removal, arma::Mat<T>& G) {
+    if (de_escalates(at)) removal.backward(*shape_.de_escalation, tau_, G);
+  }
   bool de_escalates(DeEscalation::At at) const {
     return shape_.de_escalation && shape_.de_escalation->at == at;
   }
@@ -95,7 +104,8 @@ class SkipBlock {
 
   SkipBlockShape shape_;
   std::unique_ptr<Mixer<T>> mixer_;
-  Parameter<T> lambda_;
+  Parameter<T> lambda_, tau_;
+  MeanRemoval<T> removal_, mixer_removal_;  // the latter from the input of Mix
   AffineNorm<T> norm1_;
   std::optional<FeedForwardParameters<T>> net_;
   arma::Mat<T> A_, middle_, Am_;  // (d, N); middle_ is R'

@@ -76,6 +76,27 @@ TEST_CASE("image model: gradients for every de-escalation, with class token and 
   check_every_de_escalation(image_shape(), image_initial);
 }
 
+TEST_CASE("gradients of a learned tau for every mean and place, in pre-norm blocks too") {
+  for (SequenceShape shape : {language_shape(), image_shape()}) {
+    for (const bool post : {false, true}) {
+      CAPTURE(post);
+      for (const DeEscalation::At at : places) {
+        if (!post && at != DeEscalation::At::branch) continue;
+        CAPTURE(static_cast<int>(at));
+        for (const MeanOver mean : means) {
+          CAPTURE(static_cast<int>(mean));
+          shape.post = post;
+          shape.de_escalation = DeEscalation{
+              .tau = 0.6, .mean = mean, .at = at, .length = shape.length, .learns_tau = true};
+          const InitialWeights& weights = shape.relative ? language_initial : image_initial;
+          CHECK(SequenceModel<double>(shape, weights).parameter("layer1.tau").W(0) == 0.6);
+          check_perturbed(shape, weights);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("both models: gradients without de-escalation, pre-norm and post-norm") {
   for (const bool post : {false, true}) {
     CAPTURE(post);

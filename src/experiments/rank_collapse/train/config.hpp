@@ -27,6 +27,9 @@ struct TrainConfig {
   double tau = 1;
   std::vector<std::string> mean;
   std::string at;
+  // Places and taus such as {"end:1", "ffn:learned"}, one curve for each. Empty: `at` and `tau`.
+  std::vector<std::string> removal;
+  double tau_rate = 10;               // of a learned tau, which starts at `tau`
   std::vector<std::uint64_t> layers;  // L
   std::uint64_t dim = 0, heads = 0;   // d, h
   std::vector<std::string> ffn, norm = {"layer"};

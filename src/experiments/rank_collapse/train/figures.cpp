@@ -23,6 +23,14 @@ std::string mean_name(const std::string& mean) {
                   mean);
 }
 
+std::string removal_name(const Curve& curve) {
+  return word_for({{"end", "end of the block"},
+                   {"ffn", "before the net and its skip"},
+                   {"branch", "before the net only"}},
+                  curve.at) +
+         (curve.learns_tau ? ", learned tau" : ", tau = " + series_number(curve.tau));
+}
+
 }  // namespace
 
 std::string start_name(const std::string& init) {
@@ -55,8 +63,10 @@ std::string skip_label(const Curve& curve) {
 std::string variant_name(const Plan& plan, const Curve& curve) {
   const TrainConfig& c = plan.config;
   if (curve.variant == "pre") return "pre-norm";
-  if (curve.variant == "de-escalated")
-    return c.mean.size() > 1 ? "de-escalated, " + mean_name(curve.mean) : "de-escalated";
+  if (curve.variant == "de-escalated") {
+    return "de-escalated" + (c.mean.size() > 1 ? ", " + mean_name(curve.mean) : "") +
+           (curve.removal.empty() ? "" : ", " + removal_name(curve));
+  }
   std::string name = "post-norm";
   if (c.lr_post.size() > 1) name += ", rate " + series_number(curve.lr);
   if (c.warmup_post.size() > 1) {

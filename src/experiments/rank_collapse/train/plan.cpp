@@ -137,7 +137,7 @@ double rate_of_learned(const std::string& word, double common) {
 
 /// One element of each list.
 struct Choice {
-  std::string model, init, where, variant, mean, lambda;
+  std::string model, init, where, variant, mean, removal, lambda;
   std::uint64_t layers;
   std::optional<double> lr;
   std::optional<std::uint64_t> warmup;
@@ -153,11 +153,32 @@ std::string with_init_and_where(const TrainConfig& c, const Choice& choice) {
          name_part(c.lambda_where.size() > 1, "where=" + choice.where);
 }
 
+const std::vector<std::string> places = {"end", "ffn", "branch"};
+
+/// Sets the place and tau of de-escalation, from a word such as "ffn:0.5" or from --at and --tau.
+void set_removal(const TrainConfig& c, const std::string& word, Curve& curve) {
+  curve.removal = word;
+  curve.at = c.at;
+  curve.tau = c.tau;
+  if (word.empty()) return;
+  const FlagWord parsed = parse_flag_word(word);
+  const std::string value = parsed.value.value_or("");
+  curve.at = parsed.head;
+  curve.learns_tau = value == learned_word;
+  if (!curve.learns_tau) curve.tau = read_number(value);
+  if (!std::count(places.begin(), places.end(), curve.at) || !(curve.tau >= 0 && curve.tau <= 1)) {
+    throw UsageError("--removal: '" + printable_key(word) +
+                     "' is not allowed; allowed: PLACE:TAU with a place of " + joined(places, "|") +
+                     " and a tau from 0 to 1, or learned, as in ffn:0.5");
+  }
+}
+
 Curve curve_of(const TrainConfig& c, const Choice& choice) {
   Curve curve;
   curve.model = choice.model, curve.variant = choice.variant, curve.init = choice.init,
   curve.where = choice.where;
   curve.mean = choice.mean, curve.layers = choice.layers;
+  if (curve.variant == "de-escalated") set_removal(c, choice.removal, curve);
   curve.learns = choice.lambda.starts_with(learned_word);
   curve.lambda = curve.learns ? c.lambda_start : lambda_of(choice.lambda);
   curve.lambda_rate = curve.learns ? rate_of_learned(choice.lambda, c.lambda_rate) : 0;
@@ -167,7 +188,8 @@ Curve curve_of(const TrainConfig& c, const Choice& choice) {
                     lists = with_init_and_where(c, choice);
   std::string rest = name_part(curve.variant != "pre" || c.variant.size() > 1, curve.variant) +
                      depth + lists +
-                     name_part(!curve.mean.empty() && c.mean.size() > 1, "mean=" + curve.mean);
+                     name_part(!curve.mean.empty() && c.mean.size() > 1, "mean=" + curve.mean) +
+                     name_part(!curve.removal.empty(), "removal=" + curve.removal);
   if (choice.lr) rest += name_part(c.lr_post.size() > 1, "lr=" + series_number(*choice.lr));
   if (choice.warmup)
     rest += name_part(c.warmup_post.size() > 1, "warmup=" + std::to_string(*choice.warmup));
@@ -203,16 +225,19 @@ std::vector<std::optional<V>> or_nullopt(const std::vector<V>& list, bool applie
 }
 
 /// Adds the curves of one variant: `post` at each of its learning rates and warm-ups,
-/// `de-escalated` with each mean.
+/// `de-escalated` with each mean and removal.
 void add_variant(const TrainConfig& c, Choice choice, std::vector<Curve>& curves) {
-  const bool post = choice.variant == "post";
-  for (const std::string& mean :
-       choice.variant == "de-escalated" ? c.mean : std::vector<std::string>{""}) {
-    for (const auto lr : or_nullopt(c.lr_post, post)) {
-      for (const auto warmup : or_nullopt(c.warmup_post, post)) {
-        for (const std::string& lambda : c.lambda) {
-          choice.mean = mean, choice.lr = lr, choice.warmup = warmup, choice.lambda = lambda;
-          curves.push_back(curve_of(c, choice));
+  const bool post = choice.variant == "post", removes = choice.variant == "de-escalated";
+  const std::vector<std::string> nothing = {""};
+  for (const std::string& mean : removes ? c.mean : nothing) {
+    for (const std::string& removal : removes && !c.removal.empty() ? c.removal : nothing) {
+      for (const auto lr : or_nullopt(c.lr_post, post)) {
+        for (const auto warmup : or_nullopt(c.warmup_post, post)) {
+          for (const std::string& lambda : c.lambda) {
+            choice.mean = mean, choice.removal = removal, choice.lr = lr, choice.warmup = warmup,
+            choice.lambda = lambda;
+            curves.push_back(curve_of(c, choice));
+          }
         }
       }
     }
@@ -260,7 +285,8 @@ Plan plan_of(const TrainConfig& config) {
       for (const std::string& init : config.init) {
         for (const std::string& where : config.lambda_where) {
           for (const std::string& variant : config.variant) {
-            add_variant(config, {model, init, where, variant, "", "", layers, {}, {}}, plan.curves);
+            add_variant(config, {model, init, where, variant, "", "", "", layers, {}, {}},
+                        plan.curves);
           }
         }
       }
@@ -298,14 +324,16 @@ SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape shape
     shape.final_norm = true;
   }
   if (curve.variant == "de-escalated") {
-    shape.de_escalation = DeEscalation{.tau = c.tau,
+    shape.de_escalation = DeEscalation{.tau = curve.tau,
                                        .mean = curve.mean == "segment"  ? MeanOver::segment
                                                : curve.mean == "strict" ? MeanOver::strict
                                                                         : MeanOver::prefix,
-                                       .at = c.at == "end"   ? DeEscalation::At::end
-                                             : c.at == "ffn" ? DeEscalation::At::feed_forward
-                                                             : DeEscalation::At::branch,
-                                       .length = shape.length};
+                                       .at = curve.at == "end"   ? DeEscalation::At::end
+                                             : curve.at == "ffn" ? DeEscalation::At::feed_forward
+                                                                 : DeEscalation::At::branch,
+                                       .length = shape.length,
+                                       .learns_tau = curve.learns_tau,
+                                       .tau_rate = c.tau_rate};
   }
   return shape;
 }

@@ -24,6 +24,7 @@ void add_curve(ResultBuilder& out, const Plan& plan, const Task& task, const Cur
   for (const char* name :
        {final_train_loss, final_test_loss, final_accuracy, steps_to_90, diverged})
     out.scalar(prefix + name);
+  if (curve.learns_tau) out.series(prefix + learned_tau, "block", 1);
   if (!curve.learns) return;
   for (std::uint64_t l = 1; l <= curve.layers; ++l)
     out.scalar(prefix + learned_lambda + std::to_string(l));

@@ -72,7 +72,8 @@ std::vector<Field> TrainStudy::fields() {
       choice_list_field("lambda-where", c.lambda_where, {"mixer", "both"}, "",
                         "skips that lambda multiplies: the mixer's only, or both of a block"),
       real_field("tau", c.tau, 0.0, 1.0, "tau",
-                 "de-escalated: fraction of the mean token that is removed"),
+                 "de-escalated: fraction of the mean token that is removed; of a learned one, its "
+                 "initial value"),
       or_empty(choice_list_field(
           "mean", c.mean, means, "",
           "de-escalated: tokens in the mean; segment: all, as printed (a causal model would see "
@@ -82,6 +83,13 @@ std::vector<Field> TrainStudy::fields() {
                    "de-escalated: place of the removal; end: end of the block; ffn: before the "
                    "feed-forward net and its skip; branch: "
                    "before the net only (not given: end for images, else ffn)"),
+      numeric(or_empty(text_list_field(
+          "removal", c.removal,
+          "de-escalated: PLACE:TAU, one curve per value, in place of --at and --tau; learned "
+          "trains one tau per block, as in end:1,ffn:0.5,ffn:learned"))),
+      excluding_low(real_field("tau-rate", c.tau_rate, 0.0, 1e6, "",
+                               "learning rate of a learned tau, as a multiple of the weights' "
+                               "rate")),
       or_empty(size_list_field("layers", c.layers, 1, 1000, "L",
                                "number of blocks (not given: the task's default)")),
       or_unset(
@@ -180,13 +188,14 @@ void validate_variants(const TrainConfig& c) {
                        "; its first token sees no other token; allowed: mean");
     }
   }
-  const bool removes_all =
-      c.tau == 1 && c.at == "end" && std::count(c.mean.begin(), c.mean.end(), "segment");
-  if (std::count(c.variant.begin(), c.variant.end(), "de-escalated") && removes_all &&
-      c.is_images() && c.readout == "mean") {
+  if (!c.is_images() || c.readout != "mean") return;
+  for (const Curve& curve : plan_of(c).curves) {
+    if (curve.at != "end" || curve.mean != "segment" || curve.tau != 1) continue;
     throw UsageError(
-        "--tau: 1 is not allowed with --at end, --mean segment and --readout mean, because the "
-        "mean token would be zero; allowed: below 1");
+        (c.removal.empty() ? "--tau: 1 is not allowed with --at end, "
+                           : "--removal: tau = 1 at the end is not allowed with ") +
+        std::string("--mean segment and --readout mean, because the mean token would be zero; "
+                    "allowed: below 1"));
   }
 }
 
@@ -216,7 +225,7 @@ void TrainStudy::validate() const {
   const Plan plan = plan_of(c);
   std::set<std::string> names;
   for (const Curve& curve : plan.curves) {
-    if (curve.variant == "de-escalated" && c.at == "branch" && curve.hidden == 0) {
+    if (curve.at == "branch" && curve.hidden == 0) {
       throw UsageError(
           "--at: branch is not allowed with --ffn 0, which removes the feed-forward net; allowed: "
           "end|ffn");

@@ -23,7 +23,10 @@ struct Curve {
   // "init=torch".
   std::string setting;
   std::string model, variant, init, where, mean;
-  bool learns = false;
+  std::string removal;  // as in --removal; empty if the list is
+  std::string at;       // "" without de-escalation
+  double tau = 0;       // if it is learned: its initial value
+  bool learns_tau = false, learns = false;
   double lambda = 1;       // if it is learned: its initial value
   double lambda_rate = 0;  // learning rate of a learned lambda, relative to that of the weights
   std::uint64_t layers = 2, hidden = 64, steps = 300, warmup = 30;
@@ -81,7 +84,8 @@ inline constexpr char
     final_test_loss[] = "final_test_loss", final_accuracy[] = "final_accuracy",
     diverged[] = "diverged",
     steps_to_90[] = "steps_to_90",  // first step with at least 90 % accuracy on a training batch
-    learned_lambda[] = "learned_lambda.";  // followed by the block, from 1
+    learned_lambda[] = "learned_lambda.";             // followed by the block, from 1
+inline constexpr char learned_tau[] = "learned_tau";  // over blocks, at the end of the run
 // At "start." and "end." of a run (gradients also at "eighth."), over the representations R_0 ...
 // R_L or the blocks 1 ... L.
 inline constexpr char

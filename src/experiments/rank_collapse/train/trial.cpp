@@ -235,6 +235,10 @@ class Training {
       for (std::uint64_t l = 0; l < curve_.layers; ++l)
         scalars_[learned_lambda + std::to_string(l + 1)] = model_.lambda(l);
     }
+    if (curve_.learns_tau) {
+      for (std::uint64_t l = 0; l < curve_.layers; ++l)
+        series_[learned_tau].push_back(finite_ ? model_.tau(l) : undefined);
+    }
     // Values after a divergence are undefined.
     const auto fill = [&](const std::string& name, std::size_t points) {
       series_[name].resize(points, undefined);

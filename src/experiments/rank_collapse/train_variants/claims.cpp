@@ -1,5 +1,6 @@
 // Claims of [Shallow] about post-norm, pre-norm and de-escalated Transformers in training: Figures
-// 6 and 7, and the gradients of Figure 1.
+// 6 and 7, the gradients of Figure 1, the role of attention (Sections 1.3, 4), and tau and its
+// place (Section 3.5).
 //
 // The paper shows curves without numbers. The thresholds for "significant", "slightly" and
 // "similarly" are ours, in nats of training loss.
@@ -67,6 +68,7 @@ class Judge {
       judge_rates(comparison);
       if (!images_) judge_failure(comparison);
       judge_start(comparison);
+      judge_removals(comparison);
     }
     judge_depth(comparisons);
   }
@@ -106,12 +108,15 @@ class Judge {
     return best == comparison.post.end() ? nullptr : *best;
   }
   Place place(const std::string& part) const {
+    if (!plan_.config.removal.empty())
+      return {"shallow/sec-3.5/" + part + "/", "Section 3.5", Kind::beyond};
     return images_
                ? in_figure("shallow/fig-6/" + part + "/", "Section 3.3, Figure 6", {"Figure 6"})
                : in_figure("shallow/fig-7/" + part + "/", "Section 3.4, Figure 7", {"Figure 7"});
   }
   std::string with_mean(const std::string& name, const Curve& curve) const {
-    return name + (plan_.config.mean.size() > 1 ? ",mean=" + curve.mean : "");
+    return name + (plan_.config.mean.size() > 1 ? ",mean=" + curve.mean : "") +
+           (curve.removal.empty() ? "" : ",removal=" + curve.removal);
   }
 
   // Losses ----------------------------------------------------------------------------------------
@@ -119,7 +124,18 @@ class Judge {
   void judge_de_escalated(const Comparison& comparison, const Curve& curve) {
     const Place of = place(with_mean(comparison.name, curve));
     const auto hypothesis = claims_.only_where(leak_of(curve), Claims::Unmet::verdict_alone);
-    const Curve *const same = matching_post(comparison, curve), *const best = best_post(comparison);
+    const Curve* const same = matching_post(comparison, curve);
+    judge_losses(comparison, curve, same, of);
+    if (comparison.pre) judge_branch(comparison, curve, of);
+    if (plan_.config.init.size() < 2) return;
+    if (comparison.pre) judge_share(with_mean(comparison.name, curve), *comparison.pre, curve);
+    if (same) judge_share(with_mean(comparison.name, curve), *same, curve);
+  }
+
+  void judge_losses(const Comparison& comparison, const Curve& curve, const Curve* same,
+                    const Place& of) {
+    const auto hypothesis = claims_.only_where(too_short(comparison), Claims::Unmet::verdict_alone);
+    const Curve* const best = best_post(comparison);
     if (same) {
       claims_.mean(
           reading(of("gap",
@@ -137,7 +153,22 @@ class Judge {
           excess(*best, curve), at_least(clear_gap), losses(*best, curve));
     }
     if (comparison.pre) judge_against_pre(comparison, curve, of);
-    if (comparison.pre) judge_branch(comparison, curve, of);
+  }
+
+  /// Losses of models that all do no better than guessing say nothing about what they can learn.
+  /// Returns that reason, or an empty string.
+  std::string too_short(const Comparison& comparison) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::vector<const Curve*>& curves :
+         {comparison.post, comparison.de_escalated, {comparison.pre}}) {
+      for (const Curve* curve : curves) {
+        if (curve) least = std::min(least, mean_loss(*curve));
+      }
+    }
+    return least > task_.guessing_loss() - clear_gap
+               ? "too few steps: the lowest final training loss is " + nats(least) +
+                     ", and guessing costs " + nats(task_.guessing_loss())
+               : "";
   }
 
   void judge_against_pre(const Comparison& comparison, const Curve& curve, const Place& of) {
@@ -169,6 +200,7 @@ class Judge {
   }
 
   void judge_rates(const Comparison& comparison) {
+    const auto hypothesis = claims_.only_where(too_short(comparison), Claims::Unmet::verdict_alone);
     for (const Curve* whole : comparison.post) {
       for (const Curve* half : comparison.post) {
         if (half->lr != whole->lr / 2 || half->warmup != whole->warmup) continue;
@@ -186,6 +218,7 @@ class Judge {
   void judge_failure(const Comparison& comparison) {
     const Curve* const best = best_post(comparison);
     if (!best) return;
+    const auto hypothesis = claims_.only_where(too_short(comparison), Claims::Unmet::verdict_alone);
     claims_.mean(
         reading(place(comparison.name)(
                     "post-norm-fails",
@@ -222,6 +255,7 @@ class Judge {
     if (!low_post || !high_post) return;
     const std::string depths = std::to_string(shallow.layers) + "-" + std::to_string(deep.layers);
     const auto hypothesis = claims_.only_where(leak_of(high), Claims::Unmet::verdict_alone);
+    const auto learned = claims_.only_where(too_short(deep), Claims::Unmet::verdict_alone);
     claims_.mean(place(with_mean("L=" + depths + shallow.setting, low))(
                      "gap-grows",
                      "The gap in final training loss between post-norm and de-escalated post-norm "
@@ -263,6 +297,78 @@ class Judge {
           WorstCase::smallest);
     }
   }
+
+  /// The sentence is about all starts, so it is judged if there are several.
+  void judge_share(const std::string& name, const Curve& other, const Curve& curve) {
+    const std::string than = other.variant == "pre" ? "pre-norm" : "post-norm";
+    for (const auto& [moment, when] :
+         {std::pair("start", "before training"), {"end", "after training"}}) {
+      const std::string at = std::string(moment) + ".";
+      claims_.mean(reading(Place{"shallow/sec-1.3/" + name + "/", "Sections 1.3, 4"}(
+                               "share-of-" + than + "/" + moment,
+                               "De-escalation does not discount attention: the geometric mean of "
+                               "||A||_F / ||X||_F over blocks is at least that of " +
+                                   than + " " + when),
+                           "a ratio of 1"),
+                   per_trial(records_,
+                             [&](const TrialRecord& record) {
+                               return attention_share(record, curve, other, at);
+                             }),
+                   at_least(1), "ratio to " + than);
+    }
+  }
+
+  // tau and its place -----------------------------------------------------------------------------
+
+  /// Other places with the same tau, and a learned tau against its initial value at the same place.
+  void judge_removals(const Comparison& comparison) {
+    const auto learned = claims_.only_where(too_short(comparison), Claims::Unmet::verdict_alone);
+    for (const Curve* curve : comparison.de_escalated) {
+      if (curve->removal.empty()) continue;
+      const Place of = place(with_mean(comparison.name, *curve));
+      const auto hypothesis = claims_.only_where(leak_of(*curve), Claims::Unmet::verdict_alone);
+      for (const Curve* other : comparison.de_escalated) {
+        if (other == curve) break;
+        if (other->mean != curve->mean || other->at == curve->at) continue;
+        if (other->tau != curve->tau || other->learns_tau || curve->learns_tau) continue;
+        claims_.equivalent(
+            reading(of("like-at-" + other->at,
+                       "The place hardly matters: final training losses differ by less than 0.1 "
+                       "nats from those of the same removal at " +
+                           other->at),
+                    nats(alike)),
+            excess(*other, *curve), alike, losses(*other, *curve));
+      }
+      if (curve->learns_tau) judge_learned(comparison, *curve, of);
+    }
+  }
+
+  void judge_learned(const Comparison& comparison, const Curve& curve, const Place& of) {
+    const auto fixed = std::find_if(comparison.de_escalated.begin(), comparison.de_escalated.end(),
+                                    [&](const Curve* other) {
+                                      return other->mean == curve.mean && other->at == curve.at &&
+                                             !other->learns_tau && other->tau == curve.tau;
+                                    });
+    if (fixed != comparison.de_escalated.end()) {
+      claims_.mean(of("below-fixed",
+                      "Final training loss with a learned tau is below that with tau fixed at its "
+                      "initial value"),
+                   excess(**fixed, curve), positive(), losses(**fixed, curve));
+    }
+    Tally outside;
+    for (const TrialRecord& record : records_) {
+      const auto& taus = record.array(curve.name + "." + learned_tau);
+      const auto [least, most] = std::minmax_element(taus.begin(), taus.end());
+      if (!std::isfinite(*least + *most)) continue;
+      outside.count(!(*least > 0 && *most <= 1), *least);
+      outside.largest = std::max(outside.largest, *most);
+    }
+    claims_.in_every_unit(
+        of("tau-in-range", "A learned tau stays in (0, 1], the range of eq. (21), in all blocks"),
+        outside, "learned tau: " + range_text(outside.smallest, outside.largest));
+  }
+
+  // Before training -------------------------------------------------------------------------------
 
   void judge_start(const Comparison& comparison) {
     if (comparison.post.empty()) return;

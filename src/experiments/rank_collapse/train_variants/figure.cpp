@@ -18,14 +18,15 @@ std::string variant_key(const Plan& plan, const Curve& curve) {
   if (curve.variant == "post" && c.warmup_post.size() > 1)
     key += ", warm-up " + std::to_string(curve.warmup);
   if (!curve.mean.empty() && c.mean.size() > 1) key += ", " + curve.mean + " mean";
+  if (!curve.removal.empty()) key += ", " + curve.removal;
   return key;
 }
 
 /// Pre-norm is blue, post-norm vermilion and de-escalated green in every figure. Further learning
-/// rates and means get other colors.
+/// rates, means and removals get other colors.
 int color_of_variant(const Plan& plan, const Curve& curve) {
   static const std::map<std::string, std::vector<int>> colors = {
-      {"pre", {0}}, {"post", {1, 4, 3, 6}}, {"de-escalated", {2, 5}}};
+      {"pre", {0}}, {"post", {1, 4, 3, 6}}, {"de-escalated", {2, 5, 3, 4, 6, 9, 12}}};
   std::vector<std::string> keys;  // of the curve's variant
   for (const Curve& each : plan.curves) {
     const std::string key = variant_key(plan, each);
@@ -70,6 +71,21 @@ class VariantFigures {
     add_loss_curves("Held-out loss",
                     [](const Curve& curve) { return curve.name + "." + later_test_loss; });
     out_.columns(2);
+  }
+
+  /// Every learned tau at the largest depth.
+  void add_learned_taus() {
+    std::vector<const Family*> learned;
+    for (const Family& family : families_) {
+      if (deepest_of(family).learns_tau) learned.push_back(&family);
+    }
+    if (learned.empty()) return;
+    PanelBuilder panel =
+        out_.panel("Learned tau after training" + depth_words() + where_, {"block"}, {"tau"});
+    for (const Family* family : learned) {
+      panel.curve(deepest_of(*family).name + "." + learned_tau, family->name,
+                  trials_look(LineStyle::line, family->color));
+    }
   }
 
   /// Tokens, gradients and attention branches at the largest depth: many noisy curves, so that each
@@ -183,6 +199,44 @@ class VariantFigures {
   std::string prefix_, where_;
 };
 
+/// Attention's share in the de-escalated curves, relative to pre-norm and post-norm, one place for
+/// each start and depth.
+void add_shares(ResultBuilder& out, const Plan& plan) {
+  const auto find = [&](const std::string& variant, const Curve& like) {
+    const auto found = std::find_if(plan.curves.begin(), plan.curves.end(), [&](const Curve& each) {
+      return each.variant == variant && each.layers == like.layers && each.setting == like.setting;
+    });
+    return found == plan.curves.end() ? nullptr : &*found;
+  };
+  for (const auto& [variant, title] : {std::pair("pre", "pre-norm"), {"post", "post-norm"}}) {
+    std::vector<std::pair<const Curve*, const Curve*>> pairs;
+    std::vector<std::string> names;
+    for (const Curve& curve : plan.curves) {
+      const Curve* const other = find(variant, curve);
+      if (curve.variant != "de-escalated" || !other) continue;
+      pairs.emplace_back(&curve, other);
+      names.push_back(curve.init + ", " + std::to_string(curve.layers));
+    }
+    if (pairs.empty()) continue;
+    std::vector<double> places(pairs.size());
+    std::iota(places.begin(), places.end(), 1.0);
+    PanelBuilder panel = out.panel("Attention's share, de-escalated over " + std::string(title),
+                                   Axis{"initial weights, number of blocks", Scale::linear, names},
+                                   log_axis("ratio of ||A|| / ||X||, mean over blocks"));
+    for (const auto& [moment, when, color, offset] :
+         {std::tuple("start.", "before training", 6, -0.15), {"end.", "after training", 3, 0.15}}) {
+      const std::string name = "share_of_" + std::string(title) + "." + moment + "by_setting";
+      out.series(name, "place", places,
+                 [pairs, at = std::string(moment)](const TrialRecord& record, std::size_t i) {
+                   return attention_share(record, *pairs[i].first, *pairs[i].second, at);
+                 });
+      panel.curve(name, when, trials_look(LineStyle::points, color, offset));
+    }
+    panel.line(1, "no discount").group("share");
+  }
+  out.columns(1);
+}
+
 }  // namespace
 
 void draw_variants(ResultBuilder& out, const Plan& plan, const Task& task) {
@@ -191,10 +245,13 @@ void draw_variants(ResultBuilder& out, const Plan& plan, const Task& task) {
     if (std::find(settings.begin(), settings.end(), curve.setting) == settings.end())
       settings.push_back(curve.setting);
   }
+  const bool compares_starts = plan.config.init.size() > 1;
+  if (compares_starts) add_shares(out, plan);
   for (const std::string& setting : settings) {
     VariantFigures figures(out, plan, task, setting);
-    if (setting != settings.front()) out.next_figure("Losses" + figures.where());
+    if (compares_starts || setting != settings.front()) out.next_figure("Losses" + figures.where());
     figures.add_losses();
+    figures.add_learned_taus();
     figures.add_details();
   }
   out.note(

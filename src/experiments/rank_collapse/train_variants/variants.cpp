@@ -1,5 +1,7 @@
 #include "experiments/rank_collapse/train_variants/variants.hpp"
 
+#include <cmath>
+
 #include "experiments/rank_collapse/train_lambdas/lambdas.hpp"
 
 namespace ranklab::train {
@@ -30,6 +32,15 @@ const Purpose& comparison_of_variants() {
           },
       .draw = draw_variants};
   return purpose;
+}
+
+double attention_share(const TrialRecord& record, const Curve& curve, const Curve& other,
+                       const std::string& moment) {
+  const auto& own = record.array(curve.name + "." + moment + branch_ratio);
+  const auto& others = record.array(other.name + "." + moment + branch_ratio);
+  double sum = 0;
+  for (std::uint64_t l = 1; l < curve.layers; ++l) sum += std::log(own[l] / others[l]);
+  return std::exp(sum / static_cast<double>(curve.layers - 1));
 }
 
 }  // namespace ranklab::train

@@ -8,6 +8,11 @@ namespace ranklab::train {
 
 const Purpose& comparison_of_variants();
 
+/// ||A||_F / ||X||_F of `curve` divided by that of `other`, the geometric mean over the blocks from
+/// the second on, at a moment ("start."). At the first block, all variants have the same input.
+double attention_share(const TrialRecord& record, const Curve& curve, const Curve& other,
+                       const std::string& moment);
+
 /// Claims of [Shallow] about the variants (claims.cpp).
 void judge_variants(const Plan& plan, const Task& task, const Records& records, Claims& claims);
 /// Losses; tokens and gradients are further figures (figure.cpp).

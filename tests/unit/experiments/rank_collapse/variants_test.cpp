@@ -2,9 +2,11 @@
 // them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "core/error.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 #include "experiments/rank_collapse/train_variants/variants.hpp"
 #include "io/atomic_file.hpp"
@@ -42,7 +44,7 @@ TrainConfig text_config(const std::string& file) {
 }
 
 struct CurveValues {
-  double loss = 1, excess = 0, branch = 1, gradient_of_first = 1, last_cosine = 0.96;
+  double loss = 1, excess = 0, branch = 1, gradient_of_first = 1, last_cosine = 0.96, tau = 0.5;
 };
 
 class Judged {
@@ -54,8 +56,8 @@ class Judged {
     REQUIRE_MESSAGE(values_.contains(curve), curve);
     return values_.at(curve);
   }
-  /// A claim and its verdict; the id omits "shallow/".
-  Claim claim(const std::string& id) const {
+  /// The claims in the order in which they are judged.
+  std::vector<Claim> claims() const {
     Records records(3);
     for (const train::Curve& curve : plan_.curves) {
       const CurveValues& values = values_.at(curve.name);
@@ -65,9 +67,12 @@ class Judged {
         records[t].set(prefix + final_train_loss,
                        values.loss + 0.0003 * static_cast<double>(t * t));
         records[t].set(prefix + future_excess, values.excess);
+        if (curve.learns_tau)
+          records[t].set(prefix + learned_tau, {1, std::vector<double>{0.5, values.tau}[t % 2]});
         for (const std::string& moment : moments) {
-          std::vector<double> branch(curve.layers, values.branch), gradients = blocks,
-                                                                   cosines = representations;
+          std::vector<double> branch(curve.layers,
+                                     values.branch * (1 + 0.001 * static_cast<double>(t))),
+              gradients = blocks, cosines = representations;
           branch.front() = curve.variant == "pre" ? 0.1 : 0.05;  // the first block does not count
           gradients.front() = values.gradient_of_first;
           cosines.back() = values.last_cosine;
@@ -80,7 +85,16 @@ class Judged {
     }
     Claims claims;
     judge_variants(plan_, task_, records, claims);
-    for (const Claim& claim : claims.list()) {
+    return claims.list();
+  }
+  bool has(const std::string& id) const {
+    const std::vector<Claim> all = claims();
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Claim& claim) { return claim.id == "shallow/" + id; });
+  }
+  /// A claim and its verdict; the id omits "shallow/".
+  Claim claim(const std::string& id) const {
+    for (const Claim& claim : claims()) {
       if (claim.id == "shallow/" + id) return claim;
     }
     FAIL("no claim " << id);
@@ -127,6 +141,91 @@ TEST_CASE("the gap is judged at the same rate, wherever that rate is in the list
   judged["attention,post,L=3,lr=0.001"].loss = 1.3;
   CHECK(judged("fig-6/L=3/gap") == Verdict::holds);
   CHECK(judged("fig-6/L=3/gap-at-best") == Verdict::fails);
+}
+
+TEST_CASE("losses are not compared if no variant is below guessing by a tenth of a nat") {
+  Judged judged(images_config());
+  const double guessing = std::log(10.0);
+  const std::vector<std::string> curves = {"attention,post,L=3,lr=0.001",
+                                           "attention,post,L=3,lr=0.0005", "attention,pre,L=3"};
+  for (const std::string& curve : curves) judged[curve].loss = guessing + 0.3;
+  const std::string own = "attention,de-escalated,L=3";
+  judged[own].loss = guessing - 0.11;
+  CHECK(judged("fig-6/L=3/gap") == Verdict::holds);
+  CHECK(judged("fig-6/L=3,lr=0.001/half-the-rate") != Verdict::not_applicable);
+  judged[own].loss = guessing - 0.09;
+  for (const char* id : {"gap", "gap-at-best", "below-pre-norm"})
+    CHECK(judged("fig-6/L=3/" + std::string(id)) == Verdict::not_applicable);
+  CHECK(judged("fig-6/L=3,lr=0.001/half-the-rate") == Verdict::not_applicable);
+  CHECK(judged("fig-6/L=3/attention-not-discounted/start") != Verdict::not_applicable);
+  CHECK(judged("fig-6/L=6/below-pre-norm") != Verdict::not_applicable);
+}
+
+TEST_CASE("removals: places are compared at the same tau, and a learned tau with its start") {
+  TrainConfig config = images_config();
+  config.lr_post = {};
+  config.layers = {3};
+  config.tau = 0.5;
+  config.removal = {"end:0.5", "ffn:1", "ffn:0.5", "ffn:learned"};
+  Judged judged(config);
+  const std::string curve = "attention,de-escalated,L=3,removal=", id = "sec-3.5/L=3,removal=";
+  CHECK(judged(id + "ffn:1/gap") == Verdict::fails);
+  judged[curve + "ffn:1"].loss = 0.7;
+  CHECK(judged(id + "ffn:1/gap") == Verdict::holds);
+  CHECK(judged(id + "ffn:1/below-pre-norm") == Verdict::holds);
+  CHECK_FALSE(judged.has(id + "ffn:1/like-at-end"));
+  CHECK_FALSE(judged.has(id + "ffn:learned/like-at-end"));
+  CHECK(judged(id + "ffn:0.5/like-at-end") == Verdict::holds);
+  judged[curve + "ffn:0.5"].loss = 0.8;
+  CHECK(judged(id + "ffn:0.5/like-at-end") == Verdict::fails);
+  CHECK(judged(id + "ffn:learned/below-fixed") == Verdict::fails);
+  judged[curve + "ffn:learned"].loss = 0.75;
+  CHECK(judged(id + "ffn:learned/below-fixed") == Verdict::holds);
+  CHECK(judged(id + "ffn:learned/tau-in-range") == Verdict::holds);
+  for (const double outside : {0.0, 1.01}) {
+    judged[curve + "ffn:learned"].tau = outside;
+    CHECK(judged(id + "ffn:learned/tau-in-range") == Verdict::fails);
+  }
+}
+
+TEST_CASE("removals: each word sets a place and a tau; without words --at and --tau do") {
+  TrainConfig config = images_config();
+  config.variant = {"de-escalated"};
+  config.layers = {3};
+  config.tau = 0.25;
+  config.at = "ffn";
+  REQUIRE(plan_of(config).curves.size() == 1);
+  CHECK(plan_of(config).curves[0].at == "ffn");
+  CHECK(plan_of(config).curves[0].tau == 0.25);
+  config.removal = {"branch:learned", "end:1"};
+  const std::vector<train::Curve> curves = plan_of(config).curves;
+  REQUIRE(curves.size() == 2);
+  CHECK(curves[0].at == "branch");
+  CHECK(curves[0].tau == 0.25);
+  CHECK(curves[0].learns_tau);
+  CHECK(curves[1].at == "end");
+  CHECK(curves[1].tau == 1);
+  CHECK_FALSE(curves[1].learns_tau);
+  for (const char* word : {"end", "end:", "end:1.1", "end:-0.1", "middle:1", "ffn:learn"}) {
+    config.removal = {word};
+    CHECK_THROWS_AS(plan_of(config), UsageError);
+  }
+}
+
+TEST_CASE("the share of attention is compared over blocks from the second on, if starts differ") {
+  TrainConfig config = images_config();
+  config.lr_post = {};
+  config.init = {"alg1", "torch"};
+  Judged judged(config);
+  const std::string of = "L=3,init=torch", id = "sec-1.3/" + of + "/share-of-";
+  judged["attention,de-escalated," + of].branch = 1.1;
+  CHECK(judged(id + "pre-norm/start") == Verdict::holds);
+  CHECK(judged(id + "post-norm/end") == Verdict::holds);
+  judged["attention,pre," + of].branch = 1.2;
+  CHECK(judged(id + "pre-norm/start") == Verdict::fails);
+  CHECK(judged(id + "post-norm/start") == Verdict::holds);
+  judged["attention,post," + of].branch = 1.2;
+  CHECK(judged(id + "post-norm/end") == Verdict::fails);
 }
 
 TEST_CASE("the gap at the largest depth is compared with the gap at the smallest") {

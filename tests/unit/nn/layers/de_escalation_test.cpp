@@ -74,6 +74,24 @@ TEST_CASE(
   });
 }
 
+TEST_CASE("a learned tau: its gradient is -<G, X C'>, and X gets the same as with a fixed tau") {
+  for_each_variant([](DeEscalation of) {
+    const arma::mat X = drawn(of, "X"), G = drawn(of, "G"), D = de_escalation_matrix(of),
+                    C = (arma::mat(of.length, of.length, arma::fill::eye) - D) / of.tau;
+    Parameter<double> tau{.name = "tau", .W = arma::mat{of.tau}, .G = arma::mat{2.0}};
+    of.learns_tau = true;
+    of.tau = 0.7;  // the initial value, which no longer matters
+    MeanRemoval<double> removal;
+    arma::mat Y = X, dX = G;
+    removal.forward(of, tau, Y);
+    removal.backward(of, tau, dX);
+    CHECK(arma::approx_equal(Y, times(X, D.t()), "absdiff", tolerance::closed_form<double>));
+    CHECK(arma::approx_equal(dX, times(G, D), "absdiff", tolerance::closed_form<double>));
+    CHECK(std::fabs(tau.G(0) - 2 + arma::dot(G, times(X, C.t()))) <=
+          tolerance::closed_form<double> * arma::norm(G, "fro") * arma::norm(X, "fro"));
+  });
+}
+
 TEST_CASE("de-escalation in single precision agrees with double precision") {
   for_each_variant([](const DeEscalation& of) {
     const arma::mat X = drawn(of, "X"), D = de_escalation_matrix(of);
