@@ -67,6 +67,10 @@ inline constexpr char degenerate_rows[] =
     "degenerate_rows";  // number of rows that D set to zero, in all stacks of the trial
 void add_degenerate_rows(TrialRecord& record, std::uint64_t rows);
 
+// mu, or mu / ||Y||_F, counts as vanished if the last layer has less than this share of its value
+// at the input.
+inline constexpr double vanished = 0.1;
+
 // Quantities of a stack ---------------------------------------------------------------------------
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();

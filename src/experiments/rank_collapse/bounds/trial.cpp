@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 
@@ -29,6 +30,26 @@ void judge_halving(double slack, TrialRecord& record) {
     const double mu = std::sqrt(2.0) * std::sin(std::atan(std::tan(start) * std::exp2(-K)) / 2);
     compare_selective(norms, K, mu, true, slack, record);
   }
+}
+
+// Lemmas A.1 and A.5, the step of Theorem A.8, and W with ||W||_F > 1 whose powers vanish.
+void judge_norm_examples(double slack, TrialRecord& record) {
+  judge_product(arma::rowvec{0, 1}, arma::vec{1, 0}, slack, record);
+  // y_2'S y_1 = cos 60 + 4 sin 60, so row 2 of M Y has norm 4.55 > 2^(3/2).
+  const double angle = 60 * arma::datum::pi / 180;
+  const arma::mat Y = {{1, std::cos(angle)}, {0, std::sin(angle)}}, S = {{1, -4}, {4, 1}};
+  judge_scales(Y, arma::trimatl(arma::mat(Y.t() * S * Y)), S, slack, record);
+  LtiLogs kept;  // W = e_1 e_1', Y^0 = e_1: all norms are 1
+  kept.N = 2;
+  kept.k = 1;
+  judge_step_A_8(kept, slack, record);
+  LtiLogs vanishing;  // W^k of ((1/2, 0), (2, 1/2)) at k = 32, Y^0 = e_1 with mu = 1 / sqrt 2
+  vanishing.N = 2;
+  vanishing.k = 32;
+  vanishing.frobenius = 32 * std::log(4.5) / 2;
+  vanishing.mu_start = std::log(0.5) / 2;
+  vanishing.mu = std::log(127.0) - std::log(2.0) / 2 - 32 * std::log(2.0);
+  judge_norm_needed(vanishing, record);
 }
 
 }  // namespace
@@ -61,6 +82,7 @@ TrialRecord worked_examples() {
   compare(record, thm_4_3::lemma_A_4, 0.1 * arma::dot(y_1, y_2), arma::as_scalar(y_2.t() * S * y_1),
           slack);
   judge_halving(slack, record);
+  judge_norm_examples(slack, record);
   return record;
 }
 
@@ -80,6 +102,8 @@ TrialRecord all_parts(const BoundsConfig& config, const Trial& trial) {
     for (const LtiTheorem& theorem : {thm_A_7, thm_A_8})
       judge_lti<T>(config, theorem, sizes, trial, record);
     judge_pure_selective<T>(config, sizes, trial, record);
+    judge_products(sizes, trial, record);
+    judge_skewed<T>(config, sizes, trial, record);
   }
   return record;
 }
@@ -91,10 +115,13 @@ TrialRecord run_trial(const BoundsConfig& config, bool single_precision, const T
 }
 
 void judge(const BoundsConfig& config, const Records& records, Claims& claims) {
+  judge_lemma_A_1(records, claims);
   judge_theorem_4_1(config, records, claims);
   judge_theorem_4_2(config, records, claims);
   judge_theorem_4_3(records, claims);
   judge_theorem_A_3(records, claims);
+  judge_lemma_A_5(records, claims);
+  judge_lemma_A_6(records, claims);
   for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) judge_lti_theorem(theorem, records, claims);
   judge_theorem_A_10(records, claims);
 }
