@@ -140,12 +140,13 @@ void judge_lemma_A_6(const Records& records, Claims& claims) {
       "the proof bounds ||I - 11'/N|| by sqrt N and then drops the factor; ||I - 11'/N||_2 "
       "= 1 does not need it; worked example: W = ((1, 0), (0, 0)), Y^0 = (1, 0)'");
   judge_counted(step_A_8.corrected, records, claims);
-  judge_counted(norm_needed, records, claims,
-                "W scaled to ||W||_F = 1.5; ||W||_F < 1 is sufficient for mu to vanish, but not "
-                "necessary: with one causal W for all layers, mu vanishes if its diagonal K[0] is "
-                "below 1; worked example: W = ((1/2, 0), (2, 1/2)), ||W||_F = 2.1, W^k = 2^-k ((1, "
-                "0), (4k, 1))",
-                "M or mu is 0 in every stack");
+  judge_counted(
+      norm_needed, records, claims,
+      "W scaled to ||W||_F = 1.5; ||W||_F < 1 is sufficient for mu to vanish, but not "
+      "necessary: with one causal W for all layers, mu vanishes if its diagonal |K[0]| is "
+      "below 1; worked example: W = ((1/2, 0), (2, 1/2)), ||W||_F = 2.1, W^k = 2^-k ((1, "
+      "0), (4k, 1))",
+      "M or mu is 0 in every stack");
 }
 
 }  // namespace ranklab::bounds

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/chosen_skip.hpp"
 #include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
@@ -74,6 +75,8 @@ TrialRecord worked_examples() {
       layer_of({{1, 0}, {0, 1}}, {{1, 0}, {2, 1}}, arma::mat(2, 2, arma::fill::eye), -0.9);
   judge_layer(turned, slack, record);
   judge_stack({turned.norms, turned.lambda, 1, turned.mu, turned.mu_next}, {0.04}, slack, record);
+  compare(record, own_lambda::layer.as_printed, 0.04 * turned.mu, turned.mu_next, slack);
+  judge_last_token(16, slack, record);
   // Lemma A.4: two tokens 50 degrees apart, S = W_C W_B' positive definite with eigenvalues 0.1
   // and 1.9, alpha = 1.
   const arma::mat S = {{1, 0.9}, {0.9, 1}};
@@ -94,8 +97,11 @@ template <class T>
 TrialRecord all_parts(const BoundsConfig& config, const Trial& trial) {
   TrialRecord record;
   for (const Sizes sizes : all_sizes(config)) {
-    for (const std::string& model : config.models)
+    for (const std::string& model : config.models) {
       judge_skips<T>(config, model, sizes, trial, record);
+      judge_own_lambdas<T>(config, model, sizes, trial, record);
+    }
+    judge_mamba<T>(config, sizes, trial, record);
     judge_attention<T>(config, sizes, trial, record);
     judge_selective<T>(config, sizes, trial, record);
     judge_pure_attention<T>(config, sizes, trial, record);
@@ -117,6 +123,8 @@ TrialRecord run_trial(const BoundsConfig& config, bool single_precision, const T
 void judge(const BoundsConfig& config, const Records& records, Claims& claims) {
   judge_lemma_A_1(records, claims);
   judge_theorem_4_1(config, records, claims);
+  judge_own_lambda_claims(config, records, claims);
+  judge_remark_claims(records, claims);
   judge_theorem_4_2(config, records, claims);
   judge_theorem_4_3(records, claims);
   judge_theorem_A_3(records, claims);
