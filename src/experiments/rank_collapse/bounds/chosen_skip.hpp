@@ -34,8 +34,8 @@ inline const Statement saves = {
     "condition corrected",
     Kind::beyond};
 
-/// Names of curves over the rates a, for the last sizes: the largest |lambda_k|, and the one
-/// |lambda| for all layers.
+/// Names of curves over 1 - a, for the last sizes: the largest |lambda_k|, and the one |lambda| for
+/// all layers, if it is within the range of --lambda.
 inline constexpr char largest[] = ".largest_own_lambda", single[] = ".one_lambda";
 
 }  // namespace own_lambda

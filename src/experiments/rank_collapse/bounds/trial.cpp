@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/adversarial_inputs.hpp"
 #include "experiments/rank_collapse/bounds/chosen_skip.hpp"
 #include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
@@ -86,6 +87,8 @@ TrialRecord worked_examples() {
           slack);
   judge_halving(slack, record);
   judge_norm_examples(slack, record);
+  // Tokens 1 and -1, with mu = ||Y||_F, become 1 and 2 - 1 = 1, with mu = 0.
+  judge_lti_input({0, -infinity}, record);
   return record;
 }
 
@@ -110,6 +113,7 @@ TrialRecord all_parts(const BoundsConfig& config, const Trial& trial) {
     judge_pure_selective<T>(config, sizes, trial, record);
     judge_products(sizes, trial, record);
     judge_skewed<T>(config, sizes, trial, record);
+    judge_adversarial_inputs<T>(config, sizes, trial, record);
   }
   return record;
 }
@@ -132,6 +136,7 @@ void judge(const BoundsConfig& config, const Records& records, Claims& claims) {
   judge_lemma_A_6(records, claims);
   for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) judge_lti_theorem(theorem, records, claims);
   judge_theorem_A_10(records, claims);
+  judge_adversarial_claims(records, claims);
 }
 
 }  // namespace ranklab::bounds
