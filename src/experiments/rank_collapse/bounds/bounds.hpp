@@ -1,6 +1,7 @@
 // Internal header of the study bounds: what the parts of a trial share, and the functions that turn
 // records into the result. with_skip.hpp and without_skip.hpp declare the theorems, each with its
-// bounds, its part of the trial and its claims.
+// bounds, its part of the trial and its claims. chosen_skip.hpp chooses lambda by Theorem 4.1,
+// norm_lemmas.hpp has the lemmas, and adversarial_inputs.hpp the inputs of Appendix A.13.1.
 //
 // A trial has several parts, and each part draws its own stacks. The curves over the layers come
 // from one representative stack per part, the one with the last sizes in the lists. Theorem 4.3

@@ -17,8 +17,8 @@ namespace ranklab::bounds {
 namespace own_lambda {
 
 inline const Place place = {"lambda-skip/thm-4.1/own-lambda/", "Section 4.1, after Remark 4.1"};
-// Differs from [LambdaSkip]: none in the printed form, which lacks the squares of Definition 4.1.
-// mu_{k+1} >= a mu_k is weaker than mu_{k+1}^2 >= a mu_k^2, because a < 1.
+// The text prints mu_{k+1} >= a mu_k, without the squares of Definition 4.1. This is weaker,
+// because a < 1.
 inline const Misprint layer =
     place.misprint("layer", "mu_{k+1} >= a mu_k if lambda_k^2 > a (S_k C_Mk + |lambda_k|)^2",
                    "mu_{k+1}^2 >= a_k mu_k^2 if also mu_k^2 >= 2 |lambda_k| N sigma_max(C_V) "
