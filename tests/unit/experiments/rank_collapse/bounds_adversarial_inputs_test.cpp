@@ -99,4 +99,14 @@ TEST_CASE("bounds: every stack of a trial has its adversarial input") {
   }
 }
 
+TEST_CASE("bounds: small tokens collapse in attention even if its logits are large otherwise") {
+  BoundsConfig config;
+  config.spec.weight_scale = 30;  // hard attention, which keeps tokens apart, for drawn tokens
+  for (std::uint64_t index = 0; index < 10; ++index) {
+    TrialRecord record;
+    judge_adversarial_inputs<double>(config, {3, 4}, Trial(1, index, 0), record);
+    CHECK(record.tally(adversarial::attention.id).violations == 0);
+  }
+}
+
 }  // namespace bounds_adversarial_inputs_test
