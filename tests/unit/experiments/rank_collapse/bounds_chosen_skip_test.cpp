@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
+#include <vector>
 
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/bounds/given_matrices.hpp"
@@ -234,25 +236,42 @@ TEST_CASE("bounds: the stacks of Remark 4.1 count S, the rate and the range of F
   CHECK(record.tally(prevents.as_printed.id).cases == 8);
   CHECK(record.tally(prevents.corrected.id).cases == 4);
   CHECK(record.tally(prevents.corrected.id).violations == 0);
-  // The largest norm of the 64 mixing matrices at the input.
-  const ModelSpec spec = stack_spec(config, "selective-ssm", {3, 5}, "rows");
+  // The largest norms of the 64 mixing matrices at each input, the strengths that they require, and
+  // the stacks at these strengths.
   const Trial trial(1, 0, 0);
-  const State<double> input = draw_input<double>(spec, trial);
-  double largest = 0, spectral = 0;
-  for (std::uint64_t k = 0; k < 64; ++k) {
-    DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
-    const arma::mat M = make_block_of<BareBlock>(spec, tensors)->mixing_matrix(input);
-    largest = std::max(largest, arma::norm(M, "fro"));
-    spectral = std::max(spectral, arma::norm(M, 2));
+  Tally kept;  // mu(Y^64)^2 over 0.9999^64 mu(Y^0)^2
+  for (const char* drawn : {"gaussian", "cone"}) {
+    ModelSpec spec = stack_spec(config, "selective-ssm", {3, 5}, "rows");
+    spec.input = drawn;
+    std::vector<std::unique_ptr<BareBlock<double>>> blocks;
+    const State<double> input = draw_input<double>(spec, trial);
+    double largest = 0, spectral = 0;
+    for (std::uint64_t k = 0; k < 64; ++k) {
+      DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
+      blocks.push_back(make_block_of<BareBlock>(spec, tensors));
+      const arma::mat M = blocks.back()->mixing_matrix(input);
+      largest = std::max(largest, arma::norm(M, "fro"));
+      spectral = std::max(spectral, arma::norm(M, 2));
+    }
+    const double mu_2 = std::pow(token_spread(input.Y), 2), mix = std::sqrt(5) * largest,
+                 printed = bisection(
+                     [&](double x) { return x * x > 0.9999 * (largest + x) * (largest + x); }),
+                 corrected = bisection([&](double x) {
+                   return mu_2 * (x * x - 0.9999 * (mix + x) * (mix + x)) >=
+                          std::pow(0.9999, -64) * 2 * x * 3 * spectral;
+                 });
+    if (spec.input == "gaussian") {
+      CHECK(record.scalar(lambda_printed) == roughly(printed));
+      CHECK(record.scalar(lambda_corrected) == roughly(corrected));
+    }
+    for (const double lambda : {printed, -printed, corrected, -corrected}) {
+      State<double> state = input;
+      for (const auto& block : blocks) block->forward(state, 1.01 * lambda);
+      kept.count(false, std::pow(token_spread(state.Y), 2) / (std::pow(0.9999, 64) * mu_2));
+    }
   }
-  const double mu_2 = std::pow(token_spread(input.Y), 2), mix = std::sqrt(5) * largest;
-  CHECK(record.scalar(lambda_printed) == roughly(bisection([&](double x) {
-          return x * x > 0.9999 * (largest + x) * (largest + x);
-        })));
-  CHECK(record.scalar(lambda_corrected) == roughly(bisection([&](double x) {
-          return mu_2 * (x * x - 0.9999 * (mix + x) * (mix + x)) >=
-                 std::pow(0.9999, -64) * 2 * x * 3 * spectral;
-        })));
+  CHECK(record.tally(prevents.as_printed.id).smallest == roughly(kept.smallest));
+  CHECK(record.tally(prevents.as_printed.id).largest == roughly(kept.largest));
 }
 
 }  // namespace bounds_chosen_skip_test
