@@ -67,7 +67,7 @@ TEST_CASE("bounds: the rows that Lemma A.1 is judged on include the one that att
 }
 
 TEST_CASE("bounds: no Gaussian row comes below the root of the smallest eigenvalue of BB'") {
-  for (const arma::uword p : {3, 5, 9}) {
+  for (const arma::uword p : {3U, 5U, 9U}) {
     const arma::mat B = gaussian(5, p, ("lemma.B." + std::to_string(p)).c_str());
     const double least = p < 5 ? 0 : std::sqrt(arma::eig_sym(arma::mat(B * B.t())).min());
     TrialRecord record;
