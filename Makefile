@@ -332,7 +332,7 @@ $(PRESETS): build
 
 # Presets that read trained weights, which another preset writes.
 TRAINED := results/lambda-skip-trained.mamba2.safetensors
-lambda-skip-fig01-trained lambda-skip-fig02-trained: $(TRAINED)
+lambda-skip-fig01-trained lambda-skip-fig02-trained lambda-skip-fig03-trained: $(TRAINED)
 $(TRAINED): | build
 	@$(MAKE) --no-print-directory lambda-skip-trained
 
