@@ -65,7 +65,7 @@ StoredActivation activation_of(const Pair& pair, OpenTensors& open) {
 }
 
 StoredMoment moment_in(const Pair& pair, OpenTensors& open) {
-  return {open_second_moment(pair, open), pair.is_packed};
+  return {open_second_moment(pair, open), pair.moment_storage};
 }
 
 // Measures the activation's ranks and checks its gradient against it; false if the activation
@@ -109,9 +109,9 @@ struct LayerOfPair {
 };
 
 // A A' of the pair's features, or its diagonal.
-arma::mat moment_of(const Pair& pair, const Trial& trial, OpenTensors& open) {
+SecondMoment<double> moment_of(const Pair& pair, const Trial& trial, OpenTensors& open) {
   if (pair.second_moment.empty()) return second_moment(activation_of(pair, open), trial);
-  return measure_second_moment(moment_in(pair, open), pair.first_feature, pair.k, trial).read.gram;
+  return moment_in(pair, open).moment(pair.first_feature, pair.k);
 }
 
 // Joins `size` consecutive batches into one, for all disjoint groups of that size.
@@ -121,16 +121,20 @@ Joined join(const Plan& plan, const std::vector<LayerOfPair>& batches, std::size
   std::vector<double> stable_ranks, nuclear_ranks, ratios;
   double samples = 0;
   for (std::size_t first = 0; first + size <= batches.size(); first += size) {
-    arma::mat gradient, moment;
+    arma::mat gradient;
+    SecondMoment<double> moment;
     for (std::size_t b = first; b < first + size; ++b) {
       const Pair& pair = plan.pairs[batches[b].pair];
-      const arma::mat rows = rows_of(gradient_of(pair, open), pair.layers[batches[b].layer]).block,
-                      squares = moment_of(pair, trial, open);
-      gradient = b == first ? rows : gradient + rows;
-      moment = b == first ? squares : moment + squares;
+      arma::mat rows = rows_of(gradient_of(pair, open), pair.layers[batches[b].layer]).block;
+      SecondMoment<double> own = moment_of(pair, trial, open);
+      if (b == first) {
+        gradient = std::move(rows), moment = std::move(own);
+      } else {
+        gradient += rows, add_to(moment, own);
+      }
       samples += static_cast<double>(pair.n);
     }
-    stable_ranks.push_back(stable_rank_of_moment(moment, trial));
+    stable_ranks.push_back(stable_rank_of_moment(moment, [&] { trial.check_interrupt(); }));
     nuclear_ranks.push_back(nuclear_rank(singular_values(gradient)));
     ratios.push_back(nuclear_ranks.back() / stable_ranks.back());
   }
