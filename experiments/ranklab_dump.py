@@ -262,7 +262,9 @@ class _Triangle:
     """The sum of a a' over samples: its lower triangle, in blocks of rows."""
 
     def __init__(self, size, like):
-        self.step, self.size, self.like, self.blocks = max(64, -(-size // 16)), size, like, None
+        # More and smaller blocks would need fewer multiplications, but slower ones.
+        self.step = min(256, max(64, -(-size // 6)))
+        self.size, self.like, self.blocks = size, like, None
 
     def copy(self):
         out = _Triangle(self.size, self.like)

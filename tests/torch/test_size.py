@@ -196,6 +196,29 @@ class SizeTest(RecordingTest):
                 self.assertAlmostEqual(
                     measured[f"weight.{direction}.length"]["mean"] / length, 1, places=3)
 
+    def test_samples_are_copies(self):
+        """The memory of an activation may be used again after the backward pass."""
+        model, x = nn.Linear(400, 30), torch.randn(100, 400)
+        expected = x.t() @ x
+        with ranklab_dump.record(model, self.folder) as recording:
+            model(x).square().mean().backward()
+            x.zero_()
+        matrix, = recording.matrices.values()
+        self.assertIsNotNone(matrix.moment.samples())
+        self.close(matrix.moment.full(), expected)
+
+    def test_drawn_samples_stand_for_all(self):
+        """512 of 2,000 output gradients, as samples and in a triangle."""
+        for outputs in (1100, 1000):
+            model, x = nn.Linear(400, outputs), torch.randn(2000, 400)
+            with ranklab_dump.record(model, self.folder, replace=True) as recording:
+                out = model(x)
+                out.square().mean().backward()
+            matrix, = recording.matrices.values()
+            self.assertEqual(matrix.error_moment.samples() is None, outputs == 1000)
+            squares = float((2 * out / out.numel()).square().sum())
+            self.assertLess(abs(matrix.error_moment.trace() / squares - 1), 0.01)
+
     def test_strata_of_squares(self):
         """Of 4,000 samples 512 are drawn, each as often, and their squares sum to nearly all."""
         random, squares = ranklab_dump._Random(), torch.rand(4000).double() ** 4

@@ -222,10 +222,11 @@ bool PredictedSteps::are_known() const {
   return std::isfinite(joined[static_cast<std::size_t>(Direction::polar)].length);
 }
 
-void predict_steps(const Plan& plan, const Trial& trial,
-                   const std::function<bool(std::size_t, std::size_t)>& usable,
-                   const std::function<double(std::size_t, std::size_t)>& ratio,
-                   TrialRecord& record) {
+JoinedGradients predict_steps(const Plan& plan, const Trial& trial,
+                              const std::function<bool(std::size_t, std::size_t)>& usable,
+                              const std::function<double(std::size_t, std::size_t)>& ratio,
+                              TrialRecord& record) {
+  JoinedGradients out;
   std::map<std::pair<std::string, std::int64_t>, std::vector<std::size_t>> groups;
   std::map<std::string, std::set<std::int64_t>> steps;
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
@@ -258,6 +259,10 @@ void predict_steps(const Plan& plan, const Trial& trial,
     for (std::size_t l = 0; l < layers.size(); ++l) {
       const arma::uvec rows = rows_in(layers[l]);
       const arma::mat G = selected(whole.G, rows);
+      if (are_all(rows, whole.G.n_rows)) {
+        const double norm = arma::norm(G, "fro"), nuclear = arma::dot(G / norm, polar_of_whole);
+        out[{layers[l].name, at.second}] = {batches.pairs, nuclear * nuclear};
+      }
       std::vector<double> packed;
       pack(best_steps(quadratics(G, directions_of(G, polar_of_whole, rows), curvature, rows)),
            packed);
@@ -283,6 +288,7 @@ void predict_steps(const Plan& plan, const Trial& trial,
       record.set(steps_key_of(layers[l].name, at.second), packed);
     }
   }
+  return out;
 }
 
 PredictedSteps predicted_steps(const TrialRecord& record, const std::string& layer,
