@@ -307,8 +307,8 @@ class _Triangle:
 class _Moment:
     """The sum of a a' over samples.
 
-    It keeps copies of the samples as long as they are fewer numbers than a triangle. Then no product
-    is needed. More samples become a triangle.
+    It keeps copies of the samples as long as they are fewer numbers than a triangle. Then no
+    product is needed. More samples become a triangle.
     """
 
     def __init__(self, size, like):
@@ -330,7 +330,10 @@ class _Moment:
         return self.triangle is None and 2 * (self.count + count) <= self.size
 
     def add(self, samples, factor=1, own=False):
-        """samples: samples x size; factor: weight of each a a'; own: nobody else uses them."""
+        """samples: samples x size; factor: weight of each a a'.
+
+        own: the samples are a copy already.
+        """
         if factor > 0 and self.holds(len(samples)):
             samples = samples.to(self.dtype(), copy=not own)
             self.keep(samples if factor == 1 else samples.mul_(factor ** 0.5))
@@ -342,7 +345,7 @@ class _Moment:
         self.count += len(samples)
 
     def own_triangle(self):
-        """The triangle, which nobody else uses and which contains all samples."""
+        """The triangle, not shared with other moments, with all samples in it."""
         if self.triangle is None:
             self.triangle = _Triangle(self.size, self.empty)
         elif self.lent:

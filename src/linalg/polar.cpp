@@ -302,8 +302,8 @@ Polar<T> polar_factor(const arma::Mat<T>& G, double relative_tolerance) {
   return {std::move(iterate->X), nuclear_norm, lacks_one ? rank - 1 : rank, iterate->steps};
 }
 
-// X = Q R by two Cholesky factorizations: of X'X, and of Q'Q for the Q of the first one, whose error
-// grows with the square of the condition number. Then polar(X) = Q polar(R).
+// X = Q R by two Cholesky factorizations: of X'X, and of Q'Q for the Q of the first one. The error
+// of that Q grows with the square of the condition number. Then polar(X) = Q polar(R).
 arma::mat polar_factor_of_long(const arma::mat& G) {
   if (G.is_square() || G.is_empty() || !G.is_finite()) return polar_factor(G).factor;
   constexpr double largest_defect = 0.1;

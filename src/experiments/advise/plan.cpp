@@ -209,6 +209,14 @@ void plan_source(const Source& source, const Cut& cut, const std::vector<std::st
   }
 }
 
+// Rows of the matrix that holds a second moment in memory: k x k, k x 1, or samples.
+double moment_rows(const Pair& pair) {
+  return static_cast<double>(pair.diagonal ? 1
+                             : pair.moment_storage == MomentStorage::samples
+                                 ? std::min(pair.n, pair.k)
+                                 : pair.k);
+}
+
 // Bytes of memory that a compressed archive may hold while a tensor in it is read.
 double inflated_bytes(const std::string& address, double elements) {
   return address.find(".npz") == std::string::npos
@@ -300,7 +308,7 @@ Estimate estimate_of(const Plan& plan) {
     for (const Layer& layer : pair.layers) m += static_cast<double>(layer.m);
     const auto k = static_cast<double>(pair.k);
     double& bytes = of_batches[{pair.layers.front().name, pair.when.step}];
-    bytes += 8 * (2 * m * k + k * (pair.diagonal ? 1 : k) + m * m);
+    bytes += 8 * (2 * m * k + k * moment_rows(pair) + m * m);
     cost.bytes = std::max(cost.bytes, bytes + 8 * (m * m + k * k + 4 * m * k));
     // Two singular value decompositions (alone and joined), and three forms per batch and
     // direction.
@@ -316,11 +324,11 @@ Estimate estimate_of(const Plan& plan) {
       constexpr double lanczos_steps = 100;
       const bool recorded = !pair.second_moment.empty();
       const double vectors = 8 * lanczos_steps * (recorded ? k : side);
-      const double matrix = recorded ? 24 * k * (pair.diagonal ? 1 : k)
+      const double matrix = recorded ? 24 * k * moment_rows(pair)
                                      : streamed_gram_bytes(pair.k, pair.n) +
                                            inflated_bytes(pair.activation, k * n * stack);
       cost.bytes = std::max(cost.bytes, matrix + vectors);
-      cost.flops += recorded ? 2 * lanczos_steps * k * (pair.diagonal ? 1 : k)
+      cost.flops += recorded ? 2 * lanczos_steps * k * moment_rows(pair)
                              : side * side * length + 2 * lanczos_steps * side * side;
       if (pair.has_gradient()) {
         double m = 0;
@@ -335,7 +343,7 @@ Estimate estimate_of(const Plan& plan) {
         if (pair.when.batch >= 0) {
           constexpr double sizes = 4;
           cost.flops += sizes * (recorded ? k * k : k * k * n);
-          cost.bytes = std::max(cost.bytes, matrix + 8 * 3 * k * (pair.diagonal ? 1 : k));
+          cost.bytes = std::max(cost.bytes, matrix + 8 * 3 * k * moment_rows(pair));
         }
       }
     }
