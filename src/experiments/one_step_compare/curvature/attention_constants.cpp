@@ -201,6 +201,7 @@ void judge_attention(const Records& records, Claims& claims) {
                         threshold),
                 growth(name), at_most(largest_growth), "exponent, from 16 to 256");
   }
+  if (records.empty()) return;
   // The examples are the same in every trial.
   for (const auto& [statement, name] : {std::pair{&slope_and_width.as_printed, two_sided_by_width},
                                         {&slope_and_length, one_sided_by_length},
