@@ -2,7 +2,9 @@
 """Measures the rows of rows.py, and writes a result that `ranklab plot` draws.
 
     bench.py [--build build] [--out results/bench/bench.json] [--full | --tiny] [--rows NAME,...]
-    bench.py --markdown results/bench/bench.json     the README's table; with --all, of all rows
+    bench.py --markdown results/bench/bench.json   the README's table; --all: all rows, --growth
+
+--full measures all rows, and how the cost of each study grows with its main parameter.
 
 A missed target is not an error, because machines are shared and noisy. A peer that computes other
 numbers than ranklab is one: exit 1.
@@ -15,8 +17,9 @@ import sys
 import tempfile
 import time
 
+from growth import SWEEPS, TINY_SWEEPS, measure_sweep
 from measure import Disagreement, Peers, Program, measure_row
-from result import bench_result, markdown_table, text_table
+from result import bench_result, growth_table, markdown, markdown_table, text_table
 from rows import ROWS, TINY
 
 HEADLINE = ["work", "ranklab", "peer", "peer / ranklab", "of the limit", "MB"]
@@ -24,7 +27,7 @@ HEADLINE = ["work", "ranklab", "peer", "peer / ranklab", "of the limit", "MB"]
 
 def selected_rows(options):
     rows = TINY if options.tiny else [row for row in ROWS if options.full or not row.full]
-    if options.rows:
+    if options.rows is not None:
         named = {row.name: row for row in ROWS + TINY}
         unknown = [name for name in options.rows if name not in named]
         if unknown:
@@ -33,29 +36,51 @@ def selected_rows(options):
     return rows
 
 
+def say(text):
+    print(f"  {text}", file=sys.stderr, flush=True)
+
+
 def measure_all(options):
-    rows, wall, loaded = selected_rows(options), time.monotonic(), os.getloadavg()[0]
+    """Writes the result after every row, so that an interrupted run keeps what it has measured."""
+    rows, begin, loaded = selected_rows(options), time.monotonic(), os.getloadavg()[0]
+    sweeps = TINY_SWEEPS if options.tiny else SWEEPS if options.growth or options.full else []
+    measured, grown, blocks = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         program = Program(options.build, folder)
         environment = program.environment()
         peers = Peers(environment["blas_core"], folder)
-        blocks = [] if options.tiny else program.building_blocks()
-        measured = []
+
+        def save(status):
+            result = bench_result(measured, blocks, environment, time.monotonic() - begin, loaded,
+                                  options.full, grown, status)
+            write(result, options.out)
+            return result
+
+        if not options.tiny:
+            blocks = program.building_blocks()
         for row in rows:
-            print(f"  {row.work}", file=sys.stderr, flush=True)
+            say(row.work)
             turns = 2 if options.tiny else options.turns
-            measured.append(measure_row(program, peers, row, turns, options.budget))
-    measured = [row for row in measured if row]
-    return bench_result(measured, blocks, environment, time.monotonic() - wall, loaded,
-                        options.full)
+            found = measure_row(program, peers, row, turns, options.budget)
+            if found:
+                measured.append(found)
+            save("interrupted")
+        for sweep in sweeps:
+            say(f"growth of {sweep.name} with {sweep.parameter}")
+            grown.append(measure_sweep(program, sweep))
+            save("interrupted")
+        return save("complete")
 
 
-def write(result, path, build):
+def write(result, path):
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with open(path + ".new", "w", encoding="utf-8") as file:
         json.dump(result, file, indent=1, allow_nan=False)
         file.write("\n")
     os.replace(path + ".new", path)
+
+
+def draw(result, path, build):
     if result["figure"]:
         picture = (path[:-5] if path.endswith(".json") else path) + ".svg"
         subprocess.run([os.path.join(build, "ranklab"), "plot", path, "--out", picture, "--quiet"],
@@ -65,10 +90,13 @@ def write(result, path, build):
 def print_markdown(options):
     with open(options.markdown, encoding="utf-8") as file:
         result = json.load(file)
+    if options.growth:
+        return print(markdown(growth_table(result)))
     measured = result["config"]["row"]
     names = [row.name for row in ROWS + TINY if row.name in measured and
              (options.all or row.headline)]
-    print(markdown_table(result, names, result["table"]["columns"] if options.all else HEADLINE))
+    columns = result["table"]["columns"] if options.all else HEADLINE
+    return print(markdown_table(result, names, columns))
 
 
 def main():
@@ -76,13 +104,16 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="folder of the build (default: build)")
     parser.add_argument("--out", default="results/bench/bench.json", help="the result")
-    parser.add_argument("--full", action="store_true", help="all rows")
+    parser.add_argument("--full", action="store_true", help="all rows, and --growth")
     parser.add_argument("--tiny", action="store_true", help="toy rows, for tests")
-    parser.add_argument("--rows", type=lambda text: text.split(","), help="only these rows")
+    parser.add_argument("--rows", type=lambda text: [t for t in text.split(",") if t],
+                        help="only these rows")
     parser.add_argument("--turns", type=int, default=3, help="turns per row (default: 3)")
     parser.add_argument("--budget", type=float, default=30,
                         help="seconds after which a row gets no third turn (default: 30)")
     parser.add_argument("--markdown", metavar="RESULT", help="print the table of a result")
+    parser.add_argument("--growth", action="store_true",
+                        help="how the cost grows with the size; with --markdown: that table")
     parser.add_argument("--all", action="store_true", help="with --markdown: all rows")
     options = parser.parse_args()
     if options.markdown:
@@ -91,7 +122,7 @@ def main():
         result = measure_all(options)
     except Disagreement as error:
         sys.exit(f"bench: {error}")
-    write(result, options.out, options.build)
+    draw(result, options.out, options.build)
     print(text_table(result))
     print(options.out)
 

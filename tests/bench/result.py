@@ -5,6 +5,7 @@ not have, so `verify` cannot run it again.
 """
 import re
 
+import growth
 from measure import machine
 from intervals import mean_and_std
 
@@ -110,8 +111,15 @@ def versions(rows):
     return out
 
 
-def bench_result(rows, blocks, environment, wall, loaded, full):
-    """The JSON document. `blocks`: (name, value, unit) of build/bench."""
+def growth_figure(grown):
+    return {"title": "How the cost grows", "columns": 3,
+            "panels": [growth.panel(one) for one in grown],
+            "tables": [{"title": "Cost against size", "columns": growth.COLUMNS,
+                        "rows": [growth.cells(one) for one in grown]}]}
+
+
+def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), status="complete"):
+    """The JSON document. `blocks`: (name, value, unit) of build/bench; `grown`: the sweeps."""
     limits = {n[6:]: (value, unit) for n, value, unit in blocks if n.startswith("limit ")}
     rates = {name: value for name, (value, _) in limits.items()}
     values = {f"limit.{name}": [value] for name, (value, _) in limits.items()}
@@ -119,7 +127,9 @@ def bench_result(rows, blocks, environment, wall, loaded, full):
                    if not name.startswith("limit ")})
     for m in rows:
         values.update({f"{m.row.name}.{k}": v for k, v in quantities(m, rates).items()})
-    drawn = panels(rows, rates)
+    for one in grown:
+        values.update({name: [value] for name, value in growth.scalars(one).items()})
+    drawn, curves = panels(rows, rates), [s for one in grown for s in growth.series(one)]
     scalars = {}
     for name, numbers in values.items():
         mean, std = mean_and_std(numbers)
@@ -132,9 +142,10 @@ def bench_result(rows, blocks, environment, wall, loaded, full):
         "config": {"study": "speed", "preset": None, "seed": 1, "trials": turns,
                    "precision": "f64", "blas-threads": 1, "full": full,
                    "row": [m.row.name for m in rows]},
-        "status": "complete", "trials": {"requested": turns, "completed": turns, "unit": "turn"},
-        "scalars": scalars, "series": [series for _, series in drawn], "claims": [],
+        "status": status, "trials": {"requested": turns, "completed": turns, "unit": "turn"},
+        "scalars": scalars, "series": [series for _, series in drawn] + curves, "claims": [],
         "figure": {"columns": 1, "panels": [panel for panel, _ in drawn]} if drawn else None,
+        **({"more_figures": [growth_figure(grown)]} if grown else {}),
         "table": {"columns": COLUMNS, "rows": [cells(m, rates) for m in rows]},
         "notes": notes(rows, limits, loaded),
         "environment": {**environment, **machine(), "peers": versions(rows)},
@@ -142,19 +153,34 @@ def bench_result(rows, blocks, environment, wall, loaded, full):
         "timing": {"wall_s": wall, "cpu_s": cpu, "trials_s": wall}}
 
 
-def text_table(result):
-    """The table for a terminal, with the building blocks and the limits."""
-    rows = [result["table"]["columns"], *result["table"]["rows"]]
+def growth_table(result):
+    """The columns and rows of the sweeps, or nothing."""
+    tables = [t for figure in result.get("more_figures", []) for t in figure.get("tables", [])]
+    return [tables[0]["columns"], *tables[0]["rows"]] if tables else []
+
+
+def aligned(rows):
+    if not rows:
+        return []
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(w) if i == 0 else cell.rjust(w)
-                       for i, (cell, w) in enumerate(zip(row, widths))).rstrip() for row in rows]
-    return "\n".join(lines + [""] + result["notes"])
+    return ["  ".join(cell.ljust(w) if i == 0 else cell.rjust(w)
+                      for i, (cell, w) in enumerate(zip(row, widths))).rstrip() for row in rows]
+
+
+def text_table(result):
+    """The tables for a terminal, and the notes."""
+    lines = aligned([result["table"]["columns"], *result["table"]["rows"]])
+    grown = aligned(growth_table(result))
+    return "\n".join(lines + [""] + grown + [""] * bool(grown) + result["notes"])
+
+
+def markdown(rows):
+    lines = [rows[0], ["---"] + ["--:"] * (len(rows[0]) - 1), *rows[1:]]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def markdown_table(result, names, columns):
     """The rows `names` of the table with the columns of these titles, in Markdown."""
     indices = [COLUMNS.index(title) for title in columns]
     table = dict(zip(result["config"]["row"], result["table"]["rows"]))
-    lines = [columns, ["---"] + ["--:"] * (len(columns) - 1)]
-    lines += [[table[name][i] for i in indices] for name in names]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return markdown([columns] + [[table[name][i] for i in indices] for name in names])

@@ -14,6 +14,7 @@ from program import BINARY, ROOT, SCHEMA, ProgramTest, loads
 BENCH, PEERS = os.path.join(ROOT, "tests", "bench"), os.path.join(ROOT, "tests", "peers")
 sys.path.insert(0, BENCH)
 import compare
+import growth
 import intervals
 import measure
 import result
@@ -62,6 +63,11 @@ class BenchTest(ProgramTest):
             self.assertGreater(found["scalars"]["tiny-figure-3.ratio"]["mean"], 0)
             self.assertIn("tiny-figure-3: the peer's numbers differ by at most", run.stdout)
             self.assertIn("<svg", self.read("bench.svg"))
+        names = [series["name"] for series in found["series"]]
+        for what in ("seconds", "predicted_seconds", "memory_mb", "predicted_memory_mb"):
+            self.assertIn(f"growth.tiny.{what}", names)
+        self.assertIn("| tiny | k 16 to 32 |",
+                      run_script("bench.py", "--markdown", path, "--growth").stdout)
         csv = self.run_program(["export", path, "--what", "scalars"]).stdout
         self.assertIn("tiny-figure-3.ranklab_s", csv)
         table = run_script("bench.py", "--markdown", path).stdout.splitlines()
@@ -84,6 +90,17 @@ class BenchTest(ProgramTest):
                        {"scalars": {"x": None}, "series": peer["series"]}):
             with self.assertRaises(measure.Disagreement):
                 measure.check_agreement(row, ours, broken)
+
+    def test_growth_fits_the_exponent_of_the_last_three_values(self):
+        self.assertAlmostEqual(growth.exponent([1, 2, 4, 8], [9.0, 8.0, 64.0, 512.0]), 3)
+        self.assertIsNone(growth.exponent([1, 2, 4], [1.0, 0.0, 2.0]))
+        sweep = growth.Sweep("a", "k", "x --k {v} --d {v/2} --n {4v}", (2, 4, 8), 2, 1, "")
+        self.assertEqual(growth.filled(sweep.command, 6), "x --k 6 --d 3 --n 24 --trials 1")
+        grown = growth.Grown(sweep)
+        grown.seconds, grown.memory = [1.0, 4.0, 16.0], [1.0, 2.0, 4.0]
+        self.assertAlmostEqual(grown.time_exponent, 2)
+        self.assertAlmostEqual(grown.memory_exponent, 1)
+        self.assertAlmostEqual(grown.practical, 8 * math.sqrt(600 / 16))
 
     def test_rows_have_their_scripts_and_compare_numbers(self):
         names = [row.name for row in rows.ROWS + rows.TINY]
@@ -121,7 +138,7 @@ class CompareTest(ProgramTest):
         noise = [1.0, 1.001, 0.999, 1.0005]
         for times, verdict, code in (([1.3 * t for t in noise], "slower", 1),
                                      ([t / 1.3 for t in noise], "faster", 0),
-                                     (noise, "same", 0), ([0.8, 1.3, 0.9, 1.1], "undecided", 0),
+                                     (noise, "same", 0), ([0.9, 1.3, 0.95, 1.1], "undecided", 0),
                                      ([1.0], "unknown", 0)):
             run = self.compare(noise, times)
             self.assertEqual(run.stdout.split()[-1], verdict, run.stdout)
