@@ -19,10 +19,8 @@ import time
 
 from growth import SWEEPS, TINY_SWEEPS, measure_sweep
 from measure import Disagreement, Peers, Program, measure_row
-from result import bench_result, growth_table, markdown, markdown_table, text_table
+from result import bench_result, full_table, growth_table, markdown, short_table, text_table
 from rows import ROWS, TINY
-
-HEADLINE = ["work", "ranklab", "peer", "peer / ranklab", "of the limit", "MB"]
 
 
 def selected_rows(options):
@@ -92,11 +90,11 @@ def print_markdown(options):
         result = json.load(file)
     if options.growth:
         return print(markdown(growth_table(result)))
+    if options.all:
+        return print(full_table(result))
     measured = result["config"]["row"]
-    names = [row.name for row in ROWS + TINY if row.name in measured and
-             (options.all or row.headline)]
-    columns = result["table"]["columns"] if options.all else HEADLINE
-    return print(markdown_table(result, names, columns))
+    return print(short_table(result, [row for row in ROWS + TINY
+                                      if row.headline and row.name in measured]))
 
 
 def main():

@@ -33,6 +33,7 @@ class Program:
         self.build, self.folder = build, folder
         self.binary = os.path.join(build, "ranklab")
         self.result = os.path.join(folder, "out.json")
+        self.wall = 0.0  # seconds of the last run
 
     def is_experiment(self, row):
         return not row.script and not row.ours.startswith("--")
@@ -43,7 +44,9 @@ class Program:
 
     def measure_once(self, row, options=()):
         options = ["--quiet", "--force", "--out", self.result, *options]
+        start = time.monotonic()
         _, seconds, memory = run(self.words(row, options))
+        self.wall = time.monotonic() - start
         return seconds, memory
 
     def measure(self, row):

@@ -179,8 +179,20 @@ def markdown(rows):
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def markdown_table(result, names, columns):
-    """The rows `names` of the table with the columns of these titles, in Markdown."""
-    indices = [COLUMNS.index(title) for title in columns]
+def full_table(result):
+    return markdown([result["table"]["columns"], *result["table"]["rows"]])
+
+
+def short_table(result, rows):
+    """The columns that a reader of the README needs."""
+    def mean(row, what, form, scale=1):
+        found = result["scalars"].get(f"{row.name}.{what}")
+        return form.format(scale * found["mean"]) if found else "-"
+
+    lines = [["work", "ranklab", "peer", "peer / ranklab", "of the limit", "MB"]]
     table = dict(zip(result["config"]["row"], result["table"]["rows"]))
-    return markdown([columns] + [[table[name][i] for i in indices] for name in names])
+    for row in rows:
+        lines.append(table[row.name][:3] + [
+            mean(row, "ratio", "{:.2f}"), mean(row, "limit_share", "{:.0f} %", 100),
+            mean(row, "ranklab_mb", "{:.0f}")])
+    return markdown(lines)

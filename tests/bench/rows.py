@@ -75,8 +75,9 @@ def files(side, samples, flag="", **options):
 
 
 def recorder(mode, work, target):
-    return Row(f"recorder-{mode}", f"training step in PyTorch, {work}", f"recorder.py {mode} --steps 10",
-               "recorder.py plain --steps 10", {"loss": 0.0}, target=target, script=True)
+    return Row(f"recorder-{mode}", f"training step in PyTorch, {work}",
+               f"recorder.py {mode} --steps 10", "recorder.py plain --steps 10", {"loss": 0.0},
+               target=target, script=True)
 
 
 SWEEP = "-3,-1,0,1,3"

@@ -64,7 +64,7 @@ class BenchTest(ProgramTest):
             self.assertIn("tiny-figure-3: the peer's numbers differ by at most", run.stdout)
             self.assertIn("<svg", self.read("bench.svg"))
         names = [series["name"] for series in found["series"]]
-        for what in ("seconds", "predicted_seconds", "memory_mb", "predicted_memory_mb"):
+        for what in ("seconds", "wall_seconds", "predicted_seconds", "memory_mb", "predicted_memory_mb"):
             self.assertIn(f"growth.tiny.{what}", names)
         self.assertIn("| tiny | k 16 to 32 |",
                       run_script("bench.py", "--markdown", path, "--growth").stdout)
@@ -72,6 +72,7 @@ class BenchTest(ProgramTest):
         self.assertIn("tiny-figure-3.ranklab_s", csv)
         table = run_script("bench.py", "--markdown", path).stdout.splitlines()
         self.assertEqual(table[2].split(" | ")[0], "| Figure 3, 20 steps")
+        self.assertEqual(len(table), 3)
 
     def test_the_share_of_the_limit_is_the_flops_over_the_machines(self):
         row = measure.Measured(rows.Row("a", "a", "", limit="dgemm"))
