@@ -107,8 +107,8 @@ def main():
     parser.add_argument("--rows", type=lambda text: [t for t in text.split(",") if t],
                         help="only these rows")
     parser.add_argument("--turns", type=int, default=3, help="turns per row (default: 3)")
-    parser.add_argument("--budget", type=float, default=30,
-                        help="seconds after which a row gets no third turn (default: 30)")
+    parser.add_argument("--budget", type=float, default=10,
+                        help="seconds after which a row gets no third turn (default: 10)")
     parser.add_argument("--markdown", metavar="RESULT", help="print the table of a result")
     parser.add_argument("--growth", action="store_true",
                         help="how the cost grows with the size; with --markdown: that table")

@@ -13,7 +13,7 @@ from intervals import mean_and_std
 from measure import run
 from rows import Row
 
-PRACTICAL_SECONDS = 600.0  # of one trial on one thread
+PRACTICAL_SECONDS, PRACTICAL_MB = 600.0, 16e3  # of one run on one thread
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ SWEEPS = [
           (64, 128, 256, 512), 3, 2, "singular values of d x d matrices"),
     Sweep("mlp", "width", "one-step-compare --study mlp --d 64 --width {v} --n {v} --steps 4",
           (128, 256, 512, 1024), 3, 2, "singular values of gradients, width x width"),
-    Sweep("gpt", "d", "one-step-compare --study gpt --measure-steps 0 --steps 40 --dim {v} "
-          "--precision f32", (64, 128, 256, 512), 2, 2, "products of tokens x d with d x d"),
+    Sweep("gpt", "d", "one-step-compare --study gpt --measure-steps 0 --steps 20 --dim {v} "
+          "--precision f32", (32, 64, 128, 256), 2, 2, "products of tokens x d with d x d"),
     Sweep("attention", "tokens", "rank-collapse --study layers --model attention --dim 64 "
           "--layers 4 --lambda 1 --tokens {v}", (1024, 2048, 4096, 8192), 2, 2,
           "N x N attention matrices"),
@@ -99,10 +99,15 @@ class Grown:
 
     @property
     def practical(self):
-        """The value at which one run takes PRACTICAL_SECONDS, by the larger of the fitted and the
-        theory's exponent."""
-        slope = max(self.time_exponent or 0, self.sweep.time)
-        return self.sweep.values[-1] * (PRACTICAL_SECONDS / self.seconds[-1]) ** (1 / slope)
+        """The value at which a run takes 10 minutes or 16 GB, and which of the two comes first. The
+        exponents are the larger of the fitted and the theory's."""
+        last, sweep = self.sweep.values[-1], self.sweep
+        time = max(self.time_exponent or 0, sweep.time)
+        limits = [(last * (PRACTICAL_SECONDS / self.seconds[-1]) ** (1 / time), "10 min")]
+        memory = max(self.memory_exponent or 0, sweep.memory)
+        if sweep.memory and self.memory[-1] > 0:
+            limits.append((last * (PRACTICAL_MB / self.memory[-1]) ** (1 / memory), "16 GB"))
+        return min(limits)
 
 
 def measure_sweep(program, sweep):
@@ -121,7 +126,7 @@ def measure_sweep(program, sweep):
 
 
 COLUMNS = ["study", "sizes", "CPU time", "exponent", "theory", "memory exponent", "theory ",
-           "10 minutes at", "predicted / wall time", "predicted / memory"]
+           "practical up to", "predicted / wall time", "predicted / memory"]
 
 
 def number(value):
@@ -136,12 +141,13 @@ def rounded(value):
 
 def cells(grown):
     sweep = grown.sweep
+    limit, reason = grown.practical
     time = grown.predicted_seconds[-1] / grown.wall[-1]
     memory = grown.predicted_memory[-1] / grown.memory[-1] if grown.memory[-1] > 0 else None
     return [sweep.name, f"{sweep.parameter} {sweep.values[0]} to {sweep.values[-1]}",
             f"{grown.seconds[0]:.2g} to {grown.seconds[-1]:.3g} s", number(grown.time_exponent),
             f"{sweep.time:g}", number(grown.memory_exponent), f"{sweep.memory:g}",
-            f"{sweep.parameter} {rounded(grown.practical)}",
+            f"{sweep.parameter} {rounded(limit)} ({reason})",
             number(time), number(memory)]
 
 
@@ -149,7 +155,8 @@ def series(grown):
     """The curves of one sweep: the measured and the predicted costs."""
     name, values = f"growth.{grown.sweep.name}", [float(v) for v in grown.sweep.values]
     lists = {"seconds": grown.seconds, "wall_seconds": grown.wall,
-             "predicted_seconds": grown.predicted_seconds, "memory_mb": grown.memory, "predicted_memory_mb": grown.predicted_memory}
+             "predicted_seconds": grown.predicted_seconds,
+             "memory_mb": grown.memory, "predicted_memory_mb": grown.predicted_memory}
     return [{"name": f"{name}.{what}", "x_name": grown.sweep.parameter, "x": values,
              "mean": numbers, "std": [0.0] * len(numbers)} for what, numbers in lists.items()]
 
@@ -171,5 +178,6 @@ def panel(grown):
 def scalars(grown):
     name = f"growth.{grown.sweep.name}"
     out = {f"{name}.time_exponent": grown.time_exponent,
-           f"{name}.memory_exponent": grown.memory_exponent, f"{name}.practical": grown.practical}
+           f"{name}.memory_exponent": grown.memory_exponent,
+           f"{name}.practical": grown.practical[0]}
     return {key: value for key, value in out.items() if value is not None}

@@ -66,13 +66,6 @@ class Program:
         """What --dry-run predicts."""
         return json.loads(run(self.words(row, ["--dry-run", *options]))[0])["estimate"]
 
-    def flops(self, row):
-        """The predicted floating-point operations, per step for a training."""
-        if not row.steps:
-            return self.estimate(row)["flops"]
-        few, many = (self.estimate(row, ["--steps", str(n)])["flops"] for n in row.steps)
-        return (many - few) / (row.steps[1] - row.steps[0])
-
     def environment(self):
         """The environment of a result: version, compiler, BLAS and its kernels."""
         run([self.binary, *"random-features --m 8 --k 8 --d 4 --n 8 --steps 1 --trials 1".split(),
@@ -163,7 +156,7 @@ class Measured:
     def __init__(self, row):
         self.row = row
         self.ours, self.peer, self.memory, self.peer_memory = [], [], [], []
-        self.flops = self.difference = self.blas = self.note = None
+        self.difference = self.blas = self.note = None
         self.versions = {}
 
     @property
@@ -201,9 +194,7 @@ def measure_row(program, peers, row, turns, budget):
         if row.script:
             return None
         measured.note = f"no peer, because python3-{' and python3-'.join(missing)} is missing"
-    if row.limit:
-        program.write_inputs(row)
-        measured.flops = program.flops(row)
+    program.write_inputs(row)
     start = time.monotonic()
     while len(measured.ours) < turns:
         measure_turn(program, peers, measured, has_peer=bool(row.peer) and not missing)

@@ -10,7 +10,6 @@ from measure import machine
 from intervals import mean_and_std
 
 COLUMNS = ["work", "ranklab", "peer", "peer / ranklab", "of the limit", "MB", "peer MB", "target"]
-UNITS = {"dgemm": "f64 products", "sgemm": "f32 products", "svd": "LAPACK", "bandwidth": "memory"}
 
 
 def slug(name):
@@ -25,11 +24,13 @@ def short(seconds):
 
 
 def share_of_limit(measured, limits):
-    """The row's flops over what the machine does in the same time at the limit's rate."""
-    if not measured.flops or measured.row.limit not in limits:
+    """The time that the row's operations take at the machine's rates, in 1e9 per second, over the
+    measured time; None if the row has no count or a rate is missing."""
+    needs = measured.row.needs
+    if not needs or not set(needs) <= set(limits):
         return None
-    rate = 1e9 * limits[measured.row.limit]
-    return [measured.flops / seconds / rate for seconds in measured.ours]
+    least = sum(count / (1e9 * limits[name]) for name, count in needs.items())
+    return [least / seconds for seconds in measured.ours]
 
 
 def quantities(measured, limits):
@@ -58,7 +59,7 @@ def cells(measured, limits):
         ratio = (f"{mean(measured.ratios):.2f} "
                  f"({min(measured.ratios):.2f} to {max(measured.ratios):.2f})")
     return [row.work, short(mean(measured.ours)), short(mean(measured.peer)) if measured.peer else
-            "-", ratio, f"{100 * mean(share):.0f} % {UNITS[row.limit]}" if share else "-",
+            "-", ratio, f"{100 * mean(share):.0f} %" if share else "-",
             f"{max(measured.memory):.0f}",
             f"{max(measured.peer_memory):.0f}" if measured.peer else "-", target_of(row)]
 
@@ -84,7 +85,7 @@ def panels(rows, limits):
         out.append(bars("CPU time of the peer over ours, one thread each", "ratio", "ratio_by_row",
                         ratios, "log", [{"y": 1.0, "label": "equal"}]))
     if shares:
-        out.append(bars("Share of the machine's limit for the same arithmetic", "share",
+        out.append(bars("Least time of the row's operations on this machine over our time", "share",
                         "limit_share_by_row", shares, "linear"))
     return out
 

@@ -17,6 +17,7 @@ import compare
 import growth
 import intervals
 import measure
+import operations
 import result
 import rows
 
@@ -74,11 +75,20 @@ class BenchTest(ProgramTest):
         self.assertEqual(table[2].split(" | ")[0], "| Figure 3, 20 steps")
         self.assertEqual(len(table), 3)
 
-    def test_the_share_of_the_limit_is_the_flops_over_the_machines(self):
-        row = measure.Measured(rows.Row("a", "a", "", limit="dgemm"))
-        row.ours, row.flops = [2.0, 4.0], 6e9
-        self.assertEqual(result.share_of_limit(row, {"dgemm": 10.0}), [0.3, 0.15])
-        self.assertIsNone(result.share_of_limit(row, {"sgemm": 10.0}))
+    def test_the_share_of_the_limit_is_the_least_time_over_ours(self):
+        row = measure.Measured(rows.Row("a", "a", "", needs={"dgemm": 6e9, "svd": 2e9}))
+        row.ours = [2.0, 4.0]
+        self.assertEqual(result.share_of_limit(row, {"dgemm": 10.0, "svd": 5.0}), [0.5, 0.25])
+        self.assertIsNone(result.share_of_limit(row, {"dgemm": 10.0}))
+
+    def test_counts_of_operations(self):
+        self.assertEqual(operations.singular_values(3), {"svd": 4 * 27 - 36})
+        self.assertEqual(operations.singular_values(2, 5), operations.singular_values(5, 2))
+        self.assertEqual(operations.total({"a": 1}, operations.times(2, {"a": 1, "b": 3})),
+                         {"a": 3, "b": 6})
+        # Six operations per weight and token, and 12 d^2 weights per layer, without attention.
+        step = operations.gpt_step(8, "adam", layers=3, batch=1, context=1, vocabulary=1)["sgemm"]
+        self.assertEqual(step, 6 * (12 * 64 * 3 + 8) + 3 * 2 * 3 * 2 * 8)
 
     def test_a_peer_with_other_numbers_is_refused(self):
         row = rows.Row("a", "a", "", "a.py", {"x": 1e-6, "s": (1e-6, 2)})
@@ -101,7 +111,11 @@ class BenchTest(ProgramTest):
         grown.seconds, grown.memory = [1.0, 4.0, 16.0], [1.0, 2.0, 4.0]
         self.assertAlmostEqual(grown.time_exponent, 2)
         self.assertAlmostEqual(grown.memory_exponent, 1)
-        self.assertAlmostEqual(grown.practical, 8 * math.sqrt(600 / 16))
+        self.assertAlmostEqual(grown.practical[0], 8 * math.sqrt(600 / 16))
+        self.assertEqual(grown.practical[1], "10 min")
+        grown.memory = [1e3, 2e3, 4e3]
+        self.assertAlmostEqual(grown.practical[0], 32)
+        self.assertEqual(grown.practical[1], "16 GB")
 
     def test_rows_have_their_scripts_and_compare_numbers(self):
         names = [row.name for row in rows.ROWS + rows.TINY]
