@@ -70,7 +70,8 @@ class Program:
         """The environment of a result: version, compiler, BLAS and its kernels."""
         run([self.binary, *"random-features --m 8 --k 8 --d 4 --n 8 --steps 1 --trials 1".split(),
              "--quiet", "--force", "--out", self.result])
-        return self.last_result()["environment"]
+        environment = self.last_result()["environment"]
+        return {name: environment[name] for name in environment if name not in ("argv", "folder")}
 
     def write_inputs(self, row):
         if row.inputs:
@@ -208,5 +209,6 @@ def machine():
     """The kernel and the processor."""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    return {"kernel": f"{platform.system()} {platform.release()}", "cores": os.cpu_count(),
+    release = platform.release().split("-")[0]
+    return {"kernel": f"{platform.system()} {release}", "cores": os.cpu_count(),
             "cpu": models[0] if models else platform.machine()}

@@ -53,8 +53,8 @@ def figure_3(k=100, steps=1000, peak=57):
 
 
 def figure_4(d=128, h=512, n=512, steps=100):
-    """Per step two passes, three Gram matrices, and the spectra of three gradients. Along SpecGD the
-    polar factors of two gradients give their spectra."""
+    """Per step two passes, three Gram matrices, and the spectra of three gradients. Along SpecGD
+    the polar factors of two gradients give their spectra."""
     s = "sgemm"
     forward = total(product(h, d, n, s), times(2, product(h, h, n, s)))
     step = total(times(2, forward), times(2, product(h, h, n, s)), times(3, gram(h, n, s)),

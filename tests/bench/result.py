@@ -149,7 +149,7 @@ def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), status
         **({"more_figures": [growth_figure(grown)]} if grown else {}),
         "table": {"columns": COLUMNS, "rows": [cells(m, rates) for m in rows]},
         "notes": notes(rows, limits, loaded),
-        "environment": {**environment, **machine(), "peers": versions(rows)},
+        "environment": {**environment, **machine(), "argv": ["bench.py"], "peers": versions(rows)},
         "trial_values": values, "non_finite": 0,
         "timing": {"wall_s": wall, "cpu_s": cpu, "trials_s": wall}}
 

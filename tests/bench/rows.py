@@ -133,7 +133,7 @@ ROWS = [
     gpt(64, "adam", 1.5, full=False, headline=True),
     gpt(64, "muon", 1.5),
     gpt(128, "adam", 1.0),
-    gpt(128, "muon", 1.0, full=False, headline=True),
+    gpt(128, "muon", 1.0, full=False),
     sequence("recall", "attention", 1.5),
     sequence("recall", "linear-attention", None),
     sequence("recall", "mamba2", 3.0, full=False, headline=True),
