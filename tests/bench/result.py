@@ -70,7 +70,7 @@ def bars(title, label, name, rows, scale, lines=()):
     series = {"name": name, "x_name": "row", "x": [float(i + 1) for i in range(len(rows))],
               "mean": [mean for mean, _ in summaries], "std": [std for _, std in summaries]}
     panel = {"title": title,
-             "x": {"label": "", "scale": "linear", "ticks": [work for work, _ in rows]},
+             "x": {"label": "", "scale": "linear", "ticks": [row for row, _ in rows]},
              "y": {"label": label, "scale": scale},
              "curves": [{"series": name, "label": "", "style": "bars", "color": 0}],
              "lines": list(lines)}
@@ -78,14 +78,14 @@ def bars(title, label, name, rows, scale, lines=()):
 
 
 def panels(rows, limits):
-    ratios = [(m.row.work, m.ratios) for m in rows if m.peer]
-    shares = [(m.row.work, share) for m in rows if (share := share_of_limit(m, limits))]
+    ratios = [(m.row.name, m.ratios) for m in rows if m.peer]
+    shares = [(m.row.name, share) for m in rows if (share := share_of_limit(m, limits))]
     out = []
     if ratios:
         out.append(bars("CPU time of the peer over ours, one thread each", "ratio", "ratio_by_row",
                         ratios, "log", [{"y": 1.0, "label": "equal"}]))
     if shares:
-        out.append(bars("Least time of the row's operations on this machine over our time", "share",
+        out.append(bars("Share of the machine's limit", "share",
                         "limit_share_by_row", shares, "linear"))
     return out
 
