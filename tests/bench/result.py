@@ -131,6 +131,8 @@ def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), status
     for one in grown:
         values.update({name: [value] for name, value in growth.scalars(one).items()})
     drawn, curves = panels(rows, rates), [s for one in grown for s in growth.series(one)]
+    figures = [{"columns": 1, "panels": [panel for panel, _ in drawn]}] if drawn else []
+    figures += [growth_figure(grown)] if grown else []
     scalars = {}
     for name, numbers in values.items():
         mean, std = mean_and_std(numbers)
@@ -145,8 +147,8 @@ def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), status
                    "row": [m.row.name for m in rows]},
         "status": status, "trials": {"requested": turns, "completed": turns, "unit": "turn"},
         "scalars": scalars, "series": [series for _, series in drawn] + curves, "claims": [],
-        "figure": {"columns": 1, "panels": [panel for panel, _ in drawn]} if drawn else None,
-        **({"more_figures": [growth_figure(grown)]} if grown else {}),
+        "figure": figures[0] if figures else None,
+        **({"more_figures": figures[1:]} if figures[1:] else {}),
         "table": {"columns": COLUMNS, "rows": [cells(m, rates) for m in rows]},
         "notes": notes(rows, limits, loaded),
         "environment": {**environment, **machine(), "argv": ["bench.py"], "peers": versions(rows)},
@@ -156,7 +158,8 @@ def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), status
 
 def growth_table(result):
     """The columns and rows of the sweeps, or nothing."""
-    tables = [t for figure in result.get("more_figures", []) for t in figure.get("tables", [])]
+    figures = [result["figure"] or {}, *result.get("more_figures", [])]
+    tables = [table for figure in figures for table in figure.get("tables", [])]
     return [tables[0]["columns"], *tables[0]["rows"]] if tables else []
 
 

@@ -22,6 +22,7 @@ import result
 import rows
 
 STORED = os.path.join(ROOT, "results", "bench", "bench.json")
+GROWTH = os.path.join(ROOT, "results", "bench", "growth.json")
 
 
 def bench_schema():
@@ -131,17 +132,21 @@ class BenchTest(ProgramTest):
     def test_the_readme_shows_the_stored_table(self):
         if not os.path.exists(STORED):
             self.skipTest("no results/bench/bench.json")
-        for document, options in (("README.md", []),
-                                  (os.path.join("tests", "bench", "README.md"), ["--all"])):
-            table = run_script("bench.py", "--markdown", STORED, *options).stdout
+        details = os.path.join("tests", "bench", "README.md")
+        for document, path, options in (("README.md", STORED, []), (details, STORED, ["--all"]),
+                                        (details, GROWTH, ["--growth"])):
+            table = run_script("bench.py", "--markdown", path, *options).stdout
+            self.assertGreater(len(table.splitlines()), 3)
             with open(os.path.join(ROOT, document), encoding="utf-8") as file:
                 self.assertIn(table, file.read(), document)
 
     def test_the_stored_result_fits_the_schema(self):
         if not os.path.exists(STORED):
             self.skipTest("no results/bench/bench.json")
-        with open(STORED, encoding="utf-8") as file:
-            self.assertEqual([e.message for e in bench_schema().iter_errors(loads(file.read()))], [])
+        for path in (STORED, GROWTH):
+            with open(path, encoding="utf-8") as file:
+                found = loads(file.read())
+            self.assertEqual([e.message for e in bench_schema().iter_errors(found)], [])
 
 
 class CompareTest(ProgramTest):
