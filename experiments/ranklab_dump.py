@@ -1390,11 +1390,12 @@ def _parts(m, parameter):
 def _asks_for_modes(function):
     """Whether a Python function of PyTorch offers each call to the mode before it runs.
 
-    Tensor.storage() does too, but the call inside it has the same name and would run it again.
+    Tensor.storage() and methods that call super(), such as Tensor.unflatten(), do too, but the call
+    inside them has the same name and would run them again.
     """
-    return function.__name__ != "storage" and any(
-        name.startswith("has_torch_function") and name in function.__globals__
-        for name in function.__code__.co_names)
+    names = function.__code__.co_names
+    return function.__name__ != "storage" and "super" not in names and any(
+        name.startswith("has_torch_function") and name in function.__globals__ for name in names)
 
 
 def _body(function):
