@@ -78,6 +78,8 @@ BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted inputs (3
 CACHED = 2 ** 16  # numbers in a block that stays in the cache of a core (256 KB in float32)
 MOST_NEGLIGIBLE = 0.1  # largest share of the second moment from samples without an effect
 NO_TOKENS = "no-tokens", "called without a single sample (an expert without tokens)"
+# Parts of a module's path that do not belong to the name of a layer: wrapped modules.
+WRAPPERS = {"", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 # Functions whose result is the same matrix in another type, place or memory layout.
 CASTS = {"to", "type", "type_as", "float", "double", "half", "bfloat16", "cuda", "cpu",
          "contiguous", "clone"}
@@ -665,13 +667,18 @@ class _Recording:
         self.rank, self.ranks = _rank()
         # Weights computed by a parametrization: name -> names of the parameters behind it.
         self.computed, self.attributes, self.hooks = {}, [], []
+        # Parameters of FSDP: module and attribute that hold the numbers during the forward pass, by
+        # name; those that are known to be whole or shards, or are computed with in another type.
+        self.holders, self.whole, self.shards, self.converted = {}, set(), set(), set()
         for path, module in model.named_modules():
-            prefix = path and path + "."
+            prefix = "".join(part + "." for part in path.split(".") if part not in WRAPPERS)
             try:
                 self.add_module(prefix, module)
             except Exception as error:
                 self.fail([name for name in self.parameters if name.startswith(prefix)], error)
         self.before, self.places = {}, {}
+        if self.holders and not any(self.parameters[name].dim() > 1 for name in self.holders):
+            self.shards.update(self.parameters[name] for name in self.holders)
         for name, parameter in self.parameters.items():
             try:
                 self.check_type(name, parameter)
@@ -689,6 +696,8 @@ class _Recording:
             for name, _ in module.named_parameters():
                 self.refuse(prefix + name, "compiled", "inside a module compiled by torch.compile "
                             "or TorchScript, whose calls cannot be observed")
+        if type(module).__name__ == "FullyShardedDataParallel":
+            self.add_flat(module)
         if parametrize.is_parametrized(module):
             for own, weight in module.parametrizations.items():
                 inside = f"{prefix}parametrizations.{own}."
@@ -704,6 +713,8 @@ class _Recording:
                 continue
             self.parameters[name] = parameter
             self.order.setdefault(name, len(self.order))
+            if getattr(parameter, "_fsdp_flattened", False):
+                self.holders[name] = module, own
             # Older parametrizations store the computed weight as a plain attribute.
             for end in ("_orig", "_v"):
                 plain = own[:-len(end)]
@@ -711,6 +722,16 @@ class _Recording:
                     self.attributes.append((module, plain, prefix + plain))
                     self.add_computed(prefix + plain, prefix,
                                       [n for n in parameters if n.startswith(plain + "_")])
+
+    def add_flat(self, module):
+        """Notes which parameters of an FSDP module are whole and which are shards of a matrix."""
+        flat = getattr(module._handle, "flat_param", None)  # None without parameters of its own
+        for parameter, shape in zip(getattr(flat, "_params", None) or (),
+                                    getattr(flat, "_shapes", ())):
+            known = self.whole if len(shape) < 2 or parameter.shape == shape else self.shards
+            known.add(parameter)
+            if module._handle._uses_param_mixed_precision:
+                self.converted.add(parameter)
 
     def add_computed(self, name, prefix, owns):
         self.computed[name] = [prefix + own for own in owns]
@@ -721,9 +742,14 @@ class _Recording:
         kind = type(parameter).__name__
         if "Uninitialized" in kind:
             self.refuse(name, "uninitialized", "a lazy parameter without a shape")
-        elif kind in ("FlatParameter", "DTensor") or hasattr(parameter, "_sharded_size"):
+        elif (kind in ("FlatParameter", "DTensor") or hasattr(parameter, "_sharded_size")
+              or parameter in self.shards - self.whole):
             self.refuse(name, "sharded", "sharded (FSDP or DTensor): no process has the whole "
-                        "gradient of the matrix")
+                        "gradient of the matrix; record under DDP, or under FSDP with NO_SHARD and "
+                        "use_orig_params=True")
+        elif parameter in self.converted:
+            self.refuse(name, "mixed-precision", "used as a copy in another type "
+                        "(MixedPrecision of FSDP); record with torch.autocast instead")
         elif parameter.is_complex():
             self.refuse(name, "complex", "a complex matrix, which is not recorded")
 
@@ -772,7 +798,12 @@ class _Recording:
         if torch.is_grad_enabled() and not tensor.requires_grad:
             return []
         origin, _ = self.origin(tensor)
-        return self.places.get(_address(tensor), []) if origin is None else origin.names
+        if origin is not None:
+            return origin.names
+        found = self.places.get(_address(tensor), [])
+        if len(found) < 2 or not self.holders:
+            return found
+        return [name for name in found if _overlap(tensor, self.parameters[name])]
 
     def locate(self, weight, match):
         """(name, (first row, rows, transposed), weight) of the weight with a tensor, or None.
@@ -966,9 +997,12 @@ class _Recording:
 
     def listen(self, name, whole):
         """Sums the gradients that arrive in a weight during all backward passes."""
+        if name in self.holders:  # FSDP computes with views of a flat parameter, new in each pass
+            module, own = self.holders[name]
+            whole = vars(module).get(own, whole)
         if name in self.listening or getattr(whole, "_ranklab_listener", None) is self:
             return
-        if name in self.parameters:
+        if whole is self.parameters.get(name):
             self.listening.add(name)
         else:
             whole._ranklab_listener = self
@@ -1376,6 +1410,14 @@ def _whole_of(part, whole):
     return (0, len(whole), False) if geometry(part) == geometry(whole) else None
 
 
+def _overlap(a, b):
+    """Whether two tensors in the same storage may have a number in common."""
+    (a, a_end), (b, b_end) = [
+        (t.storage_offset(), t.storage_offset() + sum(
+            (size - 1) * step for size, step in zip(t.shape, t.stride())) + 1) for t in (a, b)]
+    return a < b_end and b < a_end
+
+
 def _parts(m, parameter):
     """The entries for a block of the projections of attention or for an expert of a stack."""
     if (m.kind == "matrix" and m.name.endswith("in_proj_weight")
@@ -1390,11 +1432,12 @@ def _parts(m, parameter):
 def _asks_for_modes(function):
     """Whether a Python function of PyTorch offers each call to the mode before it runs.
 
-    Tensor.storage() does too, but the call inside it has the same name and would run it again.
+    Tensor.storage() and methods that call super(), such as Tensor.unflatten(), do too, but the call
+    inside them has the same name and would run them again.
     """
-    return function.__name__ != "storage" and any(
-        name.startswith("has_torch_function") and name in function.__globals__
-        for name in function.__code__.co_names)
+    names = function.__code__.co_names
+    return function.__name__ != "storage" and "super" not in names and any(
+        name.startswith("has_torch_function") and name in function.__globals__ for name in names)
 
 
 def _body(function):
