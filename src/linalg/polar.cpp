@@ -26,6 +26,7 @@
 
 #include "core/tolerances.hpp"
 #include "linalg/decompositions.hpp"
+#include "linalg/scale_exponent.hpp"
 
 namespace ranklab {
 namespace {
@@ -270,13 +271,6 @@ Polar<T> polar_by_svd(const arma::Mat<T>& G, double relative_tolerance) {
   // Keep zero columns exactly zero: rounding noise there would give the next gradient full rank.
   for (const arma::uword j : zero_columns(G)) polar.factor.col(j).zeros();
   return polar;
-}
-
-/// The exponent that scales the largest modulus into [1, 2); 0 for a zero matrix.
-template <class T>
-int scale_exponent(const arma::Mat<T>& G) {
-  const T largest = arma::abs(G).max();
-  return largest > 0 ? std::ilogb(largest) : 0;
 }
 
 }  // namespace

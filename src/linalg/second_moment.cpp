@@ -7,6 +7,7 @@
 #include "core/machine.hpp"
 #include "core/undefined.hpp"
 #include "linalg/largest_eigenvalue.hpp"
+#include "linalg/scale_exponent.hpp"
 
 namespace ranklab {
 namespace {
@@ -46,12 +47,6 @@ void add_to(SecondMoment<double>& a, const SecondMoment<double>& b) {
   }
 }
 
-int binary_exponent(const arma::mat& A) {
-  double largest = 0;
-  for (const double entry : A) largest = std::max(largest, std::abs(entry));
-  return largest > 0 && std::isfinite(largest) ? std::ilogb(largest) : 0;
-}
-
 template <class T>
 arma::Mat<T> scaled_to(const arma::mat& A, double factor) {
   arma::Mat<T> out(A.n_rows, A.n_cols, arma::fill::none);
@@ -65,7 +60,7 @@ template arma::fmat scaled_to<float>(const arma::mat&, double);
 template arma::mat scaled_to<double>(const arma::mat&, double);
 
 SecondMoment<float> in_single_precision(const SecondMoment<double>& M) {
-  const int exponent = binary_exponent(M.values);
+  const int exponent = scale_exponent(M.values);
   const bool is_square = M.form == MomentForm::samples;
   return {M.form, scaled_to<float>(M.values, std::ldexp(1.0, -exponent)),
           M.factor * std::ldexp(1.0, is_square ? 2 * exponent : exponent)};

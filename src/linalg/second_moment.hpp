@@ -25,14 +25,11 @@ struct SecondMoment {
 /// of them is a diagonal.
 void add_to(SecondMoment<double>& a, const SecondMoment<double>& b);
 
-/// The exponent that scales the largest modulus into [1, 2); 0 for a matrix of zeros or with an
-/// entry that is not finite. Such a scaling is exact.
-int binary_exponent(const arma::mat& A);
 /// factor * A, rounded to T.
 template <class T>
 arma::Mat<T> scaled_to(const arma::mat& A, double factor);
 
-/// Rounded to single precision after this scaling, so that products neither overflow nor underflow.
+/// Rounded to single precision after a scaling to entries near 1, so that products neither overflow nor underflow.
 SecondMoment<float> in_single_precision(const SecondMoment<double>& M);
 
 /// The diagonal of M: sums of squares.

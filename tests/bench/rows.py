@@ -142,7 +142,7 @@ ROWS = [
     sequence("pixels", "attention", 1.5),
     variant("patches", "post"), variant("patches", "de-escalated"),
     variant("text", "post"), variant("text", "de-escalated"),
-    recorder("record", "recorded at every step", None),
+    recorder("record", "recorded at every step", 1 / 1.5),
     recorder("watch", "watched at every tenth step", None),
     Row("start-up", "start of the program (--version)", "--version", seconds=0.1),
     Row("figure-16", "Figure 16, all seeds", "spiked-model --preset spectral-fig16", full=True),

@@ -1,9 +1,9 @@
 """What the recorder costs: CPU time of a training step of a PyTorch model, with and without it.
 
-    recorder.py plain|record|watch [--steps 20]
+    recorder.py plain|record|watch [--steps 20] [--width 256] [--batch 8]
 
 `record` records every step and writes its files; `watch` measures every tenth step, without files.
-The model is a Transformer of 4 blocks of width 256 on 8 sequences of 128 tokens, with AdamW.
+The model is a Transformer of 4 blocks on sequences of 128 tokens, with AdamW.
 """
 import argparse
 import os
@@ -20,17 +20,17 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "experim
 import ranklab_dump
 
 torch.set_num_threads(1)
-WIDTH, TOKENS, BATCH, VOCABULARY = 256, 128, 8, 512
+TOKENS, VOCABULARY = 128, 512
 
 
 class Model(nn.Module):
-    def __init__(self):
+    def __init__(self, width):
         super().__init__()
-        self.embedding = nn.Embedding(VOCABULARY, WIDTH)
+        self.embedding = nn.Embedding(VOCABULARY, width)
         self.blocks = nn.ModuleList(
-            nn.TransformerEncoderLayer(WIDTH, 4, 4 * WIDTH, 0.0, "gelu", batch_first=True,
+            nn.TransformerEncoderLayer(width, 4, 4 * width, 0.0, "gelu", batch_first=True,
                                        norm_first=True) for _ in range(4))
-        self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCABULARY)
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, VOCABULARY)
         self.future = torch.full((TOKENS, TOKENS), float("-inf")).triu(1)
 
     def forward(self, ids):
@@ -44,9 +44,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mode", choices=["plain", "record", "watch"])
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=8)
     options = parser.parse_args()
     torch.manual_seed(1)
-    model = Model()
+    model = Model(options.width)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     clock, losses = Clock(), []
 
@@ -58,7 +60,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         watcher = ranklab_dump.watch(model, every=10) if options.mode == "watch" else None
         for t in range(options.steps):
-            ids = torch.randint(VOCABULARY, (BATCH, TOKENS + 1))
+            ids = torch.randint(VOCABULARY, (options.batch, TOKENS + 1))
             with clock:
                 if options.mode == "record":
                     with ranklab_dump.record(model, os.path.join(folder, f"step{t}")):

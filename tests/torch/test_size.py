@@ -219,6 +219,30 @@ class SizeTest(RecordingTest):
             squares = float((2 * out / out.numel()).square().sum())
             self.assertLess(abs(matrix.error_moment.trace() / squares - 1), 0.01)
 
+    def test_curvature_from_drawn_samples(self):
+        """tr(D M D' B) along G and polar(G), from 224 of 4,096 output gradients of a small model."""
+        d = 128
+        for seed in range(4):
+            torch.manual_seed(seed)
+            model = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(), nn.Linear(4 * d, d),
+                                  nn.LayerNorm(d), nn.Linear(d, 50))
+            x = torch.randn(4096, d) * torch.logspace(0, -1.5, d)
+            labels = torch.randint(50, (4096,))
+            hidden = []
+            model[0].register_forward_hook(lambda _, __, out: (out.retain_grad(), hidden.append(out))
+                                           and None)
+            with ranklab_dump.record(model, self.folder, replace=True) as recording:
+                F.cross_entropy(model(x), labels).backward()
+            matrix, = (each for each in recording.matrices.values()
+                       if (each.moment.size, each.error_moment.size) == (d, 4 * d))
+            self.assertEqual(matrix.error_samples, 224)
+            e, x = hidden[0].grad.double(), x.double()
+            g, drawn = model[0].weight.grad.double(), matrix.error_moment.full().double()
+            u, _, v = torch.linalg.svd(g, full_matrices=False)
+            for direction in (g, u @ v):
+                form = lambda errors: float(((errors @ direction) * (direction @ x.t() @ x)).sum())
+                self.assertLess(abs(form(drawn) / form(e.t() @ e) - 1), 0.05)
+
     def test_strata_of_squares(self):
         """Of 4,000 samples 512 are drawn, each as often, and their squares sum to nearly all."""
         random, squares = ranklab_dump._Random(), torch.rand(4000).double() ** 4

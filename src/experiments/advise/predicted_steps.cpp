@@ -11,6 +11,7 @@
 #include "experiments/advise/measure.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "linalg/polar.hpp"
+#include "linalg/scale_exponent.hpp"
 
 namespace ranklab::advise {
 namespace {
@@ -144,7 +145,7 @@ class Curvature {
   template <class T>
   static double form(const arma::mat& D, const arma::uvec& rows, const SecondMoment<T>& M,
                      const SecondMoment<T>& B) {
-    const int exponent = binary_exponent(D);
+    const int exponent = scale_exponent(D);
     const auto scaled = scaled_to<T>(D, std::ldexp(1.0, -exponent));
     return std::ldexp(are_all(rows, B.size()) ? kronecker_form(scaled, M, B)
                                               : kronecker_form(scaled, M, B.part(rows)),

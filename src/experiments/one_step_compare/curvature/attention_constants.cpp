@@ -63,16 +63,6 @@ const Misprint second_and_width = section.misprint(
     "H <= R (4 sqrt(d) + 4), where R is the largest attention that a token receives "
     "in sum, along random directions and that of the example");
 
-void count_bounds(const AttentionMap& map, double slope, const std::vector<Projected>& along,
-                  TrialRecord& record) {
-  const double bound = slope_bound(map);
-  record.count(slope_and_width.corrected.id, !(slope <= bound), slope / bound);
-  for (const Projected& U : along) {
-    const double share = arma::norm(map.second_derivative(U), "fro") / second_derivative_bound(map);
-    record.count(second_and_width.corrected.id, !(share <= 1), share);
-  }
-}
-
 }  // namespace
 
 double Projected::norm() const {
@@ -129,6 +119,16 @@ double slope_bound(const AttentionMap& map) {
 
 double second_derivative_bound(const AttentionMap& map) {
   return map.most_attended() * (4 * root(map.width()) + 4);
+}
+
+void count_bounds(const AttentionMap& map, double slope, const std::vector<Projected>& along,
+                  TrialRecord& record) {
+  const double bound = slope_bound(map);
+  record.count(slope_and_width.corrected.id, !(slope <= bound), slope / bound);
+  for (const Projected& U : along) {
+    const double share = arma::norm(map.second_derivative(U), "fro") / second_derivative_bound(map);
+    record.count(second_and_width.corrected.id, !(share <= 1), share);
+  }
 }
 
 AttentionMap normal_attention(arma::uword d, arma::uword T, const Streams& streams) {

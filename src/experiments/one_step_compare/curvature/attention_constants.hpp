@@ -58,6 +58,9 @@ class AttentionMap {
 /// The bounds above, for projections of operator norm at most 1.
 double slope_bound(const AttentionMap& map);
 double second_derivative_bound(const AttentionMap& map);
+/// Counts both bounds, the second one along directions of norm 1.
+void count_bounds(const AttentionMap& map, double slope, const std::vector<Projected>& along,
+                  TrialRecord& record);
 
 /// Normal tokens, and Gaussian projections of operator norm 1.
 AttentionMap normal_attention(arma::uword d, arma::uword T, const Streams& streams);

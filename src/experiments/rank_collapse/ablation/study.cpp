@@ -77,7 +77,8 @@ constexpr std::uint64_t enough_layers = 32;
 std::string weights_of(const AblationConfig& config) {
   if (config.model.checkpoint == nullptr)
     return "random initialization, but the figure shows a trained model";
-  return config.model.trainings > 1 ? "weights trained here" : "published weights";
+  return config.model.trainings > 1 ? "weights of " + counted(config.model.trainings, "training")
+                                    : "weights from a file";
 }
 
 enum class Outcome { collapses, keeps };

@@ -57,7 +57,7 @@ void judge_own_lambda_claims(const BoundsConfig& config, const Records& records,
 namespace remark_4_1 {
 
 // The numbers of the remark.
-inline constexpr double rate = 0.9999, printed_power = 0.993, largest_in_figure_2 = 5;
+inline constexpr double rate = 0.9999, largest_in_figure_2 = 5;
 inline constexpr std::uint64_t layers = 64;
 
 inline const Place place = {"lambda-skip/remark-4.1/", "Remark 4.1"};
@@ -65,8 +65,6 @@ inline const Misprint value_norm = place.misprint(
     "S", "S = sup ||C_V||_F = 1 in Mamba, where C_V = I", "S = sqrt d in Mamba, where C_V = I");
 inline const Statement below_1 =
     place("rate-below-1", "No lambda meets eq. (7) with a rate a >= 1 in Mamba");
-inline const Statement power =
-    printed_number(place("power", "0.9999^64 is about 0.993 (within 0.001)"));
 inline const Misprint prevents = place.misprint(
     "prevents",
     "mu(Y^64)^2 >= 0.9999^64 mu(Y^0)^2 in Mamba if lambda meets eq. (7) with a = 0.9999 and S = 1",

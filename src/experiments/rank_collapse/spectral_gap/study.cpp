@@ -86,9 +86,10 @@ void judge_attention(const Plan& plan, const Records& records, Claims& claims) {
   for (const std::uint64_t d : plan.dim) {
     judge_order(
         plan, records,
-        reading(Statement{"shallow/sec-2.5/d=" + std::to_string(d) + "/order", "Section 2.5",
-                          "|lambda_2| of softmax attention falls like 1/sqrt(n) too, at a fixed d"},
-                "an exponent of -0.5 +- " + short_number(exponent_margin)),
+        beyond(Statement{"shallow/sec-2.5/d=" + std::to_string(d) + "/order", "Section 2.5",
+                         "|lambda_2| of softmax attention falls like 1/sqrt(n) too, at a fixed d "
+                         "(exponent -0.5 +- " +
+                             short_number(exponent_margin) + ")"}),
         array_of(d), claims);
   }
   // The farthest n for each d, by the mean over trials.

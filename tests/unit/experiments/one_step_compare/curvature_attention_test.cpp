@@ -113,15 +113,34 @@ TEST_CASE("attention: in the one-sided example every token attends to the first"
 TEST_CASE("attention: normal tokens have norm sqrt(d), and their projections operator norm 1") {
   const AttentionMap map = normal_attention(8, 5, streams);
   const std::string of = "attention d=8,T=5/";
-  arma::mat A = drawn(of + "A", 8, 5), W = drawn(of + "W_V", 8, 8);
+  arma::mat A = drawn(of + "A", 8, 5);
   for (arma::uword t = 0; t < 5; ++t) A.col(t) *= std::sqrt(8.0) / arma::norm(A.col(t));
-  W /= arma::svd(W).max();
-  const arma::mat G = drawn("G", 8, 5);
-  // Along a change of the values alone, the derivative is U P.
-  CHECK(arma::approx_equal(map.transposed(G).V, G * map.P().t(), "absdiff", 1e-14));
-  Projected same_query{arma::mat(8, 5, arma::fill::zeros), arma::mat(8, 5, arma::fill::zeros),
-                       W * A};
-  CHECK(arma::approx_equal(map.derivative(same_query), W * A * map.P(), "absdiff", 1e-14));
+  const auto projected = [&](const std::string& name) -> arma::mat {
+    const arma::mat W = drawn(of + name, 8, 8);
+    return W * A / arma::svd(W).max();
+  };
+  const AttentionMap expected({projected("W_Q"), projected("W_K"), projected("W_V")});
+  const Projected U = drawn_projected("U", 8, 5);
+  CHECK(arma::approx_equal(map.P(), expected.P(), "absdiff", 1e-14));
+  CHECK(arma::approx_equal(map.derivative(U), expected.derivative(U), "absdiff", 1e-12));
+}
+
+TEST_CASE("attention: a slope or a second derivative above its bound is counted") {
+  const AttentionMap map = normal_attention(8, 5, streams);
+  Projected U = drawn_projected("U", 8, 5);
+  const auto violations = [&](double slope, double size, const std::string& id) {
+    Projected scaled = U;
+    scaled.Q *= size, scaled.K *= size, scaled.V *= size;
+    TrialRecord record;
+    count_bounds(map, slope, {scaled}, record);
+    const Tally tally = record.tally("spectral/section-4.2.1/" + id + "/corrected");
+    CHECK(tally.cases == 1);
+    return tally.violations;
+  };
+  CHECK(violations(0.99 * slope_bound(map), 1e-3, "J/width") == 0);
+  CHECK(violations(1.01 * slope_bound(map), 1e-3, "J/width") == 1);
+  CHECK(violations(1, 1e-3, "H/width") == 0);
+  CHECK(violations(1, 1e3, "H/width") == 1);
 }
 
 TEST_CASE("attention: the bounds hold at random points") {
