@@ -77,9 +77,9 @@ def files(side, samples, flag="", **options):
                inputs=f"layer {{folder}} {side} {samples}", **options)
 
 
-def recorder(mode, work, target):
-    return Row(f"recorder-{mode}", f"training step in PyTorch, {work}",
-               f"recorder.py {mode} --steps 10", "recorder.py plain --steps 10", {"loss": 0.0},
+def recorder(mode, work, target, name="", size="--steps 10"):
+    return Row(f"recorder-{mode}{name}", f"training step in PyTorch, {work}",
+               f"recorder.py {mode} {size}", f"recorder.py plain {size}", {"loss": 0.0},
                target=target, script=True)
 
 
@@ -143,6 +143,8 @@ ROWS = [
     variant("patches", "post"), variant("patches", "de-escalated"),
     variant("text", "post"), variant("text", "de-escalated"),
     recorder("record", "recorded at every step", 1 / 1.5),
+    recorder("record", "d 768, recorded at every step", 1 / 1.5, "-768",
+             "--steps 4 --width 768 --batch 4"),
     recorder("watch", "watched at every tenth step", None),
     Row("start-up", "start of the program (--version)", "--version", seconds=0.1),
     Row("figure-16", "Figure 16, all seeds", "spiked-model --preset spectral-fig16", full=True),
