@@ -19,7 +19,9 @@
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"
 #include "models/random_features.hpp"
+#include "nn/gpt.hpp"
 #include "nn/optimizers/steps.hpp"
+#include "nn/trainer.hpp"
 #include "tiny_checkpoint.hpp"
 
 namespace {
@@ -175,8 +177,42 @@ void write_mamba2(const std::string& path, std::uint64_t layers, std::uint64_t d
   write_synthetic_mamba2(path, sizes, Dtype::f16);
 }
 
+// CPU seconds of a training step with Adam of the size of GPT-2 with 124 million parameters, but
+// with an untied head and without gains and biases, on 4 sequences of 64 tokens: the median after
+// two steps of warm-up.
+void gpt2_step(std::size_t steps) {
+  SequenceShape shape = gpt_shape(find_activation("gelu"), Norm::layer, true, false);
+  shape.vocabulary = 50257;
+  shape.layers = shape.heads = 12;
+  shape.dim = 768;
+  shape.hidden = 4 * 768;
+  shape.length = 64;
+  const Streams streams(1, 0);
+  SequenceModel<float> model(shape, gpt_initial_weights("gpt2", shape, streams));
+  std::vector<Trainer<float>::Trained> trained;
+  for (const auto& weight : gpt_weights(model))
+    trained.push_back({weight.parameter, {.rule = Rule::adam}, 1e-3});
+  Trainer<float> trainer(model, trained);
+  Stream stream = streams.stream("batches");
+  std::vector<std::uint32_t> text(4096);  // random, because the time does not depend on the tokens
+  for (std::uint32_t& id : text)
+    id = static_cast<std::uint32_t>(stream.uniform() * static_cast<double>(shape.vocabulary));
+  std::vector<double> seconds;
+  for (std::size_t t = 0; t < steps + 2; ++t) {
+    const double start = cpu_seconds();
+    trainer.gradients(next_token_batch<float>(draw_windows(text, 4, shape.length, stream)),
+                      [](const auto&...) {});
+    trainer.step(1.0);
+    if (t >= 2) seconds.push_back(cpu_seconds() - start);
+  }
+  std::sort(seconds.begin(), seconds.end());
+  std::printf(R"({"seconds": %.6g, "scalars": {}, "series": {}})"
+              "\n",
+              seconds.at(steps / 2));
+}
+
 // Without arguments, measures. `layer FOLDER SIDE SAMPLES` and `mamba2 PATH LAYERS WIDTH` write
-// inputs instead.
+// inputs instead; `gpt2 STEPS` prints a report like those of tests/peers.
 int main(int argc, char** argv) {
   if (argc == 5) {
     const std::string what = argv[1], path = argv[2];
@@ -186,6 +222,10 @@ int main(int argc, char** argv) {
     return 0;
   }
   set_blas_threads(1);
+  if (argc == 3 && argv[1] == std::string("gpt2")) {
+    gpt2_step(std::stoul(argv[2]));
+    return 0;
+  }
   limits();
   random_numbers();
   decompositions(100);

@@ -36,7 +36,7 @@ class Program:
         self.wall = 0.0  # seconds of the last run
 
     def is_experiment(self, row):
-        return not row.script and not row.ours.startswith("--")
+        return not row.script and not row.block and not row.ours.startswith("--")
 
     def words(self, row, options=()):
         words = [self.binary, *row.ours.format(folder=self.folder).split()]
@@ -51,12 +51,19 @@ class Program:
 
     def measure(self, row):
         """CPU seconds, per step for a training, and peak memory in MB."""
+        if row.block:
+            return self.measure_block(row)
         if not row.steps:
             return self.measure_once(row)
         few, many = row.steps
         short, _ = self.measure_once(row, ["--steps", str(few)])
         long, memory = self.measure_once(row, ["--steps", str(many)])
         return (long - short) / (many - few), memory
+
+    def measure_block(self, row):
+        """Seconds and peak memory in MB of a row that build/bench measures."""
+        output, _, memory = run([os.path.join(self.build, "bench"), *row.ours.split()])
+        return json.loads(output)["seconds"], memory
 
     def last_result(self):
         with open(self.result, encoding="utf-8") as file:

@@ -15,7 +15,9 @@ import operations
 class Row:
     name: str  # prefix of the row's scalars
     work: str
-    ours: str  # arguments of the program, or if `script`: a script in tests/peers and its arguments
+    # Arguments of the program; if `script`, a script in tests/peers and its arguments; if `block`,
+    # arguments of build/bench.
+    ours: str
     peer: Optional[str] = None  # script in tests/peers with its arguments
     # Scalar or series -> largest relative difference from the peer's value. A series may have a
     # pair (difference, n): only its first n entries are compared, because later ones are chaotic.
@@ -26,6 +28,7 @@ class Row:
     steps: Optional[Tuple[int, int]] = None  # few and many steps of a training
     inputs: Optional[str] = None  # arguments of build/bench that write the inputs
     script: bool = False
+    block: bool = False
     full: bool = False  # only with FULL=1
     headline: bool = False  # in the README's table
 
@@ -134,6 +137,10 @@ ROWS = [
     gpt(64, "muon", 1.5),
     gpt(128, "adam", 1.0),
     gpt(128, "muon", 1.0, full=False),
+    Row("gpt2-adam", "training step of GPT-2's size, 162 M parameters, Adam", "gpt2 5",
+        "gpt.py --gpt2 --steps 5 --warmup 2",
+        needs=operations.gpt_step(768, "adam", layers=12, batch=4, vocabulary=50257), target=1,
+        block=True, full=True, headline=True),
     sequence("recall", "attention", 1.5),
     sequence("recall", "linear-attention", None),
     sequence("recall", "mamba2", 3.0, full=False, headline=True),
