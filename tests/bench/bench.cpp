@@ -20,6 +20,7 @@
 #include "linalg/spectra.hpp"
 #include "models/random_features.hpp"
 #include "nn/gpt.hpp"
+#include "nn/optimizers/newton_schulz.hpp"
 #include "nn/optimizers/steps.hpp"
 #include "nn/trainer.hpp"
 #include "tiny_checkpoint.hpp"
@@ -140,6 +141,8 @@ void layer_products() {
     return 2e-9 * static_cast<double>(inputs * outputs * tokens) /
            seconds_per_call([&] { product = W.t() * X; });
   };
+  const arma::fmat G(256, 1024, arma::fill::randn);
+  print("Newton-Schulz, f32, 256 x 1024", seconds_per_call([&] { newton_schulz(G); }) * 1e3, "ms");
   const double square = rate(2048, 2048, 2048), in = rate(768, 3352, 128),
                out = rate(1536, 768, 128);
   print("f32 matrix product 2048 x 2048", square, "GFLOP/s");

@@ -71,4 +71,32 @@ TEST_CASE("single precision agrees with double") {
                            tolerance::residual<float>));
 }
 
+TEST_CASE("long matrices take several steps at once, as accurately") {
+  // The definition, from the singular values. The last are so small that rounding hides their
+  // squares in single precision.
+  const arma::uword m = 256, n = 600;
+  arma::mat U, V;
+  arma::vec s;
+  REQUIRE(arma::svd_econ(U, s, V, gaussian("G", m, n)));
+  s = arma::logspace(0, -5, m);
+  const arma::mat G = U * arma::diagmat(s) * V.t();
+  s /= arma::norm(s) + 1e-7;
+  for (int steps = 1; steps <= 7; ++steps) {
+    s = 3.4445 * s - 4.7750 * arma::pow(s, 3) + 2.0315 * arma::pow(s, 5);
+    const arma::mat expected = U * arma::diagmat(s) * V.t();
+    for (const bool tall : {false, true}) {
+      const arma::mat input = tall ? arma::mat(G.t()) : G;
+      arma::mat exact = newton_schulz(input, steps),
+                single = arma::conv_to<arma::mat>::from(
+                    newton_schulz(arma::conv_to<arma::fmat>::from(input), steps));
+      if (tall) {
+        arma::inplace_trans(exact);
+        arma::inplace_trans(single);
+      }
+      CHECK(arma::norm(exact - expected, "fro") < 1e-12 * arma::norm(expected, "fro"));
+      CHECK(arma::norm(single - expected, "fro") < 8e-5 * arma::norm(expected, "fro"));
+    }
+  }
+}
+
 }  // namespace newton_schulz_test
