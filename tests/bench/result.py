@@ -47,6 +47,8 @@ def quantities(measured, limits):
 def target_of(row):
     if row.target:
         return f"> {row.target:g}"
+    if row.share:
+        return f"{100 * row.share:.0f} % of the limit"
     return f"< {row.seconds:g} s" if row.seconds else "-"
 
 

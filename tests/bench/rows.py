@@ -25,6 +25,7 @@ class Row:
     needs: Mapping[str, float] = field(default_factory=dict)  # operations.py: limit -> operations
     target: Optional[float] = None  # of the ratio peer / ours
     seconds: Optional[float] = None  # target for our time
+    share: Optional[float] = None  # target for the share of the machine's limit
     steps: Optional[Tuple[int, int]] = None  # few and many steps of a training
     inputs: Optional[str] = None  # arguments of build/bench that write the inputs
     script: bool = False
@@ -168,6 +169,14 @@ ROWS = [
         "--lambda 1 --trials 32 --precision f32",
         needs=operations.mamba2(1, 24, sequences=32), seconds=60, full=True,
         inputs="mamba2 {folder}/mamba2.safetensors 24 768"),
+    # The whole presets, in proportion: every run of one seed.
+    Row("spectral-gpt", "preset spectral-gpt, one seed",
+        "one-step-compare --preset spectral-gpt --trials 1", needs=operations.spectral_gpt(),
+        share=0.55, full=True),
+    Row("lambda-skip-fig05", "preset lambda-skip-fig05, one seed, a fifth of its steps",
+        "rank-collapse --preset lambda-skip-fig05 --trials 1 --steps fan:60,small:300",
+        needs=operations.times(6 * (60 + 300), operations.sequence_step(32, 64, 8, 49, 32)),
+        share=0.55, full=True),
     Row("gpt-measured", "GPT, one seed of Adam, 300 measured steps",
         "one-step-compare --study gpt --trials 1 --precision f32", seconds=15, full=True),
 ]
