@@ -86,7 +86,8 @@ std::string optimizers_snippet(const std::string& path) {
          "groups = json.load(open(" +
          nlohmann::json(path).dump() +
          "))\n"
-         "named = dict(model.named_parameters())\n"
+         "named = {name.replace(\"_fsdp_wrapped_module.\", \"\"): p "
+         "for name, p in model.named_parameters()}\n"
          "muon = [named[name] for name in groups[\"muon\"]]\n"
          "rest = [p for name, p in named.items() if name not in set(groups[\"muon\"])]\n"
          "optimizers = [Muon(muon, lr=0.02), torch.optim.AdamW(rest, lr=3e-4)]";
