@@ -25,8 +25,8 @@ matrix in that order is `first`; all others are `hidden`.
 In data-parallel training each rank records its own share into `<folder>.rank<r>of<ranks>`.
 
 Needs only PyTorch 1.13 or later. A TorchFunctionMode sees every call of PyTorch, except those
-inside modules compiled by torch.compile or TorchScript. nn.LSTM, nn.GRU and nn.RNN are computed
-step by step during a recording, because PyTorch computes all their steps in one call.
+inside TorchScript modules. During a recording, code compiled by torch.compile runs uncompiled (from
+PyTorch 2.6 on; before, it is not seen), and nn.LSTM, nn.GRU and nn.RNN are computed step by step.
 """
 import contextlib
 import ctypes
@@ -80,7 +80,7 @@ CACHED = 2 ** 16  # numbers in a block that stays in the cache of a core (256 KB
 MOST_NEGLIGIBLE = 0.1  # largest share of the second moment from samples without an effect
 NO_TOKENS = "no-tokens", "called without a single sample (an expert without tokens)"
 # Parts of a module's path that do not belong to the name of a layer: wrapped modules.
-WRAPPERS = {"", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
+WRAPPERS = {"", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod"}
 # Functions whose result is the same matrix in another type, place or memory layout.
 CASTS = {"to", "type", "type_as", "float", "double", "half", "bfloat16", "cuda", "cpu",
          "contiguous", "clone"}
@@ -670,6 +670,7 @@ class _Recording:
         self.rank, self.ranks = _rank()
         # Weights computed by a parametrization: name -> names of the parameters behind it.
         self.computed, self.attributes, self.hooks = {}, [], []
+        self.uncompiled = _uncompiled()
         # Parameters of FSDP: module and attribute that hold the numbers during the forward pass, by
         # name; those that are known to be whole or shards, or are computed with in another type.
         self.holders, self.whole, self.shards, self.converted = {}, set(), set(), set()
@@ -693,12 +694,12 @@ class _Recording:
                 self.fail([name], error)
 
     def add_module(self, prefix, module):
-        if (isinstance(module, torch.jit.ScriptModule)
-                or type(module).__name__ == "OptimizedModule"
+        if isinstance(module, torch.jit.ScriptModule) or self.uncompiled is None and (
+                type(module).__name__ == "OptimizedModule"
                 or getattr(module, "_compiled_call_impl", None) is not None):
             for name, _ in module.named_parameters():
-                self.refuse(prefix + name, "compiled", "inside a module compiled by torch.compile "
-                            "or TorchScript, whose calls cannot be observed")
+                self.refuse(prefix + name, "compiled", "inside a module compiled by TorchScript, "
+                            "or by torch.compile before PyTorch 2.6, whose calls cannot be seen")
         if type(module).__name__ == "FullyShardedDataParallel":
             self.add_flat(module)
         if parametrize.is_parametrized(module):
@@ -758,6 +759,8 @@ class _Recording:
 
     def stop(self):
         """Ends the recording."""
+        if self.uncompiled is not None:
+            self.uncompiled.__exit__(None, None, None)
         with self.aside([matrix.name for matrix, _ in self.waiting]):
             self.settle()
         for matrix, _ in self.waiting:
@@ -975,7 +978,9 @@ class _Recording:
         """Work of the recorder: not observed, without gradients, and its errors are kept."""
         busy, self.busy = self.busy, True
         try:
-            with self.unobserved(), torch.no_grad(), _without_autocast():
+            with self.unobserved(), torch.no_grad(), torch.autocast("cpu", enabled=False), (
+                    torch.autocast("cuda", enabled=False) if torch.is_autocast_enabled()
+                    else contextlib.nullcontext()):
                 yield
         except Exception as error:
             self.fail(names, error)
@@ -1340,14 +1345,12 @@ class _Recording:
                 "expert without tokens)")
 
 
-def _without_autocast():
-    devices = [device for device, is_enabled in (("cpu", torch.is_autocast_cpu_enabled),
-                                                 ("cuda", torch.is_autocast_enabled))
-               if is_enabled()]
-    out = contextlib.ExitStack()
-    for device in devices:
-        out.enter_context(torch.autocast(device, enabled=False))
-    return out
+def _uncompiled():
+    """Lets code that torch.compile has compiled run uncompiled until it exits, or None."""
+    # The module is loaded by the first call of torch.compile.
+    if "torch._dynamo" not in sys.modules or not hasattr(torch.compiler, "set_stance"):
+        return None
+    return torch.compiler.set_stance("force_eager")
 
 
 def _failure(error):

@@ -1,9 +1,11 @@
 """Every matrix that is not judged has its own cause: a stable code beside the sentence."""
+import unittest
+import unittest.mock
 import warnings
 
 import torch
 import torch.nn.functional as F
-from test_dump import RecordingTest
+from test_dump import RecordingTest, ranklab_dump
 from torch import nn
 
 
@@ -69,14 +71,56 @@ class CausesTest(RecordingTest):
         self.expect(found, "0.weight", "compiled", "TorchScript")
         self.assertIsNone(found["2.weight"])
 
-    def test_torch_compile(self):
+    def test_torch_compile_before_2_6(self):
         # PyTorch 2 wraps compiled modules in this class, or sets this attribute.
         compiled = type("OptimizedModule", (nn.Sequential,), {})(nn.Linear(3, 3)).double()
         model = nn.Sequential(compiled, nn.Linear(3, 3)).double()
         model[1]._compiled_call_impl = lambda: None
-        found = self.step(lambda: None, model)
+        with unittest.mock.patch.object(ranklab_dump, "_uncompiled", lambda: None):
+            found = self.step(lambda: None, model)
         self.expect(found, "0.0.weight", "compiled", "torch.compile")
         self.expect(found, "1.weight", "compiled", "torch.compile")
+
+    @unittest.skipUnless(hasattr(getattr(torch, "compiler", None), "set_stance"), "before PyTorch 2.6")
+    def test_torch_compile(self):
+        """Compiled code runs uncompiled during a recording, and compiled before and after it."""
+        runs = []
+
+        def backend(graph, _):
+            return lambda *args: runs.append(1) or graph(*args)
+
+        class Model(nn.Sequential):
+            def forward(self, x):
+                return self[2](self[1](self[0](x)))
+
+        uncompiled = self.model
+        self.step(self.backward)
+        expected = [self.tensors(layer) for layer in self.recording["layers"]]
+        for compiled in "model", "layers", "method", "loss":
+            with self.subTest(compiled):
+                torch.compiler.reset()
+                model, loss = uncompiled, lambda m: m(self.x).square().sum()
+                if compiled == "model":
+                    model = torch.compile(model, backend=backend)
+                elif compiled == "layers":
+                    model = nn.Sequential(*(torch.compile(m, backend=backend) for m in uncompiled))
+                elif compiled == "loss":
+                    loss = torch.compile(loss, backend=backend)
+                else:
+                    model = Model(*uncompiled)
+                    model.compile(backend=backend)
+                loss(model).backward()
+                self.assertTrue(runs)
+                runs.clear()
+                found = self.step(lambda: loss(model).backward(), model)
+                self.assertEqual(found, {"0.weight": None, "2.weight": None})
+                self.assertFalse(runs)
+                for layer, tensors in zip(self.recording["layers"], expected):
+                    for name, tensor in tensors.items():
+                        self.close(self.tensors(layer)[name], tensor)
+                loss(model).backward()
+                self.assertTrue(runs)
+                runs.clear()
 
     def test_a_function_of_the_weight(self):
         w = self.model[0].weight
