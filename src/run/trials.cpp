@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <numeric>
+#include <semaphore>
 #include <thread>
 #include <utility>
 
@@ -27,6 +29,68 @@ thread_local const std::function<void()>* start_helper = nullptr;
 
 }  // namespace
 
+class SpareThreads::Threads {
+ public:
+  ~Threads() {
+    // A thread without work that is told to work stops.
+    for (const std::unique_ptr<Worker>& worker : all_) worker->has_work.release();
+  }
+
+  void start(std::function<void()> work, std::shared_ptr<Unfinished> unfinished) {
+    Worker* worker = nullptr;
+    {
+      const std::lock_guard guard(lock_);
+      if (idle_.empty()) {
+        all_.push_back(std::make_unique<Worker>());
+        worker = all_.back().get();
+        worker->thread = std::jthread([this, worker] { run(*worker); });
+      } else {
+        worker = idle_.back();
+        idle_.pop_back();
+      }
+    }
+    worker->work = std::move(work);
+    worker->unfinished = std::move(unfinished);
+    worker->has_work.release();
+  }
+
+ private:
+  struct Worker {
+    std::binary_semaphore has_work{0};
+    std::function<void()> work;
+    std::shared_ptr<Unfinished> unfinished;
+    std::jthread thread;  // last: it uses the other members
+  };
+
+  void run(Worker& worker) {
+    for (;;) {
+      worker.has_work.acquire();
+      if (!worker.work) return;
+      std::exchange(worker.work, nullptr)();
+      const std::shared_ptr<Unfinished> unfinished = std::move(worker.unfinished);
+      {
+        const std::lock_guard guard(lock_);
+        idle_.push_back(&worker);
+      }
+      --*unfinished;
+      unfinished->notify_one();
+    }
+  }
+
+  std::mutex lock_;  // guards all_ and idle_
+  std::vector<Worker*> idle_;
+  std::vector<std::unique_ptr<Worker>> all_;
+};
+
+SpareThreads::SpareThreads(std::int64_t count)
+    : std::atomic<std::int64_t>(count), threads_(std::make_unique<Threads>()) {}
+
+SpareThreads::~SpareThreads() = default;
+
+void SpareThreads::start(std::function<void()> work, std::shared_ptr<Unfinished> unfinished) {
+  threads_->start(std::move(work), std::move(unfinished));
+}
+
 void Trial::check_interrupt() const {
   if (interrupt_signal() != 0) throw Interrupted();
   if (start_helper != nullptr) (*start_helper)();
@@ -47,52 +111,162 @@ void Trial::show(const char* quantity, double value) const {
   work_->quantity = quantity;
 }
 
-void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>& part) const {
+void Trial::run_parts(std::size_t n, WhileWaiting while_waiting,
+                      const std::function<void(std::size_t, std::size_t)>& part) const {
   std::atomic<std::size_t> next{0};
   std::exception_ptr error;
+  std::size_t error_part = 0;
   std::mutex error_lock;
-  const auto work = [&] {
+  const auto work = [&](std::size_t worker) {
     for (std::size_t i; (i = next++) < n;) {
       try {
         if (start_helper != nullptr) (*start_helper)();
-        part(i);
+        part(i, worker);
       } catch (...) {
         const std::lock_guard lock(error_lock);
-        if (!error) error = std::current_exception();
+        // The first part that fails has begun before any part after it was given up, so that the
+        // error does not depend on the number of threads.
+        if (!error || i < error_part) error = std::current_exception(), error_part = i;
         next = n;
       }
     }
   };
-  std::int64_t extra_threads = 0;
-  {
-    std::vector<std::jthread> helpers;
-    // Called before and during each part of this thread, because other trials end in the meantime.
-    const std::function<void()> start_helpers = [&] {
-      while (next < n && take(*spare_threads_)) {
-        helpers.emplace_back([&] {
-          work();
-          ++*spare_threads_;
-        });
-      }
-    };
-    const auto* const outer_helper = std::exchange(start_helper, &start_helpers);
-    work();
-    start_helper = outer_helper;
-    extra_threads = helpers.empty() ? 0 : 1;
-    *spare_threads_ +=
-        extra_threads;  // this thread waits for the helpers: lend its slot to another
-  }
-  *spare_threads_ -= extra_threads;
+  std::size_t helpers = 0;
+  const auto unfinished = std::make_shared<SpareThreads::Unfinished>(0);
+  // Called before and during each part of this thread, because other trials end in the meantime.
+  const std::function<void()> start_helpers = [&] {
+    while (next < n && helpers + 1 < n && take(*spare_threads_)) {
+      ++*unfinished;
+      spare_threads_->start(
+          [&, worker = ++helpers] {
+            work(worker);
+            ++*spare_threads_;
+          },
+          unfinished);
+    }
+  };
+  const auto* const outer_helper = std::exchange(start_helper, &start_helpers);
+  work(0);
+  start_helper = outer_helper;
+  // A thread that waits for its helpers may lend its place to another.
+  const std::int64_t lent = helpers > 0 && while_waiting == WhileWaiting::lends ? 1 : 0;
+  *spare_threads_ += lent;
+  for (std::int64_t left = 0; (left = *unfinished) > 0;) unfinished->wait(left);
+  *spare_threads_ -= lent;
   if (error) std::rethrow_exception(error);
 }
 
-void Trial::for_each_part(const std::vector<double>& costs,
-                          const std::function<void(std::size_t)>& part) const {
+void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>& part) const {
+  run_parts(n, WhileWaiting::lends, [&](std::size_t i, std::size_t) { part(i); });
+}
+
+namespace {
+
+/// The numbers of the costs, the highest cost first.
+std::vector<std::size_t> by_cost(const std::vector<double>& costs) {
   std::vector<std::size_t> order(costs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
-  for_each_part(order.size(), [&](std::size_t i) { part(order[i]); });
+  return order;
+}
+
+}  // namespace
+
+void Trial::for_each_part(const std::vector<double>& costs,
+                          const std::function<void(std::size_t)>& part) const {
+  for_each_part(costs, [&](std::size_t i, std::size_t) { part(i); });
+}
+
+void Trial::for_each_part(const std::vector<double>& costs,
+                          const std::function<void(std::size_t, std::size_t)>& part) const {
+  const std::vector<std::size_t> order = by_cost(costs);
+  run_parts(order.size(), WhileWaiting::lends,
+            [&](std::size_t i, std::size_t worker) { part(order[i], worker); });
+}
+
+void Trial::run(const std::vector<double>& costs,
+                const std::function<void(std::size_t)>& part) const {
+  const std::vector<std::size_t> order = by_cost(costs);
+  run_parts(order.size(), WhileWaiting::keeps, [&](std::size_t i, std::size_t) { part(order[i]); });
+}
+
+namespace {
+
+/// The number of turns that a part has ended. Each in a cache line of its own.
+struct alignas(64) EndedTurns {
+  static constexpr std::uint32_t all = std::numeric_limits<std::uint32_t>::max();
+
+  void set(std::uint32_t turns) {
+    ended.store(turns, std::memory_order_release);
+    ended.notify_one();  // only the next part waits for it
+  }
+
+  std::atomic<std::uint32_t> ended{0};
+};
+
+/// The first error in a part. Parts that wait for their turn rethrow it.
+class FirstError {
+ public:
+  void set() {
+    const std::lock_guard guard(lock_);
+    if (!error_) error_ = std::current_exception();
+    is_set_ = true;
+  }
+  void rethrow() {
+    if (!is_set_) return;
+    const std::lock_guard guard(lock_);
+    std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex lock_;
+  std::exception_ptr error_;
+  std::atomic<bool> is_set_{false};
+};
+
+class TurnsAfter final : public Turns {
+ public:
+  /// `before` is that of the part before, null for the first part.
+  TurnsAfter(EndedTurns* before, EndedTurns& own, FirstError& error)
+      : before_(before), own_(own), error_(error) {}
+
+ private:
+  void begin() override {
+    if (before_ != nullptr) {
+      std::uint32_t ended = 0;
+      while ((ended = before_->ended.load(std::memory_order_acquire)) <= turn_)
+        before_->ended.wait(ended, std::memory_order_acquire);
+    }
+    error_.rethrow();
+  }
+  void end() override { own_.set(++turn_); }
+
+  EndedTurns* const before_;
+  EndedTurns& own_;
+  FirstError& error_;
+  std::uint32_t turn_ = 0;
+};
+
+}  // namespace
+
+void Trial::run_in_turn(
+    std::size_t n,
+    const std::function<void(std::size_t part, std::size_t worker, Turns&)>& part) const {
+  std::vector<EndedTurns> ended(n);
+  FirstError error;
+  // Parts begin in order, so the part before has begun and does not wait for a later one.
+  run_parts(n, WhileWaiting::keeps, [&](std::size_t i, std::size_t worker) {
+    TurnsAfter turns(i == 0 ? nullptr : &ended[i - 1], ended[i], error);
+    try {
+      part(i, worker, turns);
+    } catch (...) {
+      error.set();
+      ended[i].set(EndedTurns::all);
+      throw;
+    }
+    ended[i].set(EndedTurns::all);
+  });
 }
 
 }  // namespace ranklab

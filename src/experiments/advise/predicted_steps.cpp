@@ -120,6 +120,7 @@ bool is_finite(const Sums& sums) {
 
 /// Those of `pairs` whose layers are all usable, finite and of one shape.
 Batches read_batches(const Plan& plan, const std::vector<std::size_t>& pairs, const Trial& trial,
+                     OpenTensors& open,
                      const std::function<bool(std::size_t, std::size_t)>& usable) {
   Batches out;
   for (const std::size_t p : pairs) {
@@ -127,7 +128,7 @@ Batches read_batches(const Plan& plan, const std::vector<std::size_t>& pairs, co
     bool all = true;
     for (std::size_t l = 0; l < plan.pairs[p].layers.size(); ++l) all = all && usable(p, l);
     if (!all) continue;
-    Sums sums = sums_of(plan.pairs[p], *plan.open);
+    Sums sums = sums_of(plan.pairs[p], open);
     if (!is_finite(sums) || (!out.sums.empty() && !same_shape(out.sums.front(), sums))) continue;
     out.pairs.push_back(p);
     out.sums.push_back(std::move(sums));
@@ -158,7 +159,8 @@ void predict_steps(const Plan& plan, const Trial& trial,
                    const std::function<bool(std::size_t, std::size_t)>& usable,
                    const std::function<double(std::size_t, std::size_t)>& ratio,
                    TrialRecord& record) {
-  std::map<std::pair<std::string, std::int64_t>, std::vector<std::size_t>> groups;
+  using Group = std::pair<std::string, std::int64_t>;  // a matrix at a step
+  std::map<Group, std::vector<std::size_t>> groups;
   std::map<std::string, std::set<std::int64_t>> steps;
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     const Pair& pair = plan.pairs[p];
@@ -167,10 +169,20 @@ void predict_steps(const Plan& plan, const Trial& trial,
     groups[{name, pair.when.step}].push_back(p);
     steps[name].insert(pair.when.step);
   }
-  for (const auto& [at, pairs] : groups) {
-    const Batches batches = read_batches(plan, pairs, trial, usable);
+  const std::vector<std::pair<Group, std::vector<std::size_t>>> in_order(groups.begin(),
+                                                                         groups.end());
+  std::vector<double> costs;
+  for (const auto& [at, pairs] : in_order) {
+    costs.push_back(0);
+    for (const std::size_t p : pairs) costs.back() += estimate_of(plan.pairs[p]).flops;
+  }
+  std::vector<TrialRecord> predicted(in_order.size());
+  std::vector<OpenTensors> open(in_order.size());  // one for each worker
+  trial.for_each_part(costs, [&](std::size_t g, std::size_t worker) {
+    const auto& [at, pairs] = in_order[g];
+    const Batches batches = read_batches(plan, pairs, trial, open[worker], usable);
     const std::size_t count = batches.sums.size();
-    if (count == 0) continue;
+    if (count == 0) return;
     const Sums whole = joined(batches.sums);
     const arma::mat polar_of_whole = polar_factor(whole.G).factor;
     // Batches alone are needed for an interval at the only step, and for the validation.
@@ -203,9 +215,10 @@ void predict_steps(const Plan& plan, const Trial& trial,
           packed.push_back(t * other[d].slope - t * t / 2 * other[d].curvature);
         }
       }
-      record.set(steps_key_of(layers[l].name, at.second), packed);
+      predicted[g].set(steps_key_of(layers[l].name, at.second), packed);
     }
-  }
+  });
+  for (const TrialRecord& of_matrix : predicted) record.insert(of_matrix);
 }
 
 PredictedSteps predicted_steps(const TrialRecord& record, const std::string& layer,

@@ -54,6 +54,13 @@ void AttentionMap<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY) {
 }
 
 template <class T>
+std::vector<arma::Mat<T>*> AttentionMixer<T>::of_batch() {
+  if (relative_) return relative_->of_batch();
+  if (!joined_) return {};
+  return {&joined_->scores.W, &joined_->scores.G, &joined_->values.W, &joined_->values.G};
+}
+
+template <class T>
 void AttentionMixer<T>::do_prepare() {
   if (relative_) relative_->prepare();
   if (!joined_) return;

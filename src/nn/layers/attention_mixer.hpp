@@ -61,6 +61,7 @@ class AttentionMixer final : public Mixer<T> {
   const arma::Mat<T>& heads_output() const { return pass_.H; }
 
  private:
+  std::vector<arma::Mat<T>*> of_batch() override;
   void do_prepare() override;
   void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
   void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;

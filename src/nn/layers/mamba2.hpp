@@ -44,6 +44,7 @@ class Mamba2Mixer final : public Mixer<T> {
   }
 
  private:
+  std::vector<arma::Mat<T>*> of_batch() override { return {&out_, &dout_}; }
   void do_prepare() override;
   void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
   void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;

@@ -26,6 +26,14 @@ class Mixer {
     prepared_ = true;
     passed_ = false;
   }
+  /// In place of prepare(): uses what another mixer of the same shape has prepared, and adds to its
+  /// sums. Its parameters must be shared already, and it calls finish() for both.
+  void share(Mixer& of) {
+    const std::vector<arma::Mat<T>*> mine = of_batch(), others = of.of_batch();
+    for (std::size_t i = 0; i < mine.size(); ++i) alias(*mine[i], *others[i]);
+    prepared_ = of.prepared_;
+    passed_ = false;
+  }
   /// X (d, N) -> Y (d, N). Stores what backward() needs.
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
     if (!prepared_) throw std::logic_error("a mixer's forward pass needs prepare()");
@@ -46,6 +54,9 @@ class Mixer {
   }
 
  private:
+  /// What do_prepare() sets: results for forward() and backward(), and sums to which backward()
+  /// adds.
+  virtual std::vector<arma::Mat<T>*> of_batch() { return {}; }
   virtual void do_prepare() {}
   virtual void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) = 0;
   virtual void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) = 0;

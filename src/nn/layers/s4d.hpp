@@ -36,6 +36,7 @@ class S4dMixer final : public Mixer<T> {
   }
 
  private:
+  std::vector<arma::Mat<T>*> of_batch() override { return {&K_, &dK_}; }
   void do_prepare() override;
   void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
   void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;

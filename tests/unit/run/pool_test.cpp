@@ -8,6 +8,8 @@
 #include <csignal>
 #include <memory>
 #include <mutex>
+#include <numeric>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -220,6 +222,116 @@ TEST_CASE("nested parts share the spare threads, which are returned") {
   CHECK(calls == 20 * 12);
   CHECK(most >= 2);
   CHECK(most <= 4);  // three, and briefly a fourth whose slot was taken while it waited
+}
+
+TEST_CASE("parts take each turn one after the other, in order, for any number of spare threads") {
+  constexpr std::size_t n = 12, turns = 3;
+  for (const std::int64_t spare : {0, 1, 3, 20}) {
+    const auto threads = std::make_shared<SpareThreads>(spare);
+    const Trial trial(1, 0, threads);
+    std::vector<std::vector<std::size_t>> order(turns);  // needs no lock: one part at a time
+    std::vector<std::atomic<int>> busy(n);
+    std::atomic<int> overlaps{0};
+    trial.run_in_turn(n, [&](std::size_t i, std::size_t worker, Turns& own) {
+      if (busy.at(worker)++ > 0) ++overlaps;
+      for (std::size_t turn = 0; turn < turns; ++turn) {
+        // The first part is the slowest, so that the others are ready before their turn.
+        if (i == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        own.take([&] { order[turn].push_back(i); });
+      }
+      --busy[worker];
+    });
+    CHECK(overlaps == 0);
+    std::vector<std::size_t> expected(n);
+    std::iota(expected.begin(), expected.end(), std::size_t{0});
+    for (const std::vector<std::size_t>& of_turn : order) CHECK(of_turn == expected);
+    CHECK(*threads == spare);
+  }
+}
+
+TEST_CASE("parts in turn run at the same time outside their turns") {
+  const Trial trial(1, 0, 1);
+  std::atomic<int> begun{0};
+  trial.run_in_turn(2, [&](std::size_t, std::size_t, Turns& turns) {
+    ++begun;
+    wait_until([&] { return begun >= 2; });
+    turns.take([] {});
+  });
+  CHECK(begun == 2);
+}
+
+TEST_CASE("an error in a part ends the parts that wait for their turn, and is rethrown") {
+  for (const std::int64_t spare : {0, 1, 3}) {
+    const auto threads = std::make_shared<SpareThreads>(spare);
+    const Trial trial(1, 0, threads);
+    for (int round = 0; round < 50; ++round) {
+      std::atomic<int> turns_after{0};
+      CHECK_THROWS_WITH_AS(trial.run_in_turn(6,
+                                             [&](std::size_t i, std::size_t, Turns& turns) {
+                                               turns.take([&] {
+                                                 if (i == 2) throw Failure("part 2");
+                                               });
+                                               turns.take([&] { turns_after += i >= 2; });
+                                             }),
+                           "part 2", Failure);
+      CHECK(turns_after == 0);
+    }
+    CHECK(*threads == spare);
+  }
+}
+
+TEST_CASE("of several parts that fail, the error of the first is rethrown") {
+  const Trial trial(1, 0, 1);
+  std::atomic<bool> failed{false};
+  CHECK_THROWS_WITH_AS(trial.for_each_part(2,
+                                           [&](std::size_t i) {
+                                             if (i == 0) wait_until([&] { return failed.load(); });
+                                             failed = true;
+                                             throw Failure("part " + std::to_string(i));
+                                           }),
+                       "part 0", Failure);
+}
+
+TEST_CASE("a thread that waits for short parts keeps its place") {
+  const auto spare = std::make_shared<SpareThreads>(1);
+  const Trial trial(1, 0, spare);
+  for (const bool is_short : {true, false}) {
+    std::atomic<bool> waits{false}, begun{false};
+    std::int64_t most = 0;
+    const auto part = [&](std::size_t i) {
+      if (i == 0) {
+        wait_until([&] { return begun.load(); });
+        waits = true;  // the calling thread, which has no other part
+        return;
+      }
+      begun = true;
+      wait_until([&] { return waits.load(); });
+      for (int look = 0; look < 100 && most == 0; ++look) {
+        most = std::max(most, spare->load());
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    };
+    if (is_short) {
+      trial.run({1, 1}, part);
+    } else {
+      trial.for_each_part(2, part);
+    }
+    CHECK(most == (is_short ? 0 : 1));
+    CHECK(*spare == 1);
+  }
+}
+
+TEST_CASE("spare threads are started once") {
+  const Trial trial(1, 0, 2);
+  std::set<std::thread::id> ids;
+  std::mutex lock;
+  for (int round = 0; round < 50; ++round) {
+    trial.run_in_turn(6, [&](std::size_t, std::size_t, Turns&) {
+      const std::lock_guard guard(lock);
+      ids.insert(std::this_thread::get_id());
+    });
+  }
+  CHECK(ids.size() <= 3);
 }
 
 TEST_CASE("reading an array that was never set is a programming error") {
