@@ -1,11 +1,11 @@
 #include "run/trials.hpp"
 
 #include <algorithm>
+#include <condition_variable>
 #include <exception>
 #include <limits>
 #include <mutex>
 #include <numeric>
-#include <semaphore>
 #include <thread>
 #include <utility>
 
@@ -32,52 +32,61 @@ thread_local const std::function<void()>* start_helper = nullptr;
 class SpareThreads::Threads {
  public:
   ~Threads() {
-    // A thread without work that is told to work stops.
-    for (const std::unique_ptr<Worker>& worker : all_) worker->has_work.release();
+    {
+      const std::lock_guard guard(lock_);
+      ends_ = true;
+    }
+    for (const std::unique_ptr<Worker>& worker : all_) worker->woken.notify_one();
   }
 
   void start(std::function<void()> work, std::shared_ptr<Unfinished> unfinished) {
+    const std::lock_guard guard(lock_);
     Worker* worker = nullptr;
-    {
-      const std::lock_guard guard(lock_);
-      if (idle_.empty()) {
-        all_.push_back(std::make_unique<Worker>());
-        worker = all_.back().get();
-        worker->thread = std::jthread([this, worker] { run(*worker); });
-      } else {
-        worker = idle_.back();
-        idle_.pop_back();
-      }
+    if (idle_.empty()) {
+      all_.push_back(std::make_unique<Worker>());
+      worker = all_.back().get();
+      worker->thread = std::jthread([this, worker] { run(*worker); });
+    } else {
+      worker = idle_.back();
+      idle_.pop_back();
     }
     worker->work = std::move(work);
     worker->unfinished = std::move(unfinished);
-    worker->has_work.release();
+    worker->woken.notify_one();
+  }
+
+  void wait(const Unfinished& unfinished) {
+    std::unique_lock guard(lock_);
+    finished_.wait(guard, [&] { return unfinished == 0; });
   }
 
  private:
   struct Worker {
-    std::binary_semaphore has_work{0};
+    std::condition_variable woken;
     std::function<void()> work;
     std::shared_ptr<Unfinished> unfinished;
     std::jthread thread;  // last: it uses the other members
   };
 
   void run(Worker& worker) {
+    std::unique_lock guard(lock_);
     for (;;) {
-      worker.has_work.acquire();
+      worker.woken.wait(guard, [&] { return ends_ || worker.work; });
       if (!worker.work) return;
-      std::exchange(worker.work, nullptr)();
+      const std::function<void()> work = std::exchange(worker.work, nullptr);
       const std::shared_ptr<Unfinished> unfinished = std::move(worker.unfinished);
-      {
-        const std::lock_guard guard(lock_);
-        idle_.push_back(&worker);
-      }
+      guard.unlock();
+      work();
+      guard.lock();
+      idle_.push_back(&worker);
       --*unfinished;
-      unfinished->notify_one();
+      finished_.notify_all();
     }
   }
 
-  std::mutex lock_;  // guards all_ and idle_
+  std::mutex lock_;  // guards the other members, and the workers' work
+  std::condition_variable finished_;
+  bool ends_ = false;
   std::vector<Worker*> idle_;
   std::vector<std::unique_ptr<Worker>> all_;
 };
@@ -89,6 +98,10 @@ SpareThreads::~SpareThreads() = default;
 
 void SpareThreads::start(std::function<void()> work, std::shared_ptr<Unfinished> unfinished) {
   threads_->start(std::move(work), std::move(unfinished));
+}
+
+void SpareThreads::wait(const Unfinished& unfinished) {
+  if (unfinished > 0) threads_->wait(unfinished);
 }
 
 void Trial::check_interrupt() const {
@@ -151,7 +164,7 @@ void Trial::run_parts(std::size_t n, WhileWaiting while_waiting,
   // A thread that waits for its helpers may lend its place to another.
   const std::int64_t lent = helpers > 0 && while_waiting == WhileWaiting::lends ? 1 : 0;
   *spare_threads_ += lent;
-  for (std::int64_t left = 0; (left = *unfinished) > 0;) unfinished->wait(left);
+  spare_threads_->wait(*unfinished);
   *spare_threads_ -= lent;
   if (error) std::rethrow_exception(error);
 }
@@ -194,15 +207,26 @@ void Trial::run(const std::vector<double>& costs,
 namespace {
 
 /// The number of turns that a part has ended. Each in a cache line of its own.
-struct alignas(64) EndedTurns {
+class alignas(64) EndedTurns {
+ public:
   static constexpr std::uint32_t all = std::numeric_limits<std::uint32_t>::max();
 
   void set(std::uint32_t turns) {
-    ended.store(turns, std::memory_order_release);
-    ended.notify_one();  // only the next part waits for it
+    {
+      const std::lock_guard guard(lock_);
+      ended_ = turns;
+    }
+    changed_.notify_one();  // only the next part waits for it
+  }
+  void wait_beyond(std::uint32_t turn) {
+    std::unique_lock guard(lock_);
+    changed_.wait(guard, [&] { return ended_ > turn; });
   }
 
-  std::atomic<std::uint32_t> ended{0};
+ private:
+  std::mutex lock_;
+  std::condition_variable changed_;
+  std::uint32_t ended_ = 0;
 };
 
 /// The first error in a part. Parts that wait for their turn rethrow it.
@@ -233,11 +257,7 @@ class TurnsAfter final : public Turns {
 
  private:
   void begin() override {
-    if (before_ != nullptr) {
-      std::uint32_t ended = 0;
-      while ((ended = before_->ended.load(std::memory_order_acquire)) <= turn_)
-        before_->ended.wait(ended, std::memory_order_acquire);
-    }
+    if (before_ != nullptr) before_->wait_beyond(turn_);
     error_.rethrow();
   }
   void end() override { own_.set(++turn_); }

@@ -27,6 +27,8 @@ class SpareThreads : public std::atomic<std::int64_t> {
   /// Calls work() on another thread, and then subtracts 1 from `unfinished`, to which the caller
   /// has added 1. work() must not throw.
   void start(std::function<void()> work, std::shared_ptr<Unfinished> unfinished);
+  /// Waits until `unfinished` is 0.
+  void wait(const Unfinished& unfinished);
 
  private:
   class Threads;
